@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data path's vtable: one file (or one family of files) a backend, one `struct backend` with designated initialisers.
+ * backends/null.c is the commented skeleton: start there to write another.
+ *
+ * The tests (latency, bandwidth) are written once over these hooks. A backend moves messages between slots; it knows
+ * nothing of clocks, histograms, warm-up or control frames.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "job.h"
+#include "memory.h"
+
+enum { BACKEND_VERSION = 1 };
+
+enum role {
+	ROLE_CLIENT,            /* measures */
+	ROLE_SERVER,            /* echoes, receives, or lends its memory */
+};
+
+/* backend.flags */
+enum {
+	BACKEND_SOLO = 1 << 0,          /* no data ever reaches the peer: null */
+	BACKEND_PROVIDERS = 1 << 1,     /* --provider means something here */
+	BACKEND_DEVICES = 1 << 2,       /* --device means something here */
+};
+
+/* A message to start. Slots number the places of the two arenas; both ends use the same numbering. */
+struct work {
+	enum op op;
+	uint32_t slot;          /* payload: own tx slot for send, write; own rx slot for read, atomic results */
+	uint64_t size;          /* bytes */
+	bool notify;            /* write only: the target must see a COMPLETION_RECEIVE of this slot (remote CQ data) */
+	uint64_t operand;       /* atomics: what to add, or to swap in */
+	uint64_t compare;       /* compare-swap */
+};
+
+enum completion_kind {
+	COMPLETION_LOCAL,       /* a posted work is complete as far as session.level says */
+	COMPLETION_RECEIVE,     /* a message (or a notified write) has arrived in rx slot `slot` */
+};
+
+struct completion {
+	enum completion_kind kind;
+	uint32_t slot;
+};
+
+/* What a completion of a write or send says about the payload (fi_cq(3)'s levels). */
+enum completion_level {
+	LEVEL_NONE,             /* the question makes no sense (null) */
+	LEVEL_INJECT,           /* the buffer may be used again */
+	LEVEL_TRANSMIT,         /* it has left, or the peer acknowledged it on the wire */
+	LEVEL_DELIVERY,         /* it is in the peer's memory, visible */
+	LEVEL_MAX,
+};
+
+enum { ADDRESS_MAX = 2048 };    /* bytes; the longest known are libfabric's, below 256, plus keys of 64 slots */
+
+/* What one end tells the other: opaque to everybody but the backend. */
+struct address {
+	size_t length;
+	uint8_t bytes[ADDRESS_MAX];
+};
+
+/* Every backend's own session begins with this; the tests read it, the backend's open fills it. */
+struct session {
+	const struct backend *backend;
+	enum completion_level level;
+	bool can_notify;                /* write with remote CQ data exists: half_round_trip is possible for write */
+	uint32_t inline_bytes;          /* messages up to this size need no completion; 0: none, or unknown */
+	char provider[JOB_NAME_MAX];    /* as found; empty where the backend has none */
+	char device[JOB_NAME_MAX];      /* as found: an interface, a domain */
+	char address[INET6_ADDRSTRLEN + 64];
+	char layer[16];                 /* ethernet, loopback, shm, infiniband, slingshot, none */
+	uint32_t mtu;                   /* bytes; 0: unknown */
+	double rate_gbit_s;             /* of the link; 0: unknown */
+	const char *connection;         /* "stream", "rdm", ... ; NULL: none */
+	/* TCP's own view, where the backend has one: -1 unknown */
+	int64_t tcp_retransmissions, tcp_initial_rtt_us, tcp_window_bytes;
+};
+
+struct open_arguments {
+	const struct job *job;
+	enum role role;
+	const struct arena *arena;              /* memory of both directions, already touched */
+	const struct sockaddr_storage *local;   /* of the control connection: names the interface that reaches the peer */
+	const struct sockaddr_storage *peer;
+	bool same_host;                         /* both ends share kernel, /dev/shm and process ids */
+	int wake_fd;                            /* wait() also wakes when this becomes readable (the peer says something); -1: none */
+};
+
+/* One line of `perch devices`. */
+struct device {
+	char backend[JOB_NAME_MAX], provider[JOB_NAME_MAX], name[JOB_NAME_MAX], layer[16], state[16];
+	char address[INET6_ADDRSTRLEN + 64];
+	uint32_t mtu;
+	double rate_gbit_s;
+};
+
+typedef int (*device_callback)(const struct device *device, void *userdata);
+
+struct backend {
+	const char *name;
+	unsigned version;       /* BACKEND_VERSION */
+	unsigned flags;
+	unsigned ops;           /* 1u << OP_*, what the backend can ever do; what this host can is open's business */
+	const char *summary;    /* one line for --help and the manual */
+
+	/* Calls back for every device found; none is no error. Required. */
+	int (*probe)(device_callback callback, void *userdata);
+
+	/* Fills in job->provider (and device) where they are empty or shortened; called on the client only, before the job is sent. NULL: nothing to choose.
+	 * 0; -ENODEV etc. after failure(): EXIT_USAGE when the backend never has it, EXIT_HOST when this host lacks it. */
+	int (*resolve)(struct job *job, const struct open_arguments *arguments);
+
+	/* Makes the endpoint, registers the arena. Required. */
+	int (*open)(const struct open_arguments *arguments, struct session **ret);
+
+	/* What the peer needs to reach this end and its arena. Required. */
+	int (*local_address)(struct session *s, struct address *ret);
+
+	/* Both ends call it at about the same time, with the other's address. Must respect arguments->job->timeout_ns. Required. */
+	int (*connect)(struct session *s, const struct address *peer);
+
+	/* A phase of messages of `size` bytes each begins; nothing is under way. For streams, which carry no message boundaries.
+	 * NULL: the size of each message is enough. */
+	void (*begin)(struct session *s, uint64_t size);
+
+	/* Starts one message. 0: a COMPLETION_LOCAL will follow; 1: it is already complete and none will follow; -EAGAIN: nothing was
+	 * started, poll and try again; other: failed. Required. */
+	int (*post)(struct session *s, const struct work *work);
+
+	/* Lends rx slot `slot` for one incoming message of up to `size` bytes (a whole slot: what is lent stays lent when the next
+	 * phase has larger messages); never blocks. -EAGAIN like post. Required. */
+	int (*post_receive)(struct session *s, uint32_t slot, uint64_t size);
+
+	/* Makes progress and takes at most `max` completions. 0: none now. Negative: failed. Required. */
+	int (*poll)(struct session *s, struct completion *ret, unsigned max);
+
+	/* Like poll, but sleeps up to timeout_ns for the first one; may wake with 0. Arms, polls once more, then sleeps. Required
+	 * where event completion exists; NULL: job_validate refuses --completion event. */
+	int (*wait)(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
+
+	/* Refreshes the facts in struct session that change while running (TCP_INFO). NULL: none do. */
+	void (*refresh)(struct session *s);
+
+	/* Ends everything; takes NULL and half-opened sessions; answers NULL. Required. */
+	struct session *(*close)(struct session *s);
+};
+
+/* All that this program was built with, in the order of --help; ends with NULL. */
+extern const struct backend *const backends[];
+
+/* The backend of that name; NULL: unknown or not built in (then *ret_known says whether Perch knows the name at all). */
+const struct backend *backend_find(const char *name, bool *ret_known);
+
+/* Checks the vtable once, so that the hot loop never has to. -EINVAL (said). */
+int backend_check(const struct backend *b);
+
+const char *level_name(int level);

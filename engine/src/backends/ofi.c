@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libfabric: one reliable datagram endpoint over any provider. Nothing here knows a provider by name; memory modes, keys,
+ * addressing and limits follow what fi_getinfo() demands.
+ */
+#include "ofi.h"
+
+#include <sched.h>
+
+#include "../message.h"
+
+/* What does its completion have to say? A ping-pong's payload proves itself by the answer; all else must have arrived. */
+static bool wants_delivery(const struct job *job, bool can_notify) {
+	if (job->op != OP_SEND && job->op != OP_WRITE)
+		return false;
+	if (job->kind == KIND_BANDWIDTH || job->definition == DEFINITION_COMPLETION)
+		return true;
+	return job->definition == DEFINITION_AUTO && job->op == OP_WRITE && !can_notify;
+}
+
+/*
+ * The slot travels as remote data: 4 bytes hold every slot number. CXI turns such writes into unrestricted ones, which take
+ * another, slower way through the NIC: there the plain write is the default, and half_round_trip must be asked for.
+ */
+static bool offers_notify(const struct job *job, const struct fi_info *info) {
+	return job->op == OP_WRITE && info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
+	       !(info->ep_attr->protocol == FI_PROTO_CXI && job->definition == DEFINITION_AUTO);
+}
+
+static int choose_info(struct ofi_session *o, const struct open_arguments *a) {
+	bool delivery = wants_delivery(a->job, true);
+	int r;
+
+	r = ofi_choose(a, delivery ? FI_DELIVERY_COMPLETE : 0, &o->info);
+	if (r < 0)
+		return r;
+	o->session.can_notify = offers_notify(a->job, o->info);
+
+	/* Only now is it known that this provider cannot notify. */
+	if (!delivery && wants_delivery(a->job, o->session.can_notify)) {
+		fi_freeinfo(o->info);
+		o->info = NULL;
+		return ofi_choose(a, FI_DELIVERY_COMPLETE, &o->info);
+	}
+	return 0;
+}
+
+static enum completion_level level_of(const struct ofi_session *o) {
+	/* Reads and atomics are complete when their result is here. */
+	if (o->job->op != OP_SEND && o->job->op != OP_WRITE)
+		return LEVEL_DELIVERY;
+	return o->info->tx_attr->op_flags & FI_DELIVERY_COMPLETE ? LEVEL_DELIVERY : LEVEL_TRANSMIT;
+}
+
+static int check_limits(const struct ofi_session *o) {
+	uint64_t largest = job_largest_size(o->job);
+
+	if (largest > o->info->ep_attr->max_msg_size)
+		return failure(-EMSGSIZE, EXIT_HOST, "ofi: provider %s sends at most %zu bytes in one message; lower --size", o->session.provider,
+			       o->info->ep_attr->max_msg_size);
+	return 0;
+}
+
+static int check_atomics(const struct ofi_session *o) {
+	size_t largest = (size_t) job_largest_size(o->job) / sizeof(uint64_t), count = 0;
+	int r;
+
+	if (!op_is_atomic(o->job->op))
+		return 0;
+	if (o->job->op == OP_FETCH_ADD)
+		r = fi_fetch_atomicvalid(o->ep, FI_UINT64, FI_SUM, &count);
+	else
+		r = fi_compare_atomicvalid(o->ep, FI_UINT64, FI_CSWAP, &count);
+	if (r)
+		return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s has no 64-bit %s on this host: %s", o->session.provider,
+			       op_name(o->job->op), fi_strerror(-r));
+	if (largest > count)
+		return failure(-EMSGSIZE, EXIT_HOST, "ofi: provider %s does at most %zu bytes in one %s; lower --size", o->session.provider,
+			       count * sizeof(uint64_t), op_name(o->job->op));
+	return 0;
+}
+
+static int open_queue(struct ofi_session *o) {
+	bool event = o->job->completion == COMPLETION_EVENT;
+	struct fi_cq_attr attr = {
+		.size = o->info->tx_attr->size + o->info->rx_attr->size,
+		.format = o->notified ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_CONTEXT,
+		.wait_obj = event ? FI_WAIT_FD : FI_WAIT_NONE,
+	};
+	int r;
+
+	r = fi_cq_open(o->domain, &attr, &o->cq, NULL);
+	if (r == 0 && event)
+		r = fi_control(&o->cq->fid, FI_GETWAIT, &o->wait_fd);
+	if (r && event)
+		return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s cannot sleep for a completion (%s): use --completion busy, "
+			       "or another provider", o->session.provider, fi_strerror(-r));
+	return r ? ofi_open_failed(o, "open a completion queue", r) : 0;
+}
+
+static int open_endpoint(struct ofi_session *o) {
+	struct fi_av_attr av = {
+		/* Both kinds answer with an fi_addr_t to be used as it is; 2.x knows tables only. */
+		.type = o->info->domain_attr->av_type != FI_AV_UNSPEC ? o->info->domain_attr->av_type : FI_AV_TABLE,
+		.count = 1,
+	};
+	int r;
+
+	/* Some layers (ofi_rxm) answer with a stricter model than was asked for; the weaker one spares their locks. */
+	o->info->domain_attr->threading = FI_THREAD_DOMAIN;
+
+	r = fi_fabric(o->info->fabric_attr, &o->fabric, NULL);
+	if (r)
+		return ofi_open_failed(o, "open the fabric", r);
+	r = fi_domain(o->fabric, o->info, &o->domain, NULL);
+	if (r)
+		return ofi_open_failed(o, "open the domain", r);
+	r = fi_av_open(o->domain, &av, &o->av, NULL);
+	if (r)
+		return ofi_open_failed(o, "open an address vector", r);
+	r = open_queue(o);
+	if (r < 0)
+		return r;
+	r = fi_endpoint(o->domain, o->info, &o->ep, NULL);
+	if (r)
+		return ofi_open_failed(o, "open an endpoint", r);
+	r = fi_ep_bind(o->ep, &o->av->fid, 0);
+	if (r == 0)
+		r = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (r == 0)
+		r = fi_enable(o->ep);
+	return r ? ofi_open_failed(o, "enable the endpoint", r) : 0;
+}
+
+static int allocate(struct ofi_session *o) {
+	o->contexts = calloc(2 * (size_t) o->slots + 2, sizeof(*o->contexts));
+	o->places = calloc(o->slots, sizeof(*o->places));
+	if (!o->contexts || !o->places)
+		return failure(-ENOMEM, EXIT_HOST, "ofi: out of memory for %u slots; lower --outstanding", o->slots);
+	return 0;
+}
+
+static void describe(struct ofi_session *o) {
+	uint8_t name[OFI_NAME_MAX];
+	size_t length = sizeof(name);
+	struct device d;
+
+	if (o->ep && fi_getname(&o->ep->fid, name, &length) == 0)
+		ofi_facts(o->info, name, length, &d);
+	else
+		ofi_facts(o->info, o->info->src_addr, o->info->src_addrlen, &d);
+	memcpy(o->session.provider, d.provider, sizeof(d.provider));
+	memcpy(o->session.device, d.name, sizeof(d.name));
+	memcpy(o->session.address, d.address, sizeof(d.address));
+	memcpy(o->session.layer, d.layer, sizeof(d.layer));
+	o->session.mtu = d.mtu;
+	o->session.rate_gbit_s = d.rate_gbit_s;
+}
+
+static struct session *ofi_close(struct session *s);
+extern const struct backend backend_ofi;
+
+static int open_all(struct ofi_session *o, const struct open_arguments *a) {
+	const struct job *job = a->job;
+	bool ping_pong;
+	int r;
+
+	r = choose_info(o, a);
+	if (r < 0)
+		return r;
+	describe(o); /* first: messages name provider and device */
+	r = check_limits(o);
+	if (r < 0)
+		return r;
+
+	o->session.level = level_of(o);
+	o->messages = job->op == OP_SEND;
+	ping_pong = (o->messages || job->op == OP_WRITE) && !wants_delivery(job, o->session.can_notify);
+	if (ping_pong && o->info->tx_attr->inject_size > 0) {
+		/* Elsewhere it is the completion that is counted, and an injected message has none. */
+		o->inject_below = o->info->tx_attr->inject_size + 1;
+		o->session.inline_bytes = (uint32_t) MIN(o->info->tx_attr->inject_size, (size_t) UINT32_MAX);
+	}
+	o->notified = o->session.can_notify;
+	o->feeds = o->notified && ((o->info->mode | o->info->rx_attr->mode) & FI_RX_CQ_DATA);
+
+	r = allocate(o);
+	if (r < 0)
+		return r;
+	r = open_endpoint(o);
+	if (r < 0)
+		return r;
+	describe(o); /* again: now the endpoint has its address */
+	r = check_atomics(o);
+	if (r < 0)
+		return r;
+	r = ofi_memory_open(o);
+	return r < 0 ? r : ofi_memory_enable(o);
+}
+
+static int ofi_open(const struct open_arguments *arguments, struct session **ret) {
+	struct ofi_session *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o)
+		return failure(-ENOMEM, EXIT_HOST, "ofi: out of memory");
+	o->session.backend = &backend_ofi;
+	o->session.connection = "rdm";
+	o->session.tcp_retransmissions = o->session.tcp_initial_rtt_us = o->session.tcp_window_bytes = -1;
+	o->job = arguments->job;
+	o->role = arguments->role;
+	o->arena = *arguments->arena;
+	o->slots = arguments->arena->slots;
+	o->wait_fd = -1;
+	o->wake_fd = arguments->wake_fd;
+
+	r = open_all(o, arguments);
+	if (r < 0) {
+		(void) ofi_close(&o->session);
+		return r;
+	}
+	*ret = &o->session;
+	return 0;
+}
+
+static int ofi_local_address(struct session *s, struct address *ret) {
+	return ofi_address_write(ofi_session(s), ret);
+}
+
+/* One greeting's half: started until the provider takes it, then driven until its completion is there. */
+static int greet(struct ofi_session *o, bool send, uint64_t deadline) {
+	struct fi_context2 *context = o->contexts + 2 * (size_t) o->slots + !send;
+	uint8_t *buffer = o->scratch + (send ? 0 : OFI_HELLO_BYTES);
+	struct fi_cq_data_entry entry;  /* the longest of the formats used */
+	bool started = false;
+
+	for (;;) {
+		ssize_t r = 0;
+
+		if (!started) {
+			if (send)
+				r = fi_send(o->ep, buffer, OFI_HELLO_BYTES, o->scratch_desc, o->peer, context);
+			else
+				r = fi_recv(o->ep, buffer, OFI_HELLO_BYTES, o->scratch_desc, FI_ADDR_UNSPEC, context);
+			started = r == 0;
+			if (r && r != -FI_EAGAIN)
+				return ofi_failed(o, "reaching the peer", (int) r, NULL);
+		}
+		r = fi_cq_read(o->cq, &entry, 1);
+		if (r == 1 && entry.op_context == context)
+			return 0;
+		if (r < 0 && r != -FI_EAGAIN)
+			return ofi_cq_failed(o, r);
+		if (monotonic_ns() > deadline)
+			return ofi_failed(o, "reaching the peer", FI_ETIMEDOUT, NULL);
+		(void) sched_yield(); /* both ends may share one CPU here */
+	}
+}
+
+/*
+ * Datagram endpoints connect, if at all, with their first message. A greeting each way does that now, within the deadline
+ * and with a clear message, instead of in the first measurement. The client begins: two ends that connect to each
+ * other at the same moment must first find out which connection to drop.
+ */
+static int ofi_connect(struct session *s, const struct address *peer) {
+	struct ofi_session *o = ofi_session(s);
+	uint64_t deadline = monotonic_ns() + o->job->timeout_ns;
+	bool client = o->role == ROLE_CLIENT;
+	int r;
+
+	r = ofi_address_read(o, peer);
+	if (r < 0)
+		return r;
+	r = greet(o, client, deadline);
+	if (r < 0)
+		return r;
+	return greet(o, !client, deadline);
+}
+
+static void close_fid(struct fid *fid) {
+	if (fid)
+		(void) fi_close(fid);
+}
+
+static struct session *ofi_close(struct session *s) {
+	struct ofi_session *o = ofi_session(s);
+
+	if (!o)
+		return NULL;
+
+	/* A region of an endpoint goes before it; any other goes after, since posted receives still point into it. */
+	if (o->info && (o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
+		ofi_memory_close(o);
+	close_fid(o->ep ? &o->ep->fid : NULL);
+	ofi_memory_close(o);
+	close_fid(o->cq ? &o->cq->fid : NULL);
+	close_fid(o->av ? &o->av->fid : NULL);
+	close_fid(o->domain ? &o->domain->fid : NULL);
+	close_fid(o->fabric ? &o->fabric->fid : NULL);
+	fi_freeinfo(o->info);
+	ofi_scratch_close(o);
+	free(o->contexts);
+	free(o->places);
+	free(o);
+	return NULL;
+}
+
+const struct backend backend_ofi = {
+	.name = "ofi",
+	.version = BACKEND_VERSION,
+	.flags = BACKEND_PROVIDERS | BACKEND_DEVICES,
+	.ops = 1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP,
+	.summary = "libfabric, reliable datagrams over any provider: tcp, shm, verbs, efa, cxi, ...",
+	.probe = ofi_probe,
+	.resolve = ofi_resolve,
+	.open = ofi_open,
+	.local_address = ofi_local_address,
+	.connect = ofi_connect,
+	.post = ofi_post,
+	.post_receive = ofi_post_receive,
+	.poll = ofi_poll,
+	.wait = ofi_wait,
+	.close = ofi_close,
+};

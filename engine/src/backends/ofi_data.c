@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hot path. Every pointer used here was made valid by open and connect. A completion's context points into one array,
+ * so that its offset alone tells kind and slot: nothing is stored, nothing is looked up.
+ */
+#include "ofi.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include "../message.h"
+
+/* Cold: keeps the callers' frames small. */
+static int post_failed(const struct ofi_session *o, const char *what, ssize_t r) __attribute__((noinline, cold));
+
+static int post_failed(const struct ofi_session *o, const char *what, ssize_t r) {
+	return ofi_failed(o, what, (int) r, NULL);
+}
+
+/* libfabric's -FI_EAGAIN is -EAGAIN: the caller's to repeat. Injected messages have no completion to wait for: 1. */
+#define POSTED(o, what, r, done) \
+	(likely((r) == 0) ? (done) : (r) == -FI_EAGAIN ? -EAGAIN : post_failed((o), (what), (r)))
+
+static void fill_words(uint8_t *at, uint64_t value, uint64_t bytes) {
+	for (uint64_t i = 0; i < bytes; i += sizeof(value))
+		memcpy(at + i, &value, sizeof(value));
+}
+
+static int post_send(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
+	ssize_t r;
+
+	if (w->size < o->inject_below) {
+		r = fi_inject(o->ep, p->tx, w->size, o->peer);
+		return POSTED(o, "starting a send", r, 1);
+	}
+	r = fi_send(o->ep, p->tx, w->size, o->desc, o->peer, o->contexts + w->slot);
+	return POSTED(o, "starting a send", r, 0);
+}
+
+static int post_write(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
+	ssize_t r;
+
+	if (!w->notify) {
+		r = fi_write(o->ep, p->tx, w->size, o->desc, o->peer, p->remote_rx, o->remote_key, o->contexts + w->slot);
+		return POSTED(o, "starting a write", r, 0);
+	}
+	if (w->size < o->inject_below) {
+		r = fi_inject_writedata(o->ep, p->tx, w->size, w->slot, o->peer, p->remote_rx, o->remote_key);
+		return POSTED(o, "starting a write", r, 1);
+	}
+	r = fi_writedata(o->ep, p->tx, w->size, o->desc, w->slot, o->peer, p->remote_rx, o->remote_key, o->contexts + w->slot);
+	return POSTED(o, "starting a write", r, 0);
+}
+
+static int post_read(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
+	ssize_t r = fi_read(o->ep, p->rx, w->size, o->desc, o->peer, p->remote_tx, o->remote_key, o->contexts + w->slot);
+
+	return POSTED(o, "starting a read", r, 0);
+}
+
+static int post_fetch_add(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
+	ssize_t r;
+
+	fill_words(p->tx, w->operand, w->size);
+	r = fi_fetch_atomic(o->ep, p->tx, w->size / sizeof(uint64_t), o->desc, p->rx, o->desc, o->peer, p->remote_rx, o->remote_key,
+			    FI_UINT64, FI_SUM, o->contexts + w->slot);
+	return POSTED(o, "starting a fetch-add", r, 0);
+}
+
+static int post_compare_swap(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
+	ssize_t r;
+
+	fill_words(p->tx, w->operand, w->size);
+	fill_words(p->compare, w->compare, w->size);
+	r = fi_compare_atomic(o->ep, p->tx, w->size / sizeof(uint64_t), o->desc, p->compare, o->scratch_desc, p->rx, o->desc, o->peer,
+			      p->remote_rx, o->remote_key, FI_UINT64, FI_CSWAP, o->contexts + w->slot);
+	return POSTED(o, "starting a compare-swap", r, 0);
+}
+
+int ofi_post(struct session *s, const struct work *work) {
+	struct ofi_session *o = ofi_session(s);
+	const struct ofi_place *p = o->places + work->slot;
+
+	switch (work->op) {
+	case OP_SEND:
+		return post_send(o, work, p);
+	case OP_WRITE:
+		return post_write(o, work, p);
+	case OP_READ:
+		return post_read(o, work, p);
+	case OP_FETCH_ADD:
+		return post_fetch_add(o, work, p);
+	case OP_COMPARE_SWAP:
+		return post_compare_swap(o, work, p);
+	default:
+		return -EINVAL;
+	}
+}
+
+/*
+ * Messages land in the receive that is next in order. Notified writes land where their sender says, and use up a receive,
+ * without payload, only with providers that demand so (FI_RX_CQ_DATA): those take contexts in turn, since the
+ * receive that a write uses up need not be the one lent for its slot.
+ */
+int ofi_post_receive(struct session *s, uint32_t slot, uint64_t size) {
+	struct ofi_session *o = ofi_session(s);
+	ssize_t r;
+
+	if (o->messages) {
+		r = fi_recv(o->ep, o->places[slot].rx, size, o->desc, FI_ADDR_UNSPEC, o->contexts + o->slots + slot);
+		return POSTED(o, "lending a receive buffer", r, 0);
+	}
+	if (!o->feeds)
+		return 0;
+	r = fi_recv(o->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, o->contexts + o->slots + o->next_feed);
+	if (r == 0)
+		o->next_feed = (o->next_feed + 1) % o->slots;
+	return POSTED(o, "lending a receive", r, 0);
+}
+
+static struct completion completion_of(const struct ofi_session *o, const void *context) {
+	uint32_t index = (uint32_t) ((const struct fi_context2 *) context - o->contexts);
+
+	return index < o->slots ? (struct completion) { COMPLETION_LOCAL, index } :
+				  (struct completion) { COMPLETION_RECEIVE, index - o->slots };
+}
+
+static int poll_plain(struct ofi_session *o, struct completion *ret, unsigned max) {
+	struct fi_cq_entry entries[OFI_POLL_BATCH];
+	ssize_t n = fi_cq_read(o->cq, entries, MIN(max, (unsigned) OFI_POLL_BATCH));
+
+	if (n <= 0)
+		return likely(n == -FI_EAGAIN || n == 0) ? 0 : ofi_cq_failed(o, n);
+	for (ssize_t i = 0; i < n; i++)
+		ret[i] = completion_of(o, entries[i].op_context);
+	return (int) n;
+}
+
+/* The slot of a notified write was chosen by the peer: it indexes our memory and is checked. */
+static int poll_notified(struct ofi_session *o, struct completion *ret, unsigned max) {
+	struct fi_cq_data_entry entries[OFI_POLL_BATCH];
+	ssize_t n = fi_cq_read(o->cq, entries, MIN(max, (unsigned) OFI_POLL_BATCH));
+
+	if (n <= 0)
+		return likely(n == -FI_EAGAIN || n == 0) ? 0 : ofi_cq_failed(o, n);
+	for (ssize_t i = 0; i < n; i++) {
+		if (!(entries[i].flags & FI_REMOTE_CQ_DATA)) {
+			ret[i] = completion_of(o, entries[i].op_context);
+			continue;
+		}
+		if (entries[i].data >= o->slots)
+			return failure(-EPROTO, EXIT_PEER, "ofi: the peer announced a write to slot %llu of %u; is it the same version of perch?",
+				       (unsigned long long) entries[i].data, o->slots);
+		ret[i] = (struct completion) { COMPLETION_RECEIVE, (uint32_t) entries[i].data };
+	}
+	return (int) n;
+}
+
+int ofi_poll(struct session *s, struct completion *ret, unsigned max) {
+	struct ofi_session *o = ofi_session(s);
+
+	return o->notified ? poll_notified(o, ret, max) : poll_plain(o, ret, max);
+}
+
+int ofi_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns) {
+	struct ofi_session *o = ofi_session(s);
+	struct timespec timeout = {
+		.tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC),
+		.tv_nsec = (long) (timeout_ns % NSEC_PER_SEC),
+	};
+	/* poll(2) passes over a negative descriptor: there may be none to wake us early */
+	struct pollfd p[] = {
+		{ .fd = o->wait_fd, .events = POLLIN },
+		{ .fd = o->wake_fd, .events = POLLIN },
+	};
+	struct fid *fid = &o->cq->fid;
+	int r;
+
+	r = ofi_poll(s, ret, max);
+	if (r != 0)
+		return r;
+
+	/* Arms the descriptor. -FI_EAGAIN: something has come since, and sleeping now could miss it. */
+	r = fi_trywait(o->fabric, &fid, 1);
+	if (r == 0 && ppoll(p, ELEMENTSOF(p), &timeout, NULL) < 0 && errno != EINTR)
+		return ofi_failed(o, "sleeping for a completion", errno, NULL);
+	if (r < 0 && r != -FI_EAGAIN)
+		return ofi_failed(o, "arming the completion queue", r, NULL);
+	return ofi_poll(s, ret, max);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lat and bw: leads one job through its sizes, and writes each as soon as it is measured. */
+#include "client.h"
+
+#include <stdio.h>
+
+#include "exchange.h"
+#include "result.h"
+
+struct client {
+	const struct options *options;
+	struct control *control;
+	struct job job;
+	struct run run;
+	struct peer peer;
+	char host[256];
+	bool half_round_trip;
+	enum exit_code worst;           /* of the sizes done */
+};
+
+static int hear_result(struct client *c, struct result *r) {
+	json_int_t messages, received, checked, bad, first_message, first_offset;
+	const struct run *run = &c->run;
+	json_t *payload = NULL;
+	int e, located;
+
+	e = control_expect(c->control, FRAME_RESULT, c->job.timeout_ns, &payload);
+	if (e < 0)
+		return e;
+	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:b, s:I, s:I!}", "process_s", &r->server_cpu.process_s, "host_s",
+			&r->server_cpu.host_s, "messages", &messages, "received", &received, "checked_bytes", &checked, "bad_bytes", &bad,
+			"located", &located, "first_message", &first_message, "first_offset", &first_offset);
+	json_decref(payload);
+	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0)
+		return failure(-EBADMSG, EXIT_PEER, "%s sent a result that is none; refused", c->control->peer_name);
+	r->integrity = run->outcome.integrity;
+	r->integrity.checked_bytes += (uint64_t) checked;
+	r->integrity.bad_bytes += (uint64_t) bad;
+	if (!r->integrity.located && located) {
+		r->integrity.located = true;
+		r->integrity.first_message = (uint64_t) first_message;
+		r->integrity.first_offset = (uint64_t) first_offset;
+	}
+	r->messages = run->outcome.messages + (c->job.bidirectional ? (uint64_t) messages : 0);
+	r->bytes = r->messages * r->size;
+	/* What is timed must be what was received. */
+	if (c->job.op == OP_SEND && !(run->backend->flags & BACKEND_SOLO) && (uint64_t) received != run->outcome.messages)
+		return failure(-EPROTO, EXIT_PEER, "%s received %lld of %llu messages", c->control->peer_name, (long long) received,
+			       (unsigned long long) run->outcome.messages);
+	return 0;
+}
+
+static void print_interval(struct run *r, json_t *interval) {
+	/* The run is the client's first member that a callback can reach; its options say how to write. */
+	const struct client *c = (const struct client *) (const void *) ((const char *) r - offsetof(struct client, run));
+
+	(c->options->json ? write_json_interval : write_table_interval)(r, interval);
+}
+
+static int run_phase(struct client *c, uint64_t size, bool warmup, struct result *ret) {
+	struct run *r = &c->run;
+	json_t *start;
+	int e;
+
+	r->phase = (struct phase) {
+		.size = size,
+		.warmup = warmup,
+		.half_round_trip = c->half_round_trip,
+		.count = warmup ? c->job.warmup : c->job.iterations,
+	};
+	e = phase_to_json(&r->phase, &start);
+	if (e == 0)
+		e = control_send(c->control, FRAME_START, start);
+	if (e == 0)
+		e = control_expect(c->control, FRAME_STARTED, c->job.timeout_ns, NULL);
+	if (e < 0)
+		return e;
+	(void) clock_gettime(CLOCK_REALTIME, &ret->started);
+	run_begin(r);
+	e = c->job.kind == KIND_LATENCY ? latency_client(r) : bandwidth_client(r);
+	run_end(r);
+	if (r->backend->refresh)
+		r->backend->refresh(r->session);
+	if (e == 0 && c->job.kind == KIND_LATENCY)
+		e = run_say(r, FRAME_FINISH, r->outcome.messages);
+	if (e == 0)
+		e = control_send(c->control, FRAME_DONE, NULL);
+	return e < 0 ? e : hear_result(c, ret);
+}
+
+/* 1 where a limit of the command line is missed. A limit that cannot be judged is missed: silence would flatter. */
+static enum exit_code judge(const struct client *c, const struct result *r) {
+	const struct options *o = c->options;
+	double p99 = result_p99_us(r), gbit = result_gbit_s(r);
+
+	if (r->integrity.bad_bytes > 0) {
+		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu bytes of %s, %llu bytes a message, first in message %llu at byte %llu; "
+			       "do not trust this path with data", (unsigned long long) r->integrity.bad_bytes,
+			       (unsigned long long) r->integrity.checked_bytes, op_name((int) c->job.op), (unsigned long long) r->size,
+			       (unsigned long long) r->integrity.first_message, (unsigned long long) r->integrity.first_offset);
+		return EXIT_CORRUPT;
+	}
+	if (o->max_p99_us > 0 && p99 < 0)
+		notice("--max-p99: %llu samples do not support a p99 (1000 do), so the limit counts as missed",
+		       (unsigned long long) c->run.total->count);
+	else if (o->max_p99_us > 0 && p99 > o->max_p99_us)
+		notice("%llu bytes: p99 of %.2f us is above --max-p99 %.2f", (unsigned long long) r->size, p99, o->max_p99_us);
+	else if (o->min_gbit > 0 && gbit < o->min_gbit)
+		notice("%llu bytes: %.3f Gb/s are below --min-gbit %.3f", (unsigned long long) r->size, gbit, o->min_gbit);
+	else
+		return EXIT_MEASURED;
+	return EXIT_LIMIT;
+}
+
+static void write_result(const struct client *c, struct result *r) {
+	if (failure_text()[0]) {
+		r->code = failure_code();
+		r->message = failure_text();
+	}
+	(c->options->json ? write_json_result : write_table_result)(r);
+}
+
+static int measure_size(struct client *c, uint64_t size) {
+	struct result r = {
+		.run = &c->run,
+		.options = c->options,
+		.size = size,
+		.server = c->peer.end,
+		.client_host = c->host,
+		.integrity.located = false,
+	};
+	enum exit_code code = EXIT_MEASURED;
+	int e = 0;
+
+	failure_reset();
+	c->run.traffic = false;
+	if (c->job.warmup > 0)
+		e = run_phase(c, size, true, &r);
+	if (e == 0) {
+		r = (struct result) { .run = &c->run, .options = r.options, .size = size, .server = r.server, .client_host = r.client_host };
+		e = run_phase(c, size, false, &r);
+	}
+	c->run.traffic = c->run.events > 0;
+	if (e == 0)
+		code = judge(c, &r);
+	else if (!failure_text()[0])
+		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op), (unsigned long long) size, strerror(-e));
+	write_result(c, &r);
+	if (code == EXIT_CORRUPT || c->worst == EXIT_MEASURED)
+		c->worst = code;
+	return e;
+}
+
+static int choose_definition(struct client *c) {
+	const struct job *j = &c->job;
+	bool notify = c->run.session->can_notify && c->peer.can_notify;
+
+	if (j->kind == KIND_LATENCY && j->op == OP_SEND)
+		c->half_round_trip = true;
+	else if (j->kind == KIND_LATENCY && j->op == OP_WRITE && j->definition != DEFINITION_COMPLETION)
+		c->half_round_trip = notify;
+	if (j->definition == DEFINITION_HALF_ROUND_TRIP && !c->half_round_trip)
+		return failure(-EOPNOTSUPP, EXIT_HOST, "--definition half_round_trip: %s %s offers no remote completion data for writes; "
+			       "use --definition completion", j->backend, j->provider);
+	c->run.phase.half_round_trip = c->half_round_trip;
+	return 0;
+}
+
+static int open_job(struct client *c) {
+	struct open_arguments a = { .job = &c->job, .role = ROLE_CLIENT, .local = &c->control->local, .peer = &c->control->peer, .wake_fd = -1 };
+	const struct backend *b;
+	char machine[MACHINE_MAX];
+	json_t *payload = NULL, *job = NULL;
+	bool known;
+	int e;
+
+	e = control_expect(c->control, FRAME_IDENTITY, c->job.timeout_ns, &payload);
+	if (e < 0)
+		return e;
+	machine_identity(machine);
+	const char *theirs = json_string_value(json_object_get(payload, "machine"));
+	a.same_host = theirs && streq(theirs, machine);
+	json_decref(payload);
+	b = backend_find(c->job.backend, &known);
+	e = b->resolve ? b->resolve(&c->job, &a) : 0;
+	if (e == 0)
+		e = job_to_json(&c->job, &job);
+	if (e == 0)
+		e = control_send(c->control, FRAME_JOB, json_pack("{s:o, s:s}", "job", job, "machine", machine));
+	if (e == 0)
+		e = run_open(&c->run, &a, c->control);
+	if (e == 0)
+		e = exchange_addresses(&c->run, &c->peer);
+	return e < 0 ? e : choose_definition(c);
+}
+
+static int check_limits(const struct options *o) {
+	const struct job *j = &o->job;
+
+	if (o->max_p99_us > 0 && j->kind == KIND_LATENCY && j->iterations > 0 && j->iterations < 1000)
+		return failure(-EINVAL, EXIT_USAGE, "--max-p99 with --iterations %llu: a p99 needs 1000 samples (ten above it)",
+			       (unsigned long long) j->iterations);
+	return job_validate(j);
+}
+
+static void client_close(struct client *c) {
+	run_close(&c->run);
+	json_decref(c->peer.end);
+	c->control = control_close(c->control);
+}
+
+int command_measure(const struct options *o) {
+	struct client c = { .options = o, .job = o->job };
+	struct token token;
+	int e;
+
+	e = check_limits(o);
+	if (e == 0 && o->cpu >= 0)
+		e = cpu_pin(o->cpu);
+	if (e == 0)
+		e = token_read(o->token_file, &token);
+	if (e == 0)
+		e = control_connect(o->host, o->port, o->bind, &token, c.job.timeout_ns, &c.control);
+	if (e < 0)
+		return (int) failure_code();
+	host_name(c.host, sizeof(c.host));
+	e = open_job(&c);
+	c.run.on_interval = print_interval;
+	if (e == 0 && !o->json)
+		write_table_header(o, &c.run);
+	for (size_t i = 0; e == 0 && i < c.job.n_sizes; i++)
+		e = measure_size(&c, c.job.sizes[i]);
+	if (e < 0) {
+		control_send_error(c.control);
+		c.worst = failure_code();
+	}
+	client_close(&c);
+	return (int) c.worst;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who the two ends are to each other: a shared token, proved by both sides without sending it. */
+#include <endian.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <sys/stat.h>
+
+#include "control.h"
+
+int token_read(const char *path, struct token *ret) {
+	_cleanup_close_ int fd = -1;
+	struct token t = { 0 };
+	struct stat st;
+	ssize_t n;
+
+	if (!path || !path[0]) {
+		*ret = t;
+		return 0;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return failure(-errno, EXIT_HOST, "cannot read the token file %s: %s", path, strerror(errno));
+	/* As ssh does with keys: what others may read is no secret. */
+	if (S_ISREG(st.st_mode) && (st.st_mode & 077))
+		return failure(-EPERM, EXIT_HOST, "the token file %s may be read by others (mode %04o); `chmod 600 %s`", path,
+			       (unsigned) st.st_mode & 07777, path);
+	n = read(fd, t.bytes, sizeof(t.bytes));
+	if (n < 0)
+		return failure(-errno, EXIT_HOST, "cannot read the token file %s: %s", path, strerror(errno));
+	/* Editors and echo end files with a newline, which nobody means. */
+	while (n > 0 && (t.bytes[n - 1] == '\n' || t.bytes[n - 1] == '\r'))
+		n--;
+	if (n < CONTROL_TOKEN_MIN || n >= CONTROL_TOKEN_MAX)
+		return failure(-EINVAL, EXIT_HOST, "the token in %s has %zd bytes; use %d to %d random ones, such as "
+			       "`openssl rand -hex 32 > %s`", path, n, CONTROL_TOKEN_MIN, CONTROL_TOKEN_MAX - 1, path);
+	t.length = (size_t) n;
+	*ret = t;
+	return 0;
+}
+
+static void hmac(const void *key, size_t key_length, const uint8_t *text, size_t length, uint8_t *ret) {
+	unsigned n = CONTROL_MAC;
+
+	/* HMAC() fails only when memory does; an all-zero result then matches no proof. */
+	memset(ret, 0, CONTROL_MAC);
+	(void) HMAC(EVP_sha256(), key, (int) key_length, text, length, ret, &n);
+}
+
+/* Label and nonces have fixed lengths, so no two different inputs give the same text. */
+static void derive(const struct token *token, const char *label, const uint8_t *client_nonce, const uint8_t *server_nonce,
+		   uint8_t *ret) {
+	uint8_t text[16 + 2 * CONTROL_NONCE] = { 0 };
+
+	memcpy(text, label, MIN(strlen(label), sizeof("perch/1 session")));
+	memcpy(text + 16, client_nonce, CONTROL_NONCE);
+	memcpy(text + 16 + CONTROL_NONCE, server_nonce, CONTROL_NONCE);
+	hmac(token->bytes, token->length, text, sizeof(text), ret);
+}
+
+void auth_proof(const struct token *token, bool server, const uint8_t *client_nonce, const uint8_t *server_nonce, uint8_t *ret_mac) {
+	derive(token, server ? "perch/1 server" : "perch/1 client", client_nonce, server_nonce, ret_mac);
+}
+
+void auth_key(const struct token *token, const uint8_t *client_nonce, const uint8_t *server_nonce, uint8_t *ret_key) {
+	derive(token, "perch/1 session", client_nonce, server_nonce, ret_key);
+}
+
+void auth_frame(const uint8_t *key, bool from_server, uint64_t number, const uint8_t *header, const uint8_t *payload, size_t length,
+		uint8_t *ret_mac) {
+	uint8_t digest[CONTROL_MAC], text[1 + sizeof(uint64_t) + CONTROL_HEADER + CONTROL_MAC] = { from_server };
+	uint64_t n = htobe64(number);
+
+	/* Direction and number keep a frame from being reflected, repeated or left out. */
+	memcpy(text + 1, &n, sizeof(n));
+	memcpy(text + 1 + sizeof(n), header, CONTROL_HEADER);
+	hmac(key, CONTROL_MAC, payload, length, digest);
+	memcpy(text + 1 + sizeof(n) + CONTROL_HEADER, digest, sizeof(digest));
+	hmac(key, CONTROL_MAC, text, sizeof(text), ret_mac);
+}
+
+bool auth_equal(const uint8_t *a, const uint8_t *b) {
+	return CRYPTO_memcmp(a, b, CONTROL_MAC) == 0;
+}
+
+int auth_nonce(uint8_t *ret) {
+	if (RAND_bytes(ret, CONTROL_NONCE) != 1)
+		return failure(-EIO, EXIT_INTERNAL, "the random number generator gave nothing");
+	return 0;
+}

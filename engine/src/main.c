@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perch: measures a fabric between two hosts. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "backend.h"
+#include "client.h"
+#include "command_hist.h"
+#include "message.h"
+#include "serve.h"
+
+static int run(const struct options *o) {
+	switch (o->command) {
+	case COMMAND_SERVE:
+		return command_serve(o);
+	case COMMAND_LAT:
+	case COMMAND_BW:
+		return command_measure(o);
+	case COMMAND_HIST:
+		return command_hist(o);
+	case COMMAND_MEET:
+		return command_meet(o);
+	case COMMAND_DEVICES:
+		return command_devices(o);
+	default:
+		return EXIT_INTERNAL;
+	}
+}
+
+int main(int argc, char **argv) {
+	struct options options;
+	int e;
+
+	/* A reader that has gone is an error of a write, not a reason to die with workers running. */
+	(void) signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; backends[i]; i++)
+		if (backend_check(backends[i]) < 0)
+			return EXIT_INTERNAL;
+	e = options_parse(argc, argv, &options);
+	if (e != 0)
+		return e > 0 ? EXIT_MEASURED : (int) failure_code();
+	e = run(&options);
+	/* Results that could not be written are no results. */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		(void) failure(-EIO, EXIT_INTERNAL, "cannot write the results to standard output: %s", strerror(errno));
+		return EXIT_INTERNAL;
+	}
+	return e;
+}

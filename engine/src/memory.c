@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memory.h"
+
+#include <sys/mman.h>
+
+#include "message.h"
+
+/*
+ * What shared slots may take in all: half of a small level 2 cache (256 KiB on the oldest supported server cores), so that
+ * a deep queue measures the path and not memory. perftest cycles through a page (4 KiB) for the same reason.
+ */
+#define SHARED_BYTES (UINT64_C(128) * 1024)
+
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct) {
+	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), stride, length;
+	uint32_t n = slots;
+	void *p;
+
+	/* Messages of different slots never share a cache line (64 bytes on x86-64, 128 fetched as a pair). */
+	stride = (slot_bytes + 127) / 128 * 128;
+	if (!distinct)
+		n = (uint32_t) MIN((uint64_t) slots, MAX(UINT64_C(1), SHARED_BYTES / stride));
+	if (stride > (SIZE_MAX - 2 * page) / 2 / n)
+		return failure(-ENOMEM, EXIT_HOST, "%u buffers of %llu bytes are more than this host can address; "
+			       "lower --size or --outstanding", n, (unsigned long long) slot_bytes);
+	length = (stride * n + page - 1) / page * page * 2;
+
+	p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (p == MAP_FAILED)
+		return failure(-ENOMEM, EXIT_HOST, "cannot get %llu MiB for %u buffers each way: %s; lower --size or --outstanding",
+			       (unsigned long long) (length >> 20), n, strerror(errno));
+	*ret = (struct arena) {
+		.base = p,
+		.length = length,
+		.slot_bytes = slot_bytes,
+		.stride = stride,
+		.slots = slots,
+		.distinct = n,
+	};
+	return 0;
+}
+
+void arena_close(struct arena *arena) {
+	if (arena->base)
+		(void) munmap(arena->base, arena->length);
+	*arena = (struct arena) { 0 };
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static struct {
+	char text[FAILURE_TEXT_MAX];
+	enum exit_code code;
+} first_failure;
+
+static void remember(enum exit_code code, const char *format, va_list ap) _printf_(2, 0);
+
+static void remember(enum exit_code code, const char *format, va_list ap) {
+	/* Only the first failure counts: what comes after it is its consequence, and would hide the cause. */
+	if (first_failure.text[0] != '\0')
+		return;
+	(void) vsnprintf(first_failure.text, sizeof(first_failure.text), format, ap);
+	first_failure.code = code;
+}
+
+int failure(int error, enum exit_code code, const char *format, ...) {
+	char text[FAILURE_TEXT_MAX];
+	va_list ap, copy;
+
+	va_start(ap, format);
+	va_copy(copy, ap);
+	remember(code, format, copy);
+	va_end(copy);
+	(void) vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	notice("%s", text);
+	return error < 0 ? error : -EIO;
+}
+
+int failure_quiet(int error, enum exit_code code, const char *format, ...) {
+	va_list ap;
+
+	va_start(ap, format);
+	remember(code, format, ap);
+	va_end(ap);
+	return error < 0 ? error : -EIO;
+}
+
+const char *failure_text(void) {
+	return first_failure.text;
+}
+
+enum exit_code failure_code(void) {
+	return first_failure.text[0] != '\0' ? first_failure.code : EXIT_INTERNAL;
+}
+
+void failure_reset(void) {
+	first_failure.text[0] = '\0';
+}
+
+void notice(const char *format, ...) {
+	char line[FAILURE_TEXT_MAX + 16];
+	va_list ap;
+	int n;
+
+	n = snprintf(line, sizeof(line), "perch: ");
+	va_start(ap, format);
+	(void) vsnprintf(line + n, sizeof(line) - (size_t) n - 1, format, ap);
+	va_end(ap);
+	strcat(line, "\n"); /* room is kept by the -1 above */
+	/* One write, so that lines of concurrent jobs do not mix. */
+	(void) !write(STDERR_FILENO, line, strlen(line));
+}

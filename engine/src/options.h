@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line. One table (options_table.c) names every option once; parsing, --help, the manual page and their
+ * tests are made from it.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "job.h"
+
+enum command {
+	COMMAND_SERVE,
+	COMMAND_LAT,
+	COMMAND_BW,
+	COMMAND_HIST,
+	COMMAND_MEET,
+	COMMAND_DEVICES,
+	COMMAND_MAX,
+	COMMAND_INVALID = -EINVAL,
+};
+
+enum {
+	OPTIONS_PORT = 18600,           /* in no /etc/services, and below Linux's ephemeral range (32768) */
+	OPTIONS_LAT_ITERATIONS = 1000,  /* 10 samples above p99: the fewest that support it */
+	OPTIONS_BW_ITERATIONS = 5000,   /* as perftest(1)'s ib_write_bw */
+	OPTIONS_WARMUP = 100,
+	OPTIONS_BW_OUTSTANDING = 64,    /* covers 64 x 64 KiB: twice the bandwidth-delay product of 100 Gb/s x 150 us */
+	OPTIONS_QUANTILES_MAX = 64,
+	OPTIONS_PARTIES_MAX = 4096,
+	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
+	OPTIONS_FLOW_MAX = 256,
+	OPTIONS_MAX = 64,               /* entries in the table */
+};
+
+struct options {
+	enum command command;
+	struct job job;                 /* lat, bw; for serve only `device`, which names the server's own */
+	char host[OPTIONS_HOST_MAX];
+	uint16_t port;
+	char bind[64];                  /* serve: where to listen; others: where to connect from; empty: any */
+	char token_file[PATH_MAX];      /* empty: no token */
+	char ready_file[PATH_MAX];
+	uint64_t timeout_ns;
+	bool json;
+	double max_p99_us, min_gbit;    /* 0: no limit */
+	int cpu;                        /* -1: where the scheduler likes */
+	char flow[OPTIONS_FLOW_MAX];
+	unsigned parties;
+	double quantiles[OPTIONS_QUANTILES_MAX];
+	size_t n_quantiles;
+	bool distribution;
+	const char *const *files;       /* of argv; n_files of them */
+	size_t n_files;
+	int connection_fd, listener_fd; /* -1; set only in the child that serve executes for each job */
+};
+
+/* 0: parsed. >0: help, version or manual was printed and there is nothing to do. Negative, said: EXIT_USAGE. */
+int options_parse(int argc, char **argv, struct options *ret);
+
+const char *command_name(int command);
+int command_from_name(const char *name);        /* -EINVAL: no such command */
+
+/* The rest is for options*.c and their tests. */
+
+enum option_section {
+	SECTION_WHAT,
+	SECTION_PACE,
+	SECTION_TIMING,
+	SECTION_CHECKS,
+	SECTION_OUTPUT,
+	SECTION_CONNECTION,
+	SECTION_MEETING,
+	SECTION_INFORMATION,
+	SECTION_MAX,
+};
+
+enum option_type {
+	OPTION_FLAG,            /* bool, takes no value */
+	OPTION_STRING,          /* char[size]; empty is refused */
+	OPTION_COUNT,           /* unsigned integer of `size` bytes within min..max */
+	OPTION_DURATION,        /* uint64_t nanoseconds, at least min; a bare number counts in `unit` */
+	OPTION_DECIMAL,         /* double above 0 */
+	OPTION_CHOICE,          /* enum: the value's place in choices */
+	OPTION_CUSTOM,          /* set() */
+	OPTION_PRINT,           /* print(): information instead of work */
+};
+
+struct option_entry {
+	const char *name;
+	const char *metavar;            /* NULL: takes no value */
+	const char *help;               /* one sentence */
+	const char *fallback;           /* the default, for people; NULL: none worth saying */
+	const char *accepts;            /* ends "give ..." in the message about a bad value */
+	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
+	enum option_section section;
+	bool hidden;                    /* between the program's own processes */
+	char letter;                    /* 0: none */
+
+	enum option_type type;
+	size_t offset, size;            /* of the field in struct options */
+	uint64_t min, max, unit;
+	const char *const *choices;     /* ends with NULL */
+	int (*set)(struct options *o, const char *value);
+	void (*print)(FILE *f, enum command command);
+};
+
+extern const struct option_entry option_table[];
+extern const size_t option_table_size;
+
+const char *section_title(enum option_section section);
+bool option_belongs(const struct option_entry *e, enum command command);
+
+/* "lat, bw": the subcommands that have an option. */
+const char *option_commands(const struct option_entry *e, char *ret, size_t size);
+
+/* COMMAND_INVALID: the program's own help. */
+void options_print_help(FILE *f, enum command command);
+void options_print_version(FILE *f, enum command command);
+void options_print_manual(FILE *f, enum command command);
+
+struct command_description {
+	const char *arguments;          /* after the name in a usage line */
+	const char *summary;            /* a phrase */
+	const char *text;               /* a few sentences for its help and the manual */
+};
+
+extern const struct command_description command_descriptions[COMMAND_MAX];

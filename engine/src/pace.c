@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace.h"
+
+/* Slack of the kernel's timers for ordinary threads is 50 us (prctl(2), PR_SET_TIMERSLACK); twice that is spun. */
+#define SPIN_NS (100 * NSEC_PER_USEC)
+
+void pace_begin(struct pace *p, const struct run *r) {
+	const struct job *job = r->job;
+	double per_second = job->rate_unit == RATE_BITS ? job->rate / 8 / (double) r->phase.size : job->rate;
+
+	*p = (struct pace) {
+		.paced = job->rate_unit != RATE_NONE,
+		.gap = clock_ticks_of(&r->clock, job->gap_ns),
+		.period = job->rate_unit == RATE_NONE ? 0 : (double) NSEC_PER_SEC / per_second / r->clock.ns_per_tick,
+		.origin = clock_ticks(&r->clock),
+		.backlog = clock_ticks_of(&r->clock, RUN_RATE_BACKLOG_S * NSEC_PER_SEC),
+	};
+}
+
+static uint64_t spin_until(const struct run *r, uint64_t due) {
+	uint64_t now = clock_ticks(&r->clock);
+
+	while (now < due) {
+		uint64_t left = clock_ns(&r->clock, due - now);
+
+		if (left > SPIN_NS) {
+			struct timespec t = { .tv_sec = (time_t) ((left - SPIN_NS) / NSEC_PER_SEC),
+					      .tv_nsec = (long) ((left - SPIN_NS) % NSEC_PER_SEC) };
+
+			(void) nanosleep(&t, NULL);
+		}
+		now = clock_ticks(&r->clock);
+	}
+	return now;
+}
+
+static uint64_t due_time(const struct pace *p) {
+	return p->origin + (uint64_t) ((double) p->done * p->period);
+}
+
+/* Too far behind: the messages that should have gone by now are counted, and the schedule starts anew. */
+static void give_up_backlog(struct pace *p, uint64_t now) {
+	uint64_t due = due_time(p);
+
+	if (now < due || now - due <= p->backlog)
+		return;
+	p->skipped += (uint64_t) ((double) (now - due) / p->period);
+	p->origin = now;
+	p->done = 0;
+}
+
+uint64_t pace_next(struct pace *p, const struct run *r) {
+	uint64_t due;
+
+	if (!p->paced)
+		return p->gap ? spin_until(r, clock_ticks(&r->clock) + p->gap) : clock_ticks(&r->clock);
+	give_up_backlog(p, clock_ticks(&r->clock));
+	due = due_time(p);
+	p->done++;
+	(void) spin_until(r, due);
+	return due;
+}
+
+bool pace_due(struct pace *p, uint64_t now) {
+	if (!p->paced)
+		return true;
+	give_up_backlog(p, now);
+	if (now < due_time(p))
+		return false;
+	p->done++;
+	return true;
+}

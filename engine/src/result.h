@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one size came to, both ends together, and how it is written: a table for people, JSON for programs. */
+#pragma once
+
+#include <time.h>
+
+#include "options.h"
+#include "run.h"
+
+struct result {
+	const struct run *run;          /* client; its histogram and outcome are still there */
+	const struct options *options;
+	uint64_t size;
+	uint64_t messages;              /* both ways, measured */
+	uint64_t bytes;                 /* payload, both ways */
+	struct timespec started;
+	struct cpu_time server_cpu;
+	struct integrity integrity;     /* both ends */
+	json_t *server;                 /* {host, device, address}; not owned */
+	const char *client_host;
+	bool overloaded;                /* a pacer that could not keep up */
+	/* status error where code is not EXIT_MEASURED: */
+	enum exit_code code;
+	const char *message;
+};
+
+/* Bandwidth in Gb/s of payload; 0 where nothing was measured. */
+double result_gbit_s(const struct result *r);
+
+/* Messages that the record calls sent: in a second, both ways. */
+double result_messages_s(const struct result *r);
+
+/* The p99 that --max-p99 is held against, in us; negative where the count does not support one. */
+double result_p99_us(const struct result *r);
+
+/* write_json.c: one object a line. */
+void write_json_result(const struct result *r);
+void write_json_interval(const struct run *r, const json_t *interval);
+
+/* write_table.c: a header before the first size, a line each; intervals and samples as they come. */
+void write_table_header(const struct options *o, const struct run *r);
+void write_table_result(const struct result *r);
+void write_table_interval(const struct run *r, const json_t *interval);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <stdio.h>
+
+#include "interval.h"
+
+/*
+ * How often a busy side looks at the control connection while nothing arrives. A look is a system call (about 0.3 us);
+ * a poll of a backend takes 0.1 to 0.5 us. An echo that expects traffic looks about once a millisecond, where it disturbs
+ * nobody; a side that can only be told by the peer looks after some tens of microseconds.
+ */
+enum {
+	LOOK_SELDOM = 4096,
+	LOOK_OFTEN = 64,
+};
+
+int run_open(struct run *r, const struct open_arguments *arguments, struct control *control) {
+	const struct job *job = arguments->job;
+	struct open_arguments a = *arguments;
+	bool known;
+	int e;
+
+	*r = (struct run) {
+		.job = job,
+		.role = arguments->role,
+		.control = control,
+		.backend = backend_find(job->backend, &known),
+	};
+	e = clock_open(job->clock, &r->clock);
+	if (e < 0)
+		return e;
+	/* An echo needs a second place for the next message while it answers the first. */
+	e = arena_open(&r->arena, job_largest_size(job), MAX(job->outstanding, 2u), job->verify);
+	if (e < 0)
+		return e;
+	r->busy = calloc(r->arena.slots, sizeof(*r->busy));
+	r->lent = calloc(r->arena.slots, sizeof(*r->lent));
+	if (!r->busy || !r->lent)
+		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", r->arena.slots);
+	if (r->role == ROLE_CLIENT && (histogram_new(&r->total) < 0 || histogram_new(&r->interval) < 0))
+		return failure(-ENOMEM, EXIT_HOST, "no memory for two histograms (%zu KiB)", 2 * sizeof(struct histogram) / 1024);
+	a.arena = &r->arena;
+	a.wake_fd = control->fd;
+	return r->backend->open(&a, &r->session);
+}
+
+void outcome_done(struct outcome *o) {
+	json_decref(o->intervals);
+	free(o->samples);
+	*o = (struct outcome) { 0 };
+}
+
+void run_close(struct run *r) {
+	if (r->backend)
+		r->session = r->backend->close(r->session);
+	r->total = histogram_free(r->total);
+	r->interval = histogram_free(r->interval);
+	outcome_done(&r->outcome);
+	arena_close(&r->arena);
+	free(r->busy);
+	free(r->lent);
+	*r = (struct run) { 0 };
+}
+
+void run_begin(struct run *r) {
+	const struct job *job = r->job;
+	bool expects = r->phase.half_round_trip || (r->role == ROLE_SERVER && job->op == OP_SEND);
+
+	outcome_done(&r->outcome);
+	r->peer_finished = r->peer_received = false;
+	r->peer_count = 0;
+	r->idle = r->stashed = 0;
+	r->control_every = expects && job->kind == KIND_LATENCY ? LOOK_SELDOM : LOOK_OFTEN;
+	r->events_seen = r->events;
+	r->progress_ns = monotonic_ns();
+	memset(r->busy, 0, r->arena.slots * sizeof(*r->busy));
+	if (r->total) {
+		histogram_reset(r->total);
+		histogram_reset(r->interval);
+	}
+	verify_prepare(r);
+	if (r->backend->begin)
+		r->backend->begin(r->session, r->phase.size);
+	cpu_now(&r->outcome.cpu);
+	intervals_begin(r);
+}
+
+void run_end(struct run *r) {
+	struct cpu_time started = r->outcome.cpu;
+
+	r->outcome.cpu = cpu_since(&started);
+}
+
+int run_lend(struct run *r, uint32_t slot) {
+	int e;
+
+	do
+		e = r->backend->post_receive(r->session, slot, r->arena.slot_bytes);
+	while (e == -EAGAIN); /* providers answer so only until their own queue has moved, which posting makes it do */
+	if (unlikely(e < 0))
+		return failure(e, EXIT_INTERNAL, "cannot post a receive of %llu bytes: %s", (unsigned long long) r->arena.slot_bytes, strerror(-e));
+	r->lent[slot] = true;
+	return 0;
+}
+
+int run_lend_all(struct run *r, uint32_t n) {
+	int e;
+
+	for (uint32_t slot = 0; slot < n; slot++) {
+		e = r->lent[slot] ? 0 : run_lend(r, slot);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+int run_say(struct run *r, enum frame_type type, uint64_t count) {
+	return control_send(r->control, type, json_pack("{s:I}", "count", (json_int_t) count));
+}
+
+/* The peer has said something in the middle of a phase. */
+static int hear(struct run *r) {
+	json_t *payload = NULL;
+	json_int_t count = 0;
+	enum frame_type type;
+	int e;
+
+	e = control_receive(r->control, r->job->timeout_ns, &type, &payload);
+	if (e < 0)
+		return e;
+	if (type == FRAME_CHECK || type == FRAME_CHECKED) {
+		r->checked |= type == FRAME_CHECKED;
+		e = type == FRAME_CHECK ? verify_answer(r, payload) : 0;
+		json_decref(payload);
+		return e;
+	}
+	e = json_unpack(payload, "{s:I!}", "count", &count);
+	json_decref(payload);
+	if ((type != FRAME_FINISH && type != FRAME_RECEIVED) || e < 0 || count < 0)
+		return failure(-EPROTO, EXIT_PEER, "%s sent frame %d in the middle of the traffic; refused", r->control->peer_name, type);
+	if (type == FRAME_FINISH) {
+		r->peer_finished = true;
+		r->peer_count = (uint64_t) count;
+	} else
+		r->peer_received = true;
+	return 0;
+}
+
+int run_idle(struct run *r) {
+	uint64_t now;
+
+	r->idle = 0;
+	if (control_pending(r->control)) {
+		r->progress_ns = monotonic_ns();
+		return hear(r);
+	}
+	now = monotonic_ns();
+	if (r->events != r->events_seen) {
+		r->events_seen = r->events;
+		r->progress_ns = now;
+		return 0;
+	}
+	/* A pacer may have been told to be slow; only waiting counts as no progress. */
+	if (now - r->progress_ns < r->job->timeout_ns)
+		return 0;
+	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %llu bytes): the path to it is blocked, or it hangs; "
+		       "--timeout sets this limit", (double) r->job->timeout_ns / 1e9, r->control->peer_name, op_name(r->job->op),
+		       (unsigned long long) r->phase.size);
+}
+
+int run_wait_peer(struct run *r, enum frame_type type) {
+	const bool *said = type == FRAME_FINISH ? &r->peer_finished : type == FRAME_RECEIVED ? &r->peer_received : &r->checked;
+	struct completion c[RUN_COMPLETIONS];
+	int n;
+
+	while (!*said) {
+		/* Progress first: what the peer waits for may still lie in this end's queues. */
+		n = run_completions(r, c, true);
+		if (n < 0)
+			return n;
+		if (n > 0)
+			return failure(-EPROTO, EXIT_PEER, "%s sent more messages than it announced", r->control->peer_name);
+	}
+	return 0;
+}

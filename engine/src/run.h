@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One end of one measurement while it runs. Client and server hold the same structure; the tests (test_latency.c,
+ * test_bandwidth.c) are written over it, the backend's vtable and the control connection.
+ *
+ * A phase is warm-up or measurement of one size. The client leads it:
+ *     START -> STARTED, traffic, FINISH {count}, RECEIVED where messages arrive, DONE -> RESULT.
+ */
+#pragma once
+
+#include "backend.h"
+#include "control.h"
+#include "cpu.h"
+#include "histogram.h"
+#include "memory.h"
+#include "verify.h"
+
+enum {
+	RUN_COMPLETIONS = 32,           /* taken from the backend at a time */
+	RUN_RATE_BACKLOG_S = 1,         /* a pacer this far behind gives the rest up, and says overloaded */
+	RUN_INTERVALS_MAX = 86400,      /* kept for the record: a day of seconds */
+};
+
+/* Windows for the peak and the minimum of a bandwidth; short enough for ten in the shortest useful second. */
+#define RUN_WINDOW_NS (100 * NSEC_PER_MSEC)
+
+/* How long a sleeping side may stay unaware of its peer's death when no wake-up reaches it. */
+#define RUN_SLEEP_NS (100 * NSEC_PER_MSEC)
+
+struct phase {
+	uint64_t size;
+	bool warmup;
+	bool half_round_trip;           /* the server answers each message; else it only makes progress (or receives) */
+	uint64_t count;                 /* messages; 0: until the time is over */
+};
+
+/* What one end found out in one phase. */
+struct outcome {
+	uint64_t messages;              /* sent or posted here, complete */
+	uint64_t received;
+	uint64_t elapsed_ns;
+	struct cpu_time cpu;
+	struct integrity integrity;
+	double peak_bytes_per_s, min_bytes_per_s;       /* of whole windows; negative: fewer than two */
+	uint64_t skipped;               /* by a pacer that could not keep up */
+	json_t *intervals;              /* array; NULL: none asked for */
+	uint64_t *samples;              /* --report-all: ns as observed, messages of them */
+};
+
+struct run {
+	const struct job *job;
+	const struct backend *backend;
+	struct session *session;
+	struct control *control;
+	struct arena arena;
+	struct clock clock;
+	enum role role;
+	struct phase phase;
+	struct outcome outcome;
+	struct histogram *total, *interval;     /* client, latency */
+
+	/* What the peer has said in this phase. */
+	bool peer_finished, peer_received;
+	uint64_t peer_count;
+
+	/* Progress. */
+	uint64_t idle;                  /* polls without a completion since the last one */
+	uint64_t control_every;         /* look at the control connection after so many */
+	uint64_t events, events_seen;   /* completions ever, and at the last look */
+	uint64_t progress_ns;           /* when events last grew */
+	bool traffic;                   /* a message of the measurement has been completed: a loss is now the fabric's */
+
+	/* Time marks, in ticks of the clock; next_event is the earliest of the others, so that the loop compares once. */
+	uint64_t begin, end, next_event, next_interval, next_window;
+	uint64_t window_bytes, interval_bytes, window_start, interval_start;
+	void (*on_interval)(struct run *r, json_t *interval);   /* client: prints the line; NULL: none */
+
+	bool *busy;                     /* transmit slots whose work is not complete; slots are taken in turn */
+	bool *lent;                     /* receive slots that the backend holds; they outlive a phase */
+	bool checked;                   /* the peer has answered our CHECK */
+	uint64_t stashed;               /* local completions that came while a CHECK was answered; bandwidth counts them */
+};
+
+/* run.c: life of a run */
+int run_open(struct run *r, const struct open_arguments *arguments, struct control *control);
+void run_close(struct run *r);
+void outcome_done(struct outcome *o);
+
+/* Before the traffic of a phase: forgets the last one, sets the deadlines of this one. */
+void run_begin(struct run *r);
+
+/* After it: what was used. */
+void run_end(struct run *r);
+
+/* Something is due: the end, an interval, a window. True: the time is over. `bytes`: payload bytes completed so far. */
+bool run_event(struct run *r, uint64_t now, uint64_t bytes);
+
+/* Nothing was complete: looks at the control connection and at the deadline now and then. 0 or negative (said). */
+int run_idle(struct run *r);
+
+/* Lends a receive slot, or all up to n that are not lent yet. Negative: said. */
+int run_lend(struct run *r, uint32_t slot);
+int run_lend_all(struct run *r, uint32_t n);
+
+/* Says FINISH {count} or RECEIVED {count}. */
+int run_say(struct run *r, enum frame_type type, uint64_t count);
+
+/* Waits, with progress, until the peer has said FINISH, RECEIVED or CHECKED. */
+int run_wait_peer(struct run *r, enum frame_type type);
+
+/* The next completions; sleeps for them in event mode if the caller has nothing else to do. 0: none yet, ask again. */
+static inline int run_completions(struct run *r, struct completion *ret, bool sleep) {
+	sleep = sleep && r->job->completion == COMPLETION_EVENT;
+	int n = sleep
+			? r->backend->wait(r->session, ret, RUN_COMPLETIONS, RUN_SLEEP_NS)
+			: r->backend->poll(r->session, ret, RUN_COMPLETIONS);
+
+	if (likely(n > 0)) {
+		r->events += (unsigned) n;
+		r->idle = 0;
+		return n;
+	}
+	if (unlikely(n < 0))
+		return n;
+	if (++r->idle < r->control_every && !sleep)
+		return 0;
+	return run_idle(r);
+}
+
+/* The tests: one function an end. 0 or negative (said). */
+int latency_client(struct run *r);
+int latency_server(struct run *r);
+int bandwidth_client(struct run *r);
+int bandwidth_server(struct run *r);
+
+/* run_verify.c: what to check where. */
+void verify_prepare(struct run *r);                                     /* both, before a phase */
+bool verify_is_deferred(const struct run *r);                           /* writes that nobody sees arrive: the client asks for a check */
+void verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work);
+void verify_local(struct run *r, uint32_t slot, uint64_t sequence);     /* reads and atomics, at the initiator */
+void verify_received(struct run *r, uint32_t slot, uint64_t sequence);
+int verify_ask(struct run *r, uint64_t first, uint64_t count);          /* CHECK -> CHECKED */
+int verify_answer(struct run *r, json_t *payload);

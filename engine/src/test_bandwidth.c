@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bandwidth, written once over every backend: as many messages under way as --outstanding allows.
+ *
+ * send: the time ends when the receiver has said that it has everything (RECEIVED); write, read, atomics: with the last
+ * local completion. --bidirectional: both ends do both at once, and the client's time covers both ways.
+ */
+#include "pace.h"
+#include "run.h"
+
+struct stream {
+	uint64_t limit;         /* messages to post */
+	uint64_t posted, completed;
+	uint64_t checked;       /* of deferred writes: so many are verified */
+	bool sends, receives;   /* what this end does */
+	bool stopped;           /* posts no more: limit or time */
+	bool full;              /* could not post for want of room */
+	struct pace pace;
+};
+
+/* Sleeps in event mode only where nothing can be posted: the queue is full, or all is posted. */
+static inline int take_completions(struct run *r, struct stream *s) {
+	struct completion c[RUN_COMPLETIONS];
+	int e, n;
+
+	s->completed += r->stashed;
+	r->stashed = 0;
+	n = run_completions(r, c, s->stopped || s->full || !s->sends);
+	for (int i = 0; i < n; i++) {
+		if (c[i].kind == COMPLETION_LOCAL) {
+			if (r->job->verify && r->job->op != OP_SEND && r->job->op != OP_WRITE)
+				verify_local(r, c[i].slot, s->completed);
+			r->busy[c[i].slot] = false;
+			s->completed++;
+			continue;
+		}
+		if (r->job->verify)
+			verify_received(r, c[i].slot, r->outcome.received);
+		r->outcome.received++;
+		e = run_lend(r, c[i].slot);
+		if (unlikely(e < 0))
+			return e;
+	}
+	return n;
+}
+
+/* Writes that nobody sees arrive are checked in rounds: all slots written, all complete, then looked at by the target. */
+static int check_round(struct run *r, struct stream *s) {
+	uint64_t first = s->checked;
+
+	s->checked = s->posted;
+	return verify_ask(r, first, s->posted - first);
+}
+
+/* Whether there is room for one more, and nothing else stands before it. */
+static inline bool may_post(const struct run *r, const struct stream *s, bool deferred) {
+	return s->posted < s->limit && s->posted - s->completed < r->job->outstanding &&
+	       !(deferred && s->posted - s->checked == r->arena.slots);
+}
+
+/* Posts what there is room for. */
+static inline int post_some(struct run *r, struct stream *s) {
+	const bool verify = r->job->verify, deferred = verify_is_deferred(r);
+	struct work w = { .op = r->job->op, .size = r->phase.size, .operand = 1 };
+	int e;
+
+	/* Bounded even where every message is complete at once: completions of the other kind, and time, must have their turn. */
+	s->full = !may_post(r, s, deferred);
+	for (uint32_t n = 0; n < r->job->outstanding && may_post(r, s, deferred); n++) {
+		w.slot = (uint32_t) (s->posted % r->arena.slots);
+		s->full = r->busy[w.slot];
+		if (s->full)
+			break;
+		if (s->pace.paced && !pace_due(&s->pace, clock_ticks(&r->clock)))
+			break;
+		if (verify)
+			verify_fill(r, w.slot, s->posted, &w);
+		e = r->backend->post(r->session, &w);
+		if (e == -EAGAIN) {
+			s->pace.done -= s->pace.paced;
+			s->full = true;
+			break;
+		}
+		if (unlikely(e < 0))
+			return e;
+		r->busy[w.slot] = e == 0;
+		r->events += e == 1; /* progress that no poll will report */
+		s->completed += e == 1;
+		s->posted++;
+	}
+	return 0;
+}
+
+static int say_finished(struct run *r, struct stream *s) {
+	int e = 0;
+
+	s->stopped = true;
+	s->limit = s->posted;
+	if (verify_is_deferred(r) && s->checked < s->posted)
+		e = check_round(r, s);
+	return e < 0 ? e : run_say(r, FRAME_FINISH, s->posted);
+}
+
+/* Sends until the limit or the end of the time, and until all of it is complete. */
+static int send_loop(struct run *r, struct stream *s) {
+	const bool deferred = verify_is_deferred(r);
+	uint64_t now;
+	int e, n;
+
+	while (!s->stopped || s->completed < s->posted) {
+		if (deferred && s->posted - s->checked == r->arena.slots && s->completed == s->posted) {
+			e = check_round(r, s);
+			if (e < 0)
+				return e;
+		}
+		e = s->stopped ? 0 : post_some(r, s);
+		if (unlikely(e < 0))
+			return e;
+		n = take_completions(r, s);
+		if (unlikely(n < 0))
+			return n;
+		now = clock_ticks(&r->clock);
+		r->outcome.messages = s->completed;
+		if (unlikely(now >= r->next_event) && run_event(r, now, (s->completed + (s->receives ? r->outcome.received : 0)) * r->phase.size))
+			s->limit = s->posted;
+		/* Deferred checks need all of a round complete before the last words. */
+		if (!s->stopped && s->posted == s->limit && (!deferred || s->completed == s->posted)) {
+			e = say_finished(r, s);
+			if (e < 0)
+				return e;
+		}
+	}
+	return 0;
+}
+
+/* Takes what the peer sends until it has said how much that is, and it is there; then says so. */
+static int receive_rest(struct run *r, struct stream *s) {
+	int n;
+
+	while (!r->peer_finished || r->outcome.received < r->peer_count) {
+		n = take_completions(r, s);
+		if (n < 0)
+			return n;
+	}
+	return run_say(r, FRAME_RECEIVED, r->outcome.received);
+}
+
+static int bandwidth(struct run *r, struct stream *s) {
+	const bool solo = r->backend->flags & BACKEND_SOLO;
+	int e;
+
+	s->limit = r->phase.count ? r->phase.count : UINT64_MAX;
+	pace_begin(&s->pace, r);
+	if (s->sends) {
+		e = send_loop(r, s);
+		if (e < 0)
+			return e;
+	}
+	r->outcome.messages = s->completed;
+	r->outcome.skipped = s->pace.skipped;
+	if (solo)
+		return r->role == ROLE_SERVER ? run_wait_peer(r, FRAME_FINISH) : 0;
+	if (s->receives) {
+		e = receive_rest(r, s);
+		if (e < 0)
+			return e;
+	}
+	/* One-sided operations: the target only makes progress until the other end is done. */
+	if (!s->receives && (!s->sends || r->job->bidirectional))
+		return run_wait_peer(r, FRAME_FINISH);
+	return s->sends && r->job->op == OP_SEND ? run_wait_peer(r, FRAME_RECEIVED) : 0;
+}
+
+int bandwidth_client(struct run *r) {
+	struct stream s = { .sends = true, .receives = r->job->bidirectional && r->job->op == OP_SEND };
+	int e;
+
+	e = s.receives ? run_lend_all(r, r->arena.slots) : 0;
+	if (e < 0)
+		return e;
+	e = bandwidth(r, &s);
+	/* One-sided operations of the peer are not seen here: windows of one way would be no peak of both. */
+	if (r->job->bidirectional && !s.receives)
+		r->outcome.peak_bytes_per_s = r->outcome.min_bytes_per_s = -1;
+	r->outcome.elapsed_ns = clock_ns(&r->clock, clock_ticks(&r->clock) - r->begin);
+	return e;
+}
+
+int bandwidth_server(struct run *r) {
+	struct stream s = { .sends = r->job->bidirectional, .receives = r->job->op == OP_SEND };
+
+	return bandwidth(r, &s);
+}

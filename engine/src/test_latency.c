@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Latency, written once over every backend.
+ *
+ * half_round_trip: the client sends, the server answers each message, the client stops the clock when the answer is there.
+ * completion: the client posts and stops the clock at the local completion; the server only makes progress.
+ */
+#include "pace.h"
+#include "run.h"
+
+/* Posts, making room when the backend is full. */
+static int post(struct run *r, const struct work *w, bool *ret_pending) {
+	struct completion c[RUN_COMPLETIONS];
+	int e, n;
+
+	for (;;) {
+		e = r->backend->post(r->session, w);
+		if (likely(e >= 0)) {
+			*ret_pending = e == 0;
+			return 0;
+		}
+		if (e != -EAGAIN)
+			return e;
+		n = run_completions(r, c, true);
+		if (n < 0)
+			return n;
+		for (int i = 0; i < n; i++)
+			if (c[i].kind == COMPLETION_LOCAL)
+				r->busy[c[i].slot] = false;
+			else
+				return failure(-EPROTO, EXIT_PEER, "%s answered a message that was not sent yet", r->control->peer_name);
+	}
+}
+
+/* Waits for one completion of a kind; what else completes meanwhile is noted. */
+static inline int await(struct run *r, enum completion_kind kind, uint32_t *ret_slot) {
+	struct completion c[RUN_COMPLETIONS];
+
+	for (;;) {
+		int n = run_completions(r, c, true), found = -1;
+
+		if (unlikely(n < 0))
+			return n;
+		for (int i = 0; i < n; i++) {
+			if (c[i].kind == COMPLETION_LOCAL)
+				r->busy[c[i].slot] = false;
+			if (c[i].kind == kind)
+				found = i;
+		}
+		if (found >= 0) {
+			*ret_slot = c[found].slot;
+			return 0;
+		}
+	}
+}
+
+/* A slot whose last work is still running must be waited for: a rendezvous may end after its answer came. */
+static int take_slot(struct run *r, uint32_t slot) {
+	uint32_t done;
+	int e;
+
+	while (unlikely(r->busy[slot])) {
+		e = await(r, COMPLETION_LOCAL, &done);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+/* Sends message `i` and waits until it counts as arrived, or its answer has come in *slot. */
+static inline int exchange(struct run *r, const struct work *w, uint32_t *slot) {
+	bool pending = false;
+	int e;
+
+	e = post(r, w, &pending);
+	if (unlikely(e < 0))
+		return e;
+	r->busy[w->slot] = pending;
+	if (!r->phase.half_round_trip)
+		return pending ? await(r, COMPLETION_LOCAL, slot) : 0;
+	/* Lends the place of the last answer again while this message is under way. */
+	if (!r->lent[*slot]) {
+		e = run_lend(r, *slot);
+		if (unlikely(e < 0))
+			return e;
+	}
+	e = await(r, COMPLETION_RECEIVE, slot);
+	r->lent[*slot] = false;
+	return e;
+}
+
+static int verify_exchange(struct run *r, uint32_t sent, uint32_t received, uint64_t i) {
+	if (r->phase.half_round_trip)
+		verify_received(r, received, i);
+	else if (verify_is_deferred(r))
+		return verify_ask(r, i, 1);
+	else
+		verify_local(r, sent, i);
+	return 0;
+}
+
+static int client_loop(struct run *r) {
+	const bool verify = r->job->verify;
+	const uint64_t count = r->phase.count ? r->phase.count : UINT64_MAX;
+	struct work w = { .op = r->job->op, .size = r->phase.size, .notify = r->phase.half_round_trip, .operand = 1 };
+	struct histogram *h = r->interval;
+	struct pace pace;
+	uint32_t received = 0;
+	uint64_t i, t0, t1;
+	int e;
+
+	pace_begin(&pace, r);
+	t0 = clock_ticks(&r->clock);
+	for (i = 0; i < count; i++) {
+		/* Two places in turn, so that an answer may still be in one while the next is lent. */
+		w.slot = (uint32_t) (i % 2);
+		e = take_slot(r, w.slot);
+		if (e < 0)
+			return e;
+		if (verify)
+			verify_fill(r, w.slot, i, &w);
+		/* One reading an iteration holds only where nothing happens between two messages. */
+		if (verify || pace_active(&pace))
+			t0 = pace_next(&pace, r);
+		e = exchange(r, &w, &received);
+		if (unlikely(e < 0))
+			return e;
+		t1 = clock_ticks(&r->clock);
+		uint64_t ns = clock_ns(&r->clock, t1 - t0);
+		histogram_record(h, ns);
+		r->outcome.messages = i + 1;
+		if (r->outcome.samples)
+			r->outcome.samples[i] = ns;
+		if (verify) {
+			e = verify_exchange(r, w.slot, received, i);
+			if (e < 0)
+				return e;
+		}
+		t0 = t1;
+		if (unlikely(t1 >= r->next_event)) {
+			if (run_event(r, t1, 0))
+				break;
+			t0 = clock_ticks(&r->clock); /* printing is not latency */
+		}
+	}
+	r->outcome.skipped = pace.skipped;
+	return 0;
+}
+
+int latency_client(struct run *r) {
+	int e;
+
+	e = run_lend_all(r, r->phase.half_round_trip ? 2 : 0);
+	if (e < 0)
+		return e;
+	if (r->job->report_all && !r->phase.warmup) {
+		r->outcome.samples = calloc(r->phase.count, sizeof(uint64_t));
+		if (!r->outcome.samples)
+			return failure(-ENOMEM, EXIT_HOST, "no memory for %llu samples of --report-all", (unsigned long long) r->phase.count);
+	}
+	e = client_loop(r);
+	r->outcome.elapsed_ns = clock_ns(&r->clock, clock_ticks(&r->clock) - r->begin);
+	histogram_add(r->total, r->interval);
+	histogram_reset(r->interval);
+	return e;
+}
+
+/* Answers message `i`, which came in `slot`; the answer carries the same pattern. */
+static int answer(struct run *r, uint32_t slot, uint64_t i) {
+	struct work w = { .op = r->job->op, .slot = (uint32_t) (i % 2), .size = r->phase.size, .notify = r->job->op == OP_WRITE };
+	bool pending = false;
+	int e;
+
+	e = take_slot(r, w.slot);
+	if (e < 0)
+		return e;
+	if (r->job->verify) {
+		verify_received(r, slot, i);
+		verify_fill(r, w.slot, i, &w);
+	}
+	e = post(r, &w, &pending);
+	if (e < 0)
+		return e;
+	r->busy[w.slot] = pending;
+	/* Lent again only now: the answer is what the client waits for. */
+	return run_lend(r, slot);
+}
+
+int latency_server(struct run *r) {
+	struct completion c[RUN_COMPLETIONS];
+	bool solo = r->backend->flags & BACKEND_SOLO, echo = r->phase.half_round_trip && !solo;
+	int e, n;
+
+	while (!r->peer_finished || (echo && r->outcome.received < r->peer_count)) {
+		n = run_completions(r, c, true);
+		if (n < 0)
+			return n;
+		for (int i = 0; i < n; i++) {
+			if (c[i].kind == COMPLETION_LOCAL) {
+				r->busy[c[i].slot] = false;
+				continue;
+			}
+			e = answer(r, c[i].slot, r->outcome.received);
+			if (e < 0)
+				return e;
+			r->outcome.received++;
+		}
+	}
+	return 0;
+}

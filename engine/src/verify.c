@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verify.h"
+
+#include <endian.h>
+
+/* Odd constants of splitmix64 (Steele, Lea, Flood 2014): neighbours in sequence or offset differ in about half their bits. */
+#define STEP_SEQUENCE UINT64_C(0x9E3779B97F4A7C15)
+#define STEP_WORD UINT64_C(0xBF58476D1CE4E5B9)
+
+static inline uint64_t word_at(uint64_t sequence, uint64_t index) {
+	/* Word 0 begins with the plain number in little-endian order: even a 1-byte message names its place (modulo 256). */
+	return htole64(index == 0 ? sequence : (sequence * STEP_SEQUENCE) ^ (index * STEP_WORD));
+}
+
+void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence) {
+	uint64_t i, w;
+
+	for (i = 0; i < size / sizeof(w); i++) {
+		w = word_at(sequence, i);
+		memcpy(buffer + i * sizeof(w), &w, sizeof(w));
+	}
+	w = word_at(sequence, i);
+	memcpy(buffer + i * sizeof(w), &w, size % sizeof(w));
+}
+
+void pattern_poison(uint8_t *buffer, uint64_t size) {
+	/* The inverse of what lies there: differs from it in every bit, whatever it was. */
+	for (uint64_t i = 0; i < size; i++)
+		buffer[i] = (uint8_t) ~buffer[i];
+}
+
+#ifdef PERCH_TEST_HOOKS
+/*
+ * Test builds only (make -C engine hooks): PERCH_TEST_FLIP=N flips the middle byte of the N-th checked buffer of this process, in the receive
+ * buffer and before the check, as a corrupting memory or wire would.
+ */
+static void test_hook_flip(uint8_t *buffer, uint64_t size) {
+	static int64_t remaining = -1;
+	const char *e;
+
+	if (remaining < 0) {
+		e = getenv("PERCH_TEST_FLIP");
+		remaining = e ? strtoll(e, NULL, 10) : INT64_MAX;
+	}
+	if (remaining == 0)
+		buffer[size / 2] ^= 0xff;
+	remaining = remaining == 0 ? INT64_MAX : remaining - 1;
+}
+#else
+#define test_hook_flip(buffer, size) ((void) 0)
+#endif
+
+/* Counts the bytes that differ; called only where a whole word already did. */
+static void count_bad(struct integrity *i, const uint8_t *got, const uint8_t *want, size_t n, uint64_t offset, uint64_t sequence) {
+	for (size_t k = 0; k < n; k++)
+		if (got[k] != want[k]) {
+			i->bad_bytes++;
+			if (!i->located) {
+				i->located = true;
+				i->first_message = sequence;
+				i->first_offset = offset + k;
+			}
+		}
+}
+
+bool pattern_check(struct integrity *i, uint8_t *buffer, uint64_t size, uint64_t sequence) {
+	uint64_t before = i->bad_bytes;
+
+	test_hook_flip(buffer, size);
+	for (uint64_t k = 0; k < size; k += sizeof(uint64_t)) {
+		uint64_t w = word_at(sequence, k / sizeof(w));
+		size_t n = MIN(sizeof(w), size - k);
+
+		if (memcmp(buffer + k, &w, n) != 0)
+			count_bad(i, buffer + k, (const uint8_t *) &w, n, k, sequence);
+	}
+	i->checked_bytes += size;
+	return i->bad_bytes == before;
+}
+
+bool word_check(struct integrity *i, uint8_t *buffer, uint64_t expected, uint64_t sequence) {
+	uint64_t before = i->bad_bytes;
+
+	test_hook_flip(buffer, sizeof(expected));
+	if (memcmp(buffer, &expected, sizeof(expected)) != 0)
+		count_bad(i, buffer, (const uint8_t *) &expected, sizeof(expected), 0, sequence);
+	i->checked_bytes += sizeof(expected);
+	return i->bad_bytes == before;
+}

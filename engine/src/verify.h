@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Payload verification: every message carries a pattern that names its place in the sequence, and is checked byte by byte. */
+#pragma once
+
+#include "util.h"
+
+struct integrity {
+	uint64_t checked_bytes;
+	uint64_t bad_bytes;
+	bool located;                           /* the first bad byte is known: */
+	uint64_t first_message, first_offset;
+};
+
+/* Fills `size` bytes with the pattern of message `sequence`. */
+void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence);
+
+/* Fills with what no pattern is, so that a stale buffer can never pass for a new message. */
+void pattern_poison(uint8_t *buffer, uint64_t size);
+
+/* Compares and counts; true where every byte is right. */
+bool pattern_check(struct integrity *i, uint8_t *buffer, uint64_t size, uint64_t sequence);
+
+/* The same for one 64-bit word (atomics). */
+bool word_check(struct integrity *i, uint8_t *buffer, uint64_t expected, uint64_t sequence);

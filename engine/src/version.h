@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#define PERCH_VERSION "0.1.0"
+#define PERCH_DATE "2026-11-21" /* of the release: kept here so that two builds give the same manual */

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <signal.h>
+
+#include "exchange.h"
+
+/* The client closes the connection when it has all it wants: between phases that is no failure. */
+static int client_is_done(struct control *c, uint64_t timeout_ns) {
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	char byte;
+
+	if (poll(&p, 1, (int) MIN(timeout_ns / NSEC_PER_MSEC, UINT64_C(2000000000))) <= 0)
+		return 0; /* the receive that follows says so */
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static int say_result(struct run *r) {
+	const struct outcome *o = &r->outcome;
+
+	if (r->backend->refresh)
+		r->backend->refresh(r->session);
+	return control_send(r->control, FRAME_RESULT,
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:b, s:I, s:I}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
+				      "messages", (json_int_t) o->messages, "received", (json_int_t) o->received, "checked_bytes",
+				      (json_int_t) o->integrity.checked_bytes, "bad_bytes", (json_int_t) o->integrity.bad_bytes, "located",
+				      o->integrity.located, "first_message", (json_int_t) o->integrity.first_message, "first_offset",
+				      (json_int_t) o->integrity.first_offset));
+}
+
+static int serve_phase(struct run *r, const json_t *start) {
+	bool receives;
+	int e;
+
+	e = phase_from_json(r->job, start, &r->phase);
+	if (e < 0)
+		return e;
+	receives = r->job->op == OP_SEND || r->phase.half_round_trip;
+	run_begin(r);
+	e = receives ? run_lend_all(r, r->job->kind == KIND_LATENCY ? 2 : r->arena.slots) : 0;
+	if (e < 0)
+		return e;
+	e = control_send(r->control, FRAME_STARTED, NULL);
+	if (e < 0)
+		return e;
+	e = r->job->kind == KIND_LATENCY ? latency_server(r) : bandwidth_server(r);
+	if (e < 0)
+		return e;
+	run_end(r);
+	e = control_expect(r->control, FRAME_DONE, r->job->timeout_ns, NULL);
+	return e < 0 ? e : say_result(r);
+}
+
+static int serve_job(const struct options *o, struct control *c, const json_t *payload) {
+	char machine[MACHINE_MAX];
+	const json_t *theirs = json_object_get(payload, "machine");
+	struct open_arguments arguments;
+	struct peer peer = { 0 };
+	struct job job;
+	struct run run = { 0 };
+	json_t *start;
+	int e;
+
+	e = job_from_json(json_object_get(payload, "job"), &job);
+	if (e < 0)
+		return e;
+	if (!job.server_device[0])
+		memcpy(job.server_device, o->job.device, sizeof(job.server_device));
+	machine_identity(machine);
+	arguments = (struct open_arguments) {
+		.job = &job,
+		.role = ROLE_SERVER,
+		.local = &c->local,
+		.peer = &c->peer,
+		.same_host = json_is_string(theirs) && streq(json_string_value(theirs), machine),
+		.wake_fd = -1,
+	};
+	e = run_open(&run, &arguments, c);
+	if (e == 0)
+		e = exchange_addresses(&run, &peer);
+	while (e == 0 && !client_is_done(c, job.timeout_ns)) {
+		e = control_expect(c, FRAME_START, job.timeout_ns, &start);
+		if (e < 0)
+			break;
+		e = serve_phase(&run, start);
+		json_decref(start);
+	}
+	json_decref(peer.end);
+	run_close(&run);
+	return e;
+}
+
+/* Waits for the listener's answer, or for the client to go away: then the listener hears it from our end of file. */
+static int await_meeting(int listener_fd, struct control *c, struct meeting_answer *ret) {
+	struct pollfd p[2] = { { .fd = listener_fd, .events = POLLIN }, { .fd = c->fd, .events = POLLIN } };
+
+	for (;;) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return failure(-errno, EXIT_INTERNAL, "cannot wait for a meeting: %s", strerror(errno));
+		if (p[0].revents)
+			return recv(listener_fd, ret, sizeof(*ret), 0) == sizeof(*ret)
+				       ? 0
+				       : failure(-ECONNRESET, EXIT_INTERNAL, "the listener ended during a meeting");
+		if (p[1].revents)
+			return failure_quiet(-ECONNRESET, EXIT_PEER, "the party left");
+	}
+}
+
+static int serve_meet(const struct options *o, struct control *c, const json_t *payload) {
+	struct meeting_request request = { 0 };
+	struct meeting_answer answer;
+	json_int_t parties, timeout;
+	const char *flow;
+	int e;
+
+	e = json_unpack((json_t *) (uintptr_t) payload, "{s:s, s:I, s:I!}", "flow", &flow, "parties", &parties, "timeout_ms", &timeout);
+	if (e < 0 || copy_string(request.flow, sizeof(request.flow), flow) < 0 || parties < 1 || parties > OPTIONS_PARTIES_MAX || timeout < 1 ||
+	    timeout > UINT32_MAX)
+		return failure(-EBADMSG, EXIT_PEER, "the peer asked for an impossible meeting; refused");
+	request.parties = (uint32_t) parties;
+	request.timeout_ms = (uint32_t) timeout;
+	if (send(o->listener_fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
+		return failure(-ECONNRESET, EXIT_INTERNAL, "the listener ended before a meeting");
+	e = await_meeting(o->listener_fd, c, &answer);
+	if (e < 0)
+		return e;
+	if (answer.parties != request.parties)
+		return failure(-EINVAL, EXIT_PEER, "flow %s: one party expects %u, another %u; give all the same --parties", flow, request.parties,
+			       answer.parties);
+	if (answer.arrived < answer.parties)
+		return failure_quiet(-ETIMEDOUT, EXIT_PEER, "flow %s: %u of %u parties came within %.0f s", flow, answer.arrived, answer.parties,
+				     (double) timeout / 1000);
+	return control_send(c, FRAME_MET, json_pack("{s:I}", "parties", (json_int_t) answer.parties));
+}
+
+int worker_run(const struct options *o) {
+	_cleanup_(control_closep) struct control *c = NULL;
+	char host[256], machine[MACHINE_MAX];
+	json_t *payload = NULL;
+	enum frame_type type;
+	struct token token;
+	int e;
+
+	/* Whatever ends the listener ends its workers. */
+	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void) prctl(PR_SET_NAME, "perch-job");
+	e = token_read(o->token_file, &token);
+	if (e < 0)
+		return (int) failure_code();
+	e = control_accept(o->connection_fd, &token, o->timeout_ns, &c);
+	if (e < 0)
+		return (int) failure_code();
+	host_name(host, sizeof(host));
+	machine_identity(machine);
+	e = control_send(c, FRAME_IDENTITY, json_pack("{s:s, s:s}", "host", host, "machine", machine));
+	if (e == 0)
+		e = control_receive(c, o->timeout_ns, &type, &payload);
+	if (e == 0)
+		e = type == FRAME_JOB	 ? serve_job(o, c, payload)
+		    : type == FRAME_MEET ? serve_meet(o, c, payload)
+					 : failure(-EPROTO, EXIT_PEER, "%s began with frame %d; refused", c->peer_name, type);
+	json_decref(payload);
+	if (e < 0) {
+		control_send_error(c);
+		return (int) failure_code();
+	}
+	return EXIT_MEASURED;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's side of one control connection, in a process of its own: it sets the environment that providers read only
+ * once, its CPU time is the job's, and it may crash alone.
+ */
+#pragma once
+
+#include "options.h"
+
+/* How a worker and its listener speak, over a SOCK_SEQPACKET pair: one struct each way, and end of file for death. */
+struct meeting_request {
+	char flow[OPTIONS_FLOW_MAX];
+	uint32_t parties;
+	uint32_t timeout_ms;
+};
+
+struct meeting_answer {
+	uint32_t arrived;
+	uint32_t parties;       /* as the first party said; arrived == parties: met */
+};
+
+/* Serves options->connection_fd; answers an exit code, which only the listener's log sees. */
+int worker_run(const struct options *options);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records: the key names are a contract (docs/definitions.md, reports/schema). What is not known is null, never 0. */
+#include <math.h>
+#include <stdio.h>
+
+#include "interval.h"
+#include "result.h"
+#include "version.h"
+
+static json_t *text_or_null(const char *text) {
+	return text && text[0] ? json_string(text) : json_null();
+}
+
+static json_t *count_or_null(uint64_t n) {
+	return n ? json_integer((json_int_t) n) : json_null();
+}
+
+static json_t *signed_or_null(int64_t n) {
+	return n >= 0 ? json_integer(n) : json_null();
+}
+
+static void put(json_t *o, const char *key, json_t *value) {
+	/* Fails only without memory; an object without the key is then refused by every reader. */
+	(void) json_object_set_new(o, key, value);
+}
+
+static void write_line(json_t *o) {
+	/* 9 significant digits: more than any clock here resolves, and 0.1 stays 0.1. */
+	_cleanup_free_ char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9));
+
+	if (text)
+		(void) printf("%s\n", text);
+	(void) fflush(stdout); /* what is measured must not be lost with what comes later */
+	json_decref(o);
+}
+
+static json_t *rate_json(const struct run *run) {
+	const struct job *j = run->job;
+
+	if (j->rate_unit == RATE_NONE)
+		return json_null();
+	return json_pack("{s:f, s:s, s:I, s:b}", "asked", j->rate_unit == RATE_BITS ? j->rate / 1e9 : j->rate, "unit",
+			 j->rate_unit == RATE_BITS ? "Gb/s" : "messages/s", "skipped", (json_int_t) run->outcome.skipped, "overloaded",
+			 run->outcome.skipped > 0);
+}
+
+static json_t *params_json(const struct result *r) {
+	const struct job *j = r->run->job;
+	json_t *o = json_object();
+
+	put(o, "size_bytes", json_integer((json_int_t) r->size));
+	put(o, "iterations", count_or_null(j->iterations));
+	put(o, "duration_s", j->duration_ns ? json_real((double) j->duration_ns / 1e9) : json_null());
+	put(o, "warmup", json_integer((json_int_t) j->warmup));
+	put(o, "gap_us", json_real((double) j->gap_ns / 1e3));
+	put(o, "queue_pairs", json_integer(1));
+	put(o, "outstanding", json_integer(j->outstanding));
+	put(o, "batch", json_integer(1));
+	put(o, "threads", json_integer(1));
+	put(o, "devices", json_integer(1));
+	put(o, "inline_bytes", r->run->session ? count_or_null(r->run->session->inline_bytes) : json_null());
+	put(o, "bidirectional", json_boolean(j->bidirectional));
+	put(o, "completion", json_string(completion_mode_name((int) j->completion)));
+	put(o, "memory", json_string("host"));
+	put(o, "verify", json_boolean(j->verify));
+	put(o, "clock", json_string(j->clock == CLOCK_KIND_CYCLES ? "cycles" : "monotonic"));
+	put(o, "rate", rate_json(r->run));
+	return o;
+}
+
+static json_t *link_json(const struct session *s) {
+	return json_pack("{s:o, s:o, s:o, s:n}", "rate_gbit_s", s && s->rate_gbit_s > 0 ? json_real(s->rate_gbit_s) : json_null(), "mtu_bytes",
+			 count_or_null(s ? s->mtu : 0), "layer", text_or_null(s ? s->layer : NULL), "hop_class");
+}
+
+static json_t *end_json(const char *host, const struct session *s) {
+	return json_pack("{s:o, s:o, s:o}", "host", text_or_null(host), "device", text_or_null(s ? s->device : NULL), "address",
+			 text_or_null(s ? s->address : NULL));
+}
+
+static json_t *bandwidth_json(const struct result *r) {
+	const struct outcome *o = &r->run->outcome;
+
+	if (r->run->job->kind != KIND_BANDWIDTH || r->bytes == 0 || o->elapsed_ns == 0)
+		return json_null();
+	return json_pack("{s:f, s:o, s:s, s:o, s:f, s:I}", "gbit_s", result_gbit_s(r), "peak_gbit_s", number_or_null(o->peak_bytes_per_s * 8e-9),
+			 "peak_definition", "best_interval_0.1s", "min_interval_gbit_s", number_or_null(o->min_bytes_per_s * 8e-9),
+			 "messages_per_s", result_messages_s(r), "bytes", (json_int_t) r->bytes);
+}
+
+static json_t *histogram_json(const struct result *r) {
+	_cleanup_free_ char *text = NULL;
+
+	if (!r->run->total || r->run->total->count == 0 || histogram_encode(r->run->total, &text) < 0)
+		return json_null();
+	return json_pack("{s:s, s:s, s:s}", "encoding", "hdr-v2-zlib-base64", "unit", r->run->phase.half_round_trip ? "ns_round_trip" : "ns",
+			 "data", text);
+}
+
+static json_t *cpu_json(const struct result *r) {
+	const struct cpu_time *c = &r->run->outcome.cpu, *s = &r->server_cpu;
+	double gb = (double) r->bytes / 1e9;
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "client_s", number_or_null(c->process_s), "server_s", number_or_null(s->process_s),
+			 "client_system_s", number_or_null(c->host_s), "server_system_s", number_or_null(s->host_s), "client_s_per_gb",
+			 number_or_null(gb > 0 ? c->process_s / gb : -1), "server_s_per_gb", number_or_null(gb > 0 ? s->process_s / gb : -1));
+}
+
+static json_t *tcp_json(const struct session *s) {
+	if (!s || s->tcp_initial_rtt_us < 0)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "retransmissions", signed_or_null(s->tcp_retransmissions), "initial_rtt_us",
+			 signed_or_null(s->tcp_initial_rtt_us), "window_bytes", signed_or_null(s->tcp_window_bytes));
+}
+
+static json_t *started_json(const struct timespec *t) {
+	char text[40], date[24];
+	struct tm tm;
+
+	(void) gmtime_r(&t->tv_sec, &tm);
+	(void) strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	(void) snprintf(text, sizeof(text), "%s.%03ldZ", date, t->tv_nsec / 1000000);
+	return json_string(text);
+}
+
+static json_t *error_json(const struct result *r) {
+	if (r->code == EXIT_MEASURED)
+		return json_null();
+	return json_pack("{s:i, s:s, s:b}", "code", (int) r->code, "message", r->message, "traffic", r->run->traffic);
+}
+
+static void write_samples(const struct run *run) {
+	double us = run->phase.half_round_trip ? 0.5e-3 : 1e-3;
+
+	for (uint64_t i = 0; run->outcome.samples && i < run->outcome.messages; i++)
+		write_line(json_pack("{s:s, s:I, s:I, s:f}", "kind", "sample", "size_bytes", (json_int_t) run->phase.size, "number",
+				     (json_int_t) i, "latency_us", (double) run->outcome.samples[i] * us));
+}
+
+void write_json_result(const struct result *r) {
+	const struct run *run = r->run;
+	const struct session *s = run->session;
+	const struct job *j = run->job;
+	bool latency = j->kind == KIND_LATENCY;
+	json_t *o = json_object(), *l = run->total ? latency_json(run->total, run->phase.half_round_trip) : NULL;
+
+	write_samples(run);
+	put(o, "schema", json_string("perch.record/1"));
+	put(o, "tool", json_pack("{s:s, s:s}", "name", "perch", "version", PERCH_VERSION));
+	put(o, "backend", json_string(j->backend));
+	put(o, "provider", text_or_null(s && s->provider[0] ? s->provider : j->provider));
+	put(o, "op", json_string(op_name((int) j->op)));
+	put(o, "kind", json_string(kind_name((int) j->kind)));
+	put(o, "definition", latency ? json_string(run->phase.half_round_trip ? "half_round_trip" : "completion")
+				     : json_string(j->op == OP_SEND ? "receiver_acknowledged" : "initiator_completion"));
+	put(o, "completion_level", s && s->level != LEVEL_NONE ? json_string(level_name((int) s->level)) : json_null());
+	put(o, "connection", text_or_null(s ? s->connection : NULL));
+	put(o, "client", end_json(r->client_host, s));
+	put(o, "server", r->server ? json_incref(r->server) : json_null());
+	put(o, "link", link_json(s));
+	put(o, "params", params_json(r));
+	put(o, "started", started_json(&r->started));
+	put(o, "elapsed_s", json_real((double) run->outcome.elapsed_ns / 1e9));
+	put(o, "latency_us", latency && l ? l : json_null());
+	put(o, "bandwidth", bandwidth_json(r));
+	put(o, "intervals", run->outcome.intervals ? json_incref(run->outcome.intervals) : json_array());
+	put(o, "histogram", latency ? histogram_json(r) : json_null());
+	put(o, "cpu", cpu_json(r));
+	put(o, "integrity", j->verify ? json_pack("{s:I, s:I}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
+						  (json_int_t) r->integrity.bad_bytes)
+				      : json_null());
+	put(o, "tcp", tcp_json(s));
+	put(o, "status", json_string(r->code == EXIT_MEASURED ? "ok" : "error"));
+	put(o, "error", error_json(r));
+	write_line(o);
+}
+
+void write_json_interval(const struct run *r, const json_t *interval) {
+	json_t *o = json_pack("{s:s, s:I}", "kind", "interval", "size_bytes", (json_int_t) r->phase.size);
+
+	(void) json_object_update(o, (json_t *) (uintptr_t) interval);
+	write_line(o);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables for people. Latency begins with cxi_send_lat's six columns in its widths, so that eyes and scripts that know the one
+ * read the other; percentiles follow. A dash stands where the samples do not support a percentile.
+ */
+#include <stdio.h>
+
+#include "result.h"
+
+static void print_percentile(const struct run *run, double p, double us) {
+	if (histogram_supports(run->total, p))
+		(void) printf("%12.2f", (double) histogram_quantile(run->total, p) * us);
+	else
+		(void) printf("%12s", "-");
+}
+
+static const char *message_column(const struct job *j) {
+	switch (j->op) {
+	case OP_SEND:
+		return "Sends";
+	case OP_WRITE:
+		return "Writes";
+	case OP_READ:
+		return "Reads";
+	default:
+		return "AtomicOps";
+	}
+}
+
+void write_table_header(const struct options *o, const struct run *r) {
+	const struct job *j = r->job;
+	const struct session *s = r->session;
+
+	(void) printf("# %s %s over %s%s%s, %s (%s) -> %s, %s completion%s\n", op_name((int) j->op), kind_name((int) j->kind), j->backend,
+		      s->provider[0] ? " " : "", s->provider, s->address, s->device, o->host, completion_mode_name((int) j->completion),
+		      j->kind == KIND_BANDWIDTH ? "" : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
+	if (j->kind == KIND_LATENCY)
+		(void) printf("%10s%12s%12s%12s%12s%12s%12s%12s%12s\n", "Bytes", message_column(j), "Min[us]", "Max[us]", "Mean[us]",
+			      "StdDev[us]", "p50[us]", "p99[us]", "p99.9[us]");
+	else
+		(void) printf("%10s%12s%14s%14s%14s%14s\n", "Bytes", message_column(j), "Avg[Gb/s]", "Peak[Gb/s]", "Min[Gb/s]", "Rate[msg/s]");
+	(void) fflush(stdout);
+}
+
+static void print_samples(const struct run *run) {
+	double us = run->phase.half_round_trip ? 0.5e-3 : 1e-3;
+
+	if (!run->outcome.samples)
+		return;
+	(void) printf("%10s%13s\n", "SendNum", "Latency[us]");
+	for (uint64_t i = 0; i < run->outcome.messages; i++)
+		(void) printf("%10llu%13.3f\n", (unsigned long long) i, (double) run->outcome.samples[i] * us);
+}
+
+static void print_latency(const struct result *r) {
+	const struct run *run = r->run;
+	const struct histogram *h = run->total;
+	double us = run->phase.half_round_trip ? 0.5e-3 : 1e-3;
+
+	print_samples(run);
+	(void) printf("%10llu%12llu%12.2f%12.2f%12.2f%12.2f", (unsigned long long) r->size, (unsigned long long) h->count, (double) h->min * us,
+		      (double) h->max * us, histogram_mean(h) * us, histogram_stddev(h) * us);
+	print_percentile(run, 0.5, us);
+	print_percentile(run, 0.99, us);
+	print_percentile(run, 0.999, us);
+}
+
+static void print_bandwidth(const struct result *r) {
+	const struct outcome *o = &r->run->outcome;
+
+	(void) printf("%10llu%12llu%14.3f", (unsigned long long) r->size, (unsigned long long) r->messages, result_gbit_s(r));
+	if (o->peak_bytes_per_s > 0)
+		(void) printf("%14.3f%14.3f", o->peak_bytes_per_s * 8e-9, o->min_bytes_per_s * 8e-9);
+	else
+		(void) printf("%14s%14s", "-", "-");
+	(void) printf("%14.0f", result_messages_s(r));
+}
+
+void write_table_result(const struct result *r) {
+	const struct run *run = r->run;
+	bool measured = run->job->kind == KIND_LATENCY ? run->total->count > 0 : r->bytes > 0 && run->outcome.elapsed_ns > 0;
+
+	if (!measured)
+		return; /* the reason is on standard error */
+	if (run->job->kind == KIND_LATENCY)
+		print_latency(r);
+	else
+		print_bandwidth(r);
+	(void) printf("%s%s\n", run->outcome.skipped ? "  overloaded" : "", r->code == EXIT_MEASURED ? "" : "  incomplete");
+	(void) fflush(stdout);
+}
+
+void write_table_interval(const struct run *r, const json_t *interval) {
+	const json_t *l = json_object_get(interval, "latency_us"), *g = json_object_get(interval, "gbit_s");
+
+	(void) printf("# %8.2f - %8.2f s  %10lld messages", json_real_value(json_object_get(interval, "start_s")),
+		      json_real_value(json_object_get(interval, "end_s")),
+		      (long long) json_integer_value(json_object_get(interval, "count")));
+	if (json_is_real(g))
+		(void) printf("  %10.3f Gb/s", json_real_value(g));
+	if (json_is_object(l))
+		(void) printf("  p50 %8.2f us  max %8.2f us", json_number_value(json_object_get(l, "p50")),
+			      json_number_value(json_object_get(l, "max")));
+	(void) printf("\n");
+	(void) fflush(stdout);
+	(void) r;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Purpose: the one table gives parsing, help and manual, and every wrong command line is a usage error that says what is right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "message.h"
+#include "options.h"
+
+static struct options options; /* too large for a small stack */
+
+/* Splits at blanks, parses; `text` begins after "perch". */
+static int parse(const char *text) {
+	static char copy[1024];
+	char *argv[64] = { (char *) "perch" }, *rest = copy;
+	int argc = 1;
+
+	assert_true(copy_string(copy, sizeof(copy), text) == 0);
+	for (char *word; (word = strsep(&rest, " "));)
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	failure_reset();
+	return options_parse(argc, argv, &options);
+}
+
+static void refused(const char *text, const char *part) {
+	options.command = COMMAND_MAX;
+	assert_true(parse(text) < 0);
+	assert_int_equal(failure_code(), EXIT_USAGE);
+	if (!strstr(failure_text(), part))
+		fail_msg("'%s' does not say '%s'", failure_text(), part);
+	assert_int_equal(options.command, COMMAND_MAX); /* nothing is set on failure */
+}
+
+static void test_defaults(void **state) {
+	(void) state;
+	unsetenv("PERCH_TOKEN_FILE");
+	assert_int_equal(parse("lat host"), 0);
+	assert_int_equal(options.command, COMMAND_LAT);
+	assert_string_equal(options.host, "host");
+	assert_string_equal(options.job.backend, "tcp");
+	assert_int_equal(options.job.kind, KIND_LATENCY);
+	assert_int_equal(options.job.n_sizes, 1);
+	assert_int_equal(options.job.sizes[0], 8);
+	assert_int_equal(options.job.iterations, 1000);
+	assert_int_equal(options.job.warmup, 100);
+	assert_int_equal(options.job.outstanding, 1);
+	assert_int_equal(options.job.definition, DEFINITION_AUTO);
+	assert_int_equal(options.port, 18600);
+	assert_int_equal(options.timeout_ns, 30 * NSEC_PER_SEC);
+	assert_int_equal(options.job.timeout_ns, options.timeout_ns);
+	assert_int_equal(options.cpu, -1);
+	assert_int_equal(options.connection_fd, -1);
+	assert_string_equal(options.token_file, "");
+
+	assert_int_equal(parse("bw host"), 0);
+	assert_int_equal(options.job.kind, KIND_BANDWIDTH);
+	assert_int_equal(options.job.sizes[0], 65536);
+	assert_int_equal(options.job.iterations, 5000);
+	assert_int_equal(options.job.outstanding, 64);
+
+	assert_int_equal(parse("bw host --op atomic"), 0);
+	assert_int_equal(options.job.op, OP_FETCH_ADD);
+	assert_int_equal(options.job.sizes[0], 8);
+}
+
+static void test_every_value(void **state) {
+	(void) state;
+	assert_int_equal(parse("lat --backend ofi --provider tcp;ofi_rxm --device lo --op compare-swap --size 8:32 "
+			       "--definition completion --duration 2 --warmup 0 --gap 10 --completion event "
+			       "--clock cycles --cpu 3 --verify --max-p99 12.5 --json --interval 500ms --port 65535 "
+			       "--bind ::1 --token-file /t --timeout 1m --outstanding=1 fe80::1%eth0"), 0);
+	assert_string_equal(options.job.provider, "tcp;ofi_rxm");
+	assert_string_equal(options.job.device, "lo");
+	assert_int_equal(options.job.op, OP_COMPARE_SWAP);
+	assert_int_equal(options.job.n_sizes, 3);
+	assert_int_equal(options.job.definition, DEFINITION_COMPLETION);
+	assert_int_equal(options.job.duration_ns, 2 * NSEC_PER_SEC);
+	assert_int_equal(options.job.iterations, 0);
+	assert_int_equal(options.job.warmup, 0);
+	assert_int_equal(options.job.gap_ns, 10 * NSEC_PER_USEC);
+	assert_int_equal(options.job.completion, COMPLETION_EVENT);
+	assert_int_equal(options.job.clock, CLOCK_KIND_CYCLES);
+	assert_int_equal(options.cpu, 3);
+	assert_true(options.job.verify && options.json);
+	assert_true(options.max_p99_us == 12.5);
+	assert_int_equal(options.job.interval_ns, 500 * NSEC_PER_MSEC);
+	assert_int_equal(options.port, 65535);
+	assert_string_equal(options.bind, "::1");
+	assert_int_equal(options.job.timeout_ns, 60 * NSEC_PER_SEC);
+	assert_string_equal(options.host, "fe80::1%eth0");
+
+	assert_int_equal(parse("bw h --bidirectional --outstanding 8 --rate 5Gb/s --min-gbit 2 --iterations 7"), 0);
+	assert_true(options.job.bidirectional && options.min_gbit == 2);
+	assert_int_equal(options.job.outstanding, 8);
+	assert_int_equal(options.job.rate_unit, RATE_BITS);
+	assert_true(options.job.rate == 5e9);
+	assert_int_equal(options.job.iterations, 7);
+
+	assert_int_equal(parse("serve --device eth0 --ready-file /r --connection-fd 3 --listener-fd 4"), 0);
+	assert_string_equal(options.job.device, "eth0");
+	assert_int_equal(options.connection_fd, 3);
+	assert_int_equal(options.listener_fd, 4);
+	assert_int_equal(parse("meet h --flow a/b/c/1 --parties 3"), 0);
+	assert_int_equal(options.parties, 3);
+	assert_int_equal(parse("hist --quantiles 0.5,0.9 --distribution a - b"), 0);
+	assert_int_equal(options.n_quantiles, 2);
+	assert_int_equal(options.n_files, 3);
+	assert_string_equal(options.files[1], "-");
+	assert_int_equal(parse("devices --json"), 0);
+}
+
+static void test_token_environment(void **state) {
+	(void) state;
+	setenv("PERCH_TOKEN_FILE", "/from/environment", 1);
+	assert_int_equal(parse("serve"), 0);
+	assert_string_equal(options.token_file, "/from/environment");
+	assert_int_equal(parse("serve --token-file /given"), 0);
+	assert_string_equal(options.token_file, "/given");
+	setenv("PERCH_TOKEN_FILE", "", 1);
+	assert_int_equal(parse("serve"), 0);
+	assert_string_equal(options.token_file, "");
+	unsetenv("PERCH_TOKEN_FILE");
+}
+
+static void test_bad_values(void **state) {
+	(void) state;
+	refused("lat h --size 12Q", "--size '12Q'");
+	refused("lat h --size 0", "out of range");
+	refused("lat h --size ", "--size ''");
+	refused("lat h --size 1:1000:1", "too many");
+	refused("lat h --iterations 0", "--iterations '0'");
+	refused("lat h --iterations -5", "--iterations '-5'");
+	refused("lat h --iterations 99999999999999999999", "out of range");
+	refused("lat h --duration 0", "out of range");
+	refused("lat h --duration 5x", "500ms, 10s");
+	refused("lat h --timeout 0", "--timeout '0'");
+	refused("lat h --timeout 25h", "out of range");
+	refused("lat h --op put", "send, write, read, fetch-add, compare-swap");
+	refused("lat h --completion sleep", "busy or event");
+	refused("lat h --clock sun", "monotonic or cycles");
+	refused("lat h --definition x", "half_round_trip, completion");
+	refused("lat h --rate 1000", "1000msg/s");
+	refused("lat h --max-p99 0", "--max-p99 '0'");
+	refused("lat h --port 65536", "1 to 65535");
+	refused("lat h --port 0", "1 to 65535");
+	refused("lat h --cpu -1", "--cpu '-1'");
+	refused("lat h --cpu 1024", "out of range");
+	refused("bw h --outstanding 8193", "1 to 8192");
+	refused("bw h --backend aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
+	refused("meet h --flow f --parties 1", "from 2");
+	refused("hist --quantiles 1.5", "out of range");
+}
+
+static void test_bad_combinations(void **state) {
+	(void) state;
+	refused("lat h --iterations 5 --duration 5s", "exclude each other");
+	refused("lat h --gap 5us --rate 5Gb/s", "both set the pace");
+	refused("lat h --report-all --duration 5s", "--report-all");
+	refused("lat h --report-all --iterations 10000001", "at most 10000000");
+	refused("lat h --outstanding 2", "perch bw");
+	refused("lat h --bidirectional", "belongs to: bw");
+	refused("serve --size 8", "belongs to: lat, bw");
+	refused("bw h --report-all", "belongs to: lat");
+	refused("hist --port 5", "belongs to: serve, lat, bw, meet");
+	refused("meet h", "--flow");
+}
+
+static void test_bad_words(void **state) {
+	char *nothing[] = { (char *) "perch", NULL };
+
+	(void) state;
+	assert_true(options_parse(1, nothing, &options) < 0);
+	refused("measure", "'measure' is no subcommand");
+	refused("--json", "'--json' is no subcommand");
+	refused("lat", "needs the host");
+	refused("lat ", "empty");
+	refused("lat a b", "'b' is a second operand");
+	refused("serve host", "'host'");
+	refused("lat h --frobnicate", "unknown option '--frobnicate'");
+	refused("lat h -q", "unknown option '-q'");
+	refused("lat h -qrs", "unknown option '-q'");
+	refused("lat h --iter 5", "unknown option '--iter'"); /* no shortening: names are a contract */
+	refused("lat h --iterations", "--iterations needs a value");
+	refused("lat h --json=yes", "--json takes no value");
+}
+
+static char *capture(void (*print)(FILE *f, enum command command), enum command command) {
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	print(f, command);
+	(void) fclose(f);
+	return text;
+}
+
+/* As an entry of its own, not in a sentence; and "--gap" must not be found in "--gaps". */
+static bool lists(const char *help, const struct option_entry *e) {
+	char word[64];
+	size_t n;
+
+	if (e->letter)
+		n = (size_t) snprintf(word, sizeof(word), "\n  -%c, --%s", e->letter, e->name);
+	else
+		n = (size_t) snprintf(word, sizeof(word), "\n  --%s", e->name);
+	help = strstr(help, word);
+	return help && (help[n] == ' ' || help[n] == '\n');
+}
+
+static void test_table_is_sound(void **state) {
+	(void) state;
+	for (size_t i = 0; i < option_table_size; i++) {
+		const struct option_entry *e = option_table + i;
+		bool takes_value = e->type != OPTION_FLAG && e->type != OPTION_PRINT;
+
+		assert_non_null(e->help);
+		assert_int_equal(e->help[strlen(e->help) - 1], '.');
+		assert_true(takes_value == (e->metavar != NULL));
+		assert_true(takes_value == (e->accepts != NULL));
+		assert_true((e->section == SECTION_INFORMATION) == (e->commands == 0));
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(e->name, option_table[j].name);
+	}
+}
+
+static void test_help_lists_every_option(void **state) {
+	(void) state;
+	for (int c = 0; c < COMMAND_MAX; c++) {
+		_cleanup_free_ char *help = capture(options_print_help, (enum command) c);
+
+		for (size_t i = 0; i < option_table_size; i++) {
+			const struct option_entry *e = option_table + i;
+			bool expected = !e->hidden && option_belongs(e, (enum command) c);
+
+			if (lists(help, e) != expected)
+				fail_msg("perch %s --help and --%s", command_name(c), e->name);
+		}
+		for (const char *line = help; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+			assert_true(strcspn(line, "\n") <= 80);
+	}
+}
+
+static void test_manual_lists_everything(void **state) {
+	_cleanup_free_ char *manual = capture(options_print_manual, COMMAND_INVALID);
+
+	(void) state;
+	for (size_t i = 0; i < option_table_size; i++) {
+		const struct option_entry *e = option_table + i;
+		char name[64], *p = name;
+
+		for (const char *q = e->name; *q; q++) {
+			if (*q == '-')
+				*p++ = '\\';
+			*p++ = *q;
+		}
+		memcpy(p, "\\fR", 4);
+		if ((strstr(manual, name) != NULL) == e->hidden)
+			fail_msg("the manual and --%s", e->name);
+	}
+	for (int c = 0; c < COMMAND_MAX; c++) {
+		char entry[64];
+
+		(void) snprintf(entry, sizeof(entry), ".TP\n.B %s\n", command_name(c));
+		assert_non_null(strstr(manual, entry));
+	}
+}
+
+static void test_commands(void **state) {
+	(void) state;
+	for (int c = 0; c < COMMAND_MAX; c++)
+		assert_int_equal(command_from_name(command_name(c)), c);
+	assert_int_equal(command_from_name("nothing"), COMMAND_INVALID);
+	assert_null(command_name(COMMAND_INVALID));
+	assert_null(command_name(COMMAND_MAX));
+}
+
+int main(void) {
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_every_value),
+		cmocka_unit_test(test_token_environment),
+		cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_bad_combinations),
+		cmocka_unit_test(test_bad_words),
+		cmocka_unit_test(test_table_is_sound),
+		cmocka_unit_test(test_help_lists_every_option),
+		cmocka_unit_test(test_manual_lists_everything),
+		cmocka_unit_test(test_commands),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}
