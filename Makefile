@@ -1,0 +1,50 @@
+# The front door. Every target sets up what it needs; `make help` lists them.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Which suite `make demo` runs: a name from playbooks/suites.
+SUITE ?= quick
+
+# The checkout's own Ansible, whatever the user's environment says.
+ANSIBLE := ANSIBLE_CONFIG=$(CURDIR)/ansible.cfg .venv/bin/ansible-playbook
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ': .*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: ## install what is missing to measure and to build (packages, virtual environment)
+	@setup/setup run build
+
+.PHONY: engine
+engine: setup ## build engine/build/perch
+	@$(MAKE) -C engine
+
+.PHONY: demo
+demo: engine ## measure this machine as two hosts, judge, and write a report (SUITE=quick)
+	@before=$$(readlink runs/latest); status=0; \
+	$(ANSIBLE) -i inventories/local playbooks/site.yml -e plan_suite=$(SUITE) || status=$$?; \
+	if [ "$$(readlink runs/latest)" != "$$before" ]; then reports/summary runs/latest; fi; \
+	exit $$status
+
+.PHONY: test
+test: ## run every test and linter; the last line counts them
+	@setup/setup run build test lint
+	@$(MAKE) -C engine >&2
+	@tests/run
+
+.PHONY: lint
+lint: ## run the linters
+	@setup/setup run build lint
+	@tests/lint
+
+.PHONY: bench
+bench: ## compare the engine's speed with its peers'
+	@setup/setup run build bench
+	@$(MAKE) -C engine
+	@tests/bench/run
+
+.PHONY: clean
+clean: ## remove what was built; runs are kept
+	@$(MAKE) -C engine clean
+	@rm -rf .ansible

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for the agent of one host and shows which flow is being measured meanwhile.
+
+One task for the whole plan: it asks `perch-agent poll` again and again, which also renews the agent's lease. When the
+playbook ends early, for whatever reason, nobody renews it and the agent ends by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+DOCUMENTATION = r"""
+module: perch_wait
+short_description: Wait for a host's perch-agent, showing its progress
+description:
+  - Polls the agent until it has ended, or until O(limit) seconds have passed. Fails unless the agent walked its plan
+    to the end.
+options:
+  program: {description: The agent on the host., type: str, required: true}
+  out: {description: The directory that the agent writes., type: str, required: true}
+  limit: {description: Seconds after which waiting is given up., type: int, required: true}
+  interval: {description: Seconds between two looks., type: float, default: 1}
+  lost_after: {description: Seconds without a connection after which the host is lost., type: int, default: 60}
+author: [The Perch authors]
+"""
+
+LOG_LINES = 10  # of agent.log in a failure's message: the end of one flow's story
+
+
+def progress_line(event: dict) -> str:
+    """'[ 3/14] TCP latency, alpha -> beta, about 40 s left'"""
+    width = len(str(event["total"]))
+    return (
+        f"[{event['index']:>{width}}/{event['total']}] {event['title']}, {event['client']} -> {event['server']}, "
+        f"about {event['remaining_s']} s left"
+    )
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _requires_connection = True
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        _, self._options = self.validate_argument_spec(
+            argument_spec={
+                "program": {"type": "str", "required": True},
+                "out": {"type": "str", "required": True},
+                "limit": {"type": "int", "required": True},
+                "interval": {"type": "float", "default": 1.0},
+                "lost_after": {"type": "int", "default": 60},
+            }
+        )
+        if self._task.check_mode:
+            return result | {"skipped": True, "msg": "no agent runs in check mode"}
+        self._wait()
+        agent = self._agent_state()
+        if agent.get("state") != "done":
+            why = agent.get("message") or "the agent ended without a word (killed?)"
+            raise AnsibleActionFail(f"perch-agent: {why}\nThe end of its log:\n{self._log()}")
+        return result | {"changed": False, "flows": agent["flows_done"]}
+
+    def _command(self, *words: str) -> dict:
+        return self._low_level_execute_command(shlex.join(words), sudoable=True)
+
+    def _wait(self) -> None:
+        options = self._options
+        offset = 0
+        heard = began = time.monotonic()
+        while True:
+            try:
+                alive, text = self._poll(offset)
+                heard = time.monotonic()
+            except AnsibleConnectionFailure as error:
+                if time.monotonic() - heard > options["lost_after"]:
+                    raise AnsibleActionFail(f"no connection for {options['lost_after']} s: {error}") from error
+                alive, text = True, ""
+            offset += self._show(text)
+            if not alive:
+                return
+            if time.monotonic() - began > options["limit"]:
+                raise AnsibleActionFail(
+                    f"perch-agent has not ended after {options['limit']} s, when its plan must be over.\n{self._log()}"
+                )
+            time.sleep(options["interval"])
+
+    def _poll(self, offset: int) -> tuple[bool, str]:
+        answer = self._command(self._options["program"], "poll", "--out", self._options["out"], "--offset", str(offset))
+        state, _, text = answer["stdout"].partition("\n")
+        if answer["rc"] != 0 or state.strip() not in ("alive", "gone"):
+            raise AnsibleActionFail(f"perch-agent poll failed: {answer['stderr'] or answer['stdout']}")
+        return state.strip() == "alive", text
+
+    def _show(self, text: str) -> int:
+        """Shows the beginnings of flows at their client's end; answers how many bytes were whole lines."""
+        whole = text[: text.rfind("\n") + 1]
+        for line in whole.splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue  # a line of a terminal's making, not of the agent's
+            if event["event"] == "start" and event["role"] == "client":
+                Display().display(progress_line(event))
+        return len(whole.encode())
+
+    def _agent_state(self) -> dict:
+        answer = self._command("cat", f"{self._options['out']}/agent.json")
+        try:
+            return json.loads(answer["stdout"])
+        except ValueError:
+            return {"message": f"no agent.json in {self._options['out']}: {answer['stderr'].strip()}"}
+
+    def _log(self) -> str:
+        answer = self._command("tail", "-n", str(LOG_LINES), f"{self._options['out']}/agent.log")
+        return answer["stdout"].strip() or "(nothing)"
