@@ -1,0 +1,65 @@
+# What the Vega-Lite specs of reports/charts draw. Latencies of different definitions never share a chart.
+import "format" as f;
+
+def comparable($kind): .about.kind == $kind and .about.tool == "perch" and .about.backend != "null" and .about.bidirectional != true;
+
+# Tests in the plan's order, so that a chart's legend reads like the tables.
+def in_order($tests): . as $by_test | $tests[] | .title as $title | $by_test[.name] | select(. != null) | {title: $title, value: .};
+
+def percentile_points($tests; $definition):
+  [ in_order($tests)
+    | select(.value | comparable("latency")) | select(.value.about.definition == $definition)
+    | .title as $title
+    | .value.sizes[] as $s
+    | ({p50: "p50", p99: "p99", p99_9: "p99.9"} | to_entries[]) as $p
+    | select($s[$p.key] != null)
+    | {series: $title, percentile: $p.value, size_bytes: $s.size_bytes, latency_us: $s[$p.key]} ];
+
+def bandwidth_points($tests):
+  [ in_order($tests)
+    | select(.value.about.kind == "bandwidth" and .value.about.bidirectional != true)
+    | .title as $title
+    | .value.sizes[] | {series: $title, size_bytes, gbit_s} ];
+
+# Share of messages that took longer, from the merged histograms where `perch hist` has read them ...
+def distribution_points($distributions):
+  [ $distributions[]
+    | .scale as $scale | .count as $n | .title as $series
+    | .distribution[] | select(.[1] < $n)
+    | {series: $series, latency_us: (.[0] * $scale), longer: (1 - .[1] / $n)} ];
+
+# ... else from the percentiles that the records themselves carry.
+def percentile_shares: {p50: 0.5, p90: 0.1, p95: 0.05, p99: 0.01, p99_9: 0.001, p99_99: 0.0001};
+def coarse_distribution($tests; $size):
+  [ in_order($tests)
+    | select(.value | comparable("latency")) | select(.value.about.definition == "half_round_trip")
+    | .title as $series
+    | .value.sizes[] | select(.size_bytes == $size) | . as $s
+    | percentile_shares | to_entries[] | select($s[.key] != null)
+    | {series: $series, latency_us: $s[.key], longer: .value} ];
+
+def chart($name; $spec; $title; $caption; $values):
+  select(($values | length) > 0) | {name: $name, spec: $spec, title: $title, caption: $caption, values: $values};
+
+def distribution_caption($distributions):
+  "Share of messages that took longer than the time on the horizontal axis, from "
+  + if ($distributions | length) > 0 then "all repeats' merged histograms. A line that falls steeply is a steady one."
+    else "the percentiles of the records (no engine was at hand to read their histograms)." end;
+
+def all($tests; $distributions; $size):
+  . as $by_test
+  | [ chart("latency"; "latency"; "Latency against message size";
+            "Half of a round trip, engine only: median, p99 and p99.9 (where at least ten samples lie above it). "
+            + "Both axes are logarithmic.";
+            percentile_points($tests; "half_round_trip")),
+      chart("latency_completion"; "latency"; "Latency of one-sided operations against message size";
+            "From posting to local completion; not to be compared with half round trips.";
+            percentile_points($tests; "completion")),
+      chart("bandwidth"; "bandwidth"; "Bandwidth against message size";
+            "Payload only, decimal gigabits; one way. Sends, writes and other tools end their clocks differently: the tables below say how. "
+            + "The horizontal axis is logarithmic.";
+            bandwidth_points($tests)),
+      chart("distribution"; "distribution"; "Distribution of latency at \($size | f::size)";
+            distribution_caption($distributions);
+            if ($distributions | length) > 0 then distribution_points($distributions)
+            else $by_test | coarse_distribution($tests; $size) end) ];

@@ -1,0 +1,104 @@
+# RDMA's interface against TCP: only figures with the same definition, waiting mode, depth and size stand side by side.
+import "common" as c;
+
+def sep: "\t";
+
+def column:
+  if .tool.name != "perch" then "other"
+  elif .backend == "ofi" or .backend == "verbs" then "rdma"
+  elif .backend == "tcp" then "tcp"
+  else null end;
+
+def legend:
+  if .tool.name != "perch" then
+    .tool.name + (if (.params.queue_pairs // 1) > 1 then ", \(.params.queue_pairs) streams" else "" end)
+  else (.provider // .backend) end;
+
+# The completion level is part of what is timed only where a completion is what is timed: a ping-pong ends by receiving,
+# an acknowledged stream by the receiver's word.
+def times_completion: .definition == "completion" or .definition == "initiator_completion";
+
+def terms:
+  [ .kind, .definition, (if times_completion then .completion_level else null end),
+    .params.completion, .params.queue_pairs, .params.outstanding, .params.gap_us,
+    (.params.rate | if . == null then null else [.asked, .unit] end), .params.size_bytes ];
+
+def latency_metrics:
+  [ {name: "p50_us", title: "Latency, median", unit: "us", better: "lower"},
+    {name: "mean_us", title: "Latency, mean", unit: "us", better: "lower"},
+    {name: "stddev_us", title: "Jitter, standard deviation", unit: "us", better: "lower"},
+    {name: "p99_minus_p50_us", title: "Jitter, p99 - p50", unit: "us", better: "lower"},
+    {name: "p99_us", title: "Tail, p99", unit: "us", better: "lower"},
+    {name: "p99_9_us", title: "Tail, p99.9", unit: "us", better: "lower"} ];
+def bandwidth_metrics:
+  [ {name: "gbit_s", title: "Bandwidth", unit: "Gb/s", better: "higher"},
+    {name: "client_s_per_gb", title: "CPU of the client", unit: "s/GB", better: "lower"},
+    {name: "server_s_per_gb", title: "CPU of the server", unit: "s/GB", better: "lower"},
+    {name: "retransmissions", title: "Retransmissions", unit: "segments", better: "lower"} ];
+def metrics: if . == "latency" then latency_metrics else bandwidth_metrics end;
+
+# A socket's own count where the tool reports it, else the host's TCP counter over the flow: never a guess.
+def retransmissions: .tcp.retransmissions // .counters.client.TcpRetransSegs;
+
+def values:
+  if .kind == "latency" then
+    .latency_us
+    | [ .p50, .mean, .stddev, (if .p99 == null or .p50 == null then null else .p99 - .p50 end), .p99, .p99_9 ]
+  else [ .bandwidth.gbit_s, .cpu.client_s_per_gb, .cpu.server_s_per_gb, retransmissions ]
+  end;
+
+# A record's place in the comparison, or null: sends only, one way, unverified (checking costs what it checks).
+def entry:
+  if (.op != null and .op != "send") or .params.bidirectional == true or .params.verify == true or column == null then null
+  else { key: ([column, legend, .scope, (terms | tojson)] | join(sep)), values: values }
+  end;
+
+# Null unless every record reports it: a p99 that only the busiest repeat had samples for would undercut the median.
+def median:
+  sort | length as $n
+  | if $n == 0 or .[0] == null then null
+    elif $n % 2 == 1 then .[($n - 1) / 2]
+    else (.[$n / 2 - 1] + .[$n / 2]) / 2
+    end
+  | if . == null then null else c::rounded end;
+
+# Keys of entries (column, label, scope, terms, number) -> one group of each with the medians of its values.
+def groups($entries):
+  $entries
+  | group_by(.parts[0:4])
+  | map({ column: .[0].parts[0], name: .[0].parts[1], scope: .[0].parts[2],
+          terms: (.[0].parts[3] | fromjson), records: length,
+          medians: (map(.value) | [range(0; .[0] | length) as $i | map(.[$i]) | median]) });
+
+def cell($i): {name, scope, value: .medians[$i], records};
+
+def row($rdma; $tcp; $metric; $i):
+  ($rdma | cell($i)) as $r
+  | ($tcp | cell($i)) as $t
+  | { kind: $rdma.terms[0], metric: $metric.name, title: $metric.title, unit: $metric.unit, better: $metric.better,
+      definition: $rdma.terms[1], completion: $rdma.terms[3], size_bytes: $rdma.terms[8],
+      rdma: $r, tcp: $t, ratio: c::ratio($r.value; $t.value) };
+
+# A pair whose definitions differ is named, not compared.
+def refused_pairs($rdma; $tcp):
+  [ $rdma[] as $r | select(any($tcp[]; .terms == $r.terms) | not)
+    | $tcp[]
+    | select([.terms[0, 3, 8]] == [$r.terms[0, 3, 8]] and .terms[1] != $r.terms[1])
+    | { kind: $r.terms[0], size_bytes: $r.terms[8],
+        reason: "\($r.name) measured \($r.terms[1] // "no definition"), \(.name) \(.terms[1] // "no definition")" } ];
+
+def others($groups):
+  [ $groups[] | select(.column == "other")
+    | { name, definition: .terms[1], completion: .terms[3], size_bytes: .terms[8], gbit_s: .medians[0],
+        client_s_per_gb: .medians[1], server_s_per_gb: .medians[2], retransmissions: .medians[3], records } ];
+
+def build($entries):
+  groups($entries) as $groups
+  | ($groups | map(select(.column == "rdma"))) as $rdma
+  | ($groups | map(select(.column == "tcp"))) as $tcp
+  | { statistic: "median over the records of all pairs and repeats",
+      rows: [ $rdma[] as $r | $tcp[] | select(.terms == $r.terms) | . as $t
+              | ($r.terms[0] | metrics) as $m
+              | range(0; $m | length) as $i | row($r; $t; $m[$i]; $i) ],
+      refused: refused_pairs($rdma; $tcp),
+      others: others($groups) };

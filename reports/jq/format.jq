@@ -1,0 +1,78 @@
+# Numbers and words as a reader sees them. Templates only place what is made here.
+import "common" as c;
+
+# jq prints 1e-05 and 1e+17 in its own way; digits are therefore laid out from an integer.
+def fixed($decimals):
+  (. < 0) as $minus
+  | (if . < 0 then -. else . end) as $x
+  | ($x * pow(10; $decimals) | round | tostring) as $digits
+  | if $decimals == 0 then $digits
+    else ("0" * ([$decimals + 1 - ($digits | length), 0] | max) // "") + $digits
+      | .[:-$decimals] + "." + .[-$decimals:]
+    end
+  | (if $minus then "-" else "" end) + .;
+
+# Groups of three digits: 12345 -> 12,345.
+def grouped:
+  (index(".") // length) as $point
+  | .[:$point] as $whole | .[$point:] as $rest
+  | ($whole | length) as $n
+  | [range(($n - 1) % 3 + 1; $n + 1; 3) as $e | if $e <= 3 then $whole[:$e] else $whole[$e - 3:$e] end]
+  | join(",") + $rest;
+
+# Three significant digits, as many as repeats of a network measurement agree in.
+def figure:
+  if c::is_finite | not then "-"
+  elif . == 0 then "0"
+  elif (. | fabs) >= 99.95 then fixed(0) | grouped
+  elif (. | fabs) >= 9.995 then fixed(1)
+  elif (. | fabs) >= 0.9995 then fixed(2)
+  elif (. | fabs) >= 0.09995 then fixed(3)
+  elif (. | fabs) >= 0.0009995 then fixed(4)
+  elif (. | fabs) < 0.00001 then "< 0.00001"
+  else fixed(5)
+  end;
+
+def whole: if c::is_finite then fixed(0) | grouped else "-" end;
+
+def size:
+  if c::is_finite | not then "-"
+  elif . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
+  elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB"
+  else "\(.) B"
+  end;
+
+def times: if c::is_finite then figure + "x" else "-" end;
+
+def memory_size: if c::is_finite then (. / 1073741824 | figure) + " GiB" else "-" end;
+
+# Text from outside in a table's cell: no bar may end it, no tag may start in it.
+def cell:
+  if type == "string" then . elif . == null then "-" else tojson end
+  | gsub("[\\r\\n\\t]+"; " ") | gsub("&"; "&amp;") | gsub("<"; "&lt;") | gsub("\\|"; "\\|");
+
+def unit_sign: if . == "us" then "µs" else . end;
+
+# Counts and round limits are shown as they are, measured figures to three digits.
+def plain: if c::is_finite and . == floor then whole else figure end;
+
+def bound($unit):
+  ($unit // "" | unit_sign) as $u
+  | if . == null then "-"
+    elif .min != null and .max == .min then "\(.min | plain) \($u)"
+    elif .min != null and .max != null then "\(.min | plain) to \(.max | plain) \($u)"
+    elif .min != null then "at least \(.min | plain) \($u)"
+    elif .max != null then "at most \(.max | plain) \($u)"
+    else "-"
+    end
+  | sub(" +$"; "");
+
+def value($unit):
+  if type == "number" then "\(plain) \($unit // "" | unit_sign)" | sub(" +$"; "")
+  else cell end;
+
+# A list of names that stays readable for hundreds of hosts.
+def names($max):
+  if length <= $max then join(", ") else (.[:$max] | join(", ")) + " and \(length - $max) more" end;
+
+def plural($word): "\(.) \($word)" + (if . == 1 then "" else "s" end);

@@ -1,0 +1,21 @@
+# raw/<host>/{agent,environment}.json -> {host: {agent, versions, environment}}; what is absent or damaged is null.
+# Input as for normalise.jq: "path<TAB>line", each host ended by the mark.
+
+import "common" as c;
+
+def next_host($mark): [label $stop | inputs | if startswith($mark) then ., break $stop else . end];
+
+def document($path; $schema):
+  ($path + "\t") as $p
+  | map(select(startswith($p)) | ltrimstr($p)) | join("\n")
+  | c::parsed
+  | if type == "object" and .schema == $schema then . else null end;
+
+$plan[0].hosts
+| [ keys_unsorted[] as $host
+    | next_host($mark)
+    | document("raw/\($host)/agent.json"; "perch.agent/1") as $agent
+    | document("raw/\($host)/environment.json"; "perch.environment/1") as $environment
+    | { key: $host,
+        value: { agent: $agent, environment: ($environment != null), versions: ($environment.versions // {}) } } ]
+| from_entries

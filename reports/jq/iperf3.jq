@@ -1,0 +1,82 @@
+# iperf3 -J -> the part of one record. The rate is the receiver's; all streams are summed by iperf3 itself.
+import "common" as c;
+
+def base:
+  { tool: {name: "iperf3", version: (.start.version | c::text_or_null | if . == null then null else ltrimstr("iperf ") end)},
+    kind: "bandwidth", definition: "receiver_payload", connection: "stream" };
+
+# iperf3 exits 0 with -J even where it could not connect: only its document tells.
+def code_of_message:
+  if test("refused|connect|timed out|closed|reset|unreachable|No route|broken pipe|busy"; "i") then 4 else 6 end;
+
+def failed:
+  ((.intervals // []) | map(.sum.bytes // 0) | add // 0) as $bytes
+  | base + { status: "error",
+             error: {code: (.error | code_of_message), message: ("iperf3: " + .error), traffic: ($bytes > 0)} };
+
+def interval_rows:
+  [ (.intervals // [])[] | (.sum_bidir_reverse.bits_per_second // 0) as $back | .sum | select(.omitted != true)
+    | { start_s: (.start | c::rounded), end_s: (.end | c::rounded), count: null,
+        gbit_s: ((.bits_per_second + $back) / 1e9 | c::natural("intervals.gbit_s")), latency_us: null } ];
+
+def both_ways($a; $b): if $b == null then $a elif $a == null then null else $a + $b end;
+
+def bandwidth($rows):
+  .end as $e
+  | ($rows | c::interval_summary) as $s
+  | { gbit_s: (both_ways($e.sum_received.bits_per_second; $e.sum_received_bidir_reverse.bits_per_second)
+               | if . == null then null else . / 1e9 end | c::positive("sum_received.bits_per_second")),
+      peak_gbit_s: $s.peak_gbit_s, peak_definition: $s.peak_definition,
+      min_interval_gbit_s: $s.min_interval_gbit_s, messages_per_s: null,
+      bytes: (both_ways($e.sum_received.bytes; $e.sum_received_bidir_reverse.bytes) | c::positive("sum_received.bytes")) };
+
+# iperf3 gives CPU as a share of the run's wall time; both ends time the same run.
+def cpu($elapsed; $bytes):
+  .end.cpu_utilization_percent as $p
+  | def seconds: if . == null then null else . / 100 * $elapsed | c::natural("cpu_utilization_percent") end;
+    ($p.host_total | seconds) as $client
+  | ($p.remote_total | seconds) as $server
+  | { client_s: $client, server_s: $server, client_system_s: null, server_system_s: null,
+      client_s_per_gb: c::per_gigabyte($client; $bytes), server_s_per_gb: c::per_gigabyte($server; $bytes) };
+
+# Queue pairs count connections: for TCP tools those are the streams.
+def params:
+  .start.test_start as $t
+  | { size_bytes: $t.blksize, iterations: null, duration_s: ($t.duration | c::rounded), warmup: null, gap_us: null,
+      queue_pairs: $t.num_streams, outstanding: null, batch: null, threads: null, devices: null, inline_bytes: null,
+      bidirectional: ($t.bidir == 1), completion: "event", memory: "host", verify: false, clock: null,
+      rate: (if ($t.target_bitrate // 0) > 0 then {asked: ($t.target_bitrate / 1e9), unit: "Gb/s"} else null end) };
+
+def measured:
+  . as $doc
+  | if .start.test_start.protocol != "TCP" then error("protocol \(.start.test_start.protocol | tojson) is not read, only TCP") else . end
+  | interval_rows as $rows
+  | bandwidth($rows) as $bandwidth
+  | (.end.sum_received.seconds | c::positive("sum_received.seconds")) as $elapsed
+  | base
+    + { client: {address: $doc.start.connected[0].local_host}, server: {address: $doc.start.connected[0].remote_host},
+        params: ($doc | params),
+        started: ($doc.start.timestamp.timesecs | todate),
+        elapsed_s: $elapsed, bandwidth: $bandwidth, intervals: $rows,
+        cpu: ($doc | cpu($elapsed; $bandwidth.bytes)),
+        tcp: { retransmissions: ($doc.end.sum_sent.retransmits | c::natural_or_null("sum_sent.retransmits")),
+               initial_rtt_us: null,
+               window_bytes: ($doc.start.sndbuf_actual | if . == 0 then null else c::natural_or_null("sndbuf_actual") end) },
+        status: "ok", error: null };
+
+def unusable($why): {status: "error", error: {code: 6, message: ("iperf3's output cannot be used: " + $why), traffic: false}};
+
+def parts($lines):
+  ($lines | join("\n")) as $text
+  | if $text | test("^\\s*$") then [{tool: {name: "iperf3", version: null}} + unusable("it is empty")]
+    else
+      ($text | c::parsed) as $doc
+      | if ($doc | type) != "object" then
+          # A document that stops in the middle was being written when iperf3 died: bytes had moved if it lists any.
+          [{tool: {name: "iperf3", version: null}}
+           + unusable("it is not a JSON document: truncated?")
+           | .error.traffic = ($text | test("\"bits_per_second\""))]
+        elif ($doc.error | type) == "string" then [$doc | failed]
+        else [$doc | c::attempt(measured; . as $why | $doc | base + unusable($why) | .error.traffic = true)]
+        end
+    end;

@@ -1,0 +1,78 @@
+# inputs/limits.json (perch.limits/1) against records: which limit speaks of which record, and is it kept.
+import "common" as c;
+
+def within($range):
+  c::is_finite and ($range.min == null or . >= $range.min) and ($range.max == null or . <= $range.max);
+
+# A scope's value is one value, a list of them, or a range of numbers.
+def fits($value):
+  . as $wanted
+  | if type == "array" then any(.[]; . == $value)
+    elif type == "object" then $value | within($wanted)
+    else . == $value
+    end;
+
+# What a scope's key means in a record.
+def facet($key):
+  if $key == "tool" then .tool.name
+  elif $key == "client" or $key == "server" then .[$key].host
+  elif $key == "layer" then .link.layer
+  elif $key == "size_bytes" or $key == "completion" or $key == "queue_pairs" or $key == "bidirectional" then .params[$key]
+  else .[$key]
+  end;
+
+# Most of a scope is settled by the plan, before any record: {test: [limits that may apply, each with the `open` rest]}.
+def by_test($flows; $limits):
+  reduce $flows[] as $f ({};
+    if .[$f.test] != null then .
+    else ($f | {tool, op, kind, test}) as $known
+      | .[$f.test] =
+          [ $limits[] | (.scope | to_entries) as $scope
+            | select($scope | all(.[]; .key as $k | $known[$k] == null or (.value | fits($known[$k]))))
+            | . + {open: [$scope[] | select($known[.key] == null)]} ]
+    end);
+
+def speaks_of($record): .open | all(.[]; .key as $k | .value | fits($record | facet($k)));
+
+# Figures that are made of two of a record's own.
+def derived($name):
+  if $name == "p99_minus_p50_us" then
+    .latency_us | if .p99 == null or .p50 == null then null else .p99 - .p50 end
+  elif $name == "retransmissions_per_gb" then
+    c::ratio(.tcp.retransmissions; if .bandwidth.bytes == null then null else .bandwidth.bytes / 1e9 end)
+  else null end;
+
+# An imported percentile is judged only where ten samples lie above it.
+def supported($field; $count):
+  {p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99, p99_9: 0.999, p99_99: 0.9999}[$field] as $q
+  | $q == null or $count == null or $count * (1 - $q) >= 9.999999;
+
+def value($metric):
+  ($metric | split(".")) as $path
+  | if $path[0] == "derived" then derived($path[1])
+    elif $path[0] == "latency_us" and (supported($path[1]; .latency_us.count) | not) then null
+    else getpath($path)
+    end
+  | if c::is_finite then . else null end;
+
+def broken_by($value): .bound as $b
+  | ($b.max != null and $value > $b.max) or ($b.min != null and $value < $b.min);
+
+# How far a value stands from breaking the limit, as a factor: the worst value of many is the one with the greatest.
+def strain($value): .bound as $b
+  | [ (if $b.max != null and $b.max > 0 then $value / $b.max else empty end),
+      (if $b.min != null then (if $value > 0 then $b.min / $value else 1e300 end) else empty end) ]
+  | max // 0;
+
+def faults:
+  if type != "object" or .schema != "perch.limits/1" or (.limits | type) != "array" then "it is no perch.limits/1 document"
+  else
+    ( [.limits[].id] | if length == (unique | length) then empty else "two limits have the same id" end ),
+    ( .limits[]
+      | (.id | tojson) as $id
+      | ( if (.bound | type) == "object" and ((.bound.min | c::is_finite) or (.bound.max | c::is_finite)) then empty
+          else "limit \($id) has no bound" end ),
+        ( if (.metric | type) == "string" and (.scope | type) == "object" then empty else "limit \($id) has no metric or scope" end ),
+        ( if (.source | type) == "string" and .source != "" then empty else "limit \($id) has no source" end ),
+        ( if .severity == "required" or .severity == "advisory" then empty else "limit \($id) is neither required nor advisory" end ) )
+  end;

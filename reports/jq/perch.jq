@@ -1,0 +1,134 @@
+# The engine's JSON lines -> parts of records. The lines already carry the record's key names and units.
+import "common" as c;
+
+def percentiles: ["p50", "p90", "p95", "p99", "p99_9", "p99_99"];
+
+# A percentile under the minimum, or p99 under p50, means that the line is damaged or the engine is wrong.
+def in_order:
+  . as $l
+  | [$l.min, $l[percentiles[]], $l.max] | map(select(. != null))
+  | if . == sort then $l else error("latency_us has its percentiles out of order") end;
+
+def latency:
+  if . == null then null
+  else
+    { count: (.count | c::positive("latency_us.count")),
+      min: (.min | c::positive("latency_us.min")),
+      max: (.max | c::positive("latency_us.max")),
+      mean: (.mean | c::positive("latency_us.mean")),
+      stddev: (.stddev | c::natural("latency_us.stddev")),
+      p50: (.p50 | c::positive_or_null("latency_us.p50")),
+      p90: (.p90 | c::positive_or_null("latency_us.p90")),
+      p95: (.p95 | c::positive_or_null("latency_us.p95")),
+      p99: (.p99 | c::positive_or_null("latency_us.p99")),
+      p99_9: (.p99_9 | c::positive_or_null("latency_us.p99_9")),
+      p99_99: (.p99_99 | c::positive_or_null("latency_us.p99_99")) }
+    | in_order
+  end;
+
+def bandwidth:
+  if . == null then null
+  else
+    { gbit_s: (.gbit_s | c::positive("bandwidth.gbit_s")),
+      peak_gbit_s: (.peak_gbit_s | c::positive_or_null("bandwidth.peak_gbit_s")),
+      peak_definition: (.peak_definition | c::text_or_null),
+      min_interval_gbit_s: (.min_interval_gbit_s | c::natural_or_null("bandwidth.min_interval_gbit_s")),
+      messages_per_s: (.messages_per_s | c::positive_or_null("bandwidth.messages_per_s")),
+      bytes: (.bytes | c::positive("bandwidth.bytes")) }
+  end;
+
+# A second in which nothing arrived is a finding, so an interval's rate may be zero and its latency absent.
+def intervals:
+  [ (. // [])[] | { start_s: (.start_s | c::natural("intervals.start_s")),
+             end_s: (.end_s | c::positive("intervals.end_s")),
+             count: (.count | c::natural_or_null("intervals.count")),
+             gbit_s: (.gbit_s | c::natural_or_null("intervals.gbit_s")),
+             latency_us: (if .latency_us == null or .latency_us.count == 0 then null else .latency_us | latency end) } ];
+
+def histogram:
+  if type == "object" and (.data | type) == "string" then {encoding, unit, data} else null end;
+
+def cpu:
+  if . == null then null
+  else
+    { client_s: (.client_s | c::natural_or_null("cpu.client_s")),
+      server_s: (.server_s | c::natural_or_null("cpu.server_s")),
+      client_system_s: (.client_system_s | c::natural_or_null("cpu.client_system_s")),
+      server_system_s: (.server_system_s | c::natural_or_null("cpu.server_system_s")),
+      client_s_per_gb: (.client_s_per_gb | c::natural_or_null("cpu.client_s_per_gb")),
+      server_s_per_gb: (.server_s_per_gb | c::natural_or_null("cpu.server_s_per_gb")) }
+  end;
+
+def integrity:
+  if . == null then null
+  else { checked_bytes: (.checked_bytes | c::natural("integrity.checked_bytes")),
+         bad_bytes: (.bad_bytes | c::natural("integrity.bad_bytes")) }
+  end;
+
+def tcp:
+  if . == null then null
+  else { retransmissions: (.retransmissions | c::natural_or_null("tcp.retransmissions")),
+         initial_rtt_us: (.initial_rtt_us | c::positive_or_null("tcp.initial_rtt_us")),
+         window_bytes: (.window_bytes | c::positive_or_null("tcp.window_bytes")) }
+  end;
+
+# What the line says about itself, whether or not the measurement came out well.
+def heading:
+  { tool: {name: "perch", version: (.tool.version | c::text_or_null)},
+    backend: (.backend | c::text_or_null), provider: (.provider | c::text_or_null),
+    op: (.op | c::text_or_null), kind: (.kind | c::text_or_null),
+    definition: (.definition | c::text_or_null), completion_level: (.completion_level | c::text_or_null),
+    connection: (.connection | c::text_or_null),
+    client: .client, server: .server, link: .link, params: .params, started: (.started | c::text_or_null) };
+
+def figures:
+  { elapsed_s: (.elapsed_s | c::positive("elapsed_s")),
+    latency_us: (.latency_us | latency), bandwidth: (.bandwidth | bandwidth),
+    intervals: (.intervals | intervals), histogram: (.histogram | histogram), cpu: (.cpu | cpu),
+    integrity: (.integrity | integrity), tcp: (.tcp | tcp) };
+
+def complete:
+  if .kind == "latency" and .latency_us == null then error("a latency line without latency_us")
+  elif .kind == "bandwidth" and .bandwidth == null then error("a bandwidth line without bandwidth")
+  else .
+  end;
+
+# An engine that reports an error may still have counted the bytes it checked: exit 5 is shown with them.
+def failed:
+  heading + { integrity: c::attempt(.integrity | integrity; null),
+              status: "error",
+              error: { code: (.error.code | if c::is_finite then . else 6 end),
+                       message: (.error.message | c::text_or_null // "perch gave no reason"),
+                       traffic: (.error.traffic == true) } };
+
+def judged:
+  if .integrity != null and .integrity.bad_bytes > 0 then
+    . + {status: "error", error: {code: 5, traffic: true,
+         message: "\(.integrity.bad_bytes) of \(.integrity.checked_bytes) bytes arrived corrupted"}}
+  else . + {status: "ok", error: null}
+  end;
+
+def with_missed_limit($error):
+  if .status == "ok" and $error.code == 1 then .error = {code: 1, message: $error.message, traffic: true} else . end;
+
+def damaged($why): {status: "error", error: {code: 6, message: $why, traffic: true}};
+
+# Exit 1 is a measurement with all its figures: only a limit given on the command line was missed.
+def part:
+  if .status == "error" and .error.code != 1 then failed
+  else
+    . as $line
+    | c::attempt((heading + figures) | complete | judged | with_missed_limit($line.error);
+                 . as $why | $line | heading + damaged("perch's line cannot be used: " + $why))
+  end;
+
+# Progress and single samples stay in raw/; a record is made of each finished size.
+def parts($lines):
+  [ range(0; $lines | length) as $i
+    | $lines[$i] | select(. != "")
+    | c::parsed
+    | if type != "object" then {params: null} + damaged("line \($i + 1) of its output is not JSON: truncated?")
+      elif .kind == "interval" or .kind == "sample" then empty
+      elif .schema != "perch.record/1" then {params: null} + damaged("line \($i + 1) of its output has schema \(.schema | tojson)")
+      else part
+      end ];

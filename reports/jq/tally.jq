@@ -1,0 +1,156 @@
+# One pass over the records: each record gives a few updates [key, fold, data], and each update folds its data into
+# the value under its key. The state is one flat object, and an update is one setpath on it with nothing else holding
+# the state: jq then changes it in place. Nested tables, `|=` or a `//` in the way would copy the whole state for every
+# record, and the cost would grow with the square of their number.
+import "common" as c;
+import "limits" as limits;
+import "ceiling" as ceiling;
+import "comparison" as comparison;
+
+def sep: "\t";
+
+def record_id: .flow + "#" + (.params.size_bytes | tostring);
+
+# Kept short: a check names the first offenders, coverage.missing lists every one.
+def evidence_max: 20;
+def add_evidence($id): if length < evidence_max then . + [$id] else . end;
+
+# Each record is counted once, under all that checks count by.
+def status_updates($id):
+  [(["seen", .test, .scope, (.link.layer // "unknown"), (.path.state // "unknown"), .status,
+     (if .error == null then "clean" else "error" end)] | join(sep)), "ids", $id],
+  if .status == "ok" then empty
+  else ["missing" + sep + $id, "set",
+        { flow, expect: {size_bytes: .params.size_bytes}, status, code: .error.code, message: .error.message }]
+  end;
+
+# FAIL: a limit on the command line (1), corruption (5), a peer lost after traffic (4). All else kept it unmeasured.
+def finding:
+  if .code == 1 or .code == 5 or (.code == 4 and .traffic == true) then "fail" else "inconclusive" end;
+
+def flow_updates($id):
+  if .error == null then empty
+  else ["flow" + sep + .flow, "flow",
+        {status: (.error | finding), code: .error.code, message: .error.message, test, evidence: [$id]}]
+  end;
+
+# One finding a flow; a failure outranks what merely kept later sizes from being measured.
+def fold_flow($new):
+  if . == null then $new
+  else (.evidence | add_evidence($new.evidence[0])) as $evidence
+    | (if .status == "inconclusive" and $new.status == "fail" then $new else . end) + {evidence: $evidence}
+  end;
+
+def integrity_updates($id):
+  if .integrity == null then empty else ["integrity", "integrity", (.integrity + {id: $id})] end;
+
+def fold_integrity($new):
+  (. // {checked: 0, bad: 0, evidence: []})
+  | { checked: (.checked + $new.checked_bytes), bad: (.bad + $new.bad_bytes),
+      evidence: (if $new.bad_bytes > 0 then .evidence | add_evidence($new.id) else .evidence end) };
+
+def limit_updates($id; $limits):
+  . as $r
+  | ($limits[$r.test] // [])[]
+  | select(limits::speaks_of($r))
+  | . as $limit
+  | ($r | limits::value($limit.metric)) as $v
+  | ["limit" + sep + .id + sep + $r.test, "limit",
+     {limit: .id, test: $r.test, id: $id, v: $v,
+      strain: (if $v == null then null else limits::strain($v) end), broken: ($v != null and limits::broken_by($v))}];
+
+def fold_limit($new):
+  (. // {limit: $new.limit, test: $new.test, judged: 0, unknown: 0, broken: 0, strain: -1, worst: null, at: null, evidence: []})
+  | if $new.v == null then .unknown += 1
+    else .judged += 1
+      | (if $new.strain > .strain then .strain = $new.strain | .worst = $new.v | .at = $new.id else . end)
+      | if $new.broken then .broken += 1 | .evidence |= add_evidence($new.id) else . end
+    end;
+
+def repeat_updates:
+  (if .kind == "latency" then (.latency_us.p50 // .latency_us.mean) else .bandwidth.gbit_s end) as $v
+  | if $v == null then empty
+    else [(["cv", .test, .client.host, .server.host, (.params.size_bytes | tostring)] | join(sep)), "spread", $v]
+    end;
+
+# Welford's running mean and variance: repeats of one thing lie far apart in the stream.
+def fold_spread($v):
+  (. // {n: 0, mean: 0, m2: 0})
+  | (.n + 1) as $n
+  | ($v - .mean) as $d
+  | (.mean + $d / $n) as $mean
+  | {n: $n, mean: $mean, m2: (.m2 + $d * ($v - $mean))};
+
+# Half a percent over the ceiling is granted for the clocks of two hosts (docs/definitions.md).
+def ceiling_tolerance: 1.005;
+
+def ceiling_updates($id):
+  if .bandwidth == null then empty
+  else ceiling::of_record as $top
+    | ["ceiling", "ceiling", {id: $id, percent: (if $top == null then null else 100 * .bandwidth.gbit_s / $top end)}]
+  end;
+
+def fold_ceiling($new):
+  (. // {judged: 0, unknown: 0, worst: 0, at: null, evidence: []})
+  | if $new.percent == null then .unknown += 1
+    else .judged += 1
+      | (if $new.percent > .worst then .worst = $new.percent | .at = $new.id else . end)
+      | if $new.percent > 100 * ceiling_tolerance then .evidence |= add_evidence($new.id) else . end
+    end;
+
+def fold_ids($id): (. // {n: 0, evidence: []}) | {n: (.n + 1), evidence: (.evidence | add_evidence($id))};
+
+# The yardstick beside our own bandwidth: one connection, one way, the same message size.
+def cross_updates($id):
+  if .kind != "bandwidth" or .params.queue_pairs != 1 or .params.bidirectional == true or .params.verify == true
+     or (.tool.name == "perch" and (.backend != "tcp" or .params.completion != "busy")) then empty
+  elif .tool.name == "perch" or .tool.name == "iperf3" then
+    [(["cross", .client.host, .server.host, (.params.size_bytes | tostring), .tool.name] | join(sep)), "mean",
+     {v: .bandwidth.gbit_s, id: $id}]
+  else empty end;
+
+def fold_mean($new):
+  (. // {n: 0, sum: 0, evidence: []}) | {n: (.n + 1), sum: (.sum + $new.v), evidence: (.evidence | add_evidence($new.id))};
+
+def comparison_updates($id):
+  comparison::entry as $e | if $e == null then empty else ["cmp" + sep + $e.key + sep + $id, "set", $e.values] end;
+
+def updates($limits):
+  record_id as $id
+  | status_updates($id), flow_updates($id), integrity_updates($id),
+    ( select(.status == "ok")
+      | limit_updates($id; $limits), repeat_updates, ceiling_updates($id), cross_updates($id), comparison_updates($id) );
+
+def folded($fold; $data):
+  if $fold == "set" then $data
+  elif $fold == "flow" then fold_flow($data)
+  elif $fold == "integrity" then fold_integrity($data)
+  elif $fold == "limit" then fold_limit($data)
+  elif $fold == "spread" then fold_spread($data)
+  elif $fold == "ceiling" then fold_ceiling($data)
+  elif $fold == "ids" then fold_ids($data)
+  else fold_mean($data)
+  end;
+
+# The brackets make jq finish with the old value (and drop every fork that a `//` leaves) before the state is touched.
+def apply($u): .[$u[0]] as $old | [$old | folded($u[1]; $u[2])] as $new | setpath([$u[0]]; $new[0]);
+
+# The flat state sorted out once: {prefix: [{parts, value}]}, the parts being the rest of each key.
+def sections:
+  [to_entries[] | (.key | split(sep)) as $k | {prefix: $k[0], parts: $k[1:], value: .value}]
+  | group_by(.prefix)
+  | map({key: .[0].prefix, value: .})
+  | from_entries;
+
+def entries($prefix): (.[$prefix] // [])[];
+
+def tally(records; $flows; $limits):
+  limits::by_test($flows; $limits) as $by_test
+  | reduce (records | updates($by_test)) as $u ({}; apply($u))
+  | sections;
+
+# Counts of records by one of the parts of their "seen" key: 0 test, 1 scope, 2 layer, 3 path state, 4 status, 5 error.
+def seen($part):
+  [entries("seen")] | group_by(.parts[$part])
+  | map({key: .[0].parts[$part], n: (map(.value.n) | add), evidence: (map(.value.evidence[]) | .[:evidence_max]), entries: .});
+def measured: [seen(4)[] | select(.key == "ok") | .n] | add // 0;

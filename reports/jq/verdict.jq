@@ -1,0 +1,34 @@
+# records -> verdict.json (perch.verdict/1). Input (-n): the records, one by one. $plan, $hosts, $limits: one-element
+# arrays (--slurpfile); $limits_fault: why there are no limits, or "".
+import "planned" as planned;
+import "tally" as tally;
+import "checks" as checks;
+import "comparison" as comparison;
+
+# The least of all flows names the whole: one flow in software keeps a run from reading like hardware.
+def weakest_scope:
+  [planned::flows | .scope] | unique
+  | first(("simulated", "software", "imported", "hardware") as $s | select(index([$s]) != null) | $s) // "software";
+
+def word($checks):
+  if any($checks[]; .status == "fail") then "FAIL"
+  elif any($checks[]; .status == "inconclusive") then "INCONCLUSIVE"
+  else "PASS" end;
+
+def no_limits($fault):
+  if $fault == "" then empty
+  else checks::check("limits"; "Limits to judge by"; "inconclusive")
+    + {measured: $fault, source: checks::design("limits are copied to inputs/ when a run is planned"),
+       remedy: "Put the run's limits (perch.limits/1, as JSON) at inputs/limits.json and judge again"}
+  end;
+
+$plan[0] as $plan
+| $hosts[0] as $hosts
+| ($limits[0].limits // []) as $bounds
+| tally::tally(inputs; [$plan | planned::flows]; $bounds)
+| comparison::build([tally::entries("cmp")]) as $comparison
+| ([no_limits($limits_fault)] + checks::all($plan; $hosts; $bounds; $comparison)) as $checks
+| { schema: "perch.verdict/1", run: $plan.run, verdict: word($checks), scope: ($plan | weakest_scope),
+    coverage: { planned: ([$plan | planned::flows | .expect | length] | add), measured: tally::measured,
+                missing: [tally::entries("missing").value] },
+    checks: $checks, comparison: $comparison }
