@@ -21,6 +21,7 @@ struct client {
 static int hear_result(struct client *c, struct result *r) {
 	json_int_t messages, received, checked, bad, first_message, first_offset;
 	const struct run *run = &c->run;
+	struct integrity theirs;
 	json_t *payload = NULL;
 	int e, located;
 
@@ -33,14 +34,15 @@ static int hear_result(struct client *c, struct result *r) {
 	json_decref(payload);
 	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0)
 		return failure(-EBADMSG, EXIT_PEER, "%s sent a result that is none; refused", c->control->peer_name);
-	r->integrity = run->outcome.integrity;
-	r->integrity.checked_bytes += (uint64_t) checked;
-	r->integrity.bad_bytes += (uint64_t) bad;
-	if (!r->integrity.located && located) {
-		r->integrity.located = true;
-		r->integrity.first_message = (uint64_t) first_message;
-		r->integrity.first_offset = (uint64_t) first_offset;
-	}
+	theirs = (struct integrity) {
+		.checked_bytes = (uint64_t) checked,
+		.bad_bytes = (uint64_t) bad,
+		.located = located,
+		.first_message = (uint64_t) first_message,
+		.first_offset = (uint64_t) first_offset,
+	};
+	integrity_add(&r->integrity, &run->outcome.integrity);
+	integrity_add(&r->integrity, &theirs);
 	r->messages = run->outcome.messages + (c->job.bidirectional ? (uint64_t) messages : 0);
 	r->bytes = r->messages * r->size;
 	/* What is timed must be what was received. */
@@ -68,6 +70,7 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, struct result
 		.half_round_trip = c->half_round_trip,
 		.count = warmup ? c->job.warmup : c->job.iterations,
 	};
+	verify_prepare(r);
 	e = phase_to_json(&r->phase, &start);
 	if (e == 0)
 		e = control_send(c->control, FRAME_START, start);
@@ -137,7 +140,9 @@ static int measure_size(struct client *c, uint64_t size) {
 	if (c->job.warmup > 0)
 		e = run_phase(c, size, true, &r);
 	if (e == 0) {
-		r = (struct result) { .run = &c->run, .options = r.options, .size = size, .server = r.server, .client_host = r.client_host };
+		/* What was corrupted while warming up is corrupted all the same: integrity covers both. */
+		r = (struct result) { .run = &c->run, .options = r.options, .size = size, .server = r.server, .client_host = r.client_host,
+				      .integrity = r.integrity };
 		e = run_phase(c, size, false, &r);
 	}
 	c->run.traffic = c->run.events > 0;

@@ -2,6 +2,7 @@
 #include "control.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -56,14 +57,14 @@ static int say_lost(const struct control *c, int r, const char *what) {
 	return failure(r, EXIT_PEER, "control connection to %s failed while %s: %s", c->peer_name, what, strerror(-r));
 }
 
-static int say_bad_frame(const struct control *c, int r, const struct header *h) {
+static int say_bad_frame(const struct control *c, int r, const struct header *h, size_t limit) {
 	switch (r) {
 	case -EPROTONOSUPPORT:
 		return failure(r, EXIT_PEER, "%s speaks control protocol version %u, this perch speaks %d; install the same version on both hosts",
 			       c->peer_name, h->version, CONTROL_VERSION);
 	case -EMSGSIZE:
-		return failure(r, EXIT_PEER, "%s sent a frame of %u bytes, above the limit of %d; refused", c->peer_name, h->length,
-			       CONTROL_FRAME_MAX);
+		return failure(r, EXIT_PEER, "%s sent a frame of %u bytes, above the limit of %zu; refused", c->peer_name, h->length,
+			       limit);
 	default:
 		return failure(r, EXIT_PEER, "%s does not speak perch's control protocol; is another program on that port?", c->peer_name);
 	}
@@ -99,7 +100,7 @@ static int receive_raw(struct control *c, size_t limit, uint64_t timeout_ns, str
 		return r;
 	r = header_unpack(bytes, limit, &h);
 	if (r < 0)
-		return say_bad_frame(c, r, &h);
+		return say_bad_frame(c, r, &h, limit);
 	payload = malloc(h.length + 1);
 	if (!payload)
 		return -ENOMEM;
@@ -218,7 +219,8 @@ static int handshake_receive(struct control *c, enum frame_type type, void *ret,
 	struct header h = { 0 };
 	int r;
 
-	r = receive_raw(c, MAX(CONTROL_HELLO_MAX, FAILURE_TEXT_MAX * 2), c->timeout_ns, &h, &payload);
+	/* A server hears nothing longer from a stranger; a client may hear at length why it was refused. */
+	r = receive_raw(c, c->server ? CONTROL_HELLO_MAX : CONTROL_REFUSAL_MAX, c->timeout_ns, &h, &payload);
 	if (r < 0)
 		return failure_text()[0] ? r : say_lost(c, r, "greeting it");
 	if (h.type == FRAME_ERROR && !c->server) {
@@ -298,6 +300,18 @@ static int handshake_server(struct control *c, const struct token *token) {
 	return 0;
 }
 
+/* A host that dies without a word is noticed within the deadline, also where this end only waits (tcp(7)). */
+static void watch_host(int fd, uint64_t timeout_ns) {
+	unsigned user_ms = (unsigned) MIN(timeout_ns / NSEC_PER_MSEC, (uint64_t) INT_MAX);
+	int on = 1, count = 3, idle_s = (int) MAX(user_ms / 2000, 1u), interval_s = (int) MAX(user_ms / 6000, 1u);
+
+	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, sizeof(user_ms));
+}
+
 static int control_new(int fd, bool server, uint64_t timeout_ns, struct control **ret) {
 	struct control *c = calloc(1, sizeof(*c));
 	socklen_t length = sizeof(c->peer);
@@ -312,6 +326,7 @@ static int control_new(int fd, bool server, uint64_t timeout_ns, struct control 
 	length = sizeof(c->local);
 	(void) getsockname(fd, (struct sockaddr *) &c->local, &length);
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	watch_host(fd, timeout_ns);
 	address_format(&c->peer, true, c->peer_name, sizeof(c->peer_name));
 	*ret = c;
 	return 0;
@@ -346,8 +361,10 @@ int control_accept(int fd, const struct token *token, uint64_t timeout_ns, struc
 	if (r < 0)
 		return r;
 	if (token->length == 0 && !address_is_loopback(&c->peer))
-		return failure(-EPERM, EXIT_PEER, "%s refused: without a token only loopback is served", c->peer_name);
-	r = handshake_server(c, token);
+		r = failure(-EPERM, EXIT_PEER, "%s refused: without a token only loopback is served; start both ends with --token-file",
+			    c->peer_name);
+	else
+		r = handshake_server(c, token);
 	if (r < 0) {
 		control_send_error(c);
 		return r;

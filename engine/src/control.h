@@ -28,6 +28,7 @@ enum {
 	CONTROL_PORT = 18600,           /* not assigned by IANA, below Linux's ephemeral ports (32768) */
 	CONTROL_FRAME_MAX = 64 * 1024,  /* the largest real frame, an address, has 5 KiB */
 	CONTROL_HELLO_MAX = 64,         /* before the peer has proved anything */
+	CONTROL_REFUSAL_MAX = 8 * FAILURE_TEXT_MAX,     /* a failure's words in JSON, each byte escaped at worst */
 	CONTROL_TOKEN_MIN = 16,         /* bytes: 128 bits, if they are random */
 	CONTROL_TOKEN_MAX = 4096,
 	CONTROL_NONCE = 32,
@@ -51,7 +52,7 @@ enum frame_type {
 	FRAME_RECEIVED,         /* both: {count}: I have them all */
 	FRAME_CHECK,            /* client: {first, count}: verify these writes now */
 	FRAME_CHECKED,          /* server: {} */
-	FRAME_DONE,             /* client: the phase is over */
+	FRAME_DONE,             /* client: the phase is over; the server makes progress until then */
 	FRAME_RESULT,           /* server: its side of the phase */
 	FRAME_MEET,             /* client: {flow, parties, timeout_ms} */
 	FRAME_MET,              /* server: {parties} */

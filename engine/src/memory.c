@@ -13,13 +13,17 @@
 
 int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct) {
 	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), stride, length;
-	uint32_t n = slots;
+	uint32_t n = slots, mask = UINT32_MAX;
 	void *p;
 
 	/* Messages of different slots never share a cache line (64 bytes on x86-64, 128 fetched as a pair). */
 	stride = (slot_bytes + 127) / 128 * 128;
-	if (!distinct)
-		n = (uint32_t) MIN((uint64_t) slots, MAX(UINT64_C(1), SHARED_BYTES / stride));
+	if (!distinct) {
+		/* The largest power of two within the bound, so that a place is found by masking. */
+		for (n = 1; n * 2 <= slots && n * 2 * stride <= SHARED_BYTES; n *= 2)
+			;
+		mask = n - 1;
+	}
 	if (stride > (SIZE_MAX - 2 * page) / 2 / n)
 		return failure(-ENOMEM, EXIT_HOST, "%u buffers of %llu bytes are more than this host can address; "
 			       "lower --size or --outstanding", n, (unsigned long long) slot_bytes);
@@ -36,6 +40,7 @@ int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool dist
 		.stride = stride,
 		.slots = slots,
 		.distinct = n,
+		.mask = mask,
 	};
 	return 0;
 }

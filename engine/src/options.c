@@ -189,7 +189,7 @@ static int parse_options(int argc, char **argv, struct options *o, bool *ret_pri
 			word = letter; /* of a cluster like -xyz: optind has not moved on */
 		else if (!unknown && optarg == word)
 			word = argv[optind - 2]; /* the value stood in a word of its own */
-		if (unknown || !spelled_out(word, e))
+		if (unknown || !e || !spelled_out(word, e))
 			return refuse(word, answer, e, o->command);
 		r = apply(e, optarg, o, ret_printed);
 		if (r < 0 || *ret_printed)

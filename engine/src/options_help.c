@@ -134,10 +134,10 @@ void options_print_help(FILE *f, enum command command) {
 	      "  perch lat 192.0.2.1 --token-file token --size 8:64K\n"
 	      "  perch bw 192.0.2.1 --token-file token --backend ofi --duration 10s --json\n"
 	      "\nExit status:\n"
-	      "  0  measured                          4  peer: not resolved, lost, refused, timed out,\n"
-	      "  1  measured, but outside a limit        wrong token, other version\n"
-	      "  2  wrong usage                       5  payload corrupted\n"
-	      "  3  this host cannot run it           6  internal, or local input or output\n", f);
+	      "  0  measured                    4  the peer: unknown, lost, refused, timed\n"
+	      "  1  measured, outside a limit      out, wrong token or version\n"
+	      "  2  wrong command line          5  payload corrupted\n"
+	      "  3  this host cannot run it     6  internal, or local input or output\n", f);
 }
 
 void options_print_version(FILE *f, enum command command) {

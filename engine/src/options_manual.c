@@ -120,7 +120,7 @@ static const char examples[] =
 	"A secret for both hosts, and a server:\n"
 	".PP\n"
 	".EX\n"
-	"head \\-c 32 /dev/urandom | base64 > token\n"
+	"(umask 077; openssl rand \\-hex 32 > token)\n"
 	"perch serve \\-\\-bind 192.0.2.1 \\-\\-token\\-file token\n"
 	".EE\n"
 	".PP\n"

@@ -14,7 +14,7 @@
 
 /* Both fit twice into the signed 64 bits of JSON's integers; no measurement comes near them. */
 #define COUNT_MAX UINT64_C(1000000000000000)
-#define TIME_MAX (365 * 24 * 3600 * NSEC_PER_SEC)
+#define TIME_MAX (UINT64_C(365) * 24 * 3600 * NSEC_PER_SEC)
 
 static const char *const definitions[] = { "auto", "half_round_trip", "completion", NULL };
 static const char *const completions[] = { "busy", "event", NULL };
@@ -153,7 +153,7 @@ const struct option_entry option_table[] = {
 	  .accepts = "the path of a file" },
 	{ .name = "timeout", .metavar = "TIME", .section = SECTION_CONNECTION, .commands = CONNECT | FOR(SERVE),
 	  .help = "Longest time without progress.", .fallback = "30s", .type = OPTION_DURATION,
-	  FIELD(timeout_ns), .min = NSEC_PER_MSEC, .unit = NSEC_PER_SEC, .max = 24 * 3600 * NSEC_PER_SEC,
+	  FIELD(timeout_ns), .min = NSEC_PER_MSEC, .unit = NSEC_PER_SEC, .max = UINT64_C(24) * 3600 * NSEC_PER_SEC,
 	  .accepts = "a time from 1ms to 24h, such as 500ms, 30s or 5m (a bare number is seconds)" },
 	{ .name = "ready-file", .metavar = "FILE", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
 	  .help = "File to write once the port is open.", .type = OPTION_STRING, FIELD(ready_file),
@@ -170,7 +170,7 @@ const struct option_entry option_table[] = {
 	  .accepts = "a name of 1 to 255 bytes" },
 	{ .name = "parties", .metavar = "N", .section = SECTION_MEETING, .commands = FOR(MEET),
 	  .help = "How many must arrive before any may go on.", .fallback = "2", .type = OPTION_COUNT,
-	  FIELD(parties), .min = 2, .max = OPTIONS_PARTIES_MAX, .accepts = "a whole number from 2 to 4096" },
+	  FIELD(parties), .min = 1, .max = OPTIONS_PARTIES_MAX, .accepts = "a whole number from 1 to 4096" },
 
 	{ .name = "help", .letter = 'h', .section = SECTION_INFORMATION, .help = "Print help and exit.",
 	  .type = OPTION_PRINT, .print = options_print_help },

@@ -61,6 +61,14 @@ uint64_t pace_next(struct pace *p, const struct run *r) {
 	return due;
 }
 
+bool pace_is_behind(const struct pace *p, uint64_t now) {
+	uint64_t due = due_time(p);
+
+	if (!p->paced)
+		return false;
+	return p->skipped > 0 || (now > due && (double) (now - due) > p->period + (double) (now - p->origin) / 10);
+}
+
 bool pace_due(struct pace *p, uint64_t now) {
 	if (!p->paced)
 		return true;

@@ -28,5 +28,8 @@ static inline bool pace_active(const struct pace *p) {
 /* Waits for the next turn; answers the time from which the message counts. */
 uint64_t pace_next(struct pace *p, const struct run *r);
 
+/* True where messages were skipped, or the next one is overdue by a tenth of all the time: the rate is above what the path can do. */
+bool pace_is_behind(const struct pace *p, uint64_t now);
+
 /* For bandwidth: is the next message due at `now`? Takes the turn if so. */
 bool pace_due(struct pace *p, uint64_t now);

@@ -18,7 +18,6 @@ struct result {
 	struct integrity integrity;     /* both ends */
 	json_t *server;                 /* {host, device, address}; not owned */
 	const char *client_host;
-	bool overloaded;                /* a pacer that could not keep up */
 	/* status error where code is not EXIT_MEASURED: */
 	enum exit_code code;
 	const char *message;

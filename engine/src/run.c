@@ -63,23 +63,33 @@ void run_close(struct run *r) {
 	*r = (struct run) { 0 };
 }
 
+/* A pace that leaves long pauses is no hang, on neither side. */
+static uint64_t patience(const struct run *r) {
+	const struct job *job = r->job;
+	double per_second = job->rate_unit == RATE_BITS ? job->rate / 8 / (double) r->phase.size : job->rate;
+	double period_ns = job->rate_unit == RATE_NONE ? 0 : (double) NSEC_PER_SEC / per_second;
+
+	/* Bounded, so that the sum cannot wrap: each of the three stays below 2^62. */
+	return job->timeout_ns + job->gap_ns + (uint64_t) MIN(period_ns, 0x1p62);
+}
+
 void run_begin(struct run *r) {
 	const struct job *job = r->job;
 	bool expects = r->phase.half_round_trip || (r->role == ROLE_SERVER && job->op == OP_SEND);
 
 	outcome_done(&r->outcome);
-	r->peer_finished = r->peer_received = false;
+	r->peer_finished = r->peer_received = r->peer_done = r->blind = false;
 	r->peer_count = 0;
 	r->idle = r->stashed = 0;
 	r->control_every = expects && job->kind == KIND_LATENCY ? LOOK_SELDOM : LOOK_OFTEN;
 	r->events_seen = r->events;
 	r->progress_ns = monotonic_ns();
+	r->patience_ns = patience(r);
 	memset(r->busy, 0, r->arena.slots * sizeof(*r->busy));
 	if (r->total) {
 		histogram_reset(r->total);
 		histogram_reset(r->interval);
 	}
-	verify_prepare(r);
 	if (r->backend->begin)
 		r->backend->begin(r->session, r->phase.size);
 	cpu_now(&r->outcome.cpu);
@@ -92,16 +102,16 @@ void run_end(struct run *r) {
 	r->outcome.cpu = cpu_since(&started);
 }
 
-int run_lend(struct run *r, uint32_t slot) {
-	int e;
+/* The slow half of run_lend(). Providers say -EAGAIN only until their own queue has moved, which posting makes it do. */
+int run_lend_again(struct run *r, uint32_t slot, int error) {
+	uint64_t deadline = monotonic_ns() + r->job->timeout_ns;
 
-	do
-		e = r->backend->post_receive(r->session, slot, r->arena.slot_bytes);
-	while (e == -EAGAIN); /* providers answer so only until their own queue has moved, which posting makes it do */
-	if (unlikely(e < 0))
-		return failure(e, EXIT_INTERNAL, "cannot post a receive of %llu bytes: %s", (unsigned long long) r->arena.slot_bytes, strerror(-e));
-	r->lent[slot] = true;
-	return 0;
+	while (error == -EAGAIN && monotonic_ns() < deadline)
+		error = r->backend->post_receive(r->session, slot, r->arena.slot_bytes);
+	if (error >= 0)
+		return 0;
+	r->lent[slot] = false;
+	return failure(error, EXIT_INTERNAL, "cannot post a receive of %llu bytes: %s", (unsigned long long) r->arena.slot_bytes, strerror(-error));
 }
 
 int run_lend_all(struct run *r, uint32_t n) {
@@ -129,8 +139,9 @@ static int hear(struct run *r) {
 	e = control_receive(r->control, r->job->timeout_ns, &type, &payload);
 	if (e < 0)
 		return e;
-	if (type == FRAME_CHECK || type == FRAME_CHECKED) {
+	if (type == FRAME_CHECK || type == FRAME_CHECKED || type == FRAME_DONE) {
 		r->checked |= type == FRAME_CHECKED;
+		r->peer_done |= type == FRAME_DONE;
 		e = type == FRAME_CHECK ? verify_answer(r, payload) : 0;
 		json_decref(payload);
 		return e;
@@ -161,26 +172,31 @@ int run_idle(struct run *r) {
 		r->progress_ns = now;
 		return 0;
 	}
-	/* A pacer may have been told to be slow; only waiting counts as no progress. */
-	if (now - r->progress_ns < r->job->timeout_ns)
+	if (r->blind || now - r->progress_ns < r->patience_ns)
 		return 0;
 	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %llu bytes): the path to it is blocked, or it hangs; "
-		       "--timeout sets this limit", (double) r->job->timeout_ns / 1e9, r->control->peer_name, op_name(r->job->op),
+		       "--timeout sets this limit", (double) r->patience_ns / 1e9, r->control->peer_name, op_name(r->job->op),
 		       (unsigned long long) r->phase.size);
 }
 
 int run_wait_peer(struct run *r, enum frame_type type) {
-	const bool *said = type == FRAME_FINISH ? &r->peer_finished : type == FRAME_RECEIVED ? &r->peer_received : &r->checked;
+	const bool *said = type == FRAME_FINISH ? &r->peer_finished : type == FRAME_RECEIVED ? &r->peer_received
+			   : type == FRAME_DONE ? &r->peer_done : &r->checked;
 	struct completion c[RUN_COMPLETIONS];
-	int n;
+	int n = 0;
 
-	while (!*said) {
+	/* FINISH is awaited where the peer works on this end's memory alone: its host's death is found by control's keepalive. */
+	r->blind = type == FRAME_FINISH;
+	while (!*said && n >= 0) {
 		/* Progress first: what the peer waits for may still lie in this end's queues. */
 		n = run_completions(r, c, true);
-		if (n < 0)
-			return n;
-		if (n > 0)
-			return failure(-EPROTO, EXIT_PEER, "%s sent more messages than it announced", r->control->peer_name);
+		for (int i = 0; i < n; i++) {
+			if (c[i].kind == COMPLETION_RECEIVE)
+				return failure(-EPROTO, EXIT_PEER, "%s sent more messages than it announced", r->control->peer_name);
+			r->busy[c[i].slot] = false; /* an answer that the peer had before this end knew */
+		}
 	}
-	return 0;
+	r->blind = false;
+	r->progress_ns = monotonic_ns();
+	return n < 0 ? n : 0;
 }

@@ -43,6 +43,7 @@ struct outcome {
 	struct integrity integrity;
 	double peak_bytes_per_s, min_bytes_per_s;       /* of whole windows; negative: fewer than two */
 	uint64_t skipped;               /* by a pacer that could not keep up */
+	bool overloaded;                /* it skipped, or ended well behind */
 	json_t *intervals;              /* array; NULL: none asked for */
 	uint64_t *samples;              /* --report-all: ns as observed, messages of them */
 };
@@ -60,7 +61,7 @@ struct run {
 	struct histogram *total, *interval;     /* client, latency */
 
 	/* What the peer has said in this phase. */
-	bool peer_finished, peer_received;
+	bool peer_finished, peer_received, peer_done;
 	uint64_t peer_count;
 
 	/* Progress. */
@@ -68,6 +69,8 @@ struct run {
 	uint64_t control_every;         /* look at the control connection after so many */
 	uint64_t events, events_seen;   /* completions ever, and at the last look */
 	uint64_t progress_ns;           /* when events last grew */
+	uint64_t patience_ns;           /* how long they may not grow: --timeout, and what the pace leaves between two messages */
+	bool blind;                     /* what the peer does is not seen here, so that nothing seen means nothing */
 	bool traffic;                   /* a message of the measurement has been completed: a loss is now the fabric's */
 
 	/* Time marks, in ticks of the clock; next_event is the earliest of the others, so that the loop compares once. */
@@ -98,14 +101,22 @@ bool run_event(struct run *r, uint64_t now, uint64_t bytes);
 /* Nothing was complete: looks at the control connection and at the deadline now and then. 0 or negative (said). */
 int run_idle(struct run *r);
 
-/* Lends a receive slot, or all up to n that are not lent yet. Negative: said. */
-int run_lend(struct run *r, uint32_t slot);
+/* Lends all receive slots up to n that are not lent yet. Negative: said. */
 int run_lend_all(struct run *r, uint32_t n);
+int run_lend_again(struct run *r, uint32_t slot, int error);
+
+/* Lends one receive slot. Negative: said. */
+static inline int run_lend(struct run *r, uint32_t slot) {
+	int e = r->backend->post_receive(r->session, slot, r->arena.slot_bytes);
+
+	r->lent[slot] = true;
+	return likely(e >= 0) ? 0 : run_lend_again(r, slot, e);
+}
 
 /* Says FINISH {count} or RECEIVED {count}. */
 int run_say(struct run *r, enum frame_type type, uint64_t count);
 
-/* Waits, with progress, until the peer has said FINISH, RECEIVED or CHECKED. */
+/* Waits, with progress, until the peer has said FINISH, RECEIVED, CHECKED or DONE. */
 int run_wait_peer(struct run *r, enum frame_type type);
 
 /* The next completions; sleeps for them in event mode if the caller has nothing else to do. 0: none yet, ask again. */
@@ -134,7 +145,7 @@ int bandwidth_client(struct run *r);
 int bandwidth_server(struct run *r);
 
 /* run_verify.c: what to check where. */
-void verify_prepare(struct run *r);                                     /* both, before a phase */
+void verify_prepare(struct run *r);                                     /* both, before the peer may begin its part of a phase */
 bool verify_is_deferred(const struct run *r);                           /* writes that nobody sees arrive: the client asks for a check */
 void verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work);
 void verify_local(struct run *r, uint32_t slot, uint64_t sequence);     /* reads and atomics, at the initiator */

@@ -14,7 +14,8 @@
 #define VISIBLE_NS NSEC_PER_SEC
 
 bool verify_is_deferred(const struct run *r) {
-	return r->job->verify && r->job->op == OP_WRITE && !r->phase.half_round_trip;
+	/* Where nothing reaches the peer, what was written lies here, and is checked like a read. */
+	return r->job->verify && r->job->op == OP_WRITE && !r->phase.half_round_trip && !(r->backend->flags & BACKEND_SOLO);
 }
 
 void verify_prepare(struct run *r) {
@@ -44,14 +45,20 @@ void verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *w
 }
 
 void verify_local(struct run *r, uint32_t slot, uint64_t sequence) {
+	struct integrity *i = &r->outcome.integrity;
 	uint8_t *p = arena_rx(&r->arena, slot);
 
-	if (r->job->op == OP_READ) {
-		(void) pattern_check(&r->outcome.integrity, p, r->phase.size, slot);
+	if (!op_is_atomic(r->job->op)) {
+		bool located = i->located;
+
+		(void) pattern_check(i, p, r->phase.size, r->job->op == OP_READ ? slot : sequence);
+		if (!located && i->located)
+			i->first_message = sequence; /* not the slot, whose number a read carries */
+		pattern_poison(p, r->phase.size);
 		return;
 	}
-	for (uint64_t k = 0; op_is_atomic(r->job->op) && k < r->phase.size; k += sizeof(uint64_t))
-		(void) word_check(&r->outcome.integrity, p + k, sequence / r->arena.slots, sequence);
+	for (uint64_t k = 0; k < r->phase.size; k += sizeof(uint64_t))
+		(void) word_check(i, p + k, sequence / r->arena.slots, sequence);
 }
 
 void verify_received(struct run *r, uint32_t slot, uint64_t sequence) {
@@ -74,7 +81,7 @@ int verify_answer(struct run *r, json_t *payload) {
 	json_int_t first, count;
 
 	if (json_unpack(payload, "{s:I, s:I!}", "first", &first, "count", &count) < 0 || first < 0 || count < 0 ||
-	    count > (json_int_t) r->arena.slots)
+	    count > (json_int_t) r->arena.slots || first > INT64_MAX - count)
 		return failure(-EPROTO, EXIT_PEER, "%s asked for an impossible check; refused", r->control->peer_name);
 	for (json_int_t i = first; i < first + count; i++) {
 		uint32_t slot = (uint32_t) ((uint64_t) i % r->arena.slots);

@@ -18,6 +18,13 @@ struct stream {
 	struct pace pace;
 };
 
+/* The message under way in a slot: the last one posted there. Completions of different slots may come in any order. */
+static uint64_t sequence_in(const struct run *r, const struct stream *s, uint32_t slot) {
+	uint64_t last = s->posted - 1, slots = r->arena.slots;
+
+	return last - (last % slots + slots - slot) % slots;
+}
+
 /* Sleeps in event mode only where nothing can be posted: the queue is full, or all is posted. */
 static inline int take_completions(struct run *r, struct stream *s) {
 	struct completion c[RUN_COMPLETIONS];
@@ -28,8 +35,8 @@ static inline int take_completions(struct run *r, struct stream *s) {
 	n = run_completions(r, c, s->stopped || s->full || !s->sends);
 	for (int i = 0; i < n; i++) {
 		if (c[i].kind == COMPLETION_LOCAL) {
-			if (r->job->verify && r->job->op != OP_SEND && r->job->op != OP_WRITE)
-				verify_local(r, c[i].slot, s->completed);
+			if (r->job->verify && r->job->op != OP_SEND && !verify_is_deferred(r))
+				verify_local(r, c[i].slot, sequence_in(r, s, c[i].slot));
 			r->busy[c[i].slot] = false;
 			s->completed++;
 			continue;
@@ -96,6 +103,7 @@ static int say_finished(struct run *r, struct stream *s) {
 
 	s->stopped = true;
 	s->limit = s->posted;
+	r->outcome.overloaded = pace_is_behind(&s->pace, clock_ticks(&r->clock));
 	if (verify_is_deferred(r) && s->checked < s->posted)
 		e = check_round(r, s);
 	return e < 0 ? e : run_say(r, FRAME_FINISH, s->posted);
@@ -123,8 +131,9 @@ static int send_loop(struct run *r, struct stream *s) {
 		r->outcome.messages = s->completed;
 		if (unlikely(now >= r->next_event) && run_event(r, now, (s->completed + (s->receives ? r->outcome.received : 0)) * r->phase.size))
 			s->limit = s->posted;
-		/* Deferred checks need all of a round complete before the last words. */
-		if (!s->stopped && s->posted == s->limit && (!deferred || s->completed == s->posted)) {
+		/* A receiver counts what is still to come. The target of one-sided operations cannot, and makes progress for
+		 * them only until it hears FINISH: there all must be complete first. */
+		if (!s->stopped && s->posted == s->limit && (r->job->op == OP_SEND || s->completed == s->posted)) {
 			e = say_finished(r, s);
 			if (e < 0)
 				return e;
@@ -159,7 +168,7 @@ static int bandwidth(struct run *r, struct stream *s) {
 	r->outcome.messages = s->completed;
 	r->outcome.skipped = s->pace.skipped;
 	if (solo)
-		return r->role == ROLE_SERVER ? run_wait_peer(r, FRAME_FINISH) : 0;
+		return r->role == ROLE_SERVER || r->job->bidirectional ? run_wait_peer(r, FRAME_FINISH) : 0;
 	if (s->receives) {
 		e = receive_rest(r, s);
 		if (e < 0)

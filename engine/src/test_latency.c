@@ -144,6 +144,7 @@ static int client_loop(struct run *r) {
 		}
 	}
 	r->outcome.skipped = pace.skipped;
+	r->outcome.overloaded = pace_is_behind(&pace, clock_ticks(&r->clock));
 	return 0;
 }
 
@@ -188,10 +189,12 @@ static int answer(struct run *r, uint32_t slot, uint64_t i) {
 
 int latency_server(struct run *r) {
 	struct completion c[RUN_COMPLETIONS];
-	bool solo = r->backend->flags & BACKEND_SOLO, echo = r->phase.half_round_trip && !solo;
+	bool solo = r->backend->flags & BACKEND_SOLO;
 	int e, n;
 
-	while (!r->peer_finished || (echo && r->outcome.received < r->peer_count)) {
+	if (solo || !r->phase.half_round_trip)
+		return run_wait_peer(r, FRAME_FINISH);
+	while (!r->peer_finished || r->outcome.received < r->peer_count) {
 		n = run_completions(r, c, true);
 		if (n < 0)
 			return n;

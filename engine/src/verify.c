@@ -23,6 +23,16 @@ void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence) {
 	memcpy(buffer + i * sizeof(w), &w, size % sizeof(w));
 }
 
+void integrity_add(struct integrity *to, const struct integrity *from) {
+	to->checked_bytes += from->checked_bytes;
+	to->bad_bytes += from->bad_bytes;
+	if (to->located || !from->located)
+		return;
+	to->located = true;
+	to->first_message = from->first_message;
+	to->first_offset = from->first_offset;
+}
+
 void pattern_poison(uint8_t *buffer, uint64_t size) {
 	/* The inverse of what lies there: differs from it in every bit, whatever it was. */
 	for (uint64_t i = 0; i < size; i++)

@@ -20,5 +20,8 @@ void pattern_poison(uint8_t *buffer, uint64_t size);
 /* Compares and counts; true where every byte is right. */
 bool pattern_check(struct integrity *i, uint8_t *buffer, uint64_t size, uint64_t sequence);
 
+/* Adds up; the first bad byte stays the first. */
+void integrity_add(struct integrity *to, const struct integrity *from);
+
 /* The same for one 64-bit word (atomics). */
 bool word_check(struct integrity *i, uint8_t *buffer, uint64_t expected, uint64_t sequence);

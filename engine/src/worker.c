@@ -40,6 +40,7 @@ static int serve_phase(struct run *r, const json_t *start) {
 	if (e < 0)
 		return e;
 	receives = r->job->op == OP_SEND || r->phase.half_round_trip;
+	verify_prepare(r);
 	run_begin(r);
 	e = receives ? run_lend_all(r, r->job->kind == KIND_LATENCY ? 2 : r->arena.slots) : 0;
 	if (e < 0)
@@ -51,7 +52,7 @@ static int serve_phase(struct run *r, const json_t *start) {
 	if (e < 0)
 		return e;
 	run_end(r);
-	e = control_expect(r->control, FRAME_DONE, r->job->timeout_ns, NULL);
+	e = run_wait_peer(r, FRAME_DONE);
 	return e < 0 ? e : say_result(r);
 }
 
@@ -90,6 +91,8 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 		json_decref(start);
 	}
 	json_decref(peer.end);
+	if (e < 0)
+		control_send_error(c); /* before the data path closes: its loss would hide the reason */
 	run_close(&run);
 	return e;
 }
@@ -145,8 +148,10 @@ int worker_run(const struct options *o) {
 	struct token token;
 	int e;
 
-	/* Whatever ends the listener ends its workers. */
+	/* Whatever ends the listener ends its workers; had it ended before this, no signal would come. */
 	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (poll(&(struct pollfd) { .fd = o->listener_fd }, 1, 0) > 0)
+		return EXIT_INTERNAL;
 	(void) prctl(PR_SET_NAME, "perch-job");
 	e = token_read(o->token_file, &token);
 	if (e < 0)
@@ -165,6 +170,7 @@ int worker_run(const struct options *o) {
 					 : failure(-EPROTO, EXIT_PEER, "%s began with frame %d; refused", c->peer_name, type);
 	json_decref(payload);
 	if (e < 0) {
+		/* A second time, if a run has said so before it closed its data path; the client has read the first by then. */
 		control_send_error(c);
 		return (int) failure_code();
 	}

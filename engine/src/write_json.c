@@ -41,7 +41,7 @@ static json_t *rate_json(const struct run *run) {
 		return json_null();
 	return json_pack("{s:f, s:s, s:I, s:b}", "asked", j->rate_unit == RATE_BITS ? j->rate / 1e9 : j->rate, "unit",
 			 j->rate_unit == RATE_BITS ? "Gb/s" : "messages/s", "skipped", (json_int_t) run->outcome.skipped, "overloaded",
-			 run->outcome.skipped > 0);
+			 run->outcome.overloaded);
 }
 
 static json_t *params_json(const struct result *r) {

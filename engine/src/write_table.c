@@ -31,8 +31,10 @@ void write_table_header(const struct options *o, const struct run *r) {
 	const struct job *j = r->job;
 	const struct session *s = r->session;
 
-	(void) printf("# %s %s over %s%s%s, %s (%s) -> %s, %s completion%s\n", op_name((int) j->op), kind_name((int) j->kind), j->backend,
-		      s->provider[0] ? " " : "", s->provider, s->address, s->device, o->host, completion_mode_name((int) j->completion),
+	(void) printf("# %s %s over %s%s%s, ", op_name((int) j->op), kind_name((int) j->kind), j->backend, s->provider[0] ? " " : "", s->provider);
+	if (s->address[0])
+		(void) printf("%s (%s) -> ", s->address, s->device);
+	(void) printf("%s, %s completion%s\n", o->host, completion_mode_name((int) j->completion),
 		      j->kind == KIND_BANDWIDTH ? "" : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
 	if (j->kind == KIND_LATENCY)
 		(void) printf("%10s%12s%12s%12s%12s%12s%12s%12s%12s\n", "Bytes", message_column(j), "Min[us]", "Max[us]", "Mean[us]",
@@ -86,7 +88,7 @@ void write_table_result(const struct result *r) {
 		print_latency(r);
 	else
 		print_bandwidth(r);
-	(void) printf("%s%s\n", run->outcome.skipped ? "  overloaded" : "", r->code == EXIT_MEASURED ? "" : "  incomplete");
+	(void) printf("%s%s\n", run->outcome.overloaded ? "  overloaded" : "", r->code == EXIT_MEASURED ? "" : "  incomplete");
 	(void) fflush(stdout);
 }
 
@@ -98,9 +100,15 @@ void write_table_interval(const struct run *r, const json_t *interval) {
 		      (long long) json_integer_value(json_object_get(interval, "count")));
 	if (json_is_real(g))
 		(void) printf("  %10.3f Gb/s", json_real_value(g));
-	if (json_is_object(l))
-		(void) printf("  p50 %8.2f us  max %8.2f us", json_number_value(json_object_get(l, "p50")),
-			      json_number_value(json_object_get(l, "max")));
+	if (json_is_object(l)) {
+		const json_t *p50 = json_object_get(l, "p50");
+
+		if (json_is_number(p50))
+			(void) printf("  p50 %8.2f us", json_number_value(p50));
+		else
+			(void) printf("  p50 %8s us", "-");
+		(void) printf("  max %8.2f us", json_number_value(json_object_get(l, "max")));
+	}
 	(void) printf("\n");
 	(void) fflush(stdout);
 	(void) r;

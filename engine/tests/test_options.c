@@ -151,7 +151,7 @@ static void test_bad_values(void **state) {
 	refused("lat h --cpu 1024", "out of range");
 	refused("bw h --outstanding 8193", "1 to 8192");
 	refused("bw h --backend aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
-	refused("meet h --flow f --parties 1", "from 2");
+	refused("meet h --flow f --parties 0", "from 1");
 	refused("hist --quantiles 1.5", "out of range");
 }
 

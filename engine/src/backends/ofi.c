@@ -5,17 +5,26 @@
  */
 #include "ofi.h"
 
+#include <poll.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include "../message.h"
 
-/* What does its completion have to say? A ping-pong's payload proves itself by the answer; all else must have arrived. */
+/* How much later than the peer's word on the control connection its greeting may come: a round trip and some scheduling. */
+#define GREETING_NS NSEC_PER_SEC
+
+/*
+ * Must a completion say that the payload has arrived? For a write, nobody else does. A send is answered (ping-pong), or its
+ * receiver says when it has everything: there the provider's own level is enough, and spares small messages
+ * an acknowledgement each (over tcp;ofi_rxm, half of their rate).
+ */
 static bool wants_delivery(const struct job *job, bool can_notify) {
-	if (job->op != OP_SEND && job->op != OP_WRITE)
+	if (job->op != OP_WRITE)
 		return false;
 	if (job->kind == KIND_BANDWIDTH || job->definition == DEFINITION_COMPLETION)
 		return true;
-	return job->definition == DEFINITION_AUTO && job->op == OP_WRITE && !can_notify;
+	return job->definition == DEFINITION_AUTO && !can_notify;
 }
 
 /*
@@ -175,7 +184,7 @@ static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 
 	o->session.level = level_of(o);
 	o->messages = job->op == OP_SEND;
-	ping_pong = (o->messages || job->op == OP_WRITE) && !wants_delivery(job, o->session.can_notify);
+	ping_pong = job->kind == KIND_LATENCY && (o->messages || (job->op == OP_WRITE && !wants_delivery(job, o->session.can_notify)));
 	if (ping_pong && o->info->tx_attr->inject_size > 0) {
 		/* Elsewhere it is the completion that is counted, and an injected message has none. */
 		o->inject_below = o->info->tx_attr->inject_size + 1;
@@ -227,12 +236,26 @@ static int ofi_local_address(struct session *s, struct address *ret) {
 	return ofi_address_write(ofi_session(s), ret);
 }
 
+/* The peer has nothing to say while both ends connect, unless it is done (its greeting then arrives soon) or gives up. */
+static int check_peer(const struct ofi_session *o, uint64_t now, uint64_t *heard) {
+	struct pollfd p = { .fd = o->wake_fd, .events = POLLIN };
+
+	if (*heard == 0 && poll(&p, 1, 0) > 0)
+		*heard = now;
+	if (*heard == 0 || now - *heard < GREETING_NS)
+		return 0;
+	return failure(-ECONNABORTED, EXIT_PEER, "ofi, provider %s, device %s: the peer gave up while the two ends were connecting; "
+		       "its own messages say why", o->session.provider, o->session.device);
+}
+
 /* One greeting's half: started until the provider takes it, then driven until its completion is there. */
 static int greet(struct ofi_session *o, bool send, uint64_t deadline) {
 	struct fi_context2 *context = o->contexts + 2 * (size_t) o->slots + !send;
 	uint8_t *buffer = o->scratch + (send ? 0 : OFI_HELLO_BYTES);
 	struct fi_cq_data_entry entry;  /* the longest of the formats used */
+	uint64_t now, heard = 0;
 	bool started = false;
+	int e;
 
 	for (;;) {
 		ssize_t r = 0;
@@ -251,10 +274,25 @@ static int greet(struct ofi_session *o, bool send, uint64_t deadline) {
 			return 0;
 		if (r < 0 && r != -FI_EAGAIN)
 			return ofi_cq_failed(o, r);
-		if (monotonic_ns() > deadline)
+		now = monotonic_ns();
+		if (now > deadline)
 			return ofi_failed(o, "reaching the peer", FI_ETIMEDOUT, NULL);
+		e = check_peer(o, now, &heard);
+		if (e < 0)
+			return e;
 		(void) sched_yield(); /* both ends may share one CPU here */
 	}
+}
+
+/*
+ * shm's endpoint is a file of 16 MiB and more in /dev/shm, which a killed process leaves behind. Once both ends have mapped
+ * it nobody opens it by name again, so that the name can go now; the provider's own removal at the end finds nothing.
+ */
+static void unlink_shared_memory(const struct ofi_session *o) {
+	const char *scheme = "fi_shm://", *name = o->session.address;
+
+	if (o->info->ep_attr->protocol == FI_PROTO_SHM && strncmp(name, scheme, strlen(scheme)) == 0)
+		(void) shm_unlink(name + strlen(scheme));
 }
 
 /*
@@ -272,9 +310,12 @@ static int ofi_connect(struct session *s, const struct address *peer) {
 	if (r < 0)
 		return r;
 	r = greet(o, client, deadline);
-	if (r < 0)
-		return r;
-	return greet(o, !client, deadline);
+	if (r == 0)
+		r = greet(o, !client, deadline);
+	if (r == 0)
+		unlink_shared_memory(o);
+	o->broken = r < 0;
+	return r;
 }
 
 static void close_fid(struct fid *fid) {
@@ -282,12 +323,7 @@ static void close_fid(struct fid *fid) {
 		(void) fi_close(fid);
 }
 
-static struct session *ofi_close(struct session *s) {
-	struct ofi_session *o = ofi_session(s);
-
-	if (!o)
-		return NULL;
-
+static void close_libfabric(struct ofi_session *o) {
 	/* A region of an endpoint goes before it; any other goes after, since posted receives still point into it. */
 	if (o->info && (o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
 		ofi_memory_close(o);
@@ -298,6 +334,25 @@ static struct session *ofi_close(struct session *s) {
 	close_fid(o->domain ? &o->domain->fid : NULL);
 	close_fid(o->fabric ? &o->fabric->fid : NULL);
 	fi_freeinfo(o->info);
+}
+
+/*
+ * With operations under way, ofi_rxm (1.17, over tcp) follows freed memory when its endpoint is closed, and the crash would
+ * take the exit code with it. A measurement's process ends right after: then the kernel cleans up better. Not so for
+ * shared memory, whose files outlive the process.
+ */
+static struct ofi_session *abandoned;   /* still reachable, so no leak */
+
+static struct session *ofi_close(struct session *s) {
+	struct ofi_session *o = ofi_session(s);
+
+	if (!o)
+		return NULL;
+	if ((o->broken || o->under_way > 0) && !ofi_is_host_local(o->info)) {
+		abandoned = o;
+		return NULL;
+	}
+	close_libfabric(o);
 	ofi_scratch_close(o);
 	free(o->contexts);
 	free(o->places);

@@ -60,6 +60,8 @@ struct ofi_session {
 	bool notified;                  /* the completion queue carries remote data */
 	bool messages;                  /* lent slots receive messages: --op send */
 	bool feeds;                     /* FI_RX_CQ_DATA: notified writes use up receives */
+	bool broken;                    /* an operation has failed: what libfabric holds of it may not be torn down */
+	uint32_t under_way;             /* posts whose completion has not come */
 	uint32_t next_feed;
 	struct fid_fabric *fabric;
 	int wait_fd, wake_fd;
@@ -86,6 +88,7 @@ static inline uint8_t *ofi_compare_area(const struct ofi_session *o) {
 
 /* ofi_provider.c. Answers one fi_info, to be freed with fi_freeinfo(). Negative: said. */
 int ofi_choose(const struct open_arguments *arguments, uint64_t op_flags, struct fi_info **ret);
+bool ofi_is_host_local(const struct fi_info *info);
 int ofi_resolve(struct job *job, const struct open_arguments *arguments);
 
 /* ofi_memory.c */
@@ -105,7 +108,7 @@ int ofi_wait(struct session *s, struct completion *ret, unsigned max, uint64_t t
 /* ofi_error.c. `error` is libfabric's, positive or negative; all answer a negative errno. */
 int ofi_failed(const struct ofi_session *o, const char *what, int error, const char *detail);
 int ofi_open_failed(const struct ofi_session *o, const char *what, int error);
-int ofi_cq_failed(const struct ofi_session *o, ssize_t error);
+int ofi_cq_failed(struct ofi_session *o, ssize_t error);
 
 /* ofi_device.c */
 int ofi_probe(device_callback callback, void *userdata);

@@ -11,15 +11,32 @@
 #include "../message.h"
 
 /* Cold: keeps the callers' frames small. */
-static int post_failed(const struct ofi_session *o, const char *what, ssize_t r) __attribute__((noinline, cold));
+static int post_failed(struct ofi_session *o, const char *what, ssize_t r) __attribute__((noinline, cold));
 
-static int post_failed(const struct ofi_session *o, const char *what, ssize_t r) {
+static int post_failed(struct ofi_session *o, const char *what, ssize_t r) {
+	/* libfabric's number is ours: the caller's to repeat */
+	if (r == -FI_EAGAIN)
+		return -EAGAIN;
+	o->broken = true;
 	return ofi_failed(o, what, (int) r, NULL);
 }
 
-/* libfabric's -FI_EAGAIN is -EAGAIN: the caller's to repeat. Injected messages have no completion to wait for: 1. */
-#define POSTED(o, what, r, done) \
-	(likely((r) == 0) ? (done) : (r) == -FI_EAGAIN ? -EAGAIN : post_failed((o), (what), (r)))
+/* A completion will follow. */
+static inline int started(struct ofi_session *o, const char *what, ssize_t r) {
+	if (unlikely(r != 0))
+		return post_failed(o, what, r);
+	o->under_way++;
+	return 0;
+}
+
+/* None will: the message is injected. */
+static inline int injected(struct ofi_session *o, const char *what, ssize_t r) {
+	return likely(r == 0) ? 1 : post_failed(o, what, r);
+}
+
+static inline int lent(struct ofi_session *o, ssize_t r) {
+	return likely(r == 0) ? 0 : post_failed(o, "lending a receive buffer", r);
+}
 
 static void fill_words(uint8_t *at, uint64_t value, uint64_t bytes) {
 	for (uint64_t i = 0; i < bytes; i += sizeof(value))
@@ -31,10 +48,10 @@ static int post_send(struct ofi_session *o, const struct work *w, const struct o
 
 	if (w->size < o->inject_below) {
 		r = fi_inject(o->ep, p->tx, w->size, o->peer);
-		return POSTED(o, "starting a send", r, 1);
+		return injected(o, "starting a send", r);
 	}
 	r = fi_send(o->ep, p->tx, w->size, o->desc, o->peer, o->contexts + w->slot);
-	return POSTED(o, "starting a send", r, 0);
+	return started(o, "starting a send", r);
 }
 
 static int post_write(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
@@ -42,20 +59,20 @@ static int post_write(struct ofi_session *o, const struct work *w, const struct 
 
 	if (!w->notify) {
 		r = fi_write(o->ep, p->tx, w->size, o->desc, o->peer, p->remote_rx, o->remote_key, o->contexts + w->slot);
-		return POSTED(o, "starting a write", r, 0);
+		return started(o, "starting a write", r);
 	}
 	if (w->size < o->inject_below) {
 		r = fi_inject_writedata(o->ep, p->tx, w->size, w->slot, o->peer, p->remote_rx, o->remote_key);
-		return POSTED(o, "starting a write", r, 1);
+		return injected(o, "starting a write", r);
 	}
 	r = fi_writedata(o->ep, p->tx, w->size, o->desc, w->slot, o->peer, p->remote_rx, o->remote_key, o->contexts + w->slot);
-	return POSTED(o, "starting a write", r, 0);
+	return started(o, "starting a write", r);
 }
 
 static int post_read(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
 	ssize_t r = fi_read(o->ep, p->rx, w->size, o->desc, o->peer, p->remote_tx, o->remote_key, o->contexts + w->slot);
 
-	return POSTED(o, "starting a read", r, 0);
+	return started(o, "starting a read", r);
 }
 
 static int post_fetch_add(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
@@ -64,7 +81,7 @@ static int post_fetch_add(struct ofi_session *o, const struct work *w, const str
 	fill_words(p->tx, w->operand, w->size);
 	r = fi_fetch_atomic(o->ep, p->tx, w->size / sizeof(uint64_t), o->desc, p->rx, o->desc, o->peer, p->remote_rx, o->remote_key,
 			    FI_UINT64, FI_SUM, o->contexts + w->slot);
-	return POSTED(o, "starting a fetch-add", r, 0);
+	return started(o, "starting a fetch-add", r);
 }
 
 static int post_compare_swap(struct ofi_session *o, const struct work *w, const struct ofi_place *p) {
@@ -74,7 +91,7 @@ static int post_compare_swap(struct ofi_session *o, const struct work *w, const 
 	fill_words(p->compare, w->compare, w->size);
 	r = fi_compare_atomic(o->ep, p->tx, w->size / sizeof(uint64_t), o->desc, p->compare, o->scratch_desc, p->rx, o->desc, o->peer,
 			      p->remote_rx, o->remote_key, FI_UINT64, FI_CSWAP, o->contexts + w->slot);
-	return POSTED(o, "starting a compare-swap", r, 0);
+	return started(o, "starting a compare-swap", r);
 }
 
 int ofi_post(struct session *s, const struct work *work) {
@@ -108,21 +125,23 @@ int ofi_post_receive(struct session *s, uint32_t slot, uint64_t size) {
 
 	if (o->messages) {
 		r = fi_recv(o->ep, o->places[slot].rx, size, o->desc, FI_ADDR_UNSPEC, o->contexts + o->slots + slot);
-		return POSTED(o, "lending a receive buffer", r, 0);
+		return lent(o, r);
 	}
 	if (!o->feeds)
 		return 0;
 	r = fi_recv(o->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, o->contexts + o->slots + o->next_feed);
 	if (r == 0)
 		o->next_feed = (o->next_feed + 1) % o->slots;
-	return POSTED(o, "lending a receive", r, 0);
+	return lent(o, r);
 }
 
-static struct completion completion_of(const struct ofi_session *o, const void *context) {
+static inline struct completion completion_of(struct ofi_session *o, const void *context) {
 	uint32_t index = (uint32_t) ((const struct fi_context2 *) context - o->contexts);
 
-	return index < o->slots ? (struct completion) { COMPLETION_LOCAL, index } :
-				  (struct completion) { COMPLETION_RECEIVE, index - o->slots };
+	if (index >= o->slots)
+		return (struct completion) { COMPLETION_RECEIVE, index - o->slots };
+	o->under_way--;
+	return (struct completion) { COMPLETION_LOCAL, index };
 }
 
 static int poll_plain(struct ofi_session *o, struct completion *ret, unsigned max) {

@@ -91,7 +91,7 @@ void ofi_facts(const struct fi_info *info, const void *own, size_t own_length, s
 		(void) copy_string(ret->name, sizeof(ret->name), info->domain_attr->name);
 	ofi_address_text(info->addr_format, own, own_length, ret->address, sizeof(ret->address));
 
-	if (info->ep_attr->protocol == FI_PROTO_SHM || ofi_core_is(info, "sm2")) {
+	if (ofi_is_host_local(info)) {
 		(void) copy_string(ret->layer, sizeof(ret->layer), "shm");
 		(void) copy_string(ret->state, sizeof(ret->state), "up");
 	} else if (info->nic)

@@ -93,12 +93,21 @@ static const char *operation_name(uint64_t flags) {
 	return "an operation";
 }
 
-int ofi_cq_failed(const struct ofi_session *o, ssize_t error) {
+/* An operation that was cancelled because its connection broke: the provider's own number tells. */
+static int cause_of(const struct fi_cq_err_entry *entry) {
+	const struct cause *c = find_cause(abs(entry->prov_errno));
+
+	return (entry->err == FI_ECANCELED || entry->err == FI_EIO || entry->err == FI_EOTHER) && c && c->blame != BLAME_SELF ?
+		       abs(entry->prov_errno) : entry->err;
+}
+
+int ofi_cq_failed(struct ofi_session *o, ssize_t error) {
 	struct fi_cq_err_entry entry = { 0 };
 	char detail[128] = "";
 	const char *text;
 	ssize_t n;
 
+	o->broken = true;
 	if (error != -FI_EAVAIL)
 		return ofi_failed(o, "reading completions", (int) error, NULL);
 
@@ -106,6 +115,8 @@ int ofi_cq_failed(const struct ofi_session *o, ssize_t error) {
 	if (n < 0)
 		return ofi_failed(o, "an operation (its error could not be read)", (int) n, NULL);
 
-	text = fi_cq_strerror(o->cq, entry.prov_errno, entry.err_data, detail, sizeof(detail));
-	return ofi_failed(o, operation_name(entry.flags), entry.err, text);
+	/* Some providers leave there what errno last was: nothing, or "try again", explains no failure. */
+	text = entry.prov_errno == 0 || abs(entry.prov_errno) == EAGAIN ? NULL :
+		fi_cq_strerror(o->cq, entry.prov_errno, entry.err_data, detail, sizeof(detail));
+	return ofi_failed(o, operation_name(entry.flags), cause_of(&entry), text);
 }

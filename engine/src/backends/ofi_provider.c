@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "../message.h"
+#include "../netdev.h"
 
 struct wish {
 	const char *provider;           /* NULL: any */
@@ -17,6 +18,7 @@ struct wish {
 	uint64_t op_flags;
 	uint64_t order;
 	size_t queue;                   /* messages in flight each way; 0: whatever there is */
+	bool sleeps;                    /* completions are waited for; shm's queues cannot, up to 2.1 at least */
 };
 
 /*
@@ -61,6 +63,10 @@ static enum rank rank_of(const struct fi_info *info) {
 	return info->nic ? RANK_FABRIC : RANK_NAMED;
 }
 
+bool ofi_is_host_local(const struct fi_info *info) {
+	return rank_of(info) == RANK_HOST || ofi_core_is(info, "sm2");
+}
+
 static struct wish wish_for(const struct job *job, enum role role, uint64_t op_flags, uint32_t slots) {
 	const char *device = role == ROLE_CLIENT ? job->device : job->server_device;
 
@@ -73,6 +79,7 @@ static struct wish wish_for(const struct job *job, enum role role, uint64_t op_f
 		/* A send must arrive in the buffer that was lent for it. */
 		.order = job->op == OP_SEND ? FI_ORDER_SAS : 0,
 		.queue = MAX(job->outstanding, slots) + OFI_QUEUE_SPARE,
+		.sleeps = job->completion == COMPLETION_EVENT,
 	};
 }
 
@@ -86,14 +93,15 @@ static struct fi_info *make_hints(const struct wish *w) {
 	h->mode = OFI_MODES;
 	h->domain_attr->mr_mode = OFI_MR_MODES;
 	h->domain_attr->threading = FI_THREAD_DOMAIN;   /* one thread: no locks */
+	/* Both ends poll all the time: no helper thread of the provider shall take a CPU, or a lock, from them. */
+	h->domain_attr->control_progress = h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	h->tx_attr->op_flags = w->op_flags;
 	h->tx_attr->msg_order = h->rx_attr->msg_order = w->order;
 	h->tx_attr->size = h->rx_attr->size = w->queue;
-	if (w->device)
-		h->domain_attr->name = strdup(w->device);
+	/* The device is left to best_of(): the layers (ofi_rxm) and shm pass over a domain's name in the hints. */
 	if (w->provider)
 		h->fabric_attr->prov_name = strdup(w->provider);
-	if ((w->device && !h->domain_attr->name) || (w->provider && !h->fabric_attr->prov_name)) {
+	if (w->provider && !h->fabric_attr->prov_name) {
 		fi_freeinfo(h);
 		return NULL;
 	}
@@ -116,6 +124,10 @@ static struct fi_info *query(const struct wish *w, const char *source) {
 static bool name_matches(const struct wish *w, const struct fi_info *info) {
 	return !w->provider || streq(w->provider, info->fabric_attr->prov_name) ||
 	       (!strchr(w->provider, ';') && ofi_core_is(info, w->provider));
+}
+
+static bool device_matches(const struct wish *w, const struct fi_info *info) {
+	return !w->device || (info->domain_attr->name && streq(w->device, info->domain_attr->name));
 }
 
 static const struct sockaddr_in *as_ipv4(const struct sockaddr_storage *a, struct sockaddr_in *buffer) {
@@ -157,9 +169,9 @@ static struct fi_info *best_of(struct fi_info *list, const struct wish *w, const
 		enum rank rank = rank_of(i);
 		int score;
 
-		if (!name_matches(w, i) || (rank == RANK_HOST && !a->same_host))
+		if (!name_matches(w, i) || !device_matches(w, i) || (rank == RANK_HOST && !a->same_host))
 			continue;
-		if (!w->provider && (rank == RANK_NAMED || (!w->device && link_is_down(i))))
+		if (!w->provider && (rank == RANK_NAMED || (rank == RANK_HOST && w->sleeps) || (!w->device && link_is_down(i))))
 			continue;
 		score = 1 + (w->provider ? 0 : rank * 4) + nearness(i, a->local);
 		if (score > best_score) {
@@ -187,9 +199,13 @@ static struct fi_info *rebind(const struct wish *w, const struct fi_info *chosen
 	struct wish exact = *w;
 	struct fi_info *list, *found;
 	char source[NI_MAXHOST];
+	struct netdev n;
 
-	if (w->device || !ofi_is_ip(chosen) || nearness(chosen, a->local) == 2 || !source_text(a->local, source, sizeof(source)))
+	if (!ofi_is_ip(chosen) || nearness(chosen, a->local) == 2 || !source_text(a->local, source, sizeof(source)))
 		return NULL;
+	if (w->device && (netdev_of_address(a->local, &n) < 0 || !streq(n.name, w->device)))
+		return NULL;
+	exact.device = NULL; /* with a source address, the domain is not named after the interface */
 	exact.provider = chosen->fabric_attr->prov_name;
 	list = query(&exact, source);
 	found = list ? best_of(list, &exact, a) : NULL;

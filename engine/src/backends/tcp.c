@@ -29,7 +29,7 @@ struct tcp_session {
 	bool blocking_receive;          /* sleeping means a blocking recv(): one system call a message, as qperf's */
 	int send_flags;                 /* 0: blocking sends; MSG_DONTWAIT */
 	uint64_t timeout_ns;
-	struct sockaddr_storage peer;   /* the server's data address, once known */
+	struct sockaddr_storage peer;   /* the server's address for data: where control reached it, and a port of its own */
 	uint8_t cookie[COOKIE];
 	int64_t retransmissions_before; /* of handshake and earlier phases */
 
@@ -88,16 +88,18 @@ static void tcp_closep(struct tcp_session **s) {
 	(void) tcp_close((struct session *) *s);
 }
 
+/* In network order. Control connections are IPv4 or IPv6. */
+static in_port_t *port_of(struct sockaddr_storage *a) {
+	return a->ss_family == AF_INET ? &((struct sockaddr_in *) a)->sin_port : &((struct sockaddr_in6 *) a)->sin6_port;
+}
+
 /* The server listens on the address that the client already reached, on a port of the kernel's choice. */
 static int listen_for_data(struct tcp_session *s, const struct sockaddr_storage *local) {
 	struct sockaddr_storage a = *local;
 	socklen_t length = sizeof(a);
 
-	if (a.ss_family == AF_INET)
-		((struct sockaddr_in *) &a)->sin_port = 0;
-	else
-		((struct sockaddr_in6 *) &a)->sin6_port = 0;
-	s->listener = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	*port_of(&a) = 0;
+	s->listener = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listener < 0 || bind(s->listener, (struct sockaddr *) &a, sizeof(a)) < 0 || listen(s->listener, 8) < 0 ||
 	    getsockname(s->listener, (struct sockaddr *) &s->peer, &length) < 0)
 		return failure(-errno, EXIT_HOST, "cannot listen for the tcp test's own connection: %s", strerror(errno));
@@ -138,6 +140,7 @@ static int tcp_open(const struct open_arguments *a, struct session **ret) {
 		/* Two ends that both block in send() with full buffers would wait for each other for ever. */
 		.send_flags = MSG_NOSIGNAL | (sleeps && !job->bidirectional ? 0 : MSG_DONTWAIT),
 		.timeout_ns = job->timeout_ns,
+		.peer = *a->peer,
 		.lent_size = a->arena->slots + 1,
 	};
 	s->lent = calloc(s->lent_size, sizeof(*s->lent));
@@ -161,22 +164,21 @@ static int tcp_local_address(struct session *session, struct address *ret) {
 	if (s->role == ROLE_CLIENT)
 		return 0; /* the client connects; nobody needs to find it */
 	memcpy(ret->bytes, s->cookie, COOKIE);
-	memcpy(ret->bytes + COOKIE, &s->peer, sizeof(s->peer));
-	ret->length = COOKIE + sizeof(s->peer);
+	memcpy(ret->bytes + COOKIE, port_of(&s->peer), sizeof(in_port_t));
+	ret->length = COOKIE + sizeof(in_port_t);
 	return 0;
 }
 
 static int connect_client(struct tcp_session *s, const struct address *peer) {
 	char host[80];
-	uint16_t port;
 	int r;
 
-	if (peer->length != COOKIE + sizeof(s->peer))
+	if (peer->length != COOKIE + sizeof(in_port_t))
 		return failure(-EPROTO, EXIT_PEER, "the peer's tcp address has %zu bytes; refused", peer->length);
-	memcpy(&s->peer, peer->bytes + COOKIE, sizeof(s->peer));
-	port = ntohs(s->peer.ss_family == AF_INET ? ((struct sockaddr_in *) &s->peer)->sin_port : ((struct sockaddr_in6 *) &s->peer)->sin6_port);
+	/* Only the port is the server's to say: it is reached where control reached it, and sends us nowhere else. */
+	memcpy(port_of(&s->peer), peer->bytes + COOKIE, sizeof(in_port_t));
 	address_format(&s->peer, false, host, sizeof(host));
-	r = socket_connect(host, port, s->session.address, s->timeout_ns, &s->fd);
+	r = socket_connect(host, ntohs(*port_of(&s->peer)), s->session.address, s->timeout_ns, &s->fd);
 	if (r < 0)
 		return r;
 	r = socket_write(s->fd, peer->bytes, COOKIE, monotonic_ns() + s->timeout_ns);
@@ -189,13 +191,15 @@ static int connect_server(struct tcp_session *s) {
 	uint8_t cookie[COOKIE];
 
 	for (;;) {
-		struct pollfd p = { .fd = s->listener, .events = POLLIN };
+		struct pollfd p[2] = { { .fd = s->listener, .events = POLLIN }, { .fd = s->wake_fd, .events = POLLIN } };
 		uint64_t now = monotonic_ns();
 
-		if (now >= deadline || poll(&p, 1, (int) ((deadline - now) / NSEC_PER_MSEC + 1)) == 0)
+		if (now >= deadline || poll(p, 2, (int) ((deadline - now) / NSEC_PER_MSEC + 1)) == 0)
 			return failure(-ETIMEDOUT, EXIT_PEER, "the client did not connect for data within %.0f s; does a firewall block "
 				       "ports above 32767?", (double) s->timeout_ns / 1e9);
 		s->fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (s->fd < 0 && p[1].revents)
+			return failure(-ECONNRESET, EXIT_PEER, "the client gave up before it connected for data; its own messages say why");
 		if (s->fd < 0)
 			continue;
 		if (socket_read(s->fd, cookie, COOKIE, MIN(deadline, monotonic_ns() + NSEC_PER_SEC)) == 0 &&

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests of the control connection: two connected TCP sockets over loopback, which is where a server without a token serves. */
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "control.h"
+
+struct pair {
+	int ours, theirs;
+};
+
+/* Aborts where it cannot: then nothing can be tested. */
+static inline int pair_listen(uint16_t *ret_port) {
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *) &a, sizeof(a)) < 0 || listen(fd, 8) < 0 || getsockname(fd, (struct sockaddr *) &a, &length) < 0)
+		abort();
+	*ret_port = ntohs(a.sin_port);
+	return fd;
+}
+
+static inline struct pair pair_open(void) {
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct linger none = { .l_onoff = 1 };
+	uint16_t port;
+	int listener = pair_listen(&port);
+	struct pair p = { .ours = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+
+	a.sin_port = htons(port);
+	if (p.ours < 0 || connect(p.ours, (struct sockaddr *) &a, sizeof(a)) < 0)
+		abort();
+	p.theirs = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	/* Closing with a reset leaves no port waiting: fuzzers open thousands a second. */
+	if (p.theirs < 0 || setsockopt(p.ours, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) < 0)
+		abort();
+	(void) close(listener);
+	return p;
+}
+
+/* The bytes of one frame; `mac` NULL: without. Answers how many. */
+static inline size_t frame_bytes(unsigned version, unsigned type, const void *payload, size_t length, const uint8_t *key, bool from_server,
+				 uint64_t number, uint8_t *ret) {
+	uint16_t v = htons((uint16_t) version), t = htons((uint16_t) type);
+	uint32_t n = htonl((uint32_t) length);
+
+	memcpy(ret, "PRCH", 4);
+	memcpy(ret + 4, &v, 2);
+	memcpy(ret + 6, &t, 2);
+	memcpy(ret + 8, &n, 4);
+	if (length > 0)
+		memcpy(ret + CONTROL_HEADER, payload, length);
+	if (!key)
+		return CONTROL_HEADER + length;
+	auth_frame(key, from_server, number, ret, ret + CONTROL_HEADER, length, ret + CONTROL_HEADER + length);
+	return CONTROL_HEADER + length + CONTROL_MAC;
+}

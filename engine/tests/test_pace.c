@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Purpose: messages go at their intended times; what cannot keep up catches up, gives up and says so. Times are made up where possible. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "pace.h"
+
+enum { PERIOD = 1000000 }; /* 1000 messages a second, in ns */
+
+static struct job job;
+static struct run run = { .job = &job, .clock = { .ns_per_tick = 1 }, .phase = { .size = 1000 } };
+
+static struct pace begin(enum rate_unit unit, double rate, uint64_t gap_ns) {
+	struct pace p;
+
+	job = (struct job) { .rate_unit = unit, .rate = rate, .gap_ns = gap_ns };
+	pace_begin(&p, &run);
+	return p;
+}
+
+static void test_unpaced(void **state) {
+	struct pace p = begin(RATE_NONE, 0, 0);
+
+	(void) state;
+	assert_false(pace_active(&p));
+	for (int i = 0; i < 10; i++)
+		assert_true(pace_due(&p, 0));
+	assert_false(pace_is_behind(&p, UINT64_MAX / 2));
+}
+
+static void test_rate_units(void **state) {
+	(void) state;
+	assert_true(begin(RATE_MESSAGES, 1000, 0).period == PERIOD);
+	/* 1000 bytes at 8 Mb/s are 1000 messages a second. */
+	assert_true(begin(RATE_BITS, 8e6, 0).period == PERIOD);
+}
+
+static void test_due_times_lie_on_a_grid(void **state) {
+	struct pace p = begin(RATE_MESSAGES, 1000, 0);
+	uint64_t t = p.origin;
+
+	(void) state;
+	for (uint64_t i = 0; i < 100; i++) {
+		if (i > 0)
+			assert_false(pace_due(&p, t + i * PERIOD - 1));
+		assert_true(pace_due(&p, t + i * PERIOD));
+	}
+	assert_int_equal(p.skipped, 0);
+	assert_false(pace_is_behind(&p, t + 99 * PERIOD + PERIOD / 2));
+}
+
+static void test_a_late_one_catches_up(void **state) {
+	struct pace p = begin(RATE_MESSAGES, 1000, 0);
+	uint64_t t = p.origin, late = t + 10 * PERIOD;
+
+	(void) state;
+	/* 0 to 10 are due by now, 11 is not. */
+	for (int i = 0; i <= 10; i++)
+		assert_true(pace_due(&p, late));
+	assert_false(pace_due(&p, late));
+	assert_int_equal(p.skipped, 0);
+}
+
+static void test_a_backlog_of_a_second_is_given_up(void **state) {
+	struct pace p = begin(RATE_MESSAGES, 1000, 0);
+	uint64_t t = p.origin, later = t + RUN_RATE_BACKLOG_S * NSEC_PER_SEC;
+
+	(void) state;
+	assert_true(pace_due(&p, later)); /* exactly a second behind: still owed */
+	assert_int_equal(p.skipped, 0);
+	later += 5 * NSEC_PER_SEC;
+	assert_true(pace_due(&p, later));
+	/* Message 1 was due at 1 ms; 5.999 s of schedule are gone. */
+	assert_int_equal(p.skipped, 5999);
+	/* The schedule starts anew here. */
+	assert_false(pace_due(&p, later + PERIOD - 1));
+	assert_true(pace_due(&p, later + PERIOD));
+	assert_true(pace_is_behind(&p, later + PERIOD));
+}
+
+static void test_behind_without_a_skip(void **state) {
+	struct pace p = begin(RATE_MESSAGES, 1000, 0);
+	uint64_t t = p.origin;
+
+	(void) state;
+	/* 100 messages in 200 ms are half of the rate. */
+	for (int i = 0; i < 100; i++)
+		assert_true(pace_due(&p, t + (uint64_t) i * 2 * PERIOD));
+	assert_true(pace_is_behind(&p, t + 200 * PERIOD));
+	/* A single message that took a while is no overload. */
+	p = begin(RATE_MESSAGES, 1000, 0);
+	assert_true(pace_due(&p, p.origin));
+	assert_false(pace_is_behind(&p, p.origin + PERIOD * 3 / 2));
+}
+
+static void test_next_waits_and_counts_from_the_intended_time(void **state) {
+	struct pace p = begin(RATE_MESSAGES, 1000, 0);
+
+	(void) state;
+	for (uint64_t i = 0; i < 5; i++) {
+		uint64_t from = pace_next(&p, &run);
+
+		assert_true(from == p.origin + i * PERIOD);
+		assert_true(monotonic_ns() >= from);
+	}
+	/* Late: it does not wait, and the message still counts from its own time. */
+	(void) usleep(4 * 1000);
+	assert_true(pace_next(&p, &run) == p.origin + 5 * PERIOD);
+}
+
+static void test_gap(void **state) {
+	struct pace p = begin(RATE_NONE, 0, 2 * NSEC_PER_MSEC);
+
+	(void) state;
+	assert_true(pace_active(&p));
+	for (int i = 0; i < 3; i++) {
+		uint64_t before = monotonic_ns(), from = pace_next(&p, &run);
+
+		assert_true(from >= before + 2 * NSEC_PER_MSEC);
+		assert_true(monotonic_ns() >= from);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unpaced),
+		cmocka_unit_test(test_rate_units),
+		cmocka_unit_test(test_due_times_lie_on_a_grid),
+		cmocka_unit_test(test_a_late_one_catches_up),
+		cmocka_unit_test(test_a_backlog_of_a_second_is_given_up),
+		cmocka_unit_test(test_behind_without_a_skip),
+		cmocka_unit_test(test_next_waits_and_counts_from_the_intended_time),
+		cmocka_unit_test(test_gap),
+	};
+
+	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Purpose: every byte of a payload counts: a flip anywhere, a neighbour's message, a stale or shifted one are found and located. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "verify.h"
+
+enum { LARGEST = 70 }; /* beyond eight words, with every remainder */
+
+/* As many bytes as are asked for and no more: the sanitizer sees a read or write beyond. */
+static uint8_t *fresh(uint64_t size, uint64_t sequence) {
+	uint8_t *p = malloc(size);
+
+	assert_non_null(p);
+	pattern_fill(p, size, sequence);
+	return p;
+}
+
+static void test_fill_and_check(void **state) {
+	struct integrity i = { 0 };
+	uint64_t bytes = 0;
+
+	(void) state;
+	for (uint64_t size = 1; size <= LARGEST; size++)
+		for (uint64_t sequence = 0; sequence < 600; sequence += 7) {
+			_cleanup_free_ uint8_t *p = fresh(size, sequence);
+
+			assert_true(pattern_check(&i, p, size, sequence));
+			bytes += size;
+		}
+	assert_true(i.checked_bytes == bytes);
+	assert_true(i.bad_bytes == 0);
+	assert_false(i.located);
+}
+
+static void test_every_flip_is_located(void **state) {
+	(void) state;
+	for (uint64_t size = 1; size <= LARGEST; size++)
+		for (uint64_t at = 0; at < size; at++)
+			for (unsigned bit = 0; bit < 8; bit++) {
+				_cleanup_free_ uint8_t *p = fresh(size, 1234567);
+				struct integrity i = { 0 };
+
+				p[at] ^= (uint8_t) (1u << bit);
+				assert_false(pattern_check(&i, p, size, 1234567));
+				assert_true(i.bad_bytes == 1 && i.checked_bytes == size);
+				assert_true(i.located && i.first_message == 1234567 && i.first_offset == at);
+			}
+}
+
+static void test_another_message_does_not_pass(void **state) {
+	(void) state;
+	for (uint64_t size = 1; size <= LARGEST; size++)
+		/* One byte carries the number modulo 256: a message is told from the 255 next to it. */
+		for (uint64_t other = 1; other < 256; other++) {
+			_cleanup_free_ uint8_t *p = fresh(size, 1000 + other);
+			struct integrity i = { 0 };
+
+			assert_false(pattern_check(&i, p, size, 1000));
+		}
+}
+
+static void test_most_bytes_of_another_message_differ(void **state) {
+	_cleanup_free_ uint8_t *p = fresh(4096, 42);
+	struct integrity i = { 0 };
+
+	(void) state;
+	/* Neighbours differ nearly everywhere (1 of 256 bytes agrees by chance), so that no shift or partial copy passes. */
+	assert_false(pattern_check(&i, p, 4096, 43));
+	assert_true(i.bad_bytes > 4096 * 9 / 10);
+	i = (struct integrity) { 0 };
+	memmove(p, p + 8, 4096 - 8);
+	assert_false(pattern_check(&i, p, 4096, 42));
+	assert_true(i.bad_bytes > 4096 * 9 / 10);
+}
+
+static void test_zeros_do_not_pass(void **state) {
+	_cleanup_free_ uint8_t *p = calloc(1, 4096);
+	struct integrity i = { 0 };
+
+	(void) state;
+	assert_non_null(p);
+	assert_false(pattern_check(&i, p, 4096, 0));
+	assert_true(i.bad_bytes > 4000); /* the number 0 itself is zeros: 8 bytes */
+}
+
+static void test_poison(void **state) {
+	(void) state;
+	for (uint64_t size = 1; size <= LARGEST; size++)
+		for (uint64_t sequence = 0; sequence < 300; sequence++) {
+			_cleanup_free_ uint8_t *p = fresh(size, sequence);
+			struct integrity i = { 0 };
+
+			pattern_poison(p, size);
+			assert_false(pattern_check(&i, p, size, sequence));
+			assert_true(i.bad_bytes == size); /* all of them */
+			/* Nor does it pass for the message that is next in this slot, of one, two or 64. */
+			assert_false(pattern_check(&i, p, size, sequence + 2));
+			assert_false(pattern_check(&i, p, size, sequence + 64));
+		}
+}
+
+static void test_words(void **state) {
+	uint64_t w = 7;
+	struct integrity i = { 0 };
+
+	(void) state;
+	assert_true(word_check(&i, (uint8_t *) &w, 7, 70));
+	assert_true(i.checked_bytes == 8 && i.bad_bytes == 0);
+	assert_false(word_check(&i, (uint8_t *) &w, 8, 80));
+	assert_true(i.checked_bytes == 16 && i.bad_bytes == 1);
+	assert_true(i.located && i.first_message == 80 && i.first_offset == 0);
+	assert_false(word_check(&i, (uint8_t *) &w, 7 + (UINT64_C(3) << 40), 90));
+	assert_true(i.bad_bytes == 2);
+	assert_true(i.first_message == 80); /* the first stays the first */
+}
+
+static void test_adding_up(void **state) {
+	struct integrity sum = { .checked_bytes = 10 };
+	const struct integrity clean = { .checked_bytes = 5 };
+	const struct integrity bad = { .checked_bytes = 7, .bad_bytes = 2, .located = true, .first_message = 3, .first_offset = 1 };
+	const struct integrity later = { .checked_bytes = 1, .bad_bytes = 1, .located = true, .first_message = 9, .first_offset = 4 };
+
+	(void) state;
+	integrity_add(&sum, &clean);
+	assert_true(sum.checked_bytes == 15 && !sum.located);
+	integrity_add(&sum, &bad);
+	integrity_add(&sum, &later);
+	assert_true(sum.checked_bytes == 23 && sum.bad_bytes == 3);
+	assert_true(sum.located && sum.first_message == 3 && sum.first_offset == 1);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fill_and_check),
+		cmocka_unit_test(test_every_flip_is_located),
+		cmocka_unit_test(test_another_message_does_not_pass),
+		cmocka_unit_test(test_most_bytes_of_another_message_differ),
+		cmocka_unit_test(test_zeros_do_not_pass),
+		cmocka_unit_test(test_poison),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_adding_up),
+	};
+
+	return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
+}

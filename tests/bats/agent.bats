@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# perch-agent walking plans on this machine as alpha and beta, with the real engine; and everything that can go wrong.
+
+load helpers
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+readonly QUICK='{tool: "perch", backend: "tcp", kind: "latency", params: {size: "8:16", duration: "100ms"}}'
+# Long enough to be interrupted.
+readonly LONG='{tool: "perch", backend: "tcp", kind: "latency", params: {size: 8, duration: "30s"}}'
+
+# tests_of JQ-TEST...: a list of tests named t1, t2, ...
+tests_of() {
+  local number=0 test
+  for test in "$@"; do
+    number=$((number + 1))
+    printf '%s%s' "$([ "$number" = 1 ] && echo '[' || echo ', ')" "($test + {name: \"t$number\", title: \"Test $number\"})"
+  done
+  echo ']'
+}
+
+# agent HOST COMMAND [OPTION...]
+agent() {
+  local host=$1 command=$2
+  shift 2
+  "$AGENT" "$command" --plan plan.json --host "$host" --out "$host" --engine "$PERCH" --start-window 3 "$@" 3>&-
+}
+
+agent_state_is() { jq -e --arg state "$2" '.state == $state' "$1/agent.json" >/dev/null; }
+flow_started() { grep -q "\"start\",\"flow\":\"$2/" "$1/progress.jsonl"; }
+both_end() {
+  wait_until agent_state_is alpha "${1:-done}"
+  wait_until agent_state_is beta "${1:-done}"
+}
+
+@test "two agents walk a plan to its end and keep everything" {
+  plan_of "$(tests_of "$QUICK" "$QUICK")" >plan.json
+  agent alpha start >limit
+  agent beta start
+  both_end
+  [ "$(<limit)" -gt 60 ] || fail "the agent did not say how long its plan may take: $(<limit)"
+  assert_json alpha/agent.json '.schema == "perch.agent/1" and .flows_total == 2 and .flows_done == 2 and .message == null'
+  for test in t1 t2; do
+    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.schema == "perch.flow/1" and .state == "done" and .exit == 0
+      and .timed_out == false and .argv[1] == "lat" and .elapsed_s > 0.1'
+    assert_json "beta/flows/$test/alpha/beta/1/server.json" '.state == "done" and .argv == [] and .exit == null'
+    assert_equal "$(jq -r .params.size_bytes "alpha/flows/$test/alpha/beta/1/client.stdout" | xargs)" "8 16"
+  done
+  assert_equal "$(jq -r '"\(.index)/\(.total) \(.event) \(.exit)"' alpha/progress.jsonl | paste -sd,)" \
+    "1/2 start null,1/2 end 0,2/2 start null,2/2 end 0"
+  assert_json alpha/environment.json '.schema == "perch.environment/1" and .cpu.cores > 0 and .memory_bytes > 0
+    and .versions.perch != null and (.interfaces | map(.name) | index("lo") != null)'
+}
+
+@test "a token file is used by both sides and stands on no command line" {
+  plan_of "$(tests_of "$QUICK")" >plan.json
+  echo "a-secret-of-this-test" >token && chmod 600 token
+  agent alpha start --token-file "$PWD/token"
+  agent beta start --token-file "$PWD/token"
+  both_end
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.exit == 0 and (.argv | join(" ") | contains("token") | not)'
+  refute grep -r "a-secret-of-this-test" alpha beta
+}
+
+@test "agents with different tokens do not measure, and say so" {
+  plan_of "$(tests_of "$QUICK")" >plan.json
+  echo "one-secret-of-this-test" >token && echo "another-secret-of-this-test" >other && chmod 600 token other
+  agent alpha start --token-file "$PWD/token"
+  agent beta start --token-file "$PWD/other"
+  both_end
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "peer_dead" and (.message | test("token"))'
+}
+
+@test "external tools: the client starts when the server listens" {
+  plan_of "$(tests_of '{tool: "iperf3", kind: "bandwidth", params: {size: "128K", duration: "1s"}}' \
+    '{tool: "iperf", kind: "bandwidth", params: {size: "128K", duration: "1s"}}')" >plan.json
+  agent alpha start
+  agent beta start
+  both_end
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t1/alpha/beta/1/client.stdout '.end.sum_received.bits_per_second > 0'
+  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  grep -q "irtt" alpha/flows/t2/alpha/beta/1/client.stdout
+}
+
+@test "a stranger on an external tool's port is not measured" {
+  local port
+  port=$(free_port)
+  plan_of "$(tests_of '{tool: "iperf3", kind: "bandwidth", params: {size: "128K", duration: "1s"}}' "$QUICK")" |
+    jq --arg port "$port" '.rounds[0].flows[0] |= (.ready.port = ($port | tonumber) | (.client_argv, .server_argv) |= map(if . == "5201" then $port else . end))' >plan.json
+  iperf3 -s -B 127.0.0.2 -p "$port" >/dev/null 2>&1 3>&- &
+  agent alpha start
+  agent beta start
+  both_end
+  kill %1
+  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "not_run" and (.message | test("did not come to listen on port"))'
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "not_run" and (.message | test("beta could not start"))'
+  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+}
+
+@test "a tool that is not installed is named, and the next flow is measured" {
+  plan_of "$(tests_of "$QUICK" "$QUICK")" | jq '.rounds[0].flows[0].client_argv = ["no-such-tool", "-c"]' >plan.json
+  agent alpha start
+  agent beta start
+  both_end
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "not_run" and (.message | startswith("no-such-tool is not installed on alpha"))'
+  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done"'
+}
+
+@test "a client that overruns its deadline is ended, even if it ignores SIGTERM" {
+  plan_of "$(tests_of "$QUICK" "$QUICK")" |
+    jq '.rounds[0].flows[0] |= (.client_argv = ["bash", "-c", "trap \"\" TERM; sleep 60 & wait; sleep 60"] | .deadline_s = 1)' >plan.json
+  agent alpha start
+  agent beta start
+  both_end
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.timed_out and .state == "done" and .elapsed_s < 10 and (.message | test("deadline"))'
+  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+}
+
+@test "a peer's agent killed in the middle: the flow ends, later ones are skipped, earlier ones are kept" {
+  plan_of "$(tests_of "$QUICK" "$LONG" "$QUICK")" >plan.json
+  agent alpha start
+  agent beta start
+  wait_until flow_started alpha t2
+  sleep 1 # into the measurement
+  kill -KILL "$(cut -d ' ' -f 1 beta/control/pid)"
+  wait_until agent_state_is alpha "done"
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t2/alpha/beta/1/client.json '.exit == 4 and .elapsed_s < 15'
+  assert_json alpha/flows/t3/alpha/beta/1/client.json '.state == "peer_dead" and (.message | test("beta does not answer"))'
+  assert_json beta/agent.json '.state == "running"' # it had no time to say otherwise
+}
+
+@test "a client's agent killed in the middle: the server's end does not wait for its whole deadline" {
+  plan_of "$(tests_of "$LONG" "$QUICK")" | jq '.rounds[0].flows[0].deadline_s = 6' >plan.json
+  agent alpha start
+  agent beta start
+  wait_until flow_started beta t1
+  sleep 1
+  kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
+  wait_until agent_state_is beta "done"
+  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "peer_dead" and .elapsed_s < 20'
+  assert_json beta/flows/t2/alpha/beta/1/server.json '.state == "peer_dead"'
+}
+
+@test "a peer that never starts is dead after the start window" {
+  plan_of "$(tests_of "$QUICK")" >plan.json
+  LIMIT=30 run_agent run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 2
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "peer_dead"'
+  LIMIT=30 run_agent run --plan plan.json --host beta --out beta --engine "$PERCH" --start-window 2
+  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "peer_dead" and (.message | test("alpha does not answer"))'
+}
+
+@test "SIGTERM: nothing stays behind, and each flow that did not run says why" {
+  plan_of "$(tests_of "$QUICK" "$LONG" "$QUICK")" >plan.json
+  agent alpha start
+  agent beta start
+  wait_until flow_started alpha t2
+  run_agent stop --out alpha
+  assert_output "stopped"
+  assert_json alpha/agent.json '.state == "stopped" and .message == "stopped by the controller" and .flows_done == 1'
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done"'
+  assert_json alpha/flows/t3/alpha/beta/1/client.json '.state == "not_run" and .message == "stopped by the controller"'
+  run_agent stop --out beta
+  run_agent stop --out beta
+  assert_output "" # there was nothing to stop any more
+}
+
+@test "without a controller the lease ends the agents" {
+  plan_of "$(tests_of "$LONG")" >plan.json
+  agent alpha start --lease 2
+  agent beta start --lease 2
+  both_end stopped
+  assert_json alpha/agent.json '.message | test("no word from the controller for more than 2 s")'
+}
+
+@test "poll renews the lease and prints what is new" {
+  plan_of "$(tests_of "$LONG")" >plan.json
+  agent alpha start --lease 3 --start-window 60
+  for _ in 1 2 3 4 5 6 7; do
+    run_agent poll --out alpha --offset 0
+    assert_line --index 0 alive
+    sleep 1
+  done
+  assert_line --index 1 --partial '"event":"start"'
+  run_agent poll --out alpha --offset "$(wc -c <alpha/progress.jsonl)"
+  assert_output alive
+  run_agent stop --out alpha
+  run_agent poll --out alpha --offset 0
+  assert_line --index 0 gone
+}
+
+@test "port in use: exit code 3, and every flow says so" {
+  plan_of "$(tests_of "$QUICK" "$QUICK")" >plan.json
+  local port
+  port=$(jq .hosts.alpha.port plan.json)
+  "$PERCH" serve --bind 127.0.0.1 --port "$port" --ready-file ready 2>/dev/null 3>&- &
+  wait_until test -e ready
+  run_agent 3 start --plan plan.json --host alpha --out alpha --engine "$PERCH"
+  assert_output --partial "$port"
+  kill %1
+  for test in t1 t2; do
+    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.state == "not_run" and .exit == null and (.message | test("perch serve on alpha ended"))'
+  done
+  assert_json alpha/agent.json '.state == "stopped" and (.message | test("perch serve"))'
+}
+
+@test "no engine: exit code 3, the path, and what to do" {
+  plan_of "$(tests_of "$QUICK")" >plan.json
+  run_agent 3 run --plan plan.json --host alpha --out alpha --engine ./no-such-engine
+  assert_output --partial "./no-such-engine"
+  assert_output --partial "make engine"
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "not_run" and (.message | test("no engine"))'
+}
+
+@test "a directory that cannot be written: exit code 3, and nothing is started" {
+  plan_of "$(tests_of "$QUICK")" >plan.json
+  for out in /proc/perch-agent ./plan.json/out; do
+    run_agent 3 run --plan plan.json --host alpha --out "$out" --engine "$PERCH"
+    assert_output --partial "cannot write to the directory $out"
+  done
+}
+
+@test "a full disk: exit code 6, a clear message, and what was measured before is kept" {
+  # A limit on the size of files fails a write as a full disk does, and needs no root: the progress outgrows it.
+  local flow='{tool: "perch", backend: "tcp", kind: "latency", params: {size: 8, duration: "50ms"}}'
+  plan_of "$(tests_of "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow")" >plan.json
+  agent beta start
+  run_expecting 6 bash -c 'trap "" XFSZ; ulimit -f 3; exec "$@"' -- \
+    "$AGENT" run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 3
+  assert_output --partial "the disk is full"
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  run_agent stop --out beta
+}
+
+@test "a plan that is cut off, of another version, or without this host is refused with exit code 3" {
+  plan_of "$(tests_of "$QUICK")" >plan.json
+  head -c 300 plan.json >cut.json
+  run_agent 3 run --plan cut.json --host alpha --out alpha --engine "$PERCH"
+  assert_output --partial "cannot read the plan cut.json"
+  jq '.schema = "perch.plan/9"' plan.json >other.json
+  run_agent 3 run --plan other.json --host alpha --out alpha --engine "$PERCH"
+  assert_output --partial "perch.plan/9"
+  run_agent 3 run --plan plan.json --host gamma --out gamma --engine "$PERCH"
+  assert_output --partial "alpha, beta"
+}
+
+@test "an earlier run's results are not overwritten" {
+  plan_of "$(tests_of "$QUICK")" >plan.json
+  mkdir alpha && echo '{}' >alpha/agent.json
+  run_agent 3 run --plan plan.json --host alpha --out alpha --engine "$PERCH"
+  assert_output --partial "an earlier run"
+  assert_equal "$(<alpha/agent.json)" "{}"
+}
+
+@test "wrong usage is exit code 2, with the option's name" {
+  run_agent 2 run --plan plan.json --no-such-option 1
+  assert_output --partial "--no-such-option"
+  run_agent 2 run --host alpha
+  assert_output --partial "--plan is required"
+  run_agent 2 run --plan p --host h --out o --engine e --lease soon
+  assert_output --partial '"soon"'
+  run_agent 2 walk
+  assert_output --partial "perch-agent run"
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# The engine's command line: what it refuses, with which words and exit code, and what it says about itself.
+
+# shellcheck disable=SC2154  # run --separate-stderr sets stderr and stderr_lines
+
+load helpers
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# refused EXIT PART ARGUMENT...: nothing on standard output, PART in the message, which is one line
+refused() {
+  local expected=$1 part=$2
+  shift 2
+  run_apart "$expected" "$PERCH" "$@"
+  assert_equal "$output" ""
+  assert_equal "${#stderr_lines[@]}" 1
+  assert_regex "$stderr" "^perch: "
+  assert_said "$part"
+}
+
+@test "help, version and their subcommands go to standard output, fit 80 columns and exit 0" {
+  for arguments in --help -h --version -V "lat --help" "bw -h" "serve --help" "hist --help" "meet --help" "devices --help"; do
+    # shellcheck disable=SC2086  # words
+    run_apart 0 "$PERCH" $arguments
+    assert_equal "$stderr" ""
+    [ -n "$output" ] || fail "perch $arguments says nothing"
+    [ "$(wc -L <<<"$output")" -le 80 ] || fail "wider than 80 columns: perch $arguments"
+  done
+  run_perch --help
+  for word in serve lat bw hist meet devices tcp ofi null "Exit status"; do assert_output --partial "$word"; done
+}
+
+@test "the manual page is sound, and names every option that the helps name" {
+  command -v man >/dev/null || skip "no man(1) here"
+  "$PERCH" --manual >perch.1
+  MANWIDTH=200 MANROFFOPT='' run_apart 0 env LC_ALL=C.UTF-8 man --warnings -l perch.1
+  assert_equal "$stderr" ""
+  for section in NAME SYNOPSIS DESCRIPTION COMMANDS OPTIONS BACKENDS OUTPUT DEFINITIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do
+    assert_line --regexp "^$section"
+  done
+  for command in serve lat bw hist meet devices; do
+    for option in $("$PERCH" "$command" --help | sed -n 's/^  .*\(--[a-z0-9-]*\).*/\1/p'); do
+      grep -qF -- "$option" <<<"$output" || fail "$option of perch $command is not in the manual"
+    done
+  done
+}
+
+@test "no subcommand, or an unknown one, is exit 2 and names them all" {
+  refused 2 "serve, lat, bw, hist, meet or devices"
+  refused 2 "'measure' is no subcommand" measure
+  refused 2 "'--json' is no subcommand" --json
+}
+
+@test "an unknown, shortened or misplaced option is exit 2 and named" {
+  refused 2 "unknown option '--frobnicate'" lat 127.0.0.1 --frobnicate
+  refused 2 "unknown option '--iter'" lat 127.0.0.1 --iter 5
+  refused 2 "no option --bidirectional; it belongs to: bw" lat 127.0.0.1 --bidirectional
+  refused 2 "no option --size; it belongs to: lat, bw" serve --size 8
+  refused 2 "--iterations needs a value" lat 127.0.0.1 --iterations
+  refused 2 "--json takes no value" lat 127.0.0.1 --json=yes
+}
+
+@test "a bad value is exit 2, and the message has the option, the value and what is accepted" {
+  refused 2 "--size '12Q' is not understood; give MIN" lat 127.0.0.1 --size 12Q
+  refused 2 "--size '0' is out of range" lat 127.0.0.1 --size 0
+  refused 2 "--size '5G' is out of range" lat 127.0.0.1 --size 5G
+  refused 2 "--size '64:8' is out of range" lat 127.0.0.1 --size 64:8
+  refused 2 "--size '1:1000:1' is too many" lat 127.0.0.1 --size 1:1000:1
+  refused 2 "--size ''" lat 127.0.0.1 --size ""
+  refused 2 "--iterations '-1'" lat 127.0.0.1 --iterations -1
+  refused 2 "--iterations '1e3'" lat 127.0.0.1 --iterations 1e3
+  refused 2 "--duration '0'" lat 127.0.0.1 --duration 0
+  refused 2 "--duration '5 s'" lat 127.0.0.1 --duration "5 s"
+  refused 2 "--rate '1000' is not understood; give a number above 0 with its unit" lat 127.0.0.1 --rate 1000
+  refused 2 "send, write, read, fetch-add, compare-swap" lat 127.0.0.1 --op put
+  refused 2 "busy or event" lat 127.0.0.1 --completion asleep
+  refused 2 "1 to 65535" lat 127.0.0.1 --port 65536
+  refused 2 "--max-p99 'nan'" lat 127.0.0.1 --max-p99 nan
+  refused 2 "--min-gbit '0'" bw 127.0.0.1 --min-gbit 0
+}
+
+@test "options that contradict each other are exit 2" {
+  refused 2 "exclude each other" lat 127.0.0.1 --iterations 5 --duration 5s
+  refused 2 "both set the pace" lat 127.0.0.1 --gap 5us --rate 5Gb/s
+  refused 2 "--report-all" lat 127.0.0.1 --report-all --duration 5s
+  refused 2 "--outstanding 2" lat 127.0.0.1 --outstanding 2
+  refused 2 "--max-p99 with --iterations 10" lat 127.0.0.1 --iterations 10 --max-p99 5
+}
+
+@test "a host is needed, and only one" {
+  refused 2 "needs the host" lat
+  refused 2 "'c' is a second operand" bw b c
+  refused 2 "takes no operand" serve host
+  refused 2 "needs --flow" meet 127.0.0.1
+}
+
+@test "an unknown backend is exit 2, and so is what a backend never has" {
+  refused 2 "nosuch" lat 127.0.0.1 --backend nosuch
+  refused 2 "--op write" lat 127.0.0.1 --backend tcp --op write
+  refused 2 "--provider" lat 127.0.0.1 --backend tcp --provider shm
+}
+
+@test "a host name that does not resolve is exit 4 and named" {
+  refused 4 "no-such-host.invalid" lat no-such-host.invalid
+  refused 4 "no-such-host.invalid" meet no-such-host.invalid --flow f
+}
+
+@test "a host where nothing listens is exit 4, with host and port" {
+  port=$(free_port)
+  refused 4 "127.0.0.1 port $port" lat 127.0.0.1 --port "$port"
+  refused 4 "127.0.0.1 port $port" bw 127.0.0.1 --port "$port" --backend null # null too needs its server
+  refused 4 "127.0.0.1 port $port" meet 127.0.0.1 --port "$port" --flow f
+}
+
+@test "a token file that is missing, short or readable by others is exit 3" {
+  refused 3 "nowhere" lat 127.0.0.1 --token-file nowhere
+  (umask 077 && echo short >short)
+  refused 3 "short" serve --token-file short
+  echo "a token of sufficient length" >open && chmod 644 open
+  refused 3 "chmod 600" serve --token-file open
+}
+
+@test "results that cannot be written are exit 6" {
+  run_perch 6 hist /dev/null
+  run_expecting 6 bash -c "'$PERCH' devices >/dev/full"
+  assert_output --partial "standard output"
+}
+
+@test "hist merges files and standard input, and refuses what is no histogram" {
+  # 5, 1000 and 1000000, as PyPI's hdrhistogram writes them
+  one=HISTFAAAACp4nJNpmSzMwMDAyQABzFCaEch0M9ixgMH+A0SAk+kwP9P7eYxMAIIKBsM=
+  echo "$one" >a && printf '\n%s\n  %s \n' "$one" "$one" >b
+  run_apart 0 "$PERCH" hist --quantiles 0.5,1 a - b <<<"$one"
+  assert_equal "$(jq -c '[.count, .min, .max, .quantiles]' <<<"$output")" '[12,5,1000447,{"0.5":null,"1":1000447}]'
+  refused 6 "cannot open nowhere" hist nowhere
+  echo "${one:0:40}" >short
+  refused 6 "short, line 1" hist a short
+  refused 6 "no histogram" hist /dev/null
+}
+
+@test "devices lists this host, as a table and as JSON" {
+  run_apart 0 "$PERCH" devices
+  assert_line --regexp "^tcp .*lo .*127\.0\.0\.1"
+  run_apart 0 "$PERCH" devices --json
+  jq -es 'length > 0 and all(.[]; .backend and .device)' <<<"$output"
+}

@@ -1,0 +1,260 @@
+#!/usr/bin/env bats
+# Two ends of the engine and what can go wrong between them: wrong tokens, strangers, other versions, silence and death.
+# Each is a clear message, exit 4 within its deadline, and a server that lives on.
+
+load helpers
+
+setup() { common_setup; }
+
+teardown() {
+  stop_servers
+  common_teardown
+}
+
+token() { (umask 077 && head -c 32 /dev/urandom | base64 >"$1"); }
+
+# A short measurement; the arguments come behind.
+lat() {
+  local expected=$1
+  shift
+  run_apart "$expected" "$PERCH" lat --port "$PORT" --iterations 100 "$@"
+}
+
+# The last server still serves, and has nothing left from what came before.
+assert_server_lives() {
+  wait_until no_server_jobs
+  lat 0 "${1:-127.0.0.1}" "${@:2}"
+}
+
+# A program that pretends to be one end. stdin: Python with `frame(version, type, payload)` at hand.
+pretend() { timeout 30 /usr/bin/python3 "$BATS_TEST_DIRNAME/../fixtures/peer.py" "$@" 3>&-; }
+
+# Starts a listener that does `$1`; sets PORT
+perch_pretended() {
+  PORT=$(free_port)
+  pretend "$1" "$PORT" &
+  wait_until bash -c "ss -ltnH 'sport = :$PORT' | grep -q ."
+}
+
+@test "IPv4, IPv6 and names reach the server" {
+  perch_serve
+  lat 0 127.0.0.1
+  lat 0 127.0.0.1 --bind 127.0.0.2
+  lat 0 localhost
+  [ -e /proc/net/if_inet6 ] || skip "no IPv6 on this host"
+  lat 0 ::1
+}
+
+@test "--bind chooses where the server listens" {
+  perch_serve --bind 127.0.0.2
+  lat 0 127.0.0.2
+  lat 4 127.0.0.1
+}
+
+@test "without a token only loopback is bound" {
+  run_perch 2 serve --bind 0.0.0.0 --port "$(free_port)"
+  assert_output --partial "token"
+  run_perch 2 serve --bind 192.0.2.1 --port "$(free_port)"
+  assert_output --partial "token"
+}
+
+@test "with the same token both sides agree, from --token-file or PERCH_TOKEN_FILE" {
+  token one
+  perch_serve --bind 0.0.0.0 --token-file one
+  lat 0 127.0.0.1 --token-file one
+  PERCH_TOKEN_FILE=one lat 0 127.0.0.1
+}
+
+@test "a wrong or missing token on either side is exit 4, and the server lives on" {
+  token one && token two
+  perch_serve --token-file one
+  lat 4 127.0.0.1 --token-file two
+  assert_said "token"
+  lat 4 127.0.0.1
+  assert_said "token"
+  assert_server_lives 127.0.0.1 --token-file one
+  perch_serve
+  lat 4 127.0.0.1 --token-file one
+  assert_said "token"
+  assert_server_lives
+}
+
+@test "a port in use is exit 3 and named" {
+  perch_serve
+  run_perch 3 serve --port "$PORT"
+  assert_output --partial "$PORT: the port is in use"
+  assert_server_lives
+}
+
+@test "garbage, half a greeting, a huge frame and a web browser do not harm the server" {
+  perch_serve --timeout 2s
+  for kind in garbage half huge browser nothing unknown-frame; do
+    pretend "send-$kind" "$PORT"
+    assert_server_lives
+  done
+  grep -q "does not speak perch's control protocol" "serve.$PORT.log"
+  grep -q "above the limit" "serve.$PORT.log"
+}
+
+@test "a client of another version is told so, and the server lives on" {
+  perch_serve
+  run pretend send-version "$PORT"
+  assert_output --partial "version 9"
+  assert_server_lives
+}
+
+@test "a server of another version is exit 4, with both versions" {
+  perch_pretended serve-version
+  lat 4 127.0.0.1
+  assert_said "version 9"
+}
+
+@test "a server that is none is exit 4" {
+  perch_pretended serve-garbage
+  lat 4 127.0.0.1
+  assert_said "control protocol"
+}
+
+@test "a server that is silent is exit 4 when --timeout is over, not later" {
+  perch_pretended serve-nothing
+  begin=$SECONDS
+  LIMIT=10 lat 4 127.0.0.1 --timeout 1s
+  [ $((SECONDS - begin)) -ge 1 ] || fail "it did not wait"
+  assert_said "--timeout"
+}
+
+@test "a client that is silent is dropped when the server's --timeout is over" {
+  perch_serve --timeout 1s
+  pretend send-silence "$PORT" &
+  stranger=$!
+  wait_until server_jobs
+  wait_until no_server_jobs
+  wait "$stranger"
+}
+
+@test "several clients at once are all measured" {
+  local -a clients=()
+  local i
+  perch_serve
+  for i in 1 2 3 4 5 6; do
+    "$PERCH" lat 127.0.0.1 --port "$PORT" --completion event --iterations 500 --json >"out.$i" 3>&- &
+    clients+=($!)
+  done
+  for i in "${!clients[@]}"; do
+    wait "${clients[i]}" || fail "client $((i + 1)) ended with exit code $?"
+    assert_json "out.$((i + 1))" '.status == "ok" and .latency_us.count == 500'
+  done
+  wait_until no_server_jobs
+}
+
+@test "a client killed in the middle leaves no job behind, and the server lives on" {
+  for backend in tcp ofi null; do
+    perch_serve
+    "$PERCH" lat 127.0.0.1 --port "$PORT" --backend "$backend" --completion busy --duration 50s >out 2>&1 3>&- &
+    client=$!
+    wait_until server_jobs
+    sleep 0.5 # into the traffic, past the greeting; either must be survived
+    kill -KILL "$client"
+    assert_server_lives 127.0.0.1 --backend "$backend"
+    stop_servers
+  done
+}
+
+# lost_in_the_middle SIGNAL LIMIT OPTION...: hits the job's process while its second size is measured
+lost_in_the_middle() {
+  local signal=$1 limit=$2 client code=0 begin
+  shift 2
+  perch_serve
+  "$PERCH" lat 127.0.0.1 --port "$PORT" --duration 1s --size 8:1M --json "$@" >out 2>err 3>&- &
+  client=$!
+  wait_until test -s out
+  sleep 0.3
+  signal_jobs "$signal"
+  begin=$SECONDS
+  wait "$client" || code=$?
+  assert_equal "$code" 4
+  [ $((SECONDS - begin)) -le "$limit" ] || fail "took $((SECONDS - begin)) s to notice"
+  # what was measured stands; the size that was under way says why it is not there
+  jq -es 'length >= 2 and all(.[:-1][]; .status == "ok") and (.[-1] | .status == "error" and .error.code == 4
+    and .error.traffic == true and (.error.message | length) > 0)' out || fail "$(cat out)"
+}
+
+@test "a server killed in the middle is exit 4, and the sizes done are kept" {
+  for backend in tcp ofi; do
+    lost_in_the_middle KILL 10 --backend "$backend"
+    assert_server_lives
+    stop_servers
+  done
+}
+
+@test "a server that hangs in the middle is exit 4 when --timeout is over" {
+  lost_in_the_middle STOP 10 --timeout 1s
+  [[ $(cat err) = *--timeout* ]] || fail "the message does not name --timeout: $(cat err)"
+  signal_jobs KILL
+  assert_server_lives
+}
+
+@test "SIGTERM stops the server with exit 0, its jobs with it" {
+  perch_serve
+  "$PERCH" lat 127.0.0.1 --port "$PORT" --duration 50s >out 2>&1 3>&- &
+  client=$!
+  wait_until server_jobs
+  jobs=$(server_jobs)
+  kill -TERM "$SERVER"
+  wait "$SERVER" || fail "the server ended with exit code $?"
+  for pid in $jobs; do ! kill -0 "$pid" 2>/dev/null || fail "job $pid is left"; done
+  code=0
+  wait "$client" || code=$?
+  assert_equal "$code" 4
+  [ ! -e "ready.$PORT" ] || fail "the ready file is left"
+}
+
+@test "a listener that is killed takes its jobs with it" {
+  perch_serve
+  "$PERCH" lat 127.0.0.1 --port "$PORT" --duration 50s >out 2>&1 3>&- &
+  client=$!
+  wait_until server_jobs
+  kill -KILL "$SERVER"
+  code=0
+  wait "$client" || code=$?
+  assert_equal "$code" 4
+}
+
+@test "a provider that this host lacks is exit 3, and those that it has are named" {
+  perch_serve
+  lat 3 127.0.0.1 --backend ofi --provider nosuch
+  assert_said nosuch
+  assert_said tcp
+  FI_PROVIDER=nosuch lat 3 127.0.0.1 --backend ofi
+  assert_server_lives 127.0.0.1 --backend ofi
+}
+
+@test "two parties of a flow wait for each other" {
+  perch_serve
+  "$PERCH" meet 127.0.0.1 --port "$PORT" --flow a/b/c/1 >out 2>&1 3>&- &
+  first=$!
+  wait_until server_jobs
+  run_perch meet 127.0.0.1 --port "$PORT" --flow a/b/c/1
+  wait "$first"
+}
+
+@test "three parties meet, and another flow does not count" {
+  local -a waiting=()
+  local pid
+  perch_serve
+  for flow in same same other; do
+    timeout 20 "$PERCH" meet 127.0.0.1 --port "$PORT" --flow "$flow" --parties 3 --timeout 6s >out 2>&1 3>&- &
+    waiting+=($!)
+  done
+  sleep 1
+  kill -0 "${waiting[0]}" || fail "two of three were let go"
+  run_perch meet 127.0.0.1 --port "$PORT" --flow same --parties 3
+  wait "${waiting[0]}" && wait "${waiting[1]}"
+  ! wait "${waiting[2]}" || fail "the other flow was let go"
+}
+
+@test "a party that waits in vain is exit 4 when --timeout is over" {
+  perch_serve
+  LIMIT=10 run_perch 4 meet 127.0.0.1 --port "$PORT" --flow alone --timeout 1s
+  assert_output --partial "1 of 2"
+}

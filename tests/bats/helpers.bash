@@ -1,0 +1,132 @@
+# shellcheck shell=bash disable=SC2154  # status, output, stderr: run sets them
+# What the suites share. Load it first: `load helpers`; start from 000-TEMPLATE.bats.
+
+bats_require_minimum_version 1.8.0
+bats_load_library bats-support
+bats_load_library bats-assert
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# Each program can be another one, to try a build of your own: PERCH=... bats tests/bats
+: "${PERCH:=$TOP/engine/build/perch}"
+: "${AGENT:=$TOP/roles/agent/files/perch-agent}"
+
+# Everything that a test starts carries its mark in the environment, so that a leak is found whatever it calls itself.
+common_setup() {
+  export PERCH_TEST_MARK="$BATS_SUITE_TEST_NUMBER-$BASHPID-$RANDOM"
+  PATH=$TOP/.venv/bin:$PATH
+  cd "$BATS_TEST_TMPDIR" || return
+}
+
+# The processes that carry this test's mark: pid and command line.
+marked_processes() {
+  local file pid
+  for file in $(env -u PERCH_TEST_MARK grep -slzxF "PERCH_TEST_MARK=$PERCH_TEST_MARK" /proc/[0-9]*/environ); do
+    pid=${file//[!0-9]/}
+    [ "$pid" != "$BASHPID" ] || continue
+    printf '%s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
+  done 2>/dev/null
+}
+
+# no_leak [SECONDS]: nothing that this test started is left, or only what ends within the grace that a stopped child
+# has (the agent's KILL_AFTER is 5 s). Whatever is left is ended, and named.
+no_leak() {
+  local end=$((SECONDS + ${1:-7})) left
+  while left=$(marked_processes) && [ -n "$left" ]; do
+    if [ "$SECONDS" -ge "$end" ]; then
+      while read -r pid _; do kill -KILL "$pid"; done <<<"$left"
+      fail "left running: $left"
+    fi
+    sleep 0.1
+  done
+}
+
+common_teardown() { no_leak 7; }
+
+# run_expecting EXIT COMMAND...: run, with a time limit, the exit code that is expected, and a log. LIMIT=seconds.
+run_expecting() {
+  local expected=$1
+  shift
+  run timeout --kill-after=5 "${LIMIT:-60}" "$@" 3>&-
+  printf '$ %s\n%s\n-> %s\n' "$*" "$output" "$status"
+  assert_equal "exit code $status" "exit code $expected"
+}
+
+run_perch() {
+  local expected=0
+  if [[ $1 =~ ^[0-9]$ ]]; then expected=$1 && shift; fi
+  run_expecting "$expected" "$PERCH" "$@"
+}
+
+run_agent() {
+  local expected=0
+  if [[ $1 =~ ^[0-9]$ ]]; then expected=$1 && shift; fi
+  run_expecting "$expected" "$AGENT" "$@"
+}
+
+# A TCP port that nobody listens on, below the ephemeral range.
+free_port() {
+  local port
+  while port=$((20000 + RANDOM % 10000)) && ss -ltnH "sport = :$port" | grep -q .; do :; done
+  echo "$port"
+}
+
+# assert_json FILE JQ-CONDITION: prints the file when it does not hold
+assert_json() {
+  jq -e "$2" "$1" >/dev/null || fail "in $1 this does not hold: $2
+$(cat "$1")"
+}
+
+# Waits for a file, or for a condition, so that tests need no guess of how long something takes.
+wait_until() {
+  local end=$((SECONDS + 20))
+  until "$@" 2>/dev/null; do
+    [ "$SECONDS" -lt "$end" ] || fail "20 s passed without: $*"
+    sleep 0.1
+  done
+}
+
+# plan_of JQ-TESTS [HOSTS]: a plan for the tests given (a jq expression), between alpha and beta on this machine.
+plan_of() {
+  local port
+  port=$(free_port)
+  jq -n --argjson port "$port" "{run: \"20260101T000000Z-bats\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
+    suite: {name: \"bats\", title: \"bats\", tests: $1},
+    hosts: ([[\"alpha\", \"127.0.0.1\"], [\"beta\", \"127.0.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
+      perch_fabric: \"loopback\", perch_backends: [\"tcp\", \"ofi\", \"null\"], perch_port: \$port}}) | from_entries)}" |
+    jq -f "$TOP/playbooks/plan.jq"
+}
+
+# run_apart EXIT COMMAND...: like run_expecting, with standard error apart, in $stderr
+run_apart() {
+  local expected=$1
+  shift
+  run --separate-stderr timeout --kill-after=5 "${LIMIT:-60}" "$@" 3>&-
+  # shellcheck disable=SC2154  # bats sets it
+  printf '$ %s\n%s\n--\n%s\n-> %s\n' "$*" "$output" "$stderr" "$status"
+  assert_equal "exit code $status" "exit code $expected"
+}
+
+# assert_said PART: what run_apart left in $stderr has it
+assert_said() { [[ $stderr = *"$1"* ]] || fail "this message does not say \"$1\": $stderr"; }
+
+# perch_serve [OPTION...]: starts `perch serve`; sets PORT and SERVER, keeps its log in serve.PORT.log
+perch_serve() {
+  PORT=$(free_port)
+  "$PERCH" serve --port "$PORT" --ready-file "ready.$PORT" "$@" 2>"serve.$PORT.log" 3>&- &
+  SERVER=$!
+  SERVERS+=("$SERVER")
+  wait_until test -e "ready.$PORT"
+}
+
+# The job processes of the server that was started last.
+server_jobs() { pgrep -P "$SERVER"; }
+
+signal_jobs() { server_jobs | xargs kill "-$1"; }
+
+no_server_jobs() { ! server_jobs >/dev/null; }
+
+# For teardown: ends what perch_serve started.
+stop_servers() {
+  local pid
+  for pid in "${SERVERS[@]}"; do kill "$pid" 2>/dev/null || true; done
+}

@@ -1,0 +1,285 @@
+#!/usr/bin/env bats
+# reports/judge on a recorded run: whole, it passes; with one fault planted, it never does.
+
+load helpers
+
+setup() {
+  common_setup
+  JUDGE=$TOP/reports/judge
+  cp -r "$TOP/tests/fixtures/loopback/run" run
+  TCP=run/raw/alpha/flows/tcp-latency/alpha/beta/1
+  IPERF3=run/raw/alpha/flows/iperf3/alpha/beta/1
+}
+teardown() { common_teardown; }
+
+# judge CODE: the run is judged, and the exit code is that one
+judge() {
+  run "$JUDGE" run
+  assert_equal "$status" "$1"
+}
+
+# edit FILE FILTER: jq in place
+edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
+
+check_status() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' run/verdict.json; }
+
+verdict() { jq -r .verdict run/verdict.json; }
+
+@test "a whole run passes, in one line, with one record for every expect entry" {
+  judge 0
+  assert_equal "${#lines[@]}" 1
+  assert_output --regexp '^PASS: [0-9]+ of [0-9]+ records measured, scope software$'
+  diff <(jq -r '.rounds[].flows[] | .id as $id | .expect[] | "\($id) \(.size_bytes)"' run/plan.json) \
+    <(jq -r '"\(.flow) \(.params.size_bytes)"' run/records.jsonl)
+}
+
+@test "records, verdict and what they are made of are as their schemas say" {
+  judge 0
+  command -v check-jsonschema >/dev/null || skip "check-jsonschema is not installed"
+  local schema=$TOP/reports/schema
+  jq '{type: "array", items: .}' "$schema/record.schema.json" >records.schema.json
+  jq -s . run/records.jsonl >records.json
+  check-jsonschema --schemafile records.schema.json records.json
+  check-jsonschema --schemafile "$schema/verdict.schema.json" run/verdict.json
+  check-jsonschema --schemafile "$schema/plan.schema.json" run/plan.json
+  check-jsonschema --schemafile "$schema/limits.schema.json" run/inputs/limits.json "$TOP"/reports/limits/*.yml
+  check-jsonschema --schemafile "$schema/environment.schema.json" run/raw/*/environment.json
+  find run/raw -path '*/flows/*.json' -exec check-jsonschema --schemafile "$schema/flow.schema.json" {} +
+}
+
+@test "judging again gives the same bytes and leaves nothing else behind" {
+  judge 0
+  cp run/records.jsonl run/verdict.json .
+  judge 0
+  cmp records.jsonl run/records.jsonl
+  cmp verdict.json run/verdict.json
+  run ls -A run
+  assert_output "$(printf '%s\n' inputs plan.json raw records.jsonl verdict.json)"
+}
+
+@test "usage and a folder that is not there are exit code 2" {
+  run "$JUDGE"
+  assert_equal "$status" 2
+  run "$JUDGE" nowhere
+  assert_equal "$status" 2
+  assert_output --partial "no such run: nowhere"
+}
+
+@test "a missing flow is inconclusive and listed" {
+  rm -r "$TCP"
+  judge 3
+  assert_equal "$(jq -r '.coverage.missing | map(.flow) | unique[]' run/verdict.json)" tcp-latency/alpha/beta/1
+  assert_equal "$(check_status flow/tcp-latency/alpha/beta/1)" inconclusive
+}
+
+@test "a host without raw outputs is inconclusive" {
+  rm -r run/raw/beta
+  judge 3
+  assert_equal "$(check_status host/beta)" inconclusive
+}
+
+@test "a host whose agent had not finished is inconclusive" {
+  edit run/raw/alpha/agent.json '.state = "running"'
+  judge 3
+  assert_equal "$(check_status host/alpha)" inconclusive
+}
+
+@test "a plan cut in half, empty or missing is inconclusive, and replaces an earlier PASS" {
+  judge 0
+  local size
+  size=$(stat -c %s run/plan.json)
+  truncate -s $((size / 2)) run/plan.json
+  judge 3
+  assert_output --partial "plan.json is damaged"
+  assert_equal "$(verdict)" INCONCLUSIVE
+  : >run/plan.json
+  judge 3
+  rm run/plan.json
+  judge 3
+  assert_output --partial "plan.json is missing"
+  assert_equal "$(verdict)" INCONCLUSIVE
+}
+
+@test "a plan that expects nothing is inconclusive" {
+  edit run/plan.json '.rounds = []'
+  judge 3
+  assert_output --partial "holds no flow"
+}
+
+@test "a flow's id cannot climb out of raw/" {
+  edit run/plan.json '.rounds[0].flows[0].id = "../../x/y"'
+  judge 3
+  assert_output --partial "is not test/client/server/repeat"
+}
+
+@test "missing and damaged limits are inconclusive" {
+  mv run/inputs/limits.json .
+  judge 3
+  assert_equal "$(check_status limits)" inconclusive
+  head -c 100 limits.json >run/inputs/limits.json
+  judge 3
+  assert_equal "$(check_status limits)" inconclusive
+}
+
+@test "a required limit that is missed fails, an advisory one only says so" {
+  edit run/inputs/limits.json '.limits |= map(select(.id == "iperf-bandwidth") | .bound.min = 1e6)'
+  judge 1
+  assert_equal "$(check_status limit/iperf-bandwidth/iperf3)" fail
+  edit run/inputs/limits.json '.limits[].severity = "advisory"'
+  judge 0
+  assert_equal "$(check_status limit/iperf-bandwidth/iperf3)" advisory
+}
+
+@test "a required limit whose figure nobody reported is inconclusive" {
+  edit run/inputs/limits.json '.limits |= map(select(.id == "small-message-mean") | .metric = "latency_us.p99_99")'
+  judge 3
+  assert_equal "$(check_status limit/small-message-mean/tcp-latency)" inconclusive
+}
+
+@test "half a line of the engine is inconclusive, and the sizes before it stay measured" {
+  truncate -s -100 "$TCP/client.stdout"
+  judge 3
+  assert_equal "$(jq -s -c 'map(select(.flow == "tcp-latency/alpha/beta/1") | .status)' run/records.jsonl)" '["ok","ok","ok","error"]'
+}
+
+@test "an empty output with exit code 0 is inconclusive for every tool" {
+  local flow
+  for flow in "$TCP" "$IPERF3" run/raw/alpha/flows/iperf/alpha/beta/1; do
+    : >"$flow/client.stdout"
+  done
+  judge 3
+  assert_equal "$(jq '.coverage.missing | length' run/verdict.json)" 6
+}
+
+@test "iperf3's document cut in half is inconclusive" {
+  truncate -s 2000 "$IPERF3/client.stdout"
+  judge 3
+  assert_equal "$(check_status flow/iperf3/alpha/beta/1)" inconclusive
+}
+
+@test "iperf3 that was refused and exits 0 is inconclusive" {
+  cp "$TOP/tests/fixtures/tools/iperf3_refused.json" "$IPERF3/client.stdout"
+  judge 3
+  assert_equal "$(jq '.coverage.missing[0].code' run/verdict.json)" 4
+}
+
+@test "iperf3 whose server was killed in the middle fails" {
+  cp "$TOP/tests/fixtures/tools/iperf3_killed.json" "$IPERF3/client.stdout"
+  judge 1
+  assert_equal "$(check_status flow/iperf3/alpha/beta/1)" fail
+}
+
+@test "iperf that was refused and exits 0 is inconclusive" {
+  cp "$TOP/tests/fixtures/tools/iperf_refused.txt" run/raw/alpha/flows/iperf/alpha/beta/1/client.stdout
+  cp "$TOP/tests/fixtures/tools/iperf_refused.err" run/raw/alpha/flows/iperf/alpha/beta/1/client.stderr
+  judge 3
+  assert_equal "$(jq '.coverage.missing[0].code' run/verdict.json)" 4
+}
+
+@test "iperf's units are read from each line" {
+  local stdout=run/raw/alpha/flows/iperf/alpha/beta/1/client.stdout
+  cp "$TOP/tests/fixtures/tools/iperf_mbytes.txt" "$stdout"
+  judge 0
+  assert_equal "$(jq -s 'map(select(.test == "iperf"))[0].bandwidth.gbit_s | . * 10 | round' run/records.jsonl)" 253
+  # 50 Mb/s is under the loopback's limit of 1 Gb/s
+  cp "$TOP/tests/fixtures/tools/iperf_slow.txt" "$stdout"
+  judge 1
+  assert_equal "$(jq -s -c 'map(select(.test == "iperf"))[0].bandwidth.gbit_s' run/records.jsonl)" 0.0505
+}
+
+@test "corrupted payload fails, by the exit code alone as by the count of bytes" {
+  edit "$TCP/client.json" '.exit = 5'
+  judge 1
+  edit "$TCP/client.json" '.exit = 0'
+  edit run/raw/alpha/flows/tcp-verify/alpha/beta/1/client.stdout '.integrity.bad_bytes = 1'
+  judge 1
+  assert_equal "$(check_status integrity)" fail
+}
+
+@test "a peer lost after traffic fails, one lost before it is inconclusive" {
+  edit "$TCP/client.json" '.exit = 4'
+  head -n 2 "$TCP/client.stdout" >half && mv half "$TCP/client.stdout"
+  judge 1
+  : >"$TCP/client.stdout"
+  judge 3
+  assert_equal "$(jq '.coverage.missing | length' run/verdict.json)" 4
+}
+
+@test "a limit on the command line that was missed fails, and its figures stay" {
+  edit "$TCP/client.json" '.exit = 1'
+  judge 1
+  assert_equal "$(jq '.coverage.missing | length' run/verdict.json)" 0
+}
+
+@test "exit codes 2, 3, 6, a signal and a deadline are inconclusive" {
+  local fault
+  for fault in '.exit = 2' '.exit = 3' '.exit = 6' '.exit = 137 | .signal = "KILL"' '.state = "not_run" | .exit = null' \
+    '.state = "peer_dead" | .exit = null' '.state = "meeting_failed" | .exit = null'; do
+    cp "$TOP/tests/fixtures/loopback/run/raw/alpha/flows/tcp-latency/alpha/beta/1/client.json" "$TCP/client.json"
+    edit "$TCP/client.json" "$fault"
+    judge 3
+  done
+}
+
+@test "zero, negative, nan and infinite figures are inconclusive, never results" {
+  local stdout=run/raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout value
+  cp "$stdout" whole
+  for value in 0 -1 nan 1e999 null; do
+    sed -E "s/\"gbit_s\":[0-9.]+/\"gbit_s\":$value/" whole >"$stdout"
+    judge 3
+    assert_equal "$(check_status flow/tcp-bandwidth/alpha/beta/1)" inconclusive
+  done
+}
+
+@test "an output of another backend than planned is inconclusive" {
+  cp run/raw/alpha/flows/ofi-latency/alpha/beta/1/client.stdout "$TCP/client.stdout"
+  judge 3
+  assert_equal "$(check_status flow/tcp-latency/alpha/beta/1)" inconclusive
+}
+
+@test "a damaged client.json is inconclusive" {
+  truncate -s 40 "$TCP/client.json"
+  judge 3
+  assert_equal "$(jq -r '.coverage.missing[0].message' run/verdict.json)" "client.json of this flow on alpha is damaged"
+}
+
+@test "hardware without device counters is never a PASS" {
+  edit run/plan.json '.rounds[].flows[].scope = "hardware"'
+  judge 3
+  assert_equal "$(check_status path/hardware/unknown)" inconclusive
+}
+
+@test "a bandwidth above what the link can carry fails" {
+  edit run/raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout '.link = {rate_gbit_s: 1, mtu_bytes: 1500, layer: "ethernet", hop_class: null}'
+  judge 1
+  assert_equal "$(check_status ceiling)" fail
+}
+
+@test "bytes that are no text do not disturb the judging" {
+  head -c 3000 /dev/urandom >"$TCP/client.stderr"
+  head -c 3000 /dev/urandom >"$TCP/client.stdout"
+  judge 3
+  assert_equal "$(jq -s 'length' run/records.jsonl)" "$(jq '[.rounds[].flows[].expect | length] | add' run/plan.json)"
+}
+
+@test "a folder that cannot be written is exit code 6" {
+  [ "$(id -u)" -ne 0 ] || skip "root may write everywhere"
+  chmod a-w run
+  judge 6
+}
+
+@test "the summary is one screen: verdict, tests, report" {
+  judge 0
+  run "$TOP/reports/summary" run
+  assert_equal "$status" 0
+  assert_output --partial "Verdict: PASS"
+  assert_output --partial "TCP latency"
+  assert_output --partial "no proof of hardware"
+  assert_output --partial "run/report.md"
+}
+
+@test "prepare without records says what to do" {
+  run "$TOP/reports/prepare" run report.json
+  assert_equal "$status" 2
+  assert_output --partial "run reports/judge run first"
+}

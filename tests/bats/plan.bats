@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# plan.jq: what inventory and suite become. Nothing is run here.
+
+load helpers
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# plan_for HOSTS TESTS: a plan for that many hosts on a real fabric, in compact JSON
+plan_for() {
+  jq -n "{run: \"r\", created: \"c\", limits: \"local\", suite: {name: \"s\", title: \"S\", tests: $2},
+    hosts: ([range($1) | {key: \"h\(.)\", value: {perch_address: \"192.0.2.\(. + 1)\", perch_fabric: \"roce\",
+      perch_backends: [\"tcp\", \"ofi\"]}}] | from_entries)}" | jq -c -f "$TOP/playbooks/plan.jq"
+}
+
+readonly LATENCY='[{name: "t", title: "T", tool: "perch", backend: "tcp", kind: "latency", params: {size: "8:64", duration: "2s"}}]'
+
+@test "every pair of hosts is measured once, and no host twice in a round" {
+  for n in 2 3 4 7 8 16; do
+    plan_for "$n" "$LATENCY" >plan.json
+    assert_json plan.json "[.rounds[].flows[] | [.client, .server] | sort] | (length == $n * ($n - 1) / 2) and (unique | length) == length"
+    assert_json plan.json 'all(.rounds[]; [.flows[] | .client, .server] | (unique | length) == length)'
+    # as few rounds as there can be: n - 1, or n when someone must sit out
+    assert_json plan.json "(.rounds | length) == $n - 1 + $n % 2"
+  done
+}
+
+@test "a flow's id is test/client/server/repeat, and no two are the same" {
+  plan_for 4 '[{name: "a", title: "A", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}, repeat: 3},
+    {name: "b", title: "B", tool: "iperf3", kind: "bandwidth", params: {size: "128K", duration: "1s"}}]' >plan.json
+  assert_json plan.json '[.rounds[].flows[].id] | length == 24 and (unique | length) == 24 and index("a/h0/h3/2") != null'
+}
+
+@test "repeats are spread over the run: all tests once, then again" {
+  plan_for 2 '[{name: "a", title: "A", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}, repeat: 3},
+    {name: "b", title: "B", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}, repeat: 2}]' >plan.json
+  assert_json plan.json '[.rounds[].flows[] | "\(.test)\(.repeat)"] == ["a1", "b1", "a2", "b2", "a3"]'
+}
+
+@test "expect names every size, as the engine reads --size" {
+  for case in '"8:64"=[8,16,32,64]' '"1K"=[1024]' '8=[8]' '"1:3M:1M"=[1,1048577,2097153]' '"6:50"=[6,12,24,48]'; do
+    plan_for 2 "[{name: \"t\", title: \"T\", tool: \"perch\", backend: \"tcp\", kind: \"latency\", params: {size: ${case%%=*}}}]" >plan.json
+    assert_json plan.json "[.rounds[].flows[].expect[].size_bytes] == ${case#*=}"
+  done
+}
+
+@test "a perch command line carries the suite's parameters, both addresses, and no token or port" {
+  plan_for 2 '[{name: "t", title: "T", tool: "perch", backend: "ofi", provider: "tcp;ofi_rxm", op: "write", kind: "bandwidth",
+    params: {size: "64K", duration: "1s", completion: "event", verify: true, bidirectional: false}}]' >plan.json
+  assert_json plan.json '.rounds[0].flows[0].client_argv == ["perch", "bw", "192.0.2.2", "--backend", "ofi",
+    "--provider", "tcp;ofi_rxm", "--op", "write", "--size", "64K", "--duration", "1s", "--completion", "event", "--verify",
+    "--bind", "192.0.2.1", "--json"]'
+  assert_json plan.json '.rounds[0].flows[0] | .server_argv == [] and .ready == null'
+}
+
+@test "iperf3 and iperf get a server that is ready when its port listens" {
+  plan_for 2 '[{name: "i3", title: "I", tool: "iperf3", kind: "bandwidth", params: {size: "128K", duration: "2s", streams: 4}},
+    {name: "i2", title: "I", tool: "iperf", kind: "bandwidth", params: {size: "128K", duration: "2s"}}]' >plan.json
+  assert_json plan.json '.rounds[0].flows[0] | .ready == {port: 5201, proto: "tcp"} and .server_argv[0:2] == ["iperf3", "-s"]
+    and (.client_argv | join(" ")) == "iperf3 -c 192.0.2.2 -B 192.0.2.1 -p 5201 -J -l 131072 -t 2 -P 4"'
+  assert_json plan.json '.rounds[1].flows[0] | .ready.port == 5001 and (.client_argv | join(" ") | contains("-e -i 1"))'
+}
+
+@test "a deadline is later than the estimate, by the engine's time without progress" {
+  plan_for 2 "$LATENCY" >plan.json
+  assert_json plan.json '.rounds[0].flows[0] | .estimate_s == 8.5 and .deadline_s >= 30 + .estimate_s'
+}
+
+@test "what a host's backends lack is excluded, with the reason, and the others are measured" {
+  plan_for 3 "$LATENCY" | jq '.hosts' >/dev/null
+  jq -n "{run: \"r\", created: \"c\", limits: \"l\", suite: {name: \"s\", title: \"S\", tests: $LATENCY}, hosts: {
+    a: {perch_address: \"192.0.2.1\", perch_fabric: \"roce\", perch_backends: [\"tcp\"]},
+    b: {perch_address: \"192.0.2.2\", perch_fabric: \"roce\", perch_backends: [\"tcp\"]},
+    c: {perch_address: \"192.0.2.3\", perch_fabric: \"roce\", perch_backends: [\"ofi\"]}}}" | jq -f "$TOP/playbooks/plan.jq" >plan.json
+  assert_json plan.json '.excluded == [{test: "t", reason: "c has no backend tcp"}]'
+  assert_json plan.json '[.rounds[].flows[].id] == ["t/a/b/1"]'
+}
+
+@test "a test that too few hosts can take part in is excluded whole" {
+  plan_for 2 '[{name: "n", title: "N", tool: "perch", backend: "null", kind: "latency", params: {size: 8}}]' >plan.json
+  assert_json plan.json '.rounds == [] and (.excluded | length) == 3 and (.excluded[2].reason | contains("two hosts are needed"))'
+}
+
+@test "shared memory is not measured between different machines" {
+  plan_for 2 '[{name: "m", title: "M", tool: "perch", backend: "ofi", provider: "shm", kind: "latency", params: {size: 8}}]' >plan.json
+  assert_json plan.json '.rounds == [] and (.excluded[0].reason | contains("shares no memory"))'
+}
+
+@test "software is never called hardware, whatever card carries it" {
+  plan_for 2 '[{name: "a", title: "A", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}},
+    {name: "b", title: "B", tool: "perch", backend: "ofi", provider: "tcp;ofi_rxm", kind: "latency", params: {size: 8}},
+    {name: "c", title: "C", tool: "perch", backend: "ofi", provider: "verbs;ofi_rxm", kind: "latency", params: {size: 8}}]' >plan.json
+  assert_json plan.json '[.rounds[].flows[].scope] == ["software", "software", "hardware"]'
+  plan_of "$LATENCY" >plan.json
+  assert_json plan.json 'all(.rounds[].flows[]; .scope == "software")'
+}
+
+@test "a size or a duration that is none is refused by name" {
+  run plan_for 2 '[{name: "t", title: "T", tool: "perch", backend: "tcp", kind: "latency", params: {size: "8X"}}]'
+  assert_output --partial '"8X" is no size'
+}
+
+@test "the shipped suites become plans for two hosts, the quick one of about a minute" {
+  for suite in quick full; do
+    "$TOP/.venv/bin/python" -c 'import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)["tests"]))' \
+      <"$TOP/playbooks/suites/$suite.yml" >tests.json
+    plan_of "$(<tests.json)" >"$suite.json"
+    assert_json "$suite.json" '.excluded == [] and (.rounds | length) > 10'
+  done
+  assert_json quick.json '[.rounds[].flows[].estimate_s] | add | . > 30 and . < 70'
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bats
+# setup/setup: what it finds, and what it does where it may not install.
+
+load helpers
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# As someone who is not root and has no sudo, whoever runs the tests: both are found through PATH.
+as_nobody() {
+  mkdir -p bin
+  printf '#!/bin/sh\necho 65534\n' >bin/id
+  printf '#!/bin/sh\nexit 1\n' >bin/sudo
+  chmod +x bin/*
+  PATH=$PWD/bin:$PATH "$@"
+}
+
+@test "nothing to do is done in under a second, and says nothing" {
+  "$TOP/setup/setup" run build
+  local before=${EPOCHREALTIME//[.,]/}
+  run_expecting 0 "$TOP/setup/setup" run build
+  assert_output ""
+  [ $((${EPOCHREALTIME//[.,]/} - before)) -lt 1000000 ] || fail "it took longer than a second"
+}
+
+@test "missing packages and no right to install them: one command, exit code 3" {
+  printf '[run]\njq\nno-such-package-1 # a reason\n[build]\nno-such-package-2\n' >packages.txt
+  run as_nobody "$TOP/setup/setup" --no-venv --packages packages.txt run build </dev/null
+  assert_equal "$status" 3
+  assert_line "apt-get update && apt-get install --yes --no-install-recommends no-such-package-1 no-such-package-2"
+  refute_output --partial " jq"
+}
+
+@test "only the sections asked for are looked at" {
+  printf '[run]\njq\n[build]\nno-such-package-2\n' >packages.txt
+  run_expecting 0 "$TOP/setup/setup" --no-venv --packages packages.txt run
+}
+
+@test "a section or an option that does not exist is refused with exit code 2" {
+  run_expecting 2 "$TOP/setup/setup" --no-venv nothing
+  assert_output --partial '"nothing"'
+  run_expecting 2 "$TOP/setup/setup" --no-such-option
+  assert_output --partial "--no-such-option"
+}
+
+@test "the list names every section's packages once, in words that apt knows as names" {
+  run awk '/^\[/ { section = $1; next } { sub(/#.*/, ""); gsub(/[ \t]/, "") } $0 && seen[section $0]++ { print section $0 }
+    $0 && $0 !~ /^[a-z0-9][a-z0-9+.-]+$/ { print }' "$TOP/setup/packages.txt"
+  assert_output ""
+}
+
+@test "a half-built environment is never used: it is built again" {
+  mkdir -p cache/perch
+  local venv
+  venv=$(readlink "$TOP/.venv")
+  mkdir -p "cache/perch/${venv##*/}/bin" # begun, without its mark of completion
+  run env XDG_CACHE_HOME="$PWD/cache" PIP_NO_INDEX=1 PIP_FIND_LINKS= "$TOP/setup/setup" run
+  assert_equal "$status" 3
+  assert_output --partial "could not be built"
+  [ ! -e "cache/perch/${venv##*/}" ] || fail "the failed environment is still there"
+  assert_equal "$(readlink "$TOP/.venv")" "$venv"
+}

@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# What is measured beside what: one function a program, each prints one number on standard output and ends every process
+# that it started. Servers run on CPU $SERVER_CPU, clients on CPU $CLIENT_CPU: where the scheduler happens to put two
+# processes changes a wake-up by a factor of three, on both sides of the comparison.
+
+# listening PORT: returns once somebody listens there; the socket is the sign that a server is ready.
+listening() {
+  local deadline=$((SECONDS + 10))
+  until [[ -n $(ss -ltnH "sport = :$1") ]]; do
+    ((SECONDS < deadline)) || {
+      echo "bench: nothing listens on port $1 after 10 s: $(tail -n 3 "$SCRATCH/server.log")" >&2
+      return 1
+    }
+    read -rt 0.01 <> <(:) || :
+  done
+}
+
+# Starts a server in the background; end_server stops it and waits for it.
+start_server() {
+  taskset -c "$SERVER_CPU" "$@" >"$SCRATCH/server.log" 2>&1 &
+  SERVER_PID=$!
+}
+
+end_server() {
+  [[ -z ${SERVER_PID:-} ]] && return
+  kill "$SERVER_PID" 2>/dev/null || :
+  wait "$SERVER_PID" 2>/dev/null || :
+  SERVER_PID=
+}
+
+client() {
+  timeout 60 taskset -c "$CLIENT_CPU" "$@"
+}
+
+# perch_lat BACKEND PROVIDER SIZE COUNT MODE: mean half round trip in us
+perch_lat() {
+  local -a provider=()
+  [[ -n $2 ]] && provider=(--provider "$2")
+  client "$PERCH" lat 127.0.0.1 --port "$PORT" --backend "$1" "${provider[@]}" --op send --size "$3" --iterations "$4" \
+    --warmup 10 --completion "$5" --json | jq -e '.latency_us.mean'
+}
+
+# pingpong _ PROVIDER SIZE COUNT _: mean half round trip in us (its column usec/xfer)
+pingpong() {
+  start_server fi_pingpong -p "$2" -e rdm -S "$3" -I "$4" -B "$PEER_PORT"
+  listening "$PEER_PORT"
+  client fi_pingpong -p "$2" -e rdm -S "$3" -I "$4" -P "$PEER_PORT" 127.0.0.1 >"$SCRATCH/client.log"
+  wait "$SERVER_PID" || :
+  SERVER_PID=
+  # text is all it prints: bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec
+  awk '$1 ~ /^[0-9]/ { print $7; found = 1 } END { exit !found }' "$SCRATCH/client.log"
+}
+
+# sockperf_lat _ _ SIZE SECONDS MODE: mean half round trip in us
+sockperf_lat() {
+  local -a mode=()
+  [[ $5 == busy ]] && mode=(--nonblocked)
+  start_server sockperf server --tcp --uc-reuseaddr -i 127.0.0.1 -p "$PEER_PORT" "${mode[@]}"
+  listening "$PEER_PORT"
+  client sockperf ping-pong --tcp -i 127.0.0.1 -p "$PEER_PORT" -m "$3" -t "$4" --mps max "${mode[@]}" >"$SCRATCH/client.log"
+  end_server
+  awk 'match($0, /avg-latency=[0-9.]+/) { print substr($0, RSTART + 12, RLENGTH - 12); found = 1; exit } END { exit !found }' "$SCRATCH/client.log"
+}
+
+# qperf_lat _ _ SIZE SECONDS _: mean one-way latency in us
+qperf_lat() {
+  start_server qperf -lp "$PEER_PORT"
+  listening "$PEER_PORT"
+  client qperf -lp "$PEER_PORT" -t "$4" -m "$3" -e 5 -u 127.0.0.1 tcp_lat >"$SCRATCH/client.log"
+  end_server
+  awk '$1 == "latency" { print ($4 == "us" ? $3 : $4 == "ms" ? $3 * 1000 : $4 == "ns" ? $3 / 1000 : "unit?"); found = 1 } END { exit !found }' "$SCRATCH/client.log"
+}
+
+# perch_lat_time BACKEND PROVIDER SIZE SECONDS MODE: as perch_lat, for a time
+perch_lat_time() {
+  client "$PERCH" lat 127.0.0.1 --port "$PORT" --backend "$1" --op send --size "$3" --duration "${4}s" --completion "$5" --json | jq -e '.latency_us.mean'
+}
+
+# perch_bw BACKEND _ SIZE SECONDS MODE: Gb/s
+perch_bw() {
+  client "$PERCH" bw 127.0.0.1 --port "$PORT" --backend "$1" --op send --size "$3" --duration "${4}s" --completion "$5" --json | jq -e '.bandwidth.gbit_s'
+}
+
+# iperf3_bw _ _ SIZE SECONDS _: Gb/s as the receiver counted
+iperf3_bw() {
+  start_server iperf3 -s -1 -B 127.0.0.1 -p "$PEER_PORT"
+  listening "$PEER_PORT"
+  client iperf3 -c 127.0.0.1 -p "$PEER_PORT" -t "$4" -l "$3" -J >"$SCRATCH/client.log"
+  wait "$SERVER_PID" || :
+  SERVER_PID=
+  jq -e '.end.sum_received.bits_per_second / 1e9' "$SCRATCH/client.log"
+}
