@@ -15,8 +15,14 @@ struct client {
 	struct peer peer;
 	char host[256];
 	bool half_round_trip;
+	struct result *current;         /* of the size under way */
 	enum exit_code worst;           /* of the sizes done */
 };
+
+/* A run's callbacks get the run, which is a part of the client. */
+static const struct client *client_of(const struct run *r) {
+	return (const struct client *) (const void *) ((const char *) r - offsetof(struct client, run));
+}
 
 static int hear_result(struct client *c, struct result *r) {
 	json_int_t messages, received, checked, bad, first_message, first_offset;
@@ -53,8 +59,7 @@ static int hear_result(struct client *c, struct result *r) {
 }
 
 static void print_interval(struct run *r, json_t *interval) {
-	/* The run is the client's first member that a callback can reach; its options say how to write. */
-	const struct client *c = (const struct client *) (const void *) ((const char *) r - offsetof(struct client, run));
+	const struct client *c = client_of(r);
 
 	(c->options->json ? write_json_interval : write_table_interval)(r, interval);
 }
@@ -115,12 +120,30 @@ static enum exit_code judge(const struct client *c, const struct result *r) {
 	return EXIT_LIMIT;
 }
 
+/* Shared memory fails like a local device when its other end dies: whoever has gone is to blame. */
+static void blame_peer(const struct client *c) {
+	char text[FAILURE_TEXT_MAX];
+
+	if (failure_code() != EXIT_INTERNAL || !control_is_lost(c->control, 200 * NSEC_PER_MSEC))
+		return;
+	(void) snprintf(text, sizeof(text), "%s", failure_text());
+	failure_reset();
+	(void) failure_quiet(-ECONNRESET, EXIT_PEER, "lost %s: %s", c->control->peer_name, text);
+}
+
 static void write_result(const struct client *c, struct result *r) {
 	if (failure_text()[0]) {
 		r->code = failure_code();
 		r->message = failure_text();
 	}
 	(c->options->json ? write_json_result : write_table_result)(r);
+}
+
+static void write_stalled(struct run *r) {
+	const struct client *c = client_of(r);
+
+	control_send_error(c->control);
+	write_result(c, c->current);
 }
 
 static int measure_size(struct client *c, uint64_t size) {
@@ -137,6 +160,8 @@ static int measure_size(struct client *c, uint64_t size) {
 
 	failure_reset();
 	c->run.traffic = false;
+	c->current = &r;
+	c->run.on_stall = write_stalled;
 	if (c->job.warmup > 0)
 		e = run_phase(c, size, true, &r);
 	if (e == 0) {
@@ -150,6 +175,9 @@ static int measure_size(struct client *c, uint64_t size) {
 		code = judge(c, &r);
 	else if (!failure_text()[0])
 		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op), (unsigned long long) size, strerror(-e));
+	if (e < 0)
+		blame_peer(c);
+	c->run.on_stall = NULL;
 	write_result(c, &r);
 	if (code == EXIT_CORRUPT || c->worst == EXIT_MEASURED)
 		c->worst = code;

@@ -208,6 +208,12 @@ int control_pending(const struct control *c) {
 	return poll(&p, 1, 0) > 0;
 }
 
+bool control_is_lost(const struct control *c, uint64_t timeout_ns) {
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, (int) (timeout_ns / NSEC_PER_MSEC)) > 0;
+}
+
 struct hello {
 	uint8_t nonce[CONTROL_NONCE];
 	uint8_t has_token;

@@ -102,6 +102,9 @@ int control_expect(struct control *c, enum frame_type type, uint64_t timeout_ns,
 /* 1: something is there to be received (or the peer has gone); 0: nothing. Never sleeps. */
 int control_pending(const struct control *c);
 
+/* True where the peer has closed its end, or does so within timeout_ns. */
+bool control_is_lost(const struct control *c, uint64_t timeout_ns);
+
 struct control *control_close(struct control *c);
 void control_closep(struct control **c);
 

@@ -15,6 +15,19 @@ enum {
 	LOOK_OFTEN = 64,
 };
 
+/* In the watchdog's thread, while the main one is lost in a library: the lines that it would have written are written here. */
+static void stalled(void *userdata) {
+	struct run *r = userdata;
+
+	failure_reset();
+	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back, because the library waits for a peer that hangs or "
+		       "is gone; look at its log for the cause", r->control->peer_name, r->backend->name);
+	r->traffic = r->events > 0;
+	if (r->on_stall)
+		r->on_stall(r);
+	_exit(EXIT_PEER);
+}
+
 int run_open(struct run *r, const struct open_arguments *arguments, struct control *control) {
 	const struct job *job = arguments->job;
 	struct open_arguments a = *arguments;
@@ -42,7 +55,8 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 		return failure(-ENOMEM, EXIT_HOST, "no memory for two histograms (%zu KiB)", 2 * sizeof(struct histogram) / 1024);
 	a.arena = &r->arena;
 	a.wake_fd = control->fd;
-	return r->backend->open(&a, &r->session);
+	e = r->backend->open(&a, &r->session);
+	return e < 0 ? e : watchdog_start(&r->watchdog, &r->heart, job->timeout_ns, control->fd, stalled, r);
 }
 
 void outcome_done(struct outcome *o) {
@@ -52,8 +66,12 @@ void outcome_done(struct outcome *o) {
 }
 
 void run_close(struct run *r) {
+	/* Closing may wait for a peer, too; all results are written by then. */
+	r->on_stall = NULL;
+	r->watchdog.armed = true;
 	if (r->backend)
 		r->session = r->backend->close(r->session);
+	watchdog_stop(&r->watchdog);
 	r->total = histogram_free(r->total);
 	r->interval = histogram_free(r->interval);
 	outcome_done(&r->outcome);
@@ -94,11 +112,15 @@ void run_begin(struct run *r) {
 		r->backend->begin(r->session, r->phase.size);
 	cpu_now(&r->outcome.cpu);
 	intervals_begin(r);
+	/* Later than every deadline that is looked at: those know better what is wrong. */
+	r->watchdog.limit_ns = r->patience_ns + NSEC_PER_SEC;
+	r->watchdog.armed = true;
 }
 
 void run_end(struct run *r) {
 	struct cpu_time started = r->outcome.cpu;
 
+	r->watchdog.armed = false;
 	r->outcome.cpu = cpu_since(&started);
 }
 

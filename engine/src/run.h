@@ -14,6 +14,7 @@
 #include "histogram.h"
 #include "memory.h"
 #include "verify.h"
+#include "watchdog.h"
 
 enum {
 	RUN_COMPLETIONS = 32,           /* taken from the backend at a time */
@@ -71,6 +72,9 @@ struct run {
 	uint64_t progress_ns;           /* when events last grew */
 	uint64_t patience_ns;           /* how long they may not grow: --timeout, and what the pace leaves between two messages */
 	bool blind;                     /* what the peer does is not seen here, so that nothing seen means nothing */
+	_Atomic uint64_t heart;         /* calls of the backend that came back */
+	struct watchdog watchdog;
+	void (*on_stall)(struct run *r);        /* client: writes what is known of the size; NULL: nothing to write */
 	bool traffic;                   /* a message of the measurement has been completed: a loss is now the fabric's */
 
 	/* Time marks, in ticks of the clock; next_event is the earliest of the others, so that the loop compares once. */
@@ -126,6 +130,8 @@ static inline int run_completions(struct run *r, struct completion *ret, bool sl
 			? r->backend->wait(r->session, ret, RUN_COMPLETIONS, RUN_SLEEP_NS)
 			: r->backend->poll(r->session, ret, RUN_COMPLETIONS);
 
+	/* One writer, so no locked addition is needed. */
+	atomic_store_explicit(&r->heart, atomic_load_explicit(&r->heart, memory_order_relaxed) + 1, memory_order_relaxed);
 	if (likely(n > 0)) {
 		r->events += (unsigned) n;
 		r->idle = 0;

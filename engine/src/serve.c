@@ -274,13 +274,17 @@ static void stop_workers(struct server *s) {
 /* Written whole and then named, so that whoever waits for it never reads half. */
 static int write_ready_file(const char *path, uint16_t port) {
 	char temporary[PATH_MAX + 8];
+	bool written;
 	FILE *f;
 
 	if (!path[0])
 		return 0;
 	(void) snprintf(temporary, sizeof(temporary), "%s.new", path);
 	f = fopen(temporary, "we");
-	if (!f || fprintf(f, "%d %u\n", (int) getpid(), port) < 0 || fclose(f) != 0 || rename(temporary, path) < 0)
+	written = f && fprintf(f, "%d %u\n", (int) getpid(), port) > 0;
+	if (f && fclose(f) != 0)
+		written = false;
+	if (!written || rename(temporary, path) < 0)
 		return failure(-errno, EXIT_INTERNAL, "cannot write the ready file %s: %s", path, strerror(errno));
 	return 0;
 }

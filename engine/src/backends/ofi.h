@@ -36,6 +36,7 @@ enum {
 	OFI_POLL_BATCH = 32,    /* completions a read: what fits in a page of stack with room to spare */
 	OFI_HELLO_BYTES = 64,   /* a cache line each, so that the two greetings never share one */
 	OFI_QUEUE_SPARE = 2,    /* receives and sends beside the test's: the greeting, one of each */
+	OFI_QUEUE_MIN = 64,     /* layers split large messages into several entries of their own */
 };
 
 /* Where a slot's bytes are, here and at the peer; computed once, so that posting needs no division. */

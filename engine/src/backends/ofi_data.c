@@ -163,7 +163,8 @@ static int poll_notified(struct ofi_session *o, struct completion *ret, unsigned
 	if (n <= 0)
 		return likely(n == -FI_EAGAIN || n == 0) ? 0 : ofi_cq_failed(o, n);
 	for (ssize_t i = 0; i < n; i++) {
-		if (!(entries[i].flags & FI_REMOTE_CQ_DATA)) {
+		/* Both marks count: shm (2.1) leaves FI_REMOTE_WRITE out, sockets marks its own writes with FI_REMOTE_CQ_DATA too. */
+		if ((entries[i].flags & FI_WRITE) || !(entries[i].flags & FI_REMOTE_CQ_DATA)) {
 			ret[i] = completion_of(o, entries[i].op_context);
 			continue;
 		}

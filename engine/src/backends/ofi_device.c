@@ -102,14 +102,13 @@ void ofi_facts(const struct fi_info *info, const void *own, size_t own_length, s
 		(void) copy_string(ret->layer, sizeof(ret->layer), "slingshot");
 }
 
-static bool seen_before(const struct fi_info *list, const struct fi_info *info, const struct device *d) {
-	for (const struct fi_info *i = list; i != info; i = i->next) {
-		struct device other;
-
-		ofi_facts(i, i->src_addr, i->src_addrlen, &other);
-		if (streq(other.provider, d->provider) && streq(other.name, d->name) && streq(other.address, d->address))
+/* Layers list a domain once for each kind of core below them. */
+static bool seen_before(const struct fi_info *list, const struct fi_info *info) {
+	for (const struct fi_info *i = list; i != info; i = i->next)
+		if (streq(i->fabric_attr->prov_name, info->fabric_attr->prov_name) &&
+		    streq(i->domain_attr->name, info->domain_attr->name) && i->src_addrlen == info->src_addrlen &&
+		    (i->src_addrlen == 0 || memcmp(i->src_addr, info->src_addr, i->src_addrlen) == 0))
 			return true;
-	}
 	return false;
 }
 
@@ -134,9 +133,12 @@ int ofi_probe(device_callback callback, void *userdata) {
 	for (const struct fi_info *i = list; i && r >= 0; i = i->next) {
 		struct device d;
 
+		if (!i->domain_attr->name || seen_before(list, i))
+			continue;
 		ofi_facts(i, i->src_addr, i->src_addrlen, &d);
-		if (!seen_before(list, i, &d))
-			r = callback(&d, userdata);
+		if (ofi_is_host_local(i))
+			d.address[0] = '\0'; /* this process's own: nobody else's address */
+		r = callback(&d, userdata);
 	}
 	fi_freeinfo(list);
 	return r < 0 ? r : 0;

@@ -78,7 +78,7 @@ static struct wish wish_for(const struct job *job, enum role role, uint64_t op_f
 		.op_flags = op_flags,
 		/* A send must arrive in the buffer that was lent for it. */
 		.order = job->op == OP_SEND ? FI_ORDER_SAS : 0,
-		.queue = MAX(job->outstanding, slots) + OFI_QUEUE_SPARE,
+		.queue = MAX(MAX(job->outstanding, slots) + OFI_QUEUE_SPARE, (uint32_t) OFI_QUEUE_MIN),
 		.sleeps = job->completion == COMPLETION_EVENT,
 	};
 }
@@ -99,12 +99,6 @@ static struct fi_info *make_hints(const struct wish *w) {
 	h->tx_attr->msg_order = h->rx_attr->msg_order = w->order;
 	h->tx_attr->size = h->rx_attr->size = w->queue;
 	/* The device is left to best_of(): the layers (ofi_rxm) and shm pass over a domain's name in the hints. */
-	if (w->provider)
-		h->fabric_attr->prov_name = strdup(w->provider);
-	if (w->provider && !h->fabric_attr->prov_name) {
-		fi_freeinfo(h);
-		return NULL;
-	}
 	return h;
 }
 
@@ -114,8 +108,10 @@ static struct fi_info *query(const struct wish *w, const char *source) {
 
 	if (!hints)
 		return NULL;
+	hints->fabric_attr->prov_name = (char *) (uintptr_t) w->provider; /* only lent */
 	if (fi_getinfo(OFI_VERSION, source, NULL, source ? FI_SOURCE | FI_NUMERICHOST : 0, hints, &list) != 0)
 		list = NULL;
+	hints->fabric_attr->prov_name = NULL;
 	fi_freeinfo(hints);
 	return list;
 }

@@ -36,6 +36,7 @@ struct tcp_session {
 	uint64_t size;                  /* of the messages of this phase */
 	uint32_t tx_slot;               /* the message that the kernel has not taken whole yet: */
 	uint64_t tx_left;
+	bool tx_full;                   /* the socket's buffer was full when last tried */
 	uint32_t *lent;                 /* ring of lent receive slots, in order of use */
 	uint32_t lent_head, lent_tail, lent_size;
 	uint64_t rx_done;               /* bytes of the message that is arriving */
@@ -264,8 +265,14 @@ static int lost(int error, const char *what) {
 /* Hands the kernel what is left of the message under way. 1: all taken; 0: not yet; negative. */
 static inline int flush(struct tcp_session *s, int flags) {
 	const uint8_t *p = arena_tx(&s->arena, s->tx_slot) + (s->size - s->tx_left);
-	ssize_t n = send(s->fd, p, s->tx_left, flags);
+	struct pollfd full = { .fd = s->fd, .events = POLLOUT };
+	ssize_t n;
 
+	/* Asks by poll(), which takes no lock of the socket: a spinning send() would keep the acknowledgements waiting. */
+	if (s->tx_full && poll(&full, 1, 0) == 0)
+		return 0;
+	n = send(s->fd, p, s->tx_left, flags);
+	s->tx_full = n < (ssize_t) s->tx_left;
 	if (likely(n > 0)) {
 		s->tx_left -= (uint64_t) n;
 		return s->tx_left == 0;

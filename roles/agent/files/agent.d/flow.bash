@@ -1,10 +1,28 @@
 # shellcheck shell=bash
 # One flow, at this host's end of it.
 
+# TCP segments that this host has sent again since it started (/proc/net/snmp, RFC 4022's tcpRetransSegs).
+tcp_retransmissions() {
+  local -a names values
+  { read -ra names && read -ra values; } < <(grep '^Tcp:' /proc/net/snmp) || return
+  local i
+  for i in "${!names[@]}"; do
+    [ "${names[i]}" != RetransSegs ] || echo "${values[i]}"
+  done
+}
+
+# From here on time and counters are the flow's.
+start_clock() { FLOW_STARTED=$(now) FLOW_CLOCK=$EPOCHREALTIME FLOW_RETRANSMISSIONS=$(tcp_retransmissions); }
+
 # flow_result STATE EXIT MESSAGE: the flow's .json. EXIT empty: no command ran. Ended by timeout(1): 124, or 137 when
 # only SIGKILL helped.
 flow_result() {
-  local timed_out=false signal='' message=$3 seconds
+  local timed_out=false signal='' message=$3 seconds counters=null retransmissions
+  retransmissions=$(tcp_retransmissions)
+  # the host's own count, for tools and providers that do not count their sockets'; other traffic of the host is in it
+  if [ "$1" = "done" ] && [ -n "$retransmissions" ] && [ -n "$FLOW_RETRANSMISSIONS" ]; then
+    counters="{\"TcpRetransSegs\": $((retransmissions - FLOW_RETRANSMISSIONS))}"
+  fi
   seconds=$(elapsed "$FLOW_CLOCK")
   if [ "$2" = 124 ] || { [ "$2" = 137 ] && [ "${seconds%.*}" -ge "$FLOW_DEADLINE" ]; }; then
     timed_out=true signal=TERM message="ended at its deadline of $FLOW_DEADLINE s${3:+: $3}"
@@ -14,11 +32,12 @@ flow_result() {
   write_json "$FLOW_DIR/$FLOW_ROLE.json" --arg flow "$FLOW_ID" --arg role "$FLOW_ROLE" --arg host "$HOST" \
     --arg started "$FLOW_STARTED" --arg ended "$(now)" --argjson elapsed "$seconds" \
     --arg exit "$2" --arg signal "$signal" --argjson timed_out "$timed_out" --arg state "$1" --arg message "$message" \
+    --argjson counters "$counters" \
     --args '
     def or_null: if . == "" then null else . end;
     {schema: "perch.flow/1", $flow, $role, $host, argv: $ARGS.positional, $started, $ended, elapsed_s: $elapsed,
      exit: ($exit | or_null | if . then tonumber else . end), signal: ($signal | or_null), $timed_out, $state,
-     message: ($message | or_null)}' -- "${FLOW_ARGV[@]}"
+     message: ($message | or_null), $counters}' -- "${FLOW_ARGV[@]}"
   FLOW_EXIT=${2:-null}
   [ -z "$message" ] || say "$FLOW_ID ($FLOW_ROLE): $1: $message"
 }
@@ -33,7 +52,8 @@ progress() {
 
 do_flow() {
   read_flow "$1"
-  FLOW_DIR=$OUT/flows/$FLOW_ID FLOW_STARTED=$(now) FLOW_CLOCK=$EPOCHREALTIME FLOW_EXIT=null
+  FLOW_DIR=$OUT/flows/$FLOW_ID FLOW_EXIT=null
+  start_clock
   mkdir -p "$FLOW_DIR" 2>/dev/null || fail_write "$FLOW_DIR"
   progress start null
   if [ -n "${DEAD[$FLOW_PEER]:-}" ]; then
@@ -69,7 +89,7 @@ client_flow() {
     flow_result not_run '' "the server's end on $FLOW_PEER could not start; its server.json says why"
     return
   fi
-  FLOW_STARTED=$(now) FLOW_CLOCK=$EPOCHREALTIME
+  start_clock
   if missing_tool; then
     flow_result not_run '' "$MISSING"
   else
