@@ -33,6 +33,7 @@ static uint64_t earliest(const struct run *r) {
 	uint64_t t = r->end;
 
 	t = MIN(t, r->next_interval);
+	t = MIN(t, r->next_look);
 	return MIN(t, r->next_window);
 }
 
@@ -44,6 +45,8 @@ void intervals_begin(struct run *r) {
 	r->end = r->phase.count ? UINT64_MAX : r->begin + clock_ticks_of(&r->clock, job->duration_ns);
 	r->next_interval = timed && job->interval_ns ? r->begin + clock_ticks_of(&r->clock, job->interval_ns) : UINT64_MAX;
 	r->next_window = timed && job->kind == KIND_BANDWIDTH ? r->begin + clock_ticks_of(&r->clock, RUN_WINDOW_NS) : UINT64_MAX;
+	r->next_look = r->begin + clock_ticks_of(&r->clock, RUN_LOOK_NS);
+	r->event_error = 0;
 	r->interval_start = r->window_start = r->begin;
 	r->interval_bytes = r->window_bytes = 0;
 	r->outcome.peak_bytes_per_s = r->outcome.min_bytes_per_s = -1;
@@ -98,6 +101,10 @@ bool run_event(struct run *r, uint64_t now, uint64_t bytes) {
 		window_event(r, now, bytes);
 	if (now >= r->next_interval)
 		interval_event(r, now, bytes);
+	if (now >= r->next_look) {
+		r->event_error = run_look(r);
+		r->next_look = now + clock_ticks_of(&r->clock, RUN_LOOK_NS);
+	}
 	r->next_event = earliest(r);
-	return now >= r->end;
+	return now >= r->end || r->event_error < 0;
 }

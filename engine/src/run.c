@@ -180,14 +180,21 @@ static int hear(struct run *r) {
 	return 0;
 }
 
+int run_look(struct run *r) {
+	if (!control_pending(r->control))
+		return 0;
+	r->progress_ns = monotonic_ns();
+	return hear(r);
+}
+
 int run_idle(struct run *r) {
 	uint64_t now;
+	int e;
 
 	r->idle = 0;
-	if (control_pending(r->control)) {
-		r->progress_ns = monotonic_ns();
-		return hear(r);
-	}
+	e = run_look(r);
+	if (e < 0)
+		return e;
 	now = monotonic_ns();
 	if (r->events != r->events_seen) {
 		r->events_seen = r->events;
@@ -209,7 +216,11 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 
 	/* FINISH is awaited where the peer works on this end's memory alone: its host's death is found by control's keepalive. */
 	r->blind = type == FRAME_FINISH;
-	while (!*said && n >= 0) {
+	while (n >= 0) {
+		/* It may be there already: not every backend's sleep ends with a word on the control connection. */
+		n = run_look(r);
+		if (*said || n < 0)
+			break;
 		/* Progress first: what the peer waits for may still lie in this end's queues. */
 		n = run_completions(r, c, true);
 		for (int i = 0; i < n; i++) {

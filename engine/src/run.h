@@ -25,6 +25,10 @@ enum {
 /* Windows for the peak and the minimum of a bandwidth; short enough for ten in the shortest useful second. */
 #define RUN_WINDOW_NS (100 * NSEC_PER_MSEC)
 
+/* How often a side that always has something to do looks at the control connection: where a backend needs no peer to go on,
+ * nothing else tells of its death. */
+#define RUN_LOOK_NS (250 * NSEC_PER_MSEC)
+
 /* How long a sleeping side may stay unaware of its peer's death when no wake-up reaches it. */
 #define RUN_SLEEP_NS (100 * NSEC_PER_MSEC)
 
@@ -78,7 +82,8 @@ struct run {
 	bool traffic;                   /* a message of the measurement has been completed: a loss is now the fabric's */
 
 	/* Time marks, in ticks of the clock; next_event is the earliest of the others, so that the loop compares once. */
-	uint64_t begin, end, next_event, next_interval, next_window;
+	uint64_t begin, end, next_event, next_interval, next_window, next_look;
+	int event_error;                /* what a look has found; run_event() then says that the time is over */
 	uint64_t window_bytes, interval_bytes, window_start, interval_start;
 	void (*on_interval)(struct run *r, json_t *interval);   /* client: prints the line; NULL: none */
 
@@ -99,8 +104,12 @@ void run_begin(struct run *r);
 /* After it: what was used. */
 void run_end(struct run *r);
 
-/* Something is due: the end, an interval, a window. True: the time is over. `bytes`: payload bytes completed so far. */
+/* Something is due: the end, an interval, a window, a look. True: the time is over, or r->event_error says why not.
+ * `bytes`: payload bytes completed so far. */
 bool run_event(struct run *r, uint64_t now, uint64_t bytes);
+
+/* Hears what the peer has said, if it has said something. 0 or negative (said). */
+int run_look(struct run *r);
 
 /* Nothing was complete: looks at the control connection and at the deadline now and then. 0 or negative (said). */
 int run_idle(struct run *r);

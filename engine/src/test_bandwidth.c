@@ -131,6 +131,8 @@ static int send_loop(struct run *r, struct stream *s) {
 		r->outcome.messages = s->completed;
 		if (unlikely(now >= r->next_event) && run_event(r, now, (s->completed + (s->receives ? r->outcome.received : 0)) * r->phase.size))
 			s->limit = s->posted;
+		if (unlikely(r->event_error < 0))
+			return r->event_error;
 		/* A receiver counts what is still to come. The target of one-sided operations cannot, and makes progress for
 		 * them only until it hears FINISH: there all must be complete first. */
 		if (!s->stopped && s->posted == s->limit && (r->job->op == OP_SEND || s->completed == s->posted)) {

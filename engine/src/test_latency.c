@@ -145,7 +145,7 @@ static int client_loop(struct run *r) {
 	}
 	r->outcome.skipped = pace.skipped;
 	r->outcome.overloaded = pace_is_behind(&pace, clock_ticks(&r->clock));
-	return 0;
+	return r->event_error;
 }
 
 int latency_client(struct run *r) {

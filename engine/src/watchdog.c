@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 
 #include "clock.h"
 #include "message.h"
@@ -22,9 +23,9 @@ static void *watch(void *arg) {
 	uint64_t seen = 0, since = monotonic_ns(), now;
 
 	while (!w->stop) {
-		struct timespec t = { .tv_nsec = (long) LOOK_NS };
+		struct pollfd stop = { .fd = w->stop_fd, .events = POLLIN };
 
-		(void) nanosleep(&t, NULL);
+		(void) poll(&stop, 1, (int) (LOOK_NS / NSEC_PER_MSEC)); /* woken to stop, so that nobody waits for the rest of the time */
 		now = atomic_load_explicit(w->heart, memory_order_relaxed);
 		if (!w->armed || now != seen) {
 			seen = now;
@@ -41,13 +42,18 @@ int watchdog_start(struct watchdog *w, const _Atomic uint64_t *heart, uint64_t l
 
 	*w = (struct watchdog) { .heart = heart, .fd = fd, .on_stall = on_stall, .userdata = userdata };
 	w->limit_ns = limit_ns;
+	w->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (w->stop_fd < 0)
+		return failure(-errno, EXIT_HOST, "cannot watch a run: %s", strerror(errno));
 	/* Signals are the main thread's. */
 	(void) sigfillset(&all);
 	(void) pthread_sigmask(SIG_SETMASK, &all, &before);
 	e = pthread_create(&w->thread, NULL, watch, w);
 	(void) pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (e != 0)
+	if (e != 0) {
+		w->stop_fd = close_fd(w->stop_fd);
 		return failure(-e, EXIT_HOST, "cannot start a thread: %s", strerror(e));
+	}
 	w->running = true;
 	return 0;
 }
@@ -56,6 +62,8 @@ void watchdog_stop(struct watchdog *w) {
 	if (!w->running)
 		return;
 	w->stop = true;
+	(void) eventfd_write(w->stop_fd, 1);
 	(void) pthread_join(w->thread, NULL);
+	w->stop_fd = close_fd(w->stop_fd);
 	w->running = false;
 }

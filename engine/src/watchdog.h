@@ -17,6 +17,7 @@ struct watchdog {
 	const _Atomic uint64_t *heart;          /* grows while the watched code comes back */
 	atomic_bool armed, stop;
 	_Atomic uint64_t limit_ns;
+	int stop_fd;                    /* an eventfd, to wake the thread for its end */
 	int fd;                                 /* to the peer: once that has hung up, a second of patience is enough */
 	void (*on_stall)(void *userdata);       /* in the watchdog's thread; ends the process */
 	void *userdata;

@@ -219,7 +219,8 @@ static int read_info(const struct tcp_session *s, struct tcp_info *ret) {
 
 static int tcp_connect(struct session *session, const struct address *peer) {
 	struct tcp_session *s = tcp(session);
-	struct timeval slice = { .tv_usec = 100000 }; /* as RUN_SLEEP_NS: how long a blocked call may miss the peer's death */
+	/* How long a blocked call may miss what the peer says on the control connection: the end of each phase waits for it. */
+	struct timeval slice = { .tv_usec = 10000 };
 	struct tcp_info info;
 	int r, on = 1;
 
