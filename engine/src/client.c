@@ -265,7 +265,9 @@ int command_measure(const struct options *o) {
 		e = measure_size(&c, c.job.sizes[i]);
 	if (e < 0) {
 		control_send_error(c.control);
-		c.worst = failure_code();
+		/* What was corrupted stays the worst news, whatever came after it. */
+		if (c.worst != EXIT_CORRUPT)
+			c.worst = failure_code();
 	}
 	client_close(&c);
 	return (int) c.worst;

@@ -235,7 +235,8 @@ static void set_defaults(enum command command, struct options *o) {
 	};
 	o->job.kind = command == COMMAND_BW ? KIND_BANDWIDTH : KIND_LATENCY;
 	o->job.warmup = OPTIONS_WARMUP;
-	(void) copy_string(o->job.backend, sizeof(o->job.backend), "tcp");
+	if (command == COMMAND_LAT || command == COMMAND_BW)
+		(void) copy_string(o->job.backend, sizeof(o->job.backend), "tcp");
 	(void) parse_quantiles("0.5,0.9,0.95,0.99,0.999,0.9999", o->quantiles, OPTIONS_QUANTILES_MAX,
 			       &o->n_quantiles);
 }

@@ -212,15 +212,12 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 	const bool *said = type == FRAME_FINISH ? &r->peer_finished : type == FRAME_RECEIVED ? &r->peer_received
 			   : type == FRAME_DONE ? &r->peer_done : &r->checked;
 	struct completion c[RUN_COMPLETIONS];
-	int n = 0;
+	/* It may be there already: not every backend's sleep ends with a word on the control connection. */
+	int n = *said ? 0 : run_look(r);
 
 	/* FINISH is awaited where the peer works on this end's memory alone: its host's death is found by control's keepalive. */
 	r->blind = type == FRAME_FINISH;
-	while (n >= 0) {
-		/* It may be there already: not every backend's sleep ends with a word on the control connection. */
-		n = run_look(r);
-		if (*said || n < 0)
-			break;
+	while (!*said && n >= 0) {
 		/* Progress first: what the peer waits for may still lie in this end's queues. */
 		n = run_completions(r, c, true);
 		for (int i = 0; i < n; i++) {

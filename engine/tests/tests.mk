@@ -22,9 +22,9 @@ test: $(UNIT_TESTS)
 endif
 
 # Everything but main() is linked to each test.
-$(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags
+$(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags,$^) $(LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h,$^) $(LIBS) -lcmocka -o $@
 
 # The sources once, with coverage; then each fuzzer with its own main().
 FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES) -Isrc
@@ -34,8 +34,8 @@ build-fuzz/%.o: src/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 
-build-fuzz/%: tests/%.c $(FUZZ_OBJECTS)
-	$(Q)$(if $(V),,echo "  FUZZ $@" >&2;) $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer $^ $(LIBS) -o $@
+build-fuzz/%: tests/%.c $(FUZZ_OBJECTS) $(wildcard tests/*.h)
+	$(Q)$(if $(V),,echo "  FUZZ $@" >&2;) $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer $(filter-out %.h,$^) $(LIBS) -o $@
 
 # What a fuzzer has found worth keeping stays in its corpus, so the next run begins there. Each is one test of TAP; what it
 # says, and the input that ended it, lie beside it.

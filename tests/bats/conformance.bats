@@ -24,7 +24,7 @@ readonly WORDS=8:2048:680
 
 # expect BACKEND:PROVIDER OPERATION: sets what is to be expected of it.
 expect() {
-  wait_modes=busy definition=completion lat_checks=client bw_checks=client both_ways=yes words='' word=''
+  wait_modes=busy definition=completion lat_checks=client bw_checks=client both_ways=yes words=''
   case $2 in
     send | write) definition=half_round_trip lat_checks="client server" bw_checks=server ;;
     # The results of both ends would land where the other's operations work: --verify refuses that.
@@ -43,6 +43,7 @@ setup_file() {
   export HOOKS="$TOP/engine/build-hooks/perch" FI_PROVIDER="tcp,ofi_rxm,shm" FILE_MARK="conformance-$BASHPID-$RANDOM"
   export PERCH_TEST_MARK=$FILE_MARK
   perch_serve
+  # shellcheck disable=SC2153  # perch_serve sets it
   export PLAIN_PORT=$PORT
   PERCH=$HOOKS perch_serve
   export HOOKS_PORT=$PORT
@@ -60,7 +61,11 @@ teardown_file() {
 }
 
 setup() { common_setup; }
-teardown() { common_teardown; }
+
+teardown() {
+  stop_servers
+  common_teardown
+}
 
 # flags BACKEND:PROVIDER: the options that choose it
 flags() {
@@ -211,3 +216,27 @@ notices_a_flipped_byte() {
 @test "ofi shm: fetch-add notices a flipped byte" { notices_a_flipped_byte ofi:shm fetch-add; }
 @test "ofi shm: compare-swap conforms" { conforms ofi:shm compare-swap; }
 @test "ofi shm: compare-swap notices a flipped byte" { notices_a_flipped_byte ofi:shm compare-swap; }
+
+# sanitized SANITIZERS BACKEND:PROVIDER=OPERATION...: both ends are built with them. What they find ends a client (exit
+# code, standard error), a job (so its client) or, at its end, stands in the server's log.
+sanitized() {
+  local pair
+  make --no-print-directory -s -C "$TOP/engine" SANITIZE="$1" >&2
+  PERCH=$TOP/engine/build-$1/perch
+  perch_serve
+  PLAIN_PORT=$PORT
+  shift
+  for pair in "$@"; do conforms "${pair%=*}" "${pair#*=}"; done
+  wait_until no_server_jobs
+  kill "$SERVER" && wait "$SERVER"
+  [ "$(wc -l <"serve.$PORT.log")" -eq 1 ] || fail "$(cat "serve.$PORT.log")"
+}
+
+@test "the address and undefined-behaviour sanitizers find nothing" {
+  sanitized address,undefined tcp:=send "ofi:tcp;ofi_rxm=write" ofi:shm=read
+}
+
+# Two threads: the measurement, and the watchdog that looks at it.
+@test "the thread sanitizer finds nothing" {
+  sanitized thread "ofi:tcp;ofi_rxm=send"
+}

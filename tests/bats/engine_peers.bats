@@ -164,6 +164,7 @@ perch_pretended() {
 lost_in_the_middle() {
   local signal=$1 limit=$2 client code=0 begin
   shift 2
+  rm -f out # of the backend before: its lines are not what is waited for
   perch_serve
   "$PERCH" lat 127.0.0.1 --port "$PORT" --duration 1s --size 8:1M --json "$@" >out 2>err 3>&- &
   client=$!

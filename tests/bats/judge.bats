@@ -263,9 +263,12 @@ verdict() { jq -r .verdict run/verdict.json; }
 }
 
 @test "a folder that cannot be written is exit code 6" {
-  [ "$(id -u)" -ne 0 ] || skip "root may write everywhere"
+  local -a as=()
   chmod a-w run
-  judge 6
+  # root may write everywhere, unless it lacks this capability
+  [ "$(id -u)" -ne 0 ] || as=(setpriv --bounding-set=-dac_override)
+  run "${as[@]}" "$JUDGE" run
+  assert_equal "$status" 6
 }
 
 @test "the summary is one screen: verdict, tests, report" {

@@ -107,6 +107,7 @@ readonly PERCENTILES='def percentiles_right: .latency_us as $l | {p50: 0.5, p90:
 @test "a limit that is missed is exit 1, with a record that is ok" {
   perch 1 lat --iterations 1000 --max-p99 0.001
   holds '.[0].status == "ok"'
+  # shellcheck disable=SC2154  # run_apart sets it
   [[ $stderr = *--max-p99* ]] || fail "the limit is not named"
   perch 0 lat --iterations 1000 --max-p99 10000000
   perch 1 bw --iterations 100 --min-gbit 1000000
@@ -143,4 +144,31 @@ readonly PERCENTILES='def percentiles_right: .latency_us as $l | {p50: 0.5, p90:
 @test "a pace slower than --timeout is no hang" {
   perch lat --gap 700ms --iterations 2 --warmup 0 --timeout 500ms
   perch bw --rate 1.5msg/s --iterations 2 --warmup 0 --timeout 500ms
+}
+
+@test "a client that is stopped ends by that signal, and not with the exit code of a missed limit" {
+  for signal in TERM:143 INT:130; do
+    code=0
+    # a shell lets its background processes ignore SIGINT; this one must not
+    env --default-signal=INT "$HOOKS" lat 127.0.0.1 --port "$FILE_PORT" --completion event --duration 20s --json --interval 100ms >out 2>&1 3>&- &
+    client=$!
+    wait_until test -s out
+    kill "-${signal%:*}" "$client"
+    wait "$client" || code=$?
+    assert_equal "$code" "${signal#*:}"
+  done
+}
+
+@test "the listener keeps no descriptor of a job that has ended" {
+  SERVER=$FILE_SERVER
+  wait_until no_server_jobs
+  before=$(ls "/proc/$FILE_SERVER/fd")
+  for _ in 1 2 3 4; do perch lat --iterations 10; done
+  "$HOOKS" lat 127.0.0.1 --port "$FILE_PORT" --completion event --duration 20s >out 2>&1 3>&- &
+  client=$!
+  wait_until server_jobs
+  kill -KILL "$client"
+  wait_until no_server_jobs
+  # closed as the job is collected: at once, but after it has left the list of processes
+  wait_until bash -c "[ \"\$(ls /proc/$FILE_SERVER/fd)\" = \"$before\" ]"
 }

@@ -341,7 +341,7 @@ static void close_libfabric(struct ofi_session *o) {
  * take the exit code with it. A measurement's process ends right after: then the kernel cleans up better. Not so for
  * shared memory, whose files outlive the process.
  */
-static struct ofi_session *abandoned;   /* still reachable, so no leak */
+static struct ofi_session *volatile abandoned;  /* still reachable, so no leak; volatile, or nobody would store it */
 
 static struct session *ofi_close(struct session *s) {
 	struct ofi_session *o = ofi_session(s);
