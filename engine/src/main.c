@@ -27,29 +27,10 @@ static int run(const struct options *o) {
 	}
 }
 
-/*
- * libfabric loads libraries that catch signals before main() and then exit(1), which here says that a limit was missed
- * (libpsm_infinipath does). Who is stopped or crashes must be seen to: the shell's 128 + n, and the listener's notice.
- */
-static void restore_signals(void) {
-	static const int stops[] = { SIGTERM, SIGINT };
-	static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGABRT };
-
-	for (size_t i = 0; i < ELEMENTSOF(stops); i++)
-		(void) signal(stops[i], SIG_DFL);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* theirs report the crash */
-	for (size_t i = 0; i < ELEMENTSOF(crashes); i++)
-		(void) signal(crashes[i], SIG_DFL);
-#else
-	(void) crashes;
-#endif
-}
-
 int main(int argc, char **argv) {
 	struct options options;
 	int e;
 
-	restore_signals();
 	/* A reader that has gone is an error of a write, not a reason to die with workers running. */
 	(void) signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; backends[i]; i++)

@@ -223,7 +223,9 @@ static int ofi_open(const struct open_arguments *arguments, struct session **ret
 	o->wait_fd = -1;
 	o->wake_fd = arguments->wake_fd;
 
-	r = open_all(o, arguments);
+	r = ofi_library_load();
+	if (r == 0)
+		r = open_all(o, arguments);
 	if (r < 0) {
 		(void) ofi_close(&o->session);
 		return r;

@@ -9,18 +9,12 @@
  *     ofi_data.c      the hot path: post, poll, wait
  *     ofi_error.c     libfabric's errors in words
  *     ofi_device.c    facts about domains; `perch devices`
+ *     ofi_library.c   libfabric itself, loaded on first use
  */
 #pragma once
 
-#include <rdma/fabric.h>
-#include <rdma/fi_atomic.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
-
 #include "../backend.h"
+#include "ofi_library.h"
 
 /* The oldest interface that has all we use; Debian 12 ships exactly this, and every 2.x still answers to it. */
 #define OFI_VERSION FI_VERSION(1, 17)

@@ -113,9 +113,13 @@ static bool seen_before(const struct fi_info *list, const struct fi_info *info) 
 }
 
 int ofi_probe(device_callback callback, void *userdata) {
-	struct fi_info *hints = fi_allocinfo(), *list = NULL;
+	struct fi_info *hints, *list = NULL;
 	int r;
 
+	r = ofi_library_load();
+	if (r < 0)
+		return r;
+	hints = fi_allocinfo();
 	if (!hints)
 		return failure(-ENOMEM, EXIT_INTERNAL, "out of memory");
 	hints->ep_attr->type = FI_EP_RDM;

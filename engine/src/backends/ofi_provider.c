@@ -331,7 +331,9 @@ int ofi_resolve(struct job *job, const struct open_arguments *arguments) {
 	int r;
 
 	a.job = job;
-	r = ofi_choose(&a, 0, &info);
+	r = ofi_library_load();
+	if (r == 0)
+		r = ofi_choose(&a, 0, &info);
 	if (r < 0)
 		return r;
 	r = copy_string(job->provider, sizeof(job->provider), info->fabric_attr->prov_name);
