@@ -6,6 +6,8 @@ MAKEFLAGS += --no-print-directory
 SUITE ?= quick
 
 # The checkout's own Ansible, whatever the user's environment says.
+# Ansible refuses to run in a locale that is not UTF-8, and ssh forwards ones that are not generated here.
+export LC_ALL := C.UTF-8
 ANSIBLE := ANSIBLE_CONFIG=$(CURDIR)/ansible.cfg .venv/bin/ansible-playbook
 
 .PHONY: help

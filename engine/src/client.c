@@ -112,9 +112,9 @@ static enum exit_code judge(const struct client *c, const struct result *r) {
 		notice("--max-p99: %llu samples do not support a p99 (1000 do), so the limit counts as missed",
 		       (unsigned long long) c->run.total->count);
 	else if (o->max_p99_us > 0 && p99 > o->max_p99_us)
-		notice("%llu bytes: p99 of %.2f us is above --max-p99 %.2f", (unsigned long long) r->size, p99, o->max_p99_us);
+		notice("%llu bytes: p99 of %.2f us is above --max-p99 %g", (unsigned long long) r->size, p99, o->max_p99_us);
 	else if (o->min_gbit > 0 && gbit < o->min_gbit)
-		notice("%llu bytes: %.3f Gb/s are below --min-gbit %.3f", (unsigned long long) r->size, gbit, o->min_gbit);
+		notice("%llu bytes: %.3f Gb/s are below --min-gbit %g", (unsigned long long) r->size, gbit, o->min_gbit);
 	else
 		return EXIT_MEASURED;
 	return EXIT_LIMIT;

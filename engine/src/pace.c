@@ -49,16 +49,18 @@ static void give_up_backlog(struct pace *p, uint64_t now) {
 	p->done = 0;
 }
 
-uint64_t pace_next(struct pace *p, const struct run *r) {
-	uint64_t due;
+uint64_t pace_next(struct pace *p, const struct run *r, uint64_t *ret_late) {
+	uint64_t due, now;
 
+	*ret_late = 0;
 	if (!p->paced)
 		return p->gap ? spin_until(r, clock_ticks(&r->clock) + p->gap) : clock_ticks(&r->clock);
 	give_up_backlog(p, clock_ticks(&r->clock));
 	due = due_time(p);
 	p->done++;
-	(void) spin_until(r, due);
-	return due;
+	now = spin_until(r, due);
+	*ret_late = now - due;
+	return now;
 }
 
 bool pace_is_behind(const struct pace *p, uint64_t now) {

@@ -25,8 +25,8 @@ static inline bool pace_active(const struct pace *p) {
 	return p->paced || p->gap;
 }
 
-/* Waits for the next turn; answers the time from which the message counts. */
-uint64_t pace_next(struct pace *p, const struct run *r);
+/* Waits for the next turn; answers the time now, and in *ret_late the ticks that have passed since the intended time. */
+uint64_t pace_next(struct pace *p, const struct run *r, uint64_t *ret_late);
 
 /* True where messages were skipped, or the next one is overdue by a tenth of all the time: the rate is above what the path can do. */
 bool pace_is_behind(const struct pace *p, uint64_t now);

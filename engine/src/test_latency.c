@@ -106,7 +106,7 @@ static int client_loop(struct run *r) {
 	struct histogram *h = r->interval;
 	struct pace pace;
 	uint32_t received = 0;
-	uint64_t i, t0, t1;
+	uint64_t i, t0, t1, late = 0;
 	int e;
 
 	pace_begin(&pace, r);
@@ -121,12 +121,13 @@ static int client_loop(struct run *r) {
 			verify_fill(r, w.slot, i, &w);
 		/* One reading an iteration holds only where nothing happens between two messages. */
 		if (verify || pace_active(&pace))
-			t0 = pace_next(&pace, r);
+			t0 = pace_next(&pace, r, &late);
 		e = exchange(r, &w, &received);
 		if (unlikely(e < 0))
 			return e;
 		t1 = clock_ticks(&r->clock);
-		uint64_t ns = clock_ns(&r->clock, t1 - t0);
+		/* Waiting for its turn is not half of anything: it counts whole, also where the sum is halved at output. */
+		uint64_t ns = clock_ns(&r->clock, t1 - t0 + late * (r->phase.half_round_trip ? 2 : 1));
 		histogram_record(h, ns);
 		r->outcome.messages = i + 1;
 		if (r->outcome.samples)

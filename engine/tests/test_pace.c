@@ -99,17 +99,19 @@ static void test_behind_without_a_skip(void **state) {
 
 static void test_next_waits_and_counts_from_the_intended_time(void **state) {
 	struct pace p = begin(RATE_MESSAGES, 1000, 0);
+	uint64_t late;
 
 	(void) state;
 	for (uint64_t i = 0; i < 5; i++) {
-		uint64_t from = pace_next(&p, &run);
+		uint64_t now = pace_next(&p, &run, &late);
 
-		assert_true(from == p.origin + i * PERIOD);
-		assert_true(monotonic_ns() >= from);
+		assert_true(now - late == p.origin + i * PERIOD);
+		assert_true(monotonic_ns() >= now);
 	}
 	/* Late: it does not wait, and the message still counts from its own time. */
 	(void) usleep(4 * 1000);
-	assert_true(pace_next(&p, &run) == p.origin + 5 * PERIOD);
+	assert_true(pace_next(&p, &run, &late) - late == p.origin + 5 * PERIOD);
+	assert_true(late >= 2 * PERIOD);
 }
 
 static void test_gap(void **state) {
@@ -118,10 +120,11 @@ static void test_gap(void **state) {
 	(void) state;
 	assert_true(pace_active(&p));
 	for (int i = 0; i < 3; i++) {
-		uint64_t before = monotonic_ns(), from = pace_next(&p, &run);
+		uint64_t late, before = monotonic_ns(), from = pace_next(&p, &run, &late);
 
 		assert_true(from >= before + 2 * NSEC_PER_MSEC);
 		assert_true(monotonic_ns() >= from);
+		assert_true(late == 0);
 	}
 }
 
