@@ -41,6 +41,11 @@ static inline int await(struct run *r, enum completion_kind kind, uint32_t *ret_
 
 		if (unlikely(n < 0))
 			return n;
+		/* Nearly always the one that is waited for, alone. */
+		if (likely(n == 1 && kind == COMPLETION_RECEIVE && c[0].kind == kind)) {
+			*ret_slot = c[0].slot;
+			return 0;
+		}
 		for (int i = 0; i < n; i++) {
 			if (c[i].kind == COMPLETION_LOCAL)
 				r->busy[c[i].slot] = false;
@@ -110,6 +115,8 @@ static int client_loop(struct run *r) {
 	int e;
 
 	pace_begin(&pace, r);
+	const bool apart = verify || pace_active(&pace);
+	uint64_t *const samples = r->outcome.samples;
 	t0 = clock_ticks(&r->clock);
 	for (i = 0; i < count; i++) {
 		/* Two places in turn, so that an answer may still be in one while the next is lent. */
@@ -120,7 +127,7 @@ static int client_loop(struct run *r) {
 		if (verify)
 			verify_fill(r, w.slot, i, &w);
 		/* One reading an iteration holds only where nothing happens between two messages. */
-		if (verify || pace_active(&pace))
+		if (apart)
 			t0 = pace_next(&pace, r, &late);
 		e = exchange(r, &w, &received);
 		if (unlikely(e < 0))
@@ -130,8 +137,8 @@ static int client_loop(struct run *r) {
 		uint64_t ns = clock_ns(&r->clock, t1 - t0 + late * (r->phase.half_round_trip ? 2 : 1));
 		histogram_record(h, ns);
 		r->outcome.messages = i + 1;
-		if (r->outcome.samples)
-			r->outcome.samples[i] = ns;
+		if (samples)
+			samples[i] = ns;
 		if (verify) {
 			e = verify_exchange(r, w.slot, received, i);
 			if (e < 0)

@@ -15,8 +15,10 @@ listening() {
   done
 }
 
-# Starts a server in the background; end_server stops it and waits for it.
+# Starts a server in the background; end_server stops it and waits for it. The last command of each kind is kept: it is the
+# setting that a result was measured with.
 start_server() {
+  printf '%s' "$*" >"$SCRATCH/server.command"
   taskset -c "$SERVER_CPU" "$@" >"$SCRATCH/server.log" 2>&1 &
   SERVER_PID=$!
 }
@@ -29,6 +31,7 @@ end_server() {
 }
 
 client() {
+  printf '%s' "$*" >"$SCRATCH/client.command"
   timeout 60 taskset -c "$CLIENT_CPU" "$@"
 }
 
@@ -37,7 +40,7 @@ perch_lat() {
   local -a provider=()
   [[ -n $2 ]] && provider=(--provider "$2")
   client "$PERCH" lat 127.0.0.1 --port "$PORT" --backend "$1" "${provider[@]}" --op send --size "$3" --iterations "$4" \
-    --warmup 10 --completion "$5" --json | jq -e '.latency_us.mean'
+    --warmup 10 --completion "$5" --clock "$CLOCK" --json | jq -e '.latency_us.mean'
 }
 
 # pingpong _ PROVIDER SIZE COUNT _: mean half round trip in us (its column usec/xfer). Its time begins before the two ends are
@@ -74,7 +77,8 @@ qperf_lat() {
 
 # perch_lat_time BACKEND PROVIDER SIZE SECONDS MODE: as perch_lat, for a time
 perch_lat_time() {
-  client "$PERCH" lat 127.0.0.1 --port "$PORT" --backend "$1" --op send --size "$3" --duration "${4}s" --completion "$5" --json | jq -e '.latency_us.mean'
+  client "$PERCH" lat 127.0.0.1 --port "$PORT" --backend "$1" --op send --size "$3" --duration "${4}s" --completion "$5" \
+    --clock "$CLOCK" --json | jq -e '.latency_us.mean'
 }
 
 # perch_bw BACKEND _ SIZE SECONDS MODE: Gb/s

@@ -7,9 +7,10 @@
 
 def choose($n; $k): reduce range(0; $k) as $i (1; . * ($n - $i) / ($i + 1));
 
+# null: so few that no rank does.
 # The smallest rank (from 1) of n sorted values that lies above the true median in at least 95 % of experiments.
 def upper_rank($n):
-  first(range(1; $n + 1) | select(. as $r | ([range(0; $r) | choose($n; .)] | add) / pow(2; $n) >= 0.95)) // $n;
+  first(range(1; $n + 1) | select(. as $r | ([range(0; $r) | choose($n; .)] | add) / pow(2; $n) >= 0.95)) // null;
 
 def median: sort | length as $n | if $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
 
@@ -20,7 +21,7 @@ def median: sort | length as $n | if $n % 2 == 1 then .[($n - 1) / 2] else (.[$n
     engine: ([.pairs[][0]] | median),
     peer_value: ([.pairs[][1]] | median),
     ratio: ($ratios | median),
-    bound: (if .goal == "max" then $ratios[$rank - 1] else $ratios[$n - $rank] end),
+    bound: (if $rank == null then null elif .goal == "max" then $ratios[$rank - 1] else $ratios[$n - $rank] end),
   }
 # 3 %: what two runs of one program differ by here; the goal itself is 1.00.
-| . + {met: (if .goal == "max" then .bound <= 1.03 else .bound >= 0.97 end)}
+| . + {met: (if .bound == null then null elif .goal == "max" then .bound <= 1.03 else .bound >= 0.97 end)}
