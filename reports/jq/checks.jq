@@ -13,12 +13,27 @@ def design($section): "design, " + $section;
 def coverage($plan):
   ([$plan | planned::flows | .expect | length] | add) as $planned
   | tally::measured as $measured
-  | check("coverage"; "Every planned record was measured";
-          if $measured == $planned and $planned > 0 then "pass" else "inconclusive" end)
+  | ($plan | planned::idle_hosts) as $idle
+  | check("coverage"; "Every planned record was measured" + (if $idle == [] then "" else ", on every host" end);
+          if $measured == $planned and $planned > 0 and $idle == [] then "pass" else "inconclusive" end)
   + { measured: $measured, limit: {min: $planned, max: $planned}, unit: "records",
       source: design("coverage is counted in the plan's `expect`"),
-      evidence: ([tally::entries("missing").value.flow] | unique | .[0:tally::evidence_max]),
-      remedy: (if $measured == $planned then null else "See the findings of the flows that are missing, and measure again" end) };
+      evidence: ($idle + ([tally::entries("missing").value.flow] | unique) | .[0:tally::evidence_max]),
+      remedy: (if $idle != [] then "No flow uses \($idle[0:5] | join(", ")): see what was excluded, correct its perch_backends and perch_tools, "
+                                   + "or take it out of the inventory"
+               elif $measured == $planned then null else "See the findings of the flows that are missing, and measure again" end) };
+
+# What the hosts cannot do was left out of the plan: it is shown, and a plan of nothing else proves nothing.
+def excluded($plan):
+  ([$plan.excluded // [] | .[].test] | unique) as $tests
+  | any($plan | planned::flows; .backend != "null") as $real
+  | if $tests == [] and $real then empty
+    else
+      check("excluded"; "Tests that were left out of the plan"; if $real then "not_judged" else "inconclusive" end)
+      + { measured: ((if $real then "" else "nothing but the null backend was planned; left out: " end) + ($tests | join(", "))),
+          source: design("what a suite asks beyond the hosts' means is listed"), evidence: ($tests | .[0:tally::evidence_max]),
+          remedy: (if $real then null else "Give the hosts the backends and tools that the suite asks for, and plan again" end) }
+    end;
 
 def host_check($host; $state):
   (if $state.agent == null then "its agent left no agent.json"
@@ -179,5 +194,5 @@ def definitions($comparison):
      source: design("records with different definitions are never compared")};
 
 def all($plan; $hosts; $limits; $comparison):
-  [ coverage($plan), hosts($plan; $hosts), flows, integrity, limits($limits), ceiling, repeatability, path_proof, cross_check,
+  [ coverage($plan), excluded($plan), hosts($plan; $hosts), flows, integrity, limits($limits), ceiling, repeatability, path_proof, cross_check,
     definitions($comparison) ];

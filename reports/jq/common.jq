@@ -55,6 +55,18 @@ def interval_summary:
         min_interval_gbit_s: (map(.gbit_s) | min | rounded) }
   end;
 
+# No link of today carries 100 Tb/s to a host: a greater figure is a fault, and so is a rate that its own bytes deny.
+def impossible_gbit_s: 1e5;
+def possible_rate($elapsed; $tolerance):
+  if .gbit_s > impossible_gbit_s then error("bandwidth of \(.gbit_s) Gb/s is impossible")
+  elif (.bytes * 8 / $elapsed / 1e9 / .gbit_s - 1 | fabs) > $tolerance then
+    error("\(.bytes) bytes in \($elapsed) s are not the \(.gbit_s) Gb/s that it says")
+  else . end;
+
+# Ten samples must lie above a percentile for it to be a figure.
+def quantile_of: {p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99, p99_9: 0.999, p99_99: 0.9999};
+def supports($count; $q): $count * (1 - $q) >= 9.999999;
+
 # What follows an option in a command line, or null: plan and tool are compared by it.
 def option_value($names):
   . as $argv

@@ -34,17 +34,24 @@ def bandwidth_metrics:
   [ {name: "gbit_s", title: "Bandwidth", unit: "Gb/s", better: "higher"},
     {name: "client_s_per_gb", title: "CPU of the client", unit: "s/GB", better: "lower"},
     {name: "server_s_per_gb", title: "CPU of the server", unit: "s/GB", better: "lower"},
-    {name: "retransmissions", title: "Retransmissions", unit: "segments", better: "lower"} ];
+    {name: "retransmissions", title: "Retransmissions", unit: "segments", better: "lower"},
+    {name: "client_system_s_per_gb", title: "Whole host's CPU at the client", unit: "s/GB", better: "lower"},
+    {name: "server_system_s_per_gb", title: "Whole host's CPU at the server", unit: "s/GB", better: "lower"} ];
 def metrics: if . == "latency" then latency_metrics else bandwidth_metrics end;
 
 # A socket's own count where the tool reports it, else the host's TCP counter over the flow: never a guess.
 def retransmissions: .tcp.retransmissions // .counters.client.TcpRetransSegs;
 
+# Side by side stands one source only: the host's counter for the engine's backends, the tool's own word for other tools.
+def compared_retransmissions:
+  if .tool.name == "perch" then .counters.client.TcpRetransSegs else .tcp.retransmissions end;
+
 def values:
   if .kind == "latency" then
     .latency_us
     | [ .p50, .mean, .stddev, (if .p99 == null or .p50 == null then null else .p99 - .p50 end), .p99, .p99_9 ]
-  else [ .bandwidth.gbit_s, .cpu.client_s_per_gb, .cpu.server_s_per_gb, retransmissions ]
+  else [ .bandwidth.gbit_s, .cpu.client_s_per_gb, .cpu.server_s_per_gb, compared_retransmissions,
+           c::per_gigabyte(.cpu.client_system_s; .bandwidth.bytes), c::per_gigabyte(.cpu.server_system_s; .bandwidth.bytes) ]
   end;
 
 # A record's place in the comparison, or null: sends only, one way, unverified (checking costs what it checks).
@@ -77,7 +84,7 @@ def row($rdma; $tcp; $metric; $i):
   | ($tcp | cell($i)) as $t
   | { kind: $rdma.terms[0], metric: $metric.name, title: $metric.title, unit: $metric.unit, better: $metric.better,
       definition: $rdma.terms[1], completion: $rdma.terms[3], size_bytes: $rdma.terms[8],
-      rdma: $r, tcp: $t, ratio: c::ratio($r.value; $t.value) };
+      rdma: $r, tcp: $t, ratio: (if $metric.name == "retransmissions" then null else c::ratio($r.value; $t.value) end) };
 
 # A pair whose definitions differ is named, not compared.
 def refused_pairs($rdma; $tcp):

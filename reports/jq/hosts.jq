@@ -14,7 +14,9 @@ def document($path; $schema):
 $plan[0].hosts
 | [ keys_unsorted[] as $host
     | next_host($mark)
-    | document("raw/\($host)/agent.json"; "perch.agent/1") as $agent
+    | ( document("raw/\($host)/agent.json"; "perch.agent/1")
+        | if . != null and .run != $plan[0].run then
+            {state: "foreign", message: "its agent.json belongs to run \(.run | tojson)"} else . end ) as $agent
     | document("raw/\($host)/environment.json"; "perch.environment/1") as $environment
     | { key: $host,
         value: { agent: $agent, environment: ($environment != null), versions: ($environment.versions // {}) } } ]

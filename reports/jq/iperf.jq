@@ -59,8 +59,15 @@ def consistent:
   (.bytes * 8 / .end_s / 1e9) as $expected
   | if .gbit_s > 0 and (($expected / .gbit_s) - 1 | fabs) > 0.02 then
       error("transfer and bandwidth disagree (\($expected | c::rounded) against \(.gbit_s | c::rounded) Gb/s)")
+    elif .gbit_s > c::impossible_gbit_s then error("bandwidth of \(.gbit_s) Gb/s is impossible")
     else .
     end;
+
+# Behind the total there are at most summaries of its own ("[ CT] final connect times").
+def ended($lines):
+  ([range(0; $lines | length) | select($lines[.] | test("bits/sec|Bytes/sec"))] | last // 0) as $at
+  | ([$lines[$at:][] | select(test("^\\s*$|^\\[") | not)] | .[0]) as $rest
+  | if $rest == null then . else error("it ends with \($rest | tojson)") end;
 
 def params($lines; $argv):
   { size_bytes: size_in($lines; "Write buffer size"), iterations: null,
@@ -73,7 +80,7 @@ def measured($lines; $argv):
   params($lines; $argv) as $params
   | rows($lines) as $all
   | ($all | map(select(if $params.queue_pairs > 1 then .id == "SUM" else .id != "SUM" end))) as $rows
-  | (total($rows; $params.duration_s) | consistent) as $total
+  | (total($rows; $params.duration_s) | consistent | ended($lines)) as $total
   | ($rows[:-1] | map({start_s, end_s, count: null, gbit_s: (.gbit_s | c::natural("intervals.gbit_s")), latency_us: null})) as $intervals
   | ($intervals | c::interval_summary) as $s
   | ends($lines) as $ends

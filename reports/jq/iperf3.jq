@@ -51,8 +51,8 @@ def measured:
   . as $doc
   | if .start.test_start.protocol != "TCP" then error("protocol \(.start.test_start.protocol | tojson) is not read, only TCP") else . end
   | interval_rows as $rows
-  | bandwidth($rows) as $bandwidth
   | (.end.sum_received.seconds | c::positive("sum_received.seconds")) as $elapsed
+  | (bandwidth($rows) | c::possible_rate($elapsed; 0.01)) as $bandwidth
   | base
     + { client: {address: $doc.start.connected[0].local_host}, server: {address: $doc.start.connected[0].remote_host},
         params: ($doc | params),

@@ -44,8 +44,8 @@ def derived($name):
 
 # An imported percentile is judged only where ten samples lie above it.
 def supported($field; $count):
-  {p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99, p99_9: 0.999, p99_99: 0.9999}[$field] as $q
-  | $q == null or $count == null or $count * (1 - $q) >= 9.999999;
+  c::quantile_of[$field] as $q
+  | $q == null or $count == null or c::supports($count; $q);
 
 def value($metric):
   ($metric | split(".")) as $path
@@ -64,6 +64,20 @@ def strain($value): .bound as $b
       (if $b.min != null then (if $value > 0 then $b.min / $value else 1e300 end) else empty end) ]
   | max // 0;
 
+# A key or metric that no record has would let a misspelt limit pass in silence.
+def scope_keys:
+  ["tool", "backend", "provider", "op", "kind", "definition", "scope", "test", "client", "server", "layer", "completion",
+   "size_bytes", "queue_pairs", "bidirectional"];
+def metric_pattern:
+  "^(latency_us\\.(count|min|max|mean|stddev|p50|p90|p95|p99|p99_9|p99_99)|bandwidth\\.(gbit_s|peak_gbit_s|min_interval_gbit_s|messages_per_s)"
+  + "|cpu\\.(client|server)(_system)?_s(_per_gb)?|tcp\\.(retransmissions|initial_rtt_us|window_bytes)"
+  + "|derived\\.(p99_minus_p50_us|retransmissions_per_gb))$";
+
+def unknown_parts:
+  ( .scope | objects | keys_unsorted[] | select(. as $k | scope_keys | index([$k]) == null) | "unknown scope key \(tojson)" ),
+  ( .metric | strings | select(test(metric_pattern) | not) | "unknown metric \(tojson)" ),
+  ( .bound | objects | to_entries[] | select((.key != "min" and .key != "max") or (.value | c::is_finite | not)) | "unknown bound \(.key | tojson)" );
+
 def faults:
   if type != "object" or .schema != "perch.limits/1" or (.limits | type) != "array" then "it is no perch.limits/1 document"
   else
@@ -74,5 +88,6 @@ def faults:
           else "limit \($id) has no bound" end ),
         ( if (.metric | type) == "string" and (.scope | type) == "object" then empty else "limit \($id) has no metric or scope" end ),
         ( if (.source | type) == "string" and .source != "" then empty else "limit \($id) has no source" end ),
-        ( if .severity == "required" or .severity == "advisory" then empty else "limit \($id) is neither required nor advisory" end ) )
+        ( if .severity == "required" or .severity == "advisory" then empty else "limit \($id) is neither required nor advisory" end ),
+        ( unknown_parts | "limit \($id) has the " + . ) )
   end;

@@ -8,6 +8,32 @@ def read_side($lines):
     | if type == "object" and .schema == "perch.flow/1" then . else {state: "unreadable"} end
   end;
 
+# A command without what may differ from the plan's: the program's path and the port that the agent adds.
+def bare_command:
+  .[1:] as $a
+  | [ range(0; $a | length) as $i
+      | select(($a[$i] | . == "--port" or . == "-p") or ($i > 0 and ($a[$i - 1] | . == "--port" or . == "-p")) | not)
+      | $a[$i] ];
+
+# Raw files are fetched, copied and moved about: each must say itself that it tells of this flow, in this run.
+def foreign($run; $flow; $role):
+  if . == null or .state == "unreadable" then null
+  else
+    ( if .run != $run then "run \(.run | tojson), not \($run)"
+      elif .flow != $flow.id then "flow \(.flow | tojson)"
+      elif .role != $role then "role \(.role | tojson), not \($role)"
+      elif .host != $flow[$role] then "host \(.host | tojson), not \($flow[$role])"
+      elif $role == "client" and .state == "done" and
+           ((.argv | type) != "array" or (.argv | bare_command) != ($flow.client_argv | bare_command)) then
+        "another command than planned"
+      else null end )
+    | if . == null then null else {state: "error", code: 6, message: "raw file belongs to another measurement: \($role).json is of \(.)"} end
+  end;
+
+def belongs($run; $flow; $client; $server):
+  ($client | foreign($run; $flow; "client")) as $of_client
+  | if $of_client != null then $of_client else $server | foreign($run; $flow; "server") end;
+
 def said: if (.message | type) == "string" and .message != "" then ": " + .message else "" end;
 
 # Why there is no client.json: the agent's own report of itself tells the three cases apart.
@@ -54,3 +80,18 @@ def cause($flow; $client; $server; $agent; $stderr):
       {state: "error", code: ($client.exit | code_of_exit($flow.tool)), message: ("exit \($client.exit)" + $words)}
     else null
     end;
+
+# What the server's side must have left for a result to count: null, else {code, message}. An external tool's server
+# ends by itself (one-shot) or by the agent's TERM.
+def server_cause($flow; $server):
+  if $server == null then {code: 6, message: "host \($flow.server) left no server.json of this flow"}
+  elif $server.state == "unreadable" then {code: 6, message: "server.json of this flow on \($flow.server) is damaged"}
+  elif $server.state != "done" then
+    {code: 6, message: ("the server's side ended in state \($server.state | tojson)" + ($server | said))}
+  elif $flow.tool == "perch" then
+    if $server.exit == null or $server.exit == 0 then null else {code: 6, message: "the server's side ended with exit \($server.exit)"} end
+  elif $server.timed_out != true
+       and (($server.exit == 0 and $server.signal == null)
+            or ($server.exit == 143 and ($server.signal == "TERM" or $server.signal == 15))) then null
+  else {code: 6, message: "\($flow.tool)'s server ended with exit \($server.exit | tojson), signal \($server.signal | tojson)"}
+  end;

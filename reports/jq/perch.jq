@@ -9,6 +9,16 @@ def in_order:
   | [$l.min, $l[percentiles[]], $l.max] | map(select(. != null))
   | if . == sort then $l else error("latency_us has its percentiles out of order") end;
 
+# A hundredth of a tenth is granted: the mean is that of a histogram's buckets.
+def plausible:
+  . as $l
+  | if .count != (.count | floor) then error("latency_us.count is no whole number")
+    elif .mean < .min * 0.999 or .mean > .max * 1.001 then error("latency_us.mean lies outside of min and max")
+    else
+      ([percentiles[] | select($l[.] != null and (c::supports($l.count; c::quantile_of[.]) | not))] | .[0]) as $thin
+      | if $thin == null then . else error("latency_us.\($thin) of \(.count) samples has not ten above it") end
+    end;
+
 def latency:
   if . == null then null
   else
@@ -23,7 +33,7 @@ def latency:
       p99: (.p99 | c::positive_or_null("latency_us.p99")),
       p99_9: (.p99_9 | c::positive_or_null("latency_us.p99_9")),
       p99_99: (.p99_99 | c::positive_or_null("latency_us.p99_99")) }
-    | in_order
+    | in_order | plausible
   end;
 
 def bandwidth:
@@ -87,6 +97,23 @@ def figures:
     intervals: (.intervals | intervals), histogram: (.histogram | histogram), cpu: (.cpu | cpu),
     integrity: (.integrity | integrity), tcp: (.tcp | tcp) };
 
+# Messages come one after another: their times cannot sum up to more than passed. A paced message counts from when it
+# was due, so that paced sums may.
+def within_elapsed:
+  if .latency_us == null or .params.rate != null then .
+  else
+    (.latency_us.count * .latency_us.mean * (if .definition == "half_round_trip" then 2 else 1 end) / 1e6) as $sum
+    | if $sum > 1.05 * .elapsed_s + 1e-5 then error("latencies sum up to \($sum | c::rounded) s of \(.elapsed_s) s") else . end
+  end;
+
+# The null backend moves nothing, and its rate has no bound.
+def possible:
+  within_elapsed
+  | if .bandwidth != null and .backend != "null" then .elapsed_s as $s | .bandwidth |= c::possible_rate($s; 0.01) else . end
+  | if .params.rate.overloaded == true then error("the pace that was asked for could not be kept")
+    elif .params.verify == true and (.integrity.checked_bytes // 0) == 0 then error("--verify checked no byte")
+    else . end;
+
 def complete:
   if .kind == "latency" and .latency_us == null then error("a latency line without latency_us")
   elif .kind == "bandwidth" and .bandwidth == null then error("a bandwidth line without bandwidth")
@@ -116,9 +143,12 @@ def damaged($why): {status: "error", error: {code: 6, message: $why, traffic: tr
 # Exit 1 is a measurement with all its figures: only a limit given on the command line was missed.
 def part:
   if .status == "error" and .error.code != 1 then failed
+  elif .status != "ok" and .status != "error" then heading + damaged("perch's line has the status \(.status | tojson)")
+  elif .status == "ok" and .error != null and .error.code != 1 then
+    heading + damaged("perch's line says ok and has the error \(.error | tojson | .[0:100])")
   else
     . as $line
-    | c::attempt((heading + figures) | complete | judged | with_missed_limit($line.error);
+    | c::attempt((heading + figures) | complete | possible | judged | with_missed_limit($line.error);
                  . as $why | $line | heading + damaged("perch's line cannot be used: " + $why))
   end;
 

@@ -2,6 +2,12 @@
 
 def flows: .rounds[].flows[];
 
+# From the weakest to the strongest word for what figures are worth.
+def scopes: ["simulated", "software", "imported", "hardware"];
+def weakest: . as $have | first(scopes[] as $s | select($have | index([$s]) != null) | $s) // "software";
+
+def idle_hosts: ([flows | .client, .server] | unique) as $busy | .hosts | keys_unsorted | . - $busy;
+
 def name_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*$";
 # A flow's id becomes a path under raw/, so nothing in it may climb out of there.
 def id_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){3}$";
@@ -11,6 +17,7 @@ def flow_faults($hosts):
   | ( if (.id | type) == "string" and (.id | test(id_pattern)) then empty else "flow id \($id) is not test/client/server/repeat" end ),
     ( ("client", "server") as $k | select($hosts[.[$k] // ""] == null) | "flow \($id): \($k) \(.[$k] | tojson) is not a host of the plan" ),
     ( if (.expect | type) == "array" and (.expect | length) > 0 then empty else "flow \($id) expects no record" end ),
+    ( if .scope as $s | scopes | index([$s]) != null then empty else "flow \($id) has the unknown scope \(.scope | tojson)" end ),
     ( if (.tool | type) == "string" and (.client_argv | type) == "array" then empty else "flow \($id) has no tool or no command" end );
 
 # Texts of what is wrong; none means that the plan can be judged against.

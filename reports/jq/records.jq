@@ -1,5 +1,6 @@
 # Parts of records + what only the plan knows -> records, one for each `expect` entry of a flow, in its order.
 import "common" as c;
+import "planned" as planned;
 import "perch" as perch;
 import "iperf3" as iperf3;
 import "iperf" as iperf;
@@ -38,10 +39,19 @@ def counters($client; $server):
   else {client: ($client.counters // {} | map_values(number_or_null)), server: ($server.counters // {} | map_values(number_or_null))}
   end;
 
+# What the output itself shows of its worth: sockets, memory of one host and soft devices are software, whoever plans them.
+def shown_scope($flow; $fabric):
+  if $flow.tool != "perch" or ((.backend // $flow.backend) | . == null or . == "tcp" or . == "null")
+     or ((.provider // $flow.provider // "") | test("^(tcp|udp|shm|sm2|net|sockets)"))
+     or ((.link.layer // $fabric) | . == "loopback" or . == "shm")
+     or any(.client.device, .server.device; type == "string" and test("^(rxe|siw)")) then "software"
+  else "hardware" end;
+
 def record($plan; $flow; $expect):
   . as $p
   | ($plan.hosts[$flow.client].fabric) as $fabric
-  | { schema: "perch.record/1", run: $plan.run, flow: $flow.id, test: $flow.test, repeat: $flow.repeat, scope: $flow.scope,
+  | { schema: "perch.record/1", run: $plan.run, flow: $flow.id, test: $flow.test, repeat: $flow.repeat,
+      scope: ([$flow.scope, ($p | shown_scope($flow; $fabric))] | planned::weakest),
       tool: ($p.tool // {name: $flow.tool, version: null}),
       backend: ($p.backend // $flow.backend), provider: ($p.provider // $flow.provider),
       op: ($p.op // $flow.op), kind: ($p.kind // $flow.kind), definition: $p.definition,
@@ -60,15 +70,66 @@ def parts($flow; $files; $versions):
   else [{status: "error", error: {code: 6, message: "no reader for the tool \($flow.tool | tojson)", traffic: false}}]
   end;
 
-# What was measured must be what was planned: the tool's word for backend, kind and operation against the plan's.
-def as_planned($flow):
+# "300ms" -> 0.3, as the engine reads it; a bare number is seconds.
+def seconds:
+  if . == null then null
+  else (capture("^(?<n>[0-9.]+)(?<u>ms|us|ns|s|m|h)?$") // {n: "nan", u: null})
+    | (.n | tonumber) * ({ns: 1e-9, us: 1e-6, ms: 0.001, m: 60, h: 3600}[.u // "s"] // 1)
+  end;
+
+def whole_or_null: if . == null then null else c::attempt(tonumber; .) end;
+
+# What the planned command asks for, as a record's params say it: [name, planned value] each.
+def asked_for($tool):
+  . as $argv
+  | (if $tool == "perch" then
+       ["completion", ($argv | c::option_value(["--completion"]) // "busy")],
+       ["verify", (($argv | index("--verify")) != null)],
+       ["bidirectional", (($argv | index("--bidirectional")) != null)],
+       ["iterations", ($argv | c::option_value(["--iterations"]) | whole_or_null)],
+       ["outstanding", ($argv | c::option_value(["--outstanding"]) | whole_or_null)],
+       ["duration_s", ($argv | c::option_value(["--duration"]) | seconds)]
+     else
+       ["duration_s", ($argv | c::option_value(["-t", "--time"]) | seconds)],
+       ["queue_pairs", ($argv | c::option_value(["-P", "--parallel"]) // "1" | whole_or_null)],
+       (select($tool == "iperf3") | ["bidirectional", (($argv | index("--bidir")) != null)])
+     end)
+  | select(.[1] != null);
+
+# The closed set of what an operation may be timed by.
+def known_definitions:
+  if .kind == "latency" then
+    {send: ["half_round_trip"], write: ["half_round_trip", "completion"]}[.op // ""] // ["completion"]
+  elif .op == "send" then ["receiver_acknowledged"]
+  else ["initiator_completion"] end;
+
+def same_value($planned): . == $planned or (type == "number" and ($planned | type) == "number" and (. - $planned | fabs) < 1e-6);
+
+# libfabric names a provider with the layer on it: "tcp" is answered by "tcp;ofi_rxm".
+def fits_plan($key; $planned):
+  . == $planned or ($key == "provider" and type == "string" and startswith($planned + ";"));
+
+def unlike($flow):
   . as $p
-  | first(("backend", "kind", "op") as $k
-      | select($p[$k] != null and $flow[$k] != null and $p[$k] != $flow[$k])
-      | "the plan asks for \($k) \($flow[$k]), the output says \($p[$k])")
-    // null
-  | if . == null or $p.status != "ok" then $p
-    else . as $why | $p + {status: "error", error: {code: 6, message: $why, traffic: true}} end;
+  | ( ((if $flow.tool == "perch" or $flow.tool == null then "backend", "provider", "op" else empty end), "kind") as $k
+      | select($flow[$k] != null and ($p[$k] | fits_plan($k; $flow[$k]) | not) and ($flow.tool != null or $p[$k] != null))
+      | "the plan asks for \($k) \($flow[$k]), the output says \($p[$k])" ),
+    ( select($flow.tool != null)
+      | $flow.client_argv // [] | asked_for($flow.tool)
+      | . as $asked | select($p.params[$asked[0]] | same_value($asked[1]) | not)
+      | "the plan asks for \($asked[0]) \($asked[1]), the output says \($p.params[$asked[0]])" ),
+    ( select($flow.tool == "perch") | $p | known_definitions as $known | select([.definition] | inside($known) | not)
+      | "\(.kind) of \(.op) has no definition \(.definition | tojson)" ),
+    ( select($p.params.duration_s != null and $p.elapsed_s != null and $p.elapsed_s < 0.9 * $p.params.duration_s)
+      | "it lasted \($p.elapsed_s) s of \($p.params.duration_s) s" );
+
+# What was measured must be what was planned: the tool's word against the plan's flow and its command.
+def as_planned($flow):
+  if .status != "ok" then .
+  else . as $p
+    | ([limit(1; unlike($flow))] | .[0]) as $why
+    | if $why == null then $p else $p + {status: "error", error: {code: 6, message: $why, traffic: true}} end
+  end;
 
 def same_as($expect): . as $p | all($expect | keys_unsorted[]; $p.params[.] == $expect[.]);
 
@@ -103,6 +164,12 @@ def with_exit($cause):
       else .[:-1] + [.[-1] + {status: "error", error: $error}] end
   end;
 
+# Without the server's word no figure of the flow counts, whatever its client printed.
+def with_server($cause):
+  if $cause == null then .
+  else map(if .status == "ok" then . + {status: "error", error: {code: $cause.code, message: $cause.message, traffic: true}} else . end)
+  end;
+
 def matched($flow; $parts; $cause):
   ($parts | map(select(.params.size_bytes != null)) | by_size) as $sized
   | (first($parts[] | select(.status == "error")) // null) as $ended
@@ -116,6 +183,16 @@ def matched($flow; $parts; $cause):
         elif ($mine | length) == 1 then $mine[0] | as_planned($flow)
         else unmeasured($cause; $ended; $some; $expect) end ];
 
+# Output that belongs to no expected record (garbage behind the last line, a size nobody asked for) makes all doubtful.
+def with_rest($flow; $parts):
+  if any(.[]; .status != "ok") then .
+  else
+    ([ $parts[] | . as $p | select(.params.size_bytes == null or (any($flow.expect[]; . as $e | $p | same_as($e)) | not))
+       | .error.message // "it holds a result for \(.params.size_bytes) bytes, which was not asked for" ] | .[0]) as $why
+    | if $why == null or ($parts | length) <= length then .
+      else .[:-1] + [.[-1] + {status: "error", error: {code: 6, message: $why, traffic: true}}] end
+  end;
+
 # A result for another size than planned is named, for iperf picks a default where its option is misspelt.
 def misfit($parts):
   if length == 1 and ($parts | length) == 1 and $parts[0].status == "ok" and .[0].params == null then
@@ -126,10 +203,12 @@ def flow_records($plan; $hosts; $flow; $files):
   ($hosts[$flow.client] // {}) as $host
   | outcome::read_side($files.client) as $client
   | outcome::read_side($files.server) as $server
-  | outcome::cause($flow; $client; $server; $host.agent; $files.stderr) as $cause
-  | ( if $cause != null and $cause.state == "not_measured" then []
+  | outcome::belongs($plan.run; $flow; $client; $server) as $foreign
+  | (if $foreign != null then $foreign else outcome::cause($flow; $client; $server; $host.agent; $files.stderr) end) as $cause
+  | ( if $foreign != null or ($cause != null and $cause.state == "not_measured") then []
       elif $cause != null and $flow.tool != "perch" and ($files.stdout | all(test("^\\s*$"))) then []
       else parts($flow; $files; $host.versions // {}) end ) as $parts
-  | (matched($flow; $parts; $cause) | misfit($parts) | with_exit($cause)) as $out
+  | ( matched($flow; $parts; $cause) | misfit($parts) | with_rest($flow; $parts) | with_exit($cause)
+      | with_server(outcome::server_cause($flow; $server)) ) as $out
   | range(0; $out | length) as $i
   | $out[$i] + {counters: counters($client; $server)} | record($plan; $flow; $flow.expect[$i]);

@@ -54,10 +54,10 @@ def picked_sizes: (unique | sort) as $s | [$s[0], 4096, $s[-1]] | map(select(. a
 def quantity($unit):
   if . == null then "-" elif $unit == "segments" then f::whole else "\(f::figure) \($unit | f::unit_sign)" end;
 
-# A figure that is absent has its reason: percentiles need samples, and libfabric's providers count no retransmissions.
+# A figure that is absent has its reason: percentiles need samples, and retransmissions need the host's counter.
 def shown($row):
   if .value != null then .value | quantity($row.unit)
-  elif $row.metric == "retransmissions" then "not counted by the provider"
+  elif $row.metric == "retransmissions" then "not counted on that host"
   elif $row.kind == "latency" then "too few samples"
   else "not reported"
   end;
@@ -79,7 +79,7 @@ def provider_table($rows; $provider):
                 right("RDMA / TCP")],
       rows: ( [ ("p50_us", "stddev_us", "p99_minus_p50_us", "p99_us", "p99_9_us") as $metric
                 | $sizes[] as $size | $latency[] | select(.metric == $metric and .size_bytes == $size) | comparison_row ]
-            + [ ("gbit_s", "client_s_per_gb", "server_s_per_gb", "retransmissions") as $metric
+            + [ ("gbit_s", "client_s_per_gb", "server_s_per_gb", "client_system_s_per_gb", "server_system_s_per_gb", "retransmissions") as $metric
                 | $bandwidth[] | select(.metric == $metric and .size_bytes == $largest) | comparison_row ] ) };
 
 # Shared memory comes last: it is no network.

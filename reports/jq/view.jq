@@ -32,12 +32,16 @@ def what_line($plan):
   ($plan.hosts | keys_unsorted) as $hosts
   | ([$plan | planned::flows | [.client, .server]] | unique | length) as $pairs
   | "Suite *\($plan.suite.title // $plan.suite.name)*, run `\($plan.run)`: \($hosts | f::names(8)) "
-    + "(\($hosts | length) hosts, \($pairs | f::plural("pair")), "
+    + "(\($hosts | length | f::plural("host")), \($pairs | f::plural("pair")), "
     + "\([$plan | planned::flows] | length | f::plural("flow"))), limits *\($plan.limits)*.";
 
 def coverage_line:
   "Coverage: \(.coverage.measured | f::whole) of \(.coverage.planned | f::whole) planned records measured"
   + (if (.coverage.missing | length) == 0 then "." else ", **\(.coverage.missing | length | f::whole) missing**." end);
+
+def excluded_line($plan):
+  ([$plan.excluded // [] | .[].test] | unique) as $tests
+  | if $tests == [] then "" else "**Left out of the plan**, for a host could not take part: \($tests | map("`\(f::cell)`") | f::names(8))." end;
 
 def measured_text: .unit as $unit | .measured | f::value($unit);
 
@@ -96,7 +100,7 @@ $plan[0] as $plan
 | { title: "Fabric report: \($plan.suite.title // $plan.suite.name)",
     run: $plan.run, created: $plan.created, verdict: $verdict.verdict,
     verdict_line: ($verdict | verdict_line), scope_line: ($verdict | scope_line($by_test)), what_line: what_line($plan),
-    coverage_line: ($verdict | coverage_line),
+    coverage_line: ($verdict | coverage_line), excluded_line: excluded_line($plan),
     findings: ($findings[:3] | map(check_view)), findings_more: ([($findings | length) - 3, 0] | max),
     summary: summary($tests; $by_test; $verdict.checks),
     comparison: { tables: ($verdict.comparison | tables::comparison_tables), others: ($verdict.comparison | tables::others_table),

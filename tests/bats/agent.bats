@@ -40,9 +40,10 @@ both_end() {
   agent beta start
   both_end
   [ "$(<limit)" -gt 60 ] || fail "the agent did not say how long its plan may take: $(<limit)"
-  assert_json alpha/agent.json '.schema == "perch.agent/1" and .flows_total == 2 and .flows_done == 2 and .message == null'
+  assert_json alpha/agent.json '.schema == "perch.agent/1" and .flows_total == 2 and .flows_done == 2 and .message == null
+    and .run == "20260101T000000Z-bats"'
   for test in t1 t2; do
-    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.schema == "perch.flow/1" and .state == "done" and .exit == 0
+    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.schema == "perch.flow/1" and .run == "20260101T000000Z-bats" and .state == "done" and .exit == 0
       and .timed_out == false and .argv[1] == "lat" and .elapsed_s > 0.1'
     assert_json "beta/flows/$test/alpha/beta/1/server.json" '.state == "done" and .argv == [] and .exit == null'
     assert_equal "$(jq -r .params.size_bytes "alpha/flows/$test/alpha/beta/1/client.stdout" | xargs)" "8 16"
@@ -202,7 +203,8 @@ both_end() {
   assert_output --partial "$port"
   kill %1
   for test in t1 t2; do
-    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.state == "not_run" and .exit == null and (.message | test("perch serve on alpha ended"))'
+    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.state == "not_run" and .exit == null and (.message | test("perch serve on alpha ended"))
+      and .run == "20260101T000000Z-bats"'
   done
   assert_json alpha/agent.json '.state == "stopped" and (.message | test("perch serve"))'
 }
@@ -232,7 +234,24 @@ both_end() {
     "$AGENT" run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 3
   assert_output --partial "the disk is full"
   assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  assert_json alpha/agent.json '.state == "stopped" and (.message | test("the disk is full"))'
   run_agent stop --out beta
+}
+
+@test "perch serve killed in the middle: its signal is named, and the flow that had begun is not said to be not run" {
+  plan_of "$(tests_of "$QUICK" "$LONG" "$QUICK")" >plan.json
+  agent alpha start
+  agent beta start
+  wait_until flow_started beta t2
+  sleep 1 # into the measurement
+  kill -KILL "$(marked_processes | awk '$3 == "serve" && /--bind 127.0.0.2 / { print $1 }')"
+  wait_until agent_state_is beta stopped
+  assert_json beta/agent.json '.message | test("^perch serve on beta ended: by signal KILL$")'
+  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "done" and .message == null'
+  assert_json beta/flows/t2/alpha/beta/1/server.json '.state == "done" and (.message | test("its end was not seen here: perch serve on beta"))'
+  assert_json beta/flows/t3/alpha/beta/1/server.json '.state == "not_run" and (.message | test("signal KILL"))'
+  assert_json alpha/flows/t2/alpha/beta/1/client.json '.exit == 4'
+  run_agent stop --out alpha
 }
 
 @test "a plan that is cut off, of another version, or without this host is refused with exit code 3" {

@@ -125,7 +125,7 @@ verdict() { jq -r .verdict run/verdict.json; }
   edit run/inputs/limits.json '.limits |= map(select(.id == "iperf-bandwidth") | .bound.min = 1e6)'
   judge 1
   assert_equal "$(check_status limit/iperf-bandwidth/iperf3)" fail
-  edit run/inputs/limits.json '.limits[].severity = "advisory"'
+  edit run/inputs/limits.json '.limits += [.limits[0] | .id = "floor" | .bound.min = 1e-3] | .limits[0].severity = "advisory"'
   judge 0
   assert_equal "$(check_status limit/iperf-bandwidth/iperf3)" advisory
 }
@@ -244,7 +244,9 @@ verdict() { jq -r .verdict run/verdict.json; }
 }
 
 @test "hardware without device counters is never a PASS" {
-  edit run/plan.json '.rounds[].flows[].scope = "hardware"'
+  local flow=ofi-bandwidth-event/alpha/beta/1
+  edit run/plan.json '(.rounds[].flows[] | select(.test == "ofi-bandwidth-event")) |= (.scope = "hardware" | .provider = "verbs")'
+  edit run/raw/alpha/flows/$flow/client.stdout '.provider = "verbs" | .link.layer = "infiniband"'
   judge 3
   assert_equal "$(check_status path/hardware/unknown)" inconclusive
 }
@@ -260,6 +262,136 @@ verdict() { jq -r .verdict run/verdict.json; }
   head -c 3000 /dev/urandom >"$TCP/client.stdout"
   judge 3
   assert_equal "$(jq -s 'length' run/records.jsonl)" "$(jq '[.rounds[].flows[].expect | length] | add' run/plan.json)"
+}
+
+# spoil FILE STATUS CHECK < table: each line is a jq filter that plants one fault in FILE; none of them may pass
+spoil() {
+  local fault
+  cp "$1" whole
+  while read -r fault; do
+    cp whole "$1"
+    edit "$1" "$fault"
+    judge "$2"
+    assert_equal "$(check_status "$3")" "$([ "$2" = 1 ] && echo fail || echo inconclusive)"
+  done
+  cp whole "$1"
+}
+
+@test "a raw file of another run, flow, role, host or command is no evidence" {
+  spoil "$TCP/client.json" 3 flow/tcp-latency/alpha/beta/1 <<'FAULTS'
+.run = "another"
+del(.run)
+.flow = "tcp-latency/alpha/beta/2"
+.role = "server"
+.host = "beta"
+.argv[1] = "bw"
+.argv += ["--iterations", "1"]
+FAULTS
+  spoil run/raw/beta/flows/tcp-latency/alpha/beta/1/server.json 3 flow/tcp-latency/alpha/beta/1 <<<'.run = "another"'
+  assert_equal "$(jq -r '.coverage.missing[0] | .code, (.message | .[0:45])' run/verdict.json)" $'6\nraw file belongs to another measurement: serv'
+  spoil run/raw/alpha/agent.json 3 host/alpha <<<'.run = "another"'
+}
+
+@test "a server without a word, or with a bad end, leaves no result" {
+  local server=run/raw/beta/flows/iperf3/alpha/beta/1/server.json
+  spoil "$server" 3 flow/iperf3/alpha/beta/1 <<'FAULTS'
+.state = "meeting_failed"
+.exit = 1
+.exit = 137 | .signal = "KILL"
+FAULTS
+  edit "$server" '.exit = 143 | .signal = "TERM"'
+  judge 0
+  rm "$server" run/raw/beta/flows/tcp-latency/alpha/beta/1/server.json
+  judge 3
+  assert_equal "$(jq '.coverage.missing | length' run/verdict.json)" 5
+}
+
+@test "an output that is not what the plan's command asks for is inconclusive" {
+  spoil run/raw/alpha/flows/ofi-bandwidth-event/alpha/beta/1/client.stdout 3 flow/ofi-bandwidth-event/alpha/beta/1 <<'FAULTS'
+.backend = null
+.provider = "shm"
+.op = "write"
+.kind = null
+.params.completion = "busy"
+.params.verify = true
+.params.bidirectional = true
+.params.duration_s = 3
+.definition = "initiator_completion"
+FAULTS
+  spoil "$IPERF3/client.stdout" 3 flow/iperf3/alpha/beta/1 <<<'.start.test_start.num_streams = 2'
+}
+
+@test "impossible figures and unknown lines are inconclusive" {
+  spoil run/raw/alpha/flows/tcp-bandwidth-event/alpha/beta/1/client.stdout 3 flow/tcp-bandwidth-event/alpha/beta/1 <<'FAULTS'
+.status = "fine"
+.error = {code: 6, message: "oops"}
+.bandwidth.gbit_s *= 1.1
+.bandwidth.gbit_s *= 1e5 | .bandwidth.bytes *= 1e5
+.elapsed_s = 0.001
+.params.rate = {overloaded: true}
+., "garbage"
+., (.params.size_bytes = 7)
+FAULTS
+  spoil run/raw/alpha/flows/tcp-verify/alpha/beta/1/client.stdout 3 flow/tcp-verify/alpha/beta/1 <<'FAULTS'
+.integrity.checked_bytes = 0
+.integrity = null
+FAULTS
+  spoil "$TCP/client.stdout" 3 flow/tcp-latency/alpha/beta/1 <<'FAULTS'
+.latency_us.count = 3
+.latency_us.count *= 2
+.latency_us.mean = 1
+FAULTS
+  echo oops >>run/raw/alpha/flows/iperf/alpha/beta/1/client.stdout
+  judge 3
+}
+
+@test "limits that judge nothing, or ask for what no record has, are inconclusive" {
+  spoil run/inputs/limits.json 3 limits <<'FAULTS'
+.limits[].severity = "advisory"
+.limits[].scope.tool = "none"
+.limits[0].scope.sise = 8
+.limits[0].metric = "latency_us.p42"
+.limits[0].bound.maximum = 8
+FAULTS
+}
+
+@test "software does not become hardware by the plan's word" {
+  edit run/plan.json '.rounds[].flows[].scope = "hardware"'
+  judge 0
+  assert_output --partial "scope software"
+  edit run/plan.json '.rounds[].flows[0].scope = "real"'
+  judge 3
+  assert_output --partial 'unknown scope "real"'
+}
+
+@test "what the plan leaves out is shown, and a plan of little else is inconclusive" {
+  cp run/plan.json plan.json
+  edit run/plan.json '.excluded = [{test: "verbs-latency", reason: "alpha has no backend verbs"}]'
+  judge 0
+  assert_equal "$(check_status excluded)" not_judged
+  edit run/plan.json '.hosts.gamma = .hosts.beta'
+  judge 3
+  assert_equal "$(check_status coverage)" inconclusive
+  cp plan.json run/plan.json
+  edit run/plan.json '.rounds[].flows[].backend = "null"'
+  judge 3
+  assert_equal "$(check_status excluded)" inconclusive
+}
+
+@test "pipes, links and devices among the raw files are not read" {
+  rm "$TCP/client.stdout" "$IPERF3/client.stdout" run/raw/alpha/environment.json
+  mkfifo "$TCP/client.stdout" run/raw/alpha/environment.json
+  cp "$TOP/tests/fixtures/loopback/run/raw/alpha/flows/iperf3/alpha/beta/1/client.stdout" outside
+  ln -s "$PWD/outside" "$IPERF3/client.stdout"
+  ln -sf /dev/zero run/raw/alpha/flows/iperf/alpha/beta/1/client.stderr
+  run timeout 30 "$JUDGE" run
+  assert_equal "$status" 3
+  assert_equal "$(jq -r '[.coverage.missing[].flow] | unique | join(" ")' run/verdict.json)" "iperf3/alpha/beta/1 tcp-latency/alpha/beta/1"
+  run timeout 30 "$TOP/reports/prepare" run report.json
+  assert_equal "$status" 0
+  mv -- run -run
+  run "$JUDGE" -run
+  assert_equal "$status" 3
 }
 
 @test "a folder that cannot be written is exit code 6" {

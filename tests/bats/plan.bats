@@ -72,13 +72,13 @@ readonly LATENCY='[{name: "t", title: "T", tool: "perch", backend: "tcp", kind: 
     a: {perch_address: \"192.0.2.1\", perch_fabric: \"roce\", perch_backends: [\"tcp\"]},
     b: {perch_address: \"192.0.2.2\", perch_fabric: \"roce\", perch_backends: [\"tcp\"]},
     c: {perch_address: \"192.0.2.3\", perch_fabric: \"roce\", perch_backends: [\"ofi\"]}}}" | jq -f "$TOP/playbooks/plan.jq" >plan.json
-  assert_json plan.json '.excluded == [{test: "t", reason: "c has no backend tcp"}]'
+  assert_json plan.json '.excluded == [{test: "t", reason: "c has no backend tcp"}, {test: "every test", reason: "host c is in no flow"}]'
   assert_json plan.json '[.rounds[].flows[].id] == ["t/a/b/1"]'
 }
 
 @test "a test that too few hosts can take part in is excluded whole" {
   plan_for 2 '[{name: "n", title: "N", tool: "perch", backend: "null", kind: "latency", params: {size: 8}}]' >plan.json
-  assert_json plan.json '.rounds == [] and (.excluded | length) == 3 and (.excluded[2].reason | contains("two hosts are needed"))'
+  assert_json plan.json '.rounds == [] and (.excluded | length) == 5 and (.excluded[2].reason | contains("two hosts are needed"))'
 }
 
 @test "shared memory is not measured between different machines" {
@@ -89,8 +89,11 @@ readonly LATENCY='[{name: "t", title: "T", tool: "perch", backend: "tcp", kind: 
 @test "software is never called hardware, whatever card carries it" {
   plan_for 2 '[{name: "a", title: "A", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}},
     {name: "b", title: "B", tool: "perch", backend: "ofi", provider: "tcp;ofi_rxm", kind: "latency", params: {size: 8}},
-    {name: "c", title: "C", tool: "perch", backend: "ofi", provider: "verbs;ofi_rxm", kind: "latency", params: {size: 8}}]' >plan.json
-  assert_json plan.json '[.rounds[].flows[].scope] == ["software", "software", "hardware"]'
+    {name: "c", title: "C", tool: "perch", backend: "ofi", provider: "verbs;ofi_rxm", kind: "latency", params: {size: 8}},
+    {name: "d", title: "D", tool: "perch", backend: "ofi", kind: "latency", params: {size: 8}},
+    {name: "e", title: "E", tool: "perch", backend: "ofi", provider: "net", kind: "latency", params: {size: 8}},
+    {name: "f", title: "F", tool: "perch", backend: "ofi", provider: "cxi", kind: "latency", params: {size: 8}}]' >plan.json
+  assert_json plan.json '[.rounds[].flows[].scope] == ["software", "software", "hardware", "software", "software", "hardware"]'
   plan_of "$LATENCY" >plan.json
   assert_json plan.json 'all(.rounds[].flows[]; .scope == "software")'
 }
@@ -108,4 +111,73 @@ readonly LATENCY='[{name: "t", title: "T", tool: "perch", backend: "tcp", kind: 
     assert_json "$suite.json" '.excluded == [] and (.rounds | length) > 10'
   done
   assert_json quick.json '[.rounds[].flows[].estimate_s] | add | . > 30 and . < 70'
+}
+
+# refuses TEST-MEMBERS MESSAGE: such a test ends the plan at once, with its name
+refuses() {
+  run timeout 10 bash -c "$(declare -f plan_for); TOP='$TOP'; plan_for 2 '[{name: \"odd\", title: \"T\", tool: \"perch\", backend: \"tcp\", kind: \"latency\"} + {$1}]'"
+  assert_failure 5
+  assert_output --partial "test odd: "
+  assert_output --partial "$2"
+}
+
+@test "sizes and times that cannot be are refused with the test's name, and none hangs" {
+  for size in '"0:64"' 0 '"64:8"' '"8:64:0"' '"1:200:1"' 4294967296 '"1:4G"' '"1:2:3:4"'; do
+    refuses "params: {size: $size}" "MIN:MAX:STEP"
+  done
+  refuses 'params: {size: 8, duration: "0s"}' "duration must be above 0"
+  refuses 'params: {size: 8, iterations: 0}' "iterations must be above 0"
+  refuses 'params: {size: 8, gap: "soon"}' '"soon" is no duration'
+  refuses 'params: {size: 8, rate: "fast"}' '"fast" is no rate'
+}
+
+@test "combinations that the engine refuses are refused before anything runs" {
+  refuses 'op: "write", params: {size: 8}' "op send only"
+  refuses 'provider: "tcp", params: {size: 8}' "backend tcp has no providers"
+  refuses 'backend: "null", provider: "tcp", params: {size: 8}' "backend null has no providers"
+  refuses 'kind: "bandwidth", params: {size: 8, definition: "half_round_trip"}' "definition belongs to latency"
+  refuses 'params: {size: 8, iterations: 1, duration: "1s"}' "exclude each other"
+  refuses 'params: {size: 8, outstanding: 2}' "one message at a time"
+  refuses 'backend: "ofi", op: "fetch-add", params: {size: "1:8"}' "multiples of 8"
+  refuses 'backend: "pigeon", params: {size: 8}' "known are tcp, ofi and null"
+  refuses 'tool: "iperf", backend: null, kind: "bandwidth", params: {size: "8:16", duration: "1s"}' "one size a test"
+}
+
+# time_of PARAMS: [estimate, deadline] of a test
+time_of() {
+  plan_for 2 "[{name: \"t\", title: \"T\", tool: \"perch\", backend: \"tcp\", kind: \"latency\", params: {size: 8} + $1}]" |
+    jq -c '.rounds[0].flows[0] | [.estimate_s, .deadline_s]' >time.json
+}
+
+@test "iterations, gap, rate and warm-up are in the estimate, and the deadline is later" {
+  time_of '{iterations: 1000000}'
+  assert_json time.json '.[0] > 20 and .[1] > 1000' # a millisecond a message on a busy machine
+  time_of '{iterations: 1000, gap: "100ms"}'
+  assert_json time.json '.[0] > 100 and .[1] > 330'
+  time_of '{iterations: 1000, rate: "10msg/s"}'
+  assert_json time.json '.[0] > 100 and .[1] > 330'
+  time_of '{iterations: 1000, rate: "640b/s"}'
+  assert_json time.json '.[0] > 100'
+  time_of '{duration: "1s", gap: "10ms", warmup: 6000}'
+  assert_json time.json '.[0] > 60'
+}
+
+@test "a suite with nothing of the network left says so, and a host in no flow is named" {
+  jq -n '{run: "r", created: "c", limits: "l", suite: {name: "s", title: "S", tests: [
+    {name: "n", title: "N", tool: "perch", backend: "null", kind: "latency", params: {size: 8}},
+    {name: "t", title: "T", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}}]}, hosts: {
+    a: {perch_address: "192.0.2.1", perch_fabric: "roce", perch_backends: ["null"]},
+    b: {perch_address: "192.0.2.2", perch_fabric: "roce", perch_backends: ["null"]},
+    c: {perch_address: "192.0.2.3", perch_fabric: "roce", perch_backends: ["ofi"]}}}' | jq -f "$TOP/playbooks/plan.jq" >plan.json
+  assert_json plan.json '.excluded[-2:] == [{test: "every test of the network", reason: "nothing of the network is measured: all its tests are excluded"},
+    {test: "every test", reason: "host c is in no flow"}]'
+}
+
+@test "the external tools' ports are the server's own" {
+  jq -n '{run: "r", created: "c", limits: "l", suite: {name: "s", title: "S", tests: [
+    {name: "i3", title: "I", tool: "iperf3", kind: "bandwidth", params: {size: "128K", duration: "1s"}},
+    {name: "i2", title: "I", tool: "iperf", kind: "bandwidth", params: {size: "128K", duration: "1s"}}]}, hosts: {
+    a: {perch_address: "192.0.2.1", perch_fabric: "roce"},
+    b: {perch_address: "192.0.2.2", perch_fabric: "roce", perch_iperf3_port: 6201, perch_iperf_port: 6001}}}' | jq -f "$TOP/playbooks/plan.jq" >plan.json
+  assert_json plan.json '[.rounds[].flows[] | .ready.port, (.client_argv, .server_argv | .[index("-p") + 1])] == [6201, "6201", "6201", 6001, "6001", "6001"]'
 }

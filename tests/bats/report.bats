@@ -50,7 +50,7 @@ first_screen() { sed '/^| Test /q' run/report.md; }
   sed -n '/^## RDMA against TCP/,/^## Charts/p' run/report.md >table
   run cat table
   for figure in "Bandwidth, busy polling" "Bandwidth, waiting by events" "Latency, median" "Jitter, standard deviation" \
-    "Jitter, p99 - p50" "Tail, p99" "CPU of the client, waiting by events" "CPU of the server, waiting by events" "Retransmissions"; do
+    "Jitter, p99 - p50" "Tail, p99" "CPU of the client, waiting by events" "CPU of the server, waiting by events" "Whole host's CPU at the server, waiting by events" "Retransmissions"; do
     assert_output --partial "$figure"
   done
   refute_output --partial "unknown"

@@ -1,10 +1,21 @@
 # shellcheck shell=bash
 # The agent's life: run, start, poll, stop.
 
+# How `perch serve` ended: the signal or the exit code, and, where it ended by itself, its last words. Its status is
+# kept, as it can be waited for only once.
 serve_message() {
-  local said
+  local said signal
+  [ -n "$SERVE_STATUS" ] || {
+    wait_child "$SERVE"
+    SERVE_STATUS=$STATUS
+  }
+  signal=$(signal_of "$SERVE_STATUS")
+  if [ -n "$signal" ]; then
+    SERVE_MESSAGE="perch serve on $HOST ended: by signal $signal"
+    return
+  fi
   said=$(last_message "$OUT/serve.log")
-  printf 'perch serve on %s ended: %s' "$HOST" "${said:-it said nothing; see serve.log}"
+  SERVE_MESSAGE="perch serve on $HOST ended with exit code $SERVE_STATUS: ${said:-it said nothing; see serve.log}"
 }
 
 # This host's `perch serve`: every perch flow and every meeting on this host goes through it. Sets SERVE; false: it
@@ -14,12 +25,12 @@ start_serve() {
   read -r address port < <(jq -r --arg host "$HOST" '.hosts[$host] | "\(.address) \(.port)"' "$PLAN")
   rm -f "$OUT/control/ready"
   spawn "$LIMIT" /dev/null "$OUT/serve.log" "$ENGINE" serve --bind "$address" --port "$port" --ready-file "$OUT/control/ready"
-  SERVE=$CHILD
+  SERVE=$CHILD SERVE_STATUS=''
   while alive "$SERVE"; do
     [ ! -e "$OUT/control/ready" ] || return 0
     sleep 0.05 # the ready file is the engine's word; there is no event for it
   done
-  wait_child "$SERVE"
+  serve_message
   return 1
 }
 
@@ -34,8 +45,10 @@ finish() {
   else
     : "${STOP_REASON:=$(cat "$OUT/control/reason" 2>/dev/null || echo "the agent failed; agent.log says why")}"
     say "stopped: $STOP_REASON"
+    rm -f "$OUT/control/reserve"
+    write_state stopped "$STOP_REASON" # first: the disk may be full for the rest
+    end_current "$STOP_REASON"
     not_run_rest "$STOP_REASON"
-    write_state stopped "$STOP_REASON"
   fi
   exit "$code"
 }
@@ -47,6 +60,7 @@ agent_run() {
   FLOWS_TOTAL=${#FLOWS[@]}
   [ -z "$TOKEN_FILE" ] || export PERCH_TOKEN_FILE=$TOKEN_FILE
   write_file "$OUT/control/lease" </dev/null
+  write_file "$OUT/control/reserve" <<<"a block for the last agent.json, should the disk be full then"
   write_file "$OUT/control/pid" <<<"$$ $(start_time $$)"
   trap finish EXIT
   trap 'exit "$EXIT_STOPPED"' TERM INT HUP
@@ -56,11 +70,11 @@ agent_run() {
 
   [ -x "$ENGINE" ] || stop_for "there is no engine at $ENGINE on $HOST: build it with \`make engine\`, or set agent_engine"
   collect_environment
-  start_serve || stop_for "$(serve_message)"
+  start_serve || stop_for "$SERVE_MESSAGE"
   write_file "$OUT/control/started" </dev/null
   local flow
   for flow in "${FLOWS[@]}"; do
-    alive "$SERVE" || stop_for "$(serve_message)"
+    alive "$SERVE" || { serve_message && stop_for "$SERVE_MESSAGE"; }
     do_flow "$flow"
     write_state running
   done

@@ -13,6 +13,8 @@ fail() {
 
 # Output that cannot be written is the end: measuring on would lose every later result in silence.
 fail_write() {
+  rm -f "$1.new"
+  STOP_REASON="cannot write $1 on ${HOST:-this host}: the disk is full or the directory is gone"
   fail "$EXIT_INTERNAL" "cannot write $1 on ${HOST:-this host}: the disk is full or the directory is gone. What was" \
     "measured before is kept in $OUT. Free space there and run again."
 }
@@ -56,8 +58,8 @@ prepare_out() {
 
 # agent.json: state running|done|stopped, message
 write_state() {
-  write_json "$OUT/agent.json" --arg host "$HOST" --arg started "$STARTED" --arg ended "$([ "$1" = running ] || now)" \
+  write_json "$OUT/agent.json" --arg run "$RUN" --arg host "$HOST" --arg started "$STARTED" --arg ended "$([ "$1" = running ] || now)" \
     --arg state "$1" --arg message "${2:-}" --argjson total "$FLOWS_TOTAL" --argjson walked "$FLOWS_DONE" '
-    {schema: "perch.agent/1", $host, $started, ended: (if $ended == "" then null else $ended end), $state,
+    {schema: "perch.agent/1", $run, $host, $started, ended: (if $ended == "" then null else $ended end), $state,
      flows_total: $total, flows_done: $walked, message: (if $message == "" then null else $message end)}'
 }

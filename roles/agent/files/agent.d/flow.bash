@@ -29,16 +29,16 @@ flow_result() {
   elif [ -n "$2" ]; then
     signal=$(signal_of "$2")
   fi
-  write_json "$FLOW_DIR/$FLOW_ROLE.json" --arg flow "$FLOW_ID" --arg role "$FLOW_ROLE" --arg host "$HOST" \
+  write_json "$FLOW_DIR/$FLOW_ROLE.json" --arg run "$RUN" --arg flow "$FLOW_ID" --arg role "$FLOW_ROLE" --arg host "$HOST" \
     --arg started "$FLOW_STARTED" --arg ended "$(now)" --argjson elapsed "$seconds" \
     --arg exit "$2" --arg signal "$signal" --argjson timed_out "$timed_out" --arg state "$1" --arg message "$message" \
     --argjson counters "$counters" \
     --args '
     def or_null: if . == "" then null else . end;
-    {schema: "perch.flow/1", $flow, $role, $host, argv: $ARGS.positional, $started, $ended, elapsed_s: $elapsed,
+    {schema: "perch.flow/1", $run, $flow, $role, $host, argv: $ARGS.positional, $started, $ended, elapsed_s: $elapsed,
      exit: ($exit | or_null | if . then tonumber else . end), signal: ($signal | or_null), $timed_out, $state,
      message: ($message | or_null), $counters}' -- "${FLOW_ARGV[@]}"
-  FLOW_EXIT=${2:-null}
+  FLOW_EXIT=${2:-null} FLOWS_DONE=$((FLOWS_DONE + 1))
   [ -z "$message" ] || say "$FLOW_ID ($FLOW_ROLE): $1: $message"
 }
 
@@ -52,7 +52,7 @@ progress() {
 
 do_flow() {
   read_flow "$1"
-  FLOW_DIR=$OUT/flows/$FLOW_ID FLOW_EXIT=null
+  FLOW_DIR=$OUT/flows/$FLOW_ID FLOW_EXIT=null FLOW_BEGAN=false
   start_clock
   mkdir -p "$FLOW_DIR" 2>/dev/null || fail_write "$FLOW_DIR"
   progress start null
@@ -61,7 +61,6 @@ do_flow() {
   else
     "${FLOW_ROLE}_flow"
   fi
-  FLOWS_DONE=$((FLOWS_DONE + 1))
   progress end "$FLOW_EXIT"
 }
 
@@ -108,14 +107,29 @@ server_flow() {
     return
   fi
   server=$CHILD
-  if ! meet_start start || ! meet_done; then
+  if ! meet_start start; then
     [ "$FLOW_EXTERNAL" = false ] || end_child "$server"
     flow_result "$MEET_STATE" '' "$MEET_MESSAGE"
+    return
+  fi
+  FLOW_BEGAN=true
+  if ! meet_done; then
+    STATUS=''
+    [ "$FLOW_EXTERNAL" = false ] || end_child "$server"
+    end_unseen "$MEET_STATE" "$STATUS" "$MEET_MESSAGE"
   elif [ "$FLOW_EXTERNAL" = false ]; then
     flow_result "done" '' ''
   else
     finish_server "$server"
   fi
+}
+
+# end_unseen STATE EXIT MESSAGE: a server's end of a flow that had begun. Where this side failed, the client may have
+# measured to the end all the same: its own result says, and this one is not "not run".
+end_unseen() {
+  local state=$1
+  [ "$state" != not_run ] || state="done"
+  flow_result "$state" "$2" "the flow had begun, and its end was not seen here: $3"
 }
 
 # False: the flow's result says why it cannot run.
@@ -142,6 +156,11 @@ finish_server() {
   flow_result "done" "$STATUS" ''
 }
 
+# The agent stops in the middle of a flow.
+end_current() {
+  [ "${FLOW_BEGAN:-false}" = false ] || [ -e "$FLOW_DIR/server.json" ] || end_unseen not_run '' "$1"
+}
+
 # Flows that will not run any more get their result all the same. One jq for all: there may be thousands.
 not_run_rest() {
   local path json
@@ -149,7 +168,7 @@ not_run_rest() {
     [ ! -e "$OUT/flows/$path" ] || continue
     mkdir -p "$OUT/flows/${path%/*}" 2>/dev/null || fail_write "$OUT/flows/$path"
     write_file "$OUT/flows/$path" <<<"$json"
-  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r --arg host "$HOST" --arg message "$1" '
-    "\(.id)/\(.role).json\t" + ({schema: "perch.flow/1", flow: .id, role, host: $host, argv, started: null, ended: null,
+  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r --arg run "$RUN" --arg host "$HOST" --arg message "$1" '
+    "\(.id)/\(.role).json\t" + ({schema: "perch.flow/1", $run, flow: .id, role, host: $host, argv, started: null, ended: null,
       elapsed_s: null, exit: null, signal: null, timed_out: false, state: "not_run", message: $message} | tojson)')
 }

@@ -61,7 +61,8 @@ meet_peer() {
     fi
   done
   end_meets
-  MEET_STATE=not_run MEET_MESSAGE=$(serve_message)
+  serve_message
+  MEET_STATE=not_run MEET_MESSAGE=$SERVE_MESSAGE
   return 1
 }
 

@@ -11,6 +11,7 @@ check_plan() {
     fail "$EXIT_HOST" "the plan $PLAN has the schema \"$schema\"; this agent reads perch.plan/1"
   jq -e --arg host "$HOST" '.hosts | has($host)' "$PLAN" >/dev/null ||
     fail "$EXIT_HOST" "the plan $PLAN has no host \"$HOST\"; it has: $(jq -r '.hosts | keys | join(", ")' "$PLAN")"
+  RUN=$(jq -r .run "$PLAN") # in every result, so that none is taken for another run's
 }
 
 # This host's flows, one object a line, with what its end of each needs. `latest_s`: seconds after the agent's start by
