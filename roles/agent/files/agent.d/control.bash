@@ -38,6 +38,8 @@ start_serve() {
 finish() {
   local code=$?
   trap - EXIT
+  # a child that is told to end between fork and exec still has these traps: it must end nobody but itself
+  [ "$BASHPID" -eq "$$" ] || exit "$code"
   trap '' TERM INT HUP
   end_children
   if [ "$code" -eq 0 ]; then
