@@ -221,7 +221,7 @@ notices_a_flipped_byte() {
 # code, standard error), a job (so its client) or, at its end, stands in the server's log.
 sanitized() {
   local pair
-  make --no-print-directory -s -C "$TOP/engine" SANITIZE="$1" >&2
+  make --no-print-directory -s -C "$TOP/engine" HOOKS= SANITIZE="$1" >&2
   PERCH=$TOP/engine/build-$1/perch
   perch_serve
   PLAIN_PORT=$PORT
