@@ -8,10 +8,23 @@
 #include "pace.h"
 #include "run.h"
 
-/* Posts, making room when the backend is full. */
-static int post(struct run *r, const struct work *w, bool *ret_pending) {
+/* The backend is full: takes what is complete. Apart from post(), whose path it would lengthen for every message. */
+static __attribute__((noinline)) int make_room(struct run *r) {
 	struct completion c[RUN_COMPLETIONS];
-	int e, n;
+	int n;
+
+	n = run_completions(r, c, true);
+	for (int i = 0; i < n; i++) {
+		if (c[i].kind != COMPLETION_LOCAL)
+			return failure(-EPROTO, EXIT_PEER, "%s answered a message that was not sent yet", r->control->peer_name);
+		r->busy[c[i].slot] = false;
+	}
+	return n;
+}
+
+/* Posts, making room when the backend is full. */
+static inline int post(struct run *r, const struct work *w, bool *ret_pending) {
+	int e;
 
 	for (;;) {
 		e = r->backend->post(r->session, w);
@@ -19,16 +32,10 @@ static int post(struct run *r, const struct work *w, bool *ret_pending) {
 			*ret_pending = e == 0;
 			return 0;
 		}
-		if (e != -EAGAIN)
+		if (e == -EAGAIN)
+			e = make_room(r);
+		if (e < 0)
 			return e;
-		n = run_completions(r, c, true);
-		if (n < 0)
-			return n;
-		for (int i = 0; i < n; i++)
-			if (c[i].kind == COMPLETION_LOCAL)
-				r->busy[c[i].slot] = false;
-			else
-				return failure(-EPROTO, EXIT_PEER, "%s answered a message that was not sent yet", r->control->peer_name);
 	}
 }
 
