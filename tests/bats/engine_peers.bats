@@ -259,3 +259,18 @@ lost_in_the_middle() {
   LIMIT=10 run_perch 4 meet 127.0.0.1 --port "$PORT" --flow alone --timeout 1s
   assert_output --partial "1 of 2"
 }
+
+# What stands where the library is looked for is no library: each side says so, and tcp goes on without it.
+@test "a libfabric that cannot be loaded: exit code 3 with what to do, and the other backends work" {
+  mkdir broken
+  echo "no library" >broken/libfabric.so.1
+  perch_serve
+  LD_LIBRARY_PATH=$PWD/broken lat 3 127.0.0.1 --backend ofi
+  assert_said "cannot load libfabric"
+  assert_said "install"
+  LD_LIBRARY_PATH=$PWD/broken lat 0 127.0.0.1 --backend tcp
+  LD_LIBRARY_PATH=$PWD/broken perch_serve
+  lat 4 127.0.0.1 --backend ofi
+  assert_said "cannot load libfabric"
+  assert_server_lives 127.0.0.1 --backend tcp
+}

@@ -79,6 +79,19 @@ verdict() { jq -r .verdict runs/latest/verdict.json; }
   [ ! -e runs ] || fail "a run was made: $(ls runs)"
 }
 
+@test "ports that clash or cannot be, and host names that are no names, are refused with the host's name" {
+  local wrong
+  for wrong in '{"perch_port": 70000}' '{"perch_iperf_port": 0}' '{"perch_iperf3_port": 5001, "perch_iperf_port": 5001}'; do
+    run_site 2 -e "$wrong"
+    assert_output --partial 'Host "alpha"'
+    assert_output --partial "from 1 to 65535"
+  done
+  sed 's/alpha:/"-alpha":/' "$TOP/inventories/local/hosts.yml" >hosts.yml
+  INVENTORY=hosts.yml run_site 2
+  assert_output --partial 'Host "-alpha"'
+  [ ! -e runs ] || fail "a run was made: $(ls runs)"
+}
+
 @test "a runs directory that cannot be written is named, with what to do" {
   : >runs-is-a-file
   run_site 2 -e plan_runs_dir="$PWD/runs-is-a-file"
@@ -140,6 +153,24 @@ YAML
   PATH=$PWD/bin:$PATH run_site 2
   refute [ "$(verdict)" = PASS ]
   assert_json runs/latest/verdict.json '.coverage.measured == 8'
+}
+
+# beta's agent plants a link among its results; on a host that somebody else has taken over it could point anywhere.
+@test "results that hold a link are not unpacked, and the verdict is not PASS" {
+  cat >agent <<SH
+#!/usr/bin/env bash
+case "\$*" in
+stop*beta* | stop*--out*beta*) ln -sf /etc/hostname "\${*: -1}/planted" ;;
+esac
+exec "$AGENT" "\$@"
+SH
+  chmod +x agent
+  run_site 2 -e agent_program="$PWD/agent"
+  assert_output --partial "neither a file nor a directory"
+  assert_output --partial "planted"
+  [ ! -e runs/latest/raw/beta/planted ] || fail "the link was unpacked"
+  [ -s runs/latest/raw/alpha/environment.json ] || fail "alpha's results are missing"
+  refute [ "$(verdict)" = PASS ]
 }
 
 @test "a playbook that is killed leaves no agent behind: the lease ends them" {
