@@ -4,10 +4,13 @@
 #include "message.h"
 
 /* One line a backend; the Makefile defines HAVE_* for those whose libraries were found. */
-extern const struct backend backend_tcp, backend_ofi, backend_null;
+extern const struct backend backend_tcp, backend_verbs, backend_ofi, backend_null;
 
 const struct backend *const backends[] = {
 	&backend_tcp,
+#ifdef HAVE_VERBS
+	&backend_verbs,
+#endif
 #ifdef HAVE_OFI
 	&backend_ofi,
 #endif
@@ -16,7 +19,7 @@ const struct backend *const backends[] = {
 };
 
 /* Names that Perch has a backend for, so that "built without" can be told from "unknown". */
-static const char *const known_names[] = { "tcp", "ofi", "null" };
+static const char *const known_names[] = { "tcp", "verbs", "ofi", "null" };
 
 static const char *const level_names[LEVEL_MAX] = {
 	[LEVEL_NONE] = "none",

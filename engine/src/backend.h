@@ -9,6 +9,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -34,7 +35,9 @@ struct work {
 	enum op op;
 	uint32_t slot;          /* payload: own tx slot for send, write; own rx slot for read, atomic results */
 	uint64_t size;          /* bytes */
-	bool notify;            /* write only: the target must see a COMPLETION_RECEIVE of this slot (remote CQ data) */
+	bool notify;            /* write only: the target must see a COMPLETION_RECEIVE of this slot (remote CQ data, or a stamp) */
+	bool more;              /* another of the same channel follows at once: the doorbell may wait for it */
+	bool flush;             /* nothing may follow: the completions of this and all before it must come by themselves */
 	uint64_t operand;       /* atomics: what to add, or to swap in */
 	uint64_t compare;       /* compare-swap */
 };
@@ -47,7 +50,21 @@ enum completion_kind {
 struct completion {
 	enum completion_kind kind;
 	uint32_t slot;
+	uint32_t channel;       /* of a receive: messages keep their order within a channel only (job_channel()) */
 };
+
+/*
+ * Where a job has several queue pairs, its slots are dealt out to them in lists of --batch, one after the other; the number of
+ * slots is a multiple of all lists, so that a slot always goes through the same one.
+ */
+static inline uint32_t job_channel(const struct job *job, uint32_t slot) {
+	return slot / job->batch % job->queue_pairs;
+}
+
+/* The place in the whole sequence of message `number` of a channel. */
+static inline uint64_t job_sequence(const struct job *job, uint32_t channel, uint64_t number) {
+	return (number / job->batch * job->queue_pairs + channel) * job->batch + number % job->batch;
+}
 
 /* What a completion of a write or send says about the payload (fi_cq(3)'s levels). */
 enum completion_level {
@@ -58,7 +75,7 @@ enum completion_level {
 	LEVEL_MAX,
 };
 
-enum { ADDRESS_MAX = 2048 };    /* bytes; the longest known are libfabric's, below 256, plus keys of 64 slots */
+enum { ADDRESS_MAX = 4096 };    /* bytes; the longest is verbs': 3 for each of 1024 queue pairs, and a header below 128 */
 
 /* What one end tells the other: opaque to everybody but the backend. */
 struct address {
@@ -70,7 +87,10 @@ struct address {
 struct session {
 	const struct backend *backend;
 	enum completion_level level;
-	bool can_notify;                /* write with remote CQ data exists: half_round_trip is possible for write */
+	bool can_notify;                /* the target can see a write arrive: half_round_trip is possible for write */
+	const char *no_notify;          /* why it cannot, for messages; NULL: it can, or there is no more to say than that */
+	bool stamps;                    /* notified writes: their last byte is a count that the backend writes, and polls for */
+	bool lossy;                     /* messages may be lost without an error (UC, UD) */
 	uint32_t inline_bytes;          /* messages up to this size need no completion; 0: none, or unknown */
 	char provider[JOB_NAME_MAX];    /* as found; empty where the backend has none */
 	char device[JOB_NAME_MAX];      /* as found: an interface, a domain */
@@ -79,6 +99,7 @@ struct session {
 	uint32_t mtu;                   /* bytes; 0: unknown */
 	double rate_gbit_s;             /* of the link; 0: unknown */
 	const char *connection;         /* "stream", "rdm", ... ; NULL: none */
+	int gid_index;                  /* in use; -1: none. Only read where the backend has JOB_OPTION_GID_INDEX */
 	/* TCP's own view, where the backend has one: -1 unknown */
 	int64_t tcp_retransmissions, tcp_initial_rtt_us, tcp_window_bytes;
 };
@@ -93,12 +114,31 @@ struct open_arguments {
 	int wake_fd;                            /* wait() also wakes when this becomes readable (the peer says something); -1: none */
 };
 
+/* One entry of a port's GID table, as `perch devices` shows it. */
+struct device_gid {
+	int index;
+	char gid[INET6_ADDRSTRLEN], type[16];
+	char netdev[IF_NAMESIZE];       /* empty: none */
+};
+
+/* What only an RDMA device has. */
+struct device_rdma {
+	unsigned port;
+	int numa_node;                  /* -1: none, or unknown */
+	char firmware[64], driver[32];  /* empty: unknown */
+	uint32_t lid;                   /* 0: none */
+	const struct device_gid *gids;
+	size_t n_gids;
+};
+
 /* One line of `perch devices`. */
 struct device {
 	char backend[JOB_NAME_MAX], provider[JOB_NAME_MAX], name[JOB_NAME_MAX], layer[16], state[16];
 	char address[INET6_ADDRSTRLEN + 64];
 	uint32_t mtu;
 	double rate_gbit_s;
+	const struct device_rdma *rdma; /* NULL: is none; only valid during the callback */
+	const char *remedy;             /* NULL: it can be used; else what to do before it can */
 };
 
 typedef int (*device_callback)(const struct device *device, void *userdata);
@@ -108,6 +148,7 @@ struct backend {
 	unsigned version;       /* BACKEND_VERSION */
 	unsigned flags;
 	unsigned ops;           /* 1u << OP_*, what the backend can ever do; what this host can is open's business */
+	unsigned long options;  /* enum job_option: the choices of a job that it takes; the others are refused */
 	const char *summary;    /* one line for --help and the manual */
 
 	/* Calls back for every device found; none is no error. Required. */
@@ -119,6 +160,10 @@ struct backend {
 
 	/* Makes the endpoint, registers the arena. Required. */
 	int (*open)(const struct open_arguments *arguments, struct session **ret);
+
+	/* How many slots the arena shall have: at least max(outstanding, 2), and the same at both ends, so a function of the job alone.
+	 * NULL: just those. */
+	uint32_t (*slots)(const struct job *job);
 
 	/* What the peer needs to reach this end and its arena. Required. */
 	int (*local_address)(struct session *s, struct address *ret);

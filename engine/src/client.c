@@ -24,9 +24,32 @@ static const struct client *client_of(const struct run *r) {
 	return (const struct client *) (const void *) ((const char *) r - offsetof(struct client, run));
 }
 
+/* UC and UD: only what arrived was moved, and what was waited for in vain is no part of the time. */
+static int count_losses(struct client *c, struct result *r, uint64_t theirs, uint64_t received, uint64_t lost, uint64_t idle_ns) {
+	struct outcome *o = &c->run.outcome;
+
+	r->sent = r->messages;
+	lost += o->lost;
+	if (op_takes_receive(c->job.op)) {
+		lost += o->messages - MIN(received, o->messages);
+		lost += c->job.bidirectional ? theirs - MIN(o->received, theirs) : 0;
+	}
+	r->lost = MIN(lost, r->messages);
+	r->messages -= r->lost;
+	r->bytes = r->messages * r->size;
+	o->elapsed_ns -= MIN(MAX(o->idle_ns, idle_ns), o->elapsed_ns);
+	if (r->lost > 0)
+		o->peak_bytes_per_s = o->min_bytes_per_s = -1; /* of what was sent: not what arrived */
+	if (r->sent > 0 && r->messages == 0)
+		return failure(-ENODATA, EXIT_PEER, "%s received none of %llu messages: connection %s loses what it cannot deliver and says nothing; "
+			       "check the path and the GIDs of both devices", c->control->peer_name, (unsigned long long) r->sent,
+			       connection_name((int) c->job.connection));
+	return 0;
+}
+
 static int hear_result(struct client *c, struct result *r) {
-	json_int_t messages, received, checked, bad, first_message, first_offset;
-	const struct run *run = &c->run;
+	json_int_t messages, received, checked, bad, first_message, first_offset, lost, idle;
+	struct run *run = &c->run;
 	struct integrity theirs;
 	json_t *payload = NULL;
 	int e, located;
@@ -34,11 +57,11 @@ static int hear_result(struct client *c, struct result *r) {
 	e = control_expect(c->control, FRAME_RESULT, c->job.timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:b, s:I, s:I!}", "process_s", &r->server_cpu.process_s, "host_s",
+	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I!}", "process_s", &r->server_cpu.process_s, "host_s",
 			&r->server_cpu.host_s, "messages", &messages, "received", &received, "checked_bytes", &checked, "bad_bytes", &bad,
-			"located", &located, "first_message", &first_message, "first_offset", &first_offset);
+			"located", &located, "first_message", &first_message, "first_offset", &first_offset, "lost", &lost, "idle_ns", &idle);
 	json_decref(payload);
-	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0)
+	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0 || lost < 0 || idle < 0)
 		return failure(-EBADMSG, EXIT_PEER, "%s sent a result that is none; refused", c->control->peer_name);
 	theirs = (struct integrity) {
 		.checked_bytes = (uint64_t) checked,
@@ -51,8 +74,11 @@ static int hear_result(struct client *c, struct result *r) {
 	integrity_add(&r->integrity, &theirs);
 	r->messages = run->outcome.messages + (c->job.bidirectional ? (uint64_t) messages : 0);
 	r->bytes = r->messages * r->size;
+	result_claim(r, (uint64_t) messages);
+	if (run->session->lossy)
+		return count_losses(c, r, (uint64_t) messages, (uint64_t) received, (uint64_t) lost, (uint64_t) idle);
 	/* What is timed must be what was received. */
-	if (c->job.op == OP_SEND && !(run->backend->flags & BACKEND_SOLO) && (uint64_t) received != run->outcome.messages)
+	if (op_takes_receive(c->job.op) && !(run->backend->flags & BACKEND_SOLO) && (uint64_t) received != run->outcome.messages)
 		return failure(-EPROTO, EXIT_PEER, "%s received %lld of %llu messages", c->control->peer_name, (long long) received,
 			       (unsigned long long) run->outcome.messages);
 	return 0;
@@ -76,7 +102,10 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, struct result
 		.count = warmup ? c->job.warmup : c->job.iterations,
 	};
 	verify_prepare(r);
-	e = phase_to_json(&r->phase, &start);
+	/* The server may send as soon as it has answered START: what finds no receive then is delayed, or lost. */
+	e = c->job.bidirectional && op_takes_receive(c->job.op) ? run_lend_all(r, r->arena.slots) : 0;
+	if (e == 0)
+		e = phase_to_json(&r->phase, &start);
 	if (e == 0)
 		e = control_send(c->control, FRAME_START, start);
 	if (e == 0)
@@ -167,7 +196,7 @@ static int measure_size(struct client *c, uint64_t size) {
 	if (e == 0) {
 		/* What was corrupted while warming up is corrupted all the same: integrity covers both. */
 		r = (struct result) { .run = &c->run, .options = r.options, .size = size, .server = r.server, .client_host = r.client_host,
-				      .integrity = r.integrity };
+				      .integrity = r.integrity, .path = r.path };
 		e = run_phase(c, size, false, &r);
 	}
 	c->run.traffic = c->run.events > 0;
@@ -188,13 +217,14 @@ static int choose_definition(struct client *c) {
 	const struct job *j = &c->job;
 	bool notify = c->run.session->can_notify && c->peer.can_notify;
 
-	if (j->kind == KIND_LATENCY && j->op == OP_SEND)
+	if (j->kind == KIND_LATENCY && op_takes_receive(j->op))
 		c->half_round_trip = true;
 	else if (j->kind == KIND_LATENCY && j->op == OP_WRITE && j->definition != DEFINITION_COMPLETION)
 		c->half_round_trip = notify;
 	if (j->definition == DEFINITION_HALF_ROUND_TRIP && !c->half_round_trip)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "--definition half_round_trip: %s %s offers no remote completion data for writes; "
-			       "use --definition completion", j->backend, j->provider);
+		return failure(-EOPNOTSUPP, EXIT_HOST, "--definition half_round_trip: %s%s%s cannot see a write arrive: %s", j->backend,
+			       j->provider[0] ? " " : "", j->provider, c->run.session->no_notify ? c->run.session->no_notify :
+			       "it has no remote completion data for writes; use --definition completion");
 	c->run.phase.half_round_trip = c->half_round_trip;
 	return 0;
 }

@@ -127,7 +127,7 @@ int phase_from_json(const struct job *job, const json_t *json, struct phase *ret
 			&count);
 	/* The arena has room for the job's largest size and no more. */
 	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || (op_is_atomic(job->op) && size % 8) ||
-	    (half && (job->kind != KIND_LATENCY || (job->op != OP_SEND && job->op != OP_WRITE))))
+	    (half && (job->kind != KIND_LATENCY || (!op_is_send(job->op) && !op_is_write(job->op)))))
 		return failure(-EBADMSG, EXIT_PEER, "the peer asked for a phase that its job does not allow; refused");
 	*ret = (struct phase) { .size = (uint64_t) size, .warmup = warmup, .half_round_trip = half, .count = (uint64_t) count };
 	return 0;

@@ -4,65 +4,8 @@
 #include <math.h>
 
 #include "backend.h"
+#include "job_names.h"
 #include "message.h"
-
-static const char *const op_names[OP_MAX] = {
-	[OP_SEND] = "send",
-	[OP_WRITE] = "write",
-	[OP_READ] = "read",
-	[OP_FETCH_ADD] = "fetch-add",
-	[OP_COMPARE_SWAP] = "compare-swap",
-};
-static const char *const kind_names[KIND_MAX] = {
-	[KIND_LATENCY] = "latency",
-	[KIND_BANDWIDTH] = "bandwidth",
-};
-static const char *const definition_names[DEFINITION_MAX] = {
-	[DEFINITION_AUTO] = "auto",
-	[DEFINITION_HALF_ROUND_TRIP] = "half_round_trip",
-	[DEFINITION_COMPLETION] = "completion",
-};
-static const char *const completion_mode_names[COMPLETION_MODE_MAX] = {
-	[COMPLETION_BUSY] = "busy",
-	[COMPLETION_EVENT] = "event",
-};
-static const char *const clock_names[CLOCK_KIND_MAX] = {
-	[CLOCK_KIND_MONOTONIC] = "monotonic",
-	[CLOCK_KIND_CYCLES] = "cycles",
-};
-static const char *const rate_unit_names[RATE_UNIT_MAX] = {
-	[RATE_NONE] = "none",
-	[RATE_MESSAGES] = "messages",
-	[RATE_BITS] = "bits",
-};
-
-static int name_index(const char *const *names, int max, const char *name) {
-	for (int i = 0; i < max; i++)
-		if (streq(names[i], name))
-			return i;
-	return -EINVAL;
-}
-
-const char *op_name(int op) {
-	return op >= 0 && op < OP_MAX ? op_names[op] : "unknown";
-}
-
-int op_from_name(const char *name) {
-	/* What cxi_atomic_* and perftest's ib_atomic_* measure by default. */
-	return streq(name, "atomic") ? OP_FETCH_ADD : name_index(op_names, OP_MAX, name);
-}
-
-const char *kind_name(int kind) {
-	return kind >= 0 && kind < KIND_MAX ? kind_names[kind] : "unknown";
-}
-
-const char *definition_name(int definition) {
-	return definition >= 0 && definition < DEFINITION_MAX ? definition_names[definition] : "unknown";
-}
-
-const char *completion_mode_name(int mode) {
-	return mode >= 0 && mode < COMPLETION_MODE_MAX ? completion_mode_names[mode] : "unknown";
-}
 
 uint64_t job_largest_size(const struct job *job) {
 	uint64_t largest = 0;
@@ -85,10 +28,172 @@ static int validate_backend(const struct job *job) {
 		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it", op_name(job->op), b->name);
 	if (job->provider[0] && !(b->flags & BACKEND_PROVIDERS))
 		return failure(-EINVAL, EXIT_USAGE, "--provider %s: the %s backend has no providers", job->provider, b->name);
-	if (job->device[0] && !(b->flags & BACKEND_DEVICES))
-		return failure(-EINVAL, EXIT_USAGE, "--device %s: the %s backend has no devices to choose from", job->device, b->name);
+	if ((job->device[0] || job->server_device[0]) && !(b->flags & BACKEND_DEVICES))
+		return failure(-EINVAL, EXIT_USAGE, "--%s %s: the %s backend has no devices to choose from",
+			       job->device[0] ? "device" : "server-device", job->device[0] ? job->device : job->server_device, b->name);
 	if (job->completion == COMPLETION_EVENT && !b->wait)
 		return failure(-EINVAL, EXIT_USAGE, "--completion event: the %s backend cannot sleep; use --completion busy", b->name);
+	return 0;
+}
+
+/* What only some backends take: where it lies, what it is when nobody says, and what it may be. */
+static const struct choice {
+	unsigned long option;
+	const char *name;
+	size_t offset, size;
+	int64_t fallback, min, max;
+} choices[] = {
+#define CHOICE(bit, text, field) JOB_OPTION_##bit, text, offsetof(struct job, field), sizeof(((struct job *) NULL)->field)
+	{ CHOICE(CONNECTION, "connection", connection), CONNECTION_RC, 0, CONNECTION_MAX - 1 },
+	{ CHOICE(IB_PORT, "ib-port", ib_port), 0, 0, JOB_IB_PORT_MAX },
+	{ CHOICE(IB_PORT, "server-ib-port", server_ib_port), 0, 0, JOB_IB_PORT_MAX },
+	{ CHOICE(GID_INDEX, "gid-index", gid_index), -1, -1, JOB_GID_INDEX_MAX },
+	{ CHOICE(GID_INDEX, "server-gid-index", server_gid_index), -1, -1, JOB_GID_INDEX_MAX },
+	{ CHOICE(MTU, "mtu", mtu), 0, 0, JOB_MTU_MAX },
+	{ CHOICE(SL, "sl", sl), 0, 0, JOB_SL_MAX },
+	{ CHOICE(TRAFFIC_CLASS, "traffic-class", traffic_class), 0, 0, JOB_TRAFFIC_CLASS_MAX },
+	{ CHOICE(QUEUE_PAIRS, "queue-pairs", queue_pairs), 1, 1, JOB_QUEUE_PAIRS_MAX },
+	{ CHOICE(BATCH, "batch", batch), 1, 1, JOB_OUTSTANDING_MAX },
+	{ CHOICE(CQ_MODERATION, "cq-moderation", cq_moderation), 1, 1, JOB_OUTSTANDING_MAX },
+	{ CHOICE(INLINE, "inline", inline_bytes), -1, -1, JOB_INLINE_MAX },
+	{ CHOICE(SRQ, "srq", srq), 0, 0, 1 },
+	{ CHOICE(RDMA_CM, "rdma-cm", rdma_cm), 0, 0, 1 },
+	{ CHOICE(RELAXED_ORDERING, "relaxed-ordering", relaxed_ordering), 0, 0, 1 },
+	{ CHOICE(RETRY, "retry", retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
+	{ CHOICE(RNR_RETRY, "rnr-retry", rnr_retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
+	{ CHOICE(TIMEOUT_EXPONENT, "timeout-exponent", timeout_exponent), JOB_TIMEOUT_EXPONENT, 0, JOB_TIMEOUT_EXPONENT_MAX },
+	{ CHOICE(HUGE, "huge", huge), 0, 0, (int64_t) JOB_HUGE_1G },
+#undef CHOICE
+};
+
+/* Little endian or big, a field is read and written in its own width; no unsigned one is above INT64_MAX in a valid job. */
+static int64_t choice_get(const struct choice *c, const struct job *job) {
+	const void *p = (const char *) job + c->offset;
+
+	switch (c->size) {
+	case sizeof(bool):
+		return *(const bool *) p;
+	case sizeof(int32_t):
+		/* Only the signed ones can be negative; an unsigned one above INT32_MAX reads as negative, and is out of range either way. */
+		return *(const int32_t *) p;
+	default:
+		return *(const int64_t *) p;
+	}
+}
+
+static void choice_set(const struct choice *c, struct job *job, int64_t value) {
+	void *p = (char *) job + c->offset;
+
+	switch (c->size) {
+	case sizeof(bool):
+		*(bool *) p = value != 0;
+		break;
+	case sizeof(int32_t):
+		*(int32_t *) p = (int32_t) value;
+		break;
+	default:
+		*(int64_t *) p = value;
+	}
+}
+
+_Static_assert(sizeof(bool) == 1, "told from the other types by its width");
+
+void job_defaults(struct job *ret) {
+	memset(ret, 0, sizeof(*ret)); /* padding too: jobs are compared as bytes in tests */
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
+		choice_set(&choices[i], ret, choices[i].fallback);
+}
+
+const char *job_option_name(unsigned long option) {
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
+		if (choices[i].option == option)
+			return choices[i].name;
+	return "unknown";
+}
+
+unsigned long job_options_used(const struct job *job) {
+	unsigned long used = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
+		if (choice_get(&choices[i], job) != choices[i].fallback)
+			used |= choices[i].option;
+	return used;
+}
+
+/* Each by itself; from the network anything may come. */
+static int validate_ranges(const struct job *job, const struct backend *b) {
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
+		const struct choice *c = &choices[i];
+		int64_t value = choice_get(c, job);
+
+		if (value != c->fallback && !(b->options & c->option))
+			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it", c->name, b->name);
+		if (value < c->min || value > c->max)
+			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", c->name, (long long) value, (long long) MAX(c->min, 0),
+				       (long long) c->max);
+	}
+	if (job->mtu && (job->mtu < JOB_MTU_MIN || (job->mtu & (job->mtu - 1))))
+		return failure(-EINVAL, EXIT_USAGE, "--mtu %u: 256, 512, 1024, 2048 or 4096", job->mtu);
+	if (job->huge && job->huge != JOB_HUGE_2M && job->huge != JOB_HUGE_1G)
+		return failure(-EINVAL, EXIT_USAGE, "--huge %llu: 2M or 1G", (unsigned long long) job->huge);
+	return 0;
+}
+
+static int validate_connection(const struct job *job) {
+	const char *name = connection_names[job->connection];
+	uint32_t mtu = job->mtu ? job->mtu : JOB_MTU_MAX;
+
+	if (!connection_has_op(job->connection, job->op))
+		return failure(-EINVAL, EXIT_USAGE, "--connection %s has no --op %s; it has %s, and rc has all", name, op_name((int) job->op),
+			       job->connection == CONNECTION_UC ? "send, send-imm, write and write-imm" : "send and send-imm");
+	/* What the device's own MTU allows is asked there; this much no device can do. */
+	if (job->connection == CONNECTION_UD && job_largest_size(job) > mtu)
+		return failure(-EINVAL, EXIT_USAGE, "--size %llu: with --connection ud a message is one packet, of at most %u bytes here",
+			       (unsigned long long) job_largest_size(job), mtu);
+	if (job->connection != CONNECTION_RC && job_options_used(job) & (JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT))
+		return failure(-EINVAL, EXIT_USAGE, "--connection %s acknowledges nothing, and so has no --retry, --rnr-retry or --timeout-exponent",
+			       name);
+	return 0;
+}
+
+static int validate_choices(const struct job *job) {
+	bool known;
+	const struct backend *b = backend_find(job->backend, &known);
+	int r;
+
+	r = validate_ranges(job, b); /* validate_backend() has found it */
+	if (r < 0)
+		return r;
+	r = validate_connection(job);
+	if (r < 0)
+		return r;
+	if (job->srq && !op_takes_receive(job->op))
+		return failure(-EINVAL, EXIT_USAGE, "--srq: --op %s takes no receives; send, send-imm and write-imm do", op_name((int) job->op));
+	if (job->relaxed_ordering && job->op == OP_WRITE && job->definition == DEFINITION_HALF_ROUND_TRIP)
+		return failure(-EINVAL, EXIT_USAGE, "--relaxed-ordering with --op write: the last byte may be visible before the others, so its "
+			       "arrival proves nothing; use --op write-imm or --definition completion");
+	return 0;
+}
+
+/* How the messages under way are shared out. */
+static int validate_queues(const struct job *job) {
+	const struct {
+		const char *name;
+		uint32_t value;         /* messages of one queue pair */
+	} each[] = { { "batch", job->batch }, { "cq-moderation", job->cq_moderation } };
+
+	if (job->kind == KIND_LATENCY && (job->queue_pairs > 1 || job->batch > 1 || job->cq_moderation > 1))
+		return failure(-EINVAL, EXIT_USAGE, "latency is measured with one message at a time: --queue-pairs, --batch and --cq-moderation "
+			       "belong to bw");
+	if (job->queue_pairs > job->outstanding)
+		return failure(-EINVAL, EXIT_USAGE, "--queue-pairs %u needs as many messages under way, and --outstanding is %u; raise it",
+			       job->queue_pairs, job->outstanding);
+	/* Else a post list would never be full, or a queue would be full of work requests of which none ever completes. */
+	for (size_t i = 0; i < ELEMENTSOF(each); i++)
+		if ((uint64_t) each[i].value * job->queue_pairs > job->outstanding)
+			return failure(-EINVAL, EXIT_USAGE, "--%s %u with --queue-pairs %u needs --outstanding of at least %llu, and it is %u; raise it",
+				       each[i].name, each[i].value, job->queue_pairs, (unsigned long long) each[i].value * job->queue_pairs,
+				       job->outstanding);
 	return 0;
 }
 
@@ -109,7 +214,7 @@ static int validate_sizes(const struct job *job) {
 }
 
 static int validate_definition(const struct job *job) {
-	bool half = job->op == OP_SEND || job->op == OP_WRITE, complete = job->op != OP_SEND;
+	bool half = op_is_send(job->op) || op_is_write(job->op), complete = !op_takes_receive(job->op);
 
 	if (job->kind == KIND_BANDWIDTH && job->definition != DEFINITION_AUTO)
 		return failure(-EINVAL, EXIT_USAGE, "--definition belongs to latency; bandwidth has one definition");
@@ -130,7 +235,7 @@ static int validate_load(const struct job *job) {
 	if (job->bidirectional && job->verify && op_is_atomic(job->op))
 		return failure(-EINVAL, EXIT_USAGE, "--verify with --bidirectional: the results of --op %s land where the peer's operations "
 			       "work, so neither could be checked; leave one of them out", op_name(job->op));
-	if (job->bidirectional && job->interval_ns && job->op != OP_SEND)
+	if (job->bidirectional && job->interval_ns && !op_takes_receive(job->op))
 		return failure(-EINVAL, EXIT_USAGE, "--interval with --bidirectional: what the peer's --op %s moves is not seen while it runs; "
 			       "leave one of them out", op_name(job->op));
 	if (job->kind == KIND_BANDWIDTH && job->gap_ns)
@@ -153,168 +258,15 @@ int job_validate(const struct job *job) {
 	r = validate_backend(job);
 	if (r < 0)
 		return r;
+	r = validate_choices(job);
+	if (r < 0)
+		return r;
 	r = validate_sizes(job);
 	if (r < 0)
 		return r;
 	r = validate_definition(job);
 	if (r < 0)
 		return r;
-	return validate_load(job);
-}
-
-/*
- * JSON. One table names every member once, for both directions, so that what is sent and what is read cannot drift apart.
- */
-enum member_type {
-	MEMBER_NAME,
-	MEMBER_ENUM,
-	MEMBER_U64,
-	MEMBER_U32,
-	MEMBER_BOOL,
-	MEMBER_REAL,
-};
-
-static const struct member {
-	const char *key;
-	enum member_type type;
-	size_t offset;
-	const char *const *names;       /* MEMBER_ENUM */
-	int max;
-} members[] = {
-#define MEMBER(k, t) .key = #k, .type = t, .offset = offsetof(struct job, k)
-	{ MEMBER(kind, MEMBER_ENUM), kind_names, KIND_MAX },
-	{ MEMBER(backend, MEMBER_NAME), NULL, 0 },
-	{ MEMBER(provider, MEMBER_NAME), NULL, 0 },
-	{ MEMBER(device, MEMBER_NAME), NULL, 0 },
-	{ MEMBER(server_device, MEMBER_NAME), NULL, 0 },
-	{ MEMBER(op, MEMBER_ENUM), op_names, OP_MAX },
-	{ MEMBER(definition, MEMBER_ENUM), definition_names, DEFINITION_MAX },
-	{ MEMBER(completion, MEMBER_ENUM), completion_mode_names, COMPLETION_MODE_MAX },
-	{ MEMBER(clock, MEMBER_ENUM), clock_names, CLOCK_KIND_MAX },
-	{ MEMBER(iterations, MEMBER_U64), NULL, 0 },
-	{ MEMBER(duration_ns, MEMBER_U64), NULL, 0 },
-	{ MEMBER(warmup, MEMBER_U64), NULL, 0 },
-	{ MEMBER(gap_ns, MEMBER_U64), NULL, 0 },
-	{ MEMBER(outstanding, MEMBER_U32), NULL, 0 },
-	{ MEMBER(bidirectional, MEMBER_BOOL), NULL, 0 },
-	{ MEMBER(verify, MEMBER_BOOL), NULL, 0 },
-	{ MEMBER(rate_unit, MEMBER_ENUM), rate_unit_names, RATE_UNIT_MAX },
-	{ MEMBER(rate, MEMBER_REAL), NULL, 0 },
-	{ MEMBER(interval_ns, MEMBER_U64), NULL, 0 },
-	{ MEMBER(report_all, MEMBER_BOOL), NULL, 0 },
-	{ MEMBER(timeout_ns, MEMBER_U64), NULL, 0 },
-#undef MEMBER
-};
-
-/* Enums are ints here; asserted, since the table writes them through int pointers. */
-_Static_assert(sizeof(enum op) == sizeof(int) && sizeof(enum kind) == sizeof(int), "enums are ints");
-
-static json_t *member_to_json(const struct member *m, const struct job *job) {
-	const void *p = (const char *) job + m->offset;
-
-	switch (m->type) {
-	case MEMBER_NAME:
-		return json_string(p);
-	case MEMBER_ENUM:
-		return json_string(m->names[*(const int *) p]);
-	case MEMBER_U64:
-		return json_integer((json_int_t) * (const uint64_t *) p);
-	case MEMBER_U32:
-		return json_integer(*(const uint32_t *) p);
-	case MEMBER_BOOL:
-		return json_boolean(*(const bool *) p);
-	case MEMBER_REAL:
-		return json_real(*(const double *) p);
-	}
-	return NULL;
-}
-
-int job_to_json(const struct job *job, json_t **ret) {
-	json_t *o = json_object(), *sizes = json_array();
-
-	for (size_t i = 0; i < ELEMENTSOF(members); i++)
-		(void) json_object_set_new(o, members[i].key, member_to_json(&members[i], job));
-	for (size_t i = 0; i < job->n_sizes; i++)
-		(void) json_array_append_new(sizes, json_integer((json_int_t) job->sizes[i]));
-	if (!o || !sizes || json_object_set_new(o, "sizes", sizes) < 0) {
-		json_decref(o);
-		return -ENOMEM;
-	}
-	*ret = o;
-	return 0;
-}
-
-static int member_from_json(const struct member *m, const json_t *v, struct job *job) {
-	void *p = (char *) job + m->offset;
-	int i;
-
-	switch (m->type) {
-	case MEMBER_NAME:
-		return json_is_string(v) ? copy_string(p, JOB_NAME_MAX, json_string_value(v)) : -EBADMSG;
-	case MEMBER_ENUM:
-		i = json_is_string(v) ? name_index(m->names, m->max, json_string_value(v)) : -EBADMSG;
-		if (i < 0)
-			return i;
-		*(int *) p = i;
-		return 0;
-	case MEMBER_U64:
-		if (!json_is_integer(v) || json_integer_value(v) < 0)
-			return -EBADMSG;
-		*(uint64_t *) p = (uint64_t) json_integer_value(v);
-		return 0;
-	case MEMBER_U32:
-		if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT32_MAX)
-			return -EBADMSG;
-		*(uint32_t *) p = (uint32_t) json_integer_value(v);
-		return 0;
-	case MEMBER_BOOL:
-		if (!json_is_boolean(v))
-			return -EBADMSG;
-		*(bool *) p = json_is_true(v);
-		return 0;
-	case MEMBER_REAL:
-		if (!json_is_number(v))
-			return -EBADMSG;
-		*(double *) p = json_number_value(v);
-		return 0;
-	}
-	return -EBADMSG;
-}
-
-static int sizes_from_json(const json_t *v, struct job *job) {
-	size_t n = json_array_size(v);
-
-	if (!json_is_array(v) || n > JOB_SIZES_MAX)
-		return -EBADMSG;
-	for (size_t i = 0; i < n; i++) {
-		const json_t *size = json_array_get(v, i);
-
-		if (!json_is_integer(size) || json_integer_value(size) < 0)
-			return -EBADMSG;
-		job->sizes[i] = (uint64_t) json_integer_value(size);
-	}
-	job->n_sizes = n;
-	return 0;
-}
-
-int job_from_json(const json_t *json, struct job *ret) {
-	struct job job = { 0 };
-	int r;
-
-	/* Same number of members, and each of ours is there: then there is none that we do not know. */
-	if (!json_is_object(json) || json_object_size(json) != ELEMENTSOF(members) + 1)
-		return failure(-EBADMSG, EXIT_PEER, "the peer's job has not the members of this version");
-	for (size_t i = 0; i < ELEMENTSOF(members); i++) {
-		r = member_from_json(&members[i], json_object_get(json, members[i].key), &job);
-		if (r < 0)
-			return failure(-EBADMSG, EXIT_PEER, "the peer's job has no valid '%s'", members[i].key);
-	}
-	r = sizes_from_json(json_object_get(json, "sizes"), &job);
-	if (r < 0)
-		return failure(-EBADMSG, EXIT_PEER, "the peer's job has no valid 'sizes'");
-	r = job_validate(&job);
-	if (r < 0)
-		return r;
-	*ret = job;
-	return 0;
+	r = validate_load(job);
+	return r < 0 ? r : validate_queues(job);
 }

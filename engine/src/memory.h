@@ -18,8 +18,8 @@ struct arena {
 	uint32_t mask;          /* slot & mask is the place: a division would cost more than the rest of a null sample */
 };
 
-/* Maps and touches. -ENOMEM (said, EXIT_HOST). */
-int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct);
+/* Maps and touches, in huge pages of that many bytes (0: none). -ENOMEM (said, EXIT_HOST). */
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct, uint64_t huge);
 void arena_close(struct arena *arena);
 
 static inline uint64_t arena_tx_offset(const struct arena *a, uint32_t slot) {

@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 
+#include "backend.h"
 #include "message.h"
 #include "parse.h"
 
@@ -123,6 +124,7 @@ static int apply(const struct option_entry *e, const char *value, struct options
 	r = store(e, value, o);
 	if (r < 0)
 		return failure(r, EXIT_USAGE, "--%s '%s' is %s; give %s", e->name, value, why(r), e->accepts);
+	o->choices |= e->choice;
 	return 0;
 }
 
@@ -233,12 +235,25 @@ static void set_defaults(enum command command, struct options *o) {
 		.connection_fd = -1,
 		.listener_fd = -1,
 	};
+	job_defaults(&o->job);
 	o->job.kind = command == COMMAND_BW ? KIND_BANDWIDTH : KIND_LATENCY;
 	o->job.warmup = OPTIONS_WARMUP;
 	if (command == COMMAND_LAT || command == COMMAND_BW)
 		(void) copy_string(o->job.backend, sizeof(o->job.backend), "tcp");
 	(void) parse_quantiles("0.5,0.9,0.95,0.99,0.999,0.9999", o->quantiles, OPTIONS_QUANTILES_MAX,
 			       &o->n_quantiles);
+}
+
+/* An option that says what is so anyway would be harmless, but whoever gives it believes that the backend has it. */
+static int check_choices(const struct options *o) {
+	bool known, measures = o->command == COMMAND_LAT || o->command == COMMAND_BW;
+	const struct backend *b = measures ? backend_find(o->job.backend, &known) : NULL;
+	unsigned long refused = b ? o->choices & ~b->options : 0;
+
+	if (!refused)
+		return 0; /* job_validate() refuses an unknown backend */
+	refused &= ~(refused - 1);
+	return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it", job_option_name(refused), b->name);
 }
 
 /* Combinations that depend on what was given, and so are gone once the defaults stand in a job. */
@@ -261,7 +276,7 @@ static int check(struct options *o) {
 			       "use perch bw", job->outstanding);
 	if (o->command == COMMAND_MEET && !*o->flow)
 		return failure(-EINVAL, EXIT_USAGE, "perch meet needs --flow ID, the same on every side");
-	return 0;
+	return check_choices(o);
 }
 
 /* Defaults that depend on other options. */

@@ -31,12 +31,13 @@ enum {
 	OPTIONS_PARTIES_MAX = 4096,
 	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
 	OPTIONS_FLOW_MAX = 256,
-	OPTIONS_MAX = 64,               /* entries in the table */
+	OPTIONS_MAX = 96,               /* entries in the table */
 };
 
 struct options {
 	enum command command;
-	struct job job;                 /* lat, bw; for serve only `device`, which names the server's own */
+	struct job job;                 /* lat, bw; for serve only device, ib_port and gid_index, which name the server's own */
+	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
 	char bind[64];                  /* serve: where to listen; others: where to connect from; empty: any */
@@ -68,6 +69,7 @@ enum option_section {
 	SECTION_WHAT,
 	SECTION_PACE,
 	SECTION_TIMING,
+	SECTION_VERBS,
 	SECTION_CHECKS,
 	SECTION_OUTPUT,
 	SECTION_CONNECTION,
@@ -95,6 +97,7 @@ struct option_entry {
 	const char *accepts;            /* ends "give ..." in the message about a bad value */
 	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
 	enum option_section section;
+	unsigned long choice;           /* the bit of enum job_option that a backend must have; 0: every backend takes it */
 	bool hidden;                    /* between the program's own processes */
 	char letter;                    /* 0: none */
 

@@ -19,10 +19,12 @@
 static const char *const definitions[] = { "auto", "half_round_trip", "completion", NULL };
 static const char *const completions[] = { "busy", "event", NULL };
 static const char *const clocks[] = { "monotonic", "cycles", NULL };
+static const char *const connections[] = { "rc", "uc", "ud", NULL };
 
 _Static_assert(ELEMENTSOF(definitions) == DEFINITION_MAX + 1, "enum definition");
 _Static_assert(ELEMENTSOF(completions) == COMPLETION_MODE_MAX + 1, "enum completion_mode");
 _Static_assert(ELEMENTSOF(clocks) == CLOCK_KIND_MAX + 1, "enum clock_kind");
+_Static_assert(ELEMENTSOF(connections) == CONNECTION_MAX + 1, "enum connection");
 
 static int set_op(struct options *o, const char *value) {
 	int op = op_from_name(value);
@@ -45,6 +47,29 @@ static int set_quantiles(struct options *o, const char *value) {
 	return parse_quantiles(value, o->quantiles, OPTIONS_QUANTILES_MAX, &o->n_quantiles);
 }
 
+static int set_mtu(struct options *o, const char *value) {
+	uint64_t n;
+	int r;
+
+	r = parse_u64(value, &n);
+	if (r < 0)
+		return r;
+	if (n < JOB_MTU_MIN || n > JOB_MTU_MAX || (n & (n - 1)))
+		return -ERANGE;
+	o->job.mtu = (uint32_t) n;
+	return 0;
+}
+
+static int set_huge(struct options *o, const char *value) {
+	if (streq(value, "2M"))
+		o->job.huge = JOB_HUGE_2M;
+	else if (streq(value, "1G"))
+		o->job.huge = JOB_HUGE_1G;
+	else
+		return -EINVAL;
+	return 0;
+}
+
 const struct option_entry option_table[] = {
 	{ .name = "backend", .metavar = "NAME", .section = SECTION_WHAT, .commands = MEASURE,
 	  .help = "Data path to measure; the backends are listed below.", .fallback = "tcp",
@@ -56,10 +81,13 @@ const struct option_entry option_table[] = {
 	{ .name = "device", .metavar = "NAME", .section = SECTION_WHAT, .commands = MEASURE | FOR(SERVE),
 	  .help = "Own device to use; each side names its own.", .fallback = "the one that reaches the peer",
 	  .type = OPTION_STRING, FIELD(job.device), .accepts = "a device that 'perch devices' lists" },
+	{ .name = "server-device", .metavar = "NAME", .section = SECTION_WHAT, .commands = MEASURE,
+	  .help = "Device that the server shall use, before what its own --device says.", .fallback = "the server's choice",
+	  .type = OPTION_STRING, FIELD(job.server_device), .accepts = "a device that 'perch devices' lists on the server" },
 	{ .name = "op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,
-	  .help = "Operation: send, write, read, fetch-add or compare-swap (atomic is fetch-add).",
+	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add or compare-swap (atomic is fetch-add).",
 	  .fallback = "send", .type = OPTION_CUSTOM, .set = set_op,
-	  .accepts = "send, write, read, fetch-add, compare-swap or atomic" },
+	  .accepts = "send, send-imm, write, write-imm, read, fetch-add, compare-swap or atomic" },
 	{ .name = "size", .metavar = "MIN[:MAX[:STEP]]", .section = SECTION_WHAT, .commands = MEASURE,
 	  .help = "Message bytes: one size, MIN doubled up to MAX, or MIN to MAX by STEP; K, M and G are "
 		  "powers of 1024.",
@@ -112,6 +140,70 @@ const struct option_entry option_table[] = {
 	  .help = "Processor to stay on.", .fallback = "where the scheduler likes",
 	  .type = OPTION_COUNT, FIELD(cpu), .max = CPU_SETSIZE - 1,
 	  .accepts = "the number of a processor, from 0 to 1023" },
+
+	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_CONNECTION,
+	  .help = "Transport of the queue pairs: rc (all operations), uc (send, write) or ud (send, a message at most one packet).",
+	  .fallback = "rc", .type = OPTION_CHOICE, FIELD(job.connection), .choices = connections, .accepts = "rc, uc or ud" },
+	{ .name = "ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE | FOR(SERVE), .choice = JOB_OPTION_IB_PORT,
+	  .help = "Own port of the device, from 1; each side names its own.", .fallback = "the first active one",
+	  .type = OPTION_COUNT, FIELD(job.ib_port), .min = 1, .max = JOB_IB_PORT_MAX, .accepts = "a port of the device, from 1 to 255" },
+	{ .name = "server-ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_IB_PORT,
+	  .help = "Port that the server shall use.", .fallback = "the server's choice",
+	  .type = OPTION_COUNT, FIELD(job.server_ib_port), .min = 1, .max = JOB_IB_PORT_MAX,
+	  .accepts = "a port of the server's device, from 1 to 255" },
+	{ .name = "gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE | FOR(SERVE), .choice = JOB_OPTION_GID_INDEX,
+	  .help = "Own entry of the port's GID table; each side names its own.",
+	  .fallback = "RoCEv2 of the interface that reaches the peer; none on InfiniBand",
+	  .type = OPTION_COUNT, FIELD(job.gid_index), .max = JOB_GID_INDEX_MAX,
+	  .accepts = "an index that 'perch devices' lists, from 0 to 255" },
+	{ .name = "server-gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_GID_INDEX,
+	  .help = "Entry of the GID table that the server shall use.", .fallback = "the server's choice",
+	  .type = OPTION_COUNT, FIELD(job.server_gid_index), .max = JOB_GID_INDEX_MAX,
+	  .accepts = "an index that 'perch devices' lists on the server, from 0 to 255" },
+	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_MTU,
+	  .help = "Path MTU: payload bytes of one packet.", .fallback = "the smaller active MTU of both ends",
+	  .type = OPTION_CUSTOM, .set = set_mtu, .accepts = "256, 512, 1024, 2048 or 4096" },
+	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_SL,
+	  .help = "Service level: the InfiniBand lane, or the priority of RoCE.", .fallback = "0",
+	  .type = OPTION_COUNT, FIELD(job.sl), .max = JOB_SL_MAX, .accepts = "a service level from 0 to 15" },
+	{ .name = "traffic-class", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_TRAFFIC_CLASS,
+	  .help = "Traffic class of the packets: DSCP x 4 + ECN.", .fallback = "0",
+	  .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX, .accepts = "a number from 0 to 255" },
+	{ .name = "tos", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_TRAFFIC_CLASS,
+	  .help = "The same as --traffic-class.", .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
+	  .accepts = "a number from 0 to 255" },
+	{ .name = "queue-pairs", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW), .choice = JOB_OPTION_QUEUE_PAIRS,
+	  .help = "Queue pairs that share the messages under way.", .fallback = "1",
+	  .type = OPTION_COUNT, FIELD(job.queue_pairs), .min = 1, .max = JOB_QUEUE_PAIRS_MAX, .accepts = "a whole number from 1 to 1024" },
+	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW), .choice = JOB_OPTION_BATCH,
+	  .help = "Work requests of one post list, which rings the doorbell once.", .fallback = "1",
+	  .type = OPTION_COUNT, FIELD(job.batch), .min = 1, .max = JOB_OUTSTANDING_MAX,
+	  .accepts = "a whole number from 1 to --outstanding, 8192 at most" },
+	{ .name = "cq-moderation", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW), .choice = JOB_OPTION_CQ_MODERATION,
+	  .help = "Ask for a completion of every Nth message of a queue pair only.", .fallback = "1",
+	  .type = OPTION_COUNT, FIELD(job.cq_moderation), .min = 1, .max = JOB_OUTSTANDING_MAX,
+	  .accepts = "a whole number from 1 to --outstanding / --queue-pairs, 8192 at most" },
+	{ .name = "inline", .metavar = "BYTES", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_INLINE,
+	  .help = "Largest message that is copied into its work request; 0: none.", .fallback = "for lat as perftest, 188 to 236; for bw 0",
+	  .type = OPTION_COUNT, FIELD(job.inline_bytes), .max = JOB_INLINE_MAX, .accepts = "bytes from 0 to 65536" },
+	{ .name = "srq", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_SRQ,
+	  .help = "Receive through one shared receive queue.", .type = OPTION_FLAG, FIELD(job.srq) },
+	{ .name = "rdma-cm", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RDMA_CM,
+	  .help = "Connect through the RDMA connection manager.", .type = OPTION_FLAG, FIELD(job.rdma_cm) },
+	{ .name = "relaxed-ordering", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RELAXED_ORDERING,
+	  .help = "Let PCIe reorder what the device writes to memory.", .type = OPTION_FLAG, FIELD(job.relaxed_ordering) },
+	{ .name = "retry", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RETRY,
+	  .help = "How often an unacknowledged packet is sent again.", .fallback = "7",
+	  .type = OPTION_COUNT, FIELD(job.retry), .max = JOB_RETRY_MAX, .accepts = "a number from 0 to 7" },
+	{ .name = "rnr-retry", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RNR_RETRY,
+	  .help = "How often a receiver that is not ready is tried again; 7: for ever.", .fallback = "7",
+	  .type = OPTION_COUNT, FIELD(job.rnr_retry), .max = JOB_RETRY_MAX, .accepts = "a number from 0 to 7" },
+	{ .name = "timeout-exponent", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_TIMEOUT_EXPONENT,
+	  .help = "Wait 4.096 us x 2^N for an acknowledgement; 0: for ever.", .fallback = "14, which is 67 ms",
+	  .type = OPTION_COUNT, FIELD(job.timeout_exponent), .max = JOB_TIMEOUT_EXPONENT_MAX, .accepts = "a number from 0 to 31" },
+	{ .name = "huge", .metavar = "SIZE", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_HUGE,
+	  .help = "Take the buffers from huge pages of this size.", .fallback = "ordinary pages",
+	  .type = OPTION_CUSTOM, .set = set_huge, .accepts = "2M or 1G" },
 
 	{ .name = "verify", .section = SECTION_CHECKS, .commands = MEASURE,
 	  .help = "Fill every message with a numbered pattern and check what arrives (exit 5 where it differs).",
@@ -190,6 +282,7 @@ const char *section_title(enum option_section section) {
 		[SECTION_WHAT] = "What to measure",
 		[SECTION_PACE] = "How long and how fast",
 		[SECTION_TIMING] = "Waiting and timing",
+		[SECTION_VERBS] = "Queue pairs (backends that have them)",
 		[SECTION_CHECKS] = "Checks",
 		[SECTION_OUTPUT] = "Output",
 		[SECTION_CONNECTION] = "Connection",

@@ -20,3 +20,27 @@ double result_p99_us(const struct result *r) {
 		return -1;
 	return (double) histogram_quantile(h, 0.99) / 1e3 / (r->run->phase.half_round_trip ? 2 : 1);
 }
+
+/* Which way the payload of one side's own operations goes: reads fetch it, atomics carry a word each way. */
+static void claim(struct path_claim *p, enum op op, uint64_t bytes, bool from_client) {
+	bool leaves = op != OP_READ, comes = op == OP_READ || op_is_atomic(op);
+
+	if (from_client ? leaves : comes)
+		p->sent_bytes += bytes;
+	if (from_client ? comes : leaves)
+		p->received_bytes += bytes;
+}
+
+void result_claim(struct result *r, uint64_t theirs) {
+	const struct run *run = r->run;
+	const struct job *j = run->job;
+
+	if (run->backend->flags & BACKEND_SOLO)
+		return;
+	claim(&r->path, j->op, run->outcome.messages * r->size, true);
+	if (run->phase.half_round_trip)
+		claim(&r->path, j->op, run->outcome.messages * r->size, false); /* each was answered with its like */
+	else if (j->bidirectional) /* what took a receive was counted where it came, and some may have been lost */
+		claim(&r->path, j->op, (op_takes_receive(j->op) ? run->outcome.received : theirs) * r->size, false);
+	r->path.known = true;
+}

@@ -7,15 +7,23 @@
 #include "options.h"
 #include "run.h"
 
+/* Payload of one size on the wire, seen from the client: warm-up and measurement, both ways. */
+struct path_claim {
+	bool known;                     /* a backend without a network claims nothing, and a phase that broke off cannot */
+	uint64_t sent_bytes, received_bytes;
+};
+
 struct result {
 	const struct run *run;          /* client; its histogram and outcome are still there */
 	const struct options *options;
 	uint64_t size;
 	uint64_t messages;              /* both ways, measured */
+	uint64_t sent, lost;            /* both ways, where messages can get lost: then messages are those that arrived */
 	uint64_t bytes;                 /* payload, both ways */
 	struct timespec started;
 	struct cpu_time server_cpu;
 	struct integrity integrity;     /* both ends */
+	struct path_claim path;
 	json_t *server;                 /* {host, device, address}; not owned */
 	const char *client_host;
 	/* status error where code is not EXIT_MEASURED: */
@@ -28,6 +36,9 @@ double result_gbit_s(const struct result *r);
 
 /* Messages that the record calls sent: in a second, both ways. */
 double result_messages_s(const struct result *r);
+
+/* Adds what a phase that is over has moved; `theirs`: messages that the server sent, or started, itself. */
+void result_claim(struct result *r, uint64_t theirs);
 
 /* The p99 that --max-p99 is held against, in us; negative where the count does not support one. */
 double result_p99_us(const struct result *r);

@@ -32,6 +32,12 @@ enum {
 /* How long a sleeping side may stay unaware of its peer's death when no wake-up reaches it. */
 #define RUN_SLEEP_NS (100 * NSEC_PER_MSEC)
 
+/*
+ * A message that may be lost without an error (session.lossy) counts as lost when its sender has said how many there were, and none
+ * has come for this long: a hundred times the worst scheduling delay seen on a busy virtual machine.
+ */
+#define RUN_LOSS_NS (500 * NSEC_PER_MSEC)
+
 struct phase {
 	uint64_t size;
 	bool warmup;
@@ -43,12 +49,14 @@ struct phase {
 struct outcome {
 	uint64_t messages;              /* sent or posted here, complete */
 	uint64_t received;
+	uint64_t lost;                  /* --verify: writes of an unreliable connection that never came; others follow from the counts */
 	uint64_t elapsed_ns;
 	struct cpu_time cpu;
 	struct integrity integrity;
 	double peak_bytes_per_s, min_bytes_per_s;       /* of whole windows; negative: fewer than two */
 	uint64_t skipped;               /* by a pacer that could not keep up */
 	bool overloaded;                /* it skipped, or ended well behind */
+	uint64_t idle_ns;               /* waited here for messages that never came: no part of the time measured */
 	json_t *intervals;              /* array; NULL: none asked for */
 	uint64_t *samples;              /* --report-all: ns as observed, messages of them */
 };
@@ -90,6 +98,7 @@ struct run {
 	bool *busy;                     /* transmit slots whose work is not complete; slots are taken in turn */
 	bool *lent;                     /* receive slots that the backend holds; they outlive a phase */
 	bool checked;                   /* the peer has answered our CHECK */
+	uint64_t *arrivals;             /* --verify: messages received in this phase, lost ones included, by channel */
 	uint64_t stashed;               /* local completions that came while a CHECK was answered; bandwidth counts them */
 };
 
@@ -165,5 +174,6 @@ bool verify_is_deferred(const struct run *r);                           /* write
 void verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work);
 void verify_local(struct run *r, uint32_t slot, uint64_t sequence);     /* reads and atomics, at the initiator */
 void verify_received(struct run *r, uint32_t slot, uint64_t sequence);
+void verify_arrived(struct run *r, const struct completion *c);         /* the same, where the sequence follows from the channel */
 int verify_ask(struct run *r, uint64_t first, uint64_t count);          /* CHECK -> CHECKED */
 int verify_answer(struct run *r, json_t *payload);

@@ -2,16 +2,27 @@
 /*
  * Which end checks what, and when:
  *
- *   send                       the receiver, as each message arrives
+ *   send, write-imm            the receiver, as each message arrives
  *   write, seen arriving       the target, as each notification arrives
  *   write, not seen arriving   the target, when the client asks (CHECK): after each write in lat, after each round of slots in bw
  *   read                       the initiator, on completion
  *   atomics                    the initiator: each slot has a word of its own at the target, so that the value fetched is known
+ *
+ * Where messages may be lost (UC, UD), a message is first asked who it is; what never came is counted as lost, not as corrupted.
  */
 #include "run.h"
 
 /* A completed write may not be visible at once where its level is below delivery (fi_cq(3)): how long the target looks again. */
 #define VISIBLE_NS NSEC_PER_SEC
+
+/* So many messages in a row may be lost in one channel, and the next one is still recognised: more than are ever under way. */
+enum { LOST_MAX = 65536 };
+
+/*
+ * Before its first turn a slot holds the poison of another message than the one to come: inverted bytes of that one must count as
+ * corrupted. Even, so that even the shortest poison differs from the message (~(n + 2) = n has no solution modulo 256).
+ */
+enum { POISON_AHEAD = 2 };
 
 bool verify_is_deferred(const struct run *r) {
 	/* Where nothing reaches the peer, what was written lies here, and is checked like a read. */
@@ -27,6 +38,11 @@ void verify_prepare(struct run *r) {
 			pattern_fill(arena_tx(&r->arena, slot), r->phase.size, slot);
 		else if (op_is_atomic(job->op))
 			memset(arena_rx(&r->arena, slot), 0, r->phase.size);
+		else if (r->session->lossy && job->op == OP_WRITE) {
+			/* A known poison, so that what was lost can be told from what was corrupted. */
+			pattern_fill(arena_rx(&r->arena, slot), r->phase.size, slot + POISON_AHEAD);
+			pattern_poison(arena_rx(&r->arena, slot), r->phase.size);
+		}
 	}
 }
 
@@ -62,10 +78,42 @@ void verify_local(struct run *r, uint32_t slot, uint64_t sequence) {
 }
 
 void verify_received(struct run *r, uint32_t slot, uint64_t sequence) {
-	uint8_t *p = arena_rx(&r->arena, slot);
+	uint8_t *p = arena_rx(&r->arena, slot), *last = p + r->phase.size - 1;
+	bool stamped = r->session->stamps && r->phase.half_round_trip;
 
+	/* The backend has waited for exactly this stamp: it was right, and is replaced by what the pattern has in its place. */
+	if (stamped)
+		*last = pattern_byte(r->phase.size - 1, sequence);
 	(void) pattern_check(&r->outcome.integrity, p, r->phase.size, sequence);
 	pattern_poison(p, r->phase.size);
+	if (stamped)
+		*last = 0; /* which no stamp is */
+}
+
+/* The number within its channel of the message in p, which is `expected` or one that follows it. */
+static uint64_t recognise(const struct run *r, const uint8_t *p, uint32_t channel, uint64_t expected) {
+	for (uint64_t number = expected; number < expected + LOST_MAX; number++)
+		if (pattern_begins(p, r->phase.size, job_sequence(r->job, channel, number)))
+			return number;
+	return expected; /* corrupted where its name was */
+}
+
+void verify_arrived(struct run *r, const struct completion *c) {
+	uint64_t *number = r->arrivals + c->channel;
+
+	if (r->session->lossy)
+		*number = recognise(r, arena_rx(&r->arena, c->slot), c->channel, *number);
+	verify_received(r, c->slot, job_sequence(r->job, c->channel, (*number)++));
+}
+
+/*
+ * Whether a slot that is not as it should be was simply not written, or only in part, since packets were lost: each byte is then
+ * the right one, or still what lay there. A slot is poisoned from what it held a turn before.
+ */
+static bool is_lost(const struct run *r, const uint8_t *p, uint64_t sequence) {
+	uint64_t before = sequence < r->arena.slots ? sequence + POISON_AHEAD : sequence - r->arena.slots;
+
+	return r->session->lossy && pattern_is_stale(p, r->phase.size, sequence, before);
 }
 
 int verify_ask(struct run *r, uint64_t first, uint64_t count) {
@@ -101,7 +149,11 @@ int verify_answer(struct run *r, json_t *payload) {
 			found = r->outcome.integrity;
 		} while (!pattern_check(&found, p, r->phase.size, (uint64_t) i) && r->session->level < LEVEL_DELIVERY &&
 			 monotonic_ns() < deadline);
-		r->outcome.integrity = found;
+		if (found.bad_bytes > r->outcome.integrity.bad_bytes && is_lost(r, p, (uint64_t) i)) {
+			r->outcome.lost++;
+			pattern_fill(p, r->phase.size, (uint64_t) i);
+		} else
+			r->outcome.integrity = found;
 		pattern_poison(p, r->phase.size);
 	}
 	return control_send(r->control, FRAME_CHECKED, NULL);

@@ -41,8 +41,8 @@ struct server {
 
 /* In the child, between fork and exec: only async-signal-safe calls. */
 static void exec_worker(const struct options *o, int connection, int pair) {
-	char connection_text[16], pair_text[16], timeout_text[32];
-	char *argv[16];
+	char connection_text[16], pair_text[16], timeout_text[32], port_text[16], gid_text[16];
+	char *argv[20];
 	sigset_t none;
 	int n = 0;
 
@@ -63,6 +63,16 @@ static void exec_worker(const struct options *o, int connection, int pair) {
 	if (o->job.device[0]) {
 		argv[n++] = (char *) (uintptr_t) "--device";
 		argv[n++] = (char *) (uintptr_t) o->job.device;
+	}
+	if (o->job.ib_port) {
+		(void) snprintf(port_text, sizeof(port_text), "%u", o->job.ib_port);
+		argv[n++] = (char *) (uintptr_t) "--ib-port";
+		argv[n++] = port_text;
+	}
+	if (o->job.gid_index >= 0) {
+		(void) snprintf(gid_text, sizeof(gid_text), "%d", o->job.gid_index);
+		argv[n++] = (char *) (uintptr_t) "--gid-index";
+		argv[n++] = gid_text;
 	}
 	argv[n] = NULL;
 	(void) execv("/proc/self/exe", argv);

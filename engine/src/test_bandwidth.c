@@ -2,7 +2,7 @@
 /*
  * Bandwidth, written once over every backend: as many messages under way as --outstanding allows.
  *
- * send: the time ends when the receiver has said that it has everything (RECEIVED); write, read, atomics: with the last
+ * send, write-imm: the time ends when the receiver has said that it has everything (RECEIVED); write, read, atomics: with the last
  * local completion. --bidirectional: both ends do both at once, and the client's time covers both ways.
  */
 #include "pace.h"
@@ -15,6 +15,9 @@ struct stream {
 	bool sends, receives;   /* what this end does */
 	bool stopped;           /* posts no more: limit or time */
 	bool full;              /* could not post for want of room */
+	bool over;              /* the time is: what follows only brings the completions of the last ones */
+	uint32_t list;          /* --batch */
+	uint32_t room;          /* a list waits for room for so many */
 	struct pace pace;
 };
 
@@ -35,14 +38,14 @@ static inline int take_completions(struct run *r, struct stream *s) {
 	n = run_completions(r, c, s->stopped || s->full || !s->sends);
 	for (int i = 0; i < n; i++) {
 		if (c[i].kind == COMPLETION_LOCAL) {
-			if (r->job->verify && r->job->op != OP_SEND && !verify_is_deferred(r))
+			if (r->job->verify && !op_takes_receive(r->job->op) && !verify_is_deferred(r))
 				verify_local(r, c[i].slot, sequence_in(r, s, c[i].slot));
 			r->busy[c[i].slot] = false;
 			s->completed++;
 			continue;
 		}
 		if (r->job->verify)
-			verify_received(r, c[i].slot, r->outcome.received);
+			verify_arrived(r, c + i);
 		r->outcome.received++;
 		e = run_lend(r, c[i].slot);
 		if (unlikely(e < 0))
@@ -59,32 +62,53 @@ static int check_round(struct run *r, struct stream *s) {
 	return verify_ask(r, first, s->posted - first);
 }
 
-/* Whether there is room for one more, and nothing else stands before it. */
-static inline bool may_post(const struct run *r, const struct stream *s, bool deferred) {
-	return s->posted < s->limit && s->posted - s->completed < r->job->outstanding &&
+/* Whether there is room for `n` more, and nothing else stands before the next. */
+static inline bool may_post(const struct run *r, const struct stream *s, uint64_t n, bool deferred) {
+	return s->posted < s->limit && s->posted - s->completed + n <= r->job->outstanding &&
 	       !(deferred && s->posted - s->checked == r->arena.slots);
+}
+
+/* A new list begins only when there is room for all of it; within one, for the next. */
+static inline uint64_t room_needed(const struct stream *s) {
+	return s->room > 1 && s->posted % s->list == 0 ? MIN((uint64_t) s->room, s->limit - s->posted) : 1;
+}
+
+/* The completion must come by itself where no message follows that would bring it: at the end, and at the end of a round. */
+static inline bool is_last(const struct run *r, const struct stream *s, bool deferred) {
+	uint64_t lists = (uint64_t) r->job->queue_pairs * r->job->batch;
+
+	return s->limit - s->posted <= lists || (deferred && s->checked + r->arena.slots - s->posted <= lists);
+}
+
+/* Whether the next message of the same list will be posted at once. */
+static inline bool follows(const struct run *r, const struct stream *s, bool deferred) {
+	struct stream next = { .posted = s->posted + 1, .completed = s->completed, .checked = s->checked, .limit = s->limit };
+
+	return next.posted % s->list != 0 && may_post(r, &next, 1, deferred) && !r->busy[next.posted % r->arena.slots];
 }
 
 /* Posts what there is room for. */
 static inline int post_some(struct run *r, struct stream *s) {
-	const bool verify = r->job->verify, deferred = verify_is_deferred(r);
+	const bool verify = r->job->verify, deferred = verify_is_deferred(r), paced = s->pace.paced && !s->over;
 	struct work w = { .op = r->job->op, .size = r->phase.size, .operand = 1 };
 	int e;
 
 	/* Bounded even where every message is complete at once: completions of the other kind, and time, must have their turn. */
-	s->full = !may_post(r, s, deferred);
-	for (uint32_t n = 0; n < r->job->outstanding && may_post(r, s, deferred); n++) {
+	s->full = !may_post(r, s, room_needed(s), deferred);
+	for (uint32_t n = 0; n < r->job->outstanding && may_post(r, s, room_needed(s), deferred); n++) {
 		w.slot = (uint32_t) (s->posted % r->arena.slots);
 		s->full = r->busy[w.slot];
 		if (s->full)
 			break;
-		if (s->pace.paced && !pace_due(&s->pace, clock_ticks(&r->clock)))
+		if (paced && !pace_due(&s->pace, clock_ticks(&r->clock)))
 			break;
 		if (verify)
 			verify_fill(r, w.slot, s->posted, &w);
+		w.flush = is_last(r, s, deferred);
+		w.more = s->list > 1 && !paced && n + 1 < r->job->outstanding && follows(r, s, deferred);
 		e = r->backend->post(r->session, &w);
 		if (e == -EAGAIN) {
-			s->pace.done -= s->pace.paced;
+			s->pace.done -= paced;
 			s->full = true;
 			break;
 		}
@@ -109,6 +133,14 @@ static int say_finished(struct run *r, struct stream *s) {
 	return e < 0 ? e : run_say(r, FRAME_FINISH, s->posted);
 }
 
+/* The time is over. With --cq-moderation one turn of all lists follows, for the completions of what went before. */
+static void end_soon(const struct run *r, struct stream *s) {
+	if (s->over)
+		return;
+	s->over = true;
+	s->limit = s->posted + (r->job->cq_moderation > 1 ? (uint64_t) r->job->queue_pairs * r->job->batch : 0);
+}
+
 /* Sends until the limit or the end of the time, and until all of it is complete. */
 static int send_loop(struct run *r, struct stream *s) {
 	const bool deferred = verify_is_deferred(r);
@@ -130,12 +162,12 @@ static int send_loop(struct run *r, struct stream *s) {
 		now = clock_ticks(&r->clock);
 		r->outcome.messages = s->completed;
 		if (unlikely(now >= r->next_event) && run_event(r, now, (s->completed + (s->receives ? r->outcome.received : 0)) * r->phase.size))
-			s->limit = s->posted;
+			end_soon(r, s);
 		if (unlikely(r->event_error < 0))
 			return r->event_error;
 		/* A receiver counts what is still to come. The target of one-sided operations cannot, and makes progress for
 		 * them only until it hears FINISH: there all must be complete first. */
-		if (!s->stopped && s->posted == s->limit && (r->job->op == OP_SEND || s->completed == s->posted)) {
+		if (!s->stopped && s->posted == s->limit && (op_takes_receive(r->job->op) || s->completed == s->posted)) {
 			e = say_finished(r, s);
 			if (e < 0)
 				return e;
@@ -144,14 +176,24 @@ static int send_loop(struct run *r, struct stream *s) {
 	return 0;
 }
 
-/* Takes what the peer sends until it has said how much that is, and it is there; then says so. */
+/* Takes what the peer sends until it has said how much that is, and it is there, or has been lost; then says so. */
 static int receive_rest(struct run *r, struct stream *s) {
+	uint64_t last = 0, now;
 	int n;
 
 	while (!r->peer_finished || r->outcome.received < r->peer_count) {
 		n = take_completions(r, s);
 		if (n < 0)
 			return n;
+		if (!r->session->lossy || !r->peer_finished)
+			continue;
+		now = monotonic_ns();
+		if (n > 0 || last == 0)
+			last = now;
+		else if (now - last >= RUN_LOSS_NS) {
+			r->outcome.idle_ns = now - last;
+			break;
+		}
 	}
 	return run_say(r, FRAME_RECEIVED, r->outcome.received);
 }
@@ -161,6 +203,9 @@ static int bandwidth(struct run *r, struct stream *s) {
 	int e;
 
 	s->limit = r->phase.count ? r->phase.count : UINT64_MAX;
+	s->list = r->job->batch;
+	/* Completions may be owed by others: each queue pair can hold back all but one of its moderation. */
+	s->room = r->job->outstanding >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list ? s->list : 1;
 	pace_begin(&s->pace, r);
 	if (s->sends) {
 		e = send_loop(r, s);
@@ -179,17 +224,14 @@ static int bandwidth(struct run *r, struct stream *s) {
 	/* One-sided operations: the target only makes progress until the other end is done. */
 	if (!s->receives && (!s->sends || r->job->bidirectional))
 		return run_wait_peer(r, FRAME_FINISH);
-	return s->sends && r->job->op == OP_SEND ? run_wait_peer(r, FRAME_RECEIVED) : 0;
+	return s->sends && op_takes_receive(r->job->op) ? run_wait_peer(r, FRAME_RECEIVED) : 0;
 }
 
 int bandwidth_client(struct run *r) {
-	struct stream s = { .sends = true, .receives = r->job->bidirectional && r->job->op == OP_SEND };
+	struct stream s = { .sends = true, .receives = r->job->bidirectional && op_takes_receive(r->job->op) };
 	int e;
 
-	e = s.receives ? run_lend_all(r, r->arena.slots) : 0;
-	if (e < 0)
-		return e;
-	e = bandwidth(r, &s);
+	e = bandwidth(r, &s); /* receives were lent before the server could send */
 	/* One-sided operations of the peer are not seen here: windows of one way would be no peak of both. */
 	if (r->job->bidirectional && !s.receives)
 		r->outcome.peak_bytes_per_s = r->outcome.min_bytes_per_s = -1;
@@ -198,7 +240,7 @@ int bandwidth_client(struct run *r) {
 }
 
 int bandwidth_server(struct run *r) {
-	struct stream s = { .sends = r->job->bidirectional, .receives = r->job->op == OP_SEND };
+	struct stream s = { .sends = r->job->bidirectional, .receives = op_takes_receive(r->job->op) };
 
 	return bandwidth(r, &s);
 }

@@ -3,6 +3,7 @@
  * Latency, written once over every backend.
  *
  * half_round_trip: the client sends, the server answers each message, the client stops the clock when the answer is there.
+ * A lost message (UC, UD) is no sample: the phase then ends with no progress, as when the peer is gone.
  * completion: the client posts and stops the clock at the local completion; the server only makes progress.
  */
 #include "pace.h"
@@ -183,7 +184,7 @@ int latency_client(struct run *r) {
 
 /* Answers message `i`, which came in `slot`; the answer carries the same pattern. */
 static int answer(struct run *r, uint32_t slot, uint64_t i) {
-	struct work w = { .op = r->job->op, .slot = (uint32_t) (i % 2), .size = r->phase.size, .notify = r->job->op == OP_WRITE };
+	struct work w = { .op = r->job->op, .slot = (uint32_t) (i % 2), .size = r->phase.size, .notify = op_is_write(r->job->op) };
 	bool pending = false;
 	int e;
 

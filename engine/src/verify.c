@@ -23,6 +23,27 @@ void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence) {
 	memcpy(buffer + i * sizeof(w), &w, size % sizeof(w));
 }
 
+uint8_t pattern_byte(uint64_t offset, uint64_t sequence) {
+	uint64_t w = word_at(sequence, offset / sizeof(w));
+	uint8_t bytes[sizeof(w)];
+
+	memcpy(bytes, &w, sizeof(w));
+	return bytes[offset % sizeof(w)];
+}
+
+bool pattern_begins(const uint8_t *buffer, uint64_t size, uint64_t sequence) {
+	uint64_t w = word_at(sequence, 0);
+
+	return memcmp(buffer, &w, MIN(size, sizeof(w))) == 0;
+}
+
+bool pattern_is_stale(const uint8_t *buffer, uint64_t size, uint64_t sequence, uint64_t before) {
+	for (uint64_t i = 0; i < size; i++)
+		if (buffer[i] != pattern_byte(i, sequence) && (buffer[i] ^ pattern_byte(i, before)) != UINT8_MAX)
+			return false;
+	return true;
+}
+
 void integrity_add(struct integrity *to, const struct integrity *from) {
 	to->checked_bytes += from->checked_bytes;
 	to->bad_bytes += from->bad_bytes;

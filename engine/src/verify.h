@@ -17,6 +17,15 @@ void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence);
 /* Fills with what no pattern is, so that a stale buffer can never pass for a new message. */
 void pattern_poison(uint8_t *buffer, uint64_t size);
 
+/* The byte of a message's pattern at an offset. */
+uint8_t pattern_byte(uint64_t offset, uint64_t sequence);
+
+/* Whether a buffer begins as message `sequence` does: with its number, as far as there is room. */
+bool pattern_begins(const uint8_t *buffer, uint64_t size, uint64_t sequence);
+
+/* Whether each byte is that of message `sequence`, or the poison of message `before`. */
+bool pattern_is_stale(const uint8_t *buffer, uint64_t size, uint64_t sequence, uint64_t before);
+
 /* Compares and counts; true where every byte is right. */
 bool pattern_check(struct integrity *i, uint8_t *buffer, uint64_t size, uint64_t sequence);
 

@@ -25,11 +25,12 @@ static int say_result(struct run *r) {
 	if (r->backend->refresh)
 		r->backend->refresh(r->session);
 	return control_send(r->control, FRAME_RESULT,
-			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:b, s:I, s:I}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
 				      "messages", (json_int_t) o->messages, "received", (json_int_t) o->received, "checked_bytes",
 				      (json_int_t) o->integrity.checked_bytes, "bad_bytes", (json_int_t) o->integrity.bad_bytes, "located",
 				      o->integrity.located, "first_message", (json_int_t) o->integrity.first_message, "first_offset",
-				      (json_int_t) o->integrity.first_offset));
+				      (json_int_t) o->integrity.first_offset, "lost", (json_int_t) o->lost, "idle_ns",
+				      (json_int_t) o->idle_ns));
 }
 
 static int serve_phase(struct run *r, const json_t *start) {
@@ -39,7 +40,7 @@ static int serve_phase(struct run *r, const json_t *start) {
 	e = phase_from_json(r->job, start, &r->phase);
 	if (e < 0)
 		return e;
-	receives = r->job->op == OP_SEND || r->phase.half_round_trip;
+	receives = op_takes_receive(r->job->op) || r->phase.half_round_trip;
 	verify_prepare(r);
 	run_begin(r);
 	e = receives ? run_lend_all(r, r->job->kind == KIND_LATENCY ? 2 : r->arena.slots) : 0;
@@ -69,8 +70,13 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 	e = job_from_json(json_object_get(payload, "job"), &job);
 	if (e < 0)
 		return e;
+	/* What the client asks for outranks what this server was started with. */
 	if (!job.server_device[0])
 		memcpy(job.server_device, o->job.device, sizeof(job.server_device));
+	if (!job.server_ib_port)
+		job.server_ib_port = o->job.ib_port;
+	if (job.server_gid_index < 0)
+		job.server_gid_index = o->job.gid_index;
 	machine_identity(machine);
 	arguments = (struct open_arguments) {
 		.job = &job,

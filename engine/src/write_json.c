@@ -44,6 +44,46 @@ static json_t *rate_json(const struct run *run) {
 			 run->outcome.overloaded);
 }
 
+/* The choices that only some backends have, as far as this one has them. */
+static void choices_json(const struct run *run, json_t *ret) {
+	const struct job *j = run->job;
+	const struct session *s = run->session;
+	unsigned long has = run->backend ? run->backend->options : 0;
+	const struct {
+		unsigned long option;
+		const char *key;
+		json_int_t value;       /* negative: null, the device's choice is not known */
+	} numbers[] = {
+		{ JOB_OPTION_CQ_MODERATION, "cq_moderation", j->cq_moderation },
+		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", j->traffic_class },
+		{ JOB_OPTION_SL, "sl", j->sl },
+		{ JOB_OPTION_GID_INDEX, "gid_index", s ? s->gid_index : j->gid_index },
+		{ JOB_OPTION_MTU, "mtu_bytes", s && s->mtu ? (json_int_t) s->mtu : j->mtu ? (json_int_t) j->mtu : -1 },
+		{ JOB_OPTION_RETRY, "retry", j->retry },
+		{ JOB_OPTION_RNR_RETRY, "rnr_retry", j->rnr_retry },
+		{ JOB_OPTION_TIMEOUT_EXPONENT, "timeout_exponent", j->timeout_exponent },
+		{ JOB_OPTION_HUGE, "huge", (json_int_t) j->huge },
+		/* 0 is a fact here: nothing is copied into work requests */
+		{ JOB_OPTION_INLINE, "inline_bytes", s ? s->inline_bytes : j->inline_bytes },
+	};
+	const struct {
+		unsigned long option;
+		const char *key;
+		bool value;
+	} flags[] = {
+		{ JOB_OPTION_SRQ, "srq", j->srq },
+		{ JOB_OPTION_RDMA_CM, "rdma_cm", j->rdma_cm },
+		{ JOB_OPTION_RELAXED_ORDERING, "relaxed_ordering", j->relaxed_ordering },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(numbers); i++)
+		if (has & numbers[i].option)
+			put(ret, numbers[i].key, signed_or_null(numbers[i].value));
+	for (size_t i = 0; i < ELEMENTSOF(flags); i++)
+		if (has & flags[i].option)
+			put(ret, flags[i].key, json_boolean(flags[i].value));
+}
+
 static json_t *params_json(const struct result *r) {
 	const struct job *j = r->run->job;
 	json_t *o = json_object();
@@ -53,9 +93,9 @@ static json_t *params_json(const struct result *r) {
 	put(o, "duration_s", j->duration_ns ? json_real((double) j->duration_ns / 1e9) : json_null());
 	put(o, "warmup", json_integer((json_int_t) j->warmup));
 	put(o, "gap_us", json_real((double) j->gap_ns / 1e3));
-	put(o, "queue_pairs", json_integer(1));
+	put(o, "queue_pairs", json_integer(j->queue_pairs));
 	put(o, "outstanding", json_integer(j->outstanding));
-	put(o, "batch", json_integer(1));
+	put(o, "batch", json_integer(j->batch));
 	put(o, "threads", json_integer(1));
 	put(o, "devices", json_integer(1));
 	put(o, "inline_bytes", r->run->session ? count_or_null(r->run->session->inline_bytes) : json_null());
@@ -65,6 +105,7 @@ static json_t *params_json(const struct result *r) {
 	put(o, "verify", json_boolean(j->verify));
 	put(o, "clock", json_string(j->clock == CLOCK_KIND_CYCLES ? "cycles" : "monotonic"));
 	put(o, "rate", rate_json(r->run));
+	choices_json(r->run, o);
 	return o;
 }
 
@@ -104,6 +145,16 @@ static json_t *cpu_json(const struct result *r) {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "client_s", number_or_null(c->process_s), "server_s", number_or_null(s->process_s),
 			 "client_system_s", number_or_null(c->host_s), "server_system_s", number_or_null(s->host_s), "client_s_per_gb",
 			 number_or_null(gb > 0 ? c->process_s / gb : -1), "server_s_per_gb", number_or_null(gb > 0 ? s->process_s / gb : -1));
+}
+
+/* What this size put on the wire, for the device's own counters to be held against. */
+static json_t *path_json(const struct result *r) {
+	const struct path_claim *p = &r->path;
+	const json_int_t sent = (json_int_t) p->sent_bytes, received = (json_int_t) p->received_bytes;
+
+	if (!p->known)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I}", "claimed_bytes", sent + received, "client_sent_bytes", sent, "client_received_bytes", received);
 }
 
 static json_t *tcp_json(const struct session *s) {
@@ -152,7 +203,7 @@ void write_json_result(const struct result *r) {
 	put(o, "op", json_string(op_name((int) j->op)));
 	put(o, "kind", json_string(kind_name((int) j->kind)));
 	put(o, "definition", latency ? json_string(run->phase.half_round_trip ? "half_round_trip" : "completion")
-				     : json_string(j->op == OP_SEND ? "receiver_acknowledged" : "initiator_completion"));
+				     : json_string(op_takes_receive(j->op) ? "receiver_acknowledged" : "initiator_completion"));
 	put(o, "completion_level", s && s->level != LEVEL_NONE ? json_string(level_name((int) s->level)) : json_null());
 	put(o, "connection", text_or_null(s ? s->connection : NULL));
 	put(o, "client", end_json(r->client_host, s));
@@ -166,9 +217,12 @@ void write_json_result(const struct result *r) {
 	put(o, "intervals", run->outcome.intervals ? json_incref(run->outcome.intervals) : json_array());
 	put(o, "histogram", latency ? histogram_json(r) : json_null());
 	put(o, "cpu", cpu_json(r));
+	put(o, "path", path_json(r));
 	put(o, "integrity", j->verify ? json_pack("{s:I, s:I}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
 						  (json_int_t) r->integrity.bad_bytes)
 				      : json_null());
+	if (s && s->lossy)
+		put(o, "loss", json_pack("{s:I, s:I}", "sent_messages", (json_int_t) r->sent, "lost_messages", (json_int_t) r->lost));
 	put(o, "tcp", tcp_json(s));
 	put(o, "status", json_string(r->code == EXIT_MEASURED ? "ok" : "error"));
 	put(o, "error", error_json(r));

@@ -17,8 +17,10 @@ static void print_percentile(const struct run *run, double p, double us) {
 static const char *message_column(const struct job *j) {
 	switch (j->op) {
 	case OP_SEND:
+	case OP_SEND_IMM:
 		return "Sends";
 	case OP_WRITE:
+	case OP_WRITE_IMM:
 		return "Writes";
 	case OP_READ:
 		return "Reads";
@@ -34,6 +36,10 @@ void write_table_header(const struct options *o, const struct run *r) {
 	(void) printf("# %s %s over %s%s%s, ", op_name((int) j->op), kind_name((int) j->kind), j->backend, s->provider[0] ? " " : "", s->provider);
 	if (s->address[0])
 		(void) printf("%s (%s) -> ", s->address, s->device);
+	if (s->connection && r->backend->options & JOB_OPTION_CONNECTION)
+		(void) printf("%s, ", s->connection);
+	if (j->queue_pairs > 1)
+		(void) printf("%u queue pairs, ", j->queue_pairs);
 	(void) printf("%s, %s completion%s\n", o->host, completion_mode_name((int) j->completion),
 		      j->kind == KIND_BANDWIDTH ? "" : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
 	if (j->kind == KIND_LATENCY)

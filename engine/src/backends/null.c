@@ -63,7 +63,7 @@ static int null_connect(struct session *s, const struct address *peer) {
 }
 
 static inline void complete(struct null_session *s, enum completion_kind kind, uint32_t slot) {
-	s->queue[s->head++ & (NULL_QUEUE - 1)] = (struct completion) { kind, slot };
+	s->queue[s->head++ & (NULL_QUEUE - 1)] = (struct completion) { .kind = kind, .slot = slot };
 }
 
 /* What the "peer" would do to this end's memory, done here, so that --verify has something to check. */
@@ -100,9 +100,12 @@ static int null_post(struct session *session, const struct work *w) {
 
 	if (s->head - s->tail > NULL_QUEUE - 2)
 		return -EAGAIN;
+	/* What has arrived lies in the slots until it has been looked at. */
+	if (s->verify && s->head - s->tail >= s->arena.slots)
+		return -EAGAIN;
 	if (s->verify)
 		deliver(s, w);
-	if (w->op == OP_SEND || w->notify) {
+	if (op_takes_receive(w->op) || w->notify) {
 		complete(s, COMPLETION_RECEIVE, w->slot); /* the echo */
 		return 1;
 	}

@@ -139,9 +139,9 @@ static inline struct completion completion_of(struct ofi_session *o, const void 
 	uint32_t index = (uint32_t) ((const struct fi_context2 *) context - o->contexts);
 
 	if (index >= o->slots)
-		return (struct completion) { COMPLETION_RECEIVE, index - o->slots };
+		return (struct completion) { .kind = COMPLETION_RECEIVE, .slot = index - o->slots };
 	o->under_way--;
-	return (struct completion) { COMPLETION_LOCAL, index };
+	return (struct completion) { .kind = COMPLETION_LOCAL, .slot = index };
 }
 
 static int poll_plain(struct ofi_session *o, struct completion *ret, unsigned max) {
@@ -171,7 +171,7 @@ static int poll_notified(struct ofi_session *o, struct completion *ret, unsigned
 		if (entries[i].data >= o->slots)
 			return failure(-EPROTO, EXIT_PEER, "ofi: the peer announced a write to slot %llu of %u; is it the same version of perch?",
 				       (unsigned long long) entries[i].data, o->slots);
-		ret[i] = (struct completion) { COMPLETION_RECEIVE, (uint32_t) entries[i].data };
+		ret[i] = (struct completion) { .kind = COMPLETION_RECEIVE, .slot = (uint32_t) entries[i].data };
 	}
 	return (int) n;
 }

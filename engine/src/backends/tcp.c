@@ -313,7 +313,7 @@ static inline int take(struct tcp_session *s, int flags, struct completion *ret)
 		return 0;
 	s->rx_done = 0;
 	s->lent_tail = s->lent_tail + 1 == s->lent_size ? 0 : s->lent_tail + 1;
-	*ret = (struct completion) { COMPLETION_RECEIVE, slot };
+	*ret = (struct completion) { .kind = COMPLETION_RECEIVE, .slot = slot };
 	return 1;
 }
 
@@ -326,7 +326,7 @@ static inline int progress(struct tcp_session *s, struct completion *ret, int re
 		if (r < 0)
 			return r;
 		if (r > 0)
-			ret[n++] = (struct completion) { COMPLETION_LOCAL, s->tx_slot };
+			ret[n++] = (struct completion) { .kind = COMPLETION_LOCAL, .slot = s->tx_slot };
 	}
 	if (s->lent_tail != s->lent_head) {
 		r = take(s, receive_flags, &ret[n]);

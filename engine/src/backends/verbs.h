@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verbs backend's own parts. One region over the whole arena, one completion queue for both directions, and as many
+ * queue pairs as the job says:
+ *
+ *     verbs.c           vtable; opens and closes; limits
+ *     verbs_memory.c    registration, and the address that tells the peer where our queue pairs and our memory are
+ *     verbs_queue.c     completion queue, shared receive queue, queue pairs
+ *     verbs_connect.c   brings the queue pairs to "ready to send" with what the peer's address says
+ *     verbs_cm.c        the same by the connection manager (--rdma-cm)
+ *     verbs_data.c      the hot path: begin, post, post_receive, poll, wait
+ *     verbs_device.c    which device, port and GID (verbs_device.h)
+ *     verbs_error.c     errors in words (verbs_error.h)
+ */
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "verbs_device.h"
+#include "verbs_error.h"
+
+enum {
+	VERBS_POLL_BATCH = 16,          /* completions a call: as perftest(1) polls; 48 bytes each */
+	VERBS_GRH_BYTES = 40,           /* in front of each received datagram (InfiniBand Architecture Specification, 11.4.1.2) */
+	VERBS_LATENCY_DEPTH = 128,      /* send queue of lat: as perftest(1)'s tx-depth; a signalled one in each quarter */
+	VERBS_RECEIVES = 512,           /* as perftest(1)'s rx-depth: a receiver this far behind is not ready */
+	VERBS_ACK_EVENTS = 64,          /* acknowledging takes a mutex, so not each event by itself (ibv_get_cq_event(3)) */
+	VERBS_HOP_LIMIT = 64,           /* Linux' default time to live (ip_default_ttl): enough for any routed fabric */
+	VERBS_MIN_RNR_TIMER = 12,       /* 0.64 ms, as perftest(1): what a sender waits for a receiver that was not ready */
+};
+
+/* wr_id: a receive's slot below the mark; else the queue pair's number above, its position in the ring below. */
+#define VERBS_ID_RECEIVE (UINT64_C(1) << 63)
+#define VERBS_NO_SLOT UINT32_MAX        /* in a ring: reported as complete when it was posted */
+
+/* One queue pair. Positions run freely; the ring holds the slots under way, since a completion also completes all before it. */
+struct verbs_queue {
+	struct ibv_qp *qp;
+	uint32_t *ring;
+	uint32_t head, tail;
+	uint32_t unsignalled;                   /* posted since the last signalled one */
+	struct ibv_send_wr *first, *last;       /* a post list under construction; NULL: none */
+	uint32_t number;                        /* its place among the queue pairs */
+	uint64_t arrivals;                      /* in this phase, with immediate data */
+
+	/* cold */
+	struct ibv_ah *ah;                      /* UD */
+	uint32_t remote_number;                 /* the peer's queue pair */
+};
+
+struct verbs_cm;
+
+struct verbs_session {
+	struct session session;                 /* must be first */
+
+	/* hot */
+	struct ibv_cq *cq;
+	struct verbs_queue *queues;
+	struct ibv_send_wr *requests;           /* one a slot, prepared when a phase begins */
+	struct ibv_sge *places;                 /* one a slot */
+	uint16_t *channels;                     /* one a slot: its queue pair */
+	uint32_t slots, ring_mask, send_depth;
+	uint32_t moderation;                    /* every Nth is signalled */
+	unsigned send_flags;                    /* of each: inline, or none */
+	bool silent;                            /* inline, and its completion tells nobody anything: none is reported */
+	bool immediate;                         /* arrivals carry the slot that was meant */
+	bool datagrams, reliable, lossy, atomics;
+	uint32_t received_bytes;                /* what each arrival must have; 0: a write, whose length the initiator knows */
+	struct ibv_wc completions[VERBS_POLL_BATCH];
+	unsigned next_completion, n_completions;        /* taken from the queue, and not yet handed out */
+
+	/* write with half_round_trip: the last byte of each message counts 1 to 255, and its target polls for it */
+	uint8_t *stamp_place[2];                /* of rx slots 0 and 1 */
+	uint32_t stamps_seen, stamps_sent;
+
+	/* event completion */
+	struct ibv_comp_channel *channel;
+	bool armed;
+	unsigned events;                        /* to be acknowledged */
+	int wake_fd;
+	uint32_t empty_polls;
+
+	/* cold */
+	const struct job *job;
+	enum role role;
+	struct arena arena;
+	struct verbs_device device;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr, *grh_mr;
+	struct ibv_srq *srq;
+	uint8_t *grh;                           /* where the headers of all datagrams go: nobody reads them */
+	uint32_t n_queues, receive_depth;
+	uint32_t inline_bytes;
+	uint32_t first_psn, queue_key;
+	uint16_t *channel_of_number;            /* SRQ: by queue pair number & number_mask, 1 more than the place in queues; 0: none */
+	uint32_t number_mask;
+	char peer_name[INET6_ADDRSTRLEN + 64];
+	struct verbs_cm *cm;                    /* --rdma-cm */
+
+	/* the peer's, checked */
+	uint32_t remote_key, remote_psn, remote_queue_key;
+	uint64_t remote_base;
+	uint16_t remote_lid;
+	union ibv_gid remote_gid;
+	uint32_t path_mtu;                      /* bytes */
+	uint8_t read_depth;                     /* reads and atomics under way, as initiator */
+	struct sockaddr_storage remote_cm;      /* where its connection manager listens */
+};
+
+static inline struct verbs_session *verbs_session(struct session *s) {
+	return (struct verbs_session *) s;
+}
+
+/* verbs_memory.c */
+int verbs_memory_open(struct verbs_session *v);
+void verbs_memory_close(struct verbs_session *v);
+int verbs_address_write(const struct verbs_session *v, struct address *ret);
+int verbs_address_read(struct verbs_session *v, const struct address *peer);
+
+/* verbs_queue.c */
+int verbs_queues_open(struct verbs_session *v);
+void verbs_queues_close(struct verbs_session *v);
+enum ibv_qp_type verbs_qp_type(enum connection connection);
+int verbs_access(enum op op, bool relaxed);
+
+/* verbs_connect.c */
+int verbs_init_queues(struct verbs_session *v);         /* receives may be posted after it */
+int verbs_connect_queues(struct verbs_session *v);
+
+/* verbs_cm.c. Opening listens at the server, so that its address can be told; connecting brings all queue pairs up. */
+int verbs_cm_open(struct verbs_session *v, const struct sockaddr_storage *local);
+int verbs_cm_connect(struct verbs_session *v);
+void verbs_cm_close(struct verbs_session *v);
+void verbs_cm_address(const struct verbs_session *v, struct sockaddr_storage *ret);
+
+/* verbs_data.c */
+void verbs_begin(struct session *s, uint64_t size);
+int verbs_post(struct session *s, const struct work *work);
+int verbs_post_receive(struct session *s, uint32_t slot, uint64_t size);
+int verbs_poll(struct session *s, struct completion *ret, unsigned max);
+int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);

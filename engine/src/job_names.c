@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words for a job's choices: on the command line, in the job's JSON and in records. */
+#include "job_names.h"
+
+const char *const op_names[OP_MAX] = {
+	[OP_SEND] = "send",
+	[OP_SEND_IMM] = "send-imm",
+	[OP_WRITE] = "write",
+	[OP_WRITE_IMM] = "write-imm",
+	[OP_READ] = "read",
+	[OP_FETCH_ADD] = "fetch-add",
+	[OP_COMPARE_SWAP] = "compare-swap",
+};
+const char *const kind_names[KIND_MAX] = {
+	[KIND_LATENCY] = "latency",
+	[KIND_BANDWIDTH] = "bandwidth",
+};
+const char *const definition_names[DEFINITION_MAX] = {
+	[DEFINITION_AUTO] = "auto",
+	[DEFINITION_HALF_ROUND_TRIP] = "half_round_trip",
+	[DEFINITION_COMPLETION] = "completion",
+};
+const char *const completion_mode_names[COMPLETION_MODE_MAX] = {
+	[COMPLETION_BUSY] = "busy",
+	[COMPLETION_EVENT] = "event",
+};
+const char *const clock_names[CLOCK_KIND_MAX] = {
+	[CLOCK_KIND_MONOTONIC] = "monotonic",
+	[CLOCK_KIND_CYCLES] = "cycles",
+};
+const char *const rate_unit_names[RATE_UNIT_MAX] = {
+	[RATE_NONE] = "none",
+	[RATE_MESSAGES] = "messages",
+	[RATE_BITS] = "bits",
+};
+
+const char *const connection_names[CONNECTION_MAX] = {
+	[CONNECTION_RC] = "rc",
+	[CONNECTION_UC] = "uc",
+	[CONNECTION_UD] = "ud",
+};
+
+int name_index(const char *const *names, int max, const char *name) {
+	for (int i = 0; i < max; i++)
+		if (streq(names[i], name))
+			return i;
+	return -EINVAL;
+}
+
+const char *op_name(int op) {
+	return op >= 0 && op < OP_MAX ? op_names[op] : "unknown";
+}
+
+int op_from_name(const char *name) {
+	/* What cxi_atomic_* and perftest's ib_atomic_* measure by default. */
+	return streq(name, "atomic") ? OP_FETCH_ADD : name_index(op_names, OP_MAX, name);
+}
+
+const char *kind_name(int kind) {
+	return kind >= 0 && kind < KIND_MAX ? kind_names[kind] : "unknown";
+}
+
+const char *definition_name(int definition) {
+	return definition >= 0 && definition < DEFINITION_MAX ? definition_names[definition] : "unknown";
+}
+
+const char *completion_mode_name(int mode) {
+	return mode >= 0 && mode < COMPLETION_MODE_MAX ? completion_mode_names[mode] : "unknown";
+}
+
+const char *connection_name(int connection) {
+	static const char *const shown[CONNECTION_MAX] = { [CONNECTION_RC] = "RC", [CONNECTION_UC] = "UC", [CONNECTION_UD] = "UD" };
+
+	return connection >= 0 && connection < CONNECTION_MAX ? shown[connection] : "unknown";
+}
