@@ -57,6 +57,7 @@ struct outcome {
 	uint64_t skipped;               /* by a pacer that could not keep up */
 	bool overloaded;                /* it skipped, or ended well behind */
 	uint64_t idle_ns;               /* waited here for messages that never came: no part of the time measured */
+	uint64_t stall_ns, stall_start_ns;      /* the longest time without any completion, and when it began in this phase */
 	json_t *intervals;              /* array; NULL: none asked for */
 	uint64_t *samples;              /* --report-all: ns as observed, messages of them */
 };
@@ -81,6 +82,7 @@ struct run {
 	uint64_t idle;                  /* polls without a completion since the last one */
 	uint64_t control_every;         /* look at the control connection after so many */
 	uint64_t events, events_seen;   /* completions ever, and at the last look */
+	uint64_t begin_ns;              /* when this phase began, by the same clock as progress_ns */
 	uint64_t progress_ns;           /* when events last grew */
 	uint64_t patience_ns;           /* how long they may not grow: --timeout, and what the pace leaves between two messages */
 	bool blind;                     /* what the peer does is not seen here, so that nothing seen means nothing */

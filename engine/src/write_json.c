@@ -174,6 +174,19 @@ static json_t *started_json(const struct timespec *t) {
 	return json_string(text);
 }
 
+/* Where a pause was asked for, standing still says nothing. */
+static json_t *stall_json(const struct result *r) {
+	const struct job *j = r->run->job;
+	const struct outcome *o = &r->run->outcome;
+	uint64_t ns = (uint64_t) r->started.tv_nsec + o->stall_start_ns;
+	struct timespec began = { .tv_sec = r->started.tv_sec + (time_t) (ns / NSEC_PER_SEC), .tv_nsec = (long) (ns % NSEC_PER_SEC) };
+
+	if (j->gap_ns > 0 || j->rate_unit != RATE_NONE || o->elapsed_ns == 0)
+		return json_null();
+	return json_pack("{s:f, s:f, s:o}", "longest_s", (double) o->stall_ns / 1e9, "start_s", (double) o->stall_start_ns / 1e9, "began",
+			 o->stall_ns ? started_json(&began) : json_null());
+}
+
 static json_t *error_json(const struct result *r) {
 	if (r->code == EXIT_MEASURED)
 		return json_null();
@@ -223,6 +236,7 @@ void write_json_result(const struct result *r) {
 				      : json_null());
 	if (s && s->lossy)
 		put(o, "loss", json_pack("{s:I, s:I}", "sent_messages", (json_int_t) r->sent, "lost_messages", (json_int_t) r->lost));
+	put(o, "stall", stall_json(r));
 	put(o, "tcp", tcp_json(s));
 	put(o, "status", json_string(r->code == EXIT_MEASURED ? "ok" : "error"));
 	put(o, "error", error_json(r));

@@ -23,6 +23,9 @@ static struct job job = {
 	.n_sizes = 1,
 	.iterations = 1,
 	.outstanding = 2,
+	.queue_pairs = 1,
+	.batch = 1,
+	.cq_moderation = 1,
 	.timeout_ns = NSEC_PER_SEC,
 };
 static struct ofi_session *session;
@@ -38,7 +41,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 	(void) argc;
 	(void) argv;
 	((struct sockaddr_in *) &a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (arena_open(&arena, 4096, 2, true) < 0 || backend_find("ofi", &known)->open(&arguments, &s) < 0)
+	if (arena_open(&arena, 4096, 2, true, 0) < 0 || backend_find("ofi", &known)->open(&arguments, &s) < 0)
 		abort();
 	session = (struct ofi_session *) s;
 	if (ofi_address_write(session, &own) < 0)

@@ -8,17 +8,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static json_t *right_job(void) {
-	const struct job job = {
-		.backend = "null",
-		.sizes = { 8, 16 },
-		.n_sizes = 2,
-		.iterations = 10,
-		.outstanding = 1,
-		.timeout_ns = NSEC_PER_SEC,
-	};
+/* Of the null backend, or of the one with most choices. */
+static json_t *right_job(const char *backend) {
+	struct job job;
 	json_t *json = NULL;
 
+	job_defaults(&job);
+	(void) copy_string(job.backend, sizeof(job.backend), backend);
+	job.sizes[0] = 8;
+	job.sizes[1] = 16;
+	job.n_sizes = 2;
+	job.iterations = 10;
+	job.outstanding = 1;
+	job.timeout_ns = NSEC_PER_SEC;
 	if (job_to_json(&job, &json) < 0)
 		abort();
 	return json;
@@ -38,7 +40,8 @@ static uint64_t take(struct input *i, size_t bytes) {
 }
 
 static json_t *some_value(struct input *i, int depth) {
-	static const char *const words[] = { "send", "write", "fetch-add", "tcp", "ofi", "null", "latency", "bandwidth", "event", "messages", "bits" };
+	static const char *const words[] = { "send", "write", "write-imm", "fetch-add", "tcp", "ofi", "null", "verbs", "uc", "ud",
+					     "latency", "bandwidth", "event", "messages", "bits" };
 	json_t *a;
 	size_t n;
 
@@ -71,7 +74,7 @@ static json_t *some_value(struct input *i, int depth) {
 }
 
 static json_t *changed_job(struct input i) {
-	json_t *json = right_job();
+	json_t *json = right_job(take(&i, 1) & 1 ? "verbs" : "null");
 
 	while (i.size > 1) {
 		uint64_t at = take(&i, 1) % (json_object_size(json) + 1);

@@ -20,6 +20,9 @@ static struct job job = {
 	.n_sizes = 1,
 	.iterations = 3,
 	.outstanding = 3,
+	.queue_pairs = 1,
+	.batch = 1,
+	.cq_moderation = 1,
 	.verify = true,
 	.timeout_ns = NSEC_PER_SEC,
 };

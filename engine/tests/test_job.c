@@ -11,25 +11,63 @@
 #include "job.h"
 #include "message.h"
 
+extern const struct backend backend_null;
+
 static struct job sample(void) {
-	return (struct job) {
-		.kind = KIND_LATENCY,
-		.backend = "null",
-		.op = OP_WRITE,
-		.definition = DEFINITION_COMPLETION,
-		.clock = CLOCK_KIND_CYCLES,
-		.sizes = { 1, 8, 4096, JOB_SIZE_MAX },
-		.n_sizes = 4,
-		.iterations = 1000,
-		.warmup = 100,
-		.outstanding = 1,
-		.verify = true,
-		.rate_unit = RATE_BITS,
-		.rate = 2.5e9,
-		.interval_ns = NSEC_PER_SEC,
-		.report_all = true,
-		.timeout_ns = 30 * NSEC_PER_SEC,
-	};
+	struct job job;
+
+	job_defaults(&job);
+	job.kind = KIND_LATENCY;
+	(void) copy_string(job.backend, sizeof(job.backend), "null");
+	job.op = OP_WRITE;
+	job.definition = DEFINITION_COMPLETION;
+	job.clock = CLOCK_KIND_CYCLES;
+	memcpy(job.sizes, (uint64_t[]) { 1, 8, 4096, JOB_SIZE_MAX }, 4 * sizeof(job.sizes[0]));
+	job.n_sizes = 4;
+	job.iterations = 1000;
+	job.warmup = 100;
+	job.outstanding = 1;
+	job.verify = true;
+	job.rate_unit = RATE_BITS;
+	job.rate = 2.5e9;
+	job.interval_ns = NSEC_PER_SEC;
+	job.report_all = true;
+	job.timeout_ns = 30 * NSEC_PER_SEC;
+	return job;
+}
+
+/* A bandwidth job with every choice of verbs away from its default. */
+static struct job chosen(void) {
+	struct job job;
+
+	job_defaults(&job);
+	job.kind = KIND_BANDWIDTH;
+	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
+	(void) copy_string(job.device, sizeof(job.device), "rxe0");
+	(void) copy_string(job.server_device, sizeof(job.server_device), "rxe1");
+	job.op = OP_WRITE_IMM;
+	job.sizes[0] = 4096;
+	job.n_sizes = 1;
+	job.iterations = 1000;
+	job.outstanding = 64;
+	job.timeout_ns = NSEC_PER_SEC;
+	job.ib_port = 2;
+	job.server_ib_port = JOB_IB_PORT_MAX;
+	job.gid_index = 0;
+	job.server_gid_index = JOB_GID_INDEX_MAX;
+	job.mtu = 2048;
+	job.sl = JOB_SL_MAX;
+	job.traffic_class = JOB_TRAFFIC_CLASS_MAX;
+	job.queue_pairs = 4;
+	job.batch = 16;
+	job.cq_moderation = 16;
+	job.inline_bytes = 0;
+	job.srq = job.rdma_cm = job.relaxed_ordering = true;
+	job.retry = 0;
+	job.rnr_retry = 6;
+	job.timeout_exponent = JOB_TIMEOUT_EXPONENT_MAX;
+	job.huge = JOB_HUGE_1G;
+	return job;
 }
 
 static json_t *sample_json(void) {
@@ -53,6 +91,15 @@ static void refuse(json_t *json, int error) {
 	json_decref(json);
 }
 
+static void refuse_choice(const char *key, json_t *value, int error) {
+	struct job job = chosen();
+	json_t *json;
+
+	assert_int_equal(job_to_json(&job, &json), 0);
+	assert_int_equal(json_object_set_new(json, key, value), 0);
+	refuse(json, error);
+}
+
 static void refuse_member(const char *key, json_t *value, int error) {
 	json_t *json = sample_json();
 
@@ -74,6 +121,12 @@ static void round_trip(const struct job *job) {
 	json_decref(again);
 }
 
+static bool have_verbs(void) {
+	bool known;
+
+	return backend_find("verbs", &known) != NULL;
+}
+
 static void test_round_trip(void **state) {
 	struct job job = sample();
 
@@ -81,17 +134,18 @@ static void test_round_trip(void **state) {
 	round_trip(&job);
 	for (int op = 0; op < OP_MAX; op++)
 		for (int kind = 0; kind < KIND_MAX; kind++) {
-			job = (struct job) {
-				.kind = (enum kind) kind,
-				.backend = "null",
-				.op = (enum op) op,
-				.sizes = { 64 },
-				.n_sizes = 1,
-				.duration_ns = NSEC_PER_SEC,
-				.outstanding = kind == KIND_BANDWIDTH ? JOB_OUTSTANDING_MAX : 1,
-				.bidirectional = kind == KIND_BANDWIDTH,
-				.timeout_ns = 1,
-			};
+			job_defaults(&job);
+			job.kind = (enum kind) kind;
+			(void) copy_string(job.backend, sizeof(job.backend), "null");
+			job.op = (enum op) op;
+			job.sizes[0] = 64;
+			job.n_sizes = 1;
+			job.duration_ns = NSEC_PER_SEC;
+			job.outstanding = kind == KIND_BANDWIDTH ? JOB_OUTSTANDING_MAX : 1;
+			job.bidirectional = kind == KIND_BANDWIDTH;
+			job.timeout_ns = 1;
+			if (!(backend_null.ops & 1u << op))
+				continue;
 			round_trip(&job);
 		}
 }
@@ -104,6 +158,15 @@ static void test_nothing_is_left_out(void **state) {
 	(void) state;
 	assert_int_equal(job_from_json(json, &copy), 0);
 	assert_memory_equal(&copy, &job, sizeof(job));
+	json_decref(json);
+
+	/* And each is read back from its own key: none of them equal. */
+	job = chosen();
+	assert_int_equal(job_to_json(&job, &json), 0);
+	if (have_verbs()) {
+		assert_int_equal(job_from_json(json, &copy), 0);
+		assert_memory_equal(&copy, &job, sizeof(job));
+	}
 	json_decref(json);
 }
 
@@ -166,8 +229,10 @@ static void test_wrong_type(void **state) {
 }
 
 static void test_out_of_range(void **state) {
-	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "gap_ns", "interval_ns", "timeout_ns", "outstanding" };
-	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit" };
+	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "gap_ns", "interval_ns", "timeout_ns", "outstanding",
+					      "ib_port", "server_ib_port", "mtu", "sl", "traffic_class", "queue_pairs", "batch",
+					      "cq_moderation", "retry", "rnr_retry", "timeout_exponent", "huge" };
+	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit", "connection" };
 	static const char *const texts[] = { "backend", "provider", "device", "server_device" };
 	char longer[JOB_NAME_MAX + 1] = "";
 
@@ -175,6 +240,9 @@ static void test_out_of_range(void **state) {
 	for (size_t i = 0; i < ELEMENTSOF(counts); i++)
 		refuse_member(counts[i], json_integer(-1), -EBADMSG);
 	refuse_member("outstanding", json_integer((json_int_t) UINT32_MAX + 1), -EBADMSG);
+	refuse_member("queue_pairs", json_integer((json_int_t) UINT32_MAX + 2), -EBADMSG); /* 1 when cut */
+	refuse_member("gid_index", json_integer((json_int_t) INT32_MAX + 1), -EBADMSG);
+	refuse_member("server_gid_index", json_integer((json_int_t) INT32_MIN - 1), -EBADMSG);
 	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
 		refuse_member(names[i], json_string(""), -EBADMSG);
 		refuse_member(names[i], json_string("unknown"), -EBADMSG);
@@ -231,6 +299,123 @@ static void test_combinations(void **state) {
 	refuse_member("op", json_string("fetch-add"), -EINVAL); /* not of 1 byte */
 }
 
+/* What a backend does not have is refused from the network too, whatever its value. */
+static void test_choices_of_other_backends(void **state) {
+	(void) state;
+	refuse_member("connection", json_string("ud"), -EINVAL);
+	refuse_member("queue_pairs", json_integer(2), -EINVAL);
+	refuse_member("queue_pairs", json_integer(0), -EINVAL);
+	refuse_member("gid_index", json_integer(0), -EINVAL);
+	refuse_member("inline_bytes", json_integer(0), -EINVAL);
+	refuse_member("inline_bytes", json_integer(INT64_MIN), -EINVAL);
+	refuse_member("srq", json_true(), -EINVAL);
+	refuse_member("retry", json_integer(6), -EINVAL);
+	refuse_member("timeout_exponent", json_integer(UINT32_MAX), -EINVAL);
+	assert_non_null(strstr(failure_text(), "--timeout-exponent: the null backend does not have it"));
+	refuse_member("server_device", json_string("rxe0"), -EINVAL);
+}
+
+static void test_ranges_of_choices(void **state) {
+	static const struct {
+		const char *key;
+		json_int_t value;
+	} wrong[] = {
+		{ "ib_port", 256 }, { "server_ib_port", UINT32_MAX }, { "gid_index", -2 }, { "gid_index", 256 }, { "gid_index", INT32_MIN },
+		{ "server_gid_index", 256 }, { "mtu", 128 }, { "mtu", 1 }, { "mtu", 1500 }, { "mtu", 8192 }, { "sl", 16 }, { "traffic_class", 256 },
+		{ "queue_pairs", 0 }, { "queue_pairs", 1025 }, { "queue_pairs", UINT32_MAX }, { "batch", 0 }, { "batch", 8193 },
+		{ "cq_moderation", 0 }, { "cq_moderation", UINT32_MAX }, { "inline_bytes", -2 }, { "inline_bytes", 65537 },
+		{ "inline_bytes", INT64_MAX }, { "inline_bytes", INT64_MIN }, { "retry", 8 }, { "rnr_retry", 8 }, { "timeout_exponent", 32 },
+		{ "huge", 1 }, { "huge", 4096 }, { "huge", INT64_MAX },
+	};
+
+	(void) state;
+	if (!have_verbs())
+		skip();
+	for (size_t i = 0; i < ELEMENTSOF(wrong); i++)
+		refuse_choice(wrong[i].key, json_integer(wrong[i].value), -EINVAL);
+}
+
+/* Combinations of choices that no device has, or in which a queue could never move. */
+static void test_combinations_of_choices(void **state) {
+	struct job job = chosen();
+	json_t *json;
+
+	(void) state;
+	if (!have_verbs())
+		skip();
+	assert_int_equal(job_to_json(&job, &json), 0);
+	assert_int_equal(job_from_json(json, &job), 0); /* right as it is; one change makes it wrong */
+	json_decref(json);
+	refuse_choice("outstanding", json_integer(63), -EINVAL); /* below queue pairs x moderation */
+	refuse_choice("cq_moderation", json_integer(17), -EINVAL);
+	refuse_choice("queue_pairs", json_integer(65), -EINVAL);
+	refuse_choice("batch", json_integer(17), -EINVAL);
+	refuse_choice("kind", json_string("latency"), -EINVAL);
+	refuse_choice("op", json_string("read"), -EINVAL); /* an SRQ without receives */
+	refuse_choice("op", json_string("write"), -EINVAL);
+	refuse_choice("connection", json_string("ud"), -EINVAL);
+	refuse_choice("connection", json_string("uc"), -EINVAL); /* with retries */
+}
+
+static void test_operations_of_connections(void **state) {
+	(void) state;
+	if (!have_verbs())
+		skip();
+	for (int connection = 0; connection < CONNECTION_MAX; connection++)
+		for (int op = 0; op < OP_MAX; op++) {
+			bool send = op == OP_SEND || op == OP_SEND_IMM, write = op == OP_WRITE || op == OP_WRITE_IMM;
+			bool has = connection == CONNECTION_RC || send || (write && connection == CONNECTION_UC);
+			struct job job = sample();
+
+			(void) copy_string(job.backend, sizeof(job.backend), "verbs");
+			job.definition = DEFINITION_AUTO;
+			job.op = (enum op) op;
+			job.connection = (enum connection) connection;
+			job.sizes[0] = 4096;
+			job.n_sizes = 1;
+			failure_reset();
+			assert_int_equal(job_validate(&job), has ? 0 : -EINVAL);
+			assert_int_equal(failure_text()[0] == '\0', has);
+			if (connection == CONNECTION_UD && has) {
+				job.sizes[0] = 4104; /* above every MTU */
+				assert_int_equal(job_validate(&job), -EINVAL);
+				job.sizes[0] = 1024;
+				job.mtu = 512;
+				assert_int_equal(job_validate(&job), -EINVAL);
+				job.mtu = 1024;
+				assert_int_equal(job_validate(&job), 0);
+			}
+		}
+}
+
+/* The last byte of a write may be seen before the others: polling memory for it would prove nothing. */
+static void test_relaxed_ordering(void **state) {
+	struct job job = sample();
+
+	(void) state;
+	if (!have_verbs())
+		skip();
+	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
+	job.relaxed_ordering = true;
+	assert_int_equal(job_validate(&job), 0);
+	job.definition = DEFINITION_HALF_ROUND_TRIP;
+	assert_int_equal(job_validate(&job), -EINVAL);
+	job.op = OP_WRITE_IMM;
+	assert_int_equal(job_validate(&job), 0);
+}
+
+static void test_used_choices(void **state) {
+	struct job job = sample();
+
+	(void) state;
+	assert_int_equal(job_options_used(&job), 0);
+	job = chosen();
+	assert_int_equal(job_options_used(&job), (JOB_OPTION_HUGE << 1) - 1 - JOB_OPTION_CONNECTION);
+	for (unsigned long bit = 1; bit <= JOB_OPTION_HUGE; bit <<= 1)
+		assert_string_not_equal(job_option_name(bit), "unknown");
+	assert_string_equal(job_option_name(JOB_OPTION_HUGE << 1), "unknown");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
@@ -242,6 +427,12 @@ int main(void) {
 		cmocka_unit_test(test_out_of_range),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_combinations),
+		cmocka_unit_test(test_choices_of_other_backends),
+		cmocka_unit_test(test_ranges_of_choices),
+		cmocka_unit_test(test_combinations_of_choices),
+		cmocka_unit_test(test_operations_of_connections),
+		cmocka_unit_test(test_relaxed_ordering),
+		cmocka_unit_test(test_used_choices),
 	};
 
 	return cmocka_run_group_tests_name("job", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "backend.h"
 #include "message.h"
 #include "options.h"
 
@@ -113,6 +114,87 @@ static void test_every_value(void **state) {
 	assert_int_equal(parse("devices --json"), 0);
 }
 
+static void test_choices(void **state) {
+	bool known;
+
+	(void) state;
+	assert_int_equal(parse("bw h"), 0);
+	assert_int_equal(job_options_used(&options.job), 0);
+	assert_int_equal(options.choices, 0);
+	if (!backend_find("verbs", &known))
+		skip();
+	assert_int_equal(parse("bw h --backend verbs --connection uc --op write-imm --device d0 --server-device d1 --ib-port 2 --server-ib-port 3 "
+			       "--gid-index 0 --server-gid-index 255 --mtu 1024 --sl 15 --tos 104 --queue-pairs 4 --batch 2 "
+			       "--cq-moderation 8 --inline 0 --srq --rdma-cm --relaxed-ordering --huge 1G"), 0);
+	assert_int_equal(options.job.connection, CONNECTION_UC);
+	assert_int_equal(options.job.op, OP_WRITE_IMM);
+	assert_string_equal(options.job.device, "d0");
+	assert_string_equal(options.job.server_device, "d1");
+	assert_int_equal(options.job.ib_port, 2);
+	assert_int_equal(options.job.server_ib_port, 3);
+	assert_int_equal(options.job.gid_index, 0);
+	assert_int_equal(options.job.server_gid_index, 255);
+	assert_int_equal(options.job.mtu, 1024);
+	assert_int_equal(options.job.sl, 15);
+	assert_int_equal(options.job.traffic_class, 104);
+	assert_int_equal(options.job.queue_pairs, 4);
+	assert_int_equal(options.job.batch, 2);
+	assert_int_equal(options.job.cq_moderation, 8);
+	assert_int_equal(options.job.inline_bytes, 0);
+	assert_true(options.job.srq && options.job.rdma_cm && options.job.relaxed_ordering);
+	assert_int_equal(options.job.huge, JOB_HUGE_1G);
+	assert_int_equal(parse("lat h --backend verbs --retry 0 --rnr-retry 1 --timeout-exponent 18 --huge 2M --traffic-class 3"), 0);
+	assert_int_equal(options.job.retry, 0);
+	assert_int_equal(options.job.rnr_retry, 1);
+	assert_int_equal(options.job.timeout_exponent, 18);
+	assert_int_equal(options.job.huge, JOB_HUGE_2M);
+	assert_int_equal(options.job.traffic_class, 3);
+	assert_int_equal(options.job.gid_index, -1);
+
+	assert_int_equal(parse("serve --device d0 --ib-port 1 --gid-index 3"), 0);
+	assert_int_equal(options.job.ib_port, 1);
+	assert_int_equal(options.job.gid_index, 3);
+}
+
+/* What a backend does not have is refused even where the value says what is so anyway: whoever gives it thinks it does something. */
+static void test_choices_of_other_backends(void **state) {
+	(void) state;
+	refused("bw h --queue-pairs 4", "--queue-pairs: the tcp backend does not have it");
+	refused("bw h --queue-pairs 1", "--queue-pairs: the tcp backend does not have it");
+	refused("lat h --retry 7", "--retry: the tcp backend does not have it");
+	refused("lat h --connection rc", "--connection: the tcp backend does not have it");
+	refused("lat h --backend null --srq --tos 0", "--traffic-class: the null backend does not have it");
+	refused("lat h --gid-index 1", "--gid-index: the tcp backend does not have it");
+	refused("lat h --queue-pairs 4", "belongs to: bw");
+	refused("serve --mtu 1024", "belongs to: lat, bw");
+}
+
+static void test_bad_choices(void **state) {
+	(void) state;
+	refused("lat h --connection xrc", "rc, uc or ud");
+	refused("lat h --ib-port 0", "out of range");
+	refused("lat h --ib-port 256", "from 1 to 255");
+	refused("lat h --gid-index -1", "--gid-index '-1'");
+	refused("lat h --gid-index 256", "from 0 to 255");
+	refused("lat h --mtu 1500", "256, 512, 1024, 2048 or 4096");
+	refused("lat h --mtu 4K", "256, 512, 1024, 2048 or 4096");
+	refused("lat h --mtu 0", "out of range");
+	refused("lat h --sl 16", "0 to 15");
+	refused("lat h --tos 256", "0 to 255");
+	refused("bw h --queue-pairs 0", "1 to 1024");
+	refused("bw h --queue-pairs 1025", "1 to 1024");
+	refused("bw h --batch 0", "out of range");
+	refused("bw h --cq-moderation 0", "out of range");
+	refused("lat h --inline 65537", "0 to 65536");
+	refused("lat h --inline auto", "not understood");
+	refused("lat h --retry 8", "0 to 7");
+	refused("lat h --rnr-retry 8", "0 to 7");
+	refused("lat h --timeout-exponent 32", "0 to 31");
+	refused("lat h --huge 4K", "2M or 1G");
+	refused("lat h --huge", "--huge needs a value");
+	refused("lat h --srq=1", "--srq takes no value");
+}
+
 static void test_token_environment(void **state) {
 	(void) state;
 	setenv("PERCH_TOKEN_FILE", "/from/environment", 1);
@@ -139,7 +221,7 @@ static void test_bad_values(void **state) {
 	refused("lat h --duration 5x", "500ms, 10s");
 	refused("lat h --timeout 0", "--timeout '0'");
 	refused("lat h --timeout 25h", "out of range");
-	refused("lat h --op put", "send, write, read, fetch-add, compare-swap");
+	refused("lat h --op put", "send, send-imm, write, write-imm, read, fetch-add, compare-swap");
 	refused("lat h --completion sleep", "busy or event");
 	refused("lat h --clock sun", "monotonic or cycles");
 	refused("lat h --definition x", "half_round_trip, completion");
@@ -208,8 +290,9 @@ static bool lists(const char *help, const struct option_entry *e) {
 		n = (size_t) snprintf(word, sizeof(word), "\n  -%c, --%s", e->letter, e->name);
 	else
 		n = (size_t) snprintf(word, sizeof(word), "\n  --%s", e->name);
-	help = strstr(help, word);
-	return help && (help[n] == ' ' || help[n] == '\n');
+	while ((help = strstr(help, word)) && help[n] != ' ' && help[n] != '\n')
+		help += n;
+	return help != NULL;
 }
 
 static void test_table_is_sound(void **state) {
@@ -283,6 +366,9 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_every_value),
+		cmocka_unit_test(test_choices),
+		cmocka_unit_test(test_choices_of_other_backends),
+		cmocka_unit_test(test_bad_choices),
 		cmocka_unit_test(test_token_environment),
 		cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_bad_combinations),

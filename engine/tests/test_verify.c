@@ -104,6 +104,41 @@ static void test_poison(void **state) {
 		}
 }
 
+static void test_a_message_begins_with_its_number(void **state) {
+	(void) state;
+	for (uint64_t size = 1; size <= LARGEST; size++) {
+		_cleanup_free_ uint8_t *p = fresh(size, 300);
+
+		assert_true(pattern_begins(p, size, 300));
+		assert_false(pattern_begins(p, size, 301));
+		/* One byte tells 256 numbers apart, two tell all that are under way. */
+		assert_int_equal(pattern_begins(p, size, 300 + 256), size == 1);
+		assert_int_equal(pattern_begins(p, size, 300 + 65536), size <= 2);
+		for (uint64_t i = 0; i < size; i++)
+			assert_int_equal(pattern_byte(i, 300), p[i]);
+	}
+}
+
+static void test_what_never_came_is_not_corrupted(void **state) {
+	enum { SIZE = 40 };
+	uint8_t p[SIZE];
+
+	(void) state;
+	pattern_fill(p, SIZE, 7);
+	pattern_poison(p, SIZE);
+	assert_true(pattern_is_stale(p, SIZE, 71, 7));
+	/* Its first packet came, the others did not. */
+	for (uint64_t i = 0; i < 16; i++)
+		p[i] = pattern_byte(i, 71);
+	assert_true(pattern_is_stale(p, SIZE, 71, 7));
+	for (uint64_t i = 0; i < SIZE; i++) {
+		p[i] ^= 4;
+		assert_false(pattern_is_stale(p, SIZE, 71, 7));
+		p[i] ^= 4;
+	}
+	assert_false(pattern_is_stale(p, SIZE, 71, 8));
+}
+
 static void test_words(void **state) {
 	uint64_t w = 7;
 	struct integrity i = { 0 };
@@ -142,6 +177,8 @@ int main(void) {
 		cmocka_unit_test(test_most_bytes_of_another_message_differ),
 		cmocka_unit_test(test_zeros_do_not_pass),
 		cmocka_unit_test(test_poison),
+		cmocka_unit_test(test_a_message_begins_with_its_number),
+		cmocka_unit_test(test_what_never_came_is_not_corrupted),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_adding_up),
 	};

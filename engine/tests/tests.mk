@@ -9,6 +9,15 @@ FUZZ_CC ?= clang
 UNIT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 FUZZERS := $(patsubst tests/%.c,build-fuzz/%,$(wildcard tests/fuzz_*.c))
 
+# Tests of the verbs backend have a fake in the place of libibverbs, which is not linked: a call that the fake lacks is an error
+# of the linker, and none reaches a device.
+FAKE_VERBS := $(wildcard tests/fake_verbs*.c)
+FAKE_LIBS = $(filter-out -libverbs,$(LIBS))
+ifeq ($(VERBS),)
+UNIT_TESTS := $(filter-out %/test_verbs_device %/test_verbs_error %/test_verbs_traffic,$(UNIT_TESTS))
+FUZZERS := $(filter-out %/fuzz_verbs_address,$(FUZZERS))
+endif
+
 ifeq ($(SANITIZE),)
 # The fuzzers only for a moment: what they found before lies in their corpora.
 test:
@@ -26,6 +35,10 @@ $(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/fl
 	$(Q)mkdir -p $(@D)
 	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h,$^) $(LIBS) -lcmocka -o $@
 
+$(BUILD)/tests/test_verbs_%: tests/test_verbs_%.c $(FAKE_VERBS) $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h,$^) $(FAKE_LIBS) -lcmocka -o $@
+
 # The sources once, with coverage; then each fuzzer with its own main().
 FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES) -Isrc
 FUZZ_OBJECTS := $(patsubst src/%.c,build-fuzz/%.o,$(filter-out src/main.c,$(SOURCES)))
@@ -36,6 +49,9 @@ build-fuzz/%.o: src/%.c
 
 build-fuzz/%: tests/%.c $(FUZZ_OBJECTS) $(wildcard tests/*.h)
 	$(Q)$(if $(V),,echo "  FUZZ $@" >&2;) $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer $(filter-out %.h,$^) $(LIBS) -o $@
+
+build-fuzz/fuzz_verbs_%: tests/fuzz_verbs_%.c $(FAKE_VERBS) $(FUZZ_OBJECTS) $(wildcard tests/*.h)
+	$(Q)$(if $(V),,echo "  FUZZ $@" >&2;) $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer $(filter-out %.h,$^) $(FAKE_LIBS) -o $@
 
 # What a fuzzer has found worth keeping stays in its corpus, so the next run begins there. Each is one test of TAP; what it
 # says, and the input that ended it, lie beside it.

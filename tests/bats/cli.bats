@@ -6,7 +6,9 @@
 load helpers
 
 setup() { common_setup; }
-teardown() { common_teardown; }
+teardown() { stop_servers && common_teardown; }
+
+have_backend() { "$PERCH" --version | grep -qw -- "$1"; }
 
 # refused EXIT PART ARGUMENT...: nothing on standard output, PART in the message, which is one line
 refused() {
@@ -73,7 +75,7 @@ refused() {
   refused 2 "--duration '0'" lat 127.0.0.1 --duration 0
   refused 2 "--duration '5 s'" lat 127.0.0.1 --duration "5 s"
   refused 2 "--rate '1000' is not understood; give a number above 0 with its unit" lat 127.0.0.1 --rate 1000
-  refused 2 "send, write, read, fetch-add, compare-swap" lat 127.0.0.1 --op put
+  refused 2 "send, send-imm, write, write-imm, read, fetch-add, compare-swap" lat 127.0.0.1 --op put
   refused 2 "busy or event" lat 127.0.0.1 --completion asleep
   refused 2 "1 to 65535" lat 127.0.0.1 --port 65536
   refused 2 "--max-p99 'nan'" lat 127.0.0.1 --max-p99 nan
@@ -99,6 +101,45 @@ refused() {
   refused 2 "nosuch" lat 127.0.0.1 --backend nosuch
   refused 2 "--op write" lat 127.0.0.1 --backend tcp --op write
   refused 2 "--provider" lat 127.0.0.1 --backend tcp --provider shm
+}
+
+@test "a choice that a backend does not have is exit 2, even where it says what is so anyway" {
+  refused 2 "--queue-pairs: the tcp backend does not have it" bw 127.0.0.1 --queue-pairs 4
+  refused 2 "--queue-pairs: the tcp backend does not have it" bw 127.0.0.1 --queue-pairs 1
+  refused 2 "--traffic-class: the tcp backend does not have it" lat 127.0.0.1 --tos 104
+  refused 2 "--gid-index: the null backend does not have it" lat 127.0.0.1 --backend null --gid-index 1
+  refused 2 "--connection: the null backend does not have it" lat 127.0.0.1 --backend null --connection rc
+  refused 2 "--server-device x: the tcp backend has no devices" lat 127.0.0.1 --server-device x
+  refused 2 "no option --queue-pairs; it belongs to: bw" lat 127.0.0.1 --queue-pairs 4
+  refused 2 "no option --mtu; it belongs to: lat, bw" serve --mtu 1024
+}
+
+@test "choices of verbs: a bad value, and what no device can do, is exit 2" {
+  have_backend verbs || skip "built without verbs"
+  refused 2 "give rc, uc or ud" lat 127.0.0.1 --backend verbs --connection xrc
+  refused 2 "256, 512, 1024, 2048 or 4096" lat 127.0.0.1 --backend verbs --mtu 1500
+  refused 2 "--gid-index '256' is out of range" lat 127.0.0.1 --backend verbs --gid-index 256
+  refused 2 "2M or 1G" lat 127.0.0.1 --backend verbs --huge 4K
+  refused 2 "--connection uc has no --op read" lat 127.0.0.1 --backend verbs --connection uc --op read
+  refused 2 "--connection ud has no --op write" bw 127.0.0.1 --backend verbs --connection ud --op write
+  refused 2 "a message is one packet, of at most 4096 bytes" bw 127.0.0.1 --backend verbs --connection ud --size 8K
+  refused 2 "a message is one packet, of at most 512 bytes" bw 127.0.0.1 --backend verbs --connection ud --size 1K --mtu 512
+  refused 2 "--connection uc acknowledges nothing" bw 127.0.0.1 --backend verbs --connection uc --retry 3
+  refused 2 "--queue-pairs 65 needs as many messages under way" bw 127.0.0.1 --backend verbs --queue-pairs 65
+  refused 2 "--cq-moderation 17 with --queue-pairs 4 needs --outstanding of at least 68" \
+    bw 127.0.0.1 --backend verbs --queue-pairs 4 --cq-moderation 17
+  refused 2 "--srq: --op read takes no receives" bw 127.0.0.1 --backend verbs --op read --srq
+  refused 2 "--relaxed-ordering with --op write" \
+    lat 127.0.0.1 --backend verbs --op write --relaxed-ordering --definition half_round_trip
+}
+
+@test "verbs on a host without RDMA is exit 3, with the remedy" {
+  have_backend verbs || skip "built without verbs"
+  if compgen -G '/sys/class/infiniband/*' >/dev/null; then skip "this host has an RDMA device"; fi
+  perch_serve
+  # shellcheck disable=SC2153  # perch_serve sets PORT
+  refused 3 "this host has no RDMA device; load its driver" lat 127.0.0.1 --port "$PORT" --backend verbs
+  refused 3 "no RDMA device mlx5_9" lat 127.0.0.1 --port "$PORT" --backend verbs --device mlx5_9
 }
 
 @test "a host name that does not resolve is exit 4 and named" {
