@@ -21,10 +21,10 @@ serve_message() {
 # This host's `perch serve`: every perch flow and every meeting on this host goes through it. Sets SERVE; false: it
 # cannot, serve.log says why.
 start_serve() {
-  local address port
-  read -r address port < <(jq -r --arg host "$HOST" '.hosts[$host] | "\(.address) \(.port)"' "$PLAN")
+  local port
+  read -r OWN_ADDRESS port < <(jq -r --arg host "$HOST" '.hosts[$host] | "\(.address) \(.port)"' "$PLAN")
   rm -f "$OUT/control/ready"
-  spawn "$LIMIT" /dev/null "$OUT/serve.log" "$ENGINE" serve --bind "$address" --port "$port" --ready-file "$OUT/control/ready"
+  spawn "$LIMIT" /dev/null "$OUT/serve.log" "$ENGINE" serve --bind "$OWN_ADDRESS" --port "$port" --ready-file "$OUT/control/ready"
   SERVE=$CHILD SERVE_STATUS=''
   while alive "$SERVE"; do
     [ ! -e "$OUT/control/ready" ] || return 0
@@ -74,6 +74,8 @@ agent_run() {
   collect_environment
   start_serve || stop_for "$SERVE_MESSAGE"
   write_file "$OUT/control/started" </dev/null
+  own_interface
+  collect_idle
   local flow
   for flow in "${FLOWS[@]}"; do
     alive "$SERVE" || { serve_message && stop_for "$SERVE_MESSAGE"; }

@@ -44,6 +44,22 @@ interfaces_json() {
     driver: (if .[4] == "" then null else .[4] end)}]'
 }
 
+# RDMA devices with their drivers. The kernel's two soft ones have no hardware below but an interface beside; siw may have
+# the interface's hardware below, and says what it is in its description.
+rdma_json() {
+  local dir driver
+  for dir in /sys/class/infiniband/*; do
+    [ -e "$dir/node_type" ] || continue
+    driver=$(readlink "$dir/device/driver" || true)
+    case $(read_line "$dir/node_type"),$(read_line "$dir/node_desc") in
+      *"Software iWARP"* | *,siw*) driver=siw ;;
+      *) [ -n "$driver" ] || [[ $(readlink -f "$dir") != */devices/virtual/* ]] || driver=rdma_rxe ;;
+    esac
+    printf '%s\t%s\t%s\n' "${dir##*/}" "${driver##*/}" "$(read_line "$dir/fw_ver")"
+  done | jq -Rn 'def or_null: if . == "" then null else . end;
+    [inputs | split("\t") | {name: .[0], driver: (.[1] | or_null), firmware: (.[2] | or_null)}]'
+}
+
 collect_environment() {
   write_json "$OUT/environment.json" --arg host "$HOST" --arg hostname "$(uname -n)" --arg kernel "$(uname -r)" \
     --arg os "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release 2>/dev/null)" \
@@ -51,11 +67,19 @@ collect_environment() {
     --argjson memory "$(awk '$1 == "MemTotal:" { printf "%.0f", $2 * 1024 }' /proc/meminfo)" \
     --arg perch "$(version_of "$ENGINE" --version)" --arg libfabric "$(version_of fi_info --version)" \
     --arg iperf "$(version_of iperf --version)" --arg iperf3 "$(version_of iperf3 --version)" \
+    --arg perftest "$(version_of ib_send_lat --version)" --argjson rdma "$(rdma_json)" \
     --arg jq "$(version_of jq --version)" --argjson tuning "$(tuning_json)" \
     --argjson interfaces "$(interfaces_json)" --arg collected "$(now)" '
     def or_null: if . == "" then null else . end;
     {schema: "perch.environment/1", $host, $hostname, $kernel, os: ($os | or_null),
      cpu: {model: ($model | or_null), cores: $cores}, memory_bytes: $memory,
-     versions: ({$perch, $libfabric, $iperf, $iperf3, $jq} | map_values(or_null)),
-     $tuning, $interfaces, $collected}'
+     versions: ({$perch, $libfabric, $iperf, $iperf3, $perftest, $jq} | map_values(or_null)),
+     $tuning, $interfaces, $rdma, $collected}'
+}
+
+# The idle baseline joins what is known of the host: it is measured once everyone has been told that this host is there.
+collect_idle() {
+  idle_json
+  [ "$IDLE" = null ] ||
+    write_json "$OUT/environment.json" --slurpfile known "$OUT/environment.json" --argjson idle "$IDLE" '$known[0] + {$idle}'
 }

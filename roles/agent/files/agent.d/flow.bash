@@ -1,29 +1,15 @@
 # shellcheck shell=bash
 # One flow, at this host's end of it.
 
-# TCP segments that this host has sent again since it started (/proc/net/snmp, RFC 4022's tcpRetransSegs).
-tcp_retransmissions() {
-  local -a names values
-  { read -ra names && read -ra values; } < <(grep '^Tcp:' /proc/net/snmp) || return
-  local i
-  for i in "${!names[@]}"; do
-    [ "${names[i]}" != RetransSegs ] || echo "${values[i]}"
-  done
-}
-
-# From here on time and counters are the flow's.
-start_clock() { FLOW_STARTED=$(now) FLOW_CLOCK=$EPOCHREALTIME FLOW_RETRANSMISSIONS=$(tcp_retransmissions); }
+# From here on time is the flow's.
+start_clock() { FLOW_STARTED=$(now) FLOW_CLOCK=$EPOCHREALTIME; }
 
 # flow_result STATE EXIT MESSAGE: the flow's .json. EXIT empty: no command ran. Ended by timeout(1): 124, or 137 when
 # only SIGKILL helped.
 flow_result() {
-  local timed_out=false signal='' message=$3 seconds counters=null retransmissions
-  retransmissions=$(tcp_retransmissions)
-  # the host's own count, for tools and providers that do not count their sockets'; other traffic of the host is in it
-  if [ "$1" = "done" ] && [ -n "$retransmissions" ] && [ -n "$FLOW_RETRANSMISSIONS" ]; then
-    counters="{\"TcpRetransSegs\": $((retransmissions - FLOW_RETRANSMISSIONS))}"
-  fi
+  local timed_out=false signal='' message=$3 seconds
   seconds=$(elapsed "$FLOW_CLOCK")
+  counters_after
   if [ "$2" = 124 ] || { [ "$2" = 137 ] && [ "${seconds%.*}" -ge "$FLOW_DEADLINE" ]; }; then
     timed_out=true signal=TERM message="ended at its deadline of $FLOW_DEADLINE s${3:+: $3}"
   elif [ -n "$2" ]; then
@@ -32,7 +18,7 @@ flow_result() {
   write_json "$FLOW_DIR/$FLOW_ROLE.json" --arg run "$RUN" --arg flow "$FLOW_ID" --arg role "$FLOW_ROLE" --arg host "$HOST" \
     --arg started "$FLOW_STARTED" --arg ended "$(now)" --argjson elapsed "$seconds" \
     --arg exit "$2" --arg signal "$signal" --argjson timed_out "$timed_out" --arg state "$1" --arg message "$message" \
-    --argjson counters "$counters" \
+    --argjson counters "$COUNTERS" \
     --args '
     def or_null: if . == "" then null else . end;
     {schema: "perch.flow/1", $run, $flow, $role, $host, argv: $ARGS.positional, $started, $ended, elapsed_s: $elapsed,
@@ -52,7 +38,7 @@ progress() {
 
 do_flow() {
   read_flow "$1"
-  FLOW_DIR=$OUT/flows/$FLOW_ID FLOW_EXIT=null FLOW_BEGAN=false
+  FLOW_DIR=$OUT/flows/$FLOW_ID FLOW_EXIT=null FLOW_BEGAN=false FLOW_BEFORE=''
   start_clock
   mkdir -p "$FLOW_DIR" 2>/dev/null || fail_write "$FLOW_DIR"
   progress start null
@@ -64,9 +50,12 @@ do_flow() {
   progress end "$FLOW_EXIT"
 }
 
+# Programs whose package has another name.
+declare -Ar PACKAGE_OF=([ib_send]=perftest [ib_write]=perftest [ib_read]=perftest [ib_atomic]=perftest)
+
 missing_tool() {
   [ ${#FLOW_ARGV[@]} -gt 0 ] && ! command -v "${FLOW_ARGV[0]}" >/dev/null &&
-    MISSING="${FLOW_ARGV[0]} is not installed on $HOST: install the package of that name, or leave it out of perch_tools"
+    MISSING="${FLOW_ARGV[0]} is not installed on $HOST: install the package ${PACKAGE_OF[${FLOW_ARGV[0]%_*}]:-of that name}, or leave it out of perch_tools"
 }
 
 # Until the start of the flow: as long as a living peer could take to come to this round.
@@ -92,6 +81,7 @@ client_flow() {
   if missing_tool; then
     flow_result not_run '' "$MISSING"
   else
+    counters_before
     spawn "$FLOW_DEADLINE" "$FLOW_DIR/client.stdout" "$FLOW_DIR/client.stderr" "${FLOW_ARGV[@]}"
     wait_child "$CHILD"
     flow_result "done" "$STATUS" "$([ "$STATUS" -eq 0 ] || tail -n 1 "$FLOW_DIR/client.stderr")"
@@ -107,7 +97,9 @@ server_flow() {
     return
   fi
   server=$CHILD
+  counters_before
   if ! meet_start start; then
+    FLOW_BEFORE=''
     [ "$FLOW_EXTERNAL" = false ] || end_child "$server"
     flow_result "$MEET_STATE" '' "$MEET_MESSAGE"
     return

@@ -31,6 +31,7 @@ host_flows() {
                 peer_address: $plan.hosts[$peer].address, peer_port: $plan.hosts[$peer].port,
                 server_address: $plan.hosts[.server].address, server_port: $plan.hosts[.server].port,
                 external: (.server_argv != []), listen_port: (.ready.port // 0), deadline_s,
+                devices: [$plan.hosts[$host].devices // [] | .[] | if type == "object" then .name else . end],
                 argv: ((if $role == "client" then .client_argv else .server_argv end)
                   | if .[0] == "perch" then [$engine] + .[1:] + ["--port", ($plan.hosts[$peer].port | tostring)] else . end) }]
         | .latest += ($round.flows | map(.deadline_s) | max) + $grace
@@ -49,7 +50,8 @@ plan_limit() {
 read_flow() {
   local -a field
   mapfile -t field < <(jq -r '.id, .role, .peer, .peer_address, .peer_port, .server_address, .server_port, .external,
-    .listen_port, .deadline_s, .latest_s, .remaining_s, .index, .total, .title, .client, .server, .argv[]' <<<"$1")
+    .listen_port, .deadline_s, .latest_s, .remaining_s, .index, .total, .title, .client, .server, (.devices | join(" ")),
+    .argv[]' <<<"$1")
   FLOW_ID=${field[0]} FLOW_ROLE=${field[1]} FLOW_PEER=${field[2]}
   FLOW_PEER_ADDRESS=${field[3]} FLOW_PEER_PORT=${field[4]}
   FLOW_SERVER_ADDRESS=${field[5]} FLOW_SERVER_PORT=${field[6]}
@@ -57,5 +59,6 @@ read_flow() {
   FLOW_DEADLINE=${field[9]} FLOW_LATEST=$((STARTED_SECONDS + field[10]))
   FLOW_REMAINING=${field[11]} FLOW_INDEX=${field[12]} FLOW_TOTAL=${field[13]}
   FLOW_TITLE=${field[14]} FLOW_CLIENT=${field[15]} FLOW_SERVER=${field[16]}
-  FLOW_ARGV=("${field[@]:17}")
+  read -ra FLOW_DEVICES <<<"${field[17]}"
+  FLOW_ARGV=("${field[@]:18}")
 }

@@ -76,13 +76,25 @@ group_listens() {
   local group=$1 port=$2 inodes pid fd
   inodes=$(awk -v port="$(printf '%04X' "$port")" '
     $4 == "0A" { n = split($2, part, ":"); if (part[n] == port) print "socket:[" $10 "]" }' /proc/net/tcp /proc/net/tcp6)
-  [ -n "$inodes" ] || return 1
+  [ -n "$inodes" ] || {
+    group_listens_by_cm "$group" "$port"
+    return
+  }
   for pid in $(pgrep -g "$group"); do
     for fd in "/proc/$pid/fd/"*; do
       grep -qxF "$(readlink "$fd")" <<<"$inodes" && return 0
     done
   done
   return 1
+}
+
+# A server of the RDMA connection manager (perftest -R) has no socket; the kernel lists its identifiers.
+group_listens_by_cm() {
+  local pids
+  compgen -G '/sys/class/infiniband/*' >/dev/null && command -v rdma >/dev/null || return 1
+  pids=$(pgrep -g "$1" | jq -Rn '[inputs | tonumber]')
+  rdma -j resource show cm_id 2>/dev/null | jq -e --argjson pids "$pids" --arg port ":$2" '
+    any(.[]; .state == "LISTEN" and (.pid as $pid | $pids | index($pid) != null) and (."src-addr" // "" | endswith($port)))' >/dev/null
 }
 
 # Until an external server listens; false when it ended or did not within the seconds given. There is no event to wait

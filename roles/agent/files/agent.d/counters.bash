@@ -1,0 +1,192 @@
+# shellcheck shell=bash
+# The counters of the devices that a flow concerns, before and after it: what shows that its bytes took the path that
+# they claim. Only read here, as text; the judge makes differences of them. A hundred files are read within 3 ms, as
+# none of them costs a process.
+
+readonly SYS_NET=/sys/class/net SYS_RDMA=/sys/class/infiniband
+
+# Seconds of the idle baseline: what the devices carry while nothing is measured.
+readonly IDLE_SECONDS=1
+
+# The kernel answers reads of hw_counters from a cache that lives so long, in ms (RDMA_HW_STATS_DEFAULT_LIFESPAN in
+# drivers/infiniband/core/sysfs.c); a device whose lifespan can be read says its own.
+readonly DEFAULT_LIFESPAN=10
+
+# Names go into JSON as they are; an interface with another one is not counted.
+readonly SAFE_NAME='^[A-Za-z0-9_.:@-]+$'
+
+# Interfaces by address, and "device/port" of RDMA -> interface under it; neither changes often, and both cost a process.
+declare -A ROUTES=() UNDER=()
+
+# read_first FILE: its first line in LINE; false where there is none, or where the driver answers with an error. Not
+# every driver ends its line.
+read_first() {
+  LINE=''
+  { read -r LINE <"$1" || [ -n "$LINE" ]; } 2>/dev/null
+}
+
+# counters_of DIR...: every file there that holds a count, as members of a JSON object in COUNTERS
+counters_of() {
+  local dir file
+  COUNTERS=''
+  for dir in "$@"; do
+    for file in "$dir"/*; do
+      if [ ! -f "$file" ] || ! read_first "$file"; then continue; fi
+      [[ $LINE =~ ^[0-9]{1,20}$ && ${file##*/} =~ ^[A-Za-z0-9_.-]+$ && ${file##*/} != lifespan ]] || continue
+      COUNTERS+="${COUNTERS:+, }\"${file##*/}\": \"$LINE\""
+    done
+  done
+}
+
+# tcp_retransmissions: segments that this host has sent again since it started (/proc/net/snmp, RFC 4022), in
+# RETRANSMISSIONS. For tools and providers that do not count their sockets'; other traffic of the host is in it.
+tcp_retransmissions() {
+  local -a names=() values
+  local i
+  RETRANSMISSIONS=''
+  while read -ra values; do
+    [ "${values[0]}" = Tcp: ] || continue
+    for i in "${!names[@]}"; do
+      [ "${names[i]}" != RetransSegs ] || RETRANSMISSIONS=${values[i]}
+    done
+    names=("${values[@]}")
+  done </proc/net/snmp 2>/dev/null
+}
+
+# resolve NAME: an address of it, or nothing; an address is its own.
+resolve() {
+  if [[ $1 =~ ^[0-9.]+$ || $1 = *:* ]]; then
+    echo "$1"
+  else
+    getent ahosts "$1" | sed -n '1s/ .*//p' || true
+  fi
+}
+
+# route_to ADDRESS: the interface through which this host reaches it, in INTERFACE; empty where nobody says.
+route_to() {
+  if [ -z "${ROUTES[$1]+known}" ]; then
+    ROUTES[$1]=$(ip -j route get "$(resolve "$1")" from "$(resolve "$OWN_ADDRESS")" 2>/dev/null | jq -r '[.[].dev // empty][0] // ""' || true)
+  fi
+  INTERFACE=${ROUTES[$1]}
+  [[ $INTERFACE =~ $SAFE_NAME ]] || INTERFACE=''
+}
+
+# The interface that holds this host's own address: the one that a flow claims to use. 127.0.0.2 stands on no list.
+own_interface() {
+  local address
+  address=$(resolve "$OWN_ADDRESS")
+  case $address in
+    127.* | ::1) OWN_INTERFACE=lo ;;
+    *) OWN_INTERFACE=$(ip -j addr show to "$address" 2>/dev/null | jq -r '[.[].ifname // empty][0] // ""' || true) ;;
+  esac
+  [[ $OWN_INTERFACE =~ $SAFE_NAME ]] || OWN_INTERFACE=''
+}
+
+# The interface under a port of an RDMA device: rxe and siw name their parent, a card its port's GIDs; InfiniBand's
+# lies beside the device. netdev_under DIRECTORY KEY: UNDER keeps it.
+netdev_under() {
+  local port=$1 device=${1%/ports/*} file
+  for file in "$device/parent" "$port"/gid_attrs/ndevs/{0,1,2,3}; do
+    ! read_first "$file" || break
+  done
+  if [ -z "$LINE" ]; then
+    for file in "$device"/device/net/*; do
+      [ ! -e "$file" ] || LINE=${file##*/}
+    done
+  fi
+  [[ $LINE =~ $SAFE_NAME ]] || LINE=''
+  UNDER[$2]=$LINE
+}
+
+# devices_for INTERFACE-OR-DEVICE...: those that exist, with the RDMA devices over the interfaces and the interfaces
+# under the RDMA devices, into NETDEVS and RDMA_PORTS.
+devices_for() {
+  local -A wanted=() found=() ports=()
+  local name port key
+  for name in "$@"; do
+    [[ ! $name =~ $SAFE_NAME ]] || wanted[$name]=1
+  done
+  UNDER=()
+  for port in "$SYS_RDMA"/*/ports/*; do
+    [ -d "$port" ] || continue
+    key=${port#"$SYS_RDMA"/} && key=${key/\/ports\///}
+    netdev_under "$port" "$key"
+    if [ -n "${wanted[${key%/*}]:-}" ] || [ -n "${wanted[${UNDER[$key]:--}]:-}" ]; then
+      ports[$key]=1
+      [ -z "${UNDER[$key]}" ] || wanted[${UNDER[$key]}]=1
+    fi
+  done
+  for name in "${!wanted[@]}"; do
+    [ ! -d "$SYS_NET/$name/statistics" ] || found[$name]=1
+  done
+  NETDEVS=("${!found[@]}") RDMA_PORTS=("${!ports[@]}")
+}
+
+# snapshot: the counters of NETDEVS and RDMA_PORTS now, as JSON in SNAPSHOT
+snapshot() {
+  local name net='' rdma='' host='' time=${EPOCHREALTIME/,/.}
+  for name in "${NETDEVS[@]}"; do
+    counters_of "$SYS_NET/$name/statistics"
+    net+="${net:+, }\"$name\": {$COUNTERS}"
+  done
+  for name in "${RDMA_PORTS[@]}"; do
+    counters_of "$SYS_RDMA/${name%/*}/ports/${name#*/}"/{counters,hw_counters}
+    rdma+="${rdma:+, }\"$name\": {\"netdev\": \"${UNDER[$name]:-}\", \"counters\": {$COUNTERS}}"
+  done
+  tcp_retransmissions
+  [ -z "$RETRANSMISSIONS" ] || host="\"TcpRetransSegs\": \"$RETRANSMISSIONS\""
+  SNAPSHOT="{\"time_s\": \"$time\", \"host\": {$host}, \"netdev\": {$net}, \"rdma\": {$rdma}}"
+}
+
+# Until what the cache of hw_counters holds is younger than the flow's end.
+wait_lifespan() {
+  local name most=0
+  for name in "${RDMA_PORTS[@]}"; do
+    read_first "$SYS_RDMA/${name%/*}/ports/${name#*/}/hw_counters/lifespan" || LINE=$DEFAULT_LIFESPAN
+    [[ ! $LINE =~ ^[0-9]{1,5}$ ]] || [ "$LINE" -le "$most" ] || most=$LINE
+  done
+  [ "$most" -eq 0 ] || sleep "$((most / 1000)).$(printf '%03d' $((most % 1000)))"
+}
+
+# counters_before: of the flow that is set. Before a server meets its client, and after a client has met its server, so
+# that no byte of the flow passes uncounted on either.
+counters_before() {
+  route_to "$FLOW_PEER_ADDRESS"
+  devices_for "$OWN_INTERFACE" "$INTERFACE" "${FLOW_DEVICES[@]}"
+  snapshot
+  FLOW_BEFORE=$SNAPSHOT
+}
+
+# counters_after: the flow's counters in COUNTERS, null where it never began
+counters_after() {
+  if [ -z "$FLOW_BEFORE" ]; then
+    COUNTERS=null
+    return
+  fi
+  wait_lifespan
+  snapshot
+  route_to "$FLOW_PEER_ADDRESS"
+  COUNTERS="{\"address_interface\": \"$OWN_INTERFACE\", \"route_interface\": \"$INTERFACE\", \"before\": $FLOW_BEFORE, \"after\": $SNAPSHOT}"
+}
+
+# idle_json: what this host's devices carry while it measures nothing, in IDLE; null for a loopback address, where
+# counters prove nothing. Taken before the first flow; peers may measure already, but not with this host.
+idle_json() {
+  local -a names=("$OWN_INTERFACE")
+  local address device before
+  IDLE=null
+  [ "$OWN_INTERFACE" != lo ] || return 0
+  while read -r address; do
+    route_to "$address"
+    names+=("$INTERFACE")
+  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.peer_address' | sort -u)
+  while read -r device; do
+    names+=("$device")
+  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.devices[]' | sort -u)
+  devices_for "${names[@]}"
+  snapshot
+  before=$SNAPSHOT
+  sleep "$IDLE_SECONDS" # a measurement of nothing: it has no event to wait for
+  snapshot
+  IDLE="{\"before\": $before, \"after\": $SNAPSHOT}"
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# The path proof for real: two network namespaces, joined by two pairs of veth, in which agents measure with the real
+# tools. Needs root, as only root makes namespaces.
+
+load helpers
+
+setup() {
+  common_setup
+  [ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
+  NET=perch-$BASHPID
+  ip netns add "$NET-alpha" 2>/dev/null || skip "this kernel or container makes no network namespaces"
+  ip netns add "$NET-beta"
+  wire p0 10.77.0
+  wire p1 10.78.0
+  mkdir -p run/inputs run/raw
+  # no test judges speed: any rate will do
+  jq '.limits |= map(select(.metric | test("latency_us.mean|bandwidth")) | .bound = {min: 1e-9})' \
+    "$TOP/tests/fixtures/loopback/run/inputs/limits.json" >run/inputs/limits.json
+  echo "a-secret-of-this-test" >token && chmod 600 token
+}
+
+teardown() {
+  common_teardown
+  ip netns del "$NET-alpha" 2>/dev/null || true
+  ip netns del "$NET-beta" 2>/dev/null || true
+}
+
+inside() { ip netns exec "$NET-$1" "${@:2}"; }
+
+# wire NAME NETWORK: a cable between the two, with address 1 at alpha and 2 at beta
+wire() {
+  ip -n "$NET-alpha" link add "$1" type veth peer name "$1" netns "$NET-beta"
+  ip -n "$NET-alpha" addr add "$2.1/24" dev "$1"
+  ip -n "$NET-beta" addr add "$2.2/24" dev "$1"
+  local host
+  for host in alpha beta; do
+    ip -n "$NET-$host" link set lo up
+    ip -n "$NET-$host" link set "$1" up
+    inside "$host" sysctl -qw "net.ipv4.conf.$1.rp_filter=0" net.ipv4.conf.all.rp_filter=0
+  done
+}
+
+# measure CODE JQ-TESTS: a plan for them between the two, walked by both agents; then it is judged, with that exit code.
+measure() {
+  jq -n "{run: \"20260101T000000Z-path\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
+    suite: {name: \"path\", title: \"Path\", tests: $2},
+    hosts: ([[\"alpha\", \"10.77.0.1\"], [\"beta\", \"10.77.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
+      perch_fabric: \"ethernet\", perch_scope: \"software\", perch_backends: [\"tcp\", \"ofi\"], perch_port: 18600}}) | from_entries)}" |
+    jq -L "$TOP/playbooks" -f "$TOP/playbooks/plan.jq" >run/plan.json
+  local host
+  for host in alpha beta; do
+    inside "$host" "$AGENT" start --plan run/plan.json --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 \
+      --token-file "$PWD/token" 3>&-
+  done
+  timeout 90 bash -c 'until jq -es "all(.[]; .state == \"done\")" run/raw/*/agent.json >/dev/null; do sleep 0.1; done'
+  run "$TOP/reports/judge" run
+  echo "$output"
+  assert_equal "$status" "$1"
+}
+
+readonly LATENCY='{name: "lat", title: "lat", tool: "perch", backend: "tcp", kind: "latency", params: {size: "8:1K", iterations: 1000}}'
+readonly BANDWIDTH='{name: "bw", title: "bw", tool: "perch", backend: "tcp", kind: "bandwidth", params: {size: "64K", duration: "300ms"}}'
+
+states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste -sd,; }
+
+@test "bytes over the claimed interface are proven on both ends, for the engine and for both iperfs" {
+  measure 0 "[$LATENCY, $BANDWIDTH,
+    {name: \"both\", title: \"both ways\", tool: \"perch\", backend: \"tcp\", kind: \"bandwidth\",
+     params: {size: \"1K:64K\", duration: \"200ms\", bidirectional: true}},
+    {name: \"ofi\", title: \"ofi\", tool: \"perch\", backend: \"ofi\", provider: \"tcp\", kind: \"bandwidth\", params: {size: \"64K\", duration: \"300ms\"}},
+    {name: \"iperf3\", title: \"iperf3\", tool: \"iperf3\", kind: \"bandwidth\", params: {size: \"128K\", duration: \"1s\"}},
+    {name: \"iperf\", title: \"iperf\", tool: \"iperf\", kind: \"bandwidth\", params: {size: \"128K\", duration: \"1s\"}}]"
+  assert_equal "$(states)" "both proven,bw proven,iperf proven,iperf3 proven,lat proven,ofi proven"
+  assert_json run/verdict.json '[.checks[] | select(.id | startswith("path"))] | length == 1 and .[0].status == "pass" and .[0].measured == 6'
+  # what was claimed lies below what both ends counted, and the two counted the same
+  assert_json <(jq -s . run/records.jsonl) 'all(.[]; .path | .claimed_bytes <= .client_device_bytes and .claimed_bytes <= .server_device_bytes
+    and (.client_device_bytes / .server_device_bytes - 1 | fabs) < 0.01)'
+  assert_json <(head -n 1 run/records.jsonl) '.counters.client.p0.tx_bytes > 0 and .counters.client.TcpRetransSegs >= 0 and (.counters.client | has("p1") | not)'
+  assert_json run/raw/alpha/environment.json '.idle.before.netdev.p0.rx_bytes | test("^[0-9]+$")'
+}
+
+@test "bytes that went over another interface than the claimed one fail the run, and that interface is named" {
+  ip -n "$NET-alpha" route replace 10.77.0.2/32 dev p1 src 10.77.0.1
+  ip -n "$NET-beta" route replace 10.77.0.1/32 dev p1 src 10.77.0.2
+  measure 1 "[$BANDWIDTH]"
+  assert_equal "$(states)" "bw contradicted"
+  assert_json run/verdict.json '.verdict == "FAIL" and any(.checks[]; .id == "path/bw/alpha/beta/1" and .status == "fail"
+    and (.measured | test("client: p0 sent .* but at least .* were claimed; p1 carried as many bytes")) and .remedy != null)'
+}
+
+@test "one way over another interface is enough to fail" {
+  ip -n "$NET-beta" route replace 10.77.0.1/32 dev p1 src 10.77.0.2
+  measure 1 "[$LATENCY]"
+  assert_equal "$(states)" "lat contradicted"
+}
+
+@test "somebody else's traffic on the device is a finding, and no failure of software" {
+  ip netns exec "$NET-beta" iperf3 -s -p 19290 >/dev/null 2>&1 3>&- &
+  SERVER=$!
+  wait_until grep -q : <(inside beta ss -ltnH "sport = :19290")
+  # not before both hosts have come to the flow, for then it would be part of an idle baseline
+  timeout 60 bash -c "until grep -q start run/raw/alpha/progress.jsonl && grep -q start run/raw/beta/progress.jsonl; do sleep 0.1; done
+    exec ip netns exec $NET-alpha iperf3 -c 10.77.0.2 -p 19290 -t 2" >/dev/null 2>&1 3>&- &
+  measure 0 '[{name: "lat", title: "lat", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8, duration: "4s"}}]'
+  wait $!
+  kill "$SERVER"
+  assert_equal "$(states)" "lat exceeded"
+  assert_json run/verdict.json 'any(.checks[]; .id == "path/lat/alpha/beta/1" and .status == "advisory" and .remedy != null)'
+}
+
+@test "a device whose counters are not there proves nothing, and does not fail software" {
+  measure 0 "[$LATENCY]"
+  local side
+  for side in alpha/flows/lat/alpha/beta/1/client beta/flows/lat/alpha/beta/1/server; do
+    cp "run/raw/$side.json" whole
+    jq -c '.counters |= (.before.netdev = {} | .after.netdev = {})' whole >"run/raw/$side.json"
+    run_expecting 0 "$TOP/reports/judge" run
+    assert_equal "$(states)" "lat unknown"
+    assert_json run/verdict.json 'any(.checks[]; .id == "path/not_judged/lat/alpha/beta/1" and .status == "not_judged" and (.measured | test("no counter of p0")))'
+    cp whole "run/raw/$side.json"
+  done
+}
+
+@test "reading the counters costs a flow less than 20 ms" {
+  # processor time, so that other load does not count; 50 flows, each read before and after
+  cat >read.bash <<EOF
+. "$TOP/roles/agent/files/agent.d/counters.bash"
+OWN_ADDRESS=10.77.0.1 FLOW_PEER_ADDRESS=10.77.0.2 FLOW_DEVICES=(p1)
+own_interface
+TIMEFORMAT="%U %S"
+time for i in {1..50}; do counters_before && counters_after; done
+jq -ce '.before.netdev | keys' <<<"\$COUNTERS"
+EOF
+  run -0 inside alpha bash -c '. ./read.bash 2>&1'
+  assert_line '["p0","p1"]'
+  awk 'NR == 1 { ms = ($1 + $2) * 1000 / 50; print ms " ms a flow"; exit ms >= 20 }' <<<"$output" || fail "$output"
+}
