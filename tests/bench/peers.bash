@@ -32,7 +32,7 @@ end_server() {
 
 client() {
   printf '%s' "$*" >"$SCRATCH/client.command"
-  timeout 60 taskset -c "$CLIENT_CPU" "$@"
+  timeout --kill-after=5 60 taskset -c "$CLIENT_CPU" "$@"
 }
 
 # perch_lat BACKEND PROVIDER SIZE COUNT MODE: mean half round trip in us
@@ -95,3 +95,8 @@ iperf3_bw() {
   SERVER_PID=
   jq -e '.end.sum_received.bits_per_second / 1e9' "$SCRATCH/client.log"
 }
+
+# shellcheck disable=SC2034  # for run
+PEERS=(fi_pingpong iperf3 qperf sockperf)
+# shellcheck disable=SC2034  # for run
+PEER_PACKAGES=(libfabric-bin iperf3 qperf sockperf)
