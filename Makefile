@@ -12,7 +12,7 @@ ANSIBLE := ANSIBLE_CONFIG=$(CURDIR)/ansible.cfg .venv/bin/ansible-playbook
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ': .*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ': .*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: ## install what is missing to measure and to build (packages, virtual environment)
@@ -45,6 +45,35 @@ bench: ## compare the engine's speed with its peers'
 	@setup/setup run build bench
 	@$(MAKE) -C engine
 	@tests/bench/run
+
+.PHONY: bench-verbs
+bench-verbs: ## compare verbs with perftest's speed, on rxe where no RDMA device is (PAIRS=15)
+	@setup/setup run build bench uml
+	@$(MAKE) -C engine
+	@tests/bench/verbs $(PAIRS)
+
+# Packages first, then the machines; PERCH_LAB=NAME is another lab beside the default one.
+.PHONY: lab
+lab: ## start two virtual machines with RDMA between them, for inventories/lab
+	@setup/setup run lab
+	@tests/lab/lab up
+	@tests/lab/lab status
+
+.PHONY: lab-down
+lab-down: ## end those machines
+	@tests/lab/lab down
+
+.PHONY: lab-test
+lab-test: ## run the tests that need those machines, on ones of their own
+	@setup/setup run build test lab
+	@$(MAKE) -C engine >&2
+	@tests/run lab
+
+.PHONY: lab-test-full
+lab-test-full: ## run these, and the ones that boot machines again and again
+	@setup/setup run build test lab
+	@$(MAKE) -C engine >&2
+	@tests/run lab-full
 
 .PHONY: clean
 clean: ## remove what was built; runs are kept
