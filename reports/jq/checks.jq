@@ -3,7 +3,9 @@
 import "common" as c;
 import "planned" as planned;
 import "tally" as tally;
+import "limits" as bounds;
 import "remedies" as remedies;
+import "format" as f;
 
 def check($id; $title; $status):
   { id: $id, title: $title, status: $status, measured: null, limit: null, unit: null, source: null, evidence: [], remedy: null };
@@ -93,7 +95,7 @@ def limit_check($limit):
 def limits($limits):
   ( tally::entries("limit").value | .limit as $id | limit_check(first($limits[] | select(.id == $id))) ),
   ( ([tally::entries("limit").value.limit] | unique) as $used
-    | $limits[] | select(.id as $id | $used | index([$id]) == null)
+    | $limits[] | select(bounds::is_agreement | not) | select(.id as $id | $used | index([$id]) == null)
     | check("limit/" + .id; .title; "not_judged")
     + {measured: "no record in its scope", limit: {min: .bound.min, max: .bound.max}, unit: .unit, source: .source} );
 
@@ -135,30 +137,44 @@ def repeatability:
           source: (design("repeatability") + "; draft-calabria-bmwg-ai-fabric-training-bench-02: under 5 % recommended"),
           evidence: ($unstable | map(.name) | .[0:tally::evidence_max]),
           remedy: (if $unstable == [] then null
-                   else "Treat \($unstable | length) of \(length) figures as unstable: stop other load, fix the CPU frequency, "
-                        + "pin the engine (--cpu), and repeat" end) }
+                   else "Treat \($unstable | length) of \(length) figures as unstable: stop other load, fix the CPU frequency "
+                        + "and repeat" end) }
     end;
 
+# Too few bytes on the device mean that they went another way, whatever the figures are worth. Too many mean that the
+# device carried somebody else's, too: its counters then prove nothing on hardware, and elsewhere disturb at most.
 def path_status($scope; $state):
-  if $scope != "hardware" then "not_judged"
-  elif $state == "proven" then "pass"
+  if $state == "proven" then "pass"
   elif $state == "contradicted" then "fail"
-  else "inconclusive" end;
+  elif $scope == "hardware" then "inconclusive"
+  elif $state == "exceeded" then "advisory"
+  else "not_judged" end;
 
-# Bytes through memory of one host have no device whose counters could prove them.
+def path_remedy($status; $state):
+  if $state == "contradicted" then
+    "Check route, device and provider of this flow (ip route get, --device, --provider): its bytes did not pass the claimed device"
+  elif $state == "exceeded" then "Find what else uses the device on both hosts, stop it, and measure again"
+  elif $status == "inconclusive" then
+    "Do not accept the hardware on these figures: nothing shows that the bytes used it. Name the devices (perch_devices), "
+    + "look at /sys/class/infiniband/*/ports/*/counters on both hosts, and measure again"
+  else null end;
+
+# Who carried nothing has nothing to prove; a flow that is proven or cannot be is counted with its like.
 def path_proof:
-  [tally::entries("seen") | select(.parts[4] == "ok")] | group_by(.parts[1] + "/" + .parts[3])[]
-  | {scope: .[0].parts[1], state: .[0].parts[3], n: (map(.value.n) | add), evidence: (map(.value.evidence[]) | .[:tally::evidence_max])}
-  | path_status(.scope; .state) as $status
-  | check("path/\(.scope)/\(.state)"; "The bytes took the claimed path (\(.scope) scope)"; $status)
-  + { measured: (if $status == "not_judged" then "scope \(.scope): no device of a fabric carried these bytes, so no counter can prove them"
-                 elif $status == "inconclusive" then "\(.n) records without device counters"
-                 else "\(.n) records: \(.state)" end),
-      source: design("the path is proven"),
-      evidence: (if $status == "not_judged" or $status == "pass" then [] else .evidence end),
-      remedy: (if $status == "inconclusive" then "Do not accept the hardware on these figures: nothing shows that the bytes used it"
-               elif $status == "fail" then "Check routing, device and provider of these flows: their bytes did not pass the claimed device"
-               else null end) };
+  [tally::entries("path") | {state: .parts[0], scope: .parts[1], value}] as $all
+  | if $all == [] then
+      check("path"; "The bytes took the claimed path"; "not_judged") + {measured: "no flow was measured", source: design("the path is proven")}
+    else
+      ( $all | group_by([.state, .scope])[] | select(.[0].state == "proven")
+        | check("path/proven/\(.[0].scope)"; "The bytes took the claimed path (\(.[0].scope) scope)"; "pass")
+        + {measured: (map(.value.n) | add), unit: "flows whose bytes both devices counted", source: design("the path is proven")} ),
+      ( $all[] | select(.state != "proven")
+        | path_status(.scope; .state) as $status
+        | check("path/" + (if $status == "not_judged" then "not_judged/" else "" end) + .value.evidence[0]; "The bytes took the claimed path (\(.scope) scope)"; $status)
+        + { measured: ((if .state == "not_judged" then "\(.value.n | f::plural("flow")): " else "" end) + (.value.reason // .state)),
+            source: design("the path is proven: claimed <= counted <= wire"), evidence: .value.evidence,
+            remedy: path_remedy($status; .state) } )
+    end;
 
 # Our bandwidth within a factor of two of iperf3's: two programs on one path, whose sockets are tuned differently.
 # Wider, and one of them measures something else.
@@ -187,12 +203,38 @@ def cross_check:
                    else "Compare both command lines (socket buffers, sizes) and repeat on an idle host before trusting either" end) }
     end;
 
+# Of one operation and kind: the pair that is farthest apart, as a factor.
+def agreement_check($rows; $limits):
+  ($rows | map(select(.state != "not_judged"))) as $judged
+  | ($judged | map(select(.state == "disagree"))) as $far
+  | $rows[0] as $one
+  | "\($one.op) \($one.kind)\(if $one.bidirectional then ", both ways" else "" end), \($one.connection // "-")" as $what
+  | check("agreement/\([$one.kind, $one.op, $one.connection // "-"] | join("-"))\(if $one.bidirectional then "-both" else "" end)";
+          "The engine and perftest agree: \($what)"; "not_judged")
+  + if $judged == [] then
+      {measured: ($rows[0].reason), source: design("only equal definitions and settings are compared"), evidence: $rows[0].evidence}
+    else
+      ($judged | max_by([.ratio, 1 / .ratio] | max)) as $worst
+      | first($limits[] | select(.id == $worst.limit)) as $limit
+      | { status: (if $far == [] then "pass" elif $limit.severity == "required" then "fail" else "advisory" end),
+          measured: $worst.ratio, limit: {min: $limit.bound.min, max: $limit.bound.max}, unit: $limit.unit, source: $limit.source,
+          evidence: (if $far == [] then $worst.evidence else [$far[].evidence[]] | .[0:tally::evidence_max] end),
+          remedy: (if $far == [] then null else $limit.remedy end) }
+    end;
+
+def agreement($agreement; $limits):
+  ( $agreement.rows | group_by([.kind, .op, .connection, .bidirectional])[] | agreement_check(.; $limits) ),
+  ( $agreement.alone[] | select(.side == "perftest")
+    | check("agreement/\(.kind)-\(.op)-alone"; "The engine and perftest agree: \(.op) \(.kind)"; "not_judged")
+      + {measured: "the engine measured none between the same hosts with the same connection and size", source: design("cross-checks")} );
+
 def definitions($comparison):
   check("definitions"; "Only equal definitions are compared"; if ($comparison.refused | length) == 0 then "pass" else "not_judged" end)
   + {measured: (if ($comparison.refused | length) == 0 then "\($comparison.rows | length) comparisons"
                 else "not compared: " + ([$comparison.refused[].reason] | unique | join("; ")) end),
      source: design("records with different definitions are never compared")};
 
-def all($plan; $hosts; $limits; $comparison):
+def all($plan; $hosts; $limits; $comparison; $agreement):
   [ coverage($plan), excluded($plan), hosts($plan; $hosts), flows, integrity, limits($limits), ceiling, repeatability, path_proof, cross_check,
+    agreement($agreement; $limits),
     definitions($comparison) ];

@@ -4,7 +4,8 @@ import "common" as c;
 def sep: "\t";
 
 def column:
-  if .tool.name != "perch" then "other"
+  if .tool.name == "perftest" then null # agreement.jq has it
+  elif .tool.name != "perch" then "other"
   elif .backend == "ofi" or .backend == "verbs" then "rdma"
   elif .backend == "tcp" then "tcp"
   else null end;

@@ -63,6 +63,9 @@ def consistent:
     else .
     end;
 
+# Three digits are printed, which may be off by 0.5 %.
+def claims: {sent: (. * 0.995), received: 0, most_sent: (. * 1.005)};
+
 # Behind the total there are at most summaries of its own ("[ CT] final connect times").
 def ended($lines):
   ([range(0; $lines | length) | select($lines[.] | test("bits/sec|Bytes/sec"))] | last // 0) as $at
@@ -92,7 +95,7 @@ def measured($lines; $argv):
       intervals: $intervals,
       tcp: { retransmissions: $total.retries, initial_rtt_us: (initial_rtt($lines) | c::positive_or_null("irtt")),
              window_bytes: size_in($lines; "TCP window size") },
-      status: "ok", error: null };
+      claims: ($total.bytes | claims), status: "ok", error: null };
 
 # iperf 2 exits 0 where it could not connect, and says so on standard error.
 def why_nothing($stderr): c::tail_text($stderr; 1) | if . == "" then "" else " (" + . + ")" end;

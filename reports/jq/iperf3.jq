@@ -39,6 +39,15 @@ def cpu($elapsed; $bytes):
   | { client_s: $client, server_s: $server, client_system_s: null, server_system_s: null,
       client_s_per_gb: c::per_gigabyte($client; $bytes), server_s_per_gb: c::per_gigabyte($server; $bytes) };
 
+# At least what the receiver counted; at most what was written, the seconds that --omit leaves out included.
+def claims:
+  ([(.intervals // [])[] | .sum.bytes // 0] | add // 0) as $sent
+  | ([(.intervals // [])[] | .sum_bidir_reverse.bytes // 0] | add // 0) as $back
+  | .end.sum_received.bytes as $least
+  | (.end.sum_received_bidir_reverse.bytes // 0) as $least_back
+  | { sent: $least, received: $least_back, most_sent: ([$sent, .end.sum_sent.bytes // 0, $least] | max),
+      most_received: ([$back, $least_back] | max) };
+
 # Queue pairs count connections: for TCP tools those are the streams.
 def params:
   .start.test_start as $t
@@ -62,7 +71,7 @@ def measured:
         tcp: { retransmissions: ($doc.end.sum_sent.retransmits | c::natural_or_null("sum_sent.retransmits")),
                initial_rtt_us: null,
                window_bytes: ($doc.start.sndbuf_actual | if . == 0 then null else c::natural_or_null("sndbuf_actual") end) },
-        status: "ok", error: null };
+        claims: ($doc | claims), status: "ok", error: null };
 
 def unusable($why): {status: "error", error: {code: 6, message: ("iperf3's output cannot be used: " + $why), traffic: false}};
 

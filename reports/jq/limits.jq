@@ -21,25 +21,40 @@ def facet($key):
   else .[$key]
   end;
 
+# A limit of two records beside each other: agreement.jq judges it.
+def is_agreement: .metric // "" | startswith("agreement.");
+
 # Most of a scope is settled by the plan, before any record: {test: [limits that may apply, each with the `open` rest]}.
 def by_test($flows; $limits):
   reduce $flows[] as $f ({};
     if .[$f.test] != null then .
     else ($f | {tool, op, kind, test}) as $known
       | .[$f.test] =
-          [ $limits[] | (.scope | to_entries) as $scope
+          [ $limits[] | select(is_agreement | not) | (.scope | to_entries) as $scope
             | select($scope | all(.[]; .key as $k | $known[$k] == null or (.value | fits($known[$k]))))
             | . + {open: [$scope[] | select($known[.key] == null)]} ]
     end);
 
-def speaks_of($record): .open | all(.[]; .key as $k | .value | fits($record | facet($k)));
+# Nor does a limit speak of a record that cannot have its figure: a pause that was asked for is no stall, and a flow
+# without an RDMA device of its own has no packets of it.
+def can_have($metric):
+  if $metric == "derived.stall_s" then .stall != null
+  elif $metric // "" | test("^derived\\.packets_") then .packets != null
+  else true end;
 
-# Figures that are made of two of a record's own.
+def speaks_of($record):
+  .metric as $metric | ($record | can_have($metric)) and (.open | all(.[]; .key as $k | .value | fits($record | facet($k))));
+
+# Figures that are made of a record's own.
 def derived($name):
   if $name == "p99_minus_p50_us" then
     .latency_us | if .p99 == null or .p50 == null then null else .p99 - .p50 end
   elif $name == "retransmissions_per_gb" then
     c::ratio(.tcp.retransmissions; if .bandwidth.bytes == null then null else .bandwidth.bytes / 1e9 end)
+  elif $name == "stall_s" then .stall.longest_s
+  elif $name == "packets_lost_ppm" then c::ratio(.packets.lost; .packets.sent / 1e6)
+  elif $name == "packets_retried_ppm" then c::ratio(.packets.retries; .packets.sent / 1e6)
+  elif $name == "packets_corrupted_ppm" then c::ratio(.packets.corrupted; .packets.sent / 1e6)
   else null end;
 
 # An imported percentile is judged only where ten samples lie above it.
@@ -71,7 +86,7 @@ def scope_keys:
 def metric_pattern:
   "^(latency_us\\.(count|min|max|mean|stddev|p50|p90|p95|p99|p99_9|p99_99)|bandwidth\\.(gbit_s|peak_gbit_s|min_interval_gbit_s|messages_per_s)"
   + "|cpu\\.(client|server)(_system)?_s(_per_gb)?|tcp\\.(retransmissions|initial_rtt_us|window_bytes)"
-  + "|derived\\.(p99_minus_p50_us|retransmissions_per_gb))$";
+  + "|derived\\.(p99_minus_p50_us|retransmissions_per_gb|stall_s|packets_(lost|retried|corrupted)_ppm)|agreement\\.(p50_us|gbit_s))$";
 
 def unknown_parts:
   ( .scope | objects | keys_unsorted[] | select(. as $k | scope_keys | index([$k]) == null) | "unknown scope key \(tojson)" ),

@@ -18,6 +18,9 @@ def flow_input($flow):
 
 $plan[0] as $plan
 | $hosts[0] as $hosts
-| $plan | planned::flows as $flow
+| $plan.rounds[] as $round
+| ([$round.flows[] | .client, .server] | group_by(.) | map(select(length > 1)[0])) as $busy
+| $round.flows[] as $flow
+| ($busy != [] and any($flow.client, $flow.server; . as $h | $busy | index([$h]) != null)) as $shared
 | next_flow($mark) | flow_input($flow) as $files
-| records::flow_records($plan; $hosts; $flow; $files)
+| records::flow_records($plan; $hosts; $flow; $shared; $files)

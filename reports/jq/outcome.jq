@@ -51,6 +51,13 @@ def server_story($server):
     "; server on \($server.host): exit \($server.exit)" + ($server | said)
   else "" end;
 
+# perftest exits 1 whatever happened: its words tell. 12 and 13 are the statuses of a completion whose retries ran out.
+def code_of_perftest:
+  if test("Failed status (12|13)\\b|Couldn't connect to|Connection refused|onnection timed out|Failed to exchange data|Unexpected CM event") then 4
+  elif test("Unable to find the Infiniband/RoCE device|Couldn't get context|not found|Failed to modify QP|Couldn't allocate|Couldn't create|"
+            + "Couldn't register|exceeds|Permission denied|Invalid (GID|MTU)") then 3
+  else 6 end;
+
 # 126 and 127 are the shell's words for "not executable" and "not found".
 def code_of_exit($tool):
   if . == 126 or . == 127 then 3
@@ -77,7 +84,8 @@ def cause($flow; $client; $server; $agent; $stderr):
     elif ($client.exit | type) != "number" then
       {state: "error", code: 6, message: "client.json has no exit code"}
     elif $client.exit != 0 then
-      {state: "error", code: ($client.exit | code_of_exit($flow.tool)), message: ("exit \($client.exit)" + $words)}
+      {state: "error",
+       code: (if $flow.tool == "perftest" and $client.exit < 126 then $words | code_of_perftest else $client.exit | code_of_exit($flow.tool) end), message: ("exit \($client.exit)" + $words)}
     else null
     end;
 

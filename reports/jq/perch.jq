@@ -82,6 +82,24 @@ def tcp:
          window_bytes: (.window_bytes | c::positive_or_null("tcp.window_bytes")) }
   end;
 
+# What an unreliable connection lost; null on a reliable one.
+def loss:
+  if type != "object" then null
+  else { sent_messages: (.sent_messages | c::natural("loss.sent_messages")),
+         lost_messages: (.lost_messages | c::natural("loss.lost_messages")) } end;
+
+# The longest time in which nothing came to its end; null where a pause was asked for.
+def stall:
+  if type != "object" then null
+  else { longest_s: (.longest_s | c::natural("stall.longest_s")), start_s: (.start_s | c::natural("stall.start_s")),
+         began: (.began | c::text_or_null) } end;
+
+# Payload that this size put on the wire, warm-up included, for the path proof.
+def claims:
+  if type != "object" then null
+  else { sent: (.client_sent_bytes | c::natural("path.client_sent_bytes")),
+         received: (.client_received_bytes | c::natural("path.client_received_bytes")) } end;
+
 # What the line says about itself, whether or not the measurement came out well.
 def heading:
   { tool: {name: "perch", version: (.tool.version | c::text_or_null)},
@@ -95,7 +113,7 @@ def figures:
   { elapsed_s: (.elapsed_s | c::positive("elapsed_s")),
     latency_us: (.latency_us | latency), bandwidth: (.bandwidth | bandwidth),
     intervals: (.intervals | intervals), histogram: (.histogram | histogram), cpu: (.cpu | cpu),
-    integrity: (.integrity | integrity), tcp: (.tcp | tcp) };
+    integrity: (.integrity | integrity), tcp: (.tcp | tcp), loss: (.loss | loss), stall: (.stall | stall), claims: (.path | claims) };
 
 # Messages come one after another: their times cannot sum up to more than passed. A paced message counts from when it
 # was due, so that paced sums may.

@@ -4,7 +4,11 @@ import "planned" as planned;
 import "perch" as perch;
 import "iperf3" as iperf3;
 import "iperf" as iperf;
+import "perftest" as perftest;
 import "outcome" as outcome;
+import "counters" as counted;
+import "path" as path;
+import "packets" as packets;
 
 # Fixed order of keys: a record's text is the same whoever made it.
 def side($host; $address):
@@ -23,6 +27,8 @@ def rate:
   else { asked: (.asked | number_or_null), unit: (.unit | c::text_or_null), skipped: (.skipped | number_or_null),
          overloaded: (if .overloaded == null then null else .overloaded == true end) } end;
 
+def yes_or_null: if type == "boolean" then . else null end;
+
 def params($expect):
   { size_bytes: (.size_bytes // $expect.size_bytes | number_or_null), iterations: (.iterations | number_or_null),
     duration_s: (.duration_s | number_or_null), warmup: (.warmup | number_or_null), gap_us: (.gap_us | number_or_null),
@@ -31,27 +37,34 @@ def params($expect):
     inline_bytes: (.inline_bytes | number_or_null), bidirectional: (if .bidirectional == null then null else .bidirectional == true end),
     completion: (.completion | c::text_or_null), memory: (.memory | c::text_or_null),
     verify: (if .verify == null then null else .verify == true end), clock: (.clock | c::text_or_null),
-    rate: (.rate | rate) };
+    rate: (.rate | rate),
+    cq_moderation: (.cq_moderation | number_or_null), srq: (.srq | yes_or_null), rdma_cm: (.rdma_cm | yes_or_null),
+    gid_index: (.gid_index | number_or_null), sl: (.sl | number_or_null), traffic_class: (.traffic_class | number_or_null),
+    retry: (.retry | number_or_null), rnr_retry: (.rnr_retry | number_or_null),
+    timeout_exponent: (.timeout_exponent | number_or_null), huge: (.huge | number_or_null) };
 
 # What the agents counted on each host over the whole flow, where they did: every size of the flow carries it.
 def counters($client; $server):
-  if $client.counters == null and $server.counters == null then null
-  else {client: ($client.counters // {} | map_values(number_or_null)), server: ($server.counters // {} | map_values(number_or_null))}
-  end;
+  if $client == null and $server == null then null
+  else {client: ($client | counted::as_recorded), server: ($server | counted::as_recorded)} end;
+
+# An RDMA device without hardware, by its name or by the driver that its host reports; rdma_rxe and siw are the kernel's two.
+def soft_device($host): type == "string" and (test("^(rxe|siw)") or ($host.rdma_drivers[.] // "" | test("^(rdma_rxe|siw|software)$")));
 
 # What the output itself shows of its worth: sockets, memory of one host and soft devices are software, whoever plans them.
-def shown_scope($flow; $fabric):
-  if $flow.tool != "perch" or ((.backend // $flow.backend) | . == null or . == "tcp" or . == "null")
-     or ((.provider // $flow.provider // "") | test("^(tcp|udp|shm|sm2|net|sockets)"))
-     or ((.link.layer // $fabric) | . == "loopback" or . == "shm")
-     or any(.client.device, .server.device; type == "string" and test("^(rxe|siw)")) then "software"
+def shown_scope($flow; $fabric; $hosts):
+  if (.client.device | soft_device($hosts[$flow.client])) or (.server.device | soft_device($hosts[$flow.server]))
+     or ((.link.layer // $fabric) | . == "loopback" or . == "shm") then "software"
+  elif $flow.tool == "perftest" then "hardware"
+  elif $flow.tool != "perch" or ((.backend // $flow.backend) | . == null or . == "tcp" or . == "null")
+     or ((.provider // $flow.provider // "") | test("^(tcp|udp|shm|sm2|net|sockets)")) then "software"
   else "hardware" end;
 
-def record($plan; $flow; $expect):
+def record($plan; $hosts; $flow; $expect):
   . as $p
   | ($plan.hosts[$flow.client].fabric) as $fabric
   | { schema: "perch.record/1", run: $plan.run, flow: $flow.id, test: $flow.test, repeat: $flow.repeat,
-      scope: ([$flow.scope, ($p | shown_scope($flow; $fabric))] | planned::weakest),
+      scope: ([$flow.scope, ($p | shown_scope($flow; $fabric; $hosts))] | planned::weakest),
       tool: ($p.tool // {name: $flow.tool, version: null}),
       backend: ($p.backend // $flow.backend), provider: ($p.provider // $flow.provider),
       op: ($p.op // $flow.op), kind: ($p.kind // $flow.kind), definition: $p.definition,
@@ -60,13 +73,14 @@ def record($plan; $flow; $expect):
       server: ($p.server | side($flow.server; $plan.hosts[$flow.server].address)),
       link: ($p.link | link($fabric)), params: ($p.params | params($expect)),
       started: $p.started, elapsed_s: $p.elapsed_s, latency_us: $p.latency_us, bandwidth: $p.bandwidth,
-      intervals: ($p.intervals // []), histogram: $p.histogram, cpu: $p.cpu, path: null, integrity: $p.integrity,
-      tcp: $p.tcp, counters: $p.counters, transfer: null, status: $p.status, error: $p.error };
+      intervals: ($p.intervals // []), histogram: $p.histogram, cpu: $p.cpu, path: $p.path, integrity: $p.integrity,
+      tcp: $p.tcp, loss: $p.loss, stall: $p.stall, packets: $p.packets, counters: $p.counters, transfer: null, status: $p.status, error: $p.error };
 
 def parts($flow; $files; $versions):
   if $flow.tool == "perch" then perch::parts($files.stdout)
   elif $flow.tool == "iperf3" then iperf3::parts($files.stdout)
   elif $flow.tool == "iperf" then iperf::parts($files.stdout; $files.stderr; $flow.client_argv; $versions.iperf)
+  elif $flow.tool == "perftest" then perftest::parts($files.stdout; $files.stderr; $flow; $versions.perftest)
   else [{status: "error", error: {code: 6, message: "no reader for the tool \($flow.tool | tojson)", traffic: false}}]
   end;
 
@@ -89,6 +103,10 @@ def asked_for($tool):
        ["iterations", ($argv | c::option_value(["--iterations"]) | whole_or_null)],
        ["outstanding", ($argv | c::option_value(["--outstanding"]) | whole_or_null)],
        ["duration_s", ($argv | c::option_value(["--duration"]) | seconds)]
+     elif $tool == "perftest" then
+       ["bidirectional", (($argv | index("-b")) != null)],
+       ["completion", (if $argv | index("-e") then "event" else "busy" end)],
+       ["queue_pairs", ($argv | c::option_value(["-q", "--qp"]) // "1" | whole_or_null)]
      else
        ["duration_s", ($argv | c::option_value(["-t", "--time"]) | seconds)],
        ["queue_pairs", ($argv | c::option_value(["-P", "--parallel"]) // "1" | whole_or_null)],
@@ -111,7 +129,7 @@ def fits_plan($key; $planned):
 
 def unlike($flow):
   . as $p
-  | ( ((if $flow.tool == "perch" or $flow.tool == null then "backend", "provider", "op" else empty end), "kind") as $k
+  | ( ((if $flow.tool == "perch" or $flow.tool == null then "backend", "provider", "op" elif $flow.tool == "perftest" then "op" else empty end), "kind") as $k
       | select($flow[$k] != null and ($p[$k] | fits_plan($k; $flow[$k]) | not) and ($flow.tool != null or $p[$k] != null))
       | "the plan asks for \($k) \($flow[$k]), the output says \($p[$k])" ),
     ( select($flow.tool != null)
@@ -120,7 +138,8 @@ def unlike($flow):
       | "the plan asks for \($asked[0]) \($asked[1]), the output says \($p.params[$asked[0]])" ),
     ( select($flow.tool == "perch") | $p | known_definitions as $known | select([.definition] | inside($known) | not)
       | "\(.kind) of \(.op) has no definition \(.definition | tojson)" ),
-    ( select($p.params.duration_s != null and $p.elapsed_s != null and $p.elapsed_s < 0.9 * $p.params.duration_s)
+    # perftest leaves the ends of its duration out
+    ( select($flow.tool != "perftest" and $p.params.duration_s != null and $p.elapsed_s != null and $p.elapsed_s < 0.9 * $p.params.duration_s)
       | "it lasted \($p.elapsed_s) s of \($p.params.duration_s) s" );
 
 # What was measured must be what was planned: the tool's word against the plan's flow and its command.
@@ -199,7 +218,8 @@ def misfit($parts):
     [.[0] + {error: (.[0].error | .message = "the result is for \($parts[0].params.size_bytes) bytes, not as planned")}]
   else . end;
 
-def flow_records($plan; $hosts; $flow; $files):
+# $shared: another flow of the round uses one of the two hosts.
+def flow_records($plan; $hosts; $flow; $shared; $files):
   ($hosts[$flow.client] // {}) as $host
   | outcome::read_side($files.client) as $client
   | outcome::read_side($files.server) as $server
@@ -210,5 +230,8 @@ def flow_records($plan; $hosts; $flow; $files):
       else parts($flow; $files; $host.versions // {}) end ) as $parts
   | ( matched($flow; $parts; $cause) | misfit($parts) | with_rest($flow; $parts) | with_exit($cause)
       | with_server(outcome::server_cause($flow; $server)) ) as $out
+  | ($client.counters | counted::counted) as $of_client
+  | ($server.counters | counted::counted) as $of_server
+  | { counters: counters($of_client; $of_server), packets: packets::of_flow($of_client; $of_server; $shared), path: path::proof($plan; $hosts; $flow; $out; $of_client; $of_server; $shared) } as $both
   | range(0; $out | length) as $i
-  | $out[$i] + {counters: counters($client; $server)} | record($plan; $flow; $flow.expect[$i]);
+  | $out[$i] + $both | record($plan; $hosts; $flow; $flow.expect[$i]);

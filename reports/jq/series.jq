@@ -2,6 +2,7 @@
 # each update one setpath, for the reason given in tally.jq.
 import "common" as c;
 import "comparison" as comparison;
+import "path_view" as path_view;
 
 def sep: "\t";
 
@@ -25,6 +26,7 @@ def about:
     window_bytes: .tcp.window_bytes };
 
 def updates:
+  path_view::updates,
   if .status != "ok" then empty
   else ["about" + sep + .test, about],
        [(["row", .test, (.params.size_bytes | tostring), .flow] | join(sep)), figures]

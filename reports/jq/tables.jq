@@ -88,6 +88,19 @@ def comparison_tables:
   | [$rows[].rdma.name] | unique | sort_by(if . == "shm" then 1 else 0 end)
   | map(provider_table($rows; .));
 
+# ---- the engine beside perftest ----
+
+def agreement_words: {agree: "agree", disagree: "**disagree**"}[.state] // .reason;
+
+def agreement_row:
+  .unit as $unit
+  | [ "\(.op) \(.kind), \(.connection // "-")" + (if .bidirectional then ", both ways" else "" end) + ": \(.title)", (.size_bytes | f::size),
+      (.engine | quantity($unit)), (.perftest | quantity($unit)), (.ratio | f::times), (agreement_words | f::cell) ];
+
+def agreement_table:
+  { columns: [left("Figure"), right("Size"), right("perch (verbs)"), right("perftest"), right("perch / perftest"), left("They")],
+    rows: (sort_by(.kind != "latency", .op, .connection, .size_bytes, .metric) | map(agreement_row) | .[:200]) };
+
 def others_table:
   { columns: [left("Tool"), left("Definition"), right("Size"), right("Gb/s"), right("CPU client, s/GB"), right("CPU server, s/GB"),
               right("Retransmissions")],

@@ -6,6 +6,7 @@ import "common" as c;
 import "limits" as limits;
 import "ceiling" as ceiling;
 import "comparison" as comparison;
+import "agreement" as agreement;
 
 def sep: "\t";
 
@@ -49,6 +50,9 @@ def fold_integrity($new):
   | { checked: (.checked + $new.checked_bytes), bad: (.bad + $new.bad_bytes),
       evidence: (if $new.bad_bytes > 0 then .evidence | add_evidence($new.id) else .evidence end) };
 
+# A stall is of use only with its time: other logs of that moment say why.
+def dated($limit; $r): if $limit.metric == "derived.stall_s" and $r.stall.began != null then " at \($r.stall.began)" else "" end;
+
 def limit_updates($id; $limits):
   . as $r
   | ($limits[$r.test] // [])[]
@@ -56,7 +60,7 @@ def limit_updates($id; $limits):
   | . as $limit
   | ($r | limits::value($limit.metric)) as $v
   | ["limit" + sep + .id + sep + $r.test, "limit",
-     {limit: .id, test: $r.test, id: $id, v: $v,
+     {limit: .id, test: $r.test, id: ($id + dated($limit; $r)), v: $v,
       strain: (if $v == null then null else limits::strain($v) end), broken: ($v != null and limits::broken_by($v))}];
 
 def fold_limit($new):
@@ -100,6 +104,18 @@ def fold_ceiling($new):
 
 def fold_ids($id): (. // {n: 0, evidence: []}) | {n: (.n + 1), evidence: (.evidence | add_evidence($id))};
 
+# The proof is the flow's, and every size carries it: a flow is counted once, as its records stand together.
+def path_updates:
+  if .path == null then empty
+  else (if .path.state == "proven" then "" elif .path.state == "not_judged" then .path.reason else .flow end) as $which
+    | [(["path", .path.state, .scope, $which] | join(sep)), "path", {flow, reason: .path.reason}]
+  end;
+
+def fold_path($new):
+  (. // {n: 0, last: null, reason: $new.reason, evidence: []})
+  | if .last == $new.flow then .
+    else {n: (.n + 1), last: $new.flow, reason, evidence: (.evidence | add_evidence($new.flow))} end;
+
 # The yardstick beside our own bandwidth: one connection, one way, the same message size.
 def cross_updates($id):
   if .kind != "bandwidth" or .params.queue_pairs != 1 or .params.bidirectional == true or .params.verify == true
@@ -115,11 +131,14 @@ def fold_mean($new):
 def comparison_updates($id):
   comparison::entry as $e | if $e == null then empty else ["cmp" + sep + $e.key + sep + $id, "set", $e.values] end;
 
+def agreement_updates($id):
+  agreement::entry as $e | if $e == null then empty else ["agree" + sep + $e.key + sep + $id, "set", $e.values] end;
+
 def updates($limits):
   record_id as $id
-  | status_updates($id), flow_updates($id), integrity_updates($id),
+  | status_updates($id), flow_updates($id), integrity_updates($id), path_updates,
     ( select(.status == "ok")
-      | limit_updates($id; $limits), repeat_updates, ceiling_updates($id), cross_updates($id), comparison_updates($id) );
+      | limit_updates($id; $limits), repeat_updates, ceiling_updates($id), cross_updates($id), comparison_updates($id), agreement_updates($id) );
 
 def folded($fold; $data):
   if $fold == "set" then $data
@@ -129,6 +148,7 @@ def folded($fold; $data):
   elif $fold == "spread" then fold_spread($data)
   elif $fold == "ceiling" then fold_ceiling($data)
   elif $fold == "ids" then fold_ids($data)
+  elif $fold == "path" then fold_path($data)
   else fold_mean($data)
   end;
 

@@ -4,6 +4,7 @@ import "planned" as planned;
 import "tally" as tally;
 import "checks" as checks;
 import "comparison" as comparison;
+import "agreement" as agreement;
 
 # The least of all flows names the whole, by the plan's word and by what the records show: one flow in software keeps a
 # run from reading like hardware.
@@ -31,8 +32,9 @@ $plan[0] as $plan
 | ($limits[0].limits // []) as $bounds
 | tally::tally(inputs; [$plan | planned::flows]; $bounds)
 | comparison::build([tally::entries("cmp")]) as $comparison
-| ([no_limits($limits_fault; $bounds)] + checks::all($plan; $hosts; $bounds; $comparison)) as $checks
+| ([tally::entries("agree")] | {rows: agreement::rows(.; $bounds), alone: agreement::alone(.)}) as $agreement
+| ([no_limits($limits_fault; $bounds)] + checks::all($plan; $hosts; $bounds; $comparison; $agreement)) as $checks
 | { schema: "perch.verdict/1", run: $plan.run, verdict: word($checks), scope: weakest_scope($plan),
     coverage: { planned: ([$plan | planned::flows | .expect | length] | add), measured: tally::measured,
                 missing: [tally::entries("missing").value] },
-    checks: $checks, comparison: $comparison }
+    checks: $checks, comparison: $comparison, agreement: $agreement.rows }

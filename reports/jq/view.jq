@@ -5,6 +5,7 @@ import "series" as series;
 import "tables" as tables;
 import "charts" as charts;
 import "environment" as environment;
+import "path_view" as path_view;
 import "format" as f;
 
 def status_words: {pass: "pass", fail: "FAIL", inconclusive: "INCONCLUSIVE", advisory: "advisory", not_judged: "not judged"};
@@ -64,7 +65,7 @@ def size_summary($kind; $s): if $kind == "latency" then latency_summary($s) else
 
 # A test's worst check; ids end in the test's name, or name one of its flows.
 def worst_of($checks; $test):
-  [$checks[] | select((.id | endswith("/" + $test)) or (.id | startswith("flow/" + $test + "/"))) | .status]
+  [$checks[] | select((.id | endswith("/" + $test)) or (.id | startswith("flow/" + $test + "/") or (startswith("path/" + $test + "/")))) | .status]
   | if length == 0 then "not_judged" else min_by(gravity) end;
 
 def summary($tests; $by_test; $checks):
@@ -95,7 +96,8 @@ def tests:
 $plan[0] as $plan
 | $verdict[0] as $verdict
 | ($plan | tests) as $tests
-| series::collect(inputs) | series::by_test | . as $by_test
+| series::collect(inputs) as $series
+| ($series | series::by_test) as $by_test
 | ($verdict | findings) as $findings
 | { title: "Fabric report: \($plan.suite.title // $plan.suite.name)",
     run: $plan.run, created: $plan.created, verdict: $verdict.verdict,
@@ -106,7 +108,9 @@ $plan[0] as $plan
     comparison: { tables: ($verdict.comparison | tables::comparison_tables), others: ($verdict.comparison | tables::others_table),
                   statistic: $verdict.comparison.statistic,
                   refused: ([$verdict.comparison.refused[].reason] | unique) },
+    agreement: ($verdict.agreement // [] | tables::agreement_table),
     tests: ($by_test | tables::of_tests($tests)),
+    path: ($series | path_view::table($tests)), moved: ($series | path_view::moved($tests)),
     charts: ($by_test | charts::all($tests; $distributions; $distribution_size)),
     checks: ($verdict.checks | sort_by(.status | gravity) | map(check_view) | .[:300]),
     checks_more: ([($verdict.checks | length) - 300, 0] | max),

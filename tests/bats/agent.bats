@@ -46,12 +46,17 @@ both_end() {
     assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.schema == "perch.flow/1" and .run == "20260101T000000Z-bats" and .state == "done" and .exit == 0
       and .timed_out == false and .argv[1] == "lat" and .elapsed_s > 0.1'
     assert_json "beta/flows/$test/alpha/beta/1/server.json" '.state == "done" and .argv == [] and .exit == null'
+    for side in alpha/flows/$test/alpha/beta/1/client beta/flows/$test/alpha/beta/1/server; do
+      assert_json "$side.json" '.counters | .address_interface == "lo" and .route_interface == "lo" and (.before.host.TcpRetransSegs | test("^[0-9]+$"))
+        and (.after.time_s | tonumber) > (.before.time_s | tonumber)
+        and (.after.netdev.lo.rx_bytes | tonumber) > (.before.netdev.lo.rx_bytes | tonumber) and (.after.netdev | keys) == ["lo"]'
+    done
     assert_equal "$(jq -r .params.size_bytes "alpha/flows/$test/alpha/beta/1/client.stdout" | xargs)" "8 16"
   done
   assert_equal "$(jq -r '"\(.index)/\(.total) \(.event) \(.exit)"' alpha/progress.jsonl | paste -sd,)" \
     "1/2 start null,1/2 end 0,2/2 start null,2/2 end 0"
   assert_json alpha/environment.json '.schema == "perch.environment/1" and .cpu.cores > 0 and .memory_bytes > 0
-    and .versions.perch != null and (.interfaces | map(.name) | index("lo") != null)'
+    and has("idle") == false and .versions.perch != null and (.interfaces | map(.name) | index("lo") != null)'
 }
 
 @test "a token file is used by both sides and stands on no command line" {
@@ -149,7 +154,7 @@ both_end() {
 @test "a peer that never starts is dead after the start window" {
   plan_of "$(tests_of "$QUICK")" >plan.json
   LIMIT=30 run_agent run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 2
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "peer_dead"'
+  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "peer_dead" and .counters == null'
   LIMIT=30 run_agent run --plan plan.json --host beta --out beta --engine "$PERCH" --start-window 2
   assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "peer_dead" and (.message | test("alpha does not answer"))'
 }

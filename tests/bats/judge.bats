@@ -41,6 +41,8 @@ verdict() { jq -r .verdict run/verdict.json; }
   jq -s . run/records.jsonl >records.json
   check-jsonschema --schemafile records.schema.json records.json
   check-jsonschema --schemafile "$schema/verdict.schema.json" run/verdict.json
+  check-jsonschema --schemafile "$schema/environment.schema.json" "$TOP"/tests/fixtures/rxe/run/raw/*/environment.json
+  find "$TOP/tests/fixtures/rxe/run/raw" -path '*/flows/*.json' -exec check-jsonschema --schemafile "$schema/flow.schema.json" {} +
   check-jsonschema --schemafile "$schema/plan.schema.json" run/plan.json
   check-jsonschema --schemafile "$schema/limits.schema.json" run/inputs/limits.json "$TOP"/reports/limits/*.yml
   check-jsonschema --schemafile "$schema/environment.schema.json" run/raw/*/environment.json
@@ -248,7 +250,46 @@ verdict() { jq -r .verdict run/verdict.json; }
   edit run/plan.json '(.rounds[].flows[] | select(.test == "ofi-bandwidth-event")) |= (.scope = "hardware" | .provider = "verbs")'
   edit run/raw/alpha/flows/$flow/client.stdout '.provider = "verbs" | .link.layer = "infiniband"'
   judge 3
-  assert_equal "$(check_status path/hardware/unknown)" inconclusive
+  assert_equal "$(check_status path/$flow)" inconclusive
+}
+
+@test "RDMA that Soft-RoCE carried is proven on both ends, by packets and by the interface under it" {
+  rm -r run && cp -r "$TOP/tests/fixtures/rxe/run" run
+  judge 0
+  assert_equal "$(jq -r '.checks[] | select(.id | startswith("path")) | "\(.id) \(.status) \(.measured)"' run/verdict.json)" "path/proven/software pass 9"
+  assert_equal "$(jq -r '.path | "\(.state) \(.counted)"' run/records.jsonl | sort -u)" "proven rxe0 packets, eth1 bytes"
+  # what Soft-RoCE sent again is in the record, and in the report
+  assert_json <(jq 'select(.test == "write-latency")' run/records.jsonl) '.counters.server["rxe0/1"].duplicate_request == 12'
+  run timeout 30 "$TOP/reports/prepare" run report.json
+  assert_equal "$status" 0
+  assert_json report.json '(.path.rows | length) == 9 and .path.rows[0][5] == "1 proven" and any(.moved.rows[]; test("server: rxe0/1 duplicate_request 12$"))'
+}
+
+@test "RDMA whose device counted less than was claimed fails; more is a finding; what cannot be read proves nothing" {
+  rm -r run && cp -r "$TOP/tests/fixtures/rxe/run" run
+  local client=run/raw/alpha/flows/write-latency/alpha/beta/1/client.json server=run/raw/beta/flows/write-latency/alpha/beta/1/server.json
+  # the packets went nowhere; only the interface moved; one packet of 200 is missing at the other end
+  spoil "$client" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+.counters.after.rdma = .counters.before.rdma
+.counters.after.netdev = .counters.before.netdev
+FAULTS
+  spoil "$server" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+.counters.after.rdma["rxe0/1"].counters |= (.rcvd_pkts = "199")
+FAULTS
+  cp "$client" whole
+  edit "$client" '.counters.after.rdma["rxe0/1"].counters.sent_pkts = "9000000000"'
+  judge 0
+  assert_equal "$(check_status path/write-latency/alpha/beta/1)" advisory
+  cp whole "$client"
+  local fault
+  for fault in '.counters = null' '.counters.after.rdma = {}' 'del(.counters.after.rdma["rxe0/1"].counters.sent_pkts)' \
+    '.counters.before.rdma["rxe0/1"].counters.sent_pkts = "4294967290" | .counters.after.rdma["rxe0/1"].counters.sent_pkts = "5"'; do
+    edit "$client" "$fault"
+    judge 0
+    assert_equal "$(check_status path/not_judged/write-latency/alpha/beta/1)" not_judged
+    assert_equal "$(jq -r 'select(.test == "write-latency").path.state' run/records.jsonl)" unknown
+    cp whole "$client"
+  done
 }
 
 @test "a bandwidth above what the link can carry fails" {

@@ -139,7 +139,7 @@ refuses() {
   refuses 'params: {size: 8, iterations: 1, duration: "1s"}' "exclude each other"
   refuses 'params: {size: 8, outstanding: 2}' "one message at a time"
   refuses 'backend: "ofi", op: "fetch-add", params: {size: "1:8"}' "multiples of 8"
-  refuses 'backend: "pigeon", params: {size: 8}' "known are tcp, ofi and null"
+  refuses 'backend: "pigeon", params: {size: 8}' "known are tcp, ofi, verbs, null"
   refuses 'tool: "iperf", backend: null, kind: "bandwidth", params: {size: "8:16", duration: "1s"}' "one size a test"
 }
 
@@ -180,4 +180,77 @@ time_of() {
     a: {perch_address: "192.0.2.1", perch_fabric: "roce"},
     b: {perch_address: "192.0.2.2", perch_fabric: "roce", perch_iperf3_port: 6201, perch_iperf_port: 6001}}}' | jq -f "$TOP/playbooks/plan.jq" >plan.json
   assert_json plan.json '[.rounds[].flows[] | .ready.port, (.client_argv, .server_argv | .[index("-p") + 1])] == [6201, "6201", "6201", 6001, "6001", "6001"]'
+}
+
+# rdma_plan TESTS [HOST-MEMBERS]: two hosts with a software RDMA device, the second of another name and GID index
+rdma_plan() {
+  jq -n "{run: \"r\", created: \"c\", limits: \"l\", suite: {name: \"s\", title: \"S\", tests: $1}, hosts: ({
+    a: {perch_address: \"192.0.2.1\", perch_devices: [{name: \"mlx5_0\", ib_port: 2, gid_index: 3}]},
+    b: {perch_address: \"192.0.2.2\", perch_devices: [{name: \"mlx5_1\", gid_index: 1}], perch_perftest_port: 19101}}
+    | map_values(. + {perch_fabric: \"roce\", perch_backends: [\"verbs\"]} + ${2:-{\}}))}" | jq -f "$TOP/playbooks/plan.jq"
+}
+
+@test "verbs: each side's device, port and GID index come from its own inventory" {
+  rdma_plan '[{name: "t", title: "T", tool: "perch", backend: "verbs", op: "write", kind: "bandwidth",
+    params: {size: "64K", duration: "1s", connection: "uc", queue_pairs: 4, traffic_class: 106, rdma_cm: false}}]' >plan.json
+  assert_json plan.json '.rounds[0].flows[0] | .scope == "hardware" and (.client_argv | join(" ")) == "perch bw 192.0.2.2 --backend verbs --op write"
+    + " --size 64K --duration 1s --connection uc --queue-pairs 4 --traffic-class 106 --device mlx5_0 --ib-port 2 --gid-index 3"
+    + " --server-device mlx5_1 --server-gid-index 1 --bind 192.0.2.1 --json"'
+}
+
+@test "perftest: program, options and devices of both ends, and a server that is ready when its port listens" {
+  rdma_plan '[{name: "t", title: "T", tool: "perftest", op: "send", kind: "bandwidth",
+      params: {size: "1M", iterations: 5000, queue_pairs: 4, tx_depth: 64, cq_moderation: 1, mtu: 1024, report_gbits: true, bidirectional: true}},
+    {name: "a", title: "A", tool: "perftest", op: "compare-swap", kind: "latency", params: {size: 8, iterations: 1000}},
+    {name: "d", title: "D", tool: "perftest", op: "read", kind: "bandwidth", params: {size: "64K", duration: "10s"}},
+    {name: "s", title: "S", tool: "perftest", op: "write", kind: "bandwidth", params: {size: "all", iterations: 10}}]' >plan.json
+  assert_json plan.json '.rounds[0].flows[0] | .ready == {port: 19101, proto: "tcp"} and .scope == "hardware"
+    and (.client_argv | join(" ")) == "ib_send_bw -d mlx5_0 -i 2 -x 3 -p 19101 -F -c RC -s 1048576 -n 5000 -q 4 -t 64 -Q 1 -m 1024 -b --report_gbits 192.0.2.2"
+    and (.server_argv | join(" ")) == "ib_send_bw -d mlx5_1 -i 1 -x 1 -p 19101 -F -c RC -s 1048576 -n 5000 -q 4 -t 64 -Q 1 -m 1024 -b --report_gbits"'
+  assert_json plan.json '.rounds[1].flows[0].client_argv[0] == "ib_atomic_lat" and (.rounds[1].flows[0].client_argv | join(" ") | contains("-A CMP_AND_SWAP"))'
+  assert_json plan.json '.rounds[2].flows[0].client_argv | join(" ") | contains("-D 10 -f 1")'
+  assert_json plan.json '.rounds[3].flows[0] | (.client_argv | index("-a")) != null and (.expect | length) == 23 and .expect[22].size_bytes == 8388608'
+}
+
+@test "perftest without a named device, or not at hand, is excluded with the reason" {
+  local test='[{name: "t", title: "T", tool: "perftest", kind: "latency", params: {size: 8, iterations: 1000}}]'
+  rdma_plan "$test" '{perch_devices: []}' >plan.json
+  assert_json plan.json '.rounds == [] and (.excluded[0].reason | contains("names no RDMA device (perch_devices)"))'
+  rdma_plan "$test" '{perch_tools: ["perch"]}' >plan.json
+  assert_json plan.json '.rounds == [] and .excluded[0].reason == "a has no tool perftest"'
+}
+
+@test "a software device is software by its name, and a slow host has longer deadlines" {
+  local test='[{name: "t", title: "T", tool: "perftest", kind: "latency", params: {size: 8, iterations: 10000}},
+    {name: "v", title: "V", tool: "perch", backend: "verbs", kind: "latency", params: {size: 8, iterations: 10000}}]'
+  rdma_plan "$test" '{perch_devices: ["rxe0"]}' >laptop.json
+  rdma_plan "$test" '{perch_devices: ["rxe0"], perch_slowdown: 10}' >emulated.json
+  assert_json laptop.json 'all(.rounds[].flows[]; .scope == "software")'
+  jq -n --slurpfile a laptop.json --slurpfile b emulated.json '[$a[0], $b[0]] | map([.rounds[].flows[] | [.estimate_s, .deadline_s]])' >times.json
+  assert_json times.json '.[0] as $a | .[1] as $b | all(0, 1; $b[.][0] >= 5 * $a[.][0] and $b[.][1] >= 5 * $a[.][1])'
+  assert_json emulated.json '.hosts.a | has("slowdown") | not'
+}
+
+@test "what perftest refuses is refused before anything runs" {
+  local p='tool: "perftest", backend: null'
+  refuses "$p, params: {size: \"8:64\", iterations: 10}" "one size a test"
+  refuses "$p, params: {size: 8}" "either iterations or duration"
+  refuses "$p, params: {size: 8, iterations: 3}" "5 to 100000000 iterations"
+  refuses "$p, op: \"write\", params: {size: 8, iterations: 10, completion: \"event\"}" "no events with op write"
+  refuses "$p, op: \"read\", params: {size: 8, iterations: 10, connection: \"uc\"}" "connection uc has no op read"
+  refuses "$p, op: \"fetch-add\", params: {size: 64, iterations: 10}" "work on 8 bytes"
+  refuses "$p, params: {size: 8, iterations: 10, queue_pairs: 2}" "queue_pairs belongs to bandwidth"
+  refuses "$p, params: {size: 8, iterations: 10, tos: 8}" "tos with rdma_cm only"
+  refuses "$p, params: {size: 8, duration: \"2s\", margin: \"1s\"}" "twice the margin"
+  refuses "$p, kind: \"bandwidth\", params: {size: 8, iterations: 100, batch: 3}" "a multiple of batch"
+}
+
+@test "what the engine refuses of queue pairs is refused before anything runs" {
+  local v='backend: "verbs"'
+  refuses "$v, op: \"read\", params: {size: 8, connection: \"ud\"}" "connection ud has no op read"
+  refuses "$v, params: {size: \"8K\", connection: \"ud\"}" "one packet"
+  refuses "$v, params: {size: 8, queue_pairs: 2}" "belong to bandwidth"
+  refuses "$v, kind: \"bandwidth\", params: {size: 8, queue_pairs: 16, cq_moderation: 8}" "must not be above outstanding"
+  refuses "$v, op: \"write\", params: {size: 8, relaxed_ordering: true}" "polls memory"
+  refuses 'params: {size: 8, mtu: 1024}' "backend tcp has no mtu"
 }

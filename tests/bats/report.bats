@@ -92,3 +92,14 @@ first_screen() { sed '/^| Test /q' run/report.md; }
   run grep -F 'a\|b &lt;img src=x>' run/report.md
   assert_equal "$status" 0
 }
+
+@test "engine and perftest stand side by side, with whether they agree and why they are not compared" {
+  rm -r run
+  cp -r "$TOP/tests/fixtures/perftest/run" run
+  report
+  sed -n '/^## The engine beside perftest/,/^## Charts/p' run/report.md >table
+  run cat table
+  assert_output --partial "| write bandwidth, RC: bandwidth | 64 KiB | 0.276 Gb/s | 0.313 Gb/s | 0.880x | agree |"
+  assert_output --partial "**disagree**"
+  assert_output --partial "not alike (definition: engine receiver_acknowledged, perftest initiator_completion)"
+}

@@ -1,0 +1,98 @@
+# The engine's verbs backend beside perftest: only flows with the same ends, operation, size, definition and settings are
+# compared, and whether they agree is said by a limit whose metric begins with "agreement.".
+import "common" as c;
+import "limits" as limits;
+
+def sep: "\t";
+
+def side:
+  if .tool.name == "perftest" then "perftest"
+  elif .tool.name == "perch" and .backend == "verbs" then "engine"
+  else null end;
+
+# What makes two flows the same question. Verified and paced ones answer another.
+def question: [.kind, .op, .connection, .client.host, .server.host, .params.bidirectional == true, .params.size_bytes];
+
+# Settings that must be equal where both sides state them; perftest does not state all of its own.
+def settings:
+  { definition, completion_level, client_device: .client.device, server_device: .server.device, mtu: .link.mtu_bytes,
+    completion: .params.completion, queue_pairs: .params.queue_pairs, outstanding: .params.outstanding, batch: .params.batch,
+    cq_moderation: .params.cq_moderation,
+    # a read or an atomic sends no payload that could be inline
+    inline_bytes: (if .op | IN("send", "send-imm", "write", "write-imm") then .params.inline_bytes else null end),
+    gid_index: .params.gid_index, srq: .params.srq, rdma_cm: .params.rdma_cm, sl: .params.sl, traffic_class: .params.traffic_class };
+
+def supported($name): if .[$name] != null and c::supports(.count; c::quantile_of[$name]) then .[$name] else null end;
+
+def figures: if .kind == "latency" then .latency_us | {p50_us: .p50, p99_us: supported("p99")} else {gbit_s: .bandwidth.gbit_s} end;
+
+# For tally.jq: this record's place, or null.
+def entry:
+  side as $side
+  | if $side == null or .params.verify == true or .params.rate != null or (.params.gap_us // 0) > 0 then null
+    else { key: ([(question | tojson), $side, (settings | tojson)] | join(sep)),
+           values: {figures: figures, question: question, record: {tool, op, kind, backend, definition, scope, test, client, server, link, params}} }
+    end;
+
+def unlike($other):
+  . as $mine
+  | [keys_unsorted[] | select($mine[.] != null and $other[.] != null and $mine[.] != $other[.])
+     | "\(.): engine \($mine[.]), perftest \($other[.])"];
+
+def median($name):
+  map(.value.figures[$name] | select(. != null)) | sort | length as $n
+  | if $n == 0 then null elif $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end
+  | if . == null then null else c::rounded end;
+
+def metrics: {latency: ["p50_us", "p99_us"], bandwidth: ["gbit_s"]}[.];
+def titles: {p50_us: "median", p99_us: "p99", gbit_s: "bandwidth"};
+
+# The limit that speaks of this pair: by what the engine's record says; a limit that names a tool means the engine's.
+def bound($limits; $record; $metric):
+  first($limits[] | select(.metric == "agreement.\($metric)")
+        | select(.scope | to_entries | all(.[]; .key as $k | .value | limits::fits($record | limits::facet($k))))) // null;
+
+# Settings groups of one side -> {side, settings, entries, question, record}.
+def groups($entries):
+  $entries
+  | group_by(.parts[0:3])
+  | map({side: .[0].parts[1], settings: (.[0].parts[2] | fromjson), entries: ., question: .[0].value.question, record: .[0].value.record,
+         evidence: (map(.parts[3])[0:2])});
+
+# What may be said of one figure of a pair.
+def state($limit; $ratio; $metric):
+  if $metric == "p99_us" then {state: "not_judged", reason: "tails are shown, not judged"}
+  elif $ratio == null then {state: "not_judged", reason: "one of them does not report it"}
+  elif $limit == null then {state: "not_judged", reason: "the run's limits have no agreement.\($metric) for it"}
+  elif ($limit.bound.min != null and $ratio < $limit.bound.min) or ($limit.bound.max != null and $ratio > $limit.bound.max)
+  then {state: "disagree", reason: null}
+  else {state: "agree", reason: null} end;
+
+def row($engine; $perftest; $limits):
+  ($engine.settings | unlike($perftest.settings)) as $unlike
+  | ($engine.question[0] | metrics)[] as $metric
+  | ($engine.entries | median($metric)) as $e
+  | ($perftest.entries | median($metric)) as $p
+  | (if $unlike == [] then c::ratio($e; $p) else null end) as $ratio
+  | bound($limits; $engine.record; $metric) as $limit
+  | { kind: $engine.question[0], op: $engine.question[1], connection: $engine.question[2], client: $engine.question[3],
+      server: $engine.question[4], bidirectional: $engine.question[5], size_bytes: $engine.question[6], metric: $metric,
+      title: titles[$metric], unit: {p50_us: "us", p99_us: "us", gbit_s: "Gb/s"}[$metric], scope: $engine.record.scope,
+      definition: $engine.settings.definition, engine: $e, perftest: $p, $ratio, limit: ($limit.id // null),
+      evidence: ($engine.evidence + $perftest.evidence) }
+    + if $unlike != [] then {state: "not_judged", reason: "not alike (\($unlike[0:3] | join("; ")))"} else state($limit; $ratio; $metric) end;
+
+# Of every question that both answered: the pair that is alike, else the one that is least unlike.
+def rows($entries; $limits):
+  groups($entries) | group_by(.question) | sort_by(.[0].question)
+  | [ .[] | (map(select(.side == "engine"))) as $engine | (map(select(.side == "perftest"))) as $perftest
+      | select($engine != [] and $perftest != [])
+      | [$engine[] as $e | $perftest[] as $p | {$e, $p, unlike: ($e.settings | unlike($p.settings) | length)}]
+      | (map(select(.unlike == 0)) as $alike | if $alike == [] then [min_by(.unlike)] else $alike end)[]
+      | row(.e; .p; $limits) ];
+
+# Who answered alone: a perftest flow without the engine's, or the other way round.
+def alone($entries):
+  groups($entries) | group_by(.question)
+  | [.[] | select((map(.side) | unique | length) == 1) | {side: .[0].side, kind: .[0].question[0], op: .[0].question[1]}]
+  | unique;
