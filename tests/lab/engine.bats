@@ -6,6 +6,8 @@ load helpers
 
 setup_file() {
   lab_ready
+  cp -r "$TOP/engine" "$BATS_FILE_TMPDIR/source"
+  rm -rf "$BATS_FILE_TMPDIR"/source/build*
   # beside the engine that other suites of the lab have brought, and built fast: only the role is tried here
   cat >"$BATS_FILE_TMPDIR/site.yml" <<'YAML'
 - name: Bring the engine
@@ -14,6 +16,7 @@ setup_file() {
   roles: [engine]
   vars:
     engine_prefix: /opt/perch-test
+    engine_source: "{{ playbook_dir }}/source"
     engine_make_variables: [CFLAGS=-O0]
 YAML
 }
@@ -70,8 +73,7 @@ tree() { lab_ssh "$1" "find /opt/perch-test -type f -exec sha256sum {} + | sort;
 @test "sources that do not compile leave the installed engine, and the compiler's words are shown" {
   local before
   before=$(tree alpha)
-  cp -r "$TOP/engine" source
-  rm -rf source/build*
+  cp -r "$BATS_FILE_TMPDIR/source" source
   echo 'this is no C;' >>source/src/backend.c
   play 2 --limit alpha -e engine_source="$PWD/source"
   assert_output --partial "backend.c"

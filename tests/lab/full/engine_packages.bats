@@ -29,8 +29,11 @@ all:
     ansible_ssh_executable: $PWD/ssh
     ansible_ssh_transfer_method: piped
     ansible_python_interpreter: /usr/bin/python3
+    engine_source: $PWD/source
     engine_make_variables: [CFLAGS=-O0]
 YAML
+  cp -r "$TOP/engine" source
+  rm -rf source/build*
   printf '%s\n' '- name: Bring the engine' '  hosts: all' '  gather_facts: false' '  roles: [engine]' >site.yml
 }
 
@@ -56,7 +59,7 @@ on_bare() {
   play 0
   run_expecting 0 chroot root /opt/perch/bin/perch --version
   assert_line --regexp "^backends: tcp.* ofi"
-  run_expecting 0 chroot root sh -c 'command -v jq iperf3 iperf ss pgrep fi_info'
+  run_expecting 0 chroot root sh -ec 'for program in jq iperf3 iperf ss pgrep fi_info ib_send_lat; do command -v "$program"; done'
 
   play 0
   assert_output --regexp "bare .*changed=0 "

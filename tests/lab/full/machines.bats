@@ -3,11 +3,14 @@
 
 load ../helpers
 
-setup() { common_setup; }
+# each with both machines, whatever the one before has left
+setup() {
+  common_setup
+  lab_ready
+}
 teardown() { common_teardown; }
 
 @test "a machine whose power fails is gone at once, and comes back with a new disk" {
-  lab_ready
   run_on beta 'touch /root/mark; sync'
   LIMIT=20 run_expecting 0 "$LAB" kill beta
   run_on 255 beta true

@@ -1,0 +1,137 @@
+# shellcheck shell=bash disable=SC2154  # bats, helpers.bash and measure_files set what is not seen here
+# A small run on the lab's two machines without Ansible, whose tasks take minutes on emulated processors: a plan made by
+# playbooks/plan.jq, walked by the agents that Ansible would start, fetched and judged here. `load measure` after helpers.
+
+# The engine with the test hooks, which are asleep unless a variable wakes them.
+: "${HOOKS:=$TOP/engine/build-hooks/perch}"
+# Where all of it lies in a guest, apart from what Ansible brings.
+readonly THERE=/opt/perch-faults
+
+# Brings engine and agent to both machines. For setup_file.
+measure_files() {
+  local host stage=$BATS_FILE_TMPDIR/stage
+  [ -x "$HOOKS" ] || make -s -C "$TOP/engine" hooks >&2 3>&-
+  mkdir -p "$stage"
+  cp "$HOOKS" "$stage/perch"
+  cp -r "$TOP/roles/agent/files" "$stage/agent"
+  echo "a secret of the lab's" >"$stage/token"
+  for host in alpha beta; do
+    tar -c -z -C "$stage" --owner=0 --group=0 . | lab_ssh "$host" "rm -rf $THERE; mkdir -m 755 $THERE; tar -x -z -C $THERE; chmod 644 $THERE/token" 3>&-
+  done
+}
+
+measure_files_gone() {
+  local host
+  for host in alpha beta; do lab_ssh "$host" "rm -rf $THERE" 3>&-; done
+}
+
+# lab_plan JQ-TESTS: run/plan.json and run/inputs/limits.json for these tests (a jq expression) from alpha to beta
+lab_plan() {
+  rm -rf run
+  mkdir -p run/inputs run/raw
+  jq -n "{run: \"20260101T000000Z-faults\", created: \"2026-01-01T00:00:00Z\", limits: \"rxe\",
+    suite: {name: \"faults\", title: \"Faults\", tests: $1},
+    hosts: ({alpha: \"$ALPHA\", beta: \"$BETA\"} | map_values({perch_address: ., perch_fabric: \"roce\", perch_scope: \"software\",
+      perch_backends: [\"verbs\", \"tcp\"], perch_devices: [{name: \"rxe0\", netdev: \"eth1\", ib_port: 1, gid_index: 1}],
+      perch_port: 19300}))}" |
+    jq -L "$TOP/playbooks" -f "$TOP/playbooks/plan.jq" >run/plan.json
+  "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' \
+    <"$TOP/reports/limits/rxe.yml" >run/inputs/limits.json
+}
+
+# with_option TEST OPTION VALUE: that test's command line says another value, as a wrong inventory would make it
+with_option() {
+  jq --arg test "$1" --arg option "$2" --arg value "$3" '
+    (.rounds[].flows[] | select(.test == $test) | .client_argv) |= (index([$option]) as $i | .[$i + 1] = $value)' run/plan.json >plan.new
+  mv plan.new run/plan.json
+}
+
+# The agents' own way to start, on each machine as the command words AS (such as: env NAME=VALUE) say.
+AS=()
+start_agents() {
+  local host
+  for host in alpha beta; do
+    lab_ssh "$host" "rm -rf $THERE/run; mkdir -m 777 $THERE/run; cat >$THERE/run/plan.json" <run/plan.json 3>&-
+  done
+  for host in alpha beta; do
+    lab_ssh "$host" "cd / && ${AS[*]} $THERE/agent/perch-agent start --plan $THERE/run/plan.json --host $host --out $THERE/run/$host \
+      --engine $THERE/perch --token-file $THERE/token --lease 600" >"start.$host" 2>&1 3>&- &
+  done
+  wait
+}
+
+# wait_agents SECONDS: until both have ended; what is left then is what the test must explain.
+wait_agents() {
+  local host
+  for host in alpha beta; do
+    timeout $(($1 + 30)) "$LAB" ssh "$host" "timeout $1 bash -c 'until grep -Eq \"\\\"state\\\": *\\\"(done|stopped)\\\"\" $THERE/run/$host/agent.json; do sleep 0.3; done'" 3>&- ||
+      fail "$host: its agent has not ended within $1 s: $(cat "start.$host"; lab_ssh "$host" "tail -n 5 $THERE/run/$host/agent.log; ps -ef | grep -F perch | grep -v grep")"
+  done
+}
+
+fetch_raw() {
+  local host
+  for host in "$@"; do lab_ssh "$host" "tar -c -C $THERE/run $host" 3>&- | tar -x -C run/raw; done
+}
+
+# judge_run CODE: judged, with that exit code
+judge_run() {
+  run "$TOP/reports/judge" run
+  printf '%s\n' "$output"
+  jq -c '{flow, size: .params.size_bytes, status, error, stall, packets, integrity, mtu: .link.mtu_bytes}' run/records.jsonl
+  jq -c '.checks[] | select(.status | IN("fail", "inconclusive", "advisory"))' run/verdict.json
+  assert_equal "exit code $status" "exit code $1"
+}
+
+# measure CODE SECONDS JQ-TESTS: plan, both agents, and the verdict with that exit code (0 PASS, 1 FAIL, 3 INCONCLUSIVE)
+measure() {
+  lab_plan "$3"
+  measure_planned "$1" "$2"
+}
+
+measure_planned() {
+  start_agents
+  wait_agents "$2"
+  fetch_raw alpha beta
+  nothing_left alpha beta
+  judge_run "$1"
+}
+
+# No process of ours runs on these machines, and no queue pair is held by any: ended within the grace of a stopped child.
+nothing_left() {
+  local host
+  for host in "$@"; do
+    run_on "$host" "for i in \$(seq 60); do
+        left=\$(pgrep -af '^([^ ]*/)?(timeout|setpriv|bash|perch|ib_)[^ ]* .*$THERE' ; pgrep -a '^ib_'; rdma resource show qp | grep -E 'pid [1-9]')
+        [ -n \"\$left\" ] || exit 0
+        sleep 0.2
+      done; echo \"left running: \$left\"; exit 1"
+  done
+}
+
+# flow_of TEST: the path of that test's flow, below a host's flows/
+flow_of() { echo "$1/alpha/beta/1"; }
+
+# record TEST JQ-CONDITION: holds of each of that test's records
+record() {
+  jq -es --arg test "$1" "map(select(.test == \$test)) | length > 0 and all(.[]; $2)" run/records.jsonl >/dev/null ||
+    fail "of the records of $1 this does not hold: $2
+$(jq -c --arg test "$1" 'select(.test == $test)' run/records.jsonl)"
+}
+
+# said TEST PATTERN: its error's message has it
+said() {
+  record "$1" ".error.message | test(\"$2\")"
+}
+
+# check ID JQ-CONDITION: of the verdict's check
+check() {
+  jq -e --arg id "$1" "[.checks[] | select(.id == \$id)] | length == 1 and (.[0] | $2)" run/verdict.json >/dev/null ||
+    fail "of the check $1 this does not hold: $2
+$(jq -c '.checks[] | [.id, .status, .measured]' run/verdict.json)"
+}
+
+# finding TEST STATUS CODE: the flow's own finding, with a remedy
+finding() {
+  check "flow/$(flow_of "$1")" ".status == \"$2\" and (.measured | test(\"^exit $3|^code $3\")) and .remedy != null"
+}
