@@ -197,6 +197,7 @@ CUT
 
 @test "an ordinary user with too little memory to lock, or without the right to the device, is told which and what to do" {
   RESTORE=yes
+  AS_USER=perch
   AS=(prlimit --memlock=65536:65536 setpriv --reuid perch --regid perch --init-groups)
   run_on alpha "stat -c '%a %U:%G' /dev/infiniband/uverbs0; ulimit -l"
   lab_plan "[{name: \"memlock\", title: \"memlock\", $BANDWIDTH, params: {size: \"64K\", iterations: 100}}]"

@@ -16,7 +16,7 @@ measure_files() {
   cp -r "$TOP/roles/agent/files" "$stage/agent"
   echo "a secret of the lab's" >"$stage/token"
   for host in alpha beta; do
-    tar -c -z -C "$stage" --owner=0 --group=0 . | lab_ssh "$host" "rm -rf $THERE; mkdir -m 755 $THERE; tar -x -z -C $THERE; chmod 644 $THERE/token" 3>&-
+    tar -c -z -C "$stage" --owner=0 --group=0 . | lab_ssh "$host" "rm -rf $THERE; mkdir -m 755 $THERE; tar -x -z -C $THERE; chmod 600 $THERE/token" 3>&-
   done
 }
 
@@ -46,25 +46,28 @@ with_option() {
   mv plan.new run/plan.json
 }
 
-# The agents' own way to start, on each machine as the command words AS (such as: env NAME=VALUE) say.
-AS=()
+# The agents' own way to start, on each machine as the command words AS (such as: env NAME=VALUE) say. The token is the
+# user's who reads it.
+AS=() AS_USER=root
 start_agents() {
-  local host
+  local host pid
+  local -a pids=()
   for host in alpha beta; do
-    lab_ssh "$host" "rm -rf $THERE/run; mkdir -m 777 $THERE/run; cat >$THERE/run/plan.json" <run/plan.json 3>&-
+    lab_ssh "$host" "rm -rf $THERE/run; mkdir -m 777 $THERE/run; chown $AS_USER $THERE/token; cat >$THERE/run/plan.json" <run/plan.json 3>&-
   done
   for host in alpha beta; do
     lab_ssh "$host" "cd / && ${AS[*]} $THERE/agent/perch-agent start --plan $THERE/run/plan.json --host $host --out $THERE/run/$host \
       --engine $THERE/perch --token-file $THERE/token --lease 600" >"start.$host" 2>&1 3>&- &
+    pids+=($!)
   done
-  wait
+  for pid in "${pids[@]}"; do wait "$pid" || fail "an agent did not start: $(cat start.*)"; done
 }
 
 # wait_agents SECONDS: until both have ended; what is left then is what the test must explain.
 wait_agents() {
   local host
   for host in alpha beta; do
-    timeout $(($1 + 30)) "$LAB" ssh "$host" "timeout $1 bash -c 'until grep -Eq \"\\\"state\\\": *\\\"(done|stopped)\\\"\" $THERE/run/$host/agent.json; do sleep 0.3; done'" 3>&- ||
+    timeout $(($1 + 30)) "$LAB" ssh "$host" "timeout $1 bash -c 'until grep -Eq \"\\\"state\\\": *\\\"(done|stopped)\\\"\" $THERE/run/$host/agent.json 2>/dev/null; do sleep 0.3; done'" 3>&- ||
       fail "$host: its agent has not ended within $1 s: $(cat "start.$host"; lab_ssh "$host" "tail -n 5 $THERE/run/$host/agent.log; ps -ef | grep -F perch | grep -v grep")"
   done
 }
@@ -101,8 +104,9 @@ measure_planned() {
 nothing_left() {
   local host
   for host in "$@"; do
+    # written so that the pattern does not find the shell that asks
     run_on "$host" "for i in \$(seq 60); do
-        left=\$(pgrep -af '^([^ ]*/)?(timeout|setpriv|bash|perch|ib_)[^ ]* .*$THERE' ; pgrep -a '^ib_'; rdma resource show qp | grep -E 'pid [1-9]')
+        left=\$(pgrep -af '/opt/perch-fault[s]|^ib_[a-z]+_(lat|bw) '; rdma resource show qp | grep -E 'pid [1-9]')
         [ -n \"\$left\" ] || exit 0
         sleep 0.2
       done; echo \"left running: \$left\"; exit 1"

@@ -2,7 +2,7 @@
 # The role engine as it is meant: over ssh, as a user with sudo, on two machines. What needs no machine of its own is in
 # tests/bats/engine_role.bats; packages are in full/engine_packages.bats.
 
-load helpers
+load ../helpers
 
 setup_file() {
   lab_ready
