@@ -70,10 +70,10 @@ lab-test: ## run the tests that need those machines, on ones of their own
 	@tests/run lab
 
 .PHONY: lab-test-full
-lab-test-full: ## run these, and the ones that boot machines again and again
-	@setup/setup run build test lab
+lab-test-full: ## run these, the ones that boot machines again and again, and all of verbs
+	@setup/setup run build test lab uml
 	@$(MAKE) -C engine >&2
-	@tests/run lab-full
+	@tests/run verbs lab-full
 
 .PHONY: clean
 clean: ## remove what was built; runs are kept

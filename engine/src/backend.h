@@ -90,6 +90,8 @@ struct session {
 	bool can_notify;                /* the target can see a write arrive: half_round_trip is possible for write */
 	const char *no_notify;          /* why it cannot, for messages; NULL: it can, or there is no more to say than that */
 	bool stamps;                    /* notified writes: their last byte is a count that the backend writes, and polls for */
+	bool cheap_poll;                /* a poll that finds nothing reads memory only: a look at the control connection costs a hundred */
+	bool passive;                   /* the target of one-sided operations need not poll: its device serves them alone */
 	bool lossy;                     /* messages may be lost without an error (UC, UD) */
 	uint32_t inline_bytes;          /* messages up to this size need no completion; 0: none, or unknown */
 	char provider[JOB_NAME_MAX];    /* as found; empty where the backend has none */
@@ -99,6 +101,8 @@ struct session {
 	uint32_t mtu;                   /* bytes; 0: unknown */
 	double rate_gbit_s;             /* of the link; 0: unknown */
 	const char *connection;         /* "stream", "rdm", ... ; NULL: none */
+	char driver[32];                /* the kernel's, of the device; empty: unknown, or no RDMA device */
+	uint32_t ib_port;               /* in use; 0: none. Only read where the backend has JOB_OPTION_IB_PORT */
 	int gid_index;                  /* in use; -1: none. Only read where the backend has JOB_OPTION_GID_INDEX */
 	/* TCP's own view, where the backend has one: -1 unknown */
 	int64_t tcp_retransmissions, tcp_initial_rtt_us, tcp_window_bytes;

@@ -24,11 +24,17 @@ static const struct client *client_of(const struct run *r) {
 	return (const struct client *) (const void *) ((const char *) r - offsetof(struct client, run));
 }
 
+/* A write that may be lost is seen by nobody but a target that polls for it, or that looks because of --verify. */
+static bool loss_is_unknown(const struct client *c) {
+	return c->run.session->lossy && c->job.op == OP_WRITE && !c->job.verify && !c->half_round_trip;
+}
+
 /* UC and UD: only what arrived was moved, and what was waited for in vain is no part of the time. */
 static int count_losses(struct client *c, struct result *r, uint64_t theirs, uint64_t received, uint64_t lost, uint64_t idle_ns) {
 	struct outcome *o = &c->run.outcome;
 
 	r->sent = r->messages;
+	r->loss_unknown = loss_is_unknown(c);
 	lost += o->lost;
 	if (op_takes_receive(c->job.op)) {
 		lost += o->messages - MIN(received, o->messages);
@@ -181,6 +187,7 @@ static int measure_size(struct client *c, uint64_t size) {
 		.options = c->options,
 		.size = size,
 		.server = c->peer.end,
+		.server_ib_port = c->peer.ib_port,
 		.client_host = c->host,
 		.integrity.located = false,
 	};
@@ -195,7 +202,7 @@ static int measure_size(struct client *c, uint64_t size) {
 		e = run_phase(c, size, true, &r);
 	if (e == 0) {
 		/* What was corrupted while warming up is corrupted all the same: integrity covers both. */
-		r = (struct result) { .run = &c->run, .options = r.options, .size = size, .server = r.server, .client_host = r.client_host,
+		r = (struct result) { .run = &c->run, .options = r.options, .size = size, .server = r.server, .server_ib_port = r.server_ib_port, .client_host = r.client_host,
 				      .integrity = r.integrity, .path = r.path };
 		e = run_phase(c, size, false, &r);
 	}
@@ -289,8 +296,12 @@ int command_measure(const struct options *o) {
 	host_name(c.host, sizeof(c.host));
 	e = open_job(&c);
 	c.run.on_interval = print_interval;
+	if (e == 0 && loss_is_unknown(&c))
+		notice("--op write over %s: nobody sees these writes arrive, so losses are not known, and the %s of what was sent; "
+		       "--verify counts losses, --op write-imm too", connection_name((int) c.job.connection),
+		       c.job.kind == KIND_LATENCY ? "latency is that" : "bandwidth is that");
 	if (e == 0 && !o->json)
-		write_table_header(o, &c.run);
+		write_table_header(o, &c.run, c.peer.end);
 	for (size_t i = 0; e == 0 && i < c.job.n_sizes; i++)
 		e = measure_size(&c, c.job.sizes[i]);
 	if (e < 0) {

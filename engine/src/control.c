@@ -208,6 +208,12 @@ int control_pending(const struct control *c) {
 	return poll(&p, 1, 0) > 0;
 }
 
+void control_wait(const struct control *c, uint64_t timeout_ns) {
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	(void) poll(&p, 1, (int) (timeout_ns / NSEC_PER_MSEC));
+}
+
 bool control_is_lost(const struct control *c, uint64_t timeout_ns) {
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
@@ -316,6 +322,11 @@ static void watch_host(int fd, uint64_t timeout_ns) {
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_ms, sizeof(user_ms));
+}
+
+void control_set_timeout(struct control *c, uint64_t timeout_ns) {
+	c->timeout_ns = timeout_ns;
+	watch_host(c->fd, timeout_ns);
 }
 
 static int control_new(int fd, bool server, uint64_t timeout_ns, struct control **ret) {

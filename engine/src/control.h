@@ -84,6 +84,9 @@ int control_connect(const char *host, uint16_t port, const char *bind, const str
 /* The server's half, on an accepted socket. Takes the descriptor over, also when it fails. */
 int control_accept(int fd, const struct token *token, uint64_t timeout_ns, struct control **ret);
 
+/* From here on another limit than that of the greeting: of each step, and of how long the network may be gone. */
+void control_set_timeout(struct control *c, uint64_t timeout_ns);
+
 /* Sends one frame; payload may be NULL (an empty object) and is released. -ECONNRESET, -ETIMEDOUT: said. */
 int control_send(struct control *c, enum frame_type type, json_t *payload);
 
@@ -101,6 +104,9 @@ int control_expect(struct control *c, enum frame_type type, uint64_t timeout_ns,
 
 /* 1: something is there to be received (or the peer has gone); 0: nothing. Never sleeps. */
 int control_pending(const struct control *c);
+
+/* Sleeps until something is there to be received (or the peer has gone), at most for timeout_ns. */
+void control_wait(const struct control *c, uint64_t timeout_ns);
 
 /* True where the peer has closed its end, or does so within timeout_ns. */
 bool control_is_lost(const struct control *c, uint64_t timeout_ns);

@@ -70,28 +70,34 @@ static int say_address(struct run *r) {
 	to_hex(a.bytes, a.length, hex);
 	host_name(host, sizeof(host));
 	return control_send(r->control, FRAME_ADDRESS,
-			    json_pack("{s:s, s:s, s:s, s:s, s:b}", "address", hex, "host", host, "device", s->device, "shown", s->address,
-				      "can_notify", s->can_notify));
+			    json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:I}", "address", hex, "host", host, "device", s->device, "shown", s->address,
+				      "can_notify", s->can_notify, "driver", s->driver, "ib_port", (json_int_t) s->ib_port));
 }
 
 static int hear_address(struct run *r, struct address *ret, struct peer *ret_peer) {
-	const char *hex, *host, *device, *shown;
+	const char *hex, *host, *device, *shown, *driver = "";
+	json_int_t ib_port = 0;
 	json_t *payload = NULL;
 	int e, notify;
 
 	e = control_expect(r->control, FRAME_ADDRESS, r->job->timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b!}", "address", &hex, "host", &host, "device", &device, "shown", &shown,
-			"can_notify", &notify);
+	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?I!}", "address", &hex, "host", &host, "device", &device, "shown", &shown,
+			"can_notify", &notify, "driver", &driver, "ib_port", &ib_port);
+	if (e == 0 && (ib_port < 0 || ib_port > UINT8_MAX))
+		e = -EBADMSG;
 	if (e == 0)
 		e = from_hex(hex, ret);
 	if (e == 0)
 		*ret_peer = (struct peer) {
 			.end = json_pack("{s:s, s:o, s:o}", "host", host, "device", device[0] ? json_string(device) : json_null(), "address",
 					 shown[0] ? json_string(shown) : json_null()),
+			.ib_port = (uint32_t) ib_port,
 			.can_notify = notify,
 		};
+	if (e == 0 && driver[0])
+		(void) json_object_set_new(ret_peer->end, "driver", json_string(driver));
 	json_decref(payload);
 	return e < 0 ? failure(-EBADMSG, EXIT_PEER, "%s sent an address that is none; refused", r->control->peer_name) : 0;
 }

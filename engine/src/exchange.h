@@ -13,7 +13,8 @@ void machine_identity(char ret[MACHINE_MAX]);
 void host_name(char *ret, size_t size);
 
 struct peer {
-	json_t *end;            /* {host, device, address} as the record has it; owned */
+	json_t *end;            /* {host, device, address}, and driver where known, as the record has it; owned */
+	uint32_t ib_port;       /* 0: none */
 	bool can_notify;
 };
 

@@ -139,6 +139,9 @@ static int validate_ranges(const struct job *job, const struct backend *b) {
 	return 0;
 }
 
+/* A message that may be lost names itself by its first word; of less, every corruption would pass for another message's name. */
+enum { VERIFY_LOSSY_MIN = 8 };
+
 static int validate_connection(const struct job *job) {
 	const char *name = connection_names[job->connection];
 	uint32_t mtu = job->mtu ? job->mtu : JOB_MTU_MAX;
@@ -150,6 +153,11 @@ static int validate_connection(const struct job *job) {
 	if (job->connection == CONNECTION_UD && job_largest_size(job) > mtu)
 		return failure(-EINVAL, EXIT_USAGE, "--size %llu: with --connection ud a message is one packet, of at most %u bytes here",
 			       (unsigned long long) job_largest_size(job), mtu);
+	for (size_t i = 0; job->connection != CONNECTION_RC && job->verify && i < job->n_sizes; i++)
+		if (job->sizes[i] < VERIFY_LOSSY_MIN)
+			return failure(-EINVAL, EXIT_USAGE, "--verify with --connection %s needs messages of %d bytes or more, and --size is %llu: a "
+				       "shorter one cannot say which message it is, so a corrupted one would pass for another; raise --size, or use "
+				       "--connection rc", name, VERIFY_LOSSY_MIN, (unsigned long long) job->sizes[i]);
 	if (job->connection != CONNECTION_RC && job_options_used(job) & (JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT))
 		return failure(-EINVAL, EXIT_USAGE, "--connection %s acknowledges nothing, and so has no --retry, --rnr-retry or --timeout-exponent",
 			       name);
@@ -169,6 +177,9 @@ static int validate_choices(const struct job *job) {
 		return r;
 	if (job->srq && !op_takes_receive(job->op))
 		return failure(-EINVAL, EXIT_USAGE, "--srq: --op %s takes no receives; send, send-imm and write-imm do", op_name((int) job->op));
+	if (job->inline_bytes > 0 && (job->op == OP_READ || op_is_atomic(job->op)))
+		return failure(-EINVAL, EXIT_USAGE, "--inline %lld: --op %s sends no payload with its work request; send, send-imm, write and "
+			       "write-imm do", (long long) job->inline_bytes, op_name((int) job->op));
 	if (job->relaxed_ordering && job->op == OP_WRITE && job->definition == DEFINITION_HALF_ROUND_TRIP)
 		return failure(-EINVAL, EXIT_USAGE, "--relaxed-ordering with --op write: the last byte may be visible before the others, so its "
 			       "arrival proves nothing; use --op write-imm or --definition completion");

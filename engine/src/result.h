@@ -19,12 +19,14 @@ struct result {
 	uint64_t size;
 	uint64_t messages;              /* both ways, measured */
 	uint64_t sent, lost;            /* both ways, where messages can get lost: then messages are those that arrived */
+	bool loss_unknown;              /* nobody saw them arrive: messages are those that were sent */
 	uint64_t bytes;                 /* payload, both ways */
 	struct timespec started;
 	struct cpu_time server_cpu;
 	struct integrity integrity;     /* both ends */
 	struct path_claim path;
 	json_t *server;                 /* {host, device, address}; not owned */
+	uint32_t server_ib_port;        /* 0: none, or unknown */
 	const char *client_host;
 	/* status error where code is not EXIT_MEASURED: */
 	enum exit_code code;
@@ -48,6 +50,6 @@ void write_json_result(const struct result *r);
 void write_json_interval(const struct run *r, const json_t *interval);
 
 /* write_table.c: a header before the first size, a line each; intervals and samples as they come. */
-void write_table_header(const struct options *o, const struct run *r);
+void write_table_header(const struct options *o, const struct run *r, const json_t *server);
 void write_table_result(const struct result *r);
 void write_table_interval(const struct run *r, const json_t *interval);

@@ -65,10 +65,16 @@ void pattern_poison(uint8_t *buffer, uint64_t size) {
  * Test builds only (make -C engine hooks): PERCH_TEST_FLIP=N flips the middle byte of the N-th checked buffer of this process, in the receive
  * buffer and before the check, as a corrupting memory or wire would.
  */
+static const uint8_t *hooked; /* this buffer has had its turn, and is checked next */
+
 static void test_hook_flip(uint8_t *buffer, uint64_t size) {
 	static int64_t remaining = -1;
 	const char *e;
 
+	if (buffer == hooked) {
+		hooked = NULL;
+		return;
+	}
 	if (remaining < 0) {
 		e = getenv("PERCH_TEST_FLIP");
 		remaining = e ? strtoll(e, NULL, 10) : INT64_MAX;
@@ -77,8 +83,22 @@ static void test_hook_flip(uint8_t *buffer, uint64_t size) {
 		buffer[size / 2] ^= 0xff;
 	remaining = remaining == 0 ? INT64_MAX : remaining - 1;
 }
+
+/* A buffer that is not written yet will be looked at again: what is flipped there would be written over. */
+static void test_hook_check(uint8_t *buffer, uint64_t size, uint64_t sequence) {
+	for (uint64_t i = 0; buffer != hooked && i < size; i++)
+		if (buffer[i] != pattern_byte(i, sequence))
+			return;
+	test_hook_flip(buffer, size);
+}
+
+void pattern_hook(uint8_t *buffer, uint64_t size) {
+	test_hook_flip(buffer, size);
+	hooked = buffer;
+}
 #else
 #define test_hook_flip(buffer, size) ((void) 0)
+#define test_hook_check(buffer, size, sequence) ((void) 0)
 #endif
 
 /* Counts the bytes that differ; called only where a whole word already did. */
@@ -97,7 +117,7 @@ static void count_bad(struct integrity *i, const uint8_t *got, const uint8_t *wa
 bool pattern_check(struct integrity *i, uint8_t *buffer, uint64_t size, uint64_t sequence) {
 	uint64_t before = i->bad_bytes;
 
-	test_hook_flip(buffer, size);
+	test_hook_check(buffer, size, sequence);
 	for (uint64_t k = 0; k < size; k += sizeof(uint64_t)) {
 		uint64_t w = word_at(sequence, k / sizeof(w));
 		size_t n = MIN(sizeof(w), size - k);

@@ -20,6 +20,13 @@ void pattern_poison(uint8_t *buffer, uint64_t size);
 /* The byte of a message's pattern at an offset. */
 uint8_t pattern_byte(uint64_t offset, uint64_t sequence);
 
+/* Before a buffer is asked whose it is, and then checked: test builds corrupt it here already, as they do in pattern_check(). */
+#ifdef PERCH_TEST_HOOKS
+void pattern_hook(uint8_t *buffer, uint64_t size);
+#else
+#define pattern_hook(buffer, size) ((void) 0)
+#endif
+
 /* Whether a buffer begins as message `sequence` does: with its number, as far as there is room. */
 bool pattern_begins(const uint8_t *buffer, uint64_t size, uint64_t sequence);
 

@@ -168,7 +168,7 @@ int worker_run(const struct options *o) {
 	e = control_accept(o->connection_fd, &token, MIN(o->timeout_ns, GREETING_NS), &c);
 	if (e < 0)
 		return (int) failure_code();
-	c->timeout_ns = o->timeout_ns;
+	control_set_timeout(c, o->timeout_ns);
 	host_name(host, sizeof(host));
 	machine_identity(machine);
 	e = control_send(c, FRAME_IDENTITY, json_pack("{s:s, s:s}", "host", host, "machine", machine));

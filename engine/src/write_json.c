@@ -45,10 +45,13 @@ static json_t *rate_json(const struct run *run) {
 }
 
 /* The choices that only some backends have, as far as this one has them. */
-static void choices_json(const struct run *run, json_t *ret) {
+static void choices_json(const struct result *r, json_t *ret) {
+	const struct run *run = r->run;
 	const struct job *j = run->job;
 	const struct session *s = run->session;
 	unsigned long has = run->backend ? run->backend->options : 0;
+	/* What an unreliable connection, or a read, does not have is null: it had no influence. */
+	const bool reliable = j->connection == CONNECTION_RC, pushes = j->op != OP_READ && !op_is_atomic(j->op);
 	const struct {
 		unsigned long option;
 		const char *key;
@@ -58,13 +61,15 @@ static void choices_json(const struct run *run, json_t *ret) {
 		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", j->traffic_class },
 		{ JOB_OPTION_SL, "sl", j->sl },
 		{ JOB_OPTION_GID_INDEX, "gid_index", s ? s->gid_index : j->gid_index },
+		{ JOB_OPTION_IB_PORT, "ib_port", s && s->ib_port ? (json_int_t) s->ib_port : -1 },
+		{ JOB_OPTION_IB_PORT, "server_ib_port", r->server_ib_port ? (json_int_t) r->server_ib_port : -1 },
 		{ JOB_OPTION_MTU, "mtu_bytes", s && s->mtu ? (json_int_t) s->mtu : j->mtu ? (json_int_t) j->mtu : -1 },
-		{ JOB_OPTION_RETRY, "retry", j->retry },
-		{ JOB_OPTION_RNR_RETRY, "rnr_retry", j->rnr_retry },
-		{ JOB_OPTION_TIMEOUT_EXPONENT, "timeout_exponent", j->timeout_exponent },
+		{ JOB_OPTION_RETRY, "retry", reliable ? (json_int_t) j->retry : -1 },
+		{ JOB_OPTION_RNR_RETRY, "rnr_retry", reliable ? (json_int_t) j->rnr_retry : -1 },
+		{ JOB_OPTION_TIMEOUT_EXPONENT, "timeout_exponent", reliable ? (json_int_t) j->timeout_exponent : -1 },
 		{ JOB_OPTION_HUGE, "huge", (json_int_t) j->huge },
 		/* 0 is a fact here: nothing is copied into work requests */
-		{ JOB_OPTION_INLINE, "inline_bytes", s ? s->inline_bytes : j->inline_bytes },
+		{ JOB_OPTION_INLINE, "inline_bytes", !pushes ? -1 : s ? (json_int_t) s->inline_bytes : j->inline_bytes },
 	};
 	const struct {
 		unsigned long option;
@@ -105,7 +110,7 @@ static json_t *params_json(const struct result *r) {
 	put(o, "verify", json_boolean(j->verify));
 	put(o, "clock", json_string(j->clock == CLOCK_KIND_CYCLES ? "cycles" : "monotonic"));
 	put(o, "rate", rate_json(r->run));
-	choices_json(r->run, o);
+	choices_json(r, o);
 	return o;
 }
 
@@ -115,8 +120,12 @@ static json_t *link_json(const struct session *s) {
 }
 
 static json_t *end_json(const char *host, const struct session *s) {
-	return json_pack("{s:o, s:o, s:o}", "host", text_or_null(host), "device", text_or_null(s ? s->device : NULL), "address",
-			 text_or_null(s ? s->address : NULL));
+	json_t *o = json_pack("{s:o, s:o, s:o}", "host", text_or_null(host), "device", text_or_null(s ? s->device : NULL), "address",
+			      text_or_null(s ? s->address : NULL));
+
+	if (s && s->driver[0])
+		put(o, "driver", json_string(s->driver));
+	return o;
 }
 
 static json_t *bandwidth_json(const struct result *r) {
@@ -174,14 +183,15 @@ static json_t *started_json(const struct timespec *t) {
 	return json_string(text);
 }
 
-/* Where a pause was asked for, standing still says nothing. */
+/* Where a pause was asked for, or losses are waited for, standing still says nothing. */
 static json_t *stall_json(const struct result *r) {
+	const struct session *s = r->run->session;
 	const struct job *j = r->run->job;
 	const struct outcome *o = &r->run->outcome;
 	uint64_t ns = (uint64_t) r->started.tv_nsec + o->stall_start_ns;
 	struct timespec began = { .tv_sec = r->started.tv_sec + (time_t) (ns / NSEC_PER_SEC), .tv_nsec = (long) (ns % NSEC_PER_SEC) };
 
-	if (j->gap_ns > 0 || j->rate_unit != RATE_NONE || o->elapsed_ns == 0)
+	if (j->gap_ns > 0 || j->rate_unit != RATE_NONE || (s && s->lossy) || o->elapsed_ns == 0)
 		return json_null();
 	return json_pack("{s:f, s:f, s:o}", "longest_s", (double) o->stall_ns / 1e9, "start_s", (double) o->stall_start_ns / 1e9, "began",
 			 o->stall_ns ? started_json(&began) : json_null());
@@ -235,7 +245,8 @@ void write_json_result(const struct result *r) {
 						  (json_int_t) r->integrity.bad_bytes)
 				      : json_null());
 	if (s && s->lossy)
-		put(o, "loss", json_pack("{s:I, s:I}", "sent_messages", (json_int_t) r->sent, "lost_messages", (json_int_t) r->lost));
+		put(o, "loss", json_pack("{s:I, s:o}", "sent_messages", (json_int_t) r->sent, "lost_messages",
+					   r->loss_unknown ? json_null() : json_integer((json_int_t) r->lost)));
 	put(o, "stall", stall_json(r));
 	put(o, "tcp", tcp_json(s));
 	put(o, "status", json_string(r->code == EXIT_MEASURED ? "ok" : "error"));

@@ -29,18 +29,24 @@ static const char *message_column(const struct job *j) {
 	}
 }
 
-void write_table_header(const struct options *o, const struct run *r) {
+void write_table_header(const struct options *o, const struct run *r, const json_t *server) {
 	const struct job *j = r->job;
 	const struct session *s = r->session;
+	const char *address = json_string_value(json_object_get(server, "address")), *device = json_string_value(json_object_get(server, "device"));
 
 	(void) printf("# %s %s over %s%s%s, ", op_name((int) j->op), kind_name((int) j->kind), j->backend, s->provider[0] ? " " : "", s->provider);
 	if (s->address[0])
 		(void) printf("%s (%s) -> ", s->address, s->device);
+	/* Of both ends what carries the data; the host that was asked for is only the control connection's. */
+	(void) printf("%s", address ? address : o->host);
+	if (address && device)
+		(void) printf(" (%s)", device);
+	(void) printf(", ");
 	if (s->connection && r->backend->options & JOB_OPTION_CONNECTION)
 		(void) printf("%s, ", s->connection);
 	if (j->queue_pairs > 1)
 		(void) printf("%u queue pairs, ", j->queue_pairs);
-	(void) printf("%s, %s completion%s\n", o->host, completion_mode_name((int) j->completion),
+	(void) printf("%s completion%s\n", completion_mode_name((int) j->completion),
 		      j->kind == KIND_BANDWIDTH ? "" : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
 	if (j->kind == KIND_LATENCY)
 		(void) printf("%10s%12s%12s%12s%12s%12s%12s%12s%12s\n", "Bytes", message_column(j), "Min[us]", "Max[us]", "Mean[us]",
@@ -94,6 +100,9 @@ void write_table_result(const struct result *r) {
 		print_latency(r);
 	else
 		print_bandwidth(r);
+	if (run->job->verify)
+		(void) printf("  %llu bytes checked, %llu bad", (unsigned long long) r->integrity.checked_bytes,
+			      (unsigned long long) r->integrity.bad_bytes);
 	(void) printf("%s%s\n", run->outcome.overloaded ? "  overloaded" : "", r->code == EXIT_MEASURED ? "" : "  incomplete");
 	(void) fflush(stdout);
 }

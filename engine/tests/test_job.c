@@ -404,6 +404,51 @@ static void test_relaxed_ordering(void **state) {
 	assert_int_equal(job_validate(&job), 0);
 }
 
+/* A message that may be lost must have room for its name, or no corruption could be told from a loss. */
+static void test_verify_of_what_may_be_lost(void **state) {
+	struct job job = sample();
+
+	(void) state;
+	if (!have_verbs())
+		skip();
+	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
+	job.op = OP_SEND;
+	job.definition = DEFINITION_AUTO;
+	job.n_sizes = 2;
+	job.sizes[0] = 64;
+	for (int connection = 0; connection < CONNECTION_MAX; connection++) {
+		job.connection = (enum connection) connection;
+		job.sizes[1] = 7;
+		job.verify = true;
+		assert_int_equal(job_validate(&job), connection == CONNECTION_RC ? 0 : -EINVAL);
+		job.sizes[1] = 8;
+		assert_int_equal(job_validate(&job), 0);
+		job.sizes[1] = 7;
+		job.verify = false;
+		assert_int_equal(job_validate(&job), 0);
+	}
+}
+
+static void test_inline_needs_payload_to_send(void **state) {
+	(void) state;
+	if (!have_verbs())
+		skip();
+	for (int op = 0; op < OP_MAX; op++) {
+		bool sends = op != OP_READ && op != OP_FETCH_ADD && op != OP_COMPARE_SWAP;
+		struct job job = sample();
+
+		(void) copy_string(job.backend, sizeof(job.backend), "verbs");
+		job.op = (enum op) op;
+		job.definition = DEFINITION_AUTO;
+		job.n_sizes = 1;
+		job.sizes[0] = 8;
+		job.inline_bytes = 64;
+		assert_int_equal(job_validate(&job), sends ? 0 : -EINVAL);
+		job.inline_bytes = 0; /* none: what they have */
+		assert_int_equal(job_validate(&job), 0);
+	}
+}
+
 static void test_used_choices(void **state) {
 	struct job job = sample();
 
@@ -432,6 +477,8 @@ int main(void) {
 		cmocka_unit_test(test_combinations_of_choices),
 		cmocka_unit_test(test_operations_of_connections),
 		cmocka_unit_test(test_relaxed_ordering),
+		cmocka_unit_test(test_verify_of_what_may_be_lost),
+		cmocka_unit_test(test_inline_needs_payload_to_send),
 		cmocka_unit_test(test_used_choices),
 	};
 

@@ -313,6 +313,60 @@ static void test_post_after_a_failure_says_the_first_reason(void **state) {
 	close_pair();
 }
 
+/* A queue that is flushed may report that before what broke it: the cause is told, wherever it stands. */
+static void test_a_flush_does_not_hide_its_cause(void **state) {
+	struct job job = verbs_job(OP_WRITE);
+	struct completion c;
+	int n = 0;
+
+	(void) state;
+	job.kind = KIND_BANDWIDTH;
+	job.queue_pairs = 2; /* the second fails after the first has been flushed */
+	open_pair(&job);
+	failure_reset();
+	fake.next_status = IBV_WC_WR_FLUSH_ERR;
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
+	fake.next_status = IBV_WC_RETRY_EXC_ERR;
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .slot = 1, .size = 64, .flush = true }), 0);
+	for (unsigned turns = 0; turns < 100 && n >= 0; turns++)
+		n = take(ROLE_CLIENT, &c, 1);
+	assert_true(n < 0);
+	assert_non_null(strstr(failure_text(), "retries exceeded"));
+	assert_int_equal(failure_code(), EXIT_PEER);
+	close_pair();
+}
+
+/* Nobody answers where the own port is down, or its address gone: that is this host's, and not the peer's. */
+static void test_what_is_lost_here_is_not_the_peers_fault(void **state) {
+	static const char *const parts[] = { "went down", "lost GID 1 (10.0.0.1)" };
+	static const enum ibv_wc_status statuses[] = { IBV_WC_RETRY_EXC_ERR, IBV_WC_WR_FLUSH_ERR };
+
+	(void) state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct job job = verbs_job(OP_WRITE);
+		struct completion c;
+		int n = 0;
+
+		fake_reset();
+		fake_set_gid(fake_add("left0"), 1, 1, "10.0.0.1", IBV_GID_TYPE_ROCE_V2, NULL);
+		fake_set_gid(fake_add("right0"), 1, 1, "10.0.0.2", IBV_GID_TYPE_ROCE_V2, NULL);
+		open_pair(&job);
+		failure_reset();
+		fake.next_status = statuses[i % 2];
+		assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
+		if (i < 2)
+			fake.devices[0].ports[0].state = IBV_PORT_DOWN;
+		else
+			memset(&fake.devices[0].gids[0][1].gid, 0, sizeof(union ibv_gid));
+		for (unsigned turns = 0; turns < 100 && n >= 0; turns++)
+			n = take(ROLE_CLIENT, &c, 1);
+		assert_true(n < 0);
+		assert_int_equal(failure_code(), EXIT_INTERNAL);
+		assert_non_null(strstr(failure_text(), parts[i / 2]));
+		close_pair();
+	}
+}
+
 /* Every call, failing at its first, second... use: an error that is said, of this host, and nothing left behind. */
 static void test_every_call_may_fail(void **state) {
 	static const enum fake_call calls[] = { FAKE_GET_DEVICE_LIST, FAKE_OPEN_DEVICE, FAKE_QUERY_DEVICE, FAKE_QUERY_PORT, FAKE_ALLOC_PD, FAKE_REG_MR,
@@ -547,6 +601,8 @@ int main(void) {
 		cmocka_unit_test_setup(test_atomics_and_reads_bring_back_what_was_there, setup),
 		cmocka_unit_test_setup(test_every_failed_completion_reaches_the_caller, setup),
 		cmocka_unit_test_setup(test_post_after_a_failure_says_the_first_reason, setup),
+		cmocka_unit_test_setup(test_a_flush_does_not_hide_its_cause, setup),
+		cmocka_unit_test_setup(test_what_is_lost_here_is_not_the_peers_fault, setup),
 		cmocka_unit_test_setup(test_every_call_may_fail, setup),
 		cmocka_unit_test_setup(test_inline_is_what_the_device_takes, setup),
 		cmocka_unit_test_setup(test_limits_of_the_device, setup),

@@ -16,6 +16,9 @@ def of_bandwidth: ["queue_pairs", "batch", "cq_moderation"];
 
 def largest_mtu: 4096; # InfiniBand Architecture Specification 1.7, section 7.7.8
 
+# A message that may be lost names itself by its first word (engine: VERIFY_LOSSY_MIN).
+def verify_lossy_min: 8;
+
 # The engine's default of --outstanding for bandwidth.
 def outstanding: .outstanding // 64;
 
@@ -29,6 +32,10 @@ def verbs_contradiction($p; $sizes):
       then "with connection ud a message is one packet, of \($p.mtu // largest_mtu) bytes at most"
     elif $connection != "rc" and ([$p.retry, $p.rnr_retry, $p.timeout_exponent] != [null, null, null])
       then "connection \($connection) acknowledges nothing, and so has no retry, rnr_retry or timeout_exponent"
+    elif $connection != "rc" and $p.verify == true and ($sizes | min) < verify_lossy_min
+      then "verify with connection \($connection) needs sizes of \(verify_lossy_min) bytes or more: a shorter message cannot say which one it is"
+    elif ($p.inline // 0 | u::bytes) > 0 and (.op | IN("read", "fetch-add", "compare-swap"))
+      then "op \(.op) sends no payload with its work request, and so has no inline"
     elif $p.srq == true and (.op | IN("send", "send-imm", "write-imm") | not) then "op \(.op) takes no receives, and so has no srq"
     elif $p.relaxed_ordering == true and .op == "write" and .kind == "latency" and $p.definition != "completion"
       then "write latency polls memory, which relaxed_ordering makes no proof: use op write-imm or definition completion"

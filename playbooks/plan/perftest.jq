@@ -51,6 +51,8 @@ def contradiction:
     (select($p.completion == "event") | if .op == "write" then "perftest has no events with op write" elif $p.duration != null then
        "perftest waits by events with iterations only" else empty end),
     (select($p.inline != null and (.op == "read" or one_word)) | "op \(.op) has no inline data"),
+    (select($p.relaxed_ordering == true and .op == "write" and .kind == "latency")
+     | "perftest's write latency polls memory, and so has no relaxed_ordering"),
     (select($p.srq == true and .op != "send") | "perftest has srq with op send only"),
     (select($p.rdma_cm == true and $connection == "uc") | "perftest's rdma_cm does not connect uc"),
     (select($p.tos != null and $p.rdma_cm != true) | "perftest takes tos with rdma_cm only; use traffic_class"),
@@ -67,6 +69,8 @@ def options($p):
   + flag("-q"; $p.queue_pairs) + flag("-t"; $p.tx_depth) + flag("-l"; $p.batch) + flag("-Q"; $p.cq_moderation)
   + flag("-I"; $p.inline) + flag("-m"; $p.mtu) + flag("-S"; $p.sl) + flag("--tclass"; $p.traffic_class)
   + flag("-T"; $p.tos) + flag("-u"; $p.timeout_exponent) + flag("-e"; $p.completion == "event") + flag("--use-srq"; $p.srq)
+  # its default is on, the engine's off
+  + (if $p.relaxed_ordering == false then ["--disable_pcie_relaxed"] else [] end)
   + flag("-R"; $p.rdma_cm) + flag("-b"; $p.bidirectional) + flag("--report_gbits"; $p.report_gbits);
 
 def device_options($device):

@@ -20,7 +20,8 @@ def settings:
     cq_moderation: .params.cq_moderation,
     # a read or an atomic sends no payload that could be inline
     inline_bytes: (if .op | IN("send", "send-imm", "write", "write-imm") then .params.inline_bytes else null end),
-    gid_index: .params.gid_index, srq: .params.srq, rdma_cm: .params.rdma_cm, sl: .params.sl, traffic_class: .params.traffic_class };
+    gid_index: .params.gid_index, srq: .params.srq, rdma_cm: .params.rdma_cm,
+    relaxed_ordering: .params.relaxed_ordering, sl: .params.sl, traffic_class: .params.traffic_class };
 
 def supported($name): if .[$name] != null and c::supports(.count; c::quantile_of[$name]) then .[$name] else null end;
 
@@ -74,7 +75,8 @@ def row($engine; $perftest; $limits):
   | ($engine.entries | median($metric)) as $e
   | ($perftest.entries | median($metric)) as $p
   | (if $unlike == [] then c::ratio($e; $p) else null end) as $ratio
-  | bound($limits; $engine.record; $metric) as $limit
+  # no limit speaks of figures whose definitions differ: the design never compares them
+  | (if any($unlike[]; startswith("definition: ")) then null else bound($limits; $engine.record; $metric) end) as $limit
   | { kind: $engine.question[0], op: $engine.question[1], connection: $engine.question[2], client: $engine.question[3],
       server: $engine.question[4], bidirectional: $engine.question[5], size_bytes: $engine.question[6], metric: $metric,
       title: titles[$metric], unit: {p50_us: "us", p99_us: "us", gbit_s: "Gb/s"}[$metric], scope: $engine.record.scope,

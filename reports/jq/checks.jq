@@ -143,17 +143,24 @@ def repeatability:
 
 # Too few bytes on the device mean that they went another way, whatever the figures are worth. Too many mean that the
 # device carried somebody else's, too: its counters then prove nothing on hardware, and elsewhere disturb at most.
-def path_status($scope; $state):
+# An RDMA device counts what it carries, a soft one, too: without its counters there is no proof in any scope.
+def path_status($scope; $state; $rdma):
   if $state == "proven" then "pass"
   elif $state == "contradicted" then "fail"
-  elif $scope == "hardware" then "inconclusive"
+  elif $scope == "hardware" or ($rdma and $state == "unknown") then "inconclusive"
   elif $state == "exceeded" then "advisory"
   else "not_judged" end;
 
-def path_remedy($status; $state):
+def path_remedy($status; $scope; $state; $reason):
   if $state == "contradicted" then
     "Check route, device and provider of this flow (ip route get, --device, --provider): its bytes did not pass the claimed device"
   elif $state == "exceeded" then "Find what else uses the device on both hosts, stop it, and measure again"
+  elif $reason // "" | startswith("nothing shows that") then
+    "Do not accept the hardware on these figures. See why raw/HOST/environment.json has no driver of this device under rdma "
+    + "(/sys/class/infiniband/DEVICE/device/driver on that host), and measure again"
+  elif $status == "inconclusive" and $scope != "hardware" then
+    "Name device and port (perch_devices), see that the agents can read /sys/class/infiniband/*/ports/*/{counters,hw_counters} "
+    + "on both hosts, and measure again"
   elif $status == "inconclusive" then
     "Do not accept the hardware on these figures: nothing shows that the bytes used it. Name the devices (perch_devices), "
     + "look at /sys/class/infiniband/*/ports/*/counters on both hosts, and measure again"
@@ -161,7 +168,7 @@ def path_remedy($status; $state):
 
 # Who carried nothing has nothing to prove; a flow that is proven or cannot be is counted with its like.
 def path_proof:
-  [tally::entries("path") | {state: .parts[0], scope: .parts[1], value}] as $all
+  [tally::entries("path") | {state: .parts[0], scope: .parts[1], rdma: (.parts[2] == "rdma"), value}] as $all
   | if $all == [] then
       check("path"; "The bytes took the claimed path"; "not_judged") + {measured: "no flow was measured", source: design("the path is proven")}
     else
@@ -169,11 +176,11 @@ def path_proof:
         | check("path/proven/\(.[0].scope)"; "The bytes took the claimed path (\(.[0].scope) scope)"; "pass")
         + {measured: (map(.value.n) | add), unit: "flows whose bytes both devices counted", source: design("the path is proven")} ),
       ( $all[] | select(.state != "proven")
-        | path_status(.scope; .state) as $status
+        | path_status(.scope; .state; .rdma) as $status
         | check("path/" + (if $status == "not_judged" then "not_judged/" else "" end) + .value.evidence[0]; "The bytes took the claimed path (\(.scope) scope)"; $status)
         + { measured: ((if .state == "not_judged" then "\(.value.n | f::plural("flow")): " else "" end) + (.value.reason // .state)),
             source: design("the path is proven: claimed <= counted <= wire"), evidence: .value.evidence,
-            remedy: path_remedy($status; .state) } )
+            remedy: path_remedy($status; .scope; .state; .value.reason) } )
     end;
 
 # Our bandwidth within a factor of two of iperf3's: two programs on one path, whose sockets are tuned differently.
@@ -203,15 +210,25 @@ def cross_check:
                    else "Compare both command lines (socket buffers, sizes) and repeat on an idle host before trusting either" end) }
     end;
 
+# Both answered, and the limit that must be kept could not be: unlike settings, or a figure that one does not report.
+def left_open($limits):
+  map(select(.state == "not_judged" and .metric != "p99_us" and .limit != null
+             and (.limit as $id | any($limits[]; .id == $id and .severity == "required"))));
+
 # Of one operation and kind: the pair that is farthest apart, as a factor.
 def agreement_check($rows; $limits):
   ($rows | map(select(.state != "not_judged"))) as $judged
   | ($judged | map(select(.state == "disagree"))) as $far
+  | ($rows | left_open($limits)) as $open
   | $rows[0] as $one
   | "\($one.op) \($one.kind)\(if $one.bidirectional then ", both ways" else "" end), \($one.connection // "-")" as $what
   | check("agreement/\([$one.kind, $one.op, $one.connection // "-"] | join("-"))\(if $one.bidirectional then "-both" else "" end)";
           "The engine and perftest agree: \($what)"; "not_judged")
-  + if $judged == [] then
+  + if $far == [] and $open != [] then
+      { status: "inconclusive", measured: $open[0].reason, source: design("a required limit that was not judged cannot pass"),
+        evidence: ([$open[].evidence[]] | .[0:tally::evidence_max]),
+        remedy: "Give both tests the same settings (the reason names them) and measure again" }
+    elif $judged == [] then
       {measured: ($rows[0].reason), source: design("only equal definitions and settings are compared"), evidence: $rows[0].evidence}
     else
       ($judged | max_by([.ratio, 1 / .ratio] | max)) as $worst

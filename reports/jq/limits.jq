@@ -39,11 +39,14 @@ def by_test($flows; $limits):
 # without an RDMA device of its own has no packets of it.
 def can_have($metric):
   if $metric == "derived.stall_s" then .stall != null
+  elif $metric == "derived.loss_ppm" then .loss != null
   elif $metric // "" | test("^derived\\.packets_") then .packets != null
   else true end;
 
 def speaks_of($record):
   .metric as $metric | ($record | can_have($metric)) and (.open | all(.[]; .key as $k | .value | fits($record | facet($k))));
+
+def in_a_million($count): if .sent == null then null else c::ratio($count; .sent / 1e6) end;
 
 # Figures that are made of a record's own.
 def derived($name):
@@ -52,9 +55,10 @@ def derived($name):
   elif $name == "retransmissions_per_gb" then
     c::ratio(.tcp.retransmissions; if .bandwidth.bytes == null then null else .bandwidth.bytes / 1e9 end)
   elif $name == "stall_s" then .stall.longest_s
-  elif $name == "packets_lost_ppm" then c::ratio(.packets.lost; .packets.sent / 1e6)
-  elif $name == "packets_retried_ppm" then c::ratio(.packets.retries; .packets.sent / 1e6)
-  elif $name == "packets_corrupted_ppm" then c::ratio(.packets.corrupted; .packets.sent / 1e6)
+  elif $name == "loss_ppm" then c::ratio(.loss.lost_messages; if .loss == null then null else .loss.sent_messages / 1e6 end)
+  elif $name == "packets_lost_ppm" then .packets | in_a_million(.lost)
+  elif $name == "packets_retried_ppm" then .packets | in_a_million(.retries)
+  elif $name == "packets_corrupted_ppm" then .packets | in_a_million(.corrupted)
   else null end;
 
 # An imported percentile is judged only where ten samples lie above it.
@@ -86,7 +90,7 @@ def scope_keys:
 def metric_pattern:
   "^(latency_us\\.(count|min|max|mean|stddev|p50|p90|p95|p99|p99_9|p99_99)|bandwidth\\.(gbit_s|peak_gbit_s|min_interval_gbit_s|messages_per_s)"
   + "|cpu\\.(client|server)(_system)?_s(_per_gb)?|tcp\\.(retransmissions|initial_rtt_us|window_bytes)"
-  + "|derived\\.(p99_minus_p50_us|retransmissions_per_gb|stall_s|packets_(lost|retried|corrupted)_ppm)|agreement\\.(p50_us|gbit_s))$";
+  + "|derived\\.(p99_minus_p50_us|retransmissions_per_gb|stall_s|loss_ppm|packets_(lost|retried|corrupted)_ppm)|agreement\\.(p50_us|gbit_s))$";
 
 def unknown_parts:
   ( .scope | objects | keys_unsorted[] | select(. as $k | scope_keys | index([$k]) == null) | "unknown scope key \(tojson)" ),

@@ -40,13 +40,34 @@ def interface($side; $name):
   | if . == null or (has("tx_bytes") and has("rx_bytes") | not) then empty
     else {device: $name, by: "tx_bytes", unit: "bytes", header: true, tx: .tx_bytes, rx: .rx_bytes} end;
 
+# What the planned command names for one side: its "device" or its "port"; null where it leaves the choice to the tool.
+def planned($flow; $role; $what):
+  if $flow.tool == "perftest" then
+    $flow[$role + "_argv"] // [] | c::option_value({device: ["-d", "--ib-dev"], port: ["-i", "--ib-port"]}[$what])
+  elif $flow.tool == "perch" then
+    (if $role == "server" then "--server-" else "--" end) as $own
+    | $flow.client_argv // [] | c::option_value([$own + {device: "device", port: "ib-port"}[$what]])
+  else null end;
+
+# As the engine names the ports in use; 0 leaves the choice to it.
+def port_key: {client: "ib_port", server: "server_ib_port"}[.];
+def port_of($flow; $parts; $role):
+  [planned($flow; $role; "port"), $parts[].params[$role | port_key]]
+  | map(select(. != null) | tostring | select(test("^[1-9][0-9]*$"))) | .[0];
+
+# The ports of a device that were counted; of a named one, that alone.
+def ports_of($side; $name; $port):
+  [$side.rdma // {} | to_entries[]
+   | select(if $port == null then .key | startswith($name + "/") else .key == "\($name)/\($port)" end) | .value];
+
 # RDMA devices differ in what they count: InfiniBand's port counters (cards keep them for RoCE, too) words of 4 bytes,
 # bnxt_re and efa bytes, rxe packets; its bytes are those of the interface under it.
-def device_counters($side; $name):
-  [$side.rdma | to_entries[] | select(.key | startswith($name + "/")) | .value] as $ports
+def device_counters($side; $name; $port):
+  ports_of($side; $name; $port) as $ports
   | def total($counter): [$ports[].counters[$counter]] | if any(.[]; . == null) then null else add end;
     def words: if . == null then null else 4 * . end;
-    if $ports == [] then empty
+    # several ports, of which none is named: nobody knows which one carried the flow
+    if ($ports | length) != 1 then empty
     elif any($ports[].counters; has("port_xmit_data")) then
       { device: $name, by: "port_xmit_data", unit: "bytes",
         tx: (total("port_xmit_data") | words), rx: (total("port_rcv_data") | words) }
@@ -57,14 +78,16 @@ def device_counters($side; $name):
       (([$ports[].netdev | select(. != null and . != "")] | unique)[] as $under | interface($side; $under) | .under = true)
     else empty end;
 
-def counts($side; $name; $rdma):
-  if $side == null or $name == null then [] elif $rdma then [device_counters($side; $name)] else [interface($side; $name)] end;
+def counts($side; $name; $rdma; $port):
+  if $side == null or $name == null then []
+  elif $rdma then [device_counters($side; $name; $port)]
+  else [interface($side; $name)] end;
 
-# The device whose counters must show the bytes: the one that the tool names; else the plan's, or what lies over the
-# interface with the host's address; without RDMA that interface itself.
-def device_of($parts; $role; $host; $side; $rdma):
+# The device whose counters must show the bytes: the one that the planned command names; else the tool's, the plan's, or
+# what lies over the interface with the host's address; without RDMA that interface itself.
+def device_of($flow; $parts; $role; $host; $side; $rdma):
   def counted: . as $name | any($side.rdma | keys_unsorted[]; startswith($name + "/"));
-  ([$parts[][$role].device | select(type == "string" and . != "")] | .[0]) as $said
+  ([planned($flow; $role; "device"), $parts[][$role].device | select(type == "string" and . != "")] | .[0]) as $said
   | if $said != null then $said
     elif $rdma then
       [ ($host.devices // [] | .[] | if type == "object" then .name else . end | select(counted)),
@@ -138,8 +161,11 @@ def worst:
 
 def findings_of_end($at; $claim; $rdma; $again; $shared):
   if $at.side == null then finding("unknown"; "\($at.role): its agent left no counters of this flow")
+  elif $rdma and $at.device != null and $at.port == null and (ports_of($at.side; $at.device; null) | length) > 1 then
+    finding("unknown"; "\($at.role): \($at.device) has several ports, and neither plan nor tool names the one in use")
   elif $at.counts == [] then
-    finding("unknown"; "\($at.role): no counter of \($at.device // "any device of this flow") could be read")
+    finding("unknown"; "\($at.role): no counter of \($at.device // "any device of this flow")"
+                       + (if $rdma and $at.port != null then ", port \($at.port)," else "" end) + " could be read")
   else findings($at; $claim; $rdma; $again; $shared) end;
 
 # Why no counter can prove this flow's path; null where one can.
@@ -170,14 +196,17 @@ def proof($plan; $hosts; $flow; $parts; $client; $server; $shared):
   | ($parts | claims::of_flow($rdma)) as $claim
   | def end_of($role; $side):
       ($hosts[$flow[$role]] // {}) as $host
-      | (if $side == null then null else device_of($parts; $role; $plan.hosts[$flow[$role]]; $side; $rdma) end) as $device
-      | { $role, $side, $device, counts: counts($side; $device; $rdma), driver: $host.drivers[$device // ""],
-          idle: {seconds: $host.idle.seconds, counts: counts($host.idle; $device; $rdma)} };
+      | (if $side == null then null else device_of($flow; $parts; $role; $plan.hosts[$flow[$role]]; $side; $rdma) end) as $device
+      | port_of($flow; $parts; $role) as $port
+      | { $role, $side, $device, $port, counts: counts($side; $device; $rdma; $port), driver: $host.drivers[$device // ""],
+          idle: {seconds: $host.idle.seconds, counts: counts($host.idle; $device; $rdma; $port)} };
     end_of("client"; $client) as $c | end_of("server"; $server) as $s
   | (events($client; $rdma) + events($server; $rdma)) as $again
   | not_judged($flow; $parts; $plan.hosts[$flow.client].fabric) as $why
   | ( if $why != null then finding("not_judged"; $why)
       elif $claim == null then finding("unknown"; "\($flow.tool) does not say how many bytes it moved")
+      # what claims nothing, any counter would prove
+      elif $claim.sent + $claim.received <= 0 then finding("unknown"; "\($flow.tool) claims no byte, so that no counter can show any")
       else [($c, $s) as $at | findings_of_end($at; $claim; $rdma; $again; $shared)] | worst end ) as $finding
   | { claimed_bytes: (if $claim == null then null else $claim.sent + $claim.received | floor end),
       client_device_bytes: bytes_of($c.counts), server_device_bytes: bytes_of($s.counts),

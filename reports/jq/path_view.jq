@@ -7,9 +7,15 @@ def sep: "\t";
 
 # ---- while the records pass (series.jq) ----
 
+# Messages that an unreliable connection lost are of one size; no device counts them.
+def lost:
+  select((.loss.lost_messages // 0) > 0)
+  | [(["moved", .test, "both ends", "lost messages of \(.params.size_bytes) bytes", .flow] | join(sep)), .loss.lost_messages];
+
 # What is the flow's stands on every record of it, and is set again and again.
 def updates:
-  select(.path != null)
+  lost,
+  (select(.path != null)
   | [(["path", .test, .flow] | join(sep)),
      {claimed: .path.claimed_bytes, client: .path.client_device_bytes, server: .path.server_device_bytes, state: .path.state}],
     ( .test as $test | .flow as $flow
@@ -18,7 +24,7 @@ def updates:
       | (if .value | type == "object" then .key as $device | .value | to_entries[] | {name: "\($device) \(.key)", key, value}
          else {name: .key, key, value} end)
       | select(.value != null and .value > 0 and (.key | counters::is_trouble))
-      | [(["moved", $test, $role, .name, $flow] | join(sep)), .value] );
+      | [(["moved", $test, $role, .name, $flow] | join(sep)), .value] ));
 
 # ---- state -> tables ----
 

@@ -1,5 +1,6 @@
 # The engine's JSON lines -> parts of records. The lines already carry the record's key names and units.
 import "common" as c;
+import "claims" as claim;
 
 def percentiles: ["p50", "p90", "p95", "p99", "p99_9", "p99_99"];
 
@@ -86,7 +87,7 @@ def tcp:
 def loss:
   if type != "object" then null
   else { sent_messages: (.sent_messages | c::natural("loss.sent_messages")),
-         lost_messages: (.lost_messages | c::natural("loss.lost_messages")) } end;
+         lost_messages: (.lost_messages | c::natural_or_null("loss.lost_messages")) } end;
 
 # The longest time in which nothing came to its end; null where a pause was asked for.
 def stall:
@@ -128,7 +129,10 @@ def within_elapsed:
 def possible:
   within_elapsed
   | if .bandwidth != null and .backend != "null" then .elapsed_s as $s | .bandwidth |= c::possible_rate($s; 0.01) else . end
-  | if .params.rate.overloaded == true then error("the pace that was asked for could not be kept")
+  | claim::needed as $needed
+  | if .backend != "null" and .claims != null and .claims.sent + .claims.received < $needed then
+      error("its path claims \(.claims.sent + .claims.received) bytes, but its figures need \($needed)")
+    elif .params.rate.overloaded == true then error("the pace that was asked for could not be kept")
     elif .params.verify == true and (.integrity.checked_bytes // 0) == 0 then error("--verify checked no byte")
     else . end;
 

@@ -92,14 +92,16 @@ def about_text($lines):
       transport: said($lines; "Transport type"), srq: said($lines; "Using SRQ"), depth: number_said($lines; "TX depth"),
       batch: number_said($lines; "Post List"), moderation: number_said($lines; "CQ Moderation"), mtu: number_said($lines; "Mtu"),
       link: said($lines; "Link type"), gid_index: number_said($lines; "GID index"), inline: number_said($lines; "Max inline data"),
-      rdma_cm: said($lines; "rdma_cm QPs"), event: any($lines[]; test("^ *Test with events")), gids: gids($lines) };
+      rdma_cm: said($lines; "rdma_cm QPs"), relaxed: said($lines; "PCIe relax order"),
+      event: any($lines[]; test("^ *Test with events")), gids: gids($lines) };
 
 def about_json:
   .test_info
   | ((.test | title) // error("it does not say which test it is"))
   + { device: .Device, queue_pairs: .Number_of_qps, connection: .Connection_type, transport: .Transport_type, srq: .Using_SRQ,
       depth: .TX_depth, batch: .Post_List, moderation: .CQ_Moderation, mtu: .Mtu, link: .Link_type, gid_index: .GID_index,
-      inline: .Max_inline_data, rdma_cm: .rdma_cm_QPs, event: has("Test with events"), gids: {client: null, server: null} };
+      inline: .Max_inline_data, rdma_cm: .rdma_cm_QPs, relaxed: .PCIe_relax_order,
+      event: has("Test with events"), gids: {client: null, server: null} };
 
 # ---- the command ------------------------------------------------------------------------------------------------------
 
@@ -123,7 +125,9 @@ def params($about; $argv; $size):
       threads: 1, devices: 1, inline_bytes: $about.inline, bidirectional: $about.bidirectional,
       completion: (if $about.event then "event" else "busy" end), memory: "host", verify: false, clock: "cycles", rate: null,
       srq: ($about.srq | is_on), rdma_cm: ($about.rdma_cm | is_on), gid_index: $about.gid_index,
-      sl: value_of($argv; ["-S", "--sl"]), traffic_class: value_of($argv; ["--tclass"]) };
+      relaxed_ordering: ($about.relaxed | is_on),
+      # 0 unless asked for (init_perftest_params); with rdma_cm it is -T that sets the class
+      sl: (value_of($argv; ["-S", "--sl"]) // 0), traffic_class: (value_of($argv; ["--tclass"]) // value_of($argv; ["-T", "--tos"]) // 0) };
 
 # ---- figures ----------------------------------------------------------------------------------------------------------
 

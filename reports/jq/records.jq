@@ -39,6 +39,7 @@ def params($expect):
     verify: (if .verify == null then null else .verify == true end), clock: (.clock | c::text_or_null),
     rate: (.rate | rate),
     cq_moderation: (.cq_moderation | number_or_null), srq: (.srq | yes_or_null), rdma_cm: (.rdma_cm | yes_or_null),
+    relaxed_ordering: (.relaxed_ordering | yes_or_null),
     gid_index: (.gid_index | number_or_null), sl: (.sl | number_or_null), traffic_class: (.traffic_class | number_or_null),
     retry: (.retry | number_or_null), rnr_retry: (.rnr_retry | number_or_null),
     timeout_exponent: (.timeout_exponent | number_or_null), huge: (.huge | number_or_null) };
@@ -51,20 +52,40 @@ def counters($client; $server):
 # An RDMA device without hardware, by its name or by the driver that its host reports; rdma_rxe and siw are the kernel's two.
 def soft_device($host): type == "string" and (test("^(rxe|siw)") or ($host.rdma_drivers[.] // "" | test("^(rdma_rxe|siw|software)$")));
 
+# Another witness, whatever a device is called: no card counts under the names of rxe's own counters. $counted: one side's of a record.
+def soft_counters($counted; $device):
+  ($device // "" | gsub("[. ]"; "_")) as $name
+  | any($counted // {} | to_entries[]; (.value | type) == "object" and ($name == "" or (.key | startswith($name + "/")))
+        and (.value | has("sent_pkts") or has("rcvd_pkts")));
+
 # What the output itself shows of its worth: sockets, memory of one host and soft devices are software, whoever plans them.
 def shown_scope($flow; $fabric; $hosts):
   if (.client.device | soft_device($hosts[$flow.client])) or (.server.device | soft_device($hosts[$flow.server]))
+     or soft_counters(.counters.client; .client.device) or soft_counters(.counters.server; .server.device)
      or ((.link.layer // $fabric) | . == "loopback" or . == "shm") then "software"
   elif $flow.tool == "perftest" then "hardware"
   elif $flow.tool != "perch" or ((.backend // $flow.backend) | . == null or . == "tcp" or . == "null")
      or ((.provider // $flow.provider // "") | test("^(tcp|udp|shm|sm2|net|sockets)")) then "software"
   else "hardware" end;
 
+# Hardware is what both hosts name a driver for that is not a soft device's: without it no counter makes it hardware.
+def proven_hardware($p; $scope; $hosts; $flow):
+  def without_driver:
+    ("client", "server") as $role
+    | ($p[$role].device // path::planned($flow; $role; "device")) as $device
+    | select(($hosts[$flow[$role]].rdma_drivers[$device // ""] // "") == "")
+    | "nothing shows that \($device // "the device") of \($flow[$role]) (\($role)) is hardware: its driver is not in environment.json";
+  if $scope != "hardware" or .state != "proven" then .
+  else (first(without_driver) // null) as $why
+    | if $why == null then . else .state = "unknown" | .reason = $why end
+  end;
+
 def record($plan; $hosts; $flow; $expect):
   . as $p
   | ($plan.hosts[$flow.client].fabric) as $fabric
+  | ([$flow.scope, ($p | shown_scope($flow; $fabric; $hosts))] | planned::weakest) as $scope
   | { schema: "perch.record/1", run: $plan.run, flow: $flow.id, test: $flow.test, repeat: $flow.repeat,
-      scope: ([$flow.scope, ($p | shown_scope($flow; $fabric; $hosts))] | planned::weakest),
+      $scope,
       tool: ($p.tool // {name: $flow.tool, version: null}),
       backend: ($p.backend // $flow.backend), provider: ($p.provider // $flow.provider),
       op: ($p.op // $flow.op), kind: ($p.kind // $flow.kind), definition: $p.definition,
@@ -73,7 +94,7 @@ def record($plan; $hosts; $flow; $expect):
       server: ($p.server | side($flow.server; $plan.hosts[$flow.server].address)),
       link: ($p.link | link($fabric)), params: ($p.params | params($expect)),
       started: $p.started, elapsed_s: $p.elapsed_s, latency_us: $p.latency_us, bandwidth: $p.bandwidth,
-      intervals: ($p.intervals // []), histogram: $p.histogram, cpu: $p.cpu, path: $p.path, integrity: $p.integrity,
+      intervals: ($p.intervals // []), histogram: $p.histogram, cpu: $p.cpu, path: ($p.path | proven_hardware($p; $scope; $hosts; $flow)), integrity: $p.integrity,
       tcp: $p.tcp, loss: $p.loss, stall: $p.stall, packets: $p.packets, counters: $p.counters, transfer: null, status: $p.status, error: $p.error };
 
 def parts($flow; $files; $versions):
@@ -93,7 +114,52 @@ def seconds:
 
 def whole_or_null: if . == null then null else c::attempt(tonumber; .) end;
 
-# What the planned command asks for, as a record's params say it: [name, planned value] each.
+# "64K" -> 65536, as the engine reads it; null where it is no such number.
+def amount:
+  if . == null then null
+  else (capture("^(?<n>[0-9]+)(?<u>[KMG])?$") // null)
+    | if . == null then null else (.n | tonumber) * ({K: 1024, M: 1048576, G: 1073741824}[.u // ""] // 1) end
+  end;
+
+def has_option($names): any(.[]; . as $a | $names | index([$a]) != null);
+
+# The engine's queue pairs, with its defaults where the command names none. What it chooses by itself is not held.
+def asked_of_verbs:
+  . as $argv
+  | def number($names; $default): $argv | c::option_value($names) // $default | amount;
+    ["connection", ($argv | c::option_value(["--connection"]) // "rc" | ascii_upcase)],
+    ["queue_pairs", number(["--queue-pairs"]; "1")], ["batch", number(["--batch"]; "1")],
+    ["cq_moderation", number(["--cq-moderation"]; "1")], ["inline_bytes", number(["--inline"]; null)],
+    # a connection manager settles the path MTU by itself
+    (select($argv | has_option(["--rdma-cm"]) | not) | ["mtu_bytes", number(["--mtu"]; null)]),
+    ["gid_index", number(["--gid-index"]; null)], ["sl", number(["--sl"]; "0")],
+    ["traffic_class", number(["--traffic-class", "--tos"]; "0")], ["retry", number(["--retry"]; null)],
+    ["rnr_retry", number(["--rnr-retry"]; null)], ["timeout_exponent", number(["--timeout-exponent"]; null)],
+    ["huge", number(["--huge"]; null)],
+    (("srq", "rdma-cm", "relaxed-ordering") | [gsub("-"; "_"), (("--" + .) as $o | $argv | has_option([$o]))]);
+
+# perftest's queue pairs: what its output states beside the command. It lowers depth and moderation to the number of
+# messages, and moderation to the depth, 128 of sends and writes (force_dependecies in src/perftest_parameters.c).
+def asked_of_perftest:
+  . as $argv
+  | def number($names): $argv | c::option_value($names) | amount;
+    def least: map(select(. != null)) | min;
+    number(["-n", "--iters"]) as $messages
+    | number(["-q", "--qp"]) as $pairs
+    | number(["-t", "--tx-depth"]) as $depth
+    | number(["-Q", "--cq-mod"]) as $moderation
+    | number(["-l", "--post_list"]) as $batch
+    | ($depth // (if $argv[0] // "" | test("_(send|write)_bw$") then 128 else null end)) as $deep
+    | ["connection", ($argv | c::option_value(["-c", "--connection"]) // "RC" | ascii_upcase)],
+      (select($depth != null and ($batch // 1) <= $depth) | ["outstanding", ([$depth, $messages] | least) * ($pairs // 1)]),
+      ["batch", $batch], (select($moderation != null and $deep != null) | ["cq_moderation", ([$moderation, $deep, $messages] | least)]),
+      ["inline_bytes", number(["-I", "--inline_size"])], ["gid_index", number(["-x", "--gid-index"])],
+      (select($argv | has_option(["-R", "--rdma_cm"]) | not) | ["mtu_bytes", number(["-m", "--mtu"])]),
+      ["srq", ($argv | has_option(["--use-srq"]))], ["rdma_cm", ($argv | has_option(["-R", "--rdma_cm"]))],
+      (select($argv | has_option(["--disable_pcie_relaxed"])) | ["relaxed_ordering", false]);
+
+# What the planned command asks for, as a record's params say it: [name, planned value] each. A third, true, where an
+# output that does not state it is none the worse.
 def asked_for($tool):
   . as $argv
   | (if $tool == "perch" then
@@ -102,17 +168,25 @@ def asked_for($tool):
        ["bidirectional", (($argv | index("--bidirectional")) != null)],
        ["iterations", ($argv | c::option_value(["--iterations"]) | whole_or_null)],
        ["outstanding", ($argv | c::option_value(["--outstanding"]) | whole_or_null)],
-       ["duration_s", ($argv | c::option_value(["--duration"]) | seconds)]
+       ["duration_s", ($argv | c::option_value(["--duration"]) | seconds)],
+       (select(($argv | c::option_value(["--backend"])) == "verbs") | asked_of_verbs)
      elif $tool == "perftest" then
        ["bidirectional", (($argv | index("-b")) != null)],
        ["completion", (if $argv | index("-e") then "event" else "busy" end)],
-       ["queue_pairs", ($argv | c::option_value(["-q", "--qp"]) // "1" | whole_or_null)]
+       ["queue_pairs", ($argv | c::option_value(["-q", "--qp"]) // "1" | whole_or_null)],
+       (asked_of_perftest | . + [true])
      else
        ["duration_s", ($argv | c::option_value(["-t", "--time"]) | seconds)],
        ["queue_pairs", ($argv | c::option_value(["-P", "--parallel"]) // "1" | whole_or_null)],
        (select($tool == "iperf3") | ["bidirectional", (($argv | index("--bidir")) != null)])
      end)
   | select(.[1] != null);
+
+# Where a part states what was asked for.
+def stated($name): if $name == "connection" then .connection elif $name == "mtu_bytes" then .link.mtu_bytes else .params[$name] end;
+
+# What perftest leaves out at both ends of its duration; without the option each version has its own.
+def margin_s: c::option_value(["-f", "--margin"]) | seconds;
 
 # The closed set of what an operation may be timed by.
 def known_definitions:
@@ -134,19 +208,32 @@ def unlike($flow):
       | "the plan asks for \($k) \($flow[$k]), the output says \($p[$k])" ),
     ( select($flow.tool != null)
       | $flow.client_argv // [] | asked_for($flow.tool)
-      | . as $asked | select($p.params[$asked[0]] | same_value($asked[1]) | not)
-      | "the plan asks for \($asked[0]) \($asked[1]), the output says \($p.params[$asked[0]])" ),
+      | . as $asked | ($p | stated($asked[0])) as $stated
+      | select(($stated == null and $asked[2] == true) or ($stated | same_value($asked[1])) | not)
+      | "the plan asks for \($asked[0]) \($asked[1]), the output says \($stated)" ),
     ( select($flow.tool == "perch") | $p | known_definitions as $known | select([.definition] | inside($known) | not)
       | "\(.kind) of \(.op) has no definition \(.definition | tojson)" ),
-    # perftest leaves the ends of its duration out
-    ( select($flow.tool != "perftest" and $p.params.duration_s != null and $p.elapsed_s != null and $p.elapsed_s < 0.9 * $p.params.duration_s)
-      | "it lasted \($p.elapsed_s) s of \($p.params.duration_s) s" );
+    ( select($p.params.duration_s != null and $p.elapsed_s != null)
+      | ($p.params.duration_s - (if $flow.tool == "perftest" then 2 * ($flow.client_argv // [] | margin_s // ($p.params.duration_s / 2)) else 0 end)) as $planned
+      | select($p.elapsed_s < 0.9 * $planned)
+      | "it lasted \($p.elapsed_s) s of \($planned) s" );
+
+# Another device or port than planned: its counters would prove the wrong path. Verbs' tools always name theirs.
+def other_device($flow):
+  . as $p
+  | ("client", "server") as $role
+  | ( path::planned($flow; $role; "device") as $asked | $p[$role].device as $said
+      | select($asked != null and $said != $asked and ($said != null or $flow.backend == "verbs" or $flow.tool == "perftest"))
+      | "the plan asks for device \($asked) on the \($role), the output says \($said)" ),
+    ( path::port_of($flow; []; $role) as $asked | $p.params[$role | path::port_key] as $said
+      | select($asked != null and $said != null and ($said | tostring) != $asked)
+      | "the plan asks for port \($asked) on the \($role), the output says \($said)" );
 
 # What was measured must be what was planned: the tool's word against the plan's flow and its command.
 def as_planned($flow):
   if .status != "ok" then .
   else . as $p
-    | ([limit(1; unlike($flow))] | .[0]) as $why
+    | ([limit(1; unlike($flow), other_device($flow))] | .[0]) as $why
     | if $why == null then $p else $p + {status: "error", error: {code: 6, message: $why, traffic: true}} end
   end;
 

@@ -7,6 +7,7 @@ import "limits" as limits;
 import "ceiling" as ceiling;
 import "comparison" as comparison;
 import "agreement" as agreement;
+import "claims" as claims;
 
 def sep: "\t";
 
@@ -108,7 +109,7 @@ def fold_ids($id): (. // {n: 0, evidence: []}) | {n: (.n + 1), evidence: (.evide
 def path_updates:
   if .path == null then empty
   else (if .path.state == "proven" then "" elif .path.state == "not_judged" then .path.reason else .flow end) as $which
-    | [(["path", .path.state, .scope, $which] | join(sep)), "path", {flow, reason: .path.reason}]
+    | [(["path", .path.state, .scope, (if claims::is_rdma then "rdma" else "sockets" end), $which] | join(sep)), "path", {flow, reason: .path.reason}]
   end;
 
 def fold_path($new):

@@ -24,7 +24,7 @@ tests_of() {
 agent() {
   local host=$1 command=$2
   shift 2
-  "$AGENT" "$command" --plan plan.json --host "$host" --out "$host" --engine "$PERCH" --start-window 3 "$@" 3>&-
+  "$AGENT" "$command" --plan plan.json --host "$host" --out "$host" --engine "$PERCH" --start-window 15 "$@" 3>&-
 }
 
 agent_state_is() { jq -e --arg state "$2" '.state == $state' "$1/agent.json" >/dev/null; }
@@ -236,7 +236,7 @@ both_end() {
   plan_of "$(tests_of "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow")" >plan.json
   agent beta start
   run_expecting 6 bash -c 'trap "" XFSZ; ulimit -f 3; exec "$@"' -- \
-    "$AGENT" run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 3
+    "$AGENT" run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 15
   assert_output --partial "the disk is full"
   assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
   assert_json alpha/agent.json '.state == "stopped" and (.message | test("the disk is full"))'

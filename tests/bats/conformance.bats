@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What every backend must do alike (conformance.bash). Another backend, provider or operation is a line in expect(), and two
-# tests. Verbs needs a device: its tests are in verbs.bats, which the labs run.
+# tests. Verbs needs a device: its tests are in verbs.bats, which tests/run runs in User-Mode
+# Linux where this machine has none.
 
 load helpers
 load conformance

@@ -195,6 +195,34 @@ lost_in_the_middle() {
   assert_server_lives
 }
 
+@test "traffic that stands still for a second is measured on, and the record says when and for how long" {
+  local kind stopped completion
+  for kind in lat bw; do
+    for completion in busy event; do
+      perch_serve
+      rm -f out
+      "$PERCH" "$kind" 127.0.0.1 --port "$PORT" --duration 3s --interval 100ms --completion "$completion" --json >out 2>err 3>&- &
+      client=$!
+      wait_until test -s out
+      stopped=$EPOCHREALTIME
+      signal_jobs STOP
+      sleep 1.2
+      signal_jobs CONT
+      wait "$client" || fail "exit code $?: $(cat err)"
+      # two looks of a tenth of a second may be missing; a busy machine may stop us for longer
+      jq -es --arg stopped "$stopped" '.[-1] | .status == "ok" and .stall.longest_s > 0.7 and .stall.longest_s < 2.9 and .stall.start_s < 3
+        and ((.stall.began | sub("\\.[0-9]+Z$"; "Z") | fromdateiso8601) - ($stopped | tonumber) | fabs) < 2' out || fail "$kind $completion: stopped at $stopped: $(tail -n 1 out)"
+      kill "$SERVER"
+    done
+  done
+}
+
+@test "where a pause was asked for there is no stall to speak of" {
+  perch_serve
+  run_perch lat 127.0.0.1 --port "$PORT" --iterations 5 --warmup 0 --gap 20ms --json
+  assert_json <(echo "$output" | grep '^{') '.status == "ok" and has("stall") and .stall == null'
+}
+
 @test "SIGTERM stops the server with exit 0, its jobs with it" {
   perch_serve
   "$PERCH" lat 127.0.0.1 --port "$PORT" --duration 50s >out 2>&1 3>&- &

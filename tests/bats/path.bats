@@ -108,7 +108,7 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
   assert_json run/verdict.json 'any(.checks[]; .id == "path/lat/alpha/beta/1" and .status == "advisory" and .remedy != null)'
 }
 
-@test "a device whose counters are not there proves nothing, and does not fail software" {
+@test "an interface whose counters are not there proves nothing, and does not fail sockets in software" {
   measure 0 "[$LATENCY]"
   local side
   for side in alpha/flows/lat/alpha/beta/1/client beta/flows/lat/alpha/beta/1/server; do

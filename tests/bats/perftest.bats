@@ -109,6 +109,14 @@ judged() { run_expecting "$1" "$TOP/reports/judge" run; }
 @test "agreement: judged where definition and settings are the same, by the run's limits; else the reason is said" {
   recorded_run
   judged 3
+  # perftest lets PCIe reorder unless told otherwise, the engine does not: a required limit that cannot be judged so cannot pass
+  assert_json run/verdict.json '.agreement | any(.[]; .op == "write" and .metric == "gbit_s" and .state == "not_judged"
+    and (.reason | test("relaxed_ordering: engine false, perftest true")))'
+  jq '.limits |= map(if .id == "agreement-bandwidth" then .severity = "required" else . end)' run/inputs/limits.json >l && mv l run/inputs/limits.json
+  judged 3
+  assert_json run/verdict.json '.checks[] | select(.id == "agreement/bandwidth-write-RC") | .status == "inconclusive" and (.measured | test("relaxed_ordering"))'
+  sed -i 's/PCIe relax order: ON/PCIe relax order: OFF/' run/raw/alpha/flows/perftest-write-bandwidth/alpha/beta/1/client.stdout
+  judged 3
   assert_json run/verdict.json '.agreement | any(.[]; .op == "write" and .metric == "gbit_s" and .state == "agree" and .ratio == 0.880296)'
   assert_json run/verdict.json '.agreement | any(.[]; .op == "send" and .metric == "gbit_s" and .state == "not_judged" and .ratio == null
     and (.reason | test("receiver_acknowledged.*initiator_completion")))'

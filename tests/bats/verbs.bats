@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The verbs backend on a real device: every operation over every connection, and what only this backend has. Both ends run on
-# this machine, over its first active RDMA device. `make test` leaves this file out where there is none; the labs have one.
+# this machine, over its first active RDMA device. Where there is none, `make test` runs a part of this file in User-Mode
+# Linux (tests/uml), and `tests/run verbs` all of it.
 
 load helpers
 load conformance
@@ -133,6 +134,13 @@ every_way() {
   holds '.[0] | .elapsed_s >= 0.3 and .elapsed_s < 3 and .bandwidth.bytes % 4096 == 0'
   perch bw --op send --cq-moderation 16 --bidirectional --duration 300ms --size 4K --verify
   holds '.[0] | .status == "ok" and .integrity.bad_bytes == 0'
+}
+@test "the target of writes and reads sleeps: its device serves them" {
+  local op
+  for op in write read; do
+    perch bw --op "$op" --completion busy --duration 500ms --size 4K
+    holds '.[0].cpu | .server_s < .client_s / 2'
+  done
 }
 @test "one message under way" { every_way --outstanding 1; }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2034  # AS and AS_USER are measure.bash's
 # Faults of an RDMA path, made for real, and what Perch must say of each: exit code, message, the records' status, and the
 # verdict with its finding. None hangs, none leaves a process on a guest, none is PASS. The first test is the same without
 # a fault, and passes: what the others find is the fault's. A killed machine is in full/faults.bats.
@@ -15,7 +16,8 @@ teardown_file() { measure_files_gone; }
 setup() { common_setup; }
 teardown() {
   local host
-  for host in alpha beta; do lab_ssh "$host" 'tc qdisc del dev eth1 root 2>/dev/null; nft flush ruleset' 3>&-; done
+  for host in alpha beta; do lab_ssh "$host" 'systemctl stop cut 2>/dev/null; [ ! -e /usr/bin/ib_send_lat.away ] || mv /usr/bin/ib_send_lat.away /usr/bin/ib_send_lat
+      rdma link delete rxe1 2>/dev/null; ip link delete down0 2>/dev/null; chmod 666 /dev/infiniband/uverbs0; tc qdisc del dev eth1 root 2>/dev/null; nft flush ruleset' 3>&-; done
   [ "${RESTORE:-no}" = no ] || for host in alpha beta; do lab_ssh "$host" systemctl restart perch-lab 3>&-; done
   common_teardown
 }
@@ -31,14 +33,15 @@ on_both() {
   for host in alpha beta; do run_on "$host" "$1"; done
 }
 
-# Payload that fills 4,800 and more packets each way: at a loss of 0.1 % the chance that none is hit is under e^-9.
-CHECKED="[{name: \"send\", title: \"send\", $LATENCY, params: {size: \"64:4K\", iterations: 300, warmup: 20, verify: true}},
-  {name: \"stream\", title: \"stream\", $BANDWIDTH, params: {size: \"64K\", iterations: 600, warmup: 10, outstanding: 16, verify: true, bidirectional: true}}]"
+# One packet a message: Soft-RoCE of Linux 6.12 fails sends of several packets with an error of its own when some are lost. 5,000
+# packets with payload: at a loss of 0.1 % the chance that none is hit is e^-5 there, and less with their acknowledgements.
+CHECKED="[{name: \"send\", title: \"send\", $LATENCY, params: {completion: \"event\", size: \"1K\", iterations: 300, warmup: 20, verify: true}},
+  {name: \"stream\", title: \"stream\", $BANDWIDTH, params: {completion: \"event\", size: \"4K\", iterations: 5000, warmup: 10, outstanding: 16, verify: true}}]"
 
 @test "without a fault the same tests pass: no packet is lost, nothing stands still, every byte is right" {
   measure 0 200 "$CHECKED"
   record send '.status == "ok" and .packets.lost == 0 and .packets.gaps == 0 and .stall.longest_s < 2.15 and .path.state == "proven"'
-  record stream '.status == "ok" and .packets.lost == 0 and .integrity.bad_bytes == 0 and .packets.sent > 9600'
+  record stream '.status == "ok" and .packets.lost == 0 and .integrity.bad_bytes == 0 and .packets.sent > 5000'
   check limit/packets-lost/stream '.status == "pass" and .measured == 0'
   check limit/stall/send '.status == "pass"'
   check integrity '.status == "pass"'
@@ -66,7 +69,7 @@ CHECKED="[{name: \"send\", title: \"send\", $LATENCY, params: {size: \"64:4K\", 
 
 @test "one flipped byte is exit 5 and FAIL, and outranks all else" {
   AS=(env PERCH_TEST_FLIP=50)
-  measure 1 120 "[{name: \"flip\", title: \"flip\", $LATENCY, params: {size: \"4K\", iterations: 200, verify: true}}]"
+  measure 1 120 "[{name: \"flip\", title: \"flip\", $LATENCY, params: {completion: \"event\", size: \"4K\", iterations: 200, verify: true}}]"
   record flip '.status == "error" and .error.code == 5 and .error.traffic and .integrity.bad_bytes > 0'
   said flip "payload corrupted|arrived corrupted"
   assert_json run/raw/alpha/flows/flip/alpha/beta/1/client.json '.exit == 5'
@@ -74,33 +77,31 @@ CHECKED="[{name: \"send\", title: \"send\", $LATENCY, params: {size: \"64:4K\", 
   check integrity '.status == "fail" and .remedy != null'
 }
 
-# cut_at TEST SECONDS: the network is cut when that test's traffic runs (its first interval has been written), for so long
+# cut_at "TEST SECONDS"...: in turn, the network is cut when that test's traffic runs (its first interval has been written),
+# for so long. It waits without starting processes: each costs an emulated processor 30 ms.
 cut_at() {
-  lab_ssh alpha "cat >$THERE/cut-$1; chmod 755 $THERE/cut-$1; systemd-run --quiet --collect --unit cut-$1 $THERE/cut-$1" 3>&- <<CUT
+  lab_ssh alpha "cat >/run/cut; chmod 755 /run/cut; systemd-run --quiet --collect --unit cut /run/cut" 3>&- <<CUT
 #!/usr/bin/env bash
 set -euo pipefail
-for ((i = 0; i < 4000; i++)); do
-  if [ -s $THERE/run/alpha/flows/$(flow_of "$1")/client.stdout ]; then
-    tc qdisc add dev eth1 root netem loss 100%
-    date +%s.%N >$THERE/cut-$1.from
-    sleep $2
-    tc qdisc del dev eth1 root
-    exit
-  fi
-  sleep 0.05
-done
-exit 1
+exec {never}<> <(:)
+while read -r test seconds; do
+  until [ -s $THERE/run/alpha/flows/\$test/alpha/beta/1/client.stdout ]; do read -rt 0.2 -u \$never || true; done
+  tc qdisc add dev eth1 root netem loss 100%
+  echo \$EPOCHREALTIME >/run/cut-\$test.from
+  sleep \$seconds
+  tc qdisc del dev eth1 root
+done <<<"$(printf '%s\n' "$@")"
 CUT
 }
 
+# Soft-RoCE takes 7 retries, the default, for no limit (drivers/infiniband/sw/rxe/rxe_comp.c): with them only --timeout ends a flow. It
+# counts 6 of them, as cards count all.
 @test "a network cut for 5 s ends a queue pair with default timeouts; with --timeout-exponent 18 it lives on, and the stall is dated; a cut for good ends the flow" {
   local began from
-  cut_at default 5
-  cut_at patient 5
-  cut_at for-good 600
-  measure 1 300 "[{name: \"default\", title: \"default\", $LATENCY, params: {size: 64, duration: \"5s\", interval: \"200ms\"}},
-    {name: \"patient\", title: \"patient\", $LATENCY, params: {size: 64, duration: \"10s\", interval: \"200ms\", timeout_exponent: 18, verify: true}},
-    {name: \"for-good\", title: \"for good\", $LATENCY, params: {size: 64, duration: \"3s\", interval: \"200ms\"}}]"
+  cut_at "default 5" "patient 5" "for-good 600"
+  measure 1 300 "[{name: \"default\", title: \"default\", $LATENCY, params: {completion: \"event\", size: 64, duration: \"5s\", interval: \"200ms\", retry: 6}},
+    {name: \"patient\", title: \"patient\", $LATENCY, params: {completion: \"event\", size: 64, duration: \"10s\", interval: \"200ms\", timeout_exponent: 18, verify: true}},
+    {name: \"for-good\", title: \"for good\", $LATENCY, params: {completion: \"event\", size: 64, duration: \"3s\", interval: \"200ms\", retry: 6}}]"
   record default '.status == "error" and .error.code == 4 and .error.traffic'
   said default "retries exceeded"
   finding default fail 4
@@ -108,11 +109,11 @@ CUT
   record patient '.status == "ok" and .stall.longest_s > 4 and .stall.longest_s < 8.6 and .integrity.bad_bytes == 0 and .params.timeout_exponent == 18'
   check limit/stall/patient '.status == "fail" and .measured > 4 and (.evidence[0] | test("#64 at 20[0-9-]+T[0-9:.]+Z$")) and .remedy != null'
   began=$(jq -r 'select(.test == "patient") | .stall.began' run/records.jsonl)
-  from=$(lab_ssh alpha cat $THERE/cut-patient.from)
+  from=$(lab_ssh alpha cat /run/cut-patient.from)
   awk -v began="$(date -d "$began" +%s.%N)" -v from="$from" 'BEGIN { print began - from; exit !(began - from > -1 && began - from < 1) }' ||
     fail "the stall is dated $began, the cut was at $from"
   record for-good '.status == "error" and .error.code == 4'
-  said for-good "retries exceeded"
+  said for-good "retries exceeded|queue pair had ended"
   finding for-good fail 4
 }
 
@@ -120,68 +121,60 @@ CUT
   RESTORE=yes
   run_on beta "ip link set eth1 mtu 1500; cat /sys/class/infiniband/rxe0/device/net/*/mtu 2>/dev/null; ibv_devinfo -d rxe0 | grep active_mtu"
   assert_output --partial "1024 (3)"
-  measure 3 200 "[{name: \"smaller\", title: \"smaller\", $LATENCY, params: {size: \"64:4K\", iterations: 50, warmup: 5, verify: true}},
-    {name: \"above\", title: \"above\", $LATENCY, params: {size: 64, iterations: 50, mtu: 4096}},
-    {name: \"datagram\", title: \"datagram\", $LATENCY, params: {size: 2048, iterations: 50, connection: \"ud\"}}]"
+  measure 3 200 "[{name: \"smaller\", title: \"smaller\", $LATENCY, params: {completion: \"event\", size: \"64:4K\", iterations: 50, warmup: 5, verify: true}},
+    {name: \"above\", title: \"above\", $LATENCY, params: {completion: \"event\", size: 64, iterations: 50, mtu: 4096}},
+    {name: \"datagram\", title: \"datagram\", $LATENCY, params: {completion: \"event\", size: 2048, iterations: 50, connection: \"ud\"}}]"
   record smaller '.status == "ok" and .link.mtu_bytes == 1024 and .path.state == "proven"'
   record above '.status == "error" and .error.code == 4'
   said above "--mtu 4096 is above the active MTU of the peer.s port, 1024; lower it, or raise the MTU"
   finding above inconclusive 4
   record datagram '.status == "error" and .error.code == 4'
-  said datagram "above the path.s MTU of 1024 bytes.*raise the MTU of the peer"
+  said datagram "192.0.2.2.* says: verbs, device rxe0: --size 2048: .*an MTU of 1024 bytes; lower it, or raise the MTU of interface eth1"
   finding datagram inconclusive 4
 }
 
 @test "a path that drops large packets although both ports take them fails, names the size, and the small one stands" {
   run_on beta 'nft add table inet faults; nft add chain inet faults in "{ type filter hook prerouting priority 0; }"
     nft add rule inet faults in udp dport 4791 meta length gt 2000 counter drop; nft list ruleset'
-  measure 1 120 "[{name: \"hole\", title: \"hole\", $LATENCY, params: {size: \"64:4K\", iterations: 50, warmup: 5}}]"
+  measure 1 120 "[{name: \"hole\", title: \"hole\", $LATENCY, params: {completion: \"event\", size: \"64:4K\", iterations: 50, warmup: 5, retry: 6}}]"
   assert_json <(jq -s . run/records.jsonl) 'map(select(.params.size_bytes == 64 or .params.size_bytes == 1024)) | length == 2 and all(.[]; .status == "ok")'
-  assert_json <(jq -s . run/records.jsonl) 'map(select(.params.size_bytes == 4096)) | .[0].status == "error" and .[0].error.code == 4
+  assert_json <(jq -s . run/records.jsonl) 'map(select(.params.size_bytes == 2048)) | .[0].status == "error" and .[0].error.code == 4
     and (.[0].error.message | test("packets of the path MTU do not pass: try --mtu 1024"))'
   finding hole fail 4
 }
 
-@test "a wrong GID index, no such device, a port that is down, a message above the limit, and perftest missing: each is named and not measured" {
+@test "a wrong GID index, no such device, a port that is down, and perftest missing on a host: each is named and not measured" {
   RESTORE=yes
-  run_on beta "mv /usr/bin/ib_send_lat /usr/bin/ib_send_lat.away; ip address add 203.0.113.2/24 dev eth1
-    for i in \$(seq 50); do grep -lx 0000:0000:0000:0000:0000:ffff:cb00:7102 /sys/class/infiniband/rxe0/ports/1/gids/* && exit; sleep 0.1; done; exit 1"
-  local elsewhere=${output##*/}
+  run_on beta "mv /usr/bin/ib_send_lat /usr/bin/ib_send_lat.away"
   run_on alpha "modprobe dummy; ip link add down0 type dummy; rdma link add rxe1 type rxe netdev down0; cat /sys/class/infiniband/rxe1/ports/1/state"
   assert_output --partial DOWN
-  local one="$LATENCY, params: {size: 64, iterations: 20}"
+  local one="$LATENCY, params: {completion: \"event\", size: 64, iterations: 20}"
   lab_plan "[{name: \"range\", title: \"range\", $one}, {name: \"empty\", title: \"empty\", $one}, {name: \"kind\", title: \"kind\", $one},
-    {name: \"elsewhere\", title: \"elsewhere\", $one}, {name: \"missing\", title: \"missing\", $one}, {name: \"down\", title: \"down\", $one},
-    {name: \"large\", title: \"large\", $LATENCY, params: {size: \"16M\", iterations: 20}},
+    {name: \"missing\", title: \"missing\", $one}, {name: \"down\", title: \"down\", $one},
     {name: \"absent\", title: \"absent\", tool: \"perftest\", op: \"send\", kind: \"latency\", params: {size: 64, iterations: 100}}]"
   with_option range --gid-index 5000
   with_option empty --gid-index 200
   with_option kind --server-gid-index 0
-  with_option elsewhere --server-gid-index "$elsewhere"
   with_option missing --device mlx5_9
   with_option down --device rxe1
   measure_planned 3 240
-  lab_ssh beta "mv /usr/bin/ib_send_lat.away /usr/bin/ib_send_lat; ip address del 203.0.113.2/24 dev eth1"
-  lab_ssh alpha "rdma link delete rxe1; ip link delete down0"
 
-  said range "rxe0 port 1 has no GID index 5000: its table ends at [0-9]+; in use: 0, 1"
+  said range "5000' is out of range; give an index that 'perch devices' lists"
+  record range '.status == "error" and .error.code == 2'
+  finding range inconclusive 2
   said empty "GID index 200 is empty; in use: 0, 1.*perch devices"
   said kind "IPv4 and IPv6, which cannot reach each other; choose GIDs of one kind"
-  said elsewhere "GID index"
   said missing "no RDMA device mlx5_9; this host has rxe0"
   said down "rxe1.*(DOWN|down)"
-  said large "rxe0.*16777216"
   said absent "ib_send_lat is not installed on beta: install the package perftest"
   record absent '.status == "not_measured"'
   local test
-  for test in range empty missing down large; do
+  for test in empty missing down; do
     record "$test" '.status == "error" and .error.code == 3 and (.error.traffic | not)'
     finding "$test" inconclusive 3
   done
-  for test in kind elsewhere; do
-    record "$test" '.status == "error" and .error.code == 4 and (.error.traffic | not)'
-    finding "$test" inconclusive 4
-  done
+  record kind '.status == "error" and .error.code == 4 and (.error.traffic | not)'
+  finding kind inconclusive 4
   check coverage '.status == "inconclusive" and .measured == 0'
 }
 
@@ -189,7 +182,7 @@ CUT
   RESTORE=yes
   run_on beta "rdma link delete rxe0; ls /sys/class/infiniband"
   assert_output ""
-  measure 3 120 "[{name: \"removed\", title: \"removed\", $LATENCY, params: {size: 64, iterations: 20}}]"
+  measure 3 120 "[{name: \"removed\", title: \"removed\", $LATENCY, params: {completion: \"event\", size: 64, iterations: 20}}]"
   record removed '.status == "error" and .error.code == 4 and (.error.traffic | not)'
   said removed "beta.*no RDMA device.*rdma link add"
   finding removed inconclusive 4
@@ -200,7 +193,7 @@ CUT
   AS_USER=perch
   AS=(prlimit --memlock=65536:65536 setpriv --reuid perch --regid perch --init-groups)
   run_on alpha "stat -c '%a %U:%G' /dev/infiniband/uverbs0; ulimit -l"
-  lab_plan "[{name: \"memlock\", title: \"memlock\", $BANDWIDTH, params: {size: \"64K\", iterations: 100}}]"
+  lab_plan "[{name: \"memlock\", title: \"memlock\", $BANDWIDTH, params: {completion: \"event\", size: \"64K\", iterations: 100}}]"
   measure_planned 3 120
   record memlock '.status == "error" and .error.code == 3 and (.error.traffic | not)'
   said memlock "rxe0: cannot register memory: .*ulimit -l"
@@ -208,9 +201,8 @@ CUT
 
   on_both "chmod 600 /dev/infiniband/uverbs0"
   AS=(setpriv --reuid perch --regid perch --init-groups)
-  measure 3 120 "[{name: \"forbidden\", title: \"forbidden\", $LATENCY, params: {size: 64, iterations: 20}}]"
+  measure 3 120 "[{name: \"forbidden\", title: \"forbidden\", $LATENCY, params: {completion: \"event\", size: 64, iterations: 20}}]"
   record forbidden '.status == "error" and .error.code == 3'
   said forbidden "ermission|this user may not"
   finding forbidden inconclusive 3
-  on_both "chmod 666 /dev/infiniband/uverbs0"
 }

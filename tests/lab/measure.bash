@@ -33,7 +33,7 @@ lab_plan() {
     suite: {name: \"faults\", title: \"Faults\", tests: $1},
     hosts: ({alpha: \"$ALPHA\", beta: \"$BETA\"} | map_values({perch_address: ., perch_fabric: \"roce\", perch_scope: \"software\",
       perch_backends: [\"verbs\", \"tcp\"], perch_devices: [{name: \"rxe0\", netdev: \"eth1\", ib_port: 1, gid_index: 1}],
-      perch_port: 19300}))}" |
+      perch_port: 19300, perch_slowdown: 20}))}" |
     jq -L "$TOP/playbooks" -f "$TOP/playbooks/plan.jq" >run/plan.json
   "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' \
     <"$TOP/reports/limits/rxe.yml" >run/inputs/limits.json
@@ -57,18 +57,21 @@ start_agents() {
   done
   for host in alpha beta; do
     lab_ssh "$host" "cd / && ${AS[*]} $THERE/agent/perch-agent start --plan $THERE/run/plan.json --host $host --out $THERE/run/$host \
-      --engine $THERE/perch --token-file $THERE/token --lease 600" >"start.$host" 2>&1 3>&- &
+      --engine $THERE/perch --token-file $THERE/token --lease 600 --start-window 150" >"start.$host" 2>&1 3>&- &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || fail "an agent did not start: $(cat start.*)"; done
 }
 
-# wait_agents SECONDS: until both have ended; what is left then is what the test must explain.
+# wait_agents SECONDS HOST...: until these have ended
 wait_agents() {
-  local host
-  for host in alpha beta; do
-    timeout $(($1 + 30)) "$LAB" ssh "$host" "timeout $1 bash -c 'until grep -Eq \"\\\"state\\\": *\\\"(done|stopped)\\\"\" $THERE/run/$host/agent.json 2>/dev/null; do sleep 0.3; done'" 3>&- ||
-      fail "$host: its agent has not ended within $1 s: $(cat "start.$host"; lab_ssh "$host" "tail -n 5 $THERE/run/$host/agent.log; ps -ef | grep -F perch | grep -v grep")"
+  local host seconds=$1
+  for host in "${@:2}"; do
+    timeout $((seconds + 30)) "$LAB" ssh "$host" "timeout $seconds bash -c 'until grep -Eq \"\\\"state\\\": *\\\"(done|stopped)\\\"\" $THERE/run/$host/agent.json 2>/dev/null; do sleep 0.3; done'" 3>&- ||
+      fail "$host: its agent has not ended within $seconds s: $(
+        cat "start.$host"
+        lab_ssh "$host" "tail -n 5 $THERE/run/$host/agent.log; ps -ef | grep -F perch | grep -v grep"
+      )"
   done
 }
 
@@ -94,7 +97,7 @@ measure() {
 
 measure_planned() {
   start_agents
-  wait_agents "$2"
+  wait_agents "$2" alpha beta
   fetch_raw alpha beta
   nothing_left alpha beta
   judge_run "$1"

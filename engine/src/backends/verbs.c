@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "../message.h"
+#include "verbs_sysfs.h"
 
 /* With verification each slot has memory of its own: how much of it deeper receive queues may take. */
 #define DEEP_BYTES (UINT64_C(64) << 20)
@@ -83,8 +84,11 @@ static void describe(struct verbs_session *v) {
 	s->mtu = verbs_mtu_bytes(d->port_attr.active_mtu);
 	s->rate_gbit_s = d->rate_gbit_s;
 	s->gid_index = d->gid_index;
+	s->ib_port = d->port;
+	verbs_sysfs_driver(d->context->device, s->driver);
 	s->connection = connection_name((int) v->job->connection);
 	s->lossy = v->lossy;
+	s->passive = s->cheap_poll = true;
 	/* A send or write of a reliable connection is complete when the peer's device has acknowledged it, others when they have left. */
 	s->level = v->job->op == OP_READ || v->atomics ? LEVEL_DELIVERY : LEVEL_TRANSMIT;
 	choose_notification(s, v->job);

@@ -89,12 +89,36 @@ static inline uint8_t stamp_of(uint32_t number) {
 /* Cold: the reason may lie in the completion queue, as the failed completion that broke the queue pair. */
 static int post_failed(struct verbs_session *v, const char *what, int error) __attribute__((noinline, cold));
 
+static int look_at_device(struct verbs_session *v);
+
+/* A queue pair that fails flushes both its queues, and a driver may report that first: what is told is the cause, if it is there. */
+static int work_failed(struct verbs_session *v, const struct ibv_wc *first) {
+	struct ibv_wc cause = *first, wc;
+	int e;
+
+	for (unsigned i = v->next_completion; i < v->n_completions && cause.status == IBV_WC_WR_FLUSH_ERR; i++)
+		if (v->completions[i].status != IBV_WC_SUCCESS)
+			cause = v->completions[i];
+	while (cause.status == IBV_WC_WR_FLUSH_ERR && ibv_poll_cq(v->cq, 1, &wc) == 1)
+		if (wc.status != IBV_WC_SUCCESS)
+			cause = wc;
+	/* Silence of the peer may be the own port's: that is asked before the peer is blamed. */
+	if (verbs_wc_is_silence(cause.status)) {
+		e = look_at_device(v);
+		if (e == 0)
+			e = verbs_local_failure(&v->device);
+		if (e < 0)
+			return e;
+	}
+	return verbs_wc_failure(&cause, &v->device, v->peer_name);
+}
+
 static int post_failed(struct verbs_session *v, const char *what, int error) {
 	struct ibv_wc wc;
 
 	while (ibv_poll_cq(v->cq, 1, &wc) == 1)
 		if (wc.status != IBV_WC_SUCCESS)
-			return verbs_wc_failure(&wc, &v->device, v->peer_name);
+			return work_failed(v, &wc);
 	return failure(-EIO, EXIT_INTERNAL, "verbs, device %s: cannot post a %s: %s; the device may have gone: see the kernel's log", v->device.name,
 		       what, strerror(error));
 }
@@ -222,7 +246,7 @@ static inline int hand_out(struct verbs_session *v, struct completion *ret, unsi
 		uint32_t end;
 
 		if (unlikely(wc->status != IBV_WC_SUCCESS))
-			return verbs_wc_failure(wc, &v->device, v->peer_name);
+			return work_failed(v, wc);
 		if (wc->wr_id & VERBS_ID_RECEIVE) {
 			e = arrived(v, wc, ret + n);
 			if (unlikely(e < 0))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "../message.h"
+#include "verbs_sysfs.h"
 
 /*
  * Every status of a work completion (ibv_poll_cq(3); InfiniBand Architecture Specification, volume 1, 11.6.2): whose fault it is, the
@@ -81,6 +82,31 @@ int verbs_wc_failure(const struct ibv_wc *wc, const struct verbs_device *d, cons
 	return failure(e->error ? e->error : -EIO, e->error ? e->code : EXIT_INTERNAL, "%s port %u (%s%s) to %s: %s (%d, vendor 0x%x): %s", d->name,
 		       d->port, d->address, index, peer_name, ibv_wc_status_str(wc->status), (int) wc->status, wc->vendor_err,
 		       e->error ? e->cause : "taken for a failure; this is an error of this program");
+}
+
+bool verbs_wc_is_silence(enum ibv_wc_status status) {
+	return status == IBV_WC_WR_FLUSH_ERR || status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RESP_TIMEOUT_ERR;
+}
+
+int verbs_local_failure(const struct verbs_device *d) {
+	const char *netdev = d->netdev[0] ? d->netdev : "(unknown)";
+	struct ibv_gid_entry e = { 0 };
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(d->context, d->port, &port) != 0)
+		return failure(-ENODEV, EXIT_INTERNAL, "%s port %u of this host cannot be asked any more: the device has gone; see the kernel's log "
+			       "(dmesg)", d->name, d->port);
+	if (port.state != IBV_PORT_ACTIVE)
+		return failure(-ENETDOWN, EXIT_INTERNAL, "%s port %u of this host went down (%s) in the middle of the traffic, interface %s: bring it up "
+			       "with 'ip link set %s up', and look at its cable and switch port", d->name, d->port, verbs_port_state_name(port.state),
+			       netdev, netdev);
+	if (d->gid_index < 0)
+		return 0;
+	if (ibv_query_gid_ex(d->context, d->port, (uint32_t) d->gid_index, &e, 0) != 0 || memcmp(&e.gid, &d->gid, sizeof(e.gid)) != 0)
+		return failure(-EADDRNOTAVAIL, EXIT_INTERNAL, "%s port %u of this host lost GID %d (%s) in the middle of the traffic, interface %s: its "
+			       "address was removed or changed; give it back with 'ip address add', and see 'perch devices'", d->name, d->port,
+			       d->gid_index, d->address, netdev);
+	return 0;
 }
 
 static const char *call_remedy(int error) {

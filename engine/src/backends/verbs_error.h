@@ -13,6 +13,15 @@
  */
 int verbs_wc_failure(const struct ibv_wc *wc, const struct verbs_device *d, const char *peer_name);
 
+/* Whether a status only says that nobody answered, or that the queue had ended: the cause may be this host's own port. */
+bool verbs_wc_is_silence(enum ibv_wc_status status);
+
+/*
+ * Whether this host has lost what its queue pairs use: negative, said (EXIT_INTERNAL, with interface and remedy), where the port is
+ * down or the GID has gone or changed; 0 where both are still there.
+ */
+int verbs_local_failure(const struct verbs_device *d);
+
 /*
  * A call that failed: `what` completes "cannot ...", such as "make queue pair 3 of 4"; `error` is the positive errno. EXIT_HOST, with
  * the remedy where there is one (ENOMEM: the limit of locked memory, EPERM and EACCES: rights, EINVAL: beyond the device's limits).
