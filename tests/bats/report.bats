@@ -42,7 +42,7 @@ first_screen() { sed '/^| Test /q' run/report.md; }
     grep -q '<svg' "run/charts/$chart.svg"
   done
   run grep -c '^## ' run/report.md
-  assert_output 7
+  assert_output 8
 }
 
 @test "RDMA against TCP: bandwidth, latency, jitter, tail, CPU and retransmissions, never unknown" {
