@@ -69,7 +69,9 @@ def cause($flow; $client; $server; $agent; $stderr):
   | if $client == null then absent($flow.client; $agent)
     elif $client.state == "unreadable" then
       {state: "not_measured", code: null, message: "client.json of this flow on \($flow.client) is damaged"}
-    elif $client.state == "not_run" then {state: "not_measured", code: null, message: ("not run" + ($client | said))}
+    elif $client.state == "not_run" then
+      # where the other end could not start, that end knows why
+      {state: "not_measured", code: null, message: ("not run" + ($client | said) + (if $server.state == "not_run" then $server | said else "" end))}
     elif $client.state == "peer_dead" then
       {state: "not_measured", code: 4, message: ("host \($flow.server) could not be reached" + ($client | said))}
     elif $client.state == "meeting_failed" then
