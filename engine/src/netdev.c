@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "netdev.h"
 
+#include <glob.h>
 #include <ifaddrs.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
@@ -24,6 +25,27 @@ static long read_number(const char *name, const char *attribute, int base) {
 	return n;
 }
 
+/*
+ * A veth says 10,000 Mb/s and a tap 10, which limit nothing: only what has hardware, itself or below it (a bond; a VLAN of a bond),
+ * has a rate that can be a ceiling.
+ */
+static bool has_hardware(const char *name) {
+	static const char *const places[] = { "device", "lower_*/device", "lower_*/lower_*/device" };
+	bool found = false;
+
+	for (size_t i = 0; i < ELEMENTSOF(places) && !found; i++) {
+		char pattern[128];
+		glob_t g;
+
+		(void) snprintf(pattern, sizeof(pattern), "/sys/class/net/%s/%s", name, places[i]);
+		if (glob(pattern, GLOB_NOSORT, NULL, &g) == 0) {
+			found = true;
+			globfree(&g);
+		}
+	}
+	return found;
+}
+
 static const char *layer_of(long type) {
 	switch (type) {
 	case ARPHRD_ETHER:
@@ -42,7 +64,7 @@ void netdev_read(const char *name, struct netdev *ret) {
 
 	*ret = (struct netdev) {
 		.mtu = mtu > 0 ? (uint32_t) mtu : 0,
-		.rate_gbit_s = speed > 0 ? (double) speed / 1000 : 0, /* sysfs: Mb/s */
+		.rate_gbit_s = speed > 0 && has_hardware(name) ? (double) speed / 1000 : 0, /* sysfs: Mb/s */
 		.up = flags > 0 && (flags & IFF_UP),
 	};
 	(void) snprintf(ret->name, sizeof(ret->name), "%s", name);
