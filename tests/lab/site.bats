@@ -22,9 +22,17 @@ teardown() { common_teardown; }
 
 runs() { echo "$BATS_FILE_TMPDIR/runs"; }
 
+# site EXIT [ARGUMENT...]: without optimisation, since an emulated processor compiles for minutes
+site() {
+  local expected=$1
+  shift
+  lab_playbook "$expected" "$TOP/playbooks/site.yml" -e plan_suite_file="$BATS_FILE_TMPDIR/suite.yml" -e plan_runs_dir="$(runs)" \
+    -e '{"engine_make_variables": ["CFLAGS=-O0"]}' "$@"
+}
+
 @test "site.yml builds the engine on both hosts, measures, proves the path, judges PASS in scope software, and reports" {
   local run
-  LIMIT=900 lab_playbook 0 "$TOP/playbooks/site.yml" -e plan_suite_file="$BATS_FILE_TMPDIR/suite.yml" -e plan_runs_dir="$(runs)"
+  LIMIT=900 site 0
   run=$(runs)/latest
   assert_json "$run/verdict.json" '.verdict == "PASS" and .scope == "software"
     and .coverage == {planned: 6, measured: 6, missing: []}'
@@ -38,7 +46,7 @@ runs() { echo "$BATS_FILE_TMPDIR/runs"; }
 }
 
 @test "a second run finds the engine as it is, and builds nothing" {
-  LIMIT=300 lab_playbook 0 "$TOP/playbooks/site.yml" --check -e plan_suite_file="$BATS_FILE_TMPDIR/suite.yml" -e plan_runs_dir="$(runs)"
+  LIMIT=300 site 0 --check
   refute_output --partial "is built for"
   refute_output --partial "Build the engine"
 }
