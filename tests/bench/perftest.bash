@@ -10,7 +10,7 @@
 settings() {
   [[ ${MACHINE:-} != "User-Mode Linux" ]] || echo "$1" >/sys/devices/virtual/workqueue/cpumask
   shift
-  size=$3 amount=$4 mode=$5 op=$6 outstanding=$7 moderation=$8 inline=$9 queue_pairs=${10}
+  size=$3 amount=$4 waiting=$5 op=$6 outstanding=$7 moderation=$8 inline=$9 queue_pairs=${10}
 }
 
 # perch_verbs KIND OPTION...: one measurement by the engine, its JSON on standard output
@@ -18,7 +18,7 @@ perch_verbs() {
   local -a command=(
     "$PERCH" "$1" 127.0.0.1 --port "$PORT" --backend verbs --op "$op" --size "$size" --iterations "$amount" --warmup 0
     --device "$DEVICE" --server-device "$DEVICE" --gid-index "$GID_INDEX" --server-gid-index "$GID_INDEX"
-    --completion "$mode" --inline "$inline" --clock "$CLOCK" --json "${@:2}"
+    --completion "$waiting" --inline "$inline" --clock "$CLOCK" --json "${@:2}"
   )
   client /usr/bin/time -q -f '%U %S' -o "$SCRATCH/client.time" "${command[@]}"
   printf '%s' "${command[*]}" >"$SCRATCH/client.command" # without what times it
@@ -71,20 +71,20 @@ engine_server_seconds() {
 }
 
 perch_verbs_lat() {
-  local size amount mode op outstanding moderation inline queue_pairs
+  local size amount waiting op outstanding moderation inline queue_pairs
   settings "$ALL_CPUS" "$@"
   perch_verbs lat | jq -er '.latency_us | "\(.p50) \(.p99)"'
 }
 
 perftest_lat() {
-  local size amount mode op outstanding moderation inline queue_pairs
+  local size amount waiting op outstanding moderation inline queue_pairs
   settings "$ALL_CPUS" "$@"
   # bytes iterations min max typical mean stddev p99 p99.9
   perftest "ib_${op}_lat" | awk '{ print $5, $8 }'
 }
 
 perch_verbs_bw() {
-  local size amount mode op outstanding moderation inline queue_pairs before after gbit_s
+  local size amount waiting op outstanding moderation inline queue_pairs before after gbit_s
   settings "$ONE_CPU" "$@"
   amount=$((amount * queue_pairs)) # --iters is of each queue pair, --iterations of all
   before=$(engine_server_seconds)
@@ -95,7 +95,7 @@ perch_verbs_bw() {
 }
 
 perftest_bw() {
-  local size amount mode op outstanding moderation inline queue_pairs gbit_s
+  local size amount waiting op outstanding moderation inline queue_pairs gbit_s
   settings "$ONE_CPU" "$@"
   # bytes iterations peak average message-rate; MiB/s, whatever the header calls them: in Gb/s it would print two digits
   gbit_s=$(perftest "ib_${op}_bw" --qp "$queue_pairs" --tx-depth "$outstanding" --cq-mod "$moderation" |
