@@ -4,7 +4,7 @@
 #include "message.h"
 
 /* One line a backend; the Makefile defines HAVE_* for those whose libraries were found. */
-extern const struct backend backend_tcp, backend_verbs, backend_ofi, backend_null;
+extern const struct backend backend_tcp, backend_verbs, backend_ofi, backend_cxi, backend_null;
 
 const struct backend *const backends[] = {
 	&backend_tcp,
@@ -13,13 +13,14 @@ const struct backend *const backends[] = {
 #endif
 #ifdef HAVE_OFI
 	&backend_ofi,
+	&backend_cxi,
 #endif
 	&backend_null,
 	NULL,
 };
 
 /* Names that Perch has a backend for, so that "built without" can be told from "unknown". */
-static const char *const known_names[] = { "tcp", "verbs", "ofi", "null" };
+static const char *const known_names[] = { "tcp", "verbs", "ofi", "cxi", "null" };
 
 static const char *const level_names[LEVEL_MAX] = {
 	[LEVEL_NONE] = "none",

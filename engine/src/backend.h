@@ -28,6 +28,8 @@ enum {
 	BACKEND_SOLO = 1 << 0,          /* no data ever reaches the peer: null */
 	BACKEND_PROVIDERS = 1 << 1,     /* --provider means something here */
 	BACKEND_DEVICES = 1 << 2,       /* --device means something here */
+	BACKEND_GPU = 1 << 3,           /* the arena may lie in a GPU's memory: registers it, and never touches it */
+	BACKEND_BOUNCE = 1 << 4,        /* --bounce means something here */
 };
 
 /* A message to start. Slots number the places of the two arenas; both ends use the same numbering. */
@@ -54,16 +56,34 @@ struct completion {
 };
 
 /*
- * Where a job has several queue pairs, its slots are dealt out to them in lists of --batch, one after the other; the number of
- * slots is a multiple of all lists, so that a slot always goes through the same one.
+ * Where a job has several queue pairs, they take turns, each with a run of messages: whole lists of --batch, and as many of them
+ * as --cq-moderation lets complete at once. Queue pair by queue pair costs less than message by message (perftest does so, too).
+ * At most --outstanding / --queue-pairs (job_validate()).
  */
+static inline uint32_t job_run(const struct job *job) {
+	return MAX(job->cq_moderation / job->batch, 1u) * job->batch;
+}
+
+/* The number of slots is a multiple of one turn of all queue pairs, so that a slot always goes through the same one. */
 static inline uint32_t job_channel(const struct job *job, uint32_t slot) {
-	return slot / job->batch % job->queue_pairs;
+	return slot / job_run(job) % job->queue_pairs;
 }
 
 /* The place in the whole sequence of message `number` of a channel. */
 static inline uint64_t job_sequence(const struct job *job, uint32_t channel, uint64_t number) {
-	return (number / job->batch * job->queue_pairs + channel) * job->batch + number % job->batch;
+	uint32_t run = job_run(job);
+
+	return (number / run * job->queue_pairs + channel) * run + number % run;
+}
+
+/*
+ * Whether message `number`, with which `left` remain to be posted, is the last of its queue pair: in the last turn of all queue
+ * pairs, the last of each run.
+ */
+static inline bool job_is_last(const struct job *job, uint64_t number, uint64_t left) {
+	uint32_t run = job_run(job);
+
+	return left <= (uint64_t) run * job->queue_pairs && (left == 1 || (number + 1) % run == 0);
 }
 
 /* What a completion of a write or send says about the payload (fi_cq(3)'s levels). */
@@ -83,6 +103,9 @@ struct address {
 	uint8_t bytes[ADDRESS_MAX];
 };
 
+/* Bounds of session.environment, ends included: each byte escaped (6 for 1), it fits into a frame beside the longest address. */
+enum { ENVIRONMENT_NAME_MAX = 64, ENVIRONMENT_VALUE_MAX = 256, ENVIRONMENT_VARIABLES_MAX = 32 };
+
 /* Every backend's own session begins with this; the tests read it, the backend's open fills it. */
 struct session {
 	const struct backend *backend;
@@ -101,9 +124,19 @@ struct session {
 	uint32_t mtu;                   /* bytes; 0: unknown */
 	double rate_gbit_s;             /* of the link; 0: unknown */
 	const char *connection;         /* "stream", "rdm", ... ; NULL: none */
+	const char *post_api;           /* KIND_TRANSFER: the calls that hand its lists to the device; NULL: there is no choice */
 	char driver[32];                /* the kernel's, of the device; empty: unknown, or no RDMA device */
 	uint32_t ib_port;               /* in use; 0: none. Only read where the backend has JOB_OPTION_IB_PORT */
 	int gid_index;                  /* in use; -1: none. Only read where the backend has JOB_OPTION_GID_INDEX */
+	bool simulated;                 /* no device moves the data: a test's provider plays one */
+	const char *gpu_path;           /* how the device reaches a GPU's memory; NULL: no GPU, or --bounce */
+	/* What a Slingshot endpoint came up with; only read where the backend has JOB_OPTION_SVC_ID. */
+	int32_t svc_id, vni;            /* in use; -1: unknown */
+	bool idc, ll, unrestricted;
+	uint32_t rdzv_from;             /* bytes of the smallest send that is forced into rendezvous; 0: none is */
+	uint64_t hrp_up_to;             /* bytes; 0: no high-rate puts */
+	enum key_mode keys;
+	json_t *environment;            /* of the provider: object of strings */
 	/* TCP's own view, where the backend has one: -1 unknown */
 	int64_t tcp_retransmissions, tcp_initial_rtt_us, tcp_window_bytes;
 };
@@ -152,6 +185,7 @@ struct backend {
 	unsigned version;       /* BACKEND_VERSION */
 	unsigned flags;
 	unsigned ops;           /* 1u << OP_*, what the backend can ever do; what this host can is open's business */
+	unsigned transfer_ops;  /* what it can do besides, in KIND_TRANSFER only */
 	unsigned long options;  /* enum job_option: the choices of a job that it takes; the others are refused */
 	const char *summary;    /* one line for --help and the manual */
 
@@ -179,6 +213,11 @@ struct backend {
 	 * NULL: the size of each message is enough. */
 	void (*begin)(struct session *s, uint64_t size);
 
+	/* KIND_TRANSFER: message `slot` goes through queue pair `channel`, lies `offset` bytes into this end's memory and the peer's, and
+	 * has `size` bytes. Everything that its post needs is prepared here; post() takes the slot's number as often as the caller likes.
+	 * Never while the slot is under way. NULL: the backend has no transfers. */
+	void (*place)(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
+
 	/* Starts one message. 0: a COMPLETION_LOCAL will follow; 1: it is already complete and none will follow; -EAGAIN: nothing was
 	 * started, poll and try again; other: failed. Required. */
 	int (*post)(struct session *s, const struct work *work);
@@ -193,6 +232,9 @@ struct backend {
 	/* Like poll, but sleeps up to timeout_ns for the first one; may wake with 0. Arms, polls once more, then sleeps. Required
 	 * where event completion exists; NULL: job_validate refuses --completion event. */
 	int (*wait)(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
+
+	/* Nothing has moved for too long: is this end's own device the reason? 0: not as far as it knows; negative: said. NULL: cannot tell. */
+	int (*check)(struct session *s);
 
 	/* Refreshes the facts in struct session that change while running (TCP_INFO). NULL: none do. */
 	void (*refresh)(struct session *s);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "exchange.h"
+#include "personality.h"
 #include "result.h"
 
 struct client {
@@ -41,6 +42,7 @@ static int count_losses(struct client *c, struct result *r, uint64_t theirs, uin
 		lost += c->job.bidirectional ? theirs - MIN(o->received, theirs) : 0;
 	}
 	r->lost = MIN(lost, r->messages);
+	r->path.lost_bytes += r->lost * r->size;
 	r->messages -= r->lost;
 	r->bytes = r->messages * r->size;
 	o->elapsed_ns -= MIN(MAX(o->idle_ns, idle_ns), o->elapsed_ns);
@@ -90,10 +92,15 @@ static int hear_result(struct client *c, struct result *r) {
 	return 0;
 }
 
-static void print_interval(struct run *r, json_t *interval) {
-	const struct client *c = client_of(r);
+static const struct writer *writer_of(const struct options *o) {
+	return o->personality ? &personality_writer : o->json ? &json_writer : &table_writer;
+}
 
-	(c->options->json ? write_json_interval : write_table_interval)(r, interval);
+static void print_interval(struct run *r, json_t *interval) {
+	const struct writer *w = writer_of(client_of(r)->options);
+
+	if (w->interval)
+		w->interval(r, interval);
 }
 
 static int run_phase(struct client *c, uint64_t size, bool warmup, struct result *ret) {
@@ -107,9 +114,11 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, struct result
 		.half_round_trip = c->half_round_trip,
 		.count = warmup ? c->job.warmup : c->job.iterations,
 	};
-	verify_prepare(r);
+	e = verify_prepare(r);
+	if (e < 0)
+		return e;
 	/* The server may send as soon as it has answered START: what finds no receive then is delayed, or lost. */
-	e = c->job.bidirectional && op_takes_receive(c->job.op) ? run_lend_all(r, r->arena.slots) : 0;
+	e = c->job.bidirectional && op_takes_receive(c->job.op) ? run_lend_all(r, run_receives(&c->job, r->arena.slots)) : 0;
 	if (e == 0)
 		e = phase_to_json(&r->phase, &start);
 	if (e == 0)
@@ -127,7 +136,7 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, struct result
 	if (e == 0 && c->job.kind == KIND_LATENCY)
 		e = run_say(r, FRAME_FINISH, r->outcome.messages);
 	if (e == 0)
-		e = control_send(c->control, FRAME_DONE, NULL);
+		e = control_send(c->control, FRAME_DONE, json_pack("{s:I}", "elapsed_ns", (json_int_t) r->outcome.elapsed_ns));
 	return e < 0 ? e : hear_result(c, ret);
 }
 
@@ -155,23 +164,12 @@ static enum exit_code judge(const struct client *c, const struct result *r) {
 	return EXIT_LIMIT;
 }
 
-/* Shared memory fails like a local device when its other end dies: whoever has gone is to blame. */
-static void blame_peer(const struct client *c) {
-	char text[FAILURE_TEXT_MAX];
-
-	if (failure_code() != EXIT_INTERNAL || !control_is_lost(c->control, 200 * NSEC_PER_MSEC))
-		return;
-	(void) snprintf(text, sizeof(text), "%s", failure_text());
-	failure_reset();
-	(void) failure_quiet(-ECONNRESET, EXIT_PEER, "lost %s: %s", c->control->peer_name, text);
-}
-
 static void write_result(const struct client *c, struct result *r) {
 	if (failure_text()[0]) {
 		r->code = failure_code();
 		r->message = failure_text();
 	}
-	(c->options->json ? write_json_result : write_table_result)(r);
+	writer_of(c->options)->result(r);
 }
 
 static void write_stalled(struct run *r) {
@@ -212,7 +210,7 @@ static int measure_size(struct client *c, uint64_t size) {
 	else if (!failure_text()[0])
 		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op), (unsigned long long) size, strerror(-e));
 	if (e < 0)
-		blame_peer(c);
+		exchange_blame(c->control);
 	c->run.on_stall = NULL;
 	write_result(c, &r);
 	if (code == EXIT_CORRUPT || c->worst == EXIT_MEASURED)
@@ -239,24 +237,16 @@ static int choose_definition(struct client *c) {
 static int open_job(struct client *c) {
 	struct open_arguments a = { .job = &c->job, .role = ROLE_CLIENT, .local = &c->control->local, .peer = &c->control->peer, .wake_fd = -1 };
 	const struct backend *b;
-	char machine[MACHINE_MAX];
-	json_t *payload = NULL, *job = NULL;
 	bool known;
 	int e;
 
-	e = control_expect(c->control, FRAME_IDENTITY, c->job.timeout_ns, &payload);
+	e = exchange_hear_identity(c->control, c->job.timeout_ns, &a.same_host);
 	if (e < 0)
 		return e;
-	machine_identity(machine);
-	const char *theirs = json_string_value(json_object_get(payload, "machine"));
-	a.same_host = theirs && streq(theirs, machine);
-	json_decref(payload);
 	b = backend_find(c->job.backend, &known);
 	e = b->resolve ? b->resolve(&c->job, &a) : 0;
 	if (e == 0)
-		e = job_to_json(&c->job, &job);
-	if (e == 0)
-		e = control_send(c->control, FRAME_JOB, json_pack("{s:o, s:s}", "job", job, "machine", machine));
+		e = exchange_say_job(c->control, &c->job);
 	if (e == 0)
 		e = run_open(&c->run, &a, c->control);
 	if (e == 0)
@@ -280,8 +270,10 @@ static void client_close(struct client *c) {
 }
 
 int command_measure(const struct options *o) {
+	const struct writer *w = writer_of(o);
 	struct client c = { .options = o, .job = o->job };
 	struct token token;
+	bool opened;
 	int e;
 
 	e = check_limits(o);
@@ -300,10 +292,17 @@ int command_measure(const struct options *o) {
 		notice("--op write over %s: nobody sees these writes arrive, so losses are not known, and the %s of what was sent; "
 		       "--verify counts losses, --op write-imm too", connection_name((int) c.job.connection),
 		       c.job.kind == KIND_LATENCY ? "latency is that" : "bandwidth is that");
-	if (e == 0 && !o->json)
-		write_table_header(o, &c.run, c.peer.end);
+	if (e == 0 && c.run.session->simulated)
+		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware", c.run.session->device);
+	if (e == 0 && w->check)
+		e = w->check(o, &c.run);
+	opened = e == 0;
+	if (opened && w->header)
+		w->header(o, &c.run, c.peer.end);
 	for (size_t i = 0; e == 0 && i < c.job.n_sizes; i++)
 		e = measure_size(&c, c.job.sizes[i]);
+	if (opened && w->end)
+		w->end(o);
 	if (e < 0) {
 		control_send_error(c.control);
 		/* What was corrupted stays the worst news, whatever came after it. */

@@ -214,6 +214,15 @@ void control_wait(const struct control *c, uint64_t timeout_ns) {
 	(void) poll(&p, 1, (int) (timeout_ns / NSEC_PER_MSEC));
 }
 
+bool control_has_ended(const struct control *c, uint64_t timeout_ns) {
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	char byte;
+
+	if (poll(&p, 1, (int) MIN(timeout_ns / NSEC_PER_MSEC, UINT64_C(2000000000))) <= 0)
+		return false; /* the receive that follows says so */
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 bool control_is_lost(const struct control *c, uint64_t timeout_ns) {
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 

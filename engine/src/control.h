@@ -52,10 +52,11 @@ enum frame_type {
 	FRAME_RECEIVED,         /* both: {count}: I have them all */
 	FRAME_CHECK,            /* client: {first, count}: verify these writes now */
 	FRAME_CHECKED,          /* server: {} */
-	FRAME_DONE,             /* client: the phase is over; the server makes progress until then */
+	FRAME_DONE,             /* client: {elapsed_ns}: the phase is over; the server makes progress until then */
 	FRAME_RESULT,           /* server: its side of the phase */
 	FRAME_MEET,             /* client: {flow, parties, timeout_ms} */
 	FRAME_MET,              /* server: {parties} */
+	FRAME_BARRIER,          /* client: about to send a message; server: go on */
 	FRAME_MAX,
 };
 
@@ -107,6 +108,12 @@ int control_pending(const struct control *c);
 
 /* Sleeps until something is there to be received (or the peer has gone), at most for timeout_ns. */
 void control_wait(const struct control *c, uint64_t timeout_ns);
+
+/*
+ * Waits until the peer says something, or ends. True: it has closed the connection with nothing left to hear. A client does so when it
+ * has all it wants; between phases that is no failure.
+ */
+bool control_has_ended(const struct control *c, uint64_t timeout_ns);
 
 /* True where the peer has closed its end, or does so within timeout_ns. */
 bool control_is_lost(const struct control *c, uint64_t timeout_ns);

@@ -217,8 +217,8 @@ static int listen_on(const char *host, uint16_t port, bool token, bool optional,
 	r = listen_one(a, ret);
 	freeaddrinfo(list);
 	if (r == -EADDRINUSE)
-		return failure(r, EXIT_HOST, "cannot listen on %s: the port is in use; stop the program that has it (`ss -ltnp`), or "
-			       "choose another with --port", text);
+		return failure(r, EXIT_HOST, "cannot listen on %s: the port is in use; stop the program that has it (`ss -tanp`; after a "
+			       "connection's end it stays taken for a minute), or choose another with --port", text);
 	if (r < 0 && !optional)
 		return failure(r, EXIT_HOST, "cannot listen on %s: %s", text, strerror(-r));
 	return r;

@@ -28,6 +28,33 @@ void machine_identity(char ret[MACHINE_MAX]) {
 	(void) snprintf(ret, MACHINE_MAX, "%s %s %llx.%llx", boot, pids, (unsigned long long) shm.st_dev, (unsigned long long) shm.st_ino);
 }
 
+int exchange_hear_identity(struct control *c, uint64_t timeout_ns, bool *ret_same_host) {
+	char machine[MACHINE_MAX];
+	json_t *payload = NULL;
+	int e;
+
+	e = control_expect(c, FRAME_IDENTITY, timeout_ns, &payload);
+	if (e < 0)
+		return e;
+	machine_identity(machine);
+	const char *theirs = json_string_value(json_object_get(payload, "machine"));
+	*ret_same_host = theirs && streq(theirs, machine);
+	json_decref(payload);
+	return 0;
+}
+
+int exchange_say_job(struct control *c, const struct job *job) {
+	char machine[MACHINE_MAX];
+	json_t *json;
+	int e;
+
+	e = job_to_json(job, &json);
+	if (e < 0)
+		return e;
+	machine_identity(machine);
+	return control_send(c, FRAME_JOB, json_pack("{s:o, s:s}", "job", json, "machine", machine));
+}
+
 static void to_hex(const uint8_t *bytes, size_t n, char *ret) {
 	static const char digits[] = "0123456789abcdef";
 
@@ -60,8 +87,9 @@ static int from_hex(const char *text, struct address *ret) {
 
 static int say_address(struct run *r) {
 	const struct session *s = r->session;
-	char hex[2 * ADDRESS_MAX + 1], host[256];
+	char hex[2 * ADDRESS_MAX + 1], host[256], gpu[160];
 	struct address a = { 0 };
+	json_t *payload;
 	int e;
 
 	e = r->backend->local_address(r->session, &a);
@@ -69,22 +97,57 @@ static int say_address(struct run *r) {
 		return e;
 	to_hex(a.bytes, a.length, hex);
 	host_name(host, sizeof(host));
-	return control_send(r->control, FRAME_ADDRESS,
-			    json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:I}", "address", hex, "host", host, "device", s->device, "shown", s->address,
-				      "can_notify", s->can_notify, "driver", s->driver, "ib_port", (json_int_t) s->ib_port));
+	arena_gpu_name(&r->arena, gpu, sizeof(gpu));
+	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:i, s:i}", "gpu", gpu, "address", hex, "host", host, "device", s->device,
+			    "shown", s->address, "can_notify", s->can_notify, "driver", s->driver, "ib_port", (json_int_t) s->ib_port, "svc_id",
+			    s->svc_id, "vni", s->vni);
+	if (s->environment)
+		(void) json_object_update_new(payload, json_pack("{s:O, s:b, s:b}", "environment", s->environment, "idc", s->idc, "ll", s->ll));
+	return control_send(r->control, FRAME_ADDRESS, payload);
+}
+
+/* A peer may say anything: an object of a few short strings, or nothing. */
+static bool is_environment(const json_t *o) {
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(o) || json_object_size(o) > ENVIRONMENT_VARIABLES_MAX)
+		return false;
+	json_object_foreach((json_t *) (uintptr_t) o, name, value)
+		if (strlen(name) >= ENVIRONMENT_NAME_MAX || !json_is_string(value) || json_string_length(value) >= ENVIRONMENT_VALUE_MAX)
+			return false;
+	return true;
+}
+
+/* What the other end's provider has read, and what came of it, where there is such a provider. */
+static int add_provider(json_t *end, json_t *environment, int idc, int ll) {
+	if (!environment)
+		return 0;
+	if (!is_environment(environment) || idc < 0 || ll < 0)
+		return -EBADMSG;
+	return json_object_update_new(end, json_pack("{s:O, s:b, s:b}", "environment", environment, "idc", idc, "ll", ll)) < 0 ? -ENOMEM : 0;
+}
+
+bool exchange_agree(const struct run *r, const json_t *end, const char *key, bool own) {
+	const struct job *j = r->job;
+	bool client = r->role == ROLE_CLIENT, theirs = !json_is_false(json_object_get(end, key));
+	bool server_sends = j->bidirectional || (j->kind == KIND_LATENCY && (op_is_send(j->op) || r->phase.half_round_trip));
+
+	return (own || !(client || server_sends)) && (theirs || !(!client || server_sends));
 }
 
 static int hear_address(struct run *r, struct address *ret, struct peer *ret_peer) {
-	const char *hex, *host, *device, *shown, *driver = "";
+	const char *hex, *host, *device, *shown, *driver = "", *gpu = "";
 	json_int_t ib_port = 0;
-	json_t *payload = NULL;
-	int e, notify;
+	json_t *payload = NULL, *environment = NULL;
+	int e, notify, service = -1, vni = -1, idc = -1, ll = -1;
 
 	e = control_expect(r->control, FRAME_ADDRESS, r->job->timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?I!}", "address", &hex, "host", &host, "device", &device, "shown", &shown,
-			"can_notify", &notify, "driver", &driver, "ib_port", &ib_port);
+	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?I, s?i, s?i, s?o, s?b, s?b!}", "address", &hex, "host", &host,
+			"device", &device, "shown", &shown, "can_notify", &notify, "gpu", &gpu, "driver", &driver, "ib_port", &ib_port, "svc_id", &service, "vni", &vni, "environment",
+			&environment, "idc", &idc, "ll", &ll);
 	if (e == 0 && (ib_port < 0 || ib_port > UINT8_MAX))
 		e = -EBADMSG;
 	if (e == 0)
@@ -98,6 +161,17 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 		};
 	if (e == 0 && driver[0])
 		(void) json_object_set_new(ret_peer->end, "driver", json_string(driver));
+	if (e == 0 && r->backend->options & JOB_OPTION_SVC_ID) {
+		(void) json_object_set_new(ret_peer->end, "svc_id", service < 0 ? json_null() : json_integer(service));
+		(void) json_object_set_new(ret_peer->end, "vni", vni < 0 ? json_null() : json_integer(vni));
+	}
+	if (e == 0 && gpu[0])
+		(void) json_object_set_new(ret_peer->end, "gpu", json_string(gpu));
+	if (e == 0)
+		e = add_provider(ret_peer->end, environment, idc, ll);
+	/* One simulated end is enough: the figures are of both. Several GPUs' names follow each other. */
+	if (e == 0)
+		r->session->simulated |= is_simulated_name(device) || is_simulated_name(gpu) || strstr(gpu, ", " SIMULATED_MARK);
 	json_decref(payload);
 	return e < 0 ? failure(-EBADMSG, EXIT_PEER, "%s sent an address that is none; refused", r->control->peer_name) : 0;
 }
@@ -119,6 +193,16 @@ int exchange_addresses(struct run *r, struct peer *ret) {
 	return e < 0 ? e : control_expect(r->control, FRAME_CONNECTED, r->job->timeout_ns, NULL);
 }
 
+void exchange_blame(struct control *c) {
+	char text[FAILURE_TEXT_MAX];
+
+	if (failure_code() != EXIT_INTERNAL || !control_is_lost(c, 200 * NSEC_PER_MSEC))
+		return;
+	(void) snprintf(text, sizeof(text), "%s", failure_text());
+	failure_reset();
+	(void) failure_quiet(-ECONNRESET, EXIT_PEER, "lost %s: %s", c->peer_name, text);
+}
+
 int phase_to_json(const struct phase *p, json_t **ret) {
 	*ret = json_pack("{s:I, s:b, s:b, s:I}", "size", (json_int_t) p->size, "warmup", p->warmup, "half_round_trip", p->half_round_trip, "count",
 			 (json_int_t) p->count);
@@ -132,7 +216,7 @@ int phase_from_json(const struct job *job, const json_t *json, struct phase *ret
 	e = json_unpack((json_t *) (uintptr_t) json, "{s:I, s:b, s:b, s:I!}", "size", &size, "warmup", &warmup, "half_round_trip", &half, "count",
 			&count);
 	/* The arena has room for the job's largest size and no more. */
-	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || (op_is_atomic(job->op) && size % 8) ||
+	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || (uint64_t) size % job_word_bytes(job) != 0 ||
 	    (half && (job->kind != KIND_LATENCY || (!op_is_send(job->op) && !op_is_write(job->op)))))
 		return failure(-EBADMSG, EXIT_PEER, "the peer asked for a phase that its job does not allow; refused");
 	*ret = (struct phase) { .size = (uint64_t) size, .warmup = warmup, .half_round_trip = half, .count = (uint64_t) count };

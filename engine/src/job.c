@@ -5,6 +5,7 @@
 
 #include "backend.h"
 #include "job_names.h"
+#include "memory_kind.h"
 #include "message.h"
 
 uint64_t job_largest_size(const struct job *job) {
@@ -24,7 +25,7 @@ static int validate_backend(const struct job *job) {
 			       job->backend);
 	if (!b)
 		return failure(-EINVAL, EXIT_USAGE, "unknown backend '%s'; `perch --version` lists the backends", job->backend);
-	if (!(b->ops & (1u << job->op)))
+	if (!((b->ops | (job->kind == KIND_TRANSFER ? b->transfer_ops : 0)) & (1u << job->op)))
 		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it", op_name(job->op), b->name);
 	if (job->provider[0] && !(b->flags & BACKEND_PROVIDERS))
 		return failure(-EINVAL, EXIT_USAGE, "--provider %s: the %s backend has no providers", job->provider, b->name);
@@ -62,7 +63,18 @@ static const struct choice {
 	{ CHOICE(RETRY, "retry", retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
 	{ CHOICE(RNR_RETRY, "rnr-retry", rnr_retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
 	{ CHOICE(TIMEOUT_EXPONENT, "timeout-exponent", timeout_exponent), JOB_TIMEOUT_EXPONENT, 0, JOB_TIMEOUT_EXPONENT_MAX },
-	{ CHOICE(HUGE, "huge", huge), 0, 0, (int64_t) JOB_HUGE_1G },
+	{ CHOICE(SVC_ID, "svc-id", svc_id), -1, -1, JOB_SVC_ID_MAX },
+	{ CHOICE(SVC_ID, "server-svc-id", server_svc_id), -1, -1, JOB_SVC_ID_MAX },
+	{ CHOICE(VNI, "vni", vni), -1, -1, JOB_VNI_MAX },
+	{ CHOICE(FABRIC_CLASS, "traffic-class by name", fabric_class), FABRIC_CLASS_DEFAULT, 0, FABRIC_CLASS_MAX - 1 },
+	{ CHOICE(NO_IDC, "no-idc", no_idc), 0, 0, 1 },
+	{ CHOICE(NO_LL, "no-ll", no_ll), 0, 0, 1 },
+	{ CHOICE(RDZV, "rdzv", rdzv), 0, 0, 1 },
+	{ CHOICE(UNRESTRICTED, "unrestricted", unrestricted), 0, 0, 1 },
+	{ CHOICE(NO_HRP, "no-hrp", no_hrp), 0, 0, 1 },
+	{ CHOICE(KEYS, "keys", keys), KEYS_CLIENT, 0, KEYS_MAX - 1 },
+	{ CHOICE(ATOMIC, "atomic-op", atomic_op), ATOMIC_NONE, 0, ATOMIC_OP_MAX - 1 },
+	{ CHOICE(ATOMIC, "atomic-type", atomic_type), ATOMIC_UINT64, 0, ATOMIC_TYPE_MAX - 1 },
 #undef CHOICE
 };
 
@@ -102,6 +114,8 @@ void job_defaults(struct job *ret) {
 	memset(ret, 0, sizeof(*ret)); /* padding too: jobs are compared as bytes in tests */
 	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
 		choice_set(&choices[i], ret, choices[i].fallback);
+	(void) copy_string(ret->tx_memory, sizeof(ret->tx_memory), "host");
+	(void) copy_string(ret->rx_memory, sizeof(ret->rx_memory), "host");
 }
 
 const char *job_option_name(unsigned long option) {
@@ -126,7 +140,7 @@ static int validate_ranges(const struct job *job, const struct backend *b) {
 		const struct choice *c = &choices[i];
 		int64_t value = choice_get(c, job);
 
-		if (value != c->fallback && !(b->options & c->option))
+		if (value != c->fallback && !(job_options_of(job, b->options) & c->option))
 			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it", c->name, b->name);
 		if (value < c->min || value > c->max)
 			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", c->name, (long long) value, (long long) MAX(c->min, 0),
@@ -134,8 +148,6 @@ static int validate_ranges(const struct job *job, const struct backend *b) {
 	}
 	if (job->mtu && (job->mtu < JOB_MTU_MIN || (job->mtu & (job->mtu - 1))))
 		return failure(-EINVAL, EXIT_USAGE, "--mtu %u: 256, 512, 1024, 2048 or 4096", job->mtu);
-	if (job->huge && job->huge != JOB_HUGE_2M && job->huge != JOB_HUGE_1G)
-		return failure(-EINVAL, EXIT_USAGE, "--huge %llu: 2M or 1G", (unsigned long long) job->huge);
 	return 0;
 }
 
@@ -186,6 +198,49 @@ static int validate_choices(const struct job *job) {
 	return 0;
 }
 
+/* Each of CXI's belongs to what it can change; elsewhere it would be passed over in silence. */
+static int validate_fabric(const struct job *job) {
+	const struct {
+		bool wrong;
+		const char *option, *why;
+	} checks[] = {
+		{ job->no_idc && job->op == OP_READ, "no-idc", "carries no payload to the target; all other operations do" },
+		{ job->rdzv && !op_is_send(job->op), "rdzv", "knows no rendezvous; send does" },
+		{ job->unrestricted && op_is_send(job->op), "unrestricted", "is always ordered; write, read and atomics have the choice" },
+		{ job->no_hrp && job->op != OP_WRITE, "no-hrp", "is never a high-rate put; write is" },
+		{ job->keys != KEYS_CLIENT && op_is_send(job->op), "keys", "names no memory of the target; write, read and atomics do" },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(checks); i++)
+		if (checks[i].wrong)
+			return failure(-EINVAL, EXIT_USAGE, "--%s: --op %s %s", checks[i].option, op_name((int) job->op), checks[i].why);
+	return 0;
+}
+
+/* What an atomic operation does, and on what. */
+static int validate_atomic(const struct job *job) {
+	bool general = op_is_general_atomic(job->op);
+	enum atomic_kind kind = job->op == OP_ATOMIC_OP ? ATOMIC_PLAIN : job->op == OP_FETCH_ATOMIC ? ATOMIC_FETCH : ATOMIC_COMPARE;
+
+	if (!general && (job->atomic_op != ATOMIC_NONE || job->atomic_type != ATOMIC_UINT64))
+		return failure(-EINVAL, EXIT_USAGE, "--atomic-op and --atomic-type: --op %s says itself what it does; they belong to atomic-op, "
+			       "fetch-atomic and compare-atomic", op_name((int) job->op));
+	if (!general)
+		return 0;
+	if (!atomic_op_is(job->atomic_op, kind))
+		return failure(-EINVAL, EXIT_USAGE, "--atomic-op %s: --op %s does not have it; it has %s", atomic_op_names[job->atomic_op],
+			       op_name((int) job->op), atomic_kind_words(kind));
+	if (!atomic_type_has(job->atomic_type, job->atomic_op))
+		return failure(-EINVAL, EXIT_USAGE, "--atomic-op %s is not defined for --atomic-type %s (fi_atomic(3))",
+			       atomic_op_names[job->atomic_op], atomic_type_names[job->atomic_type]);
+	if (job->verify && (kind == ATOMIC_PLAIN || !atomic_is_predictable(job->atomic_type)))
+		return failure(-EINVAL, EXIT_USAGE, "--verify with --op %s --atomic-type %s: %s", op_name((int) job->op),
+			       atomic_type_names[job->atomic_type], kind == ATOMIC_PLAIN ?
+			       "nothing comes back that could be checked; use fetch-atomic" :
+			       "it is checked for integers of up to 64 bits, float and double");
+	return 0;
+}
+
 /* How the messages under way are shared out. */
 static int validate_queues(const struct job *job) {
 	const struct {
@@ -217,9 +272,10 @@ static int validate_sizes(const struct job *job) {
 		if (size == 0 || size > JOB_SIZE_MAX)
 			return failure(-EINVAL, EXIT_USAGE, "--size %llu: a message has 1 to %llu bytes (4 GiB - 1)",
 				       (unsigned long long) size, (unsigned long long) JOB_SIZE_MAX);
-		if (op_is_atomic(job->op) && size % sizeof(uint64_t) != 0)
-			return failure(-EINVAL, EXIT_USAGE, "--size %llu: --op %s works on 64-bit words: use a multiple of 8",
-				       (unsigned long long) size, op_name(job->op));
+		if (size % job_word_bytes(job) != 0)
+			return failure(-EINVAL, EXIT_USAGE, "--size %llu: --op %s works on %llu-bit words here: use a multiple of %llu",
+				       (unsigned long long) size, op_name(job->op), (unsigned long long) job_word_bytes(job) * 8,
+				       (unsigned long long) job_word_bytes(job));
 	}
 	return 0;
 }
@@ -227,8 +283,8 @@ static int validate_sizes(const struct job *job) {
 static int validate_definition(const struct job *job) {
 	bool half = op_is_send(job->op) || op_is_write(job->op), complete = !op_takes_receive(job->op);
 
-	if (job->kind == KIND_BANDWIDTH && job->definition != DEFINITION_AUTO)
-		return failure(-EINVAL, EXIT_USAGE, "--definition belongs to latency; bandwidth has one definition");
+	if (job->kind != KIND_LATENCY && job->definition != DEFINITION_AUTO)
+		return failure(-EINVAL, EXIT_USAGE, "--definition belongs to latency; %s has one definition", kind_name((int) job->kind));
 	if ((job->definition == DEFINITION_HALF_ROUND_TRIP && !half) || (job->definition == DEFINITION_COMPLETION && !complete))
 		return failure(-EINVAL, EXIT_USAGE, "--definition %s: --op %s is only measured as %s", definition_name(job->definition),
 			       op_name(job->op), half ? "half_round_trip" : "completion");
@@ -249,7 +305,11 @@ static int validate_load(const struct job *job) {
 	if (job->bidirectional && job->interval_ns && !op_takes_receive(job->op))
 		return failure(-EINVAL, EXIT_USAGE, "--interval with --bidirectional: what the peer's --op %s moves is not seen while it runs; "
 			       "leave one of them out", op_name(job->op));
-	if (job->kind == KIND_BANDWIDTH && job->gap_ns)
+	if (job->kind != KIND_LATENCY && job->barrier)
+		return failure(-EINVAL, EXIT_USAGE, "--barrier belongs to lat: bw has many messages under way, and no moment between two");
+	if (job->ignore_mismatch && job->clock != CLOCK_KIND_CYCLES)
+		return failure(-EINVAL, EXIT_USAGE, "--ignore-frequency-mismatch belongs to --clock cycles; the other clock has no frequency to check");
+	if (job->kind != KIND_LATENCY && job->gap_ns)
 		return failure(-EINVAL, EXIT_USAGE, "--gap belongs to lat; bw is slowed with --rate");
 	if (job->report_all && (job->kind != KIND_LATENCY || !job->iterations || job->iterations > JOB_REPORT_ALL_MAX))
 		return failure(-EINVAL, EXIT_USAGE, "--report-all needs lat with --iterations of at most %d", JOB_REPORT_ALL_MAX);
@@ -263,13 +323,24 @@ static int validate_load(const struct job *job) {
 	return 0;
 }
 
+unsigned long job_options_of(const struct job *job, unsigned long backend_options) {
+	return backend_options | (job->kind == KIND_TRANSFER ? JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH : 0);
+}
+
 int job_validate(const struct job *job) {
+	bool known;
 	int r;
 
 	r = validate_backend(job);
 	if (r < 0)
 		return r;
 	r = validate_choices(job);
+	if (r < 0)
+		return r;
+	r = validate_atomic(job);
+	if (r < 0)
+		return r;
+	r = validate_fabric(job);
 	if (r < 0)
 		return r;
 	r = validate_sizes(job);
@@ -279,5 +350,8 @@ int job_validate(const struct job *job) {
 	if (r < 0)
 		return r;
 	r = validate_load(job);
-	return r < 0 ? r : validate_queues(job);
+	if (r < 0)
+		return r;
+	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job) : validate_queues(job);
+	return r < 0 ? r : memory_validate(job, backend_find(job->backend, &known));
 }

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "atomic_word.h"
 #include "clock.h"
 #include "util.h"
 
@@ -18,6 +19,9 @@ enum op {
 	OP_READ,
 	OP_FETCH_ADD,
 	OP_COMPARE_SWAP,
+	OP_ATOMIC_OP,           /* atomic_op on atomic_type, answers nothing (fi_atomic(3)) */
+	OP_FETCH_ATOMIC,        /* the same, and answers what was there before */
+	OP_COMPARE_ATOMIC,      /* a kind of swap, if a comparison holds */
 	OP_MAX,
 	OP_INVALID = -EINVAL,
 };
@@ -25,6 +29,7 @@ enum op {
 enum kind {
 	KIND_LATENCY,
 	KIND_BANDWIDTH,
+	KIND_TRANSFER,          /* batches of one-sided operations between pairs of devices */
 	KIND_MAX,
 };
 
@@ -51,6 +56,28 @@ enum connection {
 };
 
 /*
+ * Which memory region a write, read or atomic names at its target (fi_cxi(7), "Optimized MRs" and FI_MR_PROV_KEY). Only cxi
+ * offers the choice.
+ */
+enum key_mode {
+	KEYS_CLIENT,            /* our own keys 0 to 99: no match list at the target */
+	KEYS_MATCHING,          /* our own keys from 100 up: found through a match list */
+	KEYS_PROVIDER,          /* the provider's keys */
+	KEYS_MAX,
+};
+
+/* fi_domain(3)'s classes of traffic, by name. */
+enum fabric_class {
+	FABRIC_CLASS_DEFAULT,   /* the provider's */
+	FABRIC_CLASS_BEST_EFFORT,
+	FABRIC_CLASS_LOW_LATENCY,
+	FABRIC_CLASS_DEDICATED_ACCESS,
+	FABRIC_CLASS_BULK_DATA,
+	FABRIC_CLASS_NETWORK_CTRL,
+	FABRIC_CLASS_MAX,
+};
+
+/*
  * Choices that not every backend has: a backend lists those that it takes in its `options`; job_validate() and the command
  * line refuse the rest.
  */
@@ -71,7 +98,16 @@ enum job_option {
 	JOB_OPTION_RETRY = 1 << 13,
 	JOB_OPTION_RNR_RETRY = 1 << 14,
 	JOB_OPTION_TIMEOUT_EXPONENT = 1 << 15,
-	JOB_OPTION_HUGE = 1 << 16,
+	JOB_OPTION_SVC_ID = 1 << 17,            /* and server_svc_id */
+	JOB_OPTION_VNI = 1 << 18,
+	JOB_OPTION_FABRIC_CLASS = 1 << 19,
+	JOB_OPTION_NO_IDC = 1 << 20,
+	JOB_OPTION_NO_LL = 1 << 21,
+	JOB_OPTION_RDZV = 1 << 22,
+	JOB_OPTION_UNRESTRICTED = 1 << 23,
+	JOB_OPTION_NO_HRP = 1 << 24,
+	JOB_OPTION_KEYS = 1 << 25,
+	JOB_OPTION_ATOMIC = 1 << 26,            /* atomic_op and atomic_type */
 };
 
 enum rate_unit {
@@ -98,6 +134,15 @@ enum {
 	JOB_TIMEOUT_EXPONENT = 14,
 	JOB_MTU_MIN = 256,              /* ibv_mtu(3): powers of two from here */
 	JOB_MTU_MAX = 4096,
+	JOB_VNI_MAX = 65535,            /* 16 bits of struct cxi_auth_key (fi_cxi(7)) */
+	JOB_SVC_ID_MAX = INT32_MAX,     /* 32 bits there, and a signed number in libcxi's calls */
+	JOB_DEVICES_MAX = 8,            /* of one host: as many NICs as the largest GPU servers have */
+	JOB_DEVICES_TEXT = JOB_DEVICES_MAX * JOB_NAME_MAX,
+	JOB_BATCH_MAX = 32768,          /* transfers: as far as MORI-IO's benchmark sweeps */
+	JOB_BATCHES_MAX = 16,           /* batch sizes in one sweep: 1 to 32768 by doubling */
+	JOB_THREADS_MAX = 64,           /* eight for each device; more than a host's cores gain nothing */
+	JOB_CHUNKS_MAX = 1024,          /* pieces of one transfer: 4 MiB each of the largest */
+	JOB_PIECES_MAX = 8 * JOB_BATCH_MAX,     /* of one batch: a work request each, 64 to 256 bytes of memory */
 };
 
 #define JOB_HUGE_2M (UINT64_C(2) << 20)
@@ -115,12 +160,14 @@ struct job {
 	enum definition definition;
 	enum completion_mode completion;
 	enum clock_kind clock;
+	bool ignore_mismatch;                   /* with cycles: take a counter that does not prove to be a clock */
 	uint64_t sizes[JOB_SIZES_MAX];
 	size_t n_sizes;
 	uint64_t iterations;                    /* 0: duration mode */
 	uint64_t duration_ns;                   /* 0: iteration mode */
 	uint64_t warmup;                        /* messages, each size */
 	uint64_t gap_ns;
+	bool barrier;                           /* lat: the ends meet on the control connection before each message */
 	uint32_t outstanding;
 	bool bidirectional;
 	bool verify;
@@ -146,7 +193,34 @@ struct job {
 	bool relaxed_ordering;                  /* a write's last byte may then be visible first: nothing may poll memory for it */
 	uint32_t retry, rnr_retry;
 	uint32_t timeout_exponent;              /* 4.096 us x 2^n; 0: for ever */
-	uint64_t huge;                          /* bytes of a huge page: 0, JOB_HUGE_2M or JOB_HUGE_1G */
+	/* Kinds of memory (memory_kind.h) of what either end sends from, and of what comes in there: "host", "huge:2M", "cuda:0" */
+	char tx_memory[JOB_NAME_MAX], rx_memory[JOB_NAME_MAX];
+	bool bounce;                            /* a GPU's memory is copied through host memory, message by message */
+	int32_t svc_id, server_svc_id;          /* CXI service; -1: the provider's choice */
+	int32_t vni;                            /* virtual network of both ends; -1: the provider's choice */
+	enum fabric_class fabric_class;
+	bool no_idc;                            /* no immediate data commands, and nothing injected */
+	bool no_ll;                             /* no low-latency command ring */
+	bool rdzv;                              /* rendezvous for every send that the provider lets have it */
+	bool unrestricted;                      /* writes and reads: ordered, by the NIC's other way */
+	bool no_hrp;                            /* no high-rate puts */
+	enum key_mode keys;
+	enum atomic_op atomic_op;               /* of OP_ATOMIC_OP, OP_FETCH_ATOMIC and OP_COMPARE_ATOMIC; else ATOMIC_NONE */
+	enum atomic_type atomic_type;           /* of these, too; the other atomics work on ATOMIC_UINT64 */
+
+	/* KIND_TRANSFER only; `iterations` and `warmup` count batches there, `outstanding` is of one queue pair, `batch` stays 1 */
+	char devices[JOB_DEVICES_TEXT];         /* the initiator's, between commas; empty: one, `device` */
+	char server_devices[JOB_DEVICES_TEXT];
+	uint32_t cross_rail;                    /* device i works with the target's i + this, around */
+	uint32_t batches[JOB_BATCHES_MAX];      /* transfers that are waited for together */
+	size_t n_batches;
+	bool consecutive;                       /* each transfer is posted by itself, instead of as a list */
+	bool no_session;                        /* everything that a transfer needs is looked up anew each time */
+	uint64_t buffer_bytes;                  /* of each lane, at both ends; 0: what the largest batch takes */
+	uint64_t stride_bytes;                  /* from one transfer to the next; 0: they follow each other */
+	uint64_t chunk_bytes;                   /* larger transfers go in pieces of so much; 0: whole */
+	uint32_t max_chunks;                    /* no transfer is cut into more: then the pieces are larger */
+	uint32_t threads;                       /* of the initiator; 0: one for each pair of devices */
 };
 
 /* A job in which everything that has a default holds it, and the rest is zero: every job begins so. */
@@ -158,9 +232,17 @@ const char *kind_name(int kind);
 const char *definition_name(int definition);
 const char *completion_mode_name(int mode);
 const char *connection_name(int connection);    /* "RC", "UC", "UD": as in records */
+const char *key_mode_name(int mode);
+const char *fabric_class_name(int fabric_class);
+int fabric_class_from_name(const char *name);   /* -EINVAL: there is none of that name */
 
 static inline bool op_is_atomic(enum op op) {
-	return op == OP_FETCH_ADD || op == OP_COMPARE_SWAP;
+	return op == OP_FETCH_ADD || op == OP_COMPARE_SWAP || op == OP_ATOMIC_OP || op == OP_FETCH_ATOMIC || op == OP_COMPARE_ATOMIC;
+}
+
+/* Whether job.atomic_op says what it does. */
+static inline bool op_is_general_atomic(enum op op) {
+	return op == OP_ATOMIC_OP || op == OP_FETCH_ATOMIC || op == OP_COMPARE_ATOMIC;
 }
 
 static inline bool op_is_send(enum op op) {
@@ -196,8 +278,75 @@ unsigned long job_options_used(const struct job *job);
 
 uint64_t job_largest_size(const struct job *job);
 
+/* Bytes of what an atomic works on: sizes are multiples of it. 1 for everything else. */
+static inline uint64_t job_word_bytes(const struct job *job) {
+	return op_is_atomic(job->op) ? atomic_type_bytes(job->atomic_type) : 1;
+}
+
+/* Of the choices that a backend has, and all it takes in this job: every backend's transfers may have several queue pairs (or
+ * endpoints, or connections), and batches. */
+unsigned long job_options_of(const struct job *job, unsigned long backend_options);
+
 /* Checks ranges and combinations; says what is wrong. -EINVAL. */
 int job_validate(const struct job *job);
+
+/* The rest of this file concerns KIND_TRANSFER: job_transfer.c. */
+
+/* The part of job_validate() that only transfers have. -EINVAL (said, EXIT_USAGE). */
+int job_validate_transfer(const struct job *job);
+
+/* Fills in what the command line has left open. */
+void job_complete_transfer(struct job *job);
+
+/* Pairs of devices, 1 to JOB_DEVICES_MAX. */
+uint32_t job_pairs(const struct job *job);
+
+/*
+ * Lanes of the whole job: each is one thread's part of one pair, with queue pairs and a buffer of its own. Lane i belongs to pair
+ * i % job_pairs() and to thread i % job->threads: one of the two numbers is a multiple of the other.
+ */
+static inline uint32_t job_lanes(const struct job *job) {
+	return MAX(job_pairs(job), job->threads);
+}
+
+/* Writes the devices of a lane's two ends into job->device and job->server_device, in a lane's own copy of the job. */
+void job_for_lane(const struct job *job, uint32_t lane, struct job *ret);
+
+/* How the batches of one size are laid out, and cut. A transfer lies at `stride` bytes from the one before it. */
+struct shape {
+	uint64_t size, stride;          /* bytes */
+	uint64_t chunk;                 /* bytes of a piece; a transfer's last may have fewer */
+	uint32_t chunks;                /* pieces of a transfer */
+	uint32_t batch;                 /* transfers */
+};
+
+void shape_of(const struct job *job, uint64_t size, uint32_t batch, struct shape *ret);
+
+static inline uint64_t shape_span(const struct shape *s) {
+	return (s->batch - 1) * s->stride + s->size;
+}
+
+/* Payload of a batch. */
+static inline uint64_t shape_bytes(const struct shape *s) {
+	return s->batch * s->size;
+}
+
+static inline uint64_t shape_pieces(const struct shape *s) {
+	return (uint64_t) s->batch * s->chunks;
+}
+
+/* Pieces are numbered through the batch: transfer by transfer. */
+static inline uint64_t shape_piece_offset(const struct shape *s, uint32_t piece) {
+	return piece / s->chunks * s->stride + piece % s->chunks * s->chunk;
+}
+
+static inline uint64_t shape_piece_size(const struct shape *s, uint32_t piece) {
+	return piece % s->chunks + 1 < s->chunks ? s->chunk : s->size - (s->chunks - 1) * s->chunk;
+}
+
+/* The most pieces, and the most bytes, that any batch of the job has. */
+uint64_t job_most_pieces(const struct job *job);
+uint64_t job_buffer(const struct job *job);
 
 int job_to_json(const struct job *job, json_t **ret);
 

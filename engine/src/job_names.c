@@ -10,10 +10,14 @@ const char *const op_names[OP_MAX] = {
 	[OP_READ] = "read",
 	[OP_FETCH_ADD] = "fetch-add",
 	[OP_COMPARE_SWAP] = "compare-swap",
+	[OP_ATOMIC_OP] = "atomic-op",
+	[OP_FETCH_ATOMIC] = "fetch-atomic",
+	[OP_COMPARE_ATOMIC] = "compare-atomic",
 };
 const char *const kind_names[KIND_MAX] = {
 	[KIND_LATENCY] = "latency",
 	[KIND_BANDWIDTH] = "bandwidth",
+	[KIND_TRANSFER] = "transfer",
 };
 const char *const definition_names[DEFINITION_MAX] = {
 	[DEFINITION_AUTO] = "auto",
@@ -38,6 +42,21 @@ const char *const connection_names[CONNECTION_MAX] = {
 	[CONNECTION_RC] = "rc",
 	[CONNECTION_UC] = "uc",
 	[CONNECTION_UD] = "ud",
+};
+
+const char *const key_mode_names[KEYS_MAX] = {
+	[KEYS_CLIENT] = "client",
+	[KEYS_MATCHING] = "matching",
+	[KEYS_PROVIDER] = "provider",
+};
+
+const char *const fabric_class_names[FABRIC_CLASS_MAX] = {
+	[FABRIC_CLASS_DEFAULT] = "default",
+	[FABRIC_CLASS_BEST_EFFORT] = "best-effort",
+	[FABRIC_CLASS_LOW_LATENCY] = "low-latency",
+	[FABRIC_CLASS_DEDICATED_ACCESS] = "dedicated-access",
+	[FABRIC_CLASS_BULK_DATA] = "bulk-data",
+	[FABRIC_CLASS_NETWORK_CTRL] = "network-ctrl",
 };
 
 int name_index(const char *const *names, int max, const char *name) {
@@ -72,4 +91,18 @@ const char *connection_name(int connection) {
 	static const char *const shown[CONNECTION_MAX] = { [CONNECTION_RC] = "RC", [CONNECTION_UC] = "UC", [CONNECTION_UD] = "UD" };
 
 	return connection >= 0 && connection < CONNECTION_MAX ? shown[connection] : "unknown";
+}
+
+const char *key_mode_name(int mode) {
+	return mode >= 0 && mode < KEYS_MAX ? key_mode_names[mode] : "unknown";
+}
+
+const char *fabric_class_name(int fabric_class) {
+	return fabric_class >= 0 && fabric_class < FABRIC_CLASS_MAX ? fabric_class_names[fabric_class] : "unknown";
+}
+
+int fabric_class_from_name(const char *name) {
+	int i = name_index(fabric_class_names, FABRIC_CLASS_MAX, name);
+
+	return i == FABRIC_CLASS_DEFAULT ? -EINVAL : i; /* not to be asked for: it is what leaving the option out means */
 }

@@ -8,6 +8,7 @@
 #include "command_hist.h"
 #include "message.h"
 #include "serve.h"
+#include "transfer.h"
 
 static int run(const struct options *o) {
 	switch (o->command) {
@@ -16,6 +17,8 @@ static int run(const struct options *o) {
 	case COMMAND_LAT:
 	case COMMAND_BW:
 		return command_measure(o);
+	case COMMAND_TRANSFER:
+		return command_transfer(o);
 	case COMMAND_HIST:
 		return command_hist(o);
 	case COMMAND_MEET:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "message.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -9,14 +10,19 @@ static struct {
 	enum exit_code code;
 } first_failure;
 
+/* The threads of a transfer may fail at the same time. Who reads the words does so when they have ended. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void remember(enum exit_code code, const char *format, va_list ap) _printf_(2, 0);
 
 static void remember(enum exit_code code, const char *format, va_list ap) {
 	/* Only the first failure counts: what comes after it is its consequence, and would hide the cause. */
-	if (first_failure.text[0] != '\0')
-		return;
-	(void) vsnprintf(first_failure.text, sizeof(first_failure.text), format, ap);
-	first_failure.code = code;
+	(void) pthread_mutex_lock(&lock);
+	if (first_failure.text[0] == '\0') {
+		first_failure.code = code;
+		(void) vsnprintf(first_failure.text, sizeof(first_failure.text), format, ap);
+	}
+	(void) pthread_mutex_unlock(&lock);
 }
 
 int failure(int error, enum exit_code code, const char *format, ...) {

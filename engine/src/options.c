@@ -6,11 +6,12 @@
 #include "backend.h"
 #include "message.h"
 #include "parse.h"
+#include "personality.h"
 
 enum { GETOPT_FIRST = 256 }; /* what getopt_long() answers for the first option: above any letter */
 
 static const char *const command_names[COMMAND_MAX] = {
-	[COMMAND_SERVE] = "serve", [COMMAND_LAT] = "lat",   [COMMAND_BW] = "bw",
+	[COMMAND_SERVE] = "serve", [COMMAND_LAT] = "lat",   [COMMAND_BW] = "bw",     [COMMAND_TRANSFER] = "transfer",
 	[COMMAND_HIST] = "hist",   [COMMAND_MEET] = "meet", [COMMAND_DEVICES] = "devices",
 };
 
@@ -236,9 +237,10 @@ static void set_defaults(enum command command, struct options *o) {
 		.listener_fd = -1,
 	};
 	job_defaults(&o->job);
-	o->job.kind = command == COMMAND_BW ? KIND_BANDWIDTH : KIND_LATENCY;
-	o->job.warmup = OPTIONS_WARMUP;
-	if (command == COMMAND_LAT || command == COMMAND_BW)
+	o->job.kind = command == COMMAND_TRANSFER ? KIND_TRANSFER : command == COMMAND_BW ? KIND_BANDWIDTH : KIND_LATENCY;
+	o->job.op = command == COMMAND_TRANSFER ? OP_WRITE : OP_SEND;
+	o->job.warmup = command == COMMAND_TRANSFER ? OPTIONS_TRANSFER_WARMUP : OPTIONS_WARMUP;
+	if (command_measures(command))
 		(void) copy_string(o->job.backend, sizeof(o->job.backend), "tcp");
 	(void) parse_quantiles("0.5,0.9,0.95,0.99,0.999,0.9999", o->quantiles, OPTIONS_QUANTILES_MAX,
 			       &o->n_quantiles);
@@ -246,9 +248,9 @@ static void set_defaults(enum command command, struct options *o) {
 
 /* An option that says what is so anyway would be harmless, but whoever gives it believes that the backend has it. */
 static int check_choices(const struct options *o) {
-	bool known, measures = o->command == COMMAND_LAT || o->command == COMMAND_BW;
-	const struct backend *b = measures ? backend_find(o->job.backend, &known) : NULL;
-	unsigned long refused = b ? o->choices & ~b->options : 0;
+	bool known;
+	const struct backend *b = command_measures(o->command) ? backend_find(o->job.backend, &known) : NULL;
+	unsigned long refused = b ? o->choices & ~job_options_of(&o->job, b->options) : 0;
 
 	if (!refused)
 		return 0; /* job_validate() refuses an unknown backend */
@@ -271,6 +273,10 @@ static int check(struct options *o) {
 			       (uintmax_t) job->iterations, JOB_REPORT_ALL_MAX);
 	if (job->gap_ns && job->rate_unit != RATE_NONE)
 		return failure(-EINVAL, EXIT_USAGE, "--gap and --rate both set the pace; give one");
+	if (job->device[0] && job->devices[0])
+		return failure(-EINVAL, EXIT_USAGE, "--device and --devices both name this end's devices; give one");
+	if (job->server_device[0] && job->server_devices[0])
+		return failure(-EINVAL, EXIT_USAGE, "--server-device and --server-devices both name the server's devices; give one");
 	if (lat && job->outstanding > 1)
 		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u is not a latency: perch lat knows only 1; "
 			       "use perch bw", job->outstanding);
@@ -283,17 +289,21 @@ static int check(struct options *o) {
 static int complete(struct options *o) {
 	const char *token = getenv("PERCH_TOKEN_FILE");
 	struct job *job = &o->job;
-	bool lat = o->command == COMMAND_LAT;
+	bool lat = o->command == COMMAND_LAT, transfer = o->command == COMMAND_TRANSFER;
 
+	if (op_is_general_atomic(job->op) && job->atomic_op == ATOMIC_NONE)
+		job->atomic_op = job->op == OP_COMPARE_ATOMIC ? ATOMIC_CSWAP : ATOMIC_SUM;
 	if (!job->n_sizes) {
-		/* an atomic works on 64 bits, whatever else is asked */
-		job->sizes[0] = lat || op_is_atomic(job->op) ? 8 : 64 << 10;
+		/* an atomic works on one word, whatever else is asked */
+		job->sizes[0] = op_is_atomic(job->op) ? job_word_bytes(job) : lat ? 8 : 64 << 10;
 		job->n_sizes = 1;
 	}
 	if (!job->iterations && !job->duration_ns)
-		job->iterations = lat ? OPTIONS_LAT_ITERATIONS : OPTIONS_BW_ITERATIONS;
+		job->iterations = transfer ? OPTIONS_TRANSFER_ITERATIONS : lat ? OPTIONS_LAT_ITERATIONS : OPTIONS_BW_ITERATIONS;
 	if (!job->outstanding)
-		job->outstanding = lat ? 1 : OPTIONS_BW_OUTSTANDING;
+		job->outstanding = transfer ? OPTIONS_TRANSFER_OUTSTANDING : lat ? 1 : OPTIONS_BW_OUTSTANDING;
+	if (transfer)
+		job_complete_transfer(job);
 	job->timeout_ns = o->timeout_ns;
 	if (!*o->token_file && token && copy_string(o->token_file, sizeof(o->token_file), token) < 0)
 		return failure(-ENAMETOOLONG, EXIT_USAGE, "the path in PERCH_TOKEN_FILE is too long");
@@ -313,17 +323,21 @@ static int parse_without_command(int argc, char **argv) {
 		}
 	}
 	if (argc < 2)
-		return failure(-EINVAL, EXIT_USAGE, "no subcommand; give serve, lat, bw, hist, meet or devices "
+		return failure(-EINVAL, EXIT_USAGE, "no subcommand; give serve, lat, bw, transfer, hist, meet or devices "
 			       "('perch --help' explains them)");
-	return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand; give serve, lat, bw, hist, meet or devices "
+	return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand; give serve, lat, bw, transfer, hist, meet or devices "
 		       "('perch --help' explains them)", argv[1]);
 }
 
 int options_parse(int argc, char **argv, struct options *ret) {
 	_cleanup_free_ struct options *o = NULL;
+	const struct personality *personality;
 	bool printed = false;
-	int command, r;
+	int command, r, skip;
 
+	r = personality_asked(argc, argv, &personality, &skip);
+	if (r != 0)
+		return r < 0 ? r : personality_parse(personality, argc - skip, argv + skip, ret);
 	command = argc < 2 ? COMMAND_INVALID : command_from_name(argv[1]);
 	if (command < 0)
 		return parse_without_command(argc, argv);

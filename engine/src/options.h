@@ -14,6 +14,7 @@ enum command {
 	COMMAND_SERVE,
 	COMMAND_LAT,
 	COMMAND_BW,
+	COMMAND_TRANSFER,
 	COMMAND_HIST,
 	COMMAND_MEET,
 	COMMAND_DEVICES,
@@ -27,6 +28,9 @@ enum {
 	OPTIONS_BW_ITERATIONS = 5000,   /* as perftest(1)'s ib_write_bw */
 	OPTIONS_WARMUP = 100,
 	OPTIONS_BW_OUTSTANDING = 64,    /* covers 64 x 64 KiB: twice the bandwidth-delay product of 100 Gb/s x 150 us */
+	OPTIONS_TRANSFER_ITERATIONS = 100,      /* batches, of which one may have 32768 transfers */
+	OPTIONS_TRANSFER_WARMUP = 10,           /* a tenth of them */
+	OPTIONS_TRANSFER_OUTSTANDING = 512,     /* of one queue pair: far above what covers a round trip; shm, the shortest, queues 1024 in all */
 	OPTIONS_QUANTILES_MAX = 64,
 	OPTIONS_PARTIES_MAX = 4096,
 	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
@@ -34,9 +38,17 @@ enum {
 	OPTIONS_MAX = 96,               /* entries in the table */
 };
 
+struct personality; /* personality.h */
+
+enum log_level {
+	LOG_WARNING,
+	LOG_INFO,
+	LOG_LEVEL_MAX,
+};
+
 struct options {
 	enum command command;
-	struct job job;                 /* lat, bw; for serve only device, ib_port and gid_index, which name the server's own */
+	struct job job;                 /* lat, bw; for serve only device, ib_port, gid_index and svc_id, which name the server's own */
 	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
@@ -45,6 +57,7 @@ struct options {
 	char ready_file[PATH_MAX];
 	uint64_t timeout_ns;
 	bool json;
+	enum log_level log_level;       /* transfer */
 	double max_p99_us, min_gbit;    /* 0: no limit */
 	int cpu;                        /* -1: where the scheduler likes */
 	char flow[OPTIONS_FLOW_MAX];
@@ -55,10 +68,18 @@ struct options {
 	const char *const *files;       /* of argv; n_files of them */
 	size_t n_files;
 	int connection_fd, listener_fd; /* -1; set only in the child that serve executes for each job */
+	bool once;                      /* serve: end with the first measurement */
+	const struct personality *personality;  /* writes as another program does; NULL: as perch */
+	uint64_t buffer_limit;          /* of a personality: bytes that the buffers of one direction may take; 0: no limit */
 };
 
 /* 0: parsed. >0: help, version or manual was printed and there is nothing to do. Negative, said: EXIT_USAGE. */
 int options_parse(int argc, char **argv, struct options *ret);
+
+/* Whether it leads a job. */
+static inline bool command_measures(enum command command) {
+	return command == COMMAND_LAT || command == COMMAND_BW || command == COMMAND_TRANSFER;
+}
 
 const char *command_name(int command);
 int command_from_name(const char *name);        /* -EINVAL: no such command */
@@ -70,6 +91,9 @@ enum option_section {
 	SECTION_PACE,
 	SECTION_TIMING,
 	SECTION_VERBS,
+	SECTION_FABRIC,
+	SECTION_TRANSFER,
+	SECTION_MEMORY,
 	SECTION_CHECKS,
 	SECTION_OUTPUT,
 	SECTION_CONNECTION,
@@ -122,6 +146,9 @@ const char *option_commands(const struct option_entry *e, char *ret, size_t size
 void options_print_help(FILE *f, enum command command);
 void options_print_version(FILE *f, enum command command);
 void options_print_manual(FILE *f, enum command command);
+
+/* Prints words up to 80 columns, continuing at `indent`, where the cursor stands; ends the line. */
+void options_print_wrapped(FILE *f, const char *text, int indent);
 
 struct command_description {
 	const char *arguments;          /* after the name in a usage line */

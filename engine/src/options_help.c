@@ -25,6 +25,12 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 		"Keeps many messages under way and prints a line for each size. Bandwidth counts payload only, in "
 		"Gb/s of 1e9 bits.",
 	},
+	[COMMAND_TRANSFER] = {
+		"HOST [OPTION...]", "measure batches of transfers to HOST, where 'perch serve' runs",
+		"Writes to, or reads from, the memory of HOST in batches, on several devices and threads at once, as applications "
+		"do that move tensors or checkpoints. Prints a line for each size and batch. Latency is that of a batch; bandwidth "
+		"counts payload only, in GB/s of 1e9 bytes.",
+	},
 	[COMMAND_HIST] = {
 		"[OPTION...] [FILE...]", "merge encoded histograms and print their quantiles",
 		"Reads encoded histograms (the histogram.data of records), one a line, from the files or from "
@@ -40,8 +46,7 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	},
 };
 
-/* Prints words up to COLUMNS, continuing at `indent`, where the cursor stands. */
-static void print_wrapped(FILE *f, const char *text, int indent) {
+void options_print_wrapped(FILE *f, const char *text, int indent) {
 	int column = indent;
 
 	while (*text) {
@@ -78,7 +83,7 @@ static void print_option(FILE *f, const struct option_entry *e) {
 	fprintf(f, "%*s", HELP_COLUMN - n, "");
 	(void) snprintf(text, sizeof(text), "%s%s%s%s", e->help, e->fallback ? " (default: " : "",
 			e->fallback ? e->fallback : "", e->fallback ? ")" : "");
-	print_wrapped(f, text, HELP_COLUMN);
+	options_print_wrapped(f, text, HELP_COLUMN);
 }
 
 static void print_options(FILE *f, enum command command) {
@@ -104,7 +109,7 @@ static void print_backends(FILE *f) {
 		int n = fprintf(f, "  %s", (*b)->name);
 
 		fprintf(f, "%*s", MAX(HELP_COLUMN - n, 1), "");
-		print_wrapped(f, (*b)->summary, HELP_COLUMN);
+		options_print_wrapped(f, (*b)->summary, HELP_COLUMN);
 	}
 }
 
@@ -112,9 +117,9 @@ static void print_command_help(FILE *f, enum command command) {
 	const struct command_description *d = command_descriptions + command;
 
 	fprintf(f, "Usage: perch %s %s\n\n", command_name(command), d->arguments);
-	print_wrapped(f, d->text, 0);
+	options_print_wrapped(f, d->text, 0);
 	print_options(f, command);
-	if (command == COMMAND_LAT || command == COMMAND_BW)
+	if (command_measures(command))
 		print_backends(f);
 }
 
@@ -129,6 +134,8 @@ void options_print_help(FILE *f, enum command command) {
 		fprintf(f, "  %-10s%s\n", command_name(c), command_descriptions[c].summary);
 	fputs("\n'perch SUBCOMMAND --help' lists the subcommand's options.\n", f);
 	print_backends(f);
+	fputs("\nIn the place of cxi_send_lat or a sister, cxi_{send,write,read,atomic}_{lat,bw}:\n"
+	      "  through a link of that name, or by perch --personality NAME [OPTION...]\n", f);
 	fputs("\nExamples:\n"
 	      "  perch serve --bind 192.0.2.1 --token-file token\n"
 	      "  perch lat 192.0.2.1 --token-file token --size 8:64K\n"

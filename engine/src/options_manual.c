@@ -95,6 +95,20 @@ static const char definitions[] =
 	"Taken from a histogram with three significant digits, the highest value that counts as equal;\n"
 	"minimum, maximum, mean and standard deviation are exact.\n";
 
+static const char personalities[] =
+	".SH PERSONALITIES\n"
+	"Started through a link named\n"
+	".BR cxi_send_lat ,\n"
+	"cxi_write_lat, cxi_read_lat, cxi_atomic_lat, cxi_send_bw, cxi_write_bw, cxi_read_bw or cxi_atomic_bw, or with\n"
+	".B \\-\\-personality\n"
+	".I NAME\n"
+	"as its first words,\n"
+	".B perch\n"
+	"takes that program's command line and prints its page's layout, over the backend cxi.\n"
+	"Both ends must be\n"
+	".BR perch :\n"
+	"it speaks its own protocol, and cannot talk to the original.\n";
+
 static const char exit_status[] =
 	".SH EXIT STATUS\n"
 	".TP\n.B 0\nMeasured, within every limit given.\n"
@@ -210,6 +224,7 @@ void options_print_manual(FILE *f, enum command command) {
 	put_backends(f);
 	fputs(output, f);
 	fputs(definitions, f);
+	fputs(personalities, f);
 	fputs(exit_status, f);
 	fputs(examples, f);
 }

@@ -2,12 +2,15 @@
 /* The table itself. A new option is one entry here (and a setter where no type fits), nothing more. */
 #include <sched.h>
 
+#include "memory_kind.h"
 #include "options.h"
 #include "parse.h"
+#include "personality.h"
 
 #define FOR(command) (1u << COMMAND_##command)
 #define MEASURE (FOR(LAT) | FOR(BW))
-#define CONNECT (MEASURE | FOR(MEET))
+#define EVERY (MEASURE | FOR(TRANSFER))
+#define CONNECT (EVERY | FOR(MEET))
 
 #define FIELD(member) \
 	.offset = offsetof(struct options, member), .size = sizeof(((struct options *) NULL)->member)
@@ -20,11 +23,15 @@ static const char *const definitions[] = { "auto", "half_round_trip", "completio
 static const char *const completions[] = { "busy", "event", NULL };
 static const char *const clocks[] = { "monotonic", "cycles", NULL };
 static const char *const connections[] = { "rc", "uc", "ud", NULL };
+static const char *const log_levels[] = { "warning", "info", NULL };
+static const char *const keys[] = { "client", "matching", "provider", NULL };
 
 _Static_assert(ELEMENTSOF(definitions) == DEFINITION_MAX + 1, "enum definition");
 _Static_assert(ELEMENTSOF(completions) == COMPLETION_MODE_MAX + 1, "enum completion_mode");
 _Static_assert(ELEMENTSOF(clocks) == CLOCK_KIND_MAX + 1, "enum clock_kind");
 _Static_assert(ELEMENTSOF(connections) == CONNECTION_MAX + 1, "enum connection");
+_Static_assert(ELEMENTSOF(log_levels) == LOG_LEVEL_MAX + 1, "enum log_level");
+_Static_assert(ELEMENTSOF(keys) == KEYS_MAX + 1, "enum key_mode");
 
 static int set_op(struct options *o, const char *value) {
 	int op = op_from_name(value);
@@ -39,12 +46,45 @@ static int set_size(struct options *o, const char *value) {
 	return parse_sizes(value, o->job.sizes, &o->job.n_sizes);
 }
 
+/* Whole numbers here: "1K" transfers would be a unit of bytes. */
+static int set_batch(struct options *o, const char *value) {
+	uint64_t n;
+	int r;
+
+	if (o->command == COMMAND_TRANSFER)
+		return parse_batches(value, o->job.batches, &o->job.n_batches);
+	r = parse_u64(value, &n);
+	if (r < 0)
+		return r;
+	if (n < 1 || n > JOB_OUTSTANDING_MAX)
+		return -ERANGE;
+	o->job.batch = (uint32_t) n;
+	return 0;
+}
+
+static int set_buffer(struct options *o, const char *value) {
+	return parse_size(value, &o->job.buffer_bytes);
+}
+
+static int set_stride(struct options *o, const char *value) {
+	return parse_size(value, &o->job.stride_bytes);
+}
+
+static int set_chunk(struct options *o, const char *value) {
+	return parse_size(value, &o->job.chunk_bytes);
+}
+
 static int set_rate(struct options *o, const char *value) {
 	return parse_rate(value, &o->job.rate_unit, &o->job.rate);
 }
 
 static int set_quantiles(struct options *o, const char *value) {
 	return parse_quantiles(value, o->quantiles, OPTIONS_QUANTILES_MAX, &o->n_quantiles);
+}
+
+static int set_personality(struct options *o, const char *value) {
+	o->personality = personality_find(value);
+	return o->personality ? 0 : -EINVAL;
 }
 
 static int set_mtu(struct options *o, const char *value) {
@@ -60,38 +100,107 @@ static int set_mtu(struct options *o, const char *value) {
 	return 0;
 }
 
+static int set_memory_name(char ret[JOB_NAME_MAX], const char *value) {
+	struct memory_kind kind;
+	int r;
+
+	r = memory_kind_parse(value, &kind);
+	if (r == 0)
+		memory_kind_format(&kind, ret);
+	return r;
+}
+
+static int set_tx_memory(struct options *o, const char *value) {
+	return set_memory_name(o->job.tx_memory, value);
+}
+
+static int set_rx_memory(struct options *o, const char *value) {
+	return set_memory_name(o->job.rx_memory, value);
+}
+
+static int set_memory(struct options *o, const char *value) {
+	int r = set_tx_memory(o, value);
+
+	return r < 0 ? r : set_rx_memory(o, value);
+}
+
 static int set_huge(struct options *o, const char *value) {
-	if (streq(value, "2M"))
-		o->job.huge = JOB_HUGE_2M;
-	else if (streq(value, "1G"))
-		o->job.huge = JOB_HUGE_1G;
-	else
-		return -EINVAL;
+	return streq(value, "2M") ? set_memory(o, "huge:2M") : streq(value, "1G") ? set_memory(o, "huge:1G") : -EINVAL;
+}
+
+/* A number for the header of a packet, or a name for the fabric: two choices under one name, and hardly a backend has both. */
+static int set_traffic_class(struct options *o, const char *value) {
+	int named = fabric_class_from_name(value);
+	uint64_t n;
+	int r;
+
+	if (named > 0) {
+		o->job.fabric_class = (enum fabric_class) named;
+		o->choices |= JOB_OPTION_FABRIC_CLASS;
+		return 0;
+	}
+	r = parse_u64(value, &n);
+	if (r < 0)
+		return r;
+	if (n > JOB_TRAFFIC_CLASS_MAX)
+		return -ERANGE;
+	o->job.traffic_class = (uint32_t) n;
+	o->choices |= JOB_OPTION_TRAFFIC_CLASS;
+	return 0;
+}
+
+static int set_atomic_op(struct options *o, const char *value) {
+	int op = atomic_op_from_name(value);
+
+	if (op < 0)
+		return op;
+	o->job.atomic_op = (enum atomic_op) op;
+	return 0;
+}
+
+static int set_atomic_type(struct options *o, const char *value) {
+	int type = atomic_type_from_name(value);
+
+	if (type < 0)
+		return type;
+	o->job.atomic_type = (enum atomic_type) type;
 	return 0;
 }
 
 const struct option_entry option_table[] = {
-	{ .name = "backend", .metavar = "NAME", .section = SECTION_WHAT, .commands = MEASURE,
+	{ .name = "backend", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Data path to measure; the backends are listed below.", .fallback = "tcp",
 	  .type = OPTION_STRING, FIELD(job.backend), .accepts = "the name of a backend: see 'perch --help'" },
-	{ .name = "provider", .metavar = "NAME", .section = SECTION_WHAT, .commands = MEASURE,
+	{ .name = "provider", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Provider of the ofi backend, as in fi_info(1): tcp, shm, verbs, cxi, efa.",
 	  .fallback = "the best usable one", .type = OPTION_STRING, FIELD(job.provider),
 	  .accepts = "a provider that 'perch devices' lists" },
-	{ .name = "device", .metavar = "NAME", .section = SECTION_WHAT, .commands = MEASURE | FOR(SERVE),
+	{ .name = "device", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY | FOR(SERVE),
 	  .help = "Own device to use; each side names its own.", .fallback = "the one that reaches the peer",
 	  .type = OPTION_STRING, FIELD(job.device), .accepts = "a device that 'perch devices' lists" },
-	{ .name = "server-device", .metavar = "NAME", .section = SECTION_WHAT, .commands = MEASURE,
+	{ .name = "server-device", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Device that the server shall use, before what its own --device says.", .fallback = "the server's choice",
 	  .type = OPTION_STRING, FIELD(job.server_device), .accepts = "a device that 'perch devices' lists on the server" },
-	{ .name = "op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,
-	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add or compare-swap (atomic is fetch-add).",
-	  .fallback = "send", .type = OPTION_CUSTOM, .set = set_op,
-	  .accepts = "send, send-imm, write, write-imm, read, fetch-add, compare-swap or atomic" },
-	{ .name = "size", .metavar = "MIN[:MAX[:STEP]]", .section = SECTION_WHAT, .commands = MEASURE,
+	{ .name = "op", .metavar = "OP", .section = SECTION_WHAT, .commands = EVERY,
+	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add (or atomic), compare-swap, and by --atomic-op: atomic-op, "
+		  "fetch-atomic, compare-atomic.",
+	  .fallback = "send; write for transfer, which has write and read", .type = OPTION_CUSTOM, .set = set_op,
+	  .accepts = "send, send-imm, write, write-imm, read, fetch-add, compare-swap, atomic, atomic-op, fetch-atomic or compare-atomic" },
+	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE, .choice = JOB_OPTION_ATOMIC,
+	  .help = "What atomic-op and fetch-atomic do: min, max, sum, prod, lor, land, bor, band, lxor, bxor, write, read (fetch-atomic "
+		  "only); compare-atomic: cswap, cswap-ne, -le, -lt, -ge, -gt, mswap.",
+	  .fallback = "sum; cswap", .type = OPTION_CUSTOM, .set = set_atomic_op,
+	  .accepts = "min, max, sum, prod, lor, land, bor, band, lxor, bxor, read, write, cswap, cswap-ne, cswap-le, cswap-lt, cswap-ge, "
+		     "cswap-gt or mswap" },
+	{ .name = "atomic-type", .metavar = "TYPE", .section = SECTION_WHAT, .commands = MEASURE, .choice = JOB_OPTION_ATOMIC,
+	  .help = "Type that they work on: int8 to int128, uint8 to uint128, float, double, float-complex or double-complex.",
+	  .fallback = "uint64", .type = OPTION_CUSTOM, .set = set_atomic_type,
+	  .accepts = "int8, uint8, int16, uint16, int32, uint32, int64, uint64, int128, uint128, float, double, float-complex or "
+		     "double-complex" },
+	{ .name = "size", .metavar = "MIN[:MAX[:STEP]]", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Message bytes: one size, MIN doubled up to MAX, or MIN to MAX by STEP; K, M and G are "
 		  "powers of 1024.",
-	  .fallback = "8 for lat, 64K for bw", .type = OPTION_CUSTOM, .set = set_size,
+	  .fallback = "8 for lat, 64K for bw and transfer", .type = OPTION_CUSTOM, .set = set_size,
 	  .accepts = "MIN, MIN:MAX or MIN:MAX:STEP in bytes from 1 to 4294967295, at most 128 sizes, "
 		     "for example 8:64K" },
 	{ .name = "definition", .metavar = "WHAT", .section = SECTION_WHAT, .commands = FOR(LAT),
@@ -99,16 +208,16 @@ const struct option_entry option_table[] = {
 	  .fallback = "half_round_trip where possible", .type = OPTION_CHOICE, FIELD(job.definition),
 	  .choices = definitions, .accepts = "half_round_trip, completion or auto" },
 
-	{ .name = "iterations", .metavar = "N", .section = SECTION_PACE, .commands = MEASURE,
+	{ .name = "iterations", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
 	  .help = "Messages to measure for each size; excludes --duration.",
-	  .fallback = "1000 for lat, 5000 for bw", .type = OPTION_COUNT, FIELD(job.iterations),
+	  .fallback = "1000 for lat, 5000 for bw, 100 batches for transfer", .type = OPTION_COUNT, FIELD(job.iterations),
 	  .min = 1, .max = COUNT_MAX, .accepts = "a whole number of messages from 1 to 1000000000000000" },
-	{ .name = "duration", .metavar = "TIME", .section = SECTION_PACE, .commands = MEASURE,
+	{ .name = "duration", .metavar = "TIME", .section = SECTION_PACE, .commands = EVERY,
 	  .help = "Time to measure for each size, such as 5s or 2m; excludes --iterations.",
 	  .type = OPTION_DURATION, FIELD(job.duration_ns), .min = 1, .max = TIME_MAX, .unit = NSEC_PER_SEC,
 	  .accepts = "a time above 0 and below a year such as 500ms, 10s, 5m or 1h (a bare number is seconds)" },
-	{ .name = "warmup", .metavar = "N", .section = SECTION_PACE, .commands = MEASURE,
-	  .help = "Messages before the measurement, for each size.", .fallback = "100",
+	{ .name = "warmup", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
+	  .help = "Messages (transfer: batches) before the measurement, for each size.", .fallback = "100; 10 batches",
 	  .type = OPTION_COUNT, FIELD(job.warmup), .max = COUNT_MAX,
 	  .accepts = "a whole number of messages from 0 to 1000000000000000" },
 	{ .name = "gap", .metavar = "TIME", .section = SECTION_PACE, .commands = FOR(LAT),
@@ -116,26 +225,31 @@ const struct option_entry option_table[] = {
 	  .type = OPTION_DURATION, FIELD(job.gap_ns), .max = 60 * NSEC_PER_SEC,
 	  .unit = NSEC_PER_USEC,
 	  .accepts = "a time of at most 1m such as 10us or 1ms (a bare number is microseconds)" },
+	{ .name = "barrier", .section = SECTION_PACE, .commands = FOR(LAT),
+	  .help = "Both ends meet before each message, on the control connection.", .type = OPTION_FLAG, FIELD(job.barrier) },
 	{ .name = "rate", .metavar = "RATE", .section = SECTION_PACE, .commands = MEASURE,
 	  .help = "Pace, such as 1000msg/s or 5Gb/s; a message delayed by others counts from the time at "
 		  "which it was due.",
 	  .fallback = "as fast as possible", .type = OPTION_CUSTOM, .set = set_rate,
 	  .accepts = "a number above 0 with its unit, such as 1000msg/s, 10Kmsg/s, 100Mb/s or 5Gb/s" },
-	{ .name = "outstanding", .metavar = "N", .section = SECTION_PACE, .commands = MEASURE,
-	  .help = "Messages under way at a time; lat knows only 1.", .fallback = "1 for lat, 64 for bw",
+	{ .name = "outstanding", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
+	  .help = "Messages under way at a time, for transfer on each queue pair; lat knows only 1.", .fallback = "1 for lat, 64 for bw, 512 for transfer",
 	  .type = OPTION_COUNT, FIELD(job.outstanding), .min = 1, .max = JOB_OUTSTANDING_MAX,
 	  .accepts = "a whole number from 1 to 8192" },
 	{ .name = "bidirectional", .section = SECTION_PACE, .commands = FOR(BW),
 	  .help = "Measure both directions at once and add them up.",
 	  .type = OPTION_FLAG, FIELD(job.bidirectional) },
 
-	{ .name = "completion", .metavar = "MODE", .section = SECTION_TIMING, .commands = MEASURE,
+	{ .name = "completion", .metavar = "MODE", .section = SECTION_TIMING, .commands = EVERY,
 	  .help = "How to wait: busy polls and takes a core, event sleeps.", .fallback = "busy",
 	  .type = OPTION_CHOICE, FIELD(job.completion), .choices = completions, .accepts = "busy or event" },
-	{ .name = "clock", .metavar = "KIND", .section = SECTION_TIMING, .commands = MEASURE,
+	{ .name = "clock", .metavar = "KIND", .section = SECTION_TIMING, .commands = EVERY,
 	  .help = "Clock of the measurement: monotonic, or cycles where the time stamp counter is invariant.",
 	  .fallback = "monotonic", .type = OPTION_CHOICE, FIELD(job.clock), .choices = clocks,
 	  .accepts = "monotonic or cycles" },
+	{ .name = "ignore-frequency-mismatch", .section = SECTION_TIMING, .commands = EVERY,
+	  .help = "With --clock cycles: measure also where the counter does not prove to be a clock.", .type = OPTION_FLAG,
+	  FIELD(job.ignore_mismatch) },
 	{ .name = "cpu", .metavar = "N", .section = SECTION_TIMING, .commands = MEASURE,
 	  .help = "Processor to stay on.", .fallback = "where the scheduler likes",
 	  .type = OPTION_COUNT, FIELD(cpu), .max = CPU_SETSIZE - 1,
@@ -144,78 +258,151 @@ const struct option_entry option_table[] = {
 	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_CONNECTION,
 	  .help = "Transport of the queue pairs: rc (all operations), uc (send, write) or ud (send, a message at most one packet).",
 	  .fallback = "rc", .type = OPTION_CHOICE, FIELD(job.connection), .choices = connections, .accepts = "rc, uc or ud" },
-	{ .name = "ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE | FOR(SERVE), .choice = JOB_OPTION_IB_PORT,
+	{ .name = "ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY | FOR(SERVE), .choice = JOB_OPTION_IB_PORT,
 	  .help = "Own port of the device, from 1; each side names its own.", .fallback = "the first active one",
 	  .type = OPTION_COUNT, FIELD(job.ib_port), .min = 1, .max = JOB_IB_PORT_MAX, .accepts = "a port of the device, from 1 to 255" },
-	{ .name = "server-ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_IB_PORT,
+	{ .name = "server-ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_IB_PORT,
 	  .help = "Port that the server shall use.", .fallback = "the server's choice",
 	  .type = OPTION_COUNT, FIELD(job.server_ib_port), .min = 1, .max = JOB_IB_PORT_MAX,
 	  .accepts = "a port of the server's device, from 1 to 255" },
-	{ .name = "gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE | FOR(SERVE), .choice = JOB_OPTION_GID_INDEX,
+	{ .name = "gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY | FOR(SERVE), .choice = JOB_OPTION_GID_INDEX,
 	  .help = "Own entry of the port's GID table; each side names its own.",
 	  .fallback = "RoCEv2 of the interface that reaches the peer; none on InfiniBand",
 	  .type = OPTION_COUNT, FIELD(job.gid_index), .max = JOB_GID_INDEX_MAX,
 	  .accepts = "an index that 'perch devices' lists, from 0 to 255" },
-	{ .name = "server-gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_GID_INDEX,
+	{ .name = "server-gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_GID_INDEX,
 	  .help = "Entry of the GID table that the server shall use.", .fallback = "the server's choice",
 	  .type = OPTION_COUNT, FIELD(job.server_gid_index), .max = JOB_GID_INDEX_MAX,
 	  .accepts = "an index that 'perch devices' lists on the server, from 0 to 255" },
-	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_MTU,
+	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_MTU,
 	  .help = "Path MTU: payload bytes of one packet.", .fallback = "the smaller active MTU of both ends",
 	  .type = OPTION_CUSTOM, .set = set_mtu, .accepts = "256, 512, 1024, 2048 or 4096" },
-	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_SL,
+	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_SL,
 	  .help = "Service level: the InfiniBand lane, or the priority of RoCE.", .fallback = "0",
 	  .type = OPTION_COUNT, FIELD(job.sl), .max = JOB_SL_MAX, .accepts = "a service level from 0 to 15" },
-	{ .name = "traffic-class", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_TRAFFIC_CLASS,
-	  .help = "Traffic class of the packets: DSCP x 4 + ECN.", .fallback = "0",
-	  .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX, .accepts = "a number from 0 to 255" },
-	{ .name = "tos", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_TRAFFIC_CLASS,
-	  .help = "The same as --traffic-class.", .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
+	{ .name = "traffic-class", .metavar = "CLASS", .section = SECTION_VERBS, .commands = EVERY,
+	  .help = "Traffic class of the packets: verbs, DSCP x 4 + ECN; ofi and cxi, best-effort, low-latency, dedicated-access, bulk-data "
+		  "or network-ctrl.",
+	  .fallback = "0; the provider's", .type = OPTION_CUSTOM, .set = set_traffic_class,
+	  .accepts = "a number from 0 to 255, or best-effort, low-latency, dedicated-access, bulk-data or network-ctrl" },
+	{ .name = "tos", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_TRAFFIC_CLASS,
+	  .help = "The same as --traffic-class with a number.", .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
 	  .accepts = "a number from 0 to 255" },
-	{ .name = "queue-pairs", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW), .choice = JOB_OPTION_QUEUE_PAIRS,
-	  .help = "Queue pairs that share the messages under way.", .fallback = "1",
+	{ .name = "queue-pairs", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(TRANSFER), .choice = JOB_OPTION_QUEUE_PAIRS,
+	  .help = "Queue pairs that share the messages under way; for transfer over ofi and tcp, endpoints and connections.", .fallback = "1",
 	  .type = OPTION_COUNT, FIELD(job.queue_pairs), .min = 1, .max = JOB_QUEUE_PAIRS_MAX, .accepts = "a whole number from 1 to 1024" },
-	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW), .choice = JOB_OPTION_BATCH,
-	  .help = "Work requests of one post list, which rings the doorbell once.", .fallback = "1",
-	  .type = OPTION_COUNT, FIELD(job.batch), .min = 1, .max = JOB_OUTSTANDING_MAX,
-	  .accepts = "a whole number from 1 to --outstanding, 8192 at most" },
+	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(TRANSFER), .choice = JOB_OPTION_BATCH,
+	  .help = "bw: work requests of one post list, which rings the doorbell once. transfer: transfers that are waited for together, MIN or "
+		  "MIN:MAX (MIN doubled up to MAX).", .fallback = "1", .type = OPTION_CUSTOM, .set = set_batch,
+	  .accepts = "for bw a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to 32768, such as 128 or 1:32768" },
 	{ .name = "cq-moderation", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW), .choice = JOB_OPTION_CQ_MODERATION,
 	  .help = "Ask for a completion of every Nth message of a queue pair only.", .fallback = "1",
 	  .type = OPTION_COUNT, FIELD(job.cq_moderation), .min = 1, .max = JOB_OUTSTANDING_MAX,
 	  .accepts = "a whole number from 1 to --outstanding / --queue-pairs, 8192 at most" },
-	{ .name = "inline", .metavar = "BYTES", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_INLINE,
-	  .help = "Largest message that is copied into its work request; 0: none.", .fallback = "for lat as perftest, 188 to 236; for bw 0",
+	{ .name = "inline", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_INLINE,
+	  .help = "Largest message that is copied into its work request; 0: none.", .fallback = "for lat as perftest, 188 to 236; else 0",
 	  .type = OPTION_COUNT, FIELD(job.inline_bytes), .max = JOB_INLINE_MAX, .accepts = "bytes from 0 to 65536" },
 	{ .name = "srq", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_SRQ,
 	  .help = "Receive through one shared receive queue.", .type = OPTION_FLAG, FIELD(job.srq) },
-	{ .name = "rdma-cm", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RDMA_CM,
+	{ .name = "rdma-cm", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RDMA_CM,
 	  .help = "Connect through the RDMA connection manager.", .type = OPTION_FLAG, FIELD(job.rdma_cm) },
-	{ .name = "relaxed-ordering", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RELAXED_ORDERING,
+	{ .name = "relaxed-ordering", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RELAXED_ORDERING,
 	  .help = "Let PCIe reorder what the device writes to memory.", .type = OPTION_FLAG, FIELD(job.relaxed_ordering) },
-	{ .name = "retry", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RETRY,
-	  .help = "How often an unacknowledged packet is sent again.", .fallback = "7",
+	{ .name = "retry", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RETRY,
+	  .help = "How often an unacknowledged packet is sent again. Soft-RoCE takes 7 as no limit.", .fallback = "7",
 	  .type = OPTION_COUNT, FIELD(job.retry), .max = JOB_RETRY_MAX, .accepts = "a number from 0 to 7" },
-	{ .name = "rnr-retry", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_RNR_RETRY,
+	{ .name = "rnr-retry", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RNR_RETRY,
 	  .help = "How often a receiver that is not ready is tried again; 7: for ever.", .fallback = "7",
 	  .type = OPTION_COUNT, FIELD(job.rnr_retry), .max = JOB_RETRY_MAX, .accepts = "a number from 0 to 7" },
-	{ .name = "timeout-exponent", .metavar = "N", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_TIMEOUT_EXPONENT,
+	{ .name = "timeout-exponent", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_TIMEOUT_EXPONENT,
 	  .help = "Wait 4.096 us x 2^N for an acknowledgement; 0: for ever.", .fallback = "14, which is 67 ms",
 	  .type = OPTION_COUNT, FIELD(job.timeout_exponent), .max = JOB_TIMEOUT_EXPONENT_MAX, .accepts = "a number from 0 to 31" },
-	{ .name = "huge", .metavar = "SIZE", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_HUGE,
-	  .help = "Take the buffers from huge pages of this size.", .fallback = "ordinary pages",
-	  .type = OPTION_CUSTOM, .set = set_huge, .accepts = "2M or 1G" },
 
-	{ .name = "verify", .section = SECTION_CHECKS, .commands = MEASURE,
+	{ .name = "devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Own devices, 1 to 8: each works with the server's device in the same place.", .fallback = "--device",
+	  .type = OPTION_STRING, FIELD(job.devices), .accepts = "1 to 8 devices that 'perch devices' lists, between commas" },
+	{ .name = "server-devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Devices that the server shall use, as many as --devices.", .fallback = "--server-device",
+	  .type = OPTION_STRING, FIELD(job.server_devices), .accepts = "1 to 8 devices that 'perch devices' lists there, between commas" },
+	{ .name = "cross-rail", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Device i works with the server's device i + N, around.", .fallback = "0", .type = OPTION_COUNT, FIELD(job.cross_rail),
+	  .max = JOB_DEVICES_MAX - 1, .accepts = "a whole number below the number of devices" },
+	{ .name = "threads", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Threads: a multiple or a divisor of the number of devices. Each has queue pairs and buffers of its own.",
+	  .fallback = "one a device", .type = OPTION_COUNT, FIELD(job.threads), .min = 1, .max = JOB_THREADS_MAX,
+	  .accepts = "a whole number from 1 to 64" },
+	{ .name = "consecutive", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Post each transfer by itself, instead of a batch as a list.", .type = OPTION_FLAG, FIELD(job.consecutive) },
+	{ .name = "no-session", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Look up keys, queue pairs and requests for each transfer anew.", .type = OPTION_FLAG, FIELD(job.no_session) },
+	{ .name = "buffer", .metavar = "SIZE", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Bytes of the buffers that transfers lie in; each thread has one for each of its devices.",
+	  .fallback = "what the largest batch takes", .type = OPTION_CUSTOM, .set = set_buffer,
+	  .accepts = "bytes, at least what the largest batch takes; K, M and G are powers of 1024" },
+	{ .name = "stride", .metavar = "SIZE", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Bytes from one transfer of a batch to the next.", .fallback = "they follow each other", .type = OPTION_CUSTOM,
+	  .set = set_stride, .accepts = "bytes, at least --size; K, M and G are powers of 1024" },
+	{ .name = "chunk", .metavar = "SIZE", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Cut larger transfers into pieces of SIZE.", .fallback = "whole", .type = OPTION_CUSTOM, .set = set_chunk,
+	  .accepts = "bytes from 1 to 4294967295, such as 64K" },
+	{ .name = "max-chunks", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .help = "Cut no transfer into more than N pieces, which are larger then.", .fallback = "1024", .type = OPTION_COUNT,
+	  FIELD(job.max_chunks), .min = 1, .max = JOB_CHUNKS_MAX, .accepts = "a whole number from 1 to 1024" },
+	{ .name = "log-level", .metavar = "LEVEL", .section = SECTION_OUTPUT, .commands = FOR(TRANSFER),
+	  .help = "What is said on standard error: warning, or info: pairs, threads and lists, too.", .fallback = "warning",
+	  .type = OPTION_CHOICE, FIELD(log_level), .choices = log_levels, .accepts = "warning or info" },
+
+	{ .name = "memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
+	  .help = "Where the buffers of both ends lie: " MEMORY_KINDS " (NVIDIA, AMD, Intel GPUs).", .fallback = "host",
+	  .type = OPTION_CUSTOM, .set = set_memory, .accepts = MEMORY_KINDS },
+	{ .name = "tx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
+	  .help = "The same for what each end sends from alone.", .fallback = "host",
+	  .type = OPTION_CUSTOM, .set = set_tx_memory, .accepts = MEMORY_KINDS },
+	{ .name = "rx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
+	  .help = "The same for what comes in alone.", .fallback = "host",
+	  .type = OPTION_CUSTOM, .set = set_rx_memory, .accepts = MEMORY_KINDS },
+	{ .name = "huge", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = EVERY,
+	  .help = "The same as --memory huge:SIZE.", .type = OPTION_CUSTOM, .set = set_huge, .accepts = "2M or 1G" },
+	{ .name = "bounce", .section = SECTION_MEMORY, .commands = MEASURE,
+	  .help = "Copy each message of a GPU through host memory; the copy is a part of the time.",
+	  .type = OPTION_FLAG, FIELD(job.bounce) },
+
+	{ .name = "svc-id", .metavar = "N", .section = SECTION_FABRIC, .commands = MEASURE | FOR(SERVE), .choice = JOB_OPTION_SVC_ID,
+	  .help = "Own CXI service; each side names its own.", .fallback = "the provider's choice", .type = OPTION_COUNT, FIELD(job.svc_id),
+	  .max = JOB_SVC_ID_MAX, .accepts = "a service that 'cxi_service list' shows, from 0 to 2147483647" },
+	{ .name = "server-svc-id", .metavar = "N", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_SVC_ID,
+	  .help = "CXI service that the server shall use, before what its own --svc-id says.", .fallback = "the server's choice",
+	  .type = OPTION_COUNT, FIELD(job.server_svc_id), .max = JOB_SVC_ID_MAX,
+	  .accepts = "a service that 'cxi_service list' shows on the server, from 0 to 2147483647" },
+	{ .name = "vni", .metavar = "N", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_VNI,
+	  .help = "Virtual network of both ends.", .fallback = "the provider's choice", .type = OPTION_COUNT, FIELD(job.vni),
+	  .max = JOB_VNI_MAX, .accepts = "a VNI that both services allow, from 0 to 65535" },
+	{ .name = "no-idc", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_IDC,
+	  .help = "No immediate data commands: the NIC fetches every payload from memory.", .type = OPTION_FLAG, FIELD(job.no_idc) },
+	{ .name = "no-ll", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_LL,
+	  .help = "No low-latency command ring.", .type = OPTION_FLAG, FIELD(job.no_ll) },
+	{ .name = "rdzv", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_RDZV,
+	  .help = "Rendezvous for sends, from 192 bytes on (the provider forces no smaller ones).", .type = OPTION_FLAG, FIELD(job.rdzv) },
+	{ .name = "unrestricted", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_UNRESTRICTED,
+	  .help = "Ordered, unrestricted writes and reads.", .fallback = "restricted ones", .type = OPTION_FLAG, FIELD(job.unrestricted) },
+	{ .name = "no-hrp", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_HRP,
+	  .help = "No high-rate puts.", .fallback = "writes up to 2048 bytes where libfabric's CXI header was there to build with",
+	  .type = OPTION_FLAG, FIELD(job.no_hrp) },
+	{ .name = "keys", .metavar = "MODE", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_KEYS,
+	  .help = "Keys of the targets: client (below 100, no matching), matching (100 and up), or provider.", .fallback = "client",
+	  .type = OPTION_CHOICE, FIELD(job.keys), .choices = keys, .accepts = "client, matching or provider" },
+
+	{ .name = "verify", .section = SECTION_CHECKS, .commands = EVERY,
 	  .help = "Fill every message with a numbered pattern and check what arrives (exit 5 where it differs).",
 	  .type = OPTION_FLAG, FIELD(job.verify) },
-	{ .name = "max-p99", .metavar = "US", .section = SECTION_CHECKS, .commands = FOR(LAT),
-	  .help = "Exit 1 if the p99 latency of a size is above US microseconds.",
+	{ .name = "max-p99", .metavar = "US", .section = SECTION_CHECKS, .commands = FOR(LAT) | FOR(TRANSFER),
+	  .help = "Exit 1 if the p99 latency of a size (for transfer, of a batch) is above US microseconds.",
 	  .type = OPTION_DECIMAL, FIELD(max_p99_us), .accepts = "microseconds above 0, such as 12.5" },
-	{ .name = "min-gbit", .metavar = "G", .section = SECTION_CHECKS, .commands = FOR(BW),
+	{ .name = "min-gbit", .metavar = "G", .section = SECTION_CHECKS, .commands = FOR(BW) | FOR(TRANSFER),
 	  .help = "Exit 1 if the bandwidth of a size is below G Gb/s.",
 	  .type = OPTION_DECIMAL, FIELD(min_gbit), .accepts = "Gb/s above 0, such as 92.5" },
 
-	{ .name = "json", .section = SECTION_OUTPUT, .commands = MEASURE | FOR(DEVICES),
+	{ .name = "json", .section = SECTION_OUTPUT, .commands = EVERY | FOR(DEVICES),
 	  .help = "Print one JSON object a line instead of a table.", .type = OPTION_FLAG, FIELD(json) },
 	{ .name = "interval", .metavar = "TIME", .section = SECTION_OUTPUT, .commands = MEASURE,
 	  .help = "Also print a line for each TIME while measuring.", .type = OPTION_DURATION,
@@ -250,6 +437,11 @@ const struct option_entry option_table[] = {
 	{ .name = "ready-file", .metavar = "FILE", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
 	  .help = "File to write once the port is open.", .type = OPTION_STRING, FIELD(ready_file),
 	  .accepts = "the path of a file" },
+	{ .name = "once", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
+	  .help = "Serve one measurement, then end with its exit status.", .type = OPTION_FLAG, FIELD(once) },
+	{ .name = "personality", .metavar = "NAME", .section = SECTION_OUTPUT, .commands = MEASURE | FOR(SERVE), .hidden = true,
+	  .help = "Write as the program of that name does.", .type = OPTION_CUSTOM, .set = set_personality,
+	  .accepts = "the name of a personality" },
 	{ .name = "connection-fd", .metavar = "FD", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
 	  .hidden = true, .help = "Open connection of the job's child.", .type = OPTION_COUNT,
 	  FIELD(connection_fd), .max = INT_MAX, .accepts = "a file descriptor" },
@@ -283,6 +475,9 @@ const char *section_title(enum option_section section) {
 		[SECTION_PACE] = "How long and how fast",
 		[SECTION_TIMING] = "Waiting and timing",
 		[SECTION_VERBS] = "Queue pairs (backends that have them)",
+		[SECTION_FABRIC] = "Slingshot (cxi)",
+		[SECTION_TRANSFER] = "Transfers",
+		[SECTION_MEMORY] = "Memory",
 		[SECTION_CHECKS] = "Checks",
 		[SECTION_OUTPUT] = "Output",
 		[SECTION_CONNECTION] = "Connection",

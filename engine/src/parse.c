@@ -146,6 +146,27 @@ int parse_sizes(const char *text, uint64_t ret[JOB_SIZES_MAX], size_t *ret_n) {
 	return 0;
 }
 
+int parse_batches(const char *text, uint32_t ret[JOB_BATCHES_MAX], size_t *ret_n) {
+	uint64_t first = 0, last;
+	size_t n = 0;
+	int r;
+
+	r = take_digits(&text, &first);
+	last = first;
+	if (r == 0 && *text == ':') {
+		text++;
+		r = take_digits(&text, &last);
+	}
+	if (r < 0 || *text)
+		return r < 0 ? r : -EINVAL;
+	if (first < 1 || last < first || last > JOB_BATCH_MAX)
+		return -ERANGE;
+	for (; first <= last; first *= 2) /* 16 at most: 1 to 32768 */
+		ret[n++] = (uint32_t) first;
+	*ret_n = n;
+	return 0;
+}
+
 /* The unit's nanoseconds; 0: no such unit. */
 static uint64_t duration_unit(const char *text) {
 	static const struct {

@@ -21,6 +21,9 @@ int parse_size(const char *text, uint64_t *ret);
  */
 int parse_sizes(const char *text, uint64_t ret[JOB_SIZES_MAX], size_t *ret_n);
 
+/* MIN or MIN:MAX (MIN, then doubling up to MAX), each from 1 to JOB_BATCH_MAX. -E2BIG: more than JOB_BATCHES_MAX. */
+int parse_batches(const char *text, uint32_t ret[JOB_BATCHES_MAX], size_t *ret_n);
+
 /* ns, us, ms, s, m, h, with a fraction if wanted; a bare number counts in bare_unit_ns (0: a unit is required). */
 int parse_duration(const char *text, uint64_t bare_unit_ns, uint64_t *ret_ns);
 

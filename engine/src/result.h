@@ -11,9 +11,13 @@
 struct path_claim {
 	bool known;                     /* a backend without a network claims nothing, and a phase that broke off cannot */
 	uint64_t sent_bytes, received_bytes;
+	uint64_t lost_bytes;            /* of both; UC and UD. Meaningless where result.loss_unknown */
 };
 
+struct transfer_view; /* transfer.h */
+
 struct result {
+	const struct transfer_view *transfer;   /* NULL: lat or bw */
 	const struct run *run;          /* client; its histogram and outcome are still there */
 	const struct options *options;
 	uint64_t size;
@@ -25,7 +29,7 @@ struct result {
 	struct cpu_time server_cpu;
 	struct integrity integrity;     /* both ends */
 	struct path_claim path;
-	json_t *server;                 /* {host, device, address}; not owned */
+	json_t *server;                 /* {host, device, address}; not owned, but for transfers (view_close()) */
 	uint32_t server_ib_port;        /* 0: none, or unknown */
 	const char *client_host;
 	/* status error where code is not EXIT_MEASURED: */
@@ -44,6 +48,17 @@ void result_claim(struct result *r, uint64_t theirs);
 
 /* The p99 that --max-p99 is held against, in us; negative where the count does not support one. */
 double result_p99_us(const struct result *r);
+
+/* How results come out. All hooks but `result` may be NULL. */
+struct writer {
+	int (*check)(const struct options *o, const struct run *r);     /* whether this job can be written. Negative: said */
+	void (*header)(const struct options *o, const struct run *r, const json_t *server);     /* before the first size */
+	void (*result)(const struct result *r);
+	void (*interval)(const struct run *r, const json_t *interval);
+	void (*end)(const struct options *o);                           /* after the last size, also where one failed */
+};
+
+extern const struct writer json_writer, table_writer;
 
 /* write_json.c: one object a line. */
 void write_json_result(const struct result *r);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "bounce.h"
 #include "interval.h"
 
 /*
@@ -41,25 +42,30 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 		.control = control,
 		.backend = backend_find(job->backend, &known),
 	};
-	e = clock_open(job->clock, &r->clock);
+	e = clock_open(job->clock, job->ignore_mismatch, &r->clock);
 	if (e < 0)
 		return e;
 	/* An echo needs a second place for the next message while it answers the first. */
 	e = arena_open(&r->arena, job_largest_size(job), r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u), job->verify,
-		       job->huge);
+		       (const struct memory_kind[]) { job_tx_memory(job), job_rx_memory(job) });
 	if (e < 0)
 		return e;
 	r->busy = calloc(r->arena.slots, sizeof(*r->busy));
 	r->lent = calloc(r->arena.slots, sizeof(*r->lent));
 	r->arrivals = calloc(job->queue_pairs, sizeof(*r->arrivals));
-	if (!r->busy || !r->lent || !r->arrivals)
+	r->words = calloc(r->arena.slots, sizeof(*r->words));
+	if (!r->busy || !r->lent || !r->arrivals || !r->words)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", r->arena.slots);
 	if (r->role == ROLE_CLIENT && (histogram_new(&r->total) < 0 || histogram_new(&r->interval) < 0))
 		return failure(-ENOMEM, EXIT_HOST, "no memory for two histograms (%zu KiB)", 2 * sizeof(struct histogram) / 1024);
 	a.arena = &r->arena;
 	a.wake_fd = control->fd;
-	e = r->backend->open(&a, &r->session);
-	return e < 0 ? e : watchdog_start(&r->watchdog, &r->heart, job->timeout_ns, control->fd, stalled, r);
+	e = job->bounce ? bounce_open(&a, &r->backend, &r->session) : r->backend->open(&a, &r->session);
+	if (e < 0)
+		return e;
+	for (unsigned i = 0; i < r->arena.n_regions; i++)
+		r->session->simulated |= gpu_is_simulated(r->arena.regions[i].gpu);
+	return watchdog_start(&r->watchdog, &r->heart, job->timeout_ns, control->fd, stalled, r);
 }
 
 void outcome_done(struct outcome *o) {
@@ -82,6 +88,7 @@ void run_close(struct run *r) {
 	free(r->busy);
 	free(r->lent);
 	free(r->arrivals);
+	free(r->words);
 	*r = (struct run) { 0 };
 }
 
@@ -100,10 +107,11 @@ void run_begin(struct run *r) {
 	bool expects = r->phase.half_round_trip || (r->role == ROLE_SERVER && op_takes_receive(job->op));
 
 	outcome_done(&r->outcome);
-	r->peer_finished = r->peer_received = r->peer_done = r->blind = false;
-	r->peer_count = 0;
+	r->peer_finished = r->peer_received = r->peer_done = r->peer_met = r->blind = false;
+	r->peer_count = r->peer_elapsed_ns = 0;
 	r->idle = r->stashed = 0;
 	r->control_every = (expects && job->kind == KIND_LATENCY) || r->session->cheap_poll ? LOOK_SELDOM : LOOK_OFTEN;
+	run_await_barrier(r);
 	r->events_seen = r->events;
 	r->begin_ns = r->progress_ns = monotonic_ns();
 	r->patience_ns = patience(r);
@@ -156,6 +164,16 @@ int run_say(struct run *r, enum frame_type type, uint64_t count) {
 	return control_send(r->control, type, json_pack("{s:I}", "count", (json_int_t) count));
 }
 
+/* The server answers at once: that it hears this shows that it has answered every message before. */
+static int hear_barrier(struct run *r) {
+	r->peer_met = true;
+	if (r->role == ROLE_CLIENT)
+		return 0;
+	if (r->phase.half_round_trip)
+		r->control_every = LOOK_SELDOM; /* a message comes next, and a look would only be in its way */
+	return control_send(r->control, FRAME_BARRIER, NULL);
+}
+
 /* The peer has said something in the middle of a phase. */
 static int hear(struct run *r) {
 	json_t *payload = NULL;
@@ -166,9 +184,15 @@ static int hear(struct run *r) {
 	e = control_receive(r->control, r->job->timeout_ns, &type, &payload);
 	if (e < 0)
 		return e;
+	if (type == FRAME_BARRIER && r->job->barrier) {
+		json_decref(payload);
+		return hear_barrier(r);
+	}
 	if (type == FRAME_CHECK || type == FRAME_CHECKED || type == FRAME_DONE) {
 		r->checked |= type == FRAME_CHECKED;
 		r->peer_done |= type == FRAME_DONE;
+		if (type == FRAME_DONE && json_unpack(payload, "{s:I}", "elapsed_ns", &count) == 0 && count > 0)
+			r->peer_elapsed_ns = (uint64_t) count;
 		e = type == FRAME_CHECK ? verify_answer(r, payload) : 0;
 		json_decref(payload);
 		return e;
@@ -213,6 +237,10 @@ int run_idle(struct run *r) {
 	}
 	if (r->blind || now - r->progress_ns < r->patience_ns)
 		return 0;
+	/* The peer is only blamed for a silence that is not this end's: who only receives hears of its own port's loss from nobody. */
+	e = r->backend->check ? r->backend->check(r->session) : 0;
+	if (e < 0)
+		return e;
 	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %llu bytes): the path to it is blocked, or it hangs%s; "
 		       "--timeout sets this limit", (double) r->patience_ns / 1e9, r->control->peer_name, op_name((int) r->job->op),
 		       (unsigned long long) r->phase.size, r->session->lossy ? ", or a message was lost, which this connection does not repeat" : "");
@@ -220,7 +248,7 @@ int run_idle(struct run *r) {
 
 int run_wait_peer(struct run *r, enum frame_type type) {
 	const bool *said = type == FRAME_FINISH ? &r->peer_finished : type == FRAME_RECEIVED ? &r->peer_received
-			   : type == FRAME_DONE ? &r->peer_done : &r->checked;
+			   : type == FRAME_DONE ? &r->peer_done : type == FRAME_BARRIER ? &r->peer_met : &r->checked;
 	struct completion c[RUN_COMPLETIONS];
 	/* It may be there already: not every backend's sleep ends with a word on the control connection. */
 	int n = *said ? 0 : run_look(r);
@@ -249,4 +277,23 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 	r->blind = false;
 	r->progress_ns = monotonic_ns();
 	return n < 0 ? n : 0;
+}
+
+void run_await_barrier(struct run *r) {
+	if (r->job->barrier && r->role == ROLE_SERVER)
+		r->control_every = LOOK_OFTEN;
+}
+
+int run_barrier(struct run *r) {
+	uint64_t every = r->control_every;
+	int e;
+
+	r->peer_met = false;
+	e = control_send(r->control, FRAME_BARRIER, NULL);
+	if (e < 0)
+		return e;
+	r->control_every = LOOK_OFTEN;
+	e = run_wait_peer(r, FRAME_BARRIER);
+	r->control_every = every;
+	return e;
 }

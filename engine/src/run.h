@@ -75,8 +75,9 @@ struct run {
 	struct histogram *total, *interval;     /* client, latency */
 
 	/* What the peer has said in this phase. */
-	bool peer_finished, peer_received, peer_done;
+	bool peer_finished, peer_received, peer_done, peer_met;
 	uint64_t peer_count;
+	uint64_t peer_elapsed_ns;       /* server: what the client has timed, once it is done */
 
 	/* Progress. */
 	uint64_t idle;                  /* polls without a completion since the last one */
@@ -100,6 +101,7 @@ struct run {
 	bool *busy;                     /* transmit slots whose work is not complete; slots are taken in turn */
 	bool *lent;                     /* receive slots that the backend holds; they outlive a phase */
 	bool checked;                   /* the peer has answered our CHECK */
+	uint64_t *words;                /* --verify of atomics: what a slot's word at the target is by now */
 	uint64_t *arrivals;             /* --verify: messages received in this phase, lost ones included, by channel */
 	uint64_t stashed;               /* local completions that came while a CHECK was answered; bandwidth counts them */
 };
@@ -127,6 +129,18 @@ int run_idle(struct run *r);
 
 /* Lends all receive slots up to n that are not lent yet. Negative: said. */
 int run_lend_all(struct run *r, uint32_t n);
+
+/*
+ * How many receives a bandwidth job lends. A write with immediate asks for its receive with its last packet, when the others lie in
+ * the slot already: with --verify a slot must have been looked at by then. Each queue pair is in order, so one receive fewer than
+ * it has slots is enough (--outstanding holds a turn of all of them). A shared receive queue has but one number for all, which
+ * may be --outstanding messages apart: backend.slots leaves room for both.
+ */
+static inline uint32_t run_receives(const struct job *job, uint32_t slots) {
+	if (!job->verify || job->op != OP_WRITE_IMM)
+		return slots;
+	return slots - (job->srq ? 2 : 1) * job->outstanding;
+}
 int run_lend_again(struct run *r, uint32_t slot, int error);
 
 /* Lends one receive slot. Negative: said. */
@@ -140,7 +154,11 @@ static inline int run_lend(struct run *r, uint32_t slot) {
 /* Says FINISH {count} or RECEIVED {count}. */
 int run_say(struct run *r, enum frame_type type, uint64_t count);
 
-/* Waits, with progress, until the peer has said FINISH, RECEIVED, CHECKED or DONE. */
+/* --barrier. Client: says that it is about to send, and waits until the server has answered. Server: looks for that often, until it has. */
+int run_barrier(struct run *r);
+void run_await_barrier(struct run *r);
+
+/* Waits, with progress, until the peer has said FINISH, RECEIVED, CHECKED, DONE or BARRIER. */
 int run_wait_peer(struct run *r, enum frame_type type);
 
 /* The next completions; sleeps for them in event mode if the caller has nothing else to do. 0: none yet, ask again. */
@@ -170,12 +188,12 @@ int latency_server(struct run *r);
 int bandwidth_client(struct run *r);
 int bandwidth_server(struct run *r);
 
-/* run_verify.c: what to check where. */
-void verify_prepare(struct run *r);                                     /* both, before the peer may begin its part of a phase */
+/* run_verify.c: what to check where. Negative, where an int: the GPU's memory could not be read or written (said). */
+int verify_prepare(struct run *r);                                      /* both, before the peer may begin its part of a phase */
 bool verify_is_deferred(const struct run *r);                           /* writes that nobody sees arrive: the client asks for a check */
-void verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work);
-void verify_local(struct run *r, uint32_t slot, uint64_t sequence);     /* reads and atomics, at the initiator */
-void verify_received(struct run *r, uint32_t slot, uint64_t sequence);
-void verify_arrived(struct run *r, const struct completion *c);         /* the same, where the sequence follows from the channel */
+int verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work);
+int verify_local(struct run *r, uint32_t slot, uint64_t sequence);      /* reads and atomics, at the initiator */
+int verify_received(struct run *r, uint32_t slot, uint64_t sequence);
+int verify_arrived(struct run *r, const struct completion *c);          /* the same, where the sequence follows from the channel */
 int verify_ask(struct run *r, uint64_t first, uint64_t count);          /* CHECK -> CHECKED */
 int verify_answer(struct run *r, json_t *payload);

@@ -8,6 +8,9 @@
  *   read                       the initiator, on completion
  *   atomics                    the initiator: each slot has a word of its own at the target, so that the value fetched is known
  *
+ * In a GPU's memory the host can neither write nor read: there it works on a view, which is copied to the GPU before a message leaves,
+ * and from it before a message is checked. That is outside of what is timed, but for the server's part of a round trip, as all checking.
+ *
  * Where messages may be lost (UC, UD), a message is first asked who it is; what never came is counted as lost, not as corrupted.
  */
 #include "run.h"
@@ -29,41 +32,94 @@ bool verify_is_deferred(const struct run *r) {
 	return r->job->verify && r->job->op == OP_WRITE && !r->phase.half_round_trip && !(r->backend->flags & BACKEND_SOLO);
 }
 
-void verify_prepare(struct run *r) {
-	const struct job *job = r->job;
-
-	for (uint32_t slot = 0; job->verify && slot < r->arena.slots; slot++) {
-		/* The source of reads never changes; its sequence is the slot's number. */
-		if (job->op == OP_READ)
-			pattern_fill(arena_tx(&r->arena, slot), r->phase.size, slot);
-		else if (op_is_atomic(job->op))
-			memset(arena_rx(&r->arena, slot), 0, r->phase.size);
-		else if (r->session->lossy && job->op == OP_WRITE) {
-			/* A known poison, so that what was lost can be told from what was corrupted. */
-			pattern_fill(arena_rx(&r->arena, slot), r->phase.size, slot + POISON_AHEAD);
-			pattern_poison(arena_rx(&r->arena, slot), r->phase.size);
-		}
-	}
+/* Operands that change from turn to turn, and are worth something to every operation: no product stays at 0. */
+static uint64_t operand_of(const struct job *job, uint64_t turn) {
+	return atomic_bits(job->atomic_type, (unsigned) (job->atomic_op == ATOMIC_PROD ? turn % 3 + 1 : (turn * 5 + 2) % 7));
 }
 
-void verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work) {
+/* Every other comparison is with what is there. */
+static uint64_t compare_of(const struct run *r, uint32_t slot, uint64_t turn) {
+	return turn % 2 ? r->words[slot] : atomic_bits(r->job->atomic_type, (unsigned) (turn * 3 + 1) % 7);
+}
+
+/* The words of a target begin as 1 where the job says what happens to them, else as 0. */
+static void fill_target(struct run *r, uint32_t slot, uint8_t *at) {
+	const struct job *job = r->job;
+	uint64_t word = op_is_general_atomic(job->op) ? atomic_bits(job->atomic_type, 1) : 0, bytes = job_word_bytes(job);
+
+	for (uint64_t k = 0; k < r->phase.size; k += bytes)
+		memcpy(at + k, &word, bytes); /* at most 8 of them, and little endian, as all that Perch runs on */
+	r->words[slot] = word;
+}
+
+int verify_prepare(struct run *r) {
+	const struct arena *a = &r->arena;
+	const struct job *job = r->job;
+	uint64_t size = r->phase.size;
+	int e = 0;
+
+	for (uint32_t slot = 0; job->verify && slot < a->slots && e == 0; slot++) {
+		/* The source of reads never changes; its sequence is the slot's number. */
+		if (job->op == OP_READ) {
+			pattern_fill(arena_tx_view(a, slot), size, slot);
+			e = arena_push_tx(a, slot, size);
+		} else if (op_is_atomic(job->op)) {
+			fill_target(r, slot, arena_rx_view(a, slot));
+			e = arena_push_rx(a, slot, size);
+		} else if (r->session->lossy && job->op == OP_WRITE) {
+			/* A known poison, so that what was lost can be told from what was corrupted. */
+			pattern_fill(arena_rx_view(a, slot), size, slot + POISON_AHEAD);
+			pattern_poison(arena_rx_view(a, slot), size);
+			e = arena_push_rx(a, slot, size);
+		}
+	}
+	return e;
+}
+
+int verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work) {
 	const struct arena *a = &r->arena;
 	uint64_t turn = sequence / a->slots;
 
+	if (op_is_general_atomic(work->op)) {
+		work->operand = operand_of(r->job, turn);
+		work->compare = compare_of(r, slot, turn);
+		return 0;
+	}
 	if (op_is_atomic(work->op)) {
 		/* Slots are taken in turn, so a slot's n-th operation finds n: n increments by 1, or n swaps from n - 1 to n. */
 		work->operand = work->op == OP_FETCH_ADD ? 1 : turn + 1;
 		work->compare = turn;
-	} else if (work->op == OP_READ)
-		pattern_poison(arena_rx(a, slot), work->size);
-	else
-		pattern_fill(arena_tx(a, slot), work->size, sequence);
+		return 0;
+	}
+	if (work->op == OP_READ) {
+		pattern_poison(arena_rx_view(a, slot), work->size);
+		return arena_push_rx(a, slot, work->size);
+	}
+	pattern_fill(arena_tx_view(a, slot), work->size, sequence);
+	return arena_push_tx(a, slot, work->size);
 }
 
-void verify_local(struct run *r, uint32_t slot, uint64_t sequence) {
-	struct integrity *i = &r->outcome.integrity;
-	uint8_t *p = arena_rx(&r->arena, slot);
+/* What was fetched is what the slot's last operation left there. */
+static int check_words(struct run *r, uint32_t slot, uint64_t sequence) {
+	const struct job *job = r->job;
+	uint8_t *p = arena_rx_view(&r->arena, slot);
+	uint64_t turn = sequence / r->arena.slots, bytes = job_word_bytes(job);
+	uint64_t expected = op_is_general_atomic(job->op) ? r->words[slot] : turn;
 
+	for (uint64_t k = 0; k < r->phase.size; k += bytes)
+		(void) word_check(&r->outcome.integrity, p + k, expected, bytes, sequence);
+	if (op_is_general_atomic(job->op))
+		r->words[slot] = atomic_after(job->atomic_type, job->atomic_op, expected, operand_of(job, turn), compare_of(r, slot, turn));
+	return 0;
+}
+
+int verify_local(struct run *r, uint32_t slot, uint64_t sequence) {
+	struct integrity *i = &r->outcome.integrity;
+	uint8_t *p = arena_rx_view(&r->arena, slot);
+	int e = arena_pull_rx(&r->arena, slot, r->phase.size);
+
+	if (e < 0)
+		return e;
 	if (!op_is_atomic(r->job->op)) {
 		bool located = i->located;
 
@@ -71,14 +127,14 @@ void verify_local(struct run *r, uint32_t slot, uint64_t sequence) {
 		if (!located && i->located)
 			i->first_message = sequence; /* not the slot, whose number a read carries */
 		pattern_poison(p, r->phase.size);
-		return;
+		return arena_push_rx(&r->arena, slot, r->phase.size);
 	}
-	for (uint64_t k = 0; k < r->phase.size; k += sizeof(uint64_t))
-		(void) word_check(i, p + k, sequence / r->arena.slots, sequence);
+	return check_words(r, slot, sequence);
 }
 
-void verify_received(struct run *r, uint32_t slot, uint64_t sequence) {
-	uint8_t *p = arena_rx(&r->arena, slot), *last = p + r->phase.size - 1;
+/* The view has been brought up to date. */
+static int check_view(struct run *r, uint32_t slot, uint64_t sequence) {
+	uint8_t *p = arena_rx_view(&r->arena, slot), *last = p + r->phase.size - 1;
 	bool stamped = r->session->stamps && r->phase.half_round_trip;
 
 	/* The backend has waited for exactly this stamp: it was right, and is replaced by what the pattern has in its place. */
@@ -88,6 +144,13 @@ void verify_received(struct run *r, uint32_t slot, uint64_t sequence) {
 	pattern_poison(p, r->phase.size);
 	if (stamped)
 		*last = 0; /* which no stamp is */
+	return arena_push_rx(&r->arena, slot, r->phase.size);
+}
+
+int verify_received(struct run *r, uint32_t slot, uint64_t sequence) {
+	int e = arena_pull_rx(&r->arena, slot, r->phase.size);
+
+	return e < 0 ? e : check_view(r, slot, sequence);
 }
 
 /* The number within its channel of the message in p, which is `expected` or one that follows it. */
@@ -98,14 +161,19 @@ static uint64_t recognise(const struct run *r, const uint8_t *p, uint32_t channe
 	return expected; /* corrupted where its name was */
 }
 
-void verify_arrived(struct run *r, const struct completion *c) {
+int verify_arrived(struct run *r, const struct completion *c) {
+	uint8_t *p = arena_rx_view(&r->arena, c->slot);
 	uint64_t *number = r->arrivals + c->channel;
+	int e;
 
+	e = arena_pull_rx(&r->arena, c->slot, r->phase.size);
+	if (e < 0)
+		return e;
 	if (r->session->lossy) {
-		pattern_hook(arena_rx(&r->arena, c->slot), r->phase.size); /* corruption comes before recognition, in tests too */
-		*number = recognise(r, arena_rx(&r->arena, c->slot), c->channel, *number);
+		pattern_hook(p, r->phase.size); /* corruption comes before recognition, in tests too */
+		*number = recognise(r, p, c->channel, *number);
 	}
-	verify_received(r, c->slot, job_sequence(r->job, c->channel, (*number)++));
+	return check_view(r, c->slot, job_sequence(r->job, c->channel, (*number)++));
 }
 
 /*
@@ -129,13 +197,14 @@ int verify_ask(struct run *r, uint64_t first, uint64_t count) {
 int verify_answer(struct run *r, json_t *payload) {
 	struct completion c[RUN_COMPLETIONS];
 	json_int_t first, count;
+	int e;
 
 	if (json_unpack(payload, "{s:I, s:I!}", "first", &first, "count", &count) < 0 || first < 0 || count < 0 ||
 	    count > (json_int_t) r->arena.slots || first > INT64_MAX - count)
 		return failure(-EPROTO, EXIT_PEER, "%s asked for an impossible check; refused", r->control->peer_name);
 	for (json_int_t i = first; i < first + count; i++) {
 		uint32_t slot = (uint32_t) ((uint64_t) i % r->arena.slots);
-		uint8_t *p = arena_rx(&r->arena, slot);
+		uint8_t *p = arena_rx_view(&r->arena, slot);
 		uint64_t deadline = monotonic_ns() + VISIBLE_NS;
 		struct integrity found;
 
@@ -149,6 +218,9 @@ int verify_answer(struct run *r, json_t *payload) {
 				r->busy[c[k].slot] = false;
 			r->stashed += (uint64_t) n; /* own writes, where both ends write */
 			found = r->outcome.integrity;
+			n = arena_pull_rx(&r->arena, slot, r->phase.size);
+			if (n < 0)
+				return n;
 		} while (!pattern_check(&found, p, r->phase.size, (uint64_t) i) && r->session->level < LEVEL_DELIVERY &&
 			 monotonic_ns() < deadline);
 		if (found.bad_bytes > r->outcome.integrity.bad_bytes && is_lost(r, p, (uint64_t) i)) {
@@ -157,6 +229,9 @@ int verify_answer(struct run *r, json_t *payload) {
 		} else
 			r->outcome.integrity = found;
 		pattern_poison(p, r->phase.size);
+		e = arena_push_rx(&r->arena, slot, r->phase.size);
+		if (e < 0)
+			return e;
 	}
 	return control_send(r->control, FRAME_CHECKED, NULL);
 }

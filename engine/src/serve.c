@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "control.h"
+#include "personality.h"
 #include "worker.h"
 
 enum {
@@ -35,14 +36,15 @@ struct server {
 	int n_listeners;
 	int signals;
 	struct worker workers[SERVE_WORKERS_MAX];
-	unsigned n_workers;
+	unsigned n_workers, workers_max;
 	bool stopping;
+	int code;                       /* --once: what the client that was served came to */
 };
 
 /* In the child, between fork and exec: only async-signal-safe calls. */
 static void exec_worker(const struct options *o, int connection, int pair) {
-	char connection_text[16], pair_text[16], timeout_text[32], port_text[16], gid_text[16];
-	char *argv[20];
+	char connection_text[16], pair_text[16], timeout_text[32], port_text[16], gid_text[16], service_text[16];
+	char *argv[24];
 	sigset_t none;
 	int n = 0;
 
@@ -73,6 +75,17 @@ static void exec_worker(const struct options *o, int connection, int pair) {
 		(void) snprintf(gid_text, sizeof(gid_text), "%d", o->job.gid_index);
 		argv[n++] = (char *) (uintptr_t) "--gid-index";
 		argv[n++] = gid_text;
+	}
+	if (o->job.svc_id >= 0) {
+		(void) snprintf(service_text, sizeof(service_text), "%d", o->job.svc_id);
+		argv[n++] = (char *) (uintptr_t) "--svc-id";
+		argv[n++] = service_text;
+	}
+	if (o->once)
+		argv[n++] = (char *) (uintptr_t) "--once";
+	if (o->personality) {
+		argv[n++] = (char *) (uintptr_t) "--personality";
+		argv[n++] = (char *) (uintptr_t) o->personality->name;
 	}
 	argv[n] = NULL;
 	(void) execv("/proc/self/exe", argv);
@@ -111,7 +124,7 @@ static void start_worker(struct server *s, int connection) {
 }
 
 static void accept_clients(struct server *s, int listener) {
-	while (s->n_workers < SERVE_WORKERS_MAX) {
+	while (s->n_workers < s->workers_max) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
@@ -186,6 +199,14 @@ static void expire_meetings(struct server *s) {
 	}
 }
 
+/* --once: the first client that wanted something was the last, however it ended. */
+static void end_once(struct server *s, int status) {
+	if (s->stopping || (WIFEXITED(status) && WEXITSTATUS(status) == WORKER_STRANGER))
+		return;
+	s->stopping = true;
+	s->code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_INTERNAL;
+}
+
 static void collect_workers(struct server *s) {
 	int status;
 	pid_t pid;
@@ -199,6 +220,8 @@ static void collect_workers(struct server *s) {
 			if (WIFSIGNALED(status) && !s->stopping)
 				notice("job process %d ended by signal %d (%s); other jobs go on", (int) pid, WTERMSIG(status),
 				       strsignal(WTERMSIG(status)));
+			if (s->options->once)
+				end_once(s, status);
 			w->fd = close_fd(w->fd);
 			*w = (struct worker) { .fd = -1 };
 			s->n_workers--;
@@ -236,7 +259,7 @@ static int serve_loop(struct server *s) {
 
 		p[n++] = (struct pollfd) { .fd = s->signals, .events = POLLIN };
 		for (int i = 0; i < s->n_listeners; i++)
-			p[n++] = (struct pollfd) { .fd = s->n_workers < SERVE_WORKERS_MAX ? s->listeners[i] : -1, .events = POLLIN };
+			p[n++] = (struct pollfd) { .fd = s->n_workers < s->workers_max ? s->listeners[i] : -1, .events = POLLIN };
 		first_worker = n;
 		for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
 			if (s->workers[i].pid && s->workers[i].fd >= 0) {
@@ -313,7 +336,7 @@ static int open_signals(void) {
 int command_serve(const struct options *o) {
 	struct server *s;
 	struct token token;
-	int e;
+	int e, code;
 
 	if (o->connection_fd >= 0)
 		return worker_run(o);
@@ -325,6 +348,8 @@ int command_serve(const struct options *o) {
 	if (!s)
 		return EXIT_HOST;
 	s->options = o;
+	/* One after the other, so that none is cut off when another ends. */
+	s->workers_max = o->once ? 1 : SERVE_WORKERS_MAX;
 	for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
 		s->workers[i].fd = -1;
 	s->signals = open_signals();
@@ -333,6 +358,10 @@ int command_serve(const struct options *o) {
 		e = write_ready_file(o->ready_file, o->port);
 	if (e == 0) {
 		notice("serving on port %u%s", o->port, token.length ? "" : " (loopback only: no token)");
+		if (o->personality) {
+			(void) printf("Listening on port %u for client to connect...\n", o->port);
+			(void) fflush(stdout);
+		}
 		e = serve_loop(s);
 	}
 	stop_workers(s);
@@ -341,6 +370,7 @@ int command_serve(const struct options *o) {
 	if (o->ready_file[0] && s->n_listeners > 0)
 		(void) unlink(o->ready_file);
 	(void) close_fd(s->signals);
+	code = s->code;
 	free(s);
-	return e < 0 ? (int) failure_code() : EXIT_MEASURED;
+	return e < 0 ? (int) failure_code() : code;
 }

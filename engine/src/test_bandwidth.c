@@ -17,6 +17,7 @@ struct stream {
 	bool full;              /* could not post for want of room */
 	bool over;              /* the time is: what follows only brings the completions of the last ones */
 	uint32_t list;          /* --batch */
+	uint64_t turn;          /* messages until each queue pair has had its run */
 	uint32_t room;          /* a list waits for room for so many */
 	struct pace pace;
 };
@@ -31,7 +32,7 @@ static uint64_t sequence_in(const struct run *r, const struct stream *s, uint32_
 /* Sleeps in event mode only where nothing can be posted: the queue is full, or all is posted. */
 static inline int take_completions(struct run *r, struct stream *s) {
 	struct completion c[RUN_COMPLETIONS];
-	int e, n;
+	int e = 0, n;
 
 	s->completed += r->stashed;
 	r->stashed = 0;
@@ -39,13 +40,18 @@ static inline int take_completions(struct run *r, struct stream *s) {
 	for (int i = 0; i < n; i++) {
 		if (c[i].kind == COMPLETION_LOCAL) {
 			if (r->job->verify && !op_takes_receive(r->job->op) && !verify_is_deferred(r))
-				verify_local(r, c[i].slot, sequence_in(r, s, c[i].slot));
+				e = verify_local(r, c[i].slot, sequence_in(r, s, c[i].slot));
+			if (unlikely(e < 0))
+				return e;
 			r->busy[c[i].slot] = false;
 			s->completed++;
 			continue;
 		}
-		if (r->job->verify)
-			verify_arrived(r, c + i);
+		if (r->job->verify) {
+			e = verify_arrived(r, c + i);
+			if (e < 0)
+				return e;
+		}
 		r->outcome.received++;
 		e = run_lend(r, c[i].slot);
 		if (unlikely(e < 0))
@@ -73,11 +79,14 @@ static inline uint64_t room_needed(const struct stream *s) {
 	return s->room > 1 && s->posted % s->list == 0 ? MIN((uint64_t) s->room, s->limit - s->posted) : 1;
 }
 
-/* The completion must come by itself where no message follows that would bring it: at the end, and at the end of a round. */
+/* The completion must come by itself where no message of the same queue pair follows that would bring it: at the end, and at the
+ * end of a round. */
 static inline bool is_last(const struct run *r, const struct stream *s, bool deferred) {
-	uint64_t lists = (uint64_t) r->job->queue_pairs * r->job->batch;
+	uint64_t left = s->limit - s->posted;
 
-	return s->limit - s->posted <= lists || (deferred && s->checked + r->arena.slots - s->posted <= lists);
+	if (deferred)
+		left = MIN(left, s->checked + r->arena.slots - s->posted);
+	return left <= s->turn && job_is_last(r->job, s->posted, left);
 }
 
 /* Whether the next message of the same list will be posted at once. */
@@ -90,7 +99,7 @@ static inline bool follows(const struct run *r, const struct stream *s, bool def
 /* Posts what there is room for. */
 static inline int post_some(struct run *r, struct stream *s) {
 	const bool verify = r->job->verify, deferred = verify_is_deferred(r), paced = s->pace.paced && !s->over;
-	struct work w = { .op = r->job->op, .size = r->phase.size, .operand = 1 };
+	struct work w = { .op = r->job->op, .size = r->phase.size, .operand = atomic_bits(r->job->atomic_type, 1) };
 	int e;
 
 	/* Bounded even where every message is complete at once: completions of the other kind, and time, must have their turn. */
@@ -102,8 +111,11 @@ static inline int post_some(struct run *r, struct stream *s) {
 			break;
 		if (paced && !pace_due(&s->pace, clock_ticks(&r->clock)))
 			break;
-		if (verify)
-			verify_fill(r, w.slot, s->posted, &w);
+		if (verify) {
+			e = verify_fill(r, w.slot, s->posted, &w);
+			if (e < 0)
+				return e;
+		}
 		w.flush = is_last(r, s, deferred);
 		w.more = s->list > 1 && !paced && n + 1 < r->job->outstanding && follows(r, s, deferred);
 		e = r->backend->post(r->session, &w);
@@ -133,12 +145,12 @@ static int say_finished(struct run *r, struct stream *s) {
 	return e < 0 ? e : run_say(r, FRAME_FINISH, s->posted);
 }
 
-/* The time is over. With --cq-moderation one turn of all lists follows, for the completions of what went before. */
+/* The time is over. With --cq-moderation one turn of all queue pairs follows, for the completions of what went before. */
 static void end_soon(const struct run *r, struct stream *s) {
 	if (s->over)
 		return;
 	s->over = true;
-	s->limit = s->posted + (r->job->cq_moderation > 1 ? (uint64_t) r->job->queue_pairs * r->job->batch : 0);
+	s->limit = s->posted + (r->job->cq_moderation > 1 ? s->turn : 0);
 }
 
 /* Sends until the limit or the end of the time, and until all of it is complete. */
@@ -204,6 +216,7 @@ static int bandwidth(struct run *r, struct stream *s) {
 
 	s->limit = r->phase.count ? r->phase.count : UINT64_MAX;
 	s->list = r->job->batch;
+	s->turn = (uint64_t) r->job->queue_pairs * job_run(r->job);
 	/* Completions may be owed by others: each queue pair can hold back all but one of its moderation. */
 	s->room = r->job->outstanding >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list ? s->list : 1;
 	pace_begin(&s->pace, r);

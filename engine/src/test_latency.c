@@ -104,18 +104,15 @@ static inline int exchange(struct run *r, const struct work *w, uint32_t *slot) 
 
 static int verify_exchange(struct run *r, uint32_t sent, uint32_t received, uint64_t i) {
 	if (r->phase.half_round_trip)
-		verify_received(r, received, i);
-	else if (verify_is_deferred(r))
-		return verify_ask(r, i, 1);
-	else
-		verify_local(r, sent, i);
-	return 0;
+		return verify_received(r, received, i);
+	return verify_is_deferred(r) ? verify_ask(r, i, 1) : verify_local(r, sent, i);
 }
 
 static int client_loop(struct run *r) {
 	const bool verify = r->job->verify;
 	const uint64_t count = r->phase.count ? r->phase.count : UINT64_MAX;
-	struct work w = { .op = r->job->op, .size = r->phase.size, .notify = r->phase.half_round_trip, .operand = 1 };
+	struct work w = { .op = r->job->op, .size = r->phase.size, .notify = r->phase.half_round_trip,
+			  .operand = atomic_bits(r->job->atomic_type, 1) };
 	struct histogram *h = r->interval;
 	struct pace pace;
 	uint32_t received = 0;
@@ -123,7 +120,7 @@ static int client_loop(struct run *r) {
 	int e;
 
 	pace_begin(&pace, r);
-	const bool apart = verify || pace_active(&pace);
+	const bool barrier = r->job->barrier, apart = verify || barrier || pace_active(&pace);
 	uint64_t *const samples = r->outcome.samples;
 	t0 = clock_ticks(&r->clock);
 	for (i = 0; i < count; i++) {
@@ -132,8 +129,17 @@ static int client_loop(struct run *r) {
 		e = take_slot(r, w.slot);
 		if (e < 0)
 			return e;
-		if (verify)
-			verify_fill(r, w.slot, i, &w);
+		if (verify) {
+			e = verify_fill(r, w.slot, i, &w);
+			if (e < 0)
+				return e;
+		}
+		/* Before the gap, so that the control connection is quiet again when the message goes. */
+		if (barrier) {
+			e = run_barrier(r);
+			if (e < 0)
+				return e;
+		}
 		/* One reading an iteration holds only where nothing happens between two messages. */
 		if (apart)
 			t0 = pace_next(&pace, r, &late);
@@ -192,8 +198,11 @@ static int answer(struct run *r, uint32_t slot, uint64_t i) {
 	if (e < 0)
 		return e;
 	if (r->job->verify) {
-		verify_received(r, slot, i);
-		verify_fill(r, w.slot, i, &w);
+		e = verify_received(r, slot, i);
+		if (e == 0)
+			e = verify_fill(r, w.slot, i, &w);
+		if (e < 0)
+			return e;
 	}
 	e = post(r, &w, &pending);
 	if (e < 0)
@@ -223,6 +232,7 @@ int latency_server(struct run *r) {
 			if (e < 0)
 				return e;
 			r->outcome.received++;
+			run_await_barrier(r);
 		}
 	}
 	return 0;

@@ -50,6 +50,13 @@ static inline bool streq(const char *a, const char *b) {
 	return strcmp(a, b) == 0;
 }
 
+/* What a test's stand-in for a device calls itself: its results are simulated, and prove nothing about hardware. */
+#define SIMULATED_MARK "sim_"
+
+static inline bool is_simulated_name(const char *name) {
+	return strncmp(name, SIMULATED_MARK, sizeof(SIMULATED_MARK) - 1) == 0;
+}
+
 /* Copies with a guaranteed end; answers -ENAMETOOLONG when the text does not fit (nothing is cut in silence). */
 static inline int copy_string(char *ret, size_t size, const char *text) {
 	size_t n = strlen(text);

@@ -129,12 +129,12 @@ bool pattern_check(struct integrity *i, uint8_t *buffer, uint64_t size, uint64_t
 	return i->bad_bytes == before;
 }
 
-bool word_check(struct integrity *i, uint8_t *buffer, uint64_t expected, uint64_t sequence) {
+bool word_check(struct integrity *i, uint8_t *buffer, uint64_t expected, uint64_t bytes, uint64_t sequence) {
 	uint64_t before = i->bad_bytes;
 
-	test_hook_flip(buffer, sizeof(expected));
-	if (memcmp(buffer, &expected, sizeof(expected)) != 0)
-		count_bad(i, buffer, (const uint8_t *) &expected, sizeof(expected), 0, sequence);
-	i->checked_bytes += sizeof(expected);
+	test_hook_flip(buffer, bytes);
+	if (memcmp(buffer, &expected, bytes) != 0)
+		count_bad(i, buffer, (const uint8_t *) &expected, bytes, 0, sequence);
+	i->checked_bytes += bytes;
 	return i->bad_bytes == before;
 }

@@ -39,5 +39,5 @@ bool pattern_check(struct integrity *i, uint8_t *buffer, uint64_t size, uint64_t
 /* Adds up; the first bad byte stays the first. */
 void integrity_add(struct integrity *to, const struct integrity *from);
 
-/* The same for one 64-bit word (atomics). */
-bool word_check(struct integrity *i, uint8_t *buffer, uint64_t expected, uint64_t sequence);
+/* The same for one word of an atomic, of `bytes` 1 to 8. */
+bool word_check(struct integrity *i, uint8_t *buffer, uint64_t expected, uint64_t bytes, uint64_t sequence);

@@ -8,16 +8,8 @@
 #include <signal.h>
 
 #include "exchange.h"
-
-/* The client closes the connection when it has all it wants: between phases that is no failure. */
-static int client_is_done(struct control *c, uint64_t timeout_ns) {
-	struct pollfd p = { .fd = c->fd, .events = POLLIN };
-	char byte;
-
-	if (poll(&p, 1, (int) MIN(timeout_ns / NSEC_PER_MSEC, UINT64_C(2000000000))) <= 0)
-		return 0; /* the receive that follows says so */
-	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
+#include "personality.h"
+#include "transfer.h"
 
 static int say_result(struct run *r) {
 	const struct outcome *o = &r->outcome;
@@ -41,9 +33,11 @@ static int serve_phase(struct run *r, const json_t *start) {
 	if (e < 0)
 		return e;
 	receives = op_takes_receive(r->job->op) || r->phase.half_round_trip;
-	verify_prepare(r);
+	e = verify_prepare(r);
+	if (e < 0)
+		return e;
 	run_begin(r);
-	e = receives ? run_lend_all(r, r->job->kind == KIND_LATENCY ? 2 : r->arena.slots) : 0;
+	e = receives ? run_lend_all(r, r->job->kind == KIND_LATENCY ? 2 : run_receives(r->job, r->arena.slots)) : 0;
 	if (e < 0)
 		return e;
 	e = control_send(r->control, FRAME_STARTED, NULL);
@@ -64,19 +58,31 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 	struct peer peer = { 0 };
 	struct job job;
 	struct run run = { 0 };
+	bool shown;
 	json_t *start;
 	int e;
 
 	e = job_from_json(json_object_get(payload, "job"), &job);
+	if (e == 0 && o->personality)
+		e = personality_serve_check(o->personality, &job);
 	if (e < 0)
 		return e;
 	/* What the client asks for outranks what this server was started with. */
-	if (!job.server_device[0])
+	if (job.kind == KIND_TRANSFER && !job.server_devices[0] && job_pairs(&job) == 1)
+		memcpy(job.server_devices, o->job.device, sizeof(o->job.device));
+	else if (!job.server_device[0])
 		memcpy(job.server_device, o->job.device, sizeof(job.server_device));
 	if (!job.server_ib_port)
 		job.server_ib_port = o->job.ib_port;
 	if (job.server_gid_index < 0)
 		job.server_gid_index = o->job.gid_index;
+	if (job.server_svc_id < 0)
+		job.server_svc_id = o->job.svc_id;
+	if (o->personality && job.server_svc_id >= 0 && job.vni < 0)
+		job.vni = personality_vni();
+	/* A client's -v names a VNI for both ends; this end's service is then the originals' default, or the launcher's. */
+	if (o->personality && job.vni >= 0 && job.server_svc_id < 0 && !getenv("SLINGSHOT_SVC_IDS"))
+		job.server_svc_id = PERSONALITY_SERVICE;
 	machine_identity(machine);
 	arguments = (struct open_arguments) {
 		.job = &job,
@@ -86,16 +92,25 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 		.same_host = json_is_string(theirs) && streq(json_string_value(theirs), machine),
 		.wake_fd = -1,
 	};
+	if (job.kind == KIND_TRANSFER)
+		return transfer_serve(c, &job, &arguments);
 	e = run_open(&run, &arguments, c);
 	if (e == 0)
 		e = exchange_addresses(&run, &peer);
-	while (e == 0 && !client_is_done(c, job.timeout_ns)) {
+	shown = e == 0 && o->personality;
+	if (shown)
+		personality_serve_begin(o->personality, &run, &peer);
+	while (e == 0 && !control_has_ended(c, job.timeout_ns)) {
 		e = control_expect(c, FRAME_START, job.timeout_ns, &start);
 		if (e < 0)
 			break;
 		e = serve_phase(&run, start);
 		json_decref(start);
+		if (e == 0 && shown)
+			personality_serve_phase(o->personality, &run);
 	}
+	if (shown)
+		personality_serve_end(o->personality);
 	json_decref(peer.end);
 	if (e < 0)
 		control_send_error(c); /* before the data path closes: its loss would hide the reason */
@@ -167,13 +182,15 @@ int worker_run(const struct options *o) {
 		return (int) failure_code();
 	e = control_accept(o->connection_fd, &token, MIN(o->timeout_ns, GREETING_NS), &c);
 	if (e < 0)
-		return (int) failure_code();
+		return o->once ? WORKER_STRANGER : (int) failure_code();
 	control_set_timeout(c, o->timeout_ns);
 	host_name(host, sizeof(host));
 	machine_identity(machine);
 	e = control_send(c, FRAME_IDENTITY, json_pack("{s:s, s:s}", "host", host, "machine", machine));
 	if (e == 0)
 		e = control_receive(c, o->timeout_ns, &type, &payload);
+	if (e < 0 && o->once)
+		return WORKER_STRANGER;
 	if (e == 0)
 		e = type == FRAME_JOB	 ? serve_job(o, c, payload)
 		    : type == FRAME_MEET ? serve_meet(o, c, payload)

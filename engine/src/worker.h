@@ -19,5 +19,8 @@ struct meeting_answer {
 	uint32_t parties;       /* as the first party said; arrived == parties: met */
 };
 
-/* Serves options->connection_fd; answers an exit code, which only the listener's log sees. */
+/* What serve --once hears of a client that has proved nothing, or wanted nothing: it goes on waiting for one. No exit code of ours. */
+enum { WORKER_STRANGER = 64 };
+
+/* Serves options->connection_fd; answers an exit code, which only the listener sees: --once ends with it. */
 int worker_run(const struct options *options);

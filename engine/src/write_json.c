@@ -3,8 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "exchange.h"
 #include "interval.h"
+#include "memory_kind.h"
 #include "result.h"
+#include "transfer.h"
 #include "version.h"
 
 static json_t *text_or_null(const char *text) {
@@ -67,7 +70,6 @@ static void choices_json(const struct result *r, json_t *ret) {
 		{ JOB_OPTION_RETRY, "retry", reliable ? (json_int_t) j->retry : -1 },
 		{ JOB_OPTION_RNR_RETRY, "rnr_retry", reliable ? (json_int_t) j->rnr_retry : -1 },
 		{ JOB_OPTION_TIMEOUT_EXPONENT, "timeout_exponent", reliable ? (json_int_t) j->timeout_exponent : -1 },
-		{ JOB_OPTION_HUGE, "huge", (json_int_t) j->huge },
 		/* 0 is a fact here: nothing is copied into work requests */
 		{ JOB_OPTION_INLINE, "inline_bytes", !pushes ? -1 : s ? (json_int_t) s->inline_bytes : j->inline_bytes },
 	};
@@ -89,6 +91,58 @@ static void choices_json(const struct result *r, json_t *ret) {
 			put(ret, flags[i].key, json_boolean(flags[i].value));
 }
 
+/* libfabric's choices, and CXI's: as they are in use where the endpoint is open, else as asked for. */
+static void fabric_json(const struct result *r, json_t *ret) {
+	const struct job *j = r->run->job;
+	const struct session *s = r->run->session;
+	unsigned long has = r->run->backend->options;
+	bool general = op_is_general_atomic(j->op);
+
+	if (has & JOB_OPTION_FABRIC_CLASS)
+		put(ret, "fabric_class", json_string(fabric_class_name((int) j->fabric_class)));
+	if (has & JOB_OPTION_ATOMIC) {
+		put(ret, "atomic_op", general ? json_string(atomic_op_names[j->atomic_op]) : json_null());
+		put(ret, "atomic_type", general ? json_string(atomic_type_names[j->atomic_type]) : json_null());
+	}
+	if (!(has & JOB_OPTION_SVC_ID))
+		return;
+	put(ret, "svc_id", signed_or_null(j->svc_id));
+	put(ret, "server_svc_id", signed_or_null(j->server_svc_id));
+	put(ret, "vni", signed_or_null(j->vni));
+	put(ret, "idc", json_boolean(s ? exchange_agree(r->run, r->server, "idc", s->idc) : !j->no_idc));
+	put(ret, "ll", json_boolean(s ? exchange_agree(r->run, r->server, "ll", s->ll) : !j->no_ll));
+	put(ret, "rdzv", json_boolean(j->rdzv));
+	put(ret, "rdzv_from_bytes", count_or_null(s ? s->rdzv_from : 0));
+	put(ret, "unrestricted", json_boolean(s ? s->unrestricted : j->unrestricted));
+	put(ret, "hrp", json_boolean(s && r->size <= s->hrp_up_to));
+	put(ret, "keys", json_string(key_mode_name((int) (s ? s->keys : j->keys))));
+}
+
+/* Of a batch of transfers: how it was laid out, cut and shared out. */
+static void shape_json(const struct transfer_view *t, const struct job *j, json_t *ret) {
+	put(ret, "batch", json_integer(t->shape.batch));
+	put(ret, "threads", json_integer(t->threads));
+	put(ret, "devices", json_integer(t->pairs));
+	put(ret, "consecutive", json_boolean(j->consecutive));
+	put(ret, "session", json_boolean(!j->no_session));
+	put(ret, "buffer_bytes", json_integer((json_int_t) t->buffer_bytes));
+	put(ret, "stride_bytes", count_or_null(j->stride_bytes));
+	put(ret, "chunk_bytes", t->shape.chunks > 1 ? json_integer((json_int_t) t->shape.chunk) : json_null());
+	put(ret, "chunks", json_integer(t->shape.chunks));
+	put(ret, "cross_rail", json_integer(j->cross_rail));
+}
+
+static json_t *transfer_json(const struct result *r) {
+	const struct transfer_view *t = r->transfer;
+	const struct outcome *o = &r->run->outcome;
+	const struct session *s = r->run->session;
+
+	return json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:f, s:o, s:o}", "pair", signed_or_null(t->pair), "pairs", (json_int_t) t->pairs, "batches",
+			 (json_int_t) t->batches, "completed", (json_int_t) t->completed, "asked", count_or_null(t->asked), "batch_bytes",
+			 (json_int_t) shape_bytes(&t->shape), "lists", (json_int_t) t->lists, "window_s", (double) o->elapsed_ns / 1e9,
+			 "numa_node", signed_or_null(t->node), "post_api", text_or_null(s ? s->post_api : NULL));
+}
+
 static json_t *params_json(const struct result *r) {
 	const struct job *j = r->run->job;
 	json_t *o = json_object();
@@ -106,35 +160,57 @@ static json_t *params_json(const struct result *r) {
 	put(o, "inline_bytes", r->run->session ? count_or_null(r->run->session->inline_bytes) : json_null());
 	put(o, "bidirectional", json_boolean(j->bidirectional));
 	put(o, "completion", json_string(completion_mode_name((int) j->completion)));
-	put(o, "memory", json_string("host"));
+	put(o, "memory", json_string(streq(j->tx_memory, j->rx_memory) ? j->tx_memory : "mixed"));
+	put(o, "tx_memory", json_string(j->tx_memory));
+	put(o, "rx_memory", json_string(j->rx_memory));
+	put(o, "huge", json_integer((json_int_t) job_huge(j)));
+	put(o, "bounce", json_boolean(j->bounce));
+	if (job_uses_gpu(j))
+		put(o, "gpu_path", text_or_null(j->bounce ? "bounce" : r->run->session ? r->run->session->gpu_path : NULL));
 	put(o, "verify", json_boolean(j->verify));
 	put(o, "clock", json_string(j->clock == CLOCK_KIND_CYCLES ? "cycles" : "monotonic"));
 	put(o, "rate", rate_json(r->run));
+	if (r->transfer)
+		shape_json(r->transfer, j, o);
 	choices_json(r, o);
+	if (r->run->backend)
+		fabric_json(r, o);
 	return o;
 }
 
-static json_t *link_json(const struct session *s) {
-	return json_pack("{s:o, s:o, s:o, s:n}", "rate_gbit_s", s && s->rate_gbit_s > 0 ? json_real(s->rate_gbit_s) : json_null(), "mtu_bytes",
+static json_t *link_json(const struct result *r) {
+	const struct session *s = r->run->session;
+	double rate = r->transfer ? r->transfer->rate_gbit_s : s ? s->rate_gbit_s : 0;
+
+	return json_pack("{s:o, s:o, s:o, s:n}", "rate_gbit_s", rate > 0 ? json_real(rate) : json_null(), "mtu_bytes",
 			 count_or_null(s ? s->mtu : 0), "layer", text_or_null(s ? s->layer : NULL), "hop_class");
 }
 
-static json_t *end_json(const char *host, const struct session *s) {
-	json_t *o = json_pack("{s:o, s:o, s:o}", "host", text_or_null(host), "device", text_or_null(s ? s->device : NULL), "address",
-			      text_or_null(s ? s->address : NULL));
+static json_t *end_json(const struct result *r, const char *gpu) {
+	const struct run *run = r->run;
+	const struct session *s = run->session;
+	const char *devices = r->transfer ? r->transfer->client_device : NULL; /* several, which have no one address */
+	json_t *o = json_pack("{s:o, s:o, s:o}", "host", text_or_null(r->client_host), "device", text_or_null(devices ? devices : s ? s->device : NULL),
+			      "address", text_or_null(s && !devices ? s->address : NULL));
 
 	if (s && s->driver[0])
 		put(o, "driver", json_string(s->driver));
+	if (s && run->backend->options & JOB_OPTION_SVC_ID) {
+		put(o, "svc_id", signed_or_null(s->svc_id));
+		put(o, "vni", signed_or_null(s->vni));
+	}
+	if (gpu[0])
+		put(o, "gpu", json_string(gpu));
 	return o;
 }
 
 static json_t *bandwidth_json(const struct result *r) {
 	const struct outcome *o = &r->run->outcome;
 
-	if (r->run->job->kind != KIND_BANDWIDTH || r->bytes == 0 || o->elapsed_ns == 0)
+	if (r->run->job->kind == KIND_LATENCY || r->bytes == 0 || o->elapsed_ns == 0)
 		return json_null();
 	return json_pack("{s:f, s:o, s:s, s:o, s:f, s:I}", "gbit_s", result_gbit_s(r), "peak_gbit_s", number_or_null(o->peak_bytes_per_s * 8e-9),
-			 "peak_definition", "best_interval_0.1s", "min_interval_gbit_s", number_or_null(o->min_bytes_per_s * 8e-9),
+			 "peak_definition", r->transfer ? "fastest_batch" : "best_interval_0.1s", "min_interval_gbit_s", number_or_null(o->min_bytes_per_s * 8e-9),
 			 "messages_per_s", result_messages_s(r), "bytes", (json_int_t) r->bytes);
 }
 
@@ -163,7 +239,8 @@ static json_t *path_json(const struct result *r) {
 
 	if (!p->known)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I}", "claimed_bytes", sent + received, "client_sent_bytes", sent, "client_received_bytes", received);
+	return json_pack("{s:I, s:I, s:I, s:o}", "claimed_bytes", sent + received, "client_sent_bytes", sent, "client_received_bytes", received,
+			 "lost_bytes", r->loss_unknown ? json_null() : json_integer((json_int_t) p->lost_bytes));
 }
 
 static json_t *tcp_json(const struct session *s) {
@@ -191,7 +268,8 @@ static json_t *stall_json(const struct result *r) {
 	uint64_t ns = (uint64_t) r->started.tv_nsec + o->stall_start_ns;
 	struct timespec began = { .tv_sec = r->started.tv_sec + (time_t) (ns / NSEC_PER_SEC), .tv_nsec = (long) (ns % NSEC_PER_SEC) };
 
-	if (j->gap_ns > 0 || j->rate_unit != RATE_NONE || (s && s->lossy) || o->elapsed_ns == 0)
+	/* Of transfers nobody looks for it: the threads only say that they go on. */
+	if (r->transfer || j->gap_ns > 0 || j->rate_unit != RATE_NONE || (s && s->lossy) || o->elapsed_ns == 0)
 		return json_null();
 	return json_pack("{s:f, s:f, s:o}", "longest_s", (double) o->stall_ns / 1e9, "start_s", (double) o->stall_start_ns / 1e9, "began",
 			 o->stall_ns ? started_json(&began) : json_null());
@@ -215,23 +293,29 @@ void write_json_result(const struct result *r) {
 	const struct run *run = r->run;
 	const struct session *s = run->session;
 	const struct job *j = run->job;
-	bool latency = j->kind == KIND_LATENCY;
+	bool latency = j->kind != KIND_BANDWIDTH;
+	char gpu[160];
 	json_t *o = json_object(), *l = run->total ? latency_json(run->total, run->phase.half_round_trip) : NULL;
 
+	arena_gpu_name(&run->arena, gpu, sizeof(gpu));
 	write_samples(run);
 	put(o, "schema", json_string("perch.record/1"));
 	put(o, "tool", json_pack("{s:s, s:s}", "name", "perch", "version", PERCH_VERSION));
 	put(o, "backend", json_string(j->backend));
 	put(o, "provider", text_or_null(s && s->provider[0] ? s->provider : j->provider));
+	if (s && s->simulated)
+		put(o, "simulated", json_true());
+	if (s && s->environment)
+		put(o, "environment", json_incref(s->environment));
 	put(o, "op", json_string(op_name((int) j->op)));
-	put(o, "kind", json_string(kind_name((int) j->kind)));
-	put(o, "definition", latency ? json_string(run->phase.half_round_trip ? "half_round_trip" : "completion")
+	put(o, "kind", json_string(r->transfer && r->transfer->pair < 0 ? "sum" : kind_name((int) j->kind)));
+	put(o, "definition", r->transfer ? json_string("batch_completion") : latency ? json_string(run->phase.half_round_trip ? "half_round_trip" : "completion")
 				     : json_string(op_takes_receive(j->op) ? "receiver_acknowledged" : "initiator_completion"));
 	put(o, "completion_level", s && s->level != LEVEL_NONE ? json_string(level_name((int) s->level)) : json_null());
 	put(o, "connection", text_or_null(s ? s->connection : NULL));
-	put(o, "client", end_json(r->client_host, s));
+	put(o, "client", end_json(r, gpu));
 	put(o, "server", r->server ? json_incref(r->server) : json_null());
-	put(o, "link", link_json(s));
+	put(o, "link", link_json(r));
 	put(o, "params", params_json(r));
 	put(o, "started", started_json(&r->started));
 	put(o, "elapsed_s", json_real((double) run->outcome.elapsed_ns / 1e9));
@@ -244,6 +328,8 @@ void write_json_result(const struct result *r) {
 	put(o, "integrity", j->verify ? json_pack("{s:I, s:I}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
 						  (json_int_t) r->integrity.bad_bytes)
 				      : json_null());
+	if (r->transfer)
+		put(o, "transfer", transfer_json(r));
 	if (s && s->lossy)
 		put(o, "loss", json_pack("{s:I, s:o}", "sent_messages", (json_int_t) r->sent, "lost_messages",
 					   r->loss_unknown ? json_null() : json_integer((json_int_t) r->lost)));
@@ -260,3 +346,5 @@ void write_json_interval(const struct run *r, const json_t *interval) {
 	(void) json_object_update(o, (json_t *) (uintptr_t) interval);
 	write_line(o);
 }
+
+const struct writer json_writer = { .result = write_json_result, .interval = write_json_interval };

@@ -34,6 +34,8 @@ void write_table_header(const struct options *o, const struct run *r, const json
 	const struct session *s = r->session;
 	const char *address = json_string_value(json_object_get(server, "address")), *device = json_string_value(json_object_get(server, "device"));
 
+	if (s->simulated)
+		(void) printf("# SIMULATED: no hardware carried these messages, and their figures say nothing about any\n");
 	(void) printf("# %s %s over %s%s%s, ", op_name((int) j->op), kind_name((int) j->kind), j->backend, s->provider[0] ? " " : "", s->provider);
 	if (s->address[0])
 		(void) printf("%s (%s) -> ", s->address, s->device);
@@ -46,6 +48,9 @@ void write_table_header(const struct options *o, const struct run *r, const json
 		(void) printf("%s, ", s->connection);
 	if (j->queue_pairs > 1)
 		(void) printf("%u queue pairs, ", j->queue_pairs);
+	if (!streq(j->tx_memory, "host") || !streq(j->rx_memory, "host"))
+		(void) printf("%s%s%s memory%s, ", j->tx_memory, streq(j->tx_memory, j->rx_memory) ? "" : " to ",
+			      streq(j->tx_memory, j->rx_memory) ? "" : j->rx_memory, j->bounce ? " with a bounce" : "");
 	(void) printf("%s completion%s\n", completion_mode_name((int) j->completion),
 		      j->kind == KIND_BANDWIDTH ? "" : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
 	if (j->kind == KIND_LATENCY)
@@ -128,3 +133,5 @@ void write_table_interval(const struct run *r, const json_t *interval) {
 	(void) fflush(stdout);
 	(void) r;
 }
+
+const struct writer table_writer = { .header = write_table_header, .result = write_table_result, .interval = write_table_interval };

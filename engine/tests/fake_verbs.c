@@ -131,17 +131,20 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 	c->device = d;
 	if (pipe(c->event_pipe) < 0)
 		abort();
-	c->context = (struct ibv_context) {
+	c->verbs.sz = sizeof(c->verbs);
+	c->verbs.create_qp_ex = d->no_wr ? NULL : fake_create_qp_ex;
+	c->verbs.context = (struct ibv_context) {
 		.device = device,
 		.async_fd = c->event_pipe[0],
+		.abi_compat = __VERBS_ABI_IS_EXTENDED,
 		.ops = { .post_send = fake_post_send, .post_recv = fake_post_recv, .post_srq_recv = fake_post_srq_recv, .poll_cq = fake_poll_cq,
 			 .req_notify_cq = fake_req_notify_cq },
 	};
-	return &c->context;
+	return &c->verbs.context;
 }
 
 int ibv_close_device(struct ibv_context *context) {
-	struct fake_context *c = (struct fake_context *) context;
+	struct fake_context *c = fake_context(context);
 
 	(void) close(c->event_pipe[0]);
 	(void) close(c->event_pipe[1]);
@@ -150,7 +153,7 @@ int ibv_close_device(struct ibv_context *context) {
 }
 
 static struct fake_device *device_of(const struct ibv_context *context) {
-	return ((const struct fake_context *) context)->device;
+	return fake_context(context)->device;
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *ret) {
@@ -161,7 +164,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *ret) {
 	return e;
 }
 
-/* verbs.h comes here for contexts without extensions, with room for all but the newest member. */
+/* verbs.h comes here for contexts whose extensions do not have it, with room for all but the newest member. */
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *ret) {
 	const struct fake_device *d = device_of(context);
 	int e = fake_told(FAKE_QUERY_PORT);
@@ -194,7 +197,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 void fake_raise(struct ibv_context *context, enum ibv_event_type type, int port) {
 	const struct ibv_async_event e = { .event_type = type, .element.port_num = port };
 
-	if (write(((struct fake_context *) context)->event_pipe[1], &e, sizeof(e)) != sizeof(e))
+	if (write(fake_context(context)->event_pipe[1], &e, sizeof(e)) != sizeof(e))
 		abort();
 }
 
@@ -248,6 +251,19 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access) {
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t) addr, (unsigned) access);
+}
+
+/* The descriptor is only looked at: the fake device works on the addresses themselves, as with all memory. */
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
+	struct ibv_mr *mr;
+
+	if (refuses(FAKE_REG_DMABUF_MR))
+		return NULL;
+	if (lseek(fd, 0, SEEK_END) < (off_t) (offset + length))
+		fake_violation("a dmabuf is registered beyond its end");
+	mr = ibv_reg_mr_iova2(pd, (void *) (uintptr_t) iova, length, iova, (unsigned) access);
+	fake.calls[FAKE_REG_MR]--;
+	return mr;
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr) {
@@ -389,6 +405,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a) {
 int ibv_destroy_qp(struct ibv_qp *qp) {
 	struct fake_qp *q = (struct fake_qp *) qp;
 
+	if (q->list)
+		fake_violation("a queue pair is destroyed within ibv_wr_start() and ibv_wr_complete()");
 	for (; q->tail != q->head; q->tail++)
 		free(q->sends[q->tail % q->cap.max_send_wr].copy);
 	fake_queue_pairs[qp->qp_num - FIRST_QP_NUMBER] = NULL;

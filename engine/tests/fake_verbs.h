@@ -18,13 +18,16 @@ enum fake_call {
 	FAKE_QUERY_GID,
 	FAKE_ALLOC_PD,
 	FAKE_REG_MR,
+	FAKE_REG_DMABUF_MR,
 	FAKE_CREATE_CHANNEL,
 	FAKE_CREATE_CQ,
 	FAKE_CREATE_SRQ,
 	FAKE_CREATE_QP,
+	FAKE_CREATE_QP_EX,
 	FAKE_MODIFY_QP,
 	FAKE_CREATE_AH,
 	FAKE_POST_SEND,
+	FAKE_WR_COMPLETE,
 	FAKE_POST_RECEIVE,
 	FAKE_POLL_CQ,
 	FAKE_REQ_NOTIFY,
@@ -47,6 +50,7 @@ struct fake_device {
 	struct fake_gid gids[FAKE_PORTS][FAKE_GIDS];
 	uint32_t max_inline;
 	bool inline_less;       /* more is not refused, but less is given */
+	bool no_wr;             /* its provider does not know the ibv_wr calls */
 	int open_error;
 };
 
@@ -58,9 +62,11 @@ struct fake {
 		unsigned skip;          /* so many calls go well before */
 	} fail[FAKE_CALL_MAX];
 	unsigned calls[FAKE_CALL_MAX];
-	enum ibv_wc_status next_status; /* of the next send queue completion, once */
+	enum ibv_wc_status next_status; /* of the next work request of a send queue, once */
+	unsigned status_skip;           /* so many go well before */
 	unsigned lose_every;            /* UC and UD: every nth message; 0: none */
 	bool corrupt;                   /* one byte of the next message, once */
+	unsigned sent;                  /* completions of send queues that were put into completion queues */
 	unsigned live;                  /* objects that were made and not destroyed */
 	unsigned violations;            /* what a backend must never do, such as overrun a queue; said on standard error */
 };

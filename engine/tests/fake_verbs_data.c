@@ -5,6 +5,8 @@
 
 #include "fake_verbs_internal.h"
 
+enum { FAKE_MTU = 4096 };
+
 int fake_req_notify_cq(struct ibv_cq *cq, int solicited) {
 	int e = fake_told(FAKE_REQ_NOTIFY);
 
@@ -22,6 +24,7 @@ static void complete(struct ibv_cq *cq, struct entry e) {
 		return;
 	}
 	c->ring[c->head++ % (uint32_t) cq->cqe] = e;
+	fake.sent += e.sender != NULL;
 	if (c->armed && cq->channel && write(((struct fake_channel *) cq->channel)->pipe_write, "", 1) != 1)
 		abort();
 	c->armed = false;
@@ -141,7 +144,9 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 	const uint8_t *data = s->copy ? s->copy : (const uint8_t *) (uintptr_t) s->sge.addr;
 
 	*ret_wait = false;
-	if (fake.next_status) {
+	if (fake.next_status && fake.status_skip > 0) {
+		fake.status_skip--;
+	} else if (fake.next_status) {
 		enum ibv_wc_status status = fake.next_status;
 
 		fake.next_status = IBV_WC_SUCCESS;
@@ -153,7 +158,7 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 		return IBV_WC_SUCCESS;
 	if (!to || to->qp.state < IBV_QPS_RTR || (ud && s->wr.wr.ud.remote_qkey != to->qkey))
 		return lossy ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR;
-	if (ud && s->sge.length > 4096)
+	if (ud && s->sge.length > FAKE_MTU)
 		return IBV_WC_LOC_LEN_ERR;
 	switch (s->wr.opcode) {
 	case IBV_WR_SEND:
@@ -169,6 +174,9 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 									IBV_ACCESS_REMOTE_WRITE))
 			return lossy ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR;
 		if (s->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM && receives_of(to)->head == receives_of(to)->tail) {
+			/* Only the last packet asks for a receive: the others are in memory by then. */
+			if (s->sge.length > FAKE_MTU)
+				memcpy((void *) (uintptr_t) s->wr.wr.rdma.remote_addr, data, (s->sge.length - 1) / FAKE_MTU * FAKE_MTU);
 			*ret_wait = !lossy;
 			return IBV_WC_SUCCESS;
 		}
@@ -256,19 +264,27 @@ static int post_one(struct fake_qp *q, const struct ibv_send_wr *wr) {
 	return 0;
 }
 
-int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
-	struct fake_qp *q = (struct fake_qp *) qp;
-	int e = fake_told(FAKE_POST_SEND);
+int fake_post_list(struct fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+	int e = 0;
 
-	*bad = wr;
 	for (; wr && e == 0; wr = wr->next) {
 		*bad = wr;
 		e = post_one(q, wr);
 	}
-	if (qp->state == IBV_QPS_ERR)
+	if (q->qp.state == IBV_QPS_ERR)
 		flush(q);
 	progress(q);
 	return e;
+}
+
+int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+	struct fake_qp *q = (struct fake_qp *) qp;
+	int e = fake_told(FAKE_POST_SEND);
+
+	if (q->list)
+		fake_violation("ibv_post_send() within ibv_wr_start() and ibv_wr_complete()"); /* a driver would wait for its own lock */
+	*bad = wr;
+	return e ? e : fake_post_list(q, wr, bad);
 }
 
 int fake_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *ret) {

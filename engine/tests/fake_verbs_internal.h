@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the fake share: fake_verbs.c makes and destroys, fake_verbs_data.c moves. */
+/* What the parts of the fake share: fake_verbs.c makes and destroys, fake_verbs_data.c moves, fake_verbs_wr.c has the ibv_wr calls. */
 #pragma once
 
 #include "fake_verbs.h"
@@ -12,10 +12,14 @@ enum {
 };
 
 struct fake_context {
-	struct ibv_context context;
 	struct fake_device *device;
 	int event_pipe[2];
+	struct verbs_context verbs;     /* ends with what programs know as the context */
 };
+
+static inline struct fake_context *fake_context(const struct ibv_context *context) {
+	return (struct fake_context *) ((uintptr_t) context - offsetof(struct fake_context, verbs.context));
+}
 
 struct fake_mr {
 	struct ibv_mr mr;
@@ -61,7 +65,12 @@ struct sending {
 };
 
 struct fake_qp {
-	struct ibv_qp qp;
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex;    /* begins with the other */
+	};
+	uint64_t wr_ops;        /* that it was made for; 0: it has no ibv_wr calls */
+	struct fake_list *list; /* under construction by them; NULL: none */
 	struct ibv_qp_cap cap;
 	struct receive_queue receives;
 	struct sending *sends;  /* ring of those not executed: the receiver was not ready */
@@ -91,6 +100,12 @@ int fake_told(enum fake_call call);
 
 /* Whether a region of that key holds the bytes, with those rights. */
 bool fake_reaches(uint32_t key, uint64_t address, uint64_t length, unsigned access);
+
+/* fake_verbs_wr.c */
+struct ibv_qp *fake_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+
+/* Posts without being told to fail. */
+int fake_post_list(struct fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 
 /* The calls that go through struct ibv_context_ops. */
 int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Of the null backend, or of the one with most choices. */
+/* Of the null backend, or of those with most choices. */
 static json_t *right_job(const char *backend) {
 	struct job job;
 	json_t *json = NULL;
@@ -41,7 +41,8 @@ static uint64_t take(struct input *i, size_t bytes) {
 
 static json_t *some_value(struct input *i, int depth) {
 	static const char *const words[] = { "send", "write", "write-imm", "fetch-add", "tcp", "ofi", "null", "verbs", "uc", "ud",
-					     "latency", "bandwidth", "event", "messages", "bits" };
+					     "latency", "bandwidth", "event", "messages", "bits", "cxi", "atomic-op", "compare-atomic",
+					     "sum", "cswap", "float", "uint128", "matching", "low-latency" };
 	json_t *a;
 	size_t n;
 
@@ -74,7 +75,8 @@ static json_t *some_value(struct input *i, int depth) {
 }
 
 static json_t *changed_job(struct input i) {
-	json_t *json = right_job(take(&i, 1) & 1 ? "verbs" : "null");
+	static const char *const backends_with_choices[] = { "null", "verbs", "cxi" };
+	json_t *json = right_job(backends_with_choices[take(&i, 1) % ELEMENTSOF(backends_with_choices)]);
 
 	while (i.size > 1) {
 		uint64_t at = take(&i, 1) % (json_object_size(json) + 1);

@@ -71,8 +71,8 @@ static void put_frame(int fd, const uint8_t *data) {
 			     data[18] & 1 ? "true" : "false", data[18] & 2 ? "true" : "false", (long long) number(data + 10));
 		break;
 	case 3:
-		n = snprintf(text, sizeof(text), "{\"address\":\"%.*s\",\"host\":\"h\",\"device\":\"\",\"shown\":\"\",\"can_notify\":true}",
-			     data[2] % 5, "0aF!");
+		n = snprintf(text, sizeof(text), "{\"address\":\"%.*s\",\"host\":\"h\",\"device\":\"\",\"shown\":\"\",\"can_notify\":true,"
+			     "\"driver\":\"%.*s\",\"ib_port\":%lld}", data[2] % 5, "0aF!", data[3] % 4, "rxe", (long long) number(data + 10));
 		break;
 	default:
 		n = snprintf(text, sizeof(text), "{}");

@@ -90,10 +90,10 @@ static void end_open(struct end *e) {
 		e->queues[i].qp = e->qps + i;
 	}
 	e->session.job = &e->job;
-	e->session.mr = &e->mr;
+	e->session.mr[0] = &e->mr;
 	e->session.queues = e->queues;
 	e->session.n_queues = ELEMENTSOF(e->queues);
-	e->session.arena = (struct arena) { .base = (uint8_t *) e, .length = 4096 };
+	e->session.arena = (struct arena) { .tx = (uint8_t *) e, .rx = (uint8_t *) e + 2048, .length = 4096, .n_regions = 1 };
 	e->session.first_psn = 0xfffffe;
 	e->session.queue_key = 77;
 	e->session.device.port_attr.active_mtu = IBV_MTU_2048;
@@ -115,7 +115,7 @@ static void test_an_address_arrives(void **state) {
 	assert_int_equal(verbs_address_write(&server.session, &a), 0);
 	assert_int_equal(verbs_address_read(&client.session, &a), 0);
 	assert_true(client.session.remote_key == 0x12345678 && client.session.remote_psn == 0xfffffe && client.session.remote_queue_key == 77);
-	assert_true(client.session.remote_base == (uintptr_t) &server && client.session.remote_lid == 9);
+	assert_true(client.session.remote_base == (uintptr_t) server.session.arena.rx && client.session.remote_lid == 9);
 	assert_int_equal(client.session.remote_gid.raw[15], 5);
 	assert_int_equal(client.session.path_mtu, 2048);
 	assert_int_equal(client.session.read_depth, 4);

@@ -66,7 +66,8 @@ static struct job chosen(void) {
 	job.retry = 0;
 	job.rnr_retry = 6;
 	job.timeout_exponent = JOB_TIMEOUT_EXPONENT_MAX;
-	job.huge = JOB_HUGE_1G;
+	(void) copy_string(job.tx_memory, sizeof(job.tx_memory), "huge:1G");
+	(void) copy_string(job.rx_memory, sizeof(job.rx_memory), "huge:2M");
 	return job;
 }
 
@@ -133,7 +134,7 @@ static void test_round_trip(void **state) {
 	(void) state;
 	round_trip(&job);
 	for (int op = 0; op < OP_MAX; op++)
-		for (int kind = 0; kind < KIND_MAX; kind++) {
+		for (int kind = 0; kind <= KIND_BANDWIDTH; kind++) { /* transfers: test_transfer.c */
 			job_defaults(&job);
 			job.kind = (enum kind) kind;
 			(void) copy_string(job.backend, sizeof(job.backend), "null");
@@ -231,9 +232,9 @@ static void test_wrong_type(void **state) {
 static void test_out_of_range(void **state) {
 	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "gap_ns", "interval_ns", "timeout_ns", "outstanding",
 					      "ib_port", "server_ib_port", "mtu", "sl", "traffic_class", "queue_pairs", "batch",
-					      "cq_moderation", "retry", "rnr_retry", "timeout_exponent", "huge" };
+					      "cq_moderation", "retry", "rnr_retry", "timeout_exponent" };
 	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit", "connection" };
-	static const char *const texts[] = { "backend", "provider", "device", "server_device" };
+	static const char *const texts[] = { "backend", "provider", "device", "server_device", "tx_memory", "rx_memory" };
 	char longer[JOB_NAME_MAX + 1] = "";
 
 	(void) state;
@@ -325,7 +326,6 @@ static void test_ranges_of_choices(void **state) {
 		{ "queue_pairs", 0 }, { "queue_pairs", 1025 }, { "queue_pairs", UINT32_MAX }, { "batch", 0 }, { "batch", 8193 },
 		{ "cq_moderation", 0 }, { "cq_moderation", UINT32_MAX }, { "inline_bytes", -2 }, { "inline_bytes", 65537 },
 		{ "inline_bytes", INT64_MAX }, { "inline_bytes", INT64_MIN }, { "retry", 8 }, { "rnr_retry", 8 }, { "timeout_exponent", 32 },
-		{ "huge", 1 }, { "huge", 4096 }, { "huge", INT64_MAX },
 	};
 
 	(void) state;
@@ -333,6 +333,61 @@ static void test_ranges_of_choices(void **state) {
 		skip();
 	for (size_t i = 0; i < ELEMENTSOF(wrong); i++)
 		refuse_choice(wrong[i].key, json_integer(wrong[i].value), -EINVAL);
+}
+
+static struct job with_memory(const char *backend, enum op op, const char *tx, const char *rx, bool bounce) {
+	struct job job;
+
+	job_defaults(&job);
+	(void) copy_string(job.backend, sizeof(job.backend), backend);
+	job.op = op;
+	job.sizes[0] = 8;
+	job.n_sizes = 1;
+	job.iterations = job.outstanding = 1;
+	job.timeout_ns = NSEC_PER_SEC;
+	(void) copy_string(job.tx_memory, sizeof(job.tx_memory), tx);
+	(void) copy_string(job.rx_memory, sizeof(job.rx_memory), rx);
+	job.bounce = bounce;
+	return job;
+}
+
+static void refuse_memory(const char *backend, enum op op, const char *tx, const char *rx, bool bounce, const char *part) {
+	struct job job = with_memory(backend, op, tx, rx, bounce);
+	json_t *json;
+
+	assert_int_equal(job_to_json(&job, &json), 0);
+	refuse(json, -EINVAL);
+	assert_int_equal(failure_code(), EXIT_USAGE);
+	if (!strstr(failure_text(), part))
+		fail_msg("'%s' does not say '%s'", failure_text(), part);
+}
+
+/* Which memory goes with which backend and operation. */
+static void test_memory(void **state) {
+	struct job job = with_memory("tcp", OP_SEND, "huge:1G", "cuda:3", true), read;
+	json_t *json;
+
+	(void) state;
+	assert_int_equal(job_to_json(&job, &json), 0);
+	assert_int_equal(job_from_json(json, &read), 0);
+	assert_string_equal(read.tx_memory, "huge:1G");
+	assert_string_equal(read.rx_memory, "cuda:3");
+	assert_true(read.bounce);
+	json_decref(json);
+
+	refuse_memory("tcp", OP_SEND, "huge:4K", "host", false, "no such memory");
+	refuse_memory("tcp", OP_SEND, "host", "gpu", false, "no such memory");
+	refuse_memory("tcp", OP_SEND, "", "host", false, "no such memory");
+	refuse_memory("tcp", OP_SEND, "cuda:0", "cuda:0", false, "--bounce");
+	refuse_memory("tcp", OP_SEND, "host", "ze:1", false, "--bounce");
+	refuse_memory("null", OP_SEND, "rocm:0", "host", true, "host memory and huge pages only");
+	refuse_memory("tcp", OP_SEND, "huge:2M", "host", true, "host memory already");
+	if (!have_verbs())
+		return;
+	refuse_memory("verbs", OP_READ, "cuda:0", "host", true, "nobody is awake");
+	refuse_memory("verbs", OP_WRITE, "host", "cuda:0", true, "nobody is awake");
+	refuse_memory("verbs", OP_FETCH_ADD, "host", "cuda:0", true, "nobody is awake");
+	refuse_memory("verbs", OP_FETCH_ADD, "cuda:0", "host", false, "operands");
 }
 
 /* Combinations of choices that no device has, or in which a queue could never move. */
@@ -362,7 +417,7 @@ static void test_operations_of_connections(void **state) {
 	if (!have_verbs())
 		skip();
 	for (int connection = 0; connection < CONNECTION_MAX; connection++)
-		for (int op = 0; op < OP_MAX; op++) {
+		for (int op = 0; op <= OP_COMPARE_SWAP; op++) { /* verbs has none of the atomics behind it */
 			bool send = op == OP_SEND || op == OP_SEND_IMM, write = op == OP_WRITE || op == OP_WRITE_IMM;
 			bool has = connection == CONNECTION_RC || send || (write && connection == CONNECTION_UC);
 			struct job job = sample();
@@ -433,7 +488,7 @@ static void test_inline_needs_payload_to_send(void **state) {
 	(void) state;
 	if (!have_verbs())
 		skip();
-	for (int op = 0; op < OP_MAX; op++) {
+	for (int op = 0; op <= OP_COMPARE_SWAP; op++) {
 		bool sends = op != OP_READ && op != OP_FETCH_ADD && op != OP_COMPARE_SWAP;
 		struct job job = sample();
 
@@ -455,10 +510,10 @@ static void test_used_choices(void **state) {
 	(void) state;
 	assert_int_equal(job_options_used(&job), 0);
 	job = chosen();
-	assert_int_equal(job_options_used(&job), (JOB_OPTION_HUGE << 1) - 1 - JOB_OPTION_CONNECTION);
-	for (unsigned long bit = 1; bit <= JOB_OPTION_HUGE; bit <<= 1)
+	assert_int_equal(job_options_used(&job), (JOB_OPTION_TIMEOUT_EXPONENT << 1) - 1 - JOB_OPTION_CONNECTION);
+	for (unsigned long bit = 1; bit <= JOB_OPTION_TIMEOUT_EXPONENT; bit <<= 1)
 		assert_string_not_equal(job_option_name(bit), "unknown");
-	assert_string_equal(job_option_name(JOB_OPTION_HUGE << 1), "unknown");
+	assert_string_equal(job_option_name(1ul << 31), "unknown");
 }
 
 int main(void) {
@@ -474,6 +529,7 @@ int main(void) {
 		cmocka_unit_test(test_combinations),
 		cmocka_unit_test(test_choices_of_other_backends),
 		cmocka_unit_test(test_ranges_of_choices),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_combinations_of_choices),
 		cmocka_unit_test(test_operations_of_connections),
 		cmocka_unit_test(test_relaxed_ordering),

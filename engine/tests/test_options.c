@@ -8,32 +8,21 @@
 #include <cmocka.h>
 
 #include "backend.h"
-#include "message.h"
-#include "options.h"
+#include "command_line.h"
 
-static struct options options; /* too large for a small stack */
-
-/* Splits at blanks, parses; `text` begins after "perch". */
+/* `text` begins after "perch". */
 static int parse(const char *text) {
-	static char copy[1024];
-	char *argv[64] = { (char *) "perch" }, *rest = copy;
-	int argc = 1;
+	char line[1024];
 
-	assert_true(copy_string(copy, sizeof(copy), text) == 0);
-	for (char *word; (word = strsep(&rest, " "));)
-		argv[argc++] = word;
-	argv[argc] = NULL;
-	failure_reset();
-	return options_parse(argc, argv, &options);
+	(void) snprintf(line, sizeof(line), "perch %s", text);
+	return parse_line(line);
 }
 
 static void refused(const char *text, const char *part) {
-	options.command = COMMAND_MAX;
-	assert_true(parse(text) < 0);
-	assert_int_equal(failure_code(), EXIT_USAGE);
-	if (!strstr(failure_text(), part))
-		fail_msg("'%s' does not say '%s'", failure_text(), part);
-	assert_int_equal(options.command, COMMAND_MAX); /* nothing is set on failure */
+	char line[1024];
+
+	(void) snprintf(line, sizeof(line), "perch %s", text);
+	refused_line(line, part);
 }
 
 static void test_defaults(void **state) {
@@ -142,14 +131,23 @@ static void test_choices(void **state) {
 	assert_int_equal(options.job.cq_moderation, 8);
 	assert_int_equal(options.job.inline_bytes, 0);
 	assert_true(options.job.srq && options.job.rdma_cm && options.job.relaxed_ordering);
-	assert_int_equal(options.job.huge, JOB_HUGE_1G);
+	assert_string_equal(options.job.tx_memory, "huge:1G");
+	assert_string_equal(options.job.rx_memory, "huge:1G");
 	assert_int_equal(parse("lat h --backend verbs --retry 0 --rnr-retry 1 --timeout-exponent 18 --huge 2M --traffic-class 3"), 0);
 	assert_int_equal(options.job.retry, 0);
 	assert_int_equal(options.job.rnr_retry, 1);
 	assert_int_equal(options.job.timeout_exponent, 18);
-	assert_int_equal(options.job.huge, JOB_HUGE_2M);
+	assert_string_equal(options.job.rx_memory, "huge:2M");
 	assert_int_equal(options.job.traffic_class, 3);
 	assert_int_equal(options.job.gid_index, -1);
+
+	/* One field under several names: the last word counts. */
+	assert_int_equal(parse("lat h --huge 2M --rx-memory cuda --tx-memory rocm:1 --bounce"), 0);
+	assert_string_equal(options.job.tx_memory, "rocm:1");
+	assert_string_equal(options.job.rx_memory, "cuda:0");
+	assert_true(options.job.bounce);
+	assert_int_equal(parse("lat h --memory ze --huge 1G"), 0);
+	assert_string_equal(options.job.tx_memory, "huge:1G");
 
 	assert_int_equal(parse("serve --device d0 --ib-port 1 --gid-index 3"), 0);
 	assert_int_equal(options.job.ib_port, 1);
@@ -192,6 +190,9 @@ static void test_bad_choices(void **state) {
 	refused("lat h --timeout-exponent 32", "0 to 31");
 	refused("lat h --huge 4K", "2M or 1G");
 	refused("lat h --huge", "--huge needs a value");
+	refused("lat h --memory gpu", "cuda[:N]");
+	refused("lat h --tx-memory huge:4K", "huge:2M");
+	refused("lat h --rx-memory cuda:256", "rocm[:N]");
 	refused("lat h --srq=1", "--srq takes no value");
 }
 
@@ -247,7 +248,7 @@ static void test_bad_combinations(void **state) {
 	refused("lat h --bidirectional", "belongs to: bw");
 	refused("serve --size 8", "belongs to: lat, bw");
 	refused("bw h --report-all", "belongs to: lat");
-	refused("hist --port 5", "belongs to: serve, lat, bw, meet");
+	refused("hist --port 5", "belongs to: serve, lat, bw, transfer, meet");
 	refused("meet h", "--flow");
 }
 

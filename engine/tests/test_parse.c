@@ -174,11 +174,44 @@ static void test_quantiles(void **state) {
 	assert_int_equal(n, 3);
 }
 
+static void refuse_batches(const char *text, int error) {
+	uint32_t batches[JOB_BATCHES_MAX];
+	size_t n = 77;
+
+	assert_int_equal(parse_batches(text, batches, &n), error);
+	assert_int_equal(n, 77);
+}
+
+static void test_batches(void **state) {
+	uint32_t batches[JOB_BATCHES_MAX];
+	size_t n;
+
+	(void) state;
+	assert_int_equal(parse_batches("128", batches, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(batches[0], 128);
+	assert_int_equal(parse_batches("1:32768", batches, &n), 0);
+	assert_int_equal(n, 16);
+	assert_int_equal(batches[15], 32768);
+	assert_int_equal(parse_batches("3:20", batches, &n), 0);
+	assert_int_equal(n, 3); /* 3, 6, 12 */
+	assert_int_equal(batches[2], 12);
+	refuse_batches("0", -ERANGE);
+	refuse_batches("32769", -ERANGE);
+	refuse_batches("2:1", -ERANGE);
+	refuse_batches("", -EINVAL);
+	refuse_batches("1K", -EINVAL);
+	refuse_batches("1:", -EINVAL);
+	refuse_batches("1:2:3", -EINVAL);
+	refuse_batches("-1", -EINVAL);
+}
+
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_u64),      cmocka_unit_test(test_decimal), cmocka_unit_test(test_size),
 		cmocka_unit_test(test_sizes),    cmocka_unit_test(test_duration), cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_quantiles),
+		cmocka_unit_test(test_batches),
 	};
 
 	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);

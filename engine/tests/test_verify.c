@@ -144,12 +144,12 @@ static void test_words(void **state) {
 	struct integrity i = { 0 };
 
 	(void) state;
-	assert_true(word_check(&i, (uint8_t *) &w, 7, 70));
+	assert_true(word_check(&i, (uint8_t *) &w, 7, 8, 70));
 	assert_true(i.checked_bytes == 8 && i.bad_bytes == 0);
-	assert_false(word_check(&i, (uint8_t *) &w, 8, 80));
+	assert_false(word_check(&i, (uint8_t *) &w, 8, 8, 80));
 	assert_true(i.checked_bytes == 16 && i.bad_bytes == 1);
 	assert_true(i.located && i.first_message == 80 && i.first_offset == 0);
-	assert_false(word_check(&i, (uint8_t *) &w, 7 + (UINT64_C(3) << 40), 90));
+	assert_false(word_check(&i, (uint8_t *) &w, 7 + (UINT64_C(3) << 40), 8, 90));
 	assert_true(i.bad_bytes == 2);
 	assert_true(i.first_message == 80); /* the first stays the first */
 }

@@ -2,6 +2,7 @@
 #   make test                 all unit tests, with sanitizers; SANITIZE=thread chooses others
 #   make fuzz [FUZZ_SECONDS=60]
 #   make analyze (or lint)    gcc's analyzer and clang-tidy over the sources
+#   make tested               every build that a test uses
 
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
@@ -14,8 +15,13 @@ FUZZERS := $(patsubst tests/%.c,build-fuzz/%,$(wildcard tests/fuzz_*.c))
 FAKE_VERBS := $(wildcard tests/fake_verbs*.c)
 FAKE_LIBS = $(filter-out -libverbs,$(LIBS))
 ifeq ($(VERBS),)
-UNIT_TESTS := $(filter-out %/test_verbs_device %/test_verbs_error %/test_verbs_traffic,$(UNIT_TESTS))
+UNIT_TESTS := $(filter-out $(BUILD)/tests/test_verbs_%,$(UNIT_TESTS))
 FUZZERS := $(filter-out %/fuzz_verbs_address,$(FUZZERS))
+endif
+
+# It looks into the backend's own files.
+ifeq ($(OFI),)
+UNIT_TESTS := $(filter-out %/test_cxi,$(UNIT_TESTS))
 endif
 
 ifeq ($(SANITIZE),)
@@ -30,14 +36,37 @@ test: $(UNIT_TESTS)
 	$(Q)status=0; for t in $^; do CMOCKA_MESSAGE_OUTPUT=TAP $$t 2>$$t.log || { cat $$t.log; status=1; }; done; exit $$status
 endif
 
+# Tests that run side by side find these done, and do not build them at the same time.
+tested: all hooks sanitized-address,undefined sanitized-thread
+sanitized-address,undefined sanitized-thread: sanitized-%:
+	$(Q)$(MAKE) HOOKS= SANITIZE=$* all
+
 # Everything but main() is linked to each test.
 $(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h,$^) $(LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h $(DOUBLES),$^) $(LIBS) -lcmocka -o $@
 
 $(BUILD)/tests/test_verbs_%: tests/test_verbs_%.c $(FAKE_VERBS) $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h,$^) $(FAKE_LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
+
+# Test doubles of the GPU runtimes, under the names that the real ones have; never sanitized, as those are not.
+DOUBLES := $(addprefix $(BUILD)/doubles/,libcuda.so.1 libamdhip64.so libhsa-runtime64.so.1 libze_loader.so.1)
+
+doubles: $(DOUBLES)
+
+$(BUILD)/doubles/libcuda.so.1: tests/doubles/fake_cuda.c
+$(BUILD)/doubles/libamdhip64.so: tests/doubles/fake_rocm.c
+$(BUILD)/doubles/libze_loader.so.1: tests/doubles/fake_ze.c
+$(filter-out %/libhsa-runtime64.so.1,$(DOUBLES)): tests/doubles/fake_gpu.c tests/doubles/fake_gpu.h
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 -g -fPIC -shared -fvisibility=hidden -Wl,-soname,$(@F) $(filter %.c,$^) -o $@
+
+# HSA lies beneath HIP, and must be the same library here: it exports what the other has allocated.
+$(BUILD)/doubles/libhsa-runtime64.so.1: $(BUILD)/doubles/libamdhip64.so
+	$(Q)ln -sf $(<F) $@
+
+$(BUILD)/tests/test_gpu $(BUILD)/tests/test_verbs_gpu: $(DOUBLES)
 
 # The sources once, with coverage; then each fuzzer with its own main().
 FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES) -Isrc
@@ -86,4 +115,4 @@ lint: analyze
 .SECONDARY: $(ANALYZED)
 -include $(ANALYZED:.o=.d)
 
-.PHONY: test fuzz analyze lint
+.PHONY: test doubles fuzz analyze lint tested sanitized-address,undefined sanitized-thread

@@ -56,7 +56,13 @@ static inline int end_open(struct verbs_pair *p, enum role role) {
 	};
 	int r;
 
-	r = arena_open(&e->arena, job_largest_size(&p->job), p->backend->slots(&p->job), true, 0);
+	if (p->job.kind == KIND_TRANSFER) {
+		/* One flat buffer, and messages that lie wherever place() puts them. */
+		r = arena_open_flat(&e->arena, p->job.buffer_bytes, p->job.batches[0] * p->job.max_chunks, &(struct memory_kind) { .type = MEMORY_HOST });
+	} else {
+		r = arena_open(&e->arena, job_largest_size(&p->job), p->backend->slots(&p->job), true,
+			       (const struct memory_kind[]) { job_tx_memory(&p->job), job_rx_memory(&p->job) });
+	}
 	return r < 0 ? r : p->backend->open(&a, &e->session);
 }
 
@@ -88,7 +94,7 @@ static inline int verbs_pair_open(struct verbs_pair *p, const struct job *job) {
 static inline void verbs_pair_close(struct verbs_pair *p) {
 	for (int i = 0; i < 2; i++) {
 		p->ends[i].session = p->backend->close(p->ends[i].session);
-		if (p->ends[i].arena.base)
+		if (p->ends[i].arena.tx)
 			arena_close(&p->ends[i].arena);
 	}
 }

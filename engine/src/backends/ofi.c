@@ -14,17 +14,22 @@
 /* How much later than the peer's word on the control connection its greeting may come: a round trip and some scheduling. */
 #define GREETING_NS NSEC_PER_SEC
 
+/* Whether a write's completion is all that is ever heard of it. */
+static bool is_unseen_write(const struct job *job, bool can_notify) {
+	if (job->op != OP_WRITE)
+		return false;
+	if (job->kind != KIND_LATENCY || job->definition == DEFINITION_COMPLETION)
+		return true;
+	return job->definition == DEFINITION_AUTO && !can_notify;
+}
+
 /*
  * Must a completion say that the payload has arrived? For a write, nobody else does. A send is answered (ping-pong), or its
  * receiver says when it has everything: there the provider's own level is enough, and spares small messages
  * an acknowledgement each (over tcp;ofi_rxm, half of their rate).
  */
-static bool wants_delivery(const struct job *job, bool can_notify) {
-	if (job->op != OP_WRITE)
-		return false;
-	if (job->kind == KIND_BANDWIDTH || job->definition == DEFINITION_COMPLETION)
-		return true;
-	return job->definition == DEFINITION_AUTO && !can_notify;
+static bool wants_delivery(const struct ofi_kind *kind, const struct job *job, bool can_notify) {
+	return kind->asks_delivery && is_unseen_write(job, can_notify);
 }
 
 /*
@@ -32,24 +37,24 @@ static bool wants_delivery(const struct job *job, bool can_notify) {
  * another, slower way through the NIC: there the plain write is the default, and half_round_trip must be asked for.
  */
 static bool offers_notify(const struct job *job, const struct fi_info *info) {
-	return job->op == OP_WRITE && info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
-	       !(info->ep_attr->protocol == FI_PROTO_CXI && job->definition == DEFINITION_AUTO);
+	return job->op == OP_WRITE && job->kind != KIND_TRANSFER && info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
+	       !(info->ep_attr->protocol == FI_PROTO_CXI && job->definition != DEFINITION_HALF_ROUND_TRIP);
 }
 
 static int choose_info(struct ofi_session *o, const struct open_arguments *a) {
-	bool delivery = wants_delivery(a->job, true);
+	bool delivery = wants_delivery(o->kind, a->job, true);
 	int r;
 
-	r = ofi_choose(a, delivery ? FI_DELIVERY_COMPLETE : 0, &o->info);
+	r = ofi_choose(o->kind, a, delivery ? FI_DELIVERY_COMPLETE : 0, &o->info);
 	if (r < 0)
 		return r;
 	o->session.can_notify = offers_notify(a->job, o->info);
 
 	/* Only now is it known that this provider cannot notify. */
-	if (!delivery && wants_delivery(a->job, o->session.can_notify)) {
+	if (!delivery && wants_delivery(o->kind, a->job, o->session.can_notify)) {
 		fi_freeinfo(o->info);
 		o->info = NULL;
-		return ofi_choose(a, FI_DELIVERY_COMPLETE, &o->info);
+		return ofi_choose(o->kind, a, FI_DELIVERY_COMPLETE, &o->info);
 	}
 	return 0;
 }
@@ -65,27 +70,8 @@ static int check_limits(const struct ofi_session *o) {
 	uint64_t largest = job_largest_size(o->job);
 
 	if (largest > o->info->ep_attr->max_msg_size)
-		return failure(-EMSGSIZE, EXIT_HOST, "ofi: provider %s sends at most %zu bytes in one message; lower --size", o->session.provider,
-			       o->info->ep_attr->max_msg_size);
-	return 0;
-}
-
-static int check_atomics(const struct ofi_session *o) {
-	size_t largest = (size_t) job_largest_size(o->job) / sizeof(uint64_t), count = 0;
-	int r;
-
-	if (!op_is_atomic(o->job->op))
-		return 0;
-	if (o->job->op == OP_FETCH_ADD)
-		r = fi_fetch_atomicvalid(o->ep, FI_UINT64, FI_SUM, &count);
-	else
-		r = fi_compare_atomicvalid(o->ep, FI_UINT64, FI_CSWAP, &count);
-	if (r)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s has no 64-bit %s on this host: %s", o->session.provider,
-			       op_name(o->job->op), fi_strerror(-r));
-	if (largest > count)
-		return failure(-EMSGSIZE, EXIT_HOST, "ofi: provider %s does at most %zu bytes in one %s; lower --size", o->session.provider,
-			       count * sizeof(uint64_t), op_name(o->job->op));
+		return failure(-EMSGSIZE, EXIT_HOST, "%s: provider %s sends at most %zu bytes in one message; lower --size", o->job->backend,
+			       o->session.provider, o->info->ep_attr->max_msg_size);
 	return 0;
 }
 
@@ -102,9 +88,16 @@ static int open_queue(struct ofi_session *o) {
 	if (r == 0 && event)
 		r = fi_control(&o->cq->fid, FI_GETWAIT, &o->wait_fd);
 	if (r && event)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s cannot sleep for a completion (%s): use --completion busy, "
-			       "or another provider", o->session.provider, fi_strerror(-r));
+		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s cannot sleep for a completion (%s): use --completion busy%s",
+			       o->job->backend, o->session.provider, fi_strerror(-r), o->kind->provider ? "" : ", or another provider");
 	return r ? ofi_open_failed(o, "open a completion queue", r) : 0;
+}
+
+/* The steps at which a provider looks at authorization keys: its kind may know why it refuses. */
+static int refused(const struct ofi_session *o, const char *what, int error) {
+	int r = o->kind->explain_refusal ? o->kind->explain_refusal(o, -error) : 0;
+
+	return r < 0 ? r : ofi_open_failed(o, what, error);
 }
 
 static int open_endpoint(struct ofi_session *o) {
@@ -123,7 +116,7 @@ static int open_endpoint(struct ofi_session *o) {
 		return ofi_open_failed(o, "open the fabric", r);
 	r = fi_domain(o->fabric, o->info, &o->domain, NULL);
 	if (r)
-		return ofi_open_failed(o, "open the domain", r);
+		return refused(o, "open the domain", r);
 	r = fi_av_open(o->domain, &av, &o->av, NULL);
 	if (r)
 		return ofi_open_failed(o, "open an address vector", r);
@@ -136,16 +129,17 @@ static int open_endpoint(struct ofi_session *o) {
 	r = fi_ep_bind(o->ep, &o->av->fid, 0);
 	if (r == 0)
 		r = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV);
-	if (r == 0)
-		r = fi_enable(o->ep);
-	return r ? ofi_open_failed(o, "enable the endpoint", r) : 0;
+	if (r)
+		return ofi_open_failed(o, "bind the endpoint", r);
+	r = fi_enable(o->ep);
+	return r ? refused(o, "enable the endpoint", r) : 0;
 }
 
 static int allocate(struct ofi_session *o) {
 	o->contexts = calloc(2 * (size_t) o->slots + 2, sizeof(*o->contexts));
 	o->places = calloc(o->slots, sizeof(*o->places));
 	if (!o->contexts || !o->places)
-		return failure(-ENOMEM, EXIT_HOST, "ofi: out of memory for %u slots; lower --outstanding", o->slots);
+		return failure(-ENOMEM, EXIT_HOST, "%s: out of memory for %u slots; lower --outstanding", o->job->backend, o->slots);
 	return 0;
 }
 
@@ -154,20 +148,20 @@ static void describe(struct ofi_session *o) {
 	size_t length = sizeof(name);
 	struct device d;
 
-	if (o->ep && fi_getname(&o->ep->fid, name, &length) == 0)
+	if (o->ep && fi_getname(&o->ep->fid, name, &length) == 0) {
 		ofi_facts(o->info, name, length, &d);
-	else
+		if (o->kind->know)
+			o->kind->know(o, name, length);
+	} else
 		ofi_facts(o->info, o->info->src_addr, o->info->src_addrlen, &d);
 	memcpy(o->session.provider, d.provider, sizeof(d.provider));
 	memcpy(o->session.device, d.name, sizeof(d.name));
 	memcpy(o->session.address, d.address, sizeof(d.address));
 	memcpy(o->session.layer, d.layer, sizeof(d.layer));
+	o->session.simulated = is_simulated_name(d.name);
 	o->session.mtu = d.mtu;
 	o->session.rate_gbit_s = d.rate_gbit_s;
 }
-
-static struct session *ofi_close(struct session *s);
-extern const struct backend backend_ofi;
 
 static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 	const struct job *job = a->job;
@@ -178,19 +172,22 @@ static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 	if (r < 0)
 		return r;
 	describe(o); /* first: messages name provider and device */
-	r = check_limits(o);
+	r = o->kind->fit ? o->kind->fit(o) : 0;
+	if (r == 0)
+		r = check_limits(o);
 	if (r < 0)
 		return r;
 
 	o->session.level = level_of(o);
 	o->messages = job->op == OP_SEND;
-	ping_pong = job->kind == KIND_LATENCY && (o->messages || (job->op == OP_WRITE && !wants_delivery(job, o->session.can_notify)));
-	if (ping_pong && o->info->tx_attr->inject_size > 0) {
+	ping_pong = job->kind == KIND_LATENCY && (o->messages || (job->op == OP_WRITE && !is_unseen_write(job, o->session.can_notify)));
+	if (ping_pong && o->info->tx_attr->inject_size > 0 && !job->no_idc && !job_sends_from_gpu(job)) {
 		/* Elsewhere it is the completion that is counted, and an injected message has none. */
 		o->inject_below = o->info->tx_attr->inject_size + 1;
 		o->session.inline_bytes = (uint32_t) MIN(o->info->tx_attr->inject_size, (size_t) UINT32_MAX);
 	}
 	o->notified = o->session.can_notify;
+	o->message_flags = FI_COMPLETION | (o->info->tx_attr->op_flags & FI_DELIVERY_COMPLETE);
 	o->feeds = o->notified && ((o->info->mode | o->info->rx_attr->mode) & FI_RX_CQ_DATA);
 
 	r = allocate(o);
@@ -200,22 +197,25 @@ static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 	if (r < 0)
 		return r;
 	describe(o); /* again: now the endpoint has its address */
-	r = check_atomics(o);
+	r = op_is_atomic(job->op) ? ofi_atomic_open(o) : 0;
 	if (r < 0)
 		return r;
 	r = ofi_memory_open(o);
 	return r < 0 ? r : ofi_memory_enable(o);
 }
 
-static int ofi_open(const struct open_arguments *arguments, struct session **ret) {
+int ofi_open_as(const struct ofi_kind *kind, const struct open_arguments *arguments, struct session **ret) {
 	struct ofi_session *o = calloc(1, sizeof(*o));
 	int r;
 
 	if (!o)
-		return failure(-ENOMEM, EXIT_HOST, "ofi: out of memory");
-	o->session.backend = &backend_ofi;
+		return failure(-ENOMEM, EXIT_HOST, "%s: out of memory", arguments->job->backend);
+	o->kind = kind;
+	o->first_key = 1; /* below 100: CXI serves such keys without a match list (fi_cxi(7), optimized MRs) */
+	o->session.backend = kind->backend;
 	o->session.connection = "rdm";
 	o->session.tcp_retransmissions = o->session.tcp_initial_rtt_us = o->session.tcp_window_bytes = -1;
+	o->session.svc_id = o->session.vni = -1;
 	o->job = arguments->job;
 	o->role = arguments->role;
 	o->arena = *arguments->arena;
@@ -234,7 +234,7 @@ static int ofi_open(const struct open_arguments *arguments, struct session **ret
 	return 0;
 }
 
-static int ofi_local_address(struct session *s, struct address *ret) {
+int ofi_local_address(struct session *s, struct address *ret) {
 	return ofi_address_write(ofi_session(s), ret);
 }
 
@@ -246,8 +246,8 @@ static int check_peer(const struct ofi_session *o, uint64_t now, uint64_t *heard
 		*heard = now;
 	if (*heard == 0 || now - *heard < GREETING_NS)
 		return 0;
-	return failure(-ECONNABORTED, EXIT_PEER, "ofi, provider %s, device %s: the peer gave up while the two ends were connecting; "
-		       "its own messages say why", o->session.provider, o->session.device);
+	return failure(-ECONNABORTED, EXIT_PEER, "%s, provider %s, device %s: the peer gave up while the two ends were connecting; "
+		       "its own messages say why", o->job->backend, o->session.provider, o->session.device);
 }
 
 /* One greeting's half: started until the provider takes it, then driven until its completion is there. */
@@ -302,7 +302,7 @@ static void unlink_shared_memory(const struct ofi_session *o) {
  * and with a clear message, instead of in the first measurement. The client begins: two ends that connect to each
  * other at the same moment must first find out which connection to drop.
  */
-static int ofi_connect(struct session *s, const struct address *peer) {
+int ofi_connect(struct session *s, const struct address *peer) {
 	struct ofi_session *o = ofi_session(s);
 	uint64_t deadline = monotonic_ns() + o->job->timeout_ns;
 	bool client = o->role == ROLE_CLIENT;
@@ -345,7 +345,7 @@ static void close_libfabric(struct ofi_session *o) {
  */
 static struct ofi_session *volatile abandoned;  /* still reachable, so no leak; volatile, or nobody would store it */
 
-static struct session *ofi_close(struct session *s) {
+struct session *ofi_close(struct session *s) {
 	struct ofi_session *o = ofi_session(s);
 
 	if (!o)
@@ -358,21 +358,70 @@ static struct session *ofi_close(struct session *s) {
 	ofi_scratch_close(o);
 	free(o->contexts);
 	free(o->places);
+	json_decref(o->session.environment);
 	free(o);
 	return NULL;
+}
+
+extern const struct backend backend_ofi;
+
+static void ask(const struct job *job, struct fi_info *hints) {
+	hints->domain_attr->tclass = hints->tx_attr->tclass = ofi_class(job->fabric_class);
+}
+
+/* Only some providers heed a class of traffic, and the others do not say that they pass it over. */
+static int fit(struct ofi_session *o) {
+	uint32_t wanted = ofi_class(o->job->fabric_class);
+
+	if (wanted == FI_TC_UNSPEC || o->info->domain_attr->tclass == wanted || o->info->tx_attr->tclass == wanted)
+		return 0;
+	return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s knows no --traffic-class %s; leave it out, or choose another --provider",
+		       o->session.provider, fabric_class_name((int) o->job->fabric_class));
+}
+
+static const struct ofi_kind kind_ofi = {
+	.backend = &backend_ofi,
+	.asks_delivery = true,
+	.mr_modes = OFI_MR_MODES,
+	.ask = ask,
+	.fit = fit,
+};
+
+static int ofi_resolve(struct job *job, const struct open_arguments *arguments) {
+	struct open_arguments a = *arguments;
+	struct fi_info *info;
+	int r;
+
+	a.job = job;
+	r = ofi_library_load();
+	if (r == 0)
+		r = ofi_choose(&kind_ofi, &a, 0, &info);
+	if (r < 0)
+		return r;
+	r = copy_string(job->provider, sizeof(job->provider), info->fabric_attr->prov_name);
+	if (r < 0)
+		r = failure(r, EXIT_INTERNAL, "ofi: the provider's name is too long: %s", info->fabric_attr->prov_name);
+	fi_freeinfo(info);
+	return r;
+}
+
+static int ofi_open(const struct open_arguments *arguments, struct session **ret) {
+	return ofi_open_as(&kind_ofi, arguments, ret);
 }
 
 const struct backend backend_ofi = {
 	.name = "ofi",
 	.version = BACKEND_VERSION,
-	.flags = BACKEND_PROVIDERS | BACKEND_DEVICES,
-	.ops = 1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP,
+	.flags = BACKEND_PROVIDERS | BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE,
+	.ops = OFI_OPS,
+	.options = OFI_OPTIONS,
 	.summary = "libfabric, reliable datagrams over any provider: tcp, shm, verbs, efa, cxi, ...",
 	.probe = ofi_probe,
 	.resolve = ofi_resolve,
 	.open = ofi_open,
 	.local_address = ofi_local_address,
 	.connect = ofi_connect,
+	.place = ofi_place,
 	.post = ofi_post,
 	.post_receive = ofi_post_receive,
 	.poll = ofi_poll,

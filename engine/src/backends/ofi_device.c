@@ -21,6 +21,20 @@ bool ofi_core_is(const struct fi_info *info, const char *name) {
 	return strncmp(p, name, n) == 0 && (p[n] == '\0' || p[n] == ';');
 }
 
+/* CXI's: 9 bits of PID, then 20 of NIC (struct cxip_addr of the provider). The highest PID means that none is assigned yet. */
+static void cxi_address_text(const void *address, size_t length, char *ret, size_t size) {
+	uint32_t bits, pid;
+
+	if (length < sizeof(bits))
+		return;
+	memcpy(&bits, address, sizeof(bits));
+	pid = bits & OFI_CXI_PID_ANY;
+	if (pid == OFI_CXI_PID_ANY)
+		(void) snprintf(ret, size, "NIC 0x%x", bits >> OFI_CXI_PID_BITS & OFI_CXI_NIC_MASK);
+	else
+		(void) snprintf(ret, size, "NIC 0x%x PID %u", bits >> OFI_CXI_PID_BITS & OFI_CXI_NIC_MASK, pid);
+}
+
 void ofi_address_text(uint32_t format, const void *address, size_t length, char *ret, size_t size) {
 	const struct sockaddr *sa = address;
 
@@ -38,6 +52,9 @@ void ofi_address_text(uint32_t format, const void *address, size_t length, char 
 		return;
 	case FI_ADDR_STR:
 		(void) snprintf(ret, size, "%.*s", (int) strnlen(address, length), (const char *) address);
+		return;
+	case FI_ADDR_CXI:
+		cxi_address_text(address, length, ret, size);
 		return;
 	default:
 		/* Native addresses are bit fields of the device: their bytes are what its tools print. */
@@ -112,7 +129,7 @@ static bool seen_before(const struct fi_info *list, const struct fi_info *info) 
 	return false;
 }
 
-int ofi_probe(device_callback callback, void *userdata) {
+int ofi_probe_provider(const char *backend, const char *provider, device_callback callback, void *userdata) {
 	struct fi_info *hints, *list = NULL;
 	int r;
 
@@ -131,19 +148,24 @@ int ofi_probe(device_callback callback, void *userdata) {
 	if (r == -FI_ENODATA)
 		return 0;
 	if (r)
-		return failure(-EIO, EXIT_HOST, "ofi: cannot list libfabric's providers: %s", fi_strerror(-r));
+		return failure(-EIO, EXIT_HOST, "%s: cannot list libfabric's providers: %s", backend, fi_strerror(-r));
 
 	r = 0;
 	for (const struct fi_info *i = list; i && r >= 0; i = i->next) {
 		struct device d;
 
-		if (!i->domain_attr->name || seen_before(list, i))
+		if (!i->domain_attr->name || seen_before(list, i) || (provider && !ofi_core_is(i, provider)))
 			continue;
 		ofi_facts(i, i->src_addr, i->src_addrlen, &d);
+		(void) copy_string(d.backend, sizeof(d.backend), backend);
 		if (ofi_is_host_local(i))
 			d.address[0] = '\0'; /* this process's own: nobody else's address */
 		r = callback(&d, userdata);
 	}
 	fi_freeinfo(list);
 	return r < 0 ? r : 0;
+}
+
+int ofi_probe(device_callback callback, void *userdata) {
+	return ofi_probe_provider("ofi", NULL, callback, userdata);
 }

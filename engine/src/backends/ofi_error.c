@@ -54,8 +54,8 @@ int ofi_failed(const struct ofi_session *o, const char *what, int error, const c
 	bool more = detail && detail[0] != '\0' && !streq(detail, text);
 
 	return failure(!c || c->blame == BLAME_SELF ? -EIO : c->blame == BLAME_PEER ? -ECONNRESET : -ENODEV,
-		       c && c->blame == BLAME_PEER ? EXIT_PEER : EXIT_INTERNAL, "ofi, provider %s, device %s: %s failed: %s%s%s%s%s%s",
-		       o->session.provider, o->session.device, what, text, more ? " (" : "", more ? detail : "", more ? ")" : "",
+		       c && c->blame == BLAME_PEER ? EXIT_PEER : EXIT_INTERNAL, "%s, provider %s, device %s: %s failed: %s%s%s%s%s%s",
+		       o->job->backend, o->session.provider, o->session.device, what, text, more ? " (" : "", more ? detail : "", more ? ")" : "",
 		       c ? "; " : "", c ? c->hint : "");
 }
 
@@ -74,8 +74,8 @@ int ofi_open_failed(const struct ofi_session *o, const char *what, int error) {
 		hint = "; the device may not have the queues that ofi_rxm asks for: use --backend verbs, or set on both hosts FI_OFI_RXM_USE_SRX=0 "
 		       "FI_OFI_RXM_MSG_RX_SIZE=64 FI_OFI_RXM_MSG_TX_SIZE=64 FI_UNIVERSE_SIZE=2 (fi_rxm(7))";
 
-	return failure(e < FI_ERRNO_OFFSET ? -e : -EIO, EXIT_HOST, "ofi, provider %s, device %s: cannot %s: %s%s", o->session.provider,
-		       o->session.device, what, fi_strerror(e), hint);
+	return failure(e < FI_ERRNO_OFFSET ? -e : -EIO, EXIT_HOST, "%s, provider %s, device %s: cannot %s: %s%s", o->job->backend,
+		       o->session.provider, o->session.device, what, fi_strerror(e), hint);
 }
 
 static const char *operation_name(uint64_t flags) {

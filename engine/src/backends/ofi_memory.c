@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registration, and the address that one end gives the other: the endpoint's name, the region's key, its base (a virtual
- * address, or 0 where the provider counts from the region's start) and its length. It comes from the network: what is read
+ * Registration, and the address that one end gives the other: the endpoint's name, the key of the region that operations work on,
+ * where in it the half that they mean begins (a virtual address, or counted from the region's start where the provider does), and the
+ * arena's length. It comes from the network: what is read
  * here is checked as hostile input before libfabric sees it.
  */
 #include "ofi.h"
@@ -13,8 +14,8 @@
 
 enum {
 	ADDRESS_MAGIC = 0x504f4649,     /* "POFI" */
-	KEY_ARENA = 1,                  /* below 100: CXI serves such keys without a match list (fi_cxi(7), optimized MRs) */
-	KEY_SCRATCH = 2,
+	KEY_ARENA = 0,                  /* from first_key */
+	KEY_SCRATCH = 1,
 };
 
 /* All big-endian; the name follows. */
@@ -28,14 +29,13 @@ struct wire_address {
 } __attribute__((packed));
 
 static uint64_t wanted_access(enum op op) {
+	if (op_is_atomic(op)) /* reads and writes at both ends */
+		return FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	switch (op) {
 	case OP_WRITE:
 		return FI_WRITE | FI_REMOTE_WRITE;
 	case OP_READ:
 		return FI_READ | FI_REMOTE_READ;
-	case OP_FETCH_ADD:
-	case OP_COMPARE_SWAP: /* an atomic reads and writes at both ends */
-		return FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	default:
 		return FI_SEND | FI_RECV;
 	}
@@ -43,7 +43,7 @@ static uint64_t wanted_access(enum op op) {
 
 static int reg(struct ofi_session *o, void *memory, size_t length, uint64_t access, uint64_t key, struct fid_mr **ret) {
 	/* With FI_MR_PROV_KEY the provider ignores ours and picks its own. */
-	int r = fi_mr_reg(o->domain, memory, length, access, 0, key, 0, ret, NULL);
+	int r = fi_mr_reg(o->domain, memory, length, access, 0, o->first_key + key, 0, ret, NULL);
 
 	return r ? ofi_open_failed(o, "register memory", r) : 0;
 }
@@ -52,15 +52,43 @@ static int open_scratch(struct ofi_session *o) {
 	size_t page = (size_t) sysconf(_SC_PAGESIZE), length = 2 * OFI_HELLO_BYTES;
 	void *p;
 
-	if (o->job->op == OP_COMPARE_SWAP)
+	if (o->job->op == OP_COMPARE_SWAP || o->job->op == OP_COMPARE_ATOMIC)
 		length += o->arena.length / 2;
 	length = (length + page - 1) / page * page;
 
 	p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (p == MAP_FAILED)
-		return failure(-ENOMEM, EXIT_HOST, "ofi: cannot get %zu KiB to compare with; lower --size or --outstanding", length >> 10);
+		return failure(-ENOMEM, EXIT_HOST, "%s: cannot get %zu KiB to compare with; lower --size or --outstanding", o->job->backend,
+			       length >> 10);
 	o->scratch = p;
 	o->scratch_length = length;
+	return 0;
+}
+
+/*
+ * A remote end always needs a registered target; local buffers only where FI_MR_LOCAL demands it, and a GPU's always (FI_MR_HMEM):
+ * it is the registration that says what they are.
+ */
+static int open_regions(struct ofi_session *o, uint64_t access, bool local) {
+	const struct arena *a = &o->arena;
+	void *descs[2] = { NULL, NULL };
+	int r;
+
+	for (unsigned i = 0; i < a->n_regions; i++) {
+		const struct region *region = &a->regions[i];
+
+		if (!local && !region->gpu && o->job->op == OP_SEND)
+			continue;
+		if (region->gpu)
+			r = ofi_gpu_register(o, region, access, KEY_ARENA + 2 * i, &o->mr[i]);
+		else
+			r = reg(o, region->base, region->length, access, KEY_ARENA + 2 * i, &o->mr[i]);
+		if (r < 0)
+			return r;
+		descs[i] = local || region->gpu ? fi_mr_desc(o->mr[i]) : NULL;
+	}
+	o->desc = descs[0];
+	o->rx_desc = descs[a->n_regions - 1];
 	return 0;
 }
 
@@ -80,18 +108,11 @@ int ofi_memory_open(struct ofi_session *o) {
 		o->scratch_desc = fi_mr_desc(o->scratch_mr);
 	}
 
-	/* A remote end always needs a registered target; local buffers only where FI_MR_LOCAL demands it. */
-	if (local || o->job->op != OP_SEND) {
-		r = reg(o, o->arena.base, o->arena.length, access, KEY_ARENA, &o->mr);
-		if (r < 0)
-			return r;
-		o->desc = local ? fi_mr_desc(o->mr) : NULL;
-	}
-	return 0;
+	return open_regions(o, access, local);
 }
 
 int ofi_memory_enable(struct ofi_session *o) {
-	struct fid_mr *regions[] = { o->mr, o->scratch_mr };
+	struct fid_mr *regions[] = { o->mr[0], o->mr[1], o->scratch_mr };
 
 	if (!(o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
 		return 0;
@@ -112,11 +133,14 @@ int ofi_memory_enable(struct ofi_session *o) {
 }
 
 void ofi_memory_close(struct ofi_session *o) {
-	if (o->mr)
-		(void) fi_close(&o->mr->fid);
+	for (size_t i = 0; i < ELEMENTSOF(o->mr); i++) {
+		if (o->mr[i])
+			(void) fi_close(&o->mr[i]->fid);
+		o->mr[i] = NULL;
+	}
 	if (o->scratch_mr)
 		(void) fi_close(&o->scratch_mr->fid);
-	o->mr = o->scratch_mr = NULL;
+	o->scratch_mr = NULL;
 }
 
 void ofi_scratch_close(struct ofi_session *o) {
@@ -128,6 +152,11 @@ void ofi_scratch_close(struct ofi_session *o) {
 int ofi_address_write(const struct ofi_session *o, struct address *ret) {
 	uint8_t name[OFI_NAME_MAX];
 	size_t name_length = sizeof(name);
+	/* What the peer's operations work on: reads take from it what is sent otherwise. */
+	const bool reads = o->job->op == OP_READ;
+	const struct region *region = reads ? arena_tx_region(&o->arena) : arena_rx_region(&o->arena);
+	const uint8_t *half = reads ? o->arena.tx : o->arena.rx;
+	struct fid_mr *mr = o->mr[region - o->arena.regions];
 	uint64_t key = 0, base = 0;
 	struct wire_address w;
 	int r;
@@ -136,12 +165,13 @@ int ofi_address_write(const struct ofi_session *o, struct address *ret) {
 	if (r)
 		return ofi_open_failed(o, "get the endpoint's name", r);
 
-	if (o->mr) {
-		key = fi_mr_key(o->mr);
+	if (mr) {
+		key = fi_mr_key(mr);
 		if (key == FI_KEY_NOTAVAIL)
 			return ofi_open_failed(o, "get the memory's key", FI_ENOKEY);
-		if (o->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
-			base = (uint64_t) (uintptr_t) o->arena.base;
+		base = (uint64_t) (uintptr_t) half;
+		if (!(o->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR))
+			base -= (uint64_t) (uintptr_t) region->base;
 	}
 
 	w = (struct wire_address) {
@@ -174,20 +204,20 @@ static bool name_is_sound(const struct ofi_session *o, uint32_t format, const ui
 	return !ofi_is_ip(o->info) || memcmp(own, name, sizeof(sa_family_t)) == 0;
 }
 
-static int refuse(const char *why) {
-	return failure(-EPROTO, EXIT_PEER, "ofi: the peer sent an unusable address: %s", why);
+static int refuse(const struct ofi_session *o, const char *why) {
+	return failure(-EPROTO, EXIT_PEER, "%s: the peer sent an unusable address: %s", o->job->backend, why);
 }
 
 static void place_slots(struct ofi_session *o, uint64_t remote_base) {
 	const struct arena *a = &o->arena;
 
-	for (uint32_t i = 0; i < o->slots; i++)
+	o->remote_base = remote_base;
+	for (uint32_t i = 0; o->job->kind != KIND_TRANSFER && i < o->slots; i++)
 		o->places[i] = (struct ofi_place) {
 			.tx = arena_tx(a, i),
 			.rx = arena_rx(a, i),
-			.compare = ofi_compare_area(o) + arena_tx_offset(a, i),
-			.remote_tx = remote_base + arena_tx_offset(a, i),
-			.remote_rx = remote_base + arena_rx_offset(a, i),
+			.compare = ofi_compare_area(o) + arena_offset(a, i),
+			.remote = remote_base + arena_offset(a, i),
 		};
 }
 
@@ -198,21 +228,24 @@ int ofi_address_read(struct ofi_session *o, const struct address *peer) {
 	int r;
 
 	if (peer->length > sizeof(peer->bytes) || peer->length < sizeof(w))
-		return refuse("too short");
+		return refuse(o, "too short");
 	memcpy(&w, peer->bytes, sizeof(w));
 	length = be32toh(w.name_length);
 	if (be32toh(w.magic) != ADDRESS_MAGIC || length != peer->length - sizeof(w))
-		return refuse("not one of this backend");
+		return refuse(o, "not one of this backend");
 	if (be64toh(w.length) != o->arena.length || be64toh(w.base) > UINT64_MAX - o->arena.length)
-		return refuse("its memory is not cut like ours; both ends need the same version of perch");
+		return refuse(o, "its memory is not cut like ours; both ends need the same version of perch");
 	if (!name_is_sound(o, be32toh(w.format), peer->bytes + sizeof(w), length))
-		return refuse("its endpoint's name has another format than ours; both ends need the same provider and address family");
+		return refuse(o, "its endpoint's name has another format than ours; both ends need the same provider and address family");
 	memcpy(name, peer->bytes + sizeof(w), length);
+	r = o->kind->check_peer ? o->kind->check_peer(o, name, length) : 0;
+	if (r < 0)
+		return r;
 
 	r = fi_av_insert(o->av, name, 1, &o->peer, 0, NULL);
 	if (r != 1)
-		return failure(-EPROTO, EXIT_PEER, "ofi, provider %s, device %s: cannot address the peer's endpoint: %s; "
-			       "are both devices on one network?", o->session.provider, o->session.device,
+		return failure(-EPROTO, EXIT_PEER, "%s, provider %s, device %s: cannot address the peer's endpoint: %s; "
+			       "are both devices on one network?", o->job->backend, o->session.provider, o->session.device,
 			       r < 0 ? fi_strerror(-r) : "the name was refused");
 	o->remote_key = be64toh(w.key);
 	place_slots(o, be64toh(w.base));

@@ -12,12 +12,15 @@
 #include "../netdev.h"
 
 struct wish {
+	const struct ofi_kind *kind;
+	const struct job *job;
 	const char *provider;           /* NULL: any */
 	const char *device;             /* NULL: any */
 	uint64_t caps;
 	uint64_t op_flags;
 	uint64_t order;
 	size_t queue;                   /* messages in flight each way; 0: whatever there is */
+	bool gpu;                       /* its memory is to be reached */
 	bool sleeps;                    /* completions are waited for; shm's queues cannot, up to 2.1 at least */
 };
 
@@ -67,18 +70,35 @@ bool ofi_is_host_local(const struct fi_info *info) {
 	return rank_of(info) == RANK_HOST || ofi_core_is(info, "sm2");
 }
 
-static struct wish wish_for(const struct job *job, enum role role, uint64_t op_flags, uint32_t slots) {
+bool ofi_device_is(const struct fi_info *info, const char *name) {
+	const char *own = info->domain_attr->name;
+
+	return own && (streq(own, name) || (is_simulated_name(own) && streq(own + strlen(SIMULATED_MARK), name)));
+}
+
+static uint64_t order_for(const struct job *job) {
+	/* A send must arrive in the buffer that was lent for it. */
+	if (job->op == OP_SEND)
+		return FI_ORDER_SAS;
+	if (!job->unrestricted || job->op == OP_READ)
+		return 0;
+	return job->op == OP_WRITE ? FI_ORDER_RMA_WAW : FI_ORDER_ATOMIC_WAW;
+}
+
+static struct wish wish_for(const struct ofi_kind *kind, const struct job *job, enum role role, uint64_t op_flags, uint32_t slots) {
 	const char *device = role == ROLE_CLIENT ? job->device : job->server_device;
 
 	return (struct wish) {
-		.provider = job->provider[0] != '\0' ? job->provider : NULL,
+		.kind = kind,
+		.job = job,
+		.provider = kind->provider ? kind->provider : job->provider[0] != '\0' ? job->provider : NULL,
 		.device = device[0] != '\0' ? device : NULL,
 		/* FI_MSG always: the greeting that proves the path is a message. */
 		.caps = FI_MSG | (op_is_atomic(job->op) ? FI_ATOMIC : job->op == OP_SEND ? 0 : FI_RMA),
 		.op_flags = op_flags,
-		/* A send must arrive in the buffer that was lent for it. */
-		.order = job->op == OP_SEND ? FI_ORDER_SAS : 0,
-		.queue = MAX(MAX(job->outstanding, slots) + OFI_QUEUE_SPARE, (uint32_t) OFI_QUEUE_MIN),
+		.order = order_for(job),
+		.queue = MAX(MAX(job->outstanding, job->kind == KIND_TRANSFER ? 0 : slots) + OFI_QUEUE_SPARE, (uint32_t) OFI_QUEUE_MIN),
+		.gpu = job_uses_gpu(job) && !job->bounce,
 		.sleeps = job->completion == COMPLETION_EVENT,
 	};
 }
@@ -91,13 +111,17 @@ static struct fi_info *make_hints(const struct wish *w) {
 	h->ep_attr->type = FI_EP_RDM;
 	h->caps = w->caps;
 	h->mode = OFI_MODES;
-	h->domain_attr->mr_mode = OFI_MR_MODES;
+	h->domain_attr->mr_mode = w->kind->mr_modes;
 	h->domain_attr->threading = FI_THREAD_DOMAIN;   /* one thread: no locks */
 	/* Both ends poll all the time: no helper thread of the provider shall take a CPU, or a lock, from them. */
 	h->domain_attr->control_progress = h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	h->tx_attr->op_flags = w->op_flags;
 	h->tx_attr->msg_order = h->rx_attr->msg_order = w->order;
 	h->tx_attr->size = h->rx_attr->size = w->queue;
+	if (w->gpu)
+		ofi_gpu_hints(h);
+	if (w->kind->ask)
+		w->kind->ask(w->job, h);
 	/* The device is left to best_of(): the layers (ofi_rxm) and shm pass over a domain's name in the hints. */
 	return h;
 }
@@ -123,7 +147,7 @@ static bool name_matches(const struct wish *w, const struct fi_info *info) {
 }
 
 static bool device_matches(const struct wish *w, const struct fi_info *info) {
-	return !w->device || (info->domain_attr->name && streq(w->device, info->domain_attr->name));
+	return !w->device || ofi_device_is(info, w->device);
 }
 
 static const struct sockaddr_in *as_ipv4(const struct sockaddr_storage *a, struct sockaddr_in *buffer) {
@@ -167,7 +191,9 @@ static struct fi_info *best_of(struct fi_info *list, const struct wish *w, const
 
 		if (!name_matches(w, i) || !device_matches(w, i) || (rank == RANK_HOST && !a->same_host))
 			continue;
-		if (!w->provider && (rank == RANK_NAMED || (rank == RANK_HOST && w->sleeps) || (!w->device && link_is_down(i))))
+		if (!w->provider && (rank == RANK_NAMED || (rank == RANK_HOST && w->sleeps)))
+			continue;
+		if ((!w->provider || w->kind->provider) && !w->device && link_is_down(i))
 			continue;
 		score = 1 + (w->provider ? 0 : rank * 4) + nearness(i, a->local);
 		if (score > best_score) {
@@ -269,28 +295,40 @@ static bool exists(const struct wish *w, const struct open_arguments *a, size_t 
 
 /* Takes one wish back after the other; the one whose loss helps is the reason. */
 static int explain_absence(const struct job *job, struct wish w, const struct open_arguments *a) {
-	const char *name = w.provider ? w.provider : "any";
+	const char *name = w.provider ? w.provider : "any", *backend = job->backend;
 	char names[256];
 	size_t queue;
+	int r;
+
+	r = w.kind->explain_absence ? w.kind->explain_absence(a) : 0;
+	if (r < 0)
+		return r;
 
 	if (w.provider && streq(w.provider, "shm") && !a->same_host)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider shm works within one host only; choose another --provider, or none");
+		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider shm works within one host only; choose another --provider, or none",
+			       backend);
 
+	if (w.gpu) {
+		w.gpu = false;
+		if (exists(&w, a, NULL))
+			return ofi_gpu_absent(job, name);
+	}
 	w.queue = 0;
 	if (exists(&w, a, &queue))
-		return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s does not queue --outstanding %u messages (by itself it queues %zu); lower it",
-			       name, job->outstanding, queue);
+		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not queue --outstanding %u messages (by itself it queues %zu); lower it",
+			       backend, name, job->outstanding, queue);
 	if (w.device) {
 		const char *device = w.device;
 
 		w.device = NULL;
 		list_names(&w, true, names, sizeof(names));
 		if (exists(&w, a, NULL))
-			return failure(-ENODEV, EXIT_HOST, "ofi: provider %s has no device '%s' here; it has: %s", name, device, names);
+			return failure(-ENODEV, EXIT_HOST, "%s: provider %s has no device '%s' here; it has: %s", backend, name, device, names);
 	}
 	w.order = 0;
 	if (exists(&w, a, NULL))
-		return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s does not keep sends in order, which --op send needs; try --op write", name);
+		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not keep %s in order, which %s needs; leave that out", backend, name,
+			       job->op == OP_SEND ? "sends" : op_name((int) job->op), job->op == OP_SEND ? "--op send" : "--unrestricted");
 
 	if (w.provider) {
 		struct wish any = w, other = w;
@@ -300,18 +338,18 @@ static int explain_absence(const struct job *job, struct wish w, const struct op
 		w.caps = any.caps = FI_MSG;
 		list_names(exists(&w, a, NULL) ? &other : &any, false, names, sizeof(names));
 		if (exists(&w, a, NULL))
-			return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s has no --op %s on this host; these have: %s", name,
+			return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s has no --op %s on this host; these have: %s", backend, name,
 				       op_name(job->op), names);
-		return failure(-ENODEV, EXIT_HOST, "ofi: no provider '%s' on this host (unknown, without a device, or without datagram endpoints); "
-			       "there are: %s", name, names);
+		return failure(-ENODEV, EXIT_HOST, "%s: no provider '%s' on this host (unknown, without a device, or without datagram endpoints); "
+			       "there are: %s", backend, name, names);
 	}
 	list_names(&w, false, names, sizeof(names));
-	return failure(-ENODEV, EXIT_HOST, "ofi: libfabric finds no default provider for --op %s on this host; to be named with --provider: %s",
-		       op_name(job->op), names);
+	return failure(-ENODEV, EXIT_HOST, "%s: libfabric finds no default provider for --op %s on this host; to be named with --provider: %s",
+		       backend, op_name(job->op), names);
 }
 
-int ofi_choose(const struct open_arguments *arguments, uint64_t op_flags, struct fi_info **ret) {
-	struct wish w = wish_for(arguments->job, arguments->role, op_flags, arguments->arena ? arguments->arena->slots : 0);
+int ofi_choose(const struct ofi_kind *kind, const struct open_arguments *arguments, uint64_t op_flags, struct fi_info **ret) {
+	struct wish w = wish_for(kind, arguments->job, arguments->role, op_flags, arguments->arena ? arguments->arena->slots : 0);
 	struct fi_info *info = choose(&w, arguments);
 
 	/* Not every provider has every completion level: take the default one, and let it be recorded. */
@@ -325,20 +363,15 @@ int ofi_choose(const struct open_arguments *arguments, uint64_t op_flags, struct
 	return 0;
 }
 
-int ofi_resolve(struct job *job, const struct open_arguments *arguments) {
-	struct open_arguments a = *arguments;
-	struct fi_info *info;
-	int r;
+uint32_t ofi_class(enum fabric_class fabric_class) {
+	static const uint32_t numbers[FABRIC_CLASS_MAX] = {
+		[FABRIC_CLASS_DEFAULT] = FI_TC_UNSPEC,
+		[FABRIC_CLASS_BEST_EFFORT] = FI_TC_BEST_EFFORT,
+		[FABRIC_CLASS_LOW_LATENCY] = FI_TC_LOW_LATENCY,
+		[FABRIC_CLASS_DEDICATED_ACCESS] = FI_TC_DEDICATED_ACCESS,
+		[FABRIC_CLASS_BULK_DATA] = FI_TC_BULK_DATA,
+		[FABRIC_CLASS_NETWORK_CTRL] = FI_TC_NETWORK_CTRL,
+	};
 
-	a.job = job;
-	r = ofi_library_load();
-	if (r == 0)
-		r = ofi_choose(&a, 0, &info);
-	if (r < 0)
-		return r;
-	r = copy_string(job->provider, sizeof(job->provider), info->fabric_attr->prov_name);
-	if (r < 0)
-		r = failure(r, EXIT_INTERNAL, "ofi: the provider's name is too long: %s", info->fabric_attr->prov_name);
-	fi_freeinfo(info);
-	return r;
+	return numbers[fabric_class];
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tcp backend: one ordinary TCP connection, as the baseline that RDMA is compared with, measured by the same tests with
- * the same statistics. It has one operation, send; a message is `size` bytes of the stream.
+ * the same statistics. It has one operation, send; a message is `size` bytes of the stream. Transfers have hooks of their own
+ * (tcp_transfer.c, tcp_target.c).
  *
  * A completion of a send says that the kernel took the bytes (inject level); bandwidth therefore ends with the receiver's
  * own word, never with the last send.
@@ -14,37 +15,11 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "../backend.h"
 #include "../control.h"
 #include "../netdev.h"
+#include "tcp.h"
 
-enum { COOKIE = 16 }; /* 128 random bits: a stranger cannot take the place of the peer on the data port */
-
-struct tcp_session {
-	struct session session;
-	struct arena arena;
-	int fd, listener;
-	int wake_fd;
-	enum role role;
-	bool blocking_receive;          /* sleeping means a blocking recv(): one system call a message, as qperf's */
-	int send_flags;                 /* 0: blocking sends; MSG_DONTWAIT */
-	uint64_t timeout_ns;
-	struct sockaddr_storage peer;   /* the server's address for data: where control reached it, and a port of its own */
-	uint8_t cookie[COOKIE];
-	int64_t retransmissions_before; /* of handshake and earlier phases */
-
-	uint64_t size;                  /* of the messages of this phase */
-	uint32_t tx_slot;               /* the message that the kernel has not taken whole yet: */
-	uint64_t tx_left;
-	bool tx_full;                   /* the socket's buffer was full when last tried */
-	uint32_t *lent;                 /* ring of lent receive slots, in order of use */
-	uint32_t lent_head, lent_tail, lent_size;
-	uint64_t rx_done;               /* bytes of the message that is arriving */
-};
-
-static struct tcp_session *tcp(struct session *s) {
-	return (struct tcp_session *) s;
-}
+extern const struct backend backend_tcp;
 
 static int tcp_probe(device_callback callback, void *userdata) {
 	struct ifaddrs *list, *i;
@@ -80,6 +55,8 @@ static struct session *tcp_close(struct session *session) {
 		return NULL;
 	s->fd = close_fd(s->fd);
 	s->listener = close_fd(s->listener);
+	s->initiator = tcp_initiator_close(s->initiator);
+	s->target = tcp_target_close(s->target);
 	free(s->lent);
 	free(s);
 	return NULL;
@@ -121,11 +98,19 @@ static void describe(struct tcp_session *s, const struct open_arguments *a) {
 	s->session.rate_gbit_s = n.rate_gbit_s;
 }
 
+/* Of transfers: the target's word ends each, so that it lies in the target's memory. */
+static int open_transfer(struct tcp_session *s, const struct job *job) {
+	s->vtable = backend_tcp;
+	s->session.backend = &s->vtable;
+	s->session.level = LEVEL_DELIVERY;
+	return s->role == ROLE_CLIENT ? tcp_initiator_open(s, job) : tcp_target_open(s, job);
+}
+
 static int tcp_open(const struct open_arguments *a, struct session **ret) {
 	_cleanup_(tcp_closep) struct tcp_session *s = NULL;
 	const struct job *job = a->job;
 	bool sleeps = job->completion == COMPLETION_EVENT;
-	int r;
+	int r = 0;
 
 	s = calloc(1, sizeof(*s));
 	if (!s)
@@ -148,11 +133,12 @@ static int tcp_open(const struct open_arguments *a, struct session **ret) {
 	if (!s->lent)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", s->lent_size);
 	describe(s, a);
-	if (s->role == ROLE_SERVER) {
+	if (job->kind == KIND_TRANSFER)
+		r = open_transfer(s, job);
+	if (r == 0 && s->role == ROLE_SERVER)
 		r = listen_for_data(s, a->local);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	*ret = &s->session;
 	s = NULL;
 	return 0;
@@ -164,9 +150,9 @@ static int tcp_local_address(struct session *session, struct address *ret) {
 	ret->length = 0;
 	if (s->role == ROLE_CLIENT)
 		return 0; /* the client connects; nobody needs to find it */
-	memcpy(ret->bytes, s->cookie, COOKIE);
-	memcpy(ret->bytes + COOKIE, port_of(&s->peer), sizeof(in_port_t));
-	ret->length = COOKIE + sizeof(in_port_t);
+	memcpy(ret->bytes, s->cookie, TCP_COOKIE);
+	memcpy(ret->bytes + TCP_COOKIE, port_of(&s->peer), sizeof(in_port_t));
+	ret->length = TCP_COOKIE + sizeof(in_port_t);
 	return 0;
 }
 
@@ -174,22 +160,22 @@ static int connect_client(struct tcp_session *s, const struct address *peer) {
 	char host[80];
 	int r;
 
-	if (peer->length != COOKIE + sizeof(in_port_t))
+	if (peer->length != TCP_COOKIE + sizeof(in_port_t))
 		return failure(-EPROTO, EXIT_PEER, "the peer's tcp address has %zu bytes; refused", peer->length);
 	/* Only the port is the server's to say: it is reached where control reached it, and sends us nowhere else. */
-	memcpy(port_of(&s->peer), peer->bytes + COOKIE, sizeof(in_port_t));
+	memcpy(port_of(&s->peer), peer->bytes + TCP_COOKIE, sizeof(in_port_t));
 	address_format(&s->peer, false, host, sizeof(host));
 	r = socket_connect(host, ntohs(*port_of(&s->peer)), s->session.address, s->timeout_ns, &s->fd);
 	if (r < 0)
 		return r;
-	r = socket_write(s->fd, peer->bytes, COOKIE, monotonic_ns() + s->timeout_ns);
+	r = socket_write(s->fd, peer->bytes, TCP_COOKIE, monotonic_ns() + s->timeout_ns);
 	return r < 0 ? failure(r, EXIT_PEER, "lost the peer while connecting for data: %s", strerror(-r)) : 0;
 }
 
 /* Accepts until somebody brings the cookie: strangers are turned away, and cannot delay the peer beyond the deadline. */
 static int connect_server(struct tcp_session *s) {
 	uint64_t deadline = monotonic_ns() + s->timeout_ns;
-	uint8_t cookie[COOKIE];
+	uint8_t cookie[TCP_COOKIE];
 
 	for (;;) {
 		struct pollfd p[2] = { { .fd = s->listener, .events = POLLIN }, { .fd = s->wake_fd, .events = POLLIN } };
@@ -203,8 +189,8 @@ static int connect_server(struct tcp_session *s) {
 			return failure(-ECONNRESET, EXIT_PEER, "the client gave up before it connected for data; its own messages say why");
 		if (s->fd < 0)
 			continue;
-		if (socket_read(s->fd, cookie, COOKIE, MIN(deadline, monotonic_ns() + NSEC_PER_SEC)) == 0 &&
-		    memcmp(cookie, s->cookie, COOKIE) == 0)
+		if (socket_read(s->fd, cookie, TCP_COOKIE, MIN(deadline, monotonic_ns() + NSEC_PER_SEC)) == 0 &&
+		    memcmp(cookie, s->cookie, TCP_COOKIE) == 0)
 			return 0;
 		s->fd = close_fd(s->fd);
 	}
@@ -257,7 +243,7 @@ static void tcp_begin(struct session *session, uint64_t size) {
 		s->retransmissions_before = info.tcpi_total_retrans;
 }
 
-static int lost(int error, const char *what) {
+int tcp_lost(int error, const char *what) {
 	if (error == ECONNRESET || error == EPIPE || error == ETIMEDOUT || error == 0)
 		return failure(-ECONNRESET, EXIT_PEER, "lost the peer: its data connection was %s while %s", error ? "reset" : "closed", what);
 	return failure(-error, EXIT_INTERNAL, "%s failed: %s", what, strerror(error));
@@ -278,7 +264,7 @@ static inline int flush(struct tcp_session *s, int flags) {
 		s->tx_left -= (uint64_t) n;
 		return s->tx_left == 0;
 	}
-	return errno == EAGAIN || errno == EINTR ? 0 : lost(errno, "sending");
+	return errno == EAGAIN || errno == EINTR ? 0 : tcp_lost(errno, "sending");
 }
 
 static int tcp_post(struct session *session, const struct work *w) {
@@ -307,7 +293,7 @@ static inline int take(struct tcp_session *s, int flags, struct completion *ret)
 
 	n = recv(s->fd, arena_rx(&s->arena, slot) + s->rx_done, s->size - s->rx_done, flags);
 	if (n <= 0)
-		return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : lost(n < 0 ? errno : 0, "receiving");
+		return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : tcp_lost(n < 0 ? errno : 0, "receiving");
 	s->rx_done += (uint64_t) n;
 	if (s->rx_done < s->size)
 		return 0;
@@ -361,17 +347,19 @@ static int tcp_wait(struct session *session, struct completion *ret, unsigned ma
 	return progress(s, ret, MSG_DONTWAIT);
 }
 
-extern const struct backend backend_tcp;
 const struct backend backend_tcp = {
 	.name = "tcp",
 	.version = BACKEND_VERSION,
+	.flags = BACKEND_BOUNCE,
 	.ops = 1u << OP_SEND,
+	.transfer_ops = 1u << OP_WRITE | 1u << OP_READ,
 	.summary = "one TCP connection through the kernel: the baseline",
 	.probe = tcp_probe,
 	.open = tcp_open,
 	.local_address = tcp_local_address,
 	.connect = tcp_connect,
 	.begin = tcp_begin,
+	.place = tcp_place,
 	.post = tcp_post,
 	.post_receive = tcp_post_receive,
 	.poll = tcp_poll,

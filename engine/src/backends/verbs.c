@@ -21,18 +21,18 @@ extern const struct backend backend_verbs;
  * program has seen it. A receiver that is not ready costs a reliable connection a pause, and an unreliable one the message.
  */
 static uint32_t verbs_slots(const struct job *job) {
-	uint64_t wanted = job->outstanding, list = job->batch * job->queue_pairs, deep;
+	uint64_t wanted = job->outstanding, turn = (uint64_t) job_run(job) * job->queue_pairs, deep;
 
 	if (job->kind == KIND_LATENCY)
 		return 2;
 	if (op_takes_receive(job->op)) {
 		deep = MIN((uint64_t) VERBS_RECEIVES * job->queue_pairs, (uint64_t) JOB_OUTSTANDING_MAX);
-		wanted *= 2;
+		wanted *= job->srq && job->op == OP_WRITE_IMM ? 3 : 2; /* run_receives() */
 		if (!job->verify || deep * job_largest_size(job) <= DEEP_BYTES)
 			wanted = MAX(wanted, deep);
 	}
-	/* Whole turns of all lists (job_channel()), which are no longer than the messages under way (job_validate()). */
-	return (uint32_t) ((wanted + list - 1) / list * list);
+	/* Whole turns of all queue pairs (job_channel()), which are no longer than the messages under way (job_validate()). */
+	return (uint32_t) ((wanted + turn - 1) / turn * turn);
 }
 
 /* What the command cannot mean with any device. */
@@ -69,6 +69,8 @@ static void choose_notification(struct session *s, const struct job *job) {
 		return;
 	if (job->completion == COMPLETION_EVENT)
 		s->no_notify = "memory cannot be polled while sleeping; use --completion busy, --op write-imm or --definition completion";
+	else if (!job->bounce && job_uses_gpu(job))
+		s->no_notify = "the host cannot poll a GPU's memory; use --op write-imm or --definition completion";
 	else if (job->relaxed_ordering)
 		s->no_notify = "with --relaxed-ordering the last byte may be visible before the others; use --op write-imm or --definition completion";
 	s->can_notify = s->stamps = !s->no_notify;
@@ -130,12 +132,14 @@ static int open_all(struct verbs_session *v, const struct open_arguments *a) {
 	r = check_device(v);
 	if (r == 0)
 		r = draw_numbers(v);
-	if (r == 0)
+	if (r == 0 && a->job->kind != KIND_TRANSFER)
 		r = allocate(v);
 	if (r == 0)
 		r = verbs_memory_open(v);
 	if (r == 0)
 		r = verbs_queues_open(v);
+	if (r == 0 && a->job->kind == KIND_TRANSFER && a->role == ROLE_CLIENT)
+		r = verbs_transfer_open(v);
 	if (r == 0)
 		r = a->job->rdma_cm ? verbs_cm_open(v, a->local) : verbs_init_queues(v);
 	return r;
@@ -198,6 +202,7 @@ static struct session *verbs_close(struct session *s) {
 	free(v->requests);
 	free(v->places);
 	free(v->channels);
+	free(v->moves);
 	free(v);
 	return NULL;
 }
@@ -205,11 +210,11 @@ static struct session *verbs_close(struct session *s) {
 const struct backend backend_verbs = {
 	.name = "verbs",
 	.version = BACKEND_VERSION,
-	.flags = BACKEND_DEVICES,
+	.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE,
 	.ops = (1u << OP_MAX) - 1,
 	.options = JOB_OPTION_CONNECTION | JOB_OPTION_IB_PORT | JOB_OPTION_GID_INDEX | JOB_OPTION_MTU | JOB_OPTION_SL | JOB_OPTION_TRAFFIC_CLASS |
 		   JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH | JOB_OPTION_CQ_MODERATION | JOB_OPTION_INLINE | JOB_OPTION_SRQ | JOB_OPTION_RDMA_CM |
-		   JOB_OPTION_RELAXED_ORDERING | JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT | JOB_OPTION_HUGE,
+		   JOB_OPTION_RELAXED_ORDERING | JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT,
 	.summary = "rdma-core: InfiniBand and RoCE, queue pairs of RC, UC and UD",
 	.probe = verbs_probe,
 	.open = verbs_open,
@@ -217,9 +222,11 @@ const struct backend backend_verbs = {
 	.local_address = verbs_local_address,
 	.connect = verbs_connect,
 	.begin = verbs_begin,
+	.place = verbs_place,
 	.post = verbs_post,
 	.post_receive = verbs_post_receive,
 	.poll = verbs_poll,
 	.wait = verbs_wait,
+	.check = verbs_check,
 	.close = verbs_close,
 };

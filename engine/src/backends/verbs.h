@@ -5,10 +5,13 @@
  *
  *     verbs.c           vtable; opens and closes; limits
  *     verbs_memory.c    registration, and the address that tells the peer where our queue pairs and our memory are
+ *     verbs_gpu.c       the same for memory of GPUs
  *     verbs_queue.c     completion queue, shared receive queue, queue pairs
  *     verbs_connect.c   brings the queue pairs to "ready to send" with what the peer's address says
  *     verbs_cm.c        the same by the connection manager (--rdma-cm)
  *     verbs_data.c      the hot path: begin, post, post_receive, poll, wait
+ *     verbs_transfer.c  place, and post of transfers: by linked lists where the device has nothing better,
+ *     verbs_wr.c        else by the ibv_wr calls
  *     verbs_device.c    which device, port and GID (verbs_device.h)
  *     verbs_error.c     errors in words (verbs_error.h)
  */
@@ -40,12 +43,23 @@ struct verbs_queue {
 	uint32_t head, tail;
 	uint32_t unsignalled;                   /* posted since the last signalled one */
 	struct ibv_send_wr *first, *last;       /* a post list under construction; NULL: none */
+	struct ibv_qp_ex *wr;                   /* transfers, ibv_wr calls: the same queue pair; else NULL */
+	bool building;                          /* ibv_wr_start() is waiting for its ibv_wr_complete() */
+	struct ibv_send_wr *requests;           /* transfers by linked lists: one for each place of the ring; */
+	struct ibv_sge *places;                 /* the same */
 	uint32_t number;                        /* its place among the queue pairs */
 	uint64_t arrivals;                      /* in this phase, with immediate data */
 
 	/* cold */
 	struct ibv_ah *ah;                      /* UD */
 	uint32_t remote_number;                 /* the peer's queue pair */
+};
+
+/* One message of a transfer: all that its post needs beside what is the same for all of them. */
+struct verbs_move {
+	uint64_t offset;                        /* into this end's memory and the peer's */
+	uint32_t bytes;
+	uint16_t channel;                       /* its queue pair */
 };
 
 struct verbs_cm;
@@ -59,12 +73,15 @@ struct verbs_session {
 	struct ibv_send_wr *requests;           /* one a slot, prepared when a phase begins */
 	struct ibv_sge *places;                 /* one a slot */
 	uint16_t *channels;                     /* one a slot: its queue pair */
+	struct verbs_move *moves;               /* transfers, one a slot, in the place of the three above; NULL: the target, and other jobs */
+	uint32_t tx_key, rx_key;                /* local ones of both halves */
 	uint32_t slots, ring_mask, send_depth;
 	uint32_t moderation;                    /* every Nth is signalled */
 	unsigned send_flags;                    /* of each: inline, or none */
 	bool silent;                            /* inline, and its completion tells nobody anything: none is reported */
 	bool immediate;                         /* arrivals carry the slot that was meant */
 	bool datagrams, reliable, lossy, atomics;
+	bool use_wr;                            /* transfers: by the ibv_wr calls */
 	uint32_t received_bytes;                /* what each arrival must have; 0: a write, whose length the initiator knows */
 	struct ibv_wc completions[VERBS_POLL_BATCH];
 	unsigned next_completion, n_completions;        /* taken from the queue, and not yet handed out */
@@ -86,7 +103,7 @@ struct verbs_session {
 	struct arena arena;
 	struct verbs_device device;
 	struct ibv_pd *pd;
-	struct ibv_mr *mr, *grh_mr;
+	struct ibv_mr *mr[2], *grh_mr;          /* of the arena's regions; the second is NULL where one serves both halves */
 	struct ibv_srq *srq;
 	uint8_t *grh;                           /* where the headers of all datagrams go: nobody reads them */
 	uint32_t n_queues, receive_depth;
@@ -99,7 +116,7 @@ struct verbs_session {
 
 	/* the peer's, checked */
 	uint32_t remote_key, remote_psn, remote_queue_key;
-	uint64_t remote_base;
+	uint64_t remote_base;                   /* of the half that the operation works on */
 	uint16_t remote_lid;
 	union ibv_gid remote_gid;
 	uint32_t path_mtu;                      /* bytes */
@@ -117,11 +134,25 @@ void verbs_memory_close(struct verbs_session *v);
 int verbs_address_write(const struct verbs_session *v, struct address *ret);
 int verbs_address_read(struct verbs_session *v, const struct address *peer);
 
+/* verbs_gpu.c: NULL: said */
+struct ibv_mr *verbs_gpu_register(struct verbs_session *v, const struct region *region, int access);
+
 /* verbs_queue.c */
 int verbs_queues_open(struct verbs_session *v);
 void verbs_queues_close(struct verbs_session *v);
 enum ibv_qp_type verbs_qp_type(enum connection connection);
 int verbs_access(enum op op, bool relaxed);
+
+/* verbs_transfer.c */
+int verbs_transfer_open(struct verbs_session *v);       /* when there are queues */
+void verbs_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
+int verbs_transfer_post(struct verbs_session *v, const struct work *work);
+
+/* verbs_wr.c. A list ends with the doorbell, or is given up; positive, where an int: errno, as libibverbs has it. */
+struct ibv_qp *verbs_wr_create(struct verbs_session *v, struct verbs_queue *q, struct ibv_qp_init_attr *attr);         /* NULL: errno */
+void verbs_wr_add(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, bool signalled);
+int verbs_wr_ring(struct verbs_queue *q);
+void verbs_wr_abort(struct verbs_queue *q);
 
 /* verbs_connect.c */
 int verbs_init_queues(struct verbs_session *v);         /* receives may be posted after it */
@@ -136,6 +167,9 @@ void verbs_cm_address(const struct verbs_session *v, struct sockaddr_storage *re
 /* verbs_data.c */
 void verbs_begin(struct session *s, uint64_t size);
 int verbs_post(struct session *s, const struct work *work);
+int verbs_ring_doorbell(struct verbs_session *v, struct verbs_queue *q);
+int verbs_post_failed(struct verbs_session *v, const char *what, int error);    /* `error`: errno */
 int verbs_post_receive(struct session *s, uint32_t slot, uint64_t size);
 int verbs_poll(struct session *s, struct completion *ret, unsigned max);
+int verbs_check(struct session *s);
 int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);

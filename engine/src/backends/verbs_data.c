@@ -41,7 +41,7 @@ static void prepare(struct verbs_session *v, uint32_t slot, uint64_t size) {
 	v->places[slot] = (struct ibv_sge) {
 		.addr = (uintptr_t) (fetches(op) ? arena_rx(a, slot) : arena_tx(a, slot)),
 		.length = (uint32_t) size,
-		.lkey = v->mr->lkey,
+		.lkey = fetches(op) ? v->rx_key : v->tx_key,
 	};
 	*w = (struct ibv_send_wr) { .sg_list = v->places + slot, .num_sge = 1, .opcode = opcodes[op] };
 	if (v->immediate)
@@ -51,10 +51,10 @@ static void prepare(struct verbs_session *v, uint32_t slot, uint64_t size) {
 		w->wr.ud.remote_qpn = q->remote_number;
 		w->wr.ud.remote_qkey = v->remote_queue_key;
 	} else if (op_is_atomic(op)) {
-		w->wr.atomic.remote_addr = v->remote_base + arena_rx_offset(a, slot);
+		w->wr.atomic.remote_addr = v->remote_base + arena_offset(a, slot);
 		w->wr.atomic.rkey = v->remote_key;
 	} else if (!op_is_send(op)) {
-		w->wr.rdma.remote_addr = v->remote_base + (op == OP_READ ? arena_tx_offset(a, slot) : arena_rx_offset(a, slot));
+		w->wr.rdma.remote_addr = v->remote_base + arena_offset(a, slot);
 		w->wr.rdma.rkey = v->remote_key;
 	}
 }
@@ -64,6 +64,8 @@ void verbs_begin(struct session *s, uint64_t size) {
 	const struct job *job = v->job;
 	bool inlined = size <= v->inline_bytes && !fetches(job->op);
 
+	if (job->kind == KIND_TRANSFER)
+		return; /* verbs_place() prepares, and no phase changes it */
 	for (uint32_t slot = 0; slot < v->slots; slot++)
 		prepare(v, slot, size);
 	v->send_flags = inlined ? IBV_SEND_INLINE : 0;
@@ -86,15 +88,9 @@ static inline uint8_t stamp_of(uint32_t number) {
 	return (uint8_t) (number % STAMP_MAX + 1);
 }
 
-/* Cold: the reason may lie in the completion queue, as the failed completion that broke the queue pair. */
-static int post_failed(struct verbs_session *v, const char *what, int error) __attribute__((noinline, cold));
-
-static int look_at_device(struct verbs_session *v);
-
 /* A queue pair that fails flushes both its queues, and a driver may report that first: what is told is the cause, if it is there. */
 static int work_failed(struct verbs_session *v, const struct ibv_wc *first) {
 	struct ibv_wc cause = *first, wc;
-	int e;
 
 	for (unsigned i = v->next_completion; i < v->n_completions && cause.status == IBV_WC_WR_FLUSH_ERR; i++)
 		if (v->completions[i].status != IBV_WC_SUCCESS)
@@ -104,16 +100,16 @@ static int work_failed(struct verbs_session *v, const struct ibv_wc *first) {
 			cause = wc;
 	/* Silence of the peer may be the own port's: that is asked before the peer is blamed. */
 	if (verbs_wc_is_silence(cause.status)) {
-		e = look_at_device(v);
-		if (e == 0)
-			e = verbs_local_failure(&v->device);
+		int e = verbs_check(&v->session);
+
 		if (e < 0)
 			return e;
 	}
 	return verbs_wc_failure(&cause, &v->device, v->peer_name);
 }
 
-static int post_failed(struct verbs_session *v, const char *what, int error) {
+/* Cold: the reason may lie in the completion queue, as the failed completion that broke the queue pair. */
+__attribute__((noinline, cold)) int verbs_post_failed(struct verbs_session *v, const char *what, int error) {
 	struct ibv_wc wc;
 
 	while (ibv_poll_cq(v->cq, 1, &wc) == 1)
@@ -124,22 +120,26 @@ static int post_failed(struct verbs_session *v, const char *what, int error) {
 }
 
 /* Hands a post list to the device. */
-static inline int ring_doorbell(struct verbs_session *v, struct verbs_queue *q) {
+inline int verbs_ring_doorbell(struct verbs_session *v, struct verbs_queue *q) {
 	struct ibv_send_wr *bad;
 	int e = ibv_post_send(q->qp, q->first, &bad);
 
 	q->first = q->last = NULL;
-	return likely(e == 0) ? 0 : post_failed(v, "message", e);
+	return likely(e == 0) ? 0 : verbs_post_failed(v, "message", e);
 }
 
 int verbs_post(struct session *s, const struct work *work) {
 	struct verbs_session *v = verbs_session(s);
-	struct verbs_queue *q = v->queues + v->channels[work->slot];
-	struct ibv_send_wr *w = v->requests + work->slot;
+	struct verbs_queue *q;
+	struct ibv_send_wr *w;
 	int e;
 
+	if (v->moves)
+		return verbs_transfer_post(v, work);
+	q = v->queues + v->channels[work->slot];
+	w = v->requests + work->slot;
 	if (unlikely(q->head - q->tail == v->send_depth)) {
-		e = q->first ? ring_doorbell(v, q) : 0;
+		e = q->first ? verbs_ring_doorbell(v, q) : 0;
 		return e < 0 ? e : -EAGAIN;
 	}
 	if (v->atomics) {
@@ -164,7 +164,7 @@ int verbs_post(struct session *s, const struct work *work) {
 		q->first = w;
 	q->last = w;
 	if (!work->more) {
-		e = ring_doorbell(v, q);
+		e = verbs_ring_doorbell(v, q);
 		if (unlikely(e < 0))
 			return e;
 	}
@@ -183,9 +183,9 @@ int verbs_post_receive(struct session *s, uint32_t slot, uint64_t size) {
 	if (v->datagrams)
 		places[w.num_sge++] = (struct ibv_sge) { (uintptr_t) v->grh, VERBS_GRH_BYTES, v->grh_mr->lkey };
 	if (op_is_send(v->job->op))
-		places[w.num_sge++] = (struct ibv_sge) { (uintptr_t) arena_rx(&v->arena, slot), (uint32_t) size, v->mr->lkey };
+		places[w.num_sge++] = (struct ibv_sge) { (uintptr_t) arena_rx(&v->arena, slot), (uint32_t) size, v->rx_key };
 	e = v->srq ? ibv_post_srq_recv(v->srq, &w, &bad) : ibv_post_recv(v->queues[v->channels[slot]].qp, &w, &bad);
-	return likely(e == 0) ? 0 : post_failed(v, "receive", e);
+	return likely(e == 0) ? 0 : verbs_post_failed(v, "receive", e);
 }
 
 static uint32_t channel_of_number(const struct verbs_session *v, uint32_t number) {
@@ -235,19 +235,23 @@ static inline int arrived(struct verbs_session *v, const struct ibv_wc *wc, stru
 	return v->immediate ? check_immediate(v, wc, ret) : 1;
 }
 
-/* Hands out what the completions taken from the queue stand for, as far as there is room. */
+/*
+ * Hands out what the completions taken from the queue stand for, as far as there is room. A queue pair works in order: before one that
+ * failed all are complete, and are handed out before the failure is said, so that it is known how many they were.
+ */
 static inline int hand_out(struct verbs_session *v, struct completion *ret, unsigned max) {
 	unsigned n = 0;
 	int e;
 
 	for (; v->next_completion < v->n_completions && n < max; v->next_completion++) {
 		const struct ibv_wc *wc = v->completions + v->next_completion;
+		const bool failed = wc->status != IBV_WC_SUCCESS;
 		struct verbs_queue *q;
 		uint32_t end;
 
-		if (unlikely(wc->status != IBV_WC_SUCCESS))
-			return work_failed(v, wc);
 		if (wc->wr_id & VERBS_ID_RECEIVE) {
+			if (unlikely(failed))
+				return n > 0 ? (int) n : work_failed(v, wc);
 			e = arrived(v, wc, ret + n);
 			if (unlikely(e < 0))
 				return e;
@@ -255,7 +259,7 @@ static inline int hand_out(struct verbs_session *v, struct completion *ret, unsi
 			continue;
 		}
 		q = v->queues + (wc->wr_id >> 32);
-		end = (uint32_t) wc->wr_id + 1;
+		end = (uint32_t) wc->wr_id + !failed;
 		for (; q->tail != end && n < max; q->tail++) {
 			uint32_t slot = q->ring[q->tail & v->ring_mask];
 
@@ -264,6 +268,8 @@ static inline int hand_out(struct verbs_session *v, struct completion *ret, unsi
 		}
 		if (q->tail != end)
 			return (int) n; /* the rest of it comes with the next call */
+		if (unlikely(failed))
+			return n > 0 ? (int) n : work_failed(v, wc);
 	}
 	return (int) n;
 }
@@ -281,6 +287,13 @@ static int look_at_device(struct verbs_session *v) {
 		ibv_ack_async_event(&event);
 	}
 	return e;
+}
+
+int verbs_check(struct session *s) {
+	struct verbs_session *v = verbs_session(s);
+	int e = look_at_device(v);
+
+	return e < 0 ? e : verbs_local_failure(&v->device);
 }
 
 /* Cold. */

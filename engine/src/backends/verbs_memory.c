@@ -52,13 +52,32 @@ int verbs_access(enum op op, bool relaxed) {
 	return access | (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0);
 }
 
+static int open_regions(struct verbs_session *v) {
+	const int access = verbs_access(v->job->op, v->job->relaxed_ordering);
+	const struct arena *a = &v->arena;
+
+	for (unsigned i = 0; i < a->n_regions; i++) {
+		const struct region *region = &a->regions[i];
+
+		v->mr[i] = region->gpu ? verbs_gpu_register(v, region, access)
+				       : ibv_reg_mr(v->pd, region->base, region->length, (unsigned) access);
+		if (!v->mr[i])
+			return region->gpu ? -EOPNOTSUPP : verbs_call_failure(errno, &v->device, "register memory");
+	}
+	v->tx_key = v->mr[0]->lkey;
+	v->rx_key = v->mr[a->n_regions - 1]->lkey;
+	return 0;
+}
+
 int verbs_memory_open(struct verbs_session *v) {
+	int r;
+
 	v->pd = ibv_alloc_pd(v->device.context);
 	if (!v->pd)
 		return verbs_call_failure(errno, &v->device, "make a protection domain");
-	v->mr = ibv_reg_mr(v->pd, v->arena.base, v->arena.length, (unsigned) verbs_access(v->job->op, v->job->relaxed_ordering));
-	if (!v->mr)
-		return verbs_call_failure(errno, &v->device, "register memory");
+	r = open_regions(v);
+	if (r < 0)
+		return r;
 	if (!v->datagrams)
 		return 0;
 	/* A cache line of its own, since the device writes there with each message. */
@@ -72,12 +91,15 @@ int verbs_memory_open(struct verbs_session *v) {
 void verbs_memory_close(struct verbs_session *v) {
 	if (v->grh_mr)
 		(void) ibv_dereg_mr(v->grh_mr);
-	if (v->mr)
-		(void) ibv_dereg_mr(v->mr);
+	for (size_t i = 0; i < ELEMENTSOF(v->mr); i++) {
+		if (v->mr[i])
+			(void) ibv_dereg_mr(v->mr[i]);
+		v->mr[i] = NULL;
+	}
 	if (v->pd)
 		(void) ibv_dealloc_pd(v->pd);
 	free(v->grh);
-	v->grh_mr = v->mr = NULL;
+	v->grh_mr = NULL;
 	v->pd = NULL;
 	v->grh = NULL;
 }
@@ -102,15 +124,17 @@ static void put_cm_address(const struct verbs_session *v, struct wire_address *w
 }
 
 int verbs_address_write(const struct verbs_session *v, struct address *ret) {
-	const bool lends = !op_is_send(v->job->op);
+	/* What the peer's operations work on: reads take from it what is sent otherwise. */
+	const bool lends = !op_is_send(v->job->op), reads = v->job->op == OP_READ;
+	const struct ibv_mr *mr = v->mr[reads ? 0 : v->arena.n_regions - 1];
 	struct wire_address w = {
 		.magic = htobe32(ADDRESS_MAGIC),
 		.n_queues = htobe32(v->n_queues),
 		.psn = htobe32(v->first_psn),
 		.queue_key = htobe32(v->queue_key),
-		.key = htobe32(lends ? v->mr->rkey : 0),
+		.key = htobe32(lends ? mr->rkey : 0),
 		.mtu = htobe32(verbs_mtu_bytes(v->device.port_attr.active_mtu)),
-		.base = htobe64(lends ? (uintptr_t) v->arena.base : 0),
+		.base = htobe64(lends ? (uintptr_t) (reads ? v->arena.tx : v->arena.rx) : 0),
 		.length = htobe64(v->arena.length),
 		.lid = htobe16(v->device.port_attr.lid),
 		.layer = v->device.port_attr.link_layer,

@@ -26,14 +26,16 @@ static int above_limit(const struct verbs_session *v, const char *what, uint64_t
 
 static int check_limits(const struct verbs_session *v, uint64_t completions) {
 	const struct ibv_device_attr *a = &v->device.attr;
+	const bool transfer = v->job->kind == KIND_TRANSFER; /* --outstanding is of one queue pair */
 	int r;
 
 	r = above_limit(v, "queue pairs", v->n_queues, a->max_qp, "lower --queue-pairs");
 	if (r == 0)
 		r = above_limit(v, "work requests of a queue pair", MAX(v->send_depth, v->srq ? 0 : v->receive_depth), a->max_qp_wr,
-				"lower --outstanding, or raise --queue-pairs");
+				transfer ? "lower --outstanding" : "lower --outstanding, or raise --queue-pairs");
 	if (r == 0)
-		r = above_limit(v, "entries of a completion queue", completions, a->max_cqe, "lower --outstanding");
+		r = above_limit(v, "entries of a completion queue", completions, a->max_cqe,
+				transfer ? "lower --outstanding or --queue-pairs" : "lower --outstanding");
 	return r;
 }
 
@@ -61,6 +63,8 @@ static int open_srq(struct verbs_session *v) {
 }
 
 static uint32_t wanted_inline(const struct job *job) {
+	if (job_sends_from_gpu(job))
+		return 0; /* the host would have to copy it, and cannot read it */
 	if (job->inline_bytes >= 0)
 		return (uint32_t) job->inline_bytes;
 	if (job->kind != KIND_LATENCY || !(op_is_send(job->op) || op_is_write(job->op)))
@@ -68,8 +72,8 @@ static uint32_t wanted_inline(const struct job *job) {
 	return job->connection == CONNECTION_UD ? INLINE_DATAGRAM : op_is_send(job->op) ? INLINE_SEND : INLINE_WRITE;
 }
 
-static struct ibv_qp *create_queue(struct verbs_session *v, uint32_t inline_bytes) {
-	struct ibv_qp_init_attr a = {
+static struct ibv_qp *create_queue(struct verbs_session *v, struct verbs_queue *q, uint32_t inline_bytes) {
+	const struct ibv_qp_init_attr wanted = {
 		.send_cq = v->cq,
 		.recv_cq = v->cq,
 		.srq = v->srq,
@@ -82,11 +86,19 @@ static struct ibv_qp *create_queue(struct verbs_session *v, uint32_t inline_byte
 			.max_inline_data = inline_bytes,
 		},
 	};
-	struct ibv_qp *qp = ibv_create_qp(v->pd, &a);
+	struct ibv_qp_init_attr a = wanted;
+	struct ibv_qp *qp = v->use_wr ? verbs_wr_create(v, q, &a) : ibv_create_qp(v->pd, &a);
 
+	/* Drivers refuse what they do not know in many ways: whether it was the ibv_wr calls is seen without them. */
+	if (!qp && v->use_wr && q->number == 0) {
+		a = wanted;
+		qp = ibv_create_qp(v->pd, &a);
+		v->use_wr = !qp;
+	}
 	/* Some drivers create it all the same, and say what it really takes. */
 	if (qp && a.cap.max_inline_data < inline_bytes) {
 		(void) ibv_destroy_qp(qp);
+		q->wr = NULL;
 		errno = EINVAL;
 		return NULL;
 	}
@@ -102,13 +114,13 @@ static int open_queue(struct verbs_session *v, uint32_t i) {
 	q->ring = calloc((size_t) v->ring_mask + 1, sizeof(*q->ring));
 	if (!q->ring)
 		return failure(-ENOMEM, EXIT_HOST, "verbs: out of memory for %u queue pairs", v->n_queues);
-	q->qp = create_queue(v, v->inline_bytes);
+	q->qp = create_queue(v, q, v->inline_bytes);
 	if (q->qp)
 		return 0;
 	e = errno;
 	/* No device says beforehand how much it takes inline. Is it that? */
 	if (e == EINVAL && v->inline_bytes > 0) {
-		q->qp = create_queue(v, 0);
+		q->qp = create_queue(v, q, 0);
 		if (q->qp && v->job->inline_bytes > 0)
 			return failure(-EINVAL, EXIT_HOST, "verbs, device %s: --inline %u is more than its queue pairs take; lower it, or leave it out",
 				       v->device.name, v->inline_bytes);
@@ -141,20 +153,32 @@ static int index_numbers(struct verbs_session *v) {
 	return 0;
 }
 
-int verbs_queues_open(struct verbs_session *v) {
+static void choose_depths(struct verbs_session *v) {
 	const struct job *job = v->job;
-	uint64_t completions;
 	uint32_t ring = 1;
-	int r;
 
 	v->n_queues = job->queue_pairs;
-	v->receive_depth = v->slots / v->n_queues;
-	v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH : MIN(v->receive_depth, job->outstanding);
+	if (job->kind == KIND_TRANSFER) {
+		/* The target posts nothing; and drivers are not asked what they make of a queue of none. */
+		v->receive_depth = 1;
+		v->send_depth = v->role == ROLE_CLIENT ? job->outstanding : 1;
+		v->use_wr = v->role == ROLE_CLIENT;
+	} else {
+		v->receive_depth = v->slots / v->n_queues;
+		v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH : MIN(v->receive_depth, job->outstanding);
+	}
 	while (ring < v->send_depth)
 		ring *= 2;
 	v->ring_mask = ring - 1;
 	v->inline_bytes = wanted_inline(job);
+}
 
+int verbs_queues_open(struct verbs_session *v) {
+	const struct job *job = v->job;
+	uint64_t completions;
+	int r;
+
+	choose_depths(v);
 	/* Room for all that can be under way at once: then no completion is ever lost. */
 	completions = (uint64_t) v->n_queues * v->send_depth + (op_takes_receive(job->op) ? v->slots : 0);
 	r = check_limits(v, completions);
@@ -180,11 +204,15 @@ void verbs_queues_close(struct verbs_session *v) {
 	for (uint32_t i = 0; v->queues && i < v->n_queues; i++) {
 		struct verbs_queue *q = v->queues + i;
 
+		if (q->building)
+			verbs_wr_abort(q);
 		if (q->qp)
 			(void) ibv_destroy_qp(q->qp);
 		if (q->ah)
 			(void) ibv_destroy_ah(q->ah);
 		free(q->ring);
+		free(q->requests);
+		free(q->places);
 	}
 	free(v->queues);
 	free(v->channel_of_number);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What kinds of memory a buffer may lie in, and their names: on the command line, in a job and in records.
+ *
+ *     host                       ordinary pages
+ *     huge:2M, huge:1G           huge pages of that size
+ *     cuda:N, rocm:N, ze:N       memory of the N-th GPU of that runtime; without :N the first
+ */
+#pragma once
+
+#include "job.h"
+
+struct backend;
+
+enum memory_type {
+	MEMORY_HOST,
+	MEMORY_HUGE,
+	MEMORY_CUDA,            /* NVIDIA */
+	MEMORY_ROCM,            /* AMD */
+	MEMORY_ZE,              /* Intel: oneAPI Level Zero */
+	MEMORY_TYPE_MAX,
+};
+
+enum { MEMORY_ORDINAL_MAX = 255 };      /* only a bound: the runtime says how many GPUs there are */
+
+struct memory_kind {
+	enum memory_type type;
+	uint64_t huge;          /* bytes of a page; 0 but for MEMORY_HUGE */
+	uint32_t ordinal;       /* of the GPU; 0 for others */
+};
+
+/* Reads a name. -EINVAL: it is none (says nothing; MEMORY_KINDS is what to give). */
+int memory_kind_parse(const char *text, struct memory_kind *ret);
+#define MEMORY_KINDS "host, huge:2M, huge:1G, cuda[:N], rocm[:N] or ze[:N]"
+
+/* Writes the one name that a kind has: "cuda" becomes "cuda:0". */
+void memory_kind_format(const struct memory_kind *kind, char ret[JOB_NAME_MAX]);
+
+static inline bool memory_is_gpu(enum memory_type type) {
+	return type == MEMORY_CUDA || type == MEMORY_ROCM || type == MEMORY_ZE;
+}
+
+static inline bool memory_kind_equal(const struct memory_kind *a, const struct memory_kind *b) {
+	return a->type == b->type && a->huge == b->huge && a->ordinal == b->ordinal;
+}
+
+/* Of a valid job, which has names that are known. */
+struct memory_kind job_tx_memory(const struct job *job);
+struct memory_kind job_rx_memory(const struct job *job);
+
+/* Whether messages leave a GPU: the host cannot put such payload into a command, so there is no inlining, injecting and IDC. */
+bool job_sends_from_gpu(const struct job *job);
+bool job_uses_gpu(const struct job *job);
+
+/* Bytes of the huge pages that any of the buffers lies in; 0: none. */
+uint64_t job_huge(const struct job *job);
+
+/* The part of job_validate() that concerns memory. -EINVAL (said, EXIT_USAGE). */
+int memory_validate(const struct job *job, const struct backend *backend);

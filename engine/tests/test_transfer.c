@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How batches are laid out, cut and shared out: every byte of every transfer is in exactly one piece. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "exit_codes.h"
+#include "job.h"
+#include "message.h"
+#include "transfer.h"
+
+static struct job a_job(void) {
+	struct job job;
+
+	job_defaults(&job);
+	job.kind = KIND_TRANSFER;
+	job.op = OP_WRITE;
+	(void) copy_string(job.backend, sizeof(job.backend), "ofi");
+	job.sizes[0] = 1000;
+	job.n_sizes = 1;
+	job.iterations = 1;
+	job.outstanding = 8;
+	job.timeout_ns = NSEC_PER_SEC;
+	job_complete_transfer(&job);
+	return job;
+}
+
+static struct shape shape(struct job *job, uint64_t size, uint32_t batch, uint64_t chunk, uint32_t max, uint64_t stride) {
+	struct shape s;
+
+	job->chunk_bytes = chunk;
+	job->max_chunks = max;
+	job->stride_bytes = stride;
+	shape_of(job, size, batch, &s);
+	return s;
+}
+
+/* Each byte is covered once, in order, and no piece leaves its transfer. */
+static void covers(const struct shape *s) {
+	uint32_t piece = 0;
+
+	for (uint32_t t = 0; t < s->batch; t++) {
+		uint64_t at = t * s->stride;
+
+		for (uint32_t c = 0; c < s->chunks; c++, piece++) {
+			assert_int_equal(shape_piece_offset(s, piece), at);
+			assert_in_range(shape_piece_size(s, piece), 1, s->chunk);
+			at += shape_piece_size(s, piece);
+		}
+		assert_int_equal(at, t * s->stride + s->size);
+	}
+	assert_int_equal(piece, shape_pieces(s));
+	assert_int_equal(shape_span(s), (s->batch - 1) * s->stride + s->size);
+}
+
+static void test_every_byte_of_a_batch_is_in_one_piece(void **state) {
+	static const uint64_t sizes[] = { 1, 2, 999, 1000, 4096, 65537 }, chunks[] = { 0, 1, 7, 1000, 4096, 1 << 20 };
+	static const uint32_t most[] = { 1, 2, 3, 1024 }, batches[] = { 1, 2, 5 };
+	struct job job = a_job();
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(sizes); i++)
+		for (size_t k = 0; k < ELEMENTSOF(chunks); k++)
+			for (size_t m = 0; m < ELEMENTSOF(most); m++)
+				for (size_t b = 0; b < ELEMENTSOF(batches); b++) {
+					struct shape s = shape(&job, sizes[i], batches[b], chunks[k], most[m], 0);
+
+					covers(&s);
+					assert_true(s.chunks <= most[m] || chunks[k] == 0);
+					s = shape(&job, sizes[i], batches[b], chunks[k], most[m], sizes[i] + 13);
+					covers(&s);
+				}
+}
+
+static void test_pieces_are_as_asked_or_larger_where_there_would_be_too_many(void **state) {
+	struct job job = a_job();
+	struct shape s;
+
+	(void) state;
+	s = shape(&job, 100000, 1, 7168, 1024, 0);
+	assert_int_equal(s.chunk, 7168);
+	assert_int_equal(s.chunks, 14);
+	s = shape(&job, 1 << 20, 1, 4096, 8, 0);
+	assert_int_equal(s.chunk, 131072);
+	assert_int_equal(s.chunks, 8);
+	s = shape(&job, 100, 3, 4096, 8, 0);
+	assert_int_equal(s.chunk, 100);
+	assert_int_equal(s.chunks, 1);
+}
+
+static void test_the_buffer_is_what_the_largest_batch_takes(void **state) {
+	struct job job = a_job();
+
+	(void) state;
+	job.sizes[1] = 5000;
+	job.n_sizes = 2;
+	job.batches[1] = 10;
+	job.n_batches = 2;
+	assert_int_equal(job_buffer(&job), 50000);
+	job.stride_bytes = 8192;
+	assert_int_equal(job_buffer(&job), 9 * 8192 + 5000);
+	job.chunk_bytes = 1000;
+	assert_int_equal(job_most_pieces(&job), 50);
+	job.buffer_bytes = 1 << 20;
+	assert_int_equal(job_buffer(&job), 1 << 20);
+}
+
+static void test_lanes_have_the_devices_of_their_pair(void **state) {
+	struct job job = a_job(), lane;
+
+	(void) state;
+	(void) copy_string(job.devices, sizeof(job.devices), "a,b,c,d");
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), "w,x,y,z");
+	job.cross_rail = 3;
+	job.threads = 8;
+	assert_int_equal(job_pairs(&job), 4);
+	assert_int_equal(job_lanes(&job), 8);
+	job_for_lane(&job, 0, &lane);
+	assert_string_equal(lane.device, "a");
+	assert_string_equal(lane.server_device, "z");
+	job_for_lane(&job, 6, &lane);
+	assert_string_equal(lane.device, "c");
+	assert_string_equal(lane.server_device, "x");
+	job.threads = 2;
+	assert_int_equal(job_lanes(&job), 4);
+}
+
+static void test_a_job_survives_its_way_to_the_server(void **state) {
+	struct job job = a_job(), back;
+	json_t *json;
+
+	(void) state;
+	(void) copy_string(job.devices, sizeof(job.devices), "a,b");
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), "c,d");
+	job.threads = 2;
+	job.batches[0] = 128;
+	job.consecutive = job.no_session = true;
+	job.chunk_bytes = 64;
+	job.stride_bytes = 2000;
+	assert_int_equal(job_validate(&job), 0);
+	assert_int_equal(job_to_json(&job, &json), 0);
+	assert_int_equal(job_from_json(json, &back), 0);
+	assert_memory_equal(&job, &back, sizeof(job));
+	/* From the network anything may come. */
+	(void) json_array_append_new(json_object_get(json, "batches"), json_integer(32769));
+	assert_int_equal(job_from_json(json, &back), -EBADMSG);
+	json_decref(json);
+}
+
+/* As a directory of its own shows it: sysfs of a machine with two nodes. */
+static void test_the_node_of_a_device_is_found_where_sysfs_says_it(void **state) {
+	char dir[] = "/tmp/perch-test-XXXXXX", command[512];
+
+	(void) state;
+	assert_non_null(mkdtemp(dir));
+	(void) snprintf(command, sizeof(command), "mkdir -p %s/class/infiniband/mlx5_0/device %s/class/net/eth7/device && echo 1 >%s/class/infiniband/mlx5_0/device/numa_node "
+			"&& echo -1 >%s/class/net/eth7/device/numa_node", dir, dir, dir, dir);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(device_node(dir, "mlx5_0"), 1);
+	assert_int_equal(device_node(dir, "eth7"), -1);
+	assert_int_equal(device_node(dir, "none"), -1);
+	assert_int_equal(device_node(dir, "../infiniband/mlx5_0"), -1);
+	assert_int_equal(node_pin(dir, 1), -ENODEV);
+	(void) snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_byte_of_a_batch_is_in_one_piece),
+		cmocka_unit_test(test_pieces_are_as_asked_or_larger_where_there_would_be_too_many),
+		cmocka_unit_test(test_the_buffer_is_what_the_largest_batch_takes),
+		cmocka_unit_test(test_lanes_have_the_devices_of_their_pair),
+		cmocka_unit_test(test_a_job_survives_its_way_to_the_server),
+		cmocka_unit_test(test_the_node_of_a_device_is_found_where_sysfs_says_it),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
