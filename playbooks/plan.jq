@@ -5,7 +5,9 @@
 
 import "plan/units" as u {search: "./"};
 import "plan/engine" as engine {search: "./"};
+import "plan/transfer" as transfer {search: "./"};
 import "plan/perftest" as perftest {search: "./"};
+import "plan/cxi" as cxi {search: "./"};
 
 # ---- what cannot be measured --------------------------------------------------------------------------------------
 
@@ -21,8 +23,10 @@ def stream_contradiction:
 
 # A host would find out only in the middle of the run.
 def contradiction:
-  if .tool == "perch" then engine::contradiction
+  if .tool == "perch" and .kind == "transfer" then transfer::contradiction
+  elif .tool == "perch" then engine::contradiction
   elif .tool == "perftest" then perftest::contradiction
+  elif .tool == "cxi" then cxi::contradiction
   else stream_contradiction end;
 
 def zero_time: .params | to_entries[] | select(.key | IN("duration", "interval", "timeout")) | select(.value | u::seconds == 0) | .key;
@@ -39,6 +43,7 @@ def checked:
 def plan_host:
   { address: .perch_address,
     group: (.perch_group // null),
+    switch: (.perch_switch // null),
     fabric: .perch_fabric,
     scope: (.perch_scope // (if .perch_fabric == "loopback" then "software" else "hardware" end)),
     backends: (.perch_backends // []),
@@ -46,7 +51,8 @@ def plan_host:
     devices: [.perch_devices // [] | .[] | if type == "string" then {name: .} else . end],
     port: (.perch_port // 18600),   # the engine's default control port
     # the tools' own defaults
-    tool_ports: {iperf3: (.perch_iperf3_port // 5201), iperf: (.perch_iperf_port // 5001), perftest: (.perch_perftest_port // 18515)},
+    tool_ports: {iperf3: (.perch_iperf3_port // 5201), iperf: (.perch_iperf_port // 5001),
+                 perftest: (.perch_perftest_port // 18515), cxi: (.perch_cxi_port // 49194)},
     slowdown: (.perch_slowdown // 1) };
 
 # Why this host cannot take part in a test; empty when it can.
@@ -54,17 +60,20 @@ def lacks($test):
   if (.tools | index($test.tool)) == null then "has no tool \($test.tool)"
   elif $test.backend != null and (.backends | index($test.backend)) == null then "has no backend \($test.backend)"
   elif $test.tool == "perftest" and .devices == [] then "names no RDMA device (perch_devices), and perftest would take any"
+  elif $test.tool == "cxi" and .devices == [] then "names no Cassini device (perch_devices), and the tool would take cxi0"
   elif $test.provider == "shm" and .fabric != "loopback" then "shares no memory with another host (provider shm)"
+  elif $test.kind == "transfer" then transfer::lacks($test)
   else empty
   end;
 
-# Providers that drive a card themselves (fi_provider(7)), also below a utility provider such as ofi_rxm.
-def of_hardware: test("(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)");
+# Software RDMA devices by their usual names, of the $n that are used; one with another name is known by its driver, from
+# the record.
+def soft_device($n): any(.devices[:$n][].name; test("^(rxe|siw)"));
 
-# Software RDMA devices by their usual names; one with another name is known by its driver, from the record.
-def soft_device: .devices[0].name // "" | test("^(rxe|siw)");
+def devices_used($test; $client; $server): if $test.kind == "transfer" then transfer::pairs($test; $client; $server) else 1 end;
 
 def is_verbs($test): $test.tool == "perftest" or $test.backend == "verbs";
+def is_cxi($test): $test.tool == "cxi" or $test.backend == "cxi";
 
 # What the figures are worth: hardware only where the backend or provider is named and drives a card, whatever card
 # carries the rest. Which provider libfabric chose by itself is known only from the record.
@@ -72,10 +81,21 @@ def scope_of($test; $client; $server):
   if [$client.scope, $server.scope] | index("simulated") then "simulated"
   elif [$client.scope, $server.scope] | index("software") then "software"
   elif [$client.fabric, $server.fabric] | index("loopback") then "software"
-  elif is_verbs($test) then if any($client, $server; soft_device) then "software" else "hardware" end
-  elif $test.tool == "perch" and $test.backend == "ofi" and ($test.provider // "" | of_hardware) then "hardware"
+  elif is_cxi($test) then "hardware"
+  elif is_verbs($test) then
+    devices_used($test; $client; $server) as $n | if any($client, $server; soft_device($n)) then "software" else "hardware" end
+  elif $test.tool == "perch" and $test.backend == "ofi" and ($test.provider // "" | u::of_hardware) then "hardware"
   else "software"
   end;
+
+# How far apart two hosts are: the switch that they hang on, the group of switches that it belongs to. Null where the
+# inventory does not say it of both; a group spans the switches within it.
+def hop_class($client; $server):
+  def both($key): $client[$key] != null and $server[$key] != null;
+  if both("switch") and $client.switch == $server.switch then "same_switch"
+  elif both("group") and $client.group != $server.group then "cross_group"
+  elif both("group") and both("switch") then "same_group"
+  else null end;
 
 # ---- pairs --------------------------------------------------------------------------------------------------------
 
@@ -120,18 +140,25 @@ def worst: 3e-3 + . / 1e8;
 # covers connecting and the two meetings).
 def slowdown($client; $server): [$client.slowdown, $server.slowdown] | max;
 
-# Seconds that a flow takes, about.
-def estimate($test; $scope; $slow):
-  (if $test.tool == "perch" then $test | engine::measuring(usual($test; $scope) * $slow)
+# Pairs of devices work side by side on cards; where software does their work, they share its cores.
+def sharing($scope): if $scope == "hardware" then 1 else . end;
+
+# Seconds that a flow takes, about. $pairs: of devices, in a transfer.
+def estimate($test; $scope; $slow; $pairs):
+  (if $test.kind == "transfer" then $test | transfer::measuring(usual($test; $scope) * $slow; $pairs | sharing($scope))
+   elif $test.tool == "perch" then $test | engine::measuring(usual($test; $scope) * $slow)
    elif $test.tool == "perftest" then $test | perftest::measuring(usual($test; $scope) * $slow)
+   elif $test.tool == "cxi" then $test | cxi::measuring(usual($test; $scope) * $slow)
    else ($test.params.duration | u::seconds) + ($test.params.omit // 0 | u::seconds)
    end)
   | . + 0.5 * $slow | . * 10 | round / 10;
 
 # A flow's end for certain: the engine's 30 s without progress, and three times what it should take on a busy machine.
-def deadline($test; $estimate; $slow):
-  (if $test.tool == "perch" then $test | engine::measuring(worst * $slow)
+def deadline($test; $estimate; $slow; $pairs):
+  (if $test.kind == "transfer" then $test | transfer::measuring(worst * $slow; $pairs)
+   elif $test.tool == "perch" then $test | engine::measuring(worst * $slow)
    elif $test.tool == "perftest" then $test | perftest::measuring(worst * $slow)
+   elif $test.tool == "cxi" then $test | cxi::measuring(worst * $slow)
    else 0 end) as $worst
   | 30 + 3 * ([$estimate, $worst] | max) | ceil;
 
@@ -141,9 +168,12 @@ def flow($test; $repeat; $client; $server; $hosts):
   $hosts[$client] as $c | $hosts[$server] as $s
   | scope_of($test; $c; $s) as $scope
   | slowdown($c; $s) as $slow
-  | estimate($test; $scope; $slow) as $estimate
-  | (if $test.tool == "perch" then {client: engine::argv($test; $c; $s), server: []}
+  | devices_used($test; $c; $s) as $pairs
+  | estimate($test; $scope; $slow; $pairs) as $estimate
+  | (if $test.kind == "transfer" then {client: transfer::argv($test; $c; $s), server: []}
+     elif $test.tool == "perch" then {client: engine::argv($test; $c; $s), server: []}
      elif $test.tool == "perftest" then perftest::argv($test; $c; $s)
+     elif $test.tool == "cxi" then cxi::argv($test; $c; $s)
      elif $test.tool == "iperf3" then iperf3_argv($test.params; $c; $s)
      else iperf_argv($test.params; $c; $s)
      end) as $argv
@@ -152,15 +182,37 @@ def flow($test; $repeat; $client; $server; $hosts):
       client: $client, server: $server, $scope,
       client_argv: $argv.client, server_argv: $argv.server,
       ready: ($s.tool_ports[$test.tool] | if . then {port: ., proto: "tcp"} else null end),
-      deadline_s: deadline($test; $estimate; $slow), estimate_s: $estimate,
-      expect: [(if $test.tool == "perftest" then $test | perftest::sizes else $test.params.size | u::sizes end)[] | {size_bytes: .}] };
+      deadline_s: deadline($test; $estimate; $slow; $pairs), estimate_s: $estimate,
+      expect: (if $test.kind == "transfer" then transfer::expect($test; $c; $s)
+               else
+                 [($test
+                   | if .tool == "perftest" then perftest::sizes
+                     elif .tool == "cxi" then cxi::sizes
+                     else .params.size | u::sizes end)[] | {size_bytes: .}] end) }
+    + (hop_class($c; $s) | if . == null then {} else {hop_class: .} end);
 
 # Of a test: the hosts that can take part, and why the others cannot.
 def taking_part($test; $hosts):
   [$hosts | keys_unsorted[] | . as $name | {name: $name, lacks: ([$hosts[$name] | lacks($test)] | first)}]
   | { able: map(select(.lacks == null).name), unable: map(select(.lacks != null)) };
 
+# The rounds of a transfer without the pairs of hosts whose devices do not fit each other, and `unfit`, why they do not;
+# `alone`: devices that the other end has no partner for.
+def fitted($hosts):
+  . as $test
+  | def reasons: [transfer::unfit($test; $hosts[.[0]]; $hosts[.[1]])];
+    if .kind != "transfer" then .
+    else
+      . + { unfit: [.circle[][] | . as $pair | reasons[] | {pair: $pair, why: .}],
+            circle: [.circle[] | map(select(reasons == [])) | select(. != [])] }
+      | . + {alone: [.circle[][] | . as [$c, $s] | {pair: ., devices: [transfer::alone($test; $hosts[$c]; $hosts[$s])]}
+                     | select(.devices != [])]}
+    end;
+
 def excluded($test; $part):
+  ($test.unfit // [] | .[] | {test: $test.name, reason: "\(.pair | join(" and ")): \(.why)"}),
+  ($test.alone // [] | .[]
+   | {test: "\(.devices | join(", ")) in \($test.name)", reason: "\(.pair | join(" and ")): the other host has no device to pair with"}),
   ($part.unable[] | {test: $test.name, reason: "\(.name) \(.lacks)"}),
   (select(($part.able | length) < 2)
    | {test: $test.name, reason: "two hosts are needed and \($part.able | length) can take part"});
@@ -180,9 +232,10 @@ def left_out($tests; $hosts):
 | [$in.suite.tests[]
    | {provider: null, backend: null, op: "send", repeat: 1, params: {}} + . | checked
    | . as $test | taking_part($test; $hosts) as $part
-   | $test + {part: $part, circle: (if ($part.able | length) < 2 then [] else $part.able | circle_rounds end)}] as $tests
+   | $test + {part: $part, circle: (if ($part.able | length) < 2 then [] else $part.able | circle_rounds end)} | fitted($hosts)] as $tests
 | { schema: "perch.plan/1", run: $in.run, created: $in.created,
-    suite: {name: $in.suite.name, title: $in.suite.title}, limits: $in.limits, hosts: ($hosts | map_values(del(.tool_ports, .slowdown))),
+    suite: {name: $in.suite.name, title: $in.suite.title}, limits: $in.limits,
+    hosts: ($hosts | map_values(del(.tool_ports, .slowdown) | if .switch == null then del(.switch) else . end)),
     excluded: [($tests[] | . as $test | excluded($test; .part)), left_out($tests; $hosts)],
     rounds: [range(1; ([$tests[].repeat] | max // 0) + 1) as $repeat
              | $tests[] | select(.repeat >= $repeat) | . as $test

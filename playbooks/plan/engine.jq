@@ -1,11 +1,14 @@
 # The engine's tests: what it would refuse, its command line, and how long it takes.
 import "units" as u {search: "./"};
 
-def backends: ["tcp", "ofi", "verbs", "null"];
+def backends: ["tcp", "ofi", "verbs", "cxi", "null"];
+
+# Of libfabric: an operation and a type of its own (--atomic-op, --atomic-type).
+def atomics: ["atomic-op", "fetch-atomic", "compare-atomic"];
 
 # Operations by backend; the connection narrows them further.
 def ops: {tcp: ["send"], verbs: ["send", "send-imm", "write", "write-imm", "read", "fetch-add", "compare-swap"]}[.]
-  // ["send", "write", "read", "fetch-add", "compare-swap"];
+  // (["send", "write", "read", "fetch-add", "compare-swap"] + if IN("ofi", "cxi") then atomics else [] end);
 def connection_ops: {uc: ["send", "send-imm", "write", "write-imm"], ud: ["send", "send-imm"]};
 
 # What only queue pairs have: the engine's options of the same names.
@@ -13,6 +16,13 @@ def queue_pair_params:
   ["connection", "mtu", "sl", "traffic_class", "tos", "queue_pairs", "batch", "cq_moderation", "inline", "srq", "rdma_cm", "relaxed_ordering",
    "retry", "rnr_retry", "timeout_exponent", "huge"];
 def of_bandwidth: ["queue_pairs", "batch", "cq_moderation"];
+
+def not_verbs: queue_pair_params - ["huge"] - if IN("ofi", "cxi") then ["batch"] else [] end;
+
+# The engine's options that only some backends have, by the same names.
+def only_of:
+  { cxi: ["svc_id", "server_svc_id", "vni", "no_idc", "no_ll", "rdzv", "unrestricted", "no_hrp", "keys"],
+    libfabric: ["fabric_class", "atomic_op", "atomic_type"] };
 
 def largest_mtu: 4096; # InfiniBand Architecture Specification 1.7, section 7.7.8
 
@@ -55,8 +65,14 @@ def contradiction:
     elif (.op as $op | $backend | ops | index([$op])) == null then
       "backend \($backend) has " + (if $backend == "tcp" then "op send only, not" else "no op" end) + " \(.op)"
     elif $backend != "ofi" and .provider != null then "backend \($backend) has no providers"
-    elif $backend != "verbs" and any(queue_pair_params[]; $p[.] != null) then
-      "backend \($backend) has no \(first(queue_pair_params[] | select($p[.] != null)))"
+    elif $backend != "verbs" and any($backend | not_verbs[]; $p[.] != null) then
+      "backend \($backend) has no \(first($backend | not_verbs[] | select($p[.] != null)))"
+    elif $backend != "cxi" and any(only_of.cxi[]; $p[.] != null) then
+      "backend \($backend) has no \(first(only_of.cxi[] | select($p[.] != null)))"
+    elif ($backend | IN("cxi", "ofi") | not) and any(only_of.libfabric[]; $p[.] != null) then
+      "backend \($backend) has no \(first(only_of.libfabric[] | select($p[.] != null)))"
+    elif (.op as $op | atomics | index([$op])) == null and ($p.atomic_op != null or $p.atomic_type != null) then
+      "op \(.op) has no atomic_op or atomic_type; they belong to \(atomics | join(", "))"
     elif $backend == "null" and $p.completion == "event" then "backend null cannot wait by events"
     elif $p.iterations != null and $p.duration != null then "iterations and duration exclude each other"
     elif $p.iterations == 0 then "iterations must be above 0"
@@ -67,16 +83,20 @@ def contradiction:
       then "latency is one message at a time, one way: outstanding and bidirectional belong to bandwidth"
     elif $p.definition == "completion" and (.op | IN("send", "send-imm", "write-imm")) then "op \(.op) is only measured as half_round_trip"
     elif $p.definition == "half_round_trip" and (.op | IN("read", "fetch-add", "compare-swap")) then "op \(.op) is only measured as completion"
+    elif $p.definition == "half_round_trip" and (.op as $op | atomics | index([$op]) != null)
+      then "op \(.op) is only measured as completion"
+    elif .op == "atomic-op" and $p.verify == true then "op atomic-op leaves nothing to verify"
     elif (.op | IN("fetch-add", "compare-swap")) and any($sizes[]; . % 8 != 0) then "op \(.op) works on 64-bit words: sizes are multiples of 8"
-    elif $p.bidirectional == true and $p.interval != null and .op != "send" then "interval with bidirectional needs op send"
+    elif $p.bidirectional == true and $p.interval != null and (.op | IN("send", "send-imm", "write-imm") | not)
+      then "interval with bidirectional needs op send, send-imm or write-imm"
     elif $p.bidirectional == true and $p.verify == true and (.op | IN("fetch-add", "compare-swap"))
       then "what op \(.op) leaves cannot be verified in both directions"
     else verbs_contradiction($p; $sizes)
     end;
 
-# {size: "8", verify: true} -> ["--size", "8", "--verify"]
+# {size: "8", verify: true} -> ["--size", "8", "--verify"]; a traffic class by name has the option of one by number.
 def options:
-  [to_entries[]
+  [to_entries[] | (if .key == "fabric_class" then .key = "traffic_class" else . end)
    | select(.value != false and .value != null)
    | "--" + (.key | gsub("_"; "-")), (select(.value != true) | .value | tostring)];
 
@@ -86,11 +106,21 @@ def device_options($client; $server):
     ($server.devices[0] | {server_device: .name, server_ib_port: .ib_port, server_gid_index: .gid_index}) ]
   | add | options;
 
+# A Cassini NIC's device, and its service and VNI where the inventory names them and the test does not.
+def cassini_options($params; $client; $server):
+  ($client.devices[0] // {}) as $c | ($server.devices[0] // {}) as $s
+  | { device: $c.name, server_device: $s.name, svc_id: ($params.svc_id // $c.svc_id),
+      server_svc_id: ($params.server_svc_id // $s.svc_id), vni: ($params.vni // $c.vni) }
+  | with_entries(select(.key as $k | $params[$k] == null))
+  | options;
+
 def argv($test; $client; $server):
   ["perch", {latency: "lat", bandwidth: "bw"}[$test.kind], $server.address, "--backend", $test.backend]
   + (if $test.provider then ["--provider", $test.provider] else [] end)
   + ["--op", $test.op] + ($test.params | options)
-  + (if $test.backend == "verbs" then device_options($client; $server) else [] end)
+  + (if $test.backend == "verbs" then device_options($client; $server)
+     elif $test.backend == "cxi" then cassini_options($test.params; $client; $server)
+     else [] end)
   + ["--bind", $client.address, "--json"];
 
 # Seconds that the sizes of a test take, by what one message costs. A gap comes after each message, a rate is a floor.

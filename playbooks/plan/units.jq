@@ -1,4 +1,4 @@
-# Numbers with units, as suites write them and the engine reads them.
+# Numbers with units, as suites write them and the engine reads them; and what all parts of the plan know.
 
 # "64K" -> 65536: K, M, G are powers of 1024, as the engine reads them.
 def bytes:
@@ -37,3 +37,6 @@ def pace($size):
   (capture("^(?<n>[0-9]+([.][0-9]+)?)(?<k>[KMG]?)(?<u>msg/s|messages/s|b/s)$") // error("\"\(.)\" is no rate; write 1000msg/s or 5Gb/s"))
   | ((.n | tonumber) * {"": 1, K: 1e3, M: 1e6, G: 1e9}[.k]) as $rate
   | if $rate == 0 then error("a rate must be above 0") elif .u == "b/s" then 8 * $size / $rate else 1 / $rate end;
+
+# Providers that drive a card themselves (fi_provider(7)), also below a utility provider such as ofi_rxm.
+def of_hardware: test("(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)");

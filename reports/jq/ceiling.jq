@@ -40,11 +40,20 @@ def stream_efficiency($link):
 
 def is_stream: .connection == "stream" or .backend == "tcp";
 
+# The link's rate of a transfer's sum is that of all pairs together. Pairs that share a device, at either end, share its
+# link: of so many links' rates one is real.
+def links:
+  if .kind != "sum" then 1
+  else
+    .transfer.pairs as $pairs
+    | ([$pairs, (.client, .server | .device // "" | split(",") | unique | length | select(. > 0))] | min) / $pairs
+  end;
+
 # Gb/s of payload that this record's link can carry, both ways summed; null where nothing can be said.
 def of_record:
   . as $r
   | ( if is_stream then stream_efficiency($r.link)
       else rdma_efficiency($r.link; $r.op; $r.params.size_bytes; $r.connection == "ud") end ) as $share
   | if $share == null or $r.link.rate_gbit_s == null then null
-    else $r.link.rate_gbit_s * $share * (if $r.params.bidirectional == true then 2 else 1 end)
+    else ($r | links) * $r.link.rate_gbit_s * $share * (if $r.params.bidirectional == true then 2 else 1 end)
     end;

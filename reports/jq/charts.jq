@@ -1,5 +1,6 @@
 # What the Vega-Lite specs of reports/charts draw. Latencies of different definitions never share a chart.
 import "format" as f;
+import "transfer_view" as transfer_view;
 
 def comparable($kind): .about.kind == $kind and .about.tool == "perch" and .about.backend != "null" and .about.bidirectional != true;
 
@@ -46,7 +47,21 @@ def distribution_caption($distributions):
   + if ($distributions | length) > 0 then "all repeats' merged histograms. A line that falls steeply is a steady one."
     else "the percentiles of the records (no engine was at hand to read their histograms)." end;
 
-def all($tests; $distributions; $size):
+def transfer_caption($left_out; $other; $values):
+  "Payload of all pairs of devices together, decimal gigabytes a second, average. The horizontal axis is logarithmic."
+  + (if $left_out then " Of more than three \($other) of a test the least, the middle and the largest are drawn; "
+       + "the tables below have all." else "" end)
+  + if any($values[]; .origin == "published") then
+      " **Dashed lines were published elsewhere**, for the hardware that they name; they are no limits." else "" end;
+
+def transfer_chart($tests; $references; $along; $other):
+  . as $by_test
+  | transfer_view::points([in_order($tests)]; $references; $along) as $values
+  | chart("transfer_\($along)"; "transfer_\($along)"; "Transfers: bandwidth against \($along)";
+          transfer_caption(any($tests[] as $t | $by_test[$t.name]; transfer_view::leaves_out($along)); $other; $values);
+          $values);
+
+def all($tests; $distributions; $size; $references):
   . as $by_test
   | [ chart("latency"; "latency"; "Latency against message size";
             "Half of a round trip, engine only: median, p99 and p99.9 (where at least ten samples lie above it). "
@@ -59,6 +74,8 @@ def all($tests; $distributions; $size):
             "Payload only, decimal gigabits; one way. Sends, writes and other tools end their clocks differently: the tables below say how. "
             + "The horizontal axis is logarithmic.";
             bandwidth_points($tests)),
+      transfer_chart($tests; $references; "size"; "batches"),
+      transfer_chart($tests; $references; "batch"; "sizes"),
       chart("distribution"; "distribution"; "Distribution of latency at \($size | f::size)";
             distribution_caption($distributions);
             if ($distributions | length) > 0 then distribution_points($distributions)

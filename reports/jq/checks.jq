@@ -2,6 +2,7 @@
 # one that cannot apply is `not_judged` with its reason in `measured`.
 import "common" as c;
 import "planned" as planned;
+import "host_check" as found;
 import "tally" as tally;
 import "limits" as bounds;
 import "remedies" as remedies;
@@ -56,6 +57,64 @@ def hosts($plan; $hosts):
       + {measured: ($plan.hosts | length), limit: {min: ($plan.hosts | length), max: null}, unit: "hosts",
          source: design("a verdict is drawn from the raw outputs of all hosts")}
     end;
+
+# A simulation of a device shows that Perch works, and nothing about the device: where the plan says hardware, it is none.
+def simulation($plan):
+  (reduce tally::entries("simulated") as $e ({}; .[$e.parts[0]] = true)) as $simulated
+  | [$plan | planned::flows | select(.scope == "hardware" and $simulated[.id] != null) | .id] as $posing
+  | if $simulated == {} then empty
+    elif $posing == [] then
+      check("simulated"; "Simulated results"; "not_judged")
+      + { measured: "\($simulated | length | f::plural("flow")), all planned as simulated",
+          source: design("software and simulated scopes are named") }
+    else
+      check("simulated"; "No simulation stands for hardware"; "inconclusive")
+      + { measured: "\($posing | length | f::plural("flow")) planned as hardware ran on a simulated device",
+          limit: {min: null, max: 0}, unit: "flows", source: design("scope: hardware, software, simulated"),
+          evidence: ($posing | .[0:tally::evidence_max]),
+          remedy: ("Unset FI_PROVIDER_PATH on the hosts and see that /sys/class/cxi lists the NIC, "
+                   + "or plan these hosts with perch_scope: simulated") }
+    end;
+
+# How grave a host's finding is: on hardware, what is wrong fails and what is not known proves nothing.
+def finding_status($scope):
+  if .status == "ok" then "pass"
+  elif .status == "not_applicable" then
+    (if $scope == "hardware" and (.id | endswith("-device")) then "inconclusive" else "not_judged" end)
+  elif .status == "bad" then (if $scope == "hardware" then "fail" else "advisory" end)
+  elif $scope == "hardware" then "inconclusive"
+  else "not_judged" end;
+
+# One check for all hosts where all is well; one for each other thing that was found, with the hosts where it was.
+def host_findings($plan; $hosts):
+  [ $plan.hosts | to_entries[] | .key as $host | .value.scope as $scope
+    | ($hosts[$host].checks // [])[] | . + {host: $host, verdict: finding_status($scope)} ]
+  | group_by([.id, .verdict, if .verdict == "pass" then "" else f::finding end])[]
+  | .[0] as $one
+  | ([.[].host] | unique) as $names
+  | check("host_check/\($one.id)" + if $one.verdict == "pass" then ""
+                                    else "/" + ([$names[0], $one.device | strings] | join("/")) end;
+          "Hosts: \($one.id | gsub("-"; " "))"; $one.verdict)
+  + { measured: (if $one.verdict == "pass" then "\($names | length | f::plural("host")): \($one.wanted)"
+                 else "\($one | f::finding); wanted: \($one.wanted)" end),
+      source: "\($one.source): \($one.why)", evidence: ($names | .[0:tally::evidence_max]),
+      remedy: (if $one.verdict == "pass" then null else $one.remedy end) };
+
+# A host that has checks of its own, by its fabric or by the flows that use it, and left no answer, has been skipped.
+def host_checks($plan; $hosts):
+  ($plan | found::cxi_hosts(planned::flows)) as $cxi
+  | [ $plan.hosts | to_entries[] | select($hosts[.key].checks == null)
+      | select(.key as $name | .value + {cxi: $cxi[$name]} | found::is_slingshot) ] as $skipped
+  | ( ($skipped | group_by(.value.scope == "hardware"))[]
+      | check("host_check/skipped" + if .[0].value.scope == "hardware" then "" else "/simulated" end;
+              "The hosts were checked";
+              if .[0].value.scope == "hardware" then "inconclusive" else "not_judged" end)
+      + { measured: ("no host_check.json of this run, of \(length | f::plural("host")): \(.[0].key): "
+                    + ($hosts[.[0].key].unchecked // "there is none that can be read")),
+          evidence: ([.[].key] | .[0:tally::evidence_max]),
+          source: design("a verdict is drawn from the raw outputs of all hosts"),
+          remedy: "Run the playbook with its role host_check, which leaves raw/HOST/host_check.json" } ),
+    host_findings($plan; $hosts);
 
 def flows:
   ( tally::entries("flow")
@@ -223,7 +282,7 @@ def agreement_check($rows; $limits):
   | $rows[0] as $one
   | "\($one.op) \($one.kind)\(if $one.bidirectional then ", both ways" else "" end), \($one.connection // "-")" as $what
   | check("agreement/\([$one.kind, $one.op, $one.connection // "-"] | join("-"))\(if $one.bidirectional then "-both" else "" end)";
-          "The engine and perftest agree: \($what)"; "not_judged")
+          "The engine and \($one.peer // "perftest") agree: \($what)"; "not_judged")
   + if $far == [] and $open != [] then
       { status: "inconclusive", measured: $open[0].reason, source: design("a required limit that was not judged cannot pass"),
         evidence: ([$open[].evidence[]] | .[0:tally::evidence_max]),
@@ -241,8 +300,10 @@ def agreement_check($rows; $limits):
 
 def agreement($agreement; $limits):
   ( $agreement.rows | group_by([.kind, .op, .connection, .bidirectional])[] | agreement_check(.; $limits) ),
-  ( $agreement.alone[] | select(.side == "perftest")
-    | check("agreement/\(.kind)-\(.op)-alone"; "The engine and perftest agree: \(.op) \(.kind)"; "not_judged")
+  ( $agreement.alone[] | select(.side != "engine")
+    | check("agreement/\(.kind)-\(.op)-alone";
+            "The engine and \(if .side == "cxi" then "the cxi tools" else .side end) agree: \(.op) \(.kind)";
+            "not_judged")
       + {measured: "the engine measured none between the same hosts with the same connection and size", source: design("cross-checks")} );
 
 def definitions($comparison):
@@ -252,6 +313,7 @@ def definitions($comparison):
      source: design("records with different definitions are never compared")};
 
 def all($plan; $hosts; $limits; $comparison; $agreement):
-  [ coverage($plan), excluded($plan), hosts($plan; $hosts), flows, integrity, limits($limits), ceiling, repeatability, path_proof, cross_check,
+  [ coverage($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), host_checks($plan; $hosts),
+    flows, integrity, limits($limits), ceiling, repeatability, path_proof, cross_check,
     agreement($agreement; $limits),
     definitions($comparison) ];

@@ -4,9 +4,9 @@ import "common" as c;
 def sep: "\t";
 
 def column:
-  if .tool.name == "perftest" then null # agreement.jq has it
+  if .tool.name | IN("perftest", "cxi", "perch-personality") then null # agreement.jq has them
   elif .tool.name != "perch" then "other"
-  elif .backend == "ofi" or .backend == "verbs" then "rdma"
+  elif .backend == "ofi" or .backend == "verbs" or .backend == "cxi" then "rdma"
   elif .backend == "tcp" then "tcp"
   else null end;
 
@@ -17,12 +17,15 @@ def legend:
 
 # The completion level is part of what is timed only where a completion is what is timed: a ping-pong ends by receiving,
 # an acknowledged stream by the receiver's word.
-def times_completion: .definition == "completion" or .definition == "initiator_completion";
+def times_completion: .definition | IN("completion", "initiator_completion", "batch_completion");
 
 def terms:
   [ .kind, .definition, (if times_completion then .completion_level else null end),
     .params.completion, .params.queue_pairs, .params.outstanding, .params.gap_us,
-    (.params.rate | if . == null then null else [.asked, .unit] end), .params.size_bytes ];
+    (.params.rate | if . == null then null else [.asked, .unit] end), .params.size_bytes ]
+  # what makes two transfers the same question
+  + if .kind != "sum" then []
+    else [.op, .params["batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks"]] end;
 
 def latency_metrics:
   [ {name: "p50_us", title: "Latency, median", unit: "us", better: "lower"},
@@ -38,7 +41,14 @@ def bandwidth_metrics:
     {name: "retransmissions", title: "Retransmissions", unit: "segments", better: "lower"},
     {name: "client_system_s_per_gb", title: "Whole host's CPU at the client", unit: "s/GB", better: "lower"},
     {name: "server_system_s_per_gb", title: "Whole host's CPU at the server", unit: "s/GB", better: "lower"} ];
-def metrics: if . == "latency" then latency_metrics else bandwidth_metrics end;
+def transfer_metrics:
+  [ {name: "gbit_s", title: "Bandwidth of all pairs", unit: "Gb/s", better: "higher"},
+    {name: "messages_per_s", title: "Transfers", unit: "/s", better: "higher"},
+    {name: "mean_us", title: "Time of a batch, mean", unit: "us", better: "lower"},
+    {name: "p99_us", title: "Time of a batch, p99", unit: "us", better: "lower"},
+    {name: "client_s_per_gb", title: "CPU of the client", unit: "s/GB", better: "lower"},
+    {name: "server_s_per_gb", title: "CPU of the server", unit: "s/GB", better: "lower"} ];
+def metrics: {latency: latency_metrics, sum: transfer_metrics}[.] // bandwidth_metrics;
 
 # A socket's own count where the tool reports it, else the host's TCP counter over the flow: never a guess.
 def retransmissions: .tcp.retransmissions // .counters.client.TcpRetransSegs;
@@ -51,13 +61,18 @@ def values:
   if .kind == "latency" then
     .latency_us
     | [ .p50, .mean, .stddev, (if .p99 == null or .p50 == null then null else .p99 - .p50 end), .p99, .p99_9 ]
+  elif .kind == "sum" then
+    [.bandwidth["gbit_s", "messages_per_s"], .latency_us["mean", "p99"], .cpu["client_s_per_gb", "server_s_per_gb"]]
   else [ .bandwidth.gbit_s, .cpu.client_s_per_gb, .cpu.server_s_per_gb, compared_retransmissions,
            c::per_gigabyte(.cpu.client_system_s; .bandwidth.bytes), c::per_gigabyte(.cpu.server_system_s; .bandwidth.bytes) ]
   end;
 
-# A record's place in the comparison, or null: sends only, one way, unverified (checking costs what it checks).
+# Sends only, and of transfers their sum.
+def compared: .kind == "sum" or .op == null or .op == "send";
+
+# A record's place in the comparison, or null: one way, unverified (checking costs what it checks).
 def entry:
-  if (.op != null and .op != "send") or .params.bidirectional == true or .params.verify == true or column == null then null
+  if (compared | not) or .params.bidirectional == true or .params.verify == true or column == null then null
   else { key: ([column, legend, .scope, (terms | tojson)] | join(sep)), values: values }
   end;
 
@@ -84,8 +99,12 @@ def row($rdma; $tcp; $metric; $i):
   ($rdma | cell($i)) as $r
   | ($tcp | cell($i)) as $t
   | { kind: $rdma.terms[0], metric: $metric.name, title: $metric.title, unit: $metric.unit, better: $metric.better,
-      definition: $rdma.terms[1], completion: $rdma.terms[3], size_bytes: $rdma.terms[8],
-      rdma: $r, tcp: $t, ratio: (if $metric.name == "retransmissions" then null else c::ratio($r.value; $t.value) end) };
+      definition: $rdma.terms[1], completion: $rdma.terms[3], size_bytes: $rdma.terms[8] }
+    + ($rdma.terms
+       | if .[0] != "sum" then {}
+         else { queue_pairs: .[4], op: .[9], batch: .[10], devices: .[11], threads: .[12], consecutive: .[13],
+                session: .[14], stride_bytes: .[15], chunks: .[16] } end)
+    + { rdma: $r, tcp: $t, ratio: (if $metric.name == "retransmissions" then null else c::ratio($r.value; $t.value) end) };
 
 # A pair whose definitions differ is named, not compared.
 def refused_pairs($rdma; $tcp):
@@ -104,9 +123,11 @@ def build($entries):
   groups($entries) as $groups
   | ($groups | map(select(.column == "rdma"))) as $rdma
   | ($groups | map(select(.column == "tcp"))) as $tcp
+  | [ $rdma[] as $r | $tcp[] | select(.terms == $r.terms) | . as $t
+      | ($r.terms[0] | metrics) as $m
+      | range(0; $m | length) as $i | row($r; $t; $m[$i]; $i) ] as $rows
   | { statistic: "median over the records of all pairs and repeats",
-      rows: [ $rdma[] as $r | $tcp[] | select(.terms == $r.terms) | . as $t
-              | ($r.terms[0] | metrics) as $m
-              | range(0; $m | length) as $i | row($r; $t; $m[$i]; $i) ],
+      rows: ($rows | map(select(.kind != "sum"))),
       refused: refused_pairs($rdma; $tcp),
-      others: others($groups) };
+      others: others($groups) }
+    + ($rows | map(select(.kind == "sum")) | if . == [] then {} else {transfers: .} end);

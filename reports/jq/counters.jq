@@ -21,13 +21,15 @@ def seconds($a; $b):
   [try (($b | tonumber) - ($a | tonumber)) catch null] | .[0] | if . != null and . > 0 then . else null end;
 
 # One end of a flow, or a host's idle baseline:
-# {seconds, address, route, host{}, netdev{NAME{}}, rdma{NAME/PORT{netdev, counters{}}}}.
+# {seconds, address, route, host{}, netdev{NAME{}}, rdma{NAME/PORT{netdev, counters{}}}, cxi{NAME{netdev, counters{}}}}.
 def counted:
   if type != "object" or (.before | type) != "object" or (.after | type) != "object" then null
   else .before as $b | .after as $a
     | { seconds: seconds($b.time_s; $a.time_s), address: .address_interface, route: .route_interface,
         host: differences($b.host; $a.host),
         netdev: ($b.netdev // {} | with_entries(.key as $k | .value = differences(.value; $a.netdev[$k]))),
+        cxi: ($b.cxi // {} | with_entries(.key as $k | .value = { netdev: .value.netdev,
+                                            counters: differences(.value.counters; $a.cxi[$k].counters) })),
         rdma: ($b.rdma // {} | with_entries(.key as $k | .value = { netdev: .value.netdev,
                                             counters: differences(.value.counters; $a.rdma[$k].counters) })) }
   end;
@@ -37,9 +39,11 @@ def as_recorded:
   def moved: with_entries(select(.value != 0));
   def named: with_entries(.key |= gsub("[. ]"; "_"));
   if . == null then {}
-  else .host + (.netdev | map_values(moved) | named) + (.rdma | map_values(.counters | moved) | named) end;
+  else .host + (.netdev | map_values(moved) | named) + (.rdma + .cxi | map_values(.counters | moved) | named) end;
 
 # Counters that stand still on a healthy path: drops, errors and what was sent again.
 def is_trouble:
   test("(^|_)err|drop|retry|retrans|discard|duplicate|out_of_|nak|timeout|missed|overrun|fifo|collision"; "i")
-  or test("downed|rnr|symbol|constraint|xmit_wait|ecn|cnp"; "i");
+  or test("downed|rnr|symbol|constraint|xmit_wait|ecn|cnp"; "i")
+  # of a Cassini NIC and its retry handler
+  or test("uncorrected_cw|_paused_[0-9]|_replay_event|nacks$|pkts_cancelled"; "i");

@@ -1,9 +1,11 @@
-# raw/<host>/{agent,environment}.json -> {host: {agent, versions, environment, drivers, rdma_drivers, idle}}; what is absent or damaged
-# is null.
+# raw/<host>/{agent,environment,host_check}.json -> {host: {agent, versions, environment, drivers, rdma_drivers,
+# cxi_drivers, checks, unchecked, idle}}; what is absent or damaged is null. unchecked: why there are no checks.
 # Input as for normalise.jq: "path<TAB>line", each host ended by the mark.
 
 import "common" as c;
 import "counters" as counters;
+import "host_check" as host_check;
+import "planned" as planned;
 
 def next_host($mark): [label $stop | inputs | if startswith($mark) then ., break $stop else . end];
 
@@ -13,16 +15,24 @@ def document($path; $schema):
   | c::parsed
   | if type == "object" and .schema == $schema then . else null end;
 
-$plan[0].hosts
+($plan[0] | host_check::cxi_hosts(planned::flows)) as $cxi
+| $plan[0].hosts
 | [ keys_unsorted[] as $host
     | next_host($mark)
     | ( document("raw/\($host)/agent.json"; "perch.agent/1")
         | if . != null and .run != $plan[0].run then
             {state: "foreign", message: "its agent.json belongs to run \(.run | tojson)"} else . end ) as $agent
     | document("raw/\($host)/environment.json"; "perch.environment/1") as $environment
+    | document("raw/\($host)/host_check.json"; "perch.host_check/1") as $found
+    | ($found | if . == null then "there is none that can be read"
+                else host_check::misplaced($environment; $plan[0].created) end) as $unchecked
     | { key: $host,
         value: { agent: $agent, environment: ($environment != null), versions: ($environment.versions // {}),
                  drivers: ([($environment.interfaces // [])[] | {key: .name, value: .driver}] | from_entries),
                  rdma_drivers: ([($environment.rdma // [])[] | {key: .name, value: .driver}] | from_entries),
+                 cxi_drivers: ([($environment.cxi // [])[] | {key: .name, value: .driver}] | from_entries),
+                 checks: (if $unchecked != null then null
+                          else $found | host_check::judged($plan[0].hosts[$host] + {cxi: $cxi[$host]}) end),
+                 $unchecked,
                  idle: ($environment.idle | counters::counted) } } ]
 | from_entries

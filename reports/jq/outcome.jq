@@ -58,6 +58,14 @@ def code_of_perftest:
             + "Couldn't register|exceeds|Permission denied|Invalid (GID|MTU)") then 3
   else 6 end;
 
+# The cxi tools exit 1 whatever happened, too (errx in their utils/); Perch under one of their names has its own codes.
+def code_of_cxi:
+  if test("Connection refused|onnection timed out|Connection reset|No route to host|Failed to connect|ync timed out|version mismatch"; "i")
+  then 4
+  elif test("Unable to open|Failed to open|No such device|Failed to allocate|nsufficient .*huge pages|Permission denied|Invalid device"; "i")
+  then 3
+  else 6 end;
+
 # 126 and 127 are the shell's words for "not executable" and "not found".
 def code_of_exit($tool):
   if . == 126 or . == 127 then 3
@@ -87,7 +95,11 @@ def cause($flow; $client; $server; $agent; $stderr):
       {state: "error", code: 6, message: "client.json has no exit code"}
     elif $client.exit != 0 then
       {state: "error",
-       code: (if $flow.tool == "perftest" and $client.exit < 126 then $words | code_of_perftest else $client.exit | code_of_exit($flow.tool) end), message: ("exit \($client.exit)" + $words)}
+       code: (if $flow.tool == "perftest" and $client.exit < 126 then $words | code_of_perftest
+              elif $flow.tool == "cxi" and $client.exit == 1 then $words | code_of_cxi
+              elif $flow.tool == "cxi" then $client.exit | code_of_exit("perch")
+              else $client.exit | code_of_exit($flow.tool) end),
+       message: ("exit \($client.exit)" + $words)}
     else null
     end;
 

@@ -25,14 +25,15 @@ def corrupted: all_of(["rx_icrc_encapsulated", "port_rcv_errors", "rx_roce_error
 
 def missing($sent; $received): if $sent == null or $received == null then null else [$sent - $received, 0] | max end;
 
-# $shared: another flow of the round uses one of the two hosts, and its packets are in the same counters.
-def of_flow($client; $server; $shared):
-  def ports: if . == null then [] else [.rdma[].counters] end;
-  ($client | ports) as $c | ($server | ports) as $s
-  | ([$c, $s | sent] | if any(.[]; . == null) then null else add end) as $sent
+# $c, $s: of the client and the server the counters of the port that carried the flow, in an array; [] where it is not
+# known (path.jq, `ports`). $shared: another flow of the round uses one of the two hosts, and its packets are in the same
+# counters.
+def of_flow($c; $s; $shared):
+  ([$c, $s | sent] | if any(.[]; . == null) then null else add end) as $sent
   | if $shared or $sent == null or $sent == 0 then null
     else
       { $sent,
-        lost: ([missing($c | sent; $s | received), missing($s | sent; $c | received)] | if any(.[]; . == null) then null else add end),
+        lost: ([missing($c | sent; $s | received), missing($s | sent; $c | received)]
+               | if any(.[]; . == null) then null else add end),
         retries: ($c + $s | retries), gaps: ($c + $s | gaps), corrupted: ($c + $s | corrupted) }
     end;

@@ -44,16 +44,33 @@ def interface($side; $name):
 def planned($flow; $role; $what):
   if $flow.tool == "perftest" then
     $flow[$role + "_argv"] // [] | c::option_value({device: ["-d", "--ib-dev"], port: ["-i", "--ib-port"]}[$what])
+  elif $flow.tool == "cxi" then
+    if $what == "device" then $flow[$role + "_argv"] // [] | c::option_value(["-d", "--device"]) else null end
   elif $flow.tool == "perch" then
     (if $role == "server" then "--server-" else "--" end) as $own
     | $flow.client_argv // [] | c::option_value([$own + {device: "device", port: "ib-port"}[$what]])
   else null end;
+
+# The devices of a transfer at one end, in the order of their pairs; null where the command leaves them to the engine.
+def planned_devices($flow; $role):
+  (if $role == "server" then "--server-" else "--" end) as $own
+  | $flow.client_argv // [] | c::option_value([$own + "devices", $own + "device"])
+  | if . == null then null else split(",") end;
 
 # As the engine names the ports in use; 0 leaves the choice to it.
 def port_key: {client: "ib_port", server: "server_ib_port"}[.];
 def port_of($flow; $parts; $role):
   [planned($flow; $role; "port"), $parts[].params[$role | port_key]]
   | map(select(. != null) | tostring | select(test("^[1-9][0-9]*$"))) | .[0];
+
+# A Cassini NIC counts the octets of all frames that its port carried, Ethernet's too (telemetry of HewlettPackard's
+# shs-cxi-driver, drivers/net/ethernet/hpe/ss1/cass_telem.c). Its header is smaller than any of Ethernet's, and not known.
+def cassini_counters($side; $name):
+  $side.cxi[$name].counters // {}
+  | if has("hni_sts_tx_ok_octets") and has("hni_sts_rx_ok_octets") then
+      { device: $name, by: "hni_sts_tx_ok_octets", unit: "bytes", mixed: true,
+        tx: .hni_sts_tx_ok_octets, rx: .hni_sts_rx_ok_octets }
+    else empty end;
 
 # The ports of a device that were counted; of a named one, that alone.
 def ports_of($side; $name; $port):
@@ -80,18 +97,20 @@ def device_counters($side; $name; $port):
 
 def counts($side; $name; $rdma; $port):
   if $side == null or $name == null then []
+  elif $side.cxi[$name] != null then [cassini_counters($side; $name)]
   elif $rdma then [device_counters($side; $name; $port)]
   else [interface($side; $name)] end;
 
 # The device whose counters must show the bytes: the one that the planned command names; else the tool's, the plan's, or
 # what lies over the interface with the host's address; without RDMA that interface itself.
 def device_of($flow; $parts; $role; $host; $side; $rdma):
-  def counted: . as $name | any($side.rdma | keys_unsorted[]; startswith($name + "/"));
+  def counted: . as $name | any($side.rdma | keys_unsorted[]; startswith($name + "/")) or ($side.cxi // {} | has($name));
   ([planned($flow; $role; "device"), $parts[][$role].device | select(type == "string" and . != "")] | .[0]) as $said
   | if $said != null then $said
     elif $rdma then
       [ ($host.devices // [] | .[] | if type == "object" then .name else . end | select(counted)),
-        ($side.rdma // {} | to_entries[] | select(.value.netdev == $side.address) | .key | sub("/[^/]*$"; "")) ] | .[0]
+        (($side.rdma // {}) + ($side.cxi // {}) | to_entries[] | select(.value.netdev == $side.address)
+         | .key | sub("/[^/]*$"; "")) ] | .[0]
     else $side.address end;
 
 # ---- the law ----------------------------------------------------------------------------------------------------------
@@ -100,18 +119,23 @@ def finding($state; $why): {state: $state, why: $why};
 
 def subject: "\(.role): \(.device) \(.verb) \(.counted | f::whole) \(.unit)";
 
-# Of one end, way and counter: {role, device, verb, unit, counted, idle, least, most, noise, late, elsewhere, shared}.
-def judged:
+# What one counter of one end says of one way: {host, role, device, port, by, way, verb, unit, counted, idle, seconds,
+# least, sure, most, noise, late, elsewhere}. `least` was claimed; `sure` of it was seen to arrive, or does not ask for
+# it. $explained_by: whose bytes these are; null where others are among them.
+def judged($explained_by):
   if .counted == null then
     finding("unknown"; "\(.role): the counter of what \(.device) \(.verb) was reset, has wrapped or is full")
-  elif .counted < .least and .counted >= .least - .late then
-    finding("unknown"; subject + ", \(.least | f::whole) were claimed; its driver may count a second late, so measure "
+  elif .counted < .sure and .counted >= .sure - .late then
+    finding("unknown"; subject + ", \(.sure | f::whole) were claimed; its driver may count a second late, so measure "
                        + "for longer")
-  elif .counted < .least then
-    finding("contradicted"; subject + ", but at least \(.least | f::whole) were claimed"
+  elif .counted < .sure then
+    finding("contradicted"; subject + ", but at least \(.sure | f::whole) were claimed"
             + (if .elsewhere == [] then "" else "; \(.elsewhere | join(", ")) carried as many bytes" end))
-  elif .counted - .idle > .most and (.shared | not) then
-    finding("exceeded"; subject + ", of which this flow explains \(.most | f::whole) at most")
+  elif .counted < .least then
+    finding("unknown"; subject + ", and \(.least | f::whole) were sent; nobody saw whether the rest was lost or went "
+                       + "another way: with --verify losses are counted")
+  elif $explained_by != null and .counted - .idle > .most then
+    finding("exceeded"; subject + ", of which \($explained_by) \(.most | f::whole) at most")
   elif .least > 0 and .counted <= .noise then
     finding("unknown"; subject + ", too few to tell from control traffic and idle (\(.noise | f::whole))")
   else finding("proven"; null) end;
@@ -123,8 +147,9 @@ def elsewhere($at; $way; $bytes):
       | select(. as $name | $known | index([$name]) == null) ]
   | sort;
 
-# $at: {role, side, device, counts, idle, driver}; $again: events on either end after which packets were sent again.
-def findings($at; $claim; $rdma; $again; $shared):
+# $at: {role, host, side, device, port, counts, idle, driver}; $again: events on either end after which packets were sent
+# again. Of each counter and way, what judged() takes.
+def bounds($at; $claim; $rdma; $again):
   header($rdma) as $header
   | ($at.side.seconds // 0) as $seconds
   | $at.counts[] as $n
@@ -137,41 +162,48 @@ def findings($at; $claim; $rdma; $again; $shared):
   # what was lost on the way left its sender, and no more
   | (if $way == "rx" then {bytes: $claim.lost, packets: $claim.lost_packets} else {bytes: 0, packets: 0} end) as $lost
   | ($claim["least_packets_" + $this] - $lost.packets) as $least_packets
-  | (if $n.header then control_bytes($claim.sizes; $seconds) else datagram * control_packets end) as $control
-  | { role: $at.role, device: $n.device, verb: {tx: "sent", rx: "received"}[$way], unit: $n.unit, counted: $n[$way], $idle,
-      $shared, elsewhere: elsewhere($at; $way; $claim[$this]) }
+  | (if $n.header or $n.mixed then control_bytes($claim.sizes; $seconds) else datagram * control_packets end) as $control
+  # nor does its receiver show what nobody saw arrive
+  | (if $way == "rx" then {bytes: $claim["unseen_" + $this], packets: $claim["unseen_packets_" + $this]}
+     else {bytes: 0, packets: 0} end) as $unseen
+  | { role: $at.role, host: $at.host, $rdma, device: $n.device, port: $at.port, over: $at.device, by: $n.by, $way,
+      verb: {tx: "sent", rx: "received"}[$way], unit: $n.unit, counted: $n[$way], $idle, $seconds,
+      elsewhere: elsewhere($at; $way; $claim[$this]) }
     + if $n.unit == "packets" then
-        { least: ([$least_packets, 0] | max), noise: $idle, late: 0,
+        { least: ([$least_packets, 0] | max), sure: ([$least_packets - $unseen.packets, 0] | max), noise: $idle, late: 0,
           most: ((($packets + $again * $claim.window) * slack) + control_packets) }
       else
         { least: ([$claim[$this] - $lost.bytes + (if $n.header then $header.least * $least_packets else 0 end), 0] | max),
           # under rxe the packets are the proof; they are RDMA's alone
-          noise: ($idle + if $n.header and ($n.under | not) then $control else 0 end),
+          noise: ($idle + if ($n.header and ($n.under | not)) or $n.mixed then $control else 0 end),
           most: (($claim["most_" + $this] + $header.most * $packets) * slack
                  + $again * (if $rdma then $claim.window else 1 end) * ($claim.room + $header.most) + $control
-                 + if $n.header then others_bytes($seconds) else 0 end) }
+                 + if $n.header or $n.mixed then others_bytes($seconds) else 0 end) }
         | .late = (if $rdma or ($at.driver | counts_late | not) then 0
                    elif $claim.elapsed > 1 then .least / $claim.elapsed else .least end)
-      end
-  | judged;
+        | .sure = ([.least - $unseen.bytes - (if $n.header then $header.least * $unseen.packets else 0 end), 0] | max)
+      end;
 
 # The gravest finding speaks for the flow.
 def worst:
-  . as $all | first(("contradicted", "unknown", "exceeded", "proven") as $s | $all[] | select(.state == $s));
+  . as $all | first(("not_judged", "contradicted", "unknown", "exceeded", "proven") as $s | $all[] | select(.state == $s));
 
-def findings_of_end($at; $claim; $rdma; $again; $shared):
+# Why an end has no bounds; null where it has.
+def without_bounds($at; $rdma):
   if $at.side == null then finding("unknown"; "\($at.role): its agent left no counters of this flow")
   elif $rdma and $at.device != null and $at.port == null and (ports_of($at.side; $at.device; null) | length) > 1 then
     finding("unknown"; "\($at.role): \($at.device) has several ports, and neither plan nor tool names the one in use")
   elif $at.counts == [] then
     finding("unknown"; "\($at.role): no counter of \($at.device // "any device of this flow")"
                        + (if $rdma and $at.port != null then ", port \($at.port)," else "" end) + " could be read")
-  else findings($at; $claim; $rdma; $again; $shared) end;
+  else null end;
 
 # Why no counter can prove this flow's path; null where one can.
 def not_judged($flow; $parts; $fabric):
   ([$parts[].link.layer | select(. != null)] | .[0] // $fabric) as $layer
   | if $flow.backend == "null" then "the null backend moves no bytes"
+    elif $flow.scope == "simulated" or any($parts[]; .simulated == true) then
+      "a simulated provider moved the bytes, which no device counts"
     elif $layer == "shm" or any($parts[].provider, $flow.provider; . // "" | test("^(shm|sm2)")) then
       "the bytes went through memory of one host, which no device counts"
     elif $layer == "loopback" or any($parts[].client.device; . == "lo") then
@@ -179,36 +211,61 @@ def not_judged($flow; $parts; $fabric):
     elif any($parts[]; .status != "ok") then "the flow was not measured to its end, so that its claim is not whole"
     else null end;
 
-def bytes_of($counts):
-  first($counts[] | select(.unit == "bytes") | if .tx == null or .rx == null then null else .tx + .rx end) // null;
+def bytes_of($ends):
+  [$ends[] | [.counts[] | select(.unit == "bytes") | if .tx == null or .rx == null then null else .tx + .rx end] | .[0]]
+  | if any(.[]; . == null) then null else add end;
 
-def events($side; $rdma):
-  if $side == null then 0
-  elif $rdma then [$side.rdma[].counters | to_entries[] | select(.key | goes_back) | .value // 0] | add // 0
-  else $side.host.TcpRetransSegs // 0 end;
+def events($ends; $rdma):
+  if $ends[0].side == null then 0
+  elif $rdma then [$ends[].ports[] | to_entries[] | select(.key | goes_back) | .value // 0] | add // 0
+  else $ends[0].side.host.TcpRetransSegs // 0 end;
+
+# The parts by the device that carried them at one end, as each claims for itself. Only transfers have several; what
+# they say of their sum would claim every byte once more.
+def by_device($flow; $role):
+  if $flow.kind != "transfer" then [.]
+  else [.[] | select(.kind != "sum")] | group_by(.[$role].device) end;
+
+# The one port of each device; [] where one of them is not known.
+def every_port: if any(.[]; .ports == []) then [] else [.[].ports[]] end;
 
 # $client, $server: counters::counted of both ends, or null. $hosts: of hosts.jq. $shared: another flow of the round uses
 # one of the two hosts, so that their devices count its bytes, too.
+# Beside what a record says: `bounds` for the round (round.jq), `ports`: of each end the RDMA counters of the one port
+# that carried the flow, [] where that is not known.
 def proof($plan; $hosts; $flow; $parts; $client; $server; $shared):
   [$parts[] | { backend: $flow.backend, provider: $flow.provider, op: $flow.op, kind: $flow.kind, tool: {name: $flow.tool} }
               + with_entries(select(.value != null))] as $parts
   | any($parts[]; claims::is_rdma) as $rdma
-  | ($parts | claims::of_flow($rdma)) as $claim
-  | def end_of($role; $side):
+  | ($parts | [by_device($flow; "client")[][]] | claims::of_flow($rdma)) as $claim
+  | def ends_of($role; $side):
       ($hosts[$flow[$role]] // {}) as $host
-      | (if $side == null then null else device_of($flow; $parts; $role; $plan.hosts[$flow[$role]]; $side; $rdma) end) as $device
-      | port_of($flow; $parts; $role) as $port
-      | { $role, $side, $device, $port, counts: counts($side; $device; $rdma; $port), driver: $host.drivers[$device // ""],
-          idle: {seconds: $host.idle.seconds, counts: counts($host.idle; $device; $rdma; $port)} };
-    end_of("client"; $client) as $c | end_of("server"; $server) as $s
-  | (events($client; $rdma) + events($server; $rdma)) as $again
+      | $parts | by_device($flow; $role) | if . == [] then [[]] else . end
+      | map(. as $own
+          | (if $side == null then null
+             else device_of($flow; $own; $role; $plan.hosts[$flow[$role]]; $side; $rdma) end) as $device
+          | port_of($flow; $own; $role) as $port
+          | { $role, host: $flow[$role], $side, $device, $port, counts: counts($side; $device; $rdma; $port),
+              driver: $host.drivers[$device // ""], claim: (if $own == $parts then $claim else $own | claims::of_flow($rdma) end),
+              ports: (if $rdma and $side != null and $device != null then [ports_of($side; $device; $port)[].counters]
+                      else [] end | if length == 1 then . else [] end),
+              idle: {seconds: $host.idle.seconds, counts: counts($host.idle; $device; $rdma; $port)} });
+    ends_of("client"; $client) as $c | ends_of("server"; $server) as $s
+  | (events($c; $rdma) + events($s; $rdma)) as $again
   | not_judged($flow; $parts; $plan.hosts[$flow.client].fabric) as $why
   | ( if $why != null then finding("not_judged"; $why)
       elif $claim == null then finding("unknown"; "\($flow.tool) does not say how many bytes it moved")
       # what claims nothing, any counter would prove
-      elif $claim.sent + $claim.received <= 0 then finding("unknown"; "\($flow.tool) claims no byte, so that no counter can show any")
-      else [($c, $s) as $at | findings_of_end($at; $claim; $rdma; $again; $shared)] | worst end ) as $finding
+      elif $claim.sent + $claim.received <= 0 then
+        finding("unknown"; "\($flow.tool) claims no byte, so that no counter can show any")
+      else null end ) as $why
+  | [select($why == null) | ($c, $s)[] as $at | select(without_bounds($at; $rdma) == null)
+     | bounds($at; $at.claim; $rdma; $again)] as $bounds
+  | (if $shared then null else "this flow explains" end) as $explained_by
+  | ([$why, (select($why == null) | without_bounds(($c, $s)[]; $rdma)) | select(. != null)]
+     + [$bounds[] | judged($explained_by)] | worst) as $finding
   | { claimed_bytes: (if $claim == null then null else $claim.sent + $claim.received | floor end),
-      client_device_bytes: bytes_of($c.counts), server_device_bytes: bytes_of($s.counts),
+      client_device_bytes: bytes_of($c), server_device_bytes: bytes_of($s),
       state: $finding.state, reason: $finding.why,
-      counted: ($c.counts | map("\(.device) \(.unit)") | if . == [] then null else join(", ") end) };
+      counted: ([$c[].counts[]] | map("\(.device) \(.unit)") | if . == [] then null else join(", ") end),
+      $bounds, ports: {client: ($c | every_port), server: ($s | every_port)} };

@@ -1,6 +1,7 @@
 # The engine's JSON lines -> parts of records. The lines already carry the record's key names and units.
 import "common" as c;
 import "claims" as claim;
+import "transfer" as transfer;
 
 def percentiles: ["p50", "p90", "p95", "p99", "p99_9", "p99_99"];
 
@@ -89,17 +90,19 @@ def loss:
   else { sent_messages: (.sent_messages | c::natural("loss.sent_messages")),
          lost_messages: (.lost_messages | c::natural_or_null("loss.lost_messages")) } end;
 
-# The longest time in which nothing came to its end; null where a pause was asked for.
-def stall:
-  if type != "object" then null
+# The longest time in which nothing came to its end; null where a pause was asked for, and where nobody looked: that of a
+# transfer has no date.
+def stall($dated):
+  if type != "object" or ($dated and .began == null) then null
   else { longest_s: (.longest_s | c::natural("stall.longest_s")), start_s: (.start_s | c::natural("stall.start_s")),
          began: (.began | c::text_or_null) } end;
 
-# Payload that this size put on the wire, warm-up included, for the path proof.
+# Payload that this size put on the wire, and what of it was lost, warm-up included, for the path proof.
 def claims:
   if type != "object" then null
   else { sent: (.client_sent_bytes | c::natural("path.client_sent_bytes")),
-         received: (.client_received_bytes | c::natural("path.client_received_bytes")) } end;
+         received: (.client_received_bytes | c::natural("path.client_received_bytes")),
+         lost: (.lost_bytes | c::natural_or_null("path.lost_bytes")) } end;
 
 # What the line says about itself, whether or not the measurement came out well.
 def heading:
@@ -107,19 +110,20 @@ def heading:
     backend: (.backend | c::text_or_null), provider: (.provider | c::text_or_null),
     op: (.op | c::text_or_null), kind: (.kind | c::text_or_null),
     definition: (.definition | c::text_or_null), completion_level: (.completion_level | c::text_or_null),
-    connection: (.connection | c::text_or_null),
+    connection: (.connection | c::text_or_null), simulated: (.simulated == true), environment: .environment,
     client: .client, server: .server, link: .link, params: .params, started: (.started | c::text_or_null) };
 
 def figures:
   { elapsed_s: (.elapsed_s | c::positive("elapsed_s")),
     latency_us: (.latency_us | latency), bandwidth: (.bandwidth | bandwidth),
     intervals: (.intervals | intervals), histogram: (.histogram | histogram), cpu: (.cpu | cpu),
-    integrity: (.integrity | integrity), tcp: (.tcp | tcp), loss: (.loss | loss), stall: (.stall | stall), claims: (.path | claims) };
+    integrity: (.integrity | integrity), tcp: (.tcp | tcp), loss: (.loss | loss), stall: (transfer::is_transfer as $dated | .stall | stall($dated)),
+    claims: (.path | claims), transfer: (.transfer | transfer::stated) };
 
 # Messages come one after another: their times cannot sum up to more than passed. A paced message counts from when it
 # was due, so that paced sums may.
 def within_elapsed:
-  if .latency_us == null or .params.rate != null then .
+  if .latency_us == null or .params.rate != null or transfer::is_transfer then .
   else
     (.latency_us.count * .latency_us.mean * (if .definition == "half_round_trip" then 2 else 1 end) / 1e6) as $sum
     | if $sum > 1.05 * .elapsed_s + 1e-5 then error("latencies sum up to \($sum | c::rounded) s of \(.elapsed_s) s") else . end
@@ -128,13 +132,14 @@ def within_elapsed:
 # The null backend moves nothing, and its rate has no bound.
 def possible:
   within_elapsed
-  | if .bandwidth != null and .backend != "null" then .elapsed_s as $s | .bandwidth |= c::possible_rate($s; 0.01) else . end
+  | if .bandwidth == null or .backend == "null" or transfer::is_transfer then .
+    else .elapsed_s as $s | .bandwidth |= c::possible_rate($s; 0.01) end
   | claim::needed as $needed
   | if .backend != "null" and .claims != null and .claims.sent + .claims.received < $needed then
       error("its path claims \(.claims.sent + .claims.received) bytes, but its figures need \($needed)")
     elif .params.rate.overloaded == true then error("the pace that was asked for could not be kept")
     elif .params.verify == true and (.integrity.checked_bytes // 0) == 0 then error("--verify checked no byte")
-    else . end;
+    else transfer::possible end;
 
 def complete:
   if .kind == "latency" and .latency_us == null then error("a latency line without latency_us")
@@ -142,9 +147,11 @@ def complete:
   else .
   end;
 
-# An engine that reports an error may still have counted the bytes it checked: exit 5 is shown with them.
+# An engine that reports an error may still have counted the bytes it checked, and the transfers that were completed:
+# exit 5 is shown with them, and a peer that was lost.
 def failed:
   heading + { integrity: c::attempt(.integrity | integrity; null),
+              transfer: c::attempt(.transfer | transfer::stated; null),
               status: "error",
               error: { code: (.error.code | if c::is_finite then . else 6 end),
                        message: (.error.message | c::text_or_null // "perch gave no reason"),

@@ -3,6 +3,7 @@
 import "common" as c;
 import "comparison" as comparison;
 import "path_view" as path_view;
+import "transfer_view" as transfer_view;
 
 def sep: "\t";
 
@@ -20,14 +21,17 @@ def figures:
     end;
 
 def about:
-  { kind, definition, completion_level, completion: .params.completion, backend, provider, op, tool: .tool.name,
+  { kind: (if transfer_view::is_transfer then "transfer" else .kind end),
+    definition, completion_level, completion: .params.completion, backend, provider, op, tool: .tool.name,
     version: .tool.version, bidirectional: .params.bidirectional, layer: .link.layer, mtu_bytes: .link.mtu_bytes,
     rate_gbit_s: .link.rate_gbit_s, histogram_unit: .histogram.unit, initial_rtt_us: .tcp.initial_rtt_us,
-    window_bytes: .tcp.window_bytes };
+    window_bytes: .tcp.window_bytes }
+  + if transfer_view::is_transfer then {transfer: transfer_view::about} else {} end;
 
 def updates:
   path_view::updates,
   if .status != "ok" then empty
+  elif transfer_view::is_transfer then ["about" + sep + .test, about], transfer_view::updates
   else ["about" + sep + .test, about],
        [(["row", .test, (.params.size_bytes | tostring), .flow] | join(sep)), figures]
   end;
@@ -49,7 +53,7 @@ def summarise($columns):
 
 def columns: if . == "latency" then latency_columns else bandwidth_columns end;
 
-# State -> {test: {about, sizes: [{size_bytes, records, columns...}]}}.
+# State -> {test: {about, sizes: [{size_bytes, records, columns...}]}}; of transfers, sizes are transfer_view's points.
 def by_test:
   . as $state
   | [to_entries[] | select(.key | startswith("row" + sep)) | {parts: (.key | split(sep)), value}]
@@ -61,4 +65,5 @@ def by_test:
                       sizes: (group_by(.parts[2] | c::attempt(tonumber; -1))
                               | map({size_bytes: (.[0].parts[2] | c::attempt(tonumber; null)), records: length}
                                     + (map(.value) | summarise($about.kind | columns)))) } })
-  | from_entries;
+  | from_entries
+  | . + ($state | transfer_view::by_test | with_entries(.value.about = $state["about" + sep + .key]));

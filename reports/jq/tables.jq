@@ -1,11 +1,13 @@
 # Tables of the report: columns with a title and a Markdown rule, rows of finished cells.
 import "format" as f;
+import "transfer_view" as transfer_view;
 
 def left($title): {title: $title, rule: "---"};
 def right($title): {title: $title, rule: "---:"};
 
 def definition_words:
   { half_round_trip: "half of a round trip", completion: "from posting to local completion",
+    batch_completion: "from posting the first transfer of a batch to the completion of its last",
     receiver_acknowledged: "payload until the receiver's final acknowledgement",
     initiator_completion: "payload until the initiator's last completion",
     receiver_payload: "payload that the receiver counted", sender_payload: "payload that the sender wrote" }[. // ""]
@@ -43,8 +45,9 @@ def test_note:
 def of_tests($tests):
   . as $by_test
   | [ $tests[] | . as $t | $by_test[$t.name] | select(. != null)
-      | {title: $t.title, name: $t.name, note: test_note}
-        + (if .about.kind == "latency" then latency_table else bandwidth_table end) ];
+      | {title: $t.title, name: $t.name}
+        + if .about.kind == "transfer" then {note: transfer_view::note} + transfer_view::tables
+          else {note: test_note} + if .about.kind == "latency" then latency_table else bandwidth_table end end ];
 
 # ---- RDMA against TCP ----
 
@@ -94,11 +97,12 @@ def agreement_words: {agree: "agree", disagree: "**disagree**"}[.state] // .reas
 
 def agreement_row:
   .unit as $unit
-  | [ "\(.op) \(.kind), \(.connection // "-")" + (if .bidirectional then ", both ways" else "" end) + ": \(.title)", (.size_bytes | f::size),
+  | [ (if .peer then "beside \(.peer): " else "" end)
+      + "\(.op) \(.kind), \(.connection // "-")" + (if .bidirectional then ", both ways" else "" end) + ": \(.title)", (.size_bytes | f::size),
       (.engine | quantity($unit)), (.perftest | quantity($unit)), (.ratio | f::times), (agreement_words | f::cell) ];
 
 def agreement_table:
-  { columns: [left("Figure"), right("Size"), right("perch (verbs)"), right("perftest"), right("perch / perftest"), left("They")],
+  { columns: [left("Figure"), right("Size"), right("perch"), right("the other tool"), right("perch / other"), left("They")],
     rows: (sort_by(.kind != "latency", .op, .connection, .size_bytes, .metric) | map(agreement_row) | .[:200]) };
 
 def others_table:

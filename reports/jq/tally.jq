@@ -11,11 +11,24 @@ import "claims" as claims;
 
 def sep: "\t";
 
-def record_id: .flow + "#" + (.params.size_bytes | tostring);
+# Its place within the flow: the size; of a transfer size, batch and pair of devices, 1024x128/0 or 1024x128/sum.
+def place:
+  if .kind | IN("transfer", "sum") then
+    "\(.params.size_bytes)x\(.params.batch)/\(if .kind == "sum" then "sum" else .transfer.pair end)"
+  else .params.size_bytes | tostring end;
+
+def record_id: .flow + "#" + place;
 
 # Kept short: a check names the first offenders, coverage.missing lists every one.
 def evidence_max: 20;
 def add_evidence($id): if length < evidence_max then . + [$id] else . end;
+
+# As the plan named it.
+def expected:
+  .params.size_bytes as $size_bytes
+  | if .kind == "transfer" then {kind, $size_bytes, batch: .params.batch, pair: .transfer.pair}
+    elif .kind == "sum" then {kind, $size_bytes, batch: .params.batch}
+    else {$size_bytes} end;
 
 # Each record is counted once, under all that checks count by.
 def status_updates($id):
@@ -23,7 +36,7 @@ def status_updates($id):
      (if .error == null then "clean" else "error" end)] | join(sep)), "ids", $id],
   if .status == "ok" then empty
   else ["missing" + sep + $id, "set",
-        { flow, expect: {size_bytes: .params.size_bytes}, status, code: .error.code, message: .error.message }]
+        { flow, expect: expected, status, code: .error.code, message: .error.message }]
   end;
 
 # FAIL: a limit on the command line (1), corruption (5), a peer lost after traffic (4). All else kept it unmeasured.
@@ -44,7 +57,8 @@ def fold_flow($new):
   end;
 
 def integrity_updates($id):
-  if .integrity == null then empty else ["integrity", "integrity", (.integrity + {id: $id})] end;
+  # a transfer's sum has checked nothing that its pairs have not
+  if .integrity == null or .kind == "sum" then empty else ["integrity", "integrity", (.integrity + {id: $id})] end;
 
 def fold_integrity($new):
   (. // {checked: 0, bad: 0, evidence: []})
@@ -75,7 +89,7 @@ def fold_limit($new):
 def repeat_updates:
   (if .kind == "latency" then (.latency_us.p50 // .latency_us.mean) else .bandwidth.gbit_s end) as $v
   | if $v == null then empty
-    else [(["cv", .test, .client.host, .server.host, (.params.size_bytes | tostring)] | join(sep)), "spread", $v]
+    else [(["cv", .test, .client.host, .server.host, place] | join(sep)), "spread", $v]
     end;
 
 # Welford's running mean and variance: repeats of one thing lie far apart in the stream.
@@ -132,12 +146,15 @@ def fold_mean($new):
 def comparison_updates($id):
   comparison::entry as $e | if $e == null then empty else ["cmp" + sep + $e.key + sep + $id, "set", $e.values] end;
 
+# Which flows were only simulated: the plan says of which that is no surprise.
+def simulated_updates: if .scope == "simulated" then ["simulated" + sep + .flow, "set", true] else empty end;
+
 def agreement_updates($id):
   agreement::entry as $e | if $e == null then empty else ["agree" + sep + $e.key + sep + $id, "set", $e.values] end;
 
 def updates($limits):
   record_id as $id
-  | status_updates($id), flow_updates($id), integrity_updates($id), path_updates,
+  | status_updates($id), flow_updates($id), integrity_updates($id), path_updates, simulated_updates,
     ( select(.status == "ok")
       | limit_updates($id; $limits), repeat_updates, ceiling_updates($id), cross_updates($id), comparison_updates($id), agreement_updates($id) );
 

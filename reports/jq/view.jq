@@ -1,11 +1,15 @@
 # The run -> report.json: everything that the template shows, as finished text. Input (-n): the records, one by one.
-# $plan, $verdict, $environments: --slurpfile; $distributions: --slurpfile of what `perch hist --distribution` said.
+# $plan, $verdict, $environments: --slurpfile; $distributions: --slurpfile of what `perch hist --distribution` said;
+# $references: --slurpfile of {file, curve} each, from the run's inputs/reference.
 import "planned" as planned;
 import "series" as series;
 import "tables" as tables;
+import "transfer_comparison" as transfer_comparison;
 import "charts" as charts;
 import "environment" as environment;
 import "path_view" as path_view;
+import "transfer_view" as transfer_view;
+import "reference" as reference;
 import "format" as f;
 
 def status_words: {pass: "pass", fail: "FAIL", inconclusive: "INCONCLUSIVE", advisory: "advisory", not_judged: "not judged"};
@@ -61,7 +65,11 @@ def latency_summary($s):
   + (if $s.p99 == null then " (no p99: too few samples in a repeat)" else ", p99 \($s.p99 | f::figure) µs" end)
   + " at \($s.size_bytes | f::size)";
 def bandwidth_summary($s): "\($s.gbit_s | f::figure) Gb/s at \($s.size_bytes | f::size)";
-def size_summary($kind; $s): if $kind == "latency" then latency_summary($s) else bandwidth_summary($s) end;
+def transfer_summary($s):
+  "\($s.sum.gbyte_s | f::figure) GB/s at \($s.size_bytes | f::size), batch \($s.batch | f::whole)";
+def size_summary($kind; $s):
+  if $kind == "latency" then latency_summary($s) elif $kind == "transfer" then transfer_summary($s)
+  else bandwidth_summary($s) end;
 
 # A test's worst check; ids end in the test's name, or name one of its flows.
 def worst_of($checks; $test):
@@ -89,6 +97,11 @@ def commands($tests):
           server: (map(.server_argv | select(length > 0) | command) | unique | .[:8]),
           more: ([map(.client_argv) | unique | length - 8, 0] | max) });
 
+# A transfer that is missing is one of several of its size.
+def missing_size:
+  (.size_bytes | f::size) + (if .batch != null then ", batch \(.batch)" else "" end)
+  + (if .pair != null then ", pair \(.pair)" elif .kind == "sum" then ", all pairs" else "" end);
+
 def tests:
   reduce planned::flows as $f ([];
     if any(.[]; .name == $f.test) then . else . + [{name: $f.test, title: ($f.title // $f.test), kind: $f.kind}] end);
@@ -99,22 +112,25 @@ $plan[0] as $plan
 | series::collect(inputs) as $series
 | ($series | series::by_test) as $by_test
 | ($verdict | findings) as $findings
+| ($by_test | charts::all($tests; $distributions; $distribution_size; ($references | reference::usable))) as $charts
 | { title: "Fabric report: \($plan.suite.title // $plan.suite.name)",
     run: $plan.run, created: $plan.created, verdict: $verdict.verdict,
     verdict_line: ($verdict | verdict_line), scope_line: ($verdict | scope_line($by_test)), what_line: what_line($plan),
     coverage_line: ($verdict | coverage_line), excluded_line: excluded_line($plan),
     findings: ($findings[:3] | map(check_view)), findings_more: ([($findings | length) - 3, 0] | max),
     summary: summary($tests; $by_test; $verdict.checks),
-    comparison: { tables: ($verdict.comparison | tables::comparison_tables), others: ($verdict.comparison | tables::others_table),
+    comparison: { tables: ($verdict.comparison | tables::comparison_tables + transfer_comparison::tables),
+                  others: ($verdict.comparison | tables::others_table),
                   statistic: $verdict.comparison.statistic,
                   refused: ([$verdict.comparison.refused[].reason] | unique) },
     agreement: ($verdict.agreement // [] | tables::agreement_table),
     tests: ($by_test | tables::of_tests($tests)),
     path: ($series | path_view::table($tests)), moved: ($series | path_view::moved($tests)),
-    charts: ($by_test | charts::all($tests; $distributions; $distribution_size)),
+    charts: $charts, references: transfer_view::reference_lines($references; $charts),
     checks: ($verdict.checks | sort_by(.status | gravity) | map(check_view) | .[:300]),
     checks_more: ([($verdict.checks | length) - 300, 0] | max),
-    missing: ($verdict.coverage.missing[:50] | map({flow, size: (.expect.size_bytes | f::size), message: (.message | f::cell)})),
+    missing: ($verdict.coverage.missing[:50]
+              | map({flow, size: (.expect | missing_size), message: (.message | f::cell)})),
     missing_more: ([($verdict.coverage.missing | length) - 50, 0] | max),
     excluded: ($plan.excluded | map({test: (.test | f::cell), reason: (.reason | f::cell)})),
     environment: environment::rows($environments), commands: ($plan | commands($tests)) }

@@ -3,7 +3,16 @@
 # they claim. Only read here, as text; the judge makes differences of them. A hundred files are read within 3 ms, as
 # none of them costs a process.
 
-readonly SYS_NET=/sys/class/net SYS_RDMA=/sys/class/infiniband
+readonly SYS_NET=/sys/class/net SYS_RDMA=/sys/class/infiniband SYS_CXI=/sys/class/cxi
+
+# A Cassini NIC has some 1,900 counters, each a read of the card: those of payload, errors, pauses and replays are read.
+# Its retry handler keeps its own under /run/cxi. Both by HewlettPackard/shs-docs, shs-libcxi and shs-cxi-driver.
+readonly CASSINI_COUNTERS=(hni_sts_{tx,rx}_ok_octets hni_pcs_{good,corrected,uncorrected}_cw hni_{tx,rx}_paused_{0..7}
+  hni_llr_{tx,rx}_replay_event)
+readonly HANDLER_COUNTERS=(nacks spt_timeouts sct_timeouts tct_timeouts pkts_cancelled_o pkts_cancelled_u)
+
+# Milliseconds until a Cassini counter shows what has passed (shs-libcxi, utils/cxi_stat.c waits as long).
+readonly CASSINI_LIFESPAN=100
 
 # Seconds of the idle baseline: what the devices carry while nothing is measured.
 readonly IDLE_SECONDS=1
@@ -35,6 +44,19 @@ counters_of() {
       [[ $LINE =~ ^[0-9]{1,20}$ && ${file##*/} =~ ^[A-Za-z0-9_.-]+$ && ${file##*/} != lifespan ]] || continue
       COUNTERS+="${COUNTERS:+, }\"${file##*/}\": \"$LINE\""
     done
+  done
+}
+
+# cassini_counters NAME: the counters of a Cassini NIC and of its retry handler, as members of a JSON object in COUNTERS.
+# Telemetry says "value@seconds.nanoseconds".
+cassini_counters() {
+  local file
+  COUNTERS=''
+  for file in "${CASSINI_COUNTERS[@]/#/$SYS_CXI/$1/device/telemetry/}" "${HANDLER_COUNTERS[@]/#//run/cxi/$1/}"; do
+    read_first "$file" || continue
+    LINE=${LINE%%@*}
+    [[ $LINE =~ ^[0-9]{1,20}$ ]] || continue
+    COUNTERS+="${COUNTERS:+, }\"${file##*/}\": \"$LINE\""
   done
 }
 
@@ -98,8 +120,26 @@ netdev_under() {
   UNDER[$2]=$LINE
 }
 
+# cassini_for: of the names in the caller's `wanted`, the Cassini NICs and those under a wanted interface, into
+# CASSINI_NICS; what lies under them is wanted, too.
+cassini_for() {
+  local dir name under
+  CASSINI_NICS=()
+  for dir in "$SYS_CXI"/*; do
+    name=${dir##*/}
+    if [ ! -d "$dir/device" ] || [[ ! $name =~ $SAFE_NAME ]]; then continue; fi
+    UNDER[$name]=''
+    for under in "$dir"/device/net/*; do
+      [ ! -e "$under" ] || [[ ! ${under##*/} =~ $SAFE_NAME ]] || UNDER[$name]=${under##*/}
+    done
+    [ -n "${wanted[$name]:-}" ] || [ -n "${wanted[${UNDER[$name]:--}]:-}" ] || continue
+    CASSINI_NICS+=("$name")
+    [ -z "${UNDER[$name]}" ] || wanted[${UNDER[$name]}]=1
+  done
+}
+
 # devices_for INTERFACE-OR-DEVICE...: those that exist, with the RDMA devices over the interfaces and the interfaces
-# under the RDMA devices, into NETDEVS and RDMA_PORTS.
+# under the RDMA devices, into NETDEVS, RDMA_PORTS and CASSINI_NICS.
 devices_for() {
   local -A wanted=() found=() ports=()
   local name port key
@@ -107,6 +147,7 @@ devices_for() {
     [[ ! $name =~ $SAFE_NAME ]] || wanted[$name]=1
   done
   UNDER=()
+  cassini_for
   for port in "$SYS_RDMA"/*/ports/*; do
     [ -d "$port" ] || continue
     key=${port#"$SYS_RDMA"/} && key=${key/\/ports\///}
@@ -122,9 +163,9 @@ devices_for() {
   NETDEVS=("${!found[@]}") RDMA_PORTS=("${!ports[@]}")
 }
 
-# snapshot: the counters of NETDEVS and RDMA_PORTS now, as JSON in SNAPSHOT
+# snapshot: the counters of NETDEVS, RDMA_PORTS and CASSINI_NICS now, as JSON in SNAPSHOT
 snapshot() {
-  local name net='' rdma='' host='' time=${EPOCHREALTIME/,/.}
+  local name net='' rdma='' cxi='' host='' time=${EPOCHREALTIME/,/.}
   for name in "${NETDEVS[@]}"; do
     counters_of "$SYS_NET/$name/statistics"
     net+="${net:+, }\"$name\": {$COUNTERS}"
@@ -133,14 +174,20 @@ snapshot() {
     counters_of "$SYS_RDMA/${name%/*}/ports/${name#*/}"/{counters,hw_counters}
     rdma+="${rdma:+, }\"$name\": {\"netdev\": \"${UNDER[$name]:-}\", \"counters\": {$COUNTERS}}"
   done
+  for name in "${CASSINI_NICS[@]}"; do
+    cassini_counters "$name"
+    cxi+="${cxi:+, }\"$name\": {\"netdev\": \"${UNDER[$name]:-}\", \"counters\": {$COUNTERS}}"
+  done
+  [ -z "$cxi" ] || cxi=", \"cxi\": {$cxi}"
   tcp_retransmissions
   [ -z "$RETRANSMISSIONS" ] || host="\"TcpRetransSegs\": \"$RETRANSMISSIONS\""
-  SNAPSHOT="{\"time_s\": \"$time\", \"host\": {$host}, \"netdev\": {$net}, \"rdma\": {$rdma}}"
+  SNAPSHOT="{\"time_s\": \"$time\", \"host\": {$host}, \"netdev\": {$net}, \"rdma\": {$rdma}$cxi}"
 }
 
 # Until what the cache of hw_counters holds is younger than the flow's end.
 wait_lifespan() {
   local name most=0
+  [ ${#CASSINI_NICS[@]} -eq 0 ] || most=$CASSINI_LIFESPAN
   for name in "${RDMA_PORTS[@]}"; do
     read_first "$SYS_RDMA/${name%/*}/ports/${name#*/}/hw_counters/lifespan" || LINE=$DEFAULT_LIFESPAN
     [[ ! $LINE =~ ^[0-9]{1,5}$ ]] || [ "$LINE" -le "$most" ] || most=$LINE

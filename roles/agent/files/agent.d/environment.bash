@@ -2,13 +2,18 @@
 # environment.json: what this host is. Read from /proc, /sys and the tools' own words; nothing is changed. What cannot be
 # read is null.
 
-# The first line of a file under /proc or /sys, or nothing.
-read_line() { head -n 1 "$1" 2>/dev/null || true; }
+# The first line of a file under /proc or /sys, or nothing; without a process, which costs an emulated host 80 ms.
+read_line() {
+  read_first "$1" || true
+  printf '%s' "$LINE"
+}
 
 # The first dotted number that a command says about itself; nothing if it is not installed.
 version_of() {
   command -v "$1" >/dev/null || return 0
-  { timeout 5 "$@" 2>&1 || true; } | grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1 || true
+  local said
+  said=$(timeout 5 "$@" 2>&1 || true)
+  [[ ! $said =~ [0-9]+(\.[0-9]+)+ ]] || printf '%s' "${BASH_REMATCH[0]}"
 }
 
 tuning_json() {
@@ -60,6 +65,17 @@ rdma_json() {
     [inputs | split("\t") | {name: .[0], driver: (.[1] | or_null), firmware: (.[2] | or_null)}]'
 }
 
+# Cassini NICs with their drivers and firmware; [] on a host without any.
+cxi_json() {
+  local dir driver
+  for dir in /sys/class/cxi/*; do
+    [ -d "$dir/device" ] || continue
+    driver=$(readlink "$dir/device/driver" || true)
+    printf '%s\t%s\t%s\n' "${dir##*/}" "${driver##*/}" "$(read_line "$dir/device/uc/qspi_blob_version")"
+  done | jq -Rn 'def or_null: if . == "" then null else . end;
+    [inputs | split("\t") | {name: .[0], driver: (.[1] | or_null), firmware: (.[2] | or_null)}]'
+}
+
 collect_environment() {
   write_json "$OUT/environment.json" --arg host "$HOST" --arg hostname "$(uname -n)" --arg kernel "$(uname -r)" \
     --arg os "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release 2>/dev/null)" \
@@ -68,13 +84,14 @@ collect_environment() {
     --arg perch "$(version_of "$ENGINE" --version)" --arg libfabric "$(version_of fi_info --version)" \
     --arg iperf "$(version_of iperf --version)" --arg iperf3 "$(version_of iperf3 --version)" \
     --arg perftest "$(version_of ib_send_lat --version)" --argjson rdma "$(rdma_json)" \
+    --arg cxi_tools "$(version_of cxi_send_lat --version)" --argjson cxi "$(cxi_json)" \
     --arg jq "$(version_of jq --version)" --argjson tuning "$(tuning_json)" \
     --argjson interfaces "$(interfaces_json)" --arg collected "$(now)" '
     def or_null: if . == "" then null else . end;
     {schema: "perch.environment/1", $host, $hostname, $kernel, os: ($os | or_null),
      cpu: {model: ($model | or_null), cores: $cores}, memory_bytes: $memory,
-     versions: ({$perch, $libfabric, $iperf, $iperf3, $perftest, $jq} | map_values(or_null)),
-     $tuning, $interfaces, $rdma, $collected}'
+     versions: ({$perch, $libfabric, $iperf, $iperf3, $perftest, cxi: $cxi_tools, $jq} | map_values(or_null)),
+     $tuning, $interfaces, $rdma, $collected} + if $cxi == [] then {} else {$cxi} end'
 }
 
 # The idle baseline joins what is known of the host: it is measured once everyone has been told that this host is there.

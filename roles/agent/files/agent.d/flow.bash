@@ -51,7 +51,8 @@ do_flow() {
 }
 
 # Programs whose package has another name.
-declare -Ar PACKAGE_OF=([ib_send]=perftest [ib_write]=perftest [ib_read]=perftest [ib_atomic]=perftest)
+declare -Ar PACKAGE_OF=([ib_send]=perftest [ib_write]=perftest [ib_read]=perftest [ib_atomic]=perftest
+  [cxi_send]=cray-libcxi-utils [cxi_write]=cray-libcxi-utils [cxi_read]=cray-libcxi-utils [cxi_atomic]=cray-libcxi-utils)
 
 missing_tool() {
   [ ${#FLOW_ARGV[@]} -gt 0 ] && ! command -v "${FLOW_ARGV[0]}" >/dev/null &&
