@@ -32,7 +32,6 @@ demo: engine ## measure this machine as two hosts, judge, and write a report (SU
 .PHONY: test
 test: ## run every test and linter; the last line counts them
 	@setup/setup run build test lint
-	@$(MAKE) -C engine >&2
 	@tests/run
 
 .PHONY: lint
@@ -51,6 +50,11 @@ bench-verbs: ## compare verbs with perftest's speed, on rxe where no RDMA device
 	@setup/setup run build bench uml
 	@$(MAKE) -C engine
 	@tests/bench/verbs $(PAIRS)
+
+.PHONY: sim-cxi
+sim-cxi: ## build the simulated cxi provider (tests/sim_cxi/build/libcxi-fi.so)
+	@setup/setup run build
+	@$(MAKE) -C tests/sim_cxi
 
 # Packages first, then the machines; PERCH_LAB=NAME is another lab beside the default one.
 .PHONY: lab

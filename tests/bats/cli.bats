@@ -49,7 +49,7 @@ refused() {
 }
 
 @test "no subcommand, or an unknown one, is exit 2 and names them all" {
-  refused 2 "serve, lat, bw, hist, meet or devices"
+  refused 2 "serve, lat, bw, transfer, hist, meet or devices"
   refused 2 "'measure' is no subcommand" measure
   refused 2 "'--json' is no subcommand" --json
 }

@@ -7,10 +7,13 @@ load helpers
 load conformance
 
 setup_file() {
-  make --no-print-directory -s -C "$TOP/engine" hooks >&2
+  [ -n "${HOOKS:-}" ] || make --no-print-directory -s -C "$TOP/engine" hooks >&2
+  make --no-print-directory -s -C "$TOP/tests/sim_cxi" build/libcxi-fi.so >&2
   cd "$BATS_FILE_TMPDIR" || return
   # Fewer providers are found faster; those under test are among them.
-  export HOOKS="$TOP/engine/build-hooks/perch" FI_PROVIDER="tcp,ofi_rxm,shm" FILE_MARK="conformance-$BASHPID-$RANDOM"
+  export HOOKS=${HOOKS:-$TOP/engine/build-hooks/perch} FI_PROVIDER="tcp,ofi_rxm,shm,cxi" FI_PROVIDER_PATH="$TOP/tests/sim_cxi/build"
+  mkdir -p "$BATS_FILE_TMPDIR/fabric"
+  export SIM_CXI_FABRIC="$BATS_FILE_TMPDIR/fabric" FILE_MARK="conformance-$BASHPID-$RANDOM"
   export PERCH_TEST_MARK=$FILE_MARK
   perch_serve
   # shellcheck disable=SC2153  # perch_serve sets it
@@ -21,14 +24,7 @@ setup_file() {
   export FLIPPING_PORT=$PORT FILE_SERVERS="${SERVERS[*]}"
 }
 
-teardown_file() {
-  local pid
-  # shellcheck disable=SC2153  # set in setup_file
-  for pid in $FILE_SERVERS; do
-    kill "$pid" || fail "a server ended before its time: $(cat "$BATS_FILE_TMPDIR"/serve.*.log)"
-  done
-  PERCH_TEST_MARK=$FILE_MARK no_leak
-}
+teardown_file() { file_servers_gone; }
 
 setup() { common_setup; }
 
@@ -73,6 +69,18 @@ teardown() {
 @test "ofi shm: compare-swap conforms" { conforms ofi:shm compare-swap; }
 @test "ofi shm: compare-swap notices a flipped byte" { notices_a_flipped_byte ofi:shm compare-swap; }
 
+# Slingshot, on the simulated provider (tests/sim_cxi): no hardware, and the records say so.
+@test "cxi: send conforms" { conforms cxi:cxi send; }
+@test "cxi: send notices a flipped byte" { notices_a_flipped_byte cxi:cxi send; }
+@test "cxi: write conforms" { conforms cxi:cxi write; }
+@test "cxi: write notices a flipped byte" { notices_a_flipped_byte cxi:cxi write; }
+@test "cxi: read conforms" { conforms cxi:cxi read; }
+@test "cxi: read notices a flipped byte" { notices_a_flipped_byte cxi:cxi read; }
+@test "cxi: fetch-add conforms" { conforms cxi:cxi fetch-add; }
+@test "cxi: fetch-add notices a flipped byte" { notices_a_flipped_byte cxi:cxi fetch-add; }
+@test "cxi: compare-swap conforms" { conforms cxi:cxi compare-swap; }
+@test "cxi: compare-swap notices a flipped byte" { notices_a_flipped_byte cxi:cxi compare-swap; }
+
 # sanitized SANITIZERS BACKEND:PROVIDER=OPERATION...: both ends are built with them. What they find ends a client (exit
 # code, standard error), a job (so its client) or, at its end, stands in the server's log.
 sanitized() {
@@ -90,7 +98,7 @@ sanitized() {
 }
 
 @test "the address and undefined-behaviour sanitizers find nothing" {
-  sanitized address,undefined tcp:=send "ofi:tcp;ofi_rxm=write" ofi:shm=read
+  sanitized address,undefined tcp:=send "ofi:tcp;ofi_rxm=write" ofi:shm=read cxi:cxi=write
 }
 
 # Two threads: the measurement, and the watchdog that looks at it.

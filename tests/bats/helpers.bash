@@ -63,11 +63,15 @@ run_agent() {
   run_expecting "$expected" "$AGENT" "$@"
 }
 
-# A TCP port that nobody listens on, below the ephemeral range.
+# A TCP port that nobody listens on, below the ephemeral range; another one each time in a file, as what has been chosen
+# may not be bound yet. Of the files that run side by side (tests/run) each has ports of its own: every n-th one.
 free_port() {
-  local port
-  while port=$((20000 + RANDOM % 10000)) && ss -ltnH "sport = :$port" | grep -q .; do :; done
-  echo "$port"
+  local offset lanes=${PERCH_TEST_LANES:-1} last=$BATS_FILE_TMPDIR/last_port
+  local span=$((10000 / lanes * lanes))
+  offset=$(cat "$last" 2>/dev/null || echo $((RANDOM % (span / lanes) * lanes + ${PERCH_TEST_LANE:-0})))
+  while offset=$(((offset + lanes) % span)) && ss -ltnH "sport = :$((20000 + offset))" | grep -q .; do :; done
+  echo "$offset" >"$last"
+  echo $((20000 + offset))
 }
 
 # assert_json FILE JQ-CONDITION: prints the file when it does not hold
@@ -76,23 +80,24 @@ assert_json() {
 $(cat "$1")"
 }
 
-# Waits for a file, or for a condition, so that tests need no guess of how long something takes.
+# Waits for a file, or for a condition, so that tests need no guess of how long something takes. WAIT=seconds, at the most.
 wait_until() {
-  local end=$((SECONDS + 20))
+  local end=$((SECONDS + ${WAIT:-20}))
   until "$@" 2>/dev/null; do
-    [ "$SECONDS" -lt "$end" ] || fail "20 s passed without: $*"
+    [ "$SECONDS" -lt "$end" ] || fail "${WAIT:-20} s passed without: $*"
     sleep 0.1
   done
 }
 
-# plan_of JQ-TESTS [HOSTS]: a plan for the tests given (a jq expression), between alpha and beta on this machine.
+# plan_of JQ-TESTS: a plan for the tests given (a jq expression), between alpha and beta on this machine, whose external
+# tools have ports of their own, too.
 plan_of() {
-  local port
-  port=$(free_port)
-  jq -n --argjson port "$port" "{run: \"20260101T000000Z-bats\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
+  jq -n --argjson port "$(free_port)" --argjson iperf3 "$(free_port)" --argjson iperf "$(free_port)" "{
+    run: \"20260101T000000Z-bats\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
     suite: {name: \"bats\", title: \"bats\", tests: $1},
     hosts: ([[\"alpha\", \"127.0.0.1\"], [\"beta\", \"127.0.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
-      perch_fabric: \"loopback\", perch_backends: [\"tcp\", \"ofi\", \"null\"], perch_port: \$port}}) | from_entries)}" |
+      perch_fabric: \"loopback\", perch_backends: [\"tcp\", \"ofi\", \"null\"], perch_port: \$port,
+      perch_iperf3_port: \$iperf3, perch_iperf_port: \$iperf}}) | from_entries)}" |
     jq -f "$TOP/playbooks/plan.jq"
 }
 
@@ -124,6 +129,15 @@ server_jobs() { pgrep -P "$SERVER"; }
 signal_jobs() { server_jobs | xargs kill "-$1"; }
 
 no_server_jobs() { ! server_jobs >/dev/null; }
+
+# For teardown_file, where setup_file has exported FILE_SERVERS and FILE_MARK: each server still lives, and ends now.
+file_servers_gone() {
+  local pid
+  for pid in $FILE_SERVERS; do
+    kill "$pid" || fail "a server ended before its time: $(cat "$BATS_FILE_TMPDIR"/serve.*.log)"
+  done
+  PERCH_TEST_MARK=$FILE_MARK no_leak
+}
 
 # For teardown: ends what perch_serve started.
 stop_servers() {

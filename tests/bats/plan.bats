@@ -139,7 +139,7 @@ refuses() {
   refuses 'params: {size: 8, iterations: 1, duration: "1s"}' "exclude each other"
   refuses 'params: {size: 8, outstanding: 2}' "one message at a time"
   refuses 'backend: "ofi", op: "fetch-add", params: {size: "1:8"}' "multiples of 8"
-  refuses 'backend: "pigeon", params: {size: 8}' "known are tcp, ofi, verbs, null"
+  refuses 'backend: "pigeon", params: {size: 8}' "known are tcp, ofi, verbs, cxi, null"
   refuses 'tool: "iperf", backend: null, kind: "bandwidth", params: {size: "8:16", duration: "1s"}' "one size a test"
 }
 

@@ -96,6 +96,55 @@ iperf3_bw() {
   jq -e '.end.sum_received.bits_per_second / 1e9' "$SCRATCH/client.log"
 }
 
+# engine_transfer BACKEND PROVIDER OPTION...: one measurement of transfers, the sum's record on standard output
+engine_transfer() {
+  local -a provider=()
+  [[ -n $2 && $2 != " " ]] && provider=(--provider "$2")
+  client "$PERCH" transfer 127.0.0.1 --port "$PORT" --backend "$1" "${provider[@]}" --clock "$CLOCK" --json "${@:3}" |
+    jq -ec 'select(.kind == "sum")'
+}
+
+# perch_transfers BACKEND PROVIDER SIZE BATCHES MODE BATCH: writes a second, BATCH of them waited for together
+perch_transfers() {
+  engine_transfer "$1" "$2" --size "$3" --iterations "$4" --completion "$5" --batch "$6" | jq -e '.bandwidth.messages_per_s'
+}
+
+# perch_alone_x5 ... : five times as many as go one by one
+perch_alone_x5() {
+  engine_transfer "$1" "$2" --size "$3" --iterations "$(($4 * 4))" --completion "$5" | jq -e '.bandwidth.messages_per_s * 5'
+}
+
+# perch_two_devices BACKEND PROVIDER SIZE BATCHES MODE DEVICE BATCH: two threads at each end, each with a device of its own. All four
+# need a processor (TWO_DEVICES_CPUS), so nothing is pinned, and the server is its own.
+perch_two_devices() {
+  local -a command=("$PERCH" transfer 127.0.0.1 --port "$PEER_PORT" --backend "$1" --provider "$2" --devices "$6,$6"
+    --server-devices "$6,$6" --size "$3" --iterations "$4" --completion "$5" --batch "$7" --clock "$CLOCK" --json)
+  printf '%s' "${command[*]}" >"$SCRATCH/client.command"
+  "$PERCH" serve --bind 127.0.0.1 --port "$PEER_PORT" 2>"$SCRATCH/server.log" &
+  SERVER_PID=$!
+  listening "$PEER_PORT"
+  timeout --kill-after=5 60 "${command[@]}" | jq -e 'select(.kind == "sum") | .bandwidth.messages_per_s'
+  end_server
+}
+# shellcheck disable=SC2034  # for run
+TWO_DEVICES_CPUS=4
+
+# perch_one_device_x1_8 ...: 1.8 times what one thread on one device does
+perch_one_device_x1_8() {
+  engine_transfer "$1" "$2" --size "$3" --iterations "$4" --completion "$5" --batch "$7" | jq -e '.bandwidth.messages_per_s * 1.8'
+}
+
+# perch_transfer_bw BACKEND PROVIDER SIZE COUNT MODE: Gb/s of writes one by one
+perch_transfer_bw() {
+  engine_transfer "$1" "$2" --size "$3" --iterations "$4" --warmup 10 --completion "$5" | jq -e '.bandwidth.gbit_s'
+}
+
+# perch_bw_one ...: the same by `perch bw` with one message under way
+perch_bw_one() {
+  client "$PERCH" bw 127.0.0.1 --port "$PORT" --backend "$1" --provider "$2" --op write --outstanding 1 --size "$3" --iterations "$4" \
+    --warmup 10 --completion "$5" --clock "$CLOCK" --json | jq -e '.bandwidth.gbit_s'
+}
+
 # shellcheck disable=SC2034  # for run
 PEERS=(fi_pingpong iperf3 qperf sockperf)
 # shellcheck disable=SC2034  # for run

@@ -104,6 +104,52 @@ perftest_bw() {
   echo "$gbit_s $(per_gigabyte < <(cat "$SCRATCH/client.time" "$SCRATCH/server.time"))"
 }
 
+# perch_verbs_transfer BATCH OPTION...: the sum's record
+perch_verbs_transfer() {
+  local -a command=(
+    "$PERCH" transfer 127.0.0.1 --port "$PORT" --backend verbs --op "$op" --size "$size" --iterations "$amount" --warmup 0 --batch "$1"
+    --device "$DEVICE" --server-device "$DEVICE" --gid-index "$GID_INDEX" --server-gid-index "$GID_INDEX"
+    --completion "$waiting" --clock "$CLOCK" --json "${@:2}"
+  )
+  client "${command[@]}" | jq -ec 'select(.kind == "sum")'
+}
+
+# The column `outstanding` is the batch, and the list of perftest.
+perch_verbs_transfers() {
+  local size amount waiting op outstanding moderation inline queue_pairs
+  settings "$ONE_CPU" "$@"
+  perch_verbs_transfer "$outstanding" --queue-pairs "$queue_pairs" | jq -e '.bandwidth.messages_per_s'
+}
+
+perch_verbs_alone_x5() {
+  local size amount waiting op outstanding moderation inline queue_pairs
+  settings "$ONE_CPU" "$@"
+  amount=$((amount * 4))
+  perch_verbs_transfer 1 | jq -e '.bandwidth.messages_per_s * 5'
+}
+
+perch_verbs_transfer_bw() {
+  local size amount waiting op outstanding moderation inline queue_pairs
+  settings "$ONE_CPU" "$@"
+  perch_verbs_transfer 1 | jq -e '.bandwidth.gbit_s'
+}
+
+perch_verbs_bw_one() {
+  local size amount waiting op outstanding moderation inline queue_pairs
+  settings "$ONE_CPU" "$@"
+  perch_verbs bw --outstanding 1 | jq -e '.bandwidth.gbit_s'
+}
+
+# A list, whose last request alone asks for a completion, and no other before that has come: what a batch is.
+perftest_list() {
+  local size amount waiting op outstanding moderation inline queue_pairs
+  settings "$ONE_CPU" "$@"
+  amount=$((amount * outstanding))
+  # bytes iterations peak average message-rate in millions a second
+  perftest "ib_${op}_bw" --qp "$queue_pairs" --tx-depth "$outstanding" --post_list "$outstanding" --cq-mod "$outstanding" |
+    awk '{ printf "%.1f\n", $5 * 1e6 }'
+}
+
 printf -v ALL_CPUS '%x' "$((1 << SERVER_CPU | 1 << CLIENT_CPU))"
 printf -v ONE_CPU '%x' "$((1 << CLIENT_CPU))"
 # shellcheck disable=SC2034  # for run

@@ -51,7 +51,7 @@ start_lab() {
 @test "down ends everything that up has started, also while it is starting" {
   start_lab
   run_expecting 0 "$LAB" down
-  none_left 1
+  none_left 10 # the starter sees at its next look that its machines have gone
   wait "$STARTER" || [ $? -eq 4 ]
   [ ! -e "$STATE/key" ] || fail "the lab's key is still there"
   run_expecting 4 "$LAB" ssh alpha true

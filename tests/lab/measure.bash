@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154  # bats, helpers.bash and measure_files set what is not seen here
+# shellcheck shell=bash disable=SC2154,SC2034  # bats, helpers.bash and measure_files set what is not seen here
 # A small run on the lab's two machines without Ansible, whose tasks take minutes on emulated processors: a plan made by
 # playbooks/plan.jq, walked by the agents that Ansible would start, fetched and judged here. `load measure` after helpers.
 
@@ -25,6 +25,22 @@ measure_files_gone() {
   for host in alpha beta; do lab_ssh "$host" "rm -rf $THERE" 3>&-; done
 }
 
+# A suite that loads this file begins and ends so; a fault that no test has made costs nothing to take back.
+setup_file() {
+  lab_ready
+  measure_files
+}
+teardown_file() { measure_files_gone; }
+
+setup() { common_setup; }
+teardown() {
+  faults_gone
+  common_teardown
+}
+
+# The devices of each machine, as an inventory names them; a suite may have more.
+DEVICES='[{name: "rxe0", netdev: "eth1", ib_port: 1, gid_index: 1}]'
+
 # lab_plan JQ-TESTS: run/plan.json and run/inputs/limits.json for these tests (a jq expression) from alpha to beta
 lab_plan() {
   rm -rf run
@@ -32,7 +48,7 @@ lab_plan() {
   jq -n "{run: \"20260101T000000Z-faults\", created: \"2026-01-01T00:00:00Z\", limits: \"rxe\",
     suite: {name: \"faults\", title: \"Faults\", tests: $1},
     hosts: ({alpha: \"$ALPHA\", beta: \"$BETA\"} | map_values({perch_address: ., perch_fabric: \"roce\", perch_scope: \"software\",
-      perch_backends: [\"verbs\", \"tcp\"], perch_devices: [{name: \"rxe0\", netdev: \"eth1\", ib_port: 1, gid_index: 1}],
+      perch_backends: [\"verbs\", \"tcp\"], perch_devices: $DEVICES,
       perch_port: 19300, perch_slowdown: 20}))}" |
     jq -L "$TOP/playbooks" -f "$TOP/playbooks/plan.jq" >run/plan.json
   "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' \
@@ -141,4 +157,30 @@ $(jq -c '.checks[] | [.id, .status, .measured]' run/verdict.json)"
 # finding TEST STATUS CODE: the flow's own finding, with a remedy
 finding() {
   check "flow/$(flow_of "$1")" ".status == \"$2\" and (.measured | test(\"^exit $3|^code $3\")) and .remedy != null"
+}
+
+# ---- what the tests of faults share ----
+
+# Of the engine over verbs; latency is counted in messages, small numbers of them: an emulated processor needs a
+# millisecond each.
+LATENCY='tool: "perch", backend: "verbs", kind: "latency"'
+BANDWIDTH='tool: "perch", backend: "verbs", kind: "bandwidth"'
+
+# One packet a message: Soft-RoCE of Linux 6.12 fails sends of several packets with an error of its own when some are lost. 5,000
+# packets with payload: at a loss of 0.1 % the chance that none is hit is e^-5 there, and less with their acknowledgements.
+CHECKED="[{name: \"send\", title: \"send\", $LATENCY, params: {completion: \"event\", size: \"1K\", iterations: 300, warmup: 20, verify: true}},
+  {name: \"stream\", title: \"stream\", $BANDWIDTH, params: {completion: \"event\", size: \"4K\", iterations: 5000, warmup: 10, outstanding: 16, verify: true}}]"
+
+# on_both COMMAND: in both guests
+on_both() {
+  local host
+  for host in alpha beta; do run_on "$host" "$1"; done
+}
+
+# Takes back every fault that a test has made; with RESTORE=yes the whole of networks and devices.
+faults_gone() {
+  local host
+  for host in alpha beta; do lab_ssh "$host" 'systemctl stop cut 2>/dev/null; [ ! -e /usr/bin/ib_send_lat.away ] || mv /usr/bin/ib_send_lat.away /usr/bin/ib_send_lat
+      rdma link delete rxe1 2>/dev/null; ip link delete down0 2>/dev/null; chmod -f 666 /dev/infiniband/uverbs0; tc qdisc del dev eth1 root 2>/dev/null; nft flush ruleset' 3>&-; done
+  [ "${RESTORE:-no}" = no ] || for host in alpha beta; do lab_ssh "$host" systemctl restart perch-lab 3>&-; done
 }

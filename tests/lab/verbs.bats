@@ -5,15 +5,6 @@
 load helpers
 load measure
 
-setup_file() {
-  lab_ready
-  measure_files
-}
-teardown_file() { measure_files_gone; }
-
-setup() { common_setup; }
-teardown() { common_teardown; }
-
 # a_test OPERATION CONNECTION SIZES: latency of it; few messages, since an emulated processor needs a millisecond each
 a_test() {
   jq -nc --arg op "$1" --arg connection "$2" --arg size "$3" '{name: "\($connection)-\($op)", title: "\($op) over \($connection)",

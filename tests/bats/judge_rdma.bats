@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+# reports/judge and RDMA: what the devices counted proves the path, or fails it; a name alone makes nothing hardware.
+
+load helpers
+load judge
+
+setup() { judge_setup; }
+teardown() { common_teardown; }
+
+@test "hardware without device counters is never a PASS" {
+  local flow=ofi-bandwidth-event/alpha/beta/1
+  edit run/plan.json '(.rounds[].flows[] | select(.test == "ofi-bandwidth-event")) |= (.scope = "hardware" | .provider = "verbs")'
+  edit run/raw/alpha/flows/$flow/client.stdout '.provider = "verbs" | .link.layer = "infiniband"'
+  judge 3
+  assert_equal "$(check_status path/$flow)" inconclusive
+}
+
+@test "RDMA that Soft-RoCE carried is proven on both ends, by packets and by the interface under it" {
+  recorded rxe
+  judge 0
+  assert_equal "$(jq -r '.checks[] | select(.id | startswith("path")) | "\(.id) \(.status) \(.measured)"' run/verdict.json)" "path/proven/software pass 9"
+  assert_equal "$(jq -r '.path | "\(.state) \(.counted)"' run/records.jsonl | sort -u)" "proven rxe0 packets, eth1 bytes"
+  # what Soft-RoCE sent again is in the record, and in the report
+  assert_json <(jq 'select(.test == "write-latency")' run/records.jsonl) '.counters.server["rxe0/1"].duplicate_request == 12'
+  run timeout 30 "$TOP/reports/prepare" run report.json
+  assert_equal "$status" 0
+  assert_json report.json '(.path.rows | length) == 9 and .path.rows[0][5] == "1 proven" and any(.moved.rows[]; test("server: rxe0/1 duplicate_request 12$"))'
+}
+
+@test "RDMA whose device counted less than was claimed fails; more is a finding; what cannot be read proves nothing" {
+  recorded rxe
+  local client=run/raw/alpha/flows/write-latency/alpha/beta/1/client.json server=run/raw/beta/flows/write-latency/alpha/beta/1/server.json
+  # the packets went nowhere; only the interface moved; one packet of 200 is missing at the other end
+  spoil "$client" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+.counters.after.rdma = .counters.before.rdma
+.counters.after.netdev = .counters.before.netdev
+FAULTS
+  spoil "$server" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+.counters.after.rdma["rxe0/1"].counters |= (.rcvd_pkts = "199")
+FAULTS
+  cp "$client" whole
+  edit "$client" '.counters.after.rdma["rxe0/1"].counters.sent_pkts = "9000000000"'
+  judge 0
+  assert_equal "$(check_status path/write-latency/alpha/beta/1)" advisory
+  cp whole "$client"
+  local fault
+  for fault in '.counters = null' '.counters.after.rdma = {}' 'del(.counters.after.rdma["rxe0/1"].counters.sent_pkts)' \
+    '.counters.before.rdma["rxe0/1"].counters.sent_pkts = "4294967290" | .counters.after.rdma["rxe0/1"].counters.sent_pkts = "5"'; do
+    edit "$client" "$fault"
+    judge 3
+    assert_equal "$(check_status path/write-latency/alpha/beta/1)" inconclusive
+    assert_equal "$(jq -r 'select(.test == "write-latency").path.state' run/records.jsonl)" unknown
+    cp whole "$client"
+  done
+}
+
+# cards DRIVER: the recorded Soft-RoCE as if two cards had carried it, planned as hardware; DRIVER is a word of JSON.
+cards() {
+  recorded rxe
+  find run -type f -exec sed -i 's/rxe0/mlx5_0/g' {} +
+  edit run/plan.json '.rounds[].flows[].scope = "hardware"'
+  local file
+  for file in run/raw/*/flows/*/alpha/beta/1/{client,server}.json; do
+    # a card counts bytes, in words of four; the interface's stand for them
+    edit "$file" '(.counters.before, .counters.after) |= (.netdev.eth1 as $eth | .rdma["mlx5_0/1"].counters |= (
+      del(.sent_pkts, .rcvd_pkts) + {port_xmit_data: ($eth.tx_bytes | tonumber / 4 | floor | tostring),
+                                     port_rcv_data: ($eth.rx_bytes | tonumber / 4 | floor | tostring)}))'
+  done
+  for file in run/raw/*/environment.json; do
+    edit "$file" ".idle = null | .rdma[].driver = $1"
+  done
+}
+
+@test "RDMA is hardware only where both hosts name a card's driver; without one, the run is inconclusive" {
+  cards '"mlx5_core"'
+  judge 0
+  assert_output --partial "scope hardware"
+  edit run/raw/beta/environment.json 'del(.rdma)'
+  judge 3
+  assert_json run/verdict.json 'any(.checks[]; .id == "path/write-latency/alpha/beta/1" and .status == "inconclusive" and (.remedy | test("driver"))
+    and .measured == "nothing shows that mlx5_0 of beta (server) is hardware: its driver is not in environment.json")'
+  cards null
+  judge 3
+  assert_equal "$(check_status path/verbs-read-bandwidth/alpha/beta/1)" inconclusive
+}
+
+@test "Soft-RoCE under a card's name and without its driver's is software by its counters" {
+  recorded rxe
+  find run -type f -exec sed -i 's/rxe0/mlx5_0/g' {} +
+  edit run/plan.json '.rounds[].flows[].scope = "hardware"'
+  local host
+  for host in alpha beta; do
+    edit "run/raw/$host/environment.json" 'del(.rdma)'
+  done
+  judge 0
+  assert_output --partial "scope software"
+}
+
+@test "RDMA that claims less than its figures need, or has another device than planned, is inconclusive" {
+  recorded rxe
+  local flow=verbs-write-bandwidth/alpha/beta/1
+  local out=run/raw/alpha/flows/$flow/client.stdout
+  spoil "$out" 3 flow/$flow <<'FAULTS'
+.path = {claimed_bytes: 0, client_sent_bytes: 0, client_received_bytes: 0}
+.path.client_sent_bytes = 6553599
+.client.device = "rxe1"
+.server.device = null
+FAULTS
+  out=run/raw/alpha/flows/send-bandwidth/alpha/beta/1/client.stdout
+  sed -i 's/: rxe0$/: rxe1/' $out
+  judge 3
+  assert_json run/verdict.json 'any(.checks[]; .id == "flow/send-bandwidth/alpha/beta/1" and .status == "inconclusive"
+    and (.measured | test("the plan asks for device rxe0 on the client, the output says rxe1")))'
+}
+
+@test "another port of the planned device is no proof" {
+  recorded rxe
+  local client=run/raw/alpha/flows/write-latency/alpha/beta/1/client.json
+  # all went over port 2, while port 1, which the plan names, stood still
+  spoil "$client" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+.counters |= ((.before, .after).rdma |= (.["rxe0/2"] = .["rxe0/1"]) | .after.rdma["rxe0/1"] = .before.rdma["rxe0/1"])
+FAULTS
+  # where nothing names the port, nobody knows
+  client=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client.json
+  spoil "$client" 3 path/verbs-write-bandwidth/alpha/beta/1 <<'FAULTS'
+(.counters.before, .counters.after).rdma |= (.["rxe0/2"] = .["rxe0/1"])
+FAULTS
+}
+
+@test "queue pairs of another connection, number or MTU than planned are inconclusive; lost messages are judged" {
+  recorded rxe
+  local flow=verbs-ud-send-bandwidth/alpha/beta/1
+  spoil run/raw/alpha/flows/$flow/client.stdout 3 flow/$flow <<'FAULTS'
+.connection = "RC"
+.params.queue_pairs = 4
+.params.relaxed_ordering = true
+FAULTS
+  edit run/raw/alpha/flows/$flow/client.stdout '.loss.lost_messages = 30'
+  edit run/inputs/limits.json '.limits += [{id: "lost", title: "Lost", scope: {tool: "perch"}, metric: "derived.loss_ppm", bound: {max: 10000},
+    unit: "ppm", source: "test", severity: "required"}]'
+  judge 1
+  assert_equal "$(check_status limit/lost/verbs-ud-send-bandwidth)" fail
+}
+
+# The limits of the lab in place of the fixture's.
+with_limits() {
+  "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/$1.yml" >run/inputs/limits.json
+}
+
+@test "packets that one device sent and the other did not take fail a run whose payload is whole" {
+  recorded rxe
+  with_limits rxe
+  judge 0
+  assert_equal "$(check_status limit/packets-lost/send-bandwidth)" pass
+  # of 3,443 packets to the server 30 more were sent than came
+  edit run/raw/alpha/flows/send-bandwidth/alpha/beta/1/client.json \
+    '.counters.after.rdma["rxe0/1"].counters.sent_pkts |= (tonumber + 30 | tostring)'
+  judge 1
+  assert_json run/verdict.json 'any(.checks[]; .id == "limit/packets-lost/send-bandwidth" and .status == "fail" and .measured > 100 and .remedy != null
+    and .evidence == ["send-bandwidth/alpha/beta/1#65536"])'
+  assert_equal "$(jq -r 'select(.test == "send-bandwidth").packets.lost' run/records.jsonl)" 30
+}
+
+@test "traffic that stood still for longer than a queue pair's retries fails, with the time when it did" {
+  recorded rxe
+  with_limits rxe
+  local out=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client.stdout
+  edit $out '.stall = {longest_s: 2.1, start_s: 0.5, began: "2026-01-01T00:00:00.500Z"}'
+  judge 0
+  assert_equal "$(check_status limit/stall/verbs-write-bandwidth)" pass
+  edit $out '.stall = {longest_s: 5.2, start_s: 0.5, began: "2026-01-01T00:00:00.500Z"}'
+  judge 1
+  assert_json run/verdict.json 'any(.checks[]; .id == "limit/stall/verbs-write-bandwidth" and .status == "fail" and .measured == 5.2
+    and .evidence == ["verbs-write-bandwidth/alpha/beta/1#65536 at 2026-01-01T00:00:00.500Z"])'
+  # where a pause was asked for there is none to judge
+  edit $out '.stall = null'
+  judge 0
+}

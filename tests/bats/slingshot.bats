@@ -1,0 +1,338 @@
+#!/usr/bin/env bats
+# Slingshot: the cxi tools' outputs, their place in a plan, what hosts say of their NICs, and the verdict over all of it.
+# No NIC is here: outputs are HPE's published ones, and a node's sysfs is laid out under another /sys/class.
+
+load helpers
+
+FIXTURES=$TOP/tests/fixtures/cxi
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# part FILE: the parts that are read from an output
+part() {
+  jq -n -c -L "$TOP/reports/jq" --rawfile out "$FIXTURES/$1" 'import "cxi" as x;
+    [x::parts($out | split("\n"); []; {server_argv: ["cxi", "-d", "cxi0"]}; "2.1.0")[]]' >part.json
+}
+
+# slingshot_plan JQ-TESTS: a plan for two nodes on one switch
+slingshot_plan() {
+  jq -n "{run: \"20260101T000000Z-x\", created: \"2026-01-01T00:00:00Z\", limits: \"slingshot-200\", suite: {name: \"s\", title: \"S\", tests: $1},
+    hosts: ({alpha: \"192.0.2.1\", beta: \"192.0.2.2\"} | map_values({perch_address: ., perch_fabric: \"slingshot\", perch_switch: \"x1\",
+      perch_backends: [\"cxi\"], perch_tools: [\"perch\", \"cxi\"], perch_devices: [{name: \"cxi0\", svc_id: 1, vni: 10}]}))}" |
+    jq -f "$TOP/playbooks/plan.jq"
+}
+
+CXI_TESTS='[{name: "lat", title: "cxi_send_lat", tool: "cxi", kind: "latency", params: {size: 8, iterations: 5, report_all: true}},
+  {name: "bw", title: "cxi_write_bw", tool: "cxi", op: "write", kind: "bandwidth", params: {size: "1M", iterations: 10, batch: 64, no_hrp: true}}]'
+
+# reading TX RX: counters of a NIC, as the agent writes them
+reading() {
+  jq -nc --arg tx "$1" --arg rx "$2" --arg time "$3" '{time_s: $time, host: {TcpRetransSegs: "0"}, netdev: {hsn0: {tx_bytes: "0", rx_bytes: "0"}},
+    rdma: {}, cxi: {cxi0: {netdev: "hsn0", counters: {hni_sts_tx_ok_octets: $tx, hni_sts_rx_ok_octets: $rx, hni_pcs_uncorrected_cw: "0"}}}}'
+}
+
+# end_of HOST FLOW ROLE TX RX: one end of a flow that ran, its NIC's counters having moved so far
+end_of() {
+  local dir=run/raw/$1/flows/$2
+  mkdir -p "$dir"
+  jq -c --arg flow "$2" --arg role "$3" --argjson before "$(reading 1000 1000 100.000000)" \
+    --argjson after "$(reading $((1000 + $4)) $((1000 + $5)) 101.000000)" '. as $plan | .rounds[].flows[] | select(.id == $flow)
+      | {schema: "perch.flow/1", run: $plan.run, flow: $flow, role: $role, host: .[$role], argv: .[$role + "_argv"], started: $plan.created,
+         ended: $plan.created, elapsed_s: 1, exit: 0, signal: null, timed_out: false, state: "done", message: null,
+         counters: {address_interface: "hsn0", route_interface: "hsn0", $before, $after}}' run/plan.json >"$dir/$3.json"
+}
+
+# recorded: a run of two nodes whose tools printed the published figures, in run/
+recorded() {
+  mkdir -p run/inputs
+  slingshot_plan "$CXI_TESTS" >run/plan.json
+  python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/slingshot-200.yml" >run/inputs/limits.json
+  local host
+  for host in alpha beta; do
+    mkdir -p "run/raw/$host"
+    jq -nc --arg host "$host" '{schema: "perch.agent/1", run: "20260101T000000Z-x", $host, state: "done", message: null}' >"run/raw/$host/agent.json"
+    jq -nc --arg host "$host" '{schema: "perch.environment/1", $host, hostname: $host, kernel: "k", os: null, cpu: {model: null, cores: 64},
+      memory_bytes: null, versions: {cxi: "2.1.0"}, tuning: {}, interfaces: [], rdma: [], collected: "2026-01-01T00:00:00Z",
+      cxi: [{name: "cxi0", driver: "cxi_ss1", firmware: "1.6.0.326"}]}' >"run/raw/$host/environment.json"
+    # the node of the fixture, as host-check would have found it in this run
+    jq -c --arg host "$host" '.hostname = $host | .collected = "2026-01-01T00:00:10Z"' \
+      "$TOP/tests/fixtures/slingshot/host_check.json" >"run/raw/$host/host_check.json"
+  done
+  end_of alpha lat/alpha/beta/1 client 90000 90000
+  end_of beta lat/alpha/beta/1 server 90000 90000
+  cp "$FIXTURES/send_lat_all.txt" run/raw/alpha/flows/lat/alpha/beta/1/client.stdout
+  : >run/raw/alpha/flows/lat/alpha/beta/1/client.stderr
+  end_of alpha bw/alpha/beta/1 client 690000000 2000000
+  end_of beta bw/alpha/beta/1 server 2000000 690000000
+  cp "$FIXTURES/write_bw_bytes.txt" run/raw/alpha/flows/bw/alpha/beta/1/client.stdout
+  : >run/raw/alpha/flows/bw/alpha/beta/1/client.stderr
+}
+
+judged() { run_expecting "$1" "$TOP/reports/judge" run; }
+edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
+# status ID: of a check
+status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | first // "absent"' run/verdict.json; }
+
+@test "all eight tools and both generations of headers are read, --report-all included" {
+  local file
+  for file in send_lat_range=11:send:latency:half_round_trip send_lat_all=1:send:latency:half_round_trip write_lat_all=1:write:latency:completion \
+    read_lat_duration=5:read:latency:completion atomic_lat=1:atomic-op:latency:completion send_bw=1:send:bandwidth:initiator_completion \
+    read_bw=1:read:bandwidth:initiator_completion write_bw_bytes=1:write:bandwidth:initiator_completion \
+    write_bw_both_duration=7:write:bandwidth:initiator_completion atomic_bw_both_duration=1:compare-atomic:bandwidth:initiator_completion; do
+    part "${file%%=*}.txt"
+    assert_equal "$file" "${file%%=*}=$(jq -r '"\(length):\(.[0].op):\(.[0].kind):\(.[0].definition)"' part.json)"
+    assert_json part.json 'all(.[]; .status == "ok" and .link.layer == "slingshot" and .params.svc_id == 1 and .params.vni == 10)'
+  done
+  part write_bw_both_duration.txt
+  assert_json part.json '.[0].bandwidth.gbit_s == 234.51728 and .[0].params.bidirectional and .[0].params.hrp and .[0].elapsed_s == 5'
+  part send_lat_range_all.txt
+  assert_json part.json 'length == 2 and all(.[]; .latency_us.p99 != null and .latency_us.p99_9 == null) and (.[0].params
+    | .rdzv and .idc == false and .tx_memory == "rocm:0" and .rx_memory == "huge:2M")'
+  for file in send_lat_server read_bw_server; do
+    part $file.txt
+    assert_json part.json '.[0].status == "error" and (.[0].error.message | contains("server"))'
+  done
+}
+
+@test "a plan runs the cxi tools where both hosts list them, each end with its own device and service" {
+  slingshot_plan "$CXI_TESTS" >plan.json
+  assert_json plan.json '.rounds[0].flows[0] | .client_argv == ["cxi_send_lat", "-d", "cxi0", "-v", "1", "-p", "49194", "-s", "8", "-n", "5", "--report-all",
+    "192.0.2.2"] and .server_argv == ["cxi_send_lat", "-d", "cxi0", "-v", "1", "-p", "49194"] and .ready == {port: 49194, proto: "tcp"}
+    and .hop_class == "same_switch" and .scope == "hardware" and .expect == [{size_bytes: 8}]'
+  slingshot_plan '[{name: "a", title: "A", tool: "cxi", op: "compare-atomic", kind: "bandwidth", params: {duration: "2s", atomic_op: "cswap-ne",
+    atomic_type: "uint128", bidirectional: true}}]' >plan.json
+  assert_json plan.json '.rounds[0].flows[0] | (.client_argv | join(" ")) == "cxi_atomic_bw -d cxi0 -v 1 -p 49194 -A cswap -C ne -T uint128 --fetching -D 2 -b 192.0.2.2"
+    and .expect == [{size_bytes: 16}]'
+  slingshot_plan "$CXI_TESTS" | jq -e '.hosts' >/dev/null
+  jq -n "{run: \"r\", created: \"c\", limits: \"l\", suite: {name: \"s\", title: \"S\", tests: $CXI_TESTS}, hosts: ({a: \"192.0.2.1\", b: \"192.0.2.2\"}
+    | map_values({perch_address: ., perch_fabric: \"slingshot\", perch_backends: [\"cxi\"]}))}" | jq -f "$TOP/playbooks/plan.jq" >plan.json
+  assert_json plan.json '.rounds == [] and (.excluded[0].reason == "a has no tool cxi")'
+}
+
+@test "a plan gives the cxi backend each side's device, service and VNI, and refuses what it cannot have" {
+  slingshot_plan '[{name: "w", title: "W", tool: "perch", backend: "cxi", op: "write", kind: "latency",
+    params: {size: 8, no_idc: true, fabric_class: "low-latency", tx_memory: "cuda:0", vni: 20}}]' >plan.json
+  assert_json plan.json '.rounds[0].flows[0].client_argv | join(" ")
+    == "perch lat 192.0.2.2 --backend cxi --op write --size 8 --no-idc --traffic-class low-latency --tx-memory cuda:0 --vni 20 --device cxi0 --server-device cxi0 --svc-id 1 --server-svc-id 1 --bind 192.0.2.1 --json"'
+  local wrong
+  for wrong in '{tool: "perch", backend: "tcp", kind: "latency", params: {size: 8, vni: 1}}=tcp has no vni' \
+    '{tool: "cxi", kind: "latency", params: {size: "3:12", iterations: 5}}=powers of two' \
+    '{tool: "cxi", kind: "latency", params: {size: 8}}=either iterations or duration' \
+    '{tool: "cxi", op: "atomic-op", kind: "latency", params: {size: 8, iterations: 5}}=size of its atomic_type' \
+    '{tool: "cxi", op: "write", kind: "latency", params: {size: 8, iterations: 5, rdzv: true}}=op send only'; do
+    run slingshot_plan "[{name: \"t\", title: \"T\"} + ${wrong%%=*}]"
+    assert_output --partial "${wrong##*=}"
+  done
+}
+
+@test "a run of two nodes with published figures passes, its path proven by the NICs' octets" {
+  recorded
+  judged 0
+  assert_output --partial "scope hardware"
+  assert_json run/verdict.json '[.checks[] | select(.id == "path/proven/hardware" or (.id | startswith("limit/write-bandwidth"))) | .status] == ["pass", "pass"]
+    and ([.checks[] | select(.id | startswith("host_check/")) | .status] | unique) == ["pass"]'
+  head -n 1 run/records.jsonl >record.json
+  assert_json record.json '.link.hop_class == "same_switch" and .scope == "hardware" and .counters.client["cxi0"].hni_sts_tx_ok_octets == 90000'
+  command -v check-jsonschema >/dev/null || skip "check-jsonschema is not installed"
+  jq '{type: "array", items: .}' "$TOP/reports/schema/record.schema.json" >records.schema.json
+  jq -s . run/records.jsonl >records.json
+  check-jsonschema --schemafile records.schema.json records.json
+  check-jsonschema --schemafile "$TOP/reports/schema/verdict.schema.json" run/verdict.json
+  check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" run/plan.json
+  check-jsonschema --schemafile "$TOP/reports/schema/environment.schema.json" run/raw/*/environment.json
+  find run/raw -path '*/flows/*.json' -exec check-jsonschema --schemafile "$TOP/reports/schema/flow.schema.json" {} +
+}
+
+@test "a simulation never passes as hardware: said by the tool, or shown by a host without the device" {
+  recorded
+  echo "cxi_send_lat: sim_cxi0 is a simulated device: these figures are no proof of hardware" >run/raw/alpha/flows/lat/alpha/beta/1/client.stderr
+  judged 3
+  assert_equal "$(status_of simulated)" inconclusive
+  assert_output --partial "scope simulated"
+  recorded
+  edit run/raw/beta/environment.json '.cxi = []'
+  judged 3
+  assert_equal "$(status_of simulated)" inconclusive
+  # planned as what it is, it is named, and does not spoil the run
+  recorded
+  edit run/plan.json '.rounds[].flows[].scope = "simulated" | .hosts[].scope = "simulated"'
+  run "$TOP/reports/judge" run
+  assert_output --partial "scope simulated"
+  assert_equal "$(status_of simulated)" not_judged
+  PERCH=/nonexistent "$TOP/reports/prepare" run view.json
+  assert_json view.json '.scope_line | startswith("**Scope: simulated. This run is no proof of hardware.**")'
+}
+
+@test "bytes that the NIC did not count contradict the figures" {
+  recorded
+  end_of beta bw/alpha/beta/1 server 2000000 600000000
+  judged 1
+  assert_equal "$(status_of path/bw/alpha/beta/1)" fail
+}
+
+@test "what hosts say of their NICs is judged: a link that is down fails, checks that did not run prove nothing" {
+  recorded
+  edit run/raw/beta/host_check.json '.files["/sys/class/cxi/cxi0/device/port/link"] = "down"'
+  judged 1
+  assert_equal "$(status_of host_check/slingshot-link-state/beta/cxi0)" fail
+  assert_json run/verdict.json '.checks[] | select(.id == "host_check/slingshot-link-state/beta/cxi0")
+    | .evidence == ["beta"] and .measured == "cxi0: down; wanted: up" and .remedy != null'
+  recorded
+  rm run/raw/beta/host_check.json
+  judged 3
+  assert_equal "$(status_of host_check/skipped)" inconclusive
+  recorded
+  edit run/raw/beta/host_check.json 'del(.commands["services cxi0"])'
+  judged 3
+  assert_equal "$(status_of host_check/slingshot-service/beta/cxi0)" inconclusive
+}
+
+@test "an answer of another host, or of before the plan, is as none; so are checks that a cxi flow needs on any fabric" {
+  recorded
+  edit run/raw/alpha/host_check.json '.collected = "2025-12-31T23:54:59Z"'
+  edit run/raw/beta/host_check.json '.hostname = "alpha"'
+  judged 3
+  assert_json run/verdict.json '.checks[] | select(.id == "host_check/skipped") | .status == "inconclusive" and .evidence == ["alpha", "beta"]
+    and (.measured | endswith("of 2 hosts: alpha: it is of 2025-12-31T23:54:59Z, before the plan of 2026-01-01T00:00:00Z"))'
+  # two words for one node agree; whatever its fabric is called, it is checked
+  recorded
+  edit run/plan.json '.hosts[].fabric = "ss11"'
+  rm run/raw/alpha/host_check.json
+  edit run/raw/beta/environment.json '.hostname = "nid9"'
+  edit run/raw/beta/host_check.json '.hostname = "nid9" | .files["/sys/class/cxi/cxi0/device/port/link"] = "down"'
+  judged 1
+  assert_equal "$(status_of host_check/slingshot-link-state/beta/cxi0)" fail
+  assert_json run/verdict.json '.checks[] | select(.id == "host_check/skipped") | .status == "inconclusive" and .evidence == ["alpha"]'
+}
+
+# node COMMAND...: runs it where /sys/class holds a Cassini NIC, as its driver lays it out
+node() {
+  # shellcheck disable=SC2016  # for the inner shell
+  unshare --user --map-root-user --mount bash -c '
+    set -e
+    mkdir -p class
+    mount --rbind /sys/class/net class 2>/dev/null && umount -l class
+    mount -t tmpfs none /sys/class
+    nic=/sys/class/cxi/cxi0/device
+    mkdir -p "$nic"/{port,telemetry,net/hsn0,uc} /sys/class/net/hsn0/statistics
+    ln -s ../../../../bus/pci/drivers/cxi_ss1 "$nic/driver"
+    echo up >"$nic/port/link"; echo BS_200G >"$nic/port/speed"; echo pfc/802.1qbb >"$nic/port/pause"
+    echo on >"$nic/port/link_layer_retry"; echo off >"$nic/port/loopback"
+    echo 72057594037927000@1763726400.000000001 >"$nic/telemetry/hni_sts_tx_ok_octets"
+    echo 42@1763726400.000000002 >"$nic/telemetry/hni_sts_rx_ok_octets"
+    echo 1000 >/sys/class/net/hsn0/statistics/tx_bytes; echo 3 >/sys/class/net/hsn0/carrier_down_count
+    "$@"' node "$@"
+}
+
+@test "host-check reads a NIC's files, and only reads; without one it says so" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  node "$TOP/roles/host_check/files/host-check" cxi0 >found.json
+  assert_json found.json '.schema == "perch.host_check/1" and .files["/sys/class/cxi/cxi0/device/port/link"] == "up"
+    and .links["/sys/class/cxi/cxi0/device/net"] == "hsn0" and .commands["services cxi0"].exit == null
+    and .commands["kernel-log"].argv[0:2] == ["journalctl", "--dmesg"]'
+  jq -L "$TOP/reports/jq" 'import "host_check" as h; h::judged({fabric: "slingshot", devices: ["cxi0"]}) | map({(.id): .status}) | add' found.json >judged.json
+  assert_json judged.json '."slingshot-device" == "ok" and ."slingshot-link-speed" == "ok" and ."slingshot-pfc" == "ok" and ."slingshot-service" == "unknown"
+    and ."slingshot-link-flaps" == "ok"'
+  [ -e /sys/class/cxi ] || {
+    "$TOP/roles/host_check/files/host-check" cxi0 >none.json
+    jq -L "$TOP/reports/jq" 'import "host_check" as h; h::judged({fabric: "slingshot", devices: ["cxi0"]})' none.json >judged.json
+    assert_json judged.json 'map([.status, .found]) == [["not_applicable", "no Slingshot device"]]'
+  }
+}
+
+@test "the agent counts a NIC's octets: value without its time, and the interface over it" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  # shellcheck disable=SC2016  # for the inner shell
+  node bash -c 'set -euo pipefail
+    . "$1/counters.bash"
+    devices_for cxi0
+    snapshot
+    echo "$SNAPSHOT"' counters "$TOP/roles/agent/files/agent.d" >snapshot.json
+  assert_json snapshot.json '.cxi == {cxi0: {netdev: "hsn0", counters: {hni_sts_tx_ok_octets: "72057594037927000", hni_sts_rx_ok_octets: "42"}}}
+    and .netdev.hsn0.tx_bytes == "1000"'
+}
+
+@test "playbooks/check.yml on a host without a NIC: not applicable, never PASS" {
+  export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1
+  local -a play=(ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/check.yml" -e host_check_runs_dir="$PWD/runs" -e perch_fabric=slingshot)
+  [ ! -e /sys/class/cxi ] || skip "this machine has a Cassini NIC"
+  mkdir runs
+  LIMIT=200 run_expecting 2 "${play[@]}"
+  assert_output --partial "NOT KNOWN: alpha: slingshot-device: no Slingshot device"
+  assert_output --partial "INCONCLUSIVE"
+  refute_output --partial "PASS:"
+  assert_equal "$(find runs -name host_check.json | wc -l)" 2
+}
+
+@test "reports/hosts: whole hosts pass, a simulated one is not judged, a damaged answer is none" {
+  mkdir -p run/raw/nid1 run/raw/nid2
+  cp "$TOP/tests/fixtures/slingshot/host_check.json" run/raw/nid1/
+  cp "$TOP/tests/fixtures/slingshot/host_check.json" run/raw/nid2/
+  local hosts='{"nid1": {"perch_fabric": "slingshot", "perch_devices": ["cxi0"]}, "nid2": {"perch_fabric": "slingshot", "perch_devices": ["cxi0"]}}'
+  run "$TOP/reports/hosts" run <<<"$hosts"
+  assert_equal "$status ${lines[-1]}" "0 PASS: 22 findings, as wanted"
+  edit run/raw/nid2/host_check.json '.commands["retry-handler cxi0"].stdout = "failed"'
+  run "$TOP/reports/hosts" run <<<"$hosts"
+  assert_equal "$status" 1
+  assert_output --partial "BAD: nid2: slingshot-retry-handler: cxi0: failed; wanted: active"
+  echo '{"schema": "perch.host_check/1"' >run/raw/nid2/host_check.json
+  run "$TOP/reports/hosts" run <<<"$hosts"
+  assert_equal "$status" 3
+  run "$TOP/reports/hosts" run <<<'{"nid3": {"perch_fabric": "slingshot", "perch_scope": "simulated"}}'
+  assert_equal "$status ${lines[-1]}" "3 INCONCLUSIVE: there was nothing to check"
+  local means
+  for means in '"perch_backends": ["tcp", "cxi"]' '"perch_tools": ["cxi"]'; do
+    run "$TOP/reports/hosts" run <<<"{\"nid1\": {\"perch_fabric\": \"ss11\", $means}}"
+    assert_equal "$status ${lines[-1]}" "0 PASS: 11 findings, as wanted"
+  done
+  local input
+  for input in '{"nid1":' '' '[]' '{"nid1": 1}' '{} {}'; do
+    run "$TOP/reports/hosts" run <<<"$input"
+    assert_equal "$input $status" "$input 2"
+    assert_output --partial "standard input is not the JSON object"
+  done
+}
+
+# agent HOST NIC: walks plan.json as that host, with the tools of bin/
+agent() {
+  local host=$1
+  PATH=$PWD/bin:$PATH SIM_CXI_DEVICES="sim_cxi0=$2" "$AGENT" start --plan plan.json --host "$host" --out "run/raw/$host" \
+    --engine "$PERCH" --start-window 30 3>&-
+}
+
+agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
+
+@test "over the simulated provider: cxi_send_lat and the engine, run by the agents, judged, and named simulated" {
+  export FI_PROVIDER_PATH=$TOP/tests/sim_cxi/build SIM_CXI_FABRIC=$PWD/fabric
+  [ -e "$FI_PROVIDER_PATH/libcxi-fi.so" ] || skip "NOT TESTED: tests/sim_cxi is not built (make sim-cxi)"
+  "$PERCH" lat --help 2>&1 | grep -q -- --svc-id || skip "NOT TESTED: this engine was built without the cxi backend"
+  mkdir -p bin run/inputs
+  ln -s "$PERCH" bin/cxi_send_lat
+  # without a token Perch accepts 127.0.0.1 alone, under whatever name; the original has neither
+  (umask 077 && echo 0123456789abcdef0123456789abcdef >token)
+  export PERCH_TOKEN_FILE=$PWD/token
+  jq -n --argjson port "$(free_port)" --argjson tool "$(free_port)" '{run: "20260101T000000Z-x", created: "2026-01-01T00:00:00Z",
+    limits: "local", suite: {name: "s", title: "S", tests: [
+      {name: "tool", title: "cxi_send_lat", tool: "cxi", kind: "latency", params: {size: "8:16", iterations: 20, gap: "0us"}},
+      {name: "engine", title: "engine", tool: "perch", backend: "cxi", kind: "latency", params: {size: "8:16", iterations: 20}}]},
+    hosts: ({alpha: "127.0.0.1", beta: "127.0.0.2"} | map_values({perch_address: ., perch_fabric: "slingshot", perch_scope: "simulated",
+      perch_backends: ["cxi"], perch_tools: ["perch", "cxi"], perch_devices: [{name: "cxi0", svc_id: 1, vni: 10}], perch_port: $port,
+      perch_cxi_port: $tool}))}' | jq -f "$TOP/playbooks/plan.jq" >plan.json
+  cp plan.json run/
+  python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/local.yml" >run/inputs/limits.json
+  agent alpha 0x13 >/dev/null
+  agent beta 0x12 >/dev/null
+  local end=$((SECONDS + 120))
+  until agent_is_done alpha && agent_is_done beta; do
+    [ "$SECONDS" -lt "$end" ] || fail "the agents did not end: $(cat run/raw/*/progress.jsonl)"
+    sleep 0.2
+  done
+  run "$TOP/reports/judge" run
+  jq -c '[.flow, .status, .scope, .error, .client]' run/records.jsonl
+  assert_output --partial "scope simulated"
+  jq -s . run/records.jsonl >records.json
+  assert_json records.json 'length == 4 and all(.[]; .status == "ok" and .scope == "simulated" and .path.state == "not_judged" and .link.layer == "slingshot")
+    and ([.[] | .tool.name] | unique) == ["perch", "perch-personality"]'
+  assert_json run/verdict.json '[.checks[] | select(.id == "simulated") | .status] == ["not_judged"]'
+}
