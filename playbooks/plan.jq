@@ -235,7 +235,8 @@ def left_out($tests; $hosts):
    | $test + {part: $part, circle: (if ($part.able | length) < 2 then [] else $part.able | circle_rounds end)} | fitted($hosts)] as $tests
 | { schema: "perch.plan/1", run: $in.run, created: $in.created,
     suite: {name: $in.suite.name, title: $in.suite.title}, limits: $in.limits,
-    hosts: ($hosts | map_values(del(.tool_ports, .slowdown) | if .switch == null then del(.switch) else . end)),
+    host_checks: true, # every host owes them; plans of before did not say so
+    hosts: ($hosts | map_values(.ports = ([.port, .tool_ports[]] | unique) | del(.tool_ports, .slowdown) | if .switch == null then del(.switch) else . end)),
     excluded: [($tests[] | . as $test | excluded($test; .part)), left_out($tests; $hosts)],
     rounds: [range(1; ([$tests[].repeat] | max // 0) + 1) as $repeat
              | $tests[] | select(.repeat >= $repeat) | . as $test

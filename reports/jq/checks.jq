@@ -76,35 +76,50 @@ def simulation($plan):
                    + "or plan these hosts with perch_scope: simulated") }
     end;
 
-# How grave a host's finding is: on hardware, what is wrong fails and what is not known proves nothing.
+# How grave a host's finding is: on hardware, what is wrong fails and what is not known proves nothing. What only tunes is
+# advisory everywhere, and what nobody wants anything of is shown.
 def finding_status($scope):
   if .status == "ok" then "pass"
+  elif .status == "info" then "not_judged"
+  elif .severity == "advisory" then (if .status == "bad" then "advisory" else "not_judged" end)
   elif .status == "not_applicable" then
     (if $scope == "hardware" and (.id | endswith("-device")) then "inconclusive" else "not_judged" end)
   elif .status == "bad" then (if $scope == "hardware" then "fail" else "advisory" end)
   elif $scope == "hardware" then "inconclusive"
   else "not_judged" end;
 
+# What does not apply to a host, in one check: a loopback has no link, an InfiniBand port no pause frames.
+def not_applicable:
+  select(length > 0)
+  | check("host_check/not_applicable"; "Hosts: what does not apply to them"; "not_judged")
+  + { measured: ([.[] | .id | gsub("-"; " ")] | unique | join(", ")),
+      evidence: ([.[].host] | unique | .[0:tally::evidence_max]),
+      source: design("a check that cannot apply is not judged, and shown") };
+
 # One check for all hosts where all is well; one for each other thing that was found, with the hosts where it was.
-def host_findings($plan; $hosts):
-  [ $plan.hosts | to_entries[] | .key as $host | .value.scope as $scope
-    | ($hosts[$host].checks // [])[] | . + {host: $host, verdict: finding_status($scope)} ]
-  | group_by([.id, .verdict, if .verdict == "pass" then "" else f::finding end])[]
-  | .[0] as $one
+def host_finding:
+  .[0] as $one
   | ([.[].host] | unique) as $names
   | check("host_check/\($one.id)" + if $one.verdict == "pass" then ""
                                     else "/" + ([$names[0], $one.device | strings] | join("/")) end;
           "Hosts: \($one.id | gsub("-"; " "))"; $one.verdict)
-  + { measured: (if $one.verdict == "pass" then "\($names | length | f::plural("host")): \($one.wanted)"
-                 else "\($one | f::finding); wanted: \($one.wanted)" end),
+  + { measured: (if $one.verdict == "pass" then "\($names | length | f::plural("host")): \($one.wanted // $one.found)"
+                 else ($one | f::finding) + if $one.wanted == null then "" else "; wanted: \($one.wanted)" end end),
       source: "\($one.source): \($one.why)", evidence: ($names | .[0:tally::evidence_max]),
-      remedy: (if $one.verdict == "pass" then null else $one.remedy end) };
+      remedy: (if $one.verdict == "pass" or $one.status == "info" then null else $one.remedy end) };
 
-# A host that has checks of its own, by its fabric or by the flows that use it, and left no answer, has been skipped.
+def host_findings($plan; $hosts):
+  [ $plan.hosts | to_entries[] | .key as $host | .value.scope as $scope
+    | ($hosts[$host].checks // [])[] | . + {host: $host, verdict: finding_status($scope)} ]
+  | ([.[] | select(.status == "not_applicable" and .verdict == "not_judged")] | not_applicable),
+    ( map(select(.status != "not_applicable" or .verdict != "not_judged"))
+      | group_by([.id, .verdict, if .verdict == "pass" then "" else f::finding end])[] | host_finding );
+
+# A host that owes checks, by the plan or by its fabric or the flows that use it, and left no answer, has been skipped.
 def host_checks($plan; $hosts):
   ($plan | found::cxi_hosts(planned::flows)) as $cxi
   | [ $plan.hosts | to_entries[] | select($hosts[.key].checks == null)
-      | select(.key as $name | .value + {cxi: $cxi[$name]} | found::is_slingshot) ] as $skipped
+      | select($plan.host_checks == true or (.key as $name | .value + {cxi: $cxi[$name]} | found::is_slingshot)) ] as $skipped
   | ( ($skipped | group_by(.value.scope == "hardware"))[]
       | check("host_check/skipped" + if .[0].value.scope == "hardware" then "" else "/simulated" end;
               "The hosts were checked";

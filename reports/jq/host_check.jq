@@ -1,6 +1,9 @@
 # What a host's host-check printed (perch.host_check/1) -> its findings, as far as the plan's word of the host asks.
 import "common" as c;
 import "slingshot" as slingshot;
+import "host_machine" as machine;
+import "host_nic" as nic;
+import "host_qos" as qos;
 
 # The hosts that a flow over a Cassini NIC uses, {NAME: true}: such a flow is hardware whatever the fabric is called.
 # flows: the flows of the plan, a stream.
@@ -27,15 +30,23 @@ def misplaced($environment; $created):
 
 def is_raw: type == "object" and all(.files, .later, .links, .commands; type == "object");
 
-# What is checked of a host. Of another fabric's: the first, as that is the one that a plan's flows take.
-def devices:
+# The Cassini NICs that are checked. Of another fabric's host: the first, as that is the one that a plan's flows take.
+def nics:
   (.fabric == "slingshot") as $all
   | (.devices // [] | if $all then . else .[0:1] end | .[])
   | if type == "object" then . else {name: .} end;
 
-# $host: of the plan, with cxi. Null: the checks did not run, or left nothing that can be read.
+# A host of the plan, with its name and what is wanted of it (inputs/hosts/NAME.json), as the areas of checks know it.
+def subject:
+  { name, fabric, scope, wanted: (.wanted // {}), ports: (.ports // [.port // empty]),
+    devices: [.devices // [] | .[] | if type == "object" then . else {name: .} end] };
+
+# $host: of the plan, with cxi, name, wanted, and areas: whether all that RDMA depends on is checked, or a Slingshot NIC
+# alone, as of plans that do not say that they owe more. Null: the checks did not run, or left nothing that can be read.
 def judged($host):
   if is_raw | not then null
-  else [ if $host | is_slingshot then
-           slingshot::findings([$host | devices])
-         else empty end ] end;
+  else
+    ($host | subject) as $subject
+    | [ if $host.areas then machine::findings($subject), nic::findings($subject), qos::findings($subject) else empty end,
+        if $host | is_slingshot then slingshot::findings([$host | nics]) else empty end ]
+  end;

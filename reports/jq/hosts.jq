@@ -1,10 +1,11 @@
-# raw/<host>/{agent,environment,host_check}.json -> {host: {agent, versions, environment, drivers, rdma_drivers,
+# raw/<host>/{agent,environment,host_check}.json and inputs/hosts/<host>.json -> {host: {agent, versions, environment, drivers, rdma_drivers,
 # cxi_drivers, checks, unchecked, idle}}; what is absent or damaged is null. unchecked: why there are no checks.
 # Input as for normalise.jq: "path<TAB>line", each host ended by the mark.
 
 import "common" as c;
 import "counters" as counters;
 import "host_check" as host_check;
+import "host_group" as group;
 import "planned" as planned;
 
 def next_host($mark): [label $stop | inputs | if startswith($mark) then ., break $stop else . end];
@@ -16,6 +17,7 @@ def document($path; $schema):
   | if type == "object" and .schema == $schema then . else null end;
 
 ($plan[0] | host_check::cxi_hosts(planned::flows)) as $cxi
+| ($plan[0].host_checks == true) as $areas
 | $plan[0].hosts
 | [ keys_unsorted[] as $host
     | next_host($mark)
@@ -24,7 +26,10 @@ def document($path; $schema):
             {state: "foreign", message: "its agent.json belongs to run \(.run | tojson)"} else . end ) as $agent
     | document("raw/\($host)/environment.json"; "perch.environment/1") as $environment
     | document("raw/\($host)/host_check.json"; "perch.host_check/1") as $found
+    | document("inputs/hosts/\($host).json"; "perch.wanted/1") as $input
+    | ($plan[0].hosts[$host] + {cxi: $cxi[$host], name: $host, $areas, wanted: $input.wanted}) as $planned
     | ($found | if . == null then "there is none that can be read"
+                elif $areas and ($input.wanted | type) != "object" then "inputs/hosts/\($host).json does not say what is wanted"
                 else host_check::misplaced($environment; $plan[0].created) end) as $unchecked
     | { key: $host,
         value: { agent: $agent, environment: ($environment != null), versions: ($environment.versions // {}),
@@ -32,7 +37,12 @@ def document($path; $schema):
                  rdma_drivers: ([($environment.rdma // [])[] | {key: .name, value: .driver}] | from_entries),
                  cxi_drivers: ([($environment.cxi // [])[] | {key: .name, value: .driver}] | from_entries),
                  checks: (if $unchecked != null then null
-                          else $found | host_check::judged($plan[0].hosts[$host] + {cxi: $cxi[$host]}) end),
+                          else $found | host_check::judged($planned) end),
+                 raw: (if $areas and $unchecked == null then $found else null end),
+                 subject: ($planned | host_check::subject),
                  $unchecked,
                  idle: ($environment.idle | counters::counted) } } ]
 | from_entries
+| ([.[] | select(.raw != null and .checks != null) | {host: .subject, raw, findings: .checks}] | [group::across(.)]) as $between
+| with_entries(.key as $name | .value |= ((.checks | values) += [$between[] | select(.host == $name) | del(.host)]
+                                          | del(.raw, .subject)))

@@ -42,4 +42,4 @@ def flow_files($mark):
     "raw/\(.server)/flows/\(.id)/server.json", $mark;
 
 def host_files($mark):
-  .hosts | keys_unsorted[] | "raw/\(.)/agent.json", "raw/\(.)/environment.json", "raw/\(.)/host_check.json", $mark;
+  .hosts | keys_unsorted[] | "raw/\(.)/agent.json", "raw/\(.)/environment.json", "raw/\(.)/host_check.json", "inputs/hosts/\(.).json", $mark;

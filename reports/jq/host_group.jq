@@ -1,0 +1,39 @@
+# What only several hosts together show: clocks, doubled addresses, and every value in which hosts of one fabric differ.
+import "host_machine" as machine;
+import "host_nic" as nic;
+import "host_qos" as qos;
+import "format" as f;
+
+def id_of: .id + "#" + (.position | tostring);
+
+# Findings of one host that carry a value, each with its position among those of the same id: the first device of a host
+# stands beside the first of the others, whatever their names are.
+def placed:
+  reduce (.findings[] | select(.value != null)) as $one
+    ({seen: {}, out: []}; .seen[$one.id] as $n | .seen[$one.id] = ($n // 0) + 1 | .out += [$one + {position: ($n // 0)}])
+  | .out[];
+
+# "1.2 on alpha, beta; 1.3 on gamma"
+def spread:
+  map("\(.[0].value | if type == "string" then . else tojson end) on \(map(.host) | f::names(4))") | join("; ");
+
+# Input: [{host, value, ...}] of one id and position, of several hosts. The value that most hosts have is the group's; where
+# none has the majority, all of them are named.
+def difference:
+  . as $all
+  | (group_by(.value) | sort_by(-length)) as $groups
+  | if ($groups | length) < 2 then empty
+    else
+      (if ($groups[0] | length) > ($groups[1] | length) then [$groups[1:][][]] else $all end)[]
+      | { host, id: ("differs-" + .id), device, status: "bad", severity: "advisory", found: ($groups | spread), value: null,
+          wanted: "the same on all", why: "the slowest or worst set host decides what the group can do",
+          remedy: .remedy, source: "site policy: hosts of one fabric are configured alike" }
+    end;
+
+# $hosts: [{host, raw, findings}], host as host_check::subject makes it -> findings, each with the name of its host
+def across($hosts):
+  ( $hosts | group_by(.host.fabric)[] | select(length > 1)
+    | [.[] | .host.name as $name | placed | . + {host: $name}] | group_by(id_of)[] | difference ),
+  ( $hosts | group_by(.host.fabric)[] | map({host, raw}) | . as $group
+    | machine::between($group), nic::between($group), qos::between($group)
+    | if .host != null then . else $group[].host.name as $name | . + {host: $name} end );

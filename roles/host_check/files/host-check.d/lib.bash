@@ -1,0 +1,78 @@
+# shellcheck shell=bash
+# What every area of host-check keeps its readings with: files, links and what commands say, raw, as parts of one JSON object.
+set -euo pipefail
+export LC_ALL=C
+
+# The longest text that is kept of a file or a stream; nothing read here is near it.
+readonly MOST_BYTES=65536
+# Seconds that a command may take. cxi_stat -r watches the link for four.
+readonly COMMAND_SECONDS=15
+
+FILES='' LATER='' LINKS='' COMMANDS=''
+
+# json TEXT: as a JSON string in JSON. Bytes that are no printable ASCII become a question mark.
+json() {
+  local text=${1:0:$MOST_BYTES}
+  text=${text//\\/\\\\}
+  text=${text//\"/\\\"}
+  text=${text//$'\n'/\\n}
+  text=${text//$'\t'/\\t}
+  JSON="\"${text//[^ -~]/?}\""
+}
+
+# pair TEXT1 TEXT2: "TEXT1": "TEXT2" in PAIR
+pair() {
+  json "$1"
+  PAIR=$JSON
+  json "$2"
+  PAIR+=": $JSON"
+}
+
+# keep FILE...: what they hold
+keep() {
+  local file text
+  for file in "$@"; do
+    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null); then continue; fi
+    pair "$file" "$text"
+    FILES+="${FILES:+, }$PAIR"
+  done
+}
+
+# keep_later FILE...: what they hold now, for those that count
+keep_later() {
+  local file text
+  for file in "$@"; do
+    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null); then continue; fi
+    pair "$file" "$text"
+    LATER+="${LATER:+, }$PAIR"
+  done
+}
+
+keep_link() {
+  local target
+  target=$(readlink "$1" 2>/dev/null) || return 0
+  pair "$1" "$target"
+  LINKS+="${LINKS:+, }$PAIR"
+}
+
+# ask NAME COMMAND...: what it says
+ask() {
+  local name=$1 status=0 out='' err='' argv='' word
+  shift
+  for word in "$@"; do
+    json "$word"
+    argv+="${argv:+, }$JSON"
+  done
+  if command -v "$1" >/dev/null; then
+    out=$(timeout --kill-after=2 "$COMMAND_SECONDS" "$@" 2>"$SCRATCH" </dev/null) || status=$?
+    err=$(cat "$SCRATCH")
+  else
+    status=null
+  fi
+  json "$name"
+  COMMANDS+="${COMMANDS:+, }$JSON: {\"argv\": [$argv], \"exit\": $status, "
+  pair stdout "$out"
+  COMMANDS+="$PAIR, "
+  pair stderr "$err"
+  COMMANDS+="$PAIR}"
+}

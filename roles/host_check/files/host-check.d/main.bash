@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# What is read, in order, and how it is printed.
+
+# under_test NAME...: sets RDMA, the RDMA devices under test, NETDEVS, their interfaces, and PCI, their functions in sysfs
+under_test() {
+  local name path
+  local -A netdevs=() pci=()
+  RDMA=()
+  for name in "$@"; do
+    if [ -d "/sys/class/infiniband/$name" ]; then
+      RDMA+=("$name")
+    elif [ -d "/sys/class/net/$name" ]; then
+      netdevs[$name]=1
+    fi
+  done
+  # what is named and not there is told apart by the judge, which knows the names, too
+  if (($# == 0)); then
+    for path in /sys/class/infiniband/*; do
+      [ ! -d "$path" ] || RDMA+=("${path##*/}")
+    done
+  fi
+  for name in "${RDMA[@]}"; do
+    for path in "/sys/class/infiniband/$name"/ports/*/gid_attrs/ndevs/*; do
+      # reading an entry without an interface is an error
+      path=$(cat "$path" 2>/dev/null) || continue
+      [ -z "$path" ] || netdevs[$path]=1
+    done
+    [ ! -d "/sys/class/infiniband/$name/device/net" ] || for path in "/sys/class/infiniband/$name"/device/net/*; do
+      netdevs[${path##*/}]=1
+    done
+  done
+  for path in "${RDMA[@]/#//sys/class/infiniband/}" "${!netdevs[@]}"; do
+    [[ $path == /* ]] || path=/sys/class/net/$path
+    path=$(readlink -f "$path/device") || continue
+    [ ! -e "$path/vendor" ] || pci[$path]=1
+  done
+  NETDEVS=("${!netdevs[@]}") PCI=("${!pci[@]}")
+}
+
+# host_check NAME...: the whole, on standard output
+host_check() {
+  local name
+  local -a RDMA NETDEVS PCI slingshot=()
+  SCRATCH=$(mktemp)
+  trap 'rm -f -- "$SCRATCH"' EXIT
+  under_test "$@"
+  for name in "$@"; do
+    [[ $name != *cxi* ]] || slingshot+=("$name")
+  done
+  keep /proc/uptime
+  ask kernel uname -sr
+  gather_machine
+  gather_nic
+  gather_qos
+  gather_slingshot "${slingshot[@]}"
+  json "$(uname -n)"
+  printf '{"schema": "perch.host_check/1", "hostname": %s, "collected": "%s", ' "$JSON" "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+  printf '"files": {%s}, "later": {%s}, "links": {%s}, "commands": {%s}}\n' "$FILES" "$LATER" "$LINKS" "$COMMANDS"
+}
