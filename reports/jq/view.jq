@@ -55,7 +55,16 @@ def check_view:
     limit: (.unit as $unit | .limit | f::bound($unit) | f::cell), source: (.source | f::cell), remedy: (.remedy | f::cell),
     evidence: (.evidence | map("`" + . + "`") | f::names(3) | if . == "" then "-" else f::cell end) };
 
-def findings: [.checks[] | select(.status == "fail" or .status == "inconclusive" or .status == "advisory")] | sort_by(.status | gravity);
+# What is said of the hosts has a table of its own: it is long, and most of it only describes them.
+def is_of_hosts: .id | startswith("host_check/");
+
+def findings:
+  [.checks[] | select(.status == "fail" or .status == "inconclusive" or .status == "advisory")]
+  | sort_by((.status | gravity), is_of_hosts);
+
+def table_of_checks($of_hosts):
+  [.checks[] | select(is_of_hosts == $of_hosts)] | sort_by(.status | gravity)
+  | {rows: (.[:300] | map(check_view)), more: ([length - 300, 0] | max)};
 
 # ---- summary ----
 
@@ -127,8 +136,7 @@ $plan[0] as $plan
     tests: ($by_test | tables::of_tests($tests)),
     path: ($series | path_view::table($tests)), moved: ($series | path_view::moved($tests)),
     charts: $charts, references: transfer_view::reference_lines($references; $charts),
-    checks: ($verdict.checks | sort_by(.status | gravity) | map(check_view) | .[:300]),
-    checks_more: ([($verdict.checks | length) - 300, 0] | max),
+    checks: ($verdict | table_of_checks(false)), host_checks: ($verdict | table_of_checks(true)),
     missing: ($verdict.coverage.missing[:50]
               | map({flow, size: (.expect | missing_size), message: (.message | f::cell)})),
     missing_more: ([($verdict.coverage.missing | length) - 50, 0] | max),
