@@ -223,11 +223,13 @@ int latency_server(struct run *r) {
 		n = run_completions(r, c, true);
 		if (n < 0)
 			return n;
-		for (int i = 0; i < n; i++) {
-			if (c[i].kind == COMPLETION_LOCAL) {
+		/* All places first: an answer may wait for one whose completion came in this batch, after the message. */
+		for (int i = 0; i < n; i++)
+			if (c[i].kind == COMPLETION_LOCAL)
 				r->busy[c[i].slot] = false;
+		for (int i = 0; i < n; i++) {
+			if (c[i].kind == COMPLETION_LOCAL)
 				continue;
-			}
 			e = answer(r, c[i].slot, r->outcome.received);
 			if (e < 0)
 				return e;
