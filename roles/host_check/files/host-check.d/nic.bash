@@ -1,3 +1,124 @@
 # shellcheck shell=bash
+# The NICs under test: ports, addresses, firmware and driver, their place on PCIe, interrupts, rings, errors.
 
-gather_nic() { :; }
+# nic_functions LINK: the PCI functions in a sysfs link's target, the NIC's own last, the bridges above it before.
+nic_functions() {
+  local target part
+  target=$(readlink "$1" 2>/dev/null) || return 0
+  while IFS= read -r -d / part; do
+    [[ ! $part =~ ^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]$ ]] || printf '%s\n' "$part"
+  done <<<"$target/"
+}
+
+# The entries of a port's GID table that are in use; the table has room for hundreds.
+nic_gids() {
+  local port=$1 path gid
+  for path in "$port"/gids/*; do
+    IFS= read -r gid 2>/dev/null <"$path" || continue
+    [[ $gid == *[1-9a-f]* ]] || continue
+    keep "$path" "$port/gid_attrs/types/${path##*/}" "$port/gid_attrs/ndevs/${path##*/}"
+  done
+}
+
+# nic_rdma DEVICE
+nic_rdma() {
+  local dir=/sys/class/infiniband/$1 port layer
+  keep_link "$dir"
+  keep "$dir"/{fw_ver,hca_type,board_id,node_guid}
+  ask "verbs $1" ibv_devinfo -d "$1"
+  for port in "$dir"/ports/*; do
+    keep "$port"/{state,phys_state,rate,link_layer,lid,sm_lid} "$port"/counters/*
+    nic_gids "$port"
+    # what the port could do is told by its own management agent alone: a request that does not leave the host
+    if read -r layer 2>/dev/null <"$port/link_layer" && [ "$layer" = InfiniBand ]; then
+      ask "portinfo $1/${port##*/}" smpquery -C "$1" -P "${port##*/}" -D portinfo 0
+    fi
+  done
+}
+
+# nic_ethtool NAME OPTION INTERFACE: as JSON where this ethtool has it for the option, else as text
+nic_ethtool() {
+  if command -v ethtool >/dev/null; then
+    # shellcheck disable=SC2016  # the other shell's own variables
+    ask "$1" bash -c 'out=$(ethtool --json "$@" 2>/dev/null) && printf "%s\n" "$out" || exec ethtool "$@"' ethtool "$2" "$3"
+  else
+    ask "$1" ethtool "$2" "$3"
+  fi
+}
+
+# nic_interface NAME
+nic_interface() {
+  local dir=/sys/class/net/$1 lower
+  keep_link "$dir"
+  for lower in "$dir"/lower_*; do
+    [ ! -e "$lower" ] || keep_link "$lower" # of a bond, a VLAN: what carries it
+  done
+  keep "$dir"/{mtu,operstate,carrier,speed,duplex,address,carrier_changes,carrier_down_count} "$dir"/statistics/* \
+    /proc/sys/net/ipv4/conf/"$1"/{arp_ignore,arp_announce,rp_filter}
+  ask "address $1" ip -j address show dev "$1"
+  ask "driver $1" ethtool -i "$1"
+  ask "settings $1" ethtool "$1"
+  nic_ethtool "rings $1" -g "$1"
+  nic_ethtool "coalescing $1" -c "$1"
+  nic_ethtool "features $1" -k "$1"
+}
+
+# nic_interrupts FUNCTION: each interrupt's name and the processors that it goes to. The name is a directory beside the
+# list, and so a part of the path that head prints before it.
+nic_interrupts() {
+  local irq action
+  local -a lists=()
+  for irq in "/sys/bus/pci/devices/$1"/msi_irqs/*; do
+    for action in /proc/irq/"${irq##*/}"/*/; do
+      [ ! -d "$action" ] || lists+=("$action../effective_affinity_list")
+    done
+  done
+  [ ${#lists[@]} -eq 0 ] || ask "interrupts $1" head -v -n 1 "${lists[@]}"
+}
+
+# nic_pci FUNCTION: of a NIC or of a bridge above one
+nic_pci() {
+  local dir=/sys/bus/pci/devices/$1
+  keep_link "$dir"
+  keep_link "$dir/driver"
+  keep "$dir"/{vendor,device,subsystem_vendor,subsystem_device,numa_node,local_cpulist} \
+    "$dir"/{current_link_speed,current_link_width,max_link_speed,max_link_width} \
+    "$dir"/aer_dev_{fatal,nonfatal,correctable}
+  # without root only the first 64 bytes, in which no capability lies; equal lines are printed once
+  ask "pci $1" od -A x -t x1 "$dir/config"
+}
+
+# What counts errors: read at the beginning and at the end, so that it shows if a link is failing at this moment.
+nic_errors() {
+  local name
+  for name in "${RDMA[@]}"; do
+    printf '%s\n' "/sys/class/infiniband/$name"/ports/*/counters/*
+  done
+  for name in "${NETDEVS[@]}"; do
+    printf '%s\n' "/sys/class/net/$name"/statistics/*error*
+  done
+}
+
+gather_nic() {
+  local name link function
+  local -A own=() all=()
+  local -a functions errors
+  for name in "${RDMA[@]}"; do nic_rdma "$name"; done
+  for name in "${NETDEVS[@]}"; do nic_interface "$name"; done
+  for link in "${RDMA[@]/#//sys/class/infiniband/}" "${NETDEVS[@]/#//sys/class/net/}"; do
+    for name in "$link" "$link"/lower_*; do
+      mapfile -t functions < <(nic_functions "$name")
+      [ ${#functions[@]} -gt 0 ] || continue
+      own[${functions[-1]}]=1
+      for function in "${functions[@]}"; do all[$function]=1; done
+    done
+  done
+  for function in "${!all[@]}"; do nic_pci "$function"; done
+  for function in "${!own[@]}"; do nic_interrupts "$function"; done
+  keep /sys/devices/system/node/online /proc/sys/kernel/osrelease /proc/sys/net/ipv4/conf/all/{arp_ignore,arp_announce,rp_filter} \
+    /sys/module/{mlx5_core,mlx5_ib,mlx_compat,bnxt_en,bnxt_re,ice,irdma,ib_core}/version
+  ask ofed ofed_info -s
+  ask addresses ip -j -4 address
+  mapfile -t errors < <(nic_errors)
+  keep_later "${errors[@]}"
+}

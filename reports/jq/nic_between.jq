@@ -1,0 +1,59 @@
+# What only several hosts' NICs together show: addresses that two of them have, and MTUs that differ -> findings,
+# each with the host that it blames, or null for the group. The work grows with the hosts, not with their pairs.
+import "common" as c;
+import "format" as f;
+import "nic_read" as r;
+import "nic_address" as address;
+
+# {host, device, netdev, kind: text} of every NIC of the group: what must be a NIC's own, and what must be alike.
+def known($hosts):
+  $hosts[] | .host as $host | .raw as $raw | r::devices($raw; $host) as $devices
+  | ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | . as $netdev | {host: $host.name, device: $netdev}
+      | (. + {kind: "address", value: (address::addresses($raw; $netdev) // [] | .[].local | select(test("^(127\\.|fe80:|::1$)") | not))}),
+        (. + {kind: "mac", value: (r::text($raw; "/sys/class/net/\($netdev)/address") | strings | select(test("^(00:)+00$") | not))}),
+        (. + {kind: "mtu", value: (address::mtu($raw; $netdev) | values)}) ),
+    ( $devices[] | select(.rdma) | . as $d | {host: $host.name, device: $d.name}
+      | (. + {kind: "gid", value: $d.gids[].gid}),
+        (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) );
+
+def about:
+  { address: { id: "duplicate-address", wanted: "each IP address on one interface alone", source: "RFC 5227, IPv4 Address Conflict Detection",
+               why: "traffic goes to whichever host answered last", remedy: "Give one of them another address: ip address replace" },
+    mac: { id: "duplicate-mac", wanted: "each MAC address on one host alone", source: "IEEE 802.3, MAC addresses",
+           why: "a switch sends what is for the one to the other", remedy: "Give one of them another address: ip link set dev INTERFACE address; cloned machines need their own" },
+    gid: { id: "duplicate-gid", wanted: "each GID on one host alone", source: "InfiniBand Architecture, volume 1, GIDs are unique in a subnet",
+           why: "connections end at the wrong host, or do not come about", remedy: "See the hosts' addresses (RoCE) or the cards' GUIDs (InfiniBand, ibstat)" },
+    mtu: { id: "mtu-ends", wanted: "the same MTU on all interfaces of the fabric", source: "RFC 1191: the smallest MTU of a path is the path's",
+           why: "what the larger end sends, the smaller one drops", remedy: "host_tune_mtu: BYTES on all of them, or ip link set INTERFACE mtu BYTES" },
+    path_mtu: { id: "path-mtu-ends", wanted: "the same active MTU on all ports of the fabric", source: "InfiniBand Architecture, volume 1: a queue pair has one path MTU",
+                why: "a queue pair whose path MTU one end cannot carry does not connect, or stalls", remedy: "Set the MTU of the interfaces alike (host_tune_mtu), or of the InfiniBand partition" } };
+
+def blamed($kind; $host; $device; $status; $found):
+  r::result($status; $found; null) | r::finding(about[$kind].id; $device; about[$kind] + {severity: "required"}) | . + {host: $host};
+
+# Entries of one value that more than one host has, or, for an address, more than one interface.
+def doubled($kind):
+  group_by(.value)[]
+  | unique_by([.host, .device]) | select(length > 1)
+  | select($kind == "address" or ([.[].host] | unique | length) > 1);
+
+def duplicates($all; $kind):
+  ([$all[] | select(.kind == $kind)]) as $mine
+  | [$mine | doubled($kind)] as $twice
+  | if $mine == [] then empty
+    elif $twice == [] then blamed($kind; null; null; "ok"; "each \($kind | ascii_upcase | if . == "ADDRESS" then "address" else . end) is there once")
+    else $twice[] | . as $who | .[] | blamed($kind; .host; .device; "bad"; "\(.value) is also on \([$who[] | "\(.host) \(.device)"] - ["\(.host) \(.device)"] | f::names(4))") end;
+
+# The value that most NICs have is the group's; where none has the majority, all of them are named.
+def alike($all; $kind):
+  ([$all[] | select(.kind == $kind)] | group_by(.value) | sort_by(-length)) as $groups
+  | if $groups == [] then empty
+    elif ($groups | length) == 1 then blamed($kind; null; null; "ok"; "\($groups[0][0].value) on all")
+    else ($groups | map("\(.[0].value) on \(map("\(.host) \(.device)") | f::names(4))") | join("; ")) as $spread
+      | (if ($groups[0] | length) > ($groups[1] | length) then $groups[1:] else $groups end)[][]
+      | blamed($kind; .host; .device; "bad"; $spread) end;
+
+# Two names of one machine share everything; a loopback is such a pair.
+def between($hosts):
+  if ($hosts | length) < 2 or $hosts[0].host.fabric == "loopback" then empty
+  else [known($hosts)] as $all | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu") end;

@@ -1,0 +1,92 @@
+# What host-check printed, as the checks of NICs read it. What is absent, damaged or no text is null, and never a value.
+import "common" as c;
+
+def trimmed: strings | gsub("^\\s+|\\s+$"; "") | if . == "" then empty else . end;
+def text($raw; $path): [$raw.files[$path] | trimmed] | .[0];
+# Fifteen digits fit in a double; a counter that has more is a damaged one.
+def whole: if . != null and test("^-?[0-9]{1,15}$") then tonumber else null end;
+def number($raw; $path): text($raw; $path) | whole;
+
+def command($raw; $name): [$raw.commands[$name] | objects] | .[0];
+def said($raw; $name): command($raw; $name) | if . == null or .exit != 0 then null else [.stdout | trimmed] | .[0] end;
+# Why a command has no answer: "ethtool is not installed".
+def silent($raw; $name):
+  command($raw; $name)
+  | if . == null then "it was not asked"
+    else ([.argv[0]? | strings] | .[0] // "the command") as $tool
+      | if .exit == null then "\($tool) is not installed"
+        elif .exit == 0 then "\($tool) said nothing of it"
+        else "\($tool): exit \(.exit): \([.stderr | trimmed] | .[0] // "nothing said" | .[0:120])" end end;
+
+# A finding. $about: {severity, why, remedy, source} and, where there is one, wanted; input: {status, found, value}.
+def finding($id; $device; $about):
+  { id: ("nic-" + $id), device: $device, status, severity: $about.severity, found, value,
+    wanted: (.wanted // $about.wanted), why: $about.why, remedy: $about.remedy, source: $about.source };
+
+# What a thing is found as, from whether it is as wanted; null: it cannot be read, or nobody wants anything.
+def result($status; $found; $value): {status: $status, found: $found, value: $value};
+def unknown($why): result("unknown"; "cannot be read: \($why)"; null);
+def not_applicable($why): result("not_applicable"; $why; null);
+def either($good; $found; $value): result(if $good then "ok" else "bad" end; $found; $value);
+# Where nothing absolute is wanted the value is shown, and compared between hosts.
+def as_wanted($wanted; good; $found; $value):
+  if $wanted == null then result("info"; $found; $value) else either(good; $found; $value) end;
+
+def hex: ascii_downcase | explode | reduce .[] as $c (0; . * 16 + if $c >= 97 then $c - 87 else $c - 48 end);
+
+# "0-3,8" -> [[0, 3], [8, 8]]; null where it is no such list.
+def ranges:
+  if . == null or (test("^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$") | not) then null
+  else [split(",")[] | split("-") | map(tonumber) | [.[0], .[-1]]] end;
+def within($wide): all(.[]; . as $r | any($wide[]; .[0] <= $r[0] and $r[1] <= .[1]));
+
+# ---- devices ----------------------------------------------------------------------------------------------------
+
+# Every port's GID table, once for a host: {"mlx5_0/1": [{index, gid, type, netdev}]}, entries in order.
+def gids($raw):
+  reduce ($raw.files | keys_unsorted[] | select(startswith("/sys/class/infiniband/")) | split("/")
+          | select(.[7] == "gids" and (.[8] // "" | test("^[0-9]{1,5}$")))) as $p
+    ({};
+     "/sys/class/infiniband/\($p[4])/ports/\($p[6])" as $port
+     | .["\($p[4])/\($p[6])"] += [{ index: ($p[8] | tonumber), gid: text($raw; "\($port)/gids/\($p[8])"),
+                                    type: text($raw; "\($port)/gid_attrs/types/\($p[8])"),
+                                    netdev: text($raw; "\($port)/gid_attrs/ndevs/\($p[8])") }])
+  | map_values(sort_by(.index));
+
+# The devices that are there: what host-check found of the names that it was given, or of all.
+def listed($raw): [$raw.links | keys_unsorted[] | select(startswith("/sys/class/infiniband/")) | split("/")[4]] | unique;
+
+# "../../devices/pci0000:00/0000:00:01.0/0000:01:00.0/infiniband/mlx5_0" -> the functions, the NIC's own first
+def functions: [strings | split("/")[] | select(test("^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-9a-f]$"))] | reverse;
+
+# Of an RDMA device its own function, else that of its interface, else that of what carries the interface.
+def chain($raw; $name; $netdev):
+  ($raw.links["/sys/class/infiniband/\($name)"] | functions) as $own
+  | if $own != [] then $own
+    elif $netdev == null then []
+    else ($raw.links["/sys/class/net/\($netdev)"] | functions) as $of_interface
+      | if $of_interface != [] then $of_interface
+        else "/sys/class/net/\($netdev)/lower_" as $lower
+          | first($raw.links | to_entries[] | select(.key | startswith($lower)) | .value | functions | select(. != [])) // [] end
+    end;
+
+# {name, rdma: whether it is there, cxi, port, dir (of the port), netdev, gid_index, gids, chain}
+def device($raw; $tables; $have):
+  .name as $name | (.ib_port // 1) as $port
+  | ($tables["\($name)/\($port)"] // []) as $gids
+  | (.netdev // ([$gids[].netdev | strings] | .[0])) as $netdev
+  | { $name, rdma: ($have | index([$name]) != null), cxi: ($name | test("^cxi")), $port, gid_index,
+      dir: "/sys/class/infiniband/\($name)/ports/\($port)", named: .netdev, $netdev, $gids,
+      chain: chain($raw; $name; $netdev) };
+
+# Those that the inventory names; where it names none, all that there are.
+def devices($raw; $host):
+  gids($raw) as $tables | listed($raw) as $have
+  | [$host.devices // [] | .[] | objects | select(.name | type == "string")]
+  | if . == [] then $have | map({name: .}) else . end
+  | map(device($raw; $tables; $have));
+
+# The interfaces under test, each once, with the name of its device.
+def interfaces($devices):
+  [$devices[] | select(.netdev != null)] | group_by(.netdev) | map(.[0]);
+def there($raw; $netdev): $raw.links["/sys/class/net/\($netdev)"] != null;
