@@ -60,7 +60,7 @@ def addresses($raw; $netdev):
   | if . == null then null else [.[] | .addr_info // [] | .[] | objects | select(.local | type == "string")] end;
 def ipv4($raw; $netdev): addresses($raw; $netdev) | if . == null then null else map(select(.family == "inet")) end;
 
-def entry_text: "\(.index): \(mapped // .gid), \(.type // "type not known"), \(.netdev // "no interface")";
+def entry_text: "\(.index): \(.gid | mapped // .), \(.type // "type not known"), \(.netdev // "no interface")";
 
 # The entry that a measurement will use has to be RoCE v2, of this interface: v1 is not routed, and marks nothing for ECN.
 def gid($raw; $d; $layer):

@@ -8,10 +8,12 @@ import "nic_address" as address;
 # {host, device, netdev, kind: text} of every NIC of the group: what must be a NIC's own, and what must be alike.
 def known($hosts):
   $hosts[] | .host as $host | .raw as $raw | r::devices($raw; $host) as $devices
-  | ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | . as $netdev | {host: $host.name, device: $netdev}
+  | ( r::interfaces($devices)[] | select(r::there($raw; .netdev)) | r::text($raw; .dir + "/link_layer") as $layer
+      | .netdev as $netdev | {host: $host.name, device: $netdev}
       | (. + {kind: "address", value: (address::addresses($raw; $netdev) // [] | .[].local | select(test("^(127\\.|fe80:|::1$)") | not))}),
         (. + {kind: "mac", value: (r::text($raw; "/sys/class/net/\($netdev)/address") | strings | select(test("^(00:)+00$") | not))}),
-        (. + {kind: "mtu", value: (address::mtu($raw; $netdev) | values)}) ),
+        # IPoIB's MTU is nothing to RDMA
+        (select($layer != "InfiniBand") | . + {kind: "mtu", value: (address::mtu($raw; $netdev) | values)}) ),
     ( $devices[] | select(.rdma) | . as $d | {host: $host.name, device: $d.name}
       | (. + {kind: "gid", value: $d.gids[].gid}),
         (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) );

@@ -8,15 +8,15 @@ def driver($raw; $netdev):
   else [r::said($raw; "driver \($netdev)") | strings | split("\n")[] | capture("^(?<key>[a-z-]+): *(?<value>.*)$") | select(.value != "")] | from_entries end;
 
 # A text, or one for each kind of card: {MT_0000000359: 22.39.1002, BCM57508: ...}
-def wanted_firmware($host; $board; $type):
+def wanted_firmware($host; $board; $model):
   $host.wanted.firmware
-  | if type == "object" then .[$board // ""] // .[$type // ""] elif type == "number" then tostring else . end;
+  | if type == "object" then .[$board // ""] // .[$model // ""] elif type == "number" then tostring else . end;
 
 def firmware($raw; $d; $host):
   ("/sys/class/infiniband/\($d.name)/") as $dir
-  | r::text($raw; $dir + "board_id") as $board | r::text($raw; $dir + "hca_type") as $type
+  | r::text($raw; $dir + "board_id") as $board | r::text($raw; $dir + "hca_type") as $model
   | (r::text($raw; $dir + "fw_ver") // driver($raw; $d.netdev)["firmware-version"]) as $found
-  | wanted_firmware($host; $board; $type) as $wanted
+  | wanted_firmware($host; $board; $model) as $wanted
   | ( if $found == null or $found == "0.0.0" then
         if $host.scope != "hardware" then r::not_applicable("a device without firmware")
         else r::unknown("neither \($dir)fw_ver nor ethtool -i says it") end
@@ -25,8 +25,8 @@ def firmware($raw; $d; $host):
       | r::finding("firmware"; $d.name;
           { severity: "advisory", $wanted, source: "host_check_firmware", why: "cards of other firmware have other faults and other defaults",
             remedy: "Update the card's firmware (mlxfwmanager, niccli or bnxtnvm, nvmupdate64e; devlink dev flash), then reset it" }) ),
-    ( if $board == null and $type == null then r::not_applicable("the driver tells no board")
-      else [$type, $board | values] | join(", ") | . as $text | r::result("info"; $text; $text) end
+    ( if $board == null and $model == null then r::not_applicable("the driver tells no board")
+      else [$model, $board | values | .[0:80]] | join(", ") | . as $text | r::result("info"; $text; $text) end
       | r::finding("board"; $d.name;
           { severity: "advisory", wanted: null, why: "other cards have other firmware, ports and limits",
             source: "Linux, Documentation/ABI/stable/sysfs-class-infiniband", remedy: "Measure hosts with other cards as a group of their own" }) );
@@ -41,8 +41,8 @@ def driver_finding($raw; $d):
   | ([r::said($raw; "ofed") | strings | rtrimstr(":")] | .[0]) as $ofed
   | if $name == null then r::unknown(r::silent($raw; "driver \($d.netdev // "-")"))
     else
-      (if $version == null or $version == $kernel then "of the kernel" else $version end) as $origin
-      | r::result("info"; "\($name), \($origin)" + if $ofed == null then "" else "; \($ofed)" end; "\($name) \($origin)") end
+      (if $version == null then "version not known" elif $version == $kernel then "of the kernel" else $version[0:80] end) as $origin
+      | r::result("info"; "\($name), \($origin)" + if $ofed == null then "" else "; \($ofed[0:80])" end; "\($name) \($origin)") end
   | r::finding("driver"; $d.name;
       { severity: "advisory", wanted: null, why: "the vendor's driver and the kernel's differ in speed and in defaults",
         source: "ethtool -i, /sys/module/DRIVER/version, ofed_info -s", remedy: "Install the same driver on all hosts" });

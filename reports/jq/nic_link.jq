@@ -74,8 +74,8 @@ def link($raw; $d):
   | if $layer == "InfiniBand" then
       r::said($raw; "portinfo \($d.name)/\($d.port)") as $info
       | {gbit: $rate.gbit, lanes: $rate.lanes, most: ($info | fastest_port), most_lanes: ($info | widest)}
-    elif $d.netdev == null then {gbit: $rate.gbit, lanes: null, most: null, most_lanes: null}
-    else { gbit: (interface_gbit($raw; $d.netdev) // if $d.rdma and $d.chain != [] then $rate.gbit else null end), lanes: null,
+    elif $d.netdev == null then {gbit: (if $d.software then null else $rate.gbit end), lanes: null, most: null, most_lanes: null}
+    else { gbit: (interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
            most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
 
 def speed($raw; $d; $host):
@@ -186,9 +186,9 @@ def findings($raw; $host; $devices):
       if $d.rdma then of_port($raw; $d; $host)
       elif $d.netdev != null and r::there($raw; $d.netdev) then speed($raw; $d; $host) else empty end ),
     ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | carrier($raw; .), interface_errors($raw; .) ),
-    ( $devices[] | select(.named != null and (r::there($raw; .named) | not))
-      | r::result("bad"; "\(.named) is not there"; null)
-      | r::finding("interface-state"; .named;
+    ( $devices[].named | strings | select(r::there($raw; .) | not) | . as $netdev
+      | r::result("bad"; "\($netdev) is not there"; null)
+      | r::finding("interface-state"; $netdev;
           { severity: "required", wanted: "the interface that perch_devices names", why: "nothing passes an interface that is not there",
             source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "See ip link, and correct netdev in perch_devices" }) )
   end;

@@ -109,18 +109,20 @@ def ats($own; $d):
 
 # ---- errors -----------------------------------------------------------------------------------------------------
 
-# "RxErr 0\nBadTLP 3\n...\nTOTAL_ERR_COR 3" -> ["BadTLP 3"]; null where there is no such file (Linux,
-# Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats)
+# "RxErr 0\nBadTLP 3\n...\nTOTAL_ERR_COR 3" -> ["BadTLP 3"]; null where there is no such file, "damaged" where it does not
+# end with its sum (Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats)
 def aer($raw; $function; $kind):
   r::text($raw; "\($function | dir)aer_dev_\($kind)")
   | if . == null then null
-    else [split("\n")[] | capture("^(?<name>[A-Za-z_/-]+) (?<n>[0-9]+)$") | select((.name | test("^TOTAL") | not) and (.n | tonumber) > 0) | "\(.name) \(.n)"] end;
+    elif test("\nTOTAL_ERR_[A-Z]+ [0-9]+$") | not then "damaged"
+    else [split("\n")[:-1][] | capture("^(?<name>[A-Za-z_/-]+) (?<n>[0-9]+)$") | select(.n | test("[1-9]")) | "\(.name) \(.n)"] end;
 
 # The card's own and those of the port above it, which sees the other end of the link.
 def errors($raw; $d; $id; $kinds; $severity; $why):
   [$d.chain[0:2][] as $function | $kinds[] as $kind | {$function, $kind, counts: aer($raw; $function; $kind)} | select(.counts != null)] as $all
-  | [$all[] | select(.counts != []) | "\(.function) \(.kind): \(.counts | join(", "))"] as $bad
+  | [$all[] | select(.counts | type == "array" and . != []) | "\(.function) \(.kind): \(.counts | join(", "))"] as $bad
   | if $all == [] then r::not_applicable("the kernel counts no PCIe errors here (AER)")
+    elif any($all[]; .counts == "damaged") then r::unknown("aer_dev_\($kinds[0]) is damaged")
     else r::either($bad == []; if $bad == [] then "none since the start" else $bad | join("; ") end; null) end
   | r::finding($id; $d.name;
       { $severity, wanted: "none", $why, source: "Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats",

@@ -70,12 +70,20 @@ def chain($raw; $name; $netdev):
           | first($raw.links | to_entries[] | select(.key | startswith($lower)) | .value | functions | select(. != [])) // [] end
     end;
 
-# {name, rdma: whether it is there, cxi, port, dir (of the port), netdev, gid_index, gids, chain}
+# An InfiniBand port's GIDs name no interface; its IPoIB interface is that of the same function.
+def sibling($raw; $name):
+  ($raw.links["/sys/class/infiniband/\($name)"] | functions | .[0]) as $function
+  | if $function == null then null
+    else [$raw.links | to_entries[] | select(.key | startswith("/sys/class/net/")) | select((.value | functions | .[0]) == $function)
+          | .key | split("/") | select(length == 5) | .[4]] | .[0] end;
+
+# {name, rdma: whether it is there, software: made by no card, cxi, port, dir (of the port), netdev, gid_index, gids, chain}
 def device($raw; $tables; $have):
   .name as $name | (.ib_port // 1) as $port
   | ($tables["\($name)/\($port)"] // []) as $gids
-  | (.netdev // ([$gids[].netdev | strings] | .[0])) as $netdev
+  | (.netdev // ([$gids[].netdev | strings] | .[0]) // sibling($raw; $name)) as $netdev
   | { $name, rdma: ($have | index([$name]) != null), cxi: ($name | test("^cxi")), $port, gid_index,
+      software: ($raw.links["/sys/class/infiniband/\($name)"] | functions == []),
       dir: "/sys/class/infiniband/\($name)/ports/\($port)", named: .netdev, $netdev, $gids,
       chain: chain($raw; $name; $netdev) };
 

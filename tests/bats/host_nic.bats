@@ -1,0 +1,175 @@
+#!/usr/bin/env bats
+# What the checks of network cards make of hosts with cards of several makers, whole and broken, and what the gathering
+# script really reads. Where the fixtures come from: tests/fixtures/hosts/README.md.
+
+load helpers
+
+setup_file() {
+  local name
+  for name in nic-mlx5 nic-mlx5-infiniband nic-bnxt nic-irdma nic-rxe; do
+    jq --arg name "$name" '{($name): .}' "$TOP/tests/fixtures/hosts/$name.json"
+  done | jq -s add >"$BATS_FILE_TMPDIR/fixtures.json"
+}
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# with_cases PROGRAM [JQ-OPTION...]: a jq program that knows nic_cases.jq as n and the fixtures as $f
+with_cases() {
+  jq -n -r -L "$TOP/reports/jq" -L "$TOP/tests/jq" --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" \
+    --slurpfile cases "$TOP/tests/fixtures/hosts/nic-cases.json" "${@:2}" "import \"nic_cases\" as n; \$fixtures[0] as \$f | $1"
+}
+
+# topic NAME COUNT: all its cases are as expected, and there are as many
+topic() {
+  # shellcheck disable=SC2016  # jq's own variables
+  run with_cases '[$cases[0][] | select(.topic == $topic)] | (.[] | n::misses($f)), "\(length) cases"' --arg topic "$1"
+  assert_output "$2 cases"
+}
+
+@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 27; }
+
+@test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 25; }
+
+@test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 24; }
+
+@test "the driver: firmware, rings, coalescing and offloads" { topic driver 16; }
+
+@test "nothing bad is found on the hosts as they are, and every finding says all that a reader needs" {
+  run with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of))[]
+    | select(.status == "bad" or (.why // "") == "" or (.remedy // "" | test("^$|\\.$")) or (.source // "") == "" or (.found // "") == ""
+             or (.severity | IN("required", "advisory") | not) or (.status | IN("ok", "unknown", "not_applicable", "info") | not)
+             or (.value | type | IN("string", "number", "null") | not) or (keys | length) != 10)
+    | "\($of): \(tojson)"'
+  assert_output ""
+}
+
+@test "what comes out of each maker's card, as a whole" {
+  with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of)) | group_by(.status)
+    | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
+  run cat whole.txt
+  assert_line "nic-mlx5: 12 info, 3 not_applicable, 19 ok"
+  assert_line "nic-mlx5-infiniband: 12 info, 3 not_applicable, 20 ok"
+  assert_line "nic-bnxt: 12 info, 3 not_applicable, 19 ok"
+  assert_line "nic-irdma: 8 info, 4 not_applicable, 15 ok, 7 unknown"
+  assert_line "nic-rxe: 7 info, 16 not_applicable, 11 ok"
+}
+
+@test "nonsense in every file and answer is never taken for well" {
+  run with_cases 'n::believed($f)'
+  assert_output ""
+}
+
+@test "a document of the wrong types is judged without a word from jq" {
+  run with_cases '$f["nic-mlx5"] | (.links |= map_values(7)), (.commands |= map_values(7)), (.commands = {}), (.files = {}), (.links = {})
+    | [n::judged(.; n::subject("nic-mlx5"))[] | .status] | length > 0'
+  assert_output "$(printf 'true\n%.0s' 1 2 3 4 5)"
+}
+
+@test "two hosts, each with addresses of its own: nothing is doubled, the MTUs agree" {
+  # shellcheck disable=SC2016
+  run with_cases '$f["nic-mlx5"] as $raw | n::between([$raw, n::second($raw; {})])[] | "\(.id) \(.status) \(.host): \(.found)"'
+  assert_output "nic-duplicate-address ok null: each address is there once
+nic-duplicate-mac ok null: each MAC is there once
+nic-duplicate-gid ok null: each GID is there once
+nic-mtu-ends ok null: 4200 on all
+nic-path-mtu-ends ok null: 4096 on all"
+}
+
+@test "a cloned host: address, MAC and GIDs are doubled, and both are blamed" {
+  # shellcheck disable=SC2016
+  run with_cases '$f["nic-mlx5"] as $raw | n::between([$raw, $raw])[] | select(.status == "bad" and .severity == "required") | "\(.id) \(.host) \(.device): \(.found)"'
+  assert_line "nic-duplicate-address host0 enp129s0f0np0: 192.0.2.1 is also on host1 enp129s0f0np0"
+  assert_line "nic-duplicate-address host1 enp129s0f0np0: 192.0.2.1 is also on host0 enp129s0f0np0"
+  assert_line "nic-duplicate-mac host1 enp129s0f0np0: 08:c0:eb:f0:28:b2 is also on host0 enp129s0f0np0"
+  assert_line --partial "nic-duplicate-gid host1 mlx5_0: fe80:0000:0000:0000:0ac0:ebff:fef0:28b2 is also on host0 mlx5_0"
+}
+
+@test "MTUs that differ: one host against the others is blamed, of two both are" {
+  # shellcheck disable=SC2016
+  run with_cases '$f["nic-mlx5"] as $raw | {files: {"/sys/class/net/enp129s0f0np0/mtu": "1500"}} as $small
+    | ([$raw, n::second($raw; {}), n::second($raw; $small)], [$raw, n::second($raw; $small)])
+    | n::between(.)[] | select(.id == "nic-mtu-ends") | "\(.status) \(.host): \(.found)"'
+  assert_output "bad host2: 4200 on host0 enp129s0f0np0, host1 enp129s0f0np0; 1500 on host2 enp129s0f0np0
+bad host1: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0
+bad host0: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0"
+}
+
+@test "one host, and two names of one machine on a loopback, have nothing between them" {
+  # shellcheck disable=SC2016
+  run with_cases '$f["nic-mlx5"] as $raw | [n::between([$raw])[]], [n::group([$raw, $raw]) | map(.host.fabric = "loopback") | n::nothing(.)[]] | length'
+  assert_output "0
+0"
+}
+
+# laid_out FIXTURE COMMAND...: runs it where /sys holds what the fixture says, as files and links, and /proc/irq the
+# interrupts of its card. The commands that only a real card answers are not there.
+laid_out() {
+  jq -r '.files | to_entries[] | select(.key | startswith("/sys/")) | [.key, (.value | @base64)] | @tsv' "$TOP/tests/fixtures/hosts/$1.json" >files.tsv
+  jq -r '.links | to_entries[] | [.key, .value] | @tsv' "$TOP/tests/fixtures/hosts/$1.json" >links.tsv
+  # configuration space: od's lines back to bytes, for the repeated ones the line before
+  jq -r '.commands | to_entries[] | select(.key | startswith("pci ")) | .key[4:], (.value.stdout | split("\n")[])' \
+    "$TOP/tests/fixtures/hosts/$1.json" >config.txt
+  jq -r '.commands | to_entries[] | select(.key | startswith("interrupts ")) | (.key[11:]) as $function | .value.stdout
+    | match("/proc/irq/([0-9]+)/([^/]+)/[^\n]*\n([^\n]+)"; "g") | [$function, .captures[].string] | @tsv' "$TOP/tests/fixtures/hosts/$1.json" >irqs.tsv
+  unshare --user --map-root-user --mount bash "$BATS_FILE_TMPDIR/lay_out" "${@:2}"
+}
+
+lay_out_script() {
+  cat <<'SCRIPT'
+set -euo pipefail
+mount -t tmpfs none /sys && mount -t tmpfs none /proc/irq
+while IFS=$'\t' read -r path text; do
+  # a function's and a device's own folders lie where their links lead
+  while IFS=$'\t' read -r link target; do
+    [[ $path/ != "$link"/* || -L $link || $link == */driver ]] || {
+      mkdir -p "${link%/*}" "${link%/*}/$target" && ln -s "$target" "$link"
+    }
+  done <links.tsv
+  mkdir -p "${path%/*}"
+  { base64 -d <<<"$text" && echo; } >"$path"
+done <files.tsv
+while IFS=$'\t' read -r link target; do
+  [[ $link != */driver ]] || ln -s "$target" "$link"
+done <links.tsv
+for path in /sys/class/infiniband/*; do ln -s ../.. "$path/device"; done
+line='' before=0 function=''
+while read -r at bytes; do
+  case $at in
+    *:*) function=$at before=0 && : >"/sys/bus/pci/devices/$function/config" ;;
+    '*') ;;
+    *)
+      while ((before < 16#$at)); do printf "$line" >>"/sys/bus/pci/devices/$function/config" && before=$((before + 16)); done
+      [[ -z $bytes ]] || { line="\\x${bytes// /\\x}" && printf "$line" >>"/sys/bus/pci/devices/$function/config" && before=$((before + 16)); }
+      ;;
+  esac
+done <config.txt
+while IFS=$'\t' read -r function irq name cpus; do
+  mkdir -p "/sys/bus/pci/devices/$function/msi_irqs" "/proc/irq/$irq/$name"
+  : >"/sys/bus/pci/devices/$function/msi_irqs/$irq"
+  echo "$cpus" >"/proc/irq/$irq/effective_affinity_list"
+done <irqs.tsv
+find /sys /proc/irq -type f -exec sha256sum {} + | sort >before.txt
+"$@"
+find /sys /proc/irq -type f -exec sha256sum {} + | sort >after.txt
+SCRIPT
+}
+
+@test "host-check reads of a card what there is of it, and changes nothing" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  local of name
+  for of in nic-mlx5:mlx5_0 nic-mlx5-infiniband:mlx5_0 nic-bnxt:bnxt_re0; do
+    name=${of#*:} of=${of%:*}
+    laid_out "$of" "$TOP/roles/host_check/files/host-check" "$name" >found.json
+    diff before.txt after.txt
+    # every file of the fixture under /sys, its links, the configuration spaces and the interrupts
+    jq -n -r --slurpfile want "$TOP/tests/fixtures/hosts/$of.json" --slurpfile found found.json '$want[0] as $w | $found[0] as $f
+      | ( $w.files | to_entries[] | select(.key | startswith("/sys/")) | select($f.files[.key] != .value) | .key ),
+        ( $w.later | keys_unsorted[] | select($f.later[.] != "0") | "later \(.)" ),
+        ( $w.links | to_entries[] | select($f.links[.key] != .value) | .key ),
+        ( $w.commands | to_entries[] | select(.key | test("^(pci|interrupts) ")) | select($f.commands[.key].stdout != .value.stdout) | .key )' >missing.txt
+    run cat missing.txt
+    assert_output ""
+  done
+}
