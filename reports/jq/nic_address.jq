@@ -2,6 +2,7 @@
 # the path carries full packets is the measurement's to show.
 import "common" as c;
 import "nic_read" as r;
+import "nic_link" as l;
 
 def ip_sysctl: "Linux, Documentation/networking/ip-sysctl.rst";
 
@@ -77,9 +78,11 @@ def gid($raw; $d; $layer):
                    $entry | entry_text; null) end
   | r::finding("gid"; $d.name;
       { severity: "required",
-        wanted: (if $layer == "InfiniBand" then "a GID at the index that is used" else "a RoCE v2 GID of \($d.named // "the interface") at the index that is used" end),
-        why: "a queue pair with another GID uses RoCE v1, another interface, or does not connect", source: "Linux, Documentation/ABI/stable/sysfs-class-infiniband",
-        remedy: "Give the interface its address, then set gid_index in perch_devices to an entry of /sys/class/infiniband/\($d.name)/ports/\($d.port)/gids whose type is RoCE v2" });
+        wanted: (if $layer == "InfiniBand" then "a GID at the index that is used"
+                 else "a RoCE v2 GID of \($d.named // "the interface") at the index that is used" end),
+        why: "a queue pair with another GID uses RoCE v1, another interface, or does not connect", source: l::sysfs,
+        remedy: ("Give the interface its address, then set gid_index in perch_devices to an entry of \($d.dir)/gids "
+                 + "whose type is RoCE v2") });
 
 def gid_address($raw; $d):
   ipv4($raw; $d.netdev) as $addresses
@@ -92,7 +95,7 @@ def gid_address($raw; $d):
                   if $without == [] then "\($local | join(", "))" else "no RoCE v2 GID for \($without | join(", "))" end; null) end
   | r::finding("gid-address"; $d.name;
       { severity: "required", wanted: "a RoCE v2 GID with the IPv4 address of \($d.netdev)",
-        why: "addresses are found and routed by it", source: "Linux, Documentation/ABI/stable/sysfs-class-infiniband",
+        why: "addresses are found and routed by it", source: l::sysfs,
         remedy: "ip address add ADDRESS/LENGTH dev \($d.netdev); an address without a GID: bring the interface down and up" });
 
 # ---- ARP --------------------------------------------------------------------------------------------------------
@@ -118,9 +121,12 @@ def setting($raw; $netdev; $key):
   | if any(. == null) then null else max end;
 
 def arp_wanted:
-  [ { key: "arp_ignore", good: [1, 2], set: 1, why: "otherwise each interface answers for all addresses of the host, and traffic takes the wrong one" },
-    { key: "arp_announce", good: [2], set: 2, why: "otherwise requests carry another interface's address, and peers learn the wrong one" },
-    { key: "rp_filter", good: [0, 2], set: 2, why: "strict filtering drops what arrives by another interface than answers would take" } ];
+  [ { key: "arp_ignore", good: [1, 2], set: 1,
+      why: "otherwise each interface answers for all addresses of the host, and traffic takes the wrong one" },
+    { key: "arp_announce", good: [2], set: 2,
+      why: "otherwise requests carry another interface's address, and peers learn the wrong one" },
+    { key: "rp_filter", good: [0, 2], set: 2,
+      why: "strict filtering drops what arrives by another interface than answers would take" } ];
 
 def arp($raw; $netdev):
   neighbours($raw; $netdev) as $near

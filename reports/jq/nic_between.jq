@@ -1,6 +1,5 @@
 # What only several hosts' NICs together show: addresses that two of them have, and MTUs that differ -> findings,
 # each with the host that it blames, or null for the group. The work grows with the hosts, not with their pairs.
-import "common" as c;
 import "format" as f;
 import "nic_read" as r;
 import "nic_address" as address;
@@ -19,16 +18,26 @@ def known($hosts):
         (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) );
 
 def about:
-  { address: { id: "duplicate-address", wanted: "each IP address on one interface alone", source: "RFC 5227, IPv4 Address Conflict Detection",
-               why: "traffic goes to whichever host answered last", remedy: "Give one of them another address: ip address replace" },
-    mac: { id: "duplicate-mac", wanted: "each MAC address on one host alone", source: "IEEE 802.3, MAC addresses",
-           why: "a switch sends what is for the one to the other", remedy: "Give one of them another address: ip link set dev INTERFACE address; cloned machines need their own" },
-    gid: { id: "duplicate-gid", wanted: "each GID on one host alone", source: "InfiniBand Architecture, volume 1, GIDs are unique in a subnet",
-           why: "connections end at the wrong host, or do not come about", remedy: "See the hosts' addresses (RoCE) or the cards' GUIDs (InfiniBand, ibstat)" },
-    mtu: { id: "mtu-ends", wanted: "the same MTU on all interfaces of the fabric", source: "RFC 1191: the smallest MTU of a path is the path's",
-           why: "what the larger end sends, the smaller one drops", remedy: "host_tune_mtu: BYTES on all of them, or ip link set INTERFACE mtu BYTES" },
-    path_mtu: { id: "path-mtu-ends", wanted: "the same active MTU on all ports of the fabric", source: "InfiniBand Architecture, volume 1: a queue pair has one path MTU",
-                why: "a queue pair whose path MTU one end cannot carry does not connect, or stalls", remedy: "Set the MTU of the interfaces alike (host_tune_mtu), or of the InfiniBand partition" } };
+  { address:
+      { id: "duplicate-address", wanted: "each IP address on one interface alone", why: "traffic goes to whichever host answered last",
+        source: "RFC 5227, IPv4 Address Conflict Detection", remedy: "Give one of them another address: ip address replace" },
+    mac:
+      { id: "duplicate-mac", wanted: "each MAC address on one host alone", why: "a switch sends what is for the one to the other",
+        source: "IEEE 802.3, MAC addresses",
+        remedy: "Give one of them another address: ip link set dev INTERFACE address; cloned machines need their own" },
+    gid:
+      { id: "duplicate-gid", wanted: "each GID on one host alone", why: "connections end at the wrong host, or do not come about",
+        source: "InfiniBand Architecture, volume 1, GIDs are unique in a subnet",
+        remedy: "See the hosts' addresses (RoCE) or the cards' GUIDs (InfiniBand, ibstat)" },
+    mtu:
+      { id: "mtu-ends", wanted: "the same MTU on all interfaces of the fabric", why: "what the larger end sends, the smaller one drops",
+        source: "RFC 1191: the smallest MTU of a path is the path's",
+        remedy: "host_tune_mtu: BYTES on all of them, or ip link set INTERFACE mtu BYTES" },
+    path_mtu:
+      { id: "path-mtu-ends", wanted: "the same active MTU on all ports of the fabric",
+        why: "a queue pair whose path MTU one end cannot carry does not connect, or stalls",
+        source: "InfiniBand Architecture, volume 1: a queue pair has one path MTU",
+        remedy: "Set the MTU of the interfaces alike (host_tune_mtu), or of the InfiniBand partition" } };
 
 def blamed($kind; $host; $device; $status; $found):
   r::result($status; $found; null) | r::finding(about[$kind].id; $device; about[$kind] + {severity: "required"}) | . + {host: $host};
@@ -44,7 +53,9 @@ def duplicates($all; $kind):
   | [$mine | doubled($kind)] as $twice
   | if $mine == [] then empty
     elif $twice == [] then blamed($kind; null; null; "ok"; "each \($kind | ascii_upcase | if . == "ADDRESS" then "address" else . end) is there once")
-    else $twice[] | . as $who | .[] | blamed($kind; .host; .device; "bad"; "\(.value) is also on \([$who[] | "\(.host) \(.device)"] - ["\(.host) \(.device)"] | f::names(4))") end;
+    else
+      $twice[] | map("\(.host) \(.device)") as $who
+      | .[] | blamed($kind; .host; .device; "bad"; "\(.value) is also on \($who - ["\(.host) \(.device)"] | f::names(4))") end;
 
 # The value that most NICs have is the group's; where none has the majority, all of them are named.
 def alike($all; $kind):

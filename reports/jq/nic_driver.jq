@@ -5,7 +5,8 @@ import "nic_read" as r;
 # "driver: mlx5_core\nversion: 5.8-3.0.7\nfirmware-version: 22.39.1002 (MT_0000000359)" -> {driver, version, "firmware-version"}
 def driver($raw; $netdev):
   if $netdev == null then {}
-  else [r::said($raw; "driver \($netdev)") | strings | split("\n")[] | capture("^(?<key>[a-z-]+): *(?<value>.*)$") | select(.value != "")] | from_entries end;
+  else [ r::said($raw; "driver \($netdev)") | strings | split("\n")[] | capture("^(?<key>[a-z-]+): *(?<value>.*)$")
+         | select(.value != "") ] | from_entries end;
 
 # A text, or one for each kind of card: {MT_0000000359: 22.39.1002, BCM57508: ...}
 def wanted_firmware($host; $board; $model):
@@ -51,12 +52,12 @@ def driver_finding($raw; $d):
 
 # JSON of newer ethtool, else null
 def one_object: c::parsed | if type == "array" and (.[0] | type) == "object" then .[0] else null end;
-def lines($from): [split("\n")[] | capture("^\\s*(?<key>[A-Za-z][A-Za-z -]*):\\s*(?<value>.*\\S)\\s*$")] | .[$from:];
 
 # ethtool -g, as JSON {"rx-max": 8192, "rx": 1024, ...} or as two tables (ethtool, netlink/rings.c and ethtool.c)
 def rings:
   one_object // ( split("Current hardware settings:")
-    | map([split("\n")[] | capture("^(?<key>RX|TX):\\s+(?<value>[0-9]+)\\s*$") | {key: (.key | ascii_downcase), value: (.value | tonumber)}] | from_entries)
+    | map([ split("\n")[] | capture("^(?<key>RX|TX):\\s+(?<value>[0-9]+)\\s*$")
+            | {key: (.key | ascii_downcase), value: (.value | tonumber)} ] | from_entries)
     | if length != 2 then {} else {"rx-max": .[0].rx, "tx-max": .[0].tx, rx: .[1].rx, tx: .[1].tx} end );
 
 def ring($raw; $netdev; $rings; $way; $wanted):
@@ -64,7 +65,7 @@ def ring($raw; $netdev; $rings; $way; $wanted):
   | (if $wanted == "max" then $most elif $wanted == null then null
      else [$wanted, $most | values] | min end) as $least
   | if $now == null then
-      if r::said($raw; "rings \($netdev)") == null and r::command($raw; "rings \($netdev)").exit == null then r::unknown(r::silent($raw; "rings \($netdev)"))
+      if r::command($raw; "rings \($netdev)").exit == null then r::unknown(r::silent($raw; "rings \($netdev)"))
       else r::not_applicable("the driver tells no ring sizes") end
     else r::as_wanted($least; $now >= $least; "\($now)" + if $most == null then "" else " of \($most)" end; $now) end
   | r::finding("ring-\($way)"; $netdev;
@@ -76,7 +77,8 @@ def switch: if . == true then "on" elif . == false then "off" else tostring end;
 def coalescing:
   (one_object // null) as $json
   | if $json != null then
-      $json | del(.ifname) | with_entries(select(.value != null)) | with_entries(.key |= ({rx: "adaptive-rx", tx: "adaptive-tx"}[.] // .) | .value |= switch)
+      $json | del(.ifname)
+      | with_entries(select(.value != null) | .key |= ({rx: "adaptive-rx", tx: "adaptive-tx"}[.] // .) | .value |= switch)
     else
       ([capture("Adaptive RX: (?<rx>on|off|n/a)\\s+TX: (?<tx>on|off|n/a)") | {"adaptive-rx": .rx, "adaptive-tx": .tx}] | .[0] // {})
       + ([split("\n")[] | capture("^(?<key>[a-z][a-z-]+): *(?<value>[0-9]+|on|off)\\s*$")] | from_entries)
@@ -87,7 +89,8 @@ def coalescing_finding($raw; $netdev; $host):
   | ($said // "" | coalescing) as $found
   | ($host.wanted.coalescing // {} | with_entries(.value |= switch)) as $wanted
   | [$wanted | to_entries[] | select($found[.key] != .value) | "\(.key) \($found[.key] // "not there")"] as $other
-  | ([("adaptive-rx", "adaptive-tx", "rx-usecs", "rx-frames", "tx-usecs", "tx-frames") | select($found[.] != null) | "\(.) \($found[.])"] | join(", ")) as $text
+  | ([ "adaptive-rx", "adaptive-tx", "rx-usecs", "rx-frames", "tx-usecs", "tx-frames" | select($found[.] != null)
+       | "\(.) \($found[.])" ] | join(", ")) as $text
   | if $said == null then
       if r::command($raw; "coalescing \($netdev)").exit == null then r::unknown(r::silent($raw; "coalescing \($netdev)"))
       else r::not_applicable("the driver has no coalescing") end
@@ -100,7 +103,9 @@ def coalescing_finding($raw; $netdev; $host):
         remedy: "ethtool -C \($netdev) \(if $wanted == {} then "NAME VALUE" else [$wanted | to_entries[] | "\(.key) \(.value)"] | join(" ") end)" });
 
 # Those that change what TCP beside RDMA costs. ethtool -k as JSON {"x": {"active": true}}, as text "x: on [fixed]".
-def offloads: ["rx-checksumming", "tx-checksumming", "tcp-segmentation-offload", "generic-receive-offload", "large-receive-offload", "receive-hashing", "ntuple-filters"];
+def offloads:
+  ["rx-checksumming", "tx-checksumming", "tcp-segmentation-offload", "generic-receive-offload", "large-receive-offload",
+   "receive-hashing", "ntuple-filters"];
 def features:
   one_object as $json
   | if $json != null then $json | map_values(if type == "object" then .active | switch else null end)

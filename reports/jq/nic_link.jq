@@ -1,5 +1,4 @@
 # The link of each NIC: there, up, of the right kind, as fast as it can be, and free of errors -> findings.
-import "common" as c;
 import "nic_read" as r;
 
 def sysfs: "Linux, Documentation/ABI/stable/sysfs-class-infiniband";
@@ -80,7 +79,8 @@ def link($raw; $d):
 
 def speed($raw; $d; $host):
   link($raw; $d) as $link | $host.wanted.link_gbit_s as $wanted
-  | ($link | if .gbit == null then null else "\(.gbit) Gb/s" + (if .most == null then "" else " of \(.most) that the port supports" end) end) as $found
+  | (if $link.gbit == null then null
+     else "\($link.gbit) Gb/s" + if $link.most == null then "" else " of \($link.most) that the port supports" end end) as $found
   | if $found == null then
       if $host.scope != "hardware" then r::not_applicable("a link without hardware has no speed")
       else r::unknown("neither sysfs nor ethtool says a speed") end
@@ -110,7 +110,8 @@ def subnet_manager($raw; $d):
   | if $sm == null or $lid == null then r::unknown("no \($d.dir)/sm_lid or lid")
     else r::either(($sm | test("^0x0*$") | not) and ($lid | test("^0x0*$|^0xffff$"; "i") | not); "LID \($lid), subnet manager at \($sm)"; null) end
   | r::finding("subnet-manager"; $d.name;
-      { severity: "required", wanted: "a LID and a subnet manager", source: sysfs, why: "without a subnet manager no port becomes active, and no path is found",
+      { severity: "required", wanted: "a LID and a subnet manager", source: sysfs,
+        why: "without a subnet manager no port becomes active, and no path is found",
         remedy: "Start a subnet manager (opensm, or the switch's own), then see sminfo" });
 
 # ---- errors -----------------------------------------------------------------------------------------------------

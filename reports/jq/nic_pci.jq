@@ -1,5 +1,4 @@
 # Each NIC's place in the machine: PCIe link, its settings, its errors, memory node and interrupts -> findings.
-import "common" as c;
 import "nic_read" as r;
 import "pci_config" as config;
 
@@ -47,8 +46,9 @@ def bandwidth($raw; $d; $gbit):
     elif $gbit == null then r::result("info"; "\($least | floor) Gb/s"; $least | floor)
     else r::either($least >= $gbit; "\($least | floor) Gb/s on PCIe, \($gbit) Gb/s on the network"; $least | floor) end
   | r::finding("pcie-bandwidth"; $d.name;
-      { severity: "advisory", wanted: ($gbit | if . == null then null else "at least \(.) Gb/s" end), source: "PCI Express Base Specification, encodings",
-        why: "the port cannot carry more than the card gets from memory", remedy: "Move the card to a faster or wider slot, or expect no more than this" });
+      { severity: "advisory", wanted: ($gbit | if . == null then null else "at least \(.) Gb/s" end),
+        why: "the port cannot carry more than the card gets from memory", source: "PCI Express Base Specification, encodings",
+        remedy: "Move the card to a faster or wider slot, or expect no more than this" });
 
 # ---- settings ---------------------------------------------------------------------------------------------------
 
@@ -70,16 +70,19 @@ def payload($own; $above; $d):
   | ($above.payload != null and $own.payload != null and $own.payload > $above.payload) as $broken
   | setting($own; "pcie-max-payload"; $d;
       { severity: (if $broken then "required" else "advisory" end), wanted: ($most | if . == null then null else "\(.) bytes, as both ends can" end),
-        why: (if $broken then "the port above refuses packets larger than its own setting" else "smaller packets spend more of the link on headers" end),
+        why: (if $broken then "the port above refuses packets larger than its own setting"
+              else "smaller packets spend more of the link on headers" end),
         remedy: "Boot with pci=pcie_bus_perf, or set it in the BIOS; lspci -vv -s \($d.chain[0]) shows DevCap and DevCtl" };
-      r::either(.payload >= $most and ($broken | not); "\(.payload) bytes" + if $above.payload == null then "" else ", above it \($above.payload)" end; .payload));
+      r::either(.payload >= $most and ($broken | not);
+                "\(.payload) bytes" + if $above.payload == null then "" else ", above it \($above.payload)" end; .payload));
 
 def read_request($own; $d; $wanted):
   setting($own; "pcie-max-read-request"; $d;
     { wanted: ($wanted | if . == null then null else "\(.) bytes" end),
       why: "a card that reads memory in small pieces waits for more of them",
       # DevCtl is at offset 8 of capability 10h, the size in bits 14:12 (setpci(8))
-      remedy: "setpci -s \($d.chain[0]) CAP_EXP+8.w=\([128, 256, 512, 1024, 2048, 4096] | index([$wanted]) // 5)000:7000 until the next boot, or in the BIOS" };
+      remedy: ("setpci -s \($d.chain[0]) CAP_EXP+8.w=\([128, 256, 512, 1024, 2048, 4096] | index([$wanted]) // 5)000:7000 "
+               + "until the next boot, or in the BIOS") };
     r::as_wanted($wanted; .read_request == $wanted; "\(.read_request) bytes"; .read_request));
 
 def relaxed_ordering($own; $d; $wanted):
@@ -104,7 +107,8 @@ def acs($raw; $own; $d):
 def ats($own; $d):
   setting($own; "pcie-ats"; $d;
     { wanted: null, why: "with an IOMMU, a card that keeps translations itself asks for fewer of them",
-      source: "PCI Express Base Specification, Address Translation Services", remedy: "mlxconfig -d DEVICE set ATS_ENABLED=1, of cards that have it" };
+      source: "PCI Express Base Specification, Address Translation Services",
+      remedy: "mlxconfig -d DEVICE set ATS_ENABLED=1, of cards that have it" };
     r::result("info"; .ats | on_off; .ats | on_off));
 
 # ---- errors -----------------------------------------------------------------------------------------------------
@@ -163,7 +167,8 @@ def irq_local($raw; $d; $wanted):
         elif $wanted then r::result("bad"; "\($count): \($away | map("\(.name | split("@")[0]) on \(.cpus)") | .[0:3] | join(", "))"; null)
         else r::result("info"; $count; null) end end
   | r::finding("irq-affinity"; $d.name;
-      { severity: "advisory", wanted: (if $wanted then "processors of the card's node" else null end), source: "Linux, Documentation/core-api/irq/irq-affinity.rst",
+      { severity: "advisory", wanted: (if $wanted then "processors of the card's node" else null end),
+        source: "Linux, Documentation/core-api/irq/irq-affinity.rst",
         why: "an interrupt on another node fetches everything across the machine",
         remedy: "Set host_tune_irq_affinity, and stop irqbalance or ban these interrupts from it" });
 

@@ -1,5 +1,4 @@
 # What host-check printed, as the checks of NICs read it. What is absent, damaged or no text is null, and never a value.
-import "common" as c;
 
 def trimmed: strings | gsub("^\\s+|\\s+$"; "") | if . == "" then empty else . end;
 def text($raw; $path): [$raw.files[$path] | trimmed] | .[0];

@@ -40,7 +40,7 @@ def fields:
   | if .size < 64 or word(0) == 65535 then {readable: false}
     else
       capability(16) as $express
-      | if $express == null then {readable: (.size > 64), express: false}
+      | if $express == null then (if .size > 64 then {readable: true, express: false} else {readable: false} end)
         else
           word($express + 8) as $control | extended(13) as $acs | extended(15) as $ats
           | (if $acs == null then null else word($acs + 6) end) as $acs_control
