@@ -3,9 +3,12 @@ import "nic_read" as r;
 
 def sysfs: "Linux, Documentation/ABI/stable/sysfs-class-infiniband";
 
-def is_there($raw; $d):
+def needs_rdma($host): $host.fabric == "roce" or $host.fabric == "infiniband";
+
+def is_there($raw; $d; $host):
   if $d.cxi or $d.rdma then r::result("ok"; "there"; null)
-  elif r::there($raw; $d.name) then r::result("not_applicable"; "an interface, no RDMA device"; null)
+  elif r::there($raw; $d.name) then
+    r::either(needs_rdma($host) | not; "an interface" + if needs_rdma($host) then ", no RDMA device" else "" end; null)
   else r::result("bad"; "not there; there are: \(r::listed($raw) | join(", ") | if . == "" then "none" else . end)"; null) end
   | r::finding("device"; $d.name;
       { severity: "required", wanted: "the RDMA devices that perch_devices names",
@@ -13,7 +16,9 @@ def is_there($raw; $d):
         remedy: "See rdma link and lspci -nn, load the driver (mlx5_ib, bnxt_re, irdma, rdma_rxe), or correct perch_devices" });
 
 def none($host):
-  if $host.fabric == "roce" or $host.fabric == "infiniband" then r::result("bad"; "no RDMA device"; null)
+  if needs_rdma($host) then r::result("bad"; "no RDMA device"; null)
+  # TCP alone needs none
+  elif $host.scope == "hardware" then r::result("info"; "no RDMA device, and none is named"; null)
   else r::not_applicable("no RDMA device, and none is named") end
   | r::finding("device"; null;
       { severity: "required", wanted: "an RDMA device", why: "what is not there cannot be measured", source: sysfs,
@@ -183,7 +188,7 @@ def of_port($raw; $d; $host):
 def findings($raw; $host; $devices):
   if $devices == [] then none($host)
   else
-    ( $devices[] as $d | is_there($raw; $d),
+    ( $devices[] as $d | is_there($raw; $d; $host),
       if $d.rdma then of_port($raw; $d; $host)
       elif $d.netdev != null and r::there($raw; $d.netdev) then speed($raw; $d; $host) else empty end ),
     ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | carrier($raw; .), interface_errors($raw; .) ),

@@ -80,7 +80,8 @@ def sibling($raw; $name):
 def device($raw; $tables; $have):
   .name as $name | (.ib_port // 1) as $port
   | ($tables["\($name)/\($port)"] // []) as $gids
-  | (.netdev // ([$gids[].netdev | strings] | .[0]) // sibling($raw; $name)) as $netdev
+  | (.netdev // ([$gids[].netdev | strings] | .[0]) // sibling($raw; $name)
+     // if $raw.links["/sys/class/net/\($name)"] != null then $name else null end) as $netdev
   | { $name, rdma: ($have | index([$name]) != null), cxi: ($name | test("^cxi")), $port, gid_index,
       software: ($raw.links["/sys/class/infiniband/\($name)"] | functions == []),
       dir: "/sys/class/infiniband/\($name)/ports/\($port)", named: .netdev, $netdev, $gids,
