@@ -6,7 +6,7 @@ def sysfs: "Linux, Documentation/ABI/stable/sysfs-class-infiniband";
 def needs_rdma($host): $host.fabric == "roce" or $host.fabric == "infiniband";
 
 def is_there($raw; $d; $host):
-  if $d.cxi or $d.rdma then r::result("ok"; "there"; null)
+  if $d.rdma then r::result("ok"; "there"; null)
   elif r::there($raw; $d.name) then
     r::either(needs_rdma($host) | not; "an interface" + if needs_rdma($host) then ", no RDMA device" else "" end; null)
   else r::result("bad"; "not there; there are: \(r::listed($raw) | join(", ") | if . == "" then "none" else . end)"; null) end
@@ -188,7 +188,8 @@ def of_port($raw; $d; $host):
 def findings($raw; $host; $devices):
   if $devices == [] then none($host)
   else
-    ( $devices[] as $d | is_there($raw; $d; $host),
+    # a Cassini NIC's own link is slingshot.jq's
+    ( $devices[] | select(.cxi | not) | . as $d | is_there($raw; $d; $host),
       if $d.rdma then of_port($raw; $d; $host)
       elif $d.netdev != null and r::there($raw; $d.netdev) then speed($raw; $d; $host) else empty end ),
     ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | carrier($raw; .), interface_errors($raw; .) ),

@@ -60,7 +60,7 @@ def functions: [strings | split("/")[] | select(test("^[0-9a-f]{4,}:[0-9a-f]{2}:
 
 # Of an RDMA device its own function, else that of its interface, else that of what carries the interface.
 def chain($raw; $name; $netdev):
-  ($raw.links["/sys/class/infiniband/\($name)"] | functions) as $own
+  ($raw.links["/sys/class/infiniband/\($name)"] // $raw.links["/sys/class/cxi/\($name)"] | functions) as $own
   | if $own != [] then $own
     elif $netdev == null then []
     else ($raw.links["/sys/class/net/\($netdev)"] | functions) as $of_interface
@@ -81,6 +81,7 @@ def device($raw; $tables; $have):
   .name as $name | (.ib_port // 1) as $port
   | ($tables["\($name)/\($port)"] // []) as $gids
   | (.netdev // ([$gids[].netdev | strings] | .[0]) // sibling($raw; $name)
+     // ([$raw.links["/sys/class/cxi/\($name)/device/net"] | strings] | .[0])
      // if $raw.links["/sys/class/net/\($name)"] != null then $name else null end) as $netdev
   | { $name, rdma: ($have | index([$name]) != null), cxi: ($name | test("^cxi")), $port, gid_index,
       software: ($raw.links["/sys/class/infiniband/\($name)"] | functions == []),

@@ -88,24 +88,36 @@ nic_pci() {
   ask "pci $1" od -A x -t x1 "$dir/config"
 }
 
-# What counts errors: read at the beginning and at the end, so that it shows if a link is failing at this moment.
+# nic_errors INTERFACE...: what counts errors, of RDMA, too. Read at the beginning and at the end, so that it shows if a
+# link is failing at this moment.
 nic_errors() {
   local name
   for name in "${RDMA[@]}"; do
     printf '%s\n' "/sys/class/infiniband/$name"/ports/*/counters/*
   done
-  for name in "${NETDEVS[@]}"; do
+  for name in "$@"; do
     printf '%s\n' "/sys/class/net/$name"/statistics/*error*
   done
 }
 
 gather_nic() {
   local name link function
-  local -A own=() all=()
-  local -a functions errors
+  local -A own=() all=() interfaces=()
+  local -a functions errors cassini=()
+  for name in "${NETDEVS[@]}"; do interfaces[$name]=1; done
+  # a Cassini NIC is no RDMA device; its links and services are slingshot.bash's, its place in the machine is as any other's
+  for link in /sys/class/cxi/*; do
+    [ -d "$link/device" ] || continue
+    keep_link "$link"
+    cassini+=("$link")
+    for name in "$link"/device/net/*; do
+      [ ! -e "$name" ] || interfaces[${name##*/}]=1
+    done
+  done
   for name in "${RDMA[@]}"; do nic_rdma "$name"; done
-  for name in "${NETDEVS[@]}"; do nic_interface "$name"; done
-  for link in "${RDMA[@]/#//sys/class/infiniband/}" "${NETDEVS[@]/#//sys/class/net/}"; do
+  for name in "${!interfaces[@]}"; do nic_interface "$name"; done
+  for link in "${RDMA[@]/#//sys/class/infiniband/}" "${cassini[@]}" "${!interfaces[@]}"; do
+    [[ $link == /* ]] || link=/sys/class/net/$link
     for name in "$link" "$link"/lower_*; do
       mapfile -t functions < <(nic_functions "$name")
       [ ${#functions[@]} -gt 0 ] || continue
@@ -119,6 +131,6 @@ gather_nic() {
     /sys/module/{mlx5_core,mlx5_ib,mlx_compat,bnxt_en,bnxt_re,ice,irdma,ib_core}/version
   ask ofed ofed_info -s
   ask addresses ip -j -4 address
-  mapfile -t errors < <(nic_errors)
+  mapfile -t errors < <(nic_errors "${!interfaces[@]}")
   keep_later "${errors[@]}"
 }
