@@ -173,3 +173,20 @@ SCRIPT
     assert_output ""
   done
 }
+
+@test "host-check reads an interface of this machine with bash and coreutils alone" {
+  local tool interface
+  interface=$(basename "$(find /sys/class/net -mindepth 1 -maxdepth 1 ! -name lo | sort | tail -n 1)")
+  [ -n "$interface" ] || skip "this machine has no interface but lo"
+  mkdir bin
+  for tool in bash cat readlink timeout od head mktemp uname date rm sleep dirname; do ln -s "$(command -v "$tool")" "bin/$tool"; done
+  run_apart 0 env PATH="$PWD/bin" "$TOP/roles/host_check/files/host-check" "$interface"
+  [ -z "$stderr" ] || fail "it said: $stderr"
+  echo "$output" >found.json
+  assert_json found.json ".files[\"/sys/class/net/$interface/mtu\"] != null and .links[\"/sys/class/net/$interface\"] != null
+    and .commands[\"driver $interface\"].exit == null and .commands[\"rings $interface\"].exit == null"
+  jq -L "$TOP/reports/jq" --arg name "$interface" 'import "host_nic" as n;
+    [n::findings({name: "here", fabric: "ethernet", scope: "hardware", devices: [{$name}], wanted: {mtu: 68}})]' found.json >judged.json
+  assert_json judged.json 'any(.[]; .id == "nic-device" and .status == "ok") and any(.[]; .id == "nic-mtu" and .status == "bad")
+    and any(.[]; .id == "nic-ring-rx" and .status == "unknown" and (.found | endswith("ethtool is not installed")))'
+}
