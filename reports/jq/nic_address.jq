@@ -25,7 +25,7 @@ def allowed: (. - 96) as $room | [4096, 2048, 1024, 512, 256 | select(. <= $room
 
 # ibv_devinfo: "port: 1 ... max_mtu: 4096 (5) active_mtu: 1024 (3)", one block for each port
 def verbs($raw; $d; $key):
-  [r::said($raw; "verbs \($d.name)") | strings | "\n" + . | split("\n\\s*port:\\s+"; null)[1:][] | select(test("^\($d.port)\\b"))
+  [r::said($raw; "verbs \($d.name)") | strings | "\n" + . | split("\n\\s*port:\\s+"; "")[1:][] | select(test("^\($d.port)\\b"))
    | capture("\\n\\s*" + $key + ":\\s+(?<v>[0-9]+)").v | tonumber] | .[0];
 
 def path_mtu($raw; $d; $host):

@@ -36,7 +36,7 @@ def firmware($raw; $d; $host):
 def driver_finding($raw; $d):
   driver($raw; $d.netdev) as $said
   | r::text($raw; "/proc/sys/kernel/osrelease") as $kernel
-  | ([$raw.links["\("/sys/bus/pci/devices/\($d.chain[0])")/driver"] | strings | split("/") | last] | .[0]) as $linked
+  | ([$raw.links["/sys/bus/pci/devices/\($d.function)/driver"] | strings | split("/") | last] | .[0]) as $linked
   | ($said.driver // $linked) as $name
   | (r::text($raw; "/sys/module/\($name)/version") // $said.version) as $version
   | ([r::said($raw; "ofed") | strings | rtrimstr(":")] | .[0]) as $ofed

@@ -47,7 +47,7 @@ def layer($raw; $d; $host):
 # ---- speed ------------------------------------------------------------------------------------------------------
 
 # "100 Gb/sec (4X EDR)" -> {gbit, lanes}
-def rate: [strings | capture("^(?<gbit>[0-9.]+) Gb/sec \\((?<lanes>[0-9]+)X") | map_values(tonumber)] | .[0];
+def rate: [strings | capture("^(?<gbit>[0-9.]+) Gb/sec \\((?<lanes>[0-9]+)X") | map_values(tonumber + 0)] | .[0];
 
 # The fastest of the supported modes that ethtool lists, in Gb/s: "100000baseCR4/Full". Those advertised come later.
 def fastest_mode:
@@ -62,7 +62,7 @@ def lane: if . == null or . <= 10 then . elif . < 26 then floor else . / 1.0625 
 def fastest_lane:
   . as $info
   | [ "LinkSpeedSupported", "LinkSpeedExtSupported", "LinkSpeedExtSupported2" | . as $key | $info | portinfo($key) | strings
-      | match("([0-9.]+) Gbps"; "g").captures[0].string | tonumber ] | max | lane;
+      | match("([0-9.]+) Gbps"; "g").captures[0].string | tonumber + 0 ] | max | lane;
 def fastest_port: widest as $lanes | fastest_lane as $lane | if $lanes == null or $lane == null then null else $lanes * $lane end;
 
 # Gb/s of the interface as sysfs or ethtool say it; both say nothing, or -1, where there is no link or no hardware.

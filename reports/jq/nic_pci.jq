@@ -8,7 +8,7 @@ def dir: "/sys/bus/pci/devices/\(.)/";
 # ---- link -------------------------------------------------------------------------------------------------------
 
 # "16.0 GT/s PCIe" or, of older kernels, "8 GT/s" -> 16
-def giga($raw; $path): r::text($raw; $path) | [strings | capture("^(?<v>[0-9]+(\\.[0-9]+)?) GT/s").v | tonumber] | .[0];
+def giga($raw; $path): r::text($raw; $path) | [strings | capture("^(?<v>[0-9]+(\\.[0-9]+)?) GT/s").v | tonumber + 0] | .[0];
 def lanes($raw; $path): r::number($raw; $path) | if . != null and . > 0 and . < 64 then . else null end;
 
 def ends($raw; $chain): [$chain[0:2][] | dir] ;
@@ -52,13 +52,19 @@ def bandwidth($raw; $d; $gbit):
 
 # ---- settings ---------------------------------------------------------------------------------------------------
 
-def fields($raw; $function): r::said($raw; "pci \($function)") | if . == null then {readable: false} else config::fields end;
+# virtual: a virtual function in a guest, whose fields are empty, as its physical one's hold.
+def fields($raw; $function):
+  r::said($raw; "pci \($function)")
+  | if . == null then {readable: false} else config::fields end
+  | .virtual = (r::text($raw; "\($function | dir)current_link_speed") != null
+                and giga($raw; "\($function | dir)current_link_speed") == null);
 
 # One setting of the card. A machine that shows no PCIe (a virtual one) has none; without root nobody knows.
 def setting($own; $id; $d; $about; judged):
   $own
   | if .readable | not then r::unknown("the configuration space of \($d.chain[0]) needs root (ansible_become: true)")
     elif .express | not then r::not_applicable("\($d.chain[0]) has no PCIe capability")
+    elif .virtual then r::not_applicable("\($d.chain[0]) is a virtual function; its physical one is not on this host")
     else judged end
   | r::finding($id; $d.name; {severity: "advisory", source: "PCI Express Base Specification, Device Control"} + $about);
 
@@ -135,10 +141,10 @@ def errors($raw; $d; $id; $kinds; $severity; $why):
 # ---- memory and interrupts --------------------------------------------------------------------------------------
 
 def numa($raw; $d):
-  r::number($raw; "\($d.chain[0] | dir)numa_node") as $node
+  r::number($raw; "\($d.function | dir)numa_node") as $node
   | (r::text($raw; "/sys/devices/system/node/online") | r::ranges) as $nodes
   | ($nodes != null and ($nodes | map(.[1] - .[0] + 1) | add) == 1) as $single
-  | r::text($raw; "\($d.chain[0] | dir)local_cpulist") as $cpus
+  | r::text($raw; "\($d.function | dir)local_cpulist") as $cpus
   | if $node == null then r::unknown("no numa_node")
     else r::either($node >= 0 or $single; "node \($node), processors \($cpus // "not known")"; null) end
   | r::finding("numa-node"; $d.name;
@@ -153,7 +159,7 @@ def interrupts:
     | select(.name | test("async|pages|cmd|config|control|misc|mbx|mailbox|oicr|fw_|recovery"; "i") | not) ];
 
 def irq_local($raw; $d; $wanted):
-  ($d.chain[0]) as $function
+  $d.function as $function
   | (r::text($raw; "\($function | dir)local_cpulist") | r::ranges) as $near
   | (r::said($raw; "interrupts \($function)") | interrupts) as $all
   | if $all == [] then

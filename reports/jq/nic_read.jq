@@ -2,8 +2,8 @@
 
 def trimmed: strings | gsub("^\\s+|\\s+$"; "") | if . == "" then empty else . end;
 def text($raw; $path): [$raw.files[$path] | trimmed] | .[0];
-# Fifteen digits fit in a double; a counter that has more is a damaged one.
-def whole: if . != null and test("^-?[0-9]{1,15}$") then tonumber else null end;
+# Fifteen digits fit in a double; a counter that has more is a damaged one. (The addition makes jq 1.7 forget a spelling.)
+def whole: if . != null and test("^-?[0-9]{1,15}$") then tonumber + 0 else null end;
 def number($raw; $path): text($raw; $path) | whole;
 
 def command($raw; $name): [$raw.commands[$name] | objects] | .[0];
@@ -36,7 +36,7 @@ def hex: ascii_downcase | explode | reduce .[] as $c (0; . * 16 + if $c >= 97 th
 # "0-3,8" -> [[0, 3], [8, 8]]; null where it is no such list.
 def ranges:
   if . == null or (test("^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$") | not) then null
-  else [split(",")[] | split("-") | map(tonumber) | [.[0], .[-1]]] end;
+  else [split(",")[] | split("-") | map(tonumber + 0) | [.[0], .[-1]]] end;
 def within($wide): all(.[]; . as $r | any($wide[]; .[0] <= $r[0] and $r[1] <= .[1]));
 
 # ---- devices ----------------------------------------------------------------------------------------------------
@@ -76,7 +76,13 @@ def sibling($raw; $name):
     else [$raw.links | to_entries[] | select(.key | startswith("/sys/class/net/")) | select((.value | functions | .[0]) == $function)
           | .key | split("/") | select(length == 5) | .[4]] | .[0] end;
 
-# {name, rdma: whether it is there, software: made by no card, cxi, port, dir (of the port), netdev, gid_index, gids, chain}
+# A virtual function shares link and settings with its physical one, which stands in its place.
+def physical($raw):
+  if . == [] then .
+  else ([$raw.links["/sys/bus/pci/devices/\(.[0])/physfn"] | functions[]] | .[0]) as $physical | [$physical // .[0]] + .[1:] end;
+
+# {name, rdma: whether it is there, software: made by no card, cxi, port, dir (of the port), netdev, gid_index, gids,
+# function: its own on PCI, chain: that and the bridges above it}
 def device($raw; $tables; $have):
   .name as $name | (.ib_port // 1) as $port
   | ($tables["\($name)/\($port)"] // []) as $gids
@@ -86,7 +92,7 @@ def device($raw; $tables; $have):
   | { $name, rdma: ($have | index([$name]) != null), cxi: ($name | test("^cxi")), $port, gid_index,
       software: ($raw.links["/sys/class/infiniband/\($name)"] | functions == []),
       dir: "/sys/class/infiniband/\($name)/ports/\($port)", named: .netdev, $netdev, $gids,
-      chain: chain($raw; $name; $netdev) };
+      function: (chain($raw; $name; $netdev) | .[0]), chain: (chain($raw; $name; $netdev) | physical($raw)) };
 
 # Those that the inventory names; where it names none, all that there are.
 def devices($raw; $host):

@@ -31,7 +31,7 @@ topic() {
 
 @test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 27; }
 
-@test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 25; }
+@test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 26; }
 
 @test "the driver: firmware, rings, coalescing and offloads" { topic driver 16; }
 

@@ -81,6 +81,7 @@ nic_pci() {
   local dir=/sys/bus/pci/devices/$1
   keep_link "$dir"
   keep_link "$dir/driver"
+  keep_link "$dir/physfn"
   keep "$dir"/{vendor,device,subsystem_vendor,subsystem_device,numa_node,local_cpulist} \
     "$dir"/{current_link_speed,current_link_width,max_link_speed,max_link_width} \
     "$dir"/aer_dev_{fatal,nonfatal,correctable}
@@ -122,6 +123,8 @@ gather_nic() {
       mapfile -t functions < <(nic_functions "$name")
       [ ${#functions[@]} -gt 0 ] || continue
       own[${functions[-1]}]=1
+      # the link and its settings are those of the physical function, of which this may be a virtual one
+      function=$(readlink "/sys/bus/pci/devices/${functions[-1]}/physfn") && functions+=("${function##*/}")
       for function in "${functions[@]}"; do all[$function]=1; done
     done
   done
