@@ -7,19 +7,21 @@ def whole: if type == "string" and test("^[0-9]{1,6}$") then tonumber else null 
 
 # What a command said; one that was not run, or whose part of the document is damaged, is as one that is not installed.
 def said($raw; $name):
-  $raw.commands[$name] | if type == "object" then . else {} end
-  | { exit: (.exit | numbers // null), stdout: (.stdout | strings // ""), stderr: (.stderr | strings // "") };
+  $raw.commands[$name] | if type == "object" then . + {asked: true} else {asked: false} end
+  | { asked, exit: (.exit | numbers // null), stdout: (.stdout | strings // ""), stderr: (.stderr | strings // "") };
 
 def file($raw; $path): $raw.files[$path] | trimmed;
+def link_end($raw; $path): $raw.links[$path] | trimmed | if . == null then null else sub(".*/"; "") end;
 def document($raw; $name): said($raw; $name) | if .exit == 0 then (.stdout | c::parsed) else null end;
 def has_no_such_thing: (.exit // 0) != 0 and (.stderr | test("not supported|Cannot get tunable"; "i"));
 
 # Why a command told nothing: "dcb: Attribute read: Operation not supported".
 def silence($name):
-  if .exit == null then "\($name) is not installed"
+  if .asked | not then "\($name) was not asked: there is no such interface"
+  elif .exit == null then "\($name) is not installed"
   elif .exit == 124 or .exit == 137 then "\($name) did not answer in time"
   elif .exit == 0 then "\($name) said nothing that can be read"
-  else "\($name): \(.stderr | trimmed // "exit \(.exit)" | split("\n") | last | .[0:120])" end;
+  else "\($name): \((.stderr | trimmed) // "exit \(.exit)" | split("\n") | last | .[0:120])" end;
 
 # Lists as they must be: one entry a priority or class, each in its range.
 def eight(valid): if type == "array" and length == 8 and all(.[]; valid) then . else null end;
@@ -104,7 +106,7 @@ def by_niccli($raw; $net):
 
 # ---- together ---------------------------------------------------------------------------------------------------------
 
-def driver($raw; $net): $raw.links["/sys/class/net/\($net)/device/driver"] | trimmed | if . == null then null else sub(".*/"; "") end;
+def driver($raw; $net): link_end($raw; "/sys/class/net/\($net)/device/driver");
 
 # The firmware's own LLDP agent, by the private flags of Intel's drivers (ice: fw-lldp-agent, i40e: disable-fw-lldp)
 def agent($raw; $net):
@@ -127,5 +129,5 @@ def settings($raw; $net):
       dcbx: (if $agent == "on" then "firmware" else $s.dcbx end),
       unsupported: (said($raw; "dcb-pfc \($net)") | has_no_such_thing),
       silence: ( [ (said($raw; "dcb-pfc \($net)") | silence("dcb")),
-                   (("mlnx_qos", "niccli-qos") as $name | select($raw.commands["\($name) \($net)"] != null)
-                    | said($raw; "\($name) \($net)") | silence($name | sub("-qos"; ""))) ] | join("; ") ) };
+                   (("mlnx_qos", "niccli-qos") as $name | said($raw; "\($name) \($net)") | select(.asked)
+                    | silence($name | sub("-qos"; ""))) ] | join("; ") ) };

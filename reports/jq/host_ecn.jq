@@ -22,7 +22,7 @@ def folders($device; $net; $pci):
     irdma: "/sys/kernel/config/irdma/\($device.name)/" };
 
 # mlx5's files under debugfs are named by the PCI function; of one interface there is one
-def pci_of($raw; $net): $raw.links["/sys/class/net/\($net)/device"] // "" | sub(".*/"; "");
+def pci_of($raw; $net): d::link_end($raw; "/sys/class/net/\($net)/device");
 
 # The priorities of a point ("np" notifies, "rp" reacts); null where it cannot be read
 def point($raw; $at; $which):

@@ -116,5 +116,5 @@ def buffers($raw; $net; $s; $lossless):
       value: (if $rows == null then null else "\($of | map(tostring) | join(" ")); \($size | map(tostring) | join(" "))" end),
       wanted: (if $rows == [] then null else "a buffer of its own, above 0 bytes, for each lossless priority" end),
       why: "what arrives after a pause was sent is lost when it does not fit, or when others fill its buffer",
-      remedy: "dcb buffer set dev \($net) prio-buffer ... buffer-size ..., or mlnx_qos -i \($net) --prio2buffer --buffer_size --cable_len",
+      remedy: "dcb buffer set dev \($net) prio-buffer PRIORITY:BUFFER buffer-size BUFFER:BYTES, or mlnx_qos -i \($net) --prio2buffer --buffer_size --cable_len",
       source: "dcb-buffer(8); mlnx_qos --help" };

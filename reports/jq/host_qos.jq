@@ -7,6 +7,29 @@ import "host_qos_path" as path;
 import "host_ecn" as ecn;
 
 def numbers_text: if . == [] then "off" else "on for " + (map(tostring) | join(", ")) end;
+# ---- what is wanted: a value that cannot be counts as none, and is said -----------------------------------------------
+
+def priorities: type == "array" and all(.[]; d::is_priority);
+def indices($keys; value): type == "object" and all(to_entries[]; (.key | d::whole) as $k | $k != null and $k <= $keys and (.value | value));
+def is_valid($name):
+  if $name == "pfc_priorities" or $name == "ecn_priorities" then priorities
+  elif $name == "roce_tos" then type == "number" and . >= 0 and . <= 255 and . == floor
+  elif $name == "dscp_priority" then indices(63; d::is_priority)
+  elif $name == "ets" then type == "object" and (keys - ["prio_tc", "tc_tsa", "tc_bw"]) == [] and all(.[]; indices(7; true))
+  elif $name == "pause" then . == "on" or . == "off"
+  elif $name == "dscp_trust" then . == "dscp" or . == "pcp"
+  elif $name == "dcbx" then . == "host" or . == "firmware"
+  elif $name == "pfc_watchdog" then type == "boolean"
+  else true end;
+def invalid: to_entries[] | select(.value != null) | select(.key as $name | .value | is_valid($name) | not);
+def wrong($wanted):
+  $wanted | invalid
+  | { id: "qos-wanted", device: null, status: "bad", severity: "required", value: null,
+      found: "host_check_\(.key) is \(.value | tojson | .[0:80])",
+      wanted: "priorities and classes 0 to 7, DSCPs 0 to 63, a traffic class 0 to 255, the words of the role's README",
+      why: "what cannot be is not judged", remedy: "correct it in the inventory, or the host_tune variable that it comes from",
+      source: "roles/host_check/README.md" };
+
 def no_pfc($s): if $s.unsupported then "the driver of \($s.net) has no data center bridging (\($s.silence))" else $s.silence end;
 
 # status by what is wanted: required where the inventory says so, else shown alone
@@ -24,7 +47,9 @@ def pfc($s; $host):
       found: (if $s.pfc == null then no_pfc($s) else "\($s.pfc | numbers_text), by \($s.by)" end),
       wanted: (if $want == null then null else $want | numbers_text end),
       why: "a priority without flow control drops what a full buffer cannot hold, and RoCE repeats it all from there",
-      remedy: "host_tune_pfc_priorities; by hand dcb pfc set dev \($s.net) prio-pfc all:off \([$want // [] | .[] | "\(.):on"] | join(" "))",
+      remedy: (if $s.pfc != null then "host_tune_pfc_priorities; by hand dcb pfc set dev \($s.net) prio-pfc \(["all:off", ($want // [])[] | if type == "string" then . else "\(.):on" end] | join(" "))"
+               elif $s.unsupported then "ask the vendor's own tool; without an answer nothing shows that this NIC is lossless"
+               else "install dcb (iproute2 5.11 or newer), or the vendor's mlnx_qos or niccli" end),
       source: "IEEE 802.1Q-2018, clause 36; dcb-pfc(8)" }
   | if $s.pfc == null and $s.unsupported and $host.scope != "hardware" and ($want == null or $want == []) then
       .status = "not_applicable" else . end;
@@ -76,7 +101,7 @@ def classes($s; $lossless; $want):
                     $misses[], $faults[]] | join("; ") end),
       wanted: (if $want != null then $want | tojson elif $faults != [] then "a class of its own for the lossless, 100 % together" else null end),
       why: "a class is what pauses and shares the link: what is in the same one waits with it",
-      remedy: "host_tune_ets; by hand dcb ets set dev \($s.net) prio-tc ... tc-tsa ... tc-bw ...",
+      remedy: "host_tune_ets; by hand dcb ets set dev \($s.net) prio-tc PRIORITY:CLASS tc-tsa CLASS:ets tc-bw CLASS:PERCENT",
       source: "IEEE 802.1Q-2018, clause 37; dcb-ets(8)" }
   # faults are bad whatever was wanted; where nothing was, they are advice
   | if $faults != [] and (.status == "info" or .status == "ok") then .status = "bad" | (if $want == null or $misses == [] then .severity = "advisory" else . end)
@@ -111,9 +136,10 @@ def dscp_map($s; $want):
 
 def interface($raw; $s; $lossless; $host):
   pfc($s; $host), pause::global_pause($raw; $s.net; $lossless; $host.wanted.pause),
-  ( if $s.pfc == null and $s.unsupported and $s.by == null then empty
-    else owner($s; $host.wanted), classes($s; $lossless; $host.wanted.ets), trust($s; $host.wanted.dscp_trust),
-         dscp_map($s; $host.wanted.dscp_priority), pause::buffers($raw; $s.net; $s; $lossless) end ),
+  # of a NIC that has none of it the first finding says all, beside what is wanted
+  ( ( owner($s; $host.wanted), classes($s; $lossless; $host.wanted.ets), trust($s; $host.wanted.dscp_trust),
+      dscp_map($s; $host.wanted.dscp_priority), pause::buffers($raw; $s.net; $s; $lossless) )
+    | select(($s.unsupported and $s.by == null | not) or .severity == "required") ),
   pause::watchdog($raw; $s.net; $lossless; $host.wanted.pfc_watchdog), pause::counted_pauses($raw; $s.net; $s), pause::storm($raw; $s.net);
 
 # ---- the host ---------------------------------------------------------------------------------------------------------
@@ -135,9 +161,11 @@ def net_of($raw; $device):
   $device.netdev // d::file($raw; "/sys/class/infiniband/\($device.name)/ports/\($device.ib_port // 1)/gid_attrs/ndevs/0");
 
 # What carries an interface: the members of a bond, what a VLAN lies on; itself where it lies on nothing.
-def carriers($raw; $net):
-  [$raw.links | to_entries[] | select(.key | startswith("/sys/class/net/\($net)/lower_")) | .value]
-  | if . == [] then [$net] else map(select(type == "string" and . != $net) | carriers($raw; .)) | add // [] end;
+def carriers($raw; $net; $depth):
+  [$raw.links | to_entries[] | select(.key | startswith("/sys/class/net/\($net)/lower_")) | .value | strings]
+  | if . == [] or $depth == 0 then [$net] else map(carriers($raw; .; $depth - 1)) | add end;
+# A VLAN on a bond of two cards is two deep; more than four is no stack of interfaces.
+def carriers($raw; $net): carriers($raw; $net; 4);
 
 # Those of the plan, or all that were read; an InfiniBand port is none of them.
 def devices($raw; $host):
@@ -151,8 +179,9 @@ def of_device($raw; $host; $device; $net):
   | ($host.wanted.pfc_priorities // $first.pfc // []) as $lossless
   | {first: $first, lossless: $lossless, all: $all};
 
-def findings($host):
+def findings($given):
   . as $raw
+  | ($given | .wanted |= with_entries(select(.key as $name | .value == null or (.value | is_valid($name))))) as $host
   | if ["infiniband", "slingshot", "loopback"] | index([$host.fabric]) != null then not_here("not on \($host.fabric)")
     else
       devices($raw; $host) as $devices
@@ -171,7 +200,7 @@ def findings($host):
                   severity: (if $host.wanted.pfc_priorities == null then "advisory" else "required" end), wanted: "an interface whose settings can be read",
                   why: "only the priority that RDMA really takes has to be lossless", remedy: "name it in perch_devices: {name: \(.device.name), netdev: INTERFACE}",
                   source: "kernel, /sys/class/infiniband/DEVICE/ports/1/gid_attrs" } ),
-            lldpad($raw; $host.wanted)
+            wrong($given.wanted), lldpad($raw; $host.wanted)
         end
     end;
 

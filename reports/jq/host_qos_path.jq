@@ -59,7 +59,7 @@ def tos_text($p): "a ToS whose priority is lossless (\($p | map(tostring) | join
 # $lossless: the priorities with PFC, as wanted, else as found ([]: none). $wanted: host_check_*.
 def findings($raw; $device; $s; $lossless; $host; $tagged):
   $host.wanted as $wanted
-  | ($raw.links["/sys/class/infiniband/\($device.name)/device/driver"] // "" | sub(".*/"; "")) as $driver
+  | d::link_end($raw; "/sys/class/infiniband/\($device.name)/device/driver") as $driver
   | (if [$driver, $s.driver] | any(.[]; . == "ice" or . == "i40e") then "irdma" else $driver end) as $rdma
   | override($raw; $device) as $all | cm_default($raw; $device) as $cm
   | (if $wanted.pfc_priorities == null then null else $lossless end) as $only
