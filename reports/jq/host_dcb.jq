@@ -3,6 +3,8 @@
 import "common" as c;
 
 def trimmed: if type == "string" then gsub("^\\s+|\\s+$"; "") | if . == "" then null else . end else null end;
+def listed: map(tostring) | join(", ");
+def row: map(tostring) | join(" ");
 def whole: if type == "string" and test("^[0-9]{1,6}$") then tonumber else null end;
 
 # What a command said; one that was not run, or whose part of the document is damaged, is as one that is not installed.
@@ -50,38 +52,44 @@ def by_dcb($raw; $net):
       tc_bw: ($ets.tc_bw | eight(type == "number")),
       dscp: (if $app == null then null else $app.dscp_prio // [] | dscp_map end),
       default_prio: ($app.default_prio | if type == "array" then [.[] | select(is_priority)] | max else null end),
-      trust: (if $trust.order | type == "array" then [$trust.order[] | select(. == "dscp" or . == "pcp")][0] else null end),
+      trust: ($trust.order | if type == "array" then [.[] | select(. == "dscp" or . == "pcp")][0] else null end),
       dcbx: (if $dcbx == null then null elif $dcbx.host == true then "host" else "firmware" end),
-      prio_buffer: ($buffer.prio_buffer | eight(is_priority)), buffer_size: ($buffer.buffer_size | eight(type == "number")) };
+      prio_buffer: ($buffer.prio_buffer | eight(is_priority)),
+      buffer_size: ($buffer.buffer_size | eight(type == "number")) };
 
 # "tc: 3 ratelimit: unlimited, tsa: ets, bw: 10%" and the lines "priority: 3" below it -> [{tc, tsa, bw, priorities}]
 def mlnx_classes:
   reduce .[] as $line ([];
-    ($line | capture("^tc: (?<tc>[0-7]) ratelimit: [^,]+, tsa: (?<tsa>[a-z]+)(, bw: (?<bw>[0-9]{1,3})%)?") // null) as $class
+    ( $line | capture("^tc: (?<tc>[0-7]) ratelimit: [^,]+, tsa: (?<tsa>[a-z]+)(, bw: (?<bw>[0-9]{1,3})%)?")
+      // null ) as $class
     | ($line | capture("^\\s+priority:\\s+(?<p>[0-7])\\s*$").p // null) as $priority
-    | if $class != null then . + [{tc: ($class.tc | tonumber), tsa: $class.tsa, bw: ($class.bw | whole // 0), priorities: []}]
+    | if $class != null then
+        . + [{tc: ($class.tc | tonumber), tsa: $class.tsa, bw: ($class.bw | whole // 0), priorities: []}]
       elif $priority != null and length > 0 then .[-1].priorities += [$priority | tonumber]
       else . end);
 
 def by_mlnx_qos($raw; $net):
   said($raw; "mlnx_qos \($net)") | (if .exit == 0 then .stdout else "" end) as $text | ($text | split("\n")) as $lines
   | def after($pattern): [$lines[] | capture($pattern + "(?<v>.*)$").v][0] | trimmed;
-    def row($name): after("^\\s+" + $name + "\\s+(?=[0-9])") | if . == null then null else [splits("\\s+") | whole] end;
+    def numbers_of($name):
+      after("^\\s+" + $name + "\\s+(?=[0-9])") | if . == null then null else [splits("\\s+") | whole] end;
     ($lines | mlnx_classes) as $classes
   | (reduce ($classes[] | .tc as $tc | .priorities[] | [., $tc]) as $pair ([]; .[$pair[0]] = $pair[1])) as $prio_tc
-  | { pfc: (row("enabled") | eight(. == 0 or . == 1) | if . == null then null else [to_entries[] | select(.value == 1) | .key] end),
+  | { pfc: (numbers_of("enabled") | eight(. == 0 or . == 1)
+            | if . == null then null else [to_entries[] | select(.value == 1) | .key] end),
       delay: (after("^Cable len: ") | whole), sent: null, received: null, willing: null,
       prio_tc: ($prio_tc | eight(is_priority)),
       tc_tsa: (if $classes == [] then null
                else reduce $classes[] as $class ([range(8) | "strict"]; .[$class.tc] = $class.tsa) end),
-      tc_bw: (if $classes == [] then null else reduce $classes[] as $class ([range(8) | 0]; .[$class.tc] = $class.bw) end),
+      tc_bw: (if $classes == [] then null
+              else reduce $classes[] as $class ([range(8) | 0]; .[$class.tc] = $class.bw) end),
       dscp: (if after("^Priority trust state: ") != "dscp" then null
              else [ $lines[] | capture("^\\s*prio:(?<p>[0-7]) dscp:(?<d>[0-9,]+)") | (.p | tonumber) as $p
                     | .d | split(",")[] | select(. != "") | [whole, $p] ] | dscp_map end),
       default_prio: null,
       trust: (after("^Priority trust state: ") | if . == "dscp" or . == "pcp" then . else null end),
-      dcbx: (after("^DCBX mode: ") | if . == "OS controlled" then "host" elif . == "Firmware controlled" then "firmware" else null end),
-      prio_buffer: (row("buffer") | eight(is_priority)),
+      dcbx: (after("^DCBX mode: ") | {"OS controlled": "host", "Firmware controlled": "firmware"}[. // ""]),
+      prio_buffer: (numbers_of("buffer") | eight(is_priority)),
       buffer_size: (after("^Receive buffer size \\(bytes\\): ") | if . == null then null
                     else [split(",")[] | whole | values] | .[0:8] | eight(type == "number") end) };
 
@@ -97,10 +105,12 @@ def by_niccli($raw; $net):
       delay: null, sent: null, received: null, willing: null,
       prio_tc: (after("PRIO_MAP") | filled(tonumber) | eight(is_priority)),
       tc_tsa: (after("TSA_MAP") | filled(.) | if . == null then null else . + [range(length; 8) | "strict"] end),
-      tc_bw: (after("TC Bandwidth") | if . == null then null else [scan("[0-9]+") | tonumber] | . + [range(length; 8) | 0] | .[0:8] end),
+      tc_bw: (after("TC Bandwidth") | if . == null then null
+              else [scan("[0-9]+") | tonumber] | . + [range(length; 8) | 0] | .[0:8] end),
       # an application: three lines, "Priority: 3", "Sel: 5" (DSCP), "DSCP: 26"
       dscp: (if after("PFC enabled") == null then null
-             else [ $lines | join(" ") | scan("Priority: ([0-7])\\s+Sel: 5\\s+DSCP: ([0-9]{1,2})") | [(.[1] | tonumber), (.[0] | tonumber)] ]
+             else [ $lines | join(" ") | scan("Priority: ([0-7])\\s+Sel: 5\\s+DSCP: ([0-9]{1,2})")
+                    | map(tonumber) | reverse ]
                | dscp_map end),
       default_prio: null, trust: null, dcbx: null, prio_buffer: null, buffer_size: null };
 

@@ -15,7 +15,8 @@ def pause($raw; $net):
 def on_off: if . then "on" else "off" end;
 def pause_text:
   "rx \(.rx | on_off), tx \(.tx | on_off)"
-  + if (.negotiated | type) == "object" then " (negotiated: rx \(.negotiated.rx | on_off), tx \(.negotiated.tx | on_off))" else "" end;
+  + if (.negotiated | type) != "object" then ""
+    else " (negotiated: rx \(.negotiated.rx | on_off), tx \(.negotiated.tx | on_off))" end;
 
 # $lossless: the priorities with PFC, as wanted or, where nothing is wanted, as found. $wanted: on, off or null.
 def global_pause($raw; $net; $lossless; $wanted):
@@ -23,14 +24,15 @@ def global_pause($raw; $net; $lossless; $wanted):
   | d::said($raw; "ethtool-pause-text \($net)") as $said
   | ($wanted // (if $lossless == [] then null else "off" end)) as $want
   | { id: "qos-pause", device: $net, severity: (if $want == null then "advisory" else "required" end),
-      status: (if $pause == null then (if $want != "on" and ($said | d::has_no_such_thing) then "not_applicable" else "unknown" end)
+      status: (if $pause == null then
+                 if $want != "on" and ($said | d::has_no_such_thing) then "not_applicable" else "unknown" end
                elif $want == null then "info"
                elif [$pause.rx, $pause.tx] == [$want == "on", $want == "on"] then "ok" else "bad" end),
       found: (if $pause == null then "cannot be read (\($said | d::silence("ethtool")))" else $pause | pause_text end),
       value: (if $pause == null then null else $pause | "rx \(.rx | on_off), tx \(.tx | on_off)" end),
       wanted: (if $want == "off" and $wanted == null then "off, as priority flow control is wanted" else $want end),
       why: "global pause stops every priority, and a link has either it or priority flow control (IEEE 802.1Q, 36)",
-      remedy: (if $want == "on" then "ethtool -A \($net) autoneg off rx on tx on" else "ethtool -A \($net) autoneg off rx off tx off" end),
+      remedy: (($want // "off") as $way | "ethtool -A \($net) autoneg off rx \($way) tx \($way)"),
       source: "IEEE 802.1Q-2018, clause 36; ethtool(8)" };
 
 # ---- counters ---------------------------------------------------------------------------------------------------------
@@ -42,11 +44,16 @@ def counters($raw; $net):
 
 # Pauses of a priority by their names: mlx5, bnxt_en (Xoff is not told apart), ice and i40e.
 def pauses_of($all; $way; $p):
-  [ "\($way)_prio\($p)_pause", "\($way)_pfc_ena_frames_pri\($p)", "\($way)_priority_\($p)_xoff.nic", "port.\($way)_priority_\($p)_xoff" ]
-  | [.[] as $name | $all[$name] | values] | max;
+  [ $all["\($way)_prio\($p)_pause", "\($way)_pfc_ena_frames_pri\($p)",
+          "\($way)_priority_\($p)_xoff.nic", "port.\($way)_priority_\($p)_xoff"] | values ] | max;
 
 def counted($s; $all; $way; $from):
-  [range(8) as $p | {$p, n: ([$s[$from] // [] | .[$p], pauses_of($all; $way; $p)] | map(values) | max)} | select(.n != null)];
+  [ range(8) as $p | {$p, n: ([$s[$from] // [] | .[$p], pauses_of($all; $way; $p)] | map(values) | max)}
+    | select(.n != null) ];
+
+# Counters above zero whose names fit, [{key, value}]
+def above_zero($all; $names): [$all | to_entries[] | select(.value > 0) | select(.key | test($names))];
+def list: map("\(.key) \(.value)") | join(", ");
 
 def count_text:
   if . == [] then "not counted" elif all(.[]; .n == 0) then "none"
@@ -56,31 +63,31 @@ def count_text:
 def counted_pauses($raw; $net; $s):
   counters($raw; $net) as $all
   | counted($s; $all; "tx"; "sent") as $sent | counted($s; $all; "rx"; "received") as $received
-  | ([$all | to_entries[] | select(.key | test("^[rt]x_global_pause$|^[rt]x_pause_frames$|^link_xoff_[rt]x")) | select(.value > 0)]) as $global
-  | ([$all | to_entries[] | select(.key | test("discard|out_of_buffer")) | select(.value > 0)]) as $lost
-  | def list: map("\(.key) \(.value)") | join(", ");
-    select($all != {} or $sent != [] or $received != [])
+  | above_zero($all; "^[rt]x_global_pause$|^[rt]x_pause_frames$|^link_xoff_[rt]x") as $global
+  | above_zero($all; "discard|out_of_buffer") as $lost
+  | select($all != {} or $sent != [] or $received != [])
   | { id: "qos-counters", device: $net, status: "info", severity: "advisory", value: null, wanted: null,
       found: ("pauses sent: \($sent | count_text); received: \($received | count_text)"
               + (if $global == [] then "" else "; global: \($global | list)" end)
               + "; discards: \(if $lost == [] then "none" else $lost[0:8] | list end)"),
-      why: "pauses say that flow control works, discards that it did not hold something; both since the driver was loaded",
-      remedy: "ethtool -S \($net)", source: "Documentation of the kernel: mlx5 counters.rst; bnxt_ethtool.c; ice_ethtool.c" };
+      why: "pauses say that flow control works, discards that it did not hold all; both since the driver was loaded",
+      remedy: "ethtool -S \($net)", source: "kernel, mlx5 counters.rst; bnxt_ethtool.c; ice_ethtool.c" };
 
 # Counters that say that a pause went on for too long, all of them zero on a sound link: mlx5 stalled by its host
 # (tx_pause_storm_*), bnxt_en paused without an end by its switch (continuous_*).
 def storm($raw; $net):
-  ([counters($raw; $net) | to_entries[] | select(.key | test("^tx_pause_storm_(warning|error)_events$|^continuous(_roce)?_pause_events$"))])
-  | select(length > 0)
-  | [.[] | select(.value > 0)] as $seen
-  | { id: "qos-pfc-storm", device: $net, status: (if $seen == [] then "ok" else "bad" end), severity: "advisory", value: null,
-      found: (if $seen == [] then "none" else $seen | map("\(.key) \(.value)") | join(", ") end), wanted: "none",
+  "^tx_pause_storm_(warning|error)_events$|^continuous(_roce)?_pause_events$" as $names
+  | counters($raw; $net) as $all
+  | select(any($all | keys[]; test($names)))
+  | above_zero($all; $names) as $seen
+  | { id: "qos-pfc-storm", device: $net, status: (if $seen == [] then "ok" else "bad" end), severity: "advisory",
+      found: (if $seen == [] then "none" else $seen | list end), value: null, wanted: "none",
       why: "a host that pauses without an end stops the switch's whole class, and with it other hosts",
       remedy: "look for a stalled receiver (huge pages, memory, PCIe errors); the count goes back to 0 with the driver",
       source: "kernel commit 2fcb12df7d2f (mlx5e: Expose PFC stall prevention counters); bnxt_ethtool.c" };
 
 # "pfc-prevention-tout: 8000", in ms; 0 is off, 65535 the driver's choice (uapi/linux/ethtool.h)
-def watchdog($raw; $net; $lossless; $wanted):
+def watchdog($raw; $net; $wanted):
   d::said($raw; "ethtool-pfc-tout \($net)") as $said
   | ([$said.stdout | capture("pfc-prevention-tout: (?<v>[0-9]{1,5})").v | tonumber][0]) as $ms
   | (if $ms == null then null else $ms > 0 end) as $on
@@ -109,12 +116,13 @@ def buffers($raw; $net; $s; $lossless):
                elif $rows == [] then "info"
                elif all($rows[]; .bytes > 0 and .shared == []) then "ok" else "bad" end),
       found: (if $rows == null then "not told (\($said | d::silence("dcb")))"
-              elif $rows == [] then "no lossless priority; buffers of \($size | map(tostring) | join(" ")) bytes"
+              elif $rows == [] then "no lossless priority; buffers of \($size | d::row) bytes"
               else ($rows | map("priority \(.p) in buffer \(.b) of \(.bytes) bytes"
-                                + if .shared == [] then "" else ", with \(.shared | map(tostring) | join(", "))" end) | join("; "))
+                                + if .shared == [] then "" else ", with \(.shared | d::listed)" end) | join("; "))
                    + if $s.delay == null then "" else "; cable \($s.delay) m" end end),
-      value: (if $rows == null then null else "\($of | map(tostring) | join(" ")); \($size | map(tostring) | join(" "))" end),
+      value: (if $rows == null then null else "\($of | d::row); \($size | d::row)" end),
       wanted: (if $rows == [] then null else "a buffer of its own, above 0 bytes, for each lossless priority" end),
       why: "what arrives after a pause was sent is lost when it does not fit, or when others fill its buffer",
-      remedy: "dcb buffer set dev \($net) prio-buffer PRIORITY:BUFFER buffer-size BUFFER:BYTES, or mlnx_qos -i \($net) --prio2buffer --buffer_size --cable_len",
+      remedy: ("dcb buffer set dev \($net) prio-buffer PRIORITY:BUFFER buffer-size BUFFER:BYTES, "
+               + "or mlnx_qos -i \($net) --prio2buffer --buffer_size --cable_len"),
       source: "dcb-buffer(8); mlnx_qos --help" };
