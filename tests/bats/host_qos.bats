@@ -62,7 +62,7 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   local fixture wanted
   for fixture in mlx5-dcb mlx5-ofed bnxt ice-fw-lldp labdcb none; do
     for wanted in "$WANTED" '{}'; do
-      export DEVICES='[]'
+      local DEVICES='[]'
       [ "$fixture" != none ] || DEVICES='[{"name": "rocep1s0", "netdev": "eth0"}]'
       holds 'length > 5 and all(.[]; (keys | length) == 10 and (.id | startswith("qos-")) and (.found | type) == "string" and .found != ""
         and (.why // "") != "" and (.remedy // "." | test("\\.$") | not) and (.source // "") != ""
@@ -93,7 +93,7 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
 }
 
 @test "a NIC without DCB: not known on hardware, not applicable to a software device, and never well" {
-  export DEVICES='[{"name": "rocep1s0", "netdev": "eth0"}]'
+  local DEVICES='[{"name": "rocep1s0", "netdev": "eth0"}]'
   finds qos-pfc unknown "no data center bridging" none
   finds qos-path unknown "PFC unknown" none
   finds qos-pfc unknown "no data center bridging" none . '{}'
@@ -208,6 +208,9 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   finds qos-dcbx bad firmware mlx5-ofed '.commands["mlnx_qos eth4"].stdout |= sub("OS controlled"; "Firmware controlled")' "$host"
   finds qos-dcbx bad "firmware, the firmware's LLDP agent is on, willing" ice-fw-lldp . "$host"
   holds 'any(.[]; .id == "qos-dcbx" and .remedy == "ethtool --set-priv-flags enp175s0f0 fw-lldp-agent off")' ice-fw-lldp . "$host"
+  # the agent has the last word, whatever dcb says
+  finds qos-dcbx bad "firmware, the firmware's LLDP agent is on" ice-fw-lldp "$(changed 'dcb-dcbx enp175s0f0' '{host: true, ieee: true}')" "$host"
+  finds qos-dcbx bad "firmware, the firmware's LLDP agent is on" bnxt "$(said 'ethtool-priv-flags enp1s0f0np0' 'disable-fw-lldp: off')" "$host"
   finds qos-dcbx ok host ice-fw-lldp "$(changed 'dcb-dcbx enp175s0f0' '{host: true, ieee: true}')
     | .commands[\"ethtool-priv-flags enp175s0f0\"].stdout |= sub(\"agent          : on\"; \"agent          : off\")" "$host"
   finds qos-dcbx unknown "no such device" labdcb '.commands["dcb-dcbx eth1", "dcb-pfc eth1"] |= (.exit = 1 | .stderr = "no such device")' "$host"
