@@ -1,7 +1,6 @@
 # Congestion notification (DCQCN): who answers a mark, who slows down, by which parameters, where the notifications go.
 # mlx5: /sys/class/net/X/ecn of NVIDIA's OFED, and debugfs of every driver (drivers/infiniband/hw/mlx5/cong.c); bnxt_re:
 # configfs of Broadcom's driver (configfs.c); irdma: configfs of Intel's (README of irdma).
-import "common" as c;
 import "host_dcb" as d;
 
 # "26", "0x1a" -> 26

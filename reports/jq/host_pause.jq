@@ -1,5 +1,4 @@
 # Pause frames and what comes of them: global pause, counters of priority flow control, storms, the watchdog, buffers.
-import "common" as c;
 import "host_dcb" as d;
 
 # {autonegotiate, rx, tx, negotiated}: ethtool --json -a, else the text of ethtool -a; null where neither can be read

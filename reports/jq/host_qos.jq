@@ -1,6 +1,5 @@
 # What a host says of flow control, classes and congestion notification -> findings.
 # Of each RDMA device: of the interfaces that carry it (dcb, ethtool), then of itself (traffic class, path, ECN).
-import "common" as c;
 import "host_dcb" as d;
 import "host_pause" as pause;
 import "host_qos_path" as path;
@@ -200,8 +199,10 @@ def of_device($raw; $host; $device; $net):
   | ($host.wanted.pfc_priorities // $first.pfc // []) as $lossless
   | {first: $first, lossless: $lossless, all: $all};
 
-def findings($given):
+def findings($planned):
   . as $raw
+  # YAML takes on and off without quotes for true and false
+  | ($planned | .wanted.pause |= if type == "boolean" then (if . then "on" else "off" end) else . end) as $given
   | ($given | .wanted |= with_entries(select(.key as $name | .value == null or (.value | is_valid($name))))) as $host
   | if ["infiniband", "slingshot", "loopback"] | index([$host.fabric]) != null then not_here("not on \($host.fabric)")
     else

@@ -1,6 +1,5 @@
 # Where RDMA's packets really go: the traffic class that a connection gets, and from there DSCP, priority, class, and
 # whether that is lossless.
-import "common" as c;
 import "host_dcb" as d;
 
 def port: .ib_port // 1;

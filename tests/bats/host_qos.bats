@@ -112,6 +112,8 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   finds qos-pause info "rx on, tx off" labdcb "$(changed 'ethtool-pause eth1' '.[0].rx = true')" '{}'
   finds qos-pause ok "rx on, tx on" labdcb "$(changed 'ethtool-pause eth1' '.[0] |= (.rx = true | .tx = true)')" '{"pause": "on"}'
   finds qos-pause bad "rx off, tx off" labdcb . '{"pause": "on"}'
+  finds qos-pause bad "rx off, tx off" labdcb . '{"pause": true}' # on, as YAML reads it
+  finds qos-pause ok "rx off, tx off" labdcb . '{"pause": false}'
   # an ethtool without --json
   finds qos-pause bad "rx on, tx on" mlx5-dcb '.commands["ethtool-pause ens1np0"] |= (.exit = 1 | .stdout = "")
     | .commands["ethtool-pause-text ens1np0"].stdout |= gsub("off"; "on")'
@@ -273,7 +275,7 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
 @test "wishes that cannot be are named, and do not stop the others" {
   local wish
   for wish in '"pfc_priorities": [8]' '"pfc_priorities": 3' '"ecn_priorities": ["3"]' '"roce_tos": 256' '"roce_tos": 1.5' '"dscp_priority": {"64": 3}' \
-    '"dscp_priority": {"26": 8}' '"ets": {"bw": {"0": 1}}' '"ets": {"prio_tc": {"9": 1}}' '"pause": true' '"dscp_trust": "both"' '"dcbx": "os"' '"pfc_watchdog": "yes"'; do
+    '"dscp_priority": {"26": 8}' '"ets": {"bw": {"0": 1}}' '"ets": {"prio_tc": {"9": 1}}' '"pause": "maybe"' '"dscp_trust": "both"' '"dcbx": "os"' '"pfc_watchdog": "yes"'; do
     holds '[.[] | select(.id == "qos-wanted") | [.status, .severity]] == [["bad", "required"]]' mlx5-dcb . "{$wish}"
     finds qos-pfc info "on for 3, by dcb" mlx5-dcb . "{$wish}"
   done
