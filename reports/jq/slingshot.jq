@@ -2,6 +2,7 @@
 # the same (HewlettPackard/shs-docs, CXI_Healthcheck.md); what each file and command prints is by
 # HewlettPackard/shs-libcxi, utils/cxi_stat.c and man/cxi_service.1.md.
 import "common" as c;
+import "flaps" as flaps;
 
 def healthcheck: "HPE cxi_healthcheck (shs-docs, CXI_Healthcheck.md)";
 
@@ -130,34 +131,9 @@ def counted_downs($raw; $nic):
   | $raw.files["/sys/class/net/\($net)/carrier_down_count"] // "" | trimmed
   | if . == null then null else c::attempt(tonumber; null) end;
 
-# Whether the time before the log's ten hours explains what the interface counted and the log does not show: it does as
-# long as that is fewer than 10 in each ten hours of it. Otherwise the log has not got all.
-def explained($unseen; $uptime_h):
-  $unseen < 5 or ($uptime_h != null and $unseen < 10 * ([($uptime_h - 10) / 10, 0] | max | ceil));
-
-# Fewer than 5 in an hour and 10 in ten. Where the log is not there to say when, a count that never reached 5 is enough.
 def flaps($raw; $nic):
-  downs($raw; $nic) as $times
-  | counted_downs($raw; $nic) as $count
-  | (if $times == null then null
-     else ($raw.collected | c::attempt(fromdateiso8601; null)) as $now
-       | {hour: ([$times[] | select($now == null or . > $now - 3600)] | length), ten: ($times | length)} end) as $log
-  | uptime_h($raw) as $up
-  | (if $log != null and $count != 0 then
-       "\($log.hour) in the last hour, \($log.ten) in ten" as $found
-       | if $log.hour >= 5 or $log.ten >= 10 then {status: "bad", $found}
-         elif $count == null or explained($count - $log.ten; $up) then {status: "ok", $found}
-         else { status: "unknown",
-                found: ($found + " by the log, but the interface counted \($count) in "
-                        + if $up == null then "an unknown time" else "\($up | floor) hours" end) } end
-     elif $count == null then
-       {status: "unknown", found: "neither the kernel's log nor the interface's counter can be read"}
-     elif $count < 5 then {status: "ok", found: "\($count) since the start"}
-     elif $up != null and $count >= 10 * ([$up / 10, 1] | max | ceil) then
-       {status: "bad", found: "\($count) in \($up | floor) hours"}
-     else {status: "unknown", found: "\($count) since the start, and no log says when"} end)
-  | finding("link-flaps"; $nic; .status; .found; "fewer than 5 in an hour and 10 in ten hours";
-            "each time that the link goes down, what was under way is lost and repeated";
+  flaps::judged(downs($raw; $nic); counted_downs($raw; $nic); uptime_h($raw); $raw.collected | c::attempt(fromdateiso8601; null))
+  | finding("link-flaps"; $nic; .status; .found; flaps::wanted; flaps::why;
             "Reseat or replace the cable; compare the switch port's counters"; healthcheck);
 
 def reading:
