@@ -26,9 +26,9 @@ def log($raw):
 
 def refused($raw): m::command($raw; "kernel-log-lines") | if .exit == 3 or .exit == 0 then "the kernel's log is empty" else m::refusal("dmesg") end;
 
-def ago($now): if . == null or $now == null then "" else ", the last \(($now - .) / 3600 | if . < 1 then "within the hour" else "\(floor | f::whole) hours ago" end)" end;
+def ago($now): if . == null or $now == null then "" else ", the last \(($now - .) / 3600 | if . < 1 then "within the hour" else "\(floor | f::plural("hour")) ago" end)" end;
 
-# Lines -> {bad: uncorrected, mild: corrected}
+# Lines -> {lost, mended: lines; recent: how many were mended within a day; found}
 def counted($now; lost; mended):
   { lost: [.[] | select(.text | lost)], mended: [.[] | select(.text | mended)] }
   | .recent = ([.mended[] | select($now == null or .time == null or .time > $now - 86400)] | length)
@@ -52,24 +52,26 @@ def functions($raw):
   [ $raw.links | to_entries[] | .value as $to | .key | capture("^/sys/class/infiniband/(?<device>[^/]+)/device$")
     | . + {address: ($to | split("/") | last)} | select(.address | test("^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$")) ];
 
-# drivers/pci/pcie/aer.c; "Correctable" since Linux 6.16
-def pcie_lost: test("(PCIe Bus Error: severity=|AER: (Multiple )?)Uncorrect(ed|able)");
-def pcie_mended: test("PCIe Bus Error: severity=Correct(ed|able)|AER: (Multiple )?Correct(ed|able) error");
+# drivers/pci/pcie/aer.c; "Correctable" in newer kernels. The port announces an error, and the device's own line follows,
+# unless the port cannot tell whose it was: the first counts where there is none of the second.
+def pcie_lost: test("(severity=|AER: (Multiple )?)Uncorrect(ed|able)");
+def pcie_mended: test("(severity=|AER: (Multiple )?)Correct(ed|able)");
+def pcie_lines: [.[] | select(.text | test("PCIe Bus Error: severity="))] as $own | if $own != [] then $own else . end;
 
 def pcie($raw; $log):
   functions($raw) as $functions
   | { why: "what is lost on the bus is sent again, and slows what is measured",
       remedy: "Reseat the card or its riser; lspci -vv shows the device's status", source: "Linux, Documentation/PCI/pcieaer-howto.rst" } as $part
   | ( $functions[] | .device as $device | .address as $address
-      | ($log | if . == null then null else .lines |= map(select(.text | contains($address))) end) as $own
+      | ($log | if . == null then null else .lines |= (map(select(.text | contains($address))) | pcie_lines) end) as $own
       | errors($raw; "pcie-log"; $device; $own; pcie_lost; pcie_mended; "required"; $part) ),
     ( ($log | if . == null then null
-              else .lines |= map(select(.text | . as $t | any($functions[]; .address as $a | $t | contains($a)) | not)) end) as $others
+              else .lines |= (map(select(.text | . as $t | any($functions[]; .address as $a | $t | contains($a)) | not)) | pcie_lines) end) as $others
       | errors($raw; "pcie-log-others"; null; $others; pcie_lost; pcie_mended; "advisory"; $part) );
 
 # arch/x86/kernel/cpu/mce, drivers/edac, drivers/acpi/apei/ghes.c
 def cpu_lost: test("Hardware Error") and test("Uncorrected|[Ff]atal|Deferred|severity: recoverable") or test("EDAC .* UE ");
-def cpu_mended: (cpu_lost | not) and (test("Machine check events logged|Corrected error|severity: corrected") or test("EDAC .* CE "));
+def cpu_mended: (cpu_lost | not) and (test("AER|PCIe") | not) and (test("Machine check events logged|Corrected error|severity: corrected") or test("EDAC .* CE "));
 
 def links($raw; $log):
   $raw.files | keys_unsorted[] | capture("^/sys/class/net/(?<n>[^/]+)/carrier_down_count$").n | . as $net

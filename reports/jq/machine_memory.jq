@@ -35,7 +35,7 @@ def hugepages($raw; $size; $kib; $wanted):
                 else ($all | pages_text)
                   + if ($nodes | length) > 1 then " (" + ([$nodes[] | "node \(.node): \(pages_text)"] | join("; ")) + ")" else "" end end),
         value: (if $none then 0 else $all.reserved end),
-        wanted: (if $wanted == null then m::wanted_or_alike else "\($wanted) reserved and free" end),
+        wanted: (if $wanted == null then null | m::wanted_or_alike else "\($wanted) reserved and free" end),
         why: "buffers in huge pages need fewer entries of the NIC's translation cache; a test that asks for them fails without",
         remedy: "Set host_tune_hugepages_\($size), or write the number to /sys/kernel/mm/hugepages/hugepages-\($kib)kB/nr_hugepages",
         source: kernel_docs }),
