@@ -1,0 +1,370 @@
+#!/usr/bin/env bats
+# What hosts say of themselves apart from their network cards: judged on two servers' published words (tests/fixtures/hosts),
+# and read from this machine's real /proc and /sys, and from trees that are made up where it has none.
+
+load helpers
+
+FIXTURES=$TOP/tests/fixtures/hosts
+WANTED='{"hugepages_2m": 4096, "governor": "performance", "energy_preference": "performance", "idle_latency_us": 10, "smt": false, "turbo": true,
+  "isolated_cpus": "8-15", "irqbalance": false, "memlock": "unlimited", "transparent_hugepages": "madvise", "numa_balancing": 0,
+  "iommu": "passthrough", "sysctls": {"net.core.rmem_max": 268435456, "net.ipv4.tcp_rmem": "4096 87380 134217728"}, "clock_skew_s": 1}'
+HOST='{"name": "a", "fabric": "roce", "scope": "hardware", "devices": [{"name": "mlx5_0"}], "ports": [18600, 5201]}'
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# judge FILE [JQ-OF-THE-DOCUMENT [JQ-OF-THE-HOST]]: its findings, in findings.json
+judge() {
+  jq --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" 'import "host_machine" as m;
+    ($host + {$wanted} | '"${3:-.}"') as $host | '"${2:-.}"' | [m::findings($host)]' "$1" >findings.json
+}
+
+status_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .status] | unique | join("+")' findings.json; }
+found_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .found] | first' findings.json; }
+
+# cases FILE: lines "ID = STATUS = JQ-EDIT", each of them: with that edit alone the finding has that status. One jq for all, as
+# it takes a second to read its modules.
+cases() {
+  local id status edit
+  {
+    printf 'import "host_machine" as m; . as $doc | ($host + {$wanted}) as $host
+      | def is($id; $status; $edit): [m::findings($host) | select(.id == "machine-" + $id) | .status] | unique | join("+")
+          | select(. != $status) | "\($edit): \($id) is \(.), not \($status)"; empty'
+    while IFS='=' read -r id status edit; do
+      [ -z "$id" ] || printf ',\n($doc | (%s) | is("%s"; "%s"; %s))' "$edit" "${id// /}" "${status// /}" "$(jq -n --arg e "$edit" '$e')"
+    done
+  } >cases.jq
+  run jq -r --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" -f cases.jq "$1"
+  assert_success
+  assert_output ""
+}
+
+whole() {
+  assert_json findings.json 'all(.[]; (keys - ["device", "found", "id", "remedy", "severity", "source", "status", "value", "wanted", "why"]) == []
+    and all(.id, .found, .why, .remedy, .source; type == "string" and . != "")
+    and (.id | test("^machine-[a-z0-9A-Z-]+$")) and (.status | test("^(ok|bad|unknown|not_applicable|info)$")) and (.severity | test("^(required|advisory)$"))
+    and (.remedy | endswith(".") | not) and (.value | type | . != "object" and . != "array") and (.wanted | type | . == "string" or . == "null"))'
+}
+
+@test "a tuned AMD server is as wanted" {
+  judge "$FIXTURES/machine-amd.json"
+  whole
+  assert_equal "$(jq -c '[.[] | select(.status == "bad" or .status == "unknown") | .id]' findings.json)" "[]"
+  local id
+  for id in hugepages-2m hugepages-2m-local transparent-hugepages numa-balancing memory-errors memlock governor energy-preference turbo idle-states smt \
+    isolated-cpus irqbalance module-ib-uverbs module-rdma-ucm driver rdma-nodes iommu sysctl-net-core-rmem-max sysctl-net-ipv4-tcp-rmem firewall clock \
+    pcie-log pcie-log-others hardware-log link-flaps; do
+    assert_equal "$id $(status_of $id)" "$id ok"
+  done
+  assert_equal "$(found_of idle-states)" "C1, 1 us to leave, on CPUs 0-127 (acpi_idle: POLL, C1, C2); /dev/cpu_dma_latency: at most 1 us"
+  assert_equal "$(found_of clock)" "chrony: within 0.310 ms of 192.0.2.1"
+}
+
+@test "an Intel server as it comes is told what to change, and what is only shown is shown" {
+  judge "$FIXTURES/machine-intel.json"
+  whole
+  assert_equal "$(jq -r '[.[] | select(.status == "bad") | .id | ltrimstr("machine-")] | join(" ")' findings.json)" \
+    "hugepages-2m hugepages-2m-local transparent-hugepages numa-balancing memlock governor energy-preference energy-bias throttled idle-states smt isolated-cpus irqbalance iommu sysctl-net-core-rmem-max sysctl-net-ipv4-tcp-rmem firewall clock pcie-log link-flaps"
+  assert_equal "$(jq -r '[.[] | select(.status == "bad" and .severity == "required") | .id] | join(" ")' findings.json)" "machine-memlock machine-firewall machine-link-flaps"
+  assert_equal "$(found_of firewall)" "closed: 18600/tcp, 5201/tcp"
+  assert_equal "$(found_of link-flaps)" "6 in the last hour, 6 in ten"
+  assert_equal "$(found_of memlock)" "8,192 KiB for perch"
+  # nothing absolute wanted: info, with what is compared
+  judge "$FIXTURES/machine-intel.json" . '.wanted = {}'
+  whole
+  assert_json findings.json '[.[] | select(.id == "machine-governor", .id == "machine-hugepages-2m", .id == "machine-smt", .id == "machine-iommu",
+    .id == "machine-memlock", .id == "machine-idle-states") | [.status, .value]] == [["info", 0], ["info", "8192"], ["info", "powersave"], ["info", 170], ["info", "on"], ["info", "translated"]]'
+}
+
+@test "memory: pages, limits and errors, each by itself" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+hugepages-2m = bad = .files["/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"] = "4095"
+hugepages-2m = bad = .files["/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"] = "4095"
+hugepages-2m = unknown = del(.files["/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"])
+hugepages-2m = unknown = .files |= with_entries(select(.key | test("hugepages-") | not))
+hugepages-2m-local = bad = .files["/sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages"] = "0"
+hugepages-2m-local = ok = .files["/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages"] = "0"
+transparent-hugepages = bad = .files["/sys/kernel/mm/transparent_hugepage/enabled"] = "[always] madvise never"
+transparent-hugepages = unknown = .files["/sys/kernel/mm/transparent_hugepage/enabled"] = "always madvise never"
+numa-balancing = bad = .files["/proc/sys/kernel/numa_balancing"] = "1"
+numa-balancing = not_applicable = .files["/proc/sys/kernel/numa_balancing"] = "1" | .files["/sys/devices/system/node/online"] = "0"
+numa-balancing = not_applicable = del(.files["/proc/sys/kernel/numa_balancing"])
+numa-balancing = unknown = del(.files["/proc/sys/kernel/numa_balancing"], .files["/proc/sys/kernel/ostype"])
+memory-errors = bad = .files["/sys/devices/system/edac/mc/mc1/ue_count"] = "1"
+memory-errors = unknown = .files["/sys/devices/system/edac/mc/mc1/ue_count"] = "?"
+memory-errors = not_applicable = .files |= with_entries(select(.key | test("edac") | not))
+memlock = bad = .files["/proc/self/limits"] = "Max locked memory         65536                unlimited            bytes     "
+memlock = ok = .files["/proc/self/limits"] = "Max locked memory  65536  65536  bytes" | .files["/proc/self/status"] = "CapEff:\t000001ffffffffff"
+memlock = bad = .files["/proc/self/limits"] = "Max locked memory  65536  65536  bytes" | .files["/proc/self/status"] = "CapEff:\t000001ffffffbfff"
+memlock = unknown = .files["/proc/self/limits"] = "Max open files 1024 1024 files"
+CASES
+  judge "$FIXTURES/machine-amd.json" '.files["/proc/self/limits"] = "Max locked memory  67108864  67108864  bytes"' '.wanted.memlock = "65536"'
+  assert_equal "$(status_of memlock)" ok
+  judge "$FIXTURES/machine-amd.json" '.files["/proc/self/limits"] = "Max locked memory  67107840  67107840  bytes"' '.wanted.memlock = 65536'
+  assert_equal "$(status_of memlock)" bad
+}
+
+@test "a login's limit is pam_limits': the closest domain's last line, and nothing of groups and all for root" {
+  run jq -n -r -L "$TOP/reports/jq" 'import "machine_memory" as m;
+    def of($user; $conf; $d): {files: {"/etc/security/limits.conf": $conf, "/etc/security/limits.d/90-rdma.conf": $d}} | m::login_limit(.; $user; [$user, "rdma"]) // "none";
+    of("perch"; "* soft memlock 64"; ""), of("perch"; "* soft memlock 64"; "* - memlock unlimited"),
+    of("perch"; "@rdma soft memlock 128\n* soft memlock unlimited"; ""), of("perch"; "@rdma soft memlock 128"; "* soft memlock unlimited"),
+    of("perch"; "@other soft memlock 128\nperch - memlock 32 # small"; "@rdma soft memlock -1"),
+    of("root"; "* - memlock unlimited\n@rdma - memlock unlimited"; ""), of("root"; "root - memlock infinity"; ""),
+    of("perch"; "#* soft memlock 64\n* hard memlock 64\n* soft nofile 64"; ""), of("perch"; "* soft memlock 64\n* soft memlock 65"; "")'
+  assert_output $'64\nunlimited\n128\n128\n32\nnone\nunlimited\nnone\n65'
+}
+
+@test "processors: frequency, idle states, threads and who else uses them, each by itself" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+governor = bad = .files["/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"] = "0-3,5-127 performance\n4 powersave"
+governor = unknown = .files["/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"] = "performance"
+governor = not_applicable = del(.files["/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"])
+governor = unknown = del(.files["/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"], .files["/sys/devices/system/cpu/present"])
+energy-preference = bad = .files["/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference"] = "0-127 power"
+energy-bias = bad = .files["/sys/devices/system/cpu/cpu*/power/energy_perf_bias"] = "0-127 15"
+energy-bias = ok = .files["/sys/devices/system/cpu/cpu*/power/energy_perf_bias"] = "0-127 0"
+turbo = bad = .files["/sys/devices/system/cpu/cpufreq/boost"] = "0"
+turbo = bad = .files["/sys/devices/system/cpu/cpu*/cpufreq/boost"] = "0-126 1\n127 0"
+turbo = bad = .files["/sys/devices/system/cpu/intel_pstate/no_turbo"] = "1"
+turbo = unknown = del(.files["/sys/devices/system/cpu/cpufreq/boost"], .files["/sys/devices/system/cpu/cpu*/cpufreq/boost"])
+frequency = bad = .files["/sys/devices/system/cpu/cpu*/cpufreq/scaling_max_freq"] = "0-126 3707812\n127 1500000"
+throttled = bad = .files["/sys/devices/system/cpu/cpu*/thermal_throttle/package_throttle_count"] = "0-127 1"
+throttled = ok = .files["/sys/devices/system/cpu/cpu*/thermal_throttle/package_throttle_count"] = "0-127 0"
+idle-states = ok = .files["/sys/devices/system/cpu/cpu*/cpuidle/state2/disable"] = "0-127 0"
+idle-states = bad = .commands["idle-latency"].stdout = "  2000000000" | .files["/sys/devices/system/cpu/cpu*/cpuidle/state2/disable"] = "0-126 1\n127 0"
+idle-states = ok = .commands["idle-latency"].stdout = "  2000000000"
+idle-states = unknown = del(.files["/sys/devices/system/cpu/cpu*/cpuidle/state2/disable"])
+idle-states = unknown = .files["/sys/devices/system/cpu/cpu*/cpuidle/state1/latency"] = "0-127 ?"
+idle-states = not_applicable = .files |= with_entries(select(.key | test("cpuidle") | not))
+idle-states = info = .files |= (with_entries(select(.key | test("cpuidle/state") | not)) | .["/sys/devices/system/cpu/cpuidle/current_driver"] = "none")
+smt = bad = .files["/sys/devices/system/cpu/smt/active"] = "1"
+smt = unknown = .files["/sys/devices/system/cpu/smt/active"] = ""
+isolated-cpus = ok = .files["/sys/devices/system/cpu/isolated"] = "8,9-12,13-15"
+isolated-cpus = bad = .files["/sys/devices/system/cpu/isolated"] = "8-14"
+isolated-cpus = unknown = del(.files["/sys/devices/system/cpu/isolated"])
+irqbalance = bad = .files["/proc/*/comm"] += "\n77 irqbalance"
+irqbalance = unknown = .files["/proc/*/comm"] = "812 chronyd"
+irqbalance = unknown = del(.files["/proc/*/comm"])
+mitigations = unknown = .files |= with_entries(select(.key | test("vulnerabilities") | not))
+CASES
+}
+
+@test "the kernel: modules, nodes, the IOMMU and sysctls, each by itself" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+module-ib-uverbs = bad = del(.files["/sys/class/infiniband_verbs/abi_version"])
+module-rdma-ucm = bad = del(.files["/sys/class/misc/rdma_cm/abi_version"])
+module-rdma-ucm = unknown = del(.files["/sys/class/misc/rdma_cm/abi_version"], .files["/sys/devices/system/cpu/present"])
+driver = bad = del(.links["/sys/class/infiniband/mlx5_0/device/driver"])
+driver = ok = .links = {}
+driver = bad = .links = {} | del(.files["/sys/class/infiniband/mlx5_0/node_type"])
+rdma-nodes = bad = .commands["rdma-nodes"].stdout = "/dev/infiniband/rdma_cm rw\n/dev/infiniband/uverbs0"
+rdma-nodes = bad = .commands["rdma-nodes"].stdout = ""
+rdma-nodes = unknown = .commands["rdma-nodes"].exit = 124
+iommu = bad = .files["/sys/kernel/iommu_groups/40/type"] = "DMA"
+iommu = unknown = del(.files["/sys/kernel/iommu_groups/40/type"])
+iommu = unknown = del(.links["/sys/class/infiniband/mlx5_0/device/iommu_group"])
+iommu = ok = del(.links["/sys/class/infiniband/mlx5_0/device/iommu_group"], .links["/sys/class/iommu/ivhd0"])
+sysctl-net-core-rmem-max = bad = .files["/proc/sys/net/core/rmem_max"] = "212992"
+sysctl-net-core-rmem-max = unknown = del(.files["/proc/sys/net/core/rmem_max"])
+sysctl-vm-swappiness = info = .files["/proc/sys/vm/swappiness"] = "60"
+CASES
+  judge "$FIXTURES/machine-amd.json" '.files["/proc/sys/net/ipv4/conf/eth0.1/rp_filter"] = "2"' '.wanted.sysctls = {"net/ipv4/conf/eth0.1/rp_filter": 2, "net.ipv4.conf.eth0/1.rp_filter": 0}'
+  assert_equal "$(jq -c '[.[] | select(.id | test("rp-filter")) | [.status, .found]]' findings.json)" '[["bad","2"],["ok","2"]]'
+  # a host that measures over TCP alone needs none of it, and one with a software device has no IOMMU to look at
+  judge "$FIXTURES/machine-amd.json" '.links = {} | .files |= with_entries(select(.key | test("infiniband|rdma") | not))' '.fabric = "ethernet" | .devices = []'
+  assert_equal "$(status_of module-ib-uverbs) $(status_of rdma-nodes) $(status_of driver)" "not_applicable not_applicable "
+  judge "$FIXTURES/machine-amd.json" '.links = {}'
+  assert_equal "$(found_of driver)" "none: a software device"
+}
+
+@test "the firewall: closed is closed, open is open, and what asks for more than the port is not known" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+firewall = bad = .commands.nft.stdout |= sub("18000"; "18601")
+firewall = unknown = .commands.nft.exit = 1
+firewall = unknown = .commands.nft.stdout |= .[0:-3]
+firewall = unknown = .commands.nft = {"argv": ["nft"], "exit": null, "stdout": "", "stderr": ""}
+firewall = bad = .commands.iptables.stdout = "# Generated by iptables-save v1.8.10 (nf_tables)\n*filter\n:INPUT DROP [0:0]\nCOMMIT"
+firewall = ok = .commands.nft.stdout |= sub("\"drop\""; "\"accept\"")
+firewall = ok = .commands.nft.stdout = "{\"nftables\": []}"
+firewall = unknown = .commands.nft.stdout |= sub("\"policy\": \"drop\""; "\"policy\": \"accept\"") | .commands.nft.stdout |= sub("\"left\": {\"meta\": {\"key\": \"iifname\"}}, \"right\": \"lo\"}}, {\"accept\": null}"; "\"left\": {\"payload\": {\"protocol\": \"ip\", \"field\": \"saddr\"}}, \"right\": \"192.0.2.7\"}}, {\"drop\": null}")
+CASES
+  # firewalld's zones: the trusted interface lets all through, once the device under test hangs on it
+  judge "$FIXTURES/machine-intel.json" . '.devices[0].netdev = "eno1"'
+  assert_equal "$(status_of firewall)" unknown
+  judge "$FIXTURES/machine-intel.json" 'del(.files["/sys/class/net/ens3f0np0/carrier_down_count"])' '.devices[0].netdev = "eno1"'
+  assert_equal "$(status_of firewall)" ok
+  # without both programs a filter may be there, unless the kernel has none
+  judge "$FIXTURES/machine-amd.json" '.commands.nft.exit = null | .commands.iptables.exit = null | .files["/proc/modules"] = "mlx5_ib 1 0 - Live 0x0"'
+  assert_equal "$(status_of firewall)" ok
+  judge "$FIXTURES/machine-amd.json" '.commands.nft.exit = null | .commands.iptables.exit = null | .files["/proc/modules"] = "ip_tables 1 0 - Live 0x0"'
+  assert_equal "$(status_of firewall)" unknown
+  # a software device's own packets pass the filter, too
+  judge "$FIXTURES/machine-amd.json" '.links = {}'
+  assert_equal "$(found_of firewall)" "let through: 18600/tcp, 5201/tcp; closed: 4791/udp"
+}
+
+@test "the clock: who keeps it, and how hosts' clocks stand to each other" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+clock = bad = .commands.chrony.stdout |= sub("Normal"; "Not synchronised")
+clock = bad = .commands.chrony.stdout |= sub("-0.000000023"; "-1.5")
+clock = bad = .commands.chrony.stdout |= sub("0.000412000"; "3.0")
+clock = ok = .commands.chrony = {"exit": null}
+clock = bad = .commands.chrony.exit = null | .commands.timedatectl.stdout |= sub("d=yes"; "d=no")
+clock = unknown = .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1
+clock = ok = .commands.chrony.stdout = "506 Cannot talk to daemon"
+CASES
+  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "host_machine" as m;
+    def at($name; $off; $kept): {host: {name: $name, wanted: {}}, raw: ($raw[0] | .commands.clock.stdout = (1795262398.5 + $off | tostring)
+      | if $kept then . else .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1 end)};
+    def told(hosts): [m::between([hosts]) | [.host, .status, .found]];
+    told(at("a"; 0.25; true), at("b"; 0.5; true)),
+    told(at("a"; 0; false), at("b"; 0; false), at("c"; -40; true)),
+    told(at("a"; 0; false), at("b"; 3600; false)),
+    # a slow connection looks like a clock that is ahead, unless somebody keeps the clock
+    told(at("a"; 0; false), at("b"; 5; false)), told(at("a"; 0; false), at("b"; 5; true)),
+    told(at("a"; 0; true), (at("b"; 0; true) | .raw.files.PERCH_ASKED = "now")), told(at("a"; 99; true))'
+  assert_output '[[null,"ok","at most 0.250 s from the middle"]]
+[["c","bad","40.0 s behind the middle of 3 hosts and the controller"]]
+[["b","bad","3,600 s ahead of the middle of 2 hosts and the controller"]]
+[["b","unknown","5.00 s ahead of the middle of 2 hosts and the controller, or a slow connection"]]
+[[null,"ok","at most 5.00 s from the middle"]]
+[["b","unknown","its clock was not read beside the controller'\''s"]]
+[]'
+}
+
+@test "the kernel's log: errors of the bus, of processors, and links that went down" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+pcie-log = bad = .commands["kernel-log-lines"].stdout += "\n[ 9.000000] mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Requester ID)"
+pcie-log = ok = .commands["kernel-log-lines"].stdout += "\n[ 9.000000] mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
+pcie-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Correctable, type=Physical Layer, (Receiver ID)"
+pcie-log = ok = .commands["kernel-log-lines"].stdout += "\n[863000.000000] nvme 0000:c2:00.0: AER: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)"
+pcie-log-others = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] pcieport 0000:c0:01.1: AER: Multiple Corrected error received: 0000:c2:00.0"
+hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mce: [Hardware Error]: Machine check events logged"
+hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] [Hardware Error]: Uncorrected, software restartable error."
+hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] EDAC MC1: 1 CE memory scrubbing error on CPU_SrcID#1_Ha#0_Chan#0_DIMM#0"
+hardware-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] EDAC MC1: 1 CE memory scrubbing error on CPU_SrcID#1_Ha#0_Chan#0_DIMM#0"
+hardware-log = unknown = .commands["kernel-log-lines"] = {"exit": 1, "stdout": "", "stderr": "dmesg: read kernel buffer failed: Operation not permitted"}
+pcie-log = unknown = .commands["kernel-log-lines"].stdout = ""
+pcie-log = unknown = del(.commands["kernel-log-lines"])
+link-flaps = bad = .commands["kernel-log-lines"].stdout += ([range(5) | "\n[86399\(.).000000] bnxt_en 0000:c1:00.0 ens1np0: NIC Link is Down"] | add)
+link-flaps = ok = .commands["kernel-log-lines"].stdout += ([range(5) | "\n[86399\(.).000000] bnxt_en 0000:c1:00.0 ens1np01: NIC Link is Down"] | add)
+link-flaps = ok = .commands["kernel-log-lines"].exit = 1
+link-flaps = unknown = .commands["kernel-log-lines"].exit = 1 | .files["/sys/class/net/ens1np0/carrier_down_count"] = "7"
+link-flaps = bad = .commands["kernel-log-lines"].exit = 1 | .files["/sys/class/net/ens1np0/carrier_down_count"] = "7000"
+CASES
+}
+
+@test "what cannot be read is never ok: nothing there, everything empty, everything garbage" {
+  local edit
+  for edit in '.files = {} | .links = {} | .commands = {}' '.files |= map_values("") | .commands |= map_values(.stdout = "")' \
+    '.files |= map_values("????\n?? ?") | .commands |= map_values(.stdout = "\u0001{[?,\n%")' '.files |= map_values("9" * 60000) | .commands |= map_values(.stdout = "9" * 60000)' \
+    '.files |= map_values(5) | .commands |= map_values(5)' '.commands |= map_values(.exit = 124 | .stdout = "")'; do
+    judge "$FIXTURES/machine-amd.json" "$edit"
+    whole
+    case $edit in .commands*) continue ;; esac # files alone still tell much
+    assert_equal "$edit: $(jq -c '[.[] | select(.status == "ok") | .id]' findings.json)" "$edit: []"
+  done
+}
+
+# gather [COMMAND...]: what host-check reads here, in found.json
+gather() { "$@" "$TOP/roles/host_check/files/host-check" >found.json; }
+
+@test "host-check reads this machine, as root and as nobody, within its time, and changes nothing" {
+  PERCH_SYSCTLS='net.ipv4.ip_forward ../../../etc/passwd' PERCH_ASKED=2026-01-01T00:00:00.5 LIMIT=60 gather timeout 60
+  assert_json found.json '.schema == "perch.host_check/1" and .files.PERCH_ASKED == "2026-01-01T00:00:00.5" and .files["/proc/sys/net/ipv4/ip_forward"] != null
+    and (.files | keys | any(test("passwd")) | not) and .files["/proc/meminfo"] != null and (.commands.clock.stdout | test("^[0-9]+[.][0-9]+$"))
+    and .commands["cpu-model"].exit == 0 and (.commands["cpu-model"].stdout | test("processor") and (test("\n\n") | not))'
+  assert_equal "$(jq -r '.files["/proc/sys/net/ipv4/ip_forward"]' found.json)" "$(cat /proc/sys/net/ipv4/ip_forward)"
+  assert_equal "$(jq -r '.files["/proc/self/limits"]' found.json | sed -n 's/^Max locked memory *\([^ ]*\).*/\1/p')" "$(sed -n 's/^Max locked memory *\([^ ]*\).*/\1/p' /proc/self/limits)"
+  judge found.json . '.devices = [] | .fabric = "loopback"'
+  whole
+  assert_equal "$(status_of driver)" ""
+  [ "$(id -u)" -eq 0 ] || skip "the rest needs root"
+  # nobody may not see the log, or the limits of others
+  chmod a+rx "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/* 2>/dev/null || true
+  gather setpriv --reuid=65534 --regid=65534 --clear-groups env TMPDIR=/tmp
+  assert_json found.json '.commands.user.stdout == "nobody" and (.files["/proc/self/status"] | test("CapEff:\\s*0000000000000000"))'
+  judge found.json . '.devices = [] | .fabric = "loopback"'
+  whole
+}
+
+@test "a limit that is lowered for the session is the one that counts" {
+  # shellcheck disable=SC2016  # for the inner shell
+  gather bash -c 'ulimit -l 64 && exec "$@"' lowered
+  assert_json found.json '.files["/proc/self/limits"] | test("Max locked memory +65536 +65536")'
+  judge found.json '.files["/proc/self/status"] = "CapEff:\t0000000000000000"'
+  assert_equal "$(status_of memlock) $(jq -r '.[] | select(.id == "machine-memlock") | .value' findings.json)" "bad 64"
+}
+
+@test "irqbalance is found with what it was told, and with nothing else of its environment" {
+  cp "$(command -v sleep)" irqbalance
+  SECRET=hidden IRQBALANCE_BANNED_CPULIST=2-3 ./irqbalance 60 3>&- &
+  local pid=$!
+  gather
+  kill "$pid"
+  assert_equal "$(jq -r '.files["/proc/*/comm"] | split("\n")[] | select(contains("irqbalance"))' found.json)" "$pid irqbalance IRQBALANCE_BANNED_CPULIST=2-3"
+  refute grep -q hidden found.json
+}
+
+# tree FILE=TEXT... -- COMMAND...: runs it where /sys/devices/system/cpu holds these files alone
+tree() {
+  # shellcheck disable=SC2016  # for the inner shell
+  unshare --user --map-root-user --mount bash -c '
+    set -e
+    cpu=/sys/devices/system/cpu
+    mount -t tmpfs none "$cpu"
+    while [ "$1" != -- ]; do
+      mkdir -p "$cpu/$(dirname "${1%%=*}")"
+      printf "%b\n" "${1#*=}" >"$cpu/${1%%=*}"
+      shift
+    done
+    shift
+    "$@"' tree "$@"
+}
+
+@test "each CPU's value is read, and told as ranges" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  local -a files=(present=0-11 online=0-10 isolated= smt/active=1)
+  local cpu
+  for cpu in 0 1 2 3 5 7 8 9 10; do files+=("cpu$cpu/cpufreq/scaling_governor=performance"); done
+  files+=(cpu4/cpufreq/scaling_governor=powersave cpu6/cpufreq/scaling_governor=powersave cpu0/cpuidle/state0/name=POLL cpu0/cpuidle/state0/latency=0
+    cpu0/cpuidle/state0/disable=0 cpu0/cpufreq/scaling_driver='a b]c"d')
+  tree "${files[@]}" -- "$TOP/roles/host_check/files/host-check" >found.json
+  assert_equal "$(jq -r '.files["/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"]' found.json | sort)" $'0-3,5,7-10 performance\n4,6 powersave'
+  assert_equal "$(jq -r '.files["/sys/devices/system/cpu/cpu*/cpufreq/scaling_driver"]' found.json)" '0 a b]c"d'
+  judge found.json
+  assert_equal "$(found_of governor)" 'performance on 0-3,5,7-10; powersave on 4,6 (a b]c"d)'
+  # nonsense for the number of CPUs is no endless loop
+  LIMIT=30 tree present=0-99999999999 -- timeout 30 "$TOP/roles/host_check/files/host-check" >found.json
+  assert_json found.json '.files["/sys/devices/system/cpu/present"] == "0-99999999999"'
+}
+
+# log_program NAME SCRIPT: a program of that name, in bin/
+log_program() {
+  mkdir -p bin
+  printf '#!/bin/bash\n%s\n' "$2" >"bin/$1"
+  chmod +x "bin/$1"
+}
+
+@test "the log comes from the journal or else from the kernel, and only the lines that matter of it" {
+  log_program journalctl 'case " $* " in *" --lines=1 "* | *"--grep="*) exit 1 ;; esac
+    echo "1795262000.100000 h kernel: Linux version"; for ((i = 0; i < 500; i++)); do echo "1795262$((100 + i)).100000 h kernel: e1000e 0000:00:1f.6 eth0: NIC Link is Down $i"; done
+    echo "1795262900.1 h kernel: something else"'
+  PATH=$PWD/bin:$PATH gather
+  jq -r '.commands["kernel-log-lines"].stdout' found.json >lines
+  assert_equal "$(sed -n '1p;2p' lines)" $'source journal\n1795262000.100000 h kernel: Linux version'
+  assert_equal "$(wc -l <lines) $(tail -n 1 lines)" "82 1795262599.100000 h kernel: e1000e 0000:00:1f.6 eth0: NIC Link is Down 499"
+  log_program journalctl 'exit 0'
+  log_program dmesg 'echo "[    0.000000] Linux version"; echo "[    5.0] mce: [Hardware Error]: Machine check events logged"'
+  PATH=$PWD/bin:$PATH gather
+  assert_equal "$(jq -r '.commands["kernel-log-lines"].stdout' found.json)" $'source dmesg\n[    0.000000] Linux version\n[    5.0] mce: [Hardware Error]: Machine check events logged'
+  log_program dmesg 'echo "dmesg: read kernel buffer failed: Operation not permitted" >&2; exit 1'
+  PATH=$PWD/bin:$PATH gather
+  judge found.json
+  assert_equal "$(status_of hardware-log) $(found_of hardware-log)" "unknown dmesg answered 1: dmesg: read kernel buffer failed: Operation not permitted"
+  log_program dmesg 'exit 0'
+  PATH=$PWD/bin:$PATH gather
+  judge found.json
+  assert_equal "$(found_of hardware-log)" "the kernel's log is empty"
+}
