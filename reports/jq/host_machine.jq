@@ -18,9 +18,9 @@ def has_soft($raw; $host):
 
 # Input: what host-check printed. $host: as host_check::subject makes it.
 def findings($host):
-  . as $raw
+  m::sane | . as $raw
   | memory::findings($host), cpu::findings($host), kernel::findings($host),
     firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($host);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
-def between($hosts): clock::between($hosts);
+def between($hosts): clock::between([$hosts[] | .raw |= m::sane]);

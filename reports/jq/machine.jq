@@ -6,11 +6,21 @@ import "format" as f;
 # or info, where nothing absolute is wanted and hosts are only compared. Severity: required or advisory.
 def finding($id; $part):
   { id: ("machine-" + $id), device: null, status: "info", severity: "advisory", found: null, value: null,
-    wanted: "the same on all hosts of a group", why: null, remedy: null, source: null } + $part;
+    wanted: "the same on all hosts of a group", why: null, remedy: null, source: null } + $part
+  # what a host says may be any length; a finding is read by a person
+  | .found |= if type == "string" then .[0:400] else . end
+  | .value |= if type == "string" then .[0:400] else . end;
 
 def trimmed: if type != "string" then null else gsub("^\\s+|\\s+$"; "") | if . == "" then null else . end end;
 
-def number: if type != "string" then null else trimmed | if . != null and test("^-?[0-9]+(\\.[0-9]+)?$") then tonumber else null end end;
+# At most 15 digits: what is longer no double holds, and no kernel counts.
+def number: if type != "string" then null else trimmed | if . != null and test("^-?[0-9]{1,15}(\\.[0-9]+)?$") then tonumber else null end end;
+
+# What host-check printed without what it cannot have printed.
+def sane:
+  def texts: with_entries(select(.value | type == "string"));
+  .files |= texts | .links |= (texts | with_entries(select(.value | test("[^/]$"))))
+  | .commands |= with_entries(select(.value | type == "object" and (.stdout | type == "string") and (.exit | type == "number" or . == null)));
 
 def file($raw; $path): $raw.files[$path] | trimmed;
 def file_number($raw; $path): $raw.files[$path] | number;

@@ -16,7 +16,7 @@ def uses_verbs($raw; $host): $host.fabric == "roce" or $host.fabric == "infiniba
 
 def modules($raw; $host):
   ( {"ib-uverbs": "/sys/class/infiniband_verbs/abi_version", "rdma-ucm": "/sys/class/misc/rdma_cm/abi_version"} | to_entries[]
-    | m::file($raw; .value) as $abi | (.key | gsub("-"; "_")) as $name
+    | m::file_number($raw; .value) as $abi | (.key | gsub("-"; "_")) as $name
     | m::finding("module-" + .key;
         { status: (if $abi != null then "ok" elif uses_verbs($raw; $host) | not then "not_applicable"
                    elif m::has_sysfs($raw) then "bad" else "unknown" end), severity: "required",
@@ -96,7 +96,7 @@ def iommu($raw; $host; $wanted):
 # sysctl(8): the first separator tells whether dots or slashes part the words. host-check's sysctl_file does the same.
 def sysctl_path:
   "/proc/sys/" + if test("^[^./]*/") then . else explode | map(if . == 46 then 47 elif . == 47 then 46 else . end) | implode end;
-def words: if . == null then null else tostring | [splits("\\s+") | select(. != "")] | join(" ") end;
+def words: if . == null then null else tostring | [splits("\\s+") | select(. != "")] | join(" ") | if . == "" then null else . end end;
 
 # Shown and compared although nobody wants anything of them: those that decide what TCP beside RDMA can do.
 def compared: ["net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog", "net.core.default_qdisc", "net.ipv4.tcp_rmem",
