@@ -37,7 +37,7 @@ def interfaces_fit($c):
       | if all($hits[]; .) then true elif any($hits[]; .) then null else false end end;
 
 # A new connection: no state but new, no translation, to this host alone.
-def match($c):
+def holds($c):
   .left as $left | .right as $right | (.op // "==") as $op
   | def compare($known):
       if $op == "==" or $op == "in" then $right | fits($known)
@@ -87,7 +87,7 @@ def nft_idle: ["counter", "log", "comment", "mangle", "notrack", "ct helper", "s
 def nft_rules($c):
   reduce ((.expr // [])[]) as $s ({open: [], out: []};
     (if ($s | type) == "object" then $s | keys_unsorted[0] else "?" end) as $k
-    | if $k == "match" then .open += [$s.match | match($c)]
+    | if $k == "match" then .open += [$s.match | holds($c)]
       elif $k as $k | nft_idle | index([$k]) != null then .
       elif $k == "accept" or $k == "drop" or $k == "reject" or $k == "return" or $k == "jump" or $k == "goto" or $k == "continue" then
         .out += [{conditions: .open, verdict: ($s | nft_verdict)}]
@@ -96,7 +96,7 @@ def nft_rules($c):
         | .out += [ if ($s.vmap.data | type) == "object" and ($s.vmap.data.set | type) == "array" then
                       $s.vmap.data.set[]
                       | if type != "array" or length != 2 then {conditions: ($open + [null]), verdict: {kind: "any"}}
-                        else . as $pair | {conditions: ($open + [{left: $s.vmap.key, right: $pair[0]} | match($c)]),
+                        else . as $pair | {conditions: ($open + [{left: $s.vmap.key, right: $pair[0]} | holds($c)]),
                                            verdict: ($pair[1] | nft_verdict)} end
                     else {conditions: ($open + [null]), verdict: {kind: "any"}} end ]
       # a limit, a translation, a statement of iptables that nft does not know
@@ -178,8 +178,8 @@ def ends($chains; $key; $depth):
   ($key | split(" ") | .[:-1] | join(" ")) as $place
   | if $depth > 16 then {accept: true, drop: true, pass: true} # netfilter itself refuses deeper jumps
     else reduce ($chains[$key] // [])[] as $rule ({accept: false, drop: false, pass: true, left: false};
-      ($rule.conditions | all_of) as $holds
-      | if (.pass | not) or $holds == false then .
+      ($rule.conditions | all_of) as $met
+      | if (.pass | not) or $met == false then .
         else
           "\($place) \($rule.verdict.to)" as $to
           | ( $rule.verdict
@@ -189,7 +189,7 @@ def ends($chains; $key; $depth):
                 elif .kind == "jump" then ends($chains; $to; $depth + 1)
                 else ends($chains; $to; $depth + 1) | {accept, drop, left: .pass} end ) as $outcome
           | .accept = (.accept or $outcome.accept == true) | .drop = (.drop or $outcome.drop == true) | .left = (.left or $outcome.left == true)
-          | .pass = (if $holds == true then $outcome.pass == true else true end)
+          | .pass = (if $met == true then $outcome.pass == true else true end)
         end)
       | {accept, drop, pass: (.pass or .left)} end;
 
