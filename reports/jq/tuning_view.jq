@@ -1,0 +1,91 @@
+# tuning.json -> what the report of a comparison shows, as finished text.
+import "format" as f;
+import "tables" as tables;
+
+def verdict_words: {better: "better", worse: "**worse**", no_effect: "no effect seen", not_compared: "not compared"};
+
+def signed: if . == null then "-" else (if . > 0 then "+" else "" end) + f::fixed(1) + " %" end;
+def interval: if .low_percent == null then "-" else "\(.low_percent | signed) to \(.high_percent | signed)" end;
+def figure_value($unit): if . == null then "-" else "\(f::figure) \($unit | f::unit_sign)" end;
+# A change of less than this in the wanted direction would have passed for chance.
+def smallest: if .smallest_percent == null then "-" else "\(.smallest_percent | f::fixed(1)) %" end;
+def said: verdict_words[.verdict] + (if .why == null then "" else ": \(.why)" end) | f::cell;
+
+def kind_words: {latency: "latency", sum: "transfers"};
+def named: if .kind == "bandwidth" then "bandwidth" else "\(kind_words[.kind]), \(.title)" end;
+def change_words: "\(named) \(.change_percent | signed) (\(interval))";
+
+def overall_table:
+  { columns: [tables::left("Figure"), tables::right("Flows and sizes"), tables::right("Change"), tables::right("95 % interval"),
+              tables::right("Least gain to be seen"), tables::left("Verdict"), tables::right("p (Holm)")],
+    rows: [.overall[] | [named, (.flows | f::whole), (.change_percent | signed), interval, smallest, said, (.p_holm | f::figure)]] };
+
+# A row a figure, as in the notes.
+def flow_table:
+  { columns: [tables::right("Size"), tables::left("Figure"), tables::right("Untuned"), tables::right("Tuned"), tables::right("Change"),
+              tables::right("95 % interval"), tables::right("Least gain to be seen"), tables::left("Verdict")],
+    rows: [ .[] | ((.size_bytes | f::size) + if .batch == null then "" else ", batch \(.batch)" end) as $size
+            | if .why != null then [$size, "-", "-", "-", "-", "-", "-", ("not compared: \(.why)" | f::cell)]
+              else .figures[] | [$size, .title, (.unit as $u | .untuned | figure_value($u)), (.unit as $u | .tuned | figure_value($u)),
+                                 (.change_percent | signed), interval, smallest, said] end ] };
+
+# Of a test's sizes those where its curve starts, bends and ends (of transfers, at a few batches); else the first ones.
+def shown:
+  (map(.size_bytes | select(. != null)) | tables::picked_sizes) as $sizes
+  | map(select(.size_bytes as $s | $sizes | index([$s]) != null)) as $picked
+  | (if $picked == [] then . else $picked end)[:6];
+
+def tables_max: 60; # a page that can still be read; tuning.json has every figure
+def flow_tables:
+  [ .flows | group_by([.test, .client, .server])[]
+    | shown as $shown
+    | {title: "\(.[0].title | f::cell), \(.[0].client) to \(.[0].server)", note: ([.[].definition | strings][0] | tables::definition_words),
+       more: (length - ($shown | length))}
+      + ($shown | flow_table) ];
+
+def sure: [.overall[] | select(.p_holm != null and .p_holm < 0.05 and (.verdict == "better" or .verdict == "worse"))];
+def changed: [sure[] | change_words] | f::names(6);
+
+def headline:
+  if .result == "incomplete" then
+    "⚠️ **Incomplete**: the comparison is not whole, and nothing is claimed of the tuning. \(.gaps[0])."
+  elif .result == "better" then "✅ **Better** over all flows: \(changed)."
+  elif .result == "worse" then "❌ **Worse** over all flows: \(changed)."
+  elif .result == "mixed" then "⚠️ **Mixed** over all flows: \(changed)."
+  else "➖ **No effect seen** over all flows that \(.method.pairs | f::plural("repeat")) could tell from chance."
+  end;
+
+def scope_line:
+  if .scope == "hardware" then "Scope: hardware."
+  else "**Scope: \(.scope // "unknown"). This comparison is no proof of hardware.**" end;
+
+def counts_line:
+  .counts
+  | "\(.compared | f::whole) figures of single flows were compared: \(.better | f::whole) better, \(.worse | f::whole) worse, \(.no_effect | f::whole) without an effect; "
+    + "\(.not_compared | f::whole) could not be. One interval in twenty misses by chance, here about \(.by_chance | f::fixed(0)): "
+    + "of the changed ones \(.sure_better | f::whole) better and \(.sure_worse | f::whole) worse remain after Holm's correction for all of them.";
+
+def runs_table:
+  { columns: [tables::left("Run"), tables::left("Phase"), tables::right("Repeat"), tables::left("Verdict"), tables::right("Measured"),
+              tables::left("Remark")],
+    rows: [ .runs[] | [ (if .verdict == null then .name else "[\(.name)](\(.name)/report.md)" end), .phase, (.repeat | tostring), (.verdict // "-"),
+                        (if .planned == null then "-" else "\(.measured) of \(.planned)" end), (.why // "-" | f::cell) ] ] };
+
+# What was tuned: the values asked for, one line for all hosts that have the same, and what the role said.
+def setting_lines:
+  [(.tuning.settings // {}) | to_entries[] | .key as $host | .value | to_entries[] | {host: $host, name: .key, value: .value}]
+  | group_by([.name, .value])
+  | map("`\(.[0].name): \(.[0].value | tojson | f::cell)` on \(map(.host) | f::names(8))");
+
+def what_line:
+  "Suite *\(.title // .suite // "unknown" | f::cell)*, comparison `\(.run)`: \(.hosts | f::names(8)); "
+  + "\(.method.repeats | f::plural("repeat")) of measuring untuned and tuned in turn.";
+
+{ title: "Tuning report: \(.title // .suite // .run | f::cell)", headline: headline, scope_line: scope_line, what_line: what_line,
+  counts_line: counts_line, gaps: (.gaps | map(f::cell)), role: (.tuning.role // "the tuning" | f::cell),
+  settings: setting_lines, overall: overall_table, runs: runs_table,
+  flows: (flow_tables[:tables_max]), flows_more: ([(flow_tables | length) - tables_max, 0] | max),
+  pairs: .method.pairs,
+  summary: ( [headline, "", (.overall[] | "\(named): \(.change_percent | signed), 95 % interval \(interval): \(verdict_words[.verdict])"
+                             + (if .why == null then "" else ": \(.why)" end)),
+              (if .gaps == [] then empty else "", (.gaps[] | "not whole: \(.)") end)] | map(gsub("\\*\\*"; ""))) }
