@@ -21,9 +21,9 @@ def collected_lines($usable):
 
 # What keeps the comparison from being whole, in words.
 def gaps($runs; $flows; $pairs; $outcome):
-  [ ($outcome.stopped // empty | "the comparison was stopped: \(.)"),
+  [ ($outcome.stopped // empty | "the comparison was stopped: \(tostring | sub("[. ]+$"; ""))"),
     ($outcome.not_reverted // [] | select(length > 0) | "these hosts were not reverted: \(f::names(20)); run playbooks/revert.yml"),
-    ($runs[] | select(.usable | not) | "\(.name): \(.why)"),
+    ([$runs[] | select(.usable | not)] | group_by(.why)[] | "\(map(.name) | f::names(8)): \(.[0].why)"),
     ($runs[] | select(.usable and .measured < .planned) | "\(.name): \(.measured) of \(.planned) records measured"),
     ([$flows[] | select(.why != null)] | select(length > 0)
      | "\(length) of \($flows | length) flows and sizes cannot be compared, the first \(.[0].test), \(.[0].client) to \(.[0].server), "
