@@ -23,6 +23,7 @@ def collected_lines($usable):
 def gaps($runs; $flows; $pairs; $outcome):
   [ ($outcome.stopped // empty | "the comparison was stopped: \(tostring | sub("[. ]+$"; ""))"),
     ($outcome.not_reverted // [] | select(length > 0) | "these hosts were not reverted: \(f::names(20)); run playbooks/revert.yml"),
+    (if $outcome.changes != null and all($outcome.changes[]; . == []) then "the tuning changed nothing on any host: both are the same" else empty end),
     ([$runs[] | select(.usable | not)] | group_by(.why)[] | "\(map(.name) | f::names(8)): \(.[0].why)"),
     ($runs[] | select(.usable and .measured < .planned) | "\(.name): \(.measured) of \(.planned) records measured"),
     ([$flows[] | select(.why != null)] | select(length > 0)
@@ -52,7 +53,7 @@ def result($overall; $gaps):
 | (reduce ($runs[].titles // empty) as $t ({}; . + $t)) as $titles
 | [ if ($pairs | length) < 2 then empty
     else $state | collected_lines($pairs | map(.[]))[] | tuning::flow($pairs; $titles) end ] as $measured
-| ($measured | tuning::figures_with_holm) as $flows
+| ($measured | sort_by(.test, .client, .server, .size_bytes, .batch) | tuning::figures_with_holm) as $flows
 | (tuning::overall($flows) | tuning::with_holm) as $overall
 | [$flows[].figures[]] as $figures
 | ( gaps($runs; $flows; $pairs; $outcome)

@@ -4,7 +4,9 @@ import "tables" as tables;
 
 def verdict_words: {better: "better", worse: "**worse**", no_effect: "no effect seen", not_compared: "not compared"};
 
-def signed: if . == null then "-" else (if . > 0 then "+" else "" end) + f::fixed(1) + " %" end;
+# Beyond ten times a percentage says nothing more.
+def signed:
+  if . == null then "-" elif . > 1000 then "> +1000 %" else (if . > 0 then "+" else "" end) + f::fixed(1) + " %" end;
 def interval: if .low_percent == null then "-" else "\(.low_percent | signed) to \(.high_percent | signed)" end;
 def figure_value($unit): if . == null then "-" else "\(f::figure) \($unit | f::unit_sign)" end;
 # A change of less than this in the wanted direction would have passed for chance.
@@ -42,6 +44,11 @@ def flow_tables:
     | {title: "\(.[0].title | f::cell), \(.[0].client) to \(.[0].server)", note: ([.[].definition | strings][0] | tables::definition_words),
        more: (length - ($shown | length))}
       + ($shown | flow_table) ];
+
+# What the role said that it changed, when it tuned last.
+def change_lines:
+  [(.outcome.changes // {}) | to_entries[] | .key as $host | .value[]? | {host: $host, said: tostring}]
+  | group_by(.said) | map("\(.[0].said | f::cell) (\(map(.host) | unique | f::names(8)))") | .[:100];
 
 def sure: [.overall[] | select(.p_holm != null and .p_holm < 0.05 and (.verdict == "better" or .verdict == "worse"))];
 def changed: [sure[] | change_words] | f::names(6);
@@ -83,7 +90,7 @@ def what_line:
 
 { title: "Tuning report: \(.title // .suite // .run | f::cell)", headline: headline, scope_line: scope_line, what_line: what_line,
   counts_line: counts_line, gaps: (.gaps | map(f::cell)), role: (.tuning.role // "the tuning" | f::cell),
-  settings: setting_lines, overall: overall_table, runs: runs_table,
+  settings: setting_lines, changes: change_lines, overall: overall_table, runs: runs_table,
   flows: (flow_tables[:tables_max]), flows_more: ([(flow_tables | length) - tables_max, 0] | max),
   pairs: .method.pairs,
   summary: ( [headline, "", (.overall[] | "\(named): \(.change_percent | signed), 95 % interval \(interval): \(verdict_words[.verdict])"
