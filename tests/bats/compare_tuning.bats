@@ -1,0 +1,290 @@
+#!/usr/bin/env bats
+# What a tuning changed: reports/compare-tuning on runs whose figures are known, the role's order of things with roles that
+# stand in for the slow ones, and once the real playbook on the local inventory. What is tuned is a stand-in everywhere, as
+# tuning needs root: a file for each host, which the runs can see.
+
+load helpers
+
+setup_file() {
+  cp -r "$TOP/tests/fixtures/loopback/run" "$BATS_FILE_TMPDIR/base"
+  "$TOP/reports/judge" "$BATS_FILE_TMPDIR/base"
+}
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# sub_run DIR FACTOR: the recorded run under a run id of its own, latencies times FACTOR and rates divided by it
+sub_run() {
+  local base=$BATS_FILE_TMPDIR/base run
+  run=20260101T000000Z-$(basename "$1")
+  mkdir -p "$1"
+  for file in plan verdict; do jq -c --arg run "$run" '.run = $run' "$base/$file.json" >"$1/$file.json"; done
+  jq -c --arg run "$run" --argjson factor "$2" '.run = $run
+    | if .latency_us then .latency_us |= with_entries(if .key == "count" or .value == null then . else .value *= $factor end) else . end
+    | if .bandwidth then .bandwidth.gbit_s /= $factor else . end' "$base/records.jsonl" >"$1/records.jsonl"
+}
+
+# comparison UNTUNED TUNED...: the folder c, with a sub-run for each factor in turn
+comparison() {
+  local number=0 factor phase
+  rm -rf c && mkdir -p c/inputs
+  for factor; do
+    number=$((number + 1))
+    if ((number % 2)); then phase=untuned; else phase=tuned; fi
+    sub_run "$(printf 'c/%02d-%s' "$number" "$phase")" "$factor"
+  done
+  jq -n --argjson repeats "$((number / 2))" '{schema: "perch.tuning_asked/1", $repeats,
+    tuning: {role: "host_tune", settings: {alpha: {host_tune_governor: "performance"}, beta: {host_tune_governor: "performance"}}}}' >c/inputs/tuning.json
+}
+
+compare() { run_expecting "$1" "$TOP/reports/compare-tuning" c view.json; }
+
+@test "a change of 20 % is found in latency and bandwidth, and written as its schema says" {
+  comparison 1 0.8 1.01 0.81 0.99 0.795
+  compare 0
+  assert_line --index 0 --partial "Better"
+  assert_json c/tuning.json '.result == "better" and .gaps == [] and .counts.worse == 0 and .counts.better == .counts.compared
+    and all(.overall[]; .verdict == "better" and .p_holm < 0.05)'
+  assert_json c/tuning.json '[.flows[] | select(.test == "tcp-latency" and .size_bytes == 8) | .figures[] | select(.metric == "p50")][0]
+    | (.change_percent > -20.5 and .change_percent < -19.5) and .low_percent < -20 and .high_percent > -20.5 and .tuned < .untuned'
+  assert_json c/tuning.json '[.flows[] | select(.test == "tcp-bandwidth") | .figures[]][0]
+    | .metric == "gbit_s" and .better == "higher" and .change_percent > 24 and .change_percent < 26'
+  run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/tuning.schema.json" c/tuning.json
+  assert_json view.json 'any(.settings[]; test("host_tune_governor: .performance.` on alpha, beta"))'
+  # figures of the table are finished text, in the order of the notes
+  assert_json view.json '[.flows[] | select(.title | startswith("TCP latency"))][0].rows[:7] | map(.[1])
+    == ["minimum", "typical (p50)", "average", "deviation", "maximum", "p99", "p99.9"]'
+}
+
+@test "what is slower when tuned is worse, and said so" {
+  comparison 1 1.2 1.01 1.21 0.99 1.19
+  compare 0
+  assert_json c/tuning.json '.result == "worse" and .counts.better == 0'
+  assert_output --partial "Worse"
+}
+
+@test "the same twice is no effect, and the least gain that would have been seen is named" {
+  comparison 1 1.01 1.02 1 0.99 1
+  compare 0
+  assert_json c/tuning.json '.result == "no_effect" and .counts.better == 0 and .counts.worse == 0
+    and all(.overall[]; .low_percent < 0 and .high_percent > 0 and .smallest_percent > 0)'
+  assert_output --partial "No effect seen"
+}
+
+@test "machines that only get faster with time gain nothing by the tuning" {
+  comparison 1 0.9 0.81 0.73 0.656 0.59
+  compare 0
+  assert_json c/tuning.json '.result == "no_effect" and all(.overall[]; .why | test("drift"))'
+}
+
+@test "whatever is missing, damaged, copied or of another run is named, and never a gain" {
+  local what fault gap
+  while IFS='|' read -r what fault gap; do
+    comparison 1 0.8 1.01 0.81 0.99 0.795
+    eval "$fault"
+    compare 3
+    assert_json c/tuning.json '.result == "incomplete"'
+    assert_output --partial "nothing is claimed of the tuning"
+    assert_output --regexp "$gap"
+    refute_output --partial "Better"
+    run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/tuning.schema.json" c/tuning.json
+  done <<'FAULTS'
+a sub-run was not made|rm -r c/06-tuned|06-tuned: it was not made
+its records are missing|rm c/02-tuned/records.jsonl|02-tuned: records.jsonl is missing
+its records are cut off|truncate -s -2000 c/02-tuned/records.jsonl|02-tuned: (it is damaged|records.jsonl has 2[0-9] of 29 records)
+its records are binary|head -c 3000 /dev/urandom >c/02-tuned/records.jsonl|02-tuned: it is damaged
+its records are empty|: >c/02-tuned/records.jsonl|02-tuned: records.jsonl has 0 of 29
+its records are no objects|printf '[1]\nnull\n"x"\n' >c/02-tuned/records.jsonl|02-tuned: records.jsonl has records of another run
+its plan is half written|truncate -s 300 c/04-tuned/plan.json|04-tuned: it is damaged
+its plan is of something else|echo '{"schema": "perch.plan/9"}' >c/04-tuned/plan.json|04-tuned: plan.json cannot be used
+its verdict is of another run|cp c/01-untuned/verdict.json c/04-tuned/|04-tuned: verdict.json is not of this run
+its records are another run's|cp c/01-untuned/records.jsonl c/02-tuned/|02-tuned: records.jsonl has records of another run
+it is a copy|rm -r c/03-untuned && cp -r c/01-untuned c/03-untuned|03-untuned: it is the same run as 01-untuned
+its records are a link|mv c/02-tuned/records.jsonl r && ln -s ../../r c/02-tuned/records.jsonl|02-tuned: records.jsonl is missing
+the hosts were left tuned|echo '{"not_reverted": ["beta"]}' >c/inputs/outcome.json|not reverted: beta
+it was stopped|echo '{"stopped": "beta: no"}' >c/inputs/outcome.json|stopped: beta: no
+nothing was tuned|echo '{"changes": {"alpha": [], "beta": []}}' >c/inputs/outcome.json|changed nothing on any host
+FAULTS
+}
+
+# edit FILE FILTER: jq in place, record by record
+edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
+
+@test "a flow that a tuned run did not measure, or measured otherwise, is named and not compared; the others are shown" {
+  local fault gap
+  while IFS=';' read -r fault gap; do
+    comparison 1 0.8 1.01 0.81 0.99 0.795
+    edit c/02-tuned/records.jsonl "if .test == \"tcp-latency\" and .params.size_bytes == 8 then $fault else . end"
+    compare 3
+    assert_output --regexp "$gap"
+    assert_json c/tuning.json '.result == "incomplete" and [.flows[] | select(.why != null)] == [.flows[] | select(.test == "tcp-latency" and .place == "8")]
+      and (.flows | length) > 5'
+  done <<'FAULTS'
+.status = "error" | .error = {code: 4, message: "the peer was lost", traffic: true};tcp-latency, alpha to beta, 8: not measured in 02-tuned: the peer was lost
+.definition = "completion";not alike .definition: half_round_trip and completion
+.tool.version = "9";not alike .tool: perch
+.scope = "simulated";not alike .scope: software and simulated
+.params.completion = "event";not alike .settings: .+ and
+FAULTS
+}
+
+@test "a figure of zero, or one that too few samples support, is not compared and says why; nothing else is harmed" {
+  comparison 1 0.8 1.01 0.81 0.99 0.795
+  edit c/03-untuned/records.jsonl 'if .test == "shm-read-latency" then .latency_us.stddev = 0 | .latency_us.count = 200 else . end'
+  compare 0
+  assert_json c/tuning.json '[.flows[] | select(.test == "shm-read-latency" and .size_bytes == 8) | .figures[] | select(.verdict == "not_compared")]
+    | map([.metric, .why]) == [["stddev", "0 in 03-untuned"], ["p99", "too few samples in 03-untuned"], ["p99_9", "too few samples in 03-untuned"]]'
+}
+
+@test "its exit codes: 2 usage, 3 nothing to compare, 6 not writable" {
+  run_expecting 2 "$TOP/reports/compare-tuning"
+  run_expecting 2 "$TOP/reports/compare-tuning" no-such-folder
+  assert_output --partial "no-such-folder"
+  run_expecting 0 "$TOP/reports/compare-tuning" --help
+  mkdir -p c
+  run_expecting 3 "$TOP/reports/compare-tuning" c
+  assert_output --partial "no sub-run"
+  run_expecting 6 "$TOP/reports/compare-tuning" /proc
+}
+
+# ---- the role ----
+
+# stand_in ROLE FILE < tasks
+stand_in() { mkdir -p "roles/$1/tasks" && cat >"roles/$1/tasks/$2.yml"; }
+
+# Roles in place of the slow ones: a run is the recorded one, faster where every host is tuned.
+stand_ins() {
+  mkdir -p state kept
+  stand_in stand_in_tune main <<'YAML'
+- name: Refuse to be tuned
+  ansible.builtin.fail: {msg: no hand may turn this screw}
+  when: inventory_hostname == stand_in_tune_refusing | default('')
+- name: Tune
+  ansible.builtin.file: {path: "{{ stand_in_tune_dir }}/{{ inventory_hostname }}", state: touch, mode: "0644"}
+YAML
+  stand_in stand_in_tune revert <<'YAML'
+- name: Stay as it is
+  ansible.builtin.fail: {msg: the screw is stuck}
+  when: inventory_hostname == stand_in_tune_stuck | default('')
+- name: Revert
+  ansible.builtin.file: {path: "{{ stand_in_tune_dir }}/{{ inventory_hostname }}", state: absent}
+YAML
+}
+
+stub_roles() {
+  stand_ins
+  declare -f sub_run >sub_run.bash
+  echo "- ansible.builtin.set_fact: {plan_run_dir: '{{ plan_runs_dir }}/{{ plan_run_name }}'}" | stand_in plan main
+  echo '[]' | stand_in host_check main
+  echo '[]' | stand_in report main
+  stand_in agent main <<YAML
+- ansible.builtin.shell: |
+    echo "{{ agent_run_dir | basename }} \$(ls $PWD/state | xargs -r | grep . || echo none)" >>$PWD/order
+    BATS_FILE_TMPDIR=$BATS_FILE_TMPDIR; . $PWD/sub_run.bash
+    factor=\$(jq -n "(if \$(ls $PWD/state | wc -l) == 2 then 0.8 else 1 end) * (1 + \$(wc -l <$PWD/order) % 3 / 100)")
+    sub_run {{ agent_run_dir }} \$factor
+  args: {executable: /bin/bash}
+  run_once: true
+YAML
+  echo "{name: stub, title: A stub}" >suite.yml
+  cat >play.yml <<YAML
+- hosts: all
+  gather_facts: false
+  vars: {plan_suite_file: $PWD/suite.yml, plan_runs_dir: $PWD/runs}
+  roles: [compare_tuning]
+YAML
+}
+
+# play EXIT [OPTION...]
+play() {
+  local expected=$1
+  shift
+  ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 ANSIBLE_ROLES_PATH=$PWD/roles:$TOP/roles LIMIT=180 \
+    run_expecting "$expected" ansible-playbook -i "$TOP/inventories/local" play.yml -e compare_tuning_role=stand_in_tune \
+    -e stand_in_tune_dir="$PWD/state" -e compare_tuning_kept_dir="$PWD/kept" -e compare_tuning_repeats=2 "$@"
+}
+
+@test "the role measures untuned and tuned in turn, reverts each time, and reports; runs/latest stays as it was" {
+  stub_roles
+  mkdir runs && ln -s elsewhere runs/latest
+  play 0
+  assert_equal "$(cat order)" "01-untuned none
+02-tuned alpha beta
+03-untuned none
+04-tuned alpha beta"
+  [ -z "$(ls state)" ] || fail "left tuned: $(ls state)"
+  assert_equal "$(readlink runs/latest)" elsewhere
+  assert_json runs/latest-tuning/tuning.json '.gaps == [] and .method.repeats == 2 and .method.pairs == 2 and .outcome.not_reverted == []
+    and .tuning.role == "stand_in_tune" and (.tuning.settings.beta | keys) == ["stand_in_tune_dir"]'
+  run cat runs/latest-tuning/report.md
+  assert_output --partial "## Before and after tuning"
+  assert_output --regexp '\| 8 B \| typical \(p50\) \| [0-9.]+ µs \| [0-9.]+ µs \| -[0-9.]+ % \|'
+  assert_output --partial "[04-tuned](04-tuned/report.md)"
+  assert_output --partial 'stand_in_tune_dir'
+}
+
+@test "a host that cannot be tuned stops the comparison; every host is reverted, and nothing is claimed" {
+  stub_roles
+  play 0 -e stand_in_tune_refusing=beta
+  assert_equal "$(cat order)" "01-untuned none"
+  [ -z "$(ls state)" ] || fail "left tuned: $(ls state)"
+  assert_json runs/latest-tuning/tuning.json '.result == "incomplete" and .outcome.not_reverted == []
+    and any(.gaps[]; test("stopped.*beta.*no hand may turn this screw"))'
+  grep -q "Incomplete" runs/latest-tuning/report.md
+}
+
+@test "a host that cannot be reverted ends it after its first repeat, and is named with what to do; the others are reverted" {
+  stub_roles
+  play 0 -e stand_in_tune_stuck=beta
+  assert_equal "$(ls state)" beta
+  assert_equal "$(wc -l <order)" 2
+  assert_json runs/latest-tuning/tuning.json '.result == "incomplete" and .outcome.not_reverted == ["beta"]
+    and any(.gaps[]; test("not reverted: beta; run playbooks/revert.yml"))'
+}
+
+@test "hosts that are tuned already, one repeat, or check mode: nothing is changed" {
+  stub_roles
+  play 2 -e compare_tuning_repeats=1
+  assert_output --partial "An interval needs 2 repeats"
+  play 0 --check
+  [ ! -e order ] && [ ! -e runs ] && [ -z "$(ls state)" ] || fail "check mode made something: $(ls . state)"
+  : >kept/000001-0.json
+  play 2
+  assert_output --partial "is tuned already"
+  assert_output --partial "playbooks/revert.yml"
+  [ ! -e order ] && [ ! -e runs ] || fail "something was made: $(ls)"
+}
+
+# ---- the playbook, as it is ----
+
+@test "the real playbook: each phase is a whole run that can be judged again, and no host is left tuned" {
+  stand_ins
+  cat >suite.yml <<'YAML'
+name: tiny
+title: A suite of seconds
+tests:
+  - {name: tcp-latency, title: TCP latency, tool: perch, backend: tcp, kind: latency, params: {size: 64, iterations: 2000, completion: event}}
+YAML
+  printf '#!/bin/sh\ncase $1 in lat) ls %s | xargs -r | grep . >>%s || echo none >>%s ;; esac\nexec %s "$@"\n' "$PWD/state" "$PWD/order" "$PWD/order" "$PERCH" >engine
+  chmod +x engine
+  # the charts of a sub-run have their own tests
+  ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 ANSIBLE_ROLES_PATH=$TOP/roles:$PWD/roles LIMIT=600 \
+    run_expecting 0 ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/compare_tuning.yml" -e plan_suite_file="$PWD/suite.yml" \
+    -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e perch_port="$(free_port)" \
+    -e "{\"perch_iperf3_port\": $(free_port), \"perch_iperf_port\": $(free_port)}" -e agent_engine="$PWD/engine" -e report_python=true \
+    -e compare_tuning_role=stand_in_tune -e stand_in_tune_dir="$PWD/state" -e compare_tuning_kept_dir="$PWD/kept" -e compare_tuning_repeats=2
+  # alpha measures beta, and beta alpha
+  assert_equal "$(xargs <order)" "none none alpha beta alpha beta none none alpha beta alpha beta"
+  [ -z "$(ls state)" ] || fail "left tuned: $(ls state)"
+  [ ! -e runs/latest ] || fail "latest names a part of a comparison"
+  assert_json runs/latest-tuning/tuning.json '.gaps == [] and (.runs | map(.run) | unique | length) == 4 and (.flows | length) == 2'
+  local dir verdict
+  for dir in runs/latest-tuning/0*; do
+    for file in plan.json inputs/limits.json raw/alpha/host_check.json raw/beta/agent.json report.md; do
+      [ -s "$dir/$file" ] || fail "there is no $dir/$file"
+    done
+    verdict=$(cat "$dir/verdict.json")
+    run "$TOP/reports/judge" "$dir"
+    assert_equal "$(cat "$dir/verdict.json")" "$verdict"
+  done
+  [ -z "$(find agents -type f)" ] || fail "left on the host: $(find agents -type f)"
+}
