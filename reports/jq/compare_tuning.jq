@@ -8,6 +8,14 @@ import "format" as f;
 def names($repeats):
   [ range(1; 2 * $repeats + 1) | "\(if . < 10 then "0" else "" end)\(.)-\(if . % 2 == 1 then "untuned" else "tuned" end)" ];
 
+# The playbook's own words; whatever else stands there is none.
+def asked: objects | {role: ((.role | strings) // null), settings: ((.settings | objects) // {} | map_values((objects) // {}))};
+def outcome:
+  objects
+  | { stopped: (if .stopped == null then null else .stopped | tostring | sub("[. ]+$"; "") end),
+      changes: (if .changes | type == "object" then .changes | map_values([arrays[] | tostring]) else null end),
+      not_reverted: [.not_reverted | arrays[] | tostring] };
+
 # One pass: lines by place, and what is known of each sub-run.
 def collected:
   reduce inputs as $l ({};
@@ -27,14 +35,15 @@ def gaps($runs; $flows; $pairs; $outcome):
     ([$runs[] | select(.usable | not)] | group_by(.why)[] | "\(map(.name) | f::names(8)): \(.[0].why)"),
     ($runs[] | select(.usable and .measured < .planned) | "\(.name): \(.measured) of \(.planned) records measured"),
     ([$flows[] | select(.why != null)] | select(length > 0)
-     | "\(length) of \($flows | length) flows and sizes cannot be compared, the first \(.[0].test), \(.[0].client) to \(.[0].server), "
-       + "\(.[0].place): \(.[0].why)"),
-    (if ($pairs | length) < 2 then "\($pairs | length | f::plural("whole pair")) of runs: an interval needs two" else empty end),
-    (if ($pairs | length) >= 2 and all($flows[].figures[]; .verdict == "not_compared") then "no figure could be compared" else empty end) ];
+     | "\(length) of \($flows | length) flows and sizes cannot be compared, the first "
+       + "\(.[0].test), \(.[0].client) to \(.[0].server), \(.[0].place): \(.[0].why)"),
+    (if ($pairs | length) < 2 then "\($pairs | length | f::plural("whole pair")) of runs: an interval needs two"
+     elif all($flows[].figures[]; .verdict == "not_compared") then "no figure could be compared"
+     else empty end) ];
 
 def count($figures; $verdict): [$figures[] | select(.verdict == $verdict)] | length;
 
-# The statement at the head: by the figures over all flows that remain after Holm's correction, and never of half a comparison.
+# The statement at the head: by the figures over all flows that remain after Holm's correction; never of half a comparison.
 def result($overall; $gaps):
   ([$overall[] | select(.p_holm != null and .p_holm < 0.05) | .verdict] | unique) as $sure
   | if $gaps != [] then "incomplete"
@@ -43,8 +52,8 @@ def result($overall; $gaps):
     elif $sure | index("worse") != null then "worse"
     else "no_effect" end;
 
-(($asked[0].asked // {}) | if type == "object" then . else {} end) as $a
-| (($asked[0].outcome // {}) | if type == "object" then . else {} end) as $outcome
+([$asked[0].asked.tuning | asked][0]) as $tuning
+| ([$asked[0].outcome | outcome][0]) as $outcome
 | collected as $state
 | (names($repeats)) as $names
 | ($state | collected_runs | tuning::runs($names)) as $runs
@@ -63,9 +72,10 @@ def result($overall; $gaps):
     title: ([$runs[].title | select(. != null)][0] // null), created: ([$runs[].created | select(. != null)][0] // null),
     scope: ([$runs[].scope | select(. != null)] | if . == [] then null else planned::weakest end),
     hosts: ([$runs[].hosts[]?] | unique),
-    tuning: ($a.tuning // null), outcome: (if $outcome == {} then null else $outcome end),
+    tuning: $tuning, outcome: $outcome,
     method: { statistic: "mean of the logarithms of tuned / untuned, neighbours in time; Student's t", confidence: 0.95,
-              repeats: $repeats, pairs: ($pairs | length), correction: "Holm 1979", t_values: "NIST/SEMATECH e-Handbook 1.3.6.7.2" },
+              repeats: $repeats, pairs: ($pairs | length), correction: "Holm 1979",
+              t_values: "NIST/SEMATECH e-Handbook 1.3.6.7.2" },
     result: result($overall; $gaps), gaps: $gaps,
     counts: { compared: $compared, better: count($figures; "better"), worse: count($figures; "worse"),
               no_effect: count($figures; "no_effect"), not_compared: count($figures; "not_compared"),

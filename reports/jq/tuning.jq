@@ -14,7 +14,8 @@ def latency_metrics:
     {metric: "stddev", title: "deviation"}, {metric: "max", title: "maximum"}, {metric: "p99", title: "p99"},
     {metric: "p99_9", title: "p99.9"} ] | map(. + {unit: "us", better: "lower"});
 def bandwidth_metrics: [{metric: "gbit_s", title: "bandwidth", unit: "Gb/s", better: "higher"}];
-def metrics: if . == "latency" then latency_metrics elif . == "sum" then bandwidth_metrics + latency_metrics else bandwidth_metrics end;
+def metrics:
+  if . == "latency" then latency_metrics elif . == "sum" then bandwidth_metrics + latency_metrics else bandwidth_metrics end;
 
 # How finely a figure is known, as a part of it. The engine's histogram has three significant digits (docs/definitions.md),
 # so that the ratio of two is known to 0.2 %; other tools print two decimals (perftest, the cxi tools) or three digits (iperf).
@@ -49,7 +50,7 @@ def compared($better; $resolution):
   | { change_percent: ($i.mean | percent), low_percent: ($i.mean - $i.half_width | percent),
       high_percent: ($i.mean + $i.half_width | percent),
       # the least gain that these repeats would have shown
-      smallest_percent: (if $better == "higher" then $i.half_width | percent else (1 - (-($i.half_width) | exp)) * 100 | c::rounded end),
+      smallest_percent: (if $better == "higher" then $i.half_width | percent else -(-($i.half_width) | percent) end),
       # drift is no evidence against chance
       p: (if $words.why != null then 1 else $i.p | c::rounded end) }
     + $words;
@@ -76,7 +77,7 @@ def figure($lines; $pairs):
   | ($pairs | map(.[])) as $names
   | [$names[] as $n | $lines | map(select(.name == $n)) | of_run($m.metric)] as $values
   | ($values | obstacle($m.metric; $names)) as $why
-  | { untuned: [range(0; $values | length; 2) as $i | $values[$i]], tuned: [range(1; $values | length; 2) as $i | $values[$i]] } as $f
+  | ($values | {untuned: [.[range(0; length; 2)]], tuned: [.[range(1; length; 2)]]}) as $f
   | $m + { untuned: ($f.untuned | series::column_value("")), tuned: ($f.tuned | series::column_value("")) }
   + if $why != null then uncompared($why)
     else ($f | log_ratios) as $r
@@ -104,6 +105,9 @@ def flow($pairs; $titles):
   | {test: $k[0], title: ($titles[$k[0]] // $k[0]), client: $k[1], server: $k[2], place: $k[3]} + $about
     + {why: $why, figures: (if $why != null then [] else [$about.kind | metrics[] | figure($lines; $pairs)] end)};
 
+# Where a figure stands in a table: as in the notes.
+def place: . as $f | [(["latency", "bandwidth", "sum"] | index([$f.kind])), (.kind | metrics | map(.metric) | index([$f.metric]))];
+
 # Over all flows, metric by metric: the mean over flows of each repeat's ratios, so that the repeat stays the unit.
 def column_means: . as $rows | [range(0; $rows[0] | length) as $i | [$rows[][$i]] | mean];
 def overall($flows):
@@ -113,8 +117,7 @@ def overall($flows):
          | {kind: $one.kind, metric: $one.metric, title: $one.title, better: $one.better, flows: length}
            + ({forth: (map(.ratios.forth) | column_means), back: (map(.ratios.back) | column_means)}
               | compared($one.better; 0.002)) ) # as far as one of them is known
-  | map(. as $x | . + {order: ([["latency", "bandwidth", "sum"] | index([$x.kind])] + ($x.kind | metrics | map(.metric) | index([$x.metric]) | [.]))})
-  | sort_by(.order) | map(del(.order));
+  | sort_by(place);
 
 def with_holm: [(map(.p) | student::holm), .] | transpose | map(.[1] + {p_holm: (.[0] | c::rounded)});
 

@@ -41,8 +41,8 @@ def tables_max: 60; # a page that can still be read; tuning.json has every figur
 def flow_tables:
   [ .flows | group_by([.test, .client, .server])[]
     | shown as $shown
-    | {title: "\(.[0].title | f::cell), \(.[0].client) to \(.[0].server)", note: ([.[].definition | strings][0] | tables::definition_words),
-       more: (length - ($shown | length))}
+    | { title: "\(.[0].title | f::cell), \(.[0].client) to \(.[0].server)",
+        note: ([.[].definition | strings][0] | tables::definition_words), more: (length - ($shown | length)) }
       + ($shown | flow_table) ];
 
 # What the role said that it changed, when it tuned last.
@@ -67,16 +67,16 @@ def scope_line:
   else "**Scope: \(.scope // "unknown"). This comparison is no proof of hardware.**" end;
 
 def counts_line:
-  .counts
-  | "\(.compared | f::whole) figures of single flows were compared: \(.better | f::whole) better, \(.worse | f::whole) worse, \(.no_effect | f::whole) without an effect; "
-    + "\(.not_compared | f::whole) could not be. One interval in twenty misses by chance, here about \(.by_chance | f::fixed(0)): "
-    + "of the changed ones \(.sure_better | f::whole) better and \(.sure_worse | f::whole) worse remain after Holm's correction for all of them.";
+  .counts | map_values(if . == floor then f::whole else f::fixed(1) end)
+  | "\(.compared) figures of single flows were compared: \(.better) better, \(.worse) worse, \(.no_effect) without an effect; "
+    + "\(.not_compared) could not be. One interval in twenty misses by chance, here about \(.by_chance): of the changed ones "
+    + "\(.sure_better) better and \(.sure_worse) worse remain after Holm's correction for all of them.";
 
 def runs_table:
   { columns: [tables::left("Run"), tables::left("Phase"), tables::right("Repeat"), tables::left("Verdict"), tables::right("Measured"),
               tables::left("Remark")],
-    rows: [ .runs[] | [ (if .verdict == null then .name else "[\(.name)](\(.name)/report.md)" end), .phase, (.repeat | tostring), (.verdict // "-"),
-                        (if .planned == null then "-" else "\(.measured) of \(.planned)" end), (.why // "-" | f::cell) ] ] };
+    rows: [ .runs[] | [ (if .verdict == null then .name else "[\(.name)](\(.name)/report.md)" end), .phase, (.repeat | tostring),
+                        (.verdict // "-"), (if .planned == null then "-" else "\(.measured) of \(.planned)" end), (.why // "-" | f::cell) ] ] };
 
 # What was tuned: the values asked for, one line for all hosts that have the same, and what the role said.
 def setting_lines:
