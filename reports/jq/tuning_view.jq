@@ -55,7 +55,7 @@ def changed: [sure[] | change_words] | f::names(6);
 
 def headline:
   if .result == "incomplete" then
-    "⚠️ **Incomplete**: the comparison is not whole, and nothing is claimed of the tuning. \(.gaps[0])."
+    "⚠️ **Incomplete**: the comparison is not whole, and nothing is claimed of the tuning: \(.gaps[0])."
   elif .result == "better" then "✅ **Better** over all flows: \(changed)."
   elif .result == "worse" then "❌ **Worse** over all flows: \(changed)."
   elif .result == "mixed" then "⚠️ **Mixed** over all flows: \(changed)."
