@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses an inventory whose variables no role knows, or which cannot be what they are, before any host is touched.
+
+What is known is what stands in the roles' meta/argument_specs.yml: names, types, choices, and the range of a number, which
+its description says in words ("From 1 to 65535", "At least 1"), so that people and this plugin read the same sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.module_utils.common.validation import check_type_bool, check_type_float, check_type_int
+from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
+from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_path
+
+DOCUMENTATION = r"""
+module: perch_inventory
+short_description: Refuse an inventory that the roles cannot use
+description:
+  - Looks at the variables of the inventory and of the command line, and at the roles' argument specs. It runs on the
+    controller, once for all hosts.
+options:
+  roles: {description: The directory of the roles., type: str, required: true}
+  foreign: {description: Variables that belong to others although their names begin as a role's do., type: list}
+  limits: {description: The set of limits whose hosts must be in the inventory; empty for none., type: str}
+  measuring: {description: Whether hosts are to be measured against each other., type: bool}
+author: [The Perch authors]
+"""
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of hosts and devices: they become parts of paths and command lines
+NUMBER = r"(-?\d+(?:\.\d+)?)"
+RANGE = re.compile(rf"\b[Ff]rom {NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
+SHOWN = 5  # hosts that an error names before it only counts them
+WORDS = {
+    "int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "path": "a path",
+    "list": "a list", "dict": "a dictionary",
+}  # fmt: skip
+CONVERT = {"int": check_type_int, "float": check_type_float, "bool": check_type_bool}
+
+
+def show(value: object) -> str:
+    text = "null" if value is None else repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """', did you mean host_tune_mtu?', or nothing where nothing is near."""
+    found = get_close_matches(name, list(known), n=3, cutoff=0.75)
+    return f"; did you mean {' or '.join(found)}?" if found else ""
+
+
+# A value against its option of a role's argument spec.
+
+
+def bounds(option: Mapping) -> tuple[float | None, float | None]:
+    """The range that the description of a number says."""
+    said = option.get("description", "")
+    found = RANGE.search(said if isinstance(said, str) else " ".join(said))
+    if not found:
+        return None, None
+    least, most, alone = found.groups()
+    return (float(alone), None) if alone else (float(least), float(most))
+
+
+def wanted(option: Mapping, kind: str) -> str:
+    """'a whole number from 1 to 65535'"""
+    if option.get("choices"):
+        return "one of " + ", ".join(map(str, option["choices"]))
+    text = WORDS.get(kind, kind)
+    least, most = bounds(option) if kind in ("int", "float") else (None, None)
+    if most is not None:
+        text += f" from {least:g} to {most:g}"
+    elif least is not None:
+        text += f", at least {least:g}"
+    return text
+
+
+def scalar_fits(option: Mapping, kind: str, value: object) -> bool:
+    if isinstance(value, (Mapping, list, tuple)) or (kind in ("int", "float") and isinstance(value, bool)):
+        return False
+    if kind in CONVERT:
+        try:
+            value = CONVERT[kind](value)
+        except (TypeError, ValueError):
+            return False
+    choices = option.get("choices")
+    if choices and (value is None or str(value) not in map(str, choices)):
+        return False
+    least, most = bounds(option) if kind in ("int", "float") else (None, None)
+    return (least is None or value >= least) and (most is None or value <= most)
+
+
+def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
+    """What is wrong with a value, as sentences."""
+    kind = option.get("type", "str")
+    if kind == "list":
+        if not isinstance(value, (list, tuple)):
+            yield f"{name} must be a list, and is {show(value)}"
+            return
+        element = {key: option[key] for key in ("choices", "options", "description") if key in option}
+        for number, item in enumerate(value, 1):
+            yield from misfits(f"{name}, entry {number},", element | {"type": option.get("elements", "raw")}, item)
+    elif kind == "dict" or (kind == "raw" and "options" in option and isinstance(value, Mapping)):
+        if not isinstance(value, Mapping):
+            yield f"{name} must be a dictionary, and is {show(value)}"
+            return
+        yield from misfits_inside(name, option.get("options") or {}, value)
+    elif kind == "raw":
+        # a list of names or dictionaries, such as perch_devices
+        if "options" in option and not (isinstance(value, str) and NAME.fullmatch(value)):
+            yield f"{name} must be a name, or a dictionary with {', '.join(option['options'])}, and is {show(value)}"
+    elif not scalar_fits(option, kind, value):
+        hint = ' (YAML reads a bare null as nothing: write "null")' if value is None and "null" in option.get("choices", []) else ""
+        yield f"{name} must be {wanted(option, kind)}, and is {show(value)}{hint}"
+
+
+def misfits_inside(name: str, options: Mapping, value: Mapping) -> Iterator[str]:
+    if not options:
+        return  # keys of the user's own
+    for key, inner in value.items():
+        if key not in options:
+            yield f"{name} has {show(key)}, which is none of {', '.join(options)}{near(str(key), options)}"
+        elif inner is not None:
+            yield from misfits(f"{name} {key}", options[key], inner)
+    for key, option in options.items():
+        if option.get("required") and value.get(key) is None:
+            yield f"{name} has no {key}"
+
+
+class Specs:
+    """What the roles know: the options of all entry points of all roles."""
+
+    def __init__(self, roles: Path) -> None:
+        self.options: dict[str, Mapping] = {}
+        self.required: list[str] = []  # what an inventory must say of each host
+        self.role: dict[str, str] = {}
+        self.prefixes = {"perch_": "inventory_check"}
+        for file in sorted(roles.glob("*/meta/argument_specs.yml")):
+            role = file.parts[-3]
+            self.prefixes[f"{role}_"] = role
+            for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["argument_specs"].values():
+                for name, option in (entry.get("options") or {}).items():
+                    self.options[name] = option
+                    self.role[name] = role
+                    if option.get("required") and name.startswith("perch_"):
+                        self.required.append(name)
+        if not self.options:
+            raise AnsibleActionFail(f"there are no roles in {roles}")
+
+    def unknown(self, name: str) -> str | None:
+        """Why this cannot be a variable, or None."""
+        if name in self.options:
+            return None
+        for prefix, role in sorted(self.prefixes.items(), key=lambda item: -len(item[0])):
+            if name.startswith(prefix):
+                return f"{name} is no variable of the role {role}{near(name, self.options) or f' (roles/{role}/README.md lists them)'}"
+        if name.startswith("ansible_"):
+            return None
+        # another's variable, unless it is all but one of ours
+        found = get_close_matches(name, list(self.options), n=1, cutoff=0.93)
+        return f"{name} is no variable of any role; did you mean {found[0]}?" if found else None
+
+
+class Inventory:
+    """The inventory's variables, each with the group or host that sets it; facts and variables of roles are not among them."""
+
+    def __init__(self, task_vars: Mapping, loader) -> None:
+        self.hostvars = task_vars["hostvars"]
+        self.manager = self.hostvars._inventory
+        self.loader = loader
+        self.playbook_dir = task_vars["playbook_dir"]
+        self.extra = load_extra_vars(loader)
+        self.groups = {name: self._variables(group) for name, group in self.manager.groups.items()}
+        self.hosts = {name: self._variables(host) for name, host in self.manager.hosts.items()}
+
+    def _variables(self, entity) -> dict:
+        # as ansible-inventory does it: the sources' own, then group_vars/ and host_vars/ beside inventory and playbook
+        return {
+            **entity.vars,
+            **get_vars_from_inventory_sources(self.loader, self.manager._sources, [entity], "task"),
+            **get_vars_from_path(self.loader, self.playbook_dir, [entity], "task"),
+        }
+
+    def places(self) -> Iterator[tuple[str, Mapping]]:
+        yield "the command line (-e)", self.extra
+        for name, variables in self.groups.items():
+            yield f"group {name}", variables
+        for name, variables in self.hosts.items():
+            yield f"host {name}", variables
+
+    def origins(self, host: str) -> dict[str, str]:
+        """Each variable of a host, and where it is set; what counts most comes last."""
+        groups = sorted(self.manager.hosts[host].get_groups(), key=lambda group: (group.depth, group.priority, group.name))
+        found = {name: f"group {group.name}" for group in groups for name in self.groups.get(group.name, {})}
+        found |= {name: f"host {host}" for name in self.hosts[host]}
+        return found | {name: "the command line (-e)" for name in self.extra}
+
+    def strays(self) -> Iterator[str]:
+        """Files of variables for hosts and groups that are not there."""
+        for source in map(Path, filter(None, self.manager._sources)):
+            folder = source if source.is_dir() else source.parent
+            alone = [path for path in folder.glob("*") if path.is_file() and not path.name.startswith(".")] == [source]
+            if not source.exists() or not (source.is_dir() or alone):
+                continue  # the folder may be shared with another inventory
+            for kind, known in (("host", self.hosts), ("group", self.groups)):
+                for path in sorted((folder / f"{kind}_vars").glob("[!.]*")):
+                    name = path.stem if path.suffix in (".yml", ".yaml", ".json") else path.name
+                    if name not in known and not name.endswith("~"):
+                        yield f"{path.relative_to(folder)} is for a {kind} that the inventory does not have{near(name, known)}"
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(
+            argument_spec={
+                "roles": {"type": "str", "required": True},
+                "foreign": {"type": "list", "elements": "str", "default": []},
+                "limits": {"type": "str", "default": ""},
+                "measuring": {"type": "bool", "default": False},
+            }
+        )
+        self._roles = Path(arguments["roles"]).resolve()
+        self._specs = Specs(self._roles)
+        self._inventory = Inventory(task_vars, self._loader)
+        hosts = list(task_vars["ansible_play_hosts_all"])
+        errors = [*self._unknown(set(arguments["foreign"])), *self._inventory.strays(), *self._wrong_values(hosts)]
+        if not errors:
+            errors = [*self._host_errors(hosts, arguments["measuring"]), *self._limit_errors(arguments["limits"])]
+        if errors:
+            raise AnsibleActionFail("\n".join(["The inventory is wrong; no host was touched.", *(f"- {error}" for error in errors)]))
+        return result | {"changed": False, "hosts": len(hosts)}
+
+    def _unknown(self, foreign: set[str]) -> Iterator[str]:
+        for place, variables in self._inventory.places():
+            for name in sorted(set(map(str, variables)) - foreign):
+                if why := self._specs.unknown(name):
+                    yield f"{place}: {why}"
+
+    def _wrong_values(self, hosts: list[str]) -> list[str]:
+        """Each error once, with the hosts that have it."""
+        found: dict[str, list[str]] = {}
+        self._values = {}
+        defaults = self._defaults()
+        for host in hosts:
+            origins = self._inventory.origins(host)
+            values = self._values[host] = {}
+            names = [name for name in origins if name in self._specs.options]
+            for name, value, problem in self._templated(host, names, defaults):
+                problems = [problem] if problem else [] if value is None else misfits(name, self._specs.options[name], value)
+                values[name] = value
+                for text in problems:
+                    found.setdefault(f"{text} (set for {origins[name]})", []).append(host)
+            for name in self._specs.required:
+                if name not in origins or (name in values and values[name] is None):
+                    found.setdefault(f"{name} is not set", []).append(host)
+        return [f"{self._named(where)}: {text}" for text, where in found.items()]
+
+    @staticmethod
+    def _named(hosts: list[str]) -> str:
+        more = f" and {len(hosts) - SHOWN} more" if len(hosts) > SHOWN else ""
+        return f"host{'s' if len(hosts) > 1 else ''} {', '.join(hosts[:SHOWN])}{more}"
+
+    def _defaults(self) -> dict:
+        """What the roles' defaults say: an inventory's templates may use them."""
+        defaults: dict = {}
+        for file in sorted(self._roles.glob("*/defaults/main.yml")):
+            defaults |= self._loader.load_from_file(str(file)) or {}
+        return defaults
+
+    def _templated(self, host: str, names: list[str], defaults: Mapping) -> Iterator[tuple[str, object, str | None]]:
+        known = {**defaults, **self._inventory.hostvars.raw_get(host), "hostvars": self._inventory.hostvars}
+        for name in names:
+            known["role_path"] = str(self._roles / self._specs.role[name])
+            templar = self._templar.copy_with_new_env(available_variables=known)
+            try:
+                yield name, templar.template(known.get(name)), None
+            except AnsibleError as error:
+                # facts, and what a role sets, come later
+                if re.search(r"ansible_|plan_run_dir", str(known.get(name))):
+                    continue
+                yield name, None, f"{name} cannot be computed: {error.message}"
+
+    def _value(self, host: str, name: str) -> object:
+        value = self._values[host].get(name)
+        return self._specs.options[name].get("default") if value is None else value
+
+    def _host_errors(self, hosts: list[str], measuring: bool) -> Iterator[str]:
+        for host in hosts:
+            # it becomes a part of paths in the run's directory
+            if not NAME.fullmatch(host):
+                yield f'Host "{host}": a name is letters, digits, dots, dashes and underscores'
+            ports = {name: int(self._value(host, name)) for name in self._specs.options if re.fullmatch(r"perch_(\w+_)?port", name)}
+            if len(set(ports.values())) < len(ports):
+                yield f'Host "{host}": its ports must differ, and are ' + ", ".join(f"{name}: {port}" for name, port in ports.items())
+            devices = [device if isinstance(device, str) else device["name"] for device in self._value(host, "perch_devices")]
+            if len(set(devices)) < len(devices):
+                yield f'Host "{host}": perch_devices names a device twice: {", ".join(devices)}'
+        addresses = [str(self._value(host, "perch_address")) for host in hosts]
+        if measuring and len(hosts) < 2 or len(set(addresses)) < len(hosts):
+            there = ", ".join(f"{host} at {address}" for host, address in zip(hosts, addresses))
+            yield f"Two hosts or more are needed, each with a perch_address of its own; the inventory has {there}"
+
+    def _limit_errors(self, file: str) -> Iterator[str]:
+        """A limit for a host that is not there would never speak, and nobody would miss it."""
+        if not file or not Path(file).is_file():
+            return
+        for limit in yaml.safe_load(Path(file).read_text(encoding="utf-8")).get("limits", []):
+            for end in ("client", "server"):
+                named = limit.get("scope", {}).get(end, [])
+                for host in [named] if isinstance(named, str) else named:
+                    if host not in self._inventory.hosts:
+                        yield f"{Path(file).name}, limit {limit.get('id')}: {end} {host} is no host of the inventory{near(host, self._inventory.hosts)}"

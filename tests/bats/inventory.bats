@@ -1,0 +1,168 @@
+#!/usr/bin/env bats
+# An inventory that is wrong is refused in words, in seconds, and before any host is touched: the hosts here cannot be
+# reached, and whoever calls ssh leaves a mark.
+
+load helpers
+
+setup() {
+  common_setup
+  export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 ANSIBLE_SSH_EXECUTABLE=$PWD/ssh ANSIBLE_SSH_RETRIES=0 LC_ALL=C.UTF-8
+  printf '#!/bin/sh\necho "$*" >>%q\nexit 255\n' "$PWD/touched" >ssh
+  chmod +x ssh
+  mkdir mine
+  cat >mine/hosts.yml <<'YAML'
+all:
+  children:
+    rack1:
+      hosts:
+        alpha: {ansible_host: 198.51.100.1, perch_address: 192.0.2.1}
+        beta: {ansible_host: 198.51.100.2, perch_address: 192.0.2.2}
+  vars:
+    perch_fabric: roce
+    perch_backends: [verbs, tcp]
+    perch_devices: [{name: mlx5_0, netdev: eth1}]
+    plan_limits: roce
+YAML
+}
+teardown() { common_teardown; }
+
+# play PLAYBOOK [OPTION...]
+play() {
+  local playbook=$1
+  shift
+  LIMIT=60 run timeout 60 ansible-playbook -i "${INVENTORY:-mine}" "$TOP/playbooks/$playbook.yml" -e "{\"plan_runs_dir\": \"$PWD/runs\"}" "$@" 3>&-
+  # as one line, however Ansible's YAML breaks a message
+  said=$(tr -s ' \n' ' ' <<<"${output//\\\"/\"}")
+}
+
+# refused [OPTION...] -- PART...: site.yml says each of the parts, in less than 10 seconds, and touches no host
+refused() {
+  local -a options=()
+  while [ "$1" != -- ]; do options+=("$1") && shift; done
+  shift
+  local began=$EPOCHREALTIME part
+  play "${PLAYBOOK:-site}" "${options[@]}"
+  local took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000000))
+  [ "$status" -eq 2 ] || fail "exit code $status: $output"
+  for part in "$@"; do
+    [[ $said = *"$part"* ]] || fail "this does not say \"$part\": $output"
+  done
+  untouched
+  [ "$took" -lt 10 ] || fail "it took $took s"
+}
+
+untouched() {
+  [ ! -e touched ] || fail "a host was touched: $(<touched)"
+  [ ! -e runs ] || fail "a run was made: $(ls runs)"
+}
+
+mine() { cat >"mine/$1"; }
+
+@test "an inventory that is right goes on to the hosts: the mark can be seen" {
+  play check -e host_check_runs_dir="$PWD/checks"
+  [ -s touched ] || fail "nobody called ssh: $output"
+}
+
+@test "a variable that no role knows is refused wherever it is set, with the nearest names" {
+  mkdir mine/group_vars mine/host_vars
+  mine group_vars/rack1.yml <<<'agent_instal: false'
+  mine host_vars/beta.yml <<<'perch_adress: 192.0.2.7'
+  refused -e host_check_verdikt=true -e engine_zzzzzz=1 -- \
+    "group rack1: agent_instal is no variable of the role agent; did you mean agent_install" \
+    "host beta: perch_adress is no variable of the role inventory_check; did you mean perch_address?" \
+    "the command line (-e): host_check_verdikt is no variable of the role host_check; did you mean host_check_verdict" \
+    "engine_zzzzzz is no variable of the role engine (roles/engine/README.md lists them)"
+}
+
+@test "a name that is all but one of ours is refused; others' names are left alone, and so are those that are said to be" {
+  refused -e perchaddress=192.0.2.9 -- "perchaddress is no variable of any role; did you mean perch_address?"
+  PLAYBOOK=check play check -e '{"inventory_check_foreign": ["agent_smith"], "agent_smith": 1, "proxy": 1, "__lab_x": 2}' -e host_check_runs_dir="$PWD/checks"
+  [ -s touched ] || fail "refused: $output"
+}
+
+@test "a wrong type, an unknown choice and a number out of range are refused, with hosts, place and what is wanted" {
+  mkdir mine/group_vars mine/host_vars
+  mine group_vars/rack1.yml <<'YAML'
+perch_port: 70000
+agent_lease: soon
+engine_make_variables: CFLAGS=-O2
+engine_environment: [PATH]
+YAML
+  mine host_vars/alpha.yml <<'YAML'
+perch_iperf_port: 0
+perch_fabric: string-and-cans
+perch_backends: [tcp, smoke, null]
+perch_address: [192.0.2.1]
+engine_rebuild: maybe
+perch_slowdown: 0.5
+agent_poll_interval: true
+YAML
+  refused -- \
+    "hosts alpha, beta: perch_port must be a whole number from 1 to 65535, and is 70000 (set for group rack1)" \
+    "hosts alpha, beta: agent_lease must be a whole number" "and is 'soon'" \
+    "engine_make_variables must be a list, and is 'CFLAGS=-O2'" \
+    "engine_environment must be a dictionary, and is ['PATH']" \
+    "host alpha: perch_iperf_port must be a whole number from 1 to 65535, and is 0 (set for host alpha)" \
+    "perch_fabric must be one of loopback, ethernet, roce, infiniband, slingshot, and is 'string-and-cans'" \
+    "perch_backends, entry 2, must be one of tcp, ofi, verbs, cxi, null, and is 'smoke'" \
+    'perch_backends, entry 3, must be' 'YAML reads a bare null as nothing' \
+    "perch_address must be a text, and is ['192.0.2.1']" \
+    "engine_rebuild must be true or false, and is 'maybe'" \
+    "perch_slowdown must be a number, at least 1, and is 0.5" \
+    "agent_poll_interval must be a number" "and is True"
+}
+
+@test "a required variable that is missing, and one that cannot be computed, are named with the hosts" {
+  sed -i '/perch_fabric/d; s/perch_address: 192.0.2.2/perch_address: "{{ fabric_adress }}"/' mine/hosts.yml
+  refused -- "hosts alpha, beta: perch_fabric is not set" "host beta: perch_address cannot be computed" "fabric_adress"
+}
+
+@test "what depends on facts or on a role's default is left until it is there" {
+  play check -e host_check_runs_dir="$PWD/checks" -e '{"agent_program": "{{ agent_install_dir }}/a", "engine_owner": "{{ ansible_facts.user_id }}"}'
+  [ -s touched ] || fail "refused: $output"
+}
+
+@test "devices: a wrong key, a number that is none, a device twice" {
+  refused -e '{"perch_devices": [{"nmae": "mlx5_0"}, {"name": "mlx5_1", "gid_index": "three", "ib_port": 0}, "-d"]}' -- \
+    "perch_devices, entry 1, has 'nmae', which is none of name, netdev, ib_port, gid_index, svc_id, vni; did you mean name?" \
+    "perch_devices, entry 1, has no name" \
+    "perch_devices, entry 2, gid_index must be a whole number from 0 to 4095, and is 'three'" \
+    "perch_devices, entry 2, ib_port must be a whole number from 1 to 254, and is 0" \
+    "perch_devices, entry 3, must be a name, or a dictionary with name" "and is '-d'"
+  refused -e '{"perch_devices": ["mlx5_0", {"name": "mlx5_0"}]}' -- 'Host "alpha": perch_devices names a device twice: mlx5_0, mlx5_0'
+}
+
+@test "files of variables for a host or a group that is not in the inventory are refused" {
+  mkdir mine/host_vars mine/group_vars
+  mine host_vars/alhpa.yml <<<'{}'
+  mine group_vars/rack7.yml <<<'{}'
+  : >mine/host_vars/.hidden
+  refused -- "host_vars/alhpa.yml is for a host that the inventory does not have; did you mean alpha?" \
+    "group_vars/rack7.yml is for a group that the inventory does not have"
+  # the same, named by its file
+  INVENTORY=mine/hosts.yml refused -- "host_vars/alhpa.yml is for a host"
+  # beside another inventory they may well be its hosts'
+  cp mine/hosts.yml mine/other.yml
+  INVENTORY=mine/hosts.yml play check -e host_check_runs_dir="$PWD/checks"
+  [ -s touched ] || fail "refused: $output"
+}
+
+@test "a limit for a host that is not there is refused: it would never speak" {
+  mkdir limits
+  sed '0,/scope: {/s//scope: {client: alhpa, server: [beta, delta], /' "$TOP/reports/limits/roce.yml" >limits/mine.yml
+  refused -e plan_limits_dir="$PWD/limits" -e plan_limits=mine -- \
+    "mine.yml, limit small-message-median: client alhpa is no host of the inventory; did you mean alpha?" "server delta is no host"
+}
+
+@test "hosts that cannot be told apart, or would share a port, are refused by name" {
+  refused -e perch_address=192.0.2.1 -- "each with a perch_address of its own" "alpha at 192.0.2.1, beta at 192.0.2.1"
+  refused -e '{"perch_port": 5001}' -- 'Host "alpha": its ports must differ' "perch_iperf_port: 5001"
+  refused --limit alpha -- "Two hosts or more are needed"
+}
+
+@test "every playbook begins with the inventory's check" {
+  local playbook
+  for playbook in "$TOP"/playbooks/*.yml; do
+    PLAYBOOK=$(basename "$playbook" .yml) refused -e perch_fabrik=roce -- "perch_fabrik is no variable of the role inventory_check; did you mean perch_fabric?"
+  done
+}
