@@ -79,6 +79,10 @@ lab-test-full: ## run these, the ones that boot machines again and again, and al
 	@$(MAKE) -C engine >&2
 	@tests/run verbs lab-full
 
+.PHONY: examples
+examples: ## write the example inventories' variables from the roles' defaults
+	@setup/examples
+
 .PHONY: clean
 clean: ## remove what was built; runs are kept
 	@$(MAKE) -C engine clean

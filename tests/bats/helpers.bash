@@ -144,3 +144,15 @@ stop_servers() {
   local pid
   for pid in "${SERVERS[@]}"; do kill "$pid" 2>/dev/null || true; done
 }
+
+# For suites of Ansible that must not reach a host: whoever calls ssh leaves a mark, the file `touched`, and no connection.
+mark_ssh() {
+  export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
+  export ANSIBLE_SSH_EXECUTABLE=$PWD/ssh ANSIBLE_SSH_RETRIES=0
+  printf '#!/bin/sh\necho "$*" >>%q\nexit 255\n' "$PWD/touched" >ssh
+  chmod +x ssh
+}
+
+assert_untouched() {
+  [ ! -e touched ] || fail "a host was touched: $(<touched)"
+}
