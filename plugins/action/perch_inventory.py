@@ -2,11 +2,13 @@
 """Refuses an inventory whose variables no role knows, or which cannot be what they are, before any host is touched.
 
 What is known is what stands in the roles' meta/argument_specs.yml: names, types, choices, and the range of a number, which
-its description says in words ("From 1 to 65535", "At least 1"), so that people and this plugin read the same sentence.
+its description says in words ("from 1 to 65535", "at least 1"; of a dictionary "keys from 0 to 63, values from 0 to 7"), so
+that people and this plugin read the same sentence. Keys that are hosts are said to be ("keys are hosts").
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -28,6 +30,7 @@ description:
 options:
   roles: {description: The directory of the roles., type: str, required: true}
   foreign: {description: Variables that belong to others although their names begin as a role's do., type: list}
+  switches: {description: Hosts of the inventory that are switches. They have no perch_address., type: list}
   limits: {description: The set of limits whose hosts must be in the inventory; empty for none., type: str}
   measuring: {description: Whether hosts are to be measured against each other., type: bool}
 author: [The Perch authors]
@@ -36,6 +39,8 @@ author: [The Perch authors]
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of hosts and devices: they become parts of paths and command lines
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 RANGE = re.compile(rf"\b[Ff]rom {NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
+PARTS = re.compile(rf"\b(keys|values) (from {NUMBER} to {NUMBER}|at least {NUMBER})", re.IGNORECASE)
+ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
 SHOWN = 5  # hosts that an error names before it only counts them
 WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "path": "a path",
@@ -58,10 +63,14 @@ def near(name: str, known: Iterable[str]) -> str:
 # A value against its option of a role's argument spec.
 
 
+def description(option: Mapping) -> str:
+    said = option.get("description", "")
+    return said if isinstance(said, str) else " ".join(said)
+
+
 def bounds(option: Mapping) -> tuple[float | None, float | None]:
     """The range that the description of a number says."""
-    said = option.get("description", "")
-    found = RANGE.search(said if isinstance(said, str) else " ".join(said))
+    found = RANGE.search(description(option))
     if not found:
         return None, None
     least, most, alone = found.groups()
@@ -75,9 +84,9 @@ def wanted(option: Mapping, kind: str) -> str:
     text = WORDS.get(kind, kind)
     least, most = bounds(option) if kind in ("int", "float") else (None, None)
     if most is not None:
-        text += f" from {least:g} to {most:g}"
+        text += f" from {least:.15g} to {most:.15g}"
     elif least is not None:
-        text += f", at least {least:g}"
+        text += f", at least {least:.15g}"
     return text
 
 
@@ -88,6 +97,8 @@ def scalar_fits(option: Mapping, kind: str, value: object) -> bool:
         try:
             value = CONVERT[kind](value)
         except (TypeError, ValueError):
+            return False
+        if not math.isfinite(value):
             return False
     choices = option.get("choices")
     if choices and (value is None or str(value) not in map(str, choices)):
@@ -109,8 +120,10 @@ def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
     elif kind == "dict" or (kind == "raw" and "options" in option and isinstance(value, Mapping)):
         if not isinstance(value, Mapping):
             yield f"{name} must be a dictionary, and is {show(value)}"
-            return
-        yield from misfits_inside(name, option.get("options") or {}, value)
+        elif option.get("options"):
+            yield from misfits_inside(name, option["options"], value)
+        else:
+            yield from misfits_parts(name, option, value)
     elif kind == "raw":
         # a list of names or dictionaries, such as perch_devices
         if "options" in option and not (isinstance(value, str) and NAME.fullmatch(value)):
@@ -121,8 +134,6 @@ def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
 
 
 def misfits_inside(name: str, options: Mapping, value: Mapping) -> Iterator[str]:
-    if not options:
-        return  # keys of the user's own
     for key, inner in value.items():
         if key not in options:
             yield f"{name} has {show(key)}, which is none of {', '.join(options)}{near(str(key), options)}"
@@ -131,6 +142,15 @@ def misfits_inside(name: str, options: Mapping, value: Mapping) -> Iterator[str]
     for key, option in options.items():
         if option.get("required") and value.get(key) is None:
             yield f"{name} has no {key}"
+
+
+def misfits_parts(name: str, option: Mapping, value: Mapping) -> Iterator[str]:
+    """Keys and values of a dictionary with keys of the user's own."""
+    for part, said, *_ in PARTS.findall(description(option)):
+        number = {"type": "int", "description": said}
+        for key, inner in value.items():
+            where = f"{name}, key" if part.lower() == "keys" else f"{name} {key}"
+            yield from misfits(where, number, key if part.lower() == "keys" else inner)
 
 
 class Specs:
@@ -226,6 +246,7 @@ class ActionModule(ActionBase):
             argument_spec={
                 "roles": {"type": "str", "required": True},
                 "foreign": {"type": "list", "elements": "str", "default": []},
+                "switches": {"type": "list", "elements": "str", "default": []},
                 "limits": {"type": "str", "default": ""},
                 "measuring": {"type": "bool", "default": False},
             }
@@ -233,8 +254,13 @@ class ActionModule(ActionBase):
         self._roles = Path(arguments["roles"]).resolve()
         self._specs = Specs(self._roles)
         self._inventory = Inventory(task_vars, self._loader)
-        hosts = list(task_vars["ansible_play_hosts_all"])
-        errors = [*self._unknown(set(arguments["foreign"])), *self._inventory.strays(), *self._wrong_values(hosts)]
+        hosts = [host for host in task_vars["ansible_play_hosts_all"] if host not in arguments["switches"]]
+        errors = [
+            *self._unknown(set(arguments["foreign"])),
+            *self._inventory.strays(),
+            *self._nowhere(),
+            *self._wrong_values(hosts),
+        ]
         if not errors:
             errors = [*self._host_errors(hosts, arguments["measuring"]), *self._limit_errors(arguments["limits"])]
         if errors:
@@ -247,21 +273,36 @@ class ActionModule(ActionBase):
                 if why := self._specs.unknown(name):
                     yield f"{place}: {why}"
 
+    def _nowhere(self) -> Iterator[str]:
+        """What is said of a group without hosts, such as devices, is said of nobody."""
+        for name, group in self._inventory.manager.groups.items():
+            ours = [variable for variable in self._inventory.groups[name] if variable in self._specs.options]
+            if ours and not group.get_hosts():
+                yield f"group {name} sets {', '.join(ours)}, and no host is in it"
+
+    def _misfits(self, name: str, value: object) -> Iterator[str]:
+        option = self._specs.options[name]
+        yield from misfits(name, option, value)
+        if re.search(r"\bkeys are hosts\b", description(option), re.IGNORECASE) and isinstance(value, Mapping):
+            for host in value:
+                if host not in self._inventory.hosts:
+                    yield f"{name} has {show(host)}, which is no host of the inventory{near(str(host), self._inventory.hosts)}"
+
     def _wrong_values(self, hosts: list[str]) -> list[str]:
         """Each error once, with the hosts that have it."""
         found: dict[str, list[str]] = {}
         self._values = {}
         defaults = self._defaults()
-        for host in hosts:
+        for host in self._inventory.hosts:
             origins = self._inventory.origins(host)
             values = self._values[host] = {}
             names = [name for name in origins if name in self._specs.options]
             for name, value, problem in self._templated(host, names, defaults):
-                problems = [problem] if problem else [] if value is None else misfits(name, self._specs.options[name], value)
+                problems = [problem] if problem else [] if value is None else self._misfits(name, value)
                 values[name] = value
                 for text in problems:
                     found.setdefault(f"{text} (set for {origins[name]})", []).append(host)
-            for name in self._specs.required:
+            for name in self._specs.required if host in hosts else []:
                 if name not in origins or (name in values and values[name] is None):
                     found.setdefault(f"{name} is not set", []).append(host)
         return [f"{self._named(where)}: {text}" for text, where in found.items()]
@@ -300,6 +341,9 @@ class ActionModule(ActionBase):
             # it becomes a part of paths in the run's directory
             if not NAME.fullmatch(host):
                 yield f'Host "{host}": a name is letters, digits, dots, dashes and underscores'
+            address = str(self._value(host, "perch_address"))
+            if not ADDRESS.fullmatch(address):
+                yield f'Host "{host}": perch_address must be an address or a name, without a prefix length, and is {show(address)}'
             ports = {name: int(self._value(host, name)) for name in self._specs.options if re.fullmatch(r"perch_(\w+_)?port", name)}
             if len(set(ports.values())) < len(ports):
                 yield f'Host "{host}": its ports must differ, and are ' + ", ".join(f"{name}: {port}" for name, port in ports.items())

@@ -126,6 +126,11 @@ YAML
   refused -e '{"perch_devices": ["mlx5_0", {"name": "mlx5_0"}]}' -- 'Host "alpha": perch_devices names a device twice: mlx5_0, mlx5_0'
 }
 
+@test "a group without hosts says of nobody what it says: a device named on no host is refused" {
+  printf '    rack9: {vars: {perch_devices: [mlx5_7], proxy: 1}}\n' | sed -i '/^  children:/r /dev/stdin' mine/hosts.yml
+  refused -- "group rack9 sets perch_devices, and no host is in it"
+}
+
 @test "files of variables for a host or a group that is not in the inventory are refused" {
   mkdir mine/host_vars mine/group_vars
   mine host_vars/alhpa.yml <<<'{}'
@@ -146,6 +151,50 @@ YAML
   sed '0,/scope: {/s//scope: {client: alhpa, server: [beta, delta], /' "$TOP/reports/limits/roce.yml" >limits/mine.yml
   refused -e plan_limits_dir="$PWD/limits" -e plan_limits=mine -- \
     "mine.yml, limit small-message-median: client alhpa is no host of the inventory; did you mean alpha?" "server delta is no host"
+}
+
+# A role of its own stands for those that have such options.
+@test "dictionaries: keys and values out of range, a host that is not there, as the option's description has them" {
+  mkdir -p roles/toy/meta
+  cp -r "$TOP/roles/inventory_check" roles
+  cat >roles/toy/meta/argument_specs.yml <<'YAML'
+argument_specs:
+  main:
+    options:
+      toy_map: {type: dict, description: "The priority of a DSCP, keys from 0 to 63, values from 0 to 7."}
+      toy_ports: {type: dict, description: The port that leads to each host (keys are hosts).}
+      toy_priorities: {type: list, elements: int, description: "Priorities, from 0 to 7."}
+      toy_share: {type: float, description: Its share.}
+      toy_nested: {type: dict, description: A dictionary., options: {inner: {type: int, description: From -5 to 1000000., required: true}}}
+  again:
+    options:
+      toy_other: {type: str, choices: [a, b], description: Of another entry point.}
+YAML
+  printf -- '- {hosts: all, gather_facts: false, roles: [inventory_check]}\n' >toy.yml
+  local -a toy=(ansible-playbook -i mine toy.yml)
+  ANSIBLE_ROLES_PATH=roles run_expecting 0 "${toy[@]}" -e '{"toy_map": {"26": 3, "0": 0}, "toy_ports": {"beta": "Ethernet1"}, "toy_priorities": [3],
+    "toy_share": "0.5", "toy_nested": {"inner": -5}, "toy_other": null}'
+  ANSIBLE_ROLES_PATH=roles run_expecting 2 "${toy[@]}" -e '{"toy_map": {"64": 8, "x": -1}, "toy_ports": {"bta": 1}, "toy_priorities": [3, 8],
+    "toy_share": "nan", "toy_nested": {"inner": 1000001, "other": 1}, "toy_other": "c", "toy_third": 1}'
+  local part
+  for part in "toy_map, key must be a whole number from 0 to 63, and is '64'" "toy_map, key must be a whole number from 0 to 63, and is 'x'" \
+    "toy_map 64 must be a whole number from 0 to 7, and is 8" "toy_map x must be a whole number from 0 to 7, and is -1" \
+    "toy_ports has 'bta', which is no host of the inventory; did you mean beta?" \
+    "toy_priorities, entry 2, must be a whole number from 0 to 7, and is 8" "toy_share must be a number, and is 'nan'" \
+    "toy_nested inner must be a whole number from -5 to 1000000, and is 1000001" "toy_nested has 'other', which is none of inner" \
+    "toy_other must be one of a, b, and is 'c'" "toy_third is no variable of the role toy"; do
+    assert_output --partial "$part"
+  done
+  assert_untouched
+}
+
+@test "switches of the inventory need no address on the fabric, but their variables are held against the specs, too" {
+  printf '    switches: {hosts: {leaf1: {ansible_host: 198.51.100.9, perch_scope: hard}}}\n' | sed -i '/^  children:/r /dev/stdin' mine/hosts.yml
+  sed -i '/perch_address: 192.0.2.2/s/perch_address.*}/perch_address: 192.0.2.2\/24}/' mine/hosts.yml
+  refused -- "host leaf1: perch_scope must be one of hardware, software, simulated, and is 'hard'"
+  sed -i 's/hard}/hardware}/' mine/hosts.yml
+  refused -- 'Host "beta": perch_address must be an address or a name, without a prefix length' "'192.0.2.2/24'"
+  [[ $said != *"leaf1: perch_address"* ]] || fail "$said"
 }
 
 @test "hosts that cannot be told apart, or would share a port, are refused by name" {

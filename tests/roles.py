@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What every role owes its readers: roles.py [ROLES] prints what is missing, a line each, and ends with 1 where anything is.
+
+defaults/main.yml is the manual: every option of meta/argument_specs.yml stands there with a comment, as a default or, where
+it has none, commented out; the two agree; README.md names it, or points to the manual. No role counts on another's
+variables being there.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+FILES = ("README.md", "defaults/main.yml", "meta/main.yml", "meta/argument_specs.yml")
+OUTPUTS = {"plan_run_dir"}  # what a role sets for those that follow
+VARIABLE = re.compile(r"^(?P<off># )?(?P<name>[a-z][a-z0-9]*_[a-z0-9_]+):( |$)")
+
+
+def options(role: Path) -> dict:
+    specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]
+    return {name: option for entry in specs.values() for name, option in (entry.get("options") or {}).items()}
+
+
+def own(role: Path) -> tuple:
+    """The prefixes that a role's variables have; the hosts' own are described by inventory_check."""
+    return (f"{role.name}_", "perch_") if role.name == "inventory_check" else (f"{role.name}_",)
+
+
+def manual(role: Path):
+    """The variables of defaults/main.yml with whether words stand above them in the same paragraph."""
+    words = False
+    for line in (role / "defaults/main.yml").read_text().splitlines():
+        found = VARIABLE.match(line)
+        if found and found["name"].startswith(own(role)):
+            yield found["name"], bool(found["off"]), words
+        elif line.startswith("#"):
+            words = True
+        elif not line.strip():
+            words = False
+
+
+def check_manual(role: Path):
+    known, seen = options(role), set()
+    for name, off, words in manual(role):
+        seen.add(name)
+        if name not in known:
+            yield f"{name} is in defaults/main.yml and not in meta/argument_specs.yml"
+        if not words:
+            yield f"{name} has no comment in defaults/main.yml"
+    for name in known.keys() - seen:
+        yield f"{name} is in meta/argument_specs.yml and not in defaults/main.yml"
+    defaults = yaml.safe_load((role / "defaults/main.yml").read_text()) or {}
+    for name in defaults.keys() - seen:
+        yield f"{name} is in defaults/main.yml, and is no variable of this role"
+    for name in defaults.keys() & known.keys():
+        said = known[name].get("default", defaults[name])
+        if said != defaults[name]:
+            yield f"{name} is {defaults[name]!r} in defaults/main.yml, and {said!r} in meta/argument_specs.yml"
+
+
+def check_readme(role: Path):
+    text = (role / "README.md").read_text()
+    for name in options(role):
+        if f"`{name}`" not in text and "defaults/main.yml" not in text:
+            yield f"{name} is not in README.md, which does not point to defaults/main.yml either"
+
+
+def check_numbers(role: Path):
+    """The range of a number is read from its description (plugins/action/perch_inventory.py)."""
+    for name, option in options(role).items():
+        number = {"int", "float"} & {option.get("type"), option.get("elements")}
+        said = option.get("description", "")
+        if number and not option.get("choices") and not re.search(r"(?i)\bfrom -?\d.* to \d|\bat least \d", " ".join([said] if isinstance(said, str) else said)):
+            yield f"{name} is a number, and its description does not say of what range"
+
+
+def check_strangers(role: Path, roles: list):
+    """Others' variables, where they are used in templates: they may not be there."""
+    strangers = "|".join(other.name for other in roles if other != role)
+    used = re.compile(rf"(?<![\w.'\"])((?:{strangers})_\w+)(?!\w|:)(?!\s*\|\s*default|\s+is\s+(?:not\s+)?defined)")
+    for file in sorted(path for part in ("tasks", "vars", "defaults", "templates") for path in (role / part).rglob("*") if path.is_file()):
+        text = re.sub(r"(?m)^\s*#.*", "", file.read_text())
+        for template in re.findall(r"\{\{.*?\}\}|\{%.*?%\}|(?<=when: ).*", text, re.DOTALL if file.suffix != ".yml" else 0) or []:
+            for name in used.findall(template):
+                if name not in OUTPUTS and name not in options(role):
+                    yield f"{name} of another role is used without a default in {file.relative_to(role)}"
+
+
+def main(top: Path) -> int:
+    roles = sorted(path for path in top.iterdir() if path.is_dir())
+    wrong = 0
+    for role in roles:
+        found = [f"there is no {file}" for file in FILES if not (role / file).is_file()]
+        if not found:
+            found = [*check_manual(role), *check_readme(role), *check_numbers(role), *check_strangers(role, roles)]
+        for text in found:
+            print(f"{role.name}: {text}")
+        wrong += len(found)
+    print(f"{len(roles)} roles, {wrong} things to put right")
+    return 1 if wrong or not roles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent / "roles")))
