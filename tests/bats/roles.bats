@@ -17,7 +17,7 @@ says() {
 
 @test "every role has a manual, a description and a README that agree, and counts on no other role's variables" {
   roles 0
-  assert_output --regexp '^.* [1-9][0-9]* roles, 0 things'
+  assert_output --regexp '[1-9][0-9]* roles, 0 things'
 }
 
 @test "each rule is seen to be broken" {
