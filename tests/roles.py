@@ -54,6 +54,9 @@ def check_manual(role: Path):
     for name in defaults.keys() - seen:
         yield f"{name} is in defaults/main.yml, and is no variable of this role"
     for name in defaults.keys() & known.keys():
+        choices = known[name].get("choices")
+        if defaults[name] is None and choices and None not in choices:
+            yield f"{name} is null in defaults/main.yml, which is none of its choices"
         said = known[name].get("default", defaults[name])
         if said != defaults[name]:
             yield f"{name} is {defaults[name]!r} in defaults/main.yml, and {said!r} in meta/argument_specs.yml"

@@ -80,7 +80,7 @@ def bounds(option: Mapping) -> tuple[float | None, float | None]:
 def wanted(option: Mapping, kind: str) -> str:
     """'a whole number from 1 to 65535'"""
     if option.get("choices"):
-        return "one of " + ", ".join(map(str, option["choices"]))
+        return "one of " + ", ".join(str(choice) for choice in option["choices"] if choice is not None)
     text = WORDS.get(kind, kind)
     least, most = bounds(option) if kind in ("int", "float") else (None, None)
     if most is not None:
@@ -101,10 +101,16 @@ def scalar_fits(option: Mapping, kind: str, value: object) -> bool:
         if not math.isfinite(value):
             return False
     choices = option.get("choices")
-    if choices and (value is None or str(value) not in map(str, choices)):
+    if choices and (value is None or str(value) not in [str(choice) for choice in choices if choice is not None]):
         return False
     least, most = bounds(option) if kind in ("int", "float") else (None, None)
     return (least is None or value >= least) and (most is None or value <= most)
+
+
+def null_fits(option: Mapping) -> bool:
+    """As Ansible has it when a role starts: null is nothing where there is no default, and of choices only if it is one."""
+    choices = option.get("choices")
+    return option.get("default") is None and not option.get("required") and (not choices or None in choices)
 
 
 def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
@@ -282,6 +288,8 @@ class ActionModule(ActionBase):
 
     def _misfits(self, name: str, value: object) -> Iterator[str]:
         option = self._specs.options[name]
+        if value is None and null_fits(option):
+            return
         yield from misfits(name, option, value)
         if re.search(r"\bkeys are hosts\b", description(option), re.IGNORECASE) and isinstance(value, Mapping):
             for host in value:
@@ -298,12 +306,12 @@ class ActionModule(ActionBase):
             values = self._values[host] = {}
             names = [name for name in origins if name in self._specs.options]
             for name, value, problem in self._templated(host, names, defaults):
-                problems = [problem] if problem else [] if value is None else self._misfits(name, value)
+                problems = [problem] if problem else self._misfits(name, value)
                 values[name] = value
                 for text in problems:
                     found.setdefault(f"{text} (set for {origins[name]})", []).append(host)
             for name in self._specs.required if host in hosts else []:
-                if name not in origins or (name in values and values[name] is None):
+                if name not in origins:
                     found.setdefault(f"{name} is not set", []).append(host)
         return [f"{self._named(where)}: {text}" for text, where in found.items()]
 

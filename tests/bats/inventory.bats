@@ -164,25 +164,26 @@ argument_specs:
       toy_map: {type: dict, description: "The priority of a DSCP, keys from 0 to 63, values from 0 to 7."}
       toy_ports: {type: dict, description: The port that leads to each host (keys are hosts).}
       toy_priorities: {type: list, elements: int, description: "Priorities, from 0 to 7."}
+      toy_size: {type: int, description: Its size., default: 3}
       toy_share: {type: float, description: Its share.}
       toy_nested: {type: dict, description: A dictionary., options: {inner: {type: int, description: From -5 to 1000000., required: true}}}
   again:
     options:
-      toy_other: {type: str, choices: [a, b], description: Of another entry point.}
+      toy_other: {type: str, choices: [a, b, null], description: Of another entry point.}
 YAML
   printf -- '- {hosts: all, gather_facts: false, roles: [inventory_check]}\n' >toy.yml
   local -a toy=(ansible-playbook -i mine toy.yml)
   ANSIBLE_ROLES_PATH=roles run_expecting 0 "${toy[@]}" -e '{"toy_map": {"26": 3, "0": 0}, "toy_ports": {"beta": "Ethernet1"}, "toy_priorities": [3],
     "toy_share": "0.5", "toy_nested": {"inner": -5}, "toy_other": null}'
   ANSIBLE_ROLES_PATH=roles run_expecting 2 "${toy[@]}" -e '{"toy_map": {"64": 8, "x": -1}, "toy_ports": {"bta": 1}, "toy_priorities": [3, 8],
-    "toy_share": "nan", "toy_nested": {"inner": 1000001, "other": 1}, "toy_other": "c", "toy_third": 1}'
+    "toy_share": "nan", "toy_nested": {"inner": 1000001, "other": 1}, "toy_other": "c", "toy_size": null, "toy_third": 1}'
   local part
   for part in "toy_map, key must be a whole number from 0 to 63, and is '64'" "toy_map, key must be a whole number from 0 to 63, and is 'x'" \
     "toy_map 64 must be a whole number from 0 to 7, and is 8" "toy_map x must be a whole number from 0 to 7, and is -1" \
     "toy_ports has 'bta', which is no host of the inventory; did you mean beta?" \
     "toy_priorities, entry 2, must be a whole number from 0 to 7, and is 8" "toy_share must be a number, and is 'nan'" \
     "toy_nested inner must be a whole number from -5 to 1000000, and is 1000001" "toy_nested has 'other', which is none of inner" \
-    "toy_other must be one of a, b, and is 'c'" "toy_third is no variable of the role toy"; do
+    "toy_other must be one of a, b, and is 'c'" "toy_size must be a whole number, and is null" "toy_third is no variable of the role toy"; do
     assert_output --partial "$part"
   done
   assert_untouched

@@ -35,6 +35,9 @@ says() {
   cp "$TOP/$engine" $engine
   sed -i 's/, at least 1\././' roles/engine/meta/argument_specs.yml
   says "engine: engine_make_jobs is a number, and its description does not say of what range"
+  sed -i 's/^engine_owner: root/engine_owner:/' $engine
+  sed -i '/^      engine_owner:/,/default: root/{s/default: root/choices: [root]/}' roles/engine/meta/argument_specs.yml
+  says "engine: engine_owner is null in defaults/main.yml, which is none of its choices"
   sed -i '/agent_lease/d' roles/agent/README.md
   says "agent: agent_lease is not in README.md"
   sed -i 's/plan_reference_curves | default(\[\])/plan_reference_curves/' roles/inventory_check/tasks/suite.yml
