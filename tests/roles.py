@@ -73,8 +73,8 @@ def check_numbers(role: Path):
     """The range of a number is read from its description (plugins/action/perch_inventory.py)."""
     for name, option in options(role).items():
         number = {"int", "float"} & {option.get("type"), option.get("elements")}
-        said = option.get("description", "")
-        if number and not option.get("choices") and not re.search(r"(?i)\bfrom -?\d.* to \d|\bat least \d", " ".join([said] if isinstance(said, str) else said)):
+        said = str(option.get("description", ""))
+        if number and not option.get("choices") and not re.search(r"(?i)\d to -?\d|\bat least \d", said):
             yield f"{name} is a number, and its description does not say of what range"
 
 

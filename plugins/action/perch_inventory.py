@@ -2,7 +2,7 @@
 """Refuses an inventory whose variables no role knows, or which cannot be what they are, before any host is touched.
 
 What is known is what stands in the roles' meta/argument_specs.yml: names, types, choices, and the range of a number, which
-its description says in words ("from 1 to 65535", "at least 1"; of a dictionary "keys from 0 to 63, values from 0 to 7"), so
+its description says in words ("from 1 to 65535" or "1 to 65535", "at least 1"; of a dictionary "keys from 0 to 63, values from 0 to 7"), so
 that people and this plugin read the same sentence. Keys that are hosts are said to be ("keys are hosts").
 """
 
@@ -38,7 +38,7 @@ author: [The Perch authors]
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of hosts and devices: they become parts of paths and command lines
 NUMBER = r"(-?\d+(?:\.\d+)?)"
-RANGE = re.compile(rf"\b[Ff]rom {NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
+RANGE = re.compile(rf"(?<![\w.]){NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
 PARTS = re.compile(rf"\b(keys|values) (from {NUMBER} to {NUMBER}|at least {NUMBER})", re.IGNORECASE)
 ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
 SHOWN = 5  # hosts that an error names before it only counts them
@@ -265,6 +265,7 @@ class ActionModule(ActionBase):
             *self._unknown(set(arguments["foreign"])),
             *self._inventory.strays(),
             *self._nowhere(),
+            *self._not_there("plan_switches has", arguments["switches"]),
             *self._wrong_values(hosts),
         ]
         if not errors:
@@ -292,9 +293,13 @@ class ActionModule(ActionBase):
             return
         yield from misfits(name, option, value)
         if re.search(r"\bkeys are hosts\b", description(option), re.IGNORECASE) and isinstance(value, Mapping):
-            for host in value:
-                if host not in self._inventory.hosts:
-                    yield f"{name} has {show(host)}, which is no host of the inventory{near(str(host), self._inventory.hosts)}"
+            yield from self._not_there(f"{name} has", value)
+
+    def _not_there(self, what: str, hosts: Iterable[str]) -> Iterator[str]:
+        known = self._inventory.hosts
+        for host in map(str, hosts):
+            if host not in known:
+                yield f"{what} {host}, which is no host of the inventory{near(host, known)}"
 
     def _wrong_values(self, hosts: list[str]) -> list[str]:
         """Each error once, with the hosts that have it."""
@@ -370,6 +375,4 @@ class ActionModule(ActionBase):
         for limit in yaml.safe_load(Path(file).read_text(encoding="utf-8")).get("limits", []):
             for end in ("client", "server"):
                 named = limit.get("scope", {}).get(end, [])
-                for host in [named] if isinstance(named, str) else named:
-                    if host not in self._inventory.hosts:
-                        yield f"{Path(file).name}, limit {limit.get('id')}: {end} {host} is no host of the inventory{near(host, self._inventory.hosts)}"
+                yield from self._not_there(f"{Path(file).name}, limit {limit.get('id')}: the {end} is", [named] if isinstance(named, str) else named)

@@ -9,7 +9,7 @@ setup() {
   export ANSIBLE_ROLES_PATH=$TOP/roles
   cat >plan.yml <<'YAML'
 - name: Check the inventory and make the plan
-  hosts: all
+  hosts: all:!switches
   gather_facts: false
   roles: [inventory_check, plan]
 YAML

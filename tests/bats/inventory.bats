@@ -150,7 +150,7 @@ YAML
   mkdir limits
   sed '0,/scope: {/s//scope: {client: alhpa, server: [beta, delta], /' "$TOP/reports/limits/roce.yml" >limits/mine.yml
   refused -e plan_limits_dir="$PWD/limits" -e plan_limits=mine -- \
-    "mine.yml, limit small-message-median: client alhpa is no host of the inventory; did you mean alpha?" "server delta is no host"
+    "mine.yml, limit small-message-median: the client is alhpa, which is no host of the inventory; did you mean alpha?" "the server is delta, which is no host"
 }
 
 # A role of its own stands for those that have such options.
@@ -163,7 +163,7 @@ argument_specs:
     options:
       toy_map: {type: dict, description: "The priority of a DSCP, keys from 0 to 63, values from 0 to 7."}
       toy_ports: {type: dict, description: The port that leads to each host (keys are hosts).}
-      toy_priorities: {type: list, elements: int, description: "Priorities, from 0 to 7."}
+      toy_priorities: {type: list, elements: int, description: "Priorities, 0 to 7."}
       toy_size: {type: int, description: Its size., default: 3}
       toy_share: {type: float, description: Its share.}
       toy_nested: {type: dict, description: A dictionary., options: {inner: {type: int, description: From -5 to 1000000., required: true}}}
@@ -180,7 +180,7 @@ YAML
   local part
   for part in "toy_map, key must be a whole number from 0 to 63, and is '64'" "toy_map, key must be a whole number from 0 to 63, and is 'x'" \
     "toy_map 64 must be a whole number from 0 to 7, and is 8" "toy_map x must be a whole number from 0 to 7, and is -1" \
-    "toy_ports has 'bta', which is no host of the inventory; did you mean beta?" \
+    "toy_ports has bta, which is no host of the inventory; did you mean beta?" \
     "toy_priorities, entry 2, must be a whole number from 0 to 7, and is 8" "toy_share must be a number, and is 'nan'" \
     "toy_nested inner must be a whole number from -5 to 1000000, and is 1000001" "toy_nested has 'other', which is none of inner" \
     "toy_other must be one of a, b, and is 'c'" "toy_size must be a whole number, and is null" "toy_third is no variable of the role toy"; do
@@ -193,6 +193,7 @@ YAML
   printf '    switches: {hosts: {leaf1: {ansible_host: 198.51.100.9, perch_scope: hard}}}\n' | sed -i '/^  children:/r /dev/stdin' mine/hosts.yml
   sed -i '/perch_address: 192.0.2.2/s/perch_address.*}/perch_address: 192.0.2.2\/24}/' mine/hosts.yml
   refused -- "host leaf1: perch_scope must be one of hardware, software, simulated, and is 'hard'"
+  refused -e '{"plan_switches": ["leaf2"]}' -- "plan_switches has leaf2, which is no host of the inventory; did you mean leaf1?"
   sed -i 's/hard}/hardware}/' mine/hosts.yml
   refused -- 'Host "beta": perch_address must be an address or a name, without a prefix length' "'192.0.2.2/24'"
   [[ $said != *"leaf1: perch_address"* ]] || fail "$said"
