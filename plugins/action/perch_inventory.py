@@ -39,7 +39,7 @@ author: [The Perch authors]
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of hosts and devices: they become parts of paths and command lines
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 RANGE = re.compile(rf"(?<![\w.]){NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
-PARTS = re.compile(rf"\b(keys|values) (from {NUMBER} to {NUMBER}|at least {NUMBER})", re.IGNORECASE)
+PARTS = re.compile(rf"\b(keys|values) ((?:from )?{NUMBER} to {NUMBER}|at least {NUMBER})", re.IGNORECASE)
 ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
 SHOWN = 5  # hosts that an error names before it only counts them
 WORDS = {

@@ -161,7 +161,7 @@ YAML
 argument_specs:
   main:
     options:
-      toy_map: {type: dict, description: "The priority of a DSCP, keys from 0 to 63, values from 0 to 7."}
+      toy_map: {type: dict, description: "The priority of a DSCP, keys from 0 to 63, values 0 to 7."}
       toy_ports: {type: dict, description: The port that leads to each host (keys are hosts).}
       toy_priorities: {type: list, elements: int, description: "Priorities, 0 to 7."}
       toy_size: {type: int, description: Its size., default: 3}
