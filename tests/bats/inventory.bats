@@ -70,7 +70,7 @@ mine() { cat >"mine/$1"; }
 
 @test "a name that is all but one of ours is refused; others' names are left alone, and so are those that are said to be" {
   refused -e perchaddress=192.0.2.9 -- "perchaddress is no variable of any role; did you mean perch_address?"
-  PLAYBOOK=check play check -e '{"inventory_check_foreign": ["agent_smith"], "agent_smith": 1, "proxy": 1, "__lab_x": 2}' -e host_check_runs_dir="$PWD/checks"
+  PLAYBOOK=check play check -e '{"inventory_check_foreign": ["agent_smith"], "agent_smith": 1, "mesh_address": 1, "__lab_x": 2}' -e host_check_runs_dir="$PWD/checks"
   [ -s touched ] || fail "refused: $output"
 }
 
