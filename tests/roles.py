@@ -79,8 +79,10 @@ def check_numbers(role: Path):
 
 
 def check_strangers(role: Path, roles: list):
-    """Others' variables, where they are used in templates: they may not be there."""
-    strangers = "|".join(other.name for other in roles if other != role)
+    """Others' variables, where they are used in templates: they may not be there, unless the role includes the other one."""
+    tasks = "".join(file.read_text() for file in (role / "tasks").rglob("*.yml"))
+    included = re.findall(r"_role:\n\s+name: (\w+)", tasks)
+    strangers = "|".join(other.name for other in roles if other != role and other.name not in included)
     used = re.compile(rf"(?<![\w.'\"])((?:{strangers})_\w+)(?!\w|:)(?!\s*\|\s*default|\s+is\s+(?:not\s+)?defined)")
     for file in sorted(path for part in ("tasks", "vars", "defaults", "templates") for path in (role / part).rglob("*") if path.is_file()):
         text = re.sub(r"(?m)^\s*#.*", "", file.read_text())
