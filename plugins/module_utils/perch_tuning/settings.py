@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each variable of the role means on this host: a stream of wishes (a Value and what it should be) and troubles.
+
+A wish may be a function of what is found, where a variable names a part of a value only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Iterator
+
+from . import network, qos
+from .base import System, Trouble
+from .roce import CmTos, TrafficClass
+from .values import Directory, HugePages, Irq, Text, Tuned, Value, WholeFile, cpus
+
+Wish = tuple[Value, object]
+SYSCTL_FILE = "/etc/sysctl.d/90-perch.conf"
+LIMITS_FILE = "/etc/security/limits.d/90-perch.conf"
+
+
+class Context:
+    """The host, and what the inventory says of it."""
+
+    def __init__(self, system: System, listed: list, connection: str, reached_at: str, more_protected: list[str], provider: str):
+        self.system = system
+        self.listed = listed
+        self.provider = provider
+        self.held = network.protected(system, connection, reached_at, more_protected)
+
+    def devices(self) -> Iterator[network.Device | Trouble]:
+        """The devices that may be altered, and why others may not."""
+        if not self.listed:
+            yield Trouble("perch_devices names no device, so there is none to set this on", "name the devices in the inventory")
+        found, troubles = network.devices(self.system, self.listed)
+        yield from troubles
+        for device in found:
+            try:
+                network.check_untouched(self.held, device.netdev)
+                yield device
+            except Trouble as trouble:
+                yield trouble
+
+    def netdevs(self) -> Iterator[str | Trouble]:
+        """The interfaces of these devices, each once."""
+        seen = set()
+        for device in self.devices():
+            if isinstance(device, Trouble):
+                yield device
+            elif device.netdev not in seen:
+                seen.add(device.netdev)
+                yield device.netdev
+
+
+def _each(things: Iterator, make: Callable) -> Iterator[Wish | Trouble]:
+    """What `make` yields for each thing; a trouble of one leaves the others alone."""
+    for thing in things:
+        if isinstance(thing, Trouble):
+            yield thing
+            continue
+        try:
+            yield from make(thing)
+        except Trouble as trouble:
+            yield trouble
+
+
+# ---- processor and memory ---------------------------------------------------------------------------------------
+
+
+def _huge_pages(size_kb: int):
+    def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
+        wanted = {str(node): int(count) for node, count in value.items()} if isinstance(value, dict) else int(value)
+        yield HugePages(context.system, size_kb=size_kb), wanted
+    return wishes
+
+
+def governor(context: Context, value) -> Iterator[Wish | Trouble]:
+    system, base = context.system, "/sys/devices/system/cpu"
+    paths = [f"{base}/{name}/cpufreq/scaling_governor" for name in system.names(base) if re.fullmatch(r"cpu[0-9]+", name)]
+    paths = [path for path in paths if system.exists(path)]
+    if not paths:
+        yield Trouble("the processors have no governor (no cpufreq)", "leave host_tune_governor at null here; a virtual machine's host decides")
+    if network.running(system, "tuned"):
+        yield Trouble("tuned runs, and would choose the governor again, so it was not set",
+                      "use host_tune_governor_provider: tuned and host_tune_tuned_profile, or: systemctl disable --now tuned")
+        return
+    for path in paths:
+        yield Text(system, path=path), value
+
+
+def tuned_profile(context: Context, value) -> Iterator[Wish | Trouble]:
+    yield Tuned(context.system), {"profile": value, "mode": "manual"}
+
+
+def transparent_hugepages(context: Context, value) -> Iterator[Wish | Trouble]:
+    yield Text(context.system, path="/sys/kernel/mm/transparent_hugepage/enabled"), value
+
+
+def memlock(context: Context, value) -> Iterator[Wish | Trouble]:
+    # limits.conf(5): a wildcard does not mean root; "-" is the soft and the hard limit; the unit is KiB
+    text = f"# Written by perch's role host_tune; its tasks_from revert puts the old file back.\n* - memlock {value}\nroot - memlock {value}\n"
+    yield Directory(context.system, path="/etc/security/limits.d"), "present"
+    yield WholeFile(context.system, path=LIMITS_FILE), WholeFile.holding(text)
+    names = [name for name in ("sshd", "sudo", "login", "common-session", "system-auth", "password-auth")
+             if "pam_limits.so" in (context.system.read(f"/etc/pam.d/{name}") or "")]
+    if not names:
+        yield Trouble(f"{LIMITS_FILE} is there, but no file of /etc/pam.d asks pam_limits.so to read it",
+                      "add `session required pam_limits.so` to the PAM configuration of sshd and sudo")
+
+
+def sysctl_path(key: str) -> str:
+    """net.ipv4.conf.eth0/1.forwarding is the file net/ipv4/conf/eth0.1/forwarding (sysctl.d(5))"""
+    separator = re.search(r"[./]", key)
+    swapped = key if separator and separator.group() == "/" else key.translate(str.maketrans("./", "/."))
+    return f"/proc/sys/{swapped}"
+
+
+def sysctls(context: Context, value) -> Iterator[Wish | Trouble]:
+    lasting = {}
+    for key, wanted in value.items():
+        path = sysctl_path(key)
+        interface = re.match(r"/proc/sys/net/(?:ipv4|ipv6)/(?:conf|neigh)/([^/]+)/", path)
+        netdev = interface.group(1) if interface and interface.group(1) not in ("all", "default") else None
+        try:
+            if ".." in path.split("/"):
+                raise Trouble(f"{key} is no key of sysctl", "correct host_tune_sysctls")
+            if not context.system.exists(path):
+                raise Trouble(f"there is no sysctl {key} ({path} does not exist)", "correct host_tune_sysctls, or load the kernel module that has it")
+            if netdev:
+                network.check_untouched(context.held, netdev)
+        except Trouble as trouble:
+            yield trouble
+            continue
+        lasting[key] = wanted
+        yield Text(context.system, path=path, netdev=netdev), _sysctl_text(wanted)
+    if lasting:
+        text = "# Written by perch's role host_tune; its tasks_from revert puts the old file back.\n"
+        text += "".join(f"{key} = {_sysctl_text(wanted)}\n" for key, wanted in lasting.items())
+        yield Directory(context.system, path="/etc/sysctl.d"), "present"
+        yield WholeFile(context.system, path=SYSCTL_FILE), WholeFile.holding(text)
+
+
+def _sysctl_text(value) -> str:
+    return str(int(value)) if isinstance(value, bool) else " ".join(str(value).split())
+
+
+# ---- interfaces -------------------------------------------------------------------------------------------------
+
+
+def mtu(context: Context, value) -> Iterator[Wish | Trouble]:
+    for netdev in context.netdevs():
+        yield netdev if isinstance(netdev, Trouble) else (
+            Text(context.system, path=f"{network.NET}/{netdev}/mtu", netdev=netdev), value)
+
+
+def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
+    system = context.system
+    if network.running(system, "irqbalance"):
+        yield Trouble("irqbalance runs and would move the interrupts again, so none was moved", "systemctl disable --now irqbalance")
+        return
+
+    def wishes(netdev: str) -> Iterator[Wish]:
+        found, directory = network.interrupts(system, netdev)
+        wanted = cpus(system.read(f"{directory}/local_cpulist") or "") if value == "local" else cpus(value)
+        online = cpus(system.read("/sys/devices/system/cpu/online") or "0")
+        if not wanted & online:
+            raise Trouble(f"none of the processors {value} is online for the interrupts of {netdev}", f"choose from: {system.read('/sys/devices/system/cpu/online')}")
+        chosen = sorted(wanted & online)
+        # one processor each in turn, as NVIDIA's set_irq_affinity does
+        for index, (number, name) in enumerate(found):
+            yield Irq(system, netdev=netdev, name=name, number=number), str(chosen[index % len(chosen)])
+    yield from _each(context.netdevs(), wishes)
+
+
+# ---- priorities -------------------------------------------------------------------------------------------------
+
+
+def _priorities(make: Callable) -> Callable:
+    """`make(system, provider, netdev, value)` for each interface whose priorities this host owns."""
+    def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
+        def of(netdev: str) -> Iterator[Wish]:
+            provider = qos.provider_of(context.system, netdev, context.provider)
+            qos.check_owner(context.system, netdev, provider)
+            yield make(context.system, provider, netdev, value)
+        yield from _each(context.netdevs(), of)
+    return wishes
+
+
+def _pfc(system: System, provider: str, netdev: str, value: list) -> Wish:
+    return qos.Pfc(system, provider=provider, netdev=netdev), [str(priority) in map(str, value) for priority in qos.PRIORITIES]
+
+
+def _ets(system: System, provider: str, netdev: str, value: dict) -> Wish:
+    def merged(found: dict) -> dict:
+        rows = {name: list(row) for name, row in found.items()}
+        for name, part in value.items():
+            for index, item in (part or {}).items():
+                rows[name][int(index)] = item
+        shares = [share for share, algorithm in zip(rows["tc_bw"], rows["tc_tsa"]) if algorithm == "ets"]
+        if shares and sum(shares) != 100:
+            raise Trouble(f"the percents of the ets classes of {netdev} would be {sum(shares)} together", "name every ets class in tc_bw; together they are 100")
+        return rows
+    return qos.Ets(system, provider=provider, netdev=netdev), merged
+
+
+def _dscp(system: System, provider: str, netdev: str, value: dict) -> Wish:
+    asked = sorted([int(dscp), int(priority)] for dscp, priority in value.items())
+
+    def merged(found: list) -> list:
+        return sorted([pair for pair in found if pair[0] not in {dscp for dscp, _ in asked}] + asked)
+    return qos.DscpMap(system, provider=provider, netdev=netdev), merged
+
+
+def _trust(system: System, provider: str, netdev: str, value: str) -> Wish:
+    return qos.Trust(system, provider=provider, netdev=netdev), value
+
+
+def roce_tos(context: Context, value) -> Iterator[Wish | Trouble]:
+    def wishes(device: network.Device) -> Iterator[Wish]:
+        for port in device.ports or [1]:
+            yield CmTos(context.system, device=device.name, port=port, netdev=device.netdev), value
+            override = TrafficClass(context.system, device=device.name, port=port, netdev=device.netdev)
+            if context.system.exists(override.path):
+                yield override, value
+    yield from _each(context.devices(), wishes)
+
+
+def ecn_priorities(context: Context, value) -> Iterator[Wish | Trouble]:
+    def wishes(netdev: str) -> Iterator[Wish]:
+        base = f"{network.NET}/{netdev}/ecn"
+        if not context.system.exists(f"{base}/roce_np/enable"):
+            raise Trouble(f"{netdev} has no switches for ECN ({base} does not exist)",
+                          "they come with NVIDIA's OFED driver; other NICs have it in their own tools: leave host_tune_ecn_priorities at null here")
+        # the notification point answers marked packets, the reaction point slows down
+        for part in ("roce_np", "roce_rp"):
+            for priority in qos.PRIORITIES:
+                yield Text(context.system, path=f"{base}/{part}/enable/{priority}", netdev=netdev), str(int(str(priority) in map(str, value)))
+    yield from _each(context.netdevs(), wishes)
+
+
+SETTINGS: dict[str, Callable[[Context, object], Iterator[Wish | Trouble]]] = {
+    "hugepages_2m": _huge_pages(2048),
+    "hugepages_1g": _huge_pages(1048576),
+    "governor": governor,
+    "tuned_profile": tuned_profile,
+    "transparent_hugepages": transparent_hugepages,
+    "memlock": memlock,
+    "sysctls": sysctls,
+    "mtu": mtu,
+    "irq_affinity": irq_affinity,
+    "pfc_priorities": _priorities(_pfc),
+    "ets": _priorities(_ets),
+    "dscp_priority": _priorities(_dscp),
+    "dscp_trust": _priorities(_trust),
+    "roce_tos": roce_tos,
+    "ecn_priorities": ecn_priorities,
+}
