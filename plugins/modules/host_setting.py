@@ -41,6 +41,8 @@ changes: {description: What was changed, a line each., returned: always, type: l
 troubles: {description: What could not be done, and what to do about it., returned: always, type: list, elements: str}
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 
 try:
@@ -67,7 +69,8 @@ class Work:
     def note(self, value: values.Value, found, wanted) -> None:
         title, old, new = value.title(), value.show(found), value.show(wanted)
         if "\n" in old + new:
-            self.changes.append(f"{title}: {'new content' if value.agrees(found, {}) else 'other content'}")
+            what = {old: "new file", new: "removed"}.get("(absent)", "other content")
+            self.changes.append(f"{title}: {what}")
             self.before.append(f"{title}:\n{old}")
             self.after.append(f"{title}:\n{new}")
         else:
@@ -87,7 +90,7 @@ class Work:
                 value.write(wanted)
                 taken = value.read()
                 if not value.agrees(taken, wanted):
-                    self.troubles.append(str(value.shortfall(taken, wanted)))
+                    self.troubles.append(f"host_tune_{setting}: {value.shortfall(taken, wanted)}")
         return value.boot(wanted)
 
     def tune(self, context: settings.Context, asked: dict) -> None:
@@ -153,8 +156,11 @@ def main() -> None:
     if unknown := set(options["settings"]) - set(settings.SETTINGS):
         module.fail_json(msg=f"there is no setting {', '.join(sorted(unknown))}; there are: {', '.join(settings.SETTINGS)}")
     try:
+        if os.geteuid() != 0 and not system.root:
+            raise Trouble("settings can be read and kept by root alone", "set ansible_become: true")
         context = settings.Context(
-            system, options["devices"], options["connection"], options["reached_at"], options["protected"], options["qos_provider"])
+            system, options["settings"], options["devices"], options["connection"], options["reached_at"], options["protected"],
+            options["qos_provider"])
         if options["state"] == "set":
             work.tune(context, options["settings"])
         else:

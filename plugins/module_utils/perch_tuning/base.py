@@ -15,7 +15,8 @@ class Trouble(Exception):
     """Something that cannot be done: what and why, and what a person can do about it."""
 
     def __init__(self, what: str, remedy: str):
-        super().__init__(f"{what}. {remedy[0].upper()}{remedy[1:]}")
+        super().__init__(f"{what}. To do: {remedy}")
+        self.what = what
 
 
 class System:
@@ -40,7 +41,7 @@ class System:
         """The text of a file without its last line end, None where it cannot be read."""
         try:
             with open(self.path(path), encoding="utf-8", errors="surrogateescape") as file:
-                return file.read().rstrip("\n")
+                return file.read(LONGEST_FILE).rstrip("\n")
         except OSError:
             return None
 

@@ -53,6 +53,7 @@ class Kept:
                 if not self.system.exists(directory):
                     os.makedirs(self.system.path(directory), 0o755 if directory == OURS[0] else 0o700)
                     made.append(directory)
+                    sync_directory(os.path.dirname(self.system.path(directory)))
             if made and not self.system.exists(MADE):
                 write_whole(self.system.path(MADE), json.dumps(made).encode(), 0o600)
         except OSError as error:

@@ -99,9 +99,6 @@ def _neighbours(system: System, netdev: str, side: str) -> set[str]:
 
 def protected(system: System, connection: str, reached_at: str, more: list[str]) -> set[str] | None:
     """The interfaces that are never altered. None: over the network, and nobody knows by which of them."""
-    held = set(more)
-    for netdev in more:
-        held |= _neighbours(system, netdev, "lower") | _neighbours(system, netdev, "upper")
     wanted = {_plain(_session_address(system)), _plain(reached_at)} - {""}
     code, out, _ = system.command("ip", "-json", "address", "show")
     carriers = set()
@@ -111,11 +108,11 @@ def protected(system: System, connection: str, reached_at: str, more: list[str])
                 carriers.add(link["ifname"])
     except (ValueError, KeyError, TypeError, AttributeError):
         carriers = set()
-    for netdev in carriers:
-        held |= {netdev} | _neighbours(system, netdev, "lower") | _neighbours(system, netdev, "upper")
-    if not held and connection not in ("local", "ansible.builtin.local"):
+    # a session that ends at a loopback address came through a tunnel, and nobody knows by which interface
+    named = (carriers - {"lo"}) | set(more)
+    if not named and connection not in ("local", "ansible.builtin.local"):
         return None
-    return held - {"lo"}
+    return named.union(*(_neighbours(system, netdev, side) for netdev in named for side in ("lower", "upper")))
 
 
 def check_untouched(held: set[str] | None, netdev: str) -> None:

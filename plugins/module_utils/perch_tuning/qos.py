@@ -54,7 +54,7 @@ def provider_of(system: System, netdev: str, wanted: str) -> str:
                 ask()
                 return name
             except Trouble as trouble:
-                said.append(str(trouble).partition(". ")[0])
+                said.append(trouble.what)
     raise Trouble(f"{netdev} has no priority settings that can be reached ({'; '.join(said)})", NO_DCB)
 
 
@@ -164,20 +164,22 @@ class Ets(_Priorities):
         return [["mlnx_qos", "-i", self.netdev, *(word for pair in rows.items() for word in pair)]]
 
     def show(self, value) -> str:
-        return "; ".join(f"{name.replace('_', '-')} {' '.join(f'{i}:{item}' for i, item in enumerate(row))}" for name, row in value.items())
+        return "; ".join(f"{name.replace('_', '-')} {' '.join(f'{i}:{item}' for i, item in enumerate(value[name]))}" for name in ("prio_tc", "tc_tsa", "tc_bw"))
 
 
 class DscpMap(_Priorities):
     """Pairs of DSCP and priority, sorted."""
 
     kind, what = "dscp", "DSCP-to-priority map"
+    asked: list[list[int]] = []  # the pairs that are applied at boot: what the inventory names, not all that a NIC has
 
     def read(self) -> list[list[int]]:
         if self.provider == "dcb":
             rows = dcb(self.system, "app", "show", "dev", self.netdev).get("dscp_prio", [])
             try:
-                return sorted([int(dscp), int(priority)] for dscp, priority in rows)
-            except (ValueError, TypeError) as error:
+                # iproute2 6.15 adds a third, a blank, to each pair
+                return sorted([int(row[0]), int(row[1])] for row in rows)
+            except (ValueError, TypeError, IndexError, KeyError) as error:
                 raise Trouble(f"dcb does not show the DSCP map of {self.netdev} in numbers", "install iproute2 6.1 or newer") from error
         found = []
         for priority, row in re.findall(r"^\s*prio:([0-7]) dscp:([0-9,\s]+?)$", mlnx_qos(self.system, self.netdev), re.MULTILINE):
@@ -197,6 +199,9 @@ class DscpMap(_Priorities):
         commands += [["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"set,{d},{p}"] for d, p in new]
         return commands + [["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"del,{d},{p}"] for d, p in extra if d not in named]
 
+    def boot(self, value) -> list[list[str]]:
+        return super().boot(self.asked)
+
     def show(self, value) -> str:
         return " ".join(f"{dscp}:{priority}" for dscp, priority in value) or "none"
 
@@ -212,27 +217,22 @@ class Trust(_Priorities):
             if not found:
                 raise Trouble(f"mlnx_qos does not say what {self.netdev} trusts", NO_DCB)
             return found.group(1)
-        code, out, _ = self.system.command("dcb", "-j", "apptrust", "show", "dev", self.netdev)
-        try:
-            order = json.loads(out).get("order") if code == 0 else None
-        except (ValueError, AttributeError):
-            order = None
-        if not order:
-            # without apptrust (kernel 6.1, few drivers) the first DSCP entry makes a NIC trust DSCP, and the last one's
-            # removal PCP (mlx5: drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c)
-            return "dscp" if DscpMap(self.system, provider="dcb", netdev=self.netdev).read() else "pcp"
-        return " ".join(order)
+        order = dcb(self.system, "apptrust", "show", "dev", self.netdev).get("order")
+        if not isinstance(order, list):
+            raise Trouble(f"dcb does not say what {self.netdev} trusts", NO_DCB)
+        return " ".join(str(word).strip() for word in order)
+
+    def has_switch(self) -> bool:
+        """dcb has one where kernel (6.1) and driver know apptrust."""
+        if self.provider == "mlnx_qos":
+            return True
+        code, _, _ = self.system.command("dcb", "-j", "apptrust", "show", "dev", self.netdev)
+        return code == 0
 
     def commands(self, value, found=None) -> list[list[str]]:
         if self.provider == "mlnx_qos":
             return [["mlnx_qos", "-i", self.netdev, "--trust", value]]
-        code, _, _ = self.system.command("dcb", "-j", "apptrust", "show", "dev", self.netdev)
-        if code == 0:
-            return [["dcb", "apptrust", "set", "dev", self.netdev, "order", *value.split()]]
-        if found is not None:
-            raise Trouble(f"{self.netdev} has no switch for what it trusts: it trusts DSCP while it has a DSCP map, else PCP",
-                          "set host_tune_dscp_priority" if value == "dscp" else "leave host_tune_dscp_priority at null, and revert")
-        return []
+        return [["dcb", "apptrust", "set", "dev", self.netdev, "order", *value.split()]]
 
     def agrees(self, found, wanted) -> bool:
         return str(found).split()[:1] == str(wanted).split()[:1]

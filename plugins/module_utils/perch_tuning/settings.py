@@ -22,8 +22,10 @@ LIMITS_FILE = "/etc/security/limits.d/90-perch.conf"
 class Context:
     """The host, and what the inventory says of it."""
 
-    def __init__(self, system: System, listed: list, connection: str, reached_at: str, more_protected: list[str], provider: str):
+    def __init__(self, system: System, asked: dict, listed: list, connection: str, reached_at: str, more_protected: list[str],
+                 provider: str):
         self.system = system
+        self.asked = asked
         self.listed = listed
         self.provider = provider
         self.held = network.protected(system, connection, reached_at, more_protected)
@@ -69,8 +71,16 @@ def _each(things: Iterator, make: Callable) -> Iterator[Wish | Trouble]:
 
 def _huge_pages(size_kb: int):
     def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
-        wanted = {str(node): int(count) for node, count in value.items()} if isinstance(value, dict) else int(value)
-        yield HugePages(context.system, size_kb=size_kb), wanted
+        pages = HugePages(context.system, size_kb=size_kb)
+        if not isinstance(value, dict):
+            yield pages, int(value)
+            return
+        wanted = {str(node): int(count) for node, count in value.items()}
+        for node in [node for node in wanted if not context.system.exists(pages.file(node))]:
+            yield Trouble(f"this machine has no NUMA node {node} with huge pages of {pages.size}", "`numactl --hardware` lists the nodes")
+            del wanted[node]
+        if wanted:
+            yield pages, wanted
     return wishes
 
 
@@ -133,11 +143,26 @@ def sysctls(context: Context, value) -> Iterator[Wish | Trouble]:
             continue
         lasting[key] = wanted
         yield Text(context.system, path=path, netdev=netdev), _sysctl_text(wanted)
+    yield from _overridden(context.system, lasting)
     if lasting:
         text = "# Written by perch's role host_tune; its tasks_from revert puts the old file back.\n"
         text += "".join(f"{key} = {_sysctl_text(wanted)}\n" for key, wanted in lasting.items())
         yield Directory(context.system, path="/etc/sysctl.d"), "present"
         yield WholeFile(context.system, path=SYSCTL_FILE), WholeFile.holding(text)
+
+
+def _overridden(system: System, lasting: dict) -> Iterator[Trouble]:
+    """Files that are read after ours at boot and say otherwise (sysctl.d(5): by name, whatever their directory)."""
+    ours = SYSCTL_FILE.rpartition("/")[2]
+    for directory in ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"):
+        for name in system.names(directory):
+            if name <= ours or not name.endswith(".conf"):
+                continue
+            for line in (system.read(f"{directory}/{name}") or "").splitlines():
+                key, _, value = line.strip().lstrip("-").partition("=")
+                if key.strip() in lasting and value.split() != _sysctl_text(lasting[key.strip()]).split():
+                    yield Trouble(f"{directory}/{name} sets {key.strip()} to {value.strip()} at boot, after {SYSCTL_FILE}",
+                                  "change that file, or the variable")
 
 
 def _sysctl_text(value) -> str:
@@ -176,21 +201,22 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
 
 
 def _priorities(make: Callable) -> Callable:
-    """`make(system, provider, netdev, value)` for each interface whose priorities this host owns."""
+    """`make(context, provider, netdev, value)` for each interface whose priorities this host owns."""
     def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
         def of(netdev: str) -> Iterator[Wish]:
             provider = qos.provider_of(context.system, netdev, context.provider)
             qos.check_owner(context.system, netdev, provider)
-            yield make(context.system, provider, netdev, value)
+            if wish := make(context, provider, netdev, value):
+                yield wish
         yield from _each(context.netdevs(), of)
     return wishes
 
 
-def _pfc(system: System, provider: str, netdev: str, value: list) -> Wish:
-    return qos.Pfc(system, provider=provider, netdev=netdev), [str(priority) in map(str, value) for priority in qos.PRIORITIES]
+def _pfc(context: Context, provider: str, netdev: str, value: list) -> Wish:
+    return qos.Pfc(context.system, provider=provider, netdev=netdev), [str(priority) in map(str, value) for priority in qos.PRIORITIES]
 
 
-def _ets(system: System, provider: str, netdev: str, value: dict) -> Wish:
+def _ets(context: Context, provider: str, netdev: str, value: dict) -> Wish:
     def merged(found: dict) -> dict:
         rows = {name: list(row) for name, row in found.items()}
         for name, part in value.items():
@@ -200,28 +226,40 @@ def _ets(system: System, provider: str, netdev: str, value: dict) -> Wish:
         if shares and sum(shares) != 100:
             raise Trouble(f"the percents of the ets classes of {netdev} would be {sum(shares)} together", "name every ets class in tc_bw; together they are 100")
         return rows
-    return qos.Ets(system, provider=provider, netdev=netdev), merged
+    return qos.Ets(context.system, provider=provider, netdev=netdev), merged
 
 
-def _dscp(system: System, provider: str, netdev: str, value: dict) -> Wish:
+def _dscp(context: Context, provider: str, netdev: str, value: dict) -> Wish:
     asked = sorted([int(dscp), int(priority)] for dscp, priority in value.items())
 
     def merged(found: list) -> list:
         return sorted([pair for pair in found if pair[0] not in {dscp for dscp, _ in asked}] + asked)
-    return qos.DscpMap(system, provider=provider, netdev=netdev), merged
+    table = qos.DscpMap(context.system, provider=provider, netdev=netdev)
+    table.asked = asked
+    return table, merged
 
 
-def _trust(system: System, provider: str, netdev: str, value: str) -> Wish:
-    return qos.Trust(system, provider=provider, netdev=netdev), value
+def _trust(context: Context, provider: str, netdev: str, value: str) -> Wish | None:
+    trust = qos.Trust(context.system, provider=provider, netdev=netdev)
+    if trust.has_switch():
+        return trust, value
+    # without a switch the first DSCP entry makes a NIC trust DSCP, and the removal of the last one PCP again
+    # (mlx5: drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c)
+    mapped = bool(qos.DscpMap(context.system, provider=provider, netdev=netdev).read() or context.asked.get("dscp_priority"))
+    if mapped != (value == "dscp"):
+        raise Trouble(f"{netdev} has no switch for what it trusts: DSCP while it has a DSCP map, else PCP",
+                      "set host_tune_dscp_priority, too" if value == "dscp" else "leave host_tune_dscp_priority at null, and empty the map")
+    return None
 
 
 def roce_tos(context: Context, value) -> Iterator[Wish | Trouble]:
     def wishes(device: network.Device) -> Iterator[Wish]:
+        wanted = int(value)
         for port in device.ports or [1]:
-            yield CmTos(context.system, device=device.name, port=port, netdev=device.netdev), value
+            yield CmTos(context.system, device=device.name, port=port, netdev=device.netdev), wanted
             override = TrafficClass(context.system, device=device.name, port=port, netdev=device.netdev)
             if context.system.exists(override.path):
-                yield override, value
+                yield override, wanted
     yield from _each(context.devices(), wishes)
 
 

@@ -8,7 +8,7 @@ import errno
 import os
 import re
 
-from .base import System, Trouble, write_whole
+from .base import LONGEST_FILE, System, Trouble, sync_directory, write_whole
 
 KINDS: dict[str, type] = {}
 
@@ -103,7 +103,7 @@ class Text(Value):
     def read(self) -> str:
         try:
             with open(self.system.path(self.path), encoding="utf-8") as file:
-                text = file.read().strip("\n")
+                text = file.read(LONGEST_FILE).strip("\n")
         except UnicodeDecodeError as error:
             raise Trouble(f"{self.path} does not hold text", "leave its variable at null here") from error
         except OSError as error:
@@ -170,6 +170,7 @@ class WholeFile(Value):
                 os.unlink(path)
             if "link" in value:
                 os.symlink(value["link"], path)
+            sync_directory(os.path.dirname(path))
         except OSError as error:
             raise refusal(self.path, "its new content", error) from error
 
@@ -238,8 +239,6 @@ class HugePages(Value):
         if isinstance(value, int):
             value = {"": value}
         for node, count in value.items():
-            if node and not self.system.exists(self.file(node)):
-                raise Trouble(f"this machine has no NUMA node {node} with huge pages of {self.size}", "correct the variable; `numactl --hardware` lists the nodes")
             Text(self.system, path=self.file(node)).write(count)
 
     def agrees(self, found, wanted) -> bool:
