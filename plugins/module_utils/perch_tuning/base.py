@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
+LONGEST_FILE = 1 << 20  # bytes; what is read here is small, and a damaged host must not fill our memory
 COMMAND_TIMEOUT = 60  # seconds; none of these commands takes more than a few, a hung driver must not hang us
 
 

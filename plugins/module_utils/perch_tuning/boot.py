@@ -97,6 +97,8 @@ def wishes(system: System, lines: dict[str, list[list[str]]]) -> list[tuple]:
     files = {setting: _text(setting, own) for setting, own in lines.items() if own}
     if not files:
         return []
+    if not system.exists("/etc/systemd/system"):
+        raise Trouble(f"this host has no systemd, so these are not set again at its next boot: {', '.join(files)}", "tune it again after a boot")
     common = [
         (Directory(system, path=HOME), "present"),
         (Directory(system, path=LINES), "present"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priorities of a NIC: PFC, ETS, DSCP map and trust, through dcb (iproute2) or mlnx_qos (NVIDIA's OFED), and who owns them.
 
-dcb's JSON is that of iproute2 6.1 and 6.15 (recorded: tests/fixtures/tune/README.md). mlnx_qos has only text; its layout is
+dcb's JSON is that of iproute2 6.1 and 6.15 (recorded in the lab; tests/bats/tune/dcb answers with it). mlnx_qos has only text; its layout is
 that of NVIDIA's own page on the tool and of a session published in att/netarbiter (nvmf/OUTPUTSAMPLE...).
 """
 

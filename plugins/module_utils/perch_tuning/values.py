@@ -80,6 +80,8 @@ def refusal(path: str, value: str, error: OSError) -> Trouble:
     """A file of the kernel that could not be read or written, in words."""
     name = f"{path} cannot be set to {value}" if value else f"{path} cannot be read"
     if error.errno == errno.ENOENT:
+        if not path.startswith(("/sys/", "/proc/")):
+            return Trouble(f"{path} cannot be made: its directory is missing", "install the program that reads it, or leave the variable at null")
         return Trouble(f"{path} does not exist", "this kernel, driver or device does not have it: leave its variable at null here")
     if error.errno == errno.EROFS:
         return Trouble(f"{name}: it is read-only", "in a container the host itself must be tuned")
