@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: host_setting
 short_description: Change settings of a host so that they can be put back
 description:
-  - Reads what the host has, keeps it on the host before the first change (one file a setting, atomically, never overwritten),
+  - Reads what the host has, keeps it on the host before the first change (a file a setting, atomically, never overwritten),
     writes what is wanted, and reads it back. What does not last by itself is applied at boot by perch-tune.service.
   - What cannot be done is returned in RV(troubles), each with a remedy, and does not keep the rest from being done.
 options:
@@ -131,7 +131,9 @@ class Work:
             except Trouble as trouble:
                 self.troubles.append(f"not put back (host_tune_{entry.setting}): {trouble}")
             except (TypeError, KeyError, AttributeError, ValueError) as error:
-                self.troubles.append(f"not put back: {entry.name} is damaged ({error!r}). Look into it, and remove it by hand")
+                self.troubles.append(
+                    f"not put back: {entry.name} is damaged ({error!r}). Look into it, and remove it by hand"
+                )
         if not self.check:
             self.kept.close()
 
@@ -154,13 +156,21 @@ def main() -> None:
     system = System(options["root"])
     work = Work(system, module.check_mode)
     if unknown := set(options["settings"]) - set(settings.SETTINGS):
-        module.fail_json(msg=f"there is no setting {', '.join(sorted(unknown))}; there are: {', '.join(settings.SETTINGS)}")
+        module.fail_json(
+            msg=f"there is no setting {', '.join(sorted(unknown))}; there are: {', '.join(settings.SETTINGS)}"
+        )
     try:
         if os.geteuid() != 0 and not system.root:
             raise Trouble("settings can be read and kept by root alone", "set ansible_become: true")
         context = settings.Context(
-            system, options["settings"], options["devices"], options["connection"], options["reached_at"], options["protected"],
-            options["qos_provider"])
+            system,
+            options["settings"],
+            options["devices"],
+            options["connection"],
+            options["reached_at"],
+            options["protected"],
+            options["qos_provider"],
+        )
         if options["state"] == "set":
             work.tune(context, options["settings"])
         else:
@@ -170,8 +180,13 @@ def main() -> None:
     if work.changes and not module.check_mode and not system.root and system.exists("/run/systemd/system"):
         system.command("systemctl", "daemon-reload")  # perch-tune.service may have come or gone
     module.exit_json(
-        changed=bool(work.changes), changes=work.changes, troubles=work.troubles,
-        diff={"before": "".join(f"{line}\n" for line in work.before), "after": "".join(f"{line}\n" for line in work.after)},
+        changed=bool(work.changes),
+        changes=work.changes,
+        troubles=work.troubles,
+        diff={
+            "before": "".join(f"{line}\n" for line in work.before),
+            "after": "".join(f"{line}\n" for line in work.after),
+        },
     )
 
 

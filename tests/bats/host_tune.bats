@@ -125,6 +125,7 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   tune '{mtu: 9000}'
   tune '{mtu: 4200}'
   assert_equal "$(value /sys/class/net/eth1/mtu)" 4200
+  assert_equal "$(grep -lr /sys/class/net/eth1/mtu root/var/lib/perch/host_tune/kept | wc -l)" 1
   revert
   assert_equal "$(value /sys/class/net/eth1/mtu)" 1500
 }
@@ -189,6 +190,20 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   assert_json answer.json '.troubles == []'
 }
 
+@test "an old value that the host does not take back is named, and stays kept for another try" {
+  dcb_nic
+  tune '{pfc_priorities: [3], mtu: 9000}'
+  touch nics/eth1.dcb.deaf
+  call '{state: "reverted"}'
+  trouble "priority flow control of eth1 was set to priorities none, and is priorities 3"
+  assert_equal "$(value /sys/class/net/eth1/mtu)" 1500
+  assert_equal "$(find root/var/lib/perch -name '0*.json' | wc -l)" 1
+  rm nics/eth1.dcb.deaf
+  revert
+  assert_json nics/eth1.dcb '.pfc.prio_pfc[3] == false'
+  [ ! -e root/var/lib/perch ] || fail "left: $(find root/var/lib/perch)"
+}
+
 @test "what this host does not have is named, with what to do" {
   rm -r root/sys/devices/system/node/node0/hugepages/hugepages-1048576kB root/sys/kernel/mm/hugepages/hugepages-1048576kB
   rm root/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor root/etc/pam.d/sshd
@@ -209,7 +224,7 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
 @test "devices and interfaces that are not there are named, and the others are set" {
   call '{settings: {mtu: 9000}, devices: ["mlx5_0", "mlx5_9", {name: "mlx5_0", netdev: "eth7"}]}'
   trouble "there is no RDMA device mlx5_9"
-  trouble "there is no interface eth7 (of mlx5_0). Correct perch_devices; there are: eth0, eth1"
+  trouble "there is no interface eth7 (of mlx5_0). To do: correct perch_devices; there are: eth0, eth1"
   assert_equal "$(value /sys/class/net/eth1/mtu)" 9000
 }
 
@@ -330,7 +345,7 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
 @test "kept values that are damaged are named and left; the others are put back" {
   tune '{mtu: 9000, sysctls: {"vm.swappiness": 10}}'
   local kept=root/var/lib/perch/host_tune/kept
-  head -c 20 "$(grep -l swappiness $kept/*)" >cut && cp cut "$(grep -l swappiness $kept/*)"
+  truncate -s 20 "$(grep -l swappiness $kept/*)"
   : >$kept/000090-empty.json
   head -c 2000 /dev/urandom >$kept/000091-binary.json
   echo '{"schema": "perch.host_tune_kept/1", "setting": "x", "spec": {"kind": "shell", "path": "/"}, "old": 1}' >$kept/000092-kind.json

@@ -123,10 +123,10 @@ YAML
 
 @test "every variable has a file of tasks, a default with its manual, and a line in the README" {
   local name
-  for name in $(sed -n 's/^\(host_tune_[a-z0-9_]*\):.*/\1/p' "$TOP/roles/host_tune/defaults/main.yml"); do
+  while read -r name; do
     grep -q "\`$name\`" "$TOP/roles/host_tune/README.md" || fail "$name is not in the README"
     grep -q "^      $name:" "$TOP/roles/host_tune/meta/argument_specs.yml" || fail "$name has no argument spec"
-  done
+  done < <(sed -n 's/^\(host_tune_[a-z0-9_]*\):.*/\1/p' "$TOP/roles/host_tune/defaults/main.yml")
   for name in $("$TOP/.venv/bin/python" -c 'import sys; sys.path.insert(0, sys.argv[1] + "/plugins/module_utils")
 from perch_tuning.settings import SETTINGS; print(*SETTINGS)' "$TOP"); do
     [ -e "$TOP/roles/host_tune/tasks/$name.yml" ] || fail "$name has no file of tasks"

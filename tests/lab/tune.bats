@@ -18,12 +18,13 @@ WANTED='{"host_tune_hugepages_2m": 66, "host_tune_governor": "performance", "hos
   "host_tune_ets": {"tc_tsa": {"0": "ets", "3": "ets"}, "tc_bw": {"0": 50, "3": 50}}, "host_tune_dscp_priority": {"26": 3},
   "host_tune_transparent_hugepages": "never", "host_tune_roce_tos": 106}'
 
-# what the machine has of all this, as its kernel and its tools say it
+# what the machine has of all this, as its kernel and its tools say it, and every byte of /etc
 state() {
   lab_ssh alpha 'cat /proc/sys/vm/nr_hugepages /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor /proc/sys/vm/swappiness \
     /proc/sys/net/ipv4/conf/eth1/arp_ignore /sys/class/net/eth1/mtu /sys/kernel/mm/transparent_hugepage/enabled
     dcb -N pfc show dev eth1 prio-pfc; dcb ets show dev eth1 tc-tsa tc-bw; dcb -N app show dev eth1; su perch -c "ulimit -l"
-    find /etc /var/lib -xdev -type f -newermt "@0" -path "*perch*" -o -path "/etc/s*/*.d/*" | sort | xargs -r sha256sum'
+    find /etc /var/lib/perch -xdev -printf "%p %m %u %l\n" 2>/dev/null | sort | sha256sum
+    find /etc -xdev -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum'
 }
 
 @test "without host_tune_apply what would change is shown, on both ends of each change, and nothing is done" {

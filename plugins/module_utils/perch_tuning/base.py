@@ -53,8 +53,14 @@ class System:
         environment = dict(os.environ, LC_ALL="C")
         try:
             done = subprocess.run(
-                argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_TIMEOUT,
-                check=False, encoding="utf-8", errors="replace",
+                argv,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=COMMAND_TIMEOUT,
+                check=False,
+                encoding="utf-8",
+                errors="replace",
             )
         except subprocess.TimeoutExpired:
             return 124, "", f"no answer within {COMMAND_TIMEOUT} s"

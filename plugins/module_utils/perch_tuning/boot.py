@@ -88,7 +88,9 @@ exit "$failed"
 def _text(setting: str, lines: list[list[str]]) -> str:
     for word in (word for words in lines for word in words):
         if not word or any(character in word for character in "\t\n\0"):
-            raise Trouble(f"{word!r} cannot be applied at boot: it is empty, or holds a tab or a line end", "correct the value")
+            raise Trouble(
+                f"{word!r} cannot be applied at boot: it is empty, or holds a tab or a line end", "correct the value"
+            )
     return f"# host_tune_{setting}\n" + "".join("\t".join(words) + "\n" for words in lines)
 
 
@@ -98,7 +100,10 @@ def wishes(system: System, lines: dict[str, list[list[str]]]) -> list[tuple]:
     if not files:
         return []
     if not system.exists("/etc/systemd/system"):
-        raise Trouble(f"this host has no systemd, so these are not set again at its next boot: {', '.join(files)}", "tune it again after a boot")
+        raise Trouble(
+            f"this host has no systemd, so these are not set again at its next boot: {', '.join(files)}",
+            "tune it again after a boot",
+        )
     common = [
         (Directory(system, path=HOME), "present"),
         (Directory(system, path=LINES), "present"),
@@ -108,5 +113,6 @@ def wishes(system: System, lines: dict[str, list[list[str]]]) -> list[tuple]:
         (WholeFile(system, path=f"{WANTS}/perch-tune.service"), {"link": UNIT}),
     ]
     return [("boot", *wish) for wish in common] + [
-        (setting, WholeFile(system, path=f"{LINES}/{setting}"), WholeFile.holding(text)) for setting, text in files.items()
+        (setting, WholeFile(system, path=f"{LINES}/{setting}"), WholeFile.holding(text))
+        for setting, text in files.items()
     ]

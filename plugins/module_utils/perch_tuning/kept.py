@@ -43,7 +43,9 @@ class Kept:
         except OSError as error:
             os.close(self._lock)
             self._lock = None
-            raise Trouble(f"another program tunes this host or reverts it ({KEPT} is locked)", "try again when it is done") from error
+            raise Trouble(
+                f"another program tunes this host or reverts it ({KEPT} is locked)", "try again when it is done"
+            ) from error
 
     def open(self) -> None:
         """Makes the store, and notes which of its directories were not there."""
@@ -57,7 +59,9 @@ class Kept:
             if made and not self.system.exists(MADE):
                 write_whole(self.system.path(MADE), json.dumps(made).encode(), 0o600)
         except OSError as error:
-            raise Trouble(f"old values cannot be kept in {KEPT}: {error.strerror}", "run as root: ansible_become: true") from error
+            raise Trouble(
+                f"old values cannot be kept in {KEPT}: {error.strerror}", "run as root: ansible_become: true"
+            ) from error
         self._lock_now()
 
     def _names(self) -> list[str]:
@@ -76,7 +80,9 @@ class Kept:
         try:
             write_whole(path, (json.dumps(data, sort_keys=True) + "\n").encode(), 0o600)
         except OSError as error:
-            raise Trouble(f"the old value of {key} cannot be kept in {KEPT}: {error.strerror}", "make room there") from error
+            raise Trouble(
+                f"the old value of {key} cannot be kept in {KEPT}: {error.strerror}", "make room there"
+            ) from error
 
     def entries(self) -> tuple[list[Entry], list[Trouble]]:
         """All of them, the newest first, and what could not be read."""
@@ -93,7 +99,9 @@ class Kept:
                     raise ValueError(f"its schema is {data['schema']}")
                 entries.append(Entry(name, data))
             except (ValueError, KeyError, TypeError) as error:
-                troubles.append(Trouble(f"{KEPT}/{name} holds no kept value ({error})", "look into it, and remove it by hand"))
+                troubles.append(
+                    Trouble(f"{KEPT}/{name} holds no kept value ({error})", "look into it, and remove it by hand")
+                )
         return entries, troubles
 
     def forget(self, entry: Entry) -> None:

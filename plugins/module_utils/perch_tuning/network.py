@@ -42,11 +42,26 @@ def devices(system: System, listed: list) -> tuple[list[Device], list[Trouble]]:
         netdev = entry.get("netdev") or _interface_of(system, name)
         here = [place for place in (IB, "/sys/class/cxi", NET) if system.exists(f"{place}/{name}")]
         if not here and not entry.get("netdev"):
-            troubles.append(Trouble(f"there is no RDMA device {name}", f"correct perch_devices; {IB} has: {', '.join(system.names(IB)) or 'none'}"))
+            troubles.append(
+                Trouble(
+                    f"there is no RDMA device {name}",
+                    f"correct perch_devices; {IB} has: {', '.join(system.names(IB)) or 'none'}",
+                )
+            )
         elif not netdev:
-            troubles.append(Trouble(f"no interface is known under {name}", "name it in perch_devices (netdev); an InfiniBand port without IPoIB has none"))
+            troubles.append(
+                Trouble(
+                    f"no interface is known under {name}",
+                    "name it in perch_devices (netdev); an InfiniBand port without IPoIB has none",
+                )
+            )
         elif not re.fullmatch(r"[^/\s]{1,15}", netdev) or not system.exists(f"{NET}/{netdev}"):
-            troubles.append(Trouble(f"there is no interface {netdev} (of {name})", f"correct perch_devices; there are: {', '.join(system.names(NET))}"))
+            troubles.append(
+                Trouble(
+                    f"there is no interface {netdev} (of {name})",
+                    f"correct perch_devices; there are: {', '.join(system.names(NET))}",
+                )
+            )
         else:
             ports = [int(port) for port in system.names(f"{IB}/{name}/ports")]
             found.append(Device(name, netdev, [entry["ib_port"]] if entry.get("ib_port") else ports))
@@ -85,7 +100,7 @@ def _plain(address: str) -> str:
 
 
 def _neighbours(system: System, netdev: str, side: str) -> set[str]:
-    """All devices below (lower) or above (upper) one, however deep: parts of a bond, a bridge, a VLAN's or macvlan's parent."""
+    """All devices below (lower) or above (upper) one, however deep: of a bond, a bridge, a VLAN, a macvlan."""
     seen: set[str] = set()
     left = [netdev]
     while left:
@@ -124,7 +139,7 @@ def check_untouched(held: set[str] | None, netdev: str) -> None:
         )
     if netdev in held:
         raise Trouble(
-            f"{netdev} carries Ansible's own connection (or is a part of what does, or is in host_tune_protected), and is never altered",
+            f"{netdev} carries Ansible's own connection, or a part of it, or is in host_tune_protected: it is never altered",
             "reach the host another way, or leave this device out of perch_devices",
         )
 
@@ -140,13 +155,16 @@ def interrupts(system: System, netdev: str) -> tuple[list[tuple[int, str]], str]
     while directory.startswith(top + "/") and not os.path.isdir(f"{directory}/msi_irqs"):
         directory = os.path.dirname(directory)
     if not os.path.isdir(f"{directory}/msi_irqs"):
-        raise Trouble(f"{netdev} has no interrupts of its own", "leave host_tune_irq_affinity at null here; software devices have none")
+        raise Trouble(
+            f"{netdev} has no interrupts of its own",
+            "leave host_tune_irq_affinity at null here; software devices have none",
+        )
     found = []
     for number in sorted(int(name) for name in os.listdir(f"{directory}/msi_irqs")):
         name = (system.read(f"/sys/kernel/irq/{number}/actions") or "").split(",")[0]
         if name and system.exists(f"/proc/irq/{number}/smp_affinity_list"):
             found.append((number, name))
-    return found, directory[len(system.root):]
+    return found, directory[len(system.root) :]
 
 
 def running(system: System, program: str) -> bool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priorities of a NIC: PFC, ETS, DSCP map and trust, through dcb (iproute2) or mlnx_qos (NVIDIA's OFED), and who owns them.
 
-dcb's JSON is that of iproute2 6.1 and 6.15 (recorded in the lab; tests/bats/tune/dcb answers with it). mlnx_qos has only text; its layout is
-that of NVIDIA's own page on the tool and of a session published in att/netarbiter (nvmf/OUTPUTSAMPLE...).
+dcb's JSON is that of iproute2 6.1 and 6.15 (recorded in the lab; tests/bats/tune/dcb answers with it). mlnx_qos has only
+text; its layout is that of NVIDIA's page on the tool and of a session published in att/netarbiter (nvmf/OUTPUTSAMPLE...).
 """
 
 from __future__ import annotations
@@ -42,13 +42,19 @@ def mlnx_qos(system: System, netdev: str) -> str:
 def change(system: System, argv: list[str]) -> None:
     code, out, err = system.command(*argv)
     if code != 0:
-        raise Trouble(f"{' '.join(argv)}: {err or out.strip() or 'failed'}", "look into the kernel's log (dmesg): the driver refused it")
+        raise Trouble(
+            f"{' '.join(argv)}: {err or out.strip() or 'failed'}",
+            "look into the kernel's log (dmesg): the driver refused it",
+        )
 
 
 def provider_of(system: System, netdev: str, wanted: str) -> str:
     """dcb where it answers for this NIC, else mlnx_qos."""
     said = []
-    for name, ask in (("dcb", lambda: dcb(system, "pfc", "show", "dev", netdev)), ("mlnx_qos", lambda: mlnx_qos(system, netdev))):
+    for name, ask in (
+        ("dcb", lambda: dcb(system, "pfc", "show", "dev", netdev)),
+        ("mlnx_qos", lambda: mlnx_qos(system, netdev)),
+    ):
         if wanted in ("auto", name):
             try:
                 ask()
@@ -62,22 +68,32 @@ def check_owner(system: System, netdev: str, provider: str) -> None:
     """Refuses where the firmware or a daemon would override what is set here."""
     if provider == "mlnx_qos":
         if re.search(r"^DCBX mode: Firmware", mlnx_qos(system, netdev), re.MULTILINE):
-            raise Trouble(f"the firmware of {netdev} owns DCBX and would override this, so nothing was set", f"mlnx_qos -i {netdev} -d os")
+            raise Trouble(
+                f"the firmware of {netdev} owns DCBX and would override this, so nothing was set",
+                f"mlnx_qos -i {netdev} -d os",
+            )
     else:
         code, out, _ = system.command("dcb", "-j", "dcbx", "show", "dev", netdev)
         # a driver without DCBX modes refuses the question: then nobody else is said to own it
         if code == 0 and '"host":true' not in out.replace(" ", ""):
-            raise Trouble(f"the firmware of {netdev} owns DCBX (no \"host\" in `dcb dcbx show dev {netdev}`) and would override this, "
-                          "so nothing was set", f"dcb dcbx set dev {netdev} host ieee")
+            raise Trouble(
+                f'the firmware of {netdev} owns DCBX (no "host" in `dcb dcbx show dev {netdev}`) and would override this, '
+                "so nothing was set",
+                f"dcb dcbx set dev {netdev} host ieee",
+            )
     # Intel's ice and i40e: the firmware's LLDP agent (Documentation/networking/device_drivers/ethernet/intel)
     _, flags, _ = system.command("ethtool", "--show-priv-flags", netdev)
     for flag, owner, stop in (("fw-lldp-agent", "on", "off"), ("disable-fw-lldp", "off", "on")):
         if re.search(rf"^{flag}\s*:\s*{owner}$", flags, re.MULTILINE):
-            raise Trouble(f"the LLDP agent in the firmware of {netdev} owns DCBX ({flag} {owner}) and would override this, so nothing was set",
-                          f"ethtool --set-priv-flags {netdev} {flag} {stop}")
+            raise Trouble(
+                f"the LLDP agent in the firmware of {netdev} owns DCBX ({flag} {owner}) and would override this: not set",
+                f"ethtool --set-priv-flags {netdev} {flag} {stop}",
+            )
     if running(system, "lldpad"):
-        raise Trouble(f"lldpad runs, owns the priorities of {netdev} and would override this, so nothing was set",
-                      "set them with lldptool, or: systemctl disable --now lldpad.socket lldpad")
+        raise Trouble(
+            f"lldpad runs, owns the priorities of {netdev} and would override this, so nothing was set",
+            "set them with lldptool, or: systemctl disable --now lldpad.socket lldpad",
+        )
 
 
 class _Priorities(Value):
@@ -118,7 +134,17 @@ class Pfc(_Priorities):
 
     def commands(self, value, found=None) -> list[list[str]]:
         if self.provider == "dcb":
-            return [["dcb", "pfc", "set", "dev", self.netdev, "prio-pfc", *(f"{p}:{'on' if value[p] else 'off'}" for p in PRIORITIES)]]
+            return [
+                [
+                    "dcb",
+                    "pfc",
+                    "set",
+                    "dev",
+                    self.netdev,
+                    "prio-pfc",
+                    *(f"{p}:{'on' if value[p] else 'off'}" for p in PRIORITIES),
+                ]
+            ]
         return [["mlnx_qos", "-i", self.netdev, "--pfc", ",".join(str(int(flag)) for flag in value)]]
 
     def show(self, value) -> str:
@@ -142,7 +168,7 @@ class Ets(_Priorities):
 
     @staticmethod
     def _of_text(text: str) -> dict:
-        """'tc: 0 ratelimit: unlimited, tsa: ets, bw: 10%', and below it a line '  priority:  1' for each of its priorities"""
+        """'tc: 0 ratelimit: unlimited, tsa: ets, bw: 10%', and below it '  priority:  1' for each of its priorities"""
         found: dict[str, list] = {"prio_tc": [None] * 8, "tc_tsa": ["strict"] * 8, "tc_bw": [0] * 8}
         current = None
         for line in text.splitlines():
@@ -159,12 +185,17 @@ class Ets(_Priorities):
             for option, row in (("prio-tc", value["prio_tc"]), ("tc-tsa", value["tc_tsa"]), ("tc-bw", value["tc_bw"])):
                 words += [option, *(f"{index}:{item}" for index, item in enumerate(row))]
             return [["dcb", "ets", "set", "dev", self.netdev, *words]]
-        rows = {option: ",".join(str(item) for item in value[name]) for option, name in
-                (("--prio_tc", "prio_tc"), ("--tsa", "tc_tsa"), ("--tcbw", "tc_bw"))}
+        rows = {
+            option: ",".join(str(item) for item in value[name])
+            for option, name in (("--prio_tc", "prio_tc"), ("--tsa", "tc_tsa"), ("--tcbw", "tc_bw"))
+        }
         return [["mlnx_qos", "-i", self.netdev, *(word for pair in rows.items() for word in pair)]]
 
     def show(self, value) -> str:
-        return "; ".join(f"{name.replace('_', '-')} {' '.join(f'{i}:{item}' for i, item in enumerate(value[name]))}" for name in ("prio_tc", "tc_tsa", "tc_bw"))
+        return "; ".join(
+            f"{name.replace('_', '-')} {' '.join(f'{i}:{item}' for i, item in enumerate(value[name]))}"
+            for name in ("prio_tc", "tc_tsa", "tc_bw")
+        )
 
 
 class DscpMap(_Priorities):
@@ -180,9 +211,13 @@ class DscpMap(_Priorities):
                 # iproute2 6.15 adds a third, a blank, to each pair
                 return sorted([int(row[0]), int(row[1])] for row in rows)
             except (ValueError, TypeError, IndexError, KeyError) as error:
-                raise Trouble(f"dcb does not show the DSCP map of {self.netdev} in numbers", "install iproute2 6.1 or newer") from error
+                raise Trouble(
+                    f"dcb does not show the DSCP map of {self.netdev} in numbers", "install iproute2 6.1 or newer"
+                ) from error
         found = []
-        for priority, row in re.findall(r"^\s*prio:([0-7]) dscp:([0-9,\s]+?)$", mlnx_qos(self.system, self.netdev), re.MULTILINE):
+        for priority, row in re.findall(
+            r"^\s*prio:([0-7]) dscp:([0-9,\s]+?)$", mlnx_qos(self.system, self.netdev), re.MULTILINE
+        ):
             found += [[int(dscp), int(priority)] for dscp in row.split(",") if dscp.strip()]
         return sorted(found)
 
@@ -193,11 +228,16 @@ class DscpMap(_Priorities):
         if self.provider == "dcb":
             # added first: with its last entry a NIC may stop trusting DSCP (mlx5)
             head = ["dcb", "app"]
-            commands += [[*head, "add" if found is not None else "replace", "dev", self.netdev, "dscp-prio", f"{d}:{p}"] for d, p in new]
+            commands += [
+                [*head, "add" if found is not None else "replace", "dev", self.netdev, "dscp-prio", f"{d}:{p}"]
+                for d, p in new
+            ]
             return commands + [[*head, "del", "dev", self.netdev, "dscp-prio", f"{d}:{p}"] for d, p in extra]
         named = {dscp for dscp, _ in value}
         commands += [["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"set,{d},{p}"] for d, p in new]
-        return commands + [["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"del,{d},{p}"] for d, p in extra if d not in named]
+        return commands + [
+            ["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"del,{d},{p}"] for d, p in extra if d not in named
+        ]
 
     def boot(self, value) -> list[list[str]]:
         return super().boot(self.asked)
@@ -213,7 +253,9 @@ class Trust(_Priorities):
 
     def read(self) -> str:
         if self.provider == "mlnx_qos":
-            found = re.search(r"^Priority trust state: (pcp|dscp|both)$", mlnx_qos(self.system, self.netdev), re.MULTILINE)
+            found = re.search(
+                r"^Priority trust state: (pcp|dscp|both)$", mlnx_qos(self.system, self.netdev), re.MULTILINE
+            )
             if not found:
                 raise Trouble(f"mlnx_qos does not say what {self.netdev} trusts", NO_DCB)
             return found.group(1)

@@ -30,7 +30,7 @@ class CmTos(Value):
 
     @contextlib.contextmanager
     def _view(self):
-        remedy = "modprobe rdma_cm, and see that CONFIG_CONFIGFS_FS is in the kernel; or leave host_tune_roce_tos at null here"
+        remedy = "modprobe rdma_cm; the kernel needs CONFIG_CONFIGFS_FS; or leave host_tune_roce_tos at null here"
         mounted = None
         base = self.system.path(CONFIGFS)
         try:

@@ -16,14 +16,23 @@ from .values import Directory, HugePages, Irq, Text, Tuned, Value, WholeFile, cp
 
 Wish = tuple[Value, object]
 SYSCTL_FILE = "/etc/sysctl.d/90-perch.conf"
+HEAD = "# Written by perch's role host_tune; its tasks_from revert puts the old file back.\n"
 LIMITS_FILE = "/etc/security/limits.d/90-perch.conf"
 
 
 class Context:
     """The host, and what the inventory says of it."""
 
-    def __init__(self, system: System, asked: dict, listed: list, connection: str, reached_at: str, more_protected: list[str],
-                 provider: str):
+    def __init__(
+        self,
+        system: System,
+        asked: dict,
+        listed: list,
+        connection: str,
+        reached_at: str,
+        more_protected: list[str],
+        provider: str,
+    ):
         self.system = system
         self.asked = asked
         self.listed = listed
@@ -33,7 +42,9 @@ class Context:
     def devices(self) -> Iterator[network.Device | Trouble]:
         """The devices that may be altered, and why others may not."""
         if not self.listed:
-            yield Trouble("perch_devices names no device, so there is none to set this on", "name the devices in the inventory")
+            yield Trouble(
+                "perch_devices names no device, so there is none to set this on", "name the devices in the inventory"
+            )
         found, troubles = network.devices(self.system, self.listed)
         yield from troubles
         for device in found:
@@ -77,22 +88,33 @@ def _huge_pages(size_kb: int):
             return
         wanted = {str(node): int(count) for node, count in value.items()}
         for node in [node for node in wanted if not context.system.exists(pages.file(node))]:
-            yield Trouble(f"this machine has no NUMA node {node} with huge pages of {pages.size}", "`numactl --hardware` lists the nodes")
+            yield Trouble(
+                f"this machine has no NUMA node {node} with huge pages of {pages.size}",
+                "`numactl --hardware` lists the nodes",
+            )
             del wanted[node]
         if wanted:
             yield pages, wanted
+
     return wishes
 
 
 def governor(context: Context, value) -> Iterator[Wish | Trouble]:
     system, base = context.system, "/sys/devices/system/cpu"
-    paths = [f"{base}/{name}/cpufreq/scaling_governor" for name in system.names(base) if re.fullmatch(r"cpu[0-9]+", name)]
+    paths = [
+        f"{base}/{name}/cpufreq/scaling_governor" for name in system.names(base) if re.fullmatch(r"cpu[0-9]+", name)
+    ]
     paths = [path for path in paths if system.exists(path)]
     if not paths:
-        yield Trouble("the processors have no governor (no cpufreq)", "leave host_tune_governor at null here; a virtual machine's host decides")
+        yield Trouble(
+            "the processors have no governor (no cpufreq)",
+            "leave host_tune_governor at null here; a virtual machine's host decides",
+        )
     if network.running(system, "tuned"):
-        yield Trouble("tuned runs, and would choose the governor again, so it was not set",
-                      "use host_tune_governor_provider: tuned and host_tune_tuned_profile, or: systemctl disable --now tuned")
+        yield Trouble(
+            "tuned runs, and would choose the governor again, so it was not set",
+            "use host_tune_governor_provider: tuned and host_tune_tuned_profile, or: systemctl disable --now tuned",
+        )
         return
     for path in paths:
         yield Text(system, path=path), value
@@ -108,14 +130,19 @@ def transparent_hugepages(context: Context, value) -> Iterator[Wish | Trouble]:
 
 def memlock(context: Context, value) -> Iterator[Wish | Trouble]:
     # limits.conf(5): a wildcard does not mean root; "-" is the soft and the hard limit; the unit is KiB
-    text = f"# Written by perch's role host_tune; its tasks_from revert puts the old file back.\n* - memlock {value}\nroot - memlock {value}\n"
+    text = f"{HEAD}* - memlock {value}\nroot - memlock {value}\n"
     yield Directory(context.system, path="/etc/security/limits.d"), "present"
     yield WholeFile(context.system, path=LIMITS_FILE), WholeFile.holding(text)
-    names = [name for name in ("sshd", "sudo", "login", "common-session", "system-auth", "password-auth")
-             if "pam_limits.so" in (context.system.read(f"/etc/pam.d/{name}") or "")]
+    names = [
+        name
+        for name in ("sshd", "sudo", "login", "common-session", "system-auth", "password-auth")
+        if "pam_limits.so" in (context.system.read(f"/etc/pam.d/{name}") or "")
+    ]
     if not names:
-        yield Trouble(f"{LIMITS_FILE} is there, but no file of /etc/pam.d asks pam_limits.so to read it",
-                      "add `session required pam_limits.so` to the PAM configuration of sshd and sudo")
+        yield Trouble(
+            f"{LIMITS_FILE} is there, but no file of /etc/pam.d asks pam_limits.so to read it",
+            "add `session required pam_limits.so` to the PAM configuration of sshd and sudo",
+        )
 
 
 def sysctl_path(key: str) -> str:
@@ -135,7 +162,10 @@ def sysctls(context: Context, value) -> Iterator[Wish | Trouble]:
             if ".." in path.split("/"):
                 raise Trouble(f"{key} is no key of sysctl", "correct host_tune_sysctls")
             if not context.system.exists(path):
-                raise Trouble(f"there is no sysctl {key} ({path} does not exist)", "correct host_tune_sysctls, or load the kernel module that has it")
+                raise Trouble(
+                    f"there is no sysctl {key} ({path} does not exist)",
+                    "correct host_tune_sysctls, or load the kernel module that has it",
+                )
             if netdev:
                 network.check_untouched(context.held, netdev)
         except Trouble as trouble:
@@ -145,8 +175,7 @@ def sysctls(context: Context, value) -> Iterator[Wish | Trouble]:
         yield Text(context.system, path=path, netdev=netdev), _sysctl_text(wanted)
     yield from _overridden(context.system, lasting)
     if lasting:
-        text = "# Written by perch's role host_tune; its tasks_from revert puts the old file back.\n"
-        text += "".join(f"{key} = {_sysctl_text(wanted)}\n" for key, wanted in lasting.items())
+        text = HEAD + "".join(f"{key} = {_sysctl_text(wanted)}\n" for key, wanted in lasting.items())
         yield Directory(context.system, path="/etc/sysctl.d"), "present"
         yield WholeFile(context.system, path=SYSCTL_FILE), WholeFile.holding(text)
 
@@ -161,8 +190,10 @@ def _overridden(system: System, lasting: dict) -> Iterator[Trouble]:
             for line in (system.read(f"{directory}/{name}") or "").splitlines():
                 key, _, value = line.strip().lstrip("-").partition("=")
                 if key.strip() in lasting and value.split() != _sysctl_text(lasting[key.strip()]).split():
-                    yield Trouble(f"{directory}/{name} sets {key.strip()} to {value.strip()} at boot, after {SYSCTL_FILE}",
-                                  "change that file, or the variable")
+                    yield Trouble(
+                        f"{directory}/{name} sets {key.strip()} to {value.strip()} at boot, after {SYSCTL_FILE}",
+                        "change that file, or the variable",
+                    )
 
 
 def _sysctl_text(value) -> str:
@@ -174,14 +205,20 @@ def _sysctl_text(value) -> str:
 
 def mtu(context: Context, value) -> Iterator[Wish | Trouble]:
     for netdev in context.netdevs():
-        yield netdev if isinstance(netdev, Trouble) else (
-            Text(context.system, path=f"{network.NET}/{netdev}/mtu", netdev=netdev), value)
+        yield (
+            netdev
+            if isinstance(netdev, Trouble)
+            else (Text(context.system, path=f"{network.NET}/{netdev}/mtu", netdev=netdev), value)
+        )
 
 
 def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
     system = context.system
     if network.running(system, "irqbalance"):
-        yield Trouble("irqbalance runs and would move the interrupts again, so none was moved", "systemctl disable --now irqbalance")
+        yield Trouble(
+            "irqbalance runs and would move the interrupts again, so none was moved",
+            "systemctl disable --now irqbalance",
+        )
         return
 
     def wishes(netdev: str) -> Iterator[Wish]:
@@ -189,11 +226,15 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
         wanted = cpus(system.read(f"{directory}/local_cpulist") or "") if value == "local" else cpus(value)
         online = cpus(system.read("/sys/devices/system/cpu/online") or "0")
         if not wanted & online:
-            raise Trouble(f"none of the processors {value} is online for the interrupts of {netdev}", f"choose from: {system.read('/sys/devices/system/cpu/online')}")
+            raise Trouble(
+                f"none of the processors {value} is online for the interrupts of {netdev}",
+                f"choose from: {system.read('/sys/devices/system/cpu/online')}",
+            )
         chosen = sorted(wanted & online)
         # one processor each in turn, as NVIDIA's set_irq_affinity does
         for index, (number, name) in enumerate(found):
             yield Irq(system, netdev=netdev, name=name, number=number), str(chosen[index % len(chosen)])
+
     yield from _each(context.netdevs(), wishes)
 
 
@@ -202,18 +243,23 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
 
 def _priorities(make: Callable) -> Callable:
     """`make(context, provider, netdev, value)` for each interface whose priorities this host owns."""
+
     def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
         def of(netdev: str) -> Iterator[Wish]:
             provider = qos.provider_of(context.system, netdev, context.provider)
             qos.check_owner(context.system, netdev, provider)
             if wish := make(context, provider, netdev, value):
                 yield wish
+
         yield from _each(context.netdevs(), of)
+
     return wishes
 
 
 def _pfc(context: Context, provider: str, netdev: str, value: list) -> Wish:
-    return qos.Pfc(context.system, provider=provider, netdev=netdev), [str(priority) in map(str, value) for priority in qos.PRIORITIES]
+    return qos.Pfc(context.system, provider=provider, netdev=netdev), [
+        str(priority) in map(str, value) for priority in qos.PRIORITIES
+    ]
 
 
 def _ets(context: Context, provider: str, netdev: str, value: dict) -> Wish:
@@ -224,8 +270,12 @@ def _ets(context: Context, provider: str, netdev: str, value: dict) -> Wish:
                 rows[name][int(index)] = item
         shares = [share for share, algorithm in zip(rows["tc_bw"], rows["tc_tsa"]) if algorithm == "ets"]
         if shares and sum(shares) != 100:
-            raise Trouble(f"the percents of the ets classes of {netdev} would be {sum(shares)} together", "name every ets class in tc_bw; together they are 100")
+            raise Trouble(
+                f"the percents of the ets classes of {netdev} would be {sum(shares)} together",
+                "name every ets class in tc_bw; together they are 100",
+            )
         return rows
+
     return qos.Ets(context.system, provider=provider, netdev=netdev), merged
 
 
@@ -234,6 +284,7 @@ def _dscp(context: Context, provider: str, netdev: str, value: dict) -> Wish:
 
     def merged(found: list) -> list:
         return sorted([pair for pair in found if pair[0] not in {dscp for dscp, _ in asked}] + asked)
+
     table = qos.DscpMap(context.system, provider=provider, netdev=netdev)
     table.asked = asked
     return table, merged
@@ -245,10 +296,18 @@ def _trust(context: Context, provider: str, netdev: str, value: str) -> Wish | N
         return trust, value
     # without a switch the first DSCP entry makes a NIC trust DSCP, and the removal of the last one PCP again
     # (mlx5: drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c)
-    mapped = bool(qos.DscpMap(context.system, provider=provider, netdev=netdev).read() or context.asked.get("dscp_priority"))
+    mapped = bool(
+        qos.DscpMap(context.system, provider=provider, netdev=netdev).read() or context.asked.get("dscp_priority")
+    )
     if mapped != (value == "dscp"):
-        raise Trouble(f"{netdev} has no switch for what it trusts: DSCP while it has a DSCP map, else PCP",
-                      "set host_tune_dscp_priority, too" if value == "dscp" else "leave host_tune_dscp_priority at null, and empty the map")
+        raise Trouble(
+            f"{netdev} has no switch for what it trusts: DSCP while it has a DSCP map, else PCP",
+            (
+                "set host_tune_dscp_priority, too"
+                if value == "dscp"
+                else "leave host_tune_dscp_priority at null, and empty the map"
+            ),
+        )
     return None
 
 
@@ -260,6 +319,7 @@ def roce_tos(context: Context, value) -> Iterator[Wish | Trouble]:
             override = TrafficClass(context.system, device=device.name, port=port, netdev=device.netdev)
             if context.system.exists(override.path):
                 yield override, wanted
+
     yield from _each(context.devices(), wishes)
 
 
@@ -267,12 +327,17 @@ def ecn_priorities(context: Context, value) -> Iterator[Wish | Trouble]:
     def wishes(netdev: str) -> Iterator[Wish]:
         base = f"{network.NET}/{netdev}/ecn"
         if not context.system.exists(f"{base}/roce_np/enable"):
-            raise Trouble(f"{netdev} has no switches for ECN ({base} does not exist)",
-                          "they come with NVIDIA's OFED driver; other NICs have it in their own tools: leave host_tune_ecn_priorities at null here")
+            raise Trouble(
+                f"{netdev} has no switches for ECN ({base} does not exist)",
+                "they come with NVIDIA's OFED driver; elsewhere use the vendor's tool and leave host_tune_ecn_priorities at null",
+            )
         # the notification point answers marked packets, the reaction point slows down
         for part in ("roce_np", "roce_rp"):
             for priority in qos.PRIORITIES:
-                yield Text(context.system, path=f"{base}/{part}/enable/{priority}", netdev=netdev), str(int(str(priority) in map(str, value)))
+                yield Text(context.system, path=f"{base}/{part}/enable/{priority}", netdev=netdev), str(
+                    int(str(priority) in map(str, value))
+                )
+
     yield from _each(context.netdevs(), wishes)
 
 

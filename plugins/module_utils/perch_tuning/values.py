@@ -72,7 +72,10 @@ class Value:
 
 def from_spec(system: System, spec: dict) -> Value:
     if spec.get("kind") not in KINDS:
-        raise Trouble(f"a value of the kind {spec.get('kind')} was kept, which this version does not know", "revert with the version that tuned")
+        raise Trouble(
+            f"a value of the kind {spec.get('kind')} was kept, which this version does not know",
+            "revert with the version that tuned",
+        )
     return KINDS[spec["kind"]](system, **{name: value for name, value in spec.items() if name != "kind"})
 
 
@@ -81,12 +84,19 @@ def refusal(path: str, value: str, error: OSError) -> Trouble:
     name = f"{path} cannot be set to {value}" if value else f"{path} cannot be read"
     if error.errno == errno.ENOENT:
         if not path.startswith(("/sys/", "/proc/")):
-            return Trouble(f"{path} cannot be made: its directory is missing", "install the program that reads it, or leave the variable at null")
-        return Trouble(f"{path} does not exist", "this kernel, driver or device does not have it: leave its variable at null here")
+            return Trouble(
+                f"{path} cannot be made: its directory is missing",
+                "install the program that reads it, or leave the variable at null",
+            )
+        return Trouble(
+            f"{path} does not exist", "this kernel, driver or device does not have it: leave its variable at null here"
+        )
     if error.errno == errno.EROFS:
         return Trouble(f"{name}: it is read-only", "in a container the host itself must be tuned")
     if error.errno in (errno.EACCES, errno.EPERM):
-        return Trouble(f"{name}: not permitted", "run as root (ansible_become: true); in a container tune the host itself")
+        return Trouble(
+            f"{name}: not permitted", "run as root (ansible_become: true); in a container tune the host itself"
+        )
     return Trouble(f"{name}: {error.strerror}", "choose a value that it takes")
 
 
@@ -146,7 +156,12 @@ class WholeFile(Value):
 
     @staticmethod
     def holding(text: str, mode: int = 0o644) -> dict:
-        return {"content": base64.b64encode(text.encode()).decode(), "mode": mode, "owner": os.geteuid(), "group": os.getegid()}
+        return {
+            "content": base64.b64encode(text.encode()).decode(),
+            "mode": mode,
+            "owner": os.geteuid(),
+            "group": os.getegid(),
+        }
 
     def read(self) -> dict:
         path = self.system.path(self.path)
@@ -231,9 +246,11 @@ class HugePages(Value):
         if not self.system.exists(self.file("")):
             raise Trouble(
                 f"this machine has no huge pages of {self.size}",
-                "leave the variable at null here (pages of 1 GiB need the processor flag pdpe1gb; some virtual machines hide it)",
+                "leave the variable at null here (1 GiB needs the processor flag pdpe1gb, which virtual machines may hide)",
             )
-        nodes = [name[4:] for name in self.system.names("/sys/devices/system/node") if re.fullmatch(r"node[0-9]+", name)]
+        nodes = [
+            name[4:] for name in self.system.names("/sys/devices/system/node") if re.fullmatch(r"node[0-9]+", name)
+        ]
         nodes = [node for node in nodes if self.system.exists(self.file(node))]
         return {node: int(Text(self.system, path=self.file(node)).read()) for node in nodes or [""]}
 
@@ -261,11 +278,14 @@ class HugePages(Value):
         asked = wanted if isinstance(wanted, int) else sum(wanted.values())
         given = sum(count for node, count in found.items() if isinstance(wanted, int) or node in wanted)
         if given > asked:
-            return Trouble(f"{given} huge pages of {self.size} remain where {asked} were asked for", "end the programs that hold them, and try again")
+            return Trouble(
+                f"{given} huge pages of {self.size} remain where {asked} were asked for",
+                "end the programs that hold them, and try again",
+            )
         size = "1G" if self.size_kb == 1048576 else f"{self.size_kb // 1024}M"
         return Trouble(
             f"the kernel gave {given} of {asked} huge pages of {self.size} (what is there stays reserved until a revert)",
-            f"ask for fewer, or reserve them at boot, when memory is whole: kernel parameters hugepagesz={size} hugepages={asked}",
+            f"ask for fewer, or reserve them early, with kernel parameters: hugepagesz={size} hugepages={asked}",
         )
 
 
@@ -285,7 +305,9 @@ class Irq(Value):
         for number in [str(self.number), *self.system.names("/sys/kernel/irq")]:
             if self.name in (self.system.read(f"/sys/kernel/irq/{number}/actions") or "").split(","):
                 return f"/proc/irq/{number}/smp_affinity_list"
-        raise Trouble(f"there is no interrupt {self.name} of {self.netdev}", "bring its device and driver back as they were")
+        raise Trouble(
+            f"there is no interrupt {self.name} of {self.netdev}", "bring its device and driver back as they were"
+        )
 
     def read(self) -> str:
         return Text(self.system, path=self._file()).read()

@@ -53,11 +53,12 @@ Result=success"
   local untuned
   values
   untuned=$output
-  # the first value is kept: then the module dies, wherever it is
-  lab_ssh alpha "systemd-run --quiet --collect bash -c 'until ls /var/lib/perch/host_tune/kept/000003-* 2>/dev/null; do :; done; pkill -KILL -f AnsiballZ_host_setting'"
-  run env ANSIBLE_CONFIG="$TOP/ansible.cfg" LC_ALL=C.UTF-8 timeout 300 \
-    ansible-playbook -i "$TOP/inventories/lab" "$TOP/playbooks/tune.yml" --limit alpha -e "$WANTED" 3>&-
-  printf '%s\n' "$output"
+  # whoever asks this dcb dies at once: half of the settings are made by then
+  lab_ssh alpha "printf '#!/bin/sh\nkill -KILL \$PPID\n' >/usr/local/sbin/dcb && chmod +x /usr/local/sbin/dcb"
+  lab_playbook 2 "$TOP/playbooks/tune.yml" --limit alpha -e "$WANTED"
+  run_on alpha 'rm /usr/local/sbin/dcb; cat /sys/class/net/eth1/mtu; ls /var/lib/perch/host_tune/kept | wc -l'
+  assert_line --index 0 2500
+  [ "${lines[1]}" -ge 5 ] || fail "${lines[1]} values were kept"
   lab_playbook 0 "$TOP/playbooks/revert.yml" --limit alpha
   values
   assert_output "$untuned"
