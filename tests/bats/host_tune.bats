@@ -383,3 +383,54 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   [ -e "made;touch evil" ] && [ ! -e evil ] || fail "$(ls)"
   shellcheck --shell=bash script
 }
+
+# tuned-adm with the words of tuned's own (tuned/admin/admin.py); its state is the two files that tuned keeps
+tuned_host() {
+  mkdir -p root/etc/tuned
+  printf 'balanced\n' >root/etc/tuned/active_profile
+  printf 'auto\n' >root/etc/tuned/profile_mode
+  cat >bin/tuned-adm <<'SH'
+#!/bin/bash
+cd root/etc/tuned || exit
+case $1 in
+  active) if [ -s active_profile ]; then echo "Current active profile: $(<active_profile)"; else echo "No current active profile."; fi ;;
+  profile) [ "$2" != no-such ] || { echo "Requested profile 'no-such' doesn't exist." >&2 && exit 1; }
+    echo "${*:2}" >active_profile && echo manual >profile_mode ;;
+  auto_profile) echo balanced >active_profile && echo auto >profile_mode ;;
+  off) : >active_profile ;;
+esac
+SH
+  chmod +x bin/tuned-adm
+}
+
+@test "tuned's profile is set and put back, with its mode; one that tuned does not know is named" {
+  tuned_host
+  local before
+  before=$(everything)
+  tune '{tuned_profile: "network-latency"}'
+  assert_json answer.json '.changes[0] == "tuned'"'"'s profile: balanced (auto) -> network-latency (manual)"'
+  tune '{tuned_profile: "network-latency"}'
+  assert_json answer.json '.changed == false'
+  revert
+  assert_equal "$(everything)" "$before"
+  call '{settings: {tuned_profile: "no-such"}}'
+  trouble "Requested profile 'no-such' doesn't exist."
+  printf '#!/bin/sh\necho Cannot talk to TuneD daemon via DBus\n' >bin/tuned-adm
+  call '{settings: {tuned_profile: "network-latency"}}'
+  trouble "tuned-adm active says: Cannot talk to TuneD daemon"
+}
+
+@test "NVIDIA's files for ECN and the traffic class are set where they are" {
+  local part priority before
+  for part in roce_np roce_rp; do
+    for priority in {0..7}; do put /sys/class/net/eth1/ecn/$part/enable/"$priority" 1; done
+  done
+  put /sys/class/infiniband/mlx5_0/tc/1/traffic_class "Global tclass=96"
+  before=$(everything)
+  call '{settings: {ecn_priorities: [3], roce_tos: 106}, _ansible_check_mode: true}'
+  assert_json answer.json '.changes | contains(["/sys/class/infiniband/mlx5_0/tc/1/traffic_class: 96 -> 106"])'
+  tune '{ecn_priorities: [3]}'
+  assert_equal "$(cat root/sys/class/net/eth1/ecn/roce_rp/enable/* | xargs)" "0 0 0 1 0 0 0 0"
+  revert
+  assert_equal "$(everything)" "$before"
+}
