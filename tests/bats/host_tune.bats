@@ -61,11 +61,12 @@ mlnx_nic() {
     dscp: ([range(64) | {key: tostring, value: (. / 8 | floor)}] | from_entries)}' >nics/eth1.mlnx
 }
 
-# call OPTIONS: the module with these (a jq expression); its answer is in answer.json
+# call OPTIONS: the module with these (a jq expression); its answer is in answer.json. WITHIN: a program that runs it
+WITHIN=()
 call() {
   local options
   options=$(jq -cn --arg root "$PWD/root" "{root: \$root, devices: [\"mlx5_0\"], reached_at: \"198.51.100.7\"} + $1")
-  run --separate-stderr env -u SSH_CONNECTION "$TOP/.venv/bin/python" "$TOP/tests/bats/tune/host_setting" "$options"
+  run --separate-stderr "${WITHIN[@]}" env -u SSH_CONNECTION "$TOP/.venv/bin/python" "$TOP/tests/bats/tune/host_setting" "$options"
   # shellcheck disable=SC2154  # bats sets it
   [ "$status" -eq 0 ] || fail "$output$stderr"
   jq 'del(.invocation)' <<<"$output" >answer.json
@@ -202,6 +203,22 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   revert
   assert_json nics/eth1.dcb '.pfc.prio_pfc[3] == false'
   [ ! -e root/var/lib/perch ] || fail "left: $(find root/var/lib/perch)"
+}
+
+@test "a read-only /proc/sys, as in a container, is named; what can be written is" {
+  # shellcheck disable=SC2016
+  WITHIN=(unshare -rm bash -c 'mount --bind root/proc/sys root/proc/sys && mount -o remount,bind,ro root/proc/sys && exec "$@"' bash)
+  call '{settings: {sysctls: {"vm.swappiness": 10}, mtu: 9000}}'
+  trouble "/proc/sys/vm/swappiness cannot be set to 10: it is read-only. To do: in a container the host itself must be tuned"
+  assert_equal "$(value /proc/sys/vm/swappiness) $(value /sys/class/net/eth1/mtu)" "60 9000"
+  WITHIN=()
+  revert
+}
+
+@test "without root nothing is read or set, and what to do is said" {
+  WITHIN=(unshare -U)
+  call '{root: "", settings: {mtu: 9000}}'
+  assert_json answer.json '.changed == false and .troubles == ["settings can be read and kept by root alone. To do: set ansible_become: true"]'
 }
 
 @test "what this host does not have is named, with what to do" {
