@@ -18,7 +18,8 @@ WANTED='{"host_tune_apply": true, "host_tune_hugepages_2m": 66, "host_tune_gover
 
 values() {
   run_on alpha 'cat /proc/sys/vm/nr_hugepages /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor /proc/sys/vm/swappiness \
-    /sys/class/net/eth1/mtu /sys/kernel/mm/transparent_hugepage/enabled; dcb -N pfc show dev eth1 prio-pfc; dcb -N app show dev eth1; su perch -c "ulimit -l"
+    /sys/class/net/eth1/mtu /sys/kernel/mm/transparent_hugepage/enabled; dcb -N pfc show dev eth1 prio-pfc; dcb -N app show dev eth1
+    systemd-run -qP su perch -c "ulimit -l" # a new login: ours may have begun with another limit
     mkdir -p /tmp/cfs && modprobe rdma_cm && mount -t configfs none /tmp/cfs && mkdir /tmp/cfs/rdma_cm/rxe0 && cat /tmp/cfs/rdma_cm/rxe0/ports/1/default_roce_tos
     rmdir /tmp/cfs/rdma_cm/rxe0; umount /tmp/cfs'
 }
