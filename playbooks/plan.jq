@@ -1,6 +1,7 @@
 # Inventory and suite -> plan.json (perch.plan/1): every flow that must be measured, before anything runs.
 #
-# Input: {run, created, limits, suite{name,title,tests[]}, hosts{NAME: {perch_address, perch_fabric, ...}}}. Both were
+# Input: {run, created, limits, suite{name,title,tests[]}, hosts{NAME: {perch_address, perch_fabric, ...}},
+# switches{NAME: {switch_check_provider, ...}}}. Both were
 # checked before (role inventory_check); what is asked beyond a host's means becomes `excluded`, with the reason.
 
 import "plan/units" as u {search: "./"};
@@ -8,6 +9,7 @@ import "plan/engine" as engine {search: "./"};
 import "plan/transfer" as transfer {search: "./"};
 import "plan/perftest" as perftest {search: "./"};
 import "plan/cxi" as cxi {search: "./"};
+import "plan/switch" as switch {search: "./"};
 
 # ---- what cannot be measured --------------------------------------------------------------------------------------
 
@@ -229,6 +231,7 @@ def left_out($tests; $hosts):
 # The output begins here. Repeats are outermost: what drifts over the run then shows as a spread between repeats.
 . as $in
 | ($in.hosts | map_values(plan_host)) as $hosts
+| ($in | switch::planned($in.hosts)) as $switches
 | [$in.suite.tests[]
    | {provider: null, backend: null, op: "send", repeat: 1, params: {}} + . | checked
    | . as $test | taking_part($test; $hosts) as $part
@@ -242,3 +245,4 @@ def left_out($tests; $hosts):
              | $tests[] | select(.repeat >= $repeat) | . as $test
              | .circle[]
              | {flows: [.[] | flow($test; $repeat; .[0]; .[1]; $hosts)]}] }
+  + if $switches == {} then {} else {$switches} end

@@ -30,6 +30,10 @@ def faults:
   else
     . as $plan
     | ( $plan.hosts | keys_unsorted[] | select(test(name_pattern) | not) | "host name \(tojson) is not usable as a path" ),
+      ( select(has("switches"))
+        | if (.switches | type) == "object" and all(.switches[]; type == "object") then
+            .switches | keys_unsorted[] | select(test(name_pattern) | not) | "switch name \(tojson) is not usable as a path"
+          else "its switches are no objects" end ),
       ( $plan | flows | flow_faults($plan.hosts) ),
       ( [$plan | flows | .id] | if length == (unique | length) then empty else "two flows have the same id" end )
   end;
@@ -40,6 +44,11 @@ def flow_files($mark):
   | "raw/\(.client)/flows/\(.id)/client." as $client
   | ($client + "json"), ($client + "stdout"), ($client + "stderr"),
     "raw/\(.server)/flows/\(.id)/server.json", $mark;
+
+# A switch's two readings, and then the hosts' environments, which say what a port's other end is called and how fast it is.
+def switch_files($mark):
+  ( .switches // {} | keys_unsorted[] | "raw/\(.)/switch-before.json", "raw/\(.)/switch-after.json", $mark ),
+  ( .hosts | keys_unsorted[] | "raw/\(.)/environment.json", $mark );
 
 def host_files($mark):
   .hosts | keys_unsorted[] | "raw/\(.)/agent.json", "raw/\(.)/environment.json", "raw/\(.)/host_check.json", "inputs/hosts/\(.).json", $mark;

@@ -1,4 +1,4 @@
-# records -> verdict.json (perch.verdict/1). Input (-n): the records, one by one. $plan, $hosts, $limits: one-element
+# records -> verdict.json (perch.verdict/1). Input (-n): the records, one by one. $plan, $hosts, $switches, $limits: one-element
 # arrays (--slurpfile); $limits_fault: why there are no limits, or "".
 import "planned" as planned;
 import "tally" as tally;
@@ -33,8 +33,10 @@ $plan[0] as $plan
 | tally::tally(inputs; [$plan | planned::flows]; $bounds)
 | comparison::build([tally::entries("cmp")]) as $comparison
 | ([tally::entries("agree")] | {rows: agreement::rows(.; $bounds), alone: agreement::alone(.)}) as $agreement
-| ([no_limits($limits_fault; $bounds)] + checks::all($plan; $hosts; $bounds; $comparison; $agreement)) as $checks
+| ([no_limits($limits_fault; $bounds)] + checks::all($plan; $hosts; $bounds; $comparison; $agreement)
+   + ($switches[0].checks // [])) as $checks
 | { schema: "perch.verdict/1", run: $plan.run, verdict: word($checks), scope: weakest_scope($plan),
     coverage: { planned: ([$plan | planned::flows | .expect | length] | add), measured: tally::measured,
                 missing: [tally::entries("missing").value] },
     checks: $checks, comparison: $comparison, agreement: $agreement.rows }
+  + ($switches[0].rows | if . == null then {} else {switches: .} end)

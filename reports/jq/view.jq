@@ -10,6 +10,7 @@ import "environment" as environment;
 import "path_view" as path_view;
 import "transfer_view" as transfer_view;
 import "reference" as reference;
+import "switch_view" as switch_view;
 import "format" as f;
 
 def status_words: {pass: "pass", fail: "FAIL", inconclusive: "INCONCLUSIVE", advisory: "advisory", not_judged: "not judged"};
@@ -135,6 +136,7 @@ $plan[0] as $plan
     agreement: ($verdict.agreement // [] | tables::agreement_table),
     tests: ($by_test | tables::of_tests($tests)),
     path: ($series | path_view::table($tests)), moved: ($series | path_view::moved($tests)),
+    switches: ($verdict | switch_view::section),
     charts: $charts, references: transfer_view::reference_lines($references; $charts),
     checks: ($verdict | table_of_checks(false)), host_checks: ($verdict | table_of_checks(true)),
     missing: ($verdict.coverage.missing[:50]
