@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# What switches say, provider by provider: published outputs (tests/fixtures/switches), before and after a minute of traffic,
+# read into one shape, compared and judged; and what damaged, refused, cleared and lossy ones come to.
+
+load helpers
+
+READING=$TOP/tests/fixtures/switches/reading
+
+setup() { common_setup; }
+teardown() { common_teardown; }
+
+# The readings as they were published, each made once.
+reading_of() {
+  local file=$BATS_FILE_TMPDIR/$1-$2.json
+  [ -s "$file" ] || "$READING" "$1" "$2" >"$file"
+  cat "$file"
+}
+
+# switches VARIANT [BEFORE [AFTER [PLAN]]]: out.json, the rows and checks of that switch; filters change the readings first,
+# and PLAN is laid over {provider, scope: hardware, ports: {}, priorities: [3]}
+switches() {
+  local before=${2:-.} after=${3:-.} plan=${4:-'{}'}
+  reading_of "$1" before | jq -c "$before" >before.json
+  reading_of "$1" after | jq -c "$after" >after.json
+  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "${1%%-*}" --argjson plan "$plan" '
+    import "switch" as s; import "switch_checks" as c;
+    [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
+      {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
+    | s::judged("r"; "leaf1"; {provider: $provider, scope: "hardware", ports: {}, priorities: [3]} + $plan; $hosts; $before[0]; $after[0])
+    | {switch: ., rows, checks: [c::all([.]; $hosts | map({key: .name, value: .}) | from_entries)]}' >out.json
+}
+
+# assert_check ID STATUS [TEXT]: of out.json; TEXT is a part of what was measured
+assert_check() {
+  local said
+  said=$(jq -r --arg id "$1" '.checks[] | select(.id == $id) | "\(.status) \(.measured)"' out.json)
+  [[ $said == "$2 "*"${3-}"* ]] || fail "$1 is \"$said\", not $2 ${3-}
+$(jq -c '.checks[] | [.id, .status, .measured]' out.json)"
+}
+
+# assert_all_pass: nothing is wrong or open
+assert_all_pass() {
+  assert_json out.json '[.checks[] | select(.status | IN("pass", "not_judged") | not)] == [] and ([.checks[] | select(.status == "pass")] | length) >= 4'
+}
+
+@test "NX-OS: ports by LLDP, queues, pause frames by priority and PFC's bit map are read" {
+  switches nxos
+  assert_json out.json '[.rows[] | [.host, .port]] == [["node1", "Ethernet1/1/1"], ["node2", "Ethernet1/1/2"]]'
+  assert_json out.json '.rows[0] | .speed_gbit_s == 10 and .priorities == [3] and .pause == {rx: 1500, tx: 40}
+    and .pause_by_priority.rx[3] == 1500 and .storms == 0 and .utilisation_percent == 92.666667 and .errors.crc == 0'
+  assert_json out.json '.rows[0].queues[] | select(.queue == "3") | .mbit_s == 9253.333333 and .packets_per_s == 1066666.666667 and .drops == 0'
+  assert_all_pass
+  assert_check switch/pause-frames not_judged "1,540 frames"
+}
+
+@test "NX-OS of before: one row is an object, counters are numbers, drops are WRED's and tail drop's, pause frames are the port's alone" {
+  # shellcheck disable=SC2016  # jq's own
+  local older='.commands.queuing.stdout |= (fromjson | .TABLE_module.ROW_module = [.TABLE_module.ROW_module]
+      | (.. | objects | select(has("TABLE_pfc_stats"))) |= del(.TABLE_pfc_stats)
+      | (.. | objects | select(.["eq-stat-type"] == "Dropped") | .["eq-stat-type"]) = "WRED & Tail Drop"
+      | (.. | objects | select(has("eq-uc-stat-value")) | .["eq-uc-stat-value"]) |= tonumber | tojson)
+    | .commands.interfaces.stdout |= (fromjson | .TABLE_interface.ROW_interface |= map(.eth_inbytes |= (tonumber? // 0) | .eth_bw |= tonumber) | tojson)
+    | .commands.lldp.stdout |= (fromjson | .TABLE_nbor_detail.ROW_nbor_detail |= .[0] | tojson)
+    | .commands.watchdog.stdout = "% Invalid command at \u0027^\u0027 marker.\n"'
+  switches nxos "$older" "$older" '{"ports": {"node2": ["ethernet 1/1/2"]}}'
+  assert_json out.json '[.rows[] | [.host, .port, .pause.rx, .pause_by_priority.rx[3], .storms]] ==
+    [["node1", "Ethernet1/1/1", 1500, null, null], ["node2", "Ethernet1/1/2", 12, null, null]]'
+  assert_json out.json '.switch.gaps == [{command: "watchdog", why: "the switch says: % Invalid command at \u0027^\u0027 marker."}]'
+  assert_all_pass
+}
+
+@test "EOS: queues of Trident with ECN marks, PFC of its table, no watchdog event is none" {
+  switches eos
+  assert_json out.json '[.rows[] | [.host, .port, .priorities, .storms]] == [["node1", "Ethernet1/1", [3], 0], ["node2", "Ethernet2/1", [3, 4], 0]]'
+  assert_json out.json '.rows[0].queues[] | select(.queue == "TC3") | .priority == 3 and .mbit_s == 81200 and .ecn_marked == 2500 and .drops == 0'
+  assert_json out.json '.rows[0].pause_by_priority == {rx: [0, 0, 0, 700, 0, 0, 0, 0], tx: [0, 0, 0, 3, 0, 0, 0, 0]}'
+  assert_all_pass
+}
+
+@test "EOS on Jericho: virtual output queues count, alone or beside egress queues" {
+  local voq='.commands.queues.stdout |= (fromjson | {ingressVoqCounters: {interfaces: (.egressQueueCounters.interfaces | map_values({trafficClasses:
+      (.ucastQueues.trafficClasses | map_values(.dropPrecedences.DP0))}))}} | tojson)'
+  switches eos "$voq" "$voq"
+  assert_json out.json '.rows[0].queues[] | select(.queue == "TC3") | .mbit_s == 81200 and .drops == 0'
+  assert_all_pass
+  local both='.commands.queues.stdout |= (fromjson | {interfaces: (.egressQueueCounters.interfaces | map_values({trafficClasses: (.ucastQueues.trafficClasses
+      | map_values({egressQueueCounters: {countersSum: .dropPrecedences.DP0}, ingressVoqCounters: {countersSum: (.dropPrecedences.DP0 | .droppedPackets += DROPS)}}))}))} | tojson)'
+  switches eos "${both/DROPS/0}" "${both/DROPS/5}"
+  assert_check switch/drops/leaf1/Ethernet1/1 fail "5 packets in queue TC3"
+}
+
+@test "SONiC: its databases give queues, priority groups, pause frames, storms and the neighbours" {
+  switches sonic
+  assert_json out.json '.rows[0] | .port == "Ethernet0" and .speed_gbit_s == 100 and .priorities == [3, 4] and .pause == {rx: 900, tx: 30} and .storms == 0'
+  assert_json out.json '[.rows[0].queues[] | select(.queue == "3" or .queue == "priority group 3") | [.queue, .mbit_s, .drops, .ecn_marked]] ==
+    [["3", 91866.666667, 0, 4100], ["priority group 3", null, 0, null]]'
+  assert_all_pass
+  # lossless traffic without room is dropped at the entrance, before any queue
+  switches sonic . '.commands.counters.stdout |= (fromjson | .["COUNTERS:oid:0x1a00000000003"].value.SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS = "17" | tojson)'
+  assert_check switch/drops/leaf1/Ethernet0 fail "17 packets"
+  # and a queue that a storm stopped
+  switches sonic . '.commands.counters.stdout |= (fromjson | .["COUNTERS:oid:0x1500000000003"].value.PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED = "2" | tojson)'
+  assert_check switch/pause-storms/leaf1/Ethernet0 fail "2 during the run"
+}
+
+@test "Cumulus: queues, pause frames and deadlocks of each port, whatever another port answers; discards are frames" {
+  switches cumulus
+  assert_json out.json '.rows[0] | .port == "swp1" and .speed_gbit_s == 200 and .priorities == [3] and .pause == {rx: 55, tx: 2} and .storms == 0'
+  assert_json out.json '.rows[0].queues[] | select(.queue == "3") | .mbit_s == 173333.333333 and .ecn_marked == 7000 and .drops == 0'
+  assert_all_pass
+  switches cumulus . '.commands.qos.stdout |= sub("\"tx-uc-buffer-discards\": 0(?<a>[^}]*)},\\s*\"4\""; "\"tx-uc-buffer-discards\": 76993\(.a)}, \"4\"")'
+  assert_check switch/drops/leaf1/swp1 fail "76,993 packets in queue 3"
+  # a port whose own answer is missing is not known, and the others are
+  switches cumulus . '.commands.qos.stdout |= sub("## swp1\n\\{"; "## swp1\nError: ")'
+  assert_json out.json '[.rows[] | [.port, (.queues | length > 0)]] == [["swp1", false], ["swp2", true]]'
+  assert_check switch/drops/leaf1/swp1 inconclusive "no counter of the lossless queue"
+}
+
+@test "InfiniBand: links lead to the hosts by their nodes' names, words are four bytes, counters that stop are not known at their end" {
+  switches infiniband . . '{"priorities": []}'
+  assert_json out.json '[.rows[] | [.host, .port]] == [["node1", "SwitchIB Mellanox Technologies port 1 (LID 3)"], ["node2", "SwitchIB Mellanox Technologies port 2 (LID 3)"]]'
+  assert_json out.json '.rows[0] | .speed_gbit_s == 103.125 and .tx_mbit_s == 90666.666667 and .errors == {crc: 0, symbol: 0, discards_in: null, discards_out: 0}'
+  assert_all_pass
+  assert_json out.json '[.checks[].id | select(test("pfc|storm"))] == []'
+  # by LID/PORT, too, for a node that has no name; a Symbol counter that is in the old answer alone, and full
+  local old='.commands.links.stdout |= sub("node1 HCA-1"; "localhost HCA-1") | .commands.counters.stdout |= gsub("(Symbol|PortRcvErrors|PortXmitDiscards).*"; "")'
+  switches infiniband "$old" "$old | .commands.errors.stdout |= sub(\"SymbolErrorCounter:\\\\.*0\"; \"SymbolErrorCounter:..............65535\")" \
+    '{"ports": {"node1": ["3/1"]}, "priorities": []}'
+  assert_json out.json '.rows[0].errors == {crc: 0, symbol: null, discards_in: null, discards_out: 0}'
+  assert_all_pass
+}
+
+@test "drops, storms, bad frames, PFC that is off and a port that is down fail; drops in another queue are advisory" {
+  local grew='.commands.queues.stdout |= (fromjson | (.egressQueueCounters.interfaces["Ethernet1/1"].ucastQueues.trafficClasses | (.TC3, .TC0).dropPrecedences.DP0.droppedPackets) = 9 | tojson)'
+  switches eos . "$grew"
+  assert_check switch/drops/leaf1/Ethernet1/1 fail "9 packets in queue TC3; wanted: 0"
+  assert_check switch/drops-elsewhere/leaf1/Ethernet1/1 advisory "9 packets in queue TC0"
+  assert_check switch/drops pass "1 port"
+  switches eos . '.commands.watchdog.stdout = "{\"interfaces\": {\"Ethernet2/1\": {\"txQueues\": {\"3\": {\"stuckCount\": 2, \"recoveryCount\": 2}}}}}"'
+  assert_check switch/pause-storms/leaf1/Ethernet2/1 fail "2 during the run"
+  switches eos . '.commands.interfaces.stdout |= (fromjson | .interfaces["Ethernet1/1"].interfaceCounters.inputErrorsDetail.symbolErrors = 4 | tojson)'
+  assert_check switch/errors/leaf1/Ethernet1/1 fail "4 CRC or symbol errors"
+  switches eos '.commands.interfaces.stdout |= sub("\"connected\""; "\"notconnect\"")'
+  assert_check switch/link-up/leaf1/Ethernet1/1 fail down
+  switches nxos . '.commands.pfc.stdout |= sub("Auto On  \\(8\\)"; "Auto Off    ")'
+  assert_check switch/pfc/leaf1/Ethernet1/1/1 fail "off; wanted: PFC on priority 3"
+  switches eos . . '{"priorities": [3, 4]}'
+  assert_check switch/pfc/leaf1/Ethernet1/1 fail "on priority 3 only"
+}
+
+@test "what is wrong on a simulated switch is advisory, and it says that it proves nothing" {
+  switches nxos . '.commands.pfc.stdout |= sub("Auto On  \\(8\\)"; "Auto Off    ")' '{"scope": "simulated"}'
+  assert_check switch/pfc/leaf1/Ethernet1/1/1 advisory off
+  assert_check switch/simulated not_judged "no proof of any switch: leaf1"
+}
+
+@test "without priorities that are wanted, those that have PFC are held lossless, and PFC itself is shown" {
+  local grew='.commands.counters.stdout |= (fromjson | .["COUNTERS:oid:0x1500000000004"].value.SAI_QUEUE_STAT_DROPPED_PACKETS = "3" | tojson)'
+  switches sonic . "$grew" '{"priorities": []}'
+  assert_check switch/drops/leaf1/Ethernet0 fail "3 packets in queue 3, 4"
+  assert_check switch/pfc/leaf1/Ethernet0 not_judged "PFC on priority 3, 4"
+  switches sonic . "$grew"
+  assert_check switch/drops pass "2 ports"
+}
+
+@test "counters that are smaller afterwards are not known, never negative and never zero" {
+  switches eos '.commands.queues.stdout |= gsub("\"droppedPackets\": 0"; "\"droppedPackets\": 50")'
+  assert_check switch/drops/leaf1/Ethernet1/1 inconclusive "drops of queue TC0: 200, then 0"
+  assert_json out.json '[.rows[].queues[].drops | values | select(. < 0)] == []'
+  switches nxos '.commands.interfaces.stdout |= gsub("\"eth_crc\": \"0\""; "\"eth_crc\": \"7\"")'
+  assert_check switch/errors/leaf1/Ethernet1/1/1 inconclusive "errors (crc): 7, then 0"
+  assert_json out.json '.rows[0].errors.crc == null'
+}
+
+@test "a switch that was not reached, refused a command, was cut off or said nothing is INCONCLUSIVE, whatever its scope" {
+  local provider wrong
+  local -A main=([nxos]=queuing [eos]=queues [sonic]=counters [cumulus]=qos [infiniband]=counters)
+  for provider in nxos eos sonic cumulus infiniband; do
+    for wrong in '.exit = null | .stdout = "" | .stderr = "Connection timed out"' '.stdout = "% Invalid input (at token 1)\n"' '.stdout = ""' '.stdout = 7' \
+      '.stdout = "\u0000\u0001 binary"' '.exit = 127 | .stdout = "" | .stderr = "not found"'; do
+      switches "$provider" . ".commands.${main[$provider]} |= ($wrong)" '{"scope": "simulated"}'
+      assert_check switch/answers/leaf1 inconclusive "${main[$provider]} (after)"
+      assert_json out.json '[.checks[] | select(.status == "pass" or .status == "fail")] == []'
+    done
+  done
+  for provider in nxos eos sonic; do
+    switches "$provider" ".commands.${main[$provider]}.stdout |= .[0:length / 2 | floor]"
+    assert_check switch/answers/leaf1 inconclusive "cut off"
+  done
+}
+
+@test "a reading of another run, switch or phase, or one of the same moment, is none" {
+  local wrong
+  for wrong in '.run = "other"' '.switch = "leaf9"' '.phase = "before"' '.provider = "eos"' '.commands = []' '.collected = "yesterday"' \
+    '.collected = "2026-01-01T00:00:30.000000Z"' '.collected = "2025-12-31T00:00:00Z"'; do
+    switches nxos . "$wrong"
+    assert_check switch/answers/leaf1 inconclusive
+    assert_json out.json '[.checks[] | select(.status == "pass")] == []'
+  done
+}
+
+@test "a host that no port leads to is named: neither by LLDP nor by the inventory, or by a port that is not there" {
+  switches nxos '.commands.lldp.stdout = "% Invalid command"' '.commands.lldp.stdout = "% Invalid command"'
+  assert_check switch/ports inconclusive "none leads to node1, node2"
+  switches nxos . . '{"ports": {"node1": ["Ethernet1/99"]}}'
+  assert_check switch/ports inconclusive "none leads to node1"
+  # node1 has two interfaces on this switch: the one that is measured counts
+  assert_json out.json '[.rows[].port] == ["Ethernet1/1/2"]'
+}
