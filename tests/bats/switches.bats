@@ -4,8 +4,6 @@
 
 load helpers
 
-FIXTURES=$TOP/tests/fixtures/switches
-
 setup() {
   common_setup
   export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1
