@@ -16,18 +16,30 @@ reading_of() {
   cat "$file"
 }
 
-# switches VARIANT [BEFORE [AFTER [PLAN]]]: out.json, the rows and checks of that switch; filters change the readings first,
-# and PLAN is laid over {provider, scope: hardware, ports: {}, priorities: [3]}
+# The rows and checks of one switch. Two hosts; the plan says {provider, scope: hardware, ports: {}, priorities: [3]}, and more.
+# shellcheck disable=SC2016  # jq's own variables
+JUDGED='import "switch" as s; import "switch_checks" as c;
+  [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
+    {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
+  | def judged($before; $after): s::judged("r"; "leaf1"; {provider: $provider, scope: "hardware", ports: {}, priorities: [3]} + $plan; $hosts; $before; $after)
+      | {switch: ., rows, checks: [c::all([.]; $hosts | map({key: .name, value: .}) | from_entries)]};'
+
+judge_switch() {
+  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "$1" --argjson plan "$2" "$JUDGED $3" >out.json
+}
+
+# switches VARIANT [BEFORE [AFTER [PLAN]]]: out.json; filters change the readings first, and PLAN is laid over the plan's
 switches() {
-  local before=${2:-.} after=${3:-.} plan=${4:-'{}'}
-  reading_of "$1" before | jq -c "$before" >before.json
-  reading_of "$1" after | jq -c "$after" >after.json
-  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "${1%%-*}" --argjson plan "$plan" '
-    import "switch" as s; import "switch_checks" as c;
-    [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
-      {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
-    | s::judged("r"; "leaf1"; {provider: $provider, scope: "hardware", ports: {}, priorities: [3]} + $plan; $hosts; $before[0]; $after[0])
-    | {switch: ., rows, checks: [c::all([.]; $hosts | map({key: .name, value: .}) | from_entries)]}' >out.json
+  reading_of "$1" before | jq -c "${2:-.}" >before.json
+  reading_of "$1" after | jq -c "${3:-.}" >after.json
+  judge_switch "${1%%-*}" "${4:-"{}"}" 'judged($before[0]; $after[0])'
+}
+
+# each_after VARIANT FILTERS PLAN: out.json, an array with one switch for each filter, which changes the reading after the run
+each_after() {
+  reading_of "$1" before >before.json
+  reading_of "$1" after | jq -c "$2" >after.json
+  judge_switch "$1" "$3" '[judged($before[0]; $after[])]'
 }
 
 # assert_check ID STATUS [TEXT]: of out.json; TEXT is a part of what was measured
@@ -173,15 +185,14 @@ assert_all_pass() {
 }
 
 @test "a switch that was not reached, refused a command, was cut off or said nothing is INCONCLUSIVE, whatever its scope" {
-  local provider wrong
+  local provider
   local -A main=([nxos]=queuing [eos]=queues [sonic]=counters [cumulus]=qos [infiniband]=counters)
   for provider in nxos eos sonic cumulus infiniband; do
-    for wrong in '.exit = null | .stdout = "" | .stderr = "Connection timed out"' '.stdout = "% Invalid input (at token 1)\n"' '.stdout = ""' '.stdout = 7' \
-      '.stdout = "\u0000\u0001 binary"' '.exit = 127 | .stdout = "" | .stderr = "not found"'; do
-      switches "$provider" . ".commands.${main[$provider]} |= ($wrong)" '{"scope": "simulated"}'
-      assert_check switch/answers/leaf1 inconclusive "${main[$provider]} (after)"
-      assert_json out.json '[.checks[] | select(.status == "pass" or .status == "fail")] == []'
-    done
+    each_after "$provider" ".commands.${main[$provider]} as \$c | (\$c | (.exit = null | .stdout = \"\" | .stderr = \"Connection timed out\"), (.stdout = \"% Invalid input (at token 1)\\n\"), (.stdout = \"\"),
+      (.stdout = 7), (.stdout = \"\\u0000\\u0001 binary\"), (.exit = 127 | .stdout = \"\" | .stderr = \"not found\")) as \$wrong
+      | .commands.${main[$provider]} = \$wrong" '{"scope": "simulated"}'
+    assert_json out.json 'length == 6 and all(.[]; [.checks[] | select(.status | IN("pass", "fail"))] == [])'
+    assert_json out.json "all(.[]; any(.checks[]; .id == \"switch/answers/leaf1\" and .status == \"inconclusive\" and (.measured | contains(\"${main[$provider]} (after)\"))))"
   done
   for provider in nxos eos sonic; do
     switches "$provider" ".commands.${main[$provider]}.stdout |= .[0:length / 2 | floor]"
@@ -190,13 +201,10 @@ assert_all_pass() {
 }
 
 @test "a reading of another run, switch or phase, or one of the same moment, is none" {
-  local wrong
-  for wrong in '.run = "other"' '.switch = "leaf9"' '.phase = "before"' '.provider = "eos"' '.commands = []' '.collected = "yesterday"' \
-    '.collected = "2026-01-01T00:00:30.000000Z"' '.collected = "2025-12-31T00:00:00Z"'; do
-    switches nxos . "$wrong"
-    assert_check switch/answers/leaf1 inconclusive
-    assert_json out.json '[.checks[] | select(.status == "pass")] == []'
-  done
+  each_after nxos '(.run = "other"), (.switch = "leaf9"), (.phase = "before"), (.provider = "eos"), (.commands = []), (.collected = "yesterday"),
+    (.collected = "2026-01-01T00:00:30.000000Z"), (.collected = "2025-12-31T00:00:00Z")' '{}'
+  assert_json out.json 'length == 8 and all(.[]; [.checks[] | select(.status | IN("pass", "fail"))] == [])'
+  assert_json out.json 'all(.[]; any(.checks[]; .id == "switch/answers/leaf1" and .status == "inconclusive"))'
 }
 
 @test "a host that no port leads to is named: neither by LLDP nor by the inventory, or by a port that is not there" {
