@@ -215,3 +215,26 @@ assert_all_pass() {
   # node1 has two interfaces on this switch: the one that is measured counts
   assert_json out.json '[.rows[].port] == ["Ethernet1/1/2"]'
 }
+
+# planned SWITCH: the plan of two hosts and leaf1, as the inventory describes it
+planned() {
+  jq -n --argjson leaf1 "$1" '{run: "r", created: "2026-01-01T00:00:00Z", limits: "local", switches: {$leaf1},
+    suite: {name: "s", title: "S", tests: [{name: "t", title: "T", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}}]},
+    hosts: ([["a", "192.0.2.1"], ["b", "192.0.2.2"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: "roce", perch_backends: ["tcp"]}}) | from_entries)}' |
+    jq -f "$TOP/playbooks/plan.jq"
+}
+
+@test "a plan holds each switch with its ports and priorities, and refuses what describes none, by its name" {
+  planned '{"switch_check_provider": "eos", "switch_check_ports": {"a": "Et1", "b": [2, "Et3"], "not-here": "Et4"}, "host_check_pfc_priorities": [3]}' >plan.json
+  assert_json plan.json '.switches == {leaf1: {provider: "eos", scope: "hardware", priorities: [3], ports: {a: ["Et1"], b: ["2", "Et3"]}}}'
+  run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" plan.json
+  planned '{"switch_check_provider": "nxos", "switch_check_priorities": [], "host_check_pfc_priorities": [3], "perch_scope": "simulated"}' >plan.json
+  assert_json plan.json '.switches.leaf1 == {provider: "nxos", scope: "simulated", priorities: [], ports: {}}'
+  local wrong
+  for wrong in '{}' '{"switch_check_provider": "ios"}' '{"switch_check_provider": "eos", "switch_check_ports": "Et1"}' \
+    '{"switch_check_provider": "eos", "switch_check_ports": {"a": {"port": 1}}}' '{"switch_check_provider": "eos", "switch_check_priorities": [8]}'; do
+    run planned "$wrong"
+    assert_failure
+    assert_output --partial "switch leaf1: switch_check_"
+  done
+}
