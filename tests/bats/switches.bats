@@ -105,3 +105,52 @@ check() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' "${2:-r
   run grep -vE '^show ' leaf1.log leaf2.log
   assert_output ""
 }
+
+# The role alone; what it asked is also run by a shell of this machine, whose nv, ethtool, iblinkinfo and perfquery are ours.
+@test "SONiC, Cumulus and InfiniBand are asked what their readers read, the latter as root, in lines that a shell understands" {
+  simulate leaf1 sonic
+  simulate leaf2 cumulus
+  simulate fabric infiniband
+  inventory_of leaf1=sonic leaf2=cumulus fabric=infiniband
+  sed -i 's/provider: cumulus/&, switch_check_ports: {alpha: swp1, beta: "swp2; reboot"}/' hosts.yml
+  cat >role.yml <<'YAML'
+- hosts: all:!switches
+  gather_facts: false
+  roles:
+    - {role: switch_check, vars: {switch_check_run_dir: "{{ run_dir }}", switch_check_phase: before}}
+YAML
+  LIMIT=400 run_expecting 0 ansible-playbook -i hosts.yml role.yml -e run_dir="$PWD/r"
+  local leaf
+  for leaf in leaf1 leaf2 fabric; do
+    assert_json "r/raw/$leaf/switch-before.json" '[.commands[] | select(.exit != 0 or (.stdout | test("Invalid input")) or .stdout == "")] == [] and (.commands | length) >= 3'
+  done
+  run grep -c '^sudo .*BECOME-SUCCESS' fabric.log
+  assert_output 3
+  run grep -c sudo leaf1.log leaf2.log
+  assert_output "leaf1.log:0
+leaf2.log:0"
+  # check mode asks, too, and keeps nothing
+  LIMIT=400 run_expecting 0 ansible-playbook --check -i hosts.yml role.yml -e run_dir="$PWD/never"
+  [ ! -e never ] || fail "check mode made $(find never)"
+  assert_equal "$(grep -c 'nv show qos roce' leaf2.log)" 2
+
+  # a port's name is a port's name, and no command
+  refute grep -q reboot leaf2.log
+
+  mkdir bin
+  printf '#!/bin/sh\ncat "%s/infiniband/before/links"\n' "$TOP/tests/fixtures/switches" >bin/iblinkinfo
+  # shellcheck disable=SC2016  # the script's own
+  printf '#!/bin/sh\necho "$(basename "$0") $*"\n' | tee bin/perfquery bin/nv bin/ethtool >/dev/null
+  chmod +x bin/*
+  sed -n 's/.*BECOME-SUCCESS-[a-z0-9]* *; //p' fabric.log | sed "s/'\\\"'\\\"'/'/g; s/'$//" >lines
+  assert_equal "$(PATH=$PWD/bin:$PATH sh -c "$(sed -n 2p lines)")" "## 3/1
+perfquery -x 3 1
+## 3/2
+perfquery -x 3 2"
+  run env PATH="$PWD/bin:$PATH" sh -c "$(grep -m 1 'counters qos' leaf2.log)"
+  assert_output "## swp1
+nv show interface swp1 counters qos -o json"
+  run env PATH="$PWD/bin:$PATH" sh -c "$(grep -m 1 ethtool leaf2.log)"
+  assert_output "## swp1
+ethtool -S swp1"
+}
