@@ -2,7 +2,7 @@
 # one that cannot apply is `not_judged` with its reason in `measured`.
 import "common" as c;
 import "planned" as planned;
-import "host_check" as found;
+import "host_status" as host_status;
 import "tally" as tally;
 import "limits" as bounds;
 import "remedies" as remedies;
@@ -76,18 +76,6 @@ def simulation($plan):
                    + "or plan these hosts with perch_scope: simulated") }
     end;
 
-# How grave a host's finding is: on hardware, what is wrong fails and what is not known proves nothing. What only tunes is
-# advisory everywhere, and what nobody wants anything of is shown.
-def finding_status($scope):
-  if .status == "ok" then "pass"
-  elif .status == "info" then "not_judged"
-  elif .severity == "advisory" then (if .status == "bad" then "advisory" else "not_judged" end)
-  elif .status == "not_applicable" then
-    (if $scope == "hardware" and (.id | endswith("-device")) then "inconclusive" else "not_judged" end)
-  elif .status == "bad" then (if $scope == "hardware" then "fail" else "advisory" end)
-  elif $scope == "hardware" then "inconclusive"
-  else "not_judged" end;
-
 # What does not apply to a host, in one check: a loopback has no link, an InfiniBand port no pause frames.
 def not_applicable:
   select(length > 0)
@@ -110,16 +98,16 @@ def host_finding:
 
 def host_findings($plan; $hosts):
   [ $plan.hosts | to_entries[] | .key as $host | .value.scope as $scope
-    | ($hosts[$host].checks // [])[] | . + {host: $host, verdict: finding_status($scope)} ]
+    | ($hosts[$host].checks // [])[] | . + {host: $host, verdict: host_status::finding_status($scope)} ]
   | ([.[] | select(.status == "not_applicable" and .verdict == "not_judged")] | not_applicable),
     ( map(select(.status != "not_applicable" or .verdict != "not_judged"))
       | group_by([.id, .verdict, if .verdict == "pass" then "" else f::finding end])[] | host_finding );
 
 # A host that owes checks, by the plan or by its fabric or the flows that use it, and left no answer, has been skipped.
 def host_checks($plan; $hosts):
-  ($plan | found::cxi_hosts(planned::flows)) as $cxi
+  ($plan | planned::cxi_hosts(planned::flows)) as $cxi
   | [ $plan.hosts | to_entries[] | select($hosts[.key].checks == null)
-      | select($plan.host_checks == true or (.key as $name | .value + {cxi: $cxi[$name]} | found::is_slingshot)) ] as $skipped
+      | select($plan.host_checks == true or (.key as $name | .value + {cxi: $cxi[$name]} | planned::is_slingshot)) ] as $skipped
   | ( ($skipped | group_by(.value.scope == "hardware"))[]
       | check("host_check/skipped" + if .[0].value.scope == "hardware" then "" else "/simulated" end;
               "The hosts were checked";

@@ -1,18 +1,10 @@
 # What a host's host-check printed (perch.host_check/1) -> its findings, as far as the plan's word of the host asks.
 import "common" as c;
+import "planned" as planned;
 import "slingshot" as slingshot;
 import "host_machine" as machine;
 import "host_nic" as nic;
 import "host_qos" as qos;
-
-# The hosts that a flow over a Cassini NIC uses, {NAME: true}: such a flow is hardware whatever the fabric is called.
-# flows: the flows of the plan, a stream.
-def cxi_hosts(flows):
-  reduce (flows | select(.tool == "cxi" or .backend == "cxi")) as $flow
-    ({}; .[$flow.client] = true | .[$flow.server] = true);
-
-# A host of the plan, with cxi: true where such a flow uses it.
-def is_slingshot: .fabric == "slingshot" or .cxi == true;
 
 # Seconds by which a host's clock may be behind the controller's, which wrote `created`. Source: site policy.
 def clock_skew: 300;
@@ -48,5 +40,5 @@ def judged($host):
   else
     ($host | subject) as $subject
     | [ if $host.areas then machine::findings($subject), nic::findings($subject), qos::findings($subject) else empty end,
-        if $host | is_slingshot then slingshot::findings([$host | nics]) else empty end ]
+        if $host | planned::is_slingshot then slingshot::findings([$host | nics]) else empty end ]
   end;

@@ -16,7 +16,7 @@ def document($path; $schema):
   | c::parsed
   | if type == "object" and .schema == $schema then . else null end;
 
-($plan[0] | host_check::cxi_hosts(planned::flows)) as $cxi
+($plan[0] | planned::cxi_hosts(planned::flows)) as $cxi
 | ($plan[0].host_checks == true) as $areas
 | $plan[0].hosts
 | [ keys_unsorted[] as $host

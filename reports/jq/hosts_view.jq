@@ -2,7 +2,7 @@
 # $hosts: the inventory's variables, $raw: what host-check printed, $wanted: what is wanted; both by host.
 import "host_check" as host_check;
 import "host_group" as group;
-import "checks" as checks;
+import "host_status" as host_status;
 import "format" as f;
 
 def plan_host($name):
@@ -16,7 +16,7 @@ def plan_host($name):
 def words: {pass: "ok", fail: "BAD", inconclusive: "NOT KNOWN", advisory: "advisory", not_judged: "not judged"};
 
 def line($host; $scope):
-  checks::finding_status($scope) as $verdict
+  host_status::finding_status($scope) as $verdict
   | { host: $host, $verdict,
       text: ("\(.id): \(f::finding)"
              + if $verdict == "pass" or .status == "info" then ""

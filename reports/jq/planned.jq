@@ -1,4 +1,4 @@
-# plan.json as far as judging depends on it: is it whole, which flows does it owe, and which files tell of them.
+# plan.json as far as judging depends on it: which flows does it owe, of which hosts, and which files tell of them.
 
 def flows: .rounds[].flows[];
 
@@ -8,35 +8,14 @@ def weakest: . as $have | first(scopes[] as $s | select($have | index([$s]) != n
 
 def idle_hosts: ([flows | .client, .server] | unique) as $busy | .hosts | keys_unsorted | . - $busy;
 
-def name_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*$";
-# A flow's id becomes a path under raw/, so nothing in it may climb out of there.
-def id_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){3}$";
+# The hosts that a flow over a Cassini NIC uses, {NAME: true}: such a flow is hardware whatever the fabric is called.
+# flows: the flows of the plan, a stream.
+def cxi_hosts(flows):
+  reduce (flows | select(.tool == "cxi" or .backend == "cxi")) as $flow
+    ({}; .[$flow.client] = true | .[$flow.server] = true);
 
-def flow_faults($hosts):
-  (.id | tojson) as $id
-  | ( if (.id | type) == "string" and (.id | test(id_pattern)) then empty else "flow id \($id) is not test/client/server/repeat" end ),
-    ( ("client", "server") as $k | select($hosts[.[$k] // ""] == null) | "flow \($id): \($k) \(.[$k] | tojson) is not a host of the plan" ),
-    ( if (.expect | type) == "array" and (.expect | length) > 0 then empty else "flow \($id) expects no record" end ),
-    ( if .scope as $s | scopes | index([$s]) != null then empty else "flow \($id) has the unknown scope \(.scope | tojson)" end ),
-    ( if (.tool | type) == "string" and (.client_argv | type) == "array" then empty else "flow \($id) has no tool or no command" end );
-
-# Texts of what is wrong; none means that the plan can be judged against.
-def faults:
-  if type != "object" then "it is not a JSON object"
-  elif .schema != "perch.plan/1" then "its schema is \(.schema | tojson), not perch.plan/1"
-  elif (.run | type) != "string" then "it names no run"
-  elif (.hosts | type) != "object" or (.rounds | type) != "array" then "it has no hosts or no rounds"
-  elif ([flows] | length) == 0 then "it holds no flow"
-  else
-    . as $plan
-    | ( $plan.hosts | keys_unsorted[] | select(test(name_pattern) | not) | "host name \(tojson) is not usable as a path" ),
-      ( select(has("switches"))
-        | if (.switches | type) == "object" and all(.switches[]; type == "object") then
-            .switches | keys_unsorted[] | select(test(name_pattern) | not) | "switch name \(tojson) is not usable as a path"
-          else "its switches are no objects" end ),
-      ( $plan | flows | flow_faults($plan.hosts) ),
-      ( [$plan | flows | .id] | if length == (unique | length) then empty else "two flows have the same id" end )
-  end;
+# A host of the plan, with cxi: true where such a flow uses it.
+def is_slingshot: .fabric == "slingshot" or .cxi == true;
 
 # The files of a flow, each flow's followed by the mark that ends it. Absent files are simply not read.
 def flow_files($mark):

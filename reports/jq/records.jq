@@ -1,10 +1,5 @@
-# Parts of records + what only the plan knows -> records, one for each `expect` entry of a flow, in its order.
-import "perch" as perch;
-import "iperf3" as iperf3;
-import "iperf" as iperf;
-import "perftest" as perftest;
-import "cxi" as cxi;
-import "outcome" as outcome;
+# What a flow's outputs say (readings.jq) + what only the plan knows -> records, one for each `expect` entry of a flow, in
+# its order.
 import "counters" as counted;
 import "path" as path;
 import "packets" as packets;
@@ -16,32 +11,19 @@ def counters($client; $server):
   if $client == null and $server == null then null
   else {client: ($client | counted::as_recorded), server: ($server | counted::as_recorded)} end;
 
-def parts($flow; $files; $versions):
-  if $flow.tool == "perch" then perch::parts($files.stdout)
-  elif $flow.tool == "iperf3" then iperf3::parts($files.stdout)
-  elif $flow.tool == "iperf" then iperf::parts($files.stdout; $files.stderr; $flow.client_argv; $versions.iperf)
-  elif $flow.tool == "perftest" then perftest::parts($files.stdout; $files.stderr; $flow; $versions.perftest)
-  elif $flow.tool == "cxi" then cxi::parts($files.stdout; $files.stderr; $flow; $versions.cxi)
-  else [{status: "error", error: {code: 6, message: "no reader for the tool \($flow.tool | tojson)", traffic: false}}]
-  end;
-
-# What a flow's files tell, before the other flows of its round have been heard: {flow, parts, both, ends}.
-# $shared: another flow of the round uses one of the two hosts.
-def flow_parts($plan; $hosts; $flow; $shared; $files):
-  ($hosts[$flow.client] // {}) as $host
-  | outcome::read_side($files.client) as $client
-  | outcome::read_side($files.server) as $server
-  | outcome::belongs($plan.run; $flow; $client; $server) as $foreign
-  | (if $foreign != null then $foreign else outcome::cause($flow; $client; $server; $host.agent; $files.stderr) end) as $cause
-  | ( if $foreign != null or ($cause != null and $cause.state == "not_measured") then []
-      elif $cause != null and $flow.tool != "perch" and ($files.stdout | all(test("^\\s*$"))) then []
-      else parts($flow; $files; $host.versions // {}) end ) as $parts
+# A flow's parts before the other flows of its round have been heard: {flow, parts, both, ends}. Input: the documents that
+# readings.jq made of it, in an array. $shared: another flow of the round uses one of the two hosts.
+def flow_parts($plan; $hosts; $flow; $shared):
+  .[-1] as $last
+  | .[:-1] as $parts
+  | if $last.ended == null then error("the outputs of \($flow.id) were not read to their end") else $last.ended.cause end
+  | . as $cause
   | ( matching::matched($flow; $parts; $cause) | matching::misfit($parts) | matching::with_rest($flow; $parts) | matching::with_exit($cause)
-      | matching::with_server(outcome::server_cause($flow; $server)) ) as $out
-  | ($client.counters | counted::counted) as $of_client
-  | ($server.counters | counted::counted) as $of_server
+      | matching::with_server($last.ended.server_cause) ) as $out
+  | ($last.client | counted::counted) as $of_client
+  | ($last.server | counted::counted) as $of_server
   | path::proof($plan; $hosts; $flow; $out; $of_client; $of_server; $shared) as $path
-  | { $flow, parts: $out, ends: {client: $client.counters, server: $server.counters},
+  | { $flow, parts: $out, ends: {client: $last.client, server: $last.server},
       both: { counters: counters($of_client; $of_server), $path,
               packets: packets::of_flow($path.ports.client; $path.ports.server; $shared) } };
 

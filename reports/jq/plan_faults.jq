@@ -1,0 +1,28 @@
+# Is plan.json whole? Alone, because jq 1.6 needs long to leave unused functions out of a program (README.md).
+import "planned" as planned;
+
+def name_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*$";
+# A flow's id becomes a path under raw/, so nothing in it may climb out of there.
+def id_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){3}$";
+
+def flow_faults($hosts):
+  (.id | tojson) as $id
+  | ( if (.id | type) == "string" and (.id | test(id_pattern)) then empty else "flow id \($id) is not test/client/server/repeat" end ),
+    ( ("client", "server") as $k | select($hosts[.[$k] // ""] == null) | "flow \($id): \($k) \(.[$k] | tojson) is not a host of the plan" ),
+    ( if (.expect | type) == "array" and (.expect | length) > 0 then empty else "flow \($id) expects no record" end ),
+    ( if .scope as $s | planned::scopes | index([$s]) != null then empty else "flow \($id) has the unknown scope \(.scope | tojson)" end ),
+    ( if (.tool | type) == "string" and (.client_argv | type) == "array" then empty else "flow \($id) has no tool or no command" end );
+
+# Texts of what is wrong; none means that the plan can be judged against.
+def faults:
+  if type != "object" then "it is not a JSON object"
+  elif .schema != "perch.plan/1" then "its schema is \(.schema | tojson), not perch.plan/1"
+  elif (.run | type) != "string" then "it names no run"
+  elif (.hosts | type) != "object" or (.rounds | type) != "array" then "it has no hosts or no rounds"
+  elif ([planned::flows] | length) == 0 then "it holds no flow"
+  else
+    . as $plan
+    | ( $plan.hosts | keys_unsorted[] | select(test(name_pattern) | not) | "host name \(tojson) is not usable as a path" ),
+      ( $plan | planned::flows | flow_faults($plan.hosts) ),
+      ( [$plan | planned::flows | .id] | if length == (unique | length) then empty else "two flows have the same id" end )
+  end;
