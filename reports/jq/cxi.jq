@@ -2,6 +2,7 @@
 # for each row of their tables. How they measure: HewlettPackard/shs-libcxi, man/cxi_*.1.md and utils/utils_common.c.
 import "common" as c;
 import "cxi_text" as text;
+import "results" as result;
 
 # ---- figures ----------------------------------------------------------------------------------------------------
 
@@ -26,7 +27,7 @@ def quantile($sorted; $name; $least; $most):
   ($sorted | length) as $n
   | c::quantile_of[$name] as $q
   | if $n == 0 or (c::supports($n; $q) | not) then null
-    else [[$sorted[[($q * $n | ceil) - 1, 0] | max], $most] | min, $least] | max | c::positive($name) end;
+    else [[$sorted[[($q * $n | ceil) - 1, 0] | max], $most] | min, $least] | max | result::positive($name) end;
 
 # Two decimals of a truncated figure.
 def truncated: 0.011;
@@ -51,11 +52,11 @@ def stddev_bound: (.max - .min) / 2 + (2 * .mean / 1000 | sqrt) + truncated;
 
 def latency($samples):
   . as $row
-  | (.count | c::positive("the count")) as $count
-  | (.min | c::positive("Min")) as $min
-  | (.max | c::positive("Max")) as $max
-  | (.mean | c::positive("Mean")) as $mean
-  | (.stddev | c::natural("StdDev")) as $stddev
+  | (.count | result::positive("the count")) as $count
+  | (.min | result::positive("Min")) as $min
+  | (.max | result::positive("Max")) as $max
+  | (.mean | result::positive("Mean")) as $mean
+  | (.stddev | result::natural("StdDev")) as $stddev
   | if $min > $mean + truncated or $mean > $max + truncated then
       error("Min, Mean and Max are \($min), \($mean) and \($max), out of order")
     elif $stddev > stddev_bound then error("StdDev is \($stddev), which Min and Max do not allow")
@@ -84,19 +85,19 @@ def bytes_moved($run; $gbit_s):
 
 def with_bandwidth($run):
   (first($run.columns[] | .gbit | select(. != null))) as $gbit
-  | .count |= c::positive("the count")
+  | .count |= result::positive("the count")
   | consistent($gbit)
-  | (.rate * $gbit | c::positive("BW")) as $gbit_s
-  | if $gbit_s > c::impossible_gbit_s then error("bandwidth of \($gbit_s) Gb/s is impossible") else . end
+  | (.rate * $gbit | result::positive("BW")) as $gbit_s
+  | if $gbit_s > result::impossible_gbit_s then error("bandwidth of \($gbit_s) Gb/s is impossible") else . end
   | bytes_moved($run; $gbit_s) as $bytes
   | ($bytes * 8 / $gbit_s / 1e9) as $elapsed
   | if $run.duration != null and ($elapsed < 0.9 * $run.duration or $elapsed > 1.5 * $run.duration + 1) then
       error("\($bytes) bytes at \($gbit_s) Gb/s are not \($run.duration) s")
     else . end
-  | { latency_us: null, elapsed_s: ($elapsed | c::positive("elapsed time")),
+  | { latency_us: null, elapsed_s: ($elapsed | result::positive("elapsed time")),
       bandwidth: { gbit_s: $gbit_s, peak_gbit_s: null, peak_definition: null, min_interval_gbit_s: null,
                    messages_per_s: (.messages_per_s | if . == null then null else c::rounded end),
-                   bytes: ($bytes | c::positive("bytes")) } };
+                   bytes: ($bytes | result::positive("bytes")) } };
 
 # Payload on the wire, from the client (sent) and to it (received). A latency's warm-up is beside its count; what the
 # other end moved by duration is known from the rate, within 2 % (the clocks of two ends; site policy).
@@ -170,7 +171,7 @@ def definition($run):
 
 def measured($run; $about; $row; $server_argv):
   ($row.text | text::row($row.columns)) as $figures
-  | ($figures.size | c::positive("the size")) as $size
+  | ($figures.size | result::positive("the size")) as $size
   | (first($figures | as_asked($run)) // null) as $unlike
   | if $unlike != null then error($unlike)
     elif any($run.sizes[]; . == $size) | not then error("\($size) bytes are not among the sizes of its summary")

@@ -1,39 +1,21 @@
 # Numbers and words as a reader sees them. Templates only place what is made here.
 import "common" as c;
-
-# jq prints 1e-05 and 1e+17 in its own way; digits are therefore laid out from an integer.
-def fixed($decimals):
-  (. < 0) as $minus
-  | (if . < 0 then -. else . end) as $x
-  | ($x * pow(10; $decimals) | round | tostring) as $digits
-  | if $decimals == 0 then $digits
-    else ("0" * ([$decimals + 1 - ($digits | length), 0] | max) // "") + $digits
-      | .[:-$decimals] + "." + .[-$decimals:]
-    end
-  | (if $minus then "-" else "" end) + .;
-
-# Groups of three digits: 12345 -> 12,345.
-def grouped:
-  (index(".") // length) as $point
-  | .[:$point] as $whole | .[$point:] as $rest
-  | ($whole | length) as $n
-  | [range(($n - 1) % 3 + 1; $n + 1; 3) as $e | if $e <= 3 then $whole[:$e] else $whole[$e - 3:$e] end]
-  | join(",") + $rest;
+import "digits" as d;
 
 # Three significant digits, as many as repeats of a network measurement agree in.
 def figure:
   if c::is_finite | not then "-"
   elif . == 0 then "0"
-  elif (. | fabs) >= 99.95 then fixed(0) | grouped
-  elif (. | fabs) >= 9.995 then fixed(1)
-  elif (. | fabs) >= 0.9995 then fixed(2)
-  elif (. | fabs) >= 0.09995 then fixed(3)
-  elif (. | fabs) >= 0.0009995 then fixed(4)
+  elif (. | fabs) >= 99.95 then d::fixed(0) | d::grouped
+  elif (. | fabs) >= 9.995 then d::fixed(1)
+  elif (. | fabs) >= 0.9995 then d::fixed(2)
+  elif (. | fabs) >= 0.09995 then d::fixed(3)
+  elif (. | fabs) >= 0.0009995 then d::fixed(4)
   elif (. | fabs) < 0.00001 then "< 0.00001"
-  else fixed(5)
+  else d::fixed(5)
   end;
 
-def whole: if c::is_finite then fixed(0) | grouped else "-" end;
+def whole: d::whole;
 
 def size:
   if c::is_finite | not then "-"

@@ -1,6 +1,7 @@
 # iperf 2 (2.1.x, text of `-e -i 1`) -> the part of one record. The rate is the sender's, as its client prints it.
 # Nothing is guessed: a line whose unit or shape is unknown is an error, for 5.09 may be GBytes or MBytes.
 import "common" as c;
+import "results" as result;
 
 # iperf 2 counts bytes in powers of 1024 and bits in powers of 1000 (iperf 2.1.8, src/stdio.c: kKilo_to_Unit).
 def bytes_of($number; $prefix):
@@ -59,7 +60,7 @@ def consistent:
   (.bytes * 8 / .end_s / 1e9) as $expected
   | if .gbit_s > 0 and (($expected / .gbit_s) - 1 | fabs) > 0.02 then
       error("transfer and bandwidth disagree (\($expected | c::rounded) against \(.gbit_s | c::rounded) Gb/s)")
-    elif .gbit_s > c::impossible_gbit_s then error("bandwidth of \(.gbit_s) Gb/s is impossible")
+    elif .gbit_s > result::impossible_gbit_s then error("bandwidth of \(.gbit_s) Gb/s is impossible")
     else .
     end;
 
@@ -84,16 +85,16 @@ def measured($lines; $argv):
   | rows($lines) as $all
   | ($all | map(select(if $params.queue_pairs > 1 then .id == "SUM" else .id != "SUM" end))) as $rows
   | (total($rows; $params.duration_s) | consistent | ended($lines)) as $total
-  | ($rows[:-1] | map({start_s, end_s, count: null, gbit_s: (.gbit_s | c::natural("intervals.gbit_s")), latency_us: null})) as $intervals
-  | ($intervals | c::interval_summary) as $s
+  | ($rows[:-1] | map({start_s, end_s, count: null, gbit_s: (.gbit_s | result::natural("intervals.gbit_s")), latency_us: null})) as $intervals
+  | ($intervals | result::interval_summary) as $s
   | ends($lines) as $ends
   | { client: {address: $ends.client}, server: {address: $ends.server}, params: $params, started: started($lines),
-      elapsed_s: ($total.end_s | c::positive("elapsed_s")),
-      bandwidth: { gbit_s: ($total.gbit_s | c::positive("bandwidth")), peak_gbit_s: $s.peak_gbit_s,
+      elapsed_s: ($total.end_s | result::positive("elapsed_s")),
+      bandwidth: { gbit_s: ($total.gbit_s | result::positive("bandwidth")), peak_gbit_s: $s.peak_gbit_s,
                    peak_definition: $s.peak_definition, min_interval_gbit_s: $s.min_interval_gbit_s,
-                   messages_per_s: null, bytes: ($total.bytes | floor | c::positive("transfer")) },
+                   messages_per_s: null, bytes: ($total.bytes | floor | result::positive("transfer")) },
       intervals: $intervals,
-      tcp: { retransmissions: $total.retries, initial_rtt_us: (initial_rtt($lines) | c::positive_or_null("irtt")),
+      tcp: { retransmissions: $total.retries, initial_rtt_us: (initial_rtt($lines) | result::positive_or_null("irtt")),
              window_bytes: size_in($lines; "TCP window size") },
       claims: ($total.bytes | claims), status: "ok", error: null };
 

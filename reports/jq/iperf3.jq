@@ -1,5 +1,6 @@
 # iperf3 -J -> the part of one record. The rate is the receiver's; all streams are summed by iperf3 itself.
 import "common" as c;
+import "results" as result;
 
 def base:
   { tool: {name: "iperf3", version: (.start.version | c::text_or_null | if . == null then null else ltrimstr("iperf ") end)},
@@ -17,23 +18,23 @@ def failed:
 def interval_rows:
   [ (.intervals // [])[] | (.sum_bidir_reverse.bits_per_second // 0) as $back | .sum | select(.omitted != true)
     | { start_s: (.start | c::rounded), end_s: (.end | c::rounded), count: null,
-        gbit_s: ((.bits_per_second + $back) / 1e9 | c::natural("intervals.gbit_s")), latency_us: null } ];
+        gbit_s: ((.bits_per_second + $back) / 1e9 | result::natural("intervals.gbit_s")), latency_us: null } ];
 
 def both_ways($a; $b): if $b == null then $a elif $a == null then null else $a + $b end;
 
 def bandwidth($rows):
   .end as $e
-  | ($rows | c::interval_summary) as $s
+  | ($rows | result::interval_summary) as $s
   | { gbit_s: (both_ways($e.sum_received.bits_per_second; $e.sum_received_bidir_reverse.bits_per_second)
-               | if . == null then null else . / 1e9 end | c::positive("sum_received.bits_per_second")),
+               | if . == null then null else . / 1e9 end | result::positive("sum_received.bits_per_second")),
       peak_gbit_s: $s.peak_gbit_s, peak_definition: $s.peak_definition,
       min_interval_gbit_s: $s.min_interval_gbit_s, messages_per_s: null,
-      bytes: (both_ways($e.sum_received.bytes; $e.sum_received_bidir_reverse.bytes) | c::positive("sum_received.bytes")) };
+      bytes: (both_ways($e.sum_received.bytes; $e.sum_received_bidir_reverse.bytes) | result::positive("sum_received.bytes")) };
 
 # iperf3 gives CPU as a share of the run's wall time; both ends time the same run.
 def cpu($elapsed; $bytes):
   .end.cpu_utilization_percent as $p
-  | def seconds: if . == null then null else . / 100 * $elapsed | c::natural("cpu_utilization_percent") end;
+  | def seconds: if . == null then null else . / 100 * $elapsed | result::natural("cpu_utilization_percent") end;
     ($p.host_total | seconds) as $client
   | ($p.remote_total | seconds) as $server
   | { client_s: $client, server_s: $server, client_system_s: null, server_system_s: null,
@@ -60,17 +61,17 @@ def measured:
   . as $doc
   | if .start.test_start.protocol != "TCP" then error("protocol \(.start.test_start.protocol | tojson) is not read, only TCP") else . end
   | interval_rows as $rows
-  | (.end.sum_received.seconds | c::positive("sum_received.seconds")) as $elapsed
-  | (bandwidth($rows) | c::possible_rate($elapsed; 0.01)) as $bandwidth
+  | (.end.sum_received.seconds | result::positive("sum_received.seconds")) as $elapsed
+  | (bandwidth($rows) | result::possible_rate($elapsed; 0.01)) as $bandwidth
   | base
     + { client: {address: $doc.start.connected[0].local_host}, server: {address: $doc.start.connected[0].remote_host},
         params: ($doc | params),
         started: ($doc.start.timestamp.timesecs | todate),
         elapsed_s: $elapsed, bandwidth: $bandwidth, intervals: $rows,
         cpu: ($doc | cpu($elapsed; $bandwidth.bytes)),
-        tcp: { retransmissions: ($doc.end.sum_sent.retransmits | c::natural_or_null("sum_sent.retransmits")),
+        tcp: { retransmissions: ($doc.end.sum_sent.retransmits | result::natural_or_null("sum_sent.retransmits")),
                initial_rtt_us: null,
-               window_bytes: ($doc.start.sndbuf_actual | if . == 0 then null else c::natural_or_null("sndbuf_actual") end) },
+               window_bytes: ($doc.start.sndbuf_actual | if . == 0 then null else result::natural_or_null("sndbuf_actual") end) },
         claims: ($doc | claims), status: "ok", error: null };
 
 def unusable($why): {status: "error", error: {code: 6, message: ("iperf3's output cannot be used: " + $why), traffic: false}};

@@ -2,6 +2,7 @@
 import "asked" as asked;
 import "asked_transfer" as asked_transfer;
 import "transfer" as transfer;
+import "transfer_sum" as transfer_sum;
 
 def same_as($expect):
   if $expect.kind != null then transfer::place == ($expect | transfer::place)
@@ -61,7 +62,7 @@ def matched($flow; $parts; $cause):
                       message: "the output holds \($mine | length) results for \($expect | tojson)"}}
         elif ($mine | length) == 1 then $mine[0] | as_planned($flow)
         else unmeasured($cause; $ended; $some; $expect) end ]
-  | transfer::summed($flow);
+  | transfer_sum::summed($flow);
 
 # Output that belongs to no expected record (garbage behind the last line, a size nobody asked for) makes all doubtful.
 def with_rest($flow; $parts):

@@ -5,6 +5,7 @@
 # batches is in neither. Each row is held against that; with GB of 2^30 bytes it would be off by 7 %.
 import "common" as c;
 import "recorded" as recorded;
+import "results" as result;
 
 def at($lines; $i): "line \($i + 1) (\($lines[$i] | .[0:60] | tojson))";
 
@@ -143,18 +144,18 @@ def agrees($name; $bytes; $us; $gbyte_s):
 
 # Two decimals are 0.5 % and more of what is below 1 GB/s: there the time, which has more digits, says it.
 def gbit_s($bytes; $us; $gbyte_s):
-  if $gbyte_s >= 1 then $gbyte_s * 8 else $bytes * 8 / $us / 1e3 end | c::positive("GB/s");
+  if $gbyte_s >= 1 then $gbyte_s * 8 else $bytes * 8 / $us / 1e3 end | result::positive("GB/s");
 
 def checked($bytes):
-  (.min | c::positive("Min Lat")) as $min | (.mean | c::positive("Avg Lat")) as $mean
+  (.min | result::positive("Min Lat")) as $min | (.mean | result::positive("Avg Lat")) as $mean
   | if $min > $mean then error("Min Lat is above Avg Lat") else . end
   | if ($bytes / 1e6 - .total | fabs) <= half then .
     else error("TotalSize is \(.total) MB, but \($bytes) bytes are what a batch has") end
   | agrees("Max BW"; $bytes; $min; .peak) | agrees("Avg Bw"; $bytes; $mean; .average)
-  | if .average * 8 > c::impossible_gbit_s then error("bandwidth of \(.average) GB/s is impossible") else . end;
+  | if .average * 8 > result::impossible_gbit_s then error("bandwidth of \(.average) GB/s is impossible") else . end;
 
 def measured($set; $rank):
-  (.size | c::positive("MsgSize")) as $size | (.batch | c::positive("BatchSize")) as $batch
+  (.size | result::positive("MsgSize")) as $size | (.batch | result::positive("BatchSize")) as $batch
   | ($size * $batch) as $bytes
   | checked($bytes)
   | $set.iterations as $n

@@ -1,8 +1,9 @@
 # The path proof of a flow: the bytes that it claims against what the devices of both ends counted meanwhile. For each
 # end and each way: claimed <= counted, and counted - idle <= wire. docs/definitions.md, "Path proof", has it in words.
 import "common" as c;
-import "format" as f;
+import "digits" as d;
 import "claims" as claims;
+import "wire" as wire;
 
 # Bytes of a packet beside its payload. At least: RoCEv2 over IPv4 (InfiniBand Architecture Specification 1.7, Annex 17:
 # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4), or TCP (14, 20, 20). At most: preamble, FCS and gap 24, IPv6 20 more,
@@ -117,7 +118,7 @@ def device_of($flow; $parts; $role; $host; $side; $rdma):
 
 def finding($state; $why): {state: $state, why: $why};
 
-def subject: "\(.role): \(.device) \(.verb) \(.counted | f::whole) \(.unit)";
+def subject: "\(.role): \(.device) \(.verb) \(.counted | d::whole) \(.unit)";
 
 # What one counter of one end says of one way: {host, role, device, port, by, way, verb, unit, counted, idle, seconds,
 # least, sure, most, noise, late, elsewhere}. `least` was claimed; `sure` of it was seen to arrive, or does not ask for
@@ -126,18 +127,18 @@ def judged($explained_by):
   if .counted == null then
     finding("unknown"; "\(.role): the counter of what \(.device) \(.verb) was reset, has wrapped or is full")
   elif .counted < .sure and .counted >= .sure - .late then
-    finding("unknown"; subject + ", \(.sure | f::whole) were claimed; its driver may count a second late, so measure "
+    finding("unknown"; subject + ", \(.sure | d::whole) were claimed; its driver may count a second late, so measure "
                        + "for longer")
   elif .counted < .sure then
-    finding("contradicted"; subject + ", but at least \(.sure | f::whole) were claimed"
+    finding("contradicted"; subject + ", but at least \(.sure | d::whole) were claimed"
             + (if .elsewhere == [] then "" else "; \(.elsewhere | join(", ")) carried as many bytes" end))
   elif .counted < .least then
-    finding("unknown"; subject + ", and \(.least | f::whole) were sent; nobody saw whether the rest was lost or went "
+    finding("unknown"; subject + ", and \(.least | d::whole) were sent; nobody saw whether the rest was lost or went "
                        + "another way: with --verify losses are counted")
   elif $explained_by != null and .counted - .idle > .most then
-    finding("exceeded"; subject + ", of which \($explained_by) \(.most | f::whole) at most")
+    finding("exceeded"; subject + ", of which \($explained_by) \(.most | d::whole) at most")
   elif .least > 0 and .counted <= .noise then
-    finding("unknown"; subject + ", too few to tell from control traffic and idle (\(.noise | f::whole))")
+    finding("unknown"; subject + ", too few to tell from control traffic and idle (\(.noise | d::whole))")
   else finding("proven"; null) end;
 
 # What else carried the claimed bytes, on a host where the claimed device did not.
@@ -237,7 +238,7 @@ def proof($plan; $hosts; $flow; $parts; $client; $server; $shared):
   [$parts[] | { backend: $flow.backend, provider: $flow.provider, op: $flow.op, kind: $flow.kind, tool: {name: $flow.tool} }
               + with_entries(select(.value != null))] as $parts
   | any($parts[]; claims::is_rdma) as $rdma
-  | ($parts | [by_device($flow; "client")[][]] | claims::of_flow($rdma)) as $claim
+  | ($parts | [by_device($flow; "client")[][]] | wire::of_flow($rdma)) as $claim
   | def ends_of($role; $side):
       ($hosts[$flow[$role]] // {}) as $host
       | $parts | by_device($flow; $role) | if . == [] then [[]] else . end
@@ -246,7 +247,7 @@ def proof($plan; $hosts; $flow; $parts; $client; $server; $shared):
              else device_of($flow; $own; $role; $plan.hosts[$flow[$role]]; $side; $rdma) end) as $device
           | port_of($flow; $own; $role) as $port
           | { $role, host: $flow[$role], $side, $device, $port, counts: counts($side; $device; $rdma; $port),
-              driver: $host.drivers[$device // ""], claim: (if $own == $parts then $claim else $own | claims::of_flow($rdma) end),
+              driver: $host.drivers[$device // ""], claim: (if $own == $parts then $claim else $own | wire::of_flow($rdma) end),
               ports: (if $rdma and $side != null and $device != null then [ports_of($side; $device; $port)[].counters]
                       else [] end | if length == 1 then . else [] end),
               idle: {seconds: $host.idle.seconds, counts: counts($host.idle; $device; $rdma; $port)} });

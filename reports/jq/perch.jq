@@ -2,6 +2,8 @@
 import "common" as c;
 import "claims" as claim;
 import "transfer" as transfer;
+import "transfer_line" as line;
+import "results" as result;
 
 def percentiles: ["p50", "p90", "p95", "p99", "p99_9", "p99_99"];
 
@@ -24,37 +26,37 @@ def plausible:
 def latency:
   if . == null then null
   else
-    { count: (.count | c::positive("latency_us.count")),
-      min: (.min | c::positive("latency_us.min")),
-      max: (.max | c::positive("latency_us.max")),
-      mean: (.mean | c::positive("latency_us.mean")),
-      stddev: (.stddev | c::natural("latency_us.stddev")),
-      p50: (.p50 | c::positive_or_null("latency_us.p50")),
-      p90: (.p90 | c::positive_or_null("latency_us.p90")),
-      p95: (.p95 | c::positive_or_null("latency_us.p95")),
-      p99: (.p99 | c::positive_or_null("latency_us.p99")),
-      p99_9: (.p99_9 | c::positive_or_null("latency_us.p99_9")),
-      p99_99: (.p99_99 | c::positive_or_null("latency_us.p99_99")) }
+    { count: (.count | result::positive("latency_us.count")),
+      min: (.min | result::positive("latency_us.min")),
+      max: (.max | result::positive("latency_us.max")),
+      mean: (.mean | result::positive("latency_us.mean")),
+      stddev: (.stddev | result::natural("latency_us.stddev")),
+      p50: (.p50 | result::positive_or_null("latency_us.p50")),
+      p90: (.p90 | result::positive_or_null("latency_us.p90")),
+      p95: (.p95 | result::positive_or_null("latency_us.p95")),
+      p99: (.p99 | result::positive_or_null("latency_us.p99")),
+      p99_9: (.p99_9 | result::positive_or_null("latency_us.p99_9")),
+      p99_99: (.p99_99 | result::positive_or_null("latency_us.p99_99")) }
     | in_order | plausible
   end;
 
 def bandwidth:
   if . == null then null
   else
-    { gbit_s: (.gbit_s | c::positive("bandwidth.gbit_s")),
-      peak_gbit_s: (.peak_gbit_s | c::positive_or_null("bandwidth.peak_gbit_s")),
+    { gbit_s: (.gbit_s | result::positive("bandwidth.gbit_s")),
+      peak_gbit_s: (.peak_gbit_s | result::positive_or_null("bandwidth.peak_gbit_s")),
       peak_definition: (.peak_definition | c::text_or_null),
-      min_interval_gbit_s: (.min_interval_gbit_s | c::natural_or_null("bandwidth.min_interval_gbit_s")),
-      messages_per_s: (.messages_per_s | c::positive_or_null("bandwidth.messages_per_s")),
-      bytes: (.bytes | c::positive("bandwidth.bytes")) }
+      min_interval_gbit_s: (.min_interval_gbit_s | result::natural_or_null("bandwidth.min_interval_gbit_s")),
+      messages_per_s: (.messages_per_s | result::positive_or_null("bandwidth.messages_per_s")),
+      bytes: (.bytes | result::positive("bandwidth.bytes")) }
   end;
 
 # A second in which nothing arrived is a finding, so an interval's rate may be zero and its latency absent.
 def intervals:
-  [ (. // [])[] | { start_s: (.start_s | c::natural("intervals.start_s")),
-             end_s: (.end_s | c::positive("intervals.end_s")),
-             count: (.count | c::natural_or_null("intervals.count")),
-             gbit_s: (.gbit_s | c::natural_or_null("intervals.gbit_s")),
+  [ (. // [])[] | { start_s: (.start_s | result::natural("intervals.start_s")),
+             end_s: (.end_s | result::positive("intervals.end_s")),
+             count: (.count | result::natural_or_null("intervals.count")),
+             gbit_s: (.gbit_s | result::natural_or_null("intervals.gbit_s")),
              latency_us: (if .latency_us == null or .latency_us.count == 0 then null else .latency_us | latency end) } ];
 
 def histogram:
@@ -63,46 +65,46 @@ def histogram:
 def cpu:
   if . == null then null
   else
-    { client_s: (.client_s | c::natural_or_null("cpu.client_s")),
-      server_s: (.server_s | c::natural_or_null("cpu.server_s")),
-      client_system_s: (.client_system_s | c::natural_or_null("cpu.client_system_s")),
-      server_system_s: (.server_system_s | c::natural_or_null("cpu.server_system_s")),
-      client_s_per_gb: (.client_s_per_gb | c::natural_or_null("cpu.client_s_per_gb")),
-      server_s_per_gb: (.server_s_per_gb | c::natural_or_null("cpu.server_s_per_gb")) }
+    { client_s: (.client_s | result::natural_or_null("cpu.client_s")),
+      server_s: (.server_s | result::natural_or_null("cpu.server_s")),
+      client_system_s: (.client_system_s | result::natural_or_null("cpu.client_system_s")),
+      server_system_s: (.server_system_s | result::natural_or_null("cpu.server_system_s")),
+      client_s_per_gb: (.client_s_per_gb | result::natural_or_null("cpu.client_s_per_gb")),
+      server_s_per_gb: (.server_s_per_gb | result::natural_or_null("cpu.server_s_per_gb")) }
   end;
 
 def integrity:
   if . == null then null
-  else { checked_bytes: (.checked_bytes | c::natural("integrity.checked_bytes")),
-         bad_bytes: (.bad_bytes | c::natural("integrity.bad_bytes")) }
+  else { checked_bytes: (.checked_bytes | result::natural("integrity.checked_bytes")),
+         bad_bytes: (.bad_bytes | result::natural("integrity.bad_bytes")) }
   end;
 
 def tcp:
   if . == null then null
-  else { retransmissions: (.retransmissions | c::natural_or_null("tcp.retransmissions")),
-         initial_rtt_us: (.initial_rtt_us | c::positive_or_null("tcp.initial_rtt_us")),
-         window_bytes: (.window_bytes | c::positive_or_null("tcp.window_bytes")) }
+  else { retransmissions: (.retransmissions | result::natural_or_null("tcp.retransmissions")),
+         initial_rtt_us: (.initial_rtt_us | result::positive_or_null("tcp.initial_rtt_us")),
+         window_bytes: (.window_bytes | result::positive_or_null("tcp.window_bytes")) }
   end;
 
 # What an unreliable connection lost; null on a reliable one.
 def loss:
   if type != "object" then null
-  else { sent_messages: (.sent_messages | c::natural("loss.sent_messages")),
-         lost_messages: (.lost_messages | c::natural_or_null("loss.lost_messages")) } end;
+  else { sent_messages: (.sent_messages | result::natural("loss.sent_messages")),
+         lost_messages: (.lost_messages | result::natural_or_null("loss.lost_messages")) } end;
 
 # The longest time in which nothing came to its end; null where a pause was asked for, and where nobody looked: that of a
 # transfer has no date.
 def stall($dated):
   if type != "object" or ($dated and .began == null) then null
-  else { longest_s: (.longest_s | c::natural("stall.longest_s")), start_s: (.start_s | c::natural("stall.start_s")),
+  else { longest_s: (.longest_s | result::natural("stall.longest_s")), start_s: (.start_s | result::natural("stall.start_s")),
          began: (.began | c::text_or_null) } end;
 
 # Payload that this size put on the wire, and what of it was lost, warm-up included, for the path proof.
 def claims:
   if type != "object" then null
-  else { sent: (.client_sent_bytes | c::natural("path.client_sent_bytes")),
-         received: (.client_received_bytes | c::natural("path.client_received_bytes")),
-         lost: (.lost_bytes | c::natural_or_null("path.lost_bytes")) } end;
+  else { sent: (.client_sent_bytes | result::natural("path.client_sent_bytes")),
+         received: (.client_received_bytes | result::natural("path.client_received_bytes")),
+         lost: (.lost_bytes | result::natural_or_null("path.lost_bytes")) } end;
 
 # What the line says about itself, whether or not the measurement came out well.
 def heading:
@@ -114,11 +116,11 @@ def heading:
     client: .client, server: .server, link: .link, params: .params, started: (.started | c::text_or_null) };
 
 def figures:
-  { elapsed_s: (.elapsed_s | c::positive("elapsed_s")),
+  { elapsed_s: (.elapsed_s | result::positive("elapsed_s")),
     latency_us: (.latency_us | latency), bandwidth: (.bandwidth | bandwidth),
     intervals: (.intervals | intervals), histogram: (.histogram | histogram), cpu: (.cpu | cpu),
     integrity: (.integrity | integrity), tcp: (.tcp | tcp), loss: (.loss | loss), stall: (transfer::is_transfer as $dated | .stall | stall($dated)),
-    claims: (.path | claims), transfer: (.transfer | transfer::stated) };
+    claims: (.path | claims), transfer: (.transfer | line::stated) };
 
 # Messages come one after another: their times cannot sum up to more than passed. A paced message counts from when it
 # was due, so that paced sums may.
@@ -133,13 +135,13 @@ def within_elapsed:
 def possible:
   within_elapsed
   | if .bandwidth == null or .backend == "null" or transfer::is_transfer then .
-    else .elapsed_s as $s | .bandwidth |= c::possible_rate($s; 0.01) end
+    else .elapsed_s as $s | .bandwidth |= result::possible_rate($s; 0.01) end
   | claim::needed as $needed
   | if .backend != "null" and .claims != null and .claims.sent + .claims.received < $needed then
       error("its path claims \(.claims.sent + .claims.received) bytes, but its figures need \($needed)")
     elif .params.rate.overloaded == true then error("the pace that was asked for could not be kept")
     elif .params.verify == true and (.integrity.checked_bytes // 0) == 0 then error("--verify checked no byte")
-    else transfer::possible end;
+    else line::possible end;
 
 def complete:
   if .kind == "latency" and .latency_us == null then error("a latency line without latency_us")
@@ -151,7 +153,7 @@ def complete:
 # exit 5 is shown with them, and a peer that was lost.
 def failed:
   heading + { integrity: c::attempt(.integrity | integrity; null),
-              transfer: c::attempt(.transfer | transfer::stated; null),
+              transfer: c::attempt(.transfer | line::stated; null),
               status: "error",
               error: { code: (.error.code | if c::is_finite then . else 6 end),
                        message: (.error.message | c::text_or_null // "perch gave no reason"),

@@ -2,6 +2,7 @@
 # in which unit, is read from the table's own header: an unknown one is an error, never a guess.
 # Formats: linux-rdma/perftest, src/perftest_parameters.h (RESULT_FMT*, REPORT_FMT*_JSON).
 import "common" as c;
+import "results" as result;
 
 # ---- columns ----------------------------------------------------------------------------------------------------------
 
@@ -142,9 +143,9 @@ def in_order:
 
 # -D prints an average only.
 def latency:
-  { count: (.iterations | c::positive("#iterations")), min: (.min | c::positive_or_null("t_min")), max: (.max | c::positive_or_null("t_max")),
-    mean: (.avg | c::positive("t_avg")), stddev: (.stdev | c::natural_or_null("t_stdev")), p50: (.typical | c::positive_or_null("t_typical")),
-    p90: null, p95: null, p99: (.p99 | c::positive_or_null("99% percentile")), p99_9: (.p99_9 | c::positive_or_null("99.9% percentile")),
+  { count: (.iterations | result::positive("#iterations")), min: (.min | result::positive_or_null("t_min")), max: (.max | result::positive_or_null("t_max")),
+    mean: (.avg | result::positive("t_avg")), stddev: (.stdev | result::natural_or_null("t_stdev")), p50: (.typical | result::positive_or_null("t_typical")),
+    p90: null, p95: null, p99: (.p99 | result::positive_or_null("99% percentile")), p99_9: (.p99_9 | result::positive_or_null("99.9% percentile")),
     p99_99: null }
   | in_order;
 
@@ -157,7 +158,7 @@ def with_latency($about):
     elif ($row.transactions * $each / 1e6 - 1 | fabs) > 0.01 + 0.005 / $l.mean then
       error("t_avg of \($l.mean) us and \($row.transactions) transactions a second do not fit")
     else . end
-  | {latency_us: $l, bandwidth: null, elapsed_s: ($l.count * $each / 1e6 | c::positive("elapsed time"))};
+  | {latency_us: $l, bandwidth: null, elapsed_s: ($l.count * $each / 1e6 | result::positive("elapsed time"))};
 
 # Its rate of messages is another way to the same figure, in other units: a misread unit shows here. 0.000000 is a rate
 # below half a message a second, rounded.
@@ -180,19 +181,19 @@ def finer($unit):
   else .average * $unit end;
 
 def with_bandwidth($about; $unit; $duration):
-  (.iterations | c::positive("#iterations")) as $iterations
-  | .average |= c::natural("BW average")
-  | (if .messages == null then . else .messages |= c::natural("MsgRate") | consistent($unit) end)
+  (.iterations | result::positive("#iterations")) as $iterations
+  | .average |= result::natural("BW average")
+  | (if .messages == null then . else .messages |= result::natural("MsgRate") | consistent($unit) end)
   | ($iterations * .size * ways($about; $duration)) as $bytes
-  | (finer($unit) | c::positive("BW average")) as $gbit_s
+  | (finer($unit) | result::positive("BW average")) as $gbit_s
   | ($bytes * 8 / $gbit_s / 1e9) as $elapsed
   # a peak of 0 was not measured (-D, or more than 20,000 iterations)
-  | (if (.peak // 0) == 0 then null else .peak * $unit | c::positive("BW peak") end) as $peak
-  | if $gbit_s > c::impossible_gbit_s then error("bandwidth of \($gbit_s) Gb/s is impossible") else . end
-  | { latency_us: null, elapsed_s: ($elapsed | c::positive("elapsed time")),
+  | (if (.peak // 0) == 0 then null else .peak * $unit | result::positive("BW peak") end) as $peak
+  | if $gbit_s > result::impossible_gbit_s then error("bandwidth of \($gbit_s) Gb/s is impossible") else . end
+  | { latency_us: null, elapsed_s: ($elapsed | result::positive("elapsed time")),
       bandwidth: { gbit_s: $gbit_s, peak_gbit_s: $peak, peak_definition: (if $peak == null then null else "best_run_of_messages" end),
                    min_interval_gbit_s: null, messages_per_s: (if (.messages // 0) == 0 then null else .messages * 1e6 | c::rounded end),
-                   bytes: ($bytes | c::positive("bytes")) } };
+                   bytes: ($bytes | result::positive("bytes")) } };
 
 # What was asked for and what came: iterations are of each queue pair, the table's of all.
 def as_asked($about; $params):
@@ -220,7 +221,7 @@ def definition($about):
 # One row of figures -> a part. $unit: Gb/s of one unit of its rates.
 def measured($about; $argv; $server_argv; $unit):
   . as $row
-  | (.size | c::positive("#bytes")) as $size
+  | (.size | result::positive("#bytes")) as $size
   | params($about; $argv; $size) as $params
   | (first(as_asked($about; $params)) // null) as $unlike
   | if $unlike != null then error($unlike) else . end
