@@ -1,5 +1,4 @@
-# What the planned command asks for, held against what the output says was done. It has modules of its own beside
-# records.jq, for jq 1.6 takes time with the square of what is in one program.
+# What the planned command asks for, held against what the output says was done.
 import "common" as c;
 import "path" as path;
 

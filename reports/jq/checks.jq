@@ -6,7 +6,7 @@ import "host_status" as host_status;
 import "tally" as tally;
 import "limits" as bounds;
 import "remedies" as remedies;
-import "format" as f;
+import "words" as words;
 
 def check($id; $title; $status):
   { id: $id, title: $title, status: $status, measured: null, limit: null, unit: null, source: null, evidence: [], remedy: null };
@@ -65,11 +65,11 @@ def simulation($plan):
   | if $simulated == {} then empty
     elif $posing == [] then
       check("simulated"; "Simulated results"; "not_judged")
-      + { measured: "\($simulated | length | f::plural("flow")), all planned as simulated",
+      + { measured: "\($simulated | length | words::plural("flow")), all planned as simulated",
           source: design("software and simulated scopes are named") }
     else
       check("simulated"; "No simulation stands for hardware"; "inconclusive")
-      + { measured: "\($posing | length | f::plural("flow")) planned as hardware ran on a simulated device",
+      + { measured: "\($posing | length | words::plural("flow")) planned as hardware ran on a simulated device",
           limit: {min: null, max: 0}, unit: "flows", source: design("scope: hardware, software, simulated"),
           evidence: ($posing | .[0:tally::evidence_max]),
           remedy: ("Unset FI_PROVIDER_PATH on the hosts and see that /sys/class/cxi lists the NIC, "
@@ -91,8 +91,8 @@ def host_finding:
   | check("host_check/\($one.id)" + if $one.verdict == "pass" then ""
                                     else "/" + ([$names[0], $one.device | strings] | join("/")) end;
           "Hosts: \($one.id | gsub("-"; " "))"; $one.verdict)
-  + { measured: (if $one.verdict == "pass" then "\($names | length | f::plural("host")): \($one.wanted // $one.found)"
-                 else ($one | f::finding) + if $one.wanted == null then "" else "; wanted: \($one.wanted)" end end),
+  + { measured: (if $one.verdict == "pass" then "\($names | length | words::plural("host")): \($one.wanted // $one.found)"
+                 else ($one | words::finding) + if $one.wanted == null then "" else "; wanted: \($one.wanted)" end end),
       source: "\($one.source): \($one.why)", evidence: ($names | .[0:tally::evidence_max]),
       remedy: (if $one.verdict == "pass" or $one.status == "info" then null else $one.remedy end) };
 
@@ -101,7 +101,7 @@ def host_findings($plan; $hosts):
     | ($hosts[$host].checks // [])[] | . + {host: $host, verdict: host_status::finding_status($scope)} ]
   | ([.[] | select(.status == "not_applicable" and .verdict == "not_judged")] | not_applicable),
     ( map(select(.status != "not_applicable" or .verdict != "not_judged"))
-      | group_by([.id, .verdict, if .verdict == "pass" then "" else f::finding end])[] | host_finding );
+      | group_by([.id, .verdict, if .verdict == "pass" then "" else words::finding end])[] | host_finding );
 
 # A host that owes checks, by the plan or by its fabric or the flows that use it, and left no answer, has been skipped.
 def host_checks($plan; $hosts):
@@ -112,7 +112,7 @@ def host_checks($plan; $hosts):
       | check("host_check/skipped" + if .[0].value.scope == "hardware" then "" else "/simulated" end;
               "The hosts were checked";
               if .[0].value.scope == "hardware" then "inconclusive" else "not_judged" end)
-      + { measured: ("no host_check.json of this run, of \(length | f::plural("host")): \(.[0].key): "
+      + { measured: ("no host_check.json of this run, of \(length | words::plural("host")): \(.[0].key): "
                     + ($hosts[.[0].key].unchecked // "there is none that can be read")),
           evidence: ([.[].key] | .[0:tally::evidence_max]),
           source: design("a verdict is drawn from the raw outputs of all hosts"),
@@ -240,7 +240,7 @@ def path_proof:
       ( $all[] | select(.state != "proven")
         | path_status(.scope; .state; .rdma) as $status
         | check("path/" + (if $status == "not_judged" then "not_judged/" else "" end) + .value.evidence[0]; "The bytes took the claimed path (\(.scope) scope)"; $status)
-        + { measured: ((if .state == "not_judged" then "\(.value.n | f::plural("flow")): " else "" end) + (.value.reason // .state)),
+        + { measured: ((if .state == "not_judged" then "\(.value.n | words::plural("flow")): " else "" end) + (.value.reason // .state)),
             source: design("the path is proven: claimed <= counted <= wire"), evidence: .value.evidence,
             remedy: path_remedy($status; .scope; .state; .value.reason) } )
     end;

@@ -1,6 +1,7 @@
 # Numbers and words as a reader sees them. Templates only place what is made here.
 import "common" as c;
 import "digits" as d;
+import "words" as words;
 
 # Three significant digits, as many as repeats of a network measurement agree in.
 def figure:
@@ -53,11 +54,6 @@ def value($unit):
   if type == "number" then "\(plain) \($unit // "" | unit_sign)" | sub(" +$"; "")
   else cell end;
 
-# A list of names that stays readable for hundreds of hosts.
-def names($max):
-  if length <= $max then join(", ") else (.[:$max] | join(", ")) + " and \(length - $max) more" end;
-
-def plural($word): "\(.) \($word)" + (if . == 1 then "" else "s" end);
-
-# What was found on a host: of one of its devices, or of itself.
-def finding: if .device == null then .found else "\(.device): \(.found)" end;
+def names($max): words::names($max);
+def plural($word): words::plural($word);
+def finding: words::finding;

@@ -2,7 +2,7 @@
 import "host_machine" as machine;
 import "host_nic" as nic;
 import "host_qos" as qos;
-import "format" as f;
+import "words" as words;
 
 def id_of: .id + "#" + (.position | tostring);
 
@@ -15,7 +15,7 @@ def placed:
 
 # "1.2 on alpha, beta; 1.3 on gamma"
 def spread:
-  map("\(.[0].value | if type == "string" then . else tojson end) on \(map(.host) | f::names(4))") | join("; ");
+  map("\(.[0].value | if type == "string" then . else tojson end) on \(map(.host) | words::names(4))") | join("; ");
 
 # Input: [{host, value, ...}] of one id and position, of several hosts. The value that most hosts have is the group's; where
 # none has the majority, all of them are named.

@@ -4,6 +4,7 @@ import "common" as c;
 def shown:
   if type == "number" and isnan then "nan"
   elif type == "number" and isinfinite then "inf"
+  elif type == "number" then . + 0 | tojson # without the literal's spelling, which jq 1.7 keeps (0.00)
   else tojson
   end;
 
