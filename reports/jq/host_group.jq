@@ -1,7 +1,4 @@
-# What only several hosts together show: clocks, doubled addresses, and every value in which hosts of one fabric differ.
-import "host_machine" as machine;
-import "host_nic" as nic;
-import "host_qos" as qos;
+# Every value in which hosts of one fabric differ.
 import "words" as words;
 
 def id_of: .id + "#" + (.position | tostring);
@@ -30,10 +27,7 @@ def difference:
           remedy: .remedy, source: "site policy: hosts of one fabric are configured alike" }
     end;
 
-# $hosts: [{host, raw, findings}], host as host_check::subject makes it -> findings, each with the name of its host
-def across($hosts):
-  ( $hosts | group_by(.host.fabric)[] | select(length > 1)
-    | [.[] | .host.name as $name | placed | . + {host: $name}] | group_by(id_of)[] | difference ),
-  ( $hosts | group_by(.host.fabric)[] | map({host, raw}) | . as $group
-    | machine::between($group), nic::between($group), qos::between($group)
-    | if .host != null then . else $group[].host.name as $name | . + {host: $name} end );
+# $hosts: [{host, findings}], host as host_check::subject makes it -> findings, each with the name of its host
+def differences($hosts):
+  $hosts | group_by(.host.fabric)[] | select(length > 1)
+  | [.[] | .host.name as $name | placed | . + {host: $name}] | group_by(id_of)[] | difference;

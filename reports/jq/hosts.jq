@@ -1,11 +1,10 @@
-# raw/<host>/{agent,environment,host_check}.json and inputs/hosts/<host>.json -> {host: {agent, versions, environment, drivers, rdma_drivers,
-# cxi_drivers, checks, unchecked, idle}}; what is absent or damaged is null. unchecked: why there are no checks.
-# Input as for normalise.jq: "path<TAB>line", each host ended by the mark.
-
+# raw/<host>/{agent,environment,host_check}.json and inputs/hosts/<host>.json -> one line {host: {agent, versions, environment,
+# drivers, rdma_drivers, cxi_drivers, unchecked, idle, subject, areas}}; what is absent or damaged is null. unchecked: why
+# nothing is checked of it. Then a line {areas, host, raw} for each host whose answer is to be judged (host_findings.bash).
+# Input as for read.jq: "path<TAB>line", each host ended by the mark.
 import "common" as c;
 import "counters" as counters;
 import "host_check" as host_check;
-import "host_group" as group;
 import "planned" as planned;
 
 def next_host($mark): [label $stop | inputs | if startswith($mark) then ., break $stop else . end];
@@ -36,13 +35,8 @@ def document($path; $schema):
                  drivers: ([($environment.interfaces // [])[] | {key: .name, value: .driver}] | from_entries),
                  rdma_drivers: ([($environment.rdma // [])[] | {key: .name, value: .driver}] | from_entries),
                  cxi_drivers: ([($environment.cxi // [])[] | {key: .name, value: .driver}] | from_entries),
-                 checks: (if $unchecked != null then null
-                          else $found | host_check::judged($planned) end),
-                 raw: (if $areas and $unchecked == null then $found else null end),
-                 subject: ($planned | host_check::subject),
-                 $unchecked,
-                 idle: ($environment.idle | counters::counted) } } ]
-| from_entries
-| ([.[] | select(.raw != null and .checks != null) | {host: .subject, raw, findings: .checks}] | [group::across(.)]) as $between
-| with_entries(.key as $name | .value |= ((.checks | values) += [$between[] | select(.host == $name) | del(.host)]
-                                          | del(.raw, .subject)))
+                 $unchecked, idle: ($environment.idle | counters::counted), subject: ($planned | host_check::subject),
+                 areas: (if $unchecked != null or ($found | host_check::is_raw | not) then []
+                         else host_check::areas($areas; $planned | planned::is_slingshot) end) },
+        raw: $found } ]
+| (map(del(.raw)) | from_entries), (.[] | select(.value.areas != []) | {areas: .value.areas, host: .value.subject, raw})
