@@ -12,6 +12,13 @@ def is_finite: type == "number" and (isnan or isinfinite | not);
 def round_number: if . == floor then . + 0 else (. * 1e6 | round) / 1e6 end;
 def rounded: if is_finite then round_number else null end;
 
+def shown:
+  if type == "number" and isnan then "nan"
+  elif type == "number" and isinfinite then "inf"
+  elif type == "number" then . + 0 | tojson # without the literal's spelling, which jq 1.7 keeps (0.00)
+  else tojson
+  end;
+
 def text_or_null: if type == "string" and . != "" then . else null end;
 
 # Null-safe division for figures derived from two others, such as CPU seconds per gigabyte.

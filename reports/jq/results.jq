@@ -1,14 +1,7 @@
 # Figures that a tool prints: which of them are results, and what is made of them.
 import "common" as c;
 
-def shown:
-  if type == "number" and isnan then "nan"
-  elif type == "number" and isinfinite then "inf"
-  elif type == "number" then . + 0 | tojson # without the literal's spelling, which jq 1.7 keeps (0.00)
-  else tojson
-  end;
-
-def refuse(name): error(name + " is " + shown + ", which is no result");
+def refuse(name): error(name + " is " + c::shown + ", which is no result");
 
 # A result: zero, negative, nan and inf are faults of the measurement, never figures. (nan sorts below all numbers and
 # jq reads inf as 1.8e308: two comparisons find both, and these functions run a few million times for a large run.)

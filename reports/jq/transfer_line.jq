@@ -62,7 +62,7 @@ def contradiction:
   | ([.params | counts as $k | select(.[$k] | . != null and (type != "number" or . < 0 or . != floor)) | $k] | .[0])
     as $odd
   | if $lacking != null then "transfer has no \($lacking)"
-    elif $odd != null then "\($odd) is \(.params[$odd] | result::shown), which is no whole number"
+    elif $odd != null then "\($odd) is \(.params[$odd] | c::shown), which is no whole number"
     elif (.kind == "sum") != ($t.pair == null) or ($t.pair != null and $t.pair >= $t.pairs)
       then "a line of kind \(.kind) is of pair \($t.pair)"
     elif $t.batch_bytes != $batch_bytes
