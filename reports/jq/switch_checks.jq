@@ -1,6 +1,7 @@
 # Switches as switch.jq judged them -> findings (as host_check's are) -> checks of the verdict. A switch that could not be
 # read, and a port that was not found, leave their checks INCONCLUSIVE whatever the scope: never a pass by omission.
 import "checks" as checks;
+import "host_status" as host_status;
 import "format" as f;
 import "planned" as planned;
 import "tally" as tally;
@@ -140,7 +141,7 @@ def simulated($switches):
 # $hosts: {NAME: {scope, rates}}
 def all($switches; $hosts):
   [$switches[] | findings($hosts)] as $found
-  | ( $found | map(select(has("unit") | not) | . + {verdict: (if .open then "inconclusive" else checks::finding_status(.scope) end)})
+  | ( $found | map(select(has("unit") | not) | . + {verdict: (if .open then "inconclusive" else host_status::finding_status(.scope) end)})
       | group_by([.id, .verdict, if .verdict == "pass" then "" else [place, .found] end])[] | one_check(.[0].verdict) ),
     ( $found | map(select(has("unit"))) | group_by(.id)[] | figure_check ),
     unfound($switches; $hosts), simulated($switches);
