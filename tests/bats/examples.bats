@@ -41,7 +41,7 @@ uncommented() {
 
 @test "RoCE: verbs and perftest between every two of four hosts, on both NICs where a transfer asks for them" {
   plan_for "$TOP/inventories/example_roce" rdma
-  assert_json runs/latest/plan.json '.hosts | length == 4'
+  assert_json runs/latest/plan.json '(.hosts | length == 4) and (.switches.leaf2 | .provider == "nxos" and .ports.node4 == ["Ethernet1/3", "Ethernet1/4"])'
   assert_json runs/latest/plan.json '[.rounds[].flows[] | select(.tool == "perftest").client_argv | join(" ") | select(contains("-d mlx5_0 -i 1 -x 3"))] | length > 0'
   assert_json runs/latest/plan.json '[.rounds[].flows[] | [.client, .server] | sort] | unique | length == 6'
   plan_for "$TOP/inventories/example_roce" transfer-read-many-nics
@@ -53,6 +53,7 @@ uncommented() {
   plan_for "$TOP/inventories/example_infiniband" rdma
   assert_json runs/latest/plan.json '[.rounds[].flows[] | select(.backend == "verbs")] | length > 0
     and all(.[]; .scope == "hardware" and (.client_argv | index("--gid-index")) == null)'
+  assert_json runs/latest/plan.json '.switches.fabric | .provider == "infiniband" and .ports.node3 == ["5/1"]'
 }
 
 @test "Slingshot: the cxi backend beside HPE's own tools" {

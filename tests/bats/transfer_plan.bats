@@ -171,8 +171,9 @@ def walk(group, inherited):
     own = {**inherited, **{k: v for k, v in (group.get("vars") or {}).items() if k.startswith("perch_")}}
     for name, host in (group.get("hosts") or {}).items():
         hosts[name] = {**own, **{k: v for k, v in (host or {}).items() if k.startswith("perch_")}}
-    for child in (group.get("children") or {}).values():
-        walk(child, own)
+    for name, child in (group.get("children") or {}).items():
+        if name != "switches":
+            walk(child, own)
 walk(yaml.safe_load(open(sys.argv[1]))["all"], {})
 print(json.dumps(hosts))' "$1"
 }
