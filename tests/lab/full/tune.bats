@@ -46,7 +46,7 @@ Result=success"
   lab_playbook 0 "$TOP/playbooks/revert.yml" --limit alpha
   values
   assert_output "$untuned"
-  run_on alpha 'find / -xdev \( -name "*90-perch*" -o -name "perch-tune*" -o -path "*/host_tune*" -o -path "/etc/perch*" \) ! -path "/home/*" ! -path "/root/.ansible/*"'
+  run_on alpha 'find / -xdev \( -name "*90-perch*" -o -name "perch-tune*" -o -path "*/host_tune*" -o -path /etc/perch \) ! -path "/home/*" ! -path "/root/.ansible/*"'
   assert_output ""
 }
 
