@@ -40,6 +40,7 @@ under_test() {
 # host_check NAME...: the whole, on standard output
 host_check() {
   local name
+  # shellcheck disable=SC2034 # the areas read them
   local -a RDMA NETDEVS PCI slingshot=()
   SCRATCH=$(mktemp)
   trap 'rm -f -- "$SCRATCH"' EXIT
