@@ -115,7 +115,7 @@ class Work:
         if not value.agrees(found, entry.old):
             self.note(value, found, entry.old)
             if not self.check:
-                value.write(entry.old)
+                value.restore(entry.old)
                 taken = value.read()
                 if not value.agrees(taken, entry.old):
                     raise value.shortfall(taken, entry.old)

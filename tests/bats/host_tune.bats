@@ -238,6 +238,14 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   assert_json answer.json '[.troubles[] | test("\\. To do: .+")] | all'
 }
 
+@test "whether rdma_cm's view of a device was there before is kept with its value: a revert removes only a view of ours" {
+  call '{settings: {roce_tos: 106}}'
+  jq -se 'any(.spec | .kind == "cm_tos" and .was_there)' root/var/lib/perch/host_tune/kept/*.json >/dev/null ||
+    fail "$(cat root/var/lib/perch/host_tune/kept/*.json)"
+  call '{state: "reverted"}'
+  assert_equal "$(value /sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos)" 0
+}
+
 @test "devices and interfaces that are not there are named, and the others are set" {
   call '{settings: {mtu: 9000}, devices: ["mlx5_0", "mlx5_9", {name: "mlx5_0", netdev: "eth7"}]}'
   trouble "there is no RDMA device mlx5_9"

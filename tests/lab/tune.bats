@@ -24,6 +24,7 @@ state() {
   lab_ssh alpha 'cat /proc/sys/vm/nr_hugepages /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor /proc/sys/vm/swappiness \
     /proc/sys/net/ipv4/conf/eth1/arp_ignore /sys/class/net/eth1/mtu /sys/kernel/mm/transparent_hugepage/enabled
     dcb -N pfc show dev eth1 prio-pfc; dcb ets show dev eth1 tc-tsa tc-bw; dcb -N app show dev eth1; systemd-run -qP su perch -c "ulimit -l"
+    mkdir -p /tmp/cfs && mount -t configfs none /tmp/cfs && ls /tmp/cfs/rdma_cm 2>/dev/null; umount /tmp/cfs
     find /etc /var/lib/perch -xdev -printf "%p %m %u %l\n" 2>/dev/null | sort | sha256sum
     find /etc -xdev -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum'
 }
@@ -59,6 +60,9 @@ always madvise [never]"
   assert_line --regexp '^dscp-prio 26:3'
   assert_line unlimited
   assert_line enabled
+  # rdma_cm's default has no other place where it could be seen
+  run_on alpha 'mount -t configfs none /tmp/cfs && cat /tmp/cfs/rdma_cm/rxe0/ports/1/default_roce_tos; umount /tmp/cfs'
+  assert_output 106
 }
 
 @test "a second tuning changes nothing" {

@@ -52,7 +52,7 @@ irq() {{
   return "$status"
 }}
 
-# rdma_cm's defaults are reached through a directory of configfs that is only a view
+# rdma_cm's defaults are reached through a directory of configfs, which stays: nobody can see the value without it
 tos() {{
   local base=/sys/kernel/config mounted="" status=0
   wait_for "/sys/class/infiniband/$1"
@@ -61,8 +61,7 @@ tos() {{
     base=$(mktemp -d) && mounted=$base
     mount -t configfs perch "$base" || status=1
   fi
-  if mkdir "$base/rdma_cm/$1" && printf '%s\\n' "$3" >"$base/rdma_cm/$1/ports/$2/default_roce_tos"; then :; else status=1; fi
-  rmdir "$base/rdma_cm/$1"
+  if mkdir -p "$base/rdma_cm/$1" && printf '%s\\n' "$3" >"$base/rdma_cm/$1/ports/$2/default_roce_tos"; then :; else status=1; fi
   [ -z "$mounted" ] || {{ umount "$mounted" && rmdir "$mounted"; }}
   return "$status"
 }}

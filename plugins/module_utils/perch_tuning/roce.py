@@ -16,11 +16,11 @@ CONFIGFS = "/sys/kernel/config"
 
 
 class CmTos(Value):
-    """default_roce_tos of rdma_cm. Its directory in configfs is a view that is made, used and removed again; the value
-    stays with the device (kernel: Documentation/ABI/testing/configfs-rdma_cm)."""
+    """default_roce_tos of rdma_cm. Its directory in configfs is only a view; the value stays with the device (kernel:
+    Documentation/ABI/testing/configfs-rdma_cm). A tuned host keeps the view, as nobody can see the value without it."""
 
     kind = "cm_tos"
-    fields = ("device", "port", "netdev")
+    fields = ("device", "port", "netdev", "was_there")
 
     def key(self) -> str:
         return f"cm_tos {self.device} {self.port}"
@@ -29,7 +29,8 @@ class CmTos(Value):
         return f"traffic class of rdma_cm on {self.device} port {self.port}"
 
     @contextlib.contextmanager
-    def _view(self):
+    def _view(self, leave: bool | None = None):
+        """leave: whether the view stays; None: as it is found."""
         remedy = "modprobe rdma_cm; the kernel needs CONFIG_CONFIGFS_FS; or leave host_tune_roce_tos at null here"
         mounted = None
         base = self.system.path(CONFIGFS)
@@ -43,6 +44,8 @@ class CmTos(Value):
                     raise Trouble(f"rdma_cm's settings cannot be reached ({err or 'configfs has no rdma_cm'})", remedy)
             directory = f"{base}/rdma_cm/{self.device}"
             new = not os.path.isdir(directory)
+            if self.was_there is None:
+                self.was_there = not new
             if new:
                 try:
                     os.mkdir(directory)
@@ -51,7 +54,7 @@ class CmTos(Value):
             try:
                 yield f"{directory}/ports/{self.port}/default_roce_tos"
             finally:
-                if new:
+                if not (leave if leave is not None else not new):
                     with contextlib.suppress(OSError):
                         os.rmdir(directory)
         finally:
@@ -70,13 +73,16 @@ class CmTos(Value):
             except ValueError as error:
                 raise Trouble(f"{path} holds no number", "leave host_tune_roce_tos at null here") from error
 
-    def write(self, value) -> None:
-        with self._view() as path:
+    def write(self, value, leave: bool = True) -> None:
+        with self._view(leave) as path:
             try:
                 with open(path, "w", encoding="ascii") as file:
                     file.write(f"{value}\n")
             except OSError as error:
                 raise refusal(path, str(value), error) from error
+
+    def restore(self, value) -> None:
+        self.write(value, leave=self.was_there is not False)
 
     def boot(self, value) -> list[list[str]]:
         return [["tos", self.device, str(self.port), str(value)]]

@@ -52,6 +52,10 @@ class Value:
     def write(self, value) -> None:
         raise NotImplementedError
 
+    def restore(self, value) -> None:
+        """Writes what was there before the first change."""
+        self.write(value)
+
     def agrees(self, found, wanted) -> bool:
         return found == wanted
 
