@@ -1,6 +1,7 @@
 # One sub-run of a comparison -> a line for each record that can stand beside those of the others, and one of itself last.
 # Input (-n): its records, one by one. $name: its folder; $plan, $verdict: --slurpfile.
 import "common" as c;
+import "plan_faults" as plan_faults;
 import "planned" as planned;
 import "tally" as tally;
 import "comparison" as comparison;
@@ -37,7 +38,7 @@ def fault($plan; $verdict; $seen):
     else null end;
 
 $plan[0] as $p
-| ($p | [planned::faults] | .[0]) as $broken
+| ($p | [plan_faults::faults] | .[0]) as $broken
 | if $broken != null then {name: $name, run: {usable: false, why: "plan.json cannot be used: \($broken)"}}
   else
     foreach ((inputs | {record: .}), null) as $r ({records: 0, strange: 0, measured: 0};

@@ -1,4 +1,5 @@
 # tuning.json -> what the report of a comparison shows, as finished text.
+import "digits" as digits;
 import "format" as f;
 import "tables" as tables;
 
@@ -6,11 +7,11 @@ def verdict_words: {better: "better", worse: "**worse**", no_effect: "no effect 
 
 # Beyond ten times a percentage says nothing more.
 def signed:
-  if . == null then "-" elif . > 1000 then "> +1000 %" else (if . > 0 then "+" else "" end) + f::fixed(1) + " %" end;
+  if . == null then "-" elif . > 1000 then "> +1000 %" else (if . > 0 then "+" else "" end) + digits::fixed(1) + " %" end;
 def interval: if .low_percent == null then "-" else "\(.low_percent | signed) to \(.high_percent | signed)" end;
 def figure_value($unit): if . == null then "-" else "\(f::figure) \($unit | f::unit_sign)" end;
 # A change of less than this in the wanted direction would have passed for chance.
-def smallest: if .smallest_percent == null then "-" else "\(.smallest_percent | f::fixed(1)) %" end;
+def smallest: if .smallest_percent == null then "-" else "\(.smallest_percent | digits::fixed(1)) %" end;
 def said: verdict_words[.verdict] + (if .why == null then "" else ": \(.why)" end) | f::cell;
 
 def kind_words: {latency: "latency", sum: "transfers"};
@@ -67,7 +68,7 @@ def scope_line:
   else "**Scope: \(.scope // "unknown"). This comparison is no proof of hardware.**" end;
 
 def counts_line:
-  .counts | map_values(if . == floor then f::whole else f::fixed(1) end)
+  .counts | map_values(if . == floor then f::whole else digits::fixed(1) end)
   | "\(.compared) figures of single flows were compared: \(.better) better, \(.worse) worse, \(.no_effect) without an effect; "
     + "\(.not_compared) could not be. One interval in twenty misses by chance, here about \(.by_chance): of the changed ones "
     + "\(.sure_better) better and \(.sure_worse) worse remain after Holm's correction for all of them.";
