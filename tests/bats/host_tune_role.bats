@@ -15,11 +15,14 @@ setup() {
   done
   cat >hosts.yml <<YAML
 all:
-  hosts: {alpha: {}, beta: {}}
+  hosts: {alpha: {perch_address: 192.0.2.1}, beta: {perch_address: 192.0.2.2}}
   vars:
     ansible_connection: local
     ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    perch_fabric: roce
+    perch_backends: [verbs]
     perch_devices: [{name: mlx5_0, netdev: eth1}]
+    host_tune_protected: [eth0]
     __host_tune_root: "$PWD/{{ inventory_hostname }}"
 YAML
 }
@@ -29,7 +32,7 @@ teardown() { common_teardown; }
 play() {
   local expected=$1 playbook=$2
   shift 2
-  LIMIT=120 run_expecting "$expected" env -u SSH_CONNECTION ansible-playbook -i hosts.yml "$playbook" -e host_tune_protected='["eth0"]' "$@"
+  LIMIT=120 run_expecting "$expected" env -u SSH_CONNECTION ansible-playbook -i hosts.yml "$playbook" "$@"
 }
 tree() { find alpha beta -printf '%p %m\n' | sort && find alpha beta -type f -exec sha256sum {} + | sort; }
 
@@ -61,7 +64,7 @@ WANTED='{"host_tune_mtu": 9000, "host_tune_sysctls": {"vm.swappiness": 10}}'
   before=$(tree)
   play 0 "$TOP/playbooks/tune.yml" -e host_tune_apply=true -e "$WANTED"
   assert_equal "$(cat {alpha,beta}/sys/class/net/eth1/mtu | xargs)" "9000 9000"
-  [ "$(grep -c '^TASK' <<<"$output")" -le 6 ] || fail "the tasks have become more"
+  [ "$(grep -c '^TASK' <<<"$output")" -le 8 ] || fail "the tasks have become more"
   play 0 "$TOP/playbooks/tune.yml" -e host_tune_apply=true -e "$WANTED"
   assert_output --regexp "alpha .*changed=0 "
   play 0 "$TOP/playbooks/revert.yml" --check
@@ -83,21 +86,24 @@ WANTED='{"host_tune_mtu": 9000, "host_tune_sysctls": {"vm.swappiness": 10}}'
   assert_equal "$(cat beta/sys/class/net/eth1/mtu) $(cat alpha/proc/sys/vm/swappiness)" "9000 10"
 }
 
-@test "values out of range are refused by name before anything is set" {
+@test "values out of range are refused by name before anything is set, also where the role is used without inventory_check" {
   local before
+  printf '%s\n' '- hosts: all' '  gather_facts: false' '  roles: [host_tune]' >role.yml
   before=$(tree)
-  play 2 "$TOP/playbooks/tune.yml" --limit alpha -e host_tune_apply=true -e '{"host_tune_mtu": 67, "host_tune_roce_tos": 256, "host_tune_pfc_priorities": [3, 8],
+  play 2 role.yml --limit alpha -e host_tune_apply=true -e '{"host_tune_mtu": 67, "host_tune_roce_tos": 256, "host_tune_pfc_priorities": [3, 8],
     "host_tune_dscp_priority": {"64": 3}, "host_tune_ets": {"tc_tsa": {"0": "fast"}}, "host_tune_hugepages_2m": -1, "host_tune_memlock": "much",
-    "host_tune_irq_affinity": "all", "host_tune_transparent_hugepages": "often", "host_tune_sysctls": {"vm.x; rm": 1}, "host_tune_governor": "a b",
-    "host_tune_hugepages_1g": {"a": 1}, "host_tune_dscp_trust": "both", "host_tune_ecn_priorities": [9], "host_tune_governor_provider": "tuned"}'
+    "host_tune_irq_affinity": "all", "host_tune_sysctls": {"vm.x; rm": 1}, "host_tune_governor": "a b",
+    "host_tune_hugepages_1g": {"a": 1}, "host_tune_ecn_priorities": [9], "host_tune_governor_provider": "tuned"}'
   local name
-  for name in mtu roce_tos pfc_priorities dscp_priority ets hugepages_2m memlock irq_affinity transparent_hugepages sysctls governor hugepages_1g \
-    dscp_trust ecn_priorities; do
+  for name in mtu roce_tos pfc_priorities dscp_priority ets hugepages_2m memlock irq_affinity sysctls governor hugepages_1g ecn_priorities; do
     assert_output --partial "host_tune_$name is "
   done
   assert_output --partial "host_tune_governor_provider: tuned and host_tune_tuned_profile go together"
-  play 2 "$TOP/playbooks/tune.yml" --limit alpha -e '{"host_tune_sysctls": "vm.swappiness=1", "host_tune_ets": {"weights": {}}}'
+  play 2 role.yml --limit alpha -e '{"host_tune_sysctls": "vm.swappiness=1", "host_tune_ets": {"weights": {}}}'
   assert_output --partial "weights"
+  play 2 role.yml --limit alpha -e '{"host_tune_transparent_hugepages": "often", "host_tune_dscp_trust": "both"}'
+  assert_output --partial "value of host_tune_transparent_hugepages must be one of: always"
+  assert_output --partial "value of host_tune_dscp_trust must be one of: dscp"
   assert_equal "$(tree)" "$before"
 }
 
