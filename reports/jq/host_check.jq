@@ -15,7 +15,10 @@ def misplaced($environment; $created):
     elif $read < $begun - clock_skew then "it is of \(.collected), before the plan of \($created)"
     else null end;
 
-def is_raw: type == "object" and all(.files, .later, .links, .commands; type == "object");
+# Two things are read of every host: an answer without them is none, whatever else it says.
+def is_raw:
+  type == "object" and all(.files, .later, .links, .commands; type == "object")
+  and (.files["/proc/uptime"] | type) == "string" and .commands.kernel.exit == 0;
 
 # A host of the plan, with its name and what is wanted of it (inputs/hosts/NAME.json), as the areas of checks know it.
 def subject:

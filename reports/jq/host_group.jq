@@ -14,6 +14,9 @@ def placed:
 def spread:
   map("\(.[0].value | if type == "string" then . else tojson end) on \(map(.host) | words::names(4))") | join("; ");
 
+# Where the ends disagree on these, one sends as lossless what the other drops: no tuning, but a fault of the fabric.
+def of_both_ends: ["qos-pfc", "qos-pause", "qos-dscp-trust", "qos-dscp-priority", "qos-roce-tos"];
+
 # Input: [{host, value, ...}] of one id and position, of several hosts. The value that most hosts have is the group's; where
 # none has the majority, all of them are named.
 def difference:
@@ -22,7 +25,8 @@ def difference:
   | if ($groups | length) < 2 then empty
     else
       (if ($groups[0] | length) > ($groups[1] | length) then [$groups[1:][][]] else $all end)[]
-      | { host, id: ("differs-" + .id), device, status: "bad", severity: "advisory", found: ($groups | spread), value: null,
+      | { host, id: ("differs-" + .id), device, status: "bad",
+          severity: (if .id as $id | of_both_ends | index([$id]) != null then "required" else "advisory" end), found: ($groups | spread), value: null,
           wanted: "the same on all", why: "the slowest or worst set host decides what the group can do",
           remedy: .remedy, source: "site policy: hosts of one fabric are configured alike" }
     end;

@@ -28,6 +28,7 @@ def document($path; $schema):
     | document("inputs/hosts/\($host).json"; "perch.wanted/1") as $input
     | ($plan[0].hosts[$host] + {cxi: $cxi[$host], name: $host, $areas, wanted: $input.wanted}) as $planned
     | ($found | if . == null then "there is none that can be read"
+                elif host_check::is_raw | not then "it holds nothing that was read"
                 elif $areas and ($input.wanted | type) != "object" then "inputs/hosts/\($host).json does not say what is wanted"
                 else host_check::misplaced($environment; $plan[0].created) end) as $unchecked
     | { key: $host,

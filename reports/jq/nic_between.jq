@@ -48,11 +48,17 @@ def doubled($kind):
   | unique_by([.host, .device]) | select(length > 1)
   | select($kind == "address" or ([.[].host] | unique | length) > 1);
 
+# All is well, as far as it was read: of each host that said something, where there is another to compare it with.
+def all_well($kind; $found):
+  ([.[].host] | unique) as $names
+  | select(($names | length) > 1) | $names[] | blamed($kind; .; null; "ok"; $found);
+
 def duplicates($all; $kind):
   ([$all[] | select(.kind == $kind)]) as $mine
   | [$mine | doubled($kind)] as $twice
   | if $mine == [] then empty
-    elif $twice == [] then blamed($kind; null; null; "ok"; "each \($kind | ascii_upcase | if . == "ADDRESS" then "address" else . end) is there once")
+    elif $twice == [] then
+      $mine | all_well($kind; "each \($kind | ascii_upcase | if . == "ADDRESS" then "address" else . end) is there once")
     else
       $twice[] | map("\(.host) \(.device)") as $who
       | .[] | blamed($kind; .host; .device; "bad"; "\(.value) is also on \($who - ["\(.host) \(.device)"] | f::names(4))") end;
@@ -61,7 +67,7 @@ def duplicates($all; $kind):
 def alike($all; $kind):
   ([$all[] | select(.kind == $kind)] | group_by(.value) | sort_by(-length)) as $groups
   | if $groups == [] then empty
-    elif ($groups | length) == 1 then blamed($kind; null; null; "ok"; "\($groups[0][0].value) on all")
+    elif ($groups | length) == 1 then $groups[0] | all_well($kind; "\(.[0].value) on all")
     else ($groups | map("\(.[0].value) on \(map("\(.host) \(.device)") | f::names(4))") | join("; ")) as $spread
       | (if ($groups[0] | length) > ($groups[1] | length) then $groups[1:] else $groups end)[][]
       | blamed($kind; .host; .device; "bad"; $spread) end;

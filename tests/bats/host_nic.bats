@@ -68,12 +68,12 @@ topic() {
 
 @test "two hosts, each with addresses of its own: nothing is doubled, the MTUs agree" {
   # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | n::between([$raw, n::second($raw; {})])[] | "\(.id) \(.status) \(.host): \(.found)"'
-  assert_output "nic-duplicate-address ok null: each address is there once
-nic-duplicate-mac ok null: each MAC is there once
-nic-duplicate-gid ok null: each GID is there once
-nic-mtu-ends ok null: 4200 on all
-nic-path-mtu-ends ok null: 4096 on all"
+  run with_cases '$f["nic-mlx5"] as $raw | n::between([$raw, n::second($raw; {})]) | group_by(.id)[] | "\(.[0].id) \(map(.status)) \(map(.host) | unique | length): \(.[0].found)"'
+  assert_output 'nic-duplicate-address ["ok","ok"] 2: each address is there once
+nic-duplicate-gid ["ok","ok"] 2: each GID is there once
+nic-duplicate-mac ["ok","ok"] 2: each MAC is there once
+nic-mtu-ends ["ok","ok"] 2: 4200 on all
+nic-path-mtu-ends ["ok","ok"] 2: 4096 on all'
 }
 
 @test "a cloned host: address, MAC and GIDs are doubled, and both are blamed" {

@@ -3,8 +3,9 @@
 set -euo pipefail
 export LC_ALL=C
 
-# The longest text that is kept of a file or a stream; nothing read here is near it.
-readonly MOST_BYTES=65536
+# The longest text that is kept of a file or a stream; nothing read here is near it but a firewall's rules. What is longer
+# is not kept at all, since half an answer may say the contrary of the whole one.
+readonly MOST_BYTES=262144
 # Seconds that a command may take. cxi_stat -r watches the link for four.
 readonly COMMAND_SECONDS=15
 
@@ -32,7 +33,7 @@ pair() {
 keep() {
   local file text
   for file in "$@"; do
-    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null); then continue; fi
+    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null) || ((${#text} > MOST_BYTES)); then continue; fi
     pair "$file" "$text"
     FILES+="${FILES:+, }$PAIR"
   done
@@ -42,7 +43,7 @@ keep() {
 keep_later() {
   local file text
   for file in "$@"; do
-    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null); then continue; fi
+    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null) || ((${#text} > MOST_BYTES)); then continue; fi
     pair "$file" "$text"
     LATER+="${LATER:+, }$PAIR"
   done
@@ -66,6 +67,9 @@ ask() {
   if command -v "$1" >/dev/null; then
     out=$(timeout --kill-after=2 "$COMMAND_SECONDS" "$@" 2>"$SCRATCH" </dev/null) || status=$?
     err=$(cat "$SCRATCH")
+    if ((${#out} > MOST_BYTES)); then
+      status=null out='' err="the answer is longer than $MOST_BYTES bytes, and was not kept"
+    fi
   else
     status=null
   fi
