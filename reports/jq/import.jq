@@ -36,25 +36,43 @@ def of_iperf:
       [{status: "error", error: {message: "its one line may be an interval, not the total"}}]
     else iperf::parts($lines; []; []; null) end;
 
+# What only the command would say is not known, although the reader has its defaults. A send test both ways counts what it
+# receives only by duration: a peak tells that it was none.
+def without_command:
+  if .status != "ok" then .
+  elif .params.bidirectional and .op == "send" and .kind == "bandwidth" and .bandwidth.peak_gbit_s == null then
+    {status: "error", error: {message: "only its command says whether its iterations are of one way or of both"}}
+  else .params |= (.sl = null | .traffic_class = null | .memory = null | .verify = null | .warmup = null | .clock = null) end;
+
+# A record counts what it timed; MORI-IO's tables alone do not, the configuration above them does.
+def counted:
+  if .status != "ok" then .
+  elif .latency_us.count == null then {status: "error", error: {message: "nothing says how many batches were timed: no configuration"}}
+  else .transfer.numa_node = null end;
+
 def parts($tool):
-  if $tool == "perftest" then perftest::parts(.; []; {}; null)
-  elif $tool == "perftest_json" then of_json
+  if $tool == "perftest" then perftest::parts(.; []; {}; null) | map(without_command)
+  elif $tool == "perftest_json" then of_json | map(without_command)
   elif $tool == "iperf3" then iperf3::parts(.)
   elif $tool == "iperf" then of_iperf
   elif $tool == "cxi" then cxi::parts(.; []; {}; null)
-  elif $tool == "mori" then mori::parts(.; []; {client_argv: []}; null)
+  elif $tool == "mori" then mori::parts(.; []; {client_argv: []}; null) | map(counted)
   else perch::parts(.) end;
 
 # Sockets, soft devices and simulations say so; nothing in an output proves hardware.
 def scope:
   [.client.device, .server.device | strings] as $devices
   | if .simulated == true or any($devices[]; startswith("sim_")) then "simulated"
-    elif any($devices[]; test("^(rxe|siw)")) or (.backend | IN("tcp", "null")) or (.tool.name | IN("iperf", "iperf3")) then "software"
+    elif any($devices[]; test("^(rxe|siw)")) or (.backend | IN("tcp", "null")) or (.link.layer | IN("loopback", "shm"))
+      or (.provider // "" | test("^(tcp|udp|shm|sm2|net|sockets)")) or (.tool.name | IN("iperf", "iperf3")) then "software"
     else "imported" end;
 
 def fault($file; $line; $why): "import: \($file):\($line): \($why | gsub("[\n\r]"; " ")); give the whole output of the client";
 
-def told($file):
+# Names as the schema has them: the file's own, and its number among those given, which tells two of one name apart.
+def name_of($file): $file | sub("^.*/"; "") | gsub("[^A-Za-z0-9._-]"; "-") | sub("^(?<c>[.-])"; "_\(.c)");
+
+def told($file; $number):
   . as $lines | seen as $seen
   | if $seen == [] then fault($file; 1; "it is of no known tool")
     elif ($seen | length) > 1 then fault($file; $seen | map(.line) | max; "it holds outputs of several tools: " + ($seen | map(.tool) | join(", ")))
@@ -65,14 +83,15 @@ def told($file):
         else $parts[]
           | if .status != "ok" then fault($file; (.error.message | capture("line (?<n>[0-9]+)").n) // $one.line; .error.message)
             else . as $part
-              | {id: $file, run: "imported", test: $file, repeat: 1, tool: $tool, scope: "imported", client: "unknown", server: "unknown"} as $flow
+              | name_of($file) as $test
+              | {id: "\($test)/unknown/unknown/\($number)", run: "imported", $test, repeat: 1, tool: $tool, scope: "imported", client: "unknown", server: "unknown"} as $flow
               | recorded::record({run: "imported", hosts: {unknown: {}}}; {}; $flow; {size_bytes: .params.size_bytes})
               | .scope = ($part | scope) | tojson end end end;
 
-foreach (inputs, null) as $line ({file: null, lines: [], out: null};
+foreach (inputs, null) as $line ({file: null, number: 0, lines: [], out: null};
   .out = null
-  | if $line == null then .out = {file, lines}
+  | if $line == null then .out = {file, lines, number}
     else ($line | index("\t")) as $at | $line[:$at] as $file | $line[$at + 1:] as $text
       | if .file == $file then .lines += [$text]
-        else (if .file == null then . else .out = {file, lines} end) | .file = $file | .lines = [$text] end end;
-  .out // empty | .file as $file | .lines | told($file))
+        else (if .file == null then . else .out = {file, lines, number} end) | .file = $file | .number += 1 | .lines = [$text] end end;
+  .out // empty | .file as $file | .number as $number | .lines | told($file; $number))
