@@ -18,6 +18,7 @@ options:
   connection: {description: How Ansible reaches the host (ansible_connection)., type: str, default: ssh}
   reached_at: {description: The address by which Ansible reaches the host (ansible_host)., type: str, default: ""}
   protected: {description: More interfaces that are never altered., type: list, elements: str, default: []}
+  connection_interface: {description: The interface of Ansible's connection where it cannot be found., type: str, default: ""}
   qos_provider: {description: What sets priorities., type: str, choices: [auto, dcb, mlnx_qos], default: auto}
   root: {description: Put before every path of the host; for tests., type: str, default: ""}
 attributes:
@@ -78,17 +79,25 @@ class Work:
             self.before.append(f"{title}: {old}")
             self.after.append(f"{title}: {new}")
 
+    def write(self, value: values.Value, found, wanted, how):
+        """Writes, and notes what has become of it: a driver may take nothing, or a part. Answers what is there now."""
+        how(wanted)
+        taken = value.read()
+        if taken != found:
+            self.note(value, found, wanted if value.agrees(taken, wanted) else taken)
+        return taken
+
     def set(self, setting: str, value: values.Value, wanted) -> list[list[str]]:
         """Answers the lines that apply it at boot."""
         found = value.read()
         if callable(wanted):
             wanted = wanted(found)
         if not value.agrees(found, wanted):
-            self.note(value, found, wanted)
-            if not self.check:
+            if self.check:
+                self.note(value, found, wanted)
+            else:
                 self.kept.keep(setting, value.key(), value.spec(), found)
-                value.write(wanted)
-                taken = value.read()
+                taken = self.write(value, found, wanted, value.write)
                 if not value.agrees(taken, wanted):
                     self.troubles.append(f"host_tune_{setting}: {value.shortfall(taken, wanted)}")
         return value.boot(wanted)
@@ -96,6 +105,8 @@ class Work:
     def tune(self, context: settings.Context, asked: dict) -> None:
         """All that can be done; whatever happens then, each old value is kept before its change."""
         lines: dict[str, list[list[str]]] = {}
+        if asked and not self.check:
+            self.kept.open()  # and its lock, before anything is read
         for setting in filter(asked.__contains__, settings.SETTINGS):
             for wish in settings.SETTINGS[setting](context, asked[setting]):
                 try:
@@ -106,6 +117,8 @@ class Work:
                     self.troubles.append(f"host_tune_{setting}: {trouble}")
         for setting, value, wanted in boot.wishes(self.system, lines):
             self.set(setting, value, wanted)
+        if not self.check:
+            self.kept.close()
 
     def put_back(self, held: set[str] | None, entry) -> None:
         value = values.from_spec(self.system, entry.spec)
@@ -113,10 +126,10 @@ class Work:
             network.check_untouched(held, value.netdev)
         found = value.read()
         if not value.agrees(found, entry.old):
-            self.note(value, found, entry.old)
-            if not self.check:
-                value.restore(entry.old)
-                taken = value.read()
+            if self.check:
+                self.note(value, found, entry.old)
+            else:
+                taken = self.write(value, found, entry.old, value.restore)
                 if not value.agrees(taken, entry.old):
                     raise value.shortfall(taken, entry.old)
         if not self.check:
@@ -147,6 +160,7 @@ def main() -> None:
             "connection": {"type": "str", "default": "ssh"},
             "reached_at": {"type": "str", "default": ""},
             "protected": {"type": "list", "elements": "str", "default": []},
+            "connection_interface": {"type": "str", "default": ""},
             "qos_provider": {"type": "str", "choices": ["auto", "dcb", "mlnx_qos"], "default": "auto"},
             "root": {"type": "str", "default": ""},
         },
@@ -169,6 +183,7 @@ def main() -> None:
             options["connection"],
             options["reached_at"],
             options["protected"],
+            options["connection_interface"],
             options["qos_provider"],
         )
         if options["state"] == "set":

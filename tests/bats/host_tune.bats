@@ -39,6 +39,7 @@ make_host() {
   put /sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0 eth1
   put /sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos 0
   put $net/eth0/mtu 1500
+  mkdir root$net/eth0/device # a network card; what is virtual has none
   mkdir bin
   cp "$TOP"/tests/bats/tune/{dcb,mlnx_qos} bin
   cat >bin/ip <<'SH'
@@ -269,10 +270,77 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   call '{settings: {mtu: 9000}, reached_at: "tunnel.example.org"}'
   trouble "it is not known which interface"
   call '{settings: {mtu: 9000}, reached_at: "127.0.0.1"}'
-  trouble "host_tune_protected: [eth0]"
-  assert_equal "$(value /sys/class/net/eth1/mtu)" 1500
+  trouble "host_tune_connection_interface: eth0"
+  # what is protected besides, or is not there, does not say which it is
   call '{settings: {mtu: 9000}, reached_at: "tunnel.example.org", protected: ["eth0"]}'
+  trouble "it is not known which interface"
+  call '{settings: {mtu: 9000}, reached_at: "tunnel.example.org", connection_interface: "eth7"}'
+  trouble "it is not known which interface"
+  call '{settings: {mtu: 9000}, reached_at: "tunnel.example.org", connection_interface: "eth1"}'
+  trouble "eth1 carries Ansible"
+  call '{settings: {mtu: 9000}, protected: ["eth1"]}'
+  trouble "is in host_tune_protected"
+  assert_equal "$(value /sys/class/net/eth1/mtu)" 1500
+  call '{settings: {mtu: 9000}, reached_at: "tunnel.example.org", connection_interface: "eth0"}'
   assert_equal "$(value /sys/class/net/eth1/mtu)" 9000
+}
+
+@test "an address on an interface without a network card below it (WireGuard, Open vSwitch, a dummy) does not show the carrier" {
+  rmdir root/sys/class/net/eth0/device
+  call '{settings: {mtu: 9000}}'
+  trouble "it is not known which interface"
+  mkdir root/sys/class/net/bond0
+  ln -s ../bond0 root/sys/class/net/eth0/lower_bond0
+  call '{settings: {mtu: 9000}}'
+  trouble "it is not known which interface"
+  assert_equal "$(value /sys/class/net/eth1/mtu)" 1500
+  mkdir -p root/sys/class/net/eth2/device
+  ln -s ../eth2 root/sys/class/net/bond0/lower_eth2
+  tune '{mtu: 9000}'
+}
+
+@test "the interface by which answers go back to the client is protected, too" {
+  sed -i '2i [ "$2 $3 $4" != "route get 192.0.2.1" ] || { echo '"'"'[{"dst":"192.0.2.1","dev":"eth1"}]'"'"' && exit; }' bin/ip
+  jq -cn --arg root "$PWD/root" '{root: $root, devices: ["mlx5_0"], settings: {mtu: 9000}, reached_at: "198.51.100.7"}' >options
+  SSH_CONNECTION="192.0.2.1 5 198.51.100.7 22" run "$TOP/.venv/bin/python" "$TOP/tests/bats/tune/host_setting" "$(<options)"
+  assert_output --partial "eth1 carries Ansible's own connection"
+  assert_equal "$(value /sys/class/net/eth1/mtu)" 1500
+}
+
+@test "a device whose own interface carries the connection is not altered, whatever interface the inventory gives it" {
+  put /sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0 eth0
+  call '{settings: {mtu: 9000, roce_tos: 106}, devices: [{name: "mlx5_0", netdev: "eth1"}]}'
+  assert_json answer.json '.changed == false and (.troubles | length) == 2 and ([.troubles[] | contains("eth0 carries Ansible")] | all)'
+}
+
+@test "sysctls that the kernel writes into every interface are refused; those that it only combines are set" {
+  local key
+  for key in ipv4/ip_forward ipv4/conf/{all/forwarding,default/rp_filter} ipv6/conf/all/{forwarding,disable_ipv6} ipv4/neigh/default/base_reachable_time_ms; do
+    put /proc/sys/net/"$key" 0
+    call "{settings: {sysctls: {\"net/$key\": 1}}}"
+    trouble "the kernel writes net/$key into other interfaces"
+    assert_equal "$(value /proc/sys/net/"$key")" 0
+  done
+  for key in ipv4/conf/all/{arp_ignore,rp_filter} ipv6/conf/default/disable_ipv6 ipv4/neigh/default/gc_thresh3; do
+    put /proc/sys/net/"$key" 0
+    tune "{sysctls: {\"net/$key\": 1}}"
+    assert_equal "$(value /proc/sys/net/"$key")" 1
+  done
+}
+
+@test "a change that would take something else away for good is refused: the twin of a sysctl, IPv6 addresses by a small MTU" {
+  put /proc/sys/vm/dirty_bytes 0
+  put /proc/sys/vm/dirty_ratio 20
+  call '{settings: {sysctls: {"vm.dirty_bytes": 100000000}}}'
+  trouble "setting vm.dirty_bytes makes /proc/sys/vm/dirty_ratio 0"
+  tune '{sysctls: {"vm.dirty_ratio": 10}}'
+  assert_equal "$(value /proc/sys/vm/dirty_bytes)/$(value /proc/sys/vm/dirty_ratio)" 0/10
+  tune '{mtu: 1200}'
+  put /proc/net/if_inet6 "fe80000000000000505400fffe000001 03 40 20 80     eth1"
+  call '{settings: {mtu: 1279}}'
+  trouble "eth1 would lose its IPv6 addresses"
+  assert_equal "$(value /sys/class/net/eth1/mtu)" 1200
+  tune '{mtu: 1280}'
 }
 
 @test "the address of the ssh session counts, also behind sudo, which drops the variable" {
@@ -363,8 +431,82 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
 @test "an interrupt that has another number after a reboot is found by its name" {
   tune '{irq_affinity: "1"}'
   mv root/proc/irq/31 root/proc/irq/45 && mv root/sys/kernel/irq/31 root/sys/kernel/irq/45
+  mv root/sys/class/net/eth1/device/msi_irqs/{31,45}
   revert
   assert_equal "$(value /proc/irq/45/smp_affinity_list)" 0
+}
+
+@test "interrupts of one name are kept, put back and set at boot one by one" {
+  for irq in 30 31; do put /sys/kernel/irq/$irq/actions same; done
+  put /proc/irq/30/smp_affinity_list 0-1
+  put /proc/irq/31/smp_affinity_list 1
+  tune '{irq_affinity: "0,1"}'
+  assert_equal "$(value /proc/irq/30/smp_affinity_list) $(value /proc/irq/31/smp_affinity_list)" "0 1"
+  tune '{irq_affinity: "0"}'
+  # as at a boot
+  put /proc/irq/30/smp_affinity_list 7
+  put /proc/irq/31/smp_affinity_list 7
+  sed -i 's/same\t1\t0/same\t1\t5/' root/etc/perch/host_tune.d/irq_affinity
+  sed "s#/etc/perch#$PWD/root&#; s#\"/sys/#\"$PWD/root/sys/#g; s#\"/proc/#\"$PWD/root/proc/#g; s/SECONDS + 30/SECONDS + 1/" root/etc/perch/perch-tune >script
+  sed -i "s#/proc/irq/#$PWD/root/proc/irq/#g; s#$PWD/root$PWD/root#$PWD/root#g" script
+  run_expecting 0 bash script
+  assert_equal "$(value /proc/irq/30/smp_affinity_list) $(value /proc/irq/31/smp_affinity_list)" "0 5"
+  revert
+  assert_equal "$(value /proc/irq/30/smp_affinity_list) $(value /proc/irq/31/smp_affinity_list)" "0-1 1"
+}
+
+@test "what did not happen is not told as a change: a store that cannot be made, a driver that takes nothing" {
+  rm -r root/var/lib && touch root/var/lib
+  call '{settings: {mtu: 9000, sysctls: {"vm.swappiness": 10}}}'
+  assert_json answer.json '.changed == false and .changes == [] and (.troubles | length) == 1'
+  trouble "old values cannot be kept in /var/lib/perch/host_tune/kept: Not a directory"
+  rm root/var/lib && mkdir root/var/lib
+  dcb_nic
+  tune '{pfc_priorities: [3]}'
+  touch nics/eth1.dcb.deaf
+  call '{state: "reverted"}'
+  assert_json answer.json '[.changes[] | contains("priority flow control")] | any | not'
+}
+
+@test "a store that somebody else may have written is not trusted: a link, another mode, a file in its place" {
+  tune '{mtu: 9000}'
+  local store=root/var/lib/perch/host_tune
+  chmod 755 $store/kept
+  call '{state: "reverted"}'
+  trouble "is not a directory of root's own with mode 0700"
+  chmod 700 $store/kept && mv $store/kept elsewhere && ln -s "$PWD/elsewhere" $store/kept
+  call '{state: "reverted"}'
+  trouble "/var/lib/perch/host_tune/kept is not a directory of root's own"
+  call '{settings: {mtu: 4200}}'
+  trouble "/var/lib/perch/host_tune/kept is not a directory of root's own"
+  rm $store/kept && touch $store/kept
+  call '{settings: {mtu: 4200}}'
+  assert_json answer.json '.changed == false and (.troubles | length) == 1'
+  assert_equal "$(value /sys/class/net/eth1/mtu)" 9000
+}
+
+@test "a kept value names only places that its kind writes, and its path says whose interface it is" {
+  tune '{mtu: 9000}'
+  put /proc/sys/net/ipv4/conf/eth0/rp_filter 1
+  local kept=root/var/lib/perch/host_tune/kept spec n=100
+  for spec in '"kind": "text", "path": "/sys/class/net/eth0/mtu"' '"kind": "text", "path": "/sys/devices/x/net/eth0/mtu", "netdev": "eth1"' \
+    '"kind": "text", "path": "/proc/sys/net/ipv4/conf/eth0/rp_filter"' '"kind": "text", "path": "/etc/shadow"' '"kind": "text", "path": "/sys/../etc/shadow"' \
+    '"kind": "file", "path": "/etc/cron.d/x"' '"kind": "directory", "path": "/etc/cron.d"' '"kind": "traffic_class", "port": 1, "device": "../x"'; do
+    echo '{"schema": "perch.host_tune_kept/1", "setting": "x", "spec": {'"$spec"'}, "old": "1"}' >$kept/000$((n++))-bad.json
+  done
+  call '{state: "reverted"}'
+  assert_json answer.json '(.troubles | length) == 8 and ([.troubles[] | select(contains("eth0 carries Ansible"))] | length) == 3
+    and ([.troubles[] | select(contains("is no place of a"))] | length) == 5'
+  assert_equal "$(value /sys/class/net/eth0/mtu) $(value /sys/class/net/eth1/mtu)" "1500 1500"
+  [ ! -e root/etc/shadow ] && [ ! -e root/etc/cron.d ] || fail "written elsewhere"
+}
+
+@test "a tuning that cannot begin anything leaves no store" {
+  local before
+  before=$(everything)
+  call '{settings: {mtu: 9000}, devices: ["mlx5_9"]}'
+  trouble "there is no RDMA device mlx5_9"
+  assert_equal "$(everything)" "$before"
 }
 
 @test "kept values that are damaged are named and left; the others are put back" {
@@ -385,9 +527,13 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
 
 @test "two programs do not tune one host at once" {
   mkdir -p root/var/lib/perch/host_tune/kept
+  chmod 700 root/var/lib/perch/host_tune{,/kept}
   exec 9<root/var/lib/perch/host_tune/kept
   flock 9
   call '{settings: {mtu: 9000}}'
+  trouble "another program tunes this host"
+  # the lock comes before the reading: also where nothing is to be changed
+  call '{settings: {transparent_hugepages: "always"}}'
   exec 9<&-
   trouble "another program tunes this host"
   assert_equal "$(value /sys/class/net/eth1/mtu)" 1500

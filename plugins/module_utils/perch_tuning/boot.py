@@ -33,7 +33,7 @@ WantedBy=multi-user.target
 SCRIPT_TEXT = f"""\
 #!/bin/bash
 # Written by perch's role host_tune: applies what the files in {LINES} say. A line is words between tabs:
-#   write PATH VALUE | wait PATH | run PROGRAM ARGUMENT... | irq NAME CPUS | tos DEVICE PORT VALUE
+#   write PATH VALUE | wait PATH | run PROGRAM ARGUMENT... | irq INTERFACE NAME ORDINAL CPUS | tos DEVICE PORT VALUE
 set -uo pipefail
 ends=$((SECONDS + 30)) # a NIC's driver may come after the network; all lines together wait no longer
 failed=0
@@ -41,15 +41,23 @@ failed=0
 wait_for() {{ while [ ! -e "$1" ] && [ "$SECONDS" -lt "$ends" ]; do sleep 0.2; done; }}
 put() {{ wait_for "$1" && printf '%s\\n' "$2" >"$1"; }}
 
+# the interrupts of a NIC are below the function that owns them, and those of one name count from 0
 irq() {{
-  local file actions status=1
-  for file in /sys/kernel/irq/*/actions; do
-    actions=$(<"$file") || continue
-    [[ ",$actions," = *",$1,"* ]] || continue
-    file=${{file%/actions}}
-    printf '%s\\n' "$2" >"/proc/irq/${{file##*/}}/smp_affinity_list" && status=0
+  local directory number actions left=$3
+  wait_for "/sys/class/net/$1/device"
+  directory=$(realpath "/sys/class/net/$1/device") || return
+  while [[ -n $directory && ! -d $directory/msi_irqs ]]; do directory=${{directory%/*}}; done
+  for number in $(printf '%s\\n' "$directory"/msi_irqs/* | sed 's|.*/||' | sort -n); do
+    [ -e "/proc/irq/$number/smp_affinity_list" ] || continue
+    actions=$(<"/sys/kernel/irq/$number/actions") || continue
+    [ "${{actions%%,*}}" = "$2" ] || continue
+    if [ "$left" -eq 0 ]; then
+      printf '%s\\n' "$4" >"/proc/irq/$number/smp_affinity_list"
+      return
+    fi
+    left=$((left - 1))
   done
-  return "$status"
+  return 1
 }}
 
 # rdma_cm's defaults are reached through a directory of configfs, which stays: nobody can see the value without it
@@ -73,7 +81,7 @@ for file in {LINES}/*; do
       write) put "${{words[1]}}" "${{words[2]}}" ;;
       wait) wait_for "${{words[1]}}" ;;
       run) "${{words[@]:1}}" </dev/null ;;
-      irq) irq "${{words[1]}}" "${{words[2]}}" ;;
+      irq) irq "${{words[1]}}" "${{words[2]}}" "${{words[3]}}" "${{words[4]}}" ;;
       tos) tos "${{words[1]}}" "${{words[2]}}" "${{words[3]}}" ;;
       "" | \\#*) ;;
       *) false ;;

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 
 from .base import System, Trouble, sync_directory, write_whole
 
@@ -37,15 +38,38 @@ class Kept:
     def _lock_now(self) -> None:
         if self._lock is not None:
             return
-        self._lock = os.open(self.system.path(KEPT), os.O_RDONLY | os.O_DIRECTORY)
         try:
+            for directory in OURS[1:]:
+                self._check_ours(directory)
+            self._lock = os.open(self.system.path(KEPT), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._lock)
-            self._lock = None
+            if not os.path.samestat(os.fstat(self._lock), os.stat(self.system.path(KEPT))):
+                raise BlockingIOError  # a program that has just ended took its store away
+        except BlockingIOError as error:
+            self._unlock()
             raise Trouble(
                 f"another program tunes this host or reverts it ({KEPT} is locked)", "try again when it is done"
             ) from error
+        except OSError as error:
+            self._unlock()
+            raise Trouble(
+                f"{KEPT} cannot be used: {error.strerror}", "look into it; run as root: ansible_become: true"
+            ) from error
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _check_ours(self, directory: str) -> None:
+        """What is kept is written back as root: nobody else may have put it there."""
+        status = os.lstat(self.system.path(directory))
+        owner = os.geteuid() if self.system.root else 0
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or stat.S_IMODE(status.st_mode) != 0o700:
+            raise Trouble(
+                f"{directory} is not a directory of root's own with mode 0700, so what is kept in it is not trusted",
+                "look into it and, if it is right, chown root and chmod 700 it",
+            )
 
     def open(self) -> None:
         """Makes the store, and notes which of its directories were not there."""
@@ -88,10 +112,7 @@ class Kept:
         """All of them, the newest first, and what could not be read."""
         entries, troubles = [], []
         if self.system.exists(KEPT):
-            try:
-                self._lock_now()
-            except PermissionError as error:
-                raise Trouble(f"{KEPT} cannot be read", "run as root: ansible_become: true") from error
+            self._lock_now()
         for name in reversed(self._names()):
             try:
                 data = json.loads(self.system.read(f"{KEPT}/{name}") or "")
@@ -109,7 +130,7 @@ class Kept:
         sync_directory(self.system.path(KEPT))
 
     def close(self) -> None:
-        """After everything was put back: takes away the store itself, and the directories that were made for it."""
+        """Where nothing is kept, or no more: takes away the store itself, and the directories that were made for it."""
         directory = self.system.path(KEPT)
         if not os.path.isdir(directory):
             return
@@ -122,7 +143,10 @@ class Kept:
             made = json.loads(self.system.read(MADE) or "[]")
         except ValueError:
             made = []
-        os.rmdir(directory)
+        try:
+            os.rmdir(directory)
+        except OSError as error:
+            raise Trouble(f"{KEPT} cannot be taken away: {error.strerror}", "look into it") from error
         if self.system.exists(MADE):
             os.unlink(self.system.path(MADE))
         for path in (STATE, OURS[0]):

@@ -15,10 +15,10 @@ IB = "/sys/class/infiniband"
 
 
 class Device:
-    """A device of perch_devices on this host: its name, the ports asked for, and its interface."""
+    """A device of perch_devices on this host: its name, the ports asked for, its interface, and all that it touches."""
 
-    def __init__(self, name: str, netdev: str, ports: list[int]):
-        self.name, self.netdev, self.ports = name, netdev, ports
+    def __init__(self, name: str, netdev: str, ports: list[int], touched: set[str]):
+        self.name, self.netdev, self.ports, self.touched = name, netdev, ports, touched
 
 
 def _interface_of(system: System, name: str) -> str:
@@ -39,7 +39,8 @@ def devices(system: System, listed: list) -> tuple[list[Device], list[Trouble]]:
     for entry in listed:
         entry = {"name": entry} if isinstance(entry, str) else entry
         name = str(entry["name"])
-        netdev = entry.get("netdev") or _interface_of(system, name)
+        own = _interface_of(system, name)
+        netdev = entry.get("netdev") or own
         here = [place for place in (IB, "/sys/class/cxi", NET) if system.exists(f"{place}/{name}")]
         if not here and not entry.get("netdev"):
             troubles.append(
@@ -64,29 +65,34 @@ def devices(system: System, listed: list) -> tuple[list[Device], list[Trouble]]:
             )
         else:
             ports = [int(port) for port in system.names(f"{IB}/{name}/ports")]
-            found.append(Device(name, netdev, [entry["ib_port"]] if entry.get("ib_port") else ports))
+            # whatever the inventory says: the kernel knows whose device it is
+            touched = {netdev, own, name if system.exists(f"{NET}/{name}") else ""} - {""}
+            found.append(Device(name, netdev, [entry["ib_port"]] if entry.get("ib_port") else ports, touched))
     return found, troubles
 
 
 # ---- the interface that carries Ansible's own connection --------------------------------------------------------
 
 
-def _session_address(system: System) -> str:
-    """The server's address of the ssh session that we run in. sudo drops SSH_CONNECTION, so ancestors are asked."""
-    if "SSH_CONNECTION" in os.environ:
-        return os.environ["SSH_CONNECTION"].split()[2]
+def _session() -> tuple[str, str]:
+    """The addresses of the ssh session that we run in, the client's and ours. sudo drops SSH_CONNECTION, so ancestors
+    are asked."""
+    words = os.environ.get("SSH_CONNECTION", "").split()
+    if len(words) == 4:
+        return words[0], words[2]
     pid = os.getppid()
     while pid > 1:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 for word in file.read().split(b"\0"):
                     if word.startswith(b"SSH_CONNECTION="):
-                        return word.decode().split()[2]
+                        words = word.partition(b"=")[2].decode().split()
+                        return words[0], words[2]
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
                 pid = int(file.read().rpartition(")")[2].split()[1])
         except (OSError, IndexError, ValueError):
             break
-    return ""
+    return "", ""
 
 
 def _plain(address: str) -> str:
@@ -112,22 +118,50 @@ def _neighbours(system: System, netdev: str, side: str) -> set[str]:
     return seen
 
 
-def protected(system: System, connection: str, reached_at: str, more: list[str]) -> set[str] | None:
-    """The interfaces that are never altered. None: over the network, and nobody knows by which of them."""
-    wanted = {_plain(_session_address(system)), _plain(reached_at)} - {""}
-    code, out, _ = system.command("ip", "-json", "address", "show")
-    carriers = set()
+def _asked(system: System, *words: str) -> list[dict]:
+    """The rows of an answer of ip(8); none where it has no answer, or a damaged one."""
+    code, out, _ = system.command("ip", "-json", *words)
     try:
-        for link in json.loads(out) if code == 0 else []:
-            if wanted & {_plain(address.get("local", "")) for address in link.get("addr_info", [])}:
-                carriers.add(link["ifname"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        carriers = set()
+        rows = json.loads(out) if code == 0 else []
+    except ValueError:
+        return []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _carriers(system: System, reached_at: str) -> set[str]:
+    """The interfaces that have an address of Ansible's connection, and the one by which answers leave."""
+    client, server = _session()
+    wanted = {_plain(server), _plain(reached_at)} - {""}
+    found = set()
+    for link in _asked(system, "address", "show"):
+        addresses = link.get("addr_info") or []
+        if wanted & {_plain(str(address.get("local", ""))) for address in addresses if isinstance(address, dict)}:
+            found.add(str(link.get("ifname", "")))
+    if _plain(client):
+        found |= {str(route.get("dev", "")) for route in _asked(system, "route", "get", _plain(client))}
     # a session that ends at a loopback address came through a tunnel, and nobody knows by which interface
-    named = (carriers - {"lo"}) | set(more)
-    if not named and connection not in ("local", "ansible.builtin.local"):
+    return found - {"lo", ""}
+
+
+def protected(system: System, connection: str, reached_at: str, more: list[str], named: str = "") -> set[str] | None:
+    """The interfaces that are never altered. `named` carries the connection, as the inventory says.
+    None: over the network, and nobody knows by which of them."""
+
+    def below(netdev: str) -> set[str]:
+        return {netdev} | _neighbours(system, netdev, "lower")
+
+    found = _carriers(system, reached_at)
+    if named:
+        known = system.exists(f"{NET}/{named}")
+        found.add(named)
+    else:
+        # WireGuard, a port inside Open vSwitch, a dummy that is routed to: below them no link leads to a real NIC
+        known = all(any(system.exists(f"{NET}/{part}/device") for part in below(netdev)) for netdev in found)
+        known = known and bool(found or connection in ("local", "ansible.builtin.local"))
+    found |= set(more)
+    if not known:
         return None
-    return named.union(*(_neighbours(system, netdev, side) for netdev in named for side in ("lower", "upper")))
+    return found.union(*(_neighbours(system, netdev, side) for netdev in found for side in ("lower", "upper")))
 
 
 def check_untouched(held: set[str] | None, netdev: str) -> None:
@@ -135,7 +169,7 @@ def check_untouched(held: set[str] | None, netdev: str) -> None:
     if held is None:
         raise Trouble(
             f"it is not known which interface carries Ansible's connection, so {netdev} is not altered",
-            "name it: host_tune_protected: [eth0]",
+            "name it: host_tune_connection_interface: eth0",
         )
     if netdev in held:
         raise Trouble(

@@ -31,13 +31,14 @@ class Context:
         connection: str,
         reached_at: str,
         more_protected: list[str],
+        carrier: str,
         provider: str,
     ):
         self.system = system
         self.asked = asked
         self.listed = listed
         self.provider = provider
-        self.held = network.protected(system, connection, reached_at, more_protected)
+        self.held = network.protected(system, connection, reached_at, more_protected, carrier)
 
     def devices(self) -> Iterator[network.Device | Trouble]:
         """The devices that may be altered, and why others may not."""
@@ -49,7 +50,8 @@ class Context:
         yield from troubles
         for device in found:
             try:
-                network.check_untouched(self.held, device.netdev)
+                for netdev in sorted(device.touched):
+                    network.check_untouched(self.held, netdev)
                 yield device
             except Trouble as trouble:
                 yield trouble
@@ -152,12 +154,41 @@ def sysctl_path(key: str) -> str:
     return f"/proc/sys/{swapped}"
 
 
+# What the kernel writes into every interface, or into every one where nobody has set it, and a revert could not take out of
+# them: "all" and ip_forward (Documentation/networking/ip-sysctl.rst; net/ipv4/devinet.c, inet_forward_change; net/ipv6/addrconf.c),
+# IPv4's "default" (devinet_copy_dflt_conf) and that of the neighbours' times (net/core/neighbour.c, neigh_copy_dflt_parms).
+WRITTEN_THROUGH = re.compile(
+    r"/proc/sys/net/(ipv4/(ip_forward|conf/all/forwarding|conf/default/.+)"
+    r"|ipv6/conf/all/(forwarding|force_forwarding|disable_ipv6|disable_policy|ignore_routes_with_linkdown|addr_gen_mode)"
+    r"|ipv[46]/neigh/default/(?!gc_thresh[123]$|gc_interval$).+)"
+)
+# Of each pair the one that is written makes the other 0 (Documentation/admin-guide/sysctl/vm.rst).
+TWINS = {
+    f"/proc/sys/vm/{prefix}_{one}": f"/proc/sys/vm/{prefix}_{other}"
+    for prefix, size in (("dirty", "bytes"), ("dirty_background", "bytes"), ("overcommit", "kbytes"))
+    for one, other in ((size, "ratio"), ("ratio", size))
+}
+
+
+def _check_alone(system: System, key: str, path: str) -> None:
+    """Refuses a sysctl that changes more than itself: the old value of that would be lost."""
+    if WRITTEN_THROUGH.fullmatch(path):
+        raise Trouble(
+            f"the kernel writes {key} into other interfaces, too, where it cannot be taken back",
+            "set the key of the test's own interface instead (net.ipv4.conf.eth1...)",
+        )
+    twin = TWINS.get(path)
+    if twin and (system.read(twin) or "0").strip() != "0":
+        raise Trouble(
+            f"setting {key} makes {twin} 0, which cannot be taken back", f"set {twin.rpartition('/')[2]} instead"
+        )
+
+
 def sysctls(context: Context, value) -> Iterator[Wish | Trouble]:
     lasting = {}
     for key, wanted in value.items():
         path = sysctl_path(key)
-        interface = re.match(r"/proc/sys/net/(?:ipv4|ipv6)/(?:conf|neigh)/([^/]+)/", path)
-        netdev = interface.group(1) if interface and interface.group(1) not in ("all", "default") else None
+        value_of = Text(context.system, path=path)
         try:
             if ".." in path.split("/"):
                 raise Trouble(f"{key} is no key of sysctl", "correct host_tune_sysctls")
@@ -166,13 +197,14 @@ def sysctls(context: Context, value) -> Iterator[Wish | Trouble]:
                     f"there is no sysctl {key} ({path} does not exist)",
                     "correct host_tune_sysctls, or load the kernel module that has it",
                 )
-            if netdev:
-                network.check_untouched(context.held, netdev)
+            if value_of.netdev:
+                network.check_untouched(context.held, value_of.netdev)
+            _check_alone(context.system, key, path)
         except Trouble as trouble:
             yield trouble
             continue
         lasting[key] = wanted
-        yield Text(context.system, path=path, netdev=netdev), _sysctl_text(wanted)
+        yield value_of, _sysctl_text(wanted)
     yield from _overridden(context.system, lasting)
     if lasting:
         text = HEAD + "".join(f"{key} = {_sysctl_text(wanted)}\n" for key, wanted in lasting.items())
@@ -203,13 +235,23 @@ def _sysctl_text(value) -> str:
 # ---- interfaces -------------------------------------------------------------------------------------------------
 
 
+LEAST_MTU_OF_IPV6 = 1280  # RFC 8200; below it the kernel takes IPv6 and its addresses away (net/ipv6/addrconf.c)
+
+
 def mtu(context: Context, value) -> Iterator[Wish | Trouble]:
-    for netdev in context.netdevs():
-        yield (
-            netdev
-            if isinstance(netdev, Trouble)
-            else (Text(context.system, path=f"{network.NET}/{netdev}/mtu", netdev=netdev), value)
-        )
+    # its last word is the interface (kernel: net/ipv6/addrconf.c, if6_seq_show)
+    rows = (context.system.read("/proc/net/if_inet6") or "").splitlines()
+    with_ipv6 = {row.split()[-1] for row in rows if row.strip()}
+
+    def wishes(netdev: str) -> Iterator[Wish]:
+        if int(value) < LEAST_MTU_OF_IPV6 and netdev in with_ipv6:
+            raise Trouble(
+                f"with an MTU of {value} {netdev} would lose its IPv6 addresses, which a revert could not give back",
+                f"choose {LEAST_MTU_OF_IPV6} or more",
+            )
+        yield Text(context.system, path=f"{network.NET}/{netdev}/mtu", netdev=netdev), value
+
+    yield from _each(context.netdevs(), wishes)
 
 
 def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
@@ -232,8 +274,10 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
             )
         chosen = sorted(wanted & online)
         # one processor each in turn, as NVIDIA's set_irq_affinity does
-        for index, (number, name) in enumerate(found):
-            yield Irq(system, netdev=netdev, name=name, number=number), str(chosen[index % len(chosen)])
+        names = [name for _, name in found]
+        for index, name in enumerate(names):
+            ordinal = names[:index].count(name)
+            yield Irq(system, netdev=netdev, name=name, ordinal=ordinal), str(chosen[index % len(chosen)])
 
     yield from _each(context.netdevs(), wishes)
 

@@ -9,6 +9,7 @@ import os
 import re
 
 from .base import LONGEST_FILE, System, Trouble, sync_directory, write_whole
+from .network import interrupts
 
 KINDS: dict[str, type] = {}
 
@@ -28,6 +29,7 @@ class Value:
     kind = ""
     fields: tuple[str, ...] = ()
     netdev: str | None = None
+    places = ""  # a regular expression: the paths that this kind may write
 
     def __init__(self, system: System, **spec):
         self.system = system
@@ -80,7 +82,15 @@ def from_spec(system: System, spec: dict) -> Value:
             f"a value of the kind {spec.get('kind')} was kept, which this version does not know",
             "revert with the version that tuned",
         )
-    return KINDS[spec["kind"]](system, **{name: value for name, value in spec.items() if name != "kind"})
+    value = KINDS[spec["kind"]](system, **{name: value for name, value in spec.items() if name != "kind"})
+    path = getattr(value, "path", "") if "path" in value.fields else ""
+    words = [str(getattr(value, field)) for field in ("device", "netdev", "port", "size_kb") if field in value.fields]
+    if ".." in path.split("/") or not re.fullmatch(value.places, path) or any("/" in word or word == ".." for word in words):
+        raise Trouble(
+            f"a kept value names {path or ' '.join(words)}, which is no place of a {value.kind}: somebody has changed it",
+            "look into it, and remove it by hand",
+        )
+    return value
 
 
 def refusal(path: str, value: str, error: OSError) -> Trouble:
@@ -109,6 +119,15 @@ class Text(Value):
 
     kind = "text"
     fields = ("path", "netdev")
+    places = r"/sys/.+|/proc/sys/.+"
+
+    def __init__(self, system: System, **spec):
+        super().__init__(system, **spec)
+        # the path itself says whose it is, whatever else was said
+        found = re.match(r"/sys/(?:.+/)?net/([^/]+)/|/proc/sys/net/[^/]+/(?:conf|neigh)/([^/]+)/", str(self.path))
+        named = found and (found.group(1) or found.group(2))
+        if named and named not in ("all", "default"):
+            self.netdev = named
 
     def key(self) -> str:
         return f"text {self.path}"
@@ -154,6 +173,10 @@ class WholeFile(Value):
 
     kind = "file"
     fields = ("path",)
+    places = (
+        r"/etc/(sysctl\.d|security/limits\.d|perch|perch/host_tune\.d)/[^/]+"
+        r"|/etc/systemd/system/(multi-user\.target\.wants/)?perch-tune\.service"
+    )
 
     def title(self) -> str:
         return self.path
@@ -208,6 +231,7 @@ class Directory(Value):
 
     kind = "directory"
     fields = ("path",)
+    places = r"/etc/(sysctl\.d|security/limits\.d|perch|perch/host_tune\.d|systemd/system/multi-user\.target\.wants)"
 
     def title(self) -> str:
         return self.path
@@ -294,24 +318,26 @@ class HugePages(Value):
 
 
 class Irq(Value):
-    """The processors of one interrupt of a NIC. After a reboot it may have another number, so its name finds it."""
+    """The processors of one interrupt of a NIC. After a reboot it may have another number, so its name finds it, and where
+    several of the NIC have one name its place among them."""
 
     kind = "irq"
-    fields = ("netdev", "name", "number")
+    fields = ("netdev", "name", "ordinal")
 
     def key(self) -> str:
-        return f"irq {self.netdev} {self.name}"
+        return f"irq {self.netdev} {self.name} {self.ordinal}"
 
     def title(self) -> str:
-        return f"interrupt {self.name} of {self.netdev}"
+        more = f" ({self.ordinal + 1}. of the name)" if self.ordinal else ""
+        return f"interrupt {self.name}{more} of {self.netdev}"
 
     def _file(self) -> str:
-        for number in [str(self.number), *self.system.names("/sys/kernel/irq")]:
-            if self.name in (self.system.read(f"/sys/kernel/irq/{number}/actions") or "").split(","):
-                return f"/proc/irq/{number}/smp_affinity_list"
-        raise Trouble(
-            f"there is no interrupt {self.name} of {self.netdev}", "bring its device and driver back as they were"
-        )
+        numbers = [number for number, name in interrupts(self.system, self.netdev)[0] if name == self.name]
+        if not 0 <= self.ordinal < len(numbers):
+            raise Trouble(
+                f"there is no interrupt {self.name} of {self.netdev}", "bring its device and driver back as they were"
+            )
+        return f"/proc/irq/{numbers[self.ordinal]}/smp_affinity_list"
 
     def read(self) -> str:
         return Text(self.system, path=self._file()).read()
@@ -323,7 +349,7 @@ class Irq(Value):
         return cpus(found) == cpus(wanted)
 
     def boot(self, value) -> list[list[str]]:
-        return [["irq", self.name, str(value)]]
+        return [["irq", self.netdev, self.name, str(self.ordinal), str(value)]]
 
 
 class Tuned(Value):
