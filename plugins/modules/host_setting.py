@@ -18,7 +18,7 @@ options:
   connection: {description: How Ansible reaches the host (ansible_connection)., type: str, default: ssh}
   reached_at: {description: The address by which Ansible reaches the host (ansible_host)., type: str, default: ""}
   protected: {description: More interfaces that are never altered., type: list, elements: str, default: []}
-  connection_interface: {description: The interface of Ansible's connection where it cannot be found., type: str, default: ""}
+  connection_interface: {description: The interface of that connection., type: str, default: ""}
   qos_provider: {description: What sets priorities., type: str, choices: [auto, dcb, mlnx_qos], default: auto}
   root: {description: Put before every path of the host; for tests., type: str, default: ""}
 attributes:

@@ -492,7 +492,8 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   for spec in '"kind": "text", "path": "/sys/class/net/eth0/mtu"' '"kind": "text", "path": "/sys/devices/x/net/eth0/mtu", "netdev": "eth1"' \
     '"kind": "text", "path": "/proc/sys/net/ipv4/conf/eth0/rp_filter"' '"kind": "text", "path": "/etc/shadow"' '"kind": "text", "path": "/sys/../etc/shadow"' \
     '"kind": "file", "path": "/etc/cron.d/x"' '"kind": "directory", "path": "/etc/cron.d"' '"kind": "traffic_class", "port": 1, "device": "../x"'; do
-    echo '{"schema": "perch.host_tune_kept/1", "setting": "x", "spec": {'"$spec"'}, "old": "1"}' >$kept/000$((n++))-bad.json
+    echo '{"schema": "perch.host_tune_kept/1", "setting": "x", "spec": {'"$spec"'}, "old": "1"}' >$kept/000$n-bad.json
+    n=$((n + 1))
   done
   call '{state: "reverted"}'
   assert_json answer.json '(.troubles | length) == 8 and ([.troubles[] | select(contains("eth0 carries Ansible"))] | length) == 3
