@@ -155,8 +155,9 @@ def sysctl_path(key: str) -> str:
 
 
 # What the kernel writes into every interface, or into every one where nobody has set it, and a revert could not take out of
-# them: "all" and ip_forward (Documentation/networking/ip-sysctl.rst; net/ipv4/devinet.c, inet_forward_change; net/ipv6/addrconf.c),
-# IPv4's "default" (devinet_copy_dflt_conf) and that of the neighbours' times (net/core/neighbour.c, neigh_copy_dflt_parms).
+# them: "all" and ip_forward (Documentation/networking/ip-sysctl.rst; inet_forward_change in net/ipv4/devinet.c;
+# net/ipv6/addrconf.c), IPv4's "default" (devinet_copy_dflt_conf there), and that of the neighbours' times
+# (neigh_copy_dflt_parms in net/core/neighbour.c).
 WRITTEN_THROUGH = re.compile(
     r"/proc/sys/net/(ipv4/(ip_forward|conf/all/forwarding|conf/default/.+)"
     r"|ipv6/conf/all/(forwarding|force_forwarding|disable_ipv6|disable_policy|ignore_routes_with_linkdown|addr_gen_mode)"
