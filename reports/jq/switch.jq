@@ -48,17 +48,31 @@ def misplaced($run; $name; $phase; $provider):
 
 def keys_of: [.port, (.aliases // [])[]] | map(raw::port_key);
 
-# The ports of a host: those that the inventory names; else those whose neighbour has the host's name, and of these, where
-# the neighbour's port is an interface of the fabric, only those. Input: all ports. $host: {name, hostname, netdevs}
-def of_host($named; $host):
+# The short names that only one of the plan's hosts has: node1.a.example and node1.b.example are two hosts.
+def short_names: [[.name, .hostname] | .[] | strings | raw::short_key] | unique;
+def unshared($hosts): [$hosts[] | short_names[]] | group_by(.) | map(select(length == 1)[0]);
+
+# The ports of a host: those that the inventory names; else those whose neighbour has the host's name (in full; where none
+# has, without domain), and of these, where the neighbour's port is an interface of the fabric, only those. Input: all
+# ports. $host: {name, hostname, netdevs}; $unshared: short names of one host alone.
+def of_host($named; $host; $unshared):
   if $named != null then
     [$named[] | raw::port_key] as $wanted | map(select(keys_of | any(.[]; . as $k | $wanted | index([$k]) != null)))
   else
     ([$host.name, $host.hostname] | map(strings | raw::host_key)) as $names
-    | map(select(any(.neighbours[]; .system as $s | ($s | type) == "string" and ($names | index([$s | raw::host_key]) != null))))
+    | ($host | short_names | map(select(. as $n | $unshared | index([$n]) != null))) as $short
+    | map(select(any(.neighbours[]; .system as $s | ($s | type) == "string" and ($names | index([$s | raw::host_key]) != null)))) as $full
+    | (if $full != [] then $full
+       else map(select(any(.neighbours[].system | strings | raw::short_key; . as $s | $short | index([$s]) != null))) end)
     | map(select(any(.neighbours[]; .port as $p | $host.netdevs | index([$p]) != null))) as $exact
     | if $exact == [] then . else $exact end
   end;
+
+# The ports that the inventory names and the switch does not have. Input: all ports. $ports: {HOST: [PORT]}
+def not_found($hosts; $ports):
+  [.[] | keys_of[]] as $there
+  | [ $hosts[].name as $host | ($ports[$host] // [])[] | select(raw::port_key as $k | $there | index([$k]) == null)
+      | {host: $host, port: tostring} ];
 
 # ---- what grew ----
 
@@ -72,12 +86,35 @@ def queue_row($before; $seconds):
   | ([$before.queues[]? | select(.queue == $a.queue)] | first) as $b
   | { queue: .queue, priority, mbit_s: (grown($b.bytes; .bytes) | if . == null then null else rate(. * 8 / 1e6; $seconds) end),
       packets_per_s: rate(grown($b.packets; .packets); $seconds), drops: grown($b.drops; .drops),
-      ecn_marked: grown($b.ecn_marked; .ecn_marked),
-      lost: [lost("drops of queue \(.queue)"; $b.drops; .drops), lost("bytes of queue \(.queue)"; $b.bytes; .bytes)] };
+      ecn_marked: grown($b.ecn_marked; .ecn_marked) };
+
+# In words, that the counters were cleared, or the switch restarted, between the two readings; nothing where it does not show.
+# A switch's own clock may differ from ours, so that only its times are compared.
+def cleared($before; $seconds):
+  .cleared as $now | $before.cleared as $was
+  | if $now.ago_s != null then select($now.ago_s < $seconds) | "counters cleared \($now.ago_s) s before the last reading"
+    elif ([$now.at, $was.at] | all(type == "number")) and ($now.at - $was.at | fabs) < 1 then empty
+    elif $was.ago_s == null and $now.at == $was.at then empty
+    else "counters cleared or started again: \($was.at // "\($was.ago_s) s before" | tostring), then \($now.at // "never" | tostring)" end;
+
+# Every counter of a port that went back; one is enough to know that the others began anew, too, whatever they show.
+def all_lost($before; $seconds):
+  . as $a
+  | [ ( .queues[] | . as $q | ([$before.queues[] | select(.queue == $q.queue)] | first) as $b
+        | ("drops", "bytes", "packets", "ecn_marked", "waits") as $k
+        | lost("\($k | sub("_"; " ")) of queue \(.queue)"; $b[$k]; .[$k]) ),
+      (.errors | to_entries[] | lost("errors (\(.key))"; $before.errors[.key]; .value)),
+      lost("pause storms"; $before.pfc.storms; .pfc.storms),
+      (("rx", "tx") as $way | lost("bytes (\($way))"; $before.bytes[$way]; .bytes[$way]),
+        lost("pause frames (\($way))"; $before.pfc[$way + "_total"]; .pfc[$way + "_total"]),
+        (range(8) as $p | lost("pause frames (\($way), priority \($p))"; $before.pfc[$way][$p]; $a.pfc[$way][$p]))),
+      cleared($before; $seconds) ];
 
 # Input: the port after the run; $before: the same port before it.
 def port_row($before; $seconds):
-  . as $a | ($before // (.port | {port: .} | raw::port)) as $b
+  . as $a
+  | (if $before == null then [] else all_lost($before; $seconds) end) as $lost
+  | (if $before != null and $lost == [] then $before else {port, up: $before.up} | raw::port end) as $b
   | grown($b.bytes.rx; .bytes.rx) as $rx | grown($b.bytes.tx; .bytes.tx) as $tx
   | [.queues[] | queue_row($b; $seconds)] as $queues
   | { port, up: (if .up == null or $b.up == null then null else .up and $b.up end), speed_gbit_s: (.speed_gbit_s | c::rounded),
@@ -88,9 +125,7 @@ def port_row($before; $seconds):
       pause_by_priority: {rx: [range(8) | grown($b.pfc.rx[.]; $a.pfc.rx[.])], tx: [range(8) | grown($b.pfc.tx[.]; $a.pfc.tx[.])]},
       storms: grown($b.pfc.storms; .pfc.storms),
       errors: (.errors | with_entries(.key as $k | .value = grown($b.errors[$k]; .value))),
-      queues: ($queues | map(del(.lost))),
-      lost: ([$queues[].lost[]] + [.errors | to_entries[] | lost("errors (\(.key))"; $b.errors[.key]; .value)]
-             + [lost("pause storms"; $b.pfc.storms; .pfc.storms), lost("pause frames"; $b.pfc.rx_total; .pfc.rx_total)]) }
+      $queues, $lost }
   | .utilisation_percent = (([.rx_mbit_s, .tx_mbit_s] | map(values) | max) as $most
                             | if $most == null or .speed_gbit_s == null or .speed_gbit_s == 0 then null
                               else $most / 1000 / .speed_gbit_s * 100 | c::rounded end);
@@ -100,7 +135,7 @@ def port_row($before; $seconds):
 def judged($run; $name; $plan; $hosts; $before; $after):
   ($before | misplaced($run; $name; "before"; $plan.provider)) as $no_before
   | ($after | misplaced($run; $name; "after"; $plan.provider)) as $no_after
-  | { name: $name, provider: $plan.provider, scope: $plan.scope, priorities: $plan.priorities, seconds: null, faults: [], gaps: [], rows: [] }
+  | { name: $name, provider: $plan.provider, scope: $plan.scope, priorities: $plan.priorities, seconds: null, faults: [], gaps: [], not_found: [], rows: [] }
   | if $no_before != null or $no_after != null then
       .faults = [ ("before", "after") as $phase | (if $phase == "before" then $no_before else $no_after end) | select(. != null) | {command: $phase, why: .} ]
     else
@@ -110,7 +145,9 @@ def judged($run; $name; $plan; $hosts; $before; $after):
       | .seconds = ((($after.collected | seconds) - ($before.collected | seconds)) | c::rounded)
       | [$before | ports($plan.provider)] as $was | [$after | ports($plan.provider)] as $is
       | .seconds as $seconds
-      | .rows = [ $hosts[] | . as $host | ($is | of_host(($plan.ports // {})[$host.name]; $host))[]
+      | .not_found = ($is | not_found($hosts; $plan.ports // {}))
+      | unshared($hosts) as $unshared
+      | .rows = [ $hosts[] | . as $host | ($is | of_host(($plan.ports // {})[$host.name]; $host; $unshared))[]
                   | .port as $port | ([$was[] | select(.port == $port)] | first) as $earlier
                   | {host: $host.name} + port_row($earlier; $seconds) ]
       | if $seconds <= 0 then .faults += [{command: "after", why: "it was not read after the other one"}] else . end

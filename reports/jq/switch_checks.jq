@@ -64,6 +64,9 @@ def pfc($wanted; $ib):
 
 def storms($ib):
   if $ib then empty
+  elif .storms == null and .lost != [] then
+    finding("pause-storms"; "unknown"; "required"; .lost[0]; "no pause storm seen by the PFC watchdog"; "a pause storm stops everybody behind the port";
+            "Do not clear counters during a run"; "the switch's PFC watchdog")
   elif .storms == null then finding("pause-storms"; "info"; "advisory"; "the switch does not say"; null; "a pause storm stops everybody behind the port"; null; "the switch's PFC watchdog")
   elif .storms == 0 then finding("pause-storms"; "ok"; "required"; "0"; "no pause storm seen by the PFC watchdog"; "a pause storm stops everybody behind the port"; null; "the switch's PFC watchdog")
   else finding("pause-storms"; "bad"; "required"; "\(.storms | f::whole) during the run"; "0"; "a pause storm stops everybody behind the port";
@@ -100,6 +103,10 @@ def findings($hosts):
   . as $s
   | ($s.provider == "infiniband") as $ib
   | ( reading | . + {switch: $s.name, device: null, scope: $s.scope} ),
+    ( select($s.faults == []) | $s.not_found[]
+      | finding("ports"; "unknown"; "required"; "the switch has no port \(.port)"; "every port that switch_check_ports names"; why_read;
+                "Correct switch_check_ports of \($s.name)"; "design, a port that is not found makes its checks inconclusive")
+        + {switch: $s.name, device: .port, host: .host, scope: $s.scope, open: true} ),
     ( select($s.faults == []) | $s.rows[] | . as $row | ($hosts[.host]) as $host
       | ( link($host), dropped($s.priorities), dropped_elsewhere($s.priorities), pfc($s.priorities; $ib), storms($ib), broken, figures )
       | . + {switch: $s.name, device: $row.port, host: $row.host, scope: ([$s.scope, $host.scope] | planned::weakest)} );

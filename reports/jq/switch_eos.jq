@@ -60,6 +60,8 @@ def ports:
   | { port: $name, neighbours: ($neighbours[$key] // []),
       up: (if .interfaceStatus == null then null else .interfaceStatus == "connected" end),
       speed_gbit_s: ((.bandwidth | raw::count) as $bit | if $bit == null or $bit == 0 then null else $bit / 1e9 end),
+      # seconds since 1970, absent where they were never cleared
+      cleared: {ago_s: null, at: ($n.lastClear | raw::count)},
       bytes: {rx: ($n.inOctets | raw::count), tx: ($n.outOctets | raw::count)},
       pfc: { enabled_priorities: $enabled[$key],
              rx: raw::eight($of | map_values(.rxFrames | raw::count)), tx: raw::eight($of | map_values(.txFrames | raw::count)),

@@ -62,6 +62,16 @@ def neighbours:
     | {key: (.l_port_id // "" | raw::port_key), value: {system: .sys_name, port: ([.port_desc, .port_id] | map(strings | select(. != "" and . != "null")) | first)}} ]
   | group_by(.key) | map({key: .[0].key, value: map(.value)}) | from_entries;
 
+# `Last clearing of "show interface" counters`: "never", 00:01:02, 1d21h, 113w5d; some releases print a date. Of an age in
+# hours the least that it may be.
+def cleared:
+  (. // "" | tostring) as $said
+  | ($said | capture("^(?<h>[0-9]+):(?<m>[0-9]{2}):(?<s>[0-9]{2})$") // null) as $clock
+  | if $clock != null then {ago_s: (($clock.h | tonumber) * 3600 + ($clock.m | tonumber) * 60 + ($clock.s | tonumber)), at: null}
+    elif $said | test("^([0-9]+[ywdhms])+$") then
+      {ago_s: ([$said | scan("[0-9]+[a-z]") | (.[:-1] | tonumber) * {y: 31536000, w: 604800, d: 86400, h: 3600, m: 60, s: 1}[.[-1:]]] | add), at: null}
+    else {ago_s: null, at: (if $said == "" then null else $said end)} end;
+
 def ports:
   (raw::text("pfc") | pfc_table) as $pfc
   | (raw::document("queuing") | queuing) as $queuing
@@ -75,6 +85,7 @@ def ports:
       up: (if .state == null then null else .state == "up" end),
       # eth_bw is in kbit/s
       speed_gbit_s: ((.eth_bw | raw::count) as $kbit | if $kbit == null then (.eth_speed // "" | raw::gbit_s) else $kbit / 1e6 end),
+      cleared: (.eth_clear_counters | cleared),
       bytes: {rx: (.eth_inbytes | raw::count), tx: (.eth_outbytes | raw::count)},
       pfc: { enabled_priorities: $flow.priorities, rx: raw::eight($queuing[$key].rx // {}), tx: raw::eight($queuing[$key].tx // {}),
              rx_total: $flow.rx, tx_total: $flow.tx, storms: $watchdog[$key] },

@@ -52,8 +52,10 @@ def unsectioned($name):
 # One port has many spellings: Eth1/1, ethernet1/1, Ethernet 1/1, Et1.
 def port_key: tostring | ascii_downcase | gsub("\\s"; "") | sub("^eth?(ernet)?(?=[0-9])"; "ethernet");
 
-# A host's name as LLDP or a node description gives it, for comparing: without domain, in small letters.
-def host_key: tostring | ascii_downcase | sub("\\..*$"; "");
+# A host's name as LLDP or a node description gives it, for comparing: in small letters.
+def host_key: tostring | ascii_downcase | sub("\\.$"; "");
+# The same without its domain. An address has none: cut short, a whole network would have one name.
+def short_key: host_key | if test("^[0-9.]+$|:") then empty else sub("\\..*$"; "") end;
 
 # Gb/s out of "10G", "100Gbps", "25 Gb/s", "1000 Mb/s".
 def gbit_s:
@@ -66,6 +68,8 @@ def total: map(values) | if length == 0 then null else add end;
 # The shape that every provider gives of a port; null is what it does not tell.
 def port:
   { port: null, neighbours: [], up: null, speed_gbit_s: null, bytes: {rx: null, tx: null},
+    # when somebody cleared its counters: seconds before this reading, or the time in the switch's own words
+    cleared: {ago_s: null, at: null},
     pfc: {enabled_priorities: null, rx: [range(8) | null], tx: [range(8) | null], rx_total: null, tx_total: null, storms: null},
     queues: [], errors: {crc: null, symbol: null, discards_in: null, discards_out: null} }
   + .;

@@ -36,7 +36,8 @@ def about:
   + (if .faults != [] then "not judged: " + (.faults[0:3] | map("\(.command): \(.why)") | join("; "))
      else "read \(.seconds | f::figure) s apart, \([.rows[].port] | unique | length | f::plural("port"))" end)
   + (if .gaps == [] then "" else "; not told: " + (.gaps | map("\(.command) (\(.why))") | join(", ")) end)
-  + ([.rows[].lost[]] | if . == [] then "" else "; smaller afterwards, so not known: " + (.[0:3] | join("; ")) end)
+  + ([.rows[] | select(.lost != []) | "\(.port) (\(.lost[0]))"]
+     | if . == [] then "" else "; counters began anew in between, so nothing is known of " + (.[0:3] | join(", ")) + (if length > 3 then ", ..." else "" end) end)
   | f::cell;
 
 # Null without switches.

@@ -184,6 +184,57 @@ assert_all_pass() {
   assert_json out.json '.rows[0].errors.crc == null'
 }
 
+@test "one counter that went back, or a clear time within the run, leaves nothing of the port known; the others are judged" {
+  # 0 drops before and 0 after: only the bytes tell that all of them began anew
+  switches eos '.commands.interfaces.stdout |= (fromjson | .interfaces["Ethernet1/1"].interfaceCounters.inOctets = 9e12 | tojson)'
+  assert_json out.json '.rows[0] | .tx_mbit_s == null and .pause == {rx: null, tx: null} and .storms == null and ([.errors[], .queues[].drops] | unique) == [null]'
+  local check
+  for check in drops errors pause-storms; do assert_check "switch/$check/leaf1/Ethernet1/1" inconclusive "bytes (rx): 9000000000000, then"; done
+  assert_check switch/drops pass "1 port"
+  assert_check switch/link-up pass "2 ports"
+  # EOS gives the time, NX-OS how long ago; both may have been cleared before the run
+  local clear='.commands.interfaces.stdout |= (fromjson | .interfaces["Ethernet1/1"].interfaceCounters.lastClear = AT | tojson)'
+  switches eos "${clear/AT/1559035567.4582636}" "${clear/AT/1559035567.4582638}"
+  assert_all_pass
+  switches eos . "${clear/AT/1559035567.4582636}"
+  assert_check switch/drops/leaf1/Ethernet1/1 inconclusive "counters cleared"
+  local ago was
+  for ago in 00:00:59:never 00:00:59:1d21h 59s:never never:1d21h 'Sun Jul 05 12;00;00 2020:never'; do
+    was=${ago##*:} ago=${ago%:*}
+    switches nxos "(.commands.interfaces.stdout) |= gsub(\"never\"; \"$was\")" "(.commands.interfaces.stdout) |= gsub(\"never\"; \"$ago\")"
+    assert_check switch/drops/leaf1/Ethernet1/1/1 inconclusive "counters cleared"
+  done
+  for ago in 1d21h 113w5d 00:01:00 4d 'Sun Jul 05 12;00;00 2020'; do
+    switches nxos "(.commands.interfaces.stdout) |= gsub(\"never\"; \"$ago\")" "(.commands.interfaces.stdout) |= gsub(\"never\"; \"$ago\")"
+    assert_all_pass
+  done
+}
+
+@test "each port that the inventory names and the switch does not have is named, also where the host has another one" {
+  switches nxos . . '{"ports": {"node1": ["Ethernet1/1/1", "Ethernet1/99"], "node2": ["Eth1/98"]}}'
+  assert_check switch/ports/leaf1/Ethernet1/99 inconclusive "leaf1 Ethernet1/99 (node1): the switch has no port Ethernet1/99"
+  assert_check switch/ports/leaf1/Eth1/98 inconclusive "(node2)"
+  assert_check switch/ports inconclusive "none leads to node2"
+  assert_json out.json '[.rows[] | [.host, .port]] == [["node1", "Ethernet1/1/1"]] and (.switch.not_found | length) == 2'
+}
+
+# ports_of LLDP-NAME LLDP-NAME HOST HOST: whose ports those of the two neighbours are, by host
+ports_of() {
+  jq -n -c -L "$TOP/reports/jq" 'import "switch" as s; $ARGS.positional as $n
+    | [$n[2:][] | {name: ., hostname: null, netdevs: []}] as $hosts
+    | [["p1", $n[0]], ["p2", $n[1]] | {port: .[0], neighbours: [{system: .[1], port: "x"}]}] as $ports
+    | [$hosts[] as $h | $ports | s::of_host(null; $h; s::unshared($hosts)) | map(.port) | join(" ")] | join(",")' -r --args "$@"
+}
+
+@test "a neighbour is a host by its full name, by its short one only where no other host has it, and an address is never cut" {
+  assert_equal "$(ports_of node1.a.org NODE1.b.org. node1.a.org node1.b.org)" p1,p2
+  assert_equal "$(ports_of node1 node1.c.org node1.a.org node1.b.org)" ,
+  assert_equal "$(ports_of node1 node2.other.org node1.a.org node2)" p1,p2
+  assert_equal "$(ports_of node1.a.org node1.b.org node1 node2)" "p1 p2,"
+  assert_equal "$(ports_of 192.0.2.2 192.0.2.1 192.0.2.1 192.0.2.2)" p2,p1
+  assert_equal "$(ports_of 192.0.2.7 2001:db8::1 192.0.2.1 2001:db8::2)" ,
+}
+
 @test "a switch that was not reached, refused a command, was cut off or said nothing is INCONCLUSIVE, whatever its scope" {
   local provider
   local -A main=([nxos]=queuing [eos]=queues [sonic]=counters [cumulus]=qos [infiniband]=counters)
