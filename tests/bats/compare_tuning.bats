@@ -178,6 +178,10 @@ stub_roles() {
   echo "- ansible.builtin.set_fact: {plan_run_dir: '{{ plan_runs_dir }}/{{ plan_run_name }}'}" | stand_in plan main
   echo '[]' | stand_in host_check main
   echo '[]' | stand_in report main
+  stand_in switch_check main <<YAML
+- ansible.builtin.shell: echo "{{ switch_check_run_dir | basename }} {{ switch_check_phase }} \$(cat $PWD/order 2>&- | wc -l)" >>$PWD/switches
+  run_once: true
+YAML
   stand_in agent main <<YAML
 - ansible.builtin.shell: |
     echo "{{ agent_run_dir | basename }} \$(ls $PWD/state | xargs -r | grep . || echo none)" >>$PWD/order
@@ -213,6 +217,15 @@ play() {
 02-tuned alpha beta
 03-untuned none
 04-tuned alpha beta"
+  # the switches are read around each run's measuring: the number is that of the runs measured by then
+  assert_equal "$(cat switches)" "01-untuned before 0
+01-untuned after 1
+02-tuned before 1
+02-tuned after 2
+03-untuned before 2
+03-untuned after 3
+04-tuned before 3
+04-tuned after 4"
   [ -z "$(ls state)" ] || fail "left tuned: $(ls state)"
   assert_equal "$(readlink runs/latest)" elsewhere
   assert_json runs/latest-tuning/tuning.json '.gaps == [] and .method.repeats == 2 and .method.pairs == 2 and .outcome.not_reverted == []
