@@ -2,8 +2,7 @@
 import "digits" as digits;
 import "format" as f;
 import "tables" as tables;
-
-def verdict_words: {better: "better", worse: "**worse**", no_effect: "no effect seen", not_compared: "not compared"};
+import "tuning_words" as words;
 
 # Beyond ten times a percentage says nothing more.
 def signed:
@@ -12,7 +11,7 @@ def interval: if .low_percent == null then "-" else "\(.low_percent | signed) to
 def figure_value($unit): if . == null then "-" else "\(f::figure) \($unit | f::unit_sign)" end;
 # A change of less than this in the wanted direction would have passed for chance.
 def smallest: if .smallest_percent == null then "-" else "\(.smallest_percent | digits::fixed(1)) %" end;
-def said: verdict_words[.verdict] + (if .why == null then "" else ": \(.why)" end) | f::cell;
+def said: words::verdict + (if .why == null then "" else ": \(.why)" end) | f::cell;
 
 def kind_words: {latency: "latency", sum: "transfers"};
 def named: if .kind == "bandwidth" then "bandwidth" else "\(kind_words[.kind]), \(.title)" end;
@@ -94,6 +93,6 @@ def what_line:
   settings: setting_lines, changes: change_lines, overall: overall_table, runs: runs_table,
   flows: (flow_tables[:tables_max]), flows_more: ([(flow_tables | length) - tables_max, 0] | max),
   pairs: .method.pairs,
-  summary: ( [headline, "", (.overall[] | "\(named): \(.change_percent | signed), 95 % interval \(interval): \(verdict_words[.verdict])"
+  summary: ( [headline, "", (.overall[] | "\(named): \(.change_percent | signed), 95 % interval \(interval): \(words::verdict)"
                              + (if .why == null then "" else ": \(.why)" end)),
               (if .gaps == [] then empty else "", (.gaps[] | "not whole: \(.)") end)] | map(gsub("\\*\\*"; ""))) }
