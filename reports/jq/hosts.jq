@@ -2,30 +2,22 @@
 # drivers, rdma_drivers, cxi_drivers, unchecked, idle, subject, areas}}; what is absent or damaged is null. unchecked: why
 # nothing is checked of it. Then a line {areas, host, raw} for each host whose answer is to be judged (host_findings.bash).
 # Input as for read.jq: "path<TAB>line", each host ended by the mark.
-import "common" as c;
 import "counters" as counters;
 import "host_check" as host_check;
+import "parts" as parts;
 import "planned" as planned;
-
-def next_host($mark): [label $stop | inputs | if startswith($mark) then ., break $stop else . end];
-
-def document($path; $schema):
-  ($path + "\t") as $p
-  | map(select(startswith($p)) | ltrimstr($p)) | join("\n")
-  | c::parsed
-  | if type == "object" and .schema == $schema then . else null end;
 
 ($plan[0] | planned::cxi_hosts(planned::flows)) as $cxi
 | ($plan[0].host_checks == true) as $areas
 | $plan[0].hosts
 | [ keys_unsorted[] as $host
-    | next_host($mark)
-    | ( document("raw/\($host)/agent.json"; "perch.agent/1")
+    | parts::next_part($mark)
+    | ( parts::document("raw/\($host)/agent.json"; "perch.agent/1")
         | if . != null and .run != $plan[0].run then
             {state: "foreign", message: "its agent.json belongs to run \(.run | tojson)"} else . end ) as $agent
-    | document("raw/\($host)/environment.json"; "perch.environment/1") as $environment
-    | document("raw/\($host)/host_check.json"; "perch.host_check/1") as $found
-    | document("inputs/hosts/\($host).json"; "perch.wanted/1") as $input
+    | parts::document("raw/\($host)/environment.json"; "perch.environment/1") as $environment
+    | parts::document("raw/\($host)/host_check.json"; "perch.host_check/1") as $found
+    | parts::document("inputs/hosts/\($host).json"; "perch.wanted/1") as $input
     | ($plan[0].hosts[$host] + {cxi: $cxi[$host], name: $host, $areas, wanted: $input.wanted}) as $planned
     | ($found | if . == null then "there is none that can be read"
                 elif host_check::is_raw | not then "it holds nothing that was read"
