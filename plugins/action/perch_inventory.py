@@ -236,7 +236,11 @@ class Inventory:
                 continue  # the folder may be shared with another inventory
             for kind, known in (("host", self.hosts), ("group", self.groups)):
                 for path in sorted((folder / f"{kind}_vars").glob("[!.]*")):
-                    name = path.stem if path.suffix in (".yml", ".yaml", ".json") else path.name
+                    # what Ansible reads: a directory, or a file with one of these endings or none
+                    ending = path.suffix if path.suffix in (".yml", ".yaml", ".json") else ""
+                    if not ending and not path.is_dir() and "." in path.name and path.name not in known:
+                        continue
+                    name = path.name.removesuffix(ending)
                     if name not in known and not name.endswith("~"):
                         yield f"{path.relative_to(folder)} is for a {kind} that the inventory does not have{near(name, known)}"
 
@@ -260,6 +264,7 @@ class ActionModule(ActionBase):
         self._roles = Path(arguments["roles"]).resolve()
         self._specs = Specs(self._roles)
         self._inventory = Inventory(task_vars, self._loader)
+        self._task_vars = task_vars
         hosts = [host for host in task_vars["ansible_play_hosts_all"] if host not in arguments["switches"]]
         errors = [
             *self._unknown(set(arguments["foreign"])),
@@ -281,11 +286,10 @@ class ActionModule(ActionBase):
                     yield f"{place}: {why}"
 
     def _nowhere(self) -> Iterator[str]:
-        """What is said of a group without hosts, such as devices, is said of nobody."""
+        """Devices of a group without hosts are named on no host. Other variables of an empty group harm nobody."""
         for name, group in self._inventory.manager.groups.items():
-            ours = [variable for variable in self._inventory.groups[name] if variable in self._specs.options]
-            if ours and not group.get_hosts():
-                yield f"group {name} sets {', '.join(ours)}, and no host is in it"
+            if "perch_devices" in self._inventory.groups[name] and not group.get_hosts():
+                yield f"group {name} sets perch_devices, and no host is in it"
 
     def _misfits(self, name: str, value: object) -> Iterator[str]:
         option = self._specs.options[name]
@@ -336,14 +340,21 @@ class ActionModule(ActionBase):
         known = {**defaults, **self._inventory.hostvars.raw_get(host), "hostvars": self._inventory.hostvars}
         for name in names:
             known["role_path"] = str(self._roles / self._specs.role[name])
-            templar = self._templar.copy_with_new_env(available_variables=known)
             try:
-                yield name, templar.template(known.get(name)), None
+                yield name, self._template(known, name), None
             except AnsibleError as error:
-                # facts, and what a role sets, come later
-                if re.search(r"ansible_|plan_run_dir", str(known.get(name))):
+                # facts, and what a role sets, come later; what is omitted is not set
+                if re.search(r"ansible_|plan_run_dir", str(known.get(name))) or "Omit" in str(error.message):
                     continue
                 yield name, None, f"{name} cannot be computed: {error.message}"
+
+    def _template(self, known: Mapping, name: str) -> object:
+        """By what the inventory says; where that is not enough, the play and its files of variables may say the rest."""
+        try:
+            return self._templar.copy_with_new_env(available_variables=known).template(known.get(name))
+        except AnsibleError:
+            wider = {**self._task_vars, **known}
+            return self._templar.copy_with_new_env(available_variables=wider).template(known.get(name))
 
     def _value(self, host: str, name: str) -> object:
         value = self._values[host].get(name)

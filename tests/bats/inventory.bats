@@ -146,6 +146,17 @@ YAML
   [ -s touched ] || fail "refused: $output"
 }
 
+@test "what Ansible does not read, empty groups, a play's variables and what is omitted are no faults" {
+  mkdir -p mine/group_vars mine/host_vars
+  touch mine/group_vars/{README.md,all.yml.orig} mine/host_vars/notes.txt
+  printf '    switches: {hosts: {}, vars: {switch_check_provider: eos}}\n' | sed -i '/^  children:/r /dev/stdin' mine/hosts.yml
+  printf '%s\n' 'perch_port: "{{ base }}"' 'perch_slowdown: "{{ nowhere | default(omit) }}"' >mine/group_vars/all.yml
+  printf '%s\n' '- hosts: all' '  gather_facts: false' '  vars: {base: 18700}' '  roles: [{role: inventory_check, run_once: true}]' >wrapper.yml
+  ANSIBLE_CONFIG=$TOP/ansible.cfg run timeout 60 ansible-playbook -i mine wrapper.yml 3>&-
+  assert_equal "$status" 0
+  assert_untouched
+}
+
 @test "a limit for a host that is not there is refused: it would never speak" {
   mkdir limits
   sed '0,/scope: {/s//scope: {client: alhpa, server: [beta, delta], /' "$TOP/reports/limits/roce.yml" >limits/mine.yml
