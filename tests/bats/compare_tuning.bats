@@ -271,6 +271,13 @@ play() {
 
 # ---- the playbook, as it is ----
 
+@test "a tuning that the role would refuse is refused before anything is measured" {
+  ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 LIMIT=120 run_expecting 2 ansible-playbook -i "$TOP/inventories/local" \
+    "$TOP/playbooks/compare_tuning.yml" -e plan_runs_dir="$PWD/runs" -e compare_tuning_kept_dir="$PWD/kept" -e host_tune_memlock=lots
+  assert_output --partial "host_tune_memlock is "
+  [ ! -e runs ] || fail "something was made: $(ls runs)"
+}
+
 @test "the real playbook: each phase is a whole run that can be judged again, and no host is left tuned" {
   stand_ins
   cat >suite.yml <<'YAML'
