@@ -371,3 +371,12 @@ log_program() {
   judge found.json
   assert_equal "$(found_of hardware-log)" "the kernel's log is empty"
 }
+
+@test "what host-check prints is as its schema says, and the whole documents among the fixtures are, too" {
+  gather
+  "$TOP/.venv/bin/check-jsonschema" --schemafile "$TOP/reports/schema/host_check.schema.json" found.json "$FIXTURES"/machine-{intel,amd}.json \
+    "$FIXTURES/nic-mlx5.json" "$TOP/tests/fixtures/slingshot/host_check.json"
+  jq '.files["/proc/uptime"] = 7' found.json >wrong.json
+  run "$TOP/.venv/bin/check-jsonschema" --schemafile "$TOP/reports/schema/host_check.schema.json" wrong.json
+  assert_failure
+}
