@@ -3,7 +3,8 @@
 
 What is known is what stands in the roles' meta/argument_specs.yml: names, types, choices, and the range of a number, which
 its description says in words ("from 1 to 65535" or "1 to 65535", "at least 1"; of a dictionary "keys from 0 to 63, values from 0 to 7"), so
-that people and this plugin read the same sentence. Keys that are hosts are said to be ("keys are hosts").
+that people and this plugin read the same sentence. Keys that are hosts are said to be ("keys are hosts"), and so is what may stand
+in place of a number ("at least 0, or C(max)", "or a dictionary"), and which texts there are: FORMS and VALUES below have the words.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of hosts and devices: they 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 RANGE = re.compile(rf"(?<![\w.]){NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
 PARTS = re.compile(rf"\b(keys|values) ((?:from )?{NUMBER} to {NUMBER}|at least {NUMBER})", re.IGNORECASE)
+EITHER = re.compile(r"\b[Aa]t least (-?\d+), or (?:[CV]\((\w+)\)|(a dictionary))")
+VALUES = re.compile(r"\bvalues (?:one of (\w+(?:, \w+)*)|(numbers or texts))")
+FORMS = {
+    "a word of letters": "[A-Za-z_]+",
+    "a list of processors": r"\d+(-\d+)?(,\d+(-\d+)?)*",
+}
 ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
 SHOWN = 5  # hosts that an error names before it only counts them
 WORDS = {
@@ -81,13 +88,22 @@ def wanted(option: Mapping, kind: str) -> str:
     """'a whole number from 1 to 65535'"""
     if option.get("choices"):
         return "one of " + ", ".join(str(choice) for choice in option["choices"] if choice is not None)
-    text = WORDS.get(kind, kind)
+    text = form(option)[0] if kind == "str" and form(option) else WORDS.get(kind, kind)
     least, most = bounds(option) if kind in ("int", "float") else (None, None)
     if most is not None:
         text += f" from {least:.15g} to {most:.15g}"
     elif least is not None:
         text += f", at least {least:.15g}"
     return text
+
+
+def form(option: Mapping) -> tuple[str, re.Pattern] | None:
+    """What a text looks like, in words and as a pattern. A word in C() before it, as in "C(local) or a list of", is one, too."""
+    for words, pattern in FORMS.items():
+        if found := re.search(rf"(?:C\((\w+)\) or )?{words}", description(option)):
+            other = found[1]
+            return (f"{other} or {words}", re.compile(f"{other}|{pattern}")) if other else (words, re.compile(pattern))
+    return None
 
 
 def scalar_fits(option: Mapping, kind: str, value: object) -> bool:
@@ -102,6 +118,8 @@ def scalar_fits(option: Mapping, kind: str, value: object) -> bool:
             return False
     choices = option.get("choices")
     if choices and (value is None or str(value) not in [str(choice) for choice in choices if choice is not None]):
+        return False
+    if kind == "str" and (shape := form(option)) and not shape[1].fullmatch(str(value)):
         return False
     least, most = bounds(option) if kind in ("int", "float") else (None, None)
     return (least is None or value >= least) and (most is None or value <= most)
@@ -130,6 +148,8 @@ def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
             yield from misfits_inside(name, option["options"], value)
         else:
             yield from misfits_parts(name, option, value)
+    elif kind in ("raw", "str") and EITHER.search(description(option)):
+        yield from misfits_either(name, option, value)
     elif kind == "raw":
         # a list of names or dictionaries, such as perch_devices
         if "options" in option and not (isinstance(value, str) and NAME.fullmatch(value)):
@@ -137,6 +157,15 @@ def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
     elif not scalar_fits(option, kind, value):
         hint = ' (YAML reads a bare null as nothing: write "null")' if value is None and "null" in option.get("choices", []) else ""
         yield f"{name} must be {wanted(option, kind)}, and is {show(value)}{hint}"
+
+
+def misfits_either(name: str, option: Mapping, value: object) -> Iterator[str]:
+    """A whole number, or what the description names in its place."""
+    least, word, dictionary = EITHER.search(description(option)).groups()
+    if dictionary and isinstance(value, Mapping):
+        yield from misfits_parts(name, option, value)
+    elif value != word and not scalar_fits({"description": f"at least {least}"}, "int", value):
+        yield f"{name} must be a whole number, at least {least}, or {word or dictionary}, and is {show(value)}"
 
 
 def misfits_inside(name: str, options: Mapping, value: Mapping) -> Iterator[str]:
@@ -157,6 +186,10 @@ def misfits_parts(name: str, option: Mapping, value: Mapping) -> Iterator[str]:
         for key, inner in value.items():
             where = f"{name}, key" if part.lower() == "keys" else f"{name} {key}"
             yield from misfits(where, number, key if part.lower() == "keys" else inner)
+    if found := VALUES.search(description(option)):
+        inside = {"type": "str", "choices": found[1].split(", ")} if found[1] else {"type": "str"}
+        for key, inner in value.items():
+            yield from misfits(f"{name} {key}", inside, inner)
 
 
 class Specs:
@@ -264,7 +297,9 @@ class ActionModule(ActionBase):
         self._roles = Path(arguments["roles"]).resolve()
         self._specs = Specs(self._roles)
         self._inventory = Inventory(task_vars, self._loader)
-        self._task_vars = task_vars
+        # the task runs for one host of all: what is that host's own counts for no other
+        own = self._inventory.hostvars.raw_get(task_vars["inventory_hostname"])
+        self._play_vars = {name: value for name, value in task_vars.items() if name not in own or own[name] != value}
         hosts = [host for host in task_vars["ansible_play_hosts_all"] if host not in arguments["switches"]]
         errors = [
             *self._unknown(set(arguments["foreign"])),
@@ -353,7 +388,7 @@ class ActionModule(ActionBase):
         try:
             return self._templar.copy_with_new_env(available_variables=known).template(known.get(name))
         except AnsibleError:
-            wider = {**self._task_vars, **known}
+            wider = {**self._play_vars, **known}
             return self._templar.copy_with_new_env(available_variables=wider).template(known.get(name))
 
     def _value(self, host: str, name: str) -> object:

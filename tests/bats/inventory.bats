@@ -157,6 +157,57 @@ YAML
   assert_untouched
 }
 
+@test "a play's variables count for all hosts, one host's own for no other" {
+  mkdir mine/host_vars
+  mine host_vars/alpha.yml <<<'base: 18700'
+  sed -i 's/^    plan_limits: roce/&\n    perch_port: "{{ base }}"/' mine/hosts.yml
+  refused -- "host beta: perch_port cannot be computed"
+}
+
+@test "what is wanted of hosts, and tuned on them: values that cannot be are refused, those that can are not" {
+  mkdir mine/group_vars
+  mine group_vars/all.yml <<'YAML'
+host_tune_hugepages_2m: -5
+host_tune_hugepages_1g: {0: -1, one: 2}
+host_tune_governor: 7
+host_tune_memlock: lots
+host_tune_sysctls: {vm.swappiness: [1]}
+host_tune_irq_affinity: banana
+host_tune_ets: {tc_tsa: {0: foo}}
+host_check_iommu: banana
+host_check_governor: 5
+host_check_memlock: "-1"
+host_check_ring_rx: many
+host_check_sysctls: {vm.swappiness: {a: 1}}
+YAML
+  PLAYBOOK=check refused -- "host_tune_hugepages_2m must be a whole number, at least 0, or a dictionary, and is -5" \
+    "host_tune_hugepages_1g 0 must be a whole number, at least 0, and is -1" "host_tune_hugepages_1g, key must be a whole number, at least 0, and is 'one'" \
+    "host_tune_governor must be a word of letters, and is 7" "host_tune_memlock must be a whole number, at least 0, or unlimited, and is 'lots'" \
+    "host_tune_sysctls vm.swappiness must be a text, and is [1]" "host_tune_irq_affinity must be local or a list of processors, and is 'banana'" \
+    "host_tune_ets tc_tsa 0 must be one of ets, strict, and is 'foo'" "host_check_iommu must be one of passthrough, off, translated, and is 'banana'" \
+    "host_check_governor must be a word of letters, and is 5" "host_check_memlock must be a whole number, at least 0, or unlimited, and is '-1'" \
+    "host_check_ring_rx must be a whole number, at least 1, or max, and is 'many'" "host_check_sysctls vm.swappiness must be a text"
+  mine group_vars/all.yml <<'YAML'
+host_tune_hugepages_2m: {0: 0, 1: "1024"}
+host_tune_hugepages_1g: 4
+host_tune_governor: schedutil
+host_tune_memlock: 65536
+host_tune_sysctls: {vm.swappiness: 1, net.ipv4.tcp_rmem: 4096 87380 6291456}
+host_tune_irq_affinity: 0-7,16
+host_tune_ets: {tc_tsa: {0: ets, 3: strict}}
+host_check_iommu: "off"
+host_check_governor:
+host_check_memlock: unlimited
+host_check_ring_rx: max
+host_check_ring_tx: 512
+YAML
+  play check -e host_check_runs_dir="$PWD/checks"
+  [ -s touched ] || fail "refused: $output"
+  rm touched
+  play check -e host_check_runs_dir="$PWD/checks" -e '{"host_tune_irq_affinity": "local", "host_tune_hugepages_2m": null, "host_check_iommu": null}'
+  [ -s touched ] || fail "refused: $output"
+}
+
 @test "a limit for a host that is not there is refused: it would never speak" {
   mkdir limits
   sed '0,/scope: {/s//scope: {client: alhpa, server: [beta, delta], /' "$TOP/reports/limits/roce.yml" >limits/mine.yml
