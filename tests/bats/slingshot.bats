@@ -264,6 +264,9 @@ node() {
   assert_output --partial "INCONCLUSIVE"
   refute_output --partial "PASS:"
   assert_equal "$(find runs -name host_check.json | wc -l)" 2
+  # what a real check leaves is as the schemas say
+  run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/wanted.schema.json" runs/*/inputs/hosts/*.json
+  run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/host_check.schema.json" runs/*/raw/*/host_check.json
 }
 
 @test "reports/hosts: whole hosts pass, a simulated one is not judged, a damaged answer is none" {

@@ -289,3 +289,17 @@ planned() {
     assert_output --partial "switch leaf1: switch_check_"
   done
 }
+
+@test "readings are as their schema says, and one of another phase, without its time or with a number for an answer is not" {
+  local schema=$TOP/reports/schema/switch.schema.json provider phase wrong
+  for provider in nxos eos sonic cumulus infiniband; do
+    for phase in before after; do reading_of $provider $phase >$provider-$phase.json; done
+  done
+  run_expecting 0 check-jsonschema --schemafile "$schema" ./*-before.json ./*-after.json
+  jq '.commands.lldp = {exit: null, stdout: "", stderr: "Permission denied"}' nxos-before.json >none.json
+  run_expecting 0 check-jsonschema --schemafile "$schema" none.json
+  for wrong in '.phase = "during"' 'del(.collected)' '.commands.lldp.stdout = 7' '.commands.lldp.exit = "0"' '.schema = "perch.switch/2"'; do
+    jq "$wrong" nxos-before.json >wrong.json
+    run_expecting 1 check-jsonschema --schemafile "$schema" wrong.json
+  done
+}

@@ -124,6 +124,7 @@ YAML
   for leaf in leaf1 leaf2 fabric; do
     assert_json "r/raw/$leaf/switch-before.json" '[.commands[] | select(.exit != 0 or (.stdout | test("Invalid input")) or .stdout == "")] == [] and (.commands | length) >= 3'
   done
+  run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/switch.schema.json" r/raw/*/switch-before.json
   run grep -c '^sudo .*BECOME-SUCCESS' fabric.log
   assert_output 3
   run grep -c sudo leaf1.log leaf2.log
