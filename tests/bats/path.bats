@@ -97,7 +97,8 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
 @test "somebody else's traffic on the device is a finding, and no failure of software" {
   ip netns exec "$NET-beta" iperf3 -s -p 19290 >/dev/null 2>&1 3>&- &
   SERVER=$!
-  wait_until grep -q : <(inside beta ss -ltnH "sport = :19290")
+  listens() { [ -n "$(inside beta ss -ltnH "sport = :19290")" ]; }
+  wait_until listens
   # not before both hosts have come to the flow, for then it would be part of an idle baseline
   timeout 60 bash -c "until grep -q start run/raw/alpha/progress.jsonl && grep -q start run/raw/beta/progress.jsonl; do sleep 0.1; done
     exec ip netns exec $NET-alpha iperf3 -c 10.77.0.2 -p 19290 -t 2" >/dev/null 2>&1 3>&- &
