@@ -23,6 +23,10 @@ def faults:
   else
     . as $plan
     | ( $plan.hosts | keys_unsorted[] | select(test(name_pattern) | not) | "host name \(tojson) is not usable as a path" ),
+      ( select(has("switches"))
+        | if (.switches | type) == "object" and all(.switches[]; type == "object") then
+            .switches | keys_unsorted[] | select(test(name_pattern) | not) | "switch name \(tojson) is not usable as a path"
+          else "its switches are no objects" end ),
       ( $plan | planned::flows | flow_faults($plan.hosts) ),
       ( [$plan | planned::flows | .id] | if length == (unique | length) then empty else "two flows have the same id" end )
   end;
