@@ -29,22 +29,35 @@ pair() {
   PAIR+=": $JSON"
 }
 
+# text_of FILE: what it holds, in TEXT; false where it cannot be read or is too long. By the shell itself, as a process for each
+# of hundreds of files would take most of the time; only what seems empty, since reading may have failed, or holds a zero
+# byte is read again.
+text_of() {
+  TEXT=
+  [ -f "$1" ] || return 1
+  if { IFS= read -r -d '' TEXT <"$1"; } 2>/dev/null || [ -z "$TEXT" ]; then
+    TEXT=$({ tr -d '\0' <"$1"; } 2>/dev/null) || return 1
+  fi
+  TEXT=${TEXT%"${TEXT##*[!$'\n']}"} # as $(...) does
+  ((${#TEXT} <= MOST_BYTES))
+}
+
 # keep FILE...: what they hold
 keep() {
-  local file text
+  local file
   for file in "$@"; do
-    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null) || ((${#text} > MOST_BYTES)); then continue; fi
-    pair "$file" "$text"
+    text_of "$file" || continue
+    pair "$file" "$TEXT"
     FILES+="${FILES:+, }$PAIR"
   done
 }
 
 # keep_later FILE...: what they hold now, for those that count
 keep_later() {
-  local file text
+  local file
   for file in "$@"; do
-    if [ ! -f "$file" ] || ! text=$(cat "$file" 2>/dev/null) || ((${#text} > MOST_BYTES)); then continue; fi
-    pair "$file" "$text"
+    text_of "$file" || continue
+    pair "$file" "$TEXT"
     LATER+="${LATER:+, }$PAIR"
   done
 }
@@ -66,7 +79,8 @@ ask() {
   done
   if command -v "$1" >/dev/null; then
     out=$(timeout --kill-after=2 "$COMMAND_SECONDS" "$@" 2>"$SCRATCH" </dev/null) || status=$?
-    err=$(cat "$SCRATCH")
+    text_of "$SCRATCH" || true
+    err=$TEXT
     if ((${#out} > MOST_BYTES)); then
       status=null out='' err="the answer is longer than $MOST_BYTES bytes, and was not kept"
     fi
