@@ -44,7 +44,7 @@ state() {
   lab_playbook 2 "$TOP/playbooks/tune.yml" --limit alpha -e host_tune_apply=true -e "$WANTED" \
     -e '{"host_tune_ecn_priorities": [3]}'
   assert_output --partial "eth1 has no switches for ECN"
-  lab_playbook 2 "$TOP/playbooks/tune.yml" --limit alpha -e host_tune_apply=true -e '{"host_tune_mtu": 2500, "perch_devices": [{"name": "rxe0", "netdev": "eth0"}]}'
+  lab_playbook 2 "$TOP/playbooks/tune.yml" --limit alpha --check -e '{"host_tune_mtu": 2500, "perch_devices": [{"name": "rxe0", "netdev": "eth0"}]}'
   assert_output --partial "carries Ansible"
   run_on alpha 'cat /proc/sys/vm/nr_hugepages /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor /proc/sys/vm/swappiness \
     /proc/sys/net/ipv4/conf/eth1/arp_ignore /sys/class/net/eth1/mtu /sys/class/net/eth0/mtu /sys/kernel/mm/transparent_hugepage/enabled'
