@@ -67,7 +67,7 @@ job_ticks() {
     code=0
     rm -f out
     "$PERCH" transfer 127.0.0.1 --port "$PORT" --backend tcp --op "$op" --completion event --json --size 64K:128K \
-      --batch 8 --duration 1s >out 2>err 3>&- &
+      --batch 8 --duration 4s >out 2>err 3>&- &
     local client=$!
     wait_until test -s out
     sleep 0.3

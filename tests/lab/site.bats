@@ -46,7 +46,7 @@ site() {
 }
 
 @test "a second run finds the engine as it is, and builds nothing" {
-  LIMIT=600 site 0 --check
+  LIMIT=300 site 0 --check
   refute_output --partial "is built for"
   refute_output --partial "Run make"
 }

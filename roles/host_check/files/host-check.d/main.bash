@@ -3,7 +3,7 @@
 
 # under_test NAME...: sets RDMA, the RDMA devices under test, NETDEVS, their interfaces, and PCI, their functions in sysfs
 under_test() {
-  local name path
+  local name path netdev
   local -A netdevs=() pci=()
   RDMA=()
   for name in "$@"; do
@@ -21,9 +21,9 @@ under_test() {
   fi
   for name in "${RDMA[@]}"; do
     for path in "/sys/class/infiniband/$name"/ports/*/gid_attrs/ndevs/*; do
-      # reading an entry without an interface is an error
-      path=$(cat "$path" 2>/dev/null) || continue
-      [ -z "$path" ] || netdevs[$path]=1
+      # reading an entry without an interface is an error. By the shell itself: a table may have a thousand entries.
+      read -r netdev 2>/dev/null <"$path" || continue
+      [ -z "$netdev" ] || netdevs[$netdev]=1
     done
     [ ! -d "/sys/class/infiniband/$name/device/net" ] || for path in "/sys/class/infiniband/$name"/device/net/*; do
       netdevs[${path##*/}]=1
