@@ -39,7 +39,10 @@ def ends($lines):
   first($lines[] | capture("^\\[ *[0-9]+\\] local (?<client>[^ %]+)(%[^ ]+)? port [0-9]+ connected with (?<server>[^ ]+) port"))
   // {client: null, server: null};
 
-def streams($lines): (first($lines[] | capture("\\((?<n>[0-9]+) flows?\\)").n | tonumber) // 1);
+# With -e iperf says how many; else each has told of its connection.
+def streams($lines):
+  first($lines[] | capture("\\((?<n>[0-9]+) flows?\\)").n | tonumber)
+  // ([$lines[] | capture("^\\[ *(?<id>[0-9]+)\\] local ").id] | [unique | length, 1] | max);
 
 def started($lines):
   (first($lines[] | capture(" on (?<d>[0-9-]+) (?<t>[0-9:]+)(\\.[0-9]+)? \\(UTC\\)") | .d + "T" + .t + "Z") // null);

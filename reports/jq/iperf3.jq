@@ -1,4 +1,4 @@
-# iperf3 -J -> the part of one record. The rate is the receiver's; all streams are summed by iperf3 itself.
+# iperf3 -J (TCP and UDP) -> the part of one record. The rate is the receiver's; all streams are summed by iperf3 itself.
 import "common" as c;
 import "results" as result;
 
@@ -51,15 +51,35 @@ def claims:
 
 # Queue pairs count connections: for TCP tools those are the streams.
 def params:
-  .start.test_start as $t
+  # the key came after 3.12
+  (.end.sum_received_bidir_reverse != null) as $both
+  | .start.test_start as $t
   | { size_bytes: $t.blksize, iterations: null, duration_s: ($t.duration | c::rounded), warmup: null, gap_us: null,
       queue_pairs: $t.num_streams, outstanding: null, batch: null, threads: null, devices: null, inline_bytes: null,
-      bidirectional: ($t.bidir == 1), completion: "event", memory: "host", verify: false, clock: null,
+      bidirectional: ($both or $t.bidir == 1), completion: "event", memory: "host", verify: false, clock: null,
       rate: (if ($t.target_bitrate // 0) > 0 then {asked: ($t.target_bitrate / 1e9), unit: "Gb/s"} else null end) };
 
-def measured:
+# UDP: `packets` are those that the receiver knows of, lost ones included; jitter is its estimate. Versions that sum up the
+# sender's side alone (before 3.10 or so) do not say what arrived.
+def datagrams:
+  .end.sum_received as $r
+  | if $r == null or $r.packets == null or $r.lost_packets == null then error("it does not say what its receiver got: UDP needs sum_received with packets and lost_packets")
+    elif .end.sum_received_bidir_reverse != null then error("UDP both ways at once is not read")
+    elif $r.lost_packets < 0 or $r.packets <= 0 or $r.lost_packets >= $r.packets then error("it lost \($r.lost_packets) packets of \($r.packets)")
+    else . end
+  | .start.test_start.blksize as $size
+  # the sizes of what arrived; some are in flight when it ends
+  | if $size > 0 and (($r.packets - $r.lost_packets) * $size / $r.bytes - 1 | fabs) > 0.05 then
+      error("\($r.packets - $r.lost_packets) packets of \($size) bytes are not the \($r.bytes) bytes that arrived")
+    else { sent_messages: $r.packets, lost_messages: $r.lost_packets }
+      + if $r.jitter_ms == null then {} else {jitter_us: ($r.jitter_ms * 1000 | result::natural("jitter_ms"))} end
+    end;
+
+def measured($protocols):
   . as $doc
-  | if .start.test_start.protocol != "TCP" then error("protocol \(.start.test_start.protocol | tojson) is not read, only TCP") else . end
+  | .start.test_start.protocol as $protocol
+  | ($protocol == "UDP") as $udp
+  | if $protocols | index([$protocol]) != null then . else error("protocol \($protocol | tojson) is not read, only \($protocols | join(" and "))") end
   | interval_rows as $rows
   | (.end.sum_received.seconds | result::positive("sum_received.seconds")) as $elapsed
   | (bandwidth($rows) | result::possible_rate($elapsed; 0.01)) as $bandwidth
@@ -69,14 +89,16 @@ def measured:
         started: ($doc.start.timestamp.timesecs | todate),
         elapsed_s: $elapsed, bandwidth: $bandwidth, intervals: $rows,
         cpu: ($doc | cpu($elapsed; $bandwidth.bytes)),
-        tcp: { retransmissions: ($doc.end.sum_sent.retransmits | result::natural_or_null("sum_sent.retransmits")),
+        loss: (if $udp then $doc | datagrams else null end),
+        tcp: (if $udp then null else { retransmissions: ($doc.end.sum_sent.retransmits | result::natural_or_null("sum_sent.retransmits")),
                initial_rtt_us: null,
-               window_bytes: ($doc.start.sndbuf_actual | if . == 0 then null else result::natural_or_null("sndbuf_actual") end) },
-        claims: ($doc | claims), status: "ok", error: null };
+               window_bytes: ($doc.start.sndbuf_actual | if . == 0 then null else result::natural_or_null("sndbuf_actual") end) } end),
+        claims: ($doc | claims), status: "ok", error: null }
+    + if $udp then {connection: "datagram"} else {} end;
 
 def unusable($why): {status: "error", error: {code: 6, message: ("iperf3's output cannot be used: " + $why), traffic: false}};
 
-def parts($lines):
+def parts($lines; $protocols):
   ($lines | join("\n")) as $text
   | if $text | test("^\\s*$") then [{tool: {name: "iperf3", version: null}} + unusable("it is empty")]
     else
@@ -87,6 +109,9 @@ def parts($lines):
            + unusable("it is not a JSON document: truncated?")
            | .error.traffic = ($text | test("\"bits_per_second\""))]
         elif ($doc.error | type) == "string" then [$doc | failed]
-        else [$doc | c::attempt(measured; . as $why | $doc | base + unusable($why) | .error.traffic = true)]
+        else [$doc | c::attempt(measured($protocols); . as $why | $doc | base + unusable($why) | .error.traffic = true)]
         end
     end;
+
+# Plans ask for TCP.
+def parts($lines): parts($lines; ["TCP"]);

@@ -15,8 +15,11 @@ def column:
   elif . == "MsgRate[Mpps]" then {name: "messages"}
   elif . == "tps average" then {name: "transactions"}
   elif . == "CPU_Util[%]" then {name: "cpu"}
-  elif . == "99% percentile[usec]" then {name: "p99"}
-  elif . == "99.9% percentile[usec]" then {name: "p99_9"}
+  # without the word where somebody wrote the table down
+  elif . == "99% percentile[usec]" or . == "99%[usec]" then {name: "p99"}
+  elif . == "99.9% percentile[usec]" or . == "99.9%[usec]" then {name: "p99_9"}
+  # of each of two ports; the average is that of both
+  elif test("^(BW Port[12]\\[(MB|MiB|Gb)/sec\\]|MsgRate Port[12]\\[Mpps\\])$") then {name: "port"}
   else (capture("^t_(?<name>min|max|typical|avg|stdev)\\[usec\\]$") // null) as $time
     | (capture("^BW (?<name>peak|average)\\[(?<unit>MB|MiB|Gb)/sec\\]$") // null) as $rate
     | $time // $rate // error("its table has the unknown column \(tojson)")
@@ -28,11 +31,12 @@ def columns:
   | gsub("\\] "; "]  ") | [splits(" {2,}|\t+") | select(. != "" and . != " ")] | map(gsub("^ +| +$"; "") | column);
 
 def cell_value($name):
-  if test("^-?(inf|nan)"; "i") then error("\($name) is \(.), which is no result")
+  if (.[0:1] | . < "0" or . > "9") and test("^-?(inf|nan)"; "i") then error("\($name) is \(.), which is no result")
   else c::attempt(tonumber; error("\($name) is \(tojson), which is no number")) end;
 
 def row($columns):
-  [splits("[ \t]+") | select(. != "")] as $cells
+  # without regular expressions, which would be most of the work in a long log
+  [split("\t")[] | split(" ")[] | select(. != "")] as $cells
   | if ($cells | length) != ($columns | length) then
       error("a row has \($cells | length) figures under \($columns | length) columns: truncated?")
     else [range(0; $cells | length) as $i | {key: $columns[$i].name, value: ($cells[$i] | cell_value($columns[$i].name))}] | from_entries
@@ -43,14 +47,15 @@ def is_row: test("^[ \t]*-?([0-9]|inf|nan)"; "i");
 def is_rule: test("^-{20,}[ \t]*$");
 def is_header: test("^[ \t]*#bytes[ \t]+#");
 
-# {columns, rows: [text]} of the one table.
+# {columns, rows: [{line, text}], whole} of the one table.
 def table($lines):
   [range(0; $lines | length) | select($lines[.] | is_header)] as $headers
   | if $headers == [] then error("it has no table of results: truncated?")
     elif ($headers | length) > 1 then error("it has \($headers | length) tables instead of one")
     else $lines[$headers[0] + 1:] as $rest
       | ([range(0; $rest | length) | select($rest[.] | is_rule)] | .[0]) as $stop
-      | {columns: ($lines[$headers[0]] | columns), rows: [$rest[:$stop // ($rest | length)][] | select(is_row)], whole: ($stop != null)}
+      | { columns: ($lines[$headers[0]] | columns), whole: ($stop != null),
+          rows: [range(0; $stop // ($rest | length)) | select($rest[.] | is_row) | {line: ($headers[0] + 1 + .), text: $rest[.]}] }
     end;
 
 # ---- what it says of itself -------------------------------------------------------------------------------------------
@@ -77,12 +82,12 @@ def gids($lines):
   | ([$lines[] | capture("^ *(?<side>local|remote) address:").side]) as $sides
   | {client: $all[$sides | index("local") // 0], server: $all[$sides | index("remote") // 1]};
 
-def titles: {"Send": "send", "RDMA_Write": "write", "RDMA_Read": "read", "FETCH_AND_ADD": "fetch-add", "CMP_AND_SWAP": "compare-swap"};
+def titles: {"Send": "send", "RDMA_Write": "write", "RDMA_Write_imm": "write-imm", "RDMA_Read": "read", "FETCH_AND_ADD": "fetch-add", "CMP_AND_SWAP": "compare-swap"};
 
 # "                    RDMA_Write Bidirectional BW Test", also "Atomic_FETCH_AND_ADD_BW_Test" of the JSON.
 def title:
   gsub("_(?<t>Bidirectional|Post_List|BW|Latency|Test)"; " \(.t)")
-  | capture("^ *(Atomic[ _])?(?<op>Send|RDMA_Write|RDMA_Read|FETCH_AND_ADD|CMP_AND_SWAP) (?<both>Bidirectional )?(Post[ _]List )?(?<kind>BW|Latency) Test *$")
+  | capture("^ *(Atomic[ _])?(?<op>Send|RDMA_Write_imm|RDMA_Write|RDMA_Read|FETCH_AND_ADD|CMP_AND_SWAP) (?<both>Bidirectional )?(Post[ _]List )?(?<kind>BW|Latency) (Multicast )?Test *$")
   | {op: titles[.op], kind: {"BW": "bandwidth", "Latency": "latency"}[.kind], bidirectional: (.both != null)};
 
 # {op, kind, bidirectional, connection, ...}: all that a text says about its run.
@@ -108,7 +113,9 @@ def about_json:
 
 def value_of($argv; $names): $argv | c::option_value($names) | if . == null then null else c::attempt(tonumber; null) end;
 
-def layer: if .transport == "IW" then "iwarp" elif .link == "Ethernet" then "ethernet" elif .link == "IB" then "infiniband" else null end;
+# raw_ethernet_bw counts whole frames, not payload (its -s is the frame without its checksum): no ceiling of RoCE is theirs.
+def is_raw: .connection == "RawEth";
+def layer: if is_raw then null elif .transport == "IW" then "iwarp" elif .link == "Ethernet" then "ethernet" elif .link == "IB" then "infiniband" else null end;
 def is_on: if . == null then null else . == "ON" end;
 
 # -C counts processor cycles under a header that says usec.
@@ -216,7 +223,9 @@ def claims($about; $params; $elapsed):
       most_received: (if $about.op == "read" or $atomic or $both then $one.most else 0 end) };
 
 def definition($about):
-  if $about.kind == "latency" then (if one_sided($about.op) then "completion" else "half_round_trip" end) else "initiator_completion" end;
+  if $about.kind == "latency" then (if one_sided($about.op) then "completion" else "half_round_trip" end)
+  elif $about | is_raw then "frame_completion"
+  else "initiator_completion" end;
 
 # One row of figures -> a part. $unit: Gb/s of one unit of its rates.
 def measured($about; $argv; $server_argv; $unit):
@@ -254,10 +263,11 @@ def text_rows($lines; $stderr; $argv; $server_argv):
     elif $about.kind == "latency" and any($table.columns[]; .name == "avg") == false then error("its table has no latency")
     else . end
   | [ range(0; $table.rows | length) as $i
-      | ($table.rows[$i] | c::attempt(row($table.columns) | measured($about; $argv; $server_argv; $unit);
-                                      unusable(.; $lines; $stderr; true)))
+      | $table.rows[$i] as $row
+      | ($row.text | c::attempt(row($table.columns) | measured($about; $argv; $server_argv; $unit);
+                                unusable(.; $lines; $stderr; true) + {line: $row.line}))
       | if $i == ($table.rows | length) - 1 and .status == "ok" and ($table.whole | not) then
-          {params: null} + unusable("its table has no end: truncated?"; $lines; $stderr; true)
+          {params: null, line: $row.line} + unusable("its table has no end: truncated?"; $lines; $stderr; true)
         else . end ];
 
 # The document has no unit: --report_gbits in the command says it. It is of one size: each size overwrites the last.
@@ -292,6 +302,9 @@ def parts($lines; $stderr; $flow; $version):
          else $doc | c::attempt([check_argv($argv)] | $doc | json_rows($argv; $server_argv); [unusable(.; []; $stderr; true)]) end
      else
        c::attempt([check_argv($argv)] | text_rows($lines; $stderr; $argv; $server_argv);
-                  [unusable(.; $lines; $stderr; any($lines[]; is_header))])
+                  (first(range(0; $lines | length) | select($lines[.] | is_header)) // null) as $header
+                  | [unusable(.; $lines; $stderr; $header != null)
+                     # what is at fault: the table, or where it should have been
+                     + {line: ($header // ($lines | length - 1))}])
      end)
   | map($base + .);
