@@ -33,6 +33,7 @@ options:
   foreign: {description: Variables that belong to others although their names begin as a role's do., type: list}
   switches: {description: Hosts of the inventory that are switches. They have no perch_address., type: list}
   limits: {description: The set of limits whose hosts must be in the inventory; empty for none., type: str}
+  limits_site: {description: The same of the site's own limits., type: str}
   measuring: {description: Whether hosts are to be measured against each other., type: bool}
 author: [The Perch authors]
 """
@@ -291,6 +292,7 @@ class ActionModule(ActionBase):
                 "foreign": {"type": "list", "elements": "str", "default": []},
                 "switches": {"type": "list", "elements": "str", "default": []},
                 "limits": {"type": "str", "default": ""},
+                "limits_site": {"type": "str", "default": ""},
                 "measuring": {"type": "bool", "default": False},
             }
         )
@@ -309,7 +311,7 @@ class ActionModule(ActionBase):
             *self._wrong_values(hosts),
         ]
         if not errors:
-            errors = [*self._host_errors(hosts, arguments["measuring"]), *self._limit_errors(arguments["limits"])]
+            errors = [*self._host_errors(hosts, arguments["measuring"]), *self._limit_errors(arguments["limits"]), *self._limit_errors(arguments["limits_site"])]
         if errors:
             raise AnsibleActionFail("\n".join(["The inventory is wrong; no host was touched.", *(f"- {error}" for error in errors)]))
         return result | {"changed": False, "hosts": len(hosts)}
@@ -418,7 +420,11 @@ class ActionModule(ActionBase):
         """A limit for a host that is not there would never speak, and nobody would miss it."""
         if not file or not Path(file).is_file():
             return
-        for limit in yaml.safe_load(Path(file).read_text(encoding="utf-8")).get("limits", []):
-            for end in ("client", "server"):
-                named = limit.get("scope", {}).get(end, [])
-                yield from self._not_there(f"{Path(file).name}, limit {limit.get('id')}: the {end} is", [named] if isinstance(named, str) else named)
+        try:
+            limits = yaml.safe_load(Path(file).read_text(encoding="utf-8"))["limits"]
+            scopes = [(limit["id"], limit.get("scope", {})) for limit in limits]
+            named_ends = [(name, end, scope.get(end, [])) for name, scope in scopes for end in ("client", "server")]
+        except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+            return  # the role plan says what is wrong with it, before any host is touched
+        for name, end, named in named_ends:
+            yield from self._not_there(f"{Path(file).name}, limit {name}: the {end} is", [named] if isinstance(named, str) else named)

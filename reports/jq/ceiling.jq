@@ -14,7 +14,8 @@ def packet_overhead($link):
 # Extra bytes a message: RETH on the first packet of a write; AETH on the first and the last packet of a read's answer.
 def message_overhead($op; $packets; $datagram):
   ( if $op == "write" then 16
-    elif $op == "write-immediate" then 20
+    elif $op == "write-imm" then 20
+    elif $op == "send-imm" then 4
     elif $op == "read" then (if $packets > 1 then 8 else 4 end)
     elif $op == "fetch-add" or $op == "compare-swap" then 28
     else 0 end )
@@ -40,20 +41,29 @@ def stream_efficiency($link):
 
 def is_stream: .connection == "stream" or .backend == "tcp";
 
+# Of a transfer's sum: the devices that carry it, at the end that has fewer.
+def devices:
+  if .kind != "sum" then 1
+  else [.transfer.pairs, (.client, .server | .device // "" | split(",") | unique | length | select(. > 0))] | min end;
+
 # The link's rate of a transfer's sum is that of all pairs together. Pairs that share a device, at either end, share its
 # link: of so many links' rates one is real.
-def links:
-  if .kind != "sum" then 1
-  else
-    .transfer.pairs as $pairs
-    | ([$pairs, (.client, .server | .device // "" | split(",") | unique | length | select(. > 0))] | min) / $pairs
-  end;
+def links: if .kind != "sum" then 1 else devices / .transfer.pairs end;
 
-# Gb/s of payload that this record's link can carry, both ways summed; null where nothing can be said.
+# What else a direction carries of the other one's traffic: a read asks in a packet of its own (BTH and RETH, no payload).
+# Acknowledgements may stand for any number of packets, so that no least of them is known.
+def asked_beside($r):
+  if $r.params.bidirectional == true and $r.op == "read" then packet_overhead($r.link) + 16 else 0 end;
+
+# Gb/s of payload that this record's link can carry, both ways summed, and no more than PCIe lets through; null where
+# nothing can be said.
 def of_record:
   . as $r
   | ( if is_stream then stream_efficiency($r.link)
       else rdma_efficiency($r.link; $r.op; $r.params.size_bytes; $r.connection == "ud") end ) as $share
   | if $share == null or $r.link.rate_gbit_s == null then null
-    else ($r | links) * $r.link.rate_gbit_s * $share * (if $r.params.bidirectional == true then 2 else 1 end)
+    else
+      (if $share == 1 or is_stream then $share else $r.params.size_bytes / ($r.params.size_bytes / $share + asked_beside($r)) end) as $share
+      | [ ($r | links) * $r.link.rate_gbit_s * $share, ($r | devices) * ($r.link.pcie_gbit_s | values) ] | min
+      | . * (if $r.params.bidirectional == true then 2 else 1 end)
     end;
