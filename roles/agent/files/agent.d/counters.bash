@@ -21,6 +21,9 @@ readonly IDLE_SECONDS=1
 # drivers/infiniband/core/sysfs.c); a device whose lifespan can be read says its own.
 readonly DEFAULT_LIFESPAN=10
 
+# What a card calls pauses, discards and marks, in all or of one priority (ethtool -S); the kernel has no common place for them.
+readonly CARD_COUNTERS='^([rt]x_[a-z0-9_]*(pause|xoff|pfc_ena_frames|discard)[a-z0-9_.]*|link_xo(n|ff)_[rt]x\.nic|link_down_events_phy|rx_(crc_errors|symbol_err)_phy)$'
+
 # Names go into JSON as they are; an interface with another one is not counted.
 readonly SAFE_NAME='^[A-Za-z0-9_.:@-]+$'
 
@@ -58,6 +61,32 @@ cassini_counters() {
     [[ $LINE =~ ^[0-9]{1,20}$ ]] || continue
     COUNTERS+="${COUNTERS:+, }\"${file##*/}\": \"$LINE\""
   done
+}
+
+# link_counters DIR: how often the link of an interface went down, and its PCI device's errors, added to COUNTERS. The kernel
+# counts errors by kind and ends each list with its sum (Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats). A
+# virtual interface has no device.
+link_counters() {
+  local kind word value
+  ! read_first "$1/carrier_down_count" || [[ ! $LINE =~ ^[0-9]{1,20}$ ]] ||
+    COUNTERS+="${COUNTERS:+, }\"carrier_down_count\": \"$LINE\""
+  [ -e "$1/device" ] || return 0
+  for kind in correctable nonfatal fatal; do
+    [ -r "$1/device/aer_dev_$kind" ] || continue
+    while read -r word value; do
+      [[ $word != TOTAL_ERR_* || ! $value =~ ^[0-9]{1,20}$ ]] || COUNTERS+="${COUNTERS:+, }\"aer_$kind\": \"$value\""
+    done <"$1/device/aer_dev_$kind"
+  done
+}
+
+# card_counters NAME: what a card counts of flow control, added to COUNTERS; one process, and none for a virtual interface
+card_counters() {
+  local name value
+  [ -e "$SYS_NET/$1/device" ] && command -v ethtool >/dev/null || return 0
+  while IFS=': ' read -r name value; do
+    [[ $name =~ $CARD_COUNTERS && $value =~ ^[0-9]{1,20}$ ]] || continue
+    COUNTERS+="${COUNTERS:+, }\"$name\": \"$value\""
+  done < <(timeout 2 ethtool -S "$1" 2>/dev/null || true)
 }
 
 # tcp_retransmissions: segments that this host has sent again since it started (/proc/net/snmp, RFC 4022), in
@@ -168,6 +197,8 @@ snapshot() {
   local name net='' rdma='' cxi='' host='' time=${EPOCHREALTIME/,/.}
   for name in "${NETDEVS[@]}"; do
     counters_of "$SYS_NET/$name/statistics"
+    link_counters "$SYS_NET/$name"
+    card_counters "$name"
     net+="${net:+, }\"$name\": {$COUNTERS}"
   done
   for name in "${RDMA_PORTS[@]}"; do

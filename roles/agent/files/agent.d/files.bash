@@ -35,11 +35,11 @@ write_file() {
   { cat >"$1.new" && mv -f "$1.new" "$1"; } 2>/dev/null || fail_write "$1"
 }
 
-# write_json PATH JQ-ARGUMENTS...: one object made by jq
+# write_json PATH JQ-ARGUMENTS...: one object made by jq, on one line: the judge reads each line of a file apart
 write_json() {
   local path=$1 json
   shift
-  json=$(jq -n "$@") || fail "$EXIT_INTERNAL" "jq could not make $path; jq 1.6 or newer is needed"
+  json=$(jq -nc "$@") || fail "$EXIT_INTERNAL" "jq could not make $path; jq 1.6 or newer is needed"
   write_file "$path" <<<"$json"
 }
 
