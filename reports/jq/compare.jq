@@ -1,0 +1,41 @@
+# Two runs' figures (accepted.jq) -> what comparison.json holds. $a, $b: --slurpfile; $of_a, $of_b: lines {key: place, value:
+# {metric: [low, high]}}, intervals of merged histograms.
+# Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
+import "figures" as figures;
+import "comparison" as _;
+import "common" as c;
+import "student" as student;
+
+# The 95 % interval of a figure: of its repeats, by Student's t, where there are two or more; else of the samples of its histogram,
+# which say nothing of how runs differ; else null. A repeat is what a run is, so it outranks the samples.
+def interval($histogram):
+  if .n >= 2 and .n <= student::most then
+    (student::critical(.n) * .value * .cv_percent / 100 / (.n | sqrt)) as $h
+    | {low: ([.value - $h, 0] | max | c::rounded), high: (.value + $h | c::rounded), of: "repeats"}
+  elif $histogram != null then {low: ($histogram[0] | c::rounded), high: ($histogram[1] | c::rounded), of: "samples"}
+  else null end;
+
+def split_key: split("/") | {place: (.[0:4] | join("/")), metric: .[4]};
+
+def words($x; $y; $better):
+  if $x == null or $y == null then "no interval"
+  elif $x.high >= $y.low and $y.high >= $x.low then "no difference seen"
+  else (if ($y.low > $x.high) == ($better == "higher") then "better" else "worse" end)
+    + (if $x.of == "samples" or $y.of == "samples" then ", within these two runs" else "" end)
+  end;
+
+$a[0] as $A | $b[0] as $B
+| ($of_a | from_entries) as $ia | ($of_b | from_entries) as $ib
+| [ $A.figures | to_entries[] | .key as $key | .value as $x | $B.figures[$key] as $y | select($y != null)
+    | ($key | split_key) as $k
+    | {$key, $x, $y, $k, unlike: figures::unlike($A.terms[$x.of]; $B.terms[$y.of])} ] as $pairs
+| { schema: "perch.comparison/1", a: ($A | {run, created, verdict, scope: .fabric.scope}), b: ($B | {run, created, verdict, scope: .fabric.scope}),
+    method: "95 % intervals: Student's t over repeats; where nothing was repeated, order statistics of the histogram's samples",
+    rows: [ $pairs[] | select(.unlike == null)
+            | (.k.place as $p | .k.metric as $m | .x | interval($ia[$p][$m])) as $i
+            | (.k.place as $p | .k.metric as $m | .y | interval($ib[$p][$m])) as $j
+            | { figure: .key, unit: .x.unit, better: .x.better, a: .x.value, a_interval: $i, b: .y.value, b_interval: $j,
+                change_percent: (100 * (.y.value / .x.value - 1) | c::rounded), words: words($i; $j; .x.better) } ],
+    refused: [$pairs[] | select(.unlike != null) | {figure: .key, reason: .unlike}],
+    only_a: [$A.figures | keys_unsorted[] | select($B.figures[.] == null)],
+    only_b: [$B.figures | keys_unsorted[] | select($A.figures[.] == null)] }

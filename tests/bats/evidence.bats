@@ -1,0 +1,214 @@
+#!/usr/bin/env bats
+# What a run's word rests on: files that are as they were fetched, and a verdict that anybody can compute again from them.
+
+load helpers
+load judge
+
+setup() { judge_setup; }
+teardown() { common_teardown; }
+
+seal() { run_expecting "$1" "$TOP/reports/seal" "${@:2}" run; }
+
+@test "a sealed run passes; an edited raw file, a removed one and an added one each make it inconclusive, and are named" {
+  seal 0
+  cp -r run sealed
+  judge 0
+  assert_equal "$(check_status manifest)" pass
+  # one byte that no reader sees: a blank at the end of a line of standard error
+  printf ' ' >>run/raw/alpha/flows/iperf3/alpha/beta/1/client.stderr
+  judge 3
+  assert_equal "$(check_status manifest/changed)" inconclusive
+  assert_json run/verdict.json '.checks[] | select(.id == "manifest/changed") | .evidence == ["raw/alpha/flows/iperf3/alpha/beta/1/client.stderr"]'
+  rm -r run && cp -r sealed run
+  rm run/raw/alpha/flows/iperf3/alpha/beta/1/client.stderr
+  judge 3
+  assert_equal "$(check_status manifest/missing)" inconclusive
+  rm -r run && cp -r sealed run
+  echo >run/raw/beta/added
+  judge 3
+  assert_equal "$(check_status manifest/new)" inconclusive
+  # neither the plan nor the limits can be bent later
+  rm -r run && cp -r sealed run
+  edit run/inputs/limits.json '.limits |= map(.severity = "advisory")'
+  judge 3
+  assert_json run/verdict.json '.checks[] | select(.id == "manifest/changed") | .evidence == ["inputs/limits.json"]'
+}
+
+@test "a manifest that is no manifest is inconclusive; a run without one says so and is judged as ever" {
+  judge 0
+  assert_equal "$(check_status manifest)" not_judged
+  seal 0
+  echo "junk" >>run/raw/manifest.sha256
+  judge 3
+  assert_equal "$(check_status manifest/line)" inconclusive
+  : >run/raw/manifest.sha256
+  judge 3
+  assert_equal "$(check_status manifest/new)" inconclusive
+}
+
+@test "sealing again adds what is new and never changes a hash that stands there" {
+  seal 0
+  cp run/raw/manifest.sha256 before
+  echo edited >>"$TCP/client.stderr"
+  echo >run/raw/alpha/later
+  seal 0
+  assert_output --partial "1 files sealed"
+  diff before <(head -n -1 run/raw/manifest.sha256)
+  judge 3
+  assert_json run/verdict.json '[.checks[] | select(.id | startswith("manifest/")) | .id] == ["manifest/changed"]'
+  run_expecting 2 "$TOP/reports/seal" nowhere
+}
+
+@test "a raw file that was replaced by a pipe or a link is missing, and nobody waits for it" {
+  seal 0
+  rm "$TCP/client.stderr" "$IPERF3/client.stderr"
+  mkfifo "$TCP/client.stderr"
+  ln -s /etc/hostname "$IPERF3/client.stderr"
+  LIMIT=20 run_expecting 3 "$JUDGE" run
+  assert_json run/verdict.json '.checks[] | select(.id == "manifest/missing") | .evidence | length == 2'
+}
+
+# ---- bundles ----
+
+# packed: run, sealed and judged, in run.bundle.tar.gz and, unpacked, in tree/RUN
+packed() {
+  seal 0
+  judge 0
+  run_expecting 0 "$TOP/reports/bundle" "$@" run
+  mkdir tree && tar -xzf run.bundle.tar.gz -C tree
+  ROOT=$(echo tree/*)
+}
+
+verify() { run_expecting "$1" "$TOP/reports/verify" "${@:2}"; }
+
+# repack: tree as a bundle again, as reports/bundle packs it, in again.tar.gz
+repack() {
+  bash -c ". '$TOP/reports/pack.bash'; pack '$ROOT'" | gzip -n >again.tar.gz
+}
+
+# manifest: what somebody does who edits a file and covers it up
+manifest() { (. "$TOP/reports/pack.bash" && list_files "$ROOT" | (cd "$ROOT" && xargs -d '\n' sha256sum --) >sum && mv sum "$ROOT/manifest.sha256"); }
+
+@test "the same run gives the same bundle, byte for byte, and its verdict can be computed again from it" {
+  packed
+  run_expecting 0 "$TOP/reports/bundle" run second.tar.gz
+  cmp run.bundle.tar.gz second.tar.gz
+  verify 0 run.bundle.tar.gz
+  assert_output --partial "verdict.json: the same, to the byte"
+  assert_output --partial "PASS: 29 of 29"
+  for file in plan.json inputs/limits.json raw/alpha/environment.json records.jsonl verdict.json bundle.json manifest.sha256; do
+    [ -s "$ROOT/$file" ] || fail "there is no $file"
+  done
+  assert_json "$ROOT/bundle.json" '.schema == "perch.bundle/1" and .verdict == "PASS" and (.host_configuration | has("raw/alpha/environment.json"))'
+  # no earlier bundle is written over
+  run_expecting 1 "$TOP/reports/bundle" run
+}
+
+@test "one byte that was changed is named with its file, wherever it is" {
+  packed
+  local file
+  for file in plan.json inputs/limits.json records.jsonl verdict.json bundle.json raw/alpha/flows/iperf3/alpha/beta/1/client.stdout; do
+    cp "$ROOT/$file" kept
+    printf ' ' | dd of="$ROOT/$file" bs=1 seek=9 conv=notrunc status=none
+    repack
+    verify 1 again.tar.gz
+    assert_output --partial "$file: changed since it was packed"
+    cp kept "$ROOT/$file"
+  done
+  rm "$ROOT/inputs/limits.json"
+  repack
+  verify 1 again.tar.gz
+  assert_output --partial "inputs/limits.json: missing"
+}
+
+@test "a byte of the archive itself that was changed is damage, at its begin, in its middle and at its end" {
+  packed
+  local at size
+  size=$(stat -c %s run.bundle.tar.gz)
+  for at in 4 9 $((size / 3)) $((size / 2)) $((size - 6)); do
+    cp run.bundle.tar.gz bent.tar.gz
+    printf '\x55' | dd of=bent.tar.gz bs=1 seek="$at" conv=notrunc status=none
+    verify 1 bent.tar.gz
+    assert_output --partial "bent.tar.gz is damaged"
+  done
+  head -c $((size / 2)) run.bundle.tar.gz >half.tar.gz
+  verify 1 half.tar.gz
+  # headers, too: another owner
+  tar -C tree -cf - --format=gnu --sort=name --mtime=@0 --owner=7 --group=0 --numeric-owner --mode=u=rwX,go=rX "${ROOT#tree/}" | gzip -n >owner.tar.gz
+  verify 1 owner.tar.gz
+  assert_output --partial "not as reports/bundle packs them"
+}
+
+@test "who covers an edit up with a new manifest is found by the recomputed verdict, and by the signature" {
+  ssh-keygen -q -t ed25519 -N '' -f key
+  echo "site@example.org namespaces=\"perch\" $(cut -d ' ' -f 1,2 key.pub)" >signers
+  packed --key key
+  verify 0 --signers signers run.bundle.tar.gz
+  assert_output --partial 'Good "perch" signature for site@example.org'
+  verify 0 run.bundle.tar.gz
+  assert_output --partial "nobody vouches for"
+  edit "$ROOT/verdict.json" '.coverage.measured = 28'
+  manifest
+  repack
+  verify 1 --signers signers again.tar.gz
+  assert_output --partial "the signature is bad"
+  rm "$ROOT/manifest.sha256.sig"
+  repack
+  verify 1 again.tar.gz
+  assert_output --partial "verdict.json: judged anew, another file"
+  verify 1 --signers signers again.tar.gz
+  assert_output --partial "is not signed"
+  # a key that signers does not name
+  ssh-keygen -q -t ed25519 -N '' -f other
+  echo "other@example.org $(cut -d ' ' -f 1,2 other.pub)" >others
+  verify 1 --signers others run.bundle.tar.gz
+}
+
+@test "a bundle that would write elsewhere is refused before it is unpacked: links, absolute names, climbing ones, too much of it" {
+  packed
+  local name=${ROOT#tree/}
+  echo mine >outside
+  ln -s "$PWD/outside" "$ROOT/raw/link"
+  tar -C tree -cf - "$name" | gzip -n >link.tar.gz
+  rm "$ROOT/raw/link" && ln "$ROOT/plan.json" "$ROOT/raw/hard"
+  tar -C tree -cf - "$name" | gzip -n >hard.tar.gz
+  rm "$ROOT/raw/hard" && mkfifo "$ROOT/raw/pipe"
+  tar -C tree -cf - "$name" | gzip -n >pipe.tar.gz
+  rm "$ROOT/raw/pipe"
+  tar -C tree -cPf - --transform "s|^$name/plan.json|$name/../../outside|" "$name" | gzip -n >climbs.tar.gz
+  tar -C tree -cPf - --transform "s|^$name/plan.json|$PWD/outside|" "$name" | gzip -n >absolute.tar.gz
+  tar -C tree -cf - "$name" "$name/plan.json" --hard-dereference | gzip -n >twice.tar.gz
+  for what in link hard pipe climbs absolute twice; do
+    LIMIT=20 verify 1 "$what.tar.gz"
+    assert_output --partial "$what.tar.gz is damaged"
+    assert_equal "$(cat outside)" mine
+  done
+  PERCH_VERIFY_MOST_BYTES=10000 verify 3 run.bundle.tar.gz
+  assert_output --partial "more than 10000 bytes"
+  verify 2 nowhere.tar.gz
+}
+
+@test "no secret goes into a bundle" {
+  packed
+  refute grep -rqiE 'token=|PRIVATE KEY' "$ROOT"
+  rm run.bundle.tar.gz
+  echo secret >run/raw/alpha/token
+  run_expecting 1 "$TOP/reports/bundle" run
+  assert_output --partial "raw/alpha/token"
+  rm run/raw/alpha/token
+  printf -- '-----BEGIN OPENSSH PRIVATE KEY-----\n' >run/raw/alpha/notes
+  run_expecting 1 "$TOP/reports/bundle" run
+  assert_output --partial "raw/alpha/notes"
+  [ ! -e run.bundle.tar.gz ]
+}
+
+@test "a link in a run's folder brings nothing of outside into the bundle" {
+  packed
+  rm run.bundle.tar.gz
+  mkdir outside && echo elsewhere >outside/x.svg
+  rm -rf run/report.md run/charts
+  ln -s "$PWD/outside/x.svg" run/report.md
+  ln -s "$PWD/outside" run/charts
+  run_expecting 0 "$TOP/reports/bundle" run
+  refute grep -q elsewhere <(tar -xzOf run.bundle.tar.gz)
+}

@@ -1,0 +1,239 @@
+#!/usr/bin/env bats
+# What was accepted before: runs are listed, accepted, found again when the next one is planned, and held against it.
+
+load helpers
+load judge
+
+setup() {
+  judge_setup
+  HISTORY=$TOP/tests/fixtures/history
+}
+teardown() { common_teardown; }
+
+# with_baseline FILTER: the run was planned with this accepted one
+with_baseline() { jq -c "$1" "$HISTORY/baseline.json" >run/inputs/baseline.json; }
+
+# As if the recorded run had been hardware: only there may drift fail a run. The figures are what they are.
+as_hardware() {
+  "$TOP/reports/judge" run >said || true
+  jq '.scope = "hardware"' run/verdict.json >hardware.json
+}
+
+# drift FILTER: the checks of the recorded figures as hardware, against the accepted run after FILTER; standard output
+drift() {
+  jq -c ".fabric.scope = \"hardware\" | $1" "$HISTORY/baseline.json" >baseline.json
+  jq -nc -L "$TOP/reports/jq" --slurpfile plan run/plan.json --slurpfile verdict hardware.json --slurpfile baseline baseline.json \
+    -f "$TOP/reports/jq/drift.jq" "${2:-run/records.jsonl}" >drift.json
+}
+
+@test "a run like the accepted one passes and says which that was; without one that is shown" {
+  judge 0
+  assert_equal "$(check_status drift)" not_judged
+  with_baseline .
+  judge 0
+  assert_equal "$(check_status drift)" pass
+  assert_json run/verdict.json '.checks[] | select(.id == "drift") | .measured | test("45 figures .* 20261121T080406Z-fixture.*\"final\"")'
+}
+
+@test "software that is slower than the accepted run is shown, and so is what is much better" {
+  with_baseline '.figures |= with_entries(select(.key | startswith("ofi-bandwidth/") or startswith("iperf3/")))
+    | .figures["ofi-bandwidth/alpha/beta/65536/bandwidth.gbit_s"].value *= 1.3 | .figures["iperf3/alpha/beta/131072/bandwidth.gbit_s"].value /= 1.3'
+  judge 0
+  assert_equal "$(check_status drift/ofi-bandwidth/bandwidth.gbit_s)" advisory
+  assert_equal "$(check_status drift/iperf3/bandwidth.gbit_s)" advisory
+  assert_json run/verdict.json '[.checks[] | select(.id | startswith("drift/")) | select(.title | test("better"))] | length == 1'
+}
+
+@test "hardware that is worse than its bound and its noise fails, is inconclusive where nothing was repeated, and the noisy is left to repeats" {
+  as_hardware
+  # three quiet repeats in both runs, at 80 %
+  jq -c 'select(.test == "ofi-bandwidth" and .params.size_bytes == 65536) | .,
+    (.flow |= sub("/1$"; "/2") | .bandwidth.gbit_s *= 1.004), (.flow |= sub("/1$"; "/3") | .bandwidth.gbit_s *= 0.996)' run/records.jsonl >three.jsonl
+  local key=ofi-bandwidth/alpha/beta/65536/bandwidth.gbit_s
+  only='.figures |= {"'$key'": .["'$key'"]}'
+  drift "$only | .figures[].value *= 1.25 | .figures[] |= (.n = 3 | .cv_percent = 0.5)" three.jsonl
+  assert_json drift.json '[.[] | select(.id == "drift/ofi-bandwidth/bandwidth.gbit_s")] | length == 1 and .[0].status == "fail" and .[0].measured == -20'
+  # 4 % is within the bound; 20 % with a noise of 20 % may be chance: measure again
+  drift "$only | .figures[].value *= 1.04 | .figures[] |= (.n = 3 | .cv_percent = 0.5)" three.jsonl
+  assert_json drift.json 'map(.status) | index("fail") == null and index("inconclusive") == null and index("pass") != null'
+  drift "$only | .figures[].value *= 1.25 | .figures[] |= (.n = 3 | .cv_percent = 20)" three.jsonl
+  assert_json drift.json '.[] | select(.id == "drift/ofi-bandwidth/bandwidth.gbit_s") | .status == "inconclusive" and (.remedy | test("noise of the repeats"))'
+  drift "$only | .figures[].value *= 1.25"
+  assert_json drift.json '.[] | select(.id == "drift/ofi-bandwidth/bandwidth.gbit_s") | .status == "inconclusive" and (.remedy | test("nothing was repeated"))'
+}
+
+@test "a baseline of another fabric is named and inconclusive: limits, scope, hosts, devices, rate, MTU" {
+  local change
+  while read -r change; do
+    with_baseline "$change"
+    judge 3
+    assert_equal "$(check_status drift/fabric)" inconclusive
+    assert_equal "$(jq '[.checks[] | select(.id | startswith("drift"))] | length' run/verdict.json)" 1
+  done <<'CHANGES'
+.fabric.limits = "roce"
+.fabric.scope = "hardware"
+.fabric.hosts.gamma = .fabric.hosts.beta
+.fabric.hosts.alpha.ends[0].mtu_bytes = 9000
+.fabric.hosts.beta.ends[0].device = "mlx5_0"
+.fabric.hosts.beta.ends[0].rate_gbit_s = 100
+CHANGES
+  assert_output --partial "The accepted run is of this fabric"
+}
+
+@test "figures under another definition are never held against each other, and one without a counterpart is shown" {
+  with_baseline '.terms |= map(sub("definition=half_round_trip"; "definition=completion"))'
+  judge 3
+  assert_equal "$(check_status drift/unlike)" inconclusive
+  assert_json run/verdict.json '.checks[] | select(.id == "drift/unlike") | .measured | test("definition: completion and half_round_trip")'
+  with_baseline '.figures |= (del(.["iperf/alpha/beta/131072/bandwidth.gbit_s"]) | .["gone/alpha/beta/8/latency_us.p50"] = .["tcp-latency/alpha/beta/8/latency_us.p50"])'
+  judge 0
+  assert_equal "$(check_status drift/missing)" not_judged
+  assert_json run/verdict.json '.checks[] | select(.id == "drift/missing") | .evidence == ["gone/alpha/beta/8/latency_us.p50", "iperf/alpha/beta/131072/bandwidth.gbit_s"]'
+  with_baseline '.figures |= with_entries(.key |= "x" + .)'
+  judge 3
+  assert_equal "$(check_status drift/missing)" inconclusive
+}
+
+@test "a damaged baseline is inconclusive, whatever is wrong with it" {
+  local fault
+  head -c 300 "$HISTORY/baseline.json" >run/inputs/baseline.json
+  judge 3
+  assert_equal "$(check_status drift/baseline)" inconclusive
+  rm run/inputs/baseline.json && mkdir run/inputs/baseline.json
+  judge 3
+  rmdir run/inputs/baseline.json
+  while read -r fault; do
+    with_baseline "$fault"
+    judge 3
+    assert_equal "$(check_status drift/baseline)" inconclusive
+  done <<'FAULTS'
+.schema = "perch.baseline/2"
+., .
+del(.fabric.hosts)
+.figures = {}
+.figures["iperf/alpha/beta/131072/bandwidth.gbit_s"].value = 0
+.figures["iperf/alpha/beta/131072/bandwidth.gbit_s"].of = 99
+FAULTS
+}
+
+@test "accepted runs are as their schema says" {
+  command -v check-jsonschema >/dev/null || skip "check-jsonschema is not installed"
+  jq -s '{type: "array", items: .[0]} | .["$defs"] = .items["$defs"]' "$TOP/reports/schema/baseline.schema.json" >lines.schema.json
+  jq -s . "$HISTORY/baseline.json" "$HISTORY/history.jsonl" >lines.json
+  check-jsonschema --schemafile lines.schema.json lines.json
+}
+
+# ---- the list of runs, and accepting ----
+
+# in_runs NAME...: judged copies of the recorded run, as runs/NAME, each a run of its own
+in_runs() {
+  local name
+  mkdir -p runs
+  for name in "$@"; do
+    cp -r run "runs/$name"
+    "$JUDGE" "runs/$name" >said || true
+  done
+}
+
+@test "each judged run has one line in the index; one that cannot be read is named and left" {
+  in_runs one
+  run_expecting 0 "$TOP/reports/index" runs/one
+  run_expecting 0 "$TOP/reports/index" runs/one
+  assert_equal "$(grep -c '' runs/index.jsonl)" 1
+  assert_json runs/index.jsonl '.schema == "perch.index/1" and .verdict == "PASS" and .planned == 29 and .measured == 29 and .accepted == null'
+  assert_equal "$(jq -r .digest runs/index.jsonl)" "$(sha256sum <runs/one/verdict.json | cut -c -64)"
+  echo '{"run": ' >>runs/index.jsonl
+  run_expecting 1 "$TOP/reports/index" runs/one
+  assert_output --partial "index.jsonl:2: no JSON object"
+  assert_equal "$(sed -n 2p runs/index.jsonl)" '{"run": '
+  run_expecting 2 "$TOP/reports/index" runs/none
+}
+
+@test "ten at once each leave their line" {
+  in_runs one
+  local i
+  for i in 1 2 3 4 5 6 7 8 9 10; do
+    cp -r runs/one "runs/$i"
+    edit "runs/$i/verdict.json" ".run = \"run-$i\""
+  done
+  for i in 1 2 3 4 5 6 7 8 9 10; do "$TOP/reports/index" "runs/$i" 3>&- & done
+  wait
+  assert_equal "$(jq -r .run runs/index.jsonl | sort -u | grep -c '')" 10
+}
+
+@test "an accepted run is found by the next plan of its fabric, and by no other" {
+  in_runs one
+  run_expecting 0 "$TOP/reports/accept" --label "first light" runs/one
+  assert_output --partial "is the baseline of alpha, beta"
+  assert_json runs/index.jsonl '.accepted != null and .label == "first light"'
+  mkdir -p runs/two/inputs runs/three/inputs
+  cp run/plan.json runs/two
+  jq '.limits = "roce"' run/plan.json >runs/three/plan.json
+  run_expecting 0 "$TOP/reports/recall" runs/two runs
+  assert_output --partial "first light"
+  assert_json runs/two/inputs/baseline.json '.schema == "perch.baseline/1" and .label == "first light" and (.figures | length) == 45'
+  assert_json runs/two/inputs/history.jsonl '.schema == "perch.history/1"'
+  run_expecting 0 "$TOP/reports/recall" runs/three runs
+  assert_equal "$(ls runs/three/inputs)" ""
+  rm runs/two/inputs/*
+  run_expecting 0 "$TOP/reports/recall" runs/two runs none
+  assert_equal "$(ls runs/two/inputs)" ""
+  # accepted again, it is still one line
+  run_expecting 0 "$TOP/reports/accept" --label "again" runs/one
+  assert_equal "$(cat runs/baseline/*/history.jsonl | grep -c '')" 1
+  # no file of the run itself was touched by being judged anew
+  assert_equal "$(ls -A runs/one)" "$(printf '%s\n' inputs plan.json raw records.jsonl verdict.json)"
+}
+
+@test "only a PASS is accepted, unless a reason is kept with it; a verdict that the raw outputs do not give never is" {
+  in_runs one
+  rm -r runs/one/raw/beta
+  run_expecting 1 "$TOP/reports/accept" runs/one
+  assert_output --partial "judged anew"
+  "$JUDGE" runs/one || true
+  run_expecting 1 "$TOP/reports/accept" runs/one
+  assert_output --partial "the verdict is INCONCLUSIVE"
+  edit runs/one/verdict.json '.verdict = "PASS"'
+  run_expecting 1 "$TOP/reports/accept" runs/one
+  [ ! -e runs/baseline ]
+  in_runs two
+  edit runs/two/inputs/limits.json '.limits |= map(select(.id == "iperf-bandwidth") | .bound.min = 1e6)'
+  "$JUDGE" runs/two || true
+  run_expecting 0 "$TOP/reports/accept" --force "a known slow link, ticket 7" runs/two
+  assert_json runs/index.jsonl '.verdict == "FAIL" and .forced == "a known slow link, ticket 7"'
+  run_expecting 2 "$TOP/reports/accept" --force "" runs/two
+}
+
+@test "two runs stand side by side with intervals; what was measured otherwise is refused, and nothing is written over" {
+  in_runs one two
+  jq -c 'if .test == "shm-read-latency" then .definition = "half_round_trip" elif .test == "ofi-bandwidth" then .bandwidth.gbit_s *= 0.5 else . end' \
+    runs/one/records.jsonl >runs/two/records.jsonl
+  run_expecting 0 "$TOP/reports/compare" runs/one runs/two
+  assert_output --partial "| ofi-bandwidth/alpha/beta/65536/bandwidth.gbit_s | Gb/s |"
+  assert_json runs/compare-one-two/comparison.json '.refused | length > 0 and all(.[]; .figure | startswith("shm-read-latency/"))
+    and (.[0].reason | test("definition: completion and half_round_trip"))'
+  # by hand: two repeats with t = 12.706 and sd / sqrt(2)
+  assert_json runs/compare-one-two/comparison.json '.rows[] | select(.figure == "tcp-latency/alpha/beta/8/latency_us.p50") | .a_interval.of == "repeats"
+    and (.a_interval.high - 97.5215 * (1 + 12.706 * 1.35894088 / (2 | sqrt)) | fabs) < 0.01'
+  assert_json runs/compare-one-two/comparison.json '.rows[] | select(.figure == "ofi-bandwidth/alpha/beta/65536/bandwidth.gbit_s") | (.change_percent + 50 | fabs) < 0.01'
+  run_expecting 0 "$TOP/reports/compare" runs/one runs/one
+  # of samples: the quantile lies within its interval
+  assert_json runs/compare-one-one/comparison.json '[.rows[] | select(.a_interval.of == "samples")]
+    | length > 0 and all(.[]; .a_interval.low <= .a * 1.001 and .a <= .a_interval.high * 1.001)'
+  run_expecting 0 "$TOP/reports/compare" runs/one runs/two
+  [ -s runs/compare-one-two-2/comparison.md ]
+  run_expecting 2 "$TOP/reports/compare" runs/one
+}
+
+@test "a quantile whose bound too few samples support has no interval, and the others keep theirs" {
+  in_runs one
+  # 1,000 samples: above the upper bound of their p99 lie four
+  perch_serve
+  "$PERCH" lat 127.0.0.1 --port "$PORT" --backend tcp --size 8 --iterations 1000 --json >line.json
+  stop_servers
+  jq -c --slurpfile line line.json 'select(.test == "shm-read-latency") | .latency_us = $line[0].latency_us | .histogram = $line[0].histogram
+    | .latency_us.p99 = .latency_us.max' runs/one/records.jsonl >records && mv records runs/one/records.jsonl
+  run_expecting 0 "$TOP/reports/compare" runs/one runs/one
+  assert_json runs/compare-one-one/comparison.json '[.rows[] | select(.figure | endswith("latency_us.p50")) | .a_interval.of] | length > 0 and all(.[]; . == "samples")'
+  assert_json runs/compare-one-one/comparison.json '[.rows[] | select(.figure | endswith("latency_us.p99")) | .a_interval] | length > 0 and all(.[]; . == null)'
+}
