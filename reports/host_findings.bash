@@ -12,9 +12,7 @@ host_findings() {
     : >"$work/area-$area.json"
     # most runs have no Slingshot, and runs of before no answers
     grep -q "^{\"areas\":\[[^]]*\"$area\"" "$work/answers.jsonl" || continue
-    perch_jq -nc "import \"host_area\" as area; import \"host_$area\" as of;
-      [inputs] | area::judged(\"$area\"; .host as \$host | .raw | of::findings(\$host); of::between(.))" \
-      "$work/answers.jsonl" >"$work/area-$area.json" &
+    perch_jq -nc -f "$rooms/jq/area_$area.jq" "$work/answers.jsonl" >"$work/area-$area.json" &
     pids+=("$!")
   done
   for area in "${pids[@]}"; do wait "$area" || return; done

@@ -48,7 +48,8 @@ def figures:
 def entry:
   side as $side
   # none of these tools but the engine has transfers
-  | if $side == null or (.kind | IN("transfer", "sum")) or .params.verify == true or .params.rate != null
+  # of hosts that nobody names, nobody knows that they are the same
+  | if $side == null or .client.host == "unknown" or (.kind | IN("transfer", "sum")) or .params.verify == true or .params.rate != null
        # a pause between messages is a setting of the cxi tools: both must have it
        or ((.params.gap_us // 0) > 0 and .tool.name != "cxi" and .backend != "cxi") then null
     else { key: ([(question | tojson), $side, (settings | tojson)] | join(sep)),
@@ -74,7 +75,7 @@ def titles: {p50_us: "median", p99_us: "p99", mean_us: "mean", gbit_s: "bandwidt
 
 # The limit that speaks of this pair: by what the engine's record says; a limit that names a tool means the engine's.
 def bound($limits; $record; $metric):
-  first($limits[] | select(.metric == "agreement.\($metric)")
+  first($limits[] | select(.metric == "agreement.\($metric)" and .removed == null)
         | select(.scope | to_entries | all(.[]; .key as $k | .value | limits::fits($record | limits::facet($k))))) // null;
 
 # Settings groups of one side -> {side, settings, entries, question, record}.

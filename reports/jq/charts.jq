@@ -1,4 +1,5 @@
 # What the Vega-Lite specs of reports/charts draw. Latencies of different definitions never share a chart.
+import "flow_view" as flow_view;
 import "format" as f;
 import "transfer_view" as transfer_view;
 
@@ -39,8 +40,13 @@ def coarse_distribution($tests; $size):
     | percentile_shares | to_entries[] | select($s[.key] != null)
     | {series: $series, latency_us: $s[.key], longer: .value} ];
 
+# For whoever cannot see the picture: what it draws, by name. No bracket may end a link's text.
+def alternative($title; $values):
+  ($values | map(.series | select(. != null)) | reduce .[] as $s ([]; if index([$s]) != null then . else . + [$s] end)) as $series
+  | $title + (if $series == [] then "" else ": " + ($series | f::names(8)) end) | gsub("[\\[\\]]"; "") | f::cell;
+
 def chart($name; $spec; $title; $caption; $values):
-  select(($values | length) > 0) | {name: $name, spec: $spec, title: $title, caption: $caption, values: $values};
+  select(($values | length) > 0) | {name: $name, spec: $spec, title: $title, caption: $caption, alternative: alternative($title; $values), values: $values};
 
 def distribution_caption($distributions):
   "Share of messages that took longer than the time on the horizontal axis, from "
@@ -61,7 +67,18 @@ def transfer_chart($tests; $references; $along; $other):
           transfer_caption(any($tests[] as $t | $by_test[$t.name]; transfer_view::leaves_out($along)); $other; $values);
           $values);
 
-def all($tests; $distributions; $size; $references):
+def flow_caption($kind):
+  "Each point is a flow, from the worst to the best, at the test's "
+  + (if $kind == "latency" then "smallest size, its median" else "largest size" end)
+  + ". A flat line is an even fabric; a drop at the left is a slow pair, named in the results. Of more than "
+  + "\(flow_view::points_max) flows of a test so many ranks are drawn, the first and the last among them.";
+
+def map_caption:
+  "One cell for each pair: clients down, servers across. The figure is its share of "
+  + (if .by == "ceiling" then "what its link can carry at most." else "the middle pair's bandwidth." end);
+
+# $more: {distributions, distribution_size, references, ranked, map, course, evolution}
+def all($tests; $more):
   . as $by_test
   | [ chart("latency"; "latency"; "Latency against message size";
             "Half of a round trip, engine only: median, p99 and p99.9 (where at least ten samples lie above it). "
@@ -74,9 +91,18 @@ def all($tests; $distributions; $size; $references):
             "Payload only, decimal gigabits; one way. Sends, writes and other tools end their clocks differently: the tables below say how. "
             + "The horizontal axis is logarithmic.";
             bandwidth_points($tests)),
-      transfer_chart($tests; $references; "size"; "batches"),
-      transfer_chart($tests; $references; "batch"; "sizes"),
-      chart("distribution"; "distribution"; "Distribution of latency at \($size | f::size)";
-            distribution_caption($distributions);
-            if ($distributions | length) > 0 then distribution_points($distributions)
-            else $by_test | coarse_distribution($tests; $size) end) ];
+      transfer_chart($tests; $more.references; "size"; "batches"),
+      transfer_chart($tests; $more.references; "batch"; "sizes"),
+      chart("flows_bandwidth"; "flows_bandwidth"; "Bandwidth of each flow"; flow_caption("bandwidth");
+            $more.ranked | flow_view::rank_points("bandwidth")),
+      chart("flows_latency"; "flows_latency"; "Latency of each flow"; flow_caption("latency");
+            $more.ranked | flow_view::rank_points("latency")),
+      ($more.map | values | chart("map"; "map"; "Pairs: \(.title), \(.size | f::size)"; map_caption; .values)),
+      chart("course"; "course"; "Bandwidth over time";
+            "Of each test the flow whose lowest interval lies farthest below its average.";
+            $more.course),
+      chart("evolution"; "evolution"; "Evolution over accepted runs"; "Each figure as a share of what it was in the first of these runs."; $more.evolution),
+      chart("distribution"; "distribution"; "Distribution of latency at \($more.distribution_size | f::size)";
+            distribution_caption($more.distributions);
+            if ($more.distributions | length) > 0 then distribution_points($more.distributions)
+            else $by_test | coarse_distribution($tests; $more.distribution_size) end) ];

@@ -50,9 +50,28 @@ def host_check($host; $state):
          remedy: "Look at raw/\($host)/agent.log, or run the playbook again if the folder is missing"}
     end;
 
+def is_imported($plan): any($plan | planned::flows; .import != null);
+
+# Figures from elsewhere may fail a run, and never pass one: Perch saw neither path nor hosts, and cannot know what was kept back.
+def imported($plan):
+  [$plan | planned::flows | .import | select(. != null)] as $outputs
+  | ([$outputs[].file] | unique) as $files
+  | ([$outputs[].link | select(. != null)] | unique) as $links
+  | if $outputs == [] then empty
+    else
+      check("imported"; "Nothing was measured elsewhere"; "inconclusive")
+      + { measured: ("\($outputs | length | words::plural("output")) of \($files | length | words::plural("file")) that nobody saw being measured: no path proof, "
+                    + "no counters, no checks of hosts, and only what was handed in"
+                    + ($links | map("; link of \(.rate_gbit_s) Gb/s (\(.source))") | join(""))),
+          limit: {min: null, max: 0}, unit: "outputs", source: design("imported figures can fail a run, never pass it"),
+          evidence: ($files | .[0:tally::evidence_max]),
+          remedy: "Measure between the hosts with Perch (playbooks/site.yml) before they go into production" }
+    end;
+
 def hosts($plan; $hosts):
   [$plan.hosts | keys_unsorted[] | host_check(.; $hosts[.] // {})] as $bad
-  | if ($bad | length) > 0 then $bad[]
+  | if is_imported($plan) then empty
+    elif ($bad | length) > 0 then $bad[]
     else check("hosts"; "Raw outputs of every host"; "pass")
       + {measured: ($plan.hosts | length), limit: {min: ($plan.hosts | length), max: null}, unit: "hosts",
          source: design("a verdict is drawn from the raw outputs of all hosts")}
@@ -137,29 +156,75 @@ def integrity:
   + { source: design("a corrupted payload fails a run"), evidence: $i.evidence,
       remedy: (if $i.bad > 0 then (5 | remedies::for_code) else null end) };
 
-# A required limit whose figure was not reported cannot pass; an advisory one only says so.
+# A required limit whose figure was not reported cannot pass; an advisory one only says so. Where there is no such thing (no
+# ceiling of a loopback, no like flows) nothing is judged: the absolute limit beside a relative one is.
 def limit_status($limit):
   if .broken > 0 then (if $limit.severity == "required" then "fail" else "advisory" end)
-  elif .judged == 0 or (.unknown > 0 and $limit.severity == "required") then
+  elif .unknown > 0 and (.judged == 0 or $limit.severity == "required") then
     (if $limit.severity == "required" then "inconclusive" else "not_judged" end)
+  elif .judged == 0 then "not_judged"
   else "pass" end;
 
-def limit_check($limit):
-  limit_status($limit) as $status
-  | check("limit/\($limit.id)/\(.test)"; "\($limit.title), test \(.test)"; $status)
-  + { measured: (if .judged == 0 then "not reported by \(.unknown) records in scope"
-                 elif $status == "inconclusive" then "\(.unknown) of \(.unknown + .judged) records in scope do not report it"
-                 else .worst end),
-      limit: {min: $limit.bound.min, max: $limit.bound.max}, unit: $limit.unit, source: $limit.source,
-      evidence: (if .broken > 0 then .evidence elif .at == null then [] else [.at] end),
-      remedy: (if $status == "pass" then null else $limit.remedy end) };
+def bound($limit): {min: $limit.bound.min, max: $limit.bound.max};
 
-def limits($limits):
-  ( tally::entries("limit").value | .limit as $id | limit_check(first($limits[] | select(.id == $id))) ),
+def limit_remedy($limit; $status):
+  if $status == "pass" then null
+  elif $status == "inconclusive" and $limit.bound.of == "ceiling" and .judged + .unknown > 0 and .why != null then
+    "See that environment.json of both hosts tells rate_gbit_s of the interface (ethtool shows the speed; in a virtual machine nobody knows), and measure again"
+  elif $status == "inconclusive" and $limit.bound.of == "baseline" then
+    "Accept a run of this fabric as it is now (make accept RUN=), and measure again; until then only the absolute limits judge"
+  else $limit.remedy end;
+
+# Where a site's own file speaks in the set's place, the check's source says so, with what stood there before.
+def origin($limit):
+  def words: "\(.severity) \([.bound | (.min | values | "min \(.)"), (.max | values | "max \(.)")] | join(", "))"
+             + (if .bound.of == null then "" else " of the \(.bound.of)" end) + " of \(.from)";
+  if $limit.replaces == null then $limit.source
+  else "\($limit.source) (the site's \($limit.from), in place of \($limit.replaces | words))" end;
+
+def limit_check($limit; $foreign):
+  ( if $limit.bound.of == "baseline" and $foreign != "" then
+      .unknown += .judged | .judged = 0 | .broken = 0 | .why = "the baseline is of another fabric: \($foreign)"
+    else . end )
+  | limit_status($limit) as $status
+  | check("limit/\($limit.id)/\(.test)"; "\($limit.title), test \(.test)"; $status)
+  + { measured: (if .judged == 0 and .why != null then .why
+                 elif .judged == 0 then "not reported by \(.unknown) records in scope"
+                 elif $status == "inconclusive" then
+                   "\(.unknown) of \(.unknown + .judged) records in scope do not report it" + if .why == null then "" else ": " + .why end
+                 elif $limit.bound.of != null then .worst | c::rounded
+                 else .worst end),
+      limit: bound($limit), unit: $limit.unit, source: origin($limit),
+      evidence: (if .broken > 0 then .evidence elif .at == null then [] else [.at] end),
+      remedy: limit_remedy($limit; $status) };
+
+# A site may take a limit out of its set. It is then not judged, and every verdict says so.
+def removed_check:
+  check("limit/" + .id; .title; "not_judged")
+  + { measured: "removed by the site (\(.removed.file)): \(.removed.source)", limit: bound(.), unit,
+      source: "\(.source) (\(.severity)\(if .from == null then "" else ", of \(.from)" end))",
+      remedy: "Take it out of \(.removed.file) to have it judged again" };
+
+# $foreign: how the accepted run's fabric differs from this one, or "".
+def limits($limits; $foreign):
+  ( tally::entries("limit").value | .limit as $id | limit_check(first($limits[] | select(.id == $id)); $foreign) ),
   ( ([tally::entries("limit").value.limit] | unique) as $used
-    | $limits[] | select(bounds::is_agreement | not) | select(.id as $id | $used | index([$id]) == null)
-    | check("limit/" + .id; .title; "not_judged")
-    + {measured: "no record in its scope", limit: {min: .bound.min, max: .bound.max}, unit: .unit, source: .source} );
+    | $limits[]
+    | if .removed != null then removed_check
+      else
+        select(bounds::is_agreement | not) | select(.id as $id | $used | index([$id]) == null)
+        | check("limit/" + .id; .title; "not_judged")
+        + {measured: "no record in its scope", limit: bound(.), unit: .unit, source: origin(.)}
+      end );
+
+# A card has a rate that somebody can read: where nobody did, an impossible figure would not be seen. The sets for hardware
+# have a required share of the ceiling, which is then INCONCLUSIVE.
+def unknown_ceiling:
+  first(tally::entries("ceiling").value) | .unknown | select(length > 0)
+  | check("ceiling/unknown"; "Hardware whose ceiling is not known"; "not_judged")
+  + { measured: "\(length)\(if length == tally::evidence_max then " or more" else "" end) records: neither the tool nor both hosts tell the link's rate (or its MTU)",
+      source: design("ceiling of a link"), evidence: .,
+      remedy: "See that environment.json of both hosts tells rate_gbit_s of the interface (ethtool shows the speed), and measure again" };
 
 def ceiling:
   ([tally::seen(2)[].key] | join(", ")) as $layers
@@ -315,8 +380,8 @@ def definitions($comparison):
                 else "not compared: " + ([$comparison.refused[].reason] | unique | join("; ")) end),
      source: design("records with different definitions are never compared")};
 
-def all($plan; $hosts; $limits; $comparison; $agreement):
-  [ coverage($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), host_checks($plan; $hosts),
-    flows, integrity, limits($limits), ceiling, repeatability, path_proof, cross_check,
+def all($plan; $hosts; $limits; $foreign; $comparison; $agreement):
+  [ coverage($plan), imported($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), host_checks($plan; $hosts),
+    flows, integrity, limits($limits; $foreign), ceiling, unknown_ceiling, repeatability, path_proof, cross_check,
     agreement($agreement; $limits),
     definitions($comparison) ];

@@ -32,11 +32,14 @@ def per_gigabyte($seconds; $bytes): ratio($seconds; if $bytes == null then null 
 def quantile_of: {p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99, p99_9: 0.999, p99_99: 0.9999};
 def supports($count; $q): $count * (1 - $q) >= 9.999999;
 
-# What follows an option in a command line, or null: plan and tool are compared by it.
+# Where an element stands in an array; jq looks for it in one step, and a command line is asked for some forty options.
+def places($element): .[[$element]] // [] | .[];
+
+# What follows an option in a command line, or null: plan and tool are compared by it. The last one counts.
 def option_value($names):
-  . as $argv
-  | [range(0; length - 1) | select($argv[.] as $a | $names | index([$a]) != null) | $argv[. + 1]]
-  | last;
+  (length - 1) as $last
+  | [places($names[]) | select(. < $last)] as $at
+  | if $at == [] then null else .[($at | max) + 1] end;
 
 def tail_text($lines; $n):
   $lines | map(select(test("^\\s*$") | not)) | .[-$n:] | join("; ")

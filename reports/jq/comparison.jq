@@ -4,7 +4,9 @@ import "common" as c;
 def sep: "\t";
 
 def column:
-  if .tool.name | IN("perftest", "cxi", "perch-personality") then null # agreement.jq has them
+  if .tool.name | IN("perftest", "cxi", "perch-personality") then
+    # agreement.jq has them; what was measured elsewhere has nothing else to stand beside
+    if .scope == "imported" and .kind == "bandwidth" then "other" else null end
   elif .tool.name != "perch" then "other"
   elif .backend == "ofi" or .backend == "verbs" or .backend == "cxi" then "rdma"
   elif .backend == "tcp" then "tcp"
@@ -12,7 +14,9 @@ def column:
 
 def legend:
   if .tool.name != "perch" then
-    .tool.name + (if (.params.queue_pairs // 1) > 1 then ", \(.params.queue_pairs) streams" else "" end)
+    (.params.queue_pairs // 1) as $n
+    | if .tool.name | IN("perftest", "cxi") then "\(.tool.name) \(.op) (RDMA)" + if $n > 1 then ", \($n) queue pairs" else "" end
+      else .tool.name + if $n > 1 then ", \($n) streams" else "" end end
   else (.provider // .backend) end;
 
 # The completion level is part of what is timed only where a completion is what is timed: a ping-pong ends by receiving,
@@ -114,6 +118,12 @@ def refused_pairs($rdma; $tcp):
     | { kind: $r.terms[0], size_bytes: $r.terms[8],
         reason: "\($r.name) measured \($r.terms[1] // "no definition"), \(.name) \(.terms[1] // "no definition")" } ];
 
+# RDMA and TCP of other tools, imported together: each times something else.
+def refused_others($groups):
+  [$groups[] | select(.column == "other")]
+  | [ .[] as $r | select($r.name | contains("(RDMA)")) | .[] | select(.name | contains("(RDMA)") | not)
+      | { kind: "bandwidth", size_bytes: $r.terms[8], reason: "\($r.name) measured \($r.terms[1]), \(.name) \(.terms[1])" } ];
+
 def others($groups):
   [ $groups[] | select(.column == "other")
     | { name, definition: .terms[1], completion: .terms[3], size_bytes: .terms[8], gbit_s: .medians[0],
@@ -128,6 +138,6 @@ def build($entries):
       | range(0; $m | length) as $i | row($r; $t; $m[$i]; $i) ] as $rows
   | { statistic: "median over the records of all pairs and repeats",
       rows: ($rows | map(select(.kind != "sum"))),
-      refused: refused_pairs($rdma; $tcp),
+      refused: (refused_pairs($rdma; $tcp) + refused_others($groups)),
       others: others($groups) }
     + ($rows | map(select(.kind == "sum")) | if . == [] then {} else {transfers: .} end);

@@ -50,9 +50,12 @@ def bound($unit):
     end
   | sub(" +$"; "");
 
+# Words stay as they are: whoever puts them into a table makes a cell of them.
 def value($unit):
   if type == "number" then "\(plain) \($unit // "" | unit_sign)" | sub(" +$"; "")
-  else cell end;
+  elif type == "string" then .
+  elif . == null then "-"
+  else tojson end;
 
 def names($max): words::names($max);
 def plural($word): words::plural($word);

@@ -1,10 +1,12 @@
 # raw/<host>/{agent,environment,host_check}.json and inputs/hosts/<host>.json -> one line {host: {agent, versions, environment,
-# drivers, rdma_drivers, cxi_drivers, unchecked, idle, subject, areas}}; what is absent or damaged is null. unchecked: why
+# drivers, interfaces, rdma_drivers, cxi_drivers, unchecked, idle, subject, areas}}; what is absent or damaged is null. unchecked: why
 # nothing is checked of it. Then a line {areas, host, raw} for each host whose answer is to be judged (host_findings.bash).
 # Input as for read.jq: "path<TAB>line", each host ended by the mark.
+# Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "counters" as counters;
 import "host_check" as host_check;
 import "parts" as parts;
+import "common" as _;
 import "planned" as planned;
 
 ($plan[0] | planned::cxi_hosts(planned::flows)) as $cxi
@@ -26,6 +28,9 @@ import "planned" as planned;
     | { key: $host,
         value: { agent: $agent, environment: ($environment != null), versions: ($environment.versions // {}),
                  drivers: ([($environment.interfaces // [])[] | {key: .name, value: .driver}] | from_entries),
+                 # what has no hardware below (veth, tun, a bridge) says a rate that was invented for it, and has none
+                 interfaces: ([($environment.interfaces // [])[] | select(.name != "lo")
+                               | {key: .name, value: {rate_gbit_s: (if .driver == null then null else .rate_gbit_s end), mtu_bytes}}] | from_entries),
                  rdma_drivers: ([($environment.rdma // [])[] | {key: .name, value: .driver}] | from_entries),
                  cxi_drivers: ([($environment.cxi // [])[] | {key: .name, value: .driver}] | from_entries),
                  $unchecked, idle: ($environment.idle | counters::counted), subject: ($planned | host_check::subject),

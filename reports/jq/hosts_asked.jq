@@ -1,6 +1,8 @@
 # The inventory's hosts as hosts.jq would read them of a plan: one line of all, then one for each answer (host_findings.bash).
 # $hosts: the inventory's variables, $raw: what host-check printed, $wanted: what is wanted; both by host.
+# Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "host_check" as host_check;
+import "common" as _;
 import "planned" as planned;
 
 def plan_host($name):

@@ -75,8 +75,9 @@ def cassini_counters($side; $name):
 
 # The ports of a device that were counted; of a named one, that alone.
 def ports_of($side; $name; $port):
-  [$side.rdma // {} | to_entries[]
-   | select(if $port == null then .key | startswith($name + "/") else .key == "\($name)/\($port)" end) | .value];
+  $side.rdma // {}
+  | if $port != null then [.["\($name)/\($port)"] | select(. != null)]
+    else . as $all | [keys_unsorted[] | select(startswith($name + "/")) | $all[.]] end;
 
 # RDMA devices differ in what they count: InfiniBand's port counters (cards keep them for RoCE, too) words of 4 bytes,
 # bnxt_re and efa bytes, rxe packets; its bytes are those of the interface under it.
@@ -168,8 +169,7 @@ def bounds($at; $claim; $rdma; $again):
   | (if $way == "rx" then {bytes: $claim["unseen_" + $this], packets: $claim["unseen_packets_" + $this]}
      else {bytes: 0, packets: 0} end) as $unseen
   | { role: $at.role, host: $at.host, $rdma, device: $n.device, port: $at.port, over: $at.device, by: $n.by, $way,
-      verb: {tx: "sent", rx: "received"}[$way], unit: $n.unit, counted: $n[$way], $idle, $seconds,
-      elsewhere: elsewhere($at; $way; $claim[$this]) }
+      verb: {tx: "sent", rx: "received"}[$way], unit: $n.unit, counted: $n[$way], $idle, $seconds, elsewhere: [] }
     + if $n.unit == "packets" then
         { least: ([$least_packets, 0] | max), sure: ([$least_packets - $unseen.packets, 0] | max), noise: $idle, late: 0,
           most: ((($packets + $again * $claim.window) * slack) + control_packets) }
@@ -183,7 +183,9 @@ def bounds($at; $claim; $rdma; $again):
         | .late = (if $rdma or ($at.driver | counts_late | not) then 0
                    elif $claim.elapsed > 1 then .least / $claim.elapsed else .least end)
         | .sure = ([.least - $unseen.bytes - (if $n.header then $header.least * $unseen.packets else 0 end), 0] | max)
-      end;
+      end
+  # asked for by a contradiction alone
+  | if .counted != null and .counted < .sure then .elsewhere = elsewhere($at; $way; $claim[$this]) else . end;
 
 # The gravest finding speaks for the flow.
 def worst:
@@ -199,15 +201,22 @@ def without_bounds($at; $rdma):
                        + (if $rdma and $at.port != null then ", port \($at.port)," else "" end) + " could be read")
   else null end;
 
-# Why no counter can prove this flow's path; null where one can.
-def not_judged($flow; $parts; $fabric):
-  ([$parts[].link.layer | select(. != null)] | .[0] // $fabric) as $layer
-  | if $flow.backend == "null" then "the null backend moves no bytes"
-    elif $flow.scope == "simulated" or any($parts[]; .simulated == true) then
-      "a simulated provider moved the bytes, which no device counts"
-    elif $layer == "shm" or any($parts[].provider, $flow.provider; . // "" | test("^(shm|sm2)")) then
-      "the bytes went through memory of one host, which no device counts"
-    elif $layer == "loopback" or any($parts[].client.device; . == "lo") then
+def layer($parts; $fabric): [$parts[].link.layer | select(. != null)] | .[0] // $fabric;
+def is_loopback($parts; $fabric): layer($parts; $fabric) == "loopback" or any($parts[]; .client.device == "lo");
+
+# Why no device counts anything of this flow; null where one does.
+def uncounted($flow; $parts; $fabric):
+  if $flow.backend == "null" then "the null backend moves no bytes"
+  elif $flow.scope == "simulated" or any($parts[]; .simulated == true) then
+    "a simulated provider moved the bytes, which no device counts"
+  elif layer($parts; $fabric) == "shm" or any($parts[].provider, $flow.provider; . // "" | startswith("shm") or startswith("sm2")) then
+    "the bytes went through memory of one host, which no device counts"
+  else null end;
+
+# Why no counter can prove this flow's path; null where one can. $uncounted: the above.
+def not_judged($uncounted; $parts; $fabric):
+  if $uncounted != null then $uncounted
+    elif is_loopback($parts; $fabric) then
       "both ends are one machine, and lo counts every byte of both and of everybody else"
     elif any($parts[]; .status != "ok") then "the flow was not measured to its end, so that its claim is not whole"
     else null end;
@@ -218,7 +227,8 @@ def bytes_of($ends):
 
 def events($ends; $rdma):
   if $ends[0].side == null then 0
-  elif $rdma then [$ends[].ports[] | to_entries[] | select(.key | goes_back) | .value // 0] | add // 0
+  elif $rdma then
+    [$ends[].ports[] | . as $counters | keys_unsorted[] | select($counters[.] != 0) | select(goes_back) | $counters[.] // 0] | add // 0
   else $ends[0].side.host.TcpRetransSegs // 0 end;
 
 # The parts by the device that carried them at one end, as each claims for itself. Only transfers have several; what
@@ -230,13 +240,28 @@ def by_device($flow; $role):
 # The one port of each device; [] where one of them is not known.
 def every_port: if any(.[]; .ports == []) then [] else [.[].ports[]] end;
 
+# What carried an end of a flow, each device's counters by its name: the RDMA ports or the NIC with the interfaces beside
+# them; of sockets the interface.
+def every_carrier($rdma):
+  [ .[] | .side as $side | .device as $device | .port as $port | select($side != null and $device != null)
+    | if $side.cxi[$device] != null then {key: $device, value: $side.cxi[$device].counters}, ($side.cxi[$device].netdev // "")
+      elif $rdma then
+        ( $side.rdma // {} | to_entries[]
+          | select(if $port == null then .key | startswith($device + "/") else .key == "\($device)/\($port)" end)
+          | {key, value: .value.counters}, (.value.netdev // "") )
+      else $device end
+    | if type == "object" then . else {key: ., value: $side.netdev[.]} end
+    | select(.value != null) ]
+  | unique_by(.key);
+
 # $client, $server: counters::counted of both ends, or null. $hosts: of hosts.jq. $shared: another flow of the round uses
 # one of the two hosts, so that their devices count its bytes, too.
 # Beside what a record says: `bounds` for the round (round.jq), `ports`: of each end the RDMA counters of the one port
-# that carried the flow, [] where that is not known.
+# that carried the flow, [] where that is not known, and `carried` (every_carrier) for events.jq.
 def proof($plan; $hosts; $flow; $parts; $client; $server; $shared):
-  [$parts[] | { backend: $flow.backend, provider: $flow.provider, op: $flow.op, kind: $flow.kind, tool: {name: $flow.tool} }
-              + with_entries(select(.value != null))] as $parts
+  def planned_or($planned): if . == null then $planned else . end;
+  [$parts[] | . + { backend: (.backend | planned_or($flow.backend)), provider: (.provider | planned_or($flow.provider)), op: (.op | planned_or($flow.op)),
+                    kind: (.kind | planned_or($flow.kind)), tool: (.tool | planned_or({name: $flow.tool})) }] as $parts
   | any($parts[]; claims::is_rdma) as $rdma
   | ($parts | [by_device($flow; "client")[][]] | wire::of_flow($rdma)) as $claim
   | def ends_of($role; $side):
@@ -253,7 +278,8 @@ def proof($plan; $hosts; $flow; $parts; $client; $server; $shared):
               idle: {seconds: $host.idle.seconds, counts: counts($host.idle; $device; $rdma; $port)} });
     ends_of("client"; $client) as $c | ends_of("server"; $server) as $s
   | (events($c; $rdma) + events($s; $rdma)) as $again
-  | not_judged($flow; $parts; $plan.hosts[$flow.client].fabric) as $why
+  | uncounted($flow; $parts; $plan.hosts[$flow.client].fabric) as $uncounted
+  | not_judged($uncounted; $parts; $plan.hosts[$flow.client].fabric) as $why
   | ( if $why != null then finding("not_judged"; $why)
       elif $claim == null then finding("unknown"; "\($flow.tool) does not say how many bytes it moved")
       # what claims nothing, any counter would prove
@@ -269,4 +295,7 @@ def proof($plan; $hosts; $flow; $parts; $client; $server; $shared):
       client_device_bytes: bytes_of($c), server_device_bytes: bytes_of($s),
       state: $finding.state, reason: $finding.why,
       counted: ([$c[].counts[]] | map("\(.device) \(.unit)") | if . == [] then null else join(", ") end),
-      $bounds, ports: {client: ($c | every_port), server: ($s | every_port)} };
+      $bounds, ports: {client: ($c | every_port), server: ($s | every_port)},
+      loopback: is_loopback($parts; $plan.hosts[$flow.client].fabric),
+      carried: (if $uncounted != null then {client: [], server: []}
+                else {client: ($c | every_carrier($rdma)), server: ($s | every_carrier($rdma))} end) };

@@ -1,6 +1,6 @@
 # The path proof as the report shows it: a row a test, and the counters that should have stood still.
 import "format" as f;
-import "tables" as t;
+import "table" as table;
 import "counters" as counters;
 
 def sep: "\t";
@@ -40,8 +40,8 @@ def entries($prefix): [to_entries[] | select(.key | startswith($prefix + sep)) |
 # jq 1.6 has no cheaper grouping than this one; it sees each flow once.
 def table($tests):
   (entries("path") | group_by(.parts[1]) | map({key: .[0].parts[1], value: map(.value)}) | from_entries) as $by_test
-  | { columns: [t::left("Test"), t::right("Flows"), t::right("Claimed, MB"), t::right("Client's device, MB"),
-                t::right("Server's device, MB"), t::left("Path")],
+  | { columns: [table::left("Test"), table::right("Flows"), table::right("Claimed, MB"), table::right("Client's device, MB"),
+                table::right("Server's device, MB"), table::left("Path")],
       rows: [ $tests[] | . as $test | $by_test[.name] | select(. != null)
               | [($test.title | f::cell), (length | f::whole), megabytes("claimed"), megabytes("client"), megabytes("server"), states] ] };
 

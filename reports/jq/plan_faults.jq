@@ -9,8 +9,13 @@ def flow_faults($hosts):
   (.id | tojson) as $id
   | ( if (.id | type) == "string" and (.id | test(id_pattern)) then empty else "flow id \($id) is not test/client/server/repeat" end ),
     ( ("client", "server") as $k | select($hosts[.[$k] // ""] == null) | "flow \($id): \($k) \(.[$k] | tojson) is not a host of the plan" ),
+    # what never leaves a host is no measurement of the fabric between hosts
+    # (of what was measured elsewhere, nobody knows the hosts)
+    ( select(.client == .server and .import == null) | "flow \($id) is of host \(.client | tojson) with itself" ),
     ( if (.expect | type) == "array" and (.expect | length) > 0 then empty else "flow \($id) expects no record" end ),
     ( if .scope as $s | planned::scopes | index([$s]) != null then empty else "flow \($id) has the unknown scope \(.scope | tojson)" end ),
+    ( select(.import != null) | .import | if (.file | type) == "string" and (.file | test("^raw/import/[^/]+$")) and (.line | type) == "number" then empty
+      else "flow \($id) has no line of a file of raw/import" end ),
     ( if (.tool | type) == "string" and (.client_argv | type) == "array" then empty else "flow \($id) has no tool or no command" end );
 
 # Texts of what is wrong; none means that the plan can be judged against.
@@ -27,6 +32,8 @@ def faults:
         | if (.switches | type) == "object" and all(.switches[]; type == "object") then
             .switches | keys_unsorted[] | select(test(name_pattern) | not) | "switch name \(tojson) is not usable as a path"
           else "its switches are no objects" end ),
+      ( [$plan | planned::flows | .import != null] | unique | select(length > 1)
+        | "it has flows that were measured elsewhere beside others" ),
       ( $plan | planned::flows | flow_faults($plan.hosts) ),
       ( [$plan | planned::flows | .id] | if length == (unique | length) then empty else "two flows have the same id" end )
   end;

@@ -12,11 +12,12 @@ def next_flow($mark): [label $stop | inputs | if startswith($mark) then ., break
 def of($path): ($path + "\t") as $p | map(select(startswith($p)) | ltrimstr($p));
 
 def files($flow):
-  "raw/\($flow.client)/flows/\($flow.id)/client." as $client
+  (if $flow.retry then "retry/flows" else "flows" end) as $flows
+  | "raw/\($flow.client)/\($flows)/\($flow.id)/client." as $client
   | { client: of($client + "json"),
       stdout: (of($client + "stdout") | if $flow.tool == "perch" then map(select(startswith("{\"kind\":\"sample\"") | not)) else . end),
       stderr: of($client + "stderr"),
-      server: of("raw/\($flow.server)/flows/\($flow.id)/server.json") };
+      server: of("raw/\($flow.server)/\($flows)/\($flow.id)/server.json") };
 
 # Input: {flow, files, versions}. others: the same of another tool.
 def parts(others):
@@ -29,9 +30,12 @@ def parts(others):
 def no_reader:
   [{status: "error", error: {code: 6, message: "no reader for the tool \(.flow.tool | tojson)", traffic: false}}];
 
+# When an end began and ended by its host's clock, and how long its process lived.
+def times: if type == "object" then {started, ended, elapsed_s} else null end;
+
 # Input: the files' lines. $host: what hosts.jq tells of the client's.
-# A stream of documents: the parts, each with a status, then {ended: {cause, server_cause}, client, server}, with what the
-# agents counted at both ends. None lies deeper in them than where it was read, for jq has a limit of depth.
+# A stream of documents: the parts, each with a status, then {ended: {cause, server_cause}, client, server, times}, with what
+# the agents counted at both ends and when. None lies deeper in them than where it was read, for jq has a limit of depth.
 def of_flow($run; $flow; $host; others):
   . as $files
   | outcome::read_side(.client) as $client
@@ -41,7 +45,8 @@ def of_flow($run; $flow; $host; others):
   | ( if $foreign != null or ($cause != null and $cause.state == "not_measured") then []
       elif $cause != null and $flow.tool != "perch" and ($files.stdout | all(test("^\\s*$"))) then []
       else {$flow, $files, versions: ($host.versions // {})} | parts(others) end )[],
-    { ended: {$cause, server_cause: outcome::server_cause($flow; $server)}, client: $client.counters, server: $server.counters };
+    { ended: {$cause, server_cause: outcome::server_cause($flow; $server)}, client: $client.counters, server: $server.counters,
+      times: {client: ($client | times), server: ($server | times)} };
 
 # All flows in one pass. Input (-nR): the lines of all files in the order of planned::flow_files, each as "path<TAB>line",
 # each flow ended by a line of the mark.

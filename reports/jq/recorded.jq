@@ -29,7 +29,9 @@ def side($host; $address):
 def link($layer):
   { rate_gbit_s: (.rate_gbit_s | if c::is_finite and . > 0 then c::rounded else null end),
     mtu_bytes: (.mtu_bytes | if c::is_finite and . > 0 then c::rounded else null end),
-    layer: (.layer | c::text_or_null // $layer), hop_class: (.hop_class | c::text_or_null) };
+    layer: (.layer | c::text_or_null // $layer), hop_class: (.hop_class | c::text_or_null) }
+  # what the hosts know beside it (link_facts.jq), only where they do
+  + (if .pcie_gbit_s == null then {} else {pcie_gbit_s} end) + (if .ipv6 == true then {ipv6} else {} end) + (if .vlan == true then {vlan} else {} end);
 
 # A paced run that could not keep up says so here, with the number of messages that it left out.
 def rate:
@@ -98,9 +100,9 @@ def record($plan; $hosts; $flow; $expect):
       server: ($p.server | side($flow.server; $plan.hosts[$flow.server].address)),
       link: ($p.link + {hop_class: ($p.link.hop_class // $flow.hop_class)} | link($fabric)),
       params: ($p.params | params($expect)),
-      started: $p.started, elapsed_s: $p.elapsed_s, latency_us: $p.latency_us, bandwidth: $p.bandwidth,
+      started: $p.started, elapsed_s: $p.elapsed_s, clock_skew_s: $p.clock_skew_s, latency_us: $p.latency_us, bandwidth: $p.bandwidth,
       intervals: ($p.intervals // []), histogram: $p.histogram, cpu: $p.cpu, path: ($p.path | scope::proven_hardware($p; $scope; $hosts; $flow)), integrity: $p.integrity,
-      tcp: $p.tcp, loss: $p.loss, stall: $p.stall, packets: $p.packets, counters: $p.counters,
+      tcp: $p.tcp, loss: $p.loss, stall: $p.stall, packets: $p.packets, events: $p.events, counters: $p.counters,
       transfer: ($p | transfer($expect)),
       status: ($p | final_status), error: $p.error }
     + if ($p.environment | type) == "object" then {environment: ($p.environment | variables)} else {} end;

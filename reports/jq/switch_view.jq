@@ -1,6 +1,6 @@
 # The switches of a verdict as the report shows them: queue, bandwidth, packets, drops, of each port that leads to a host.
 import "format" as f;
-import "tables" as tables;
+import "table" as table;
 
 # A table that is read by people: the busiest and the losing ones come first, the rest is in verdict.json.
 def rows_max: 200;
@@ -46,8 +46,8 @@ def section:
   | if $switches == [] then null
     else [$switches[] | . as $s | .rows[] | port_rows($s)] as $rows
       | { about: [$switches[] | about][:50],
-          table: { columns: [tables::left("Switch and port"), tables::left("Host"), tables::left("Queue"), tables::right("Mb/s"), tables::right("packets/s"),
-                             tables::right("drops"), tables::right("ECN marks"), tables::right("pause in"), tables::right("pause out"), tables::right("port's use")],
+          table: { columns: [table::left("Switch and port"), table::left("Host"), table::left("Queue"), table::right("Mb/s"), table::right("packets/s"),
+                             table::right("drops"), table::right("ECN marks"), table::right("pause in"), table::right("pause out"), table::right("port's use")],
                    rows: ($rows | (if length > rows_max then sort_by(.order) else . end) | map(.cells) | .[:rows_max]) },
           more: ([($rows | length) - rows_max, 0] | max) }
     end;

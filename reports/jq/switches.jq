@@ -1,9 +1,36 @@
 # raw/<switch>/switch-{before,after}.json and raw/<host>/environment.json -> {rows: what the verdict shows of the switches,
 # checks}. Run only where the plan names switches. Input as for normalise.jq: "path<TAB>line", each switch, then each host
 # ended by the mark.
+# Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "parts" as parts;
 import "switch" as switch;
+import "switch_nxos" as _;
+import "switch_eos" as _;
+import "switch_sonic" as _;
+import "switch_cumulus" as _;
+import "switch_ib" as _;
+import "switch_raw" as _;
 import "switch_checks" as checks;
+import "checks" as _;
+import "remedies" as _;
+import "host_status" as _;
+import "format" as _;
+import "digits" as _;
+import "words" as _;
+import "tally" as _;
+import "agreement" as _;
+import "limits" as _;
+import "claims" as _;
+import "shares" as _;
+import "ceiling" as _;
+import "figures" as _;
+import "comparison" as _;
+import "fabric" as _;
+import "planned" as _;
+import "evaluated" as _;
+import "common" as _;
+import "bounds" as _;
+import "repeats" as _;
 
 def names: if type == "object" then .netdev else null end | strings;
 

@@ -1,112 +1,83 @@
-# Tables of the report: columns with a title and a Markdown rule, rows of finished cells.
+# A table for each test, and what its figures are.
+import "common" as c;
+import "digits" as d;
 import "format" as f;
+import "figure_words" as words;
+import "table" as table;
 import "transfer_view" as transfer_view;
 
-def left($title): {title: $title, rule: "---"};
-def right($title): {title: $title, rule: "---:"};
+# ---- one table a test, one row a size, in perftest's columns ----
 
-def definition_words:
-  { half_round_trip: "half of a round trip", completion: "from posting to local completion",
-    batch_completion: "from posting the first transfer of a batch to the completion of its last",
-    receiver_acknowledged: "payload until the receiver's final acknowledgement",
-    initiator_completion: "payload until the initiator's last completion",
-    receiver_payload: "payload that the receiver counted", sender_payload: "payload that the sender wrote" }[. // ""]
-  // (. // "not stated");
+# perftest prints two decimals; below a tenth they would say nothing.
+def two: if c::is_finite | not then "-" elif fabs >= 0.1 then d::fixed(2) else f::figure end;
+def million: if c::is_finite | not then "-" else . / 1e6 | if . >= 0.00001 then d::fixed(6) else f::figure end end;
+def percent: if c::is_finite | not then "-" else d::fixed(1) + " %" end;
+def count: if c::is_finite | not then "-" else d::fixed(0) end;
 
-def waiting_words: if . == "event" then "waiting by events" elif . == "busy" then "busy polling" else "waiting mode not stated" end;
+def of_ceiling: if .gbit_s == null or .ceiling_gbit_s == null then null else 100 * .gbit_s / .ceiling_gbit_s end;
 
-# ---- one table a test, one row a size ----
-
+# perftest 4.5 and later, ib_send_lat and ib_send_bw --report_gbits, in its order; behind them what the engine knows besides.
 def latency_table:
-  { columns: [right("Size"), right("Samples"), right("min"), right("median"), right("mean"), right("std. dev."), right("p90"),
-              right("p99"), right("p99.9"), right("p99.99"), right("max")],
-    rows: [.sizes[] | [ (.size_bytes | f::size), (.count | f::whole), (.min | f::figure), (.p50 | f::figure), (.mean | f::figure),
-                        (.stddev | f::figure), (.p90 | f::figure), (.p99 | f::figure), (.p99_9 | f::figure),
-                        (.p99_99 | f::figure), (.max | f::figure) ]] };
+  { columns: ([ "#bytes", "#iterations", "t_min[usec]", "t_max[usec]", "t_typical[usec]", "t_avg[usec]", "t_stdev[usec]", "99%[usec]",
+                "99.9%[usec]", "99.99%[usec]" ] | map(table::right(.))),
+    rows: [.sizes[] | [ (.size_bytes | count), (.count | count), (.min | two), (.max | two), (.p50 | two), (.mean | two), (.stddev | two),
+                        (.p99 | two), (.p99_9 | two), (.p99_99 | two) ]] }
+  | table::slim;
 
+# The host's count of TCP's retransmissions says nothing of what an RDMA device sends.
 def bandwidth_table:
-  { columns: [right("Size"), right("Gb/s"), right("lowest interval"), right("peak"), right("messages/s"),
-              right("CPU client, s/GB"), right("CPU server, s/GB"), right("retransmissions")],
-    rows: [.sizes[] | [ (.size_bytes | f::size), (.gbit_s | f::figure), (.min_interval_gbit_s | f::figure),
-                        (.peak_gbit_s | f::figure), (.messages_per_s | f::figure), (.client_s_per_gb | f::figure),
-                        (.server_s_per_gb | f::figure), (.retransmissions | f::whole) ]] };
+  (.about | .tool != "perftest" and .tool != "cxi" and .backend != "verbs" and .backend != "cxi") as $over_tcp |
+  { columns: ([ "#bytes", "#iterations", "BW peak[Gb/sec]", "BW average[Gb/sec]", "MsgRate[Mpps]", "of the ceiling", "lowest interval[Gb/sec]",
+                "CPU client[s/GB]", "CPU server[s/GB]", "retransmissions" ] | map(table::right(.))),
+    rows: [.sizes[] | [ (.size_bytes | count), (.messages | count), (.peak_gbit_s | two), (.gbit_s | two), (.messages_per_s | million),
+                        (of_ceiling | percent), (.min_interval_gbit_s | two), (.client_s_per_gb | f::figure), (.server_s_per_gb | f::figure),
+                        (if $over_tcp then .retransmissions | f::whole else "-" end) ]] }
+  | table::slim;
 
-def test_note:
+def peak_words:
+  { best_run_of_messages: "the best run of messages", "best_interval_0.1s": "the best 0.1 s", fastest_batch: "the fastest batch" }[.] // gsub("_"; " ");
+
+# What a test asked for, as far as its tool says it.
+def asked_words($connection):
+  [ (.queue_pairs | select(. != null) | f::plural(if $connection == "stream" then "connection" else "queue pair" end)),
+    (.outstanding | select(. != null and . > 1) | "\(.) outstanding"),
+    (.iterations | select(. != null) | "\(f::whole) iterations a size"),
+    (select(.iterations == null) | .duration_s | select(. != null) | "\(f::figure) s a size"),
+    (.gap_us | select(. != null and . > 0) | "a gap of \(f::figure) µs"),
+    (.memory | select(. != null and . != "host") | "memory \(.)"),
+    (.traffic_class | select(. != null) | "traffic class \(.)"),
+    (.sl | select(. != null and . > 0) | "service level \(.)"),
+    (.gid_index | select(. != null) | "GID index \(.)"),
+    (select(.verify == true) | "every byte checked") ];
+
+def link_words:
+  (if .layer == null or (.layer == "unknown" and .rate_gbit_s == null) then empty
+   else (if .layer == "unknown" then "over a link" else "over \(.layer)" end) + (if .rate_gbit_s == null then "" else " at \(.rate_gbit_s | f::plain) Gb/s" end)
+        + (if .mtu_bytes == null then "" else ", MTU \(.mtu_bytes | d::fixed(0))" end) end);
+
+def packet_words:
+  "\(.sent | f::whole) packets counted by the devices, \(.lost | f::whole) lost, \(.retries | f::whole) times sent again" + (if .whole then "" else " as far as they count it" end);
+
+# $packets: of view_measured.jq, null where no device counted any.
+def test_note($packets):
   .about as $a
-  | [ (if $a.kind == "latency" then "Microseconds" else "Gigabits a second" end) + ", " + ($a.definition | definition_words),
-      (if $a.tool == "perch" then ($a.completion | waiting_words) else empty end),
+  | [ (if $a.kind == "latency" then "Latency" else "Bandwidth" end) + ": " + ($a.definition | words::definition_words),
+      (if $a.tool == "perch" then ($a.completion | words::waiting_words) else "by \($a.tool)" end),
+      (if $a.bidirectional == true then "both ways, summed" else empty end),
+      (if $a.connection != null and $a.connection != "stream" then "connection \($a.connection)" else empty end),
       (if $a.provider != null then "provider \($a.provider)" else empty end),
-      (if $a.layer != null then "over \($a.layer)" else empty end),
+      ($a | link_words), ($a.asked // {} | asked_words($a.connection)[]),
+      (if $a.peak_definition != null then "peak: \($a.peak_definition | peak_words)" else empty end),
       (if $a.initial_rtt_us != null then "initial round trip \($a.initial_rtt_us | f::figure) µs" else empty end),
       (if $a.window_bytes != null then "window \($a.window_bytes | f::whole) bytes" else empty end),
+      (if $packets == null then empty else $packets | packet_words end),
       ([.sizes[].records] | max | if . > 1 then "medians of \(.) records a size" else empty end) ]
   | join("; ") + ".";
 
-def of_tests($tests):
+def of_tests($tests; $packets):
   . as $by_test
   | [ $tests[] | . as $t | $by_test[$t.name] | select(. != null)
       | {title: $t.title, name: $t.name}
         + if .about.kind == "transfer" then {note: transfer_view::note} + transfer_view::tables
-          else {note: test_note} + if .about.kind == "latency" then latency_table else bandwidth_table end end ];
+          else {note: test_note($packets[$t.name])} + if .about.kind == "latency" then latency_table else bandwidth_table end end ];
 
-# ---- RDMA against TCP ----
-
-# The smallest size, 4 KiB (a page) and the largest show where the curves start, bend and end; charts show the rest.
-def picked_sizes: (unique | sort) as $s | [$s[0], 4096, $s[-1]] | map(select(. as $x | $s | index([$x]) != null)) | unique;
-
-def quantity($unit):
-  if . == null then "-" elif $unit == "segments" then f::whole else "\(f::figure) \($unit | f::unit_sign)" end;
-
-# A figure that is absent has its reason: percentiles need samples, and retransmissions need the host's counter.
-def shown($row):
-  if .value != null then .value | quantity($row.unit)
-  elif $row.metric == "retransmissions" then "not counted on that host"
-  elif $row.kind == "latency" then "too few samples"
-  else "not reported"
-  end;
-
-def comparison_row:
-  . as $row
-  | [ .title + (if .kind == "bandwidth" then ", " + (.completion | waiting_words) else "" end), (.size_bytes | f::size),
-      (.rdma | shown($row)), (.tcp | shown($row)), (.ratio | f::times) ];
-
-def provider_table($rows; $provider):
-  ($rows | map(select(.rdma.name == $provider))) as $mine
-  | ($mine | map(select(.kind == "latency" and .completion == "busy"))) as $latency
-  | ($mine | map(select(.kind == "bandwidth"))) as $bandwidth
-  | ($latency | map(.size_bytes) | picked_sizes) as $sizes
-  | ($bandwidth | map(.size_bytes) | max) as $largest
-  | ([$mine[0].rdma.scope] | if .[0] == "hardware" then "" else ", \(.[0])" end) as $scope
-  | { title: "\($provider)\($scope)",
-      columns: [left("Figure"), right("Size"), right("RDMA interface (\($provider)\($scope))"), right("TCP (the engine's tcp backend)"),
-                right("RDMA / TCP")],
-      rows: ( [ ("p50_us", "stddev_us", "p99_minus_p50_us", "p99_us", "p99_9_us") as $metric
-                | $sizes[] as $size | $latency[] | select(.metric == $metric and .size_bytes == $size) | comparison_row ]
-            + [ ("gbit_s", "client_s_per_gb", "server_s_per_gb", "client_system_s_per_gb", "server_system_s_per_gb", "retransmissions") as $metric
-                | $bandwidth[] | select(.metric == $metric and .size_bytes == $largest) | comparison_row ] ) };
-
-# Shared memory comes last: it is no network.
-def comparison_tables:
-  .rows as $rows
-  | [$rows[].rdma.name] | unique | sort_by(if . == "shm" then 1 else 0 end)
-  | map(provider_table($rows; .));
-
-# ---- the engine beside perftest ----
-
-def agreement_words: {agree: "agree", disagree: "**disagree**"}[.state] // .reason;
-
-def agreement_row:
-  .unit as $unit
-  | [ (if .peer then "beside \(.peer): " else "" end)
-      + "\(.op) \(.kind), \(.connection // "-")" + (if .bidirectional then ", both ways" else "" end) + ": \(.title)", (.size_bytes | f::size),
-      (.engine | quantity($unit)), (.perftest | quantity($unit)), (.ratio | f::times), (agreement_words | f::cell) ];
-
-def agreement_table:
-  { columns: [left("Figure"), right("Size"), right("perch"), right("the other tool"), right("perch / other"), left("They")],
-    rows: (sort_by(.kind != "latency", .op, .connection, .size_bytes, .metric) | map(agreement_row) | .[:200]) };
-
-def others_table:
-  { columns: [left("Tool"), left("Definition"), right("Size"), right("Gb/s"), right("CPU client, s/GB"), right("CPU server, s/GB"),
-              right("Retransmissions")],
-    rows: [.others[] | [ .name, (.definition | definition_words), (.size_bytes | f::size), (.gbit_s | f::figure),
-                         (.client_s_per_gb | f::figure), (.server_s_per_gb | f::figure), (.retransmissions | f::whole) ]] };

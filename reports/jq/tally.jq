@@ -1,4 +1,4 @@
-# One pass over the records: each record gives a few updates [key, fold, data], and each update folds its data into
+# One pass over the records of a part of the run (tally_merge.jq joins the parts): each record gives a few updates [key, fold, data], and each update folds its data into
 # the value under its key. The state is one flat object, and an update is one setpath on it with nothing else holding
 # the state: jq then changes it in place. Nested tables, `|=` or a `//` in the way would copy the whole state for every
 # record, and the cost would grow with the square of their number.
@@ -8,6 +8,10 @@ import "ceiling" as ceiling;
 import "comparison" as comparison;
 import "agreement" as agreement;
 import "claims" as claims;
+import "shares" as shares;
+import "fabric" as fabric;
+import "evaluated" as evaluated;
+import "repeats" as repeats;
 
 def sep: "\t";
 
@@ -68,19 +72,37 @@ def fold_integrity($new):
 # A stall is of use only with its time: other logs of that moment say why.
 def dated($limit; $r): if $limit.metric == "derived.stall_s" and $r.stall.began != null then " at \($r.stall.began)" else "" end;
 
-def limit_updates($id; $limits):
+# What a limit holds of a record, as fold_limit takes it. $found: {share}, {unknown} or {none}; why there is no figure.
+def held($limit; $r; $id; $found):
+  ["limit" + sep + $limit.id + sep + $r.test, "limit",
+   {limit: $limit.id, test: $r.test, id: ($id + dated($limit; $r)), v: $found.share, why: ($found.unknown // $found.none), none: ($found.none != null),
+    strain: (if $found.share == null then null else $limit | limits::strain($found.share) end),
+    broken: ($found.share != null and ($limit | limits::broken_by($found.share)))}];
+
+# Relative limits cost what they ask: the ceiling, the accepted figure, or a step of the counted values of like flows.
+def relative_updates($limit; $id; $v; $baseline):
+  if $v == null then held($limit; .; $id; {unknown: null})
+  elif $limit.bound.of == "ceiling" then held($limit; .; $id; shares::of_ceiling($v))
+  elif $limit.bound.of == "peers" then
+    if $v > 0 then [(["like", $limit.id, .test, shares::like, ($v | shares::step | tostring)] | join(sep)), "step", {$v, $id}]
+    else held($limit; .; $id; {unknown: null}) end
+  else
+    held($limit; .; $id; shares::of_baseline($v; $limit.metric; $baseline)),
+    (fabric::ends | ["end" + sep + tojson, "set", .])
+  end;
+
+def limit_updates($id; $limits; $baseline):
   . as $r
   | ($limits[$r.test] // [])[]
   | select(limits::speaks_of($r))
   | . as $limit
   | ($r | limits::value($limit.metric)) as $v
-  | ["limit" + sep + .id + sep + $r.test, "limit",
-     {limit: .id, test: $r.test, id: ($id + dated($limit; $r)), v: $v,
-      strain: (if $v == null then null else limits::strain($v) end), broken: ($v != null and limits::broken_by($v))}];
+  | if $limit.bound.of == null then held($limit; $r; $id; {share: $v})
+    else $r | relative_updates($limit; $id; $v; $baseline) end;
 
 def fold_limit($new):
-  (. // {limit: $new.limit, test: $new.test, judged: 0, unknown: 0, broken: 0, strain: -1, worst: null, at: null, evidence: []})
-  | if $new.v == null then .unknown += 1
+  (. // {limit: $new.limit, test: $new.test, judged: 0, unknown: 0, none: 0, broken: 0, strain: -1, worst: null, at: null, why: null, evidence: []})
+  | if $new.v == null then .why = (.why // $new.why) | if $new.none then .none += 1 else .unknown += 1 end
     else .judged += 1
       | (if $new.strain > .strain then .strain = $new.strain | .worst = $new.v | .at = $new.id else . end)
       | if $new.broken then .broken += 1 | .evidence |= add_evidence($new.id) else . end
@@ -92,13 +114,8 @@ def repeat_updates:
     else [(["cv", .test, .client.host, .server.host, place] | join(sep)), "spread", $v]
     end;
 
-# Welford's running mean and variance: repeats of one thing lie far apart in the stream.
-def fold_spread($v):
-  (. // {n: 0, mean: 0, m2: 0})
-  | (.n + 1) as $n
-  | ($v - .mean) as $d
-  | (.mean + $d / $n) as $mean
-  | {n: $n, mean: $mean, m2: (.m2 + $d * ($v - $mean))};
+# The values themselves: repeats of one thing lie far apart in the stream, and each part of a large run holds some of them.
+def fold_spread($v): . // [] | . + [$v];
 
 # Half a percent over the ceiling is granted for the clocks of two hosts (docs/definitions.md).
 def ceiling_tolerance: 1.005;
@@ -106,12 +123,12 @@ def ceiling_tolerance: 1.005;
 def ceiling_updates($id):
   if .bandwidth == null then empty
   else ceiling::of_record as $top
-    | ["ceiling", "ceiling", {id: $id, percent: (if $top == null then null else 100 * .bandwidth.gbit_s / $top end)}]
+    | ["ceiling", "ceiling", {id: $id, hardware: (.scope == "hardware"), percent: (if $top == null then null else 100 * .bandwidth.gbit_s / $top end)}]
   end;
 
 def fold_ceiling($new):
-  (. // {judged: 0, unknown: 0, worst: 0, at: null, evidence: []})
-  | if $new.percent == null then .unknown += 1
+  (. // {judged: 0, unknown: [], worst: 0, at: null, evidence: []})
+  | if $new.percent == null then if $new.hardware then .unknown |= add_evidence($new.id) else . end
     else .judged += 1
       | (if $new.percent > .worst then .worst = $new.percent | .at = $new.id else . end)
       | if $new.percent > 100 * ceiling_tolerance then .evidence |= add_evidence($new.id) else . end
@@ -133,7 +150,7 @@ def fold_path($new):
 
 # The yardstick beside our own bandwidth: one connection, one way, the same message size.
 def cross_updates($id):
-  if .kind != "bandwidth" or .params.queue_pairs != 1 or .params.bidirectional == true or .params.verify == true
+  if .client.host == "unknown" or .kind != "bandwidth" or .params.queue_pairs != 1 or .params.bidirectional == true or .params.verify == true
      or (.tool.name == "perch" and (.backend != "tcp" or .params.completion != "busy")) then empty
   elif .tool.name == "perch" or .tool.name == "iperf3" then
     [(["cross", .client.host, .server.host, (.params.size_bytes | tostring), .tool.name] | join(sep)), "mean",
@@ -141,7 +158,7 @@ def cross_updates($id):
   else empty end;
 
 def fold_mean($new):
-  (. // {n: 0, sum: 0, evidence: []}) | {n: (.n + 1), sum: (.sum + $new.v), evidence: (.evidence | add_evidence($new.id))};
+  (. // {values: [], evidence: []}) | {values: (.values + [$new.v]), evidence: (.evidence | add_evidence($new.id))};
 
 def comparison_updates($id):
   comparison::entry as $e | if $e == null then empty else ["cmp" + sep + $e.key + sep + $id, "set", $e.values] end;
@@ -152,11 +169,16 @@ def simulated_updates: if .scope == "simulated" then ["simulated" + sep + .flow,
 def agreement_updates($id):
   agreement::entry as $e | if $e == null then empty else ["agree" + sep + $e.key + sep + $id, "set", $e.values] end;
 
-def updates($limits):
+def updates($limits; $baseline; $wanted; $repeated):
   record_id as $id
-  | status_updates($id), flow_updates($id), integrity_updates($id), path_updates, simulated_updates,
+  | status_updates($id), flow_updates($id), integrity_updates($id), path_updates, simulated_updates, evaluated::flow_updates,
     ( select(.status == "ok")
-      | limit_updates($id; $limits), repeat_updates, ceiling_updates($id), cross_updates($id), comparison_updates($id), agreement_updates($id) );
+      | ( . as $r
+          | ($repeated != {} and $repeated[repeats::pair] != null) as $waits
+          | (evaluated::record_updates($id), limit_updates($id; $limits; $baseline))
+          | if $waits then repeats::held_back($r; $r | place) else ., repeats::outside($r) end ),
+        repeat_updates, ceiling_updates($id), cross_updates($id), (select($wanted.comparison) | comparison_updates($id)),
+        (select($wanted.agreement) | agreement_updates($id)) );
 
 def folded($fold; $data):
   if $fold == "set" then $data
@@ -166,7 +188,12 @@ def folded($fold; $data):
   elif $fold == "spread" then fold_spread($data)
   elif $fold == "ceiling" then fold_ceiling($data)
   elif $fold == "ids" then fold_ids($data)
+  elif $fold == "step" then shares::fold_step($data)
   elif $fold == "path" then fold_path($data)
+  elif $fold == "shape" then evaluated::fold_shape($data)
+  elif $fold == "event" then evaluated::fold_event($data)
+  elif $fold == "again" then repeats::fold_again($data)
+  elif $fold == "worst" then evaluated::fold_worst($data)
   else fold_mean($data)
   end;
 
@@ -182,10 +209,54 @@ def sections:
 
 def entries($prefix): (.[$prefix] // [])[];
 
-def tally(records; $flows; $limits):
+# The second look at like flows: the steps of each group against their own median. Of a step its two extremes are judged.
+def look_again($limit; $test; $pairs):
+  sort_by(.parts[3] | tonumber) | map(.value) as $steps
+  | (.[0].parts[2] | fromjson | .[4] // "") as $hop
+  | ($pairs["\($test)\t\($hop)"] // 0) as $n
+  | if $n < shares::fewest_peers then
+      [$limit, {id: $steps[0].low.id, found: {none: "\($n) pairs of hosts measured it alike, and \(shares::fewest_peers) are needed for a median to stand by"}}]
+    else
+      ($steps | shares::median_of_steps) as $median
+      | $steps[] | .low, (select(.high.id != .low.id) | .high) | [$limit, {id, found: {share: (.v / $median)}}]
+    end;
+
+def with_peers($limits; $pairs):
+  if .like == null then .
+  else
+    . as $sections
+    | [ $sections.like | group_by(.parts[0:3])[]
+        | .[0].parts[1] as $test | .[0].parts[0] as $id
+        | first($limits[] | select(.id == $id)) as $limit
+        | look_again($limit; $test; $pairs) | held(.[0]; {$test}; .[1].id; .[1].found) ] as $updates
+    | reduce $updates[] as $u ([$sections.limit // [] | .[] | {key: (["limit"] + .parts | join(sep)), value: .value}] | from_entries; apply($u))
+    | sections.limit as $limit
+    | $sections + {$limit}
+  end;
+
+# A part of the run, counted: the flat state. $baseline: {fault, document}, as shares.jq takes it. $wanted: {comparison, agreement},
+# whether the plan has two sides that could be compared; who stands alone is not kept, for each record of it costs 3 KB.
+def counted(records; $flows; $limits; $baseline; $wanted):
   limits::by_test($flows; $limits) as $by_test
-  | reduce (records | updates($by_test)) as $u ({}; apply($u))
-  | sections;
+  | repeats::planned($flows) as $repeated
+  | reduce (records | updates($by_test; $baseline; $wanted; $repeated)) as $u ({}; apply($u))
+  # flows that were repeated stand in one part with their repeats (judge, read_retry)
+  | if $repeated == {} then . else reduce repeats::settled as $u (.; apply($u)) end;
+
+# Welford's mean and variance, in the order of the records.
+def spread:
+  reduce .[] as $v ({n: 0, mean: 0, m2: 0};
+    (.n + 1) as $n
+    | ($v - .mean) as $d
+    | (.mean + $d / $n) as $mean
+    | {n: $n, mean: $mean, m2: (.m2 + $d * ($v - $mean))});
+
+# The state of all parts (tally_merge.jq) -> its sections, as checks.jq asks for them.
+def finished($flows; $limits):
+  sections
+  | if .cv == null then . else .cv |= map(.value |= spread) end
+  | if .cross == null then . else .cross |= map(.value |= {n: (.values | length), sum: (.values | add), evidence}) end
+  | with_peers($limits; if .like == null then {} else shares::pairs($flows) end);
 
 # Counts of records by one of the parts of their "seen" key: 0 test, 1 scope, 2 layer, 3 path state, 4 status, 5 error.
 def seen($part):

@@ -1,13 +1,14 @@
 # Tables of the report: transfers over RDMA's interface beside those over TCP, of which everything that was asked is the
 # same (comparison.transfers of a verdict).
 import "format" as f;
-import "tables" as tables;
+import "figure_words" as figure_words;
+import "table" as table;
 
 # The first, the last and one between of a sweep show where curves begin, bend and end; charts show the rest.
 def picked: unique | if length <= 3 then . else [.[0], .[length / 2 | floor], .[-1]] end;
 
 def cell($row):
-  if .value != null then .value | tables::quantity($row.unit)
+  if .value != null then .value | figure_words::quantity($row.unit)
   elif $row.metric == "p99_us" then "too few batches"
   else "not reported" end;
 
@@ -19,7 +20,7 @@ def row:
 # What was asked of both, beside size and batch.
 def settings: {completion, queue_pairs, op, devices, threads, consecutive, session, stride_bytes, chunks};
 def words:
-  [ .op, (.completion | tables::waiting_words), (.devices | f::plural("pair")),
+  [ .op, (.completion | figure_words::waiting_words), (.devices | f::plural("pair")),
     "\(.queue_pairs | f::plural("queue pair")) each", (.threads | f::plural("thread")),
     (if .consecutive == true then "posted one by one" else empty end),
     (if .session == false then "no session" else empty end),
@@ -32,8 +33,8 @@ def table:
   | ($one.rdma | .name + if .scope == "hardware" then "" else ", \(.scope)" end) as $name
   | (map([.size_bytes, .batch]) | picked) as $points
   | { title: "\($name), transfers: \($one | words)",
-      columns: [tables::left("Figure"), tables::right("Size x batch"), tables::right("RDMA interface (\($name))"),
-                tables::right("TCP (the engine's tcp backend)"), tables::right("RDMA / TCP")],
+      columns: [table::left("Figure"), table::right("Size x batch"), table::right("RDMA interface (\($name))"),
+                table::right("TCP (the engine's tcp backend)"), table::right("RDMA / TCP")],
       rows: [ ("gbit_s", "messages_per_s", "mean_us", "p99_us", "client_s_per_gb", "server_s_per_gb") as $metric
               | $points[] as $point | $rows[] | select(.metric == $metric and [.size_bytes, .batch] == $point) | row ] };
 

@@ -1,10 +1,21 @@
 # One sub-run of a comparison -> a line for each record that can stand beside those of the others, and one of itself last.
 # Input (-n): its records, one by one. $name: its folder; $plan, $verdict: --slurpfile.
-import "common" as c;
+# Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "plan_faults" as plan_faults;
-import "planned" as planned;
 import "tally" as tally;
+import "agreement" as _;
+import "limits" as _;
+import "claims" as _;
+import "shares" as _;
+import "ceiling" as _;
+import "figures" as _;
 import "comparison" as comparison;
+import "fabric" as _;
+import "planned" as planned;
+import "evaluated" as _;
+import "common" as c;
+import "bounds" as _;
+import "repeats" as _;
 
 # An imported tool's percentiles may have no count, or too low a one, behind them.
 def percentiles_with_samples:

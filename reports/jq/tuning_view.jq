@@ -1,7 +1,11 @@
 # tuning.json -> what the report of a comparison shows, as finished text.
-import "digits" as digits;
+# Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
+import "figure_words" as figure_words;
 import "format" as f;
-import "tables" as tables;
+import "digits" as digits;
+import "common" as _;
+import "words" as _;
+import "table" as table;
 import "tuning_words" as words;
 
 # Beyond ten times a percentage says nothing more.
@@ -18,14 +22,14 @@ def named: if .kind == "bandwidth" then "bandwidth" else "\(kind_words[.kind]), 
 def change_words: "\(named) \(.change_percent | signed) (\(interval))";
 
 def overall_table:
-  { columns: [tables::left("Figure"), tables::right("Flows and sizes"), tables::right("Change"), tables::right("95 % interval"),
-              tables::right("Least gain to be seen"), tables::left("Verdict"), tables::right("p (Holm)")],
+  { columns: [table::left("Figure"), table::right("Flows and sizes"), table::right("Change"), table::right("95 % interval"),
+              table::right("Least gain to be seen"), table::left("Verdict"), table::right("p (Holm)")],
     rows: [.overall[] | [named, (.flows | f::whole), (.change_percent | signed), interval, smallest, said, (.p_holm | f::figure)]] };
 
 # A row a figure, as in the notes.
 def flow_table:
-  { columns: [tables::right("Size"), tables::left("Figure"), tables::right("Untuned"), tables::right("Tuned"), tables::right("Change"),
-              tables::right("95 % interval"), tables::right("Least gain to be seen"), tables::left("Verdict")],
+  { columns: [table::right("Size"), table::left("Figure"), table::right("Untuned"), table::right("Tuned"), table::right("Change"),
+              table::right("95 % interval"), table::right("Least gain to be seen"), table::left("Verdict")],
     rows: [ .[] | ((.size_bytes | f::size) + if .batch == null then "" else ", batch \(.batch)" end) as $size
             | if .why != null then [$size, "-", "-", "-", "-", "-", "-", ("not compared: \(.why)" | f::cell)]
               else .figures[] | [$size, .title, (.unit as $u | .untuned | figure_value($u)), (.unit as $u | .tuned | figure_value($u)),
@@ -33,7 +37,7 @@ def flow_table:
 
 # Of a test's sizes those where its curve starts, bends and ends (of transfers, at a few batches); else the first ones.
 def shown:
-  (map(.size_bytes | select(. != null)) | tables::picked_sizes) as $sizes
+  (map(.size_bytes | select(. != null)) | figure_words::picked_sizes) as $sizes
   | map(select(.size_bytes as $s | $sizes | index([$s]) != null)) as $picked
   | (if $picked == [] then . else $picked end)[:6];
 
@@ -42,7 +46,7 @@ def flow_tables:
   [ .flows | group_by([.test, .client, .server])[]
     | shown as $shown
     | { title: "\(.[0].title | f::cell), \(.[0].client) to \(.[0].server)",
-        note: ([.[].definition | strings][0] | tables::definition_words), more: (length - ($shown | length)) }
+        note: ([.[].definition | strings][0] | figure_words::definition_words), more: (length - ($shown | length)) }
       + ($shown | flow_table) ];
 
 # What the role said that it changed, when it tuned last.
@@ -73,8 +77,8 @@ def counts_line:
     + "\(.sure_better) better and \(.sure_worse) worse remain after Holm's correction for all of them.";
 
 def runs_table:
-  { columns: [tables::left("Run"), tables::left("Phase"), tables::right("Repeat"), tables::left("Verdict"), tables::right("Measured"),
-              tables::left("Remark")],
+  { columns: [table::left("Run"), table::left("Phase"), table::right("Repeat"), table::left("Verdict"), table::right("Measured"),
+              table::left("Remark")],
     rows: [ .runs[] | [ (if .verdict == null then .name else "[\(.name)](\(.name)/report.md)" end), .phase, (.repeat | tostring),
                         (.verdict // "-"), (if .planned == null then "-" else "\(.measured) of \(.planned)" end), (.why // "-" | f::cell) ] ] };
 

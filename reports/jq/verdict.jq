@@ -1,20 +1,38 @@
-# records -> verdict.json (perch.verdict/1). Input (-n): the records, one by one. $plan, $hosts, $switches, $limits: one-element
-# arrays (--slurpfile); $limits_fault: why there are no limits, or "".
-import "planned" as planned;
-import "tally" as tally;
+# counts -> the verdict (perch.verdict/1) but for its last checks and its word, which evaluate.jq adds. Input (-n): what count.jq
+# made of the run's parts. $plan may lack its flows' commands; it, $hosts, $switches, $limits: one-element
+# arrays (--slurpfile), $baseline likewise (perch.baseline/1, or null); $limits_fault: why there are none, or "".
+# Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "checks" as checks;
-import "comparison" as comparison;
+import "host_status" as _;
+import "remedies" as _;
+import "words" as _;
+import "host_facts" as host_facts;
+import "tally" as tally;
 import "agreement" as agreement;
+import "limits" as _;
+import "claims" as _;
+import "shares" as _;
+import "ceiling" as _;
+import "figures" as _;
+import "comparison" as comparison;
+import "fabric" as fabric;
+import "planned" as planned;
+import "evaluated" as _;
+import "common" as _;
+import "bounds" as _;
+import "repeats" as repeats;
+import "tally_merge" as tally_merge;
 
 # The least of all flows names the whole, by the plan's word and by what the records show: one flow in software keeps a
 # run from reading like hardware.
 def weakest_scope($plan):
   [($plan | planned::flows | .scope), tally::seen(1)[].key] | planned::weakest;
 
-def word($checks):
-  if any($checks[]; .status == "fail") then "FAIL"
-  elif any($checks[]; .status == "inconclusive") then "INCONCLUSIVE"
-  else "PASS" end;
+# For evaluate.jq, a program of its own, as this one is long enough (README.md, "Time to begin").
+def gathered($flows; $limits):
+  ({counted, event, stale, skew, shape, outside, again} | map_values(. // []))
+  + { required: [$limits[] | select(.severity == "required") | .id], pairs: ([$flows[] | [.test, .client, .server]] | unique | length),
+      repeated: repeats::planned($flows) };
 
 def no_limits($fault; $limits):
   ( [$limits[] | select(.severity == "required") | .id] as $required
@@ -27,16 +45,24 @@ def no_limits($fault; $limits):
        remedy: "Put the run's limits (perch.limits/1, as JSON) at inputs/limits.json and judge again"}
   end;
 
+# How the fabric of the accepted run differs from what these records showed; "" where it does not, or nobody asks.
+def foreign($plan; $baseline):
+  if $baseline == null then ""
+  else [fabric::differences($baseline.fabric; fabric::identity($plan; [tally::entries("end").value]; weakest_scope($plan)))] | .[0:3] | join("; ") end;
+
 $plan[0] as $plan
 | $hosts[0] as $hosts
 | ($limits[0].limits // []) as $bounds
-| tally::tally(inputs; [$plan | planned::flows]; $bounds)
+| tally_merge::merged_states(inputs) | tally::finished([$plan | planned::flows]; $bounds)
+| foreign($plan; $baseline[0]) as $foreign
 | comparison::build([tally::entries("cmp")]) as $comparison
 | ([tally::entries("agree")] | {rows: agreement::rows(.; $bounds), alone: agreement::alone(.)}) as $agreement
-| ([no_limits($limits_fault; $bounds)] + checks::all($plan; $hosts; $bounds; $comparison; $agreement)
+| ([no_limits($limits_fault; $bounds)] + checks::all($plan; $hosts; $bounds; $foreign; $comparison; $agreement)
    + ($switches[0].checks // [])) as $checks
-| { schema: "perch.verdict/1", run: $plan.run, verdict: word($checks), scope: weakest_scope($plan),
+| { schema: "perch.verdict/1", run: $plan.run, verdict: null, scope: weakest_scope($plan),
     coverage: { planned: ([$plan | planned::flows | .expect | length] | add), measured: tally::measured,
                 missing: [tally::entries("missing").value] },
     checks: $checks, comparison: $comparison, agreement: $agreement.rows }
   + ($switches[0].rows | if . == null then {} else {switches: .} end)
+  + host_facts::section($plan; $hosts)
+  + {gathered: gathered([$plan | planned::flows]; $bounds)}

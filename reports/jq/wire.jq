@@ -64,5 +64,5 @@ def of_flow($rdma):
       . as $all
       | ($all[0] | keys_unsorted - ["window", "room"]) as $summed
       | { sizes: length, window: (map(.window) | max), room: (map(.room) | max) }
-        + ([$summed[] as $k | {key: $k, value: ($all | map(.[$k]) | add)}] | from_entries)
+        + (reduce $summed[] as $k ({}; setpath([$k]; reduce $all[] as $one (null; . + $one[$k]))))
     end;
