@@ -5,6 +5,9 @@ MAKEFLAGS += --no-print-directory
 # Which suite `make demo` runs: a name from playbooks/suites.
 SUITE ?= quick
 
+# Which run `make judge` and `make report` read: a folder.
+RUN ?= runs/latest
+
 # The checkout's own Ansible, whatever the user's environment says.
 # Ansible refuses to run in a locale that is not UTF-8, and ssh forwards ones that are not generated here.
 export LC_ALL := C.UTF-8
@@ -29,10 +32,57 @@ demo: engine ## measure this machine as two hosts, judge, and write a report (SU
 	if [ "$$(readlink runs/latest)" != "$$before" ]; then reports/summary runs/latest; fi; \
 	exit $$status
 
+.PHONY: judge
+judge: ## judge a run anew from its folder; fails unless it is PASS (RUN=runs/latest)
+	@setup/setup --no-venv run
+	@reports/judge "$(call folder,RUN)"
+
+.PHONY: report
+report: ## judge a run anew and write its report, whatever the verdict (RUN=runs/latest)
+	@setup/setup run
+	@$(ANSIBLE) -i localhost, playbooks/report.yml -e '{"report_run_dir": "$(or $(realpath $(call folder,RUN)),$(abspath $(RUN)))"}'
+
+# RUN, A and B are folders, or names of folders in runs/; where they are handed over or accepted they have no default, for they
+# are meant. Words of a person reach the shell as variables, never as a part of its command.
+export LABEL FORCE KEY BUNDLE SIGNERS
+folder = $(firstword $(wildcard $($(1)) runs/$($(1))) $($(1)))
+given = $(filter command% environment%,$(origin $(1)))
+run_of = $(if $(and $($(1)),$(call given,$(1))),$(call folder,$(1)),$(error make $@ needs $(1)=, the folder of a run, such as $(1)=runs/latest))
+
+.PHONY: accept
+accept: ## make a run the baseline that later ones are held against (RUN=, LABEL=, FORCE=reason)
+	@: "$(call run_of,RUN)"
+	@setup/setup --no-venv run
+	@reports/accept $${LABEL:+--label "$$LABEL"} $${FORCE:+--force "$$FORCE"} "$(call run_of,RUN)"
+
+.PHONY: compare
+compare: ## lay two runs side by side, with confidence intervals (A=, B=)
+	@: "$(call run_of,A)" "$(call run_of,B)"
+	@$(MAKE) engine
+	@PERCH=$${PERCH:-engine/build/perch} reports/compare "$(call run_of,A)" "$(call run_of,B)"
+
+.PHONY: bundle
+bundle: ## pack a run, so that somebody else can verify it (RUN=, KEY=ssh key)
+	@: "$(call run_of,RUN)"
+	@setup/setup --no-venv run
+	@reports/bundle $${KEY:+--key "$$KEY"} "$(call run_of,RUN)"
+
+.PHONY: verify
+verify: ## say whether a bundle is whole and its raw outputs give its verdict (BUNDLE=, SIGNERS=)
+	@: $(or $(BUNDLE),$(error make verify needs BUNDLE=, the file that make bundle made))
+	@setup/setup --no-venv run
+	@reports/verify $${SIGNERS:+--signers "$$SIGNERS"} "$$BUNDLE"
+
 .PHONY: test
 test: ## run every test and linter; the last line counts them
 	@setup/setup run build test lint
 	@tests/run
+
+# The verdict's own test: the table of what it plants is docs/self-test.md.
+.PHONY: self-test
+self-test: ## plant faults in good runs and see the verdict find each
+	@setup/setup run build test
+	@tests/self-test/run
 
 .PHONY: lint
 lint: ## run the linters
@@ -50,6 +100,11 @@ bench-verbs: ## compare verbs with perftest's speed, on rxe where no RDMA device
 	@setup/setup run build bench uml
 	@$(MAKE) -C engine
 	@tests/bench/verbs $(PAIRS)
+
+.PHONY: bench-report
+bench-report: ## time judging and rendering of 1,000, 10,000 and 100,000 records
+	@setup/setup run
+	@tests/bench/report
 
 .PHONY: sim-cxi
 sim-cxi: ## build the simulated cxi provider (tests/sim_cxi/build/libcxi-fi.so)

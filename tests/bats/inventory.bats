@@ -267,9 +267,11 @@ YAML
   refused --limit alpha -- "Two hosts or more are needed"
 }
 
-@test "every playbook begins with the inventory's check" {
+@test "every playbook that has hosts of an inventory begins with the inventory's check" {
   local playbook
   for playbook in "$TOP"/playbooks/*.yml; do
+    # report.yml reads a run's folder, and no inventory
+    ! grep -qx '  hosts: localhost' "$playbook" || continue
     PLAYBOOK=$(basename "$playbook" .yml) refused -e perch_fabrik=roce -- "perch_fabrik is no variable of the role inventory_check; did you mean perch_fabric?"
   done
 }

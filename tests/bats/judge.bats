@@ -193,3 +193,17 @@ FAULTS
   assert_equal "$status" 2
   assert_output --partial "run reports/judge run first"
 }
+
+@test "a verdict that cannot be written is exit 6, and no earlier one stays" {
+  judge 0
+  rm run/records.jsonl && mkdir run/records.jsonl
+  judge 6
+  assert_output --partial "has no verdict"
+  [ ! -e run/verdict.json ] || fail "the old verdict is still there"
+}
+
+@test "an output of a flow that the plan does not have: a plan that was cut afterwards does not pass" {
+  edit run/plan.json '.rounds |= map(.flows |= map(select(.id != "tcp-verify/alpha/beta/1")) | select(.flows != []))'
+  judge 3
+  assert_equal "$(check_status manifest/unplanned)" inconclusive
+}

@@ -46,6 +46,9 @@ verdict() { jq -r .verdict runs/latest/verdict.json; }
   assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(verdict | sed '/^PASS$/!s/.*/other/')"
   [ -z "$(find agents -type f)" ] || fail "left on the host: $(find agents -type f)"
   assert_equal "$(find runs -name '*token*')" ""
+  # sealed as it was fetched, and listed
+  assert_json runs/latest/verdict.json '.checks[] | select(.id == "manifest") | .status == "pass"'
+  assert_json runs/index.jsonl '.run as $run | .schema == "perch.index/1" and .planned == 9 and .folder == $run'
 
   local first before
   first=$(readlink runs/latest)
@@ -53,6 +56,36 @@ verdict() { jq -r .verdict runs/latest/verdict.json; }
   run timeout 180 "${SITE[@]}" 3>&-
   refute [ "$(readlink runs/latest)" = "$first" ]
   assert_equal "$(find "runs/$first" -type f -exec sha256sum {} + | sort)" "$before"
+}
+
+@test "what fell outside is measured again: its files join the manifest, and the index has one line, of the last verdict" {
+  cat >suite.yml <<'YAML'
+name: outlier
+title: Four tests, of which one falls outside
+tests:
+  - {name: one, title: One, tool: perch, backend: tcp, kind: latency, params: {size: 8, duration: 100ms}}
+  - {name: two, title: Two, tool: perch, backend: tcp, kind: latency, params: {size: 8, duration: 100ms}}
+  - {name: three, title: Three, tool: perch, backend: tcp, kind: latency, params: {size: 8, duration: 100ms}}
+  - {name: four, title: Four, tool: perch, backend: tcp, kind: latency, params: {size: 8, duration: 100ms}}
+YAML
+  cat >limits.yml <<'YAML'
+schema: perch.limits/1
+name: site
+title: A limit that nothing can keep
+limits:
+  - {id: stray, title: No time at all, scope: {test: four}, metric: latency_us.mean, bound: {max: 0.001}, unit: us,
+     source: "site policy: a test", severity: required, remedy: None}
+YAML
+  run_site 2 -e plan_limits_site="$PWD/limits.yml"
+  assert_output --partial "fell outside: four/alpha/beta (limit/stray/four)"
+  assert_json runs/latest/verdict.json '.verdict == "FAIL" and .coverage.planned == 6 and .coverage.measured == 6
+    and ([.checks[] | select(.id | startswith("manifest")) | [.id, .status]] == [["manifest", "pass"]])'
+  # sealed twice: the first walk's files before they were judged, the repeats' behind them
+  run sed -nE 's|^[0-9a-f]{64}  ||; \|^plan.retry.json$\|^raw/.*/retry/|p; \|/flows/one/.*/client.json$|p' runs/latest/raw/manifest.sha256
+  assert_line --index 0 raw/alpha/flows/one/alpha/beta/1/client.json
+  assert_line plan.retry.json
+  assert_line raw/beta/retry/flows/four/alpha/beta/3/server.json
+  assert_equal "$(jq -c '[.verdict, .planned, .measured]' runs/index.jsonl)" '["FAIL",6,6]'
 }
 
 @test "a suite that names an unknown backend fails within seconds, naming it and the known ones; nothing is made" {

@@ -28,8 +28,9 @@ CXI_TESTS='[{name: "lat", title: "cxi_send_lat", tool: "cxi", kind: "latency", p
 
 # reading TX RX: counters of a NIC, as the agent writes them
 reading() {
-  jq -nc --arg tx "$1" --arg rx "$2" --arg time "$3" '{time_s: $time, host: {TcpRetransSegs: "0"}, netdev: {hsn0: {tx_bytes: "0", rx_bytes: "0"}},
-    rdma: {}, cxi: {cxi0: {netdev: "hsn0", counters: {hni_sts_tx_ok_octets: $tx, hni_sts_rx_ok_octets: $rx, hni_pcs_uncorrected_cw: "0"}}}}'
+  jq -nc --arg tx "$1" --arg rx "$2" --arg time "$3" '{time_s: $time, host: {TcpRetransSegs: "0"}, netdev: {hsn0: {tx_bytes: "0", rx_bytes: "0", rx_missed_errors: "0", carrier_down_count: "1"}},
+    rdma: {}, cxi: {cxi0: {netdev: "hsn0", counters: {hni_sts_tx_ok_octets: $tx, hni_sts_rx_ok_octets: $rx, hni_pcs_uncorrected_cw: "0",
+      hni_llr_tx_replay_event: "0", hni_llr_rx_replay_event: "0", nacks: "0", pkts_cancelled_o: "0", pkts_cancelled_u: "0"}}}}'
 }
 
 # end_of HOST FLOW ROLE TX RX: one end of a flow that ran, its NIC's counters having moved so far
@@ -131,7 +132,7 @@ status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | 
   recorded
   judged 0
   assert_output --partial "scope hardware"
-  assert_json run/verdict.json '[.checks[] | select(.id == "path/proven/hardware" or (.id | startswith("limit/write-bandwidth"))) | .status] == ["pass", "pass"]
+  assert_json run/verdict.json '[.checks[] | select(.id == "path/proven/hardware" or (.id | startswith("limit/write-bandwidth/"))) | .status] == ["pass", "pass"]
     and ([.checks[] | select(.id | startswith("host_check/")) | .status] | unique) == ["pass"]'
   head -n 1 run/records.jsonl >record.json
   assert_json record.json '.link.hop_class == "same_switch" and .scope == "hardware" and .counters.client["cxi0"].hni_sts_tx_ok_octets == 90000'
