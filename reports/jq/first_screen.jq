@@ -57,6 +57,12 @@ def kind:
     elif $id[0] == "path" then ["path", (.measured | tostring | gsub("[0-9]+"; "#"))]
     else $id[0:1] end;
 
+# Of a figure that keeps its bound, how much of the room it takes, up to 1.
+def nearness:
+  if (.measured | type) != "number" or .limit == null then 0
+  else [ (select(.limit.max != null and .limit.max > 0) | .measured / .limit.max),
+         (select(.limit.min != null and .measured > 0) | .limit.min / .measured), 0 ] | max end;
+
 # How far a figure stands from its bound, as a factor; 0 where there is none.
 def strain:
   if (.measured | type) != "number" or .limit == null then 0

@@ -71,18 +71,25 @@ def collect(records):
       elif $u[2] < $old.rank then setpath([$u[0]]; $u[1] + {rank: $u[2]})
       else . end);
 
-# The median stands for repeats and pairs; minimum, maximum and the count of samples are those of all of them.
+# The median stands for repeats and pairs; extremes are those of all of them, and so is the count of samples.
 def column_value($name):
-  if $name == "min" then map(select(. != null)) | min
-  elif $name == "max" then map(select(. != null)) | max
+  if $name == "min" or $name == "min_interval_gbit_s" then map(select(. != null)) | min
+  elif $name == "max" or $name == "peak_gbit_s" then map(select(. != null)) | max
   elif $name == "count" or $name == "messages" then map(select(. != null)) | add
   else comparison::median
   end;
 
+# The worst pair and repeat, for what must hold for each of them; null where one of them does not tell it.
+def whole(worst): if any(.[]; . == null) then null else worst end;
+def worst($columns):
+  ($columns | [index("p50"), index("p99"), index("gbit_s"), index("ceiling_gbit_s")]) as [$p50, $p99, $rate, $ceiling]
+  | if $p50 != null then {p50: (map(.[$p50]) | whole(max)), p99: (map(.[$p99]) | whole(max))}
+    else {of_ceiling: (map(if .[$rate] == null or .[$ceiling] == null then null else 100 * .[$rate] / .[$ceiling] end) | whole(min))} end;
+
 def summarise($columns):
   . as $rows
   | [range(0; $columns | length) as $i | {key: $columns[$i], value: ($rows | map(.[$i]) | column_value($columns[$i]))}]
-  | from_entries;
+  | from_entries + {worst: ($rows | worst($columns))};
 
 def columns: if . == "latency" then latency_columns else bandwidth_columns end;
 

@@ -71,7 +71,7 @@ def test_note($packets):
       (if $a.initial_rtt_us != null then "initial round trip \($a.initial_rtt_us | f::figure) µs" else empty end),
       (if $a.window_bytes != null then "window \($a.window_bytes | f::whole) bytes" else empty end),
       (if $packets == null then empty else $packets | packet_words end),
-      ([.sizes[].records] | max | if . > 1 then "medians of \(.) records a size" else empty end) ]
+      ([.sizes[].records] | max | if . > 1 then "medians of \(.) records a size, extremes and counts of all of them" else empty end) ]
   | join("; ") + ".";
 
 def of_tests($tests; $packets):

@@ -5,7 +5,7 @@ import "figure_words" as words;
 import "format" as f;
 import "measured" as measured;
 
-# criteria: ids of readiness.jq that must be met. figures: of RDMA's interface; where several tests have it, the worst counts.
+# criteria: ids of readiness.jq that must be met. figures: of RDMA's interface; the worst pair and repeat of all tests that have it counts.
 #   kind, op, definition: of the test (null: any). size: {min, max} bytes. metric: a column of series.jq, or of_ceiling (%).
 def uses:
   [ { title: "NVMe over Fabrics", criteria: ["coverage", "path", "loss", "integrity", "stability", "throughput"],
@@ -34,12 +34,11 @@ def uses:
 def within($range): ($range.min == null or . >= $range.min) and ($range.max == null or . <= $range.max);
 
 def value($metric; $kind):
-  if $metric != "of_ceiling" then .[$metric]
-  elif $kind == "transfer" then
+  if $kind == "transfer" then
     .sum | if .gbyte_s == null or .ceiling_gbyte_s == null then null else 100 * .gbyte_s / .ceiling_gbyte_s end
-  else measured::of_ceiling end;
+  else .worst[$metric] end;
 
-# The worst figure of all that answer; null where one of them does not tell it.
+# Of all tests that answer; null where one of them does not tell it.
 def worst($figure; $measured):
   [ $measured | measured::rdma($figure.kind)[]
     | select(.about.bidirectional != true and ($figure.op == null or .about.op == $figure.op)
@@ -52,7 +51,8 @@ def figure_need($figure; $measured):
   | ("\($figure.title): " + (if $figure.max != null then "at most" else "at least" end) + " \($figure.max // $figure.min | f::plain) \($figure.unit | f::unit_sign)") as $want
   | { figure: true,
       state: (if $worst == null then "not judged" elif ($worst | within({min: $figure.min, max: $figure.max})) then "met" else "not met" end),
-      text: ("\($want); " + (if $worst == null then "not measured" else "measured \($worst | f::figure)" end) + " (\($figure.source))") };
+      text: ("\($want); " + (if $worst == null then "not measured" else "the worst measured \($worst | f::figure) \($figure.unit | f::unit_sign)" end)
+             + " (\($figure.source))") };
 
 def criterion_need($id; $criteria):
   first($criteria[] | select(.id == $id)) | {state, text: (.title | ascii_downcase)};

@@ -30,7 +30,9 @@ def scope_line($by_test):
        " Everything stayed inside one machine (\($layers | join(", ")))."
      else "" end) as $inside
   | (if any(.checks[]; .id == "imported") then "**Imported: measured elsewhere, and not seen by Perch.** " else "" end) as $imported
-  | if .scope == "hardware" then "Scope: hardware."
+  | ([$by_test[] | select(.about.scope == "software")] | length) as $software
+  | if .scope == "hardware" then
+      "Scope: hardware." + if $software == 0 then "" else " The kernel's TCP was measured beside it, as the baseline (\($software | f::plural("test")))." end
     elif .scope == "simulated" then "**Scope: simulated. This run is no proof of hardware.**" + $inside
     elif .scope == "imported" then "**Scope: imported. This run is no proof of hardware.**"
     else "**Scope: software. Software providers and the kernel's TCP were measured; this run is no proof of hardware.**" + $inside

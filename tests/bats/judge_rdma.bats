@@ -67,6 +67,38 @@ FAULTS
   assert_equal "$(check_status path/verbs-read-bandwidth/alpha/beta/1)" inconclusive
 }
 
+@test "TCP between hosts of hardware is the baseline, and no reason to call the cards' run software; any other software is" {
+  cards '"mlx5_core"'
+  cp -r run whole
+  # a recorded flow of TCP, as if it had gone between hosts of scope $1, over layer $2
+  local flow=flows/tcp-bandwidth-event/alpha/beta/1 fixture=$TOP/tests/fixtures/loopback/run host
+  beside() {
+    rm -rf run && cp -r whole run
+    edit run/plan.json ".hosts[].scope = \"$1\""
+    for host in alpha beta; do
+      mkdir -p "run/raw/$host/$flow"
+      cp "$fixture/raw/$host/$flow"/* "run/raw/$host/$flow"
+    done
+    find run/raw -path '*/tcp-*.json' -exec sed -i "s/$(jq -r .run "$fixture/plan.json")/$(jq -r .run run/plan.json)/" {} +
+    edit "run/raw/alpha/$flow/client.stdout" ".link.layer = \"$2\""
+    jq -c '.rounds += [{flows: [$tcp[0].rounds[].flows[] | select(.test == "tcp-bandwidth-event")]}]' --slurpfile tcp "$fixture/plan.json" run/plan.json >edited
+    mv edited run/plan.json
+    "$JUDGE" run >/dev/null || true
+  }
+  beside hardware ethernet
+  assert_equal "$(jq -r .scope run/verdict.json)" hardware
+  # beside hosts that the plan does not call hardware, and over a layer that leaves no machine
+  beside software ethernet
+  assert_equal "$(jq -r .scope run/verdict.json)" software
+  beside hardware loopback
+  assert_equal "$(jq -r .scope run/verdict.json)" software
+  # one flow of RDMA's interface in software
+  beside hardware ethernet
+  edit run/plan.json '(.rounds[].flows[] | select(.test == "verbs-send-latency")).scope = "software"'
+  "$JUDGE" run >/dev/null || true
+  assert_equal "$(jq -r .scope run/verdict.json)" software
+}
+
 @test "Soft-RoCE under a card's name and without its driver's is software by its counters" {
   recorded rxe
   find run -type f -exec sed -i 's/rxe0/mlx5_0/g' {} +

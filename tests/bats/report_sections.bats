@@ -81,6 +81,9 @@ made() {
     {id: "loss", metric: "derived.packets_lost_ppm", severity: "required"}]}' >run/inputs/limits.json
 }
 
+# The slow pair carries what the others do.
+even() { jq -c 'if .kind == "bandwidth" then .bandwidth.gbit_s = 97 else . end' run/records.jsonl >edited && mv edited run/records.jsonl; }
+
 @test "recorded runs: each section has its facts, no table is empty, no column has dashes alone, no word is a program's" {
   local name title
   for name in loopback perftest rxe; do
@@ -118,31 +121,78 @@ made() {
 
 @test "hardware that meets every criterion is ready, and is recommended for what it was measured for, each number with its source" {
   made
+  even
   words
   section Readiness
   run cat section
   assert_output --partial "**Ready**: all 15 criteria are met."
   assert_output --partial "the best flow reached 98.9 % of its link's ceiling"
   assert_output --partial "**Recommended uses**: NVMe over Fabrics, Distributed databases"
-  assert_output --partial "at most 10 µs; measured 2.00 (NVM Express, Inc"
+  assert_output --partial "at most 10 µs; the worst measured 2.00 µs (NVM Express, Inc"
   # nobody measured transfers
   assert_output --regexp "Transfers for inference .* not judged \| not judged: transfers of 1 MiB and more"
 }
 
+@test "a use is recommended by the worst pair, not by the middle one" {
+  made
+  words
+  section Readiness
+  run cat section
+  assert_output --partial "**Recommended uses**: Distributed databases."
+  assert_output --partial "| NVMe over Fabrics | not recommended | not met: bandwidth of messages of 128 KiB and more: at least 90 % of the ceiling; the worst measured 49.5 % of the ceiling"
+  even
+  jq -c 'if .flow == "latency/n2/n3/2" then .latency_us.p99 = 21 elif .flow == "latency/n3/n2/1" then .latency_us.p50 = null else . end' run/records.jsonl >edited
+  mv edited run/records.jsonl
+  words
+  section Readiness
+  run cat section
+  assert_output --partial "**Recommended uses**: NVMe over Fabrics."
+  assert_output --partial "| Distributed databases | not recommended | not met: half of a round trip of up to 256 B, p99: at most 20 µs; the worst measured 21.0 µs"
+  assert_output --partial "| MPI and other tightly coupled work | not judged | not judged: half of a round trip of up to 64 B, median: at most 5 µs; not measured"
+}
+
+@test "a criterion that TCP alone met is not met by RDMA's fabric, and the evidence is what came closest to its bound" {
+  made '.checks += [{id: "limit/lat/far", title: "Far", status: "pass", measured: 1, limit: {min: null, max: 9}, unit: "us", source: "s", evidence: [], remedy: null},
+    {id: "limit/lat/near", title: "Near", status: "pass", measured: 8, limit: {min: null, max: 9}, unit: "us", source: "s", evidence: [], remedy: null}]
+    | (.checks[] | select(.id == "limit/bw/bandwidth").id) = "limit/bw/tcp"'
+  jq -c '(.rounds[0].flows |= . + [.[0] | .test = "tcp" | .title = "TCP" | .id = "tcp/n1/n2/1" | .backend = "tcp" | .scope = "software" | .kind = "bandwidth"])' run/plan.json >edited
+  mv edited run/plan.json
+  jq -c 'select(.flow == "bandwidth/n1/n2/1") | .flow = "tcp/n1/n2/1" | .test = "tcp" | .backend = "tcp" | .scope = "software"' run/records.jsonl >added
+  cat added >>run/records.jsonl
+  words
+  grep -qF "Scope: hardware. The kernel's TCP was measured beside it, as the baseline (1 test)." report.md
+  section Readiness
+  run cat section
+  assert_output --partial "| Throughput | not judged | "
+  assert_output --partial "| Latency | met | Near: 8 µs (limit: at most 9 µs); 3 of 3 checks passed |"
+}
+
+@test "extremes in a table are those of all pairs and repeats" {
+  made
+  jq -c 'if .flow == "bandwidth/n2/n3/2" then .bandwidth.min_interval_gbit_s = 3 | .bandwidth.peak_gbit_s = 98 else . end' run/records.jsonl >edited && mv edited run/records.jsonl
+  words
+  grep -qF "medians of 24 records a size, extremes and counts of all of them." report.md
+  run grep -A 2 '| #bytes | #iterations | BW peak' report.md
+  assert_output --partial "| 1048576 | 2400000 | 98.00 | 97.00 | 0.011563 | 98.9 % | 3.00 |"
+}
+
 @test "one criterion that is not met, or not judged, makes no use of it recommended" {
   made '(.checks[] | select(.id == "limit/loss/bandwidth")) |= (.status = "advisory" | .measured = 7)'
+  even
   words
   section Readiness
   run cat section
   assert_output --partial "**Not ready**: 14 of 15 criteria are met; not met: no loss."
   assert_output --partial "**Recommended uses**: none."
   made 'del(.checks[] | select(.id == "interval/bandwidth"))'
+  even
   words
   section Readiness
   run cat section
   assert_output --partial "not judged: stable over time"
   assert_output --partial "**Recommended uses**: MPI and other tightly coupled work."
   made '.verdict = "FAIL"'
+  even
   words
   section Readiness
   grep -q "uses\*\*: not judged: the verdict is FAIL" section
