@@ -59,7 +59,7 @@ def imported($plan):
   | ([$outputs[].link | select(. != null)] | unique) as $links
   | if $outputs == [] then empty
     else
-      check("imported"; "Nothing was measured elsewhere"; "inconclusive")
+      check("imported"; "Perch measured everything itself"; "inconclusive")
       + { measured: ("\($outputs | length | words::plural("output")) of \($files | length | words::plural("file")) that nobody saw being measured: no path proof, "
                     + "no counters, no checks of hosts, and only what was handed in"
                     + ($links | map("; link of \(.rate_gbit_s) Gb/s (\(.source))") | join(""))),

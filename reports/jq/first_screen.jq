@@ -77,7 +77,9 @@ def finding:
   length as $n
   | max_by(strain)
   | check_view
-  + { more: (if $n > 1 then "and \($n - 1) more like it" else "" end) };
+  # titles say what should be, but for drift's, which say what was found
+  + { word: (if .status == "INCONCLUSIVE" then "not judged" elif .id | startswith("drift/") then "found" else "not met" end),
+      more: (if $n > 1 then "and \($n - 1) more like it" else "" end) };
 
 # All that is not as it should be, each kind once, the worst first.
 def findings:

@@ -110,6 +110,7 @@ def headline($verdict):
       "**Not judged: this run is no proof of hardware** (scope \($verdict.scope)). What follows says how far it went."
     elif $unmet != [] or $verdict.verdict == "FAIL" then
       "**Not ready**: \($met) of \(length) criteria are met; not met: \($unmet | f::names(6))."
+      + if $verdict.verdict == "PASS" then " What is not met is advisory: the verdict asks for what is required, readiness for all." else "" end
     elif $verdict.verdict != "PASS" then "**Not judged**: \($met) of \(length) criteria are met, and something kept the rest from being judged."
     elif $open != [] then "**Nothing speaks against it, and not everything was asked**: \($met) of \(length) criteria are met; not judged: \($open | f::names(6))."
     else "**Ready**: all \(length) criteria are met." end;

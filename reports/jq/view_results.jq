@@ -59,9 +59,10 @@ def size_summary($kind; $s):
   if $kind == "latency" then latency_summary($s) elif $kind == "transfer" then transfer_summary($s)
   else bandwidth_summary($s) end;
 
-# A test's worst check; ids end in the test's name, or name one of its flows.
+# A test's worst check, of those that judged it; ids end in the test's name, or name one of its flows.
 def worst_of($checks; $test):
   [$checks[] | select((.id | endswith("/" + $test)) or (.id | startswith("flow/" + $test + "/") or (startswith("path/" + $test + "/")))) | .status]
+  | map(select(. != "not_judged"))
   | if length == 0 then "not_judged" else min_by(first_screen::gravity) end;
 
 def summary($tests; $by_test; $checks):

@@ -282,6 +282,16 @@ even() { jq -c 'if .kind == "bandwidth" then .bandwidth.gbit_s = 97 else . end' 
   [ "$(find charts -name '*.svg' -size +120k | wc -l)" -eq 0 ] || fail "$(ls -l charts)"
 }
 
+@test "sections stand in the standards' order; findings say whether they were not met or not judged; a test's word is of what judged it" {
+  made '.checks += [{id: "limit/bw/bandwidth2", title: "B", status: "advisory", measured: 1, limit: {min: 2, max: null}, unit: "Gb/s", source: "s", evidence: [], remedy: "r"},
+    {id: "limit/x/bandwidth", title: "X", status: "not_judged", measured: "no", limit: null, unit: null, source: "s", evidence: [], remedy: null}]'
+  words
+  assert_equal "$(grep -xE '## (Device under test|Topology|Configuration|The hosts|Results|Anomalies|Repeatability)' report.md | tr '\n' ' ')" \
+    "## Device under test ## Topology ## Configuration ## The hosts ## Results ## Anomalies ## Repeatability "
+  grep -qF '1. **advisory**, not met: B: 1 Gb/s (limit: at least 2 Gb/s).' report.md
+  assert_json report.json 'any(.summary.rows[]; .[0] == "RDMA bandwidth" and .[-1] == "pass")'
+}
+
 @test "findings of one kind are one line, so that three lines are three things" {
   made '.verdict = "FAIL" | .checks += [range(0; 40) | {id: "flow/bandwidth/n\(.)/n1/1", title: "Flow bandwidth/n\(.)/n1/1", status: "fail", measured: "exit 5 after \(.) s",
       limit: null, unit: null, source: "s", evidence: [], remedy: "r"}]
