@@ -78,7 +78,7 @@ def finding:
   | max_by(strain)
   | check_view
   # titles say what should be, but for drift's, which say what was found
-  + { word: (if .status == "INCONCLUSIVE" then "not judged" elif .id | startswith("drift/") then "found" else "not met" end),
+  + { word: (if .status == "inconclusive" then "not judged" elif .id | startswith("drift/") then "found" else "not met" end),
       more: (if $n > 1 then "and \($n - 1) more like it" else "" end) };
 
 # All that is not as it should be, each kind once, the worst first.

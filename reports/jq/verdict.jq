@@ -23,17 +23,17 @@ import "bounds" as _;
 import "repeats" as repeats;
 import "tally_merge" as tally_merge;
 
-# TCP between hosts of hardware is the baseline that RDMA is held against, and says nothing of what RDMA's figures are worth.
+# TCP between hosts of hardware, or of a run that was imported, is the baseline that RDMA is held against, and says nothing of what RDMA's figures are worth.
 def is_baseline($hosts):
-  .scope == "software" and (.backend == "tcp" or (.tool | IN("iperf", "iperf3")))
-  and all(.client, .server; $hosts[.] | .scope == "hardware" and .fabric != "loopback");
+  (.scope | IN("software", "imported")) and (.backend == "tcp" or (.tool | IN("iperf", "iperf3")))
+  and all(.client, .server; $hosts[.] | (.scope | IN("hardware", "imported")) and .fabric != "loopback");
 
 # The least of all other flows names the whole, by the plan's word and by what the records show: one flow of RDMA's interface in
 # software, or one that stayed inside a machine, keeps a run from reading like hardware.
 def weakest_scope($plan):
   [$plan | planned::flows] as $flows
   | ([$flows[].scope, tally::seen(1)[].key] | planned::weakest) as $least
-  | if $least != "software" or all($flows[]; .scope != "hardware") then $least
+  | if $least != "software" or all($flows[]; .scope | IN("hardware", "imported") | not) then $least
     else
       ([$flows[] | select(is_baseline($plan.hosts)) | {key: .test, value: true}] | from_entries) as $beside
       | [ ($flows[] | select(is_baseline($plan.hosts) | not) | .scope),

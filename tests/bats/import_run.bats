@@ -17,7 +17,7 @@ status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | 
 @test "the notes of a 10 Gb/s pair are judged: 9.23 Gb/s are 99.7 % of what MTU 1024 allows, and nothing makes it a PASS" {
   made --limits roce "$fixtures/import/notes.md"
   run_expecting 3 "$judge" run
-  assert_output --partial "INCONCLUSIVE: 5 of 5 records measured"
+  assert_output --partial "INCONCLUSIVE: 5 of 5 records measured, scope imported; not judged: Perch measured everything itself"
   run jq -r '.checks[] | select(.id == "ceiling") | "\(.status) \(.measured * 10 | round / 10)"' run/verdict.json
   assert_output "pass 99.7"
   assert_equal "$(status_of imported)" inconclusive

@@ -284,11 +284,13 @@ even() { jq -c 'if .kind == "bandwidth" then .bandwidth.gbit_s = 97 else . end' 
 
 @test "sections stand in the standards' order; findings say whether they were not met or not judged; a test's word is of what judged it" {
   made '.checks += [{id: "limit/bw/bandwidth2", title: "B", status: "advisory", measured: 1, limit: {min: 2, max: null}, unit: "Gb/s", source: "s", evidence: [], remedy: "r"},
+    {id: "clock/ends", title: "C", status: "inconclusive", measured: "no word", limit: null, unit: null, source: "s", evidence: [], remedy: "r"},
     {id: "limit/x/bandwidth", title: "X", status: "not_judged", measured: "no", limit: null, unit: null, source: "s", evidence: [], remedy: null}]'
   words
   assert_equal "$(grep -xE '## (Device under test|Topology|Configuration|The hosts|Results|Anomalies|Repeatability)' report.md | tr '\n' ' ')" \
     "## Device under test ## Topology ## Configuration ## The hosts ## Results ## Anomalies ## Repeatability "
-  grep -qF '1. **advisory**, not met: B: 1 Gb/s (limit: at least 2 Gb/s).' report.md
+  grep -qF '1. **INCONCLUSIVE**, not judged: C: no word.' report.md
+  grep -qF '2. **advisory**, not met: B: 1 Gb/s (limit: at least 2 Gb/s).' report.md
   assert_json report.json 'any(.summary.rows[]; .[0] == "RDMA bandwidth" and .[-1] == "pass")'
 }
 
