@@ -33,8 +33,11 @@ unplanned_flows() {
 # The check that an edited raw file must meet. A run from before has no manifest: that is shown, and judged by nobody.
 judge_seal() {
   {
-    if [[ ! -f raw/manifest.sha256 || -L raw/manifest.sha256 ]]; then
+    if [[ ! -e raw/manifest.sha256 && ! -L raw/manifest.sha256 ]]; then
       printf 'none\n'
+    elif [[ ! -f raw/manifest.sha256 || -L raw/manifest.sha256 || ! -r raw/manifest.sha256 ]]; then
+      # whoever put a folder, a pipe or a link there has taken the manifest away
+      printf 'sealed\t0\nline\t0\n'
     else
       printf 'sealed\t%s\n' "$(LC_ALL=C grep -c '' raw/manifest.sha256)"
       seal_findings

@@ -40,13 +40,20 @@ fabric_id() {
 }
 
 # rejudge DIR WORK: judges the run of DIR anew in WORK, where the verdict and the records then lie; DIR stays as it is, for
-# only links to its raw/ and inputs/ lie in WORK. Its output is judge's; its exit code, too.
+# only links to its raw/, its inputs/ and its plan of repeats lie in WORK. Its output is judge's; its exit code, too.
 rejudge() {
   mkdir -p "$2"
   cp -- "$1/plan.json" "$2/plan.json"
+  # the repeats are a part of what was judged: without them it would be another verdict
+  [[ ! -e $1/plan.retry.json && ! -L $1/plan.retry.json ]] || ln -s -- "$1/plan.retry.json" "$2/plan.retry.json"
   ln -s -- "$1/raw" "$2/raw"
   ln -s -- "$1/inputs" "$2/inputs"
   "$rooms/judge" "$2"
+}
+
+# regular_or_none FILE: what will be read and replaced; a pipe would be waited for, and a link that leads nowhere would be written through
+regular_or_none() {
+  [[ -f $1 ]] || [[ ! -e $1 && ! -L $1 ]] || die 6 "$1 is no file; move it away, and try again"
 }
 
 # locked RUNS: from here on nobody else changes the history of RUNS, until this process ends
@@ -59,6 +66,7 @@ locked() {
 # JSON objects stay as they are, and are named; returns 1 where there are any.
 set_line() {
   local fresh
+  regular_or_none "$1"
   fresh=$(mktemp "$1.XXXXXX") || die 6 "$1 cannot be replaced; its folder is not writable"
   [[ -e $1 ]] || : >"$1"
   if ! perch_jq -nRr --arg run "$2" --argjson line "$3" -f "$rooms/jq/set_line.jq" "$1" >"$fresh"; then
@@ -88,6 +96,7 @@ unreadable_lines() {
 index_run() {
   local index id='' line plan=$1/plan.json
   index=$(dirname "$1")/index.jsonl
+  regular_or_none "$index"
   # a run whose plan cannot be read has a verdict all the same, and so its line
   if jq -e 'type == "object"' "$plan" >/dev/null 2>&1; then id=$(fabric_id "$plan" 2>/dev/null) || id=; else plan=/dev/null; fi
   [[ -e $index ]] || : >"$index"

@@ -44,6 +44,12 @@ seal() { run_expecting "$1" "$TOP/reports/seal" "${@:2}" run; }
   : >run/raw/manifest.sha256
   judge 3
   assert_equal "$(check_status manifest/new)" inconclusive
+  rm run/raw/manifest.sha256 && mkdir run/raw/manifest.sha256
+  judge 3
+  assert_equal "$(check_status manifest/line)" inconclusive
+  rmdir run/raw/manifest.sha256 && mkfifo run/raw/manifest.sha256
+  judge 3
+  assert_equal "$(check_status manifest/line)" inconclusive
 }
 
 @test "sealing again adds what is new and never changes a hash that stands there" {

@@ -147,6 +147,12 @@ in_runs() {
   assert_output --partial "index.jsonl:2: no JSON object"
   assert_equal "$(sed -n 2p runs/index.jsonl)" '{"run": '
   run_expecting 2 "$TOP/reports/index" runs/none
+  # neither waited for nor written through
+  rm runs/index.jsonl && mkfifo runs/index.jsonl
+  LIMIT=20 run_expecting 6 "$TOP/reports/index" runs/one
+  rm runs/index.jsonl && ln -s ../elsewhere runs/index.jsonl
+  run_expecting 6 "$TOP/reports/index" runs/one
+  [ ! -e elsewhere ] || fail "a link was written through"
 }
 
 @test "ten at once each leave their line" {

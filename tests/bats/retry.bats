@@ -69,6 +69,20 @@ repeated() {
   check-jsonschema --schemafile "$TOP/reports/schema/verdict.schema.json" run/verdict.json
 }
 
+@test "a run with repeats is judged anew with them: it can be accepted, packed and verified" {
+  outlier
+  run_expecting 0 "$TOP/reports/seal" run
+  retry 0
+  repeated 2 2
+  repeated 3 2.2
+  run_expecting 0 "$TOP/reports/seal" run
+  judge 0
+  run_expecting 0 "$TOP/reports/accept" run
+  run_expecting 0 "$TOP/reports/bundle" run
+  run_expecting 0 "$TOP/reports/verify" run.bundle.tar.gz
+  assert_output --partial "31 of 31 records"
+}
+
 @test "two of three outside fail, whichever they are" {
   outlier
   retry 0
