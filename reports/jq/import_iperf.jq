@@ -18,8 +18,10 @@ def of_text($argv):
   | (first(range(0; $lines | length) as $i | select($lines[$i] | test("^Client connecting to .* UDP port |datagrams")) | $i) // null) as $udp
   | if $udp != null then failed("it is UDP's, of which iperf 2 knows only the sender's rate: measure it with iperf3 -u -J") | .[0].line = $udp
     elif any($lines[]; test("^\\[(\\*|FD)")) then failed("it went both ways at once, which is not read: measure it with iperf3 --bidir -J")
-    elif ($rows | length) == 1 and $argv == null and ($rows[0].text | test("- *[0-9]+\\.0+ +sec")) then
-      failed("its one line may be an interval, not the total") | .[0].line = $rows[0].i
+    # of each stream one line, up to a whole second: cut off after the first second it looks like that
+    elif $argv == null and ($rows | length) > 0 and ($rows | map(.text | capture("^\\[ *(?<id>[0-9]+)").id) | length == (unique | length))
+         and all($rows[]; .text | test("- *[0-9]+\\.0+ +sec")) then
+      failed("its \(if ($rows | length) == 1 then "one line" else "one line of each stream" end) may be an interval, not the total") | .[0].line = $rows[-1].i
     else
       iperf::parts($lines; []; $argv // []; null)
       | map(if .status == "ok" then . else .line = ([range(0; $lines | length) | select($lines[.] | test("\\S"))] | last) end)

@@ -16,7 +16,10 @@ def figures:
   (.elapsed_s | result::positive_or_null("elapsed_s")) as $elapsed
   | if .latency_us == null then .
     else (.latency_us | to_entries[] | .key as $k | .value | if $k == "stddev" then result::natural_or_null($k) else result::positive_or_null("latency_us.\($k)") end | empty),
-         if .latency_us | in_order then . else error("its percentiles are out of order") end end
+         if .latency_us | in_order | not then error("its percentiles are out of order")
+         # of histograms, and with two decimals (perch.jq, perftest.jq)
+         elif .latency_us.min != null and .latency_us.mean < .latency_us.min * 0.999 - 0.01 then error("its mean lies below its least")
+         else . end end
   | if .bandwidth == null then .
     else .bandwidth.gbit_s |= result::positive("bandwidth.gbit_s")
       | if .bandwidth.bytes == null or $elapsed == null or (.kind | IN("transfer", "sum")) then . else .bandwidth |= result::possible_rate($elapsed; 0.02) end end

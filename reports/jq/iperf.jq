@@ -18,13 +18,18 @@ def report_line:
   + "( +[0-9]+/[0-9]+ +(?<retries>[0-9]+))?";
 
 def rows($lines):
-  [ $lines[] | select(test("^\\[ *([0-9]+|SUM)\\] +[0-9.]+- *[0-9.]+ +sec"))
+  any($lines[]; test("^\\[ ID\\].* Rtry ")) as $retries
+  | [ $lines[] | select(test("^\\[ *([0-9]+|SUM)\\] +[0-9.]+- *[0-9.]+ +sec"))
     | . as $line
     | (capture(report_line) // error("its line " + ($line | tojson) + " has an unknown shape or unit"))
     | { id, start_s: (.start | tonumber | c::rounded), end_s: (.end | tonumber | c::rounded),
         bytes: bytes_of(.amount; .amount_prefix),
         gbit_s: (bits_of(.rate; .rate_prefix; .rate_unit) / 1e9),
-        retries: (if .retries == null then null else .retries | tonumber | c::rounded end) } ];
+        retries: (if .retries == null then null else .retries | tonumber | c::rounded end) }
+    # under the heading of -e half a number would be another one; only a sum ends with it
+    | if $retries and (.retries == null or (.id != "SUM" and ($line | test("/[0-9]+ +[0-9]+$")))) then
+        error("its line \($line | tojson) has no end: truncated?")
+      else . end ];
 
 # The first figure that a header line holds, in bytes: "TCP window size: 16.0 KByte (default)".
 def size_in($lines; $heading):
@@ -58,6 +63,16 @@ def total($rows; $duration):
     else $t
     end;
 
+# The sum of all streams against each one's own total, which stands before it. Each is rounded, at worst by 0.5 %; retries are not.
+def of_all_streams($rows):
+  . as $sum
+  | ($rows | map(select(.id != "SUM")) | group_by(.id) | map(.[-1])) as $ends
+  | if $ends == [] then .
+    elif any($ends[]; .start_s != 0) then error("stream \(first($ends[] | select(.start_s != 0).id)) ends with an interval, not with its total: truncated?")
+    elif ($ends | map(.bytes) | add / $sum.bytes - 1 | fabs) > 0.02 then error("the sum of its streams is not that of its last line: truncated?")
+    elif $sum.retries != null and ($ends | map(.retries) | add) != $sum.retries then error("the retries of its streams are not those of its last line: truncated?")
+    else . end;
+
 # Both columns are rounded to three digits, at worst 0.5 % each; a misread prefix would be off by 2.4 % and more.
 def consistent:
   (.bytes * 8 / .end_s / 1e9) as $expected
@@ -87,7 +102,7 @@ def measured($lines; $argv):
   params($lines; $argv) as $params
   | rows($lines) as $all
   | ($all | map(select(if $params.queue_pairs > 1 then .id == "SUM" else .id != "SUM" end))) as $rows
-  | (total($rows; $params.duration_s) | consistent | ended($lines)) as $total
+  | (total($rows; $params.duration_s) | consistent | (if $params.queue_pairs > 1 then of_all_streams($all) else . end) | ended($lines)) as $total
   | ($rows[:-1] | map({start_s, end_s, count: null, gbit_s: (.gbit_s | result::natural("intervals.gbit_s")), latency_us: null})) as $intervals
   | ($intervals | result::interval_summary) as $s
   | ends($lines) as $ends

@@ -75,6 +75,24 @@ def datagrams:
       + if $r.jitter_ms == null then {} else {jitter_us: ($r.jitter_ms * 1000 | result::natural("jitter_ms"))} end
     end;
 
+# What each end counted must hold together, or somebody has lost streams or figures on the way. A receiver has no bytes that nobody
+# sent; what was sent while --omit still ran may arrive after it (5 %, site policy).
+def whole($elapsed):
+  .start.test_start as $t
+  | .end as $e
+  | (if ($t.omit // 0) > 0 then 1.05 else 1.001 end) as $most
+  | def more($received; $sent): $received.bytes != null and $sent.bytes != null and $received.bytes > $sent.bytes * $most;
+    if ($t.duration // 0) > 0 and $elapsed < 0.9 * $t.duration then error("it lasted \($elapsed) s of \($t.duration) s: truncated?")
+    elif $t.protocol == "TCP" and $t.num_streams != null and ($e.streams | length) != $t.num_streams * (if $e.sum_received_bidir_reverse != null then 2 else 1 end) then
+      error("it has \($e.streams | length) streams, and \($t.num_streams) were asked for: truncated?")
+    elif more($e.sum_received; $e.sum_sent) or more($e.sum_received_bidir_reverse; $e.sum_sent_bidir_reverse) then
+      error("more was received than was sent")
+    else ([$e.streams[]?.receiver.bytes] | if any(.[]; . == null) then null else add end) as $streams
+      | if $streams != null and $e.streams != [] and ($streams / both_ways($e.sum_received.bytes; $e.sum_received_bidir_reverse.bytes) - 1 | fabs) > 0.001 then
+          error("its streams received \($streams) bytes, which are not those of their sum")
+        else . end
+    end;
+
 def measured($protocols):
   . as $doc
   | .start.test_start.protocol as $protocol
@@ -83,6 +101,7 @@ def measured($protocols):
   | interval_rows as $rows
   | (.end.sum_received.seconds | result::positive("sum_received.seconds")) as $elapsed
   | (bandwidth($rows) | result::possible_rate($elapsed; 0.01)) as $bandwidth
+  | whole($elapsed)
   | base
     + { client: {address: $doc.start.connected[0].local_host}, server: {address: $doc.start.connected[0].remote_host},
         params: ($doc | params),

@@ -13,11 +13,13 @@ def in_order:
   | [$l.min, $l[percentiles[]], $l.max] | map(select(. != null))
   | if . == sort then $l else error("latency_us has its percentiles out of order") end;
 
-# A hundredth of a tenth is granted: the mean is that of a histogram's buckets.
+# A hundredth of a tenth is granted: the mean is that of a histogram's buckets. Half of all lie at or above the median, and none
+# below the least.
 def plausible:
   . as $l
   | if .count != (.count | floor) then error("latency_us.count is no whole number")
     elif .mean < .min * 0.999 or .mean > .max * 1.001 then error("latency_us.mean lies outside of min and max")
+    elif .p50 != null and .mean < (.min + .p50) / 2 * 0.999 then error("latency_us.mean is below what min and p50 allow")
     else
       ([percentiles[] | select($l[.] != null and (c::supports($l.count; c::quantile_of[.]) | not))] | .[0]) as $thin
       | if $thin == null then . else error("latency_us.\($thin) of \(.count) samples has not ten above it") end
@@ -131,11 +133,19 @@ def within_elapsed:
     | if $sum > 1.05 * .elapsed_s + 1e-5 then error("latencies sum up to \($sum | c::rounded) s of \(.elapsed_s) s") else . end
   end;
 
+# Messages a second are another way to the same rate: whoever scales one of them up meets the other.
+def consistent:
+  .bandwidth.messages_per_s as $rate
+  | if .bandwidth == null or $rate == null or (.params.size_bytes | c::is_finite | not) then .
+    elif ($rate * .params.size_bytes * 8e-9 / .bandwidth.gbit_s - 1 | fabs) > 0.01 then
+      error("\($rate) messages a second of \(.params.size_bytes) bytes are not the \(.bandwidth.gbit_s) Gb/s that it says")
+    else . end;
+
 # The null backend moves nothing, and its rate has no bound.
 def possible:
   within_elapsed
   | if .bandwidth == null or .backend == "null" or transfer::is_transfer then .
-    else .elapsed_s as $s | .bandwidth |= result::possible_rate($s; 0.01) end
+    else .elapsed_s as $s | .bandwidth |= result::possible_rate($s; 0.01) | consistent end
   | claim::needed as $needed
   | if .backend != "null" and .claims != null and .claims.sent + .claims.received < $needed then
       error("its path claims \(.claims.sent + .claims.received) bytes, but its figures need \($needed)")

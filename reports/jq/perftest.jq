@@ -28,7 +28,9 @@ def column:
 # " #bytes #iterations    t_min[usec]": a column may have a blank in its name, never two.
 def columns:
   gsub("percentile\\[usec\\] +"; "percentile[usec]  ") | gsub("#bytes "; "#bytes  ") | gsub("#iterations "; "#iterations  ")
-  | gsub("\\] "; "]  ") | [splits(" {2,}|\t+") | select(. != "" and . != " ")] | map(gsub("^ +| +$"; "") | column);
+  | gsub("\\] "; "]  ") | [splits(" {2,}|\t+") | select(. != "" and . != " ")] | map(gsub("^ +| +$"; "") | column)
+  | (map(.name | select(. != "port")) | group_by(.) | map(select(length > 1)[0])) as $twice
+  | if $twice == [] then . else error("its table has the column \($twice[0]) twice") end;
 
 def cell_value($name):
   if (.[0:1] | . < "0" or . > "9") and test("^-?(inf|nan)"; "i") then error("\($name) is \(.), which is no result")
@@ -148,13 +150,22 @@ def in_order:
   . as $l | [$l.min, $l.p50, $l.p99, $l.p99_9, $l.max] | map(select(. != null))
   | if . == sort then $l else error("its percentiles are out of order") end;
 
+# Both have two decimals. Half of all lie at or above the median, and none below t_min. (t_max is no bound: perftest leaves the two
+# slowest out of it, and not out of the average.)
+def plausible:
+  (.min // 0) as $min
+  | (($min + (.p50 // $min)) / 2) as $least
+  | if .mean < $least - 0.01 then error("t_avg of \(.mean) us is below what t_min and t_typical allow, \($least | c::rounded)") else . end;
+
+def whole($name): result::positive($name) | if . == floor then . else result::refuse($name) end;
+
 # -D prints an average only.
 def latency:
-  { count: (.iterations | result::positive("#iterations")), min: (.min | result::positive_or_null("t_min")), max: (.max | result::positive_or_null("t_max")),
+  { count: (.iterations | whole("#iterations")), min: (.min | result::positive_or_null("t_min")), max: (.max | result::positive_or_null("t_max")),
     mean: (.avg | result::positive("t_avg")), stddev: (.stdev | result::natural_or_null("t_stdev")), p50: (.typical | result::positive_or_null("t_typical")),
     p90: null, p95: null, p99: (.p99 | result::positive_or_null("99% percentile")), p99_9: (.p99_9 | result::positive_or_null("99.9% percentile")),
     p99_99: null }
-  | in_order;
+  | in_order | plausible;
 
 def with_latency($about):
   . as $row
@@ -188,7 +199,7 @@ def finer($unit):
   else .average * $unit end;
 
 def with_bandwidth($about; $unit; $duration):
-  (.iterations | result::positive("#iterations")) as $iterations
+  (.iterations | whole("#iterations")) as $iterations
   | .average |= result::natural("BW average")
   | (if .messages == null then . else .messages |= result::natural("MsgRate") | consistent($unit) end)
   | ($iterations * .size * ways($about; $duration)) as $bytes
@@ -230,7 +241,7 @@ def definition($about):
 # One row of figures -> a part. $unit: Gb/s of one unit of its rates.
 def measured($about; $argv; $server_argv; $unit):
   . as $row
-  | (.size | result::positive("#bytes")) as $size
+  | (.size | whole("#bytes")) as $size
   | params($about; $argv; $size) as $params
   | (first(as_asked($about; $params)) // null) as $unlike
   | if $unlike != null then error($unlike) else . end

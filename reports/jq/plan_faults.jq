@@ -13,6 +13,9 @@ def flow_faults($hosts):
     # (of what was measured elsewhere, nobody knows the hosts)
     ( select(.client == .server and .import == null) | "flow \($id) is of host \(.client | tojson) with itself" ),
     ( if (.expect | type) == "array" and (.expect | length) > 0 then empty else "flow \($id) expects no record" end ),
+    # what is owed twice would be paid by one record, and what has no size by any (of what was measured elsewhere, several may be unreadable)
+    ( .expect | arrays | select(all(.[]; type == "object" and has("size_bytes")) | not) | "flow \($id) expects a record without a size" ),
+    ( select(.import == null) | .expect | arrays | select(length > 1 and length != (unique | length)) | "flow \($id) expects a record twice" ),
     ( if .scope as $s | planned::scopes | index([$s]) != null then empty else "flow \($id) has the unknown scope \(.scope | tojson)" end ),
     ( select(.import != null) | .import | if (.file | type) == "string" and (.file | test("^raw/import/[^/]+$")) and (.line | type) == "number" then empty
       else "flow \($id) has no line of a file of raw/import" end ),

@@ -151,6 +151,51 @@ setup() {
   [[ $stderr == *"iperf3_text.txt:1: "*"-J"* ]]
 }
 
+@test "import: iperf3: sums that its streams or its sender deny, lost streams and half of its time are errors" {
+  local n=0 edit
+  for edit in '.end.sum_received |= (.bytes *= 3 | .bits_per_second *= 3)' \
+    '.end |= ((.sum_received, .sum_sent) |= (.bytes *= 3 | .bits_per_second *= 3))' \
+    '.end.sum_received |= (.seconds /= 2 | .bits_per_second *= 2)' '.end.streams |= .[1:]'; do
+    n=$((n + 1))
+    jq "$edit" tools/iperf3_streams.json >"$BATS_TEST_TMPDIR/$n.json"
+  done
+  run --separate-stderr "$import" "$BATS_TEST_TMPDIR"/{1,2,3,4}.json
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
+  [[ $stderr == *"1.json:"*"more was received than was sent"* ]]
+  [[ $stderr == *"2.json:"*"its streams received"* ]]
+  [[ $stderr == *"3.json:"*"it lasted 1.000978 s of 2 s"* ]]
+  [[ $stderr == *"4.json:"*"it has 2 streams, and 3 were asked for"* ]]
+}
+
+@test "import: iperf 2: several streams that were cut off are no total, and half a number of retries is none" {
+  head -n 13 tools/iperf_e_streams.txt >"$BATS_TEST_TMPDIR/second.txt" # as if it had lasted one second
+  head -n 16 tools/iperf_e_streams.txt >"$BATS_TEST_TMPDIR/interval.txt"
+  sed 's/^\(\[SUM\] 0.0000-2.*\)15$/\11/' tools/iperf_e_streams.txt >"$BATS_TEST_TMPDIR/sum.txt"
+  sed '$s/ 33 .*/ 3/' tools/iperf_mbytes.txt >"$BATS_TEST_TMPDIR/one.txt"
+  run --separate-stderr "$import" "$BATS_TEST_TMPDIR"/{second,interval,sum,one}.txt
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
+  [[ $stderr == *"second.txt:13: "*"may be an interval"* ]]
+  [[ $stderr == *"interval.txt:"*"ends with an interval, not with its total"* ]]
+  [[ $stderr == *"sum.txt:"*"retries of its streams"* ]]
+  [[ $stderr == *"one.txt:"*"has no end"* ]]
+}
+
+@test "import: perftest: an average that its least and its median deny, parts of a message and a column twice are errors" {
+  sed 's/^ 64 .*/ 64 1000 15.30 23876.07 16.32 15.31 986.67 79.57 23876.07/' perftest/4.5/send_lat.txt >"$BATS_TEST_TMPDIR/mean.txt"
+  sed 's/^ 64      1000 / 64      1000.5 /' perftest/4.5/send_lat.txt >"$BATS_TEST_TMPDIR/half.txt"
+  sed 's/t_min\[usec\]/t_avg[usec]/' perftest/4.5/send_lat.txt >"$BATS_TEST_TMPDIR/twice.txt"
+  "$import" perftest/4.5/send_lat.txt | sed 's/"mean":81.88/"mean":1/' >"$BATS_TEST_TMPDIR/mean.jsonl"
+  run --separate-stderr "$import" "$BATS_TEST_TMPDIR"/{mean,half,twice}.txt "$BATS_TEST_TMPDIR/mean.jsonl"
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
+  [[ $stderr == *"mean.txt:23: "*"t_avg of 15.31 us is below"* ]]
+  [[ $stderr == *"half.txt:23: "*"#iterations is 1000.5"* ]]
+  [[ $stderr == *"twice.txt:22: "*"column avg twice"* ]]
+  [[ $stderr == *"mean.jsonl:1: "*"mean lies below"* ]]
+}
+
 @test "import: perftest: whole frames of raw Ethernet have a definition and no ceiling of their own" {
   run jq -c '[.definition, .connection, .bandwidth.gbit_s, .link.layer]' <("$import" perftest/formats/raw_ethernet_bw.txt)
   [ "$output" = '["frame_completion","RawEth",95.624343,null]' ]

@@ -90,6 +90,17 @@ teardown() { common_teardown; }
   assert_output --partial "holds no flow"
 }
 
+@test "a plan that owes one record twice, or one of no size, is inconclusive" {
+  cp run/plan.json plan.json
+  edit run/plan.json '.rounds[0].flows[0].expect |= . + .[0:1]'
+  judge 3
+  assert_output --partial "expects a record twice"
+  cp plan.json run/plan.json
+  edit run/plan.json '.rounds[0].flows[0].expect = [{}]'
+  judge 3
+  assert_output --partial "without a size"
+}
+
 @test "a flow's id cannot climb out of raw/" {
   edit run/plan.json '.rounds[0].flows[0].id = "../../x/y"'
   judge 3
@@ -192,6 +203,26 @@ FAULTS
   run "$TOP/reports/prepare" run report.json
   assert_equal "$status" 2
   assert_output --partial "run reports/judge run first"
+}
+
+@test "a verdict, records or a history cut in half end the drawing together with a word, and a pipe is not waited for" {
+  judge 0
+  cp -r run whole
+  local file
+  for file in verdict.json records.jsonl; do
+    head -c 500 "whole/$file" >"run/$file"
+    run_expecting 3 "$TOP/reports/prepare" run report.json
+    assert_output --partial "run reports/judge run and try again"
+    cp "whole/$file" "run/$file"
+  done
+  # found by the second of the programs alone, while the first one speaks to it
+  jq -c '.checks = [5]' whole/verdict.json >run/verdict.json
+  run_expecting 3 "$TOP/reports/prepare" run report.json
+  cp whole/verdict.json run/verdict.json
+  rm run/inputs/limits.json run/plan.json
+  mkfifo run/inputs/limits.json run/plan.json
+  run_expecting 0 "$TOP/reports/prepare" run report.json
+  run_expecting 0 "$TOP/reports/export" run
 }
 
 @test "a verdict that cannot be written is exit 6, and no earlier one stays" {

@@ -178,6 +178,7 @@ FAULTS
 .error = {code: 6, message: "oops"}
 .bandwidth.gbit_s *= 1.1
 .bandwidth.gbit_s *= 1e5 | .bandwidth.bytes *= 1e5
+.bandwidth.gbit_s *= 10 | .bandwidth.bytes *= 10
 .elapsed_s = 0.001
 .params.rate = {overloaded: true}
 ., "garbage"
@@ -191,6 +192,7 @@ FAULTS
 .latency_us.count = 3
 .latency_us.count *= 2
 .latency_us.mean = 1
+.latency_us.mean = .latency_us.min
 FAULTS
   echo oops >>run/raw/alpha/flows/iperf/alpha/beta/1/client.stdout
   judge 3
