@@ -1,6 +1,18 @@
 # shellcheck shell=bash disable=SC2154  # rooms, work: reports/import has set them
 # A run of outputs that were measured elsewhere: DIR/raw/import/ (copies), DIR/plan.json, DIR/inputs/limits.json.
 
+# YAML's last key of a name would win in silence, and a bound be another than the one that stands above it.
+readonly ONE_KEY_EACH='
+import json, sys, yaml
+class Loader(yaml.SafeLoader):
+    def construct_mapping(self, node, deep=False):
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                sys.exit(f"line {node.start_mark.line + 1}: the key {key} stands there twice")
+        return super().construct_mapping(node, deep)
+json.dump(yaml.load(open(sys.argv[1]), Loader), sys.stdout, indent=4)'
+
 # A set of limits is YAML, which only Python reads here; judging needs none of it.
 limits_json() {
   local file=$1 python
@@ -12,7 +24,7 @@ limits_json() {
   fi
   for python in "${PERCH_PYTHON:-$rooms/../.venv/bin/python3}" python3; do
     if "$python" -c 'import yaml' 2>/dev/null; then
-      "$python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout, indent=4)' "$file" 2>"$work/error" |
+      "$python" -c "$ONE_KEY_EACH" "$file" 2>"$work/error" |
         jq . || die 2 "$file is no YAML: $(tail -n 1 "$work/error")"
       return
     fi

@@ -75,7 +75,8 @@ def bound_faults:
   | if type != "object" then fault("bound"; "no bound")
     else
       ( keys_unsorted[] | select(in_list(["min", "max", "of"]) | not) | fault("bound.\(.)"; "unknown; a bound has min, max or both, and may be relative (of)") ),
-      ( ("min", "max") as $k | select(has($k) and (.[$k] | c::is_finite | not)) | fault("bound.\($k)"; "no number") ),
+      # jq reads -inf as the least number that it has, which every figure keeps
+      ( ("min", "max") as $k | select(has($k) and (.[$k] | c::is_finite and fabs < 1e300 | not)) | fault("bound.\($k)"; "no number") ),
       ( select((.min | c::is_finite | not) and (.max | c::is_finite | not)) | fault("bound"; "no bound: neither min nor max is a number") ),
       ( select((.min | c::is_finite) and (.max | c::is_finite) and .min > .max) | fault("bound"; "min \(.min) lies above max \(.max): nothing can keep it") ),
       ( select(has("of"))

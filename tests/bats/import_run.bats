@@ -131,3 +131,18 @@ PLAYBOOK
   done
   assert_output --partial "ib_send_bw -d rocep11s0 -x 3"
 }
+
+@test "limits with a key twice make no run, and a bound of -inf is none" {
+  local top=$TOP folder=$BATS_TEST_TMPDIR
+  sed 's/^\( *\)bound: {min: 7}/\1bound: {min: 7}\n\1bound: {min: 0.001}/' "$top/reports/limits/roce.yml" >"$folder/twice.yml"
+  refute cmp -s "$folder/twice.yml" "$top/reports/limits/roce.yml"
+  run "$top/reports/import" --run "$folder/twice" --limits "$folder/twice.yml" "$top/tests/fixtures/tools/iperf_plain.txt"
+  [ "$status" -eq 2 ]
+  [[ $output == *"the key bound stands there twice"* ]]
+  [ ! -e "$folder/twice" ]
+  sed 's/bound: {min: 7}/bound: {min: -.inf}/' "$top/reports/limits/roce.yml" >"$folder/least.yml"
+  "$top/reports/import" --run "$folder/least" --limits "$folder/least.yml" "$top/tests/fixtures/tools/iperf_plain.txt"
+  run "$top/reports/judge" "$folder/least"
+  [ "$status" -eq 3 ]
+  jq -e 'any(.checks[]; .id == "limits" and (.measured | test("bound.min: no number")))' "$folder/least/verdict.json"
+}
