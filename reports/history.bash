@@ -67,7 +67,8 @@ read_baseline() {
 # judge_drift VERDICT RECORDS: against the accepted run that the run was planned with
 judge_drift() {
   if [[ -z $baseline_fault ]]; then
-    perch_jq -nc --slurpfile plan plan.json --slurpfile verdict "$1" --slurpfile baseline "$work/baseline.json" \
+    jq -c 'del(.rounds)' plan.json >"$work/fabric.json" # figures and fabric know no flows
+    perch_jq -nc --slurpfile plan "$work/fabric.json" --slurpfile verdict "$1" --slurpfile baseline "$work/baseline.json" \
       -f "$rooms/jq/drift.jq" "$2"
   elif [[ -e inputs/baseline.json || -L inputs/baseline.json ]]; then
     jq -n --arg why "$baseline_fault" '[{ id: "drift/baseline", title: "The accepted run can be read", status: "inconclusive",

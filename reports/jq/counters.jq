@@ -21,7 +21,10 @@ def stops_at:
 
 # All of them are short counts, of which none is full or may be: then their differences are plain, and need no look at each.
 # The text of all is looked at once, as a match costs more than the rest of a counter, and a large run has some ten million.
-def plain: tojson | test("^\\[(?:\"[0-9]{1,15}\",?)*\\]$") and (any(contains("\"4294967295\"", "\"65535\"", "\"255\"", "\"15\""); .) | not);
+def plain:
+  tojson
+  | test("^\\[(?:\"[0-9]{1,15}\",?)*\\]$")
+    and (contains("\"4294967295\"") or contains("\"65535\"") or contains("\"255\"") or contains("\"15\"") | not);
 
 # A counter that only one of the two readings has (a device that came or went) is no counter.
 def differences($before; $after):
@@ -56,13 +59,69 @@ def counted:
         cxi: ports($b.cxi; $a.cxi), rdma: ports($b.rdma; $a.rdma) }
   end;
 
+# ---- readings like the last one ------------------------------------------------------------------------------------------
+# Flows of one test read the same counters, of which few move. What one reading teaches spares a look at each of the next.
+
+# The places of a reading's tables, which are those of what was counted, too.
+def table_places:
+  ["host"], (.netdev // {} | keys_unsorted[] | ["netdev", .]), (("rdma", "cxi") as $kind | .[$kind] // {} | keys_unsorted[] | [$kind, ., "counters"]);
+
+# How a reading is built: its tables and their counters, in order. null where one of them is none.
+def built($places):
+  [[.address_interface, .route_interface, (.before | (.netdev, (.rdma, .cxi | . // {}), getpath($places[]) | keys_unsorted), (.rdma, .cxi | .[]?.netdev))]?] | .[0];
+
+# Reading -> {built, places, tables: what of each may move, as paths, and what the rest of it was, moving: the places of all of
+# those, still: what is counted where nothing moves, with `names`, by table, of what may}; null where it teaches nothing. $counted:
+# of it, or null; $before: the lesson before.
+def lesson($counted; $before):
+  if $counted == null then null
+  else
+    [[.before | table_places]?] as [$places]
+    | built($places // []) as $built
+    | if $places == null or $built == null or any((.before | getpath($places[])); type != "object") then null
+      else
+        (if $before.built == $built then $before.still.names else null end) as $known
+        | .before as $b
+        | [ $places[] as $at
+            | ($counted | getpath($at)) as $n
+            | (($known | getpath($at)) // []) as $old
+            | [$n | keys_unsorted[] | select($n[.] != 0 or (. as $k | $old | index([$k]) != null))] as $names
+            | ($names | map([.])) as $paths
+            | {$at, $names, $paths, rest: ($b | getpath($at) | delpaths($paths))} ] as $tables
+        | { $built, $places, $tables, moving: [$tables[] | .at + .paths[]],
+            still: (reduce $tables[] as $t ($counted; setpath($t.at; getpath($t.at) | map_values(0)) | setpath(["names"] + $t.at; $t.names))) }
+      end
+  end;
+
+# As counted(), spared by a lesson where the reading is built alike. Only then it has `names`.
+def counted_like($lesson):
+  if $lesson == null or (.before | type) != "object" or (.after | type) != "object" or built($lesson.places) != $lesson.built then counted
+  else
+    .before as $b | .after as $a
+    # the texts of what stood still and was otherwise before; null where it did not stand still
+    | [ $lesson.tables[] as $t
+        | ($b | getpath($t.at) | delpaths($t.paths)) as $rest
+        | if [$a | getpath($t.at) | delpaths($t.paths)]? != [$rest] then null elif $rest == $t.rest then empty else $rest[] end ] as $odd
+    | if $odd + [$b, $a | getpath($lesson.moving[])] | plain | not then counted
+      else
+        reduce $lesson.moving[] as $at ($lesson.still | setpath(["seconds"]; seconds($b.time_s; $a.time_s));
+          setpath($at; ($a | getpath($at) | tonumber) - ($b | getpath($at) | tonumber) | if . < 0 then null else . end))
+      end
+  end;
+
 # As a record carries it: the host's counters by name, then each device's that moved. One that stood still is left out.
 def as_recorded:
-  def moved: . as $all | reduce keys_unsorted[] as $k ({}; if $all[$k] == 0 then . else setpath([$k]; $all[$k]) end);
+  def moved($names): . as $all | reduce ($names // keys_unsorted)[] as $k ({}; if $all[$k] == 0 then . else setpath([$k]; $all[$k]) end);
   def name: if contains(".") or contains(" ") then gsub("[. ]"; "_") else . end;
-  def named(f): . as $all | reduce keys_unsorted[] as $k ({}; .[$k | name] = ($all[$k] | f));
+  def named(f): . as $all | reduce keys_unsorted[] as $k ({}; setpath([$k | name]; $all[$k] | f));
   if . == null then {}
-  else .host + (.netdev | named(moved)) + (.rdma + .cxi | named(.counters | moved)) end;
+  elif .names == null then .host + (.netdev | named(moved(null))) + (.rdma + .cxi | named(.counters | moved(null)))
+  else
+    .names as $names
+    | def of_kind($kind): .[$kind] as $all | reduce ($all | keys_unsorted[]) as $k ({}; setpath([$k | name];
+        if $kind == "netdev" then $all[$k] | moved($names.netdev[$k]) else $all[$k].counters | moved($names[$kind][$k].counters) end));
+      .host + of_kind("netdev") + of_kind("rdma") + of_kind("cxi")
+  end;
 
 # Counters that stand still on a healthy path: drops, errors and what was sent again.
 # Those that move in nearly every flow are looked up: jq compiles a pattern anew each time that it is asked.

@@ -8,6 +8,8 @@ def moment:
     | if $whole == null then null else $whole + ("0" + .[19:-1] | tonumber) end
   end;
 
+def number: [tonumber?] | .[0];
+
 def after($a; $b): if $a == null or $b == null then 0 else [$a - $b, 0] | max end;
 
 # Seconds by which the server's clock is ahead of the client's (below 0: behind), as far as the order of things shows it,
@@ -27,8 +29,8 @@ def skew_s($times; $client; $server; $parts):
              elif ($said | max) > $c.ended then after($said | max | moment; $c.ended | moment)
              else 0 end) as $own
           | [ $ahead, -$behind, $own,
-              after($server.before.time_s | c::attempt(tonumber; null); $client.before.time_s | c::attempt(tonumber; null)),
-              -after($client.after.time_s | c::attempt(tonumber; null); $server.after.time_s | c::attempt(tonumber; null)) ] )
+              after($server.before.time_s | number; $client.before.time_s | number),
+              -after($client.after.time_s | number; $server.after.time_s | number) ] )
       | max_by(fabs) | c::rounded
     end;
 

@@ -90,24 +90,30 @@ def stale($moved):
     elif .[1] == 0 and .[0] > 0 then "counted \(.[0]) bytes in no packet"
     else null end;
 
-# $path: of path::proof. $measured: whether any of it was. {counts{CLASS: n}, from{CLASS: where}, stale} of both ends; null where nobody counted. A class is
-# in `counts` where both ends count it or one has seen something; null: a counter of it was reset, wrapped or is full.
-# Input: the flow.
-def of_flow($path; $measured):
+# What both ends count, by the names of their counters alone: {CLASS: 0}. $carried: of path::proof.
+def counted_classes($carried):
+  ($carried | map_values(map(.value) | add // {})) as $all
+  | [classes[] as $class | select(all($all[]; counts($class))) | {key: $class, value: 0}] | from_entries;
+
+# $path: of path::proof. $measured: whether any of it was. $classes: of counted_classes. {counts{CLASS: n}, from{CLASS: where}, stale} of both ends; null where
+# nobody counted. A class is in `counts` where both ends count it or one has seen something; null: a counter of it was reset,
+# wrapped or is full. Input: the flow.
+def of_flow($path; $measured; $classes):
   . as $flow
   | $path.carried as $carried
   | if $carried.client == [] and $carried.server == [] then null
     else
-      [ ("client", "server") as $role | $carried[$role][] | .key as $device | .value
-        | to_entries[] | select(.value != 0) | {class: class(.key), n: .value, at: "\($flow[$role]): \($device) \(.key)"}
-        | select(.class != "-") ] as $seen
-      | ($carried | map_values(map(.value) | add // {})) as $all
-      | [ classes[] as $class | select(all($all[]; counts($class))) | {key: $class, value: 0} ] | from_entries
-      | reduce $seen[] as $one ({counts: ., from: {}, stale: null};
-          $one.class as $class
-          | (.counts | has($class)) as $known
-          | if $one.n == null or ($known and .counts[$class] == null) then .counts[$class] = null | .from[$class] //= $one.at
-            else .counts[$class] += $one.n | .from[$class] //= $one.at end)
+      reduce (("client", "server") as $role | $carried[$role][] | .key as $device | .value as $n
+              | (.names // ($n | keys_unsorted))[] | select($n[.] != 0 and class_of[.] != "-") | [., $n[.], $role, $device]) as [$name, $n, $role, $device]
+        ({counts: $classes, from: {}, stale: null};
+          class($name) as $class
+          | if $class == "-" then .
+            else
+              "\($flow[$role]): \($device) \($name)" as $at
+              | (.counts | has($class)) as $known
+              | if $n == null or ($known and .counts[$class] == null) then .counts[$class] = null | .from[$class] //= $at
+                else .counts[$class] += $n | .from[$class] //= $at end
+            end)
       | if $path.loopback or $path.state == "proven" then
           # beside an RDMA device the interface need not move, on a loopback it must
           .stale = ( [ ("client", "server") as $role | $carried[$role][] | .key as $device

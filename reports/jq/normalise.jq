@@ -37,10 +37,10 @@ def turns:
 
 # One flow at a time.
 $plan[0] as $plan
-| $hosts[0] as $hosts
+| ($hosts[0] | records::with_facts($plan)) as $hosts
 | foreach ($plan | turns) as $turn ({known: {}, held: [], out: []};
-    ($turn.flow as $flow | .known as $known | next_flow | records::flow_parts($plan; $hosts; $flow; $turn.shared; $known)) as $told
-    | (if $told.parts[0].likeness == null then . else setpath(["known", $turn.flow.test]; $told.parts[0].likeness) end)
+    ($turn.flow as $flow | .known[$flow.test] as $known | next_flow | records::flow_parts($plan; $hosts; $flow; $turn.shared; $turn.wait; $known)) as $told
+    | (if $told.known == null then . else setpath(["known", $turn.flow.test]; $told.known) end)
     | if $turn.wait | not then .out = [$told]
       elif $turn.last then .out = (.held + [$told] | round::judged) | .held = []
       else .held += [$told] | .out = [] end;

@@ -15,6 +15,10 @@ def bare_command:
       | select(($a[$i] | . == "--port" or . == "-p") or ($i > 0 and ($a[$i - 1] | . == "--port" or . == "-p")) | not)
       | $a[$i] ];
 
+# Most commands are the planned one with its port at the end.
+def is_planned($planned):
+  (type == "array" and length > 2 and .[-2] == "--port" and .[1:-2] == $planned[1:]) or bare_command == ($planned | bare_command);
+
 # Raw files are fetched, copied and moved about: each must say itself that it tells of this flow, in this run.
 def foreign($run; $flow; $role):
   if . == null or .state == "unreadable" then null
@@ -24,7 +28,7 @@ def foreign($run; $flow; $role):
       elif .role != $role then "role \(.role | tojson), not \($role)"
       elif .host != $flow[$role] then "host \(.host | tojson), not \($flow[$role])"
       elif $role == "client" and .state == "done" and
-           ((.argv | type) != "array" or (.argv | bare_command) != ($flow.client_argv | bare_command)) then
+           ((.argv | type) != "array" or (.argv | is_planned($flow.client_argv) | not)) then
         "another command than planned"
       else null end )
     | if . == null then null else {state: "error", code: 6, message: "raw file belongs to another measurement: \($role).json is of \(.)"} end
@@ -73,8 +77,8 @@ def code_of_exit($tool):
   else 6 end;
 
 def cause($flow; $client; $server; $agent; $stderr):
-  (c::tail_text($stderr; 2) | if . == "" then "" else ": " + . end) as $words
-  | if $client == null then absent($flow.client; $agent)
+  def words: c::tail_text($stderr; 2) | if . == "" then "" else ": " + . end;
+    if $client == null then absent($flow.client; $agent)
     elif $client.state == "unreadable" then
       {state: "not_measured", code: null, message: "client.json of this flow on \($flow.client) is damaged"}
     elif $client.state == "not_run" then
@@ -88,18 +92,18 @@ def cause($flow; $client; $server; $agent; $stderr):
     elif $client.state != "done" then
       {state: "error", code: 6, message: "client.json has the unknown state \($client.state | tojson)"}
     elif $client.timed_out == true then
-      {state: "error", code: 4, message: ("stopped at its deadline of \($flow.deadline_s) s" + $words)}
+      {state: "error", code: 4, message: ("stopped at its deadline of \($flow.deadline_s) s" + words)}
     elif $client.signal != null and $client.signal != 0 then
-      {state: "error", code: 6, message: ("\($flow.tool) was ended by signal \($client.signal)" + $words)}
+      {state: "error", code: 6, message: ("\($flow.tool) was ended by signal \($client.signal)" + words)}
     elif ($client.exit | type) != "number" then
       {state: "error", code: 6, message: "client.json has no exit code"}
     elif $client.exit != 0 then
       {state: "error",
-       code: (if $flow.tool == "perftest" and $client.exit < 126 then $words | code_of_perftest
-              elif $flow.tool == "cxi" and $client.exit == 1 then $words | code_of_cxi
+       code: (if $flow.tool == "perftest" and $client.exit < 126 then words | code_of_perftest
+              elif $flow.tool == "cxi" and $client.exit == 1 then words | code_of_cxi
               elif $flow.tool == "cxi" then $client.exit | code_of_exit("perch")
               else $client.exit | code_of_exit($flow.tool) end),
-       message: ("exit \($client.exit)" + $words)}
+       message: ("exit \($client.exit)" + words)}
     else null
     end;
 

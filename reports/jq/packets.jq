@@ -4,7 +4,9 @@
 import "common" as c;
 
 # The first of several names for one thing, summed over ports; null where a port has none of them, or one that tells nothing.
-def one_of($names): [.[] | [.[$names[]] | select(. != null)][0]] | if . == [] or any(.[]; . == null) then null else add end;
+def one_of($names):
+  if length == 1 then .[0] | if .[$names[0]] != null then .[$names[0]] else [.[$names[]] | select(. != null)] | .[0] end
+  else [.[] | [.[$names[]] | select(. != null)][0]] | if . == [] or any(.[]; . == null) then null else add end end;
 
 # All of several things that may be counted; null where none is.
 def all_of($names): [.[][$names[]] | select(. != null)] | add;
@@ -29,11 +31,12 @@ def missing($sent; $received): if $sent == null or $received == null then null e
 # known (path.jq, `ports`). $shared: another flow of the round uses one of the two hosts, and its packets are in the same
 # counters.
 def of_flow($c; $s; $shared):
-  ([$c, $s | sent] | if any(.[]; . == null) then null else add end) as $sent
+  ($c | sent) as $of_client | ($s | sent) as $of_server
+  | (if $of_client == null or $of_server == null then null else $of_client + $of_server end) as $sent
   | if $shared or $sent == null or $sent == 0 then null
     else
       { $sent,
-        lost: ([missing($c | sent; $s | received), missing($s | sent; $c | received)]
-               | if any(.[]; . == null) then null else add end),
-        retries: ($c + $s | retries), gaps: ($c + $s | gaps), corrupted: ($c + $s | corrupted) }
+        lost: (missing($of_client; $s | received) as $there | missing($of_server; $c | received) as $back
+               | if $there == null or $back == null then null else $there + $back end) }
+      + ($c + $s | {retries: retries, gaps: gaps, corrupted: corrupted})
     end;

@@ -86,7 +86,8 @@ def params($expect):
 # A host, device or peer that cannot run it (the engine's exit codes 2, 3 and 4, before any traffic) has measured nothing.
 def final_status: if .status == "error" and .error.traffic == false and (.error.code | IN(2, 3, 4)) then "not_measured" else .status end;
 
-def record($plan; $hosts; $flow; $expect):
+# $params: the part's, where they are known already, or null.
+def record($plan; $hosts; $flow; $expect; $params):
   . as $p
   | ($plan.hosts[$flow.client].fabric) as $fabric
   | ([$flow.scope, ($p | scope::shown_scope($flow; $fabric; $hosts))] | planned::weakest) as $scope
@@ -99,10 +100,11 @@ def record($plan; $hosts; $flow; $expect):
       client: ($p.client | side($flow.client; $plan.hosts[$flow.client].address)),
       server: ($p.server | side($flow.server; $plan.hosts[$flow.server].address)),
       link: ($p.link + {hop_class: ($p.link.hop_class // $flow.hop_class)} | link($fabric)),
-      params: ($p.params | params($expect)),
+      params: ($params // ($p.params | params($expect))),
       started: $p.started, elapsed_s: $p.elapsed_s, clock_skew_s: $p.clock_skew_s, latency_us: $p.latency_us, bandwidth: $p.bandwidth,
       intervals: ($p.intervals // []), histogram: $p.histogram, cpu: $p.cpu, path: ($p.path | scope::proven_hardware($p; $scope; $hosts; $flow)), integrity: $p.integrity,
       tcp: $p.tcp, loss: $p.loss, stall: $p.stall, packets: $p.packets, events: $p.events, counters: $p.counters,
       transfer: ($p | transfer($expect)),
       status: ($p | final_status), error: $p.error }
     + if ($p.environment | type) == "object" then {environment: ($p.environment | variables)} else {} end;
+def record($plan; $hosts; $flow; $expect): record($plan; $hosts; $flow; $expect; null);

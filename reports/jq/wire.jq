@@ -60,6 +60,7 @@ def with_packets($rdma):
 def of_flow($rdma):
   map(with_packets($rdma))
   | if length == 0 or any(.[]; . == null) then null
+    elif length == 1 then .[0] + {sizes: 1}
     else
       . as $all
       | ($all[0] | keys_unsorted - ["window", "room"]) as $summed
