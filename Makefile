@@ -35,37 +35,40 @@ demo: engine ## measure this machine as two hosts, judge, and write a report (SU
 .PHONY: judge
 judge: ## judge a run anew from its folder; fails unless it is PASS (RUN=runs/latest)
 	@setup/setup --no-venv run
-	@reports/judge "$(call folder,RUN)"
+	@reports/judge "$$RUN_FOLDER"
 
 .PHONY: report
 report: ## judge a run anew and write its report, whatever the verdict (RUN=runs/latest)
 	@setup/setup run
-	@$(ANSIBLE) -i localhost, playbooks/report.yml -e '{"report_run_dir": "$(or $(realpath $(call folder,RUN)),$(abspath $(RUN)))"}'
+	@$(ANSIBLE) -i localhost, playbooks/report.yml -e "$$(jq -cn --arg run "$$(realpath -m -- "$$RUN_FOLDER")" '{report_run_dir: $$run}')"
 
 # RUN, A and B are folders, or names of folders in runs/; where they are handed over or accepted they have no default, for they
 # are meant. Words of a person reach the shell as variables, never as a part of its command.
 export LABEL FORCE KEY BUNDLE SIGNERS
 folder = $(firstword $(wildcard $($(1)) runs/$($(1))) $($(1)))
+export RUN_FOLDER = $(call folder,RUN)
+export A_FOLDER = $(call folder,A)
+export B_FOLDER = $(call folder,B)
 given = $(filter command% environment%,$(origin $(1)))
-run_of = $(if $(and $($(1)),$(call given,$(1))),$(call folder,$(1)),$(error make $@ needs $(1)=, the folder of a run, such as $(1)=runs/latest))
+need = $(if $(and $($(1)),$(call given,$(1))),,$(error make $@ needs $(1)=, the folder of a run, such as $(1)=runs/latest))
 
 .PHONY: accept
 accept: ## make a run the baseline that later ones are held against (RUN=, LABEL=, FORCE=reason)
-	@: "$(call run_of,RUN)"
+	@:$(call need,RUN)
 	@setup/setup --no-venv run
-	@reports/accept $${LABEL:+--label "$$LABEL"} $${FORCE:+--force "$$FORCE"} "$(call run_of,RUN)"
+	@reports/accept $${LABEL:+--label "$$LABEL"} $${FORCE:+--force "$$FORCE"} "$$RUN_FOLDER"
 
 .PHONY: compare
 compare: ## lay two runs side by side, with confidence intervals (A=, B=)
-	@: "$(call run_of,A)" "$(call run_of,B)"
+	@:$(call need,A)$(call need,B)
 	@$(MAKE) engine
-	@PERCH=$${PERCH:-engine/build/perch} reports/compare "$(call run_of,A)" "$(call run_of,B)"
+	@PERCH=$${PERCH:-engine/build/perch} reports/compare "$$A_FOLDER" "$$B_FOLDER"
 
 .PHONY: bundle
 bundle: ## pack a run, so that somebody else can verify it (RUN=, KEY=ssh key)
-	@: "$(call run_of,RUN)"
+	@:$(call need,RUN)
 	@setup/setup --no-venv run
-	@reports/bundle $${KEY:+--key "$$KEY"} "$(call run_of,RUN)"
+	@reports/bundle $${KEY:+--key "$$KEY"} "$$RUN_FOLDER"
 
 .PHONY: verify
 verify: ## say whether a bundle is whole and its raw outputs give its verdict (BUNDLE=, SIGNERS=)
