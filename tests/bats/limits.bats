@@ -84,6 +84,11 @@ YAML
   play_plan -e plan_limits_site="$PWD/site.yml"
   assert_equal "$status" 2
   [[ $said = *"The limits cannot be read"*site.yml* ]] || fail "$output"
+  # of two bounds nobody knows which was meant
+  printf 'schema: perch.limits/1\nschema: perch.limits/1\nlimits: []\n' >site.yml
+  play_plan -e plan_limits_site="$PWD/site.yml"
+  assert_equal "$status" 2
+  [[ $said = *"The limits cannot be read"*site.yml*"duplicate mapping key 'schema'"*"line 2"* ]] || fail "$output"
 }
 
 # shellcheck disable=SC2030
