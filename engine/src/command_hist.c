@@ -17,20 +17,18 @@ static void fclosep(FILE **f) {
 
 /* Adds one line to the total; blanks around it belong to nobody. */
 static int add_line(char *line, const char *name, unsigned number, struct histogram *total, unsigned *texts) {
-	_cleanup_(histogram_freep) struct histogram *h = NULL;
 	char *text = line + strspn(line, " \t\r\n");
 	int r;
 
 	text[strcspn(text, " \t\r\n")] = 0;
 	if (!*text)
 		return 0;
-	r = histogram_decode(text, &h);
+	r = histogram_decode_add(text, total);
 	if (r == -ENOMEM)
 		return failure(r, EXIT_HOST, "no memory for the histogram in %s, line %u", name, number);
 	if (r < 0)
 		return failure(r, EXIT_INTERNAL, "%s, line %u: not a histogram of Perch; it is cut off, damaged or "
 			       "of another layout. Give the text of histogram.data, one a line", name, number);
-	histogram_add(total, h);
 	(*texts)++;
 	return 0;
 }

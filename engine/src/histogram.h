@@ -80,3 +80,6 @@ uint64_t histogram_highest_at(size_t index);
  */
 int histogram_encode(const struct histogram *h, char **ret);
 int histogram_decode(const char *text, struct histogram **ret);
+
+/* The same, added to what `to` holds, which is of no use where this fails. A small one costs no more than its text. */
+int histogram_decode_add(const char *text, struct histogram *to);

@@ -191,7 +191,7 @@ static int count_at(struct histogram *h, size_t index, uint64_t count) {
 	/* JSON's exact integers end at 2^53, and a nanosecond each those are 104 days */
 	if (count > (UINT64_C(1) << 53) - h->count)
 		return -EBADMSG;
-	h->counts[index] = count;
+	h->counts[index] += count;
 	h->count += count;
 	h->sum += (unsigned __int128) count * middle;
 	h->sum_squares += (unsigned __int128) count * middle * middle;
@@ -229,9 +229,8 @@ static int get_counts(const uint8_t *p, size_t length, struct histogram *h) {
 	return 0;
 }
 
-int histogram_decode(const char *text, struct histogram **ret) {
+int histogram_decode_add(const char *text, struct histogram *to) {
 	_cleanup_free_ uint8_t *binary = NULL, *payload = NULL;
-	_cleanup_(histogram_freep) struct histogram *h = NULL;
 	size_t length;
 	int r;
 
@@ -243,10 +242,17 @@ int histogram_decode(const char *text, struct histogram **ret) {
 		return r;
 	if (!same_layout(payload, length))
 		return -EBADMSG;
+	return get_counts(payload + HEADER, length - HEADER, to);
+}
+
+int histogram_decode(const char *text, struct histogram **ret) {
+	_cleanup_(histogram_freep) struct histogram *h = NULL;
+	int r;
+
 	r = histogram_new(&h);
 	if (r < 0)
 		return r;
-	r = get_counts(payload + HEADER, length - HEADER, h);
+	r = histogram_decode_add(text, h);
 	if (r < 0)
 		return r;
 	*ret = h;

@@ -153,6 +153,29 @@ static void test_round_trip(void **state) {
 	assert_string_equal(text, again);
 }
 
+/* Texts that are added one after the other make what their histograms make together. */
+static void test_decode_adds(void **state) {
+	_cleanup_(histogram_freep) struct histogram *total = NULL, *both = NULL;
+	_cleanup_free_ char *text = NULL, *one = NULL, *other = NULL;
+	struct histogram *h = *state;
+
+	assert_int_equal(histogram_new(&total), 0);
+	assert_int_equal(histogram_new(&both), 0);
+	for (uint64_t value = 1; value < 1000000; value = value * 3 + 1) {
+		histogram_record(h, value);
+		assert_int_equal(histogram_encode(h, &text), 0);
+		assert_int_equal(histogram_decode_add(text, total), 0);
+		histogram_add(both, h);
+		free(text);
+		text = NULL;
+	}
+	assert_true(total->count == both->count);
+	assert_memory_equal(total->counts, both->counts, sizeof(both->counts));
+	assert_int_equal(histogram_encode(total, &one), 0);
+	assert_int_equal(histogram_encode(both, &other), 0);
+	assert_string_equal(one, other);
+}
+
 static void test_empty_round_trip(void **state) {
 	_cleanup_(histogram_freep) struct histogram *back = NULL;
 	_cleanup_free_ char *text = NULL;
@@ -200,6 +223,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(test_supports, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_add, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_decode_adds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 	};

@@ -17,11 +17,11 @@ def later($seconds):
   else ([sub("\\.[0-9]+Z$"; "Z") | try fromdateiso8601 catch null] | .[0]) as $start
     | if $start == null then null else $start + ($seconds // 0) | floor | todate end end;
 
-# ---- while the records pass (series.jq) -----------------------------------------------------------------------------
+# ---- while the records pass (passing.jq) -----------------------------------------------------------------------------
 
 def place: .flow + (if .params.size_bytes == null then "" else "#\(.params.size_bytes)" end);
 
-def odd($kind; $when; $what): place as $place | [(["odd", $kind, $place] | join(sep)), {$kind, when: $when, test, where: $place, flow, $what}];
+def odd($kind; $when; $what): [$kind, {$kind, when: $when, test, where: place, flow, $what}];
 
 def dips:
   .bandwidth.gbit_s as $average
@@ -44,8 +44,26 @@ def updates:
     ( select((.latency_us.p50 // 0) > 0 and (.latency_us.max // 0) > spike * .latency_us.p50)
       | (.latency_us.max / .latency_us.p50) as $times
       # of a test only the worst: every long measurement has one
-      | odd("spike"; .started; "one of \(.latency_us.count | f::whole) messages took \(.latency_us.max | f::figure) µs, \($times | f::figure) times the median")
-      | [(["odd", "spike", $r.test] | join(sep)), .[1], 1 / $times] );
+      | odd("spike"; .started; null) | [.[0], .[1] + ($r.latency_us | {count, max, $times}), 1 / $times] );
 
-# ---- state -> [{kind, when, test, where, flow, what}] ----
-def of_records: [to_entries[] | select(.key | startswith("odd" + sep)) | .value];
+# The report shows so many at most, of all kinds together, each kind's in this order; of the rest their number.
+def shown_max: 60;
+def in_order: sort_by(.when // "~", .where);
+
+# Of each kind what could be shown stays, in a list that is cut when it is twice as long, and how many there were.
+def fold($u):
+  if $u[2] != null then
+    ("spike" + sep + $u[1].test) as $key | .[$key] as $old
+    | if $old == null or $u[2] < $old.rank then setpath([$key]; $u[1] + {rank: $u[2]}) else . end
+  else
+    ("odd" + sep + $u[0]) as $key | .[$key] as $old
+    | [[ $old[0] + 1, ($old[1] + [$u[1]] | if length < 2 * shown_max then . else in_order[:shown_max] end) ]] as $new
+    | setpath([$key]; $new[0]) end;
+
+def spike_words: "one of \(.count | f::whole) messages took \(.max | f::figure) µs, \(.times | f::figure) times the median";
+
+# ---- state -> {rows: [{kind, when, test, where, flow, what}], more: how many more there were} ----
+def of_records:
+  [to_entries[] | select(.key | startswith("odd" + sep)) | .value] as $odd
+  | { rows: ([$odd[][1][]] + [to_entries[] | select(.key | startswith("spike" + sep)) | .value | .what = spike_words]),
+      more: ([$odd[] | .[0] - (.[1] | length)] | add // 0) };

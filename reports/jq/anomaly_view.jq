@@ -20,16 +20,18 @@ def of_check:
 
 def phase: if .kind == "check" then (if .evidence | test("`host_check/") then "before the run" else "during the run" end) else "not known" end;
 
+# As many as anomaly_rows.jq keeps of each kind
 def rows_max: 60;
 
 def kinds: ["error", "stall", "interval", "check", "spike"];
 
 # Input: what anomaly_rows::of_records found.
 def section($checks):
-  (. + [$checks[] | select(tells) | of_check]
+  .more as $more
+  | (.rows + [$checks[] | select(tells) | of_check]
    | sort_by((.kind as $k | kinds | index($k)), .when // "~", .where)) as $all
   | { table: { columns: ["When", "Where", "What", "Evidence" | table::left(.)],
                rows: ($all[:rows_max]
                       | map([ (.when // phase), (.where | if . == null then "-" else "`\(.)`" end | f::cell), (.what | f::cell),
                               ((.evidence // "record `\(.where)`, `raw/\(.flow | split("/")[1])/flows/\(.flow)/`") | f::cell) ])) },
-      more: ([($all | length) - rows_max, 0] | max) };
+      more: ([($all | length) - rows_max, 0] | max + $more) };

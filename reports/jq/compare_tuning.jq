@@ -1,19 +1,13 @@
 # The comparison of a folder of sub-runs (perch.tuning/1). Input (-n): lines of tuning_run.jq.
 # $asked: --slurpfile of inputs/tuning.json, what the playbook meant to do, and of inputs/outcome.json, what came of it.
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
+import "format" as f;
+import "digits" as _;
+import "words" as _;
 import "planned" as planned;
 import "tuning" as tuning;
 import "student" as student;
 import "series" as _;
-import "figures" as _;
-import "anomaly_rows" as _;
-import "interval_view" as _;
-import "path_view" as _;
-import "format" as f;
-import "digits" as _;
-import "words" as _;
-import "table" as _;
-import "counters" as _;
 import "transfer_rows" as _;
 import "ceiling" as _;
 import "comparison" as _;

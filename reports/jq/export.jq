@@ -1,94 +1,76 @@
-# The run -> {junit, prom}, two texts. Input (-n): the records, one by one; $verdict: --slurpfile; $head: --slurpfile of the
-# plan's {created, suite, limits}, each null where the plan cannot be read. One pass, with the flat state of tally.jq.
+# The run -> {junit, prom}, two texts. Input (-n): what gist.jq has made of the records; $verdict: --slurpfile; $head: --slurpfile of
+# the plan's {created, suite, limits}, each null where the plan cannot be read.
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
-import "counters" as counters;
 import "junit" as junit;
 import "format" as _;
 import "digits" as _;
 import "common" as _;
 import "words" as _;
+import "passed" as passed;
 import "prom" as prom;
 
 def sep: "\t";
 
-def figures:
-  (if .latency_us != null then .latency_us | {count, mean, max, p50, p90, p95, p99, p99_9, p99_99} else {} end)
-  + (if .bandwidth != null then {gbit_s: .bandwidth.gbit_s} else {} end);
+# Where the figures stand in a row of each kind (passing.jq, transfer_rows.jq).
+def names: ["count", "mean", "max", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "gbit_s"];
+def at:
+  { latency: [4, 6, 14, 8, 9, 10, 11, 12, 13, null], bandwidth: [null, null, null, null, null, null, null, null, null, 4],
+    transfer: [15, 10, 16, 11, 17, 18, 12, 19, 20, 21] };
+def figures($kind): . as $row | [names, [at[$kind][] | if . == null then null else $row[.] end]] | transpose | map({key: .[0], value: .[1]}) | from_entries;
 
+def number: if test("^[0-9.]+$") then tonumber else null end;
 # Transfers have a batch, and a pair of devices or their sum, which is never mixed with its parts.
 def size_labels:
-  {test, size_bytes: .params.size_bytes}
-  + if .kind == "transfer" then {batch: .params.batch} elif .kind == "sum" then {batch: .params.batch, pair: "sum"} else {} end;
-def group_labels:
-  size_labels + {client: .client.host, server: .server.host, definition}
-  + if .kind == "transfer" then {pair: .transfer.pair} else {} end;
+  split(sep)
+  | {test: .[1], size_bytes: (.[2] | number)}
+  + if .[0] != "transfer" then {} elif .[4] == "sum" then {batch: (.[3] | number), pair: "sum"} else {batch: (.[3] | number)} end;
+def kind: .[:index(sep)];
 
-# Counters are the flow's, and stand on each of its records: a flow counts once for each.
-def moved:
-  .flow as $flow | . as $r
-  | ("client", "server") as $role | $r[$role].host as $host
-  | .counters[$role] // {} | keys_unsorted[] as $k | .[$k]
-  | if type == "object" then
-      keys_unsorted[] as $counter | select(.[$counter] != null and .[$counter] > 0 and ($counter | counters::is_trouble))
-      | {device: $k, $counter, value: .[$counter]}
-    else select(. != null and . > 0 and ($k | counters::is_trouble)) | {device: null, counter: $k, value: .} end
-  | [(["moved", $host, .device // "", .counter] | join(sep)), "moved", {flow: $flow, labels: {host: $host, device, counter}, value}];
+# Groups of a pair of hosts and a size, or null where there are more than are written.
+def groups($rows):
+  reduce $rows[] as $r ({n: 0, of: null};
+    if .n > prom::most_groups then .
+    else
+      ($r[0] + sep + $r[1] + sep + $r[2] + sep + ($r[3] | tostring)) as $key | .[$key] as $old
+      | if $old == null then (.n + 1) as $n | setpath(["n"]; $n) | setpath([$key]; [$r]) else setpath([$key]; $old + [$r]) end
+    end)
+  | if .n > prom::most_groups then null
+    else
+      [ del(.n, .of)[] | .[0] as $r
+        | { labels: ($r[0] | size_labels + {client: $r[1], server: $r[2], definition: $r[3]} + if kind == "transfer" and $r[22] != null then {pair: $r[22]} else {} end),
+            rows: map(figures($r[0] | kind)) } ]
+    end;
 
-# Updates [key, kind, data]; each kind has its way of folding data in. Keys are joined, not encoded: only names that the schemas
-# bound go into those that every record has.
-def metrics: ["p50", "p99", "gbit_s"];
+# Of each size [min, sum, count, max] over pairs and repeats. What one record lacks all lack: the others alone would flatter.
+def sizes($rows; $metric):
+  (names | index($metric)) as $i
+  | ($rows | group_by(.[0]) | map({key: .[0][0], value: .}) | from_entries) as $by_place
+  | reduce (reduce $rows[] as $r ({}; if has($r[0]) then . else setpath([$r[0]]; true) end) | keys_unsorted[]) as $place ([];
+      ($place | size_labels) as $labels
+      | at[$place | kind][$i] as $column
+      | [$by_place[$place][] | if $column == null then null else .[$column] end] as $values
+      | ([.[].labels] | index([$labels])) as $known
+      | if $known == null then . + [{$labels, $values}] else .[$known].values += $values end)
+  | .[] | select(all(.values[]; . != null))
+  | {$metric, labels, value: (.values | [min, add, length, max])};
 
-def updates:
-  (select(.elapsed_s != null) | ["time" + sep + .test, "time", [.started, .elapsed_s]]),
-  moved,
-  ( select(.status == "ok") | figures as $figures
-    | ([.test, .params.size_bytes, .params.batch, .kind == "sum"] | map(tostring) | join(sep)) as $size
-    | [(["group", $size, .client.host, .server.host, .definition, (.transfer.pair | tostring)] | join(sep)), "group", {labels: group_labels, rows: $figures}],
-      ["size" + sep + $size, "size", {labels: size_labels, values: ($figures | [.[metrics[]]])}] );
-
-# Of one metric's [min, sum, count, max]. Null of a record makes it null for good: the other records alone would flatter.
-def folded_figure($x): if . == null or $x == null then null else [([.[0], $x] | min), .[1] + $x, .[2] + 1, ([.[3], $x] | max)] end;
-
-# of old value, or null
-def folded($kind; $data):
-  if $kind == "time" then
-    if . == null then {first: $data[0], last: $data, sum: $data[1]}
-    else {first: ([.first, $data[0]] | map(select(. != null)) | min), last: ([.last, $data] | max), sum: (.sum + $data[1])} end
-  elif $kind == "moved" then
-    if . == null then $data elif .flow == $data.flow then . else $data + {value: (.value + $data.value)} end
-  elif $kind == "size" then
-    if . == null then $data + {values: [$data.values[] | if . == null then null else [., ., 1, .] end]}
-    else {labels, values: [range(0; 3) as $i | .values[$i] | folded_figure($data.values[$i])]} end
-  elif . == null then $data + {rows: [$data.rows]}
-  else {labels, rows: (.rows + [$data.rows])}
-  end;
-
-# As in tally.jq: the brackets make jq finish with the old value before the state is touched, which is then changed in place.
-def apply($u): .[$u[0]] as $old | [$old | folded($u[1]; $u[2])] as $new | setpath([$u[0]]; $new[0]);
-
-# Groups are counted, and above their cap no more of them are kept.
-def fold($u):
-  if $u[1] != "group" or has($u[0]) then apply($u)
-  elif .groups < prom::most_groups then (.groups + 1) as $n | setpath(["groups"]; $n) | apply($u)
-  else setpath(["over"]; true) end;
-
-def of_kind($kind): to_entries[] | select(.key | startswith($kind + sep)) | .value;
 # "2026-11-21T08:04:12.350Z" -> seconds
 def instant: if . == null then null else (sub("\\.[0-9]+Z$"; "Z") | fromdateiso8601) + (capture("(?<f>\\.[0-9]+)Z$").f // "0" | "0" + . | tonumber) end;
 
 $verdict[0] as $verdict
 | ($head[0] // {}) as $head
-| (reduce (inputs | updates) as $u ({groups: 0}; fold($u))) as $state
-| [$state | of_kind("time") | select(.first != null)] as $run
-| ($run | map(.first) | min | instant) as $began
-| ($run | map(.last) | max | if . == null then null else (.[0] | instant) + .[1] end) as $ended
-| {times: ($state | with_entries(select(.key | startswith("time" + sep)) | {key: .key[5:], value: .value.sum}))} as $times
+| [inputs] as $all
+| ($all | passed::state) as $state
+| ($all | passed::rows) as $rows
+| [$state | passed::entries("time") | .[].value | select(.[0] != null)] as $run
+| ($run | map(.[0]) | min | instant) as $began
+| ($run | map(.[1]) | max | if . == null then null else (.[0] | instant) + .[1] end) as $ended
+| {times: ($state | passed::entries("time") | map({key: .key[0], value: (.value[2] / 1e6)}) | from_entries)} as $times
 | $head + $times
 | .seconds = ([.times[]] | add)
 | . as $about
 | { junit: ($verdict | junit::document($about)),
     prom: ($verdict | prom::document($about
-      + { began: $began, ended: $ended,
-          groups: (if $state.over then null else [$state | of_kind("group")] end),
-          sizes: [range(0; 3) as $i | $state | of_kind("size") | {metric: metrics[$i], labels, value: .values[$i]} | select(.value != null)],
-          moved: [$state | of_kind("moved")] })) }
+      + { began: $began, ended: $ended, groups: groups($rows), sizes: [sizes($rows; "p50", "p99", "gbit_s")],
+          moved: [ $state | passed::entries("trouble")[]
+                   | {labels: {host: .key[0], device: (.key[1] | if . == "" then null else . end), counter: .key[2]}, value: .value[0]} ] })) }

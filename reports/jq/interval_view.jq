@@ -12,7 +12,7 @@ def thinned:
   else (length / points_max | ceil) as $each | . as $all
     | [range(0; length; $each) as $i | $all[$i:$i + $each] | min_by(.gbit_s)] end;
 
-# ---- while the records pass (series.jq) ----
+# ---- while the records pass (passing.jq) ----
 def updates:
   select(.kind == "bandwidth" and .status == "ok" and (.intervals // [] | length) >= 3)
   | [.intervals[] | select(.gbit_s != null) | {s: .end_s, gbit_s}] as $points

@@ -26,8 +26,8 @@ def throughput:
     end;
 
 def slowest:
-  .ranked[] | select(.kind == "bandwidth" and .flows[0] != null)
-  | .middle as $middle | .flows[0]
+  .ranked[] | select(.kind == "bandwidth")
+  | .middle as $middle | .slowest[0]
   | "The slowest pair is \(.client | f::cell) to \(.server | f::cell), at \(.value | f::figure) Gb/s: \(100 * .value / $middle | percent) of the middle one.";
 
 def latency:

@@ -2,17 +2,19 @@
 import "common" as c;
 import "digits" as digits;
 import "format" as f;
+import "series" as series;
 import "table" as table;
+import "transfer_rows" as transfer_rows;
 
 def sep: "\t";
 
 # 5 %: the coefficient of variation that draft-calabria-bmwg-ai-fabric-training-bench-02 recommends to stay under.
 def unstable_percent: 5;
 
-# A record's figure, by its place in the state (series.jq, transfer_rows.jq): latency's median, else its mean; bandwidth.
-def figure($kind; $columns):
-  if $kind == "latency" then .[$columns | index("p50")] // .[$columns | index("mean")]
-  else .[$columns | index(if $kind == "transfer" then "gbyte_s" else "gbit_s" end)] end;
+# A row's figure (series.jq, transfer_rows.jq): latency's median, else its mean; bandwidth.
+def figure($kind; $columns; $at):
+  if $kind == "latency" then .[$at + ($columns | index("p50"))] // .[$at + ($columns | index("mean"))]
+  else .[$at + ($columns | index(if $kind == "transfer" then "gbyte_s" else "gbit_s" end))] end;
 
 # Percent of the mean: the sample standard deviation of the values.
 def variation:
@@ -21,9 +23,14 @@ def variation:
 
 def median: sort | length as $n | if $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
 
-# Input: [{parts: [prefix, test, size, ..., flow], value}] of one test. What is alike but for the repeat is one figure.
-def of_test($kind; $columns):
-  map({place: (.parts[2:-1] + (.parts[-1] | split("/")[1:3]) | join(sep)), value: (.value | figure($kind; $columns))} | select(.value != null))
+# Of one test: what is alike but for the repeat is one figure. Input: its places (series.jq) ...
+def of_places($kind; $columns):
+  [ .[] | .size as $size | .pairs[] | select(length > 1) | .[0] as $row
+    | map(figure($kind; $columns; series::figures_at) | values)
+    | {place: ($size + sep + $row[1] + sep + $row[2]), n: length, cv: (if . == [] then null else variation end)} | select(.cv != null) ];
+# ... or its transfers
+def of_transfers($columns):
+  map({place: (.parts[2:] + (.flow | split("/")[1:3]) | join(sep)), value: (.value | figure("transfer"; $columns; 0))} | select(.value != null))
   | group_by(.place)
   | map({place: .[0].place, n: length, cv: (map(.value) | variation)} | select(.cv != null));
 
@@ -41,23 +48,23 @@ def row($test):
       ($worst.place | place_words | f::cell),
       (if $unstable == 0 then "yes" else "**no**, \($unstable) of \(length) above" end) ];
 
-# Of transfers the sum's rows, or those of the only pair. Input: the state.
-def transfers($wanted):
-  . as $state
-  | [ to_entries[] | select(.key | startswith("transfer" + sep)) | {parts: (.key | split(sep)), value} | select($wanted[.parts[1]])
-      | select(.parts[4] == "sum" or $state[.parts[0:4] + ["sum"] + .parts[5:] | join(sep)] == null) ]
+# Of transfers the sum's, or those of the only pair. Input: transfer_rows' entries.
+def summed:
+  def place: (.parts[0:4] + [.flow] | join(sep));
+  ([.[] | select(.parts[4] == "sum") | {key: place, value: true}] | from_entries) as $sums
+  | map(select(.parts[4] == "sum" or $sums[place] == null))
   | group_by(.parts[1]) | map({key: .[0].parts[1], value: .}) | from_entries;
 
-# Input: the state of series.jq; $rows: its rows. $tests: of the plan. $latency, ...: the columns of each kind.
-def section($rows; $tests; $latency; $bandwidth; $transfer):
+# $places, $transfers: of series.jq. $tests: of the plan.
+def section($places; $transfers; $tests):
   ($tests | map(select(.repeats > 1))) as $repeated
-  | ($repeated | map(select(.kind == "transfer") | {key: .name, value: true}) | from_entries) as $wanted
-  | ($rows + if $wanted == {} then {} else transfers($wanted) end) as $of
+  | ($transfers | summed) as $of_transfers
   | { table:
         { columns: [ table::left("Test"), table::left("Figure"), table::right("Repeats"), table::right("Pairs and sizes"), table::right("Variation, middle"),
                      table::right("Variation, largest"), table::left("Where"), table::left("All below \(unstable_percent) %") ],
-          rows: [ $repeated[] | . as $test | $of[.name] | select(. != null)
-                  | of_test($test.kind; {latency: $latency, bandwidth: $bandwidth, transfer: $transfer}[$test.kind])
+          rows: [ $repeated[] | . as $test
+                  | if .kind == "transfer" then $of_transfers[.name] // [] | of_transfers(transfer_rows::columns)
+                    else $places[.name] // [] | of_places($test.kind; $test.kind | series::columns) end
                   | select(length > 0) | row($test) ] },
       once: [$tests[] | select(.repeats <= 1) | .title | f::cell] }
   | .once_line = (if .once == [] then ""

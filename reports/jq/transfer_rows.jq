@@ -8,7 +8,7 @@ def sep: "\t";
 
 def is_transfer: .kind == "transfer" or .kind == "sum";
 
-# ---- while the records pass (series.jq) -----------------------------------------------------------------------------
+# ---- while the records pass (passing.jq) -----------------------------------------------------------------------------
 
 # The last one is not shown in tables.
 def columns: ["peak_gbyte_s", "gbyte_s", "min", "mean", "p50", "p99", "transfers_per_s", "ceiling_gbyte_s"];
@@ -26,15 +26,17 @@ def about:
 
 def pair_name: if .kind == "sum" then "sum" else .transfer.pair // 0 | tostring end;
 
-def updates:
-  pair_name as $pair
-  | [(["transfer", .test, (.params | .size_bytes, .batch | tostring), $pair, .flow] | join(sep)), figures],
-    (select($pair != "sum")
-     | [(["pair", .test, $pair, .flow] | join(sep)), [.client.device, .server.device]]);
+# As passing.jq's rows; behind the definition the flow, both devices, the figures, and what other programs are told besides.
+def row:
+  [ (["transfer", .test, (.params | .size_bytes, .batch | tostring), pair_name] | join(sep)), .client.host, .server.host, .definition,
+    .flow, .client.device, .server.device ] + figures + [(.latency_us | .count, .max, .p90, .p95, .p99_9, .p99_99), .bandwidth.gbit_s, .transfer.pair];
 
-# ---- state -> what was measured -------------------------------------------------------------------------------------
+# ---- rows -> what was measured --------------------------------------------------------------------------------------
 
-def entries($prefix): [to_entries[] | select(.key | startswith($prefix + sep)) | {parts: (.key | split(sep)), value}];
+# [{parts: [kind, test, size, batch, pair], flow, devices, value}]; of what stands twice for one flow, the last
+def entries:
+  map({parts: (.[0] | split(sep)), flow: .[4], devices: .[5:7], value: .[7:7 + (columns | length)]})
+  | reduce .[] as $e ({}; .[$e.parts + [$e.flow] | join(sep)] = $e) | [.[]];
 
 # Median over host pairs and repeats; the least of all least times.
 def merged:
@@ -54,16 +56,15 @@ def point:
   | first($groups[] | select(.name == "sum").figures) // (if ($pairs | length) == 1 then $pairs[0] else null end)
   | { size_bytes: $size, batch: $batch, records: ($groups | map(.records) | max), sum: ., $pairs };
 
-# {test: {sizes: points, devices: {pair: [initiator, target], null where hosts differ}}}
+# Entries -> {test: {sizes: points, devices: {pair: [initiator, target], null where hosts differ}}}
 def by_test:
-  . as $state
-  | (entries("pair") | group_by(.parts[1])
+  (map(select(.parts[4] != "sum")) | group_by(.parts[1])
      | map({ key: .[0].parts[1],
-             value: (group_by(.parts[2])
-                     | map({key: .[0].parts[2], value: (map(.value) | unique | if length == 1 then .[0] else null end)})
+             value: (group_by(.parts[4])
+                     | map({key: .[0].parts[4], value: (map(.devices) | unique | if length == 1 then .[0] else null end)})
                      | from_entries) })
      | from_entries) as $devices
-  | entries("transfer") | group_by(.parts[1])
+  | group_by(.parts[1])
   | map({ key: .[0].parts[1],
           value: { sizes: (group_by(.parts[2:4]) | map(point) | sort_by(.size_bytes, .batch)),
                    devices: ($devices[.[0].parts[1]] // {}) } })

@@ -1,6 +1,6 @@
 # What a report shows of the records: tables and charts of every test, anomalies, evolution, the summary. One of the programs of
-# `prepare`. Input: what view_measured.jq made. $verdict: --slurpfile; $distributions: --slurpfile of what
-# `perch hist --distribution` said; $references: --slurpfile of {file, curve} each, from the run's inputs/reference; $history:
+# `prepare`. Input (-n): what view_measured.jq made, and then what `perch hist --distribution` said, if anything. $verdict:
+# --slurpfile; $references: --slurpfile of {file, curve} each, from the run's inputs/reference; $history:
 # --slurpfile of its inputs/history.jsonl.
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "anomaly_view" as anomaly_view;
@@ -74,7 +74,9 @@ def summary($tests; $by_test; $checks):
                 (worst_of($checks; $t.name) | first_screen::status_words[.] // .) ] ] };
 
 $verdict[0] as $verdict
-| . as $measured
+| input as $measured
+| [inputs] as $distributions
+| $measured
 | .tests as $tests
 | .by_test as $by_test
 | evolution_view::section($history; $tests) as $evolution

@@ -1,14 +1,14 @@
 # What a report shows of a run beside its records: first screen, device under test, topology, configuration, checks,
 # comparison. One of the three programs of `prepare`; each makes keys of its own. Input (-n): none.
-# $plan, $verdict, $environments, $limits: --slurpfile.
+# $plan (of plan_digest.jq), $verdict, $environments, $limits: --slurpfile.
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "comparison_tables" as comparison_tables;
 import "configuration_view" as configuration_view;
 import "device_view" as device_view;
 import "environment" as environment;
 import "first_screen" as first_screen;
+import "planned" as _;
 import "plan_view" as plan_view;
-import "planned" as planned;
 import "switch_view" as switch_view;
 import "topology_view" as topology_view;
 import "transfer_comparison" as transfer_comparison;
@@ -28,7 +28,7 @@ def missing: { rows: (.[:50] | map({flow, size: (.expect | missing_size), messag
 
 $plan[0] as $plan
 | $verdict[0] as $verdict
-| ($plan | plan_view::counted) as $flows
+| $plan.counted as $flows
 | ($verdict | first_screen::findings) as $findings
 | device_view::section($plan; $verdict; $environments) as $devices
 | ($verdict.coverage.missing | missing) as $missing

@@ -272,8 +272,9 @@ even() { jq -c 'if .kind == "bandwidth" then .bandwidth.gbit_s = 97 else . end' 
   assert_json report.json '[.charts[] | select(.name == "map").values[]] | length == 12 and any(.[]; .client == "n1" and .server == "n4" and (.percent | round) == 49)'
   assert_json report.json 'all(.charts[]; .alternative | length > 10)'
   grep -qF '| RDMA bandwidth, 1 MiB | n1 | n4 | 48.5 Gb/s | 49.5 % | **50.0 %** |' report.md
-  run jq -c -n -L "$TOP/reports/jq" 'import "flow_view" as f; import "format" as _; import "digits" as _; import "common" as _;
-    import "words" as _; import "table" as _; [{kind: "bandwidth", title: "t", middle: 1, flows: [range(0; 100000) | {client: "a", server: "b", value: ., ceiling: null}]}]
+  run jq -c -n -L "$TOP/reports/jq" 'import "flow_ranks" as r; import "series" as _; import "transfer_rows" as _; import "ceiling" as _; import "comparison" as _;
+    import "flow_view" as f; import "format" as _; import "digits" as _; import "common" as _;
+    import "words" as _; import "table" as _; [{ranks: [range(0; 100000) | ["a", "b", ., null]]} | r::shown | {kind: "bandwidth", title: "t"} + .]
     | f::rank_points("bandwidth") | length, .[0].value, .[-1].value'
   assert_output "200
 0

@@ -24,6 +24,40 @@ teardown() { common_teardown; }
   cmp whole/verdict.json run/verdict.json
 }
 
+# Records of one flow lie in two parts, and both parts have flows of one test.
+@test "a report whose records and plan are read in parts is the same, to the byte" {
+  local run
+  mkdir bin
+  printf '#!/bin/sh\ncase "$*" in *gist.jq*) echo >>"%s" ;; esac\nexec "%s" "$@"\n' "$PWD/parts" "$(command -v jq)" >bin/jq
+  chmod +x bin/jq
+  for run in loopback rxe; do
+    recorded "$run"
+    jq -c . run/plan.json >whole && mv whole run/plan.json
+    "$JUDGE" run >/dev/null || true
+    "$TOP/reports/prepare" run whole.json && "$TOP/reports/export" run
+    cp run/junit.xml run/perch.prom .
+    : >parts
+    PATH=$PWD/bin:$PATH PERCH_REPORT_PART_BYTES=1 "$TOP/reports/prepare" run parts.json
+    PATH=$PWD/bin:$PATH PERCH_REPORT_PART_BYTES=1 "$TOP/reports/export" run
+    [ "$(wc -l <parts)" -ge 4 ] || fail "$(wc -l <parts) parts"
+    cmp whole.json parts.json
+    cmp junit.xml run/junit.xml
+    cmp perch.prom run/perch.prom
+  done
+}
+
+@test "records that cannot be read to their end make no report" {
+  recorded loopback
+  "$JUDGE" run >/dev/null || true
+  printf '{"flow": ' >>run/records.jsonl
+  run "$TOP/reports/prepare" run report.json
+  assert_equal "$status" 3
+  assert_output --partial "records.jsonl"
+  run "$TOP/reports/export" run
+  assert_equal "$status" 3
+  [ ! -e report.json ] && [ ! -e run/perch.prom ] && [ ! -e run/junit.xml ]
+}
+
 @test "two flows with one id in different parts are no plan" {
   recorded rxe
   jq -c '.rounds += .rounds[0:1]' run/plan.json >twice && mv twice run/plan.json
