@@ -95,6 +95,19 @@ def simulation($plan):
                    + "or plan these hosts with perch_scope: simulated") }
     end;
 
+# Nor does software: where the plan says hardware and the output shows sockets or a soft device, no limit for hardware judged it. Sockets
+# beside RDMA are planned as software, so records are counted, test by test: there are more of them than flows that were to be software.
+def software($plan):
+  (reduce ($plan | planned::flows | select(.scope != "hardware")) as $f ({}; .[$f.test] += ($f.expect | length))) as $planned
+  | [ tally::entries("seen") | select(.parts[1] == "software" and .parts[4] == "ok") | {test: .parts[0], n: .value.n, evidence: .value.evidence} ]
+  | [ group_by(.test)[] | {n: ((map(.n) | add) - ($planned[.[0].test] // 0)), evidence: [.[].evidence[]]} | select(.n > 0) ]
+  | select(. != [])
+  | check("software"; "No software stands for hardware"; "inconclusive")
+  + { measured: "\(map(.n) | add | words::plural("record")) planned as hardware came over sockets or a device of software",
+      limit: {min: null, max: 0}, unit: "records", source: design("scope: hardware, software, simulated"), evidence: (map(.evidence[]) | .[0:tally::evidence_max]),
+      remedy: ("See which driver raw/HOST/environment.json names for the device (rdma_rxe and siw are software) and which provider the flow took; "
+               + "name the card (perch_devices), or plan these hosts with perch_scope: software") };
+
 # What does not apply to a host, in one check: a loopback has no link, an InfiniBand port no pause frames.
 def not_applicable:
   select(length > 0)
@@ -381,7 +394,7 @@ def definitions($comparison):
      source: design("records with different definitions are never compared")};
 
 def all($plan; $hosts; $limits; $foreign; $comparison; $agreement):
-  [ coverage($plan), imported($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), host_checks($plan; $hosts),
+  [ coverage($plan), imported($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), software($plan), host_checks($plan; $hosts),
     flows, integrity, limits($limits; $foreign), ceiling, unknown_ceiling, repeatability, path_proof, cross_check,
     agreement($agreement; $limits),
     definitions($comparison) ];

@@ -120,12 +120,13 @@ def ats($own; $d):
 # ---- errors -----------------------------------------------------------------------------------------------------
 
 # "RxErr 0\nBadTLP 3\n...\nTOTAL_ERR_COR 3" -> ["BadTLP 3"]; null where there is no such file, "damaged" where it does not
-# end with its sum (Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats)
+# end with its sum (Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats). A kind that the kernel has no name for is
+# "dev_nonfatal_errs_bit[27] 3" (drivers/pci/pcie/aer.c).
 def aer($raw; $function; $kind):
   r::text($raw; "\($function | dir)aer_dev_\($kind)")
   | if . == null then null
     elif test("\nTOTAL_ERR_[A-Z]+ [0-9]+$") | not then "damaged"
-    else [split("\n")[:-1][] | capture("^(?<name>[A-Za-z_/-]+) (?<n>[0-9]+)$") | select(.n | test("[1-9]")) | "\(.name) \(.n)"] end;
+    else [split("\n")[:-1][] | capture("^(?<name>\\S+) (?<n>[0-9]+)$") | select(.n | test("[1-9]")) | "\(.name) \(.n)"] end;
 
 # The card's own and those of the port above it, which sees the other end of the link.
 def errors($raw; $d; $id; $kinds; $severity; $why):

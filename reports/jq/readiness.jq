@@ -9,7 +9,7 @@ import "measured" as measured;
 def criteria:
   [ {id: "coverage", title: "Everything planned was measured", ids: ["coverage", "excluded", "hosts", "host/", "flow/", "plan"]},
     {id: "limits", title: "There were limits to judge by", ids: ["limits"], only_faults: true},
-    {id: "path", title: "The bytes took the path that they claim", ids: ["path/", "path", "simulated", "imported"]},
+    {id: "path", title: "The bytes took the path that they claim", ids: ["path/", "path", "simulated", "software", "imported"]},
     {id: "throughput", title: "Throughput", metrics: "^bandwidth\\.(gbit_s|messages_per_s)$", ids: ["like/", "peers/"]},
     {id: "possible", title: "No figure beyond what is possible", ids: ["ceiling"]},
     {id: "latency", title: "Latency", metrics: "^latency_us\\.(p50|mean|min)$"},

@@ -143,8 +143,15 @@ FAULTS
 
 @test "software does not become hardware by the plan's word" {
   edit run/plan.json '.rounds[].flows[].scope = "hardware"'
-  judge 0
+  judge 3
   assert_output --partial "scope software"
+  assert_json run/verdict.json '[.checks[] | select(.status == "inconclusive") | .id] == ["software"]
+    and (.checks[] | select(.id == "software") | .measured == "29 records planned as hardware came over sockets or a device of software")'
+  # one test of sockets more than the plan says is enough, and which one is told
+  edit run/plan.json '(.rounds[].flows[] | select(.test != "iperf3")).scope = "software"'
+  judge 3
+  assert_json run/verdict.json '.checks[] | select(.id == "software") | .measured == "1 record planned as hardware came over sockets or a device of software"
+    and .evidence == ["iperf3/alpha/beta/1#131072"]'
   edit run/plan.json '.rounds[].flows[0].scope = "real"'
   judge 3
   assert_output --partial 'unknown scope "real"'

@@ -107,8 +107,9 @@ FAULTS
   for host in alpha beta; do
     edit "run/raw/$host/environment.json" 'del(.rdma)'
   done
-  judge 0
+  judge 3
   assert_output --partial "scope software"
+  assert_equal "$(check_status software)" inconclusive
 }
 
 @test "RDMA that claims less than its figures need, or has another device than planned, is inconclusive" {

@@ -15,61 +15,9 @@ part() {
     [x::parts($out | split("\n"); []; {server_argv: ["cxi", "-d", "cxi0"]}; "2.1.0")[]]' >part.json
 }
 
-# slingshot_plan JQ-TESTS: a plan for two nodes on one switch
-slingshot_plan() {
-  jq -n "{run: \"20260101T000000Z-x\", created: \"2026-01-01T00:00:00Z\", limits: \"slingshot-200\", suite: {name: \"s\", title: \"S\", tests: $1},
-    hosts: ({alpha: \"192.0.2.1\", beta: \"192.0.2.2\"} | map_values({perch_address: ., perch_fabric: \"slingshot\", perch_switch: \"x1\",
-      perch_backends: [\"cxi\"], perch_tools: [\"perch\", \"cxi\"], perch_devices: [{name: \"cxi0\", svc_id: 1, vni: 10}]}))}" |
-    jq -f "$TOP/playbooks/plan.jq"
-}
-
-CXI_TESTS='[{name: "lat", title: "cxi_send_lat", tool: "cxi", kind: "latency", params: {size: 8, iterations: 5, report_all: true}},
-  {name: "bw", title: "cxi_write_bw", tool: "cxi", op: "write", kind: "bandwidth", params: {size: "1M", iterations: 10, batch: 64, no_hrp: true}}]'
-
-# reading TX RX: counters of a NIC, as the agent writes them
-reading() {
-  jq -nc --arg tx "$1" --arg rx "$2" --arg time "$3" '{time_s: $time, host: {TcpRetransSegs: "0"}, netdev: {hsn0: {tx_bytes: "0", rx_bytes: "0", rx_missed_errors: "0", carrier_down_count: "1"}},
-    rdma: {}, cxi: {cxi0: {netdev: "hsn0", counters: {hni_sts_tx_ok_octets: $tx, hni_sts_rx_ok_octets: $rx, hni_pcs_uncorrected_cw: "0",
-      hni_llr_tx_replay_event: "0", hni_llr_rx_replay_event: "0", nacks: "0", pkts_cancelled_o: "0", pkts_cancelled_u: "0"}}}}'
-}
-
-# end_of HOST FLOW ROLE TX RX: one end of a flow that ran, its NIC's counters having moved so far
-end_of() {
-  local dir=run/raw/$1/flows/$2
-  mkdir -p "$dir"
-  jq -c --arg flow "$2" --arg role "$3" --argjson before "$(reading 1000 1000 100.000000)" \
-    --argjson after "$(reading $((1000 + $4)) $((1000 + $5)) 101.000000)" '. as $plan | .rounds[].flows[] | select(.id == $flow)
-      | {schema: "perch.flow/1", run: $plan.run, flow: $flow, role: $role, host: .[$role], argv: .[$role + "_argv"], started: $plan.created,
-         ended: $plan.created, elapsed_s: 1, exit: 0, signal: null, timed_out: false, state: "done", message: null,
-         counters: {address_interface: "hsn0", route_interface: "hsn0", $before, $after}}' run/plan.json >"$dir/$3.json"
-}
-
-# recorded: a run of two nodes whose tools printed the published figures, in run/
-recorded() {
-  mkdir -p run/inputs
-  # a plan that owes the checks of Slingshot alone: the fixture has nothing else of the node
-  slingshot_plan "$CXI_TESTS" | jq 'del(.host_checks)' >run/plan.json
-  python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/slingshot-200.yml" >run/inputs/limits.json
-  local host
-  for host in alpha beta; do
-    mkdir -p "run/raw/$host"
-    jq -nc --arg host "$host" '{schema: "perch.agent/1", run: "20260101T000000Z-x", $host, state: "done", message: null}' >"run/raw/$host/agent.json"
-    jq -nc --arg host "$host" '{schema: "perch.environment/1", $host, hostname: $host, kernel: "k", os: null, cpu: {model: null, cores: 64},
-      memory_bytes: null, versions: {cxi: "2.1.0"}, tuning: {}, interfaces: [], rdma: [], collected: "2026-01-01T00:00:00Z",
-      cxi: [{name: "cxi0", driver: "cxi_ss1", firmware: "1.6.0.326"}]}' >"run/raw/$host/environment.json"
-    # the node of the fixture, as host-check would have found it in this run
-    jq -c --arg host "$host" '.hostname = $host | .collected = "2026-01-01T00:00:10Z"' \
-      "$TOP/tests/fixtures/slingshot/host_check.json" >"run/raw/$host/host_check.json"
-  done
-  end_of alpha lat/alpha/beta/1 client 90000 90000
-  end_of beta lat/alpha/beta/1 server 90000 90000
-  cp "$FIXTURES/send_lat_all.txt" run/raw/alpha/flows/lat/alpha/beta/1/client.stdout
-  : >run/raw/alpha/flows/lat/alpha/beta/1/client.stderr
-  end_of alpha bw/alpha/beta/1 client 690000000 2000000
-  end_of beta bw/alpha/beta/1 server 2000000 690000000
-  cp "$FIXTURES/write_bw_bytes.txt" run/raw/alpha/flows/bw/alpha/beta/1/client.stdout
-  : >run/raw/alpha/flows/bw/alpha/beta/1/client.stderr
-}
+# slingshot_plan, end_of, recorded
+# shellcheck source=tests/fixtures/slingshot/recorded.bash
+source "$TOP/tests/fixtures/slingshot/recorded.bash"
 
 judged() { run_expecting "$1" "$TOP/reports/judge" run; }
 edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }

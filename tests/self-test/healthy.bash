@@ -81,7 +81,7 @@ healthy_runs() {
 # How many runs of each strength fail: shown and recorded, and no test, as there is no line between a fault and noise.
 power_runs() {
   ((power)) || return 0
-  local group percent seed
+  local group percent seed fail
   local -a runs=()
   for group in one all; do
     for percent in 0.95 0.9 0.85 0.8; do
@@ -90,9 +90,13 @@ power_runs() {
   done
   count=()
   side_by_side judge_run count_run "${runs[@]}"
+  : >"$work/power.tsv"
   for group in one all; do
     for percent in 0.95 0.9 0.85 0.8; do
-      printf '# power: %s at %s: %d of %d fail\n' "$group" "$percent" "$(counted "$group-$percent" FAIL)" "$power"
+      fail=$(counted "$group-$percent" FAIL)
+      printf '# power: %s at %s: %d of %d fail\n' "$group" "$percent" "$fail" "$power"
+      printf '%s\t%s\t%d\t%d\n' "$group" "$percent" "$fail" "$power" >>"$work/power.tsv"
     done
   done
+  [[ -z $keep ]] || cp -- "$work/power.tsv" "$here/healthy/power.tsv"
 }

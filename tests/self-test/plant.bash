@@ -51,6 +51,9 @@ of() {
   cp -- "$from" "$1.new" && changed "$1"
 }
 
+# says FILE TEXT: that is all it says
+says() { printf '%s\n' "$2" >"$1.new" && changed "$1"; }
+
 # cut_at FILE BYTES: what remained of a file whose disk was full; a negative number is cut from its end
 cut_at() { head -c "$2" "$1" >"$1.new" && changed "$1"; }
 
@@ -61,6 +64,20 @@ lines() { head -n "$2" "$1" >"$1.new" && changed "$1"; }
 append() { cat "$1" "$2" >"$1.new" && changed "$1"; }
 
 remove() { rm -r -- "$@"; }
+
+# scale_table FILE FACTOR: rates of perftest's rows, whose digits stay as many
+scale_table() {
+  LC_ALL=C awk -v by="$2" '/^ [0-9]+ /{ $0 = sprintf(" %d %d %.2f %.2f %.6f", $1, $2, $3 * by, $4 * by, $5 * by) } { print }' "$1" >"$1.new" && changed "$1"
+}
+
+# sealed_anew: the manifest is of what lies here now
+sealed_anew() { rm -- raw/manifest.sha256 && "$top/reports/seal" .; }
+
+# become_import +FILE: what reports/import makes of a file of the fixtures, in the place of all that was here
+become_import() {
+  rm -r -- plan.json raw inputs
+  "$top/reports/import" --run imported "$top/tests/fixtures/${1#+}" && mv -- imported/* .
+}
 
 # everywhere SCRIPT: sed -E on all raw files of the run
 everywhere() { find raw plan.json -type f -exec sed -E -i "$1" {} +; }

@@ -28,3 +28,13 @@ fault unchecked loopback INCONCLUSIVE "flow/tcp-verify/alpha/beta/1 coverage" "a
   edit raw/alpha/flows/tcp-verify/alpha/beta/1/client.stdout '.integrity.checked_bytes = 0'
 fault slow-iperf loopback FAIL "limit/iperf-bandwidth/iperf clock/ends" "a rate in Mbits/sec far below its limit" \
   of raw/alpha/flows/iperf/alpha/beta/1/client.stdout +tools/iperf_slow.txt
+
+transfers=raw/alpha/flows/tcp-write/alpha/beta/1/client.stdout
+of_transfers="flow/tcp-write/alpha/beta/1 coverage"
+fault transfer-pair transfers INCONCLUSIVE "$of_transfers" "transfers of a pair of devices that are not there, though their sum is" text "$transfers" '1d'
+fault transfer-sum transfers INCONCLUSIVE "$of_transfers" "a sum of transfers that is more than its pairs" \
+  edit "$transfers" 'if .kind == "sum" then .bandwidth |= (.gbit_s *= 1.5 | .bytes *= 1.5 | .messages_per_s *= 1.5) else . end'
+fault transfer-unit transfers INCONCLUSIVE "$of_transfers limits" "transfers whose gigabytes stand under the name of gigabits" edit "$transfers" '.bandwidth.gbit_s /= 8'
+fault transfer-batch transfers INCONCLUSIVE "$of_transfers limits" "transfers in other batches than planned" edit "$transfers" '.params.batch = 16'
+fault transfer-latency transfers INCONCLUSIVE "$of_transfers limits" "batches that took longer than all of their time" \
+  edit "$transfers" '.latency_us |= with_entries(if .key == "count" or .value == null then . else .value *= 4 end)'

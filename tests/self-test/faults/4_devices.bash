@@ -25,6 +25,9 @@ fault stalled rxe FAIL "limit/stall/verbs-write-bandwidth" "traffic that stood s
 
 fault posing cards INCONCLUSIVE "$of_path path/*" "a software device posing as hardware: nothing names its driver" edit 'raw/*/environment.json' 'del(.rdma)'
 fault posing-one-end cards INCONCLUSIVE "$of_path path/*" "a driver that only one end names" edit raw/beta/environment.json 'del(.rdma)'
+fault posing-rxe cards INCONCLUSIVE "software" "a software device posing as hardware under a card's name" edit 'raw/*/environment.json' '.rdma[].driver = "rdma_rxe"'
+fault posing-counters cards INCONCLUSIVE "software" "a software device posing as hardware under a card's name and driver: its counters are a soft device's" \
+  edit 'raw/*/flows/verbs-write-bandwidth/*/*/*/*.json' ' .counters.before.rdma["mlx5_0/1"].counters += {sent_pkts: "0", rcvd_pkts: "0"} | .counters.after.rdma["mlx5_0/1"].counters += {sent_pkts: "900", rcvd_pkts: "900"}'
 fault simulated cards INCONCLUSIVE "simulated" "a simulation posing as hardware" edit "$verbs/client.stdout" '.simulated = true'
 fault foreign-traffic cards INCONCLUSIVE "$of_path" "somebody else's traffic on the device" \
   edit "$client" '.counters.after.rdma["mlx5_0/1"].counters.port_xmit_data = "9000000000"'

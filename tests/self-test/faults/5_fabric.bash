@@ -12,6 +12,8 @@ card_says() { printf '.counters.after.rdma["mlx5_0/1"].counters.%s = "%s"' "$1" 
 fault above-line-rate fabric FAIL "ceiling" "a result above line rate" \
   edit "$writes/client.stdout" '(.bandwidth.gbit_s / 99.5) as $f | .elapsed_s *= $f | .bandwidth |= (.gbit_s = 99.5 | .messages_per_s /= $f)'
 fault at-80 fabric FAIL "limit/site-peers/write-bandwidth limit/large-message-share/write-bandwidth" "a result at 80 % of what its like have" edit "$slow" "$weaken"
+fault peer-disagrees fabric FAIL "agreement/bandwidth-write-RC limit/large-message-share/perftest-write-bandwidth" "an engine and perftest that differ by a fifth on one path" \
+  scale_table raw/alpha/flows/perftest-write-bandwidth/alpha/beta/1/client.stdout 0.8
 fault perftest-unit fabric INCONCLUSIVE "flow/perftest-write-bandwidth/alpha/beta/1 coverage path/*" "another unit in the header of perftest's table" \
   text raw/alpha/flows/perftest-write-bandwidth/alpha/beta/1/client.stdout 's,MiB/sec,Gb/sec,g'
 fault no-rate-told fabric INCONCLUSIVE "limit/large-message-share/perftest-write-bandwidth" "a host that does not tell its link's rate, nor does the tool" \
@@ -31,6 +33,10 @@ fault damaged fabric FAIL "counters/errors" "damaged packets on a link" edit "$w
 fault flap fabric FAIL "counters/link" "a link that went down during a flow" edit "$writes/client.json" "$(card_says link_downed 1)"
 fault retransmitted fabric FAIL "counters/retransmissions limit/*" "retransmissions beyond what noise explains" edit "$writes/client.json" "$(card_says local_ack_timeout_err 5000)"
 fault disordered fabric FAIL "counters/out-of-sequence" "packets that came out of order" edit "$writes/client.json" "$(card_says out_of_sequence 5000)"
+fault aer fabric FAIL "counters/pcie" "an error that PCIe could not correct" \
+  edit "$writes/client.json" '(.counters.before, .counters.after).rdma["mlx5_0/1"].counters.aer_nonfatal = "4" | .counters.after.rdma["mlx5_0/1"].counters.aer_nonfatal = "5"'
+fault counters-hollow fabric INCONCLUSIVE "counters/still" "bytes that a card counted in no packet" \
+  edit "$writes/client.json" '.counters.after.rdma["mlx5_0/1"].counters |= (.port_xmit_packets = "0" | .port_rcv_packets = "0")'
 fault counters-still fabric FAIL "path/write-bandwidth/alpha/beta/1" "counters of a card that did not move" edit "$writes/client.json" '.counters.after.rdma = .counters.before.rdma'
 fault counters-reset fabric INCONCLUSIVE "counters/reset *" "counters that were cleared during a flow" \
   edit "$writes/client.json" '.counters.before.rdma["mlx5_0/1"].counters |= map_values("999999999999") | .counters.before.netdev.enp1s0 |= map_values("999999999999")'
