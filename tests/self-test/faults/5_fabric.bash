@@ -44,3 +44,5 @@ fault counters-blind fabric INCONCLUSIVE "counters/missing" "a card that does no
   edit "$writes/client.json" '(.counters.before, .counters.after).rdma["mlx5_0/1"].counters |= with_entries(select(.key | test("^port_(xmit|rcv)_(data|packets)$")))'
 fault skewed fabric INCONCLUSIVE "clock/ends" "clocks of two hosts ten minutes apart" \
   edit 'raw/beta/flows/write-bandwidth/alpha/beta/1/server.json' '.started |= sub("T00:00"; "T00:10") | .ended |= sub("T00:00"; "T00:10")'
+fault lived fabric INCONCLUSIVE "flow/steady-bandwidth/alpha/beta/1 coverage path/*" "ten minutes that were measured by a process of two" \
+  edit raw/alpha/flows/steady-bandwidth/alpha/beta/1/client.json '.elapsed_s = 120'

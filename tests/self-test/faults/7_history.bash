@@ -26,3 +26,9 @@ fault drift-latency aged FAIL "drift/send-latency/latency_us.p50" "a median late
 fault drift-noisy aged INCONCLUSIVE "drift/write-bandwidth/bandwidth.gbit_s" "a fabric that is slower by less than its noise" \
   edit "$accepted" '.figures |= with_entries(if .key | test("^write-bandwidth/.*gbit_s$") then .value.value *= 1.09 | .value.cv_percent = 30 else . end)'
 fault drift-rate aged INCONCLUSIVE "drift/fabric" "a baseline of links with another rate" edit "$accepted" '.fabric.hosts.alpha.ends[].rate_gbit_s = 200'
+
+# A site's limit on what was accepted, as reports/limits has none
+readonly AGAINST_PAST='.limits += [.limits[] | select(.id == "site-peers") | .id = "site-past" | .bound = {min: 0.95, of: "baseline"} | .unit = "of the baseline"]'
+fault past-missed aged FAIL "limit/site-past/write-bandwidth drift/write-bandwidth/bandwidth.gbit_s" "a site's limit on the accepted run's figures that is missed" \
+  edit inputs/limits.json "$AGAINST_PAST" , edit "$accepted" '.figures |= with_entries(if .key | test("^write-bandwidth/.*gbit_s$") then .value.value *= 1.2 else . end)'
+fault past-unknown fabric INCONCLUSIVE "limit/site-past/write-bandwidth limit/site-past/*" "a site's limit on an accepted run that is not there" edit inputs/limits.json "$AGAINST_PAST"
