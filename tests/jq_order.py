@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the jq programs to the order of imports that Debian 13's jq needs; `--write` writes it.
+"""Holds the jq programs to the order of imports that Debian 13's jq needs; `--write` writes it, and
+`--imports MODULE=ALIAS...` prints the lines for a program that is made elsewhere (tests/bats/helpers.bash).
 
 jq 1.7.1-6+deb13u3 (its patch for CVE-2026-44777) puts a module before those that it imports itself, and dies on an assertion
 where it then calls one of their functions. A program escapes that by naming all modules, those that are used after their
@@ -76,5 +77,13 @@ def main(write):
     return 1 if bad and not write else 0
 
 
+def lines_of(wanted):
+    """What a program that uses these modules begins with: {module: alias}."""
+    return "".join(f'import "{name}" as {wanted.get(name, "_")};\n' for name in used(list(wanted)))
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--imports"]:
+        print(lines_of(dict(word.split("=") for word in sys.argv[2:])))
+        sys.exit(0)
     sys.exit(main(sys.argv[1:] == ["--write"]))

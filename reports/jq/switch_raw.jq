@@ -6,7 +6,7 @@ import "common" as c;
 # last digits are lost: a few bytes of 9 petabytes, and no drop or error is counted that far.
 def count:
   if type == "string" then (gsub("[, ]"; "") | if test("^[0-9]+$") then tonumber else null end) else . end
-  | if c::is_finite and . >= 0 then . else null end;
+  | if c::is_finite and . >= 0 then . + 0 else null end; # + 0: jq 1.7 would show it as the switch has spelt it (9e12)
 
 # What network systems print instead of an answer; all of them end with exit code 0 or none at all.
 # Cisco: "% Invalid command at '^' marker."; Arista: "% Invalid input"; NVUE: "Error: ..."; SONiC (click): "Error: No such command".

@@ -27,12 +27,18 @@ agent() {
   "$AGENT" "$command" --plan plan.json --host "$host" --out "$host" --engine "$PERCH" --start-window 15 "$@" 3>&-
 }
 
+# What is waited for here takes long where other tests want the processors, too: a plan of two flows half a minute.
+# shellcheck disable=SC2034  # wait_until reads it
+readonly WAIT=60
+
+# The client of a flow has met its server and runs: with the LONG one it will for half a minute.
+client_runs() { marked_processes | grep -q '[/]perch lat 127.0.0.2 '; }
+
 agent_state_is() { jq -e --arg state "$2" '.state == $state' "$1/agent.json" >/dev/null; }
 flow_started() { grep -q "\"start\",\"flow\":\"$2/" "$1/progress.jsonl"; }
-# A plan of two flows takes half a minute where other tests want the processors, too.
 both_end() {
-  WAIT=60 wait_until agent_state_is alpha "${1:-done}"
-  WAIT=60 wait_until agent_state_is beta "${1:-done}"
+  wait_until agent_state_is alpha "${1:-done}"
+  wait_until agent_state_is beta "${1:-done}"
 }
 
 @test "two agents walk a plan to its end and keep everything" {
@@ -128,7 +134,7 @@ both_end() {
   agent alpha start
   agent beta start
   wait_until flow_started alpha t2
-  sleep 1 # into the measurement
+  wait_until client_runs
   kill -KILL "$(cut -d ' ' -f 1 beta/control/pid)"
   wait_until agent_state_is alpha "done"
   assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
@@ -142,7 +148,7 @@ both_end() {
   agent alpha start
   agent beta start
   wait_until flow_started beta t1
-  sleep 1
+  wait_until client_runs
   kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
   wait_until agent_state_is beta "done"
   assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "peer_dead" and .elapsed_s < 20'
@@ -246,7 +252,7 @@ both_end() {
   agent alpha start
   agent beta start
   wait_until flow_started beta t2
-  sleep 1 # into the measurement
+  wait_until client_runs
   kill -KILL "$(marked_processes | awk '$3 == "serve" && /--bind 127.0.0.2 / { print $1 }')"
   wait_until agent_state_is beta stopped
   assert_json beta/agent.json '.message | test("^perch serve on beta ended: by signal KILL$")'

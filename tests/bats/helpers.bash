@@ -89,8 +89,14 @@ wait_until() {
   done
 }
 
+# imports MODULE=ALIAS...: the first lines of a jq program of our own that uses these modules, in the order that each jq takes
+imports() { "$TOP/.venv/bin/python" "$TOP/tests/jq_order.py" --imports "$@"; }
+
+# Where tests/run lets a suite judge with the newer jq: this test is for this machine's own, as a user has it.
+own_jq() { PATH=${PATH//"${PERCH_TEST_NEWER_JQ:-/nowhere}:"/}; }
+
 # plan_of JQ-TESTS: a plan for the tests given (a jq expression), between alpha and beta on this machine, whose external
-# tools have ports of their own, too.
+# tools have ports of their own, too. Not what is tested where it is used: with the newer jq where there is one.
 plan_of() {
   jq -n --argjson port "$(free_port)" --argjson iperf3 "$(free_port)" --argjson iperf "$(free_port)" "{
     run: \"20260101T000000Z-bats\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
@@ -98,7 +104,7 @@ plan_of() {
     hosts: ([[\"alpha\", \"127.0.0.1\"], [\"beta\", \"127.0.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
       perch_fabric: \"loopback\", perch_backends: [\"tcp\", \"ofi\", \"null\"], perch_port: \$port,
       perch_iperf3_port: \$iperf3, perch_iperf_port: \$iperf}}) | from_entries)}" |
-    jq -f "$TOP/playbooks/plan.jq"
+    PATH=${PERCH_TEST_NEWER_JQ:+$PERCH_TEST_NEWER_JQ:}$PATH jq -f "$TOP/playbooks/plan.jq"
 }
 
 # run_apart EXIT COMMAND...: like run_expecting, with standard error apart, in $stderr
@@ -129,6 +135,13 @@ server_jobs() { pgrep -P "$SERVER"; }
 signal_jobs() { server_jobs | xargs kill "-$1"; }
 
 no_server_jobs() { ! server_jobs >/dev/null; }
+
+# What the server's job has sent and received on its TCP sockets, in bytes: its traffic begins when that grows, not after
+# some time.
+job_bytes() {
+  ss -tinpHO | grep -F "pid=$(server_jobs)," | grep -oE 'bytes_(received|acked):[0-9]+' | awk -F: '{ n += $2 } END { printf "%.0f\n", n }'
+}
+job_moved() { [ "$(job_bytes)" -ge "$1" ]; }
 
 # For teardown_file, where setup_file has exported FILE_SERVERS and FILE_MARK: each server still lives, and ends now.
 file_servers_gone() {

@@ -15,7 +15,7 @@ teardown() { common_teardown; }
 
 # judge FILE [JQ-OF-THE-DOCUMENT [JQ-OF-THE-HOST]]: its findings, in findings.json
 judge() {
-  jq --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" 'import "host_machine" as m;
+  jq --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" "$(imports host_machine=m)"'
     ($host + {$wanted} | '"${3:-.}"') as $host | '"${2:-.}"' | [m::findings($host)]' "$1" >findings.json
 }
 
@@ -27,7 +27,8 @@ found_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .found] | 
 cases() {
   local id status edit
   {
-    printf 'import "host_machine" as m; . as $doc | ($host + {$wanted}) as $host
+    imports host_machine=m
+    printf '. as $doc | ($host + {$wanted}) as $host
       | def is($id; $status; $edit): [m::findings($host) | select(.id == "machine-" + $id) | .status] | unique | join("+")
           | select(. != $status) | "\($edit): \($id) is \(.), not \($status)"; empty'
     while IFS='=' read -r id status edit; do
@@ -105,7 +106,7 @@ CASES
 }
 
 @test "a login's limit is pam_limits': the closest domain's last line, and nothing of groups and all for root" {
-  run jq -n -r -L "$TOP/reports/jq" 'import "machine_memory" as m;
+  run jq -n -r -L "$TOP/reports/jq" "$(imports machine_memory=m)"'
     def of($user; $conf; $d): {files: {"/etc/security/limits.conf": $conf, "/etc/security/limits.d/90-rdma.conf": $d}} | m::login_limit(.; $user; [$user, "rdma"]) // "none";
     of("perch"; "* soft memlock 64"; ""), of("perch"; "* soft memlock 64"; "* - memlock unlimited"),
     of("perch"; "@rdma soft memlock 128\n* soft memlock unlimited"; ""), of("perch"; "@rdma soft memlock 128"; "* soft memlock unlimited"),
@@ -214,7 +215,7 @@ clock = bad = .commands.chrony.exit = null | .commands.timedatectl.stdout |= sub
 clock = unknown = .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1
 clock = ok = .commands.chrony.stdout = "506 Cannot talk to daemon"
 CASES
-  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "host_machine" as m;
+  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" "$(imports host_machine=m)"'
     def at($name; $off; $kept): {host: {name: $name, wanted: {}}, raw: ($raw[0] | .commands.clock.stdout = (1795262398.5 + $off | tostring)
       | if $kept then . else .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1 end)};
     def told(hosts): [m::between([hosts]) | [.host, .status, .found]];
@@ -304,6 +305,7 @@ gather() { "$@" "$TOP/roles/host_check/files/host-check" >found.json; }
   cp "$(command -v sleep)" irqbalance
   SECRET=hidden IRQBALANCE_BANNED_CPULIST=2-3 ./irqbalance 60 3>&- &
   local pid=$!
+  wait_until grep -qx irqbalance "/proc/$pid/comm" # not before it is that program
   gather
   kill "$pid"
   assert_equal "$(jq -r '.files["/proc/*/comm"] | split("\n")[] | select(contains("irqbalance"))' found.json)" "$pid irqbalance IRQBALANCE_BANNED_CPULIST=2-3"

@@ -13,7 +13,7 @@ teardown() { common_teardown; }
 part() {
   local file=$FIXTURES/$1
   shift
-  jq -n -c -L "$TOP/reports/jq" --rawfile out "$file" --args 'import "perftest" as p;
+  jq -n -c -L "$TOP/reports/jq" --rawfile out "$file" --args "$(imports perftest=p)"'
     [p::parts($out | split("\n"); []; {client_argv: $ARGS.positional, server_argv: ["-d", "rxe0"]}; "6.06")[]]' -- "$@" >part.json
 }
 

@@ -28,14 +28,15 @@ run_site() {
   local expected=$1
   shift
   site "$@"
-  LIMIT=180 run_expecting "$expected" "${SITE[@]}"
+  LIMIT=400 run_expecting "$expected" "${SITE[@]}"
 }
 
 verdict() { jq -r .verdict runs/latest/verdict.json; }
 
 @test "a run leaves plan, raw outputs, records, verdict and report, shows its progress, and does not touch an earlier run" {
+  own_jq # one run as a user's, whole
   site
-  LIMIT=180 run timeout 180 "${SITE[@]}" 3>&-
+  LIMIT=400 run timeout 400 "${SITE[@]}" 3>&-
   assert_output --regexp '\[1/3\] TCP latency, alpha -> beta, about [0-9]+ s left'
   assert_output --partial '[3/3] TCP latency'
   for file in plan.json inputs/limits.json raw/alpha/environment.json raw/beta/agent.json records.jsonl verdict.json report.md; do
@@ -53,7 +54,7 @@ verdict() { jq -r .verdict runs/latest/verdict.json; }
   local first before
   first=$(readlink runs/latest)
   before=$(find "runs/$first" -type f -exec sha256sum {} + | sort)
-  run timeout 180 "${SITE[@]}" 3>&-
+  run timeout 400 "${SITE[@]}" 3>&-
   refute [ "$(readlink runs/latest)" = "$first" ]
   assert_equal "$(find "runs/$first" -type f -exec sha256sum {} + | sort)" "$before"
 }
@@ -208,7 +209,7 @@ SH
   sed -i 's/200ms/20s/' suite.yml
   "${SITE[@]}" >log 2>&1 3>&- &
   local playbook=$!
-  wait_until grep -q "left" log
+  WAIT=120 wait_until grep -q "left" log
   # its workers too; some end by themselves as soon as the first one is killed
   marked_processes | grep ansible-playbook | while read -r pid _; do kill -KILL "$pid" || true; done
   wait "$playbook" || true

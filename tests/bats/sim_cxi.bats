@@ -24,15 +24,14 @@ teardown() { common_teardown; } # fails the test if anything that it started sti
   assert_output --partial FI_CXI_RDZV_THRESHOLD
 }
 
+listens() { ss -ltnH "sport = :$1" | grep -q .; }
+
 @test "fi_pingpong runs between two processes" {
   local port server
   port=$(free_port)
   timeout 60 fi_pingpong -p cxi -e rdm -B "$port" -I 10 -S 64 >server.out 2>&1 3>&- &
   server=$!
-  until ss -ltnH "sport = :$port" | grep -q .; do
-    kill -0 "$server"
-    sleep 0.1
-  done
+  wait_until listens "$port"
   run_expecting 0 fi_pingpong -p cxi -e rdm -P "$port" -I 10 -S 64 127.0.0.1
   assert_line --regexp '^64 +10 +=10 '
   wait "$server"
@@ -45,7 +44,7 @@ teardown() { common_teardown; } # fails the test if anything that it started sti
   port=$(free_port)
   "$PERCH" serve --port "$port" >server.out 2>&1 3>&- &
   server=$!
-  until ss -ltnH "sport = :$port" | grep -q .; do sleep 0.1; done
+  wait_until listens "$port"
   for op in send read; do
     SIM_CXI_REPORT=$PWD/$op-%p.json run_perch lat 127.0.0.1 --port "$port" --backend ofi --provider cxi --op "$op" --size 64 \
       --iterations 20 --warmup 2 --verify --json

@@ -107,7 +107,7 @@ left_out() {
   assert_failure 5
   assert_output --partial 'test t: batch "32769": write N or MIN:MAX (doubling), each from 1 to 32768'
   # the rest through the plan's own module: each would be a process of its own
-  jq -n -L "$TOP/playbooks/plan" 'import "transfer" as transfer;
+  jq -n -L "$TOP/playbooks/plan" 'import "transfer" as transfer; import "engine" as _; import "units" as _;
     def refused($params; $members): {backend: "verbs", op: "write", params: $params} + $members
       | [limit(1; try transfer::contradiction catch .)] | .[0];
     [ ((0, 32769, "4:2", "1:x", "1:2:3", "1K", 1.5) | [{size: 8, batch: .}, {}, "batch \"\(.)\": write N"]),

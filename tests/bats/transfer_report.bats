@@ -95,11 +95,11 @@ lines_of_chart() {
     assert_json curve.json '[.rows[] | [.size_bytes, .batch]] | . == unique'
     jq -c '.rows[]' curve.json >rows
     jq -nR -c '[inputs | select(test("^\\| +[0-9]"))][] | [scan("[0-9.]+") | tonumber]
-      | {size_bytes: .[0], total_mb: .[-5], peak_gbyte_s: .[-4], avg_gbyte_s: .[-3], min_us: .[-2], avg_us: .[-1]}' \
+      | {size_bytes: .[0], total_mb: .[-5], peak_gbyte_s: .[-4], avg_gbyte_s: .[-3], min_us: .[-2], avg_us: .[-1]} | map_values(. + 0)' \
       "$TOP/tests/fixtures/mori/$id.txt" >printed
-    assert_equal "$(jq -c '{size_bytes, total_mb, peak_gbyte_s, avg_gbyte_s, min_us, avg_us}' rows)" "$(cat printed)"
+    assert_equal "$(jq -c '{size_bytes, total_mb, peak_gbyte_s, avg_gbyte_s, min_us, avg_us} | map_values(. + 0)' rows)" "$(cat printed)"
     # and what is read from the same table as another run's output is the same, its batch too
-    jq -nR -c -L "$TOP/reports/jq" 'import "mori" as m; m::parts([inputs]; []; {}; null)[]' \
+    jq -nR -c -L "$TOP/reports/jq" "$(imports mori=m)"'m::parts([inputs]; []; {}; null)[]' \
       "$TOP/tests/fixtures/mori/$id.txt" >parts
     assert_equal "$(jq -c 'select(.status == "ok") | [.params.size_bytes, .params.batch, .latency_us.min]' parts)" \
       "$(jq -c '[.size_bytes, .batch, .min_us]' rows)"
@@ -159,7 +159,7 @@ Thor2 write, 1 device, 16 queue pairs, 1 KiB (MORI-IO Benchmark); published; 6,4
 }
 
 @test "what MORI-IO printed stands in one chart with what perch measured, each under its own title" {
-  jq -nR -c -L "$TOP/reports/jq" 'import "mori" as m;
+  jq -nR -c -L "$TOP/reports/jq" "$(imports mori=m)"'
     m::records([inputs]; []; {run: "made-by-hand", test: "theirs", client: "alpha", server: "beta"}; null)' \
     "$TOP/tests/fixtures/mori/cx7-write-size.txt" | jq -c '.transfer = (.transfer // {pair: 0})' >>run/records.jsonl
   jq -n "$PLAN" --args sizes batches theirs >run/plan.json

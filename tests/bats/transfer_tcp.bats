@@ -39,8 +39,7 @@ transfer() {
   perch_serve
   "$PERCH" transfer 127.0.0.1 --port "$PORT" --backend tcp --completion event --duration 20s >out 2>err 3>&- &
   local client=$! before after
-  wait_until server_jobs
-  sleep 0.3
+  wait_until job_moved $((1024 * 1024))
   kill -STOP "$client"
   sleep 0.2
   before=$(job_ticks)
@@ -70,7 +69,7 @@ job_ticks() {
       --batch 8 --duration 4s >out 2>err 3>&- &
     local client=$!
     wait_until test -s out
-    sleep 0.3
+    wait_until job_moved $(($(job_bytes) + 64 * 1024 * 1024))
     signal_jobs KILL
     wait "$client" || code=$?
     assert_equal "$code" 4
