@@ -209,12 +209,12 @@ def unlike($flow):
         elif $flow.tool == "perftest" or $flow.tool == "cxi" then "op"
         else empty end), "kind") as $k
       | select($flow[$k] != null and ($p[$k] | fits_plan($k; $flow[$k]) | not) and ($flow.tool != null or $p[$k] != null))
-      | "the plan asks for \($k) \($flow[$k]), the output says \($p[$k])" ),
+      | "the plan asks for \($k) \($flow[$k] | c::spoken), the output says \($p[$k] | c::spoken)" ),
     ( select($flow.tool != null)
       | $flow.client_argv // [] | asked_for($flow)
       | . as $asked | ($p | stated($asked[0])) as $stated
       | select(($stated == null and $asked[2] == true) or ($stated | same_value($asked[1])) | not)
-      | "the plan asks for \($asked[0]) \($asked[1]), the output says \($stated)" ),
+      | "the plan asks for \($asked[0]) \($asked[1] | c::spoken), the output says \($stated | c::spoken)" ),
     ( select($flow.tool == "perch") | $p | known_definitions as $known | select([.definition] | inside($known) | not)
       | "\(.kind) of \(.op) has no definition \(.definition | tojson)" );
 
@@ -236,8 +236,8 @@ def other_device($flow):
                and ($said != null or $flow.backend == "verbs" or $flow.tool == "perftest" or $flow.tool == "cxi"))
       | "the plan asks for device \($asked) on the \($role), the output says \($said)" ),
     ( path::port_of($flow; []; $role) as $asked | $p.params[$role | path::port_key] as $said
-      | select($asked != null and $said != null and ($said | tostring) != $asked)
-      | "the plan asks for port \($asked) on the \($role), the output says \($said)" );
+      | select($asked != null and $said != null and ($said | c::spoken) != $asked)
+      | "the plan asks for port \($asked) on the \($role), the output says \($said | c::spoken)" );
 
 # What was measured must be what was planned: the tool's word against the plan's flow and its command. A part that says
 # word for word what one of the same words in the plan has said before ($known, of likeness()) is not asked again.

@@ -50,11 +50,11 @@ def asked_for($size; $n):
 def unasked($argv):
   ( .params.stride_bytes as $stride | ($argv | number("--stride")) as $planned
     | select(($planned // .params.size_bytes) != ($stride // .params.size_bytes))
-    | "the plan asks for stride \($planned), the output says \($stride)" ),
+    | "the plan asks for stride \($planned | c::spoken), the output says \($stride | c::spoken)" ),
   # what is not cut has no size of its own
   ( .params.size_bytes as $size | ($argv | chunk($size)) as $planned
     | select((.params.chunk_bytes // $size) != $planned)
-    | "the plan asks for chunks of \($planned) bytes, the output says \(.params.chunk_bytes)" );
+    | "the plan asks for chunks of \($planned) bytes, the output says \(.params.chunk_bytes | c::spoken)" );
 
 # The devices of this part's pair, as planned; of the sum all of them, in any order.
 def devices($flow; $role):
@@ -79,16 +79,16 @@ def unlike($flow):
   | ([$flow.expect[].pair | select(. != null)] | max // 0 | . + 1) as $n
   | ( ("backend", "provider", "op") as $k
       | select($flow[$k] != null and ($p[$k] | asked::fits_plan($k; $flow[$k]) | not))
-      | "the plan asks for \($k) \($flow[$k]), the output says \($p[$k])" ),
+      | "the plan asks for \($k) \($flow[$k] | c::spoken), the output says \($p[$k] | c::spoken)" ),
     ( $flow.client_argv | asked_for($p.params.size_bytes; $n)
       | . as $asked | ($p | asked::stated($asked[0])) as $stated
       | select(($stated == null and $asked[2] == true) or ($stated | asked::same_value($asked[1])) | not)
-      | "the plan asks for \($asked[0]) \($asked[1]), the output says \($stated)" ),
+      | "the plan asks for \($asked[0]) \($asked[1] | c::spoken), the output says \($stated | c::spoken)" ),
     unasked($flow.client_argv),
-    ( select(.transfer.pairs != $n) | "the plan asks for \($n) pairs of devices, the output says \(.transfer.pairs)" ),
+    ( select(.transfer.pairs != $n) | "the plan asks for \($n) pairs of devices, the output says \(.transfer.pairs | c::spoken)" ),
     ( select(.definition != "batch_completion") | "\(.kind) has no definition \(.definition | tojson)" ),
     ( transfers($flow; $n) as $asked | select(.transfer.asked != $asked)
-      | "the plan asks for \($asked) transfers, the output says \(.transfer.asked)" ),
+      | "the plan asks for \($asked) transfers, the output says \(.transfer.asked | c::spoken)" ),
     other_devices($flow);
 
 # What was measured must be what was planned: the engine's word against the plan's flow and its command.

@@ -19,6 +19,14 @@ def shown:
   else tojson
   end;
 
+# A word or number of an output within a sentence, without the literal's spelling.
+def spoken: if type == "number" then shown else tostring end;
+
+# A record -> its line. jq 1.7 writes a number that it has only read as decNumber does (1E-7, 0.00001), jq 1.6 as C does (1e-07, 1e-05):
+# what may be such is calculated with. Looking at every number of every record would take as long as making it.
+def spelt:
+  tojson | if contains("0.0000") or contains("E-") or contains("E+") then fromjson | (.. | numbers) |= . + 0 | tojson else . end;
+
 def text_or_null: if type == "string" and . != "" then . else null end;
 
 # Null-safe division for figures derived from two others, such as CPU seconds per gigabyte.

@@ -1,5 +1,6 @@
 # What a fabric is, as far as figures of two runs may be held against each other: the hosts, their devices with rate and MTU,
 # the set of limits and the scope.
+import "common" as c;
 import "planned" as planned;
 
 # Plan -> what is known of its fabric before anything is measured: by this, accepted runs are found again. The suite is part
@@ -19,7 +20,7 @@ def identity($plan; $ends; $scope):
   | { suite: $plan.suite.name, limits: $plan.limits, $scope,
       hosts: ($plan.hosts | with_entries(.value = {fabric: .value.fabric, scope: .value.scope, ends: ($of[.key] // [])})) };
 
-def shown: "\(.device) at \(if .rate_gbit_s == null then "an unknown rate" else "\(.rate_gbit_s) Gb/s" end), MTU \(.mtu_bytes // "unknown")";
+def shown: "\(.device) at \(if .rate_gbit_s == null then "an unknown rate" else "\(.rate_gbit_s | c::spoken) Gb/s" end), MTU \(.mtu_bytes // "unknown" | c::spoken)";
 
 # Where the fabric $now is another one than $was, in words. What was measured then and is not now is the plan's affair.
 def differences($was; $now):

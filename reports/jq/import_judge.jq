@@ -8,7 +8,7 @@ import "scope" as _;
 import "path" as _;
 import "digits" as _;
 import "wire" as _;
-import "common" as _;
+import "common" as c;
 import "claims" as _;
 import "planned" as _;
 
@@ -52,3 +52,4 @@ def unplanned($doc):
     (.skipped[] | missing(.)),
     (select(.doc != null) | .flow as $flow | .doc as $d | records($flow; matched($flow; $d))),
     (select(.extra != null) | unplanned(.extra)))
+| c::spelt

@@ -8,7 +8,7 @@ import "scope" as _;
 import "path" as _;
 import "digits" as _;
 import "wire" as _;
-import "common" as _;
+import "common" as c;
 import "claims" as _;
 import "planned" as _;
 
@@ -18,6 +18,4 @@ i::without_servers(inputs)
 | .parts[]
 | if .status != "ok" then i::fault($doc.file; .line; .error.message)
   else (.record.flow // $flow.id) as $id
-    | i::record({run: "imported", hosts: {}}; $flow + {id: $id}; {size_bytes: .params.size_bytes}; $rate // $rates[0][$doc.file])
-      # + 0: of a number that another process has printed (5e-06), jq 1.7 would keep the spelling, and another one than 1.6's
-      | walk(if type == "number" then . + 0 else . end) | tojson end
+    | i::record({run: "imported", hosts: {}}; $flow + {id: $id}; {size_bytes: .params.size_bytes}; $rate // $rates[0][$doc.file]) | c::spelt end

@@ -1,6 +1,7 @@
 # The parts of an output -> one part for each record that the plan expects of its flow.
 import "asked" as asked;
 import "asked_transfer" as asked_transfer;
+import "common" as c;
 import "transfer" as transfer;
 import "transfer_sum" as transfer_sum;
 
@@ -10,7 +11,7 @@ def same_as($expect):
 
 # Size to part, of transfers place to part, so that a flow of many sizes is matched without comparing each with each.
 def place($flow):
-  if $flow.kind == "transfer" then transfer::place else .params.size_bytes // .size_bytes | tostring end;
+  if $flow.kind == "transfer" then transfer::place else .params.size_bytes // .size_bytes | c::spoken end;
 def by_place($flow):
   reduce .[] as $p ({}; ($p | place($flow)) as $k | .[$k] = (.[$k] // []) + [$p]);
 

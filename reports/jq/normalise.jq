@@ -19,7 +19,7 @@ import "counters" as _;
 import "path" as _;
 import "digits" as _;
 import "wire" as _;
-import "common" as _;
+import "common" as c;
 import "claims" as _;
 
 # One flow in memory, however long the run.
@@ -45,4 +45,4 @@ $plan[0] as $plan
       elif $turn.last then .out = (.held + [$told] | round::judged) | .held = []
       else .held += [$told] | .out = [] end;
     .out[])
-| records::flow_records($plan; $hosts)
+| records::flow_records($plan; $hosts) | c::spelt

@@ -90,11 +90,11 @@ def cause($flow; $client; $server; $agent; $stderr):
       {state: "not_measured", code: 4,
        message: ("the two ends did not meet" + ($client | said) + server_story($server))}
     elif $client.state != "done" then
-      {state: "error", code: 6, message: "client.json has the unknown state \($client.state | tojson)"}
+      {state: "error", code: 6, message: "client.json has the unknown state \($client.state | c::shown)"}
     elif $client.timed_out == true then
       {state: "error", code: 4, message: ("stopped at its deadline of \($flow.deadline_s) s" + words)}
     elif $client.signal != null and $client.signal != 0 then
-      {state: "error", code: 6, message: ("\($flow.tool) was ended by signal \($client.signal)" + words)}
+      {state: "error", code: 6, message: ("\($flow.tool) was ended by signal \($client.signal | c::spoken)" + words)}
     elif ($client.exit | type) != "number" then
       {state: "error", code: 6, message: "client.json has no exit code"}
     elif $client.exit != 0 then
@@ -103,7 +103,7 @@ def cause($flow; $client; $server; $agent; $stderr):
               elif $flow.tool == "cxi" and $client.exit == 1 then words | code_of_cxi
               elif $flow.tool == "cxi" then $client.exit | code_of_exit("perch")
               else $client.exit | code_of_exit($flow.tool) end),
-       message: ("exit \($client.exit)" + words)}
+       message: ("exit \($client.exit | c::spoken)" + words)}
     else null
     end;
 
@@ -113,11 +113,11 @@ def server_cause($flow; $server):
   if $server == null then {code: 6, message: "host \($flow.server) left no server.json of this flow"}
   elif $server.state == "unreadable" then {code: 6, message: "server.json of this flow on \($flow.server) is damaged"}
   elif $server.state != "done" then
-    {code: 6, message: ("the server's side ended in state \($server.state | tojson)" + ($server | said))}
+    {code: 6, message: ("the server's side ended in state \($server.state | c::shown)" + ($server | said))}
   elif $flow.tool == "perch" then
-    if $server.exit == null or $server.exit == 0 then null else {code: 6, message: "the server's side ended with exit \($server.exit)"} end
+    if $server.exit == null or $server.exit == 0 then null else {code: 6, message: "the server's side ended with exit \($server.exit | c::spoken)"} end
   elif $server.timed_out != true
        and (($server.exit == 0 and $server.signal == null)
             or ($server.exit == 143 and ($server.signal == "TERM" or $server.signal == 15))) then null
-  else {code: 6, message: "\($flow.tool)'s server ended with exit \($server.exit | tojson), signal \($server.signal | tojson)"}
+  else {code: 6, message: "\($flow.tool)'s server ended with exit \($server.exit | c::shown), signal \($server.signal | c::shown)"}
   end;

@@ -184,7 +184,7 @@ def damaged($why): {status: "error", error: {code: 6, message: $why, traffic: tr
 # Exit 1 is a measurement with all its figures: only a limit given on the command line was missed.
 def part:
   if .status == "error" and .error.code != 1 then failed
-  elif .status != "ok" and .status != "error" then heading + damaged("perch's line has the status \(.status | tojson)")
+  elif .status != "ok" and .status != "error" then heading + damaged("perch's line has the status \(.status | c::shown)")
   elif .status == "ok" and .error != null and .error.code != 1 then
     heading + damaged("perch's line says ok and has the error \(.error | tojson | .[0:100])")
   else
@@ -200,6 +200,6 @@ def parts($lines):
     | c::parsed
     | if type != "object" then {params: null} + damaged("line \($i + 1) of its output is not JSON: truncated?")
       elif .kind == "interval" or .kind == "sample" then empty
-      elif .schema != "perch.record/1" then {params: null} + damaged("line \($i + 1) of its output has schema \(.schema | tojson)")
+      elif .schema != "perch.record/1" then {params: null} + damaged("line \($i + 1) of its output has schema \(.schema | c::shown)")
       else part
       end ];

@@ -91,7 +91,7 @@ def record($plan; $hosts; $flow; $expect; $params):
   . as $p
   | ($plan.hosts[$flow.client].fabric) as $fabric
   | ([$flow.scope, ($p | scope::shown_scope($flow; $fabric; $hosts))] | planned::weakest) as $scope
-  | { schema: "perch.record/1", run: $plan.run, flow: $flow.id, test: $flow.test, repeat: $flow.repeat,
+  | { schema: "perch.record/1", run: $plan.run, flow: $flow.id, test: $flow.test, repeat: ($flow.repeat | number_or_null),
       $scope,
       tool: ($p.tool // {name: $flow.tool, version: null}),
       backend: ($p.backend // $flow.backend), provider: ($p.provider // $flow.provider),

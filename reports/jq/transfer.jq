@@ -1,12 +1,13 @@
 # Lines of `perch transfer`: one of kind "transfer" for each pair of devices and one of kind "sum", for each size and
 # batch. transfer_line.jq holds what one says together, transfer_sum.jq a sum against its pairs.
+import "common" as c;
 
 def is_transfer: .kind == "transfer" or .kind == "sum";
 
 # Where a part, or an `expect` entry of the plan, stands within its flow.
 def place:
-  "kind \(.kind), pair \(.transfer.pair // .pair), batch \(.params.batch // .batch), "
-  + (.params.size_bytes // .size_bytes | tostring);
+  "kind \(.kind), pair \(.transfer.pair // .pair | c::spoken), batch \(.params.batch // .batch | c::spoken), "
+  + (.params.size_bytes // .size_bytes | c::spoken);
 
 # A hundredth: the line's figures are rounded apart. The grain is half of the last of the six decimals that are kept.
 def tolerance: 0.01;

@@ -115,6 +115,28 @@ wanted() { jq -nc --arg host "$1" '{schema: "perch.wanted/1", $host, wanted: {pf
   [ "$(grep -c 'test odd: ' plans.one)" -ge 5 ] || fail "few refusals: $(grep -v '^{' plans.one)"
 }
 
+@test "numbers that both would spell otherwise are the same bytes in records and verdict" {
+  cp -r "$TOP/tests/fixtures/loopback/run" one
+  # a size and a repeat as fractions, times of some microseconds, a window beyond 2^53, a reading that is no number of the plan
+  sed -i -E 's/"size_bytes":8,/"size_bytes":8.0,/; s/"stddev":[0-9.]+/"stddev":0.0000120/; s/"(client|server)_s":[0-9.]+/"\1_s":1.234E-5/g; s/"window_bytes":[0-9]+/"window_bytes":123456789012345678/' \
+    one/raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout one/raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout
+  sed -i -E 's/"gap_us":[0-9.]+/"gap_us":1e17/' one/raw/alpha/flows/shm-read-latency/alpha/beta/1/client.stdout
+  sed -i -E 's/"exit": ?0/"exit":1E2/' one/raw/alpha/flows/iperf3/alpha/beta/1/client.json
+  sed -i -E 's/"repeat": ?1,/"repeat": 1.0,/' one/plan.json
+  cp -r one two
+  "$TOP/reports/judge" one >one.said || true
+  PATH=$NEWER:$PATH "$TOP/reports/judge" two >two.said || true
+  # they have arrived where they matter
+  grep -qF '"stddev":1.2e-05' one/records.jsonl
+  grep -qF '"server_s":1.2e-05' one/records.jsonl
+  grep -qF '"window_bytes":123456789012345680' one/records.jsonl
+  grep -qF 'the output says 1e+17' one/records.jsonl
+  grep -qF '"exit 100' one/records.jsonl
+  cmp one.said two.said
+  cmp one/records.jsonl two/records.jsonl
+  cmp one/verdict.json two/verdict.json
+}
+
 @test "outputs measured elsewhere are the same records under both" {
   both import "$TOP/reports/import" "$TOP"/tests/fixtures/import/*.md "$TOP"/tests/fixtures/perftest/{4.5,25.01}/*.txt "$TOP"/tests/fixtures/cxi/*.txt
   [ "$(grep -c '"perch.record/1"' import.one)" -gt 100 ] || fail "few records"
