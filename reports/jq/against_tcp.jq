@@ -41,7 +41,7 @@ def cell($row):
 def row($rows; $want):
   pick($rows; $want)
   | if . == null then [$want.title + (if $want.completion == "event" then ", waiting by events" else "" end), "-", "not measured", "not measured", "-"]
-    else [ .title + ", " + (.completion | words::waiting_words), (.size_bytes | f::size), (. as $row | .tcp | cell($row)), (. as $row | .rdma | cell($row)),
+    else [ (.title | f::cell) + ", " + (.completion | words::waiting_words), (.size_bytes | f::size), (. as $row | .tcp | cell($row)), (. as $row | .rdma | cell($row)),
            (.better as $better | .ratio | advantage($better)) ] end;
 
 # What the devices counted of a provider's packets, or the host's TCP under providers that go over it.
@@ -57,14 +57,14 @@ def loss($rows; $provider; $measured):
 
 def provider_table($comparison; $provider; $measured):
   ($comparison.rows | map(select(.rdma.name == $provider))) as $rows
-  | { title: ($provider + ([$rows[0].rdma.scope] | if .[0] == "hardware" then "" else ", \(.[0])" end)),
-      columns: [table::left("Metric"), table::right("Size"), table::right("TCP (the engine)"), table::right("RDMA (\($provider))"),
+  | { title: (($provider | f::cell) + ([$rows[0].rdma.scope] | if .[0] == "hardware" then "" else ", \(.[0])" end)),
+      columns: [table::left("Metric"), table::right("Size"), table::right("TCP (the engine)"), table::right("RDMA (\($provider | f::cell))"),
                 table::right("RDMA's change")],
       rows: ([wanted[] as $want | row($rows; $want)] + [loss($rows; $provider; $measured)]) };
 
 # ---- where no two are alike ----
 
-def by_definition($point): "\($point.title | f::cell): \($point.about.definition // "no definition" | gsub("_"; " "))";
+def by_definition($point): "\($point.title | f::cell): \($point.about.definition // "no definition" | gsub("_"; " ") | f::cell)";
 
 # Figures of other tools by definitions of their own stand beside each other without a ratio.
 def unlike($measured):

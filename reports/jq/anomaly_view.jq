@@ -16,9 +16,9 @@ def of_check:
   { kind: "check", when: when_of, where: (.evidence[:2] | join(", ") | if . == "" then null else . end),
     what: ("\(.title): \(.unit as $unit | .measured | f::value($unit))"
            + if .limit == null then "" else " (limit: \(.unit as $unit | .limit | f::bound($unit)))" end),
-    flow: null, evidence: "check `\(.id)`" };
+    flow: null, evidence: ("check " + (.id | f::code)), of: .id };
 
-def phase: if .kind == "check" then (if .evidence | test("`host_check/") then "before the run" else "during the run" end) else "not known" end;
+def phase: if .kind == "check" then (if .of | startswith("host_check/") then "before the run" else "during the run" end) else "not known" end;
 
 # As many as anomaly_rows.jq keeps of each kind
 def rows_max: 60;
@@ -32,6 +32,6 @@ def section($checks):
    | sort_by((.kind as $k | kinds | index($k)), .when // "~", .where)) as $all
   | { table: { columns: ["When", "Where", "What", "Evidence" | table::left(.)],
                rows: ($all[:rows_max]
-                      | map([ (.when // phase), (.where | if . == null then "-" else "`\(.)`" end | f::cell), (.what | f::cell),
-                              ((.evidence // "record `\(.where)`, `raw/\(.flow | split("/")[1])/flows/\(.flow)/`") | f::cell) ])) },
+                      | map([ (.when // phase | f::cell), (.where | if . == null then "-" else f::code end), (.what | f::cell),
+                              (.evidence // "record \(.where | f::code), \("raw/\(.flow | split("/")[1])/flows/\(.flow)/" | f::code)") ])) },
       more: ([($all | length) - rows_max, 0] | max + $more) };

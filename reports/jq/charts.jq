@@ -46,7 +46,7 @@ def alternative($title; $values):
   | $title + (if $series == [] then "" else ": " + ($series | f::names(8)) end) | gsub("[\\[\\]]"; "") | f::cell;
 
 def chart($name; $spec; $title; $caption; $values):
-  select(($values | length) > 0) | {name: $name, spec: $spec, title: $title, caption: $caption, alternative: alternative($title; $values), values: $values};
+  select(($values | length) > 0) | {name: $name, spec: $spec, title: ($title | f::cell), caption: $caption, alternative: alternative($title; $values), values: $values};
 
 def distribution_caption($distributions):
   "Share of messages that took longer than the time on the horizontal axis, from "

@@ -20,7 +20,7 @@ def coverage($plan):
   | check("coverage"; "Every planned record was measured" + (if $idle == [] then "" else ", on every host" end);
           if $measured == $planned and $planned > 0 and $idle == [] then "pass" else "inconclusive" end)
   + { measured: $measured, limit: {min: $planned, max: $planned}, unit: "records",
-      source: design("coverage is counted in the plan's `expect`"),
+      source: design("coverage is counted in what the plan expects"),
       evidence: ($idle + ([tally::entries("missing").value.flow] | unique) | .[0:tally::evidence_max]),
       remedy: (if $idle != [] then "No flow uses \($idle[0:5] | join(", ")): see what was excluded, correct its perch_backends and perch_tools, "
                                    + "or take it out of the inventory"

@@ -15,7 +15,7 @@ def shown($row):
 
 def comparison_row:
   . as $row
-  | [ .title + (if .kind == "bandwidth" then ", " + (.completion | words::waiting_words) else "" end), (.size_bytes | f::size),
+  | [ (.title | f::cell) + (if .kind == "bandwidth" then ", " + (.completion | words::waiting_words) else "" end), (.size_bytes | f::size),
       (.rdma | shown($row)), (.tcp | shown($row)), (.ratio | f::times) ];
 
 def provider_table($rows; $provider):
@@ -25,8 +25,8 @@ def provider_table($rows; $provider):
   | ($latency | map(.size_bytes) | words::picked_sizes) as $sizes
   | ($bandwidth | map(.size_bytes) | max) as $largest
   | ([$mine[0].rdma.scope] | if .[0] == "hardware" then "" else ", \(.[0])" end) as $scope
-  | { title: "\($provider)\($scope)",
-      columns: [table::left("Figure"), table::right("Size"), table::right("RDMA interface (\($provider)\($scope))"), table::right("TCP (the engine's tcp backend)"),
+  | { title: ("\($provider)\($scope)" | f::cell),
+      columns: [table::left("Figure"), table::right("Size"), table::right("RDMA interface (\("\($provider)\($scope)" | f::cell))"), table::right("TCP (the engine's tcp backend)"),
                 table::right("RDMA / TCP")],
       rows: ( [ ("p50_us", "stddev_us", "p99_minus_p50_us", "p99_us", "p99_9_us") as $metric
                 | $sizes[] as $size | $latency[] | select(.metric == $metric and .size_bytes == $size) | comparison_row ]
@@ -41,13 +41,13 @@ def comparison_tables:
 
 # ---- the engine beside perftest ----
 
-def agreement_words: {agree: "agree", disagree: "**disagree**"}[.state] // .reason;
+def agreement_words: {agree: "agree", disagree: "**disagree**"}[.state] // (.reason | f::cell);
 
 def agreement_row:
   .unit as $unit
   | [ (if .peer then "beside \(.peer): " else "" end)
-      + "\(.op) \(.kind), \(.connection // "-")" + (if .bidirectional then ", both ways" else "" end) + ": \(.title)", (.size_bytes | f::size),
-      (.engine | words::quantity($unit)), (.perftest | words::quantity($unit)), (.ratio | f::times), (agreement_words | f::cell) ];
+      + "\(.op) \(.kind), \(.connection // "-" | f::cell)" + (if .bidirectional then ", both ways" else "" end) + ": \(.title | f::cell)", (.size_bytes | f::size),
+      (.engine | words::quantity($unit)), (.perftest | words::quantity($unit)), (.ratio | f::times), agreement_words ];
 
 def agreement_table:
   { columns: [table::left("Figure"), table::right("Size"), table::right("perch"), table::right("the other tool"), table::right("perch / other"), table::left("They")],
@@ -56,5 +56,5 @@ def agreement_table:
 def others_table:
   { columns: [table::left("Tool"), table::left("Definition"), table::right("Size"), table::right("Gb/s"), table::right("CPU client, s/GB"), table::right("CPU server, s/GB"),
               table::right("Retransmissions")],
-    rows: [.others[] | [ .name, (.definition | words::definition_words), (.size_bytes | f::size), (.gbit_s | f::figure),
+    rows: [.others[] | [ (.name | f::cell), (.definition | words::definition_words | f::cell), (.size_bytes | f::size), (.gbit_s | f::figure),
                          (.client_s_per_gb | f::figure), (.server_s_per_gb | f::figure), (.retransmissions | f::whole) ]] };

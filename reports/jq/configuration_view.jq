@@ -11,16 +11,16 @@ def titles:
     "qos-ecn": "ECN", "qos-ecn-parameters": "ECN parameters", "qos-cnp": "Congestion notification packets",
     "slingshot-libfabric": "libfabric of Slingshot" };
 
-def where($all): .hosts | if . == null and $all > 1 then "all hosts" elif . == null then "the host" else f::names(8) end;
+def where($all): .hosts | if . == null and $all > 1 then "all hosts" elif . == null then "the host" else f::names(8) | f::cell end;
 
-def said: if .status == "unknown" then "not known: \(.found // "not read")" elif .status == "bad" then "**\(.found)**" else .found end;
+def said: if .status == "unknown" then "not known: \(.found // "not read" | f::cell)" elif .status == "bad" then "**\(.found | f::cell)**" else .found | f::cell end;
 
 # $facts of the verdict -> a row for each thing and value. What does not apply anywhere is left out.
 def qos($facts; $all):
   { columns: ["Setting", "Device", "Found", "Hosts" | table::left(.)],
     rows: [ titles | to_entries[] as $title
             | ($facts // [])[] | select(.id == $title.key and .status != "not_applicable")
-            | [$title.value, (.device | f::cell), (said | f::cell), where($all)] ] }
+            | [$title.value, (.device | f::cell), said, where($all)] ] }
   | .more = ([(.rows | length) - 200, 0] | max) | .rows |= .[:200]
   | table::slim;
 

@@ -64,7 +64,7 @@ def nics($hosts; $environments; $facts):
   | (rows($hosts; $environments; $facts) | group_by(.cells)) as $groups
   | { columns: [ "Device", "Card", "Firmware", "Driver", "PCIe", "Memory node", "Port", "Link", "MTU", "Hosts" | table::left(.) ],
       rows: [ $groups[:rows_max][] | (map(.host) | unique) as $names
-              | .[0].cells + [if ($names | length) == $all and $all > 1 then "all hosts" else $names | f::names(8) end] ],
+              | .[0].cells + [if ($names | length) == $all and $all > 1 then "all hosts" else $names | f::names(8) | f::cell end] ],
       more: ([($groups | length) - rows_max, 0] | max) }
   | table::slim;
 
@@ -73,7 +73,7 @@ def switches:
   { columns: [ "Switch", "Kind", "Ports to the hosts", "Speed", "PFC priorities" | table::left(.) ],
     rows: [ (. // [])[:rows_max][]
             | [ (.name | f::cell),
-                (.provider + if .scope == "hardware" then "" else ", **\(.scope)**" end | f::cell),
+                ((.provider | f::cell) + if .scope == "hardware" then "" else ", **\(.scope)**" end),
                 ([.rows[].port] | unique | if . == [] then "-" else f::names(8) end | f::cell),
                 ([.rows[].speed_gbit_s | values] | unique | if . == [] then "-" else map("\(f::figure) Gb/s") | join(", ") end),
                 ([.rows[].priorities | values | map(tostring) | if . == [] then "none" else join(" ") end] | unique

@@ -99,7 +99,7 @@ def section($history; $tests):
   | rows($picked; $tests) as $rows
   | [$picked | to_entries[] | .key as $i | .value | called($i)] as $labels
   | { runs: [ range(0; $picked | length) as $i | $picked[$i]
-              | "*\($labels[$i] | f::cell)*: run `\(.run)`, accepted \(.accepted)" + (if .verdict == "PASS" then "" else ", **although \(.verdict)**" end) ],
+              | "*\($labels[$i] | f::cell)*: run \(.run | f::code), accepted \(.accepted | f::cell)" + (if .verdict == "PASS" then "" else ", **although \(.verdict)**" end) ],
       table: { columns: ([table::left("Figure"), table::left("Test"), table::right("Size")] + [$labels[] | f::cell | table::right(.)]
                          + [table::right("this run"), table::right("since the first")]),
                rows: [ $rows[:rows_max][] | .unit as $unit

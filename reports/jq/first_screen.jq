@@ -14,9 +14,9 @@ def verdict_line:
 # $flows: what plan_view.jq counted.
 def what_line($plan; $flows):
   ($plan.hosts | keys_unsorted) as $hosts
-  | "Suite *\($plan.suite.title // $plan.suite.name)*, run `\($plan.run)`: \($hosts | f::names(8)) "
+  | "Suite *\($plan.suite.title // $plan.suite.name | f::cell)*, run `\($plan.run)`: \($hosts | f::names(8) | f::cell) "
     + "(\($hosts | length | f::plural("host")), \($flows.pairs | f::plural("pair")), "
-    + "\($flows.flows | f::plural("flow"))), limits *\($plan.limits)*.";
+    + "\($flows.flows | f::plural("flow"))), limits *\($plan.limits | f::cell)*.";
 
 def coverage_line:
   "Coverage: \(.coverage.measured | f::whole) of \(.coverage.planned | f::whole) planned records measured"
@@ -24,7 +24,7 @@ def coverage_line:
 
 def excluded_line($plan):
   ([$plan.excluded // [] | .[].test] | unique) as $tests
-  | if $tests == [] then "" else "**Left out of the plan**, for a host could not take part: \($tests | map("`\(f::cell)`") | f::names(8))." end;
+  | if $tests == [] then "" else "**Left out of the plan**, for a host could not take part: \($tests | map(f::code) | f::names(8))." end;
 
 # ---- checks ---------------------------------------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ def measured_text: .unit as $unit | .measured | f::value($unit);
 def check_view:
   { id: .id, status: status_words[.status], title: (.title | f::cell), measured: (measured_text | f::cell),
     limit: (.unit as $unit | .limit | f::bound($unit) | f::cell), source: (.source | f::cell), remedy: (.remedy | f::cell),
-    evidence: (.evidence | map("`" + . + "`") | f::names(3) | if . == "" then "-" else f::cell end) };
+    evidence: (.evidence | map(f::code) | f::names(3) | if . == "" then "-" else . end) };
 
 # What is said of the hosts has a table of its own: it is long, and most of it only describes them.
 def is_of_hosts: .id | startswith("host_check/");

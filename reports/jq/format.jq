@@ -29,10 +29,23 @@ def times: if c::is_finite then figure + "x" else "-" end;
 
 def memory_size: if c::is_finite then (. / 1073741824 | figure) + " GiB" else "-" end;
 
-# Text from outside in a table's cell: no bar may end it, no tag may start in it.
+def with($sign; $instead): if contains($sign) then split($sign) | join($instead) else . end;
+
+def line: if type == "string" then . elif . == null then "-" else tojson end | if test("\\s") then gsub("\\s+"; " ") | ltrimstr(" ") | rtrimstr(" ") else . end;
+
+# Text from outside, in a cell or anywhere else in Markdown: it says what it says, and no sign of it does anything. What means nothing
+# where it stands keeps its looks: an underscore within a word, a number sign within a line, a colon that begins no emoji
+# (":fe80:" in an address may be one).
 def cell:
-  if type == "string" then . elif . == null then "-" else tojson end
-  | gsub("[\\r\\n\\t]+"; " ") | gsub("&"; "&amp;") | gsub("<"; "&lt;") | gsub("\\|"; "\\|");
+  line
+  | with("\\"; "\\\\") | with("&"; "&amp;") | with("<"; "&lt;") | with("|"; "\\|") | with("`"; "\\`") | with("*"; "\\*")
+  | with("["; "\\[") | with("]"; "\\]") | with("~"; "\\~") | with("$"; "\\$") | with(" #"; " \\#")
+  | if contains("_") then gsub("(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"; "\\_") else . end
+  | if contains(":") then gsub(":(?=(100|1234|[a-z+-][a-z0-9_+-]*):)"; "\\:") else . end
+  | if test("^(#|>|[-+=] |[-=_]{3})") then "\\" + . elif test("^[0-9]+[.)] ") then sub("(?<sign>[.)])"; "\\\(.sign)") else . end;
+
+# The same as code; within it nothing can be escaped, so that a text which could end the code, or a cell, is none.
+def code: line | if contains("`") or contains("|") or . == "" then cell else "`\(.)`" end;
 
 def unit_sign: if . == "us" then "µs" else . end;
 

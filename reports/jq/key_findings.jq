@@ -17,7 +17,7 @@ def throughput:
   | measured::of_ceiling as $percent
   | if $percent == null then
       "**RDMA's interface carried \(.gbit_s | f::figure) Gb/s** (\(.title | f::cell), \(.size_bytes | f::size)). How much its link could carry is not known: "
-      + (if .about.layer | IN("loopback", "shm") then "\(.about.layer) has no ceiling."
+      + (if .about.layer | IN("loopback", "shm") then "\(.about.layer | f::cell) has no ceiling."
          else "\([ (if .about.rate_gbit_s == null then "rate" else empty end), (if .about.mtu_bytes == null then "MTU" else empty end) ] | if . == [] then "the layer" else join(" and ") end) not told." end)
     elif $percent > impossible then
       "**\(.gbit_s | f::figure) Gb/s is \($percent | percent) of what \(link_words) (\(.ceiling_gbit_s | f::figure) Gb/s), which cannot be** (\(.title | f::cell))."
@@ -51,7 +51,7 @@ def against_tcp($comparison):
       ($latency | values | "\(.ratio | f::figure) times its latency at \(.size_bytes | f::size)"),
       ($cpu | values | "\(.ratio | f::figure) times its CPU a byte where both wait by events") ]
   | select(length > 0)
-  | "Against TCP, RDMA's interface (\($bandwidth // $latency // $cpu | .rdma.name)) has " + join(", ") + ".";
+  | "Against TCP, RDMA's interface (\($bandwidth // $latency // $cpu | .rdma.name | f::cell)) has " + join(", ") + ".";
 
 def packets:
   [.packets[]] | select(length > 0)

@@ -4,7 +4,7 @@
 
 def sep: "\t";
 
-def word: if test("^[A-Za-z0-9_./:=,%+@-]+$") then . else @sh end;
+def word: if test("^[A-Za-z0-9_./:=,%+@-]+$") then . else @sh | gsub("(?<end>[\r\n])"; "'$'" + {"\r": "\\r", "\n": "\\n"}[.end] + "''") end;
 def command: map(tostring | word) | join(" ");
 
 # Commands of one test differ in addresses and devices; some of them are enough.

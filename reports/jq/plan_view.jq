@@ -2,5 +2,5 @@
 import "format" as f;
 
 def commands:
-  map({ title, client, server,
+  map({ title: (.title | f::cell), client, server,
         more: ([.flows - .repeats * ([(.client | length), 1] | max), 0] | max | if . > 0 then f::whole else "" end) });

@@ -32,13 +32,12 @@ def port_rows($switch):
                (if $row.utilisation_percent == null then "-" else "\($row.utilisation_percent | f::figure) %" end) ] };
 
 def about:
-  "\(.name) (\(.provider)" + (if .scope == "hardware" then "" else ", **\(.scope): no proof of a switch**" end) + "): "
-  + (if .faults != [] then "not judged: " + (.faults[0:3] | map("\(.command): \(.why)") | join("; "))
+  "\(.name | f::cell) (\(.provider | f::cell)" + (if .scope == "hardware" then "" else ", **\(.scope): no proof of a switch**" end) + "): "
+  + (if .faults != [] then "not judged: " + (.faults[0:3] | map("\(.command): \(.why)") | join("; ") | f::cell)
      else "read \(.seconds | f::figure) s apart, \([.rows[].port] | unique | length | f::plural("port"))" end)
-  + (if .gaps == [] then "" else "; not told: " + (.gaps | map("\(.command) (\(.why))") | join(", ")) end)
-  + ([.rows[] | select(.lost != []) | "\(.port) (\(.lost[0]))"]
-     | if . == [] then "" else "; counters began anew in between, so nothing is known of " + (.[0:3] | join(", ")) + (if length > 3 then ", ..." else "" end) end)
-  | f::cell;
+  + (if .gaps == [] then "" else "; not told: " + (.gaps | map("\(.command) (\(.why))") | join(", ") | f::cell) end)
+  + ([.rows[] | select(.lost != []) | "\(.port) (\(.lost[0]))" | f::cell]
+     | if . == [] then "" else "; counters began anew in between, so nothing is known of " + (.[0:3] | join(", ")) + (if length > 3 then ", ..." else "" end) end);
 
 # Null without switches.
 def section:

@@ -72,12 +72,12 @@ def test_note($packets):
       (if $a.window_bytes != null then "window \($a.window_bytes | f::whole) bytes" else empty end),
       (if $packets == null then empty else $packets | packet_words end),
       ([.sizes[].records] | max | if . > 1 then "medians of \(.) records a size, extremes and counts of all of them" else empty end) ]
-  | join("; ") + ".";
+  | join("; ") + "." | f::cell;
 
 def of_tests($tests; $packets):
   . as $by_test
   | [ $tests[] | . as $t | $by_test[$t.name] | select(. != null)
-      | {title: $t.title, name: $t.name}
+      | {title: ($t.title | f::cell), name: $t.name}
         + if .about.kind == "transfer" then {note: transfer_view::note} + transfer_view::tables
           else {note: test_note($packets[$t.name])} + if .about.kind == "latency" then latency_table else bandwidth_table end end ];
 

@@ -14,7 +14,7 @@ def cell($row):
 
 def row:
   . as $row
-  | [ .title, "\(.size_bytes | f::size) x \(.batch | f::whole)", (.rdma | cell($row)), (.tcp | cell($row)),
+  | [ (.title | f::cell), "\(.size_bytes | f::size) x \(.batch | f::whole)", (.rdma | cell($row)), (.tcp | cell($row)),
       (.ratio | f::times) ];
 
 # What was asked of both, beside size and batch.
@@ -30,9 +30,9 @@ def words:
 def table:
   . as $rows
   | .[0] as $one
-  | ($one.rdma | .name + if .scope == "hardware" then "" else ", \(.scope)" end) as $name
+  | ($one.rdma | .name + if .scope == "hardware" then "" else ", \(.scope)" end | f::cell) as $name
   | (map([.size_bytes, .batch]) | picked) as $points
-  | { title: "\($name), transfers: \($one | words)",
+  | { title: "\($name), transfers: \($one | words | f::cell)",
       columns: [table::left("Figure"), table::right("Size x batch"), table::right("RDMA interface (\($name))"),
                 table::right("TCP (the engine's tcp backend)"), table::right("RDMA / TCP")],
       rows: [ ("gbit_s", "messages_per_s", "mean_us", "p99_us", "client_s_per_gb", "server_s_per_gb") as $metric

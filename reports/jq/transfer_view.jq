@@ -73,7 +73,7 @@ def note:
       (if $t.session == false then "without a session" else empty end),
       (if $t.verify == true then "every byte checked" else empty end),
       ([.sizes[].records] | max | if . > 1 then "medians of \(.) records a row" else empty end) ]
-  | join("; ") + ".";
+  | join("; ") + "." | f::cell;
 
 # ---- charts ---------------------------------------------------------------------------------------------------------
 
@@ -120,4 +120,4 @@ def reference_lines($chosen; $charts):
   | map("*\(.title | f::cell)*: \(.source | f::cell); \(.configuration | f::cell)."
         + if reference::along as $along | $drawn | index([$along]) then ""
           else " Not drawn: this run has no transfers along the \(reference::along)." end)
-    + ($chosen | reference::unusable | map("`\(.file | f::cell)` cannot be drawn: \(.why)."));
+    + ($chosen | reference::unusable | map("\(.file | f::code) cannot be drawn: \(.why | f::cell)."));

@@ -45,21 +45,21 @@ def tables_max: 60; # a page that can still be read; tuning.json has every figur
 def flow_tables:
   [ .flows | group_by([.test, .client, .server])[]
     | shown as $shown
-    | { title: "\(.[0].title | f::cell), \(.[0].client) to \(.[0].server)",
+    | { title: "\(.[0].title | f::cell), \(.[0].client | f::cell) to \(.[0].server | f::cell)",
         note: ([.[].definition | strings][0] | figure_words::definition_words), more: (length - ($shown | length)) }
       + ($shown | flow_table) ];
 
 # What the role said that it changed, when it tuned last.
 def change_lines:
   [(.outcome.changes // {}) | to_entries[] | .key as $host | .value[]? | {host: $host, said: tostring}]
-  | group_by(.said) | map("\(.[0].said | f::cell) (\(map(.host) | unique | f::names(8)))") | .[:100];
+  | group_by(.said) | map("\(.[0].said | f::cell) (\(map(.host) | unique | f::names(8) | f::cell))") | .[:100];
 
 def sure: [.overall[] | select(.p_holm != null and .p_holm < 0.05 and (.verdict == "better" or .verdict == "worse"))];
 def changed: [sure[] | change_words] | f::names(6);
 
 def headline:
   if .result == "incomplete" then
-    "⚠️ **Incomplete**: the comparison is not whole, and nothing is claimed of the tuning: \(.gaps[0])."
+    "⚠️ **Incomplete**: the comparison is not whole, and nothing is claimed of the tuning: \(.gaps[0] | f::cell)."
   elif .result == "better" then "✅ **Better** over all flows: \(changed)."
   elif .result == "worse" then "❌ **Worse** over all flows: \(changed)."
   elif .result == "mixed" then "⚠️ **Mixed** over all flows: \(changed)."
@@ -68,7 +68,7 @@ def headline:
 
 def scope_line:
   if .scope == "hardware" then "Scope: hardware."
-  else "**Scope: \(.scope // "unknown"). This comparison is no proof of hardware.**" end;
+  else "**Scope: \(.scope // "unknown" | f::cell). This comparison is no proof of hardware.**" end;
 
 def counts_line:
   .counts | map_values(if . == floor then f::whole else digits::fixed(1) end)
@@ -86,14 +86,14 @@ def runs_table:
 def setting_lines:
   [(.tuning.settings // {}) | to_entries[] | .key as $host | .value | to_entries[] | {host: $host, name: .key, value: .value}]
   | group_by([.name, .value])
-  | map("`\(.[0].name): \(.[0].value | tojson | f::cell)` on \(map(.host) | f::names(8))");
+  | map("\("\(.[0].name): \(.[0].value | tojson)" | f::code) on \(map(.host) | f::names(8) | f::cell)");
 
 def what_line:
-  "Suite *\(.title // .suite // "unknown" | f::cell)*, comparison `\(.run)`: \(.hosts | f::names(8)); "
+  "Suite *\(.title // .suite // "unknown" | f::cell)*, comparison \(.run | f::code): \(.hosts | f::names(8) | f::cell); "
   + "\(.method.repeats | f::plural("repeat")) of measuring untuned and tuned in turn.";
 
 { title: "Tuning report: \(.title // .suite // .run | f::cell)", headline: headline, scope_line: scope_line, what_line: what_line,
-  counts_line: counts_line, gaps: (.gaps | map(f::cell)), role: (.tuning.role // "the tuning" | f::cell),
+  counts_line: counts_line, gaps: (.gaps | map(f::cell)), role: (.tuning.role // "the tuning" | f::code),
   settings: setting_lines, changes: change_lines, overall: overall_table, runs: runs_table,
   flows: (flow_tables[:tables_max]), flows_more: ([(flow_tables | length) - tables_max, 0] | max),
   pairs: .method.pairs,

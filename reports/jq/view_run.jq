@@ -24,7 +24,7 @@ def missing_size:
   (.size_bytes | f::size) + (if .batch != null then ", batch \(.batch)" else "" end)
   + (if .pair != null then ", pair \(.pair)" elif .kind == "sum" then ", all pairs" else "" end);
 
-def missing: { rows: (.[:50] | map({flow, size: (.expect | missing_size), message: (.message | f::cell)})), more: ([length - 50, 0] | max) };
+def missing: { rows: (.[:50] | map({flow: (.flow | f::code), size: (.expect | missing_size), message: (.message | f::cell)})), more: ([length - 50, 0] | max) };
 
 $plan[0] as $plan
 | $verdict[0] as $verdict
@@ -32,7 +32,7 @@ $plan[0] as $plan
 | ($verdict | first_screen::findings) as $findings
 | device_view::section($plan; $verdict; $environments) as $devices
 | ($verdict.coverage.missing | missing) as $missing
-| { title: "Fabric report: \($plan.suite.title // $plan.suite.name)",
+| { title: "Fabric report: \($plan.suite.title // $plan.suite.name | f::cell)",
     run: $plan.run, created: $plan.created, verdict: $verdict.verdict,
     verdict_line: ($verdict | first_screen::verdict_line), what_line: first_screen::what_line($plan; $flows),
     device_line: ($devices | device_view::line),
@@ -41,12 +41,12 @@ $plan[0] as $plan
     comparison: { tables: ($verdict.comparison | comparison_tables::comparison_tables + transfer_comparison::tables),
                   others: ($verdict.comparison | comparison_tables::others_table),
                   statistic: $verdict.comparison.statistic,
-                  refused: ([$verdict.comparison.refused[].reason] | unique) },
+                  refused: ([$verdict.comparison.refused[].reason] | unique | map(f::cell)) },
     agreement: ($verdict.agreement // [] | comparison_tables::agreement_table),
     devices: $devices, topology: topology_view::section($plan; $verdict; $flows),
     configuration: configuration_view::section($plan; $verdict; $environments; $limits[0]),
     switches: ($verdict | switch_view::section),
     checks: ($verdict | first_screen::table_of_checks(false)), host_checks: ($verdict | first_screen::table_of_checks(true)),
     missing: $missing.rows, missing_more: $missing.more,
-    excluded: ($plan.excluded | map({test: (.test | f::cell), reason: (.reason | f::cell)})),
+    excluded: ($plan.excluded | map({test: (.test | f::code), reason: (.reason | f::cell)})),
     environment: environment::rows($environments), commands: ($flows.tests | plan_view::commands) }

@@ -9,7 +9,7 @@ setup_file() {
   local script='</td></table><script>document.title="owned"</script>' flow
   cd "$BATS_FILE_TMPDIR" || return
   cp -r "$TOP/tests/fixtures/loopback/run" run
-  jq -c --arg text "$script [click](javascript:alert(1)) \"quoted\"" \
+  jq -c --arg text "$script [click](javascript:alert(1)) \"quoted\" {{ 3 * 37 }}" \
     '(.rounds[].flows[] | select(.test == "tcp-latency")).title = $text' run/plan.json >plan.json
   mv plan.json run/plan.json
   flow=run/raw/alpha/flows/iperf3/alpha/beta/1/client.json
@@ -63,6 +63,7 @@ sample() { jq -c --arg name "$1" "select(.name == \$name) | ${2:-.value}" sample
   refute_output --partial '<img'
   refute_output --partial 'javascript:alert(1)"'
   refute_output --partial 'href="file:'
+  assert_output --partial '{{ 3 * 37 }}'
   assert_output --partial '&lt;script&gt;document.title=&quot;owned&quot;' || assert_output --partial '&lt;script&gt;document.title="owned"'
 }
 

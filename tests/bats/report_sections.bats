@@ -305,3 +305,51 @@ even() { jq -c 'if .kind == "bandwidth" then .bandwidth.gbit_s = 97 else . end' 
   # of the two tests the one that is farther from its bound
   assert_json report.json '.findings[1] | .title == "Bandwidth, test b" and .more == "and 1 more like it"'
 }
+
+# What hosts, tools, switches and people have written, each with $suffix behind it: titles, findings, remedies, names of devices, versions.
+readonly SAID='["title", "message", "found", "remedy", "source", "label", "reason", "device", "driver", "firmware", "model", "os", "kernel", "hostname",
+  "group", "switch", "netdev", "address", "version", "measured", "why", "port", "queue", "command"] as $free
+  | reduce (paths(strings) | select((.[-1] | IN($free[])) or (.[-2] | IN("evidence", "versions", "tuning"))
+                                    or (.[-1] == "name" and (.[0] | IN("suite", "rdma", "interfaces", "switches"))))) as $place
+      (.; setpath($place; getpath($place) + $suffix))'
+readonly HOSTILE=' |x| <b>b</b> `c` *e* _f_ [l](javascript:alert) ![i](x.png) #g ~~s~~ $m$ &amp; \ \| {{ 7 * 7 }} :100: -
+# H
+- li'
+
+# said_by_all SUFFIX: run/ in words with that suffix, and the shape of its Markdown, in shape.txt
+said_by_all() {
+  local file
+  rm -rf run
+  cp -r good run
+  for file in run/plan.json run/records.jsonl run/verdict.json run/inputs/limits.json run/raw/*/environment.json; do
+    [ ! -f "$file" ] || { jq -c --arg suffix "$1" "$SAID" "$file" >said && mv said "$file"; }
+  done
+  words
+  pandoc --from gfm-raw_html --to json report.md | jq -r -f "$TOP/tests/markdown_shape.jq" >shape.txt
+}
+
+@test "words of hosts, tools and people stay words: no table breaks, no heading, link, code or tag begins" {
+  local run
+  for run in loopback rxe made; do
+    if [ "$run" = made ]; then
+      rm -rf run
+      made '.switches = [{name: "leaf1", provider: "sonic", scope: "simulated", priorities: [3], seconds: 9, faults: [{command: "show", why: "said"}],
+          gaps: [{command: "show pfc", why: "refused"}], rows: [{port: "Ethernet0", host: "n1", lost: ["began anew"], tx_mbit_s: 1, pause: {rx: 0, tx: 0}, pause_by_priority: {rx: [0, 0, 0, 1], tx: [0, 0, 0, 1]},
+          utilisation_percent: 1, queues: [{queue: "UC3", priority: 3, mbit_s: 1, drops: 1}]}]}]
+        | .coverage.missing = [{flow: "latency/n1/n2/1", expect: {size_bytes: 64}, status: "error", code: 6, message: "gone"}]
+        | .checks += [("pass", "fail", "inconclusive", "advisory", "not_judged") as $status
+            | {id: "flow/\($status)", title: "T", $status, measured: "M", limit: null, unit: null, source: "S", evidence: ["E"], remedy: "R"}]'
+      jq '.excluded = [{test: "t", reason: "no device"}]' run/plan.json >plan && mv plan run/plan.json
+    else
+      recorded "$run"
+    fi
+    rm -rf good
+    mv run good
+    said_by_all " zz"
+    mv shape.txt tame.txt
+    assert [ "$(grep -c zz tame.txt)" -gt 40 ]
+    said_by_all "$HOSTILE"
+    python3 -c 'import sys; words = " ".join(sys.argv[1].split()); print(open("shape.txt").read().replace(" " + words, " zz"), end="")' "$HOSTILE" >hostile.txt
+    diff tame.txt hostile.txt || fail "$run: these words do something in its report"
+  done
+}
