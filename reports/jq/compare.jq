@@ -1,27 +1,27 @@
-# Two runs' figures (accepted.jq) -> what comparison.json holds. $a, $b: --slurpfile; $of_a, $of_b: lines {key: place, value:
-# {metric: [low, high]}}, intervals of merged histograms.
+# Two runs' figures (accepted.jq) -> what comparison.json holds (perch.comparison/1). $a, $b: --slurpfile; $of_a, $of_b: lines {key:
+# place, value: {metric: {low, high, of}}}, intervals within one run: of merged histograms and of a stream's course (course.jq).
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "figures" as figures;
 import "comparison" as _;
 import "common" as c;
 import "student" as student;
 
-# The 95 % interval of a figure: of its repeats, by Student's t, where there are two or more; else of the samples of its histogram,
-# which say nothing of how runs differ; else null. A repeat is what a run is, so it outranks the samples.
-def interval($histogram):
-  if .n >= 2 and .n <= student::most then
-    (student::critical(.n) * .value * .cv_percent / 100 / (.n | sqrt)) as $h
+# The 95 % interval of a figure: of its repeats, by Student's t, where there are two or more; else of what was seen within the run,
+# which says nothing of how runs differ; else null. A repeat is what a run is, so it outranks the rest.
+def interval($within):
+  if .n >= 2 then
+    (student::critical([.n, student::most] | min) * .value * .cv_percent / 100 / (.n | sqrt)) as $h
     | {low: ([.value - $h, 0] | max | c::rounded), high: (.value + $h | c::rounded), of: "repeats"}
-  elif $histogram != null then {low: ($histogram[0] | c::rounded), high: ($histogram[1] | c::rounded), of: "samples"}
+  elif $within != null then $within | {low: (.low | c::rounded), high: (.high | c::rounded), of}
   else null end;
 
 def split_key: split("/") | {place: (.[0:4] | join("/")), metric: .[4]};
 
 def words($x; $y; $better):
-  if $x == null or $y == null then "no interval"
+  if $x == null or $y == null then "no interval: one value"
   elif $x.high >= $y.low and $y.high >= $x.low then "no difference seen"
   else (if ($y.low > $x.high) == ($better == "higher") then "better" else "worse" end)
-    + (if $x.of == "samples" or $y.of == "samples" then ", within these two runs" else "" end)
+    + (if $x.of != "repeats" or $y.of != "repeats" then ", within these two runs" else "" end)
   end;
 
 $a[0] as $A | $b[0] as $B
@@ -30,7 +30,7 @@ $a[0] as $A | $b[0] as $B
     | ($key | split_key) as $k
     | {$key, $x, $y, $k, unlike: figures::unlike($A.terms[$x.of]; $B.terms[$y.of])} ] as $pairs
 | { schema: "perch.comparison/1", a: ($A | {run, created, verdict, scope: .fabric.scope}), b: ($B | {run, created, verdict, scope: .fabric.scope}),
-    method: "95 % intervals: Student's t over repeats; where nothing was repeated, order statistics of the histogram's samples",
+    method: "95 % intervals: of repeats by Student's t; where nothing was repeated, of a latency's samples by order statistics of its histogram, and of a bandwidth's intervals by batch means. The last two know nothing of how runs differ",
     rows: [ $pairs[] | select(.unlike == null)
             | (.k.place as $p | .k.metric as $m | .x | interval($ia[$p][$m])) as $i
             | (.k.place as $p | .k.metric as $m | .y | interval($ib[$p][$m])) as $j

@@ -106,6 +106,13 @@ manifest() { (. "$TOP/reports/pack.bash" && list_files "$ROOT" | (cd "$ROOT" && 
     [ -s "$ROOT/$file" ] || fail "there is no $file"
   done
   assert_json "$ROOT/bundle.json" '.schema == "perch.bundle/1" and .verdict == "PASS" and (.host_configuration | has("raw/alpha/environment.json"))'
+  local edit schema=$TOP/reports/schema/bundle.schema.json
+  run_expecting 0 check-jsonschema --schemafile "$schema" "$ROOT/bundle.json"
+  for edit in 'del(.versions.jq)' '.verdict = "GOOD"' '.versions.tools[0] = "perch"' '.host_configuration["raw/alpha/environment.json"] = "0"' \
+    '.host_configuration["/etc/passwd"] = .host_configuration["raw/alpha/environment.json"]' '.extra = 1'; do
+    jq "$edit" "$ROOT/bundle.json" >wrong.json
+    run_expecting 1 check-jsonschema --schemafile "$schema" wrong.json
+  done
   # no earlier bundle is written over
   run_expecting 1 "$TOP/reports/bundle" run
 }

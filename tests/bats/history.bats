@@ -123,6 +123,20 @@ FAULTS
   check-jsonschema --schemafile lines.schema.json lines.json
 }
 
+# schema NAME FILE [EDIT...]: the JSON documents in FILE are as reports/schema/NAME says, and with each EDIT (jq) they are refused
+schema() {
+  command -v check-jsonschema >/dev/null || skip "check-jsonschema is not installed"
+  jq '{"$schema", type: "array", items: del(."$schema", ."$id", ."$defs")), "$defs": (."$defs" // {})}' "$TOP/reports/schema/$1.schema.json" >array.schema.json
+  jq -s . "$2" >array.json
+  run_expecting 0 check-jsonschema --schemafile array.schema.json array.json
+  local edit
+  for edit in "${@:3}"; do
+    jq "map($edit)" array.json >wrong.json
+    cmp -s array.json wrong.json && fail "$edit alters nothing"
+    run_expecting 1 check-jsonschema --schemafile array.schema.json wrong.json
+  done
+}
+
 # ---- the list of runs, and accepting ----
 
 # in_runs NAME...: judged copies of the recorded run, as runs/NAME, each a run of its own
@@ -172,6 +186,7 @@ in_runs() {
   run_expecting 0 "$TOP/reports/accept" --label "first light" runs/one
   assert_output --partial "is the baseline of alpha, beta"
   assert_json runs/index.jsonl '.accepted != null and .label == "first light"'
+  schema index runs/index.jsonl 'del(.digest)' '.verdict = "PASSED"' '.planned = -1' '.digest |= .[1:]' '.extra = 1' '.created = "today"'
   mkdir -p runs/two/inputs runs/three/inputs
   cp run/plan.json runs/two
   jq '.limits = "roce"' run/plan.json >runs/three/plan.json
@@ -228,7 +243,31 @@ in_runs() {
     | length > 0 and all(.[]; .a_interval.low <= .a * 1.001 and .a <= .a_interval.high * 1.001)'
   run_expecting 0 "$TOP/reports/compare" runs/one runs/two
   [ -s runs/compare-one-two-2/comparison.md ]
+  schema comparison runs/compare-one-two/comparison.json 'del(.method)' '.rows[0].a_interval.of = "luck"' '.rows[0].words = "fine"' '.rows[0].a = 0' \
+    '.rows[0].figure = "tcp"' '.refused[0].reason = ""' '.a.scope = null' '.rows[0].extra = 1'
   run_expecting 2 "$TOP/reports/compare" runs/one
+}
+
+@test "a bandwidth that was measured once has the interval of its course, and where there is none that is said" {
+  in_runs one
+  # twenty intervals: ten batches of two, with means 9, 11, 9, 11, ...; 10 is their mean, and sd / sqrt(10) = 1.05409 / 3.16228
+  jq -c 'if .test == "ofi-bandwidth" then .bandwidth.gbit_s = 10
+      | .intervals = [range(0; 20) | {start_s: ., end_s: (. + 1), gbit_s: (if . % 4 < 2 then 9 else 11 end)}] + [{start_s: 20, end_s: 20.1, gbit_s: 1}]
+    elif .kind == "bandwidth" then .intervals = [] else . end' runs/one/records.jsonl >records && mv records runs/one/records.jsonl
+  run_expecting 0 "$TOP/reports/compare" runs/one runs/one
+  assert_output --partial "no interval: one value"
+  assert_json runs/compare-one-one/comparison.json '.rows[] | select(.figure == "ofi-bandwidth/alpha/beta/65536/bandwidth.gbit_s") | .a_interval
+    | .of == "intervals" and (.low - (10 - 2.262 * 0.333333) | fabs) < 1e-4 and (.high - (10 + 2.262 * 0.333333) | fabs) < 1e-4'
+  assert_json runs/compare-one-one/comparison.json '[.rows[] | select(.unit == "Gb/s" and (.figure | startswith("ofi-bandwidth/") | not) and .a_interval == null)]
+    | length > 0 and all(.[]; .words == "no interval: one value")'
+  # the same on the page, with a title of its own, and whatever a run is called
+  edit runs/one/plan.json '.created = "x|<b>`*y*"'
+  run_expecting 0 "$TOP/reports/compare" runs/one runs/one
+  run_expecting 0 tidy -quiet -errors runs/compare-one-one-2/comparison.html
+  grep -qF 'x|&lt;b&gt;`*y*' runs/compare-one-one-2/comparison.html
+  grep -qF 'no interval: one value' runs/compare-one-one-2/comparison.html
+  run_expecting 3 env PERCH_PYTHON=/bin/false "$TOP/reports/compare" runs/one runs/one
+  assert_output --partial "has no jinja2"
 }
 
 @test "a quantile whose bound too few samples support has no interval, and the others keep theirs" {
