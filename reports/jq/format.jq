@@ -39,7 +39,7 @@ def line: if type == "string" then . elif . == null then "-" else tojson end | i
 def cell:
   line
   | with("\\"; "\\\\") | with("&"; "&amp;") | with("<"; "&lt;") | with("|"; "\\|") | with("`"; "\\`") | with("*"; "\\*")
-  | with("["; "\\[") | with("]"; "\\]") | with("~"; "\\~") | with("$"; "\\$") | with(" #"; " \\#")
+  | with("["; "\\[") | with("]"; "\\]") | with("~"; "\\~") | with("$"; "\\$") | with(" #"; " \\#") | with("://"; "\\://") | with("www."; "www\\.")
   | if contains("_") then gsub("(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"; "\\_") else . end
   | if contains(":") then gsub(":(?=(100|1234|[a-z+-][a-z0-9_+-]*):)"; "\\:") else . end
   | if test("^(#|>|[-+=] |[-=_]{3})") then "\\" + . elif test("^[0-9]+[.)] ") then sub("(?<sign>[.)])"; "\\\(.sign)") else . end;

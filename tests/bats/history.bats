@@ -126,7 +126,7 @@ FAULTS
 # schema NAME FILE [EDIT...]: the JSON documents in FILE are as reports/schema/NAME says, and with each EDIT (jq) they are refused
 schema() {
   command -v check-jsonschema >/dev/null || skip "check-jsonschema is not installed"
-  jq '{"$schema", type: "array", items: del(."$schema", ."$id", ."$defs")), "$defs": (."$defs" // {})}' "$TOP/reports/schema/$1.schema.json" >array.schema.json
+  jq '{"$schema", type: "array", items: del(."$schema", ."$id", ."$defs"), "$defs": (."$defs" // {})}' "$TOP/reports/schema/$1.schema.json" >array.schema.json
   jq -s . "$2" >array.json
   run_expecting 0 check-jsonschema --schemafile array.schema.json array.json
   local edit

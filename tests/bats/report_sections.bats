@@ -312,7 +312,7 @@ readonly SAID='["title", "message", "found", "remedy", "source", "label", "reaso
   | reduce (paths(strings) | select((.[-1] | IN($free[])) or (.[-2] | IN("evidence", "versions", "tuning"))
                                     or (.[-1] == "name" and (.[0] | IN("suite", "rdma", "interfaces", "switches"))))) as $place
       (.; setpath($place; getpath($place) + $suffix))'
-readonly HOSTILE=' |x| <b>b</b> `c` *e* _f_ [l](javascript:alert) ![i](x.png) #g ~~s~~ $m$ &amp; \ \| {{ 7 * 7 }} :100: -
+readonly HOSTILE=' |x| <b>b</b> `c` *e* _f_ [l](javascript:alert) ![i](x.png) #g ~~s~~ $m$ &amp; \ \| {{ 7 * 7 }} http://a.b www.c.d :100: -
 # H
 - li'
 
