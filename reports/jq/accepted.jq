@@ -10,7 +10,7 @@ import "common" as _;
 # The state is flat, each update one setpath with nothing else holding the state, as in tally.jq.
 def updates:
   (select(.status == "ok") | fabric::ends | ["end\t" + tojson, .]),
-  ( figures::terms as $terms | figures::of_record
+  ( figures::terms as $terms | figures::of_record(figures::kept)
     | ["figure\t" + .key, {metric, unit, better, value, $terms}] );
 
 def apply($u):
@@ -34,5 +34,5 @@ reduce (inputs | updates) as $u ({}; apply($u))
     verdict: $verdict[0].verdict,
     fabric: ({$id} + fabric::identity($plan[0]; $ends; $verdict[0].scope)),
     $terms,
-    figures: ($figures | map(.value = ({unit: .value.unit, better: .value.better} + (.value.values | figures::of_repeats)
+    figures: ($figures | map(.value = ({unit: .value.unit, better: .value.better} + (.value.metric as $metric | .value.values | figures::of_repeats + if $metric | figures::is_extreme then {value: max} else {} end)
                                        + {of: $number[.value.terms]})) | from_entries) }

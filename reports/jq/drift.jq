@@ -161,8 +161,9 @@ $baseline[0] as $b
                   unlike: (.unlike // figures::unlike($b.terms[$was.of]; .terms))} ] as $pairs
     | ([$pairs[] | {key, value: true}] | from_entries) as $common
     | ($pairs | map(select(.unlike == null)) | group_by([.test, .metric]) | map(judged($binding_scope))) as $groups
+    | ($b.figures | keys_unsorted | map(select(policy[split("/")[4]] != null))) as $was
     | [ ($groups | map(.[]) | map(select(.state == "pass")) | held($b.run; $b)),
         ($groups[] | group_check($b.run)),
         ($pairs | map(select(.unlike != null)) | unlike_check($b.run)),
-        alone($b.run; $now; ($b.figures | keys_unsorted); $common) ]
+        alone($b.run; $now; $was; $common) ]
   end

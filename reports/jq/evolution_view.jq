@@ -18,7 +18,8 @@ def median: sort | length as $n | if $n == 0 then null elif $n % 2 == 1 then .[(
 # What is shown of a test: latency at the smallest size, bandwidth at the largest.
 def shown:
   { latency: [ {metric: "latency_us.p50", title: "Latency, median", unit: "us"},
-               {metric: "latency_us.p99", title: "Tail, p99", unit: "us"}, {metric: "jitter", title: "Jitter, p99 - p50", unit: "us"} ],
+               {metric: "latency_us.p99", title: "Tail, p99", unit: "us"}, {metric: "jitter", title: "Jitter, p99 - p50", unit: "us"},
+               {metric: "latency_us.stddev", title: "Jitter, standard deviation", unit: "us"}, {metric: "latency_us.max", title: "Maximum", unit: "us"} ],
     bandwidth: [ {metric: "bandwidth.gbit_s", title: "Bandwidth", unit: "Gb/s"} ],
     transfer: [ {metric: "bandwidth.gbit_s", title: "Bandwidth of all pairs", unit: "Gb/s"} ] };
 
@@ -36,7 +37,7 @@ def own($kind; $metric):
   elif $kind == "bandwidth" then .sizes[-1][$metric | split(".")[1]]
   else .sizes[-1].sum.gbyte_s | if . == null then null else 8 * . end end;
 
-# Accepted run -> {test/size: {metric: {value, terms}}}, medians over its pairs. $wanted: {test/size: true}
+# Accepted run -> {test/size: {metric: {value, terms}}}, medians over its pairs, and the longest of all. $wanted: {test/size: true}
 def earlier($wanted):
   .terms as $terms
   | [ .figures | to_entries[] | (.key | split("/")) as $k
@@ -44,7 +45,7 @@ def earlier($wanted):
       | {$place, metric: $k[4], value: .value.value, terms: $terms[.value.of]} ]
   | group_by(.place)
   | map({key: .[0].place,
-         value: (group_by(.metric) | map({key: .[0].metric, value: {value: (map(.value) | median), terms: .[0].terms}}) | from_entries)})
+         value: (group_by(.metric) | map({key: .[0].metric, value: {value: (if .[0].metric | figures::is_extreme then map(.value) | max else map(.value) | median end), terms: .[0].terms}}) | from_entries)})
   | from_entries;
 
 def figure_of($metric):
@@ -110,6 +111,7 @@ def section($history; $tests):
       heads: [ $rows[:rows_max][] | ([.values[:-1][] | values][0]) as $first
                | {rdma, figure, test, place: (.place | place_words), unit, first_value: $first, from: (.unit as $unit | $first | figure_words::quantity($unit)), now: (.unit as $unit | .values[-1] | figure_words::quantity($unit)), change: (.values[-1] | change($first)),
                   metric, first: $labels[0]} ],
-      chart: [ $rows[:8][] | ([.values[] | values][0]) as $first | .figure as $figure | .test as $test
+      # single extremes would set the chart's scale
+      chart: [ [$rows[] | select(.metric | test("stddev|max") | not)][:8][] | ([.values[] | values][0]) as $first | .figure as $figure | .test as $test
                | .values | to_entries[] | select(.value != null and ($first // 0) > 0)
                | {series: "\($test): \($figure)", order: .key, run: (($labels + ["this run"])[.key]), percent: (100 * .value / $first)} ] };

@@ -28,12 +28,17 @@ def value_at($path):
                                    or ($count | c::is_finite) and c::supports($count; c::quantile_of[$path[1]])) then .
     else null end;
 
-# Record -> {key, metric, unit, better, value} for each figure of its kind; value is null where it has none.
-def of_record:
+# What an accepted run keeps beside them for the report: they move from run to run, so that no check holds them against each other.
+def beside: latency[0:1] | [.[] | {unit, better} + ({metric: "latency_us.stddev", path: ["latency_us", "stddev"]}, {metric: "latency_us.max", path: ["latency_us", "max"]})];
+def kept: metrics | .latency += beside | .sum += beside;
+
+# Record -> {key, metric, unit, better, value} for each figure of its kind, of those that $wanted has; value is null where it has none.
+def of_record($wanted):
   . as $record
-  | select(.status == "ok") | (metrics[.kind] // [])[]
+  | select(.status == "ok") | ($wanted[.kind] // [])[]
   | . as $m
   | {key: (.metric as $name | $record | key($name)), metric, unit, better, value: ($record | value_at($m.path))};
+def of_record: of_record(metrics);
 
 # What two figures must have in common to be held against each other, as "name=value" words. The tool's version, the path's
 # rate and its MTU are not among them: they are the fabric's (fabric.jq).
@@ -55,6 +60,9 @@ def unlike($a; $b):
     | (($x - $y) + ($y - $x))[0] | split("=")[0] as $name
     | "\($name): " + ([($x, $y) | map(select(startswith($name + "="))) | .[0] // "none" | sub("^[^=]*="; "")] | join(" and "))
   end;
+
+# The longest of all messages is that of all repeats; every other figure has its median.
+def is_extreme: test("\\.max$");
 
 # Values of one figure's repeats -> {value, cv_percent, n}: their median, and the sample standard deviation as a part of the mean.
 def of_repeats:
