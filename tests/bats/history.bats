@@ -192,7 +192,7 @@ in_runs() {
   jq '.limits = "roce"' run/plan.json >runs/three/plan.json
   run_expecting 0 "$TOP/reports/recall" runs/two runs
   assert_output --partial "first light"
-  assert_json runs/two/inputs/baseline.json '.schema == "perch.baseline/1" and .label == "first light" and (.figures | length) == 53'
+  assert_json runs/two/inputs/baseline.json '.schema == "perch.baseline/1" and .label == "first light" and (.figures | length) == 65'
   assert_json runs/two/inputs/history.jsonl '.schema == "perch.history/1"'
   run_expecting 0 "$TOP/reports/recall" runs/three runs
   assert_equal "$(ls runs/three/inputs)" ""
