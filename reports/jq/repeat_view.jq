@@ -11,26 +11,27 @@ def sep: "\t";
 # 5 %: the coefficient of variation that draft-calabria-bmwg-ai-fabric-training-bench-02 recommends to stay under.
 def unstable_percent: 5;
 
-# A row's figure (series.jq, transfer_rows.jq): latency's median, else its mean; bandwidth.
-def figure($kind; $columns; $at):
-  if $kind == "latency" then .[$at + ($columns | index("p50"))] // .[$at + ($columns | index("mean"))]
-  else .[$at + ($columns | index(if $kind == "transfer" then "gbyte_s" else "gbit_s" end))] end;
-
 # Percent of the mean: the sample standard deviation of the values.
 def variation:
   length as $n | (add / $n) as $mean
-  | if $n < 2 or $mean == 0 then null else 100 * ((map(. - $mean | . * .) | add) / ($n - 1) | sqrt) / $mean end;
+  | if $n < 2 or $mean == 0 then null
+    # most are two, and there may be a hundred thousand
+    elif $n == 2 then 100 * ((.[0] - $mean | . * .) + (.[1] - $mean | . * .) | sqrt) / $mean
+    else 100 * ((map(. - $mean | . * .) | add) / ($n - 1) | sqrt) / $mean end;
 
 def median: sort | length as $n | if $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
 
 # Of one test: what is alike but for the repeat is one figure. Input: its places (series.jq) ...
 def of_places($kind; $columns):
-  [ .[] | .size as $size | .pairs[] | select(length > 1) | .[0] as $row
-    | map(figure($kind; $columns; series::figures_at) | values)
-    | {place: ($size + sep + $row[1] + sep + $row[2]), n: length, cv: (if . == [] then null else variation end)} | select(.cv != null) ];
+  (series::figures_at + ($columns | index(if $kind == "latency" then "p50" else "gbit_s" end))) as $at
+  | (if $kind == "latency" then series::figures_at + ($columns | index("mean")) else $at end) as $instead
+  | [ .[] | .size as $size | .pairs[] | select(length > 1) | . as $rows
+      | [$rows[] | if .[$at] != null then .[$at] else .[$instead] end | values] | select(length > 1)
+      | variation as $cv | select($cv != null) | {place: [$size, $rows[0][1], $rows[0][2]], n: length, $cv} ];
 # ... or its transfers
 def of_transfers($columns):
-  map({place: (.parts[2:] + (.flow | split("/")[1:3]) | join(sep)), value: (.value | figure("transfer"; $columns; 0))} | select(.value != null))
+  ($columns | index("gbyte_s")) as $at
+  | map({place: (.parts[2:] + (.flow | split("/")[1:3])), value: .value[$at]} | select(.value != null))
   | group_by(.place)
   | map({place: .[0].place, n: length, cv: (map(.value) | variation)} | select(.cv != null));
 
@@ -38,7 +39,7 @@ def percent: digits::fixed(if . < 9.95 then 2 else 1 end) + " %";
 
 def kind_words: {latency: "latency, median", bandwidth: "bandwidth", transfer: "bandwidth"}[.];
 
-def place_words: split(sep) | "\(.[-2]) to \(.[-1]), " + (.[0] | c::attempt(tonumber; 0) | f::size);
+def place_words: "\(.[-2]) to \(.[-1]), " + (.[0] | c::attempt(tonumber; 0) | f::size);
 
 def row($test):
   (map(.cv) | sort) as $cv

@@ -42,7 +42,7 @@ def worst($columns):
 
 def summarise($columns):
   . as $rows
-  | [range(0; $columns | length) as $i | {key: $columns[$i], value: ([$rows[][figures_at + $i]] | column_value($columns[$i]))}]
+  | [range(0; $columns | length) as $i | {key: $columns[$i], value: ([$rows[][figures_at + $i] | if . == null then null else . + 0 end] | column_value($columns[$i]))}]
   | from_entries + {worst: ($rows | worst($columns))};
 
 # -> {test: {about, sizes: [{size_bytes, records, columns...}]}}; of transfers, sizes are transfer_rows' points.
