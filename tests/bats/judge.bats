@@ -232,6 +232,15 @@ FAULTS
   run_expecting 0 "$TOP/reports/export" run
 }
 
+@test "a judge that is killed in the middle leaves no earlier verdict" {
+  judge 0
+  # the first jq that it starts ends it, as a reboot would
+  mkdir killing && printf '#!/bin/sh\nkill -KILL $PPID\n' >killing/jq && chmod +x killing/jq
+  PATH=$PWD/killing:$PATH run "$TOP/reports/judge" run
+  assert_equal "$status" 137
+  [ ! -e run/verdict.json ] || fail "the old verdict is still there"
+}
+
 @test "a verdict that cannot be written is exit 6, and no earlier one stays" {
   judge 0
   rm run/records.jsonl && mkdir run/records.jsonl
