@@ -77,7 +77,7 @@ def map_caption:
   "One cell for each pair: clients down, servers across. The figure is its share of "
   + (if .by == "ceiling" then "what its link can carry at most." else "the middle pair's bandwidth." end);
 
-# $more: {distributions, distribution_size, references, ranked, map, course, evolution}
+# $more: {distributions, distribution_size, references, ranked, map, course, loaded, evolution}
 def all($tests; $more):
   . as $by_test
   | [ chart("latency"; "latency"; "Latency against message size";
@@ -101,6 +101,7 @@ def all($tests; $more):
       chart("course"; "course"; "Bandwidth over time";
             "Of each test the flow whose lowest interval lies farthest below its average.";
             $more.course),
+      chart("loaded"; "loaded"; "Latency under load"; "Each test at its smallest size, without load and beside streams at its hosts."; $more.loaded),
       chart("evolution"; "evolution"; "Evolution over accepted runs"; "Each figure as a share of what it was in the first of these runs."; $more.evolution),
       chart("distribution"; "distribution"; "Distribution of latency at \($more.distribution_size | f::size)";
             distribution_caption($more.distributions);

@@ -40,9 +40,19 @@ def with_flow($flow; $hosts):
 
 def with_flows($flows; $i; $hosts): if $i == ($flows | length) then . else with_flow($flows[$i]; $hosts) | with_flows($flows; $i + 1; $hosts) end;
 
+# A latency under load: what streams run beside it at one of its hosts. Of imported outputs nobody knows what ran beside what.
+def loaded($flows):
+  if ([$flows[].kind] | unique | length) < 2 then []
+  else [ $flows[] | select(.kind == "latency" and .import == null) | . as $one | [.client, .server] as $ends
+         | {flow: [.test, .client, .server],
+            streams: [$flows[] | select(.kind != "latency" and .import == null and ([.client, .server] - $ends | length) < 2) | [.test, .client, .server]]}
+         | select(.streams != []) ] end;
+
 def with_round($flows):
   .head.hosts as $hosts
   | with_flows($flows; 0; $hosts)
+  | loaded($flows) as $loaded
+  | if $loaded == [] then . else .beside += $loaded end
   | counted("rounds")
   | if .together >= ($flows | length) then . else setpath(["together"]; $flows | length) end;
 
@@ -66,5 +76,5 @@ reduce pieces as $piece ({head: {}, rounds: 0, together: 0};
 | if .head.schema != "perch.plan/1" or (.head.run | type) != "string" or (.head.hosts | type) != "object" or $tests == [] then error("the plan is not whole")
   else
     .head + { latency_size: (.least // 0),
-              counted: {flows: ([$tests[].flows] | add), pairs: ([$hops[].pairs] | add), rounds, together, hops: $hops, tests: $tests} }
+              counted: {flows: ([$tests[].flows] | add), pairs: ([$hops[].pairs] | add), rounds, together, hops: $hops, tests: $tests, beside: (.beside // [])} }
   end

@@ -4,6 +4,8 @@
 import "anomaly_rows" as anomaly_rows;
 import "flow_ranks" as flow_ranks;
 import "interval_view" as interval_view;
+import "loaded_view" as loaded_view;
+import "figures" as _;
 import "passed" as passed;
 import "path_view" as path_view;
 import "repeat_view" as repeat_view;
@@ -33,7 +35,9 @@ $plan[0] as $plan
 | ($all | passed::rows) as $rows
 | ($rows | series::transfers) as $transfers
 | ($rows | series::places([$tests[] | select(.repeats > 1) | {key: .name, value: true}] | from_entries)) as $places
-| { $tests, by_test: series::by_test($state; $places; $transfers), terms: ($state | passed::entries("terms") | map({key: .key[0], value}) | from_entries),
+| ($state | passed::entries("terms") | map({key: .key[0], value}) | from_entries) as $terms
+| { $tests, by_test: series::by_test($state; $places; $transfers), $terms,
+    loaded: loaded_view::measured($plan.counted.beside // []; $places; $terms; $tests; series::latency_columns; series::bandwidth_columns),
     ends: ($state | ends), packets: ($state | packets),
     ranked: flow_ranks::ranked($places; $tests), course: ($state | interval_view::points($tests)), odd: ($state | anomaly_rows::of_records),
     repeatability: repeat_view::section($places; $transfers; $tests),

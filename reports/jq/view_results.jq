@@ -6,11 +6,12 @@
 import "anomaly_view" as anomaly_view;
 import "charts" as charts;
 import "evolution_view" as evolution_view;
-import "figures" as _;
 import "measured" as _;
 import "first_screen" as first_screen;
 import "planned" as _;
 import "flow_view" as flow_view;
+import "loaded_view" as loaded_view;
+import "figures" as _;
 import "tables" as tables;
 import "figure_words" as _;
 import "table" as table;
@@ -81,13 +82,14 @@ $verdict[0] as $verdict
 | .by_test as $by_test
 | evolution_view::section($history; $tests) as $evolution
 | { $distributions, $distribution_size, references: ($references | reference::usable), ranked: .ranked,
-    map: (.ranked | flow_view::map_of), course: .course, evolution: $evolution.chart } as $more
+    map: (.ranked | flow_view::map_of), course: .course, loaded: (.loaded | loaded_view::points), evolution: $evolution.chart } as $more
 | ($by_test | charts::all($tests; $more)) as $charts
 | { scope_line: ($verdict | scope_line($by_test)),
     summary: summary($tests; $by_test; $verdict.checks),
     tests: ($by_test | tables::of_tests($tests; $measured.packets)),
     seen: (.ends | seen),
     slowest: (.ranked | flow_view::slowest_table),
+    loaded: (.loaded | loaded_view::section),
     anomalies: (.odd | anomaly_view::section($verdict.checks)),
     repeatability: .repeatability, evolution: ($evolution | del(.chart, .heads)),
     path: .path, moved: .moved,

@@ -315,6 +315,36 @@ even() { jq -c 'if .kind == "bandwidth" then .bandwidth.gbit_s = 97 else . end' 
   assert_json report.json '.findings[1] | .title == "Bandwidth, test b" and .more == "and 1 more like it"'
 }
 
+@test "latency under load stands beside the same without, and only where it was asked alike of the same hosts" {
+  made
+  # the run by hand mixes its tests in its rounds
+  jq '.rounds |= [.[].flows | group_by(.test)[] | {flows: .}]' run/plan.json >plan && cp plan run/plan.json
+  words
+  run grep -c "Latency under load" report.md
+  assert_output 0
+  # n1 to n2 once more, in the round in which a stream leaves n1; of the fast test one size, and of the other other queue pairs
+  jq '(.rounds[].flows[] | select(.id == "latency/n1/n2/1")) as $one
+    | [ $one, (.rounds[].flows[] | select(.repeat == 1 and .client == "n1" and .test == "bandwidth" and .server == "n3")) ] as [$latency, $stream]
+    | .rounds += [{flows: [ ($latency | .test = "loaded" | .id = "loaded/n1/n2/1" | .title = "Loaded | latency"),
+                            ($latency | .test = "deep" | .id = "deep/n1/n2/1" | .title = "Deep latency"),
+                            ($stream | .test = "load" | .id = "load/n1/n3/1" | .title = "Load"),
+                            ($stream | .test = "load" | .id = "load/n3/n4/1" | .client = "n3" | .server = "n4" | .title = "Load") ]}]' run/plan.json >plan && mv plan run/plan.json
+  jq -c "$RECORDS | if .test == \"loaded\" then .latency_us |= map_values(. * 4) | .latency_us.count = 200000 elif .test == \"deep\" then .params.queue_pairs = 8 else . end" \
+    run/plan.json >run/records.jsonl
+  words
+  sed -n '/^### Latency under load$/,/^## /p' report.md >section
+  run cat section
+  # the stream between n3 and n4 is no load of these hosts
+  assert_output --partial '- *Loaded \| latency* ran beside Load, which carried 97.0 Gb/s meanwhile.'
+  assert_output --partial '- *Deep latency* ran beside Load, which carried 97.0 Gb/s meanwhile; not compared: it was asked otherwise without load (queue_pairs: 1 and 8).'
+  assert_output --partial '| Loaded \| latency | 64 B | Median | 2.00 µs | 8.00 µs | 4.00x |'
+  assert_output --partial '| Loaded \| latency | 64 B | p99.9 | 3.00 µs | 12.0 µs | 4.00x |'
+  refute_output --partial '| Deep latency |'
+  jq -e '.charts[] | select(.name == "loaded") | .values | length == 12 and any(.[]; .series == "Loaded | latency, 64 B, under load" and .figure == "p99" and .latency_us == 10)' report.json
+  "$PYTHON" "$TOP/reports/draw.py" report.json charts
+  grep -q 'Latency in' charts/loaded.svg
+}
+
 # What hosts, tools, switches and people have written, each with $suffix behind it: titles, findings, remedies, names of devices, versions.
 readonly SAID='["title", "message", "found", "remedy", "source", "label", "reason", "device", "driver", "firmware", "model", "os", "kernel", "hostname",
   "group", "switch", "netdev", "address", "version", "measured", "why", "port", "queue", "command"] as $free
