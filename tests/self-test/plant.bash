@@ -73,10 +73,10 @@ scale_table() {
 # sealed_anew: the manifest is of what lies here now
 sealed_anew() { rm -- raw/manifest.sha256 && "$top/reports/seal" .; }
 
-# become_import +FILE: what reports/import makes of a file of the fixtures, in the place of all that was here
+# become_import +FILE: what reports/import makes of a file of the fixtures, by the same limits, in the place of all that was here
 become_import() {
-  rm -r -- plan.json raw inputs
-  "$top/reports/import" --run imported "$top/tests/fixtures/${1#+}" && mv -- imported/* .
+  mv -- inputs/limits.json .limits.json && rm -r -- plan.json raw inputs
+  "$top/reports/import" --run imported --limits .limits.json "$top/tests/fixtures/${1#+}" && mv -- imported/* .
 }
 
 # everywhere SCRIPT: sed -E on all raw files of the run
