@@ -7,6 +7,7 @@
 #include "exchange.h"
 #include "personality.h"
 #include "result.h"
+#include "soak.h"
 
 struct client {
 	const struct options *options;
@@ -16,7 +17,8 @@ struct client {
 	struct peer peer;
 	char host[256];
 	bool half_round_trip;
-	struct result *current;         /* of the size under way */
+	struct result *current;         /* of the size (soak: the interval) under way */
+	struct soak *soak;              /* NULL: this is none */
 	enum exit_code worst;           /* of the sizes done */
 };
 
@@ -56,7 +58,7 @@ static int count_losses(struct client *c, struct result *r, uint64_t theirs, uin
 }
 
 static int hear_result(struct client *c, struct result *r) {
-	json_int_t messages, received, checked, bad, first_message, first_offset, lost, idle;
+	json_int_t messages, received, checked, bad, first_message, first_offset, lost, idle, resident, handles;
 	struct run *run = &c->run;
 	struct integrity theirs;
 	json_t *payload = NULL;
@@ -65,12 +67,14 @@ static int hear_result(struct client *c, struct result *r) {
 	e = control_expect(c->control, FRAME_RESULT, c->job.timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I!}", "process_s", &r->server_cpu.process_s, "host_s",
+	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I!}", "process_s", &r->server_cpu.process_s, "host_s",
 			&r->server_cpu.host_s, "messages", &messages, "received", &received, "checked_bytes", &checked, "bad_bytes", &bad,
-			"located", &located, "first_message", &first_message, "first_offset", &first_offset, "lost", &lost, "idle_ns", &idle);
+			"located", &located, "first_message", &first_message, "first_offset", &first_offset, "lost", &lost, "idle_ns", &idle,
+			"resident_bytes", &resident, "handles", &handles);
 	json_decref(payload);
 	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0 || lost < 0 || idle < 0)
 		return failure(-EBADMSG, EXIT_PEER, "%s sent a result that is none; refused", c->control->peer_name);
+	r->server_footprint = (struct footprint) { resident, handles };
 	theirs = (struct integrity) {
 		.checked_bytes = (uint64_t) checked,
 		.bad_bytes = (uint64_t) bad,
@@ -103,7 +107,8 @@ static void print_interval(struct run *r, json_t *interval) {
 		w->interval(r, interval);
 }
 
-static int run_phase(struct client *c, uint64_t size, bool warmup, struct result *ret) {
+/* duration_ns: of a measurement without a count. */
+static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t duration_ns, struct result *ret) {
 	struct run *r = &c->run;
 	json_t *start;
 	int e;
@@ -113,6 +118,7 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, struct result
 		.warmup = warmup,
 		.half_round_trip = c->half_round_trip,
 		.count = warmup ? c->job.warmup : c->job.iterations,
+		.duration_ns = warmup ? 0 : duration_ns,
 	};
 	e = verify_prepare(r);
 	if (e < 0)
@@ -172,23 +178,57 @@ static void write_result(const struct client *c, struct result *r) {
 	writer_of(c->options)->result(r);
 }
 
+/* Of a soak: what had come until the connection was lost is an interval, too, which ends where the silence began. */
+static void say_interval(const struct client *c, struct run *run, struct result *r, bool lost) {
+	struct outcome *o = &run->outcome;
+	bool silent = run->events == run->events_seen && run->progress_ns > run->begin_ns && !run_is_to_stop();
+
+	if (run->phase.warmup || r->started.tv_sec == 0)
+		return; /* it had not begun */
+	if (lost) {
+		o->end_ns = silent ? run->progress_ns : monotonic_ns();
+		o->ended = clock_wall_at(o->end_ns);
+		o->elapsed_ns = o->end_ns - run->begin_ns;
+		histogram_add(run->total, run->interval);
+		histogram_reset(run->interval);
+		r->messages = o->messages;
+		r->bytes = r->messages * r->size;
+	}
+	if (failure_text()[0]) {
+		r->code = failure_code();
+		r->message = failure_text();
+	}
+	soak_say_interval(c->soak, r);
+}
+
 static void write_stalled(struct run *r) {
 	const struct client *c = client_of(r);
 
 	control_send_error(c->control);
-	write_result(c, c->current);
+	if (!c->soak) {
+		write_result(c, c->current);
+		return;
+	}
+	say_interval(c, r, c->current, true);
+	soak_say_lost(failure_text(), (int) failure_code());
 }
 
-static int measure_size(struct client *c, uint64_t size) {
-	struct result r = {
+/* Before anything is known of it. */
+static struct result new_result(const struct client *c, uint64_t size) {
+	return (struct result) {
 		.run = &c->run,
 		.options = c->options,
 		.size = size,
 		.server = c->peer.end,
 		.server_ib_port = c->peer.ib_port,
 		.client_host = c->host,
-		.integrity.located = false,
+		.server_cpu = { -1, -1 },
+		.server_footprint = { -1, -1 },
 	};
+}
+
+static int measure_size(struct client *c, uint64_t size) {
+	struct result r = new_result(c, size), warm;
 	enum exit_code code = EXIT_MEASURED;
 	int e = 0;
 
@@ -197,12 +237,14 @@ static int measure_size(struct client *c, uint64_t size) {
 	c->current = &r;
 	c->run.on_stall = write_stalled;
 	if (c->job.warmup > 0)
-		e = run_phase(c, size, true, &r);
+		e = run_phase(c, size, true, 0, &r);
 	if (e == 0) {
 		/* What was corrupted while warming up is corrupted all the same: integrity covers both. */
-		r = (struct result) { .run = &c->run, .options = r.options, .size = size, .server = r.server, .server_ib_port = r.server_ib_port, .client_host = r.client_host,
-				      .integrity = r.integrity, .path = r.path };
-		e = run_phase(c, size, false, &r);
+		warm = r;
+		r = new_result(c, size);
+		r.integrity = warm.integrity;
+		r.path = warm.path;
+		e = run_phase(c, size, false, c->job.duration_ns, &r);
 	}
 	c->run.traffic = c->run.events > 0;
 	if (e == 0)
@@ -215,6 +257,75 @@ static int measure_size(struct client *c, uint64_t size) {
 	write_result(c, &r);
 	if (code == EXIT_CORRUPT || c->worst == EXIT_MEASURED)
 		c->worst = code;
+	return e;
+}
+
+/* Until the next mark of the interval's grid, which begins with the soak; what is less than a tenth joins its neighbour. 0: it is over. */
+static uint64_t time_of_interval(const struct client *c) {
+	const struct job *j = &c->options->job;
+	uint64_t now = (uint64_t) ((int64_t) monotonic_ns() - c->soak->epoch_ns), least = j->interval_ns / 10;
+	uint64_t next = (now + least) / j->interval_ns * j->interval_ns + j->interval_ns;
+
+	if (next + least > j->duration_ns)
+		next = j->duration_ns;
+	return next > now ? next - now : 0;
+}
+
+/* A phase for each interval: both ends agree on what arrived, and what is said meanwhile is no part of either. */
+static int soak_interval(struct client *c, const struct result *warm, uint64_t ns) {
+	struct result r = new_result(c, c->job.sizes[0]);
+	uint64_t last = c->run.outcome.end_ns, silence;
+	enum exit_code code;
+	int e;
+
+	failure_reset();
+	r.integrity = warm->integrity;
+	r.path = warm->path;
+	c->current = &r;
+	e = run_phase(c, r.size, false, ns, &r);
+	c->run.traffic = c->run.events > 0;
+	silence = c->run.begin_ns > last ? c->run.begin_ns - last : 0;
+	/* Nothing is sent between two intervals; where the ends took long to agree, something stood still. */
+	if (last > 0 && c->run.stall_after_ns && silence >= c->run.stall_after_ns)
+		soak_say_stall(c->soak, &(struct stall) { .start_ns = last, .end_ns = c->run.begin_ns });
+	code = e == 0 ? judge(c, &r) : EXIT_MEASURED;
+	if (code == EXIT_CORRUPT)
+		c->worst = code;
+	if (e < 0 && !failure_text()[0])
+		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op), (unsigned long long) r.size, strerror(-e));
+	if (e < 0)
+		exchange_blame(c->control);
+	say_interval(c, &c->run, &r, e < 0);
+	c->current = NULL;
+	return e;
+}
+
+static int measure_soak(struct client *c) {
+	struct result warm = new_result(c, c->job.sizes[0]);
+	uint64_t ns;
+	int e = 0;
+
+	c->current = &warm;
+	c->run.on_stall = write_stalled;
+	if (c->job.warmup > 0)
+		e = run_phase(c, warm.size, true, 0, &warm);
+	if (e < 0)
+		return e;
+	if (c->soak->begins)
+		c->soak->epoch_ns = (int64_t) monotonic_ns();
+	soak_say_connection(c->soak, &warm);
+	run_watch_stalls(&c->run, c->options->stall_ns);
+	c->run.outcome.end_ns = 0;
+	/* What the ends agree on between two intervals takes nothing off a bandwidth's pace. A latency's begins anew: its probes would be late. */
+	c->run.keeps_pace = c->job.kind == KIND_BANDWIDTH;
+	while (e == 0 && !run_is_to_stop() && (ns = time_of_interval(c)) > 0) {
+		e = soak_interval(c, &warm, ns);
+		/* What the warm-up moved, or found corrupted, belongs to the first interval. */
+		warm = new_result(c, warm.size);
+	}
+	c->run.on_stall = NULL;
+	if (e == 0)
+		soak_say_over();
 	return e;
 }
 
@@ -269,20 +380,24 @@ static void client_close(struct client *c) {
 	c->control = control_close(c->control);
 }
 
-int command_measure(const struct options *o) {
+static int measure(const struct options *o, struct soak *soak) {
 	const struct writer *w = writer_of(o);
-	struct client c = { .options = o, .job = o->job };
+	struct client c = { .options = o, .job = o->job, .soak = soak };
 	struct token token;
 	bool opened;
 	int e;
 
 	e = check_limits(o);
+	if (soak)
+		c.job.interval_ns = 0; /* each is a phase of its own */
 	if (e == 0 && o->cpu >= 0)
 		e = cpu_pin(o->cpu);
 	if (e == 0)
 		e = token_read(o->token_file, &token);
 	if (e == 0)
-		e = control_connect(o->host, o->port, o->bind, &token, c.job.timeout_ns, &c.control);
+		e = control_connect(o->host, o->port, o->bind, &token, soak ? MIN(c.job.timeout_ns, SOAK_CONNECT_NS) : c.job.timeout_ns, &c.control);
+	if (e == 0)
+		control_set_timeout(c.control, c.job.timeout_ns);
 	if (e < 0)
 		return (int) failure_code();
 	host_name(c.host, sizeof(c.host));
@@ -299,7 +414,9 @@ int command_measure(const struct options *o) {
 	opened = e == 0;
 	if (opened && w->header)
 		w->header(o, &c.run, c.peer.end);
-	for (size_t i = 0; e == 0 && i < c.job.n_sizes; i++)
+	if (e == 0 && soak)
+		e = measure_soak(&c);
+	for (size_t i = 0; !soak && e == 0 && i < c.job.n_sizes; i++)
 		e = measure_size(&c, c.job.sizes[i]);
 	if (opened && w->end)
 		w->end(o);
@@ -311,4 +428,17 @@ int command_measure(const struct options *o) {
 	}
 	client_close(&c);
 	return (int) c.worst;
+}
+
+int command_measure(const struct options *o) {
+	return o->soak_file[0] ? command_soak(o) : measure(o, NULL);
+}
+
+int command_soak_measure(const struct options *o, const struct soak *soak) {
+	struct soak own = *soak;
+	int code = measure(o, &own);
+
+	if (failure_text()[0])
+		soak_say_lost(failure_text(), (int) failure_code());
+	return code;
 }

@@ -120,3 +120,13 @@ int clock_open(enum clock_kind kind, bool ignore_mismatch, struct clock *ret) {
 	*ret = (struct clock) { .ns_per_tick = 1 };
 	return 0;
 }
+
+struct timespec clock_wall_at(uint64_t monotonic) {
+	const int64_t second = (int64_t) NSEC_PER_SEC;
+	struct timespec t;
+	int64_t ns;
+
+	(void) clock_gettime(CLOCK_REALTIME, &t);
+	ns = (int64_t) t.tv_sec * second + t.tv_nsec - (int64_t) (monotonic_ns() - monotonic);
+	return (struct timespec) { .tv_sec = (time_t) (ns / second), .tv_nsec = (long) (ns % second) };
+}

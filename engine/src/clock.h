@@ -41,6 +41,9 @@ static inline uint64_t monotonic_ns(void) {
 	return (uint64_t) t.tv_sec * NSEC_PER_SEC + (uint64_t) t.tv_nsec;
 }
 
+/* The time on the wall at a moment of the monotonic clock, as the two stand to each other now. */
+struct timespec clock_wall_at(uint64_t monotonic);
+
 static inline uint64_t clock_ticks(const struct clock *c) {
 #if defined(__x86_64__)
 	if (c->cycles)

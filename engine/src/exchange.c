@@ -204,21 +204,23 @@ void exchange_blame(struct control *c) {
 }
 
 int phase_to_json(const struct phase *p, json_t **ret) {
-	*ret = json_pack("{s:I, s:b, s:b, s:I}", "size", (json_int_t) p->size, "warmup", p->warmup, "half_round_trip", p->half_round_trip, "count",
-			 (json_int_t) p->count);
+	*ret = json_pack("{s:I, s:b, s:b, s:I, s:I}", "size", (json_int_t) p->size, "warmup", p->warmup, "half_round_trip", p->half_round_trip, "count",
+			 (json_int_t) p->count, "duration_ns", (json_int_t) p->duration_ns);
 	return *ret ? 0 : -ENOMEM;
 }
 
 int phase_from_json(const struct job *job, const json_t *json, struct phase *ret) {
-	json_int_t size, count;
+	json_int_t size, count, duration;
 	int warmup, half, e;
 
-	e = json_unpack((json_t *) (uintptr_t) json, "{s:I, s:b, s:b, s:I!}", "size", &size, "warmup", &warmup, "half_round_trip", &half, "count",
-			&count);
+	e = json_unpack((json_t *) (uintptr_t) json, "{s:I, s:b, s:b, s:I, s:I!}", "size", &size, "warmup", &warmup, "half_round_trip", &half, "count",
+			&count, "duration_ns", &duration);
 	/* The arena has room for the job's largest size and no more. */
-	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || (uint64_t) size % job_word_bytes(job) != 0 ||
+	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || duration < 0 || (uint64_t) duration > job->duration_ns ||
+	    (uint64_t) size % job_word_bytes(job) != 0 ||
 	    (half && (job->kind != KIND_LATENCY || (!op_is_send(job->op) && !op_is_write(job->op)))))
 		return failure(-EBADMSG, EXIT_PEER, "the peer asked for a phase that its job does not allow; refused");
-	*ret = (struct phase) { .size = (uint64_t) size, .warmup = warmup, .half_round_trip = half, .count = (uint64_t) count };
+	*ret = (struct phase) { .size = (uint64_t) size, .warmup = warmup, .half_round_trip = half, .count = (uint64_t) count,
+				 .duration_ns = (uint64_t) duration };
 	return 0;
 }

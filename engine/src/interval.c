@@ -42,7 +42,7 @@ void intervals_begin(struct run *r) {
 	bool timed = !r->phase.warmup && r->role == ROLE_CLIENT;
 
 	r->begin = clock_ticks(&r->clock);
-	r->end = r->phase.count ? UINT64_MAX : r->begin + clock_ticks_of(&r->clock, job->duration_ns);
+	r->end = r->phase.count ? UINT64_MAX : r->begin + clock_ticks_of(&r->clock, r->phase.duration_ns);
 	r->next_interval = timed && job->interval_ns ? r->begin + clock_ticks_of(&r->clock, job->interval_ns) : UINT64_MAX;
 	r->next_window = timed && job->kind == KIND_BANDWIDTH ? r->begin + clock_ticks_of(&r->clock, RUN_WINDOW_NS) : UINT64_MAX;
 	r->next_look = r->begin + clock_ticks_of(&r->clock, RUN_LOOK_NS);
@@ -106,5 +106,6 @@ bool run_event(struct run *r, uint64_t now, uint64_t bytes) {
 		r->next_look = now + clock_ticks_of(&r->clock, RUN_LOOK_NS);
 	}
 	r->next_event = earliest(r);
-	return now >= r->end || r->event_error < 0;
+	/* A server that sends, too, has nobody left to send to when its client has ended early. */
+	return now >= r->end || r->event_error < 0 || run_is_to_stop() || (r->peer_finished && !r->phase.count);
 }

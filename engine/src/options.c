@@ -258,10 +258,29 @@ static int check_choices(const struct options *o) {
 	return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it", job_option_name(refused), b->name);
 }
 
+static int check_soak(const struct options *o) {
+	const struct job *job = &o->job;
+
+	if (!o->soak_file[0])
+		return o->reconnect_ns || o->stall_ns ? failure(-EINVAL, EXIT_USAGE, "--%s is of a soak; give --soak FILE, too",
+								o->reconnect_ns ? "reconnect" : "stall") : 0;
+	if (!o->json || !job->duration_ns)
+		return failure(-EINVAL, EXIT_USAGE, "--soak keeps records for a time; give --json and --duration, too");
+	if (job->interval_ns > job->duration_ns)
+		return failure(-EINVAL, EXIT_USAGE, "--interval is longer than --duration, so that --soak would have no whole interval; give a shorter one");
+	if (job->n_sizes > 1)
+		return failure(-EINVAL, EXIT_USAGE, "--soak measures one size, and --size names %zu", job->n_sizes);
+	if (o->max_p99_us > 0 || o->min_gbit > 0)
+		return failure(-EINVAL, EXIT_USAGE, "--%s judges one result, and --soak has one for each interval; judge its records",
+			       o->max_p99_us > 0 ? "max-p99" : "min-gbit");
+	return 0;
+}
+
 /* Combinations that depend on what was given, and so are gone once the defaults stand in a job. */
 static int check(struct options *o) {
 	struct job *job = &o->job;
 	bool lat = o->command == COMMAND_LAT;
+	int r;
 
 	if (job->iterations && job->duration_ns)
 		return failure(-EINVAL, EXIT_USAGE, "--iterations and --duration exclude each other; give one");
@@ -282,7 +301,8 @@ static int check(struct options *o) {
 			       "use perch bw", job->outstanding);
 	if (o->command == COMMAND_MEET && !*o->flow)
 		return failure(-EINVAL, EXIT_USAGE, "perch meet needs --flow ID, the same on every side");
-	return check_choices(o);
+	r = check_soak(o);
+	return r < 0 ? r : check_choices(o);
 }
 
 /* Defaults that depend on other options. */
@@ -305,6 +325,12 @@ static int complete(struct options *o) {
 	if (transfer)
 		job_complete_transfer(job);
 	job->timeout_ns = o->timeout_ns;
+	if (*o->soak_file && !job->interval_ns)
+		job->interval_ns = MIN(OPTIONS_SOAK_INTERVAL_S * NSEC_PER_SEC, job->duration_ns);
+	if (!o->reconnect_ns)
+		o->reconnect_ns = OPTIONS_RECONNECT_S * NSEC_PER_SEC;
+	if (!o->stall_ns)
+		o->stall_ns = OPTIONS_STALL_MS * NSEC_PER_MSEC;
 	if (!*o->token_file && token && copy_string(o->token_file, sizeof(o->token_file), token) < 0)
 		return failure(-ENAMETOOLONG, EXIT_USAGE, "the path in PERCH_TOKEN_FILE is too long");
 	return 0;

@@ -35,6 +35,9 @@ enum {
 	OPTIONS_PARTIES_MAX = 4096,
 	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
 	OPTIONS_FLOW_MAX = 256,
+	OPTIONS_SOAK_INTERVAL_S = 60,   /* each minute, as the standards for long tests ask */
+	OPTIONS_RECONNECT_S = 600,      /* a host's reboot, firmware checks included */
+	OPTIONS_STALL_MS = 20,          /* above what a scheduler takes from who has a core to share: six slices of some 3 ms (base_slice_ns) */
 	OPTIONS_MAX = 96,               /* entries in the table */
 };
 
@@ -60,6 +63,8 @@ struct options {
 	enum log_level log_level;       /* transfer */
 	double max_p99_us, min_gbit;    /* 0: no limit */
 	int cpu;                        /* -1: where the scheduler likes */
+	char soak_file[PATH_MAX];       /* empty: no soak */
+	uint64_t reconnect_ns, stall_ns;        /* 0: not given, until the defaults are set */
 	char flow[OPTIONS_FLOW_MAX];
 	unsigned parties;
 	double quantiles[OPTIONS_QUANTILES_MAX];
@@ -96,6 +101,7 @@ enum option_section {
 	SECTION_MEMORY,
 	SECTION_CHECKS,
 	SECTION_OUTPUT,
+	SECTION_SOAK,
 	SECTION_CONNECTION,
 	SECTION_MEETING,
 	SECTION_INFORMATION,

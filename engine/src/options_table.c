@@ -419,6 +419,18 @@ const struct option_entry option_table[] = {
 	  .help = "Also print the cumulative distribution, for a chart.",
 	  .type = OPTION_FLAG, FIELD(distribution) },
 
+	{ .name = "soak", .metavar = "FILE", .section = SECTION_SOAK, .commands = MEASURE,
+	  .help = "Go on for the whole --duration whatever happens to the connection, and keep each --interval in FILE; an unfinished "
+		  "FILE is continued. One size, with --json.",
+	  .type = OPTION_STRING, FIELD(soak_file), .accepts = "the path of a file" },
+	{ .name = "reconnect", .metavar = "TIME", .section = SECTION_SOAK, .commands = MEASURE,
+	  .help = "How long a lost connection is made anew before the soak ends.", .fallback = "10m", .type = OPTION_DURATION,
+	  FIELD(reconnect_ns), .min = 1, .max = TIME_MAX, .unit = NSEC_PER_SEC, .accepts = "a time above 0, such as 30s or 10m (a bare number is seconds)" },
+	{ .name = "stall", .metavar = "TIME", .section = SECTION_SOAK, .commands = MEASURE,
+	  .help = "How long nothing may be completed, although messages are under way, before it is noted as a stall.", .fallback = "20ms",
+	  .type = OPTION_DURATION, FIELD(stall_ns), .min = NSEC_PER_MSEC, .max = TIME_MAX, .unit = NSEC_PER_MSEC,
+	  .accepts = "a time of at least 1ms, such as 20ms or 1s (a bare number is milliseconds)" },
+
 	{ .name = "port", .metavar = "N", .section = SECTION_CONNECTION, .commands = CONNECT | FOR(SERVE),
 	  .help = "TCP port of perch serve.", .fallback = "18600", .type = OPTION_COUNT, FIELD(port),
 	  .min = 1, .max = UINT16_MAX, .accepts = "a port number from 1 to 65535" },
@@ -480,6 +492,7 @@ const char *section_title(enum option_section section) {
 		[SECTION_MEMORY] = "Memory",
 		[SECTION_CHECKS] = "Checks",
 		[SECTION_OUTPUT] = "Output",
+		[SECTION_SOAK] = "Soak",
 		[SECTION_CONNECTION] = "Connection",
 		[SECTION_MEETING] = "Meeting",
 		[SECTION_INFORMATION] = "Information",

@@ -20,7 +20,7 @@ void pace_begin(struct pace *p, const struct run *r) {
 static uint64_t spin_until(const struct run *r, uint64_t due) {
 	uint64_t now = clock_ticks(&r->clock);
 
-	while (now < due) {
+	while (now < due && !run_is_to_stop()) {
 		uint64_t left = clock_ns(&r->clock, due - now);
 
 		if (left > SPIN_NS) {
@@ -36,6 +36,14 @@ static uint64_t spin_until(const struct run *r, uint64_t due) {
 
 static uint64_t due_time(const struct pace *p) {
 	return p->origin + (uint64_t) ((double) p->done * p->period);
+}
+
+uint64_t pace_mark(const struct pace *p) {
+	return p->paced ? due_time(p) : 0;
+}
+
+void pace_resume(struct pace *p, uint64_t mark) {
+	p->origin = mark;
 }
 
 /* Too far behind: the messages that should have gone by now are counted, and the schedule starts anew. */

@@ -20,6 +20,10 @@ struct pace {
 
 void pace_begin(struct pace *p, const struct run *r);
 
+/* When the next message is due; a later phase can go on from there, as if it had never been interrupted. 0: there is no pace. */
+uint64_t pace_mark(const struct pace *p);
+void pace_resume(struct pace *p, uint64_t mark);
+
 /* True where each message needs a clock reading of its own before it is sent. */
 static inline bool pace_active(const struct pace *p) {
 	return p->paced || p->gap;

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "footprint.h"
 #include "options.h"
 #include "run.h"
 
@@ -27,6 +28,7 @@ struct result {
 	uint64_t bytes;                 /* payload, both ways */
 	struct timespec started;
 	struct cpu_time server_cpu;
+	struct footprint server_footprint;
 	struct integrity integrity;     /* both ends */
 	struct path_claim path;
 	json_t *server;                 /* {host, device, address}; not owned, but for transfers (view_close()) */
@@ -61,6 +63,10 @@ struct writer {
 extern const struct writer json_writer, table_writer;
 
 /* write_json.c: one object a line. */
+json_t *record_json(const struct result *r);            /* the whole record, without samples */
+json_t *time_json(const struct timespec *t);            /* UTC, to the millisecond */
+char *record_text(const json_t *o);                     /* to be freed; NULL: no memory */
+void write_line(json_t *o);                             /* to standard output; releases it */
 void write_json_result(const struct result *r);
 void write_json_interval(const struct run *r, const json_t *interval);
 

@@ -30,6 +30,20 @@ static void stalled(void *userdata) {
 	_exit(EXIT_PEER);
 }
 
+/* When this process was asked to end; 0: it was not. */
+static _Atomic uint64_t stop_ns;
+
+void run_ask_to_stop(void) {
+	uint64_t never = 0;
+
+	/* The first word counts: asked again, it must not wait for longer. */
+	(void) atomic_compare_exchange_strong(&stop_ns, &never, monotonic_ns());
+}
+
+bool run_is_to_stop(void) {
+	return atomic_load_explicit(&stop_ns, memory_order_relaxed) != 0;
+}
+
 int run_open(struct run *r, const struct open_arguments *arguments, struct control *control) {
 	const struct job *job = arguments->job;
 	struct open_arguments a = *arguments;
@@ -41,6 +55,8 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 		.role = arguments->role,
 		.control = control,
 		.backend = backend_find(job->backend, &known),
+		.sleep_ns = RUN_SLEEP_NS,
+		.stall_ticks = UINT64_MAX,
 	};
 	e = clock_open(job->clock, job->ignore_mismatch, &r->clock);
 	if (e < 0)
@@ -113,7 +129,8 @@ void run_begin(struct run *r) {
 	r->control_every = (expects && job->kind == KIND_LATENCY) || r->session->cheap_poll ? LOOK_SELDOM : LOOK_OFTEN;
 	run_await_barrier(r);
 	r->events_seen = r->events;
-	r->begin_ns = r->progress_ns = monotonic_ns();
+	r->begin_ns = r->progress_ns = r->waiting_ns = monotonic_ns();
+	r->stall.start_ns = r->under_way = 0;
 	r->patience_ns = patience(r);
 	memset(r->busy, 0, r->arena.slots * sizeof(*r->busy));
 	memset(r->arrivals, 0, job->queue_pairs * sizeof(*r->arrivals));
@@ -135,6 +152,8 @@ void run_end(struct run *r) {
 
 	r->watchdog.armed = false;
 	r->outcome.cpu = cpu_since(&started);
+	r->outcome.end_ns = monotonic_ns();
+	(void) clock_gettime(CLOCK_REALTIME, &r->outcome.ended);
 }
 
 /* The slow half of run_lend(). Providers say -EAGAIN only until their own queue has moved, which posting makes it do. */
@@ -210,10 +229,69 @@ static int hear(struct run *r) {
 }
 
 int run_look(struct run *r) {
+	int e;
+
 	if (!control_pending(r->control))
 		return 0;
+	e = hear(r);
+	if (e < 0)
+		return e;
 	r->progress_ns = monotonic_ns();
-	return hear(r);
+	if (r->stall.start_ns)
+		run_stall_over(r);
+	return 0;
+}
+
+void run_watch_stalls(struct run *r, uint64_t after_ns) {
+	/* What may be lost is waited for in vain, which is no stall. */
+	if (after_ns == 0 || r->session->lossy)
+		return;
+	r->stall_after_ns = after_ns;
+	r->stall_ticks = clock_ticks_of(&r->clock, after_ns);
+	/* A sleeping end sees a stall begin when it first wakes in it. */
+	r->sleep_ns = MIN(r->sleep_ns, MAX(after_ns / 4, NSEC_PER_MSEC));
+}
+
+void run_note_stall(struct run *r, uint64_t ns) {
+	r->stall = (struct stall) { .start_ns = monotonic_ns() - ns, .messages = 1 };
+	run_stall_over(r);
+}
+
+void run_stall_over(struct run *r) {
+	struct outcome *o = &r->outcome;
+
+	r->stall.end_ns = monotonic_ns();
+	if (o->n_stalls < RUN_STALLS_MAX)
+		o->stalls[o->n_stalls] = r->stall;
+	o->n_stalls++;
+	o->stalled_ns += r->stall.end_ns - r->stall.start_ns;
+	r->stall.start_ns = 0;
+}
+
+/* Where nothing is under way, as between two paced messages, there is nothing to wait for. Latency times each message by itself. */
+static void watch_for_stall(struct run *r, uint64_t now) {
+	uint64_t since;
+
+	if (r->stall_after_ns == 0 || r->stall.start_ns || r->job->kind == KIND_LATENCY)
+		return;
+	if (r->under_way == 0)
+		r->waiting_ns = now;
+	since = MAX(r->waiting_ns, r->progress_ns);
+	if (now - since >= r->stall_after_ns)
+		r->stall = (struct stall) { .start_ns = since, .messages = r->under_way };
+}
+
+/* Asked to end, and what is under way does not come. */
+static int give_up(struct run *r) {
+	uint64_t asked = atomic_load_explicit(&stop_ns, memory_order_relaxed);
+
+	if (asked == 0 || monotonic_ns() - asked < RUN_STOP_NS)
+		return 0;
+	if (r->job->kind == KIND_LATENCY && r->stall_after_ns && monotonic_ns() - r->progress_ns >= r->stall_after_ns)
+		run_note_stall(r, monotonic_ns() - r->progress_ns);
+	if (r->stall.start_ns)
+		run_stall_over(r);
+	return failure_quiet(-ECANCELED, EXIT_INTERNAL, "stopped while messages were under way to %s", r->control->peer_name);
 }
 
 int run_idle(struct run *r) {
@@ -228,8 +306,14 @@ int run_idle(struct run *r) {
 	if (r->events != r->events_seen) {
 		r->events_seen = r->events;
 		r->progress_ns = now;
+		if (r->stall.start_ns)
+			run_stall_over(r); /* what a post has completed itself, no poll tells of */
 		return 0;
 	}
+	e = give_up(r);
+	if (e < 0)
+		return e;
+	watch_for_stall(r, now);
 	/* Seen only by who waits, so that it costs the hot loop nothing; shorter by two looks at most. */
 	if (now - r->progress_ns > r->outcome.stall_ns) {
 		r->outcome.stall_ns = now - r->progress_ns;
@@ -253,6 +337,7 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 	/* It may be there already: not every backend's sleep ends with a word on the control connection. */
 	int n = *said ? 0 : run_look(r);
 
+	r->under_way = type == FRAME_RECEIVED;
 	/* FINISH is awaited where the peer works on this end's memory alone: its host's death is found by control's keepalive. */
 	r->blind = type == FRAME_FINISH;
 	while (!*said && n >= 0) {

@@ -20,6 +20,7 @@ enum {
 	RUN_COMPLETIONS = 32,           /* taken from the backend at a time */
 	RUN_RATE_BACKLOG_S = 1,         /* a pacer this far behind gives the rest up, and says overloaded */
 	RUN_INTERVALS_MAX = 86400,      /* kept for the record: a day of seconds */
+	RUN_STALLS_MAX = 64,            /* of one phase with their times; further ones are counted: 50 ms each are half of the shortest useful minute */
 };
 
 /* Windows for the peak and the minimum of a bandwidth; short enough for ten in the shortest useful second. */
@@ -28,6 +29,9 @@ enum {
 /* How often a side that always has something to do looks at the control connection: where a backend needs no peer to go on,
  * nothing else tells of its death. */
 #define RUN_LOOK_NS (250 * NSEC_PER_MSEC)
+
+/* A run that is to stop waits so long for what is under way: half of the second in which a soak has to end. */
+#define RUN_STOP_NS (500 * NSEC_PER_MSEC)
 
 /* How long a sleeping side may stay unaware of its peer's death when no wake-up reaches it. */
 #define RUN_SLEEP_NS (100 * NSEC_PER_MSEC)
@@ -43,6 +47,13 @@ struct phase {
 	bool warmup;
 	bool half_round_trip;           /* the server answers each message; else it only makes progress (or receives) */
 	uint64_t count;                 /* messages; 0: until the time is over */
+	uint64_t duration_ns;           /* where count is 0 */
+};
+
+/* Messages were under way, and for longer than run.stall_after_ns none of them was completed. */
+struct stall {
+	uint64_t start_ns, end_ns;      /* monotonic */
+	uint64_t messages;              /* under way */
 };
 
 /* What one end found out in one phase. */
@@ -58,6 +69,10 @@ struct outcome {
 	bool overloaded;                /* it skipped, or ended well behind */
 	uint64_t idle_ns;               /* waited here for messages that never came: no part of the time measured */
 	uint64_t stall_ns, stall_start_ns;      /* the longest time without any completion, and when it began in this phase */
+	uint64_t end_ns;                /* when the traffic ended, monotonic, and by the clock on the wall */
+	struct timespec ended;
+	struct stall stalls[RUN_STALLS_MAX];    /* the first of n_stalls */
+	uint64_t n_stalls, stalled_ns;
 	json_t *intervals;              /* array; NULL: none asked for */
 	uint64_t *samples;              /* --report-all: ns as observed, messages of them */
 };
@@ -86,6 +101,14 @@ struct run {
 	uint64_t begin_ns;              /* when this phase began, by the same clock as progress_ns */
 	uint64_t progress_ns;           /* when events last grew */
 	uint64_t patience_ns;           /* how long they may not grow: --timeout, and what the pace leaves between two messages */
+	uint64_t stall_after_ns;        /* without a completion so long, although some are under way; 0: nobody asks */
+	uint64_t stall_ticks;           /* the same for a round trip, by the clock; UINT64_MAX: nobody asks */
+	uint64_t under_way;             /* bandwidth: messages whose completion is waited for */
+	uint64_t waiting_ns;            /* since when, as the looks of a waiting end see it */
+	struct stall stall;             /* the present one; start_ns 0: none */
+	bool keeps_pace;                /* bandwidth: the next phase goes on where the pace of this one ended, */
+	uint64_t pace_mark;             /* at this time (pace.h); 0: it begins anew */
+	uint64_t sleep_ns;              /* the longest sleep in event mode */
 	bool blind;                     /* what the peer does is not seen here, so that nothing seen means nothing */
 	_Atomic uint64_t heart;         /* calls of the backend that came back */
 	struct watchdog watchdog;
@@ -127,6 +150,19 @@ int run_look(struct run *r);
 /* Nothing was complete: looks at the control connection and at the deadline now and then. 0 or negative (said). */
 int run_idle(struct run *r);
 
+/* Something was completed, or the wait was given up: the present stall ends now. */
+void run_stall_over(struct run *r);
+
+/* From now on stalls are noted; session and clock are open. */
+void run_watch_stalls(struct run *r, uint64_t after_ns);
+
+/* A round trip took so long that it was a stall. */
+void run_note_stall(struct run *r, uint64_t ns);
+
+/* Asks every run of this process to end its phase at the next look; only signal handlers call it. */
+void run_ask_to_stop(void);
+bool run_is_to_stop(void);
+
 /* Lends all receive slots up to n that are not lent yet. Negative: said. */
 int run_lend_all(struct run *r, uint32_t n);
 
@@ -165,7 +201,7 @@ int run_wait_peer(struct run *r, enum frame_type type);
 static inline int run_completions(struct run *r, struct completion *ret, bool sleep) {
 	sleep = sleep && r->job->completion == COMPLETION_EVENT;
 	int n = sleep
-			? r->backend->wait(r->session, ret, RUN_COMPLETIONS, RUN_SLEEP_NS)
+			? r->backend->wait(r->session, ret, RUN_COMPLETIONS, r->sleep_ns)
 			: r->backend->poll(r->session, ret, RUN_COMPLETIONS);
 
 	/* One writer, so no locked addition is needed. */
@@ -173,6 +209,8 @@ static inline int run_completions(struct run *r, struct completion *ret, bool sl
 	if (likely(n > 0)) {
 		r->events += (unsigned) n;
 		r->idle = 0;
+		if (unlikely(r->stall.start_ns))
+			run_stall_over(r);
 		return n;
 	}
 	if (unlikely(n < 0))

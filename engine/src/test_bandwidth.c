@@ -36,6 +36,7 @@ static inline int take_completions(struct run *r, struct stream *s) {
 
 	s->completed += r->stashed;
 	r->stashed = 0;
+	r->under_way = s->posted - s->completed + s->full;
 	n = run_completions(r, c, s->stopped || s->full || !s->sends);
 	for (int i = 0; i < n; i++) {
 		if (c[i].kind == COMPLETION_LOCAL) {
@@ -220,11 +221,14 @@ static int bandwidth(struct run *r, struct stream *s) {
 	/* Completions may be owed by others: each queue pair can hold back all but one of its moderation. */
 	s->room = r->job->outstanding >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list ? s->list : 1;
 	pace_begin(&s->pace, r);
+	if (r->pace_mark)
+		pace_resume(&s->pace, r->pace_mark);
 	if (s->sends) {
 		e = send_loop(r, s);
 		if (e < 0)
 			return e;
 	}
+	r->pace_mark = r->keeps_pace ? pace_mark(&s->pace) : 0;
 	r->outcome.messages = s->completed;
 	r->outcome.skipped = s->pace.skipped;
 	if (solo)

@@ -151,6 +151,8 @@ static int client_loop(struct run *r) {
 		uint64_t ns = clock_ns(&r->clock, t1 - t0 + late * (r->phase.half_round_trip ? 2 : 1));
 		histogram_record(h, ns);
 		r->outcome.messages = i + 1;
+		if (unlikely(t1 - t0 >= r->stall_ticks))
+			run_note_stall(r, clock_ns(&r->clock, t1 - t0));
 		if (samples)
 			samples[i] = ns;
 		if (verify) {

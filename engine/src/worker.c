@@ -8,21 +8,24 @@
 #include <signal.h>
 
 #include "exchange.h"
+#include "footprint.h"
 #include "personality.h"
 #include "transfer.h"
 
 static int say_result(struct run *r) {
 	const struct outcome *o = &r->outcome;
+	struct footprint held = footprint_now();
 
 	if (r->backend->refresh)
 		r->backend->refresh(r->session);
 	return control_send(r->control, FRAME_RESULT,
-			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
 				      "messages", (json_int_t) o->messages, "received", (json_int_t) o->received, "checked_bytes",
 				      (json_int_t) o->integrity.checked_bytes, "bad_bytes", (json_int_t) o->integrity.bad_bytes, "located",
 				      o->integrity.located, "first_message", (json_int_t) o->integrity.first_message, "first_offset",
 				      (json_int_t) o->integrity.first_offset, "lost", (json_int_t) o->lost, "idle_ns",
-				      (json_int_t) o->idle_ns));
+				      (json_int_t) o->idle_ns, "resident_bytes", (json_int_t) held.resident_bytes, "handles",
+				      (json_int_t) held.handles));
 }
 
 static int serve_phase(struct run *r, const json_t *start) {

@@ -27,9 +27,13 @@ static void put(json_t *o, const char *key, json_t *value) {
 	(void) json_object_set_new(o, key, value);
 }
 
-static void write_line(json_t *o) {
+char *record_text(const json_t *o) {
 	/* 9 significant digits: more than any clock here resolves, and 0.1 stays 0.1. */
-	_cleanup_free_ char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9));
+	return json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9));
+}
+
+void write_line(json_t *o) {
+	_cleanup_free_ char *text = record_text(o);
 
 	if (text)
 		(void) printf("%s\n", text);
@@ -250,7 +254,7 @@ static json_t *tcp_json(const struct session *s) {
 			 signed_or_null(s->tcp_initial_rtt_us), "window_bytes", signed_or_null(s->tcp_window_bytes));
 }
 
-static json_t *started_json(const struct timespec *t) {
+json_t *time_json(const struct timespec *t) {
 	char text[40], date[24];
 	struct tm tm;
 
@@ -272,7 +276,7 @@ static json_t *stall_json(const struct result *r) {
 	if (r->transfer || j->gap_ns > 0 || j->rate_unit != RATE_NONE || (s && s->lossy) || o->elapsed_ns == 0)
 		return json_null();
 	return json_pack("{s:f, s:f, s:o}", "longest_s", (double) o->stall_ns / 1e9, "start_s", (double) o->stall_start_ns / 1e9, "began",
-			 o->stall_ns ? started_json(&began) : json_null());
+			 o->stall_ns ? time_json(&began) : json_null());
 }
 
 static json_t *error_json(const struct result *r) {
@@ -289,7 +293,7 @@ static void write_samples(const struct run *run) {
 				     (json_int_t) i, "latency_us", (double) run->outcome.samples[i] * us));
 }
 
-void write_json_result(const struct result *r) {
+json_t *record_json(const struct result *r) {
 	const struct run *run = r->run;
 	const struct session *s = run->session;
 	const struct job *j = run->job;
@@ -298,7 +302,6 @@ void write_json_result(const struct result *r) {
 	json_t *o = json_object(), *l = run->total ? latency_json(run->total, run->phase.half_round_trip) : NULL;
 
 	arena_gpu_name(&run->arena, gpu, sizeof(gpu));
-	write_samples(run);
 	put(o, "schema", json_string("perch.record/1"));
 	put(o, "tool", json_pack("{s:s, s:s}", "name", "perch", "version", PERCH_VERSION));
 	put(o, "backend", json_string(j->backend));
@@ -317,7 +320,7 @@ void write_json_result(const struct result *r) {
 	put(o, "server", r->server ? json_incref(r->server) : json_null());
 	put(o, "link", link_json(r));
 	put(o, "params", params_json(r));
-	put(o, "started", started_json(&r->started));
+	put(o, "started", time_json(&r->started));
 	put(o, "elapsed_s", json_real((double) run->outcome.elapsed_ns / 1e9));
 	put(o, "latency_us", latency && l ? l : json_null());
 	put(o, "bandwidth", bandwidth_json(r));
@@ -337,7 +340,12 @@ void write_json_result(const struct result *r) {
 	put(o, "tcp", tcp_json(s));
 	put(o, "status", json_string(r->code == EXIT_MEASURED ? "ok" : "error"));
 	put(o, "error", error_json(r));
-	write_line(o);
+	return o;
+}
+
+void write_json_result(const struct result *r) {
+	write_samples(r->run);
+	write_line(record_json(r));
 }
 
 void write_json_interval(const struct run *r, const json_t *interval) {

@@ -53,6 +53,25 @@ static void test_due_times_lie_on_a_grid(void **state) {
 	assert_false(pace_is_behind(&p, t + 99 * PERIOD + PERIOD / 2));
 }
 
+/* What passes between two intervals of a soak is made up for, so that the rate holds over all of them. */
+static void test_a_pace_that_is_resumed_loses_nothing(void **state) {
+	struct pace p = begin(RATE_MESSAGES, 1000, 0), next;
+	uint64_t t = p.origin, sent = 0;
+
+	(void) state;
+	for (uint64_t now = t; now < t + 100 * PERIOD; now += PERIOD / 2)
+		sent += pace_due(&p, now);
+	next = begin(RATE_MESSAGES, 1000, 0);
+	pace_resume(&next, pace_mark(&p));
+	/* Ten periods later, at the first look, ten are due at once; then the grid is the old one. */
+	for (uint64_t now = t + 110 * PERIOD; now < t + 200 * PERIOD; now += PERIOD / 20)
+		sent += pace_due(&next, now);
+	assert_int_equal(sent, 200);
+	assert_int_equal(next.skipped, 0);
+	p = begin(RATE_NONE, 0, 0);
+	assert_int_equal(pace_mark(&p), 0);
+}
+
 static void test_a_late_one_catches_up(void **state) {
 	struct pace p = begin(RATE_MESSAGES, 1000, 0);
 	uint64_t t = p.origin, late = t + 10 * PERIOD;
@@ -133,6 +152,7 @@ int main(void) {
 		cmocka_unit_test(test_unpaced),
 		cmocka_unit_test(test_rate_units),
 		cmocka_unit_test(test_due_times_lie_on_a_grid),
+		cmocka_unit_test(test_a_pace_that_is_resumed_loses_nothing),
 		cmocka_unit_test(test_a_late_one_catches_up),
 		cmocka_unit_test(test_a_backlog_of_a_second_is_given_up),
 		cmocka_unit_test(test_behind_without_a_skip),
