@@ -7,8 +7,6 @@ import "measured" as measured;
 import "figure_words" as figure_words;
 import "table" as table;
 
-def sep: "\t";
-
 # The first run and the latest ones; a wider table is not read.
 def runs_max: 4;
 def rows_max: 60;

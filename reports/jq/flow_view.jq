@@ -5,8 +5,6 @@ import "digits" as digits;
 import "format" as f;
 import "table" as table;
 
-def sep: "\t";
-
 def points_max: 200; # of one test's line, as flow_ranks.jq
 # Below this share of the middle flow a flow is named in bold. Source: site policy.
 def slow: 0.9;

@@ -24,8 +24,6 @@ def headings: [.titles[1:][] | select(says_nothing | not) | gsub("^[Tt]est: *"; 
 def test_name: if .doc then (headings // [file_name])[-1] else file_name end | slug;
 def title: if .doc then (headings // [file_name]) | join(": ") else file_name end;
 
-def tool_name: {iperf: "iperf", iperf3: "iperf3", cxi: "cxi", mori: "mori", perftest: "perftest", perch: "perch"};
-
 # The flow of a document. $test: its name, or null for its own. A record that comes from another run keeps its names.
 def flow($test):
   ([.parts[].record | select(. != null)] | .[0]) as $r

@@ -12,15 +12,18 @@ def planned($flows):
     | (.[$pair] // {flows: [], first: $f.repeat}) as $old
     | .[$pair] = {flows: ($old.flows + [$f.id]), first: ([$old.first, $f.repeat] | min)});
 
-def judged: .[1] == "limit" or .[1] == "shape";
+def judged: .[1] | IN("limit", "shape", "step");
 
-# One update of a record of a repeated pair; only limits and shapes wait.
+# What the repeats of one figure have in common; the last word of a step is its value's.
+def figure: if .[1] == "step" then .[0] | split(sep)[:-1] | join(sep) else .[0] end;
+
+# One update of a record of a repeated pair; only limits, shapes and steps of like flows wait.
 def held_back($r; $place):
   if judged | not then .
-  else [(["again", ($r | pair), $place, .[0]] | join(sep)), "again", {key: .[0], fold: .[1], repeat: $r.repeat, d: .[2]}] end;
+  else [(["again", ($r | pair), $place, figure] | join(sep)), "again", {key: .[0], fold: .[1], repeat: $r.repeat, d: .[2]}] end;
 def fold_again($new): . + [$new];
 
-# What lies outside by itself, for `reports/retry`.
+# What lies outside by itself, for `reports/retry`; what like flows say is known when all have been heard (tally.jq, look_again).
 def outside($r): select(judged and .[2].broken) | ["outside" + sep + ($r | pair) + sep + .[0], "set", (.[2].hard != false)];
 
 # Entries of all repeats of one figure -> the one that speaks for them: an unknown one, else the middle by how near each is to its

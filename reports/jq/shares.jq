@@ -3,8 +3,6 @@ import "common" as c;
 import "ceiling" as ceiling;
 import "figures" as figures;
 
-def unit($of): {ceiling: "of the ceiling", peers: "of the median of its like", baseline: "of the baseline"}[$of];
-
 # A record's figure -> {share}, {unknown: why, where it should be known} or {none: why there is no such thing}.
 def of_ceiling($value):
   . as $r

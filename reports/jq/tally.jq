@@ -84,7 +84,9 @@ def relative_updates($limit; $id; $v; $baseline):
   if $v == null then held($limit; .; $id; {unknown: null})
   elif $limit.bound.of == "ceiling" then held($limit; .; $id; shares::of_ceiling($v))
   elif $limit.bound.of == "peers" then
-    if $v > 0 then [(["like", $limit.id, .test, shares::like, ($v | shares::step | tostring)] | join(sep)), "step", {$v, $id}]
+    if $v > 0 then
+      [ (["like", $limit.id, .test, shares::like, ($v | shares::step | tostring)] | join(sep)), "step",
+        {$v, $id, strain: (if $limit.bound.min != null then -$v else $v end)} ]
     else held($limit; .; $id; {unknown: null}) end
   else
     held($limit; .; $id; shares::of_baseline($v; $limit.metric; $baseline)),
@@ -209,29 +211,45 @@ def sections:
 
 def entries($prefix): (.[$prefix] // [])[];
 
-# The second look at like flows: the steps of each group against their own median. Of a step its two extremes are judged.
-def look_again($limit; $test; $pairs):
-  sort_by(.parts[3] | tonumber) | map(.value) as $steps
-  | (.[0].parts[2] | fromjson | .[4] // "") as $hop
-  | ($pairs["\($test)\t\($hop)"] // 0) as $n
-  | if $n < shares::fewest_peers then
-      [$limit, {id: $steps[0].low.id, found: {none: "\($n) pairs of hosts measured it alike, and \(shares::fewest_peers) are needed for a median to stand by"}}]
-    else
-      ($steps | shares::median_of_steps) as $median
-      | $steps[] | .low, (select(.high.id != .low.id) | .high) | [$limit, {id, found: {share: (.v / $median)}}]
-    end;
+# Like flows, group by group: [{key, limit, test, steps, median}], or {none: why there is no median}. The steps are in order.
+def like_groups($limits; $pairs):
+  [ .like | group_by(.parts[0:3])[]
+    | .[0].parts as [$id, $test, $like]
+    | (sort_by(.parts[3] | tonumber) | map(.value)) as $steps
+    | ($pairs["\($test)\t\($like | fromjson | .[4] // "")"] // 0) as $n
+    | {key: ([$id, $test, $like] | join(sep)), limit: first($limits[] | select(.id == $id)), $test, $steps}
+      + if $n < shares::fewest_peers then {none: "\($n) pairs of hosts measured it alike, and \(shares::fewest_peers) are needed for a median to stand by"}
+        else {median: ($steps | shares::median_of_steps)} end ];
+
+# The second look at a group: its values against its median. Of a step its two extremes are judged.
+def look_again:
+  . as $group
+  | if .none != null then held(.limit; .; .steps[0].low.id; {none})
+    else .steps[] | .low, (select(.high.id != .low.id) | .high) | held($group.limit; $group; .id; {share: (.v / $group.median)}) end;
+
+# The repeats of one figure, as shares: {parts, value} as of any other limit.
+def again_of_like($groups):
+  .parts as $parts
+  | ($groups[$parts[5:8] | join(sep)]) as $group
+  | .parts = $parts[0:4] + ["limit"] + $parts[5:7]
+  | .value |= map(.d |= (if $group.median == null then {v: null, broken: false}
+                         else (.v / $group.median) as $v | {$v, broken: ($group.limit | limits::broken_by($v))} end));
 
 def with_peers($limits; $pairs):
   if .like == null then .
   else
     . as $sections
-    | [ $sections.like | group_by(.parts[0:3])[]
-        | .[0].parts[1] as $test | .[0].parts[0] as $id
-        | first($limits[] | select(.id == $id)) as $limit
-        | look_again($limit; $test; $pairs) | held(.[0]; {$test}; .[1].id; .[1].found) ] as $updates
-    | reduce $updates[] as $u ([$sections.limit // [] | .[] | {key: (["limit"] + .parts | join(sep)), value: .value}] | from_entries; apply($u))
-    | sections.limit as $limit
+    | like_groups($limits; $pairs) as $groups
+    | [$groups[] | look_again] as $updates
+    | (reduce $updates[] as $u ([$sections.limit // [] | .[] | {key: (["limit"] + .parts | join(sep)), value: .value}] | from_entries; apply($u))
+       | sections.limit) as $limit
+    | [ $updates[] | select(.[2].broken)
+        | {prefix: "outside", parts: ((.[2].id | split("#")[0] | split("/")[0:3]) + (.[0] | split(sep))), value: true} ] as $outside
     | $sections + {$limit}
+    | (if $outside == [] then . else .outside += $outside end)
+    | if .again == null then .
+      else ($groups | map({key, value: .}) | from_entries) as $by_key
+        | .again |= map(if .parts[4] == "like" then again_of_like($by_key) else . end) end
   end;
 
 # A part of the run, counted: the flat state. $baseline: {fault, document}, as shares.jq takes it. $wanted: {comparison, agreement},

@@ -6,8 +6,6 @@ import "common" as c;
 import "student" as student;
 import "series" as series;
 
-def confidence: 0.95;
-
 # In the order of the customer's notes.
 def latency_metrics:
   [ {metric: "min", title: "minimum"}, {metric: "p50", title: "typical (p50)"}, {metric: "mean", title: "average"},

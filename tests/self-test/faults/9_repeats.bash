@@ -2,7 +2,7 @@
 # Outliers and their repeats, on a composed run whose one outlier was measured again and stood well; and figures from elsewhere.
 
 again=write-bandwidth/gamma/delta
-of_again="limit/large-message-share/write-bandwidth"
+of_again="limit/site-peers/write-bandwidth"
 # a rate at 80 %, with its time
 readonly REPEAT_WEAK='.bandwidth.gbit_s *= 0.8 | .bandwidth.messages_per_s *= 0.8 | .elapsed_s /= 0.8'
 
