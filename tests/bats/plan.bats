@@ -145,7 +145,7 @@ refuses() {
 
 # time_of PARAMS: [estimate, deadline] of a test
 time_of() {
-  plan_for 2 "[{name: \"t\", title: \"T\", tool: \"perch\", backend: \"tcp\", kind: \"latency\", params: {size: 8} + $1}]" |
+  plan_for 2 "[{name: \"t\", title: \"T\", tool: \"perch\", backend: \"tcp\", kind: \"latency\", params: ({size: 8} + $1)}]" |
     jq -c '.rounds[0].flows[0] | [.estimate_s, .deadline_s]' >time.json
 }
 
