@@ -82,7 +82,6 @@ static int hear_result(struct client *c, struct result *r) {
 		.first_message = (uint64_t) first_message,
 		.first_offset = (uint64_t) first_offset,
 	};
-	integrity_add(&r->integrity, &run->outcome.integrity);
 	integrity_add(&r->integrity, &theirs);
 	r->messages = run->outcome.messages + (c->job.bidirectional ? (uint64_t) messages : 0);
 	r->bytes = r->messages * r->size;
@@ -137,6 +136,8 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 	run_begin(r);
 	e = c->job.kind == KIND_LATENCY ? latency_client(r) : bandwidth_client(r);
 	run_end(r);
+	/* At once: what was found corrupted here is so, whether or not the server can still be asked. */
+	integrity_add(&ret->integrity, &r->outcome.integrity);
 	if (r->backend->refresh)
 		r->backend->refresh(r->session);
 	if (e == 0 && c->job.kind == KIND_LATENCY)
@@ -205,6 +206,7 @@ static void write_stalled(struct run *r) {
 	const struct client *c = client_of(r);
 
 	control_send_error(c->control);
+	integrity_add(&c->current->integrity, &r->outcome.integrity);
 	if (!c->soak) {
 		write_result(c, c->current);
 		return;
@@ -271,10 +273,26 @@ static uint64_t time_of_interval(const struct client *c) {
 	return next > now ? next - now : 0;
 }
 
+/*
+ * Nothing is sent between two intervals; where the ends took long to agree, something stood still. It is the first stall of the
+ * interval that follows, and counted with its others.
+ */
+static void add_silence(struct run *r, uint64_t last) {
+	struct outcome *o = &r->outcome;
+	uint64_t silence = r->begin_ns > last ? r->begin_ns - last : 0;
+
+	if (last == 0 || r->stall_after_ns == 0 || silence < r->stall_after_ns)
+		return;
+	memmove(o->stalls + 1, o->stalls, MIN(o->n_stalls, (uint64_t) RUN_STALLS_MAX - 1) * sizeof(*o->stalls));
+	o->stalls[0] = (struct stall) { .start_ns = last, .end_ns = r->begin_ns };
+	o->n_stalls++;
+	o->stalled_ns += silence;
+}
+
 /* A phase for each interval: both ends agree on what arrived, and what is said meanwhile is no part of either. */
 static int soak_interval(struct client *c, const struct result *warm, uint64_t ns) {
 	struct result r = new_result(c, c->job.sizes[0]);
-	uint64_t last = c->run.outcome.end_ns, silence;
+	uint64_t last = c->run.outcome.end_ns;
 	enum exit_code code;
 	int e;
 
@@ -284,10 +302,7 @@ static int soak_interval(struct client *c, const struct result *warm, uint64_t n
 	c->current = &r;
 	e = run_phase(c, r.size, false, ns, &r);
 	c->run.traffic = c->run.events > 0;
-	silence = c->run.begin_ns > last ? c->run.begin_ns - last : 0;
-	/* Nothing is sent between two intervals; where the ends took long to agree, something stood still. */
-	if (last > 0 && c->run.stall_after_ns && silence >= c->run.stall_after_ns)
-		soak_say_stall(c->soak, &(struct stall) { .start_ns = last, .end_ns = c->run.begin_ns });
+	add_silence(&c->run, last);
 	code = e == 0 ? judge(c, &r) : EXIT_MEASURED;
 	if (code == EXIT_CORRUPT)
 		c->worst = code;

@@ -25,6 +25,7 @@ static void stalled(void *userdata) {
 	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back, because the library waits for a peer that hangs or "
 		       "is gone; look at its log for the cause", r->control->peer_name, r->backend->name);
 	r->traffic = r->events > 0;
+	r->outcome.cpu = cpu_since(&r->outcome.cpu); /* run_begin() has left there when it began */
 	if (r->on_stall)
 		r->on_stall(r);
 	_exit(EXIT_PEER);

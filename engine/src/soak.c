@@ -53,27 +53,31 @@ static double now_s(const struct keeper *k) {
 	return soak_seconds(&k->soak, monotonic_ns());
 }
 
-static void keep(struct keeper *k, const json_t *line) {
+/* False: neither the disk nor the memory has room for it. */
+static bool keep(struct keeper *k, const json_t *line) {
 	_cleanup_free_ char *text = record_text(line);
 
-	if (text)
-		soak_file_append(&k->file, text);
+	return text && soak_file_append(&k->file, text);
 }
 
 static int64_t milliseconds(const struct timespec *t) {
 	return (int64_t) t->tv_sec * 1000 + t->tv_nsec / (int64_t) NSEC_PER_MSEC;
 }
 
-/* When it began is filled in as soon as it does. */
+/* When it began is filled in as soon as it does. As a reader of the file has it: what is written has nine digits, and is compared later. */
 static json_t *head_json(const struct options *o) {
-	json_t *job;
+	_cleanup_free_ char *text = NULL;
+	json_t *head, *job;
 
 	if (job_to_json(&o->job, &job) < 0)
 		return NULL;
-	return json_pack("{s:s, s:s, s:{s:s, s:s}, s:n, s:n, s:f, s:f, s:f, s:f, s:s, s:o}", "schema", "perch.record/1", "kind", "soak", "tool", "name",
+	head = json_pack("{s:s, s:s, s:{s:s, s:s}, s:n, s:n, s:f, s:f, s:f, s:f, s:s, s:o}", "schema", "perch.record/1", "kind", "soak", "tool", "name",
 			 "perch", "version", PERCH_VERSION, "started", "started_ms", "duration_s", (double) o->job.duration_ns / 1e9,
 			 "interval_s", (double) o->job.interval_ns / 1e9, "stall_s", (double) o->stall_ns / 1e9, "reconnect_s",
 			 (double) o->reconnect_ns / 1e9, "server", o->host, "job", job);
+	text = record_text(head);
+	json_decref(head);
+	return text ? json_loads(text, 0, NULL) : NULL;
 }
 
 /* The first line of a file that is there already: the same soak, or none that could be continued. */
@@ -204,7 +208,7 @@ static void keep_gap(struct keeper *k, double end_s) {
 	start = clock_wall_at(now - MIN((uint64_t) (MAX(now_s(k) - start_s, 0.0) * 1e9), now));
 	gap = json_pack("{s:s, s:s, s:f, s:f, s:o, s:o, s:I, s:s}", "schema", "perch.record/1", "kind", "gap", "start_s", start_s, "end_s", end_s, "started",
 			time_json(&start), "ended", time_json(&end), "attempts", (json_int_t) k->attempts, "reason", k->reason);
-	keep(k, gap);
+	(void) keep(k, gap);
 	(void) soak_total_add(&k->total, gap);
 	json_decref(gap);
 	k->lost = false;
@@ -218,7 +222,7 @@ static void begin(struct keeper *k, const json_t *line) {
 	wall = clock_wall_at((uint64_t) k->soak.epoch_ns);
 	(void) json_object_set_new(k->head, "started", time_json(&wall));
 	(void) json_object_set_new(k->head, "started_ms", json_integer(milliseconds(&wall)));
-	keep(k, k->head);
+	(void) keep(k, k->head);
 }
 
 static void connection_stands(struct keeper *k, json_t *line) {
@@ -249,7 +253,7 @@ static void take_line(struct keeper *k, size_t n) {
 			connection_stands(k, line);
 		if (streq(kind, "interval"))
 			(void) json_object_set_new(json_object_get(line, "memory"), "keeper_bytes", json_integer(footprint_now().resident_bytes));
-		keep(k, line);
+		(void) keep(k, line);
 		(void) soak_total_add(&k->total, line);
 	}
 	json_decref(line);
@@ -382,6 +386,7 @@ static int end_soak(struct keeper *k) {
 	json_t *error = json_null(), *record;
 	const char *kept;
 	char text[FAILURE_TEXT_MAX];
+	bool has_room;
 
 	/* What did not come back ends with the soak. */
 	if (k->lost)
@@ -394,13 +399,13 @@ static int end_soak(struct keeper *k) {
 	else
 		(void) snprintf(text, sizeof(text), "%s", failure_text());
 	if (t->bad_bytes > 0 || text[0])
-		error = json_pack("{s:i, s:s, s:b}", "code", (int) (t->bad_bytes > 0 ? EXIT_CORRUPT : failure_code()), "message", text, "traffic", true);
+		error = json_pack("{s:i, s:s, s:b}", "code", (int) (t->bad_bytes > 0 ? EXIT_CORRUPT : failure_code()), "message", text, "traffic", t->messages > 0);
 	record = soak_total_record(t, k->options, soak_json(k), error);
-	keep(k, record);
+	has_room = keep(k, record);
 	kept = soak_file_kept(&k->file);
 	if (kept && fputs(kept, stdout) >= 0)
 		(void) failure(-ENOSPC, EXIT_INTERNAL, "--soak %s: its last lines could not be written; they are on standard output", k->options->soak_file);
-	if (kept)
+	if (kept && has_room)
 		json_decref(record); /* it was among them */
 	else
 		write_line(record);

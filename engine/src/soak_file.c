@@ -121,7 +121,7 @@ static bool keep(struct soak_file *f, const char *text) {
 	return true;
 }
 
-void soak_file_append(struct soak_file *f, const char *text) {
+bool soak_file_append(struct soak_file *f, const char *text) {
 	bool kept = keep(f, text);
 	int e;
 
@@ -137,6 +137,7 @@ void soak_file_append(struct soak_file *f, const char *text) {
 	if (e == 0 && f->failing)
 		notice("%s is written again, with all lines that were kept", f->path);
 	f->failing = e < 0;
+	return kept;
 }
 
 const char *soak_file_kept(const struct soak_file *f) {

@@ -28,13 +28,15 @@ struct soak_file {
 typedef int (*soak_line)(const json_t *line, void *userdata);
 
 /*
- * Opens or makes the file, for this process alone, and reads what is in it. The half of a line at its end is cut off. Negative: said; a
- * file that was made is gone again.
+ * Opens or makes the file, for this process alone, and reads what is in it. The half of a line at its end is cut off. Negative: said.
  */
 int soak_file_open(const char *path, soak_line each, void *userdata, struct soak_file *ret);
 
-/* Appends a line and waits until the disk has it. A disk that does not take it is said once; the line is kept, and written before the next. */
-void soak_file_append(struct soak_file *f, const char *text);
+/*
+ * Appends a line and waits until the disk has it. A disk that does not take it is said once; the line is kept, and written before the next.
+ * False: there was no room to keep it either, and it is dropped.
+ */
+bool soak_file_append(struct soak_file *f, const char *text);
 
 /* Lines that the disk has not taken, with their ends; NULL: none. */
 const char *soak_file_kept(const struct soak_file *f);

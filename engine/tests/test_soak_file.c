@@ -145,12 +145,12 @@ static void test_memory_is_bounded(void **state) {
 	f.kept_max = 20; /* two lines of 8, and no third */
 	limit(0);
 	for (int i = 0; i < 5; i++)
-		soak_file_append(&f, "{\"a\":1}");
+		assert_int_equal(soak_file_append(&f, "{\"a\":1}"), i < 2);
 	assert_int_equal(strlen(soak_file_kept(&f)), 16);
 	assert_int_equal(f.dropped, 3);
 	limit(RLIM_INFINITY);
 	/* The one that finds room again is not lost. */
-	soak_file_append(&f, "{\"a\":9}");
+	assert_true(soak_file_append(&f, "{\"a\":9}"));
 	holds("{\"a\":1}\n{\"a\":1}\n{\"a\":9}\n");
 	assert_int_equal(f.dropped, 3);
 }

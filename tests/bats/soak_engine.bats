@@ -98,6 +98,21 @@ assert_schema() {
     and .[-1].error.code == 5 and .[-1].integrity.bad_bytes > 0'
 }
 
+@test "what was found corrupted before the connection was lost is not lost with it" {
+  make -s -C "$TOP/engine" hooks >&2
+  perch_serve
+  # the first buffer that this end checks, with no warm-up before the interval
+  PERCH_TEST_FLIP=1 PERCH=$TOP/engine/build-hooks/perch soak_behind bw --backend tcp --bidirectional --verify --warmup 0 --duration 60s \
+    --interval 60s --reconnect 1s
+  wait_until lines connection 1
+  sleep 0.5 # some traffic
+  kill -KILL "$SERVER"
+  soak_ends 5
+  assert_whole
+  assert_lines 'any(.[]; .kind == "interval" and .status == "error" and .integrity.bad_bytes > 0) and .[-1].error.code == 5
+    and .[-1].integrity.bad_bytes > 0'
+}
+
 @test "a server that is killed and started again leaves a gap with its times, and the soak goes on" {
   local backend
   for backend in tcp ofi; do
@@ -184,6 +199,25 @@ assert_schema() {
       any(.[]; .kind == "stall" and (.started | at) < '"$t1"' and (.ended | at) + 0.001 >= '"$t1"' and .end_s - .start_s >= 0.04 and .messages >= 1)'
     assert_lines '.[-1] | .soak.stalls >= 1 and .soak.gaps == 0 and .soak.stall_s >= 0.04 and (.stall.longest_s >= 0.04)'
   done
+}
+
+@test "a server that stands still between two intervals is a stall that is counted" {
+  perch_serve
+  # A write now and then, for which no server is needed at the end of an interval: what waits for it then is the agreement alone.
+  soak_behind bw --backend ofi --op write --completion event --rate 1msg/s --duration 60s --interval 600ms --stall 100ms --warmup 1
+  wait_until lines interval 2
+  sleep 0.2
+  signal_jobs STOP
+  sleep 1.5
+  signal_jobs CONT
+  wait_until lines stall 1
+  wait_until lines interval $(($(grep -c '"kind":"interval"' soak.jsonl) + 1))
+  kill "$SOAK"
+  soak_ends 0
+  assert_whole
+  assert_schema
+  assert_lines 'map(select(.kind == "stall")) as $s | ($s | length) >= 1 and (.[-1].soak | .stalls == ($s | length)
+    and (.stall_s - ($s | map(.end_s - .start_s) | add) | fabs) < 0.001 and .stall_s > 0.5)'
 }
 
 @test "between two paced messages nothing stands still" {
@@ -278,14 +312,15 @@ assert_schema() {
 
 @test "what was killed in the middle of a line is continued, with a gap until then" {
   perch_serve
-  soak_behind lat --backend tcp --completion event --duration 60s --interval 200ms
+  # with more digits than a line has
+  soak_behind lat --backend tcp --completion event --duration 60.123456789s --interval 200ms
   wait_until lines interval 2
   kill -KILL "$SOAK"
   wait "$SOAK" || true
   wait_until no_server_jobs # who measured has ended with who kept
   head -n 3 soak.jsonl >before
   printf '{"schema":"perch.record/1","kind":"inter' >>soak.jsonl
-  soak_behind lat --backend tcp --completion event --duration 60s --interval 200ms
+  soak_behind lat --backend tcp --completion event --duration 60.123456789s --interval 200ms
   wait_until lines gap 1
   wait_until lines interval $(($(grep -c '"kind":"interval"' soak.jsonl) + 1))
   kill "$SOAK"
@@ -298,7 +333,7 @@ assert_schema() {
   # What was stopped can go on; what was begun otherwise cannot.
   soak 2 lat --backend tcp --duration 50s --interval 200ms
   assert_said "another duration_s"
-  soak 2 lat --backend tcp --duration 60s --interval 200ms --size 64
+  soak 2 lat --backend tcp --duration 60.123456789s --interval 200ms --size 64
   assert_said "another job"
 }
 
