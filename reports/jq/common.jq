@@ -29,6 +29,9 @@ def spelt:
 
 def text_or_null: if type == "string" and . != "" then . else null end;
 
+# Of numbers; null of none. Where one that is missing must leave the others without a median, it is comparison.jq's.
+def median: sort | length as $n | if $n == 0 then null elif $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
+
 # Null-safe division for figures derived from two others, such as CPU seconds per gigabyte.
 def ratio($a; $b):
   if ($a | is_finite) and ($b | is_finite) and $b > 0 then $a / $b | rounded else null end;

@@ -45,13 +45,11 @@ def fold_worst($new): if . == null or ($new.v | fabs) > (.v | fabs) then $new el
 def least_windowed_s: 1;
 def least_intervals: 3;
 
-def median: sort | length as $n | if $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
-
 # Intervals shorter than 90 % of the longest are the ragged ends of a run (results.jq).
 def interval_share:
   (map(.end_s - (.start_s // 0)) | max) as $longest
   | [.[] | select(.end_s - (.start_s // 0) >= 0.9 * $longest) | (.gbit_s // .count) | numbers]
-  | if length < least_intervals then null else median as $m | if $m > 0 then min / $m else 0 end end;
+  | if length < least_intervals then null else c::median as $m | if $m > 0 then min / $m else 0 end end;
 
 # The worst interval against the middle of its record's own; where there are none, the worst window of a tenth of a second
 # against the whole. Null where neither is known.

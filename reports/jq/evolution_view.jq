@@ -6,12 +6,11 @@ import "format" as f;
 import "measured" as measured;
 import "figure_words" as figure_words;
 import "table" as table;
+import "common" as c;
 
 # The first run and the latest ones; a wider table is not read.
 def runs_max: 4;
 def rows_max: 60;
-
-def median: sort | length as $n | if $n == 0 then null elif $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
 
 # What is shown of a test: latency at the smallest size, bandwidth at the largest.
 def shown:
@@ -43,7 +42,7 @@ def earlier($wanted):
       | {$place, metric: $k[4], value: .value.value, terms: $terms[.value.of]} ]
   | group_by(.place)
   | map({key: .[0].place,
-         value: (group_by(.metric) | map({key: .[0].metric, value: {value: (if .[0].metric | figures::is_extreme then map(.value) | max else map(.value) | median end), terms: .[0].terms}}) | from_entries)})
+         value: (group_by(.metric) | map({key: .[0].metric, value: {value: (if .[0].metric | figures::is_extreme then map(.value) | max else map(.value) | c::median end), terms: .[0].terms}}) | from_entries)})
   | from_entries;
 
 def figure_of($metric):

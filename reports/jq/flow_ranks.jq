@@ -1,12 +1,11 @@
 # Flows beside each other, as many of each test as a report shows: what flow_view.jq makes tables and charts of.
 import "series" as series;
+import "flow_view" as flow_view;
 import "common" as c;
 
-def points_max: 200; # of one test's line
+def points_max: flow_view::points_max;
 def map_max: 40; # hosts on each side of the map
 def slowest_max: 5;
-
-def median: sort | length as $n | if $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
 
 # Of one test: its flows at the size where they tell most, the largest for bandwidth, the smallest for latency.
 # -> {size, ranks: [[client, server, value, ceiling]]}, repeats merged to their median, the worst first. Input: its places.
@@ -18,7 +17,7 @@ def of_test($kind):
   | first(.[] | select(.size == ($size | tostring)))
   | if .pairs == null then [.rows[] | select(.[$at] != null) | [.[1], .[2], .[$at], (if $top == null then null else .[$top] end)]]
     else [ .pairs[] | map(select(.[$at] != null)) | select(. != [])
-           | [.[0][1], .[0][2], (if length == 1 then .[0][$at] else map(.[$at]) | median end), (if $top == null then null else .[0][$top] end)] ] end
+           | [.[0][1], .[0][2], (if length == 1 then .[0][$at] else map(.[$at]) | c::median end), (if $top == null then null else .[0][$top] end)] ] end
   | {$size, ranks: (sort_by(.[2]) | if $kind == "latency" then reverse else . end)};
 
 def flow: {client: .[0], server: .[1], value: .[2], ceiling: .[3]};
@@ -29,7 +28,7 @@ def shown:
   .ranks as $all | ($all | length) as $n
   | ($n <= map_max * map_max and ([$all[] | .[0:2][]] | unique | length <= map_max)) as $mapped
   | del(.ranks)
-  + { flows: $n, middle: ([$all[][2]] | median), slowest: ($all[:slowest_max] | map(flow)),
+  + { flows: $n, middle: ([$all[][2]] | c::median), slowest: ($all[:slowest_max] | map(flow)),
       drawn: ((if $n <= points_max then [range(0; $n)] else [range(0; points_max) | . * ($n - 1) / (points_max - 1) | round] end)
               | map({rank: (. + 1), flow: ($all[.] | flow)})),
       pairs: (if $mapped then $all | map(flow) else null end) };

@@ -5,7 +5,7 @@ import "digits" as digits;
 import "format" as f;
 import "table" as table;
 
-def points_max: 200; # of one test's line, as flow_ranks.jq
+def points_max: 200; # of one test's line; flow_ranks.jq picks as many
 # Below this share of the middle flow a flow is named in bold. Source: site policy.
 def slow: 0.9;
 

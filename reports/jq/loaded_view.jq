@@ -4,23 +4,23 @@
 import "figures" as figures;
 import "format" as f;
 import "table" as table;
+import "comparison" as comparison;
 
 def columns: [ ["mean", "Mean"], ["p50", "Median"], ["p95", "p95"], ["p99", "p99"], ["p99_9", "p99.9"], ["max", "Maximum"] ];
-
-def median: map(values) | sort | length as $n | if $n == 0 then null elif $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
 
 # ---- what was measured (view_measured.jq) ----
 
 def figures_at: 4; # series.jq: before a row's figures stand place, client, server and definition
 
-# The figures of several repeats or pairs: medians, and of maxima the greatest. Input: rows.
+# The figures of several repeats or pairs: medians, and of maxima the greatest. What one lacks all lack, as the others alone would
+# flatter: a tail is missing where few messages came, and few come where they are slow. Input: rows.
 def merged($names): . as $all | [columns[] | .[0] as $name | ($names | index($name)) as $at
-  | {key: $name, value: ([$all[] | .[figures_at + $at]] | if $name == "max" then map(values) | max else median end)}] | from_entries;
+  | {key: $name, value: ([$all[] | .[figures_at + $at]] | if $name == "max" then map(values) | max else comparison::median end)}] | from_entries;
 
 # Gb/s of the streams beside a flow; null where one of them had several sizes one after another, or none. $streams: [test, client, server] each.
 def load($streams; $places; $rate):
   [ $streams[] as [$test, $client, $server] | [($places[$test] // [])[] | [.rows[] | select(.[1] == $client and .[2] == $server) | .[figures_at + $rate]] | select(. != [])] ]
-  | if any(.[]; length != 1 or any(.[0][]; . == null)) then null else map(.[0] | median) | add end;
+  | if any(.[]; length != 1 or any(.[0][]; . == null)) then null else map(.[0] | comparison::median) | add end;
 
 # $beside: of plan_digest.jq, [{flow, streams}] of [test, client, server] each. $places: of series.jq; $names, $rates: its columns.
 # -> [{title, size_bytes, load: {titles, gbit_s}, unloaded, loaded}], or with `why` where nothing may stand beside it
@@ -38,7 +38,7 @@ def measured($beside; $places; $terms; $tests; $names; $rates):
            | ([$like[].pair] | unique) as $common
            | { title: $titles[.[0].test], size_bytes: (.[0].size | tonumber),
                load: { titles: ([.[].beside[][0]] | unique | map($titles[.])),
-                       gbit_s: ([.[] | load(.beside; $places; $rates | index("gbit_s"))] | if any(.[]; . == null) then null else median end) } }
+                       gbit_s: ([.[] | load(.beside; $places; $rates | index("gbit_s"))] | if any(.[]; . == null) then null else comparison::median end) } }
              + if $idle == [] then {why: "no like latency was measured between these hosts without load"}
                elif $like == [] then {why: ("it was asked otherwise without load (" + figures::unlike($idle[0].terms; $loaded[0].terms) + ")")}
                else {unloaded: ($like | map(.row) | merged($names)),

@@ -19,8 +19,6 @@ def variation:
     elif $n == 2 then 100 * ((.[0] - $mean | . * .) + (.[1] - $mean | . * .) | sqrt) / $mean
     else 100 * ((map(. - $mean | . * .) | add) / ($n - 1) | sqrt) / $mean end;
 
-def median: sort | length as $n | if $n % 2 == 1 then .[($n - 1) / 2] else (.[$n / 2 - 1] + .[$n / 2]) / 2 end;
-
 # Of one test: what is alike but for the repeat is one figure. Input: its places (series.jq) ...
 def of_places($kind; $columns):
   (series::figures_at + ($columns | index(if $kind == "latency" then "p50" else "gbit_s" end))) as $at
@@ -45,7 +43,7 @@ def row($test):
   (map(.cv) | sort) as $cv
   | max_by(.cv) as $worst
   | ($cv | map(select(. > unstable_percent)) | length) as $unstable
-  | [ ($test.title | f::cell), ($test.kind | kind_words), (map(.n) | max | f::whole), (length | f::whole), ($cv | median | percent), ($worst.cv | percent),
+  | [ ($test.title | f::cell), ($test.kind | kind_words), (map(.n) | max | f::whole), (length | f::whole), ($cv | c::median | percent), ($worst.cv | percent),
       ($worst.place | place_words | f::cell),
       (if $unstable == 0 then "yes" else "**no**, \($unstable) of \(length) above" end) ];
 

@@ -3,6 +3,7 @@
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "anomaly_rows" as anomaly_rows;
 import "flow_ranks" as flow_ranks;
+import "flow_view" as _;
 import "interval_view" as interval_view;
 import "loaded_view" as loaded_view;
 import "figures" as _;

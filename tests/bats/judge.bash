@@ -47,13 +47,7 @@ cards() {
   edit run/plan.json '.rounds[].flows[].scope = "hardware"'
   local file
   for file in run/raw/*/flows/*/alpha/beta/1/{client,server}.json; do
-    # A card counts bytes, in words of four; the interface's stand for them, without what the emulated machines sent again.
-    edit "$file" '(if .flow | test("^verbs-read-b") then 0.8 elif .flow | test("^(read-l|send-b)") then 0.95 else 1 end) as $once
-      | def counted($name): .counters as {$before, $after} | ($after.netdev.eth1[$name] | tonumber) - ($before.netdev.eth1[$name] | tonumber)
-          | . * $once / 4 | floor | tostring;
-      counted("tx_bytes") as $tx | counted("rx_bytes") as $rx
-      | (.counters.before, .counters.after).rdma["mlx5_0/1"].counters |= (map_values("0") | del(.sent_pkts, .rcvd_pkts) | .port_xmit_data = "0" | .port_rcv_data = "0")
-      | .counters.after.rdma["mlx5_0/1"].counters += {port_xmit_data: $tx, port_rcv_data: $rx}'
+    edit "$file" "$(<"$TOP/tests/self-test/card_counters.jq")"
   done
   for file in run/raw/*/environment.json; do
     edit "$file" ".idle = null | .rdma[].driver = $1"

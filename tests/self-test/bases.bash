@@ -16,14 +16,7 @@ base_cards() {
     cd "$1" || exit
     find . -type f -exec sed -i 's/rxe0/mlx5_0/g' {} +
     edit plan.json '.rounds[].flows[].scope = "hardware" | .hosts[].scope = "hardware"'
-    # The interface's bytes stand for the card's, without what the emulated machines sent again: cards on a good network repeat nothing.
-    # shellcheck disable=SC2016  # jq's own
-    edit 'raw/*/flows/*/alpha/beta/1/*.json' '(if .flow | test("^verbs-read-b") then 0.8 elif .flow | test("^(read-l|send-b)") then 0.95 else 1 end) as $once
-      | def counted($name): .counters as {$before, $after} | ($after.netdev.eth1[$name] | tonumber) - ($before.netdev.eth1[$name] | tonumber)
-          | . * $once / 4 | floor | tostring;
-      counted("tx_bytes") as $tx | counted("rx_bytes") as $rx
-      | (.counters.before, .counters.after).rdma["mlx5_0/1"].counters |= (map_values("0") | del(.sent_pkts, .rcvd_pkts) | .port_xmit_data = "0" | .port_rcv_data = "0")
-      | .counters.after.rdma["mlx5_0/1"].counters += {port_xmit_data: $tx, port_rcv_data: $rx}'
+    edit 'raw/*/flows/*/alpha/beta/1/*.json' "$(<"$top/tests/self-test/card_counters.jq")"
     edit 'raw/*/environment.json' '.idle = null | .rdma[].driver = "mlx5_core"'
   )
 }
