@@ -41,6 +41,7 @@ struct keeper {
 	char *text;                     /* the beginning of a line; LINE_MAX_BYTES */
 	size_t n_text;
 	bool connected;                 /* it has said so */
+	unsigned failures;              /* connections in a row that were not made, or had no whole interval */
 	/* Since the connection was lost. */
 	bool lost;
 	uint64_t lost_ns;
@@ -237,6 +238,21 @@ static void connection_stands(struct keeper *k, json_t *line) {
 	k->attempts = 0;
 }
 
+/* Both ends have agreed on it, be it on corrupted bytes. */
+static bool interval_is_whole(const json_t *line) {
+	const json_t *error = json_object_get(line, "error");
+
+	return !json_is_object(error) || json_integer_value(json_object_get(error, "code")) == EXIT_CORRUPT;
+}
+
+static void take_interval(struct keeper *k, json_t *line) {
+	int64_t resident = footprint_now().resident_bytes;
+
+	(void) json_object_set_new(json_object_get(line, "memory"), "keeper_bytes", resident >= 0 ? json_integer(resident) : json_null());
+	if (interval_is_whole(line))
+		k->failures = 0;
+}
+
 static void take_line(struct keeper *k, size_t n) {
 	json_t *line = json_loadb(k->text, n, 0, NULL);
 	const char *kind = json_string_value(json_object_get(line, "kind"));
@@ -252,7 +268,7 @@ static void take_line(struct keeper *k, size_t n) {
 		if (streq(kind, "connection"))
 			connection_stands(k, line);
 		if (streq(kind, "interval"))
-			(void) json_object_set_new(json_object_get(line, "memory"), "keeper_bytes", json_integer(footprint_now().resident_bytes));
+			take_interval(k, line);
 		(void) keep(k, line);
 		(void) soak_total_add(&k->total, line);
 	}
@@ -330,9 +346,10 @@ static int run_connection(struct keeper *k) {
 	return 0;
 }
 
-/* Sleeps before the next attempt, at most until somebody asks to stop. */
+/* Sleeps before the next attempt, at most until somebody asks to stop. A server that breaks each connection at once is none that is
+ * back: hours of that would fill the disk with gaps. */
 static void wait_before(struct keeper *k) {
-	unsigned doublings = MIN(k->attempts > 0 ? k->attempts - 1 : 0, 10u);
+	unsigned doublings = MIN(k->failures > 0 ? k->failures - 1 : 0, 10u);
 	uint64_t ns = MIN(BACK_OFF_FIRST_NS << doublings, BACK_OFF_LAST_NS);
 	struct pollfd p = { .fd = k->signals, .events = POLLIN };
 
@@ -366,6 +383,7 @@ static int keep_measuring(struct keeper *k) {
 		if (monotonic_ns() - k->lost_ns >= k->options->reconnect_ns)
 			return failure(-ETIMEDOUT, EXIT_PEER, "the connection could not be made anew within %.0f s (--reconnect sets the limit); the last "
 				       "attempt: %s", (double) k->options->reconnect_ns / 1e9, k->reason);
+		k->failures++;
 		wait_before(k);
 	}
 	return 0;

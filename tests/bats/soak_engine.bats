@@ -142,6 +142,21 @@ assert_schema() {
   done
 }
 
+@test "a server that breaks each connection at once is asked less and less often" {
+  perch_serve
+  soak_behind bw --backend tcp --completion event --duration 60s --interval 30s
+  wait_until lines connection 1
+  local end=$((SECONDS + 5))
+  while ((SECONDS < end)); do
+    signal_jobs KILL 2>/dev/null || true
+    sleep 0.02
+  done
+  kill "$SOAK"
+  soak_ends 0
+  # after 0.1, 0.2, 0.4, 0.8, 1.6 and 3.2 s
+  assert_lines '.[-1].soak.connections | . >= 3 and . <= 7'
+}
+
 @test "a network that is cut for five seconds costs the connection, and the gap holds all of them" {
   unshare --user --map-root-user --net --mount true 2>/dev/null || skip "no user namespaces here"
   head -c 32 /dev/urandom >token && chmod 600 token
