@@ -3,10 +3,6 @@
 import "retry_plan" as retry;
 import "planned" as planned;
 
-# Outliers are the exception: where more than a quarter lies outside, a quartile does, and no spread of single flows explains it
-# (J. W. Tukey, Exploratory Data Analysis, 1977, counts as outside what lies beyond the quartiles). One flow may always be tried.
-def most_share: 0.25;
-
 # Into the first round where both hosts are free: the same rule that plan.jq keeps.
 def placed:
   reduce .[] as $f ([];
@@ -19,7 +15,7 @@ input as $verdict
 | ($verdict.outside // {pairs: 0, of: 1, first: []}) as $outside
 | if $verdict.run != $plan.run then {why: "its verdict is of run \($verdict.run | tojson)", code: 3}
   elif $outside.pairs == 0 then {why: "nothing fell outside that a repeat could cure", code: 1}
-  elif $outside.pairs > ([most_share * $outside.of, 1] | max) or $outside.pairs > ($outside.first | length) then
+  elif $outside.pairs > retry::most($outside.of) or $outside.pairs > ($outside.first | length) then
     { why: "\($outside.pairs) of \($outside.of) fell outside, more than a quarter: that is no outlier but the fabric, the hosts or the limits", code: 3 }
   else
     ($plan | retry::by_pair) as $planned

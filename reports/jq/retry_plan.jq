@@ -4,6 +4,11 @@ import "planned" as planned;
 # Two repeats more: where one of one was outside, three values have a median that a single stray cannot move.
 def repeats: 2;
 
+# Outliers are the exception: where more than a quarter lies outside, a quartile does, and no spread of single flows explains it
+# (J. W. Tukey, Exploratory Data Analysis, 1977, counts as outside what lies beyond the quartiles). One flow may always be tried.
+def most_share: 0.25;
+def most($pairs): [most_share * $pairs, 1] | max;
+
 def bare: del(.id, .repeat);
 
 # {pair: [planned flows]}
@@ -28,8 +33,10 @@ def faults($plan):
   else
     ($plan | by_pair) as $planned
     | ( planned::flows | flow_faults($planned) ),
-      ( by_pair | to_entries[] | select((.value | map(.repeat) | unique | length) != repeats)
-        | "\(.key) is repeated \(.value | length) times, not \(repeats)" )
+      # one repeat that is named several times would outvote all others
+      ( by_pair | to_entries[] | (.value | map(.repeat)) as $own | select(($own | length) != repeats or ($own | unique | length) != repeats)
+        | "\(.key) is repeated \($own | length) times (\($own | map(tostring) | join(", "))), not \(repeats) times" ),
+      ( [by_pair, $planned | length] | select(.[0] > most(.[1])) | "it repeats \(.[0]) of \(.[1]) pairs of hosts, more than a quarter" )
   end;
 
 # The two as one, the repeats marked.

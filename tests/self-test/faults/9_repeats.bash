@@ -17,5 +17,6 @@ fault retry-chosen retried INCONCLUSIVE "retry/$again" "a pair that was repeated
 fault retry-command retried FAIL "$of_again retry/plan manifest/unplanned" "repeats under another command than was planned" \
   edit plan.retry.json '.rounds[0].flows[0].client_argv |= map(if . == "64K" then "1M" else . end)'
 fault retry-more retried FAIL "$of_again retry/plan manifest/unplanned" "an outlier that was repeated once and no more" edit plan.retry.json '.rounds |= .[:1]'
+fault retry-again retried FAIL "$of_again retry/plan manifest/unplanned" "an outlier whose good repeat is counted three times" edit plan.retry.json '.rounds += [.rounds[-1], .rounds[-1]]'
 
 fault imported loopback INCONCLUSIVE "imported" "figures from elsewhere in the place of a run" become_import +import/notes.md
