@@ -5,7 +5,21 @@
 readonly PATH_PATTERN='^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$'
 
 # Of a host's files what is configuration: without what another moment would read otherwise.
-readonly CONFIGURATION='del(.idle, .collected, .later, .commands)'
+# Each jq has its own spelling of a number that it only reads; what is calculated has one.
+readonly CONFIGURATION='del(.idle, .collected, .later, .commands) | (.. | numbers) |= . + 0'
+
+# describe ROOT COMMIT JQ: bundle.json of the run in ROOT, packed by that commit ("": unknown) with that jq
+describe() {
+  local file
+  for file in "$1"/raw/*/environment.json "$1"/raw/*/host_check.json; do
+    [[ ! -f $file ]] || printf '%s\t%s\n' "${file#"$1"/}" "$(jq -Sc "$CONFIGURATION" "$file" 2>/dev/null | sha256sum | cut -c -64)"
+  done | jq -nR --arg commit "$2" --arg jq "$3" --slurpfile plan "$1/plan.json" --slurpfile verdict "$1/verdict.json" \
+    --slurpfile tools <(jq -c .tool "$1/records.jsonl" | LC_ALL=C sort -u) '
+    { schema: "perch.bundle/1", run: $plan[0].run, created: $plan[0].created, suite: $plan[0].suite.name, limits: $plan[0].limits,
+      verdict: $verdict[0].verdict, scope: $verdict[0].scope,
+      versions: {perch_commit: (if $commit == "" then null else $commit end), jq: $jq, tools: $tools},
+      host_configuration: ([inputs | split("\t") | {key: .[0], value: .[1]}] | from_entries) }'
+}
 
 # list_files ROOT: what the manifest names, in its order
 list_files() {

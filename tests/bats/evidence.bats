@@ -146,6 +146,15 @@ manifest() { (. "$TOP/reports/pack.bash" && list_files "$ROOT" | (cd "$ROOT" && 
   done
   head -c $((size / 2)) run.bundle.tar.gz >half.tar.gz
   verify 1 half.tar.gz
+  # what gzip itself says nothing of: zeros and another member behind its end, another header within
+  { cat run.bundle.tar.gz && head -c 64 /dev/zero; } >zeros.tar.gz
+  { cat run.bundle.tar.gz && gzip -n </dev/null; } >member.tar.gz
+  gzip -dc run.bundle.tar.gz >whole.tar
+  { head -c 20480 whole.tar | gzip -n && tail -c +20481 whole.tar | gzip -n; } >members.tar.gz
+  for at in zeros member members; do
+    verify 1 $at.tar.gz
+    assert_output --partial "$at.tar.gz is damaged"
+  done
   # headers, too: another owner
   tar -C tree -cf - --format=gnu --sort=name --mtime=@0 --owner=7 --group=0 --numeric-owner --mode=u=rwX,go=rX "${ROOT#tree/}" | gzip -n >owner.tar.gz
   verify 1 owner.tar.gz
@@ -175,6 +184,60 @@ manifest() { (. "$TOP/reports/pack.bash" && list_files "$ROOT" | (cd "$ROOT" && 
   ssh-keygen -q -t ed25519 -N '' -f other
   echo "other@example.org $(cut -d ' ' -f 1,2 other.pub)" >others
   verify 1 --signers others run.bundle.tar.gz
+}
+
+@test "bundle.json says what the run says, and verify says what it does not make anew" {
+  packed
+  local change
+  while read -r change; do
+    cp "$ROOT/bundle.json" kept
+    edit "$ROOT/bundle.json" "$change"
+    manifest
+    repack
+    verify 1 again.tar.gz
+    assert_output --partial "bundle.json says otherwise than the run that it describes"
+    cp kept "$ROOT/bundle.json"
+  done <<'CHANGES'
+.verdict = "FAIL"
+.scope = "hardware"
+.host_configuration["raw/alpha/environment.json"] |= sub("^.."; "zz")
+.versions.tools[0].version = "9"
+CHANGES
+  rm "$ROOT/bundle.json"
+  manifest
+  repack
+  verify 1 again.tar.gz
+  assert_output --partial "it holds no bundle.json"
+  cp kept "$ROOT/bundle.json"
+  mv "$ROOT" tree/another && ROOT=tree/another
+  manifest
+  repack
+  verify 1 again.tar.gz
+  assert_output --partial "is not called as its run"
+  # without a manifest of the raw files and without a signature there is little to rely on
+  mv "$ROOT" "tree/$(jq -r .run "$ROOT/plan.json")" && ROOT=$(echo tree/*)
+  rm "$ROOT/raw/manifest.sha256"
+  "$JUDGE" "$ROOT"
+  manifest
+  repack
+  verify 0 again.tar.gz
+  assert_output --partial "nor whether they altered plan, limits or raw outputs before"
+  assert_output --partial "raw/manifest.sha256: none"
+  assert_output --partial "are as packed: they were not made anew"
+}
+
+@test "a key may stand several times among the signers, each time for something else, and an expired one signs nothing" {
+  ssh-keygen -q -t ed25519 -N '' -f key
+  packed --key key
+  local public
+  public=$(cut -d ' ' -f 1,2 key.pub)
+  printf '%s\n' "git@example.org namespaces=\"git\" $public" "site@example.org namespaces=\"perch\" $public" >signers
+  verify 0 --signers signers run.bundle.tar.gz
+  assert_output --partial 'signature for site@example.org'
+  echo "git@example.org namespaces=\"git\" $public" >signers
+  verify 1 --signers signers run.bundle.tar.gz
+  echo "site@example.org valid-before=\"20200101\" $public" >signers
+  verify 1 --signers signers run.bundle.tar.gz
 }
 
 @test "a bundle that would write elsewhere is refused before it is unpacked: links, absolute names, climbing ones, too much of it" {
