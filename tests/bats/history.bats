@@ -206,6 +206,38 @@ in_runs() {
   assert_equal "$(ls -A runs/one)" "$(printf '%s\n' inputs plan.json raw records.jsonl verdict.json)"
 }
 
+@test "a baseline that was edited by hand or is damaged is refused when the next run is planned, before anything is measured" {
+  in_runs one
+  run_expecting 0 "$TOP/reports/accept" runs/one
+  mkdir -p runs/two/inputs
+  cp run/plan.json runs/two
+  local kept edit
+  kept=$(echo runs/baseline/*)
+  cp "$kept/baseline.json" whole.json
+  for edit in '.figures[].value *= 0.1' '.figures |= (to_entries[1:] | from_entries)' '.figures[].better = "lower"' '.fabric.limits = "roce"'; do
+    jq "$edit" whole.json >"$kept/baseline.json"
+    run_expecting 3 "$TOP/reports/recall" runs/two runs
+    assert_output --partial "baseline.json is not what was accepted"
+    assert_equal "$(ls runs/two/inputs)" ""
+  done
+  for edit in '{}' '.figures = {}' '., .'; do
+    jq "$edit" whole.json >"$kept/baseline.json"
+    run_expecting 3 "$TOP/reports/recall" runs/two runs
+    assert_output --partial "baseline.json cannot be used: it"
+    run_expecting 3 "$TOP/reports/recall" runs/two runs "$kept/baseline.json"
+    assert_equal "$(ls runs/two/inputs)" ""
+  done
+  head -c 300 whole.json >"$kept/baseline.json"
+  run_expecting 3 "$TOP/reports/recall" runs/two runs
+  # a damaged line of the history is named and left behind; the first of the others and the newest nine are copied
+  cp whole.json "$kept/baseline.json"
+  local i
+  { echo '{"run": ' && cat "$kept/history.jsonl" && for i in $(seq 2 12); do jq -c ".run = \"run-$i\"" whole.json; done; } >lines && mv lines "$kept/history.jsonl"
+  run_expecting 0 "$TOP/reports/recall" runs/two runs
+  assert_output --partial "history.jsonl:1: no JSON object"
+  assert_equal "$(jq -r .run runs/two/inputs/history.jsonl | paste -sd' ')" "$(jq -r .run whole.json) $(seq -f 'run-%g' 4 12 | paste -sd' ')"
+}
+
 @test "only a PASS is accepted, unless a reason is kept with it; a verdict that the raw outputs do not give never is" {
   in_runs one
   rm -r runs/one/raw/beta
