@@ -278,6 +278,9 @@ in_runs() {
   schema comparison runs/compare-one-two/comparison.json 'del(.method)' '.rows[0].a_interval.of = "luck"' '.rows[0].words = "fine"' '.rows[0].a = 0' \
     '.rows[0].figure = "tcp"' '.refused[0].reason = ""' '.a.scope = null' '.rows[0].extra = 1'
   run_expecting 2 "$TOP/reports/compare" runs/one
+  head -c 3000 runs/one/records.jsonl >runs/two/records.jsonl
+  run_expecting 3 "$TOP/reports/compare" runs/one runs/two
+  assert_output --partial "runs/two/records.jsonl cannot be read"
 }
 
 @test "a bandwidth that was measured once has the interval of its course, and where there is none that is said" {
