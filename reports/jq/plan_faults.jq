@@ -1,9 +1,10 @@
 # Is plan.json whole? Alone, because jq 1.6 needs long to leave unused functions out of a program (README.md).
 import "planned" as planned;
 
-def name_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*$";
+# \z and not $, which lets a line end through: a path of two lines would lead anywhere.
+def name_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*\\z";
 # A flow's id becomes a path under raw/, so nothing in it may climb out of there.
-def id_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){3}$";
+def id_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){3}\\z";
 
 def flow_faults($hosts):
   (.id | tojson) as $id
@@ -17,7 +18,7 @@ def flow_faults($hosts):
     ( .expect | arrays | select(all(.[]; type == "object" and has("size_bytes")) | not) | "flow \($id) expects a record without a size" ),
     ( select(.import == null) | .expect | arrays | select(length > 1 and length != (unique | length)) | "flow \($id) expects a record twice" ),
     ( if .scope as $s | planned::scopes | index([$s]) != null then empty else "flow \($id) has the unknown scope \(.scope | tojson)" end ),
-    ( select(.import != null) | .import | if (.file | type) == "string" and (.file | test("^raw/import/[^/]+$")) and (.line | type) == "number" then empty
+    ( select(.import != null) | .import | if (.file | type) == "string" and (.file | test("^raw/import/[^/\\n]+\\z")) and (.line | type) == "number" then empty
       else "flow \($id) has no line of a file of raw/import" end ),
     ( if (.tool | type) == "string" and (.client_argv | type) == "array" then empty else "flow \($id) has no tool or no command" end );
 

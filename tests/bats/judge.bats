@@ -105,6 +105,15 @@ teardown() { common_teardown; }
   edit run/plan.json '.rounds[0].flows[0].id = "../../x/y"'
   judge 3
   assert_output --partial "is not test/client/server/repeat"
+  # a name of two lines is two paths, and the second may lead anywhere
+  cp "$TOP/tests/fixtures/loopback/run/plan.json" run/plan.json
+  edit run/plan.json '.rounds[0].flows[0].id += "\n"'
+  judge 3
+  assert_output --partial "is not test/client/server/repeat"
+  cp "$TOP/tests/fixtures/loopback/run/plan.json" run/plan.json
+  edit run/plan.json '.hosts["gamma\n"] = .hosts.beta'
+  judge 3
+  assert_output --partial "is not usable as a path"
 }
 
 @test "missing and damaged limits are inconclusive" {
