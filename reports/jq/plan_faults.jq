@@ -13,6 +13,8 @@ def flow_faults($hosts):
     # what never leaves a host is no measurement of the fabric between hosts
     # (of what was measured elsewhere, nobody knows the hosts)
     ( select(.client == .server and .import == null) | "flow \($id) is of host \(.client | tojson) with itself" ),
+    # what is repeated stands in plan.retry.json, which is held against this plan; judge marks it
+    ( select(has("retry")) | "flow \($id) says of itself that it is a repeat" ),
     ( if (.expect | type) == "array" and (.expect | length) > 0 then empty else "flow \($id) expects no record" end ),
     # what is owed twice would be paid by one record, and what has no size by any (of what was measured elsewhere, several may be unreadable)
     ( .expect | arrays | select(all(.[]; type == "object" and has("size_bytes")) | not) | "flow \($id) expects a record without a size" ),

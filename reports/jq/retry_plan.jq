@@ -20,7 +20,7 @@ def flow_faults($planned):
   | $planned[$pair] as $own
   | if $own == null then "flow \(.id | tojson) repeats what was not planned"
     elif .id != "\($pair)/\(.repeat)" then "flow \(.id | tojson) is not named by its test, hosts and repeat"
-    elif ($own | map(.repeat) | max) as $last | .repeat <= $last or .repeat > $last + repeats then
+    elif ($own | map(.repeat) | max) as $last | .repeat <= $last or .repeat > $last + repeats or .repeat != (.repeat | floor) then
       "flow \(.id | tojson) has a repeat that does not follow the planned ones"
     elif bare != ($own[0] | bare) then
       "flow \(.id | tojson) is not as it was planned: \([keys_unsorted[] as $k | select($own[0][$k] != .[$k] and ($k | IN("id", "repeat") | not)) | $k][0:3] | join(", "))"

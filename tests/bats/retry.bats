@@ -113,6 +113,7 @@ del(.rounds[1])
 .rounds += [.rounds[1], .rounds[1]]
 .rounds[0].flows[0] |= (.id = "iperf3/alpha/beta/5" | .repeat = 5)
 .rounds[0].flows[0].deadline_s = 1
+.rounds[0].flows[0] |= (.id = "iperf3/alpha/beta/1.5" | .repeat = 1.5)
 FAULTS
   # more than outliers: good pairs beside bad ones, until a verdict pleases
   jq --slurpfile plan run/plan.json '[$plan[0].rounds[].flows[] | select(.test != "iperf3")] as $flows
@@ -128,6 +129,12 @@ FAULTS
   edit run/inputs/limits.json '.limits |= map(select(.id != "stray"))'
   judge 3
   assert_equal "$(check_status retry/iperf3/alpha/beta)" inconclusive
+  # nor can the plan itself call its flows repeats
+  jq -c --slurpfile again whole.json '.rounds += ($again[0].rounds | map(.flows |= map(.retry = true)))' run/plan.json >marked.json
+  mv marked.json run/plan.json
+  rm run/plan.retry.json
+  judge 3
+  assert_output --partial "says of itself that it is a repeat"
 }
 
 @test "a flow that was lost before traffic is cured by whole repeats, and stays listed" {
