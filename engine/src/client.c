@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "bad_byte.h"
 #include "exchange.h"
 #include "personality.h"
 #include "result.h"
@@ -58,30 +59,27 @@ static int count_losses(struct client *c, struct result *r, uint64_t theirs, uin
 }
 
 static int hear_result(struct client *c, struct result *r) {
-	json_int_t messages, received, checked, bad, first_message, first_offset, lost, idle, resident, handles;
+	json_int_t messages, received, checked, bad, lost, idle, resident, handles;
 	struct run *run = &c->run;
-	struct integrity theirs;
-	json_t *payload = NULL;
-	int e, located;
+	struct integrity theirs = { .located = false };
+	json_t *payload = NULL, *first = NULL;
+	int e;
 
 	e = control_expect(c->control, FRAME_RESULT, c->job.timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I!}", "process_s", &r->server_cpu.process_s, "host_s",
+	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s?o!}", "process_s", &r->server_cpu.process_s, "host_s",
 			&r->server_cpu.host_s, "messages", &messages, "received", &received, "checked_bytes", &checked, "bad_bytes", &bad,
-			"located", &located, "first_message", &first_message, "first_offset", &first_offset, "lost", &lost, "idle_ns", &idle,
-			"resident_bytes", &resident, "handles", &handles);
+			"lost", &lost, "idle_ns", &idle, "resident_bytes", &resident, "handles", &handles, "first_bad", &first);
+	if (e == 0 && first)
+		e = bad_byte_hear(first, &theirs.first);
+	theirs.located = first;
 	json_decref(payload);
 	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0 || lost < 0 || idle < 0)
 		return failure(-EBADMSG, EXIT_PEER, "%s sent a result that is none; refused", c->control->peer_name);
 	r->server_footprint = (struct footprint) { resident, handles };
-	theirs = (struct integrity) {
-		.checked_bytes = (uint64_t) checked,
-		.bad_bytes = (uint64_t) bad,
-		.located = located,
-		.first_message = (uint64_t) first_message,
-		.first_offset = (uint64_t) first_offset,
-	};
+	theirs.checked_bytes = (uint64_t) checked;
+	theirs.bad_bytes = (uint64_t) bad;
 	integrity_add(&r->integrity, &theirs);
 	r->messages = run->outcome.messages + (c->job.bidirectional ? (uint64_t) messages : 0);
 	r->bytes = r->messages * r->size;
@@ -156,7 +154,7 @@ static enum exit_code judge(const struct client *c, const struct result *r) {
 		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu bytes of %s, %llu bytes a message, first in message %llu at byte %llu; "
 			       "do not trust this path with data", (unsigned long long) r->integrity.bad_bytes,
 			       (unsigned long long) r->integrity.checked_bytes, op_name((int) c->job.op), (unsigned long long) r->size,
-			       (unsigned long long) r->integrity.first_message, (unsigned long long) r->integrity.first_offset);
+			       (unsigned long long) r->integrity.first.message, (unsigned long long) r->integrity.first.offset);
 		return EXIT_CORRUPT;
 	}
 	if (o->max_p99_us > 0 && p99 < 0)

@@ -67,7 +67,7 @@ uint64_t pace_next(struct pace *p, const struct run *r, uint64_t *ret_late) {
 	due = due_time(p);
 	p->done++;
 	now = spin_until(r, due);
-	*ret_late = now - due;
+	*ret_late = now > due ? now - due : 0; /* a stop ends the wait before its time */
 	return now;
 }
 
@@ -87,4 +87,12 @@ bool pace_due(struct pace *p, uint64_t now) {
 		return false;
 	p->done++;
 	return true;
+}
+
+/* Who sleeps past the run's own event (a window, the end) is late by the slack, which is as much as any reading may be. */
+uint64_t pace_sleep_ns(const struct pace *p, const struct run *r, uint64_t now) {
+	uint64_t due = due_time(p), left = due > now ? clock_ns(&r->clock, due - now) : 0;
+	uint64_t event = r->next_event > now ? clock_ns(&r->clock, r->next_event - now) : 0;
+
+	return left > SPIN_NS ? MIN(MIN(left - SPIN_NS, event), r->sleep_ns) : 0;
 }

@@ -37,3 +37,6 @@ bool pace_is_behind(const struct pace *p, uint64_t now);
 
 /* For bandwidth: is the next message due at `now`? Takes the turn if so. */
 bool pace_due(struct pace *p, uint64_t now);
+
+/* How long one may sleep at `now` and still be there in time for the next message, and for the run's next event. 0: spin. */
+uint64_t pace_sleep_ns(const struct pace *p, const struct run *r, uint64_t now);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "bounce.h"
+#include "footprint.h"
 #include "interval.h"
 
 /*
@@ -155,6 +156,10 @@ void run_end(struct run *r) {
 	r->outcome.cpu = cpu_since(&started);
 	r->outcome.end_ns = monotonic_ns();
 	(void) clock_gettime(CLOCK_REALTIME, &r->outcome.ended);
+	/* After the warm-up, or else after the first phase: what a library allocates with its first messages is there by then. */
+	if (!r->settled && r->job->duration_ns >= RUN_SETTLE_NS)
+		footprint_settle();
+	r->settled = true;
 }
 
 /* The slow half of run_lend(). Providers say -EAGAIN only until their own queue has moved, which posting makes it do. */
@@ -361,8 +366,11 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 		}
 	}
 	r->blind = false;
+	/* A silence that was waited for in vain keeps its beginning. */
+	if (n < 0)
+		return n;
 	r->progress_ns = monotonic_ns();
-	return n < 0 ? n : 0;
+	return 0;
 }
 
 void run_await_barrier(struct run *r) {

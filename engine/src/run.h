@@ -33,6 +33,9 @@ enum {
 /* A run that is to stop waits so long for what is under way: half of the second in which a soak has to end. */
 #define RUN_STOP_NS (500 * NSEC_PER_MSEC)
 
+/* Runs that are planned for so long are looked at for growth (a soak's leaks are told by the hour); shorter ones need not be ready for it. */
+#define RUN_SETTLE_NS (60 * NSEC_PER_SEC)
+
 /* How long a sleeping side may stay unaware of its peer's death when no wake-up reaches it. */
 #define RUN_SLEEP_NS (100 * NSEC_PER_MSEC)
 
@@ -109,6 +112,7 @@ struct run {
 	bool keeps_pace;                /* bandwidth: the next phase goes on where the pace of this one ended, */
 	uint64_t pace_mark;             /* at this time (pace.h); 0: it begins anew */
 	uint64_t sleep_ns;              /* the longest sleep in event mode */
+	bool settled;                   /* what is allocated is resident: growth from here on is growth */
 	bool blind;                     /* what the peer does is not seen here, so that nothing seen means nothing */
 	_Atomic uint64_t heart;         /* calls of the backend that came back */
 	struct watchdog watchdog;
@@ -197,11 +201,11 @@ void run_await_barrier(struct run *r);
 /* Waits, with progress, until the peer has said FINISH, RECEIVED, CHECKED, DONE or BARRIER. */
 int run_wait_peer(struct run *r, enum frame_type type);
 
-/* The next completions; sleeps for them in event mode if the caller has nothing else to do. 0: none yet, ask again. */
-static inline int run_completions(struct run *r, struct completion *ret, bool sleep) {
-	sleep = sleep && r->job->completion == COMPLETION_EVENT;
+/* The next completions; in event mode sleeps for them, at most so long; 0: does not. 0: none yet, ask again. */
+static inline int run_completions_within(struct run *r, struct completion *ret, uint64_t sleep_ns) {
+	bool sleep = sleep_ns > 0 && r->job->completion == COMPLETION_EVENT;
 	int n = sleep
-			? r->backend->wait(r->session, ret, RUN_COMPLETIONS, r->sleep_ns)
+			? r->backend->wait(r->session, ret, RUN_COMPLETIONS, sleep_ns)
 			: r->backend->poll(r->session, ret, RUN_COMPLETIONS);
 
 	/* One writer, so no locked addition is needed. */
@@ -218,6 +222,11 @@ static inline int run_completions(struct run *r, struct completion *ret, bool sl
 	if (++r->idle < r->control_every && !sleep)
 		return 0;
 	return run_idle(r);
+}
+
+/* The same; sleeps if the caller has nothing else to do. */
+static inline int run_completions(struct run *r, struct completion *ret, bool sleep) {
+	return run_completions_within(r, ret, sleep ? r->sleep_ns : 0);
 }
 
 /* The tests: one function an end. 0 or negative (said). */

@@ -125,7 +125,7 @@ int verify_local(struct run *r, uint32_t slot, uint64_t sequence) {
 
 		(void) pattern_check(i, p, r->phase.size, r->job->op == OP_READ ? slot : sequence);
 		if (!located && i->located)
-			i->first_message = sequence; /* not the slot, whose number a read carries */
+			i->first.message = sequence; /* not the slot, whose number a read carries */
 		pattern_poison(p, r->phase.size);
 		return arena_push_rx(&r->arena, slot, r->phase.size);
 	}

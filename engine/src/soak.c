@@ -2,6 +2,7 @@
 #include "soak.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -41,6 +42,7 @@ struct keeper {
 	char *text;                     /* the beginning of a line; LINE_MAX_BYTES */
 	size_t n_text;
 	bool connected;                 /* it has said so */
+	uint64_t child_ns;              /* when it was started */
 	unsigned failures;              /* connections in a row that were not made, or had no whole interval */
 	/* Since the connection was lost. */
 	bool lost;
@@ -183,6 +185,7 @@ static int start_child(struct keeper *k) {
 	(void) fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
 	k->soak.connection++;
 	k->connected = false;
+	k->child_ns = monotonic_ns();
 	k->n_text = 0;
 	k->child = fork();
 	if (k->child == 0) {
@@ -308,16 +311,26 @@ static void hear_signals(struct keeper *k) {
 	}
 }
 
-/* Until its end of the pipe is closed. A second after it was asked to end it is ended. */
+/* In how many ms the process that measures has to be ended: a second after it was asked to, or where a library hangs while it connects, for
+ * which a measurement's watchdog is not there yet. Negative: never. */
+static int patience_ms(const struct keeper *k) {
+	uint64_t limit = k->stopping ? KILL_NS : k->options->reconnect_ns, since = monotonic_ns() - (k->stopping ? k->stop_ns : k->child_ns);
+
+	if (!k->stopping && k->connected)
+		return -1;
+	return since >= limit ? 0 : (int) MIN((limit - since) / NSEC_PER_MSEC + 1, (uint64_t) INT_MAX);
+}
+
+/* Until its end of the pipe is closed. */
 static void follow_child(struct keeper *k) {
 	struct pollfd p[2] = { { .fd = k->pipe, .events = POLLIN }, { .fd = k->signals, .events = POLLIN } };
 
 	for (;;) {
-		uint64_t now = monotonic_ns(), since = k->stopping ? now - k->stop_ns : 0;
+		int ms = patience_ms(k);
 
-		if (k->stopping && since >= KILL_NS)
+		if (ms == 0)
 			(void) kill(k->child, SIGKILL);
-		if (poll(p, 2, k->stopping ? (int) ((KILL_NS - MIN(since, KILL_NS)) / NSEC_PER_MSEC) + 1 : -1) < 0)
+		if (poll(p, 2, ms == 0 ? 1 : ms) < 0)
 			continue;
 		if (p[1].revents)
 			hear_signals(k);
@@ -391,9 +404,11 @@ static int keep_measuring(struct keeper *k) {
 
 static json_t *soak_json(const struct keeper *k) {
 	const struct soak_total *t = &k->total;
+	/* Until the last interval's end; what the two ends then take to part, which may be a while on a busy host, is no part of it. */
+	double passed_s = k->over ? t->end_s : now_s(k);
 
 	return json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:f, s:I, s:f, s:b, s:b, s:I}", "planned_s", (double) k->options->job.duration_ns / 1e9, "passed_s",
-			 now_s(k), "interval_s", (double) k->options->job.interval_ns / 1e9, "intervals", (json_int_t) t->intervals, "connections",
+			 passed_s, "interval_s", (double) k->options->job.interval_ns / 1e9, "intervals", (json_int_t) t->intervals, "connections",
 			 (json_int_t) t->connections, "gaps", (json_int_t) t->gaps, "gap_s", t->gap_s, "stalls", (json_int_t) t->stalls, "stall_s",
 			 t->stall_s, "stopped", k->stopping, "resumed", k->resumed, "dropped_lines", (json_int_t) k->file.dropped);
 }

@@ -2,6 +2,7 @@
 #include "soak_file.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <sys/file.h>
 
@@ -59,6 +60,18 @@ static int read_lines(struct soak_file *f, soak_line each, void *userdata) {
 	return e < 0 ? e : cut_end(f, at);
 }
 
+/*
+ * A new file has a name only once its folder is on disk, too. Some file systems sync no folders (EINVAL, open(2)): they have no
+ * more to give. The disk that takes nothing is said with the first line.
+ */
+static void sync_folder(const char *path) {
+	_cleanup_free_ char *copy = strdup(path);
+	_cleanup_close_ int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		(void) fsync(fd);
+}
+
 int soak_file_open(const char *path, soak_line each, void *userdata, struct soak_file *ret) {
 	struct soak_file f = { .path = path, .kept_max = SOAK_KEPT_MAX };
 	int e;
@@ -76,6 +89,8 @@ int soak_file_open(const char *path, soak_line each, void *userdata, struct soak
 		f.fd = close_fd(f.fd);
 		return e;
 	}
+	if (f.end == 0)
+		sync_folder(path);
 	*ret = f;
 	return 0;
 }

@@ -18,6 +18,7 @@ void soak_total_done(struct soak_total *t) {
 	json_decref(t->connection);
 	json_decref(t->began);
 	json_decref(t->longest_began);
+	json_decref(t->first_bad);
 	*t = (struct soak_total) { 0 };
 }
 
@@ -87,6 +88,8 @@ static void add_checks(struct soak_total *t, const json_t *line) {
 		t->verified = true;
 		t->checked_bytes += whole(integrity, "checked_bytes");
 		t->bad_bytes += whole(integrity, "bad_bytes");
+		if (!t->first_bad)
+			t->first_bad = json_incref(json_object_get(integrity, "first_bad"));
 	}
 	if (json_is_object(loss)) {
 		t->lossy = true;
@@ -95,7 +98,7 @@ static void add_checks(struct soak_total *t, const json_t *line) {
 	}
 	if (json_is_object(rate)) {
 		t->skipped += number(rate, "skipped");
-		t->overloaded |= json_is_true(json_object_get(rate, "overloaded"));
+		t->behind_s += json_is_true(json_object_get(rate, "overloaded")) ? number(line, "elapsed_s") : 0;
 	}
 	/* The socket counts from its own beginning. */
 	if (json_is_object(tcp)) {
@@ -229,12 +232,15 @@ static json_t *stall(const struct soak_total *t, const struct options *o) {
 			 t->longest_began ? json_incref(t->longest_began) : json_null());
 }
 
-/* The pace of the connection's params was that of no message yet. */
+/*
+ * The pace of the connection's params was that of no message yet. A day does not lack its pace for one interval, which is behind once a
+ * stall lies at its end: only for a tenth of the time (pace_is_behind()); which intervals were, they say.
+ */
 static void put_rate(const struct soak_total *t, json_t *record) {
 	json_t *rate = json_object_get(json_object_get(record, "params"), "rate");
 
 	if (json_is_object(rate))
-		(void) json_object_update_new(rate, json_pack("{s:o, s:b}", "skipped", count_or_null(t->skipped), "overloaded", t->overloaded));
+		(void) json_object_update_new(rate, json_pack("{s:o, s:b}", "skipped", count_or_null(t->skipped), "overloaded", t->behind_s > t->elapsed_s / 10));
 }
 
 json_t *soak_total_record(const struct soak_total *t, const struct options *o, json_t *soak, json_t *error) {
@@ -251,8 +257,9 @@ json_t *soak_total_record(const struct soak_total *t, const struct options *o, j
 							o->job.kind == KIND_BANDWIDTH ? bandwidth(t) : json_null(), "intervals", "histogram",
 							histogram_text(t), "cpu", cpu(t), "path", path(t)));
 	(void) json_object_update_new(record, json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "integrity",
-							t->verified ? json_pack("{s:I, s:I}", "checked_bytes", (json_int_t) t->checked_bytes, "bad_bytes",
-										(json_int_t) t->bad_bytes) : json_null(),
+							t->verified ? json_pack("{s:I, s:I, s:O*}", "checked_bytes", (json_int_t) t->checked_bytes,
+										"bad_bytes", (json_int_t) t->bad_bytes, "first_bad", t->first_bad)
+								    : json_null(),
 							"stall", stall(t, o), "tcp", tcp(t), "soak", soak, "status", status, "error", error));
 	if (t->lossy)
 		(void) json_object_set_new(record, "loss", json_pack("{s:o, s:o}", "sent_messages", count_or_null(t->sent_messages), "lost_messages",

@@ -20,11 +20,12 @@ struct soak_total {
 	double client_s, server_s, client_system_s, server_system_s;
 	double claimed, sent, received, lost;
 	double skipped;
-	bool overloaded;
+	double behind_s;                /* of elapsed_s: intervals that did not keep their pace */
 	double sent_messages, lost_messages;    /* of connections that may lose them */
 	bool lossy;
 	uint64_t checked_bytes, bad_bytes;
 	bool verified;
+	json_t *first_bad;              /* as its interval has it; NULL: none, or unknown */
 	double retransmissions, before;         /* of this connection, and of those before it */
 	bool tcp;
 	double longest_s, longest_start_s;      /* stall */

@@ -15,6 +15,7 @@ struct stream {
 	bool sends, receives;   /* what this end does */
 	bool stopped;           /* posts no more: limit or time */
 	bool full;              /* could not post for want of room */
+	bool early;             /* the pace has no turn yet */
 	bool over;              /* the time is: what follows only brings the completions of the last ones */
 	uint32_t list;          /* --batch */
 	uint64_t turn;          /* messages until each queue pair has had its run */
@@ -29,7 +30,13 @@ static uint64_t sequence_in(const struct run *r, const struct stream *s, uint32_
 	return last - (last % slots + slots - slot) % slots;
 }
 
-/* Sleeps in event mode only where nothing can be posted: the queue is full, or all is posted. */
+/* Sleeps in event mode only where nothing can be posted: the queue is full, all is posted, or the next has its turn later. */
+static inline uint64_t sleep_ns(const struct run *r, const struct stream *s) {
+	if (s->stopped || s->full || !s->sends)
+		return r->sleep_ns;
+	return unlikely(s->early) ? pace_sleep_ns(&s->pace, r, clock_ticks(&r->clock)) : 0;
+}
+
 static inline int take_completions(struct run *r, struct stream *s) {
 	struct completion c[RUN_COMPLETIONS];
 	int e = 0, n;
@@ -37,7 +44,7 @@ static inline int take_completions(struct run *r, struct stream *s) {
 	s->completed += r->stashed;
 	r->stashed = 0;
 	r->under_way = s->posted - s->completed + s->full;
-	n = run_completions(r, c, s->stopped || s->full || !s->sends);
+	n = run_completions_within(r, c, sleep_ns(r, s));
 	for (int i = 0; i < n; i++) {
 		if (c[i].kind == COMPLETION_LOCAL) {
 			if (r->job->verify && !op_takes_receive(r->job->op) && !verify_is_deferred(r))
@@ -105,12 +112,14 @@ static inline int post_some(struct run *r, struct stream *s) {
 
 	/* Bounded even where every message is complete at once: completions of the other kind, and time, must have their turn. */
 	s->full = !may_post(r, s, room_needed(s), deferred);
+	s->early = false;
 	for (uint32_t n = 0; n < r->job->outstanding && may_post(r, s, room_needed(s), deferred); n++) {
 		w.slot = (uint32_t) (s->posted % r->arena.slots);
 		s->full = r->busy[w.slot];
 		if (s->full)
 			break;
-		if (paced && !pace_due(&s->pace, clock_ticks(&r->clock)))
+		s->early = paced && !pace_due(&s->pace, clock_ticks(&r->clock));
+		if (s->early)
 			break;
 		if (verify) {
 			e = verify_fill(r, w.slot, s->posted, &w);

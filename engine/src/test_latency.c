@@ -141,8 +141,12 @@ static int client_loop(struct run *r) {
 				return e;
 		}
 		/* One reading an iteration holds only where nothing happens between two messages. */
-		if (apart)
+		if (apart) {
 			t0 = pace_next(&pace, r, &late);
+			/* Whoever is told to stop while it waits sends nothing before its time; behind a barrier the other end awaits it. */
+			if (unlikely(run_is_to_stop()) && !barrier && run_event(r, t0, 0))
+				break;
+		}
 		e = exchange(r, &w, &received);
 		if (unlikely(e < 0))
 			return e;

@@ -113,8 +113,7 @@ static int hear_integrity(struct transfer *x, uint32_t pair, const json_t *o) {
 		.checked_bytes = (uint64_t) checked,
 		.bad_bytes = (uint64_t) bad,
 		.located = located,
-		.first_message = (uint64_t) message,
-		.first_offset = (uint64_t) offset,
+		.first = { .at_server = true, .message = (uint64_t) message, .offset = (uint64_t) offset },
 	});
 	return 0;
 }
@@ -170,7 +169,7 @@ static enum exit_code judge(const struct leader *l, const struct result *r) {
 		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu checked bytes of %s differ in transfers of %llu bytes, first in "
 			       "transfer %llu at byte %llu; do not trust this path with data", (unsigned long long) r->integrity.bad_bytes,
 			       (unsigned long long) r->integrity.checked_bytes, op_name((int) l->x.job.op), (unsigned long long) r->size,
-			       (unsigned long long) r->integrity.first_message, (unsigned long long) r->integrity.first_offset);
+			       (unsigned long long) r->integrity.first.message, (unsigned long long) r->integrity.first.offset);
 		return EXIT_CORRUPT;
 	}
 	if (r->transfer->pair >= 0)

@@ -48,7 +48,7 @@ static json_t *integrity_json(const struct transfer *x, uint32_t pair) {
 	for (uint32_t i = pair; i < x->n_lanes; i += x->n_pairs)
 		integrity_add(&all, &x->lanes[i]->integrity);
 	return json_pack("{s:I, s:I, s:b, s:I, s:I}", "checked_bytes", (json_int_t) all.checked_bytes, "bad_bytes", (json_int_t) all.bad_bytes,
-			 "located", all.located, "first_message", (json_int_t) all.first_message, "first_offset", (json_int_t) all.first_offset);
+			 "located", all.located, "first_message", (json_int_t) all.first.message, "first_offset", (json_int_t) all.first.offset);
 }
 
 static int say_result(struct transfer *x, const struct cpu_time *cpu) {

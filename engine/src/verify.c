@@ -3,6 +3,8 @@
 
 #include <endian.h>
 
+#include "clock.h"
+
 /* Odd constants of splitmix64 (Steele, Lea, Flood 2014): neighbours in sequence or offset differ in about half their bits. */
 #define STEP_SEQUENCE UINT64_C(0x9E3779B97F4A7C15)
 #define STEP_WORD UINT64_C(0xBF58476D1CE4E5B9)
@@ -50,8 +52,7 @@ void integrity_add(struct integrity *to, const struct integrity *from) {
 	if (to->located || !from->located)
 		return;
 	to->located = true;
-	to->first_message = from->first_message;
-	to->first_offset = from->first_offset;
+	to->first = from->first;
 }
 
 void pattern_poison(uint8_t *buffer, uint64_t size) {
@@ -63,13 +64,14 @@ void pattern_poison(uint8_t *buffer, uint64_t size) {
 #ifdef PERCH_TEST_HOOKS
 /*
  * Test builds only (make -C engine hooks): PERCH_TEST_FLIP=N flips the middle byte of the N-th checked buffer of this process, in the receive
- * buffer and before the check, as a corrupting memory or wire would.
+ * buffer and before the check, as a corrupting memory or wire would. PERCH_TEST_FLIP=@FILE does so in the next one after somebody has made FILE,
+ * and only whose unlink() it was: one byte of one process.
  */
 static const uint8_t *hooked; /* this buffer has had its turn, and is checked next */
 
 static void test_hook_flip(uint8_t *buffer, uint64_t size) {
 	static int64_t remaining = -1;
-	const char *e;
+	static const char *e;
 
 	if (buffer == hooked) {
 		hooked = NULL;
@@ -77,8 +79,10 @@ static void test_hook_flip(uint8_t *buffer, uint64_t size) {
 	}
 	if (remaining < 0) {
 		e = getenv("PERCH_TEST_FLIP");
-		remaining = e ? strtoll(e, NULL, 10) : INT64_MAX;
+		remaining = e && e[0] != '@' ? strtoll(e, NULL, 10) : INT64_MAX;
 	}
+	if (e && e[0] == '@' && unlink(e + 1) == 0)
+		remaining = 0;
 	if (remaining == 0)
 		buffer[size / 2] ^= 0xff;
 	remaining = remaining == 0 ? INT64_MAX : remaining - 1;
@@ -101,16 +105,20 @@ void pattern_hook(uint8_t *buffer, uint64_t size) {
 #define test_hook_check(buffer, size, sequence) ((void) 0)
 #endif
 
+static void locate(struct integrity *i, const uint8_t *got, const uint8_t *want, size_t n, uint64_t offset, uint64_t sequence) {
+	i->located = true;
+	i->first = (struct bad_byte) { .message = sequence, .offset = offset, .found_ns = monotonic_ns(), .word_bytes = (uint8_t) n };
+	memcpy(i->first.expected, want, n);
+	memcpy(i->first.found, got, n);
+}
+
 /* Counts the bytes that differ; called only where a whole word already did. */
 static void count_bad(struct integrity *i, const uint8_t *got, const uint8_t *want, size_t n, uint64_t offset, uint64_t sequence) {
 	for (size_t k = 0; k < n; k++)
 		if (got[k] != want[k]) {
 			i->bad_bytes++;
-			if (!i->located) {
-				i->located = true;
-				i->first_message = sequence;
-				i->first_offset = offset + k;
-			}
+			if (!i->located)
+				locate(i, got, want, n, offset + k, sequence);
 		}
 }
 

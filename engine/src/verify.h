@@ -4,11 +4,20 @@
 
 #include "util.h"
 
+/* A byte that was not what it should be, and the word of the pattern (8 bytes, or what the message has left of them) that it lay in. */
+struct bad_byte {
+	bool at_server;                         /* who found it */
+	uint64_t message, offset;
+	uint64_t found_ns;                      /* when, monotonic; 0: unknown */
+	uint8_t word_bytes;                     /* 0: unknown */
+	uint8_t expected[8], found[8];
+};
+
 struct integrity {
 	uint64_t checked_bytes;
 	uint64_t bad_bytes;
-	bool located;                           /* the first bad byte is known: */
-	uint64_t first_message, first_offset;
+	bool located;                           /* the first bad byte is known */
+	struct bad_byte first;
 };
 
 /* Fills `size` bytes with the pattern of message `sequence`. */

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <signal.h>
 
+#include "bad_byte.h"
 #include "exchange.h"
 #include "footprint.h"
 #include "personality.h"
@@ -19,13 +20,11 @@ static int say_result(struct run *r) {
 	if (r->backend->refresh)
 		r->backend->refresh(r->session);
 	return control_send(r->control, FRAME_RESULT,
-			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
 				      "messages", (json_int_t) o->messages, "received", (json_int_t) o->received, "checked_bytes",
-				      (json_int_t) o->integrity.checked_bytes, "bad_bytes", (json_int_t) o->integrity.bad_bytes, "located",
-				      o->integrity.located, "first_message", (json_int_t) o->integrity.first_message, "first_offset",
-				      (json_int_t) o->integrity.first_offset, "lost", (json_int_t) o->lost, "idle_ns",
-				      (json_int_t) o->idle_ns, "resident_bytes", (json_int_t) held.resident_bytes, "handles",
-				      (json_int_t) held.handles));
+				      (json_int_t) o->integrity.checked_bytes, "bad_bytes", (json_int_t) o->integrity.bad_bytes, "lost",
+				      (json_int_t) o->lost, "idle_ns", (json_int_t) o->idle_ns, "resident_bytes", (json_int_t) held.resident_bytes,
+				      "handles", (json_int_t) held.handles, "first_bad", bad_byte_say(&o->integrity)));
 }
 
 static int serve_phase(struct run *r, const json_t *start) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "bad_byte.h"
 #include "exchange.h"
 #include "interval.h"
 #include "memory_kind.h"
@@ -328,8 +329,8 @@ json_t *record_json(const struct result *r) {
 	put(o, "histogram", latency ? histogram_json(r) : json_null());
 	put(o, "cpu", cpu_json(r));
 	put(o, "path", path_json(r));
-	put(o, "integrity", j->verify ? json_pack("{s:I, s:I}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
-						  (json_int_t) r->integrity.bad_bytes)
+	put(o, "integrity", j->verify ? json_pack("{s:I, s:I, s:o*}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
+						  (json_int_t) r->integrity.bad_bytes, "first_bad", bad_byte_json(&r->integrity))
 				      : json_null());
 	if (r->transfer)
 		put(o, "transfer", transfer_json(r));

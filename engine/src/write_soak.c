@@ -48,6 +48,15 @@ static json_t *known(int64_t n) {
 	return n >= 0 ? json_integer(n) : json_null();
 }
 
+/* When it was found, as all times of a soak are told. */
+static void put_bad_byte(const struct soak *s, const struct result *r, const json_t *record) {
+	const struct integrity *i = &r->integrity;
+
+	if (i->located && i->first.found_ns)
+		(void) json_object_set_new(json_object_get(json_object_get(record, "integrity"), "first_bad"), "start_s",
+					   json_real(soak_seconds(s, i->first.found_ns)));
+}
+
 void soak_say_interval(const struct soak *s, const struct result *r) {
 	static const char *const keys[] = { "latency_us", "bandwidth", "histogram", "cpu", "path", "integrity", "tcp", "loss", "status", "error" };
 	const struct outcome *o = &r->run->outcome;
@@ -61,6 +70,7 @@ void soak_say_interval(const struct soak *s, const struct result *r) {
 						   soak_seconds(s, o->end_ns), "started", json_object_get(record, "started"), "ended",
 						   time_json(&o->ended), "elapsed_s", json_object_get(record, "elapsed_s"), "messages",
 						   (json_int_t) r->messages, "bytes", (json_int_t) r->bytes));
+	put_bad_byte(s, r, record);
 	take(i, record, keys, ELEMENTSOF(keys));
 	(void) json_object_set(i, "rate", rate);
 	(void) json_object_set_new(i, "stalls", json_pack("{s:I, s:f}", "count", (json_int_t) o->n_stalls, "total_s", (double) o->stalled_ns / 1e9));

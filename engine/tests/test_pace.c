@@ -147,6 +147,28 @@ static void test_gap(void **state) {
 	}
 }
 
+static void test_sleep_ends_before_the_next_turn_and_never_passes_an_event(void **state) {
+	struct pace p = begin(RATE_MESSAGES, 1000, 0);
+	uint64_t sleep, longest = 0;
+
+	(void) state;
+	assert_true(pace_due(&p, p.origin));
+	run.next_event = UINT64_MAX;
+	run.sleep_ns = NSEC_PER_SEC;
+	/* At every moment of a period: there is time to spare for the timer's slack, and most of the period is slept. */
+	for (uint64_t t = 0; t < 2 * PERIOD; t += 1000) {
+		sleep = pace_sleep_ns(&p, &run, p.origin + t);
+		assert_true(sleep == 0 || t + sleep + 50 * NSEC_PER_USEC < PERIOD);
+		longest = MAX(longest, sleep);
+	}
+	assert_true(longest > PERIOD * 8 / 10);
+	run.next_event = p.origin + PERIOD / 2;
+	assert_true(pace_sleep_ns(&p, &run, p.origin) == PERIOD / 2);
+	assert_true(pace_sleep_ns(&p, &run, p.origin + PERIOD / 2) == 0);
+	run.sleep_ns = PERIOD / 4;
+	assert_true(pace_sleep_ns(&p, &run, p.origin) == PERIOD / 4);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unpaced),
@@ -158,6 +180,7 @@ int main(void) {
 		cmocka_unit_test(test_behind_without_a_skip),
 		cmocka_unit_test(test_next_waits_and_counts_from_the_intended_time),
 		cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_sleep_ends_before_the_next_turn_and_never_passes_an_event),
 	};
 
 	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);

@@ -10,6 +10,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "message.h"
 #include "soak_file.h"
@@ -17,6 +20,16 @@
 static char path[] = "/tmp/perch-soak-file.XXXXXX";
 static struct soak_file f;
 static unsigned lines;
+static unsigned folders_synced, files_synced;
+
+/* In the place of the C library's. */
+int fsync(int fd) {
+	struct stat s;
+
+	if (fstat(fd, &s) == 0)
+		*(S_ISDIR(s.st_mode) ? &folders_synced : &files_synced) += 1;
+	return (int) syscall(SYS_fsync, fd);
+}
 
 static int count(const json_t *line, void *userdata) {
 	(void) line;
@@ -155,6 +168,20 @@ static void test_memory_is_bounded(void **state) {
 	assert_int_equal(f.dropped, 3);
 }
 
+static void test_the_folder_knows_a_new_file_before_a_line_is_in_it(void **state) {
+	(void) state;
+	folders_synced = files_synced = 0;
+	assert_int_equal(soak_file_open(path, count, NULL, &f), 0);
+	assert_int_equal(folders_synced, 1);
+	soak_file_append(&f, "{\"a\":1}");
+	soak_file_append(&f, "{\"a\":2}");
+	assert_int_equal(files_synced, 2);
+	soak_file_close(&f);
+	/* One that is continued is known. */
+	assert_int_equal(soak_file_open(path, count, NULL, &f), 0);
+	assert_int_equal(folders_synced, 1);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lines_are_in_the_file_at_once, make_path, remove_path),
@@ -164,6 +191,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(test_two_cannot_keep_one_file, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(test_what_the_disk_refuses_is_written_later, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(test_the_folder_knows_a_new_file_before_a_line_is_in_it, make_path, remove_path),
 	};
 
 	(void) signal(SIGXFSZ, SIG_IGN); /* else a write beyond the limit ends the program */

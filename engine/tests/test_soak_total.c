@@ -179,6 +179,24 @@ static void test_an_end_that_was_stopped_is_none(void **state) {
 	assert_true(total.over);
 }
 
+/* One interval in 20 was behind, then three: the whole lacks its pace for a tenth of the time, and not for a moment. */
+static void test_the_whole_lacks_its_pace_for_a_tenth_of_the_time(void **state) {
+	(void) state;
+	(void) add(json_pack("{s:s, s:{s:{s:f}}}", "kind", "connection", "params", "rate", "asked", 1.0));
+	for (int i = 0; i < 23; i++) {
+		json_t *line = interval(i, i + 1), *record;
+		bool behind = i == 3 || i >= 20;
+
+		(void) json_object_set_new(line, "rate", json_pack("{s:I, s:b}", "skipped", (json_int_t) behind, "overloaded", behind));
+		assert_int_equal(add(line), 0);
+		if (i != 19 && i != 22)
+			continue;
+		record = whole();
+		assert_true(json_is_true(json_object_get(json_object_get(json_object_get(record, "params"), "rate"), "overloaded")) == (i == 22));
+		json_decref(record);
+	}
+}
+
 static void test_damage_is_refused(void **state) {
 	json_t *line = interval(0, 1);
 
@@ -197,6 +215,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(test_gaps_and_stalls, begin, done),
 		cmocka_unit_test_setup_teardown(test_retransmissions_of_several_connections, begin, done),
 		cmocka_unit_test_setup_teardown(test_an_end_that_was_stopped_is_none, begin, done),
+		cmocka_unit_test_setup_teardown(test_the_whole_lacks_its_pace_for_a_tenth_of_the_time, begin, done),
 		cmocka_unit_test_setup_teardown(test_damage_is_refused, begin, done),
 	};
 

@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-#include "verify.h"
+#include "bad_byte.h"
+#include "clock.h"
 
 enum { LARGEST = 70 }; /* beyond eight words, with every remainder */
 
@@ -48,7 +49,7 @@ static void test_every_flip_is_located(void **state) {
 				p[at] ^= (uint8_t) (1u << bit);
 				assert_false(pattern_check(&i, p, size, 1234567));
 				assert_true(i.bad_bytes == 1 && i.checked_bytes == size);
-				assert_true(i.located && i.first_message == 1234567 && i.first_offset == at);
+				assert_true(i.located && i.first.message == 1234567 && i.first.offset == at);
 			}
 }
 
@@ -148,17 +149,17 @@ static void test_words(void **state) {
 	assert_true(i.checked_bytes == 8 && i.bad_bytes == 0);
 	assert_false(word_check(&i, (uint8_t *) &w, 8, 8, 80));
 	assert_true(i.checked_bytes == 16 && i.bad_bytes == 1);
-	assert_true(i.located && i.first_message == 80 && i.first_offset == 0);
+	assert_true(i.located && i.first.message == 80 && i.first.offset == 0);
 	assert_false(word_check(&i, (uint8_t *) &w, 7 + (UINT64_C(3) << 40), 8, 90));
 	assert_true(i.bad_bytes == 2);
-	assert_true(i.first_message == 80); /* the first stays the first */
+	assert_true(i.first.message == 80); /* the first stays the first */
 }
 
 static void test_adding_up(void **state) {
 	struct integrity sum = { .checked_bytes = 10 };
 	const struct integrity clean = { .checked_bytes = 5 };
-	const struct integrity bad = { .checked_bytes = 7, .bad_bytes = 2, .located = true, .first_message = 3, .first_offset = 1 };
-	const struct integrity later = { .checked_bytes = 1, .bad_bytes = 1, .located = true, .first_message = 9, .first_offset = 4 };
+	const struct integrity bad = { .checked_bytes = 7, .bad_bytes = 2, .located = true, .first = { .message = 3, .offset = 1 } };
+	const struct integrity later = { .checked_bytes = 1, .bad_bytes = 1, .located = true, .first = { .message = 9, .offset = 4 } };
 
 	(void) state;
 	integrity_add(&sum, &clean);
@@ -166,7 +167,59 @@ static void test_adding_up(void **state) {
 	integrity_add(&sum, &bad);
 	integrity_add(&sum, &later);
 	assert_true(sum.checked_bytes == 23 && sum.bad_bytes == 3);
-	assert_true(sum.located && sum.first_message == 3 && sum.first_offset == 1);
+	assert_true(sum.located && sum.first.message == 3 && sum.first.offset == 1);
+}
+
+static void test_the_word_of_a_bad_byte_is_kept(void **state) {
+	static const uint8_t expected[4] = { 7, 0, 0, 0 }; /* word 0 is the number of the message; four bytes have half of it */
+	_cleanup_free_ uint8_t *p = fresh(4, 7);
+	struct integrity i = { 0 };
+	uint64_t before = monotonic_ns();
+
+	(void) state;
+	p[2] = 0xab;
+	assert_false(pattern_check(&i, p, 4, 7));
+	assert_int_equal(i.first.word_bytes, 4);
+	assert_memory_equal(i.first.expected, expected, 4);
+	assert_memory_equal(i.first.found, p, 4);
+	assert_true(i.first.found_ns >= before && i.first.found_ns <= monotonic_ns());
+	assert_false(i.first.at_server);
+}
+
+static void test_a_bad_byte_is_the_same_at_the_other_end(void **state) {
+	const struct bad_byte b = { .message = 12, .offset = 3, .found_ns = monotonic_ns() - NSEC_PER_SEC, .word_bytes = 8,
+				    .expected = { 0, 0xff, 1, 2, 3, 4, 5, 0x80 }, .found = { 0, 0xfe, 1, 2, 3, 4, 5, 0xff } };
+	const struct integrity i = { .located = true, .first = b }, none = { 0 };
+	json_t *said = bad_byte_say(&i);
+	struct bad_byte heard;
+
+	(void) state;
+	assert_null(bad_byte_say(&none));
+	assert_int_equal(bad_byte_hear(said, &heard), 0);
+	assert_true(heard.at_server && heard.message == 12 && heard.offset == 3 && heard.word_bytes == 8);
+	assert_memory_equal(heard.expected, b.expected, 8);
+	assert_memory_equal(heard.found, b.found, 8);
+	/* A second ago, by whatever clock. */
+	assert_true(heard.found_ns >= b.found_ns && heard.found_ns - b.found_ns < NSEC_PER_SEC);
+	json_decref(said);
+}
+
+static void test_nonsense_about_a_bad_byte_is_refused(void **state) {
+	static const char *const values[] = { "-1", "null", "\"1\"", "9223372036854775807" };
+	static const char *const keys[] = { "message", "offset", "age_ns", "word_bytes" };
+	const struct integrity i = { .located = true, .first = { .found_ns = monotonic_ns(), .word_bytes = 1 } };
+	struct bad_byte heard;
+
+	(void) state;
+	for (size_t k = 0; k < ELEMENTSOF(keys); k++)
+		for (size_t v = 0; v < ELEMENTSOF(values) - (k < 2); v++) { /* where a message's number has no bound, the largest is one */
+			json_t *said = bad_byte_say(&i);
+
+			assert_int_equal(json_object_set_new(said, keys[k], json_loads(values[v], JSON_DECODE_ANY, NULL)), 0);
+			assert_int_equal(bad_byte_hear(said, &heard), -EBADMSG);
+			json_decref(said);
+		}
+	assert_int_equal(bad_byte_hear(NULL, &heard), -EBADMSG);
 }
 
 int main(void) {
@@ -181,6 +234,9 @@ int main(void) {
 		cmocka_unit_test(test_what_never_came_is_not_corrupted),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_adding_up),
+		cmocka_unit_test(test_the_word_of_a_bad_byte_is_kept),
+		cmocka_unit_test(test_a_bad_byte_is_the_same_at_the_other_end),
+		cmocka_unit_test(test_nonsense_about_a_bad_byte_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("verify", tests, NULL, NULL);

@@ -50,6 +50,9 @@ assert_whole() {
     all(range(1; $l | length); $l[.].start_s >= $l[. - 1].end_s - 1e-6) and all($l[]; .end_s > .start_s)'
   assert_lines '.[0].kind == "soak" and .[1].kind == "connection" and (map(select(.kind == "interval")) as $i | .[-1] |
     .soak.intervals == ($i | length) and (.elapsed_s / ($i | map(.elapsed_s) | add) - 1 | fabs) < 1e-6)'
+  # until the last of them ended: what came then was the end alone
+  assert_lines '([.[] | select(.kind == "interval" or .kind == "gap").end_s] | max) as $last | .[-1] |
+    if .soak.stopped or .error != null then .soak.passed_s >= $last else .soak.passed_s == $last end'
   diff <(tail -n 1 soak.jsonl) out
 }
 
@@ -94,8 +97,78 @@ assert_schema() {
   PERCH_TEST_FLIP=1 PERCH=$hooks perch_serve
   PERCH=$hooks soak 5 bw --backend tcp --verify --duration 600ms --interval 200ms
   assert_whole
+  assert_schema
   assert_lines 'any(.[]; .kind == "interval" and .integrity.bad_bytes > 0 and .error.code == 5) and .[-1].status == "error"
     and .[-1].error.code == 5 and .[-1].integrity.bad_bytes > 0'
+}
+
+@test "of a flipped byte it is known who found it, when, in which message and where, and what stood there" {
+  make -s -C "$TOP/engine" hooks >&2
+  local hooks=$TOP/engine/build-hooks/perch by
+  for by in server client; do
+    rm -f soak.jsonl
+    # the hook flips the middle byte of the buffer that is checked after so many: some way into them
+    if [ $by = server ]; then
+      PERCH_TEST_FLIP=50 PERCH=$hooks perch_serve
+      PERCH=$hooks soak 5 bw --backend tcp --verify --size 1000 --rate 100msg/s --completion event --warmup 1 --duration 900ms --interval 300ms
+    else
+      perch_serve
+      PERCH=$hooks PERCH_TEST_FLIP=50 soak 5 bw --backend ofi --op read --verify --size 1000 --rate 100msg/s --completion event --warmup 1 \
+        --duration 900ms --interval 300ms
+    fi
+    assert_schema
+    # byte 500 lies in the middle of the word that begins at 496; half a word of it was turned over
+    assert_lines '. as $l | map(select(.kind == "interval" and .integrity.bad_bytes > 0)) | length == 1 and (.[0] as $i | $i.integrity |
+      .bad_bytes == 1 and .first_bad.found_by == "'$by'" and .first_bad.offset == 500 and .first_bad.message < 50
+      and .first_bad.start_s >= $i.start_s - 0.01 and .first_bad.start_s <= $i.end_s and (.first_bad.at | test("Z$"))
+      and (.first_bad | .expected != .found and .expected[:8] == .found[:8] and .expected[10:] == .found[10:] and (.expected | length) == 16)
+      and $l[-1].integrity.first_bad == .first_bad and ($i.error.message | contains("at byte 500")))'
+  done
+}
+
+@test "a library that never comes back is a loss like another: what was measured is kept, and the soak goes on" {
+  cat >stuck.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* recv() does not come back while there is a file `stuck`. The watchdog's thread has no part in it. */
+ssize_t recv(int fd, void *p, size_t n, int flags) {
+	while (gettid() == getpid() && access("stuck", F_OK) == 0)
+		(void) usleep(10000);
+	return ((ssize_t (*)(int, void *, size_t, int)) dlsym(RTLD_NEXT, "recv"))(fd, p, n, flags);
+}
+C
+  cc -shared -fPIC -o stuck.so stuck.c -ldl
+  perch_serve
+  local of
+  for of in lat 'bw --bidirectional'; do
+    rm -f soak.jsonl
+    # shellcheck disable=SC2086
+    LD_PRELOAD=$PWD/stuck.so soak_behind $of --backend tcp --completion event --duration 120s --interval 300ms --timeout 2s
+    wait_until lines interval 2
+    touch stuck
+    wait_until grep -q 'does not come back' err
+    rm stuck
+    WAIT=60 wait_until lines gap 1
+    wait_until lines interval $(($(grep -c '"kind":"interval"' soak.jsonl) + 1))
+    kill "$SOAK"
+    soak_ends 0
+    assert_whole
+    assert_schema
+    # the one in which it hung has what came before, and why it ended
+    assert_lines 'any(.[]; .kind == "interval" and .status == "error" and .error.code == 4 and .messages > 0 and (.error.message | contains("does not come back")))
+      and any(.[]; .kind == "gap" and (.reason | contains("does not come back"))) and .[-1].soak.connections == 2'
+  done
+  # and where it hangs in each attempt to connect, for which there is no watchdog, the soak ends with what it has
+  rm soak.jsonl
+  LD_PRELOAD=$PWD/stuck.so soak_behind lat --backend tcp --completion event --duration 120s --interval 300ms --timeout 2s --reconnect 3s
+  wait_until lines interval 1
+  touch stuck
+  soak_ends 4
+  assert_whole
+  assert_lines '.[-1] | .status == "error" and (.error.message | contains("made anew within 3 s")) and .latency_us.count > 0'
 }
 
 @test "what was found corrupted before the connection was lost is not lost with it" {
@@ -216,6 +289,20 @@ assert_schema() {
   done
 }
 
+@test "a server that never answers at an interval's end: the interval ends where the silence began, and the gap begins there" {
+  perch_serve
+  # so little that all of an interval is under way before anything has to wait
+  soak_behind bw --backend tcp --completion event --size 4K --warmup 1 --rate 5Mb/s --duration 60s --interval 1s --timeout 3s --reconnect 20s
+  wait_until lines interval 1
+  signal_jobs STOP
+  wait_until lines gap 1
+  signal_jobs KILL
+  kill "$SOAK"
+  soak_ends 0
+  assert_whole
+  assert_lines '(map(select(.kind == "interval" and .status == "error")) | .[0].elapsed_s < 3) and (map(select(.kind == "gap")) | .[0].end_s - .[0].start_s > 2.9)'
+}
+
 @test "a server that stands still between two intervals is a stall that is counted" {
   perch_serve
   # A write now and then, for which no server is needed at the end of an interval: what waits for it then is the agreement alone.
@@ -249,22 +336,44 @@ assert_schema() {
 
 @test "a rate is kept within one percent over all intervals, by the bytes that were counted" {
   perch_serve
-  soak 0 bw --backend tcp --size 4K --rate 100Mb/s --duration 5s --interval 500ms
-  assert_lines 'map(select(.kind == "interval")) | (map(.bytes) | add) * 8 / (.[-1].end_s - .[0].start_s) / 100e6 - 1 | fabs < 0.01'
-  assert_lines '.[-1].params.rate | .asked == 0.1 and .skipped == 0'
+  local of
+  for of in '--backend tcp' '--backend tcp --completion event' '--backend ofi --completion event'; do
+    rm -f soak.jsonl
+    # shellcheck disable=SC2086
+    soak 0 bw $of --size 4K --rate 100Mb/s --duration 3s --interval 500ms
+    assert_lines 'map(select(.kind == "interval")) | (map(.bytes) | add) * 8 / (.[-1].end_s - .[0].start_s) / 100e6 - 1 | fabs < 0.01'
+    assert_lines '.[-1].params.rate | .asked == 0.1 and .skipped == 0'
+  done
 }
 
 @test "memory and handles stay what they were, interval after interval" {
   perch_serve
   local of
-  # libfabric's tcp provider has rings of some 100,000 places, which come with 4 KiB pages: memory grows until each has been used
-  for of in 'lat --backend tcp' 'bw --backend tcp' 'bw --backend ofi --size 64 --outstanding 512 --warmup 400000'; do
+  # Of a minute or more, as shorter ones are not looked at for growth. libfabric's tcp provider has rings of some 100,000 places,
+  # half of which these have reached when they end.
+  for of in 'lat --backend tcp' 'bw --backend tcp' 'bw --backend ofi --size 64 --rate 20000msg/s' 'lat --backend ofi --rate 5000msg/s'; do
     rm -f soak.jsonl
     # shellcheck disable=SC2086
-    LIMIT=180 soak 0 $of --completion event --duration 4s --interval 50ms
+    soak_behind $of --completion event --duration 60s --interval 100ms
+    wait_until lines interval 25
+    kill "$SOAK"
+    soak_ends 0
     assert_lines 'map(select(.kind == "interval")) | length > 15 and (.[0] as $f | .[-1] | .memory.client_bytes - $f.memory.client_bytes < 1e6
       and .memory.server_bytes - $f.memory.server_bytes < 1e6 and .memory.keeper_bytes - $f.memory.keeper_bytes < 1e6 and .handles == $f.handles)'
   done
+}
+
+@test "SIGTERM while a paced probe waits for its turn sends none before its time" {
+  perch_serve
+  soak_behind lat --backend tcp --completion event --rate 100msg/s --duration 60s --interval 500ms
+  wait_until lines interval 2
+  kill -TERM "$SOAK"
+  soak_ends 0
+  kill "$SERVER"
+  assert_whole
+  # a rate of 100 is kept in the last interval, too; what goes before it is due would have come back before it went
+  assert_lines 'map(select(.kind == "interval")) | all(.messages <= 100 * .elapsed_s + 2 and .latency_us.max < 1e6)'
+  assert_lines '.[-1].latency_us.max < 1e6'
 }
 
 @test "SIGTERM ends it with a partial result that is whole in itself, also while nothing moves" {

@@ -342,7 +342,8 @@ static int tcp_wait(struct session *session, struct completion *ret, unsigned ma
 	p[0].events = (short) ((s->tx_left > 0 ? POLLOUT : 0) | (s->lent_tail != s->lent_head ? POLLIN : 0));
 	if (p[0].events == 0)
 		p[0].fd = -1; /* else a hang-up would wake it again and again */
-	if (poll(p, 2, (int) (timeout_ns / NSEC_PER_MSEC)) <= 0)
+	/* ppoll(2): of a pace's rests, the last is shorter than a millisecond. */
+	if (ppoll(p, 2, &(struct timespec) { .tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC), .tv_nsec = (long) (timeout_ns % NSEC_PER_SEC) }, NULL) <= 0)
 		return 0;
 	return progress(s, ret, MSG_DONTWAIT);
 }
