@@ -192,9 +192,9 @@ devices_for() {
   NETDEVS=("${!found[@]}") RDMA_PORTS=("${!ports[@]}")
 }
 
-# snapshot: the counters of NETDEVS, RDMA_PORTS and CASSINI_NICS now, as JSON in SNAPSHOT
-snapshot() {
-  local name net='' rdma='' cxi='' host='' time=${EPOCHREALTIME/,/.}
+# reading: the counters of NETDEVS, RDMA_PORTS and CASSINI_NICS now, as members of a JSON object in READING
+reading() {
+  local name net='' rdma='' cxi='' host=''
   for name in "${NETDEVS[@]}"; do
     counters_of "$SYS_NET/$name/statistics"
     link_counters "$SYS_NET/$name"
@@ -212,7 +212,14 @@ snapshot() {
   [ -z "$cxi" ] || cxi=", \"cxi\": {$cxi}"
   tcp_retransmissions
   [ -z "$RETRANSMISSIONS" ] || host="\"TcpRetransSegs\": \"$RETRANSMISSIONS\""
-  SNAPSHOT="{\"time_s\": \"$time\", \"host\": {$host}, \"netdev\": {$net}, \"rdma\": {$rdma}$cxi}"
+  READING="\"host\": {$host}, \"netdev\": {$net}, \"rdma\": {$rdma}$cxi"
+}
+
+# snapshot: a reading with its time, as JSON in SNAPSHOT
+snapshot() {
+  local time=${EPOCHREALTIME/,/.}
+  reading
+  SNAPSHOT="{\"time_s\": \"$time\", $READING}"
 }
 
 # Until what the cache of hw_counters holds is younger than the flow's end.

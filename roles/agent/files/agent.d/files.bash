@@ -11,9 +11,15 @@ fail() {
   exit "$code"
 }
 
-# Output that cannot be written is the end: measuring on would lose every later result in silence.
+# Output that cannot be written is the end: measuring on would lose every later result in silence. A soak goes on, as its
+# keepers do, and says so once (soak.bash sets SURVIVE).
 fail_write() {
   rm -f "$1.new"
+  if [ "${SURVIVE:-false}" = true ]; then
+    [ -n "${UNWRITTEN:-}" ] || say "cannot write $1: the disk is full or the directory is gone; the soak goes on"
+    UNWRITTEN=${UNWRITTEN:-$1}
+    return 0
+  fi
   STOP_REASON="cannot write $1 on ${HOST:-this host}: the disk is full or the directory is gone"
   fail "$EXIT_INTERNAL" "cannot write $1 on ${HOST:-this host}: the disk is full or the directory is gone. What was" \
     "measured before is kept in $OUT. Free space there and run again."
@@ -59,7 +65,8 @@ prepare_out() {
 # agent.json: state running|done|stopped, message
 write_state() {
   write_json "$OUT/agent.json" --arg run "$RUN" --arg host "$HOST" --arg started "$STARTED" --arg ended "$([ "$1" = running ] || now)" \
-    --arg state "$1" --arg message "${2:-}" --argjson total "$FLOWS_TOTAL" --argjson walked "$FLOWS_DONE" '
+    --arg state "$1" --arg message "${2:-}" --argjson total "$FLOWS_TOTAL" --argjson walked "$FLOWS_DONE" --argjson soak "${SOAK_JSON:-null}" '
     {schema: "perch.agent/1", $run, $host, $started, ended: (if $ended == "" then null else $ended end), $state,
-     flows_total: $total, flows_done: $walked, message: (if $message == "" then null else $message end)}'
+     flows_total: $total, flows_done: $walked, message: (if $message == "" then null else $message end)}
+    + if $soak == null then {} else {$soak} end'
 }

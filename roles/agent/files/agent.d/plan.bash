@@ -21,13 +21,13 @@ host_flows() {
   jq -c --arg host "$HOST" --arg engine "$ENGINE" --argjson grace "$ROUND_GRACE" --argjson window "$START_WINDOW" '
     . as $plan
     | ([.rounds[].flows | length] | add // 0) as $total
-    | reduce .rounds[] as $round ({latest: (2 * $window), left: ([.rounds[].flows | map(.estimate_s) | max] | add), index: 0, out: []};
-        .latest as $latest | .left as $left | .index as $index
+    | reduce .rounds[] as $round ({latest: (2 * $window), left: ([.rounds[].flows | map(.estimate_s) | max] | add), index: 0, round: 0, out: []};
+        .latest as $latest | .left as $left | .index as $index | .round as $number
         | .out += [$round.flows | to_entries[] | (.value + {index: ($index + .key + 1)})
             | select(.client == $host or .server == $host)
             | (if .client == $host then "client" else "server" end) as $role
             | (if $role == "client" then .server else .client end) as $peer
-            | { id, title, client, server, $role, $peer, index, total: $total, latest_s: $latest, remaining_s: $left,
+            | { id, title, client, server, $role, $peer, index, total: $total, round: $number, latest_s: $latest, remaining_s: $left,
                 peer_address: $plan.hosts[$peer].address, peer_port: $plan.hosts[$peer].port,
                 server_address: $plan.hosts[.server].address, server_port: $plan.hosts[.server].port,
                 external: (.server_argv != []), listen_port: (.ready.port // 0), deadline_s,
@@ -36,7 +36,7 @@ host_flows() {
                   | if .[0] == "perch" then [$engine] + .[1:] + ["--port", ($plan.hosts[$peer].port | tostring)] else . end) }]
         | .latest += ($round.flows | map(.deadline_s) | max) + $grace
         | .left -= ($round.flows | map(.estimate_s) | max)
-        | .index += ($round.flows | length))
+        | .index += ($round.flows | length) | .round += 1)
     | .out[]' "$PLAN"
 }
 

@@ -1,0 +1,305 @@
+# shellcheck shell=bash
+# A soak's life on a host: run, start, status, stop, resume. STATE is the host's one soak, {run, host, out}: from the moment it is
+# claimed until it is over; a second one is refused by it. What the session was asked for lies in its own control/session.json.
+
+soak_command() {
+  case $1 in
+    soak-run | soak-start)
+      require_options PLAN HOST OUT ENGINE
+      [[ $SUPERVISOR =~ ^(auto|systemd|session)$ ]] || fail "$EXIT_USAGE" "option --supervisor takes auto, systemd or session, not \"$SUPERVISOR\""
+      [[ $NUMA_POLICY =~ ^(|default|preferred|bind|interleave|local)$ ]] ||
+        fail "$EXIT_USAGE" "option --numa-policy takes default, preferred, bind, interleave or local, not \"$NUMA_POLICY\""
+      [[ "$CPUS$NUMA_MASK" =~ ^[0-9,-]*$ ]] || fail "$EXIT_USAGE" "options --cpus and --numa-mask take numbers and ranges such as 0-3,8"
+      ;;
+    soak-session | soak-sample) require_options OUT ;;
+    soak-status | soak-stop | soak-resume) ;;
+    *) usage ;;
+  esac
+  "soak_main_${1#soak-}"
+}
+
+# The session's options, of the directory that OUT is.
+load_session() {
+  local -a field
+  mapfile -t field < <(jq -r '.host, .plan, .engine, .token_file, .start_window, .begin, .state, .supervisor, .cpus, .numa_policy, .numa_mask, .run' \
+    "$OUT/control/session.json" 2>/dev/null)
+  [ ${#field[@]} -eq 12 ] || fail "$EXIT_HOST" "there is no soak in $OUT: control/session.json is missing or unreadable"
+  HOST=${field[0]} PLAN=${field[1]} ENGINE=${field[2]} TOKEN_FILE=${field[3]} START_WINDOW=${field[4]} BEGIN=${field[5]} STATE=${field[6]}
+  SUPERVISOR=${field[7]} CPUS=${field[8]} NUMA_POLICY=${field[9]} NUMA_MASK=${field[10]} RUN=${field[11]}
+}
+
+# session_pid: the process that has the session in OUT, and only of this boot, as numbers begin anew with each. One that has ended
+# and that nobody has waited for yet is none.
+session_pid() {
+  local pid started
+  local -a stat
+  boot_id
+  [ "$(cat "$OUT/control/boot" 2>/dev/null)" = "$BOOT" ] || return 1
+  read -r pid started 2>/dev/null <"$OUT/control/pid" || return 1
+  read_first "/proc/$pid/stat" || return 1
+  read -ra stat <<<"${LINE##*) }"
+  [[ ${stat[0]} != [ZX] ]] && [ "${stat[19]}" = "$started" ] && printf '%s' "$pid"
+}
+
+# The host's soak, as STATE says: sets OUT and RUN; false: there is none.
+state_session() {
+  local run out
+  { read -r run && read -r out; } < <(jq -r '.run, .out' "$STATE" 2>/dev/null) || return 1
+  RUN=$run OUT=$out
+}
+
+# claim_soak: this host's soak is the one in OUT from now on. Under a lock, so that of two that come at once one is refused.
+claim_soak() {
+  local lock
+  { mkdir -p "$(dirname "$STATE")" && : >>"$STATE.lock"; } 2>/dev/null ||
+    fail "$EXIT_HOST" "cannot write $STATE as user $(id -un); give --state a file that this user can write"
+  exec {lock}>"$STATE.lock"
+  flock -w 5 "$lock" || fail "$EXIT_HOST" "another soak is being started on $HOST at this moment ($STATE.lock)"
+  refuse_second
+  boot_id
+  write_file "$OUT/control/boot" <<<"$BOOT"
+  write_file "$OUT/control/pid" <<<"$$ $(start_time $$)"
+  write_session
+  write_json "$STATE" --arg run "$RUN" --arg host "$HOST" --arg out "$OUT" --arg time "$(now)" '{$run, $host, $out, claimed: $time}'
+  exec {lock}>&-
+}
+
+# One soak a host: who runs is named, and who was interrupted, too. One whose directory is gone is none any more.
+refuse_second() (
+  local new=$OUT
+  if ! state_session; then
+    [ ! -s "$STATE" ] || say "$STATE is no soak's, and is replaced"
+    return 0
+  fi
+  if [ ! -e "$OUT/control/session.json" ]; then
+    say "the soak of run $RUN is gone with its directory $OUT; it is forgotten"
+    return 0
+  fi
+  if session_pid >/dev/null || unit_active; then
+    fail "$EXIT_HOST" "the soak of run $RUN runs on $HOST already, in $OUT: attach to it (playbooks/soak.yml), or stop it first (playbooks/soak_stop.yml)"
+  fi
+  [ "$OUT" = "$new" ] ||
+    fail "$EXIT_HOST" "the soak of run $RUN on $HOST was interrupted and is not over ($OUT): \`perch-agent soak-resume\` goes on with it," \
+      "\`perch-agent soak-stop\` (playbooks/soak_stop.yml) closes it"
+  fail "$EXIT_HOST" "$OUT holds an interrupted soak; \`perch-agent soak-resume\` goes on with it"
+)
+
+write_session() {
+  write_json "$OUT/control/session.json" --arg run "$RUN" --arg host "$HOST" --arg plan "$OUT/control/plan.json" --arg engine "$ENGINE" \
+    --arg token_file "$TOKEN_FILE" --argjson start_window "$START_WINDOW" --argjson begin "$BEGIN" --arg state "$STATE" \
+    --arg supervisor "$SUPERVISOR" --arg cpus "$CPUS" --arg numa_policy "$NUMA_POLICY" --arg numa_mask "$NUMA_MASK" '
+    {$run, $host, $plan, $engine, $token_file, $start_window, $begin, $state, $supervisor,
+     unit: (if $supervisor == "systemd" then "perch-soak.service" else null end), $cpus, $numa_policy, $numa_mask}'
+}
+
+# It is over: the host may have another one, and nothing resumes it.
+release_soak() {
+  is_claimed || return 0
+  # the unit first: who is killed in between still holds the host's soak, and soak-stop does the rest
+  [ "$SUPERVISOR" != systemd ] || remove_resume_unit
+  rm -f "$STATE"
+}
+
+# prepare_soak: everything that can be found out before anything is started.
+prepare_soak() {
+  check_plan
+  OUT=$(realpath -m "$OUT") STATE=$(realpath -m "$STATE")
+  refuse_second # before anything is written, and again under the lock
+  prepare_out
+  [ ! -e "$OUT/agent.json" ] || fail "$EXIT_HOST" "$OUT holds the results of an earlier run; give --out an empty directory"
+  jq -e '.soak | [.duration_s, .interval_s] | all(type == "number" and . > 0) and .[1] <= .[0]' "$PLAN" >/dev/null 2>&1 ||
+    fail "$EXIT_HOST" "the plan $PLAN is no soak's, or its interval is longer than it lasts; \`perch-agent run\` walks other plans"
+  [ -x "$ENGINE" ] || fail "$EXIT_HOST" "there is no engine at $ENGINE on $HOST: build it with \`make engine\`, or set agent_engine"
+  ENGINE=$(realpath "$ENGINE")
+  [ -z "$TOKEN_FILE" ] || TOKEN_FILE=$(realpath "$TOKEN_FILE")
+  choose_supervisor "$1"
+  claim_soak
+  cp "$PLAN" "$OUT/control/plan.json"
+  PLAN=$OUT/control/plan.json
+}
+
+soak_main_run() {
+  SUPERVISOR=session
+  prepare_soak run
+  soak_session
+}
+
+# What the supervisor runs.
+soak_main_session() {
+  OUT=$(realpath "$OUT")
+  load_session
+  exec </dev/null >>"$OUT/agent.log" 2>&1
+  soak_session
+}
+
+soak_main_sample() {
+  load_session
+  soak_plan
+  read -r _ CLOCK_UPTIME_MS CLOCK_PASSED_MS _ <"$OUT/control/clock"
+  mapfile -t FLOWS < <(host_flows)
+  OWN_ADDRESS=$(jq -r --arg host "$HOST" '.hosts[$host].address' "$PLAN")
+  soak_sample
+}
+
+# started SUPERVISOR-PID: until the session listens and samples; false: it ended before. A supervisor's own word is asked for
+# where there is no process of ours.
+soak_started() {
+  while [ ! -e "$OUT/control/started" ]; do
+    if [ -n "$1" ]; then alive "$1" || return 1; else unit_active || return 1; fi
+    sleep 0.1 # the file is the session's word; there is no event for it
+  done
+}
+
+soak_main_start() {
+  prepare_soak start
+  if ! start_supervised || ! soak_started "$SUPERVISED"; then
+    tail -n 3 "$OUT/agent.log" >&2 2>/dev/null || true
+    release_soak
+    fail "$EXIT_HOST" "the soak of run $RUN did not start on $HOST: ${SUPERVISOR_SAID:-$OUT/agent.log says why}"
+  fi
+  soak_main_status
+}
+
+# Goes on with the host's soak, if it was interrupted. The resume unit calls this after a boot.
+soak_main_resume() {
+  state_session || {
+    say "there is no soak to go on with on this host ($STATE)"
+    return 0
+  }
+  load_session
+  if session_pid >/dev/null; then
+    say "the soak of run $RUN runs already"
+    return 0
+  fi
+  rm -f "$OUT/control/started"
+  { start_supervised && soak_started "$SUPERVISED"; } ||
+    fail "$EXIT_HOST" "the soak of run $RUN could not go on: ${SUPERVISOR_SAID:-$OUT/agent.log says why}"
+}
+
+# soak_session_of: OUT is what --out says, or the host's soak. False: there is none.
+soak_session_of() {
+  if [ -n "$OUT" ]; then [ -e "$OUT/control/session.json" ] && OUT=$(realpath "$OUT"); else state_session; fi
+}
+
+soak_main_stop() {
+  local pid
+  soak_session_of || return 0
+  load_session
+  echo "stopped by the controller" >"$OUT/control/reason" 2>/dev/null || true # a full disk: then the signal alone says it
+  if pid=$(session_pid); then
+    stop_session "$pid"
+    echo stopped
+  elif is_claimed; then
+    end_unit
+    close_session
+    echo stopped
+  fi
+}
+
+# A session ends within some 5 s: keepers 1 s, servers 2 s, and what jq takes. After 9 it is killed, and what it has left is closed.
+stop_session() {
+  local end=$((SECONDS + 9))
+  kill -TERM "$1" 2>/dev/null || true
+  while [ "$(session_pid)" = "$1" ]; do
+    if [ "$SECONDS" -ge "$end" ]; then
+      kill -KILL "$1" || true
+      end_unit
+      break
+    fi
+    sleep 0.1
+  done
+  while [ "$SECONDS" -lt "$end" ] && unit_active; do sleep 0.1; done # so that the next one finds its name free
+  # killed, here or by somebody else, in the middle of its last work
+  ! is_claimed || close_session
+}
+
+# Whether the host's soak is still the one in OUT.
+is_claimed() { [ "$(jq -r '.out' "$STATE" 2>/dev/null)" = "$OUT" ]; }
+
+# What an interrupted session has left gets its results.
+close_session() {
+  if [ "$(jq -r .state "$OUT/agent.json" 2>/dev/null)" != "done" ]; then
+    begin_session
+    close_flows "stopped by the controller"
+    soak_state stopped "stopped by the controller, after it had been interrupted"
+  fi
+  release_soak
+}
+
+# An interval stands within so many lines of the end: at most 64 stalls are kept of each.
+readonly LAST_LINES=80
+
+# lines_of_kind KIND: how many the caller's file has. A day has some 10 MB, so this looks for bytes and reads no JSON.
+lines_of_kind() { LC_ALL=C grep -cF "\"kind\":\"$1\"" "$file/client.soak" 2>/dev/null || [ -e "$file/client.soak" ] || echo 0; }
+
+# One client flow a line, for soak_main_status: id, state, intervals, gaps, stalls, and its last interval as it is.
+status_flows() {
+  local i state file
+  for i in "${!FLOW_IDS[@]}"; do
+    file=$OUT/flows/${FLOW_IDS[i]}
+    if [ "${FLOW_ROLES[i]}" != client ] || [ ! -e "$(flow_file "$i")" ]; then continue; fi
+    if [ -e "$file/client.json" ]; then
+      state=$(jq -r .state "$file/client.json" || echo unreadable)
+    elif [ -n "$1" ] && grep -qF "keeper ${FLOW_IDS[i]} " "$OUT/control/children" 2>/dev/null && [ -s "$file/client.soak" ]; then
+      state=running
+    else
+      state=waiting
+    fi
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "${FLOW_IDS[i]}" "$state" "$(lines_of_kind interval)" "$(lines_of_kind gap)" "$(lines_of_kind stall)" \
+      "$({ tail -n "$LAST_LINES" "$file/client.soak" | grep -F '"kind":"interval"' || true; } 2>/dev/null | tail -n 1)"
+  done
+}
+
+# status_passed STATE: PASSED_MS of one that runs, as of its last sample where it was interrupted, or what it had at its end.
+status_passed() {
+  local boot up=0
+  PASSED_MS=0
+  case $1 in
+    starting) ;;
+    running | interrupted)
+      read -r boot CLOCK_UPTIME_MS CLOCK_PASSED_MS _ 2>/dev/null <"$OUT/control/clock" || return 0
+      if [ "$1" = running ]; then
+        passed
+      else
+        up=$(tail -n 2 "$OUT/samples.jsonl" 2>/dev/null | jq -Rr --arg boot "$boot" 'fromjson? | select(.boot_id == $boot).uptime_s | tonumber * 1000 | round' | tail -n 1)
+        [ -z "$up" ] || PASSED_MS=$((CLOCK_PASSED_MS + up - CLOCK_UPTIME_MS))
+      fi
+      ;;
+    *) PASSED_MS=$(jq -r '.soak.passed_s // 0 | . * 1000 | round' "$OUT/agent.json" 2>/dev/null || echo 0) ;;
+  esac
+}
+
+soak_main_status() {
+  local pid='' state message=''
+  if ! soak_session_of; then
+    jq -Mnc --arg now "$(now)" '{state: "none", run: null, host: null, out: null, supervisor: null, started: null, $now, passed_s: null, duration_s: null,
+      remaining_s: null, turn: null, turns: null, flows: [], message: "no soak on this host"}'
+    return
+  fi
+  load_session
+  pid=$(session_pid) || true
+  soak_plan
+  boot_id
+  mapfile -t FLOWS < <(host_flows)
+  take_clients
+  state=$(jq -r .state "$OUT/agent.json" 2>/dev/null || echo none)
+  message=$(jq -r '.message // ""' "$OUT/agent.json" 2>/dev/null || true)
+  if [ -n "$pid" ]; then
+    [ -e "$OUT/control/started" ] && state=running || state=starting
+  elif [ "$state" = running ] || [ -e "$STATE" ] && [ "$state" != "done" ]; then
+    state=interrupted
+    message=${message:-"no process of it runs, and it is not over: \`perch-agent soak-resume\` goes on, \`perch-agent soak-stop\` closes it"}
+  fi
+  status_passed "$state"
+  status_flows "$pid" | jq -RMnc --arg state "$state" --arg run "$RUN" --arg host "$HOST" --arg out "$OUT" --arg supervisor "$SUPERVISOR" --arg now "$(now)" \
+    --arg started "$(jq -r '.started // ""' "$OUT/agent.json" 2>/dev/null || true)" --argjson passed "$PASSED_MS" --argjson duration "$DURATION_MS" \
+    --argjson turn_ms "$TURN_MS" --argjson turns "$TURNS" --arg message "$message" '
+    def or_null: if . == "" then null else . end;
+    ([$passed, 0] | max) as $passed
+    | {$state, $run, $host, $out, $supervisor, started: ($started | or_null), $now, passed_s: ($passed / 1000), duration_s: ($duration / 1000),
+       remaining_s: ([($duration - $passed) / 1000, 0] | max), turn: ([($passed / $turn_ms | floor) + 1, $turns] | min), $turns,
+       flows: [inputs | split("\t") | {id: .[0], state: .[1], intervals: (.[2] | tonumber), gaps: (.[3] | tonumber), stalls: (.[4] | tonumber),
+         last: (.[5] | fromjson? // null | if . == null then null elif .latency_us then {p99_us: .latency_us.p99}
+           elif .bandwidth then {gbit_s: .bandwidth.gbit_s} else null end)}],
+       message: ($message | or_null)}'
+}

@@ -1,0 +1,339 @@
+#!/usr/bin/env bats
+# perch-agent's soak: sessions of seconds on this machine as alpha and beta, with the real engine, and what can go wrong in hours.
+
+load helpers
+
+setup() {
+  common_setup
+  export PERCH_SOAK_LINGER=1
+}
+teardown() {
+  stop_servers
+  common_teardown
+}
+
+# shellcheck disable=SC2034  # wait_until reads it
+readonly WAIT=60
+
+# soak_plan SECONDS [TURN_SECONDS]: both directions of bandwidth and a paced latency at once, or in turns
+soak_plan() {
+  jq -n --argjson port "$(free_port)" --argjson duration "$1" --argjson turn "${2:-null}" '
+    {alpha: "127.0.0.2", beta: "127.0.0.3"} as $hosts
+    | def flow($test; $kind; $client; $server; $turn; $seconds):
+        {id: "\($test)/\($client)/\($server)/\($turn)", $test, title: $test, repeat: $turn, tool: "perch", backend: "tcp", provider: null, op: "send",
+         kind: (if $kind == "lat" then "latency" else "bandwidth" end), $client, $server, scope: "software", server_argv: [], ready: null,
+         deadline_s: ($seconds + 60), estimate_s: $seconds, expect: [{size_bytes: 8}],
+         client_argv: ["perch", $kind, $hosts[$server], "--bind", $hosts[$client], "--backend", "tcp", "--completion", "event", "--duration", "\($seconds)s",
+           "--interval", "1s", "--stall", "500ms", "--reconnect", "20s", "--rate", (if $kind == "lat" then "50msg/s" else "0.05Gb/s" end),
+           "--soak", "client.soak", "--json"]};
+    {schema: "perch.plan/1", run: "20260101T000000Z-soak", created: "2026-01-01T00:00:00Z", suite: {name: "soak", title: "soak"}, limits: "local",
+     hosts: ($hosts | map_values({address: ., fabric: "loopback", scope: "software", backends: ["tcp"], port: $port})), excluded: [],
+     soak: {duration_s: $duration, interval_s: 1, stall_s: 0.5, reconnect_s: 20, mode: (if $turn then "alternating" else "mixed" end), turn_s: $turn},
+     rounds: (if $turn then [range($duration / $turn) | {flows: [
+         if . % 2 == 0 then flow("bw"; "bw"; "alpha"; "beta"; . + 1; $turn) else flow("lat"; "lat"; "beta"; "alpha"; . + 1; $turn) end]}]
+       else [{flows: [flow("bw"; "bw"; "alpha"; "beta"; 1; $duration), flow("bw"; "bw"; "beta"; "alpha"; 1; $duration),
+         flow("lat"; "lat"; "alpha"; "beta"; 1; $duration)]}] end)}' >plan.json
+}
+
+# soak HOST COMMAND [OPTION...]: this machine is two hosts here, so each has a soak of its own
+soak() {
+  local host=$1 command=$2
+  shift 2
+  "$AGENT" "soak-$command" --plan plan.json --host "$host" --out "$host" --engine "$PERCH" --start-window 10 --state "$PWD/$host.state" \
+    --supervisor session "$@" 3>&-
+}
+of() { "$AGENT" "soak-$1" --state "$PWD/$2.state" 3>&-; }
+
+state_is() { jq -e --arg state "$2" '.state == $state' "$1/agent.json" >/dev/null; }
+both_are() {
+  wait_until state_is alpha "$1"
+  wait_until state_is beta "$1"
+}
+
+# lines_of FILE: as one array, so that one call checks all by the schema of one
+matches_schema() {
+  jq '{"$schema", type: "array", items: del(."$schema", ."$id", ."$defs"), "$defs": (."$defs" // {})}' "$TOP/reports/schema/$1.schema.json" >schema.json
+  jq -s . "$2" >array.json
+  run_expecting 0 check-jsonschema --schemafile schema.json array.json
+}
+
+samples_say() { jq -e "$1" array.json >/dev/null || fail "of the samples this does not hold: $1, $(jq -c 'map({number, uptime_s, roles: [.processes[].role]})' array.json)"; }
+
+readonly BW=flows/bw/alpha/beta/1 LAT=flows/lat/alpha/beta/1
+
+@test "all flows of a mixed soak run at once, without a word between the hosts, and each interval has its sample" {
+  soak_plan 4
+  soak alpha start >status.json
+  soak beta start >/dev/null
+  assert_json status.json '.state == "running" and .run == "20260101T000000Z-soak" and .host == "alpha" and .duration_s == 4 and .turns == 1'
+  both_are "done"
+  for flow in "alpha/$BW" "beta/flows/bw/beta/alpha/1" "alpha/$LAT"; do
+    assert_json "$flow/client.json" '.schema == "perch.flow/1" and .state == "done" and .exit == 0 and .message == null and .elapsed_s >= 4
+      and .argv[-2] == "--port" and (.counters.after.netdev.lo.rx_bytes | tonumber) > (.counters.before.netdev.lo.rx_bytes | tonumber)'
+    assert_json "$flow/client.stdout" '.soak.intervals == 4 and .soak.gaps == 0 and .soak.stopped == false and .error == null'
+    assert_equal "$(tail -n 1 "$flow/client.soak")" "$(cat "$flow/client.stdout")"
+  done
+  assert_json "beta/$BW/server.json" '.state == "done" and .argv == [] and .exit == null'
+  assert_json alpha/agent.json '.flows_total == 3 and .flows_done == 3 and .soak.supervisor == "session" and (.soak.boots | length) == 1
+    and .soak.serve_restarts == 0 and .soak.client_restarts == 0 and .soak.samples >= 5 and .soak.samples_dropped == 0 and .soak.unwritten == null'
+  assert_json alpha/environment.json '.schema == "perch.environment/1"'
+  matches_schema sample alpha/samples.jsonl
+  samples_say 'map(.number) == [range(1; length + 1)] and all(.run == "20260101T000000Z-soak" and .host == "alpha" and .links.lo.operstate != null)'
+  samples_say 'map(.uptime_s | tonumber) | [.[2] - .[1], .[3] - .[2]] | all(. > 0.5 and . < 3)' # the grid is of one second
+  samples_say 'any(.processes | (map(.role) | unique) == ["agent", "job", "keeper", "measurer", "sampler", "serve"]
+      and all(.resident_bytes > 100000 and .handles > 2) and ([.[] | select(.role == "keeper") | .flow] | sort) == ["bw/alpha/beta/1", "lat/alpha/beta/1"])'
+  samples_say 'map(.counters.netdev.lo.rx_bytes | tonumber) | . == sort'
+  [ ! -e alpha.state ] || fail "the soak is over, and the host still has it: $(<alpha.state)"
+}
+
+@test "turns of an alternating soak follow each other" {
+  soak_plan 4 2
+  soak alpha start >/dev/null
+  soak beta start >/dev/null
+  both_are "done"
+  assert_json "alpha/$BW/client.stdout" '.soak.planned_s == 2 and .soak.intervals == 2'
+  assert_json beta/flows/lat/beta/alpha/2/client.stdout '.soak.planned_s == 2 and .soak.intervals == 2'
+  jq -s 'map(.started)' "alpha/$BW/client.json" beta/flows/lat/beta/alpha/2/client.json >turns.json
+  assert_json turns.json 'map(sub("\\.[0-9]+Z"; "Z") | fromdate) | .[1] - .[0] >= 1'
+  assert_json alpha/flows/lat/beta/alpha/2/server.json '.state == "done"'
+}
+
+@test "a second soak on a host is refused by the name of the first, and leaves nothing" {
+  soak_plan 60
+  echo '{"run": "forgotten", "host": "alpha", "out": "/nowhere"}' >alpha.state
+  soak alpha start >/dev/null 2>said
+  grep -q "the soak of run forgotten is gone with its directory /nowhere; it is forgotten" said
+  run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  assert_output --partial "the soak of run 20260101T000000Z-soak runs on alpha already, in $PWD/alpha"
+  [ ! -e other ] || fail "something was begun: $(find other)"
+  run_agent 3 soak-start --plan plan.json --host alpha --out alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  assert_output --partial "runs on alpha already"
+  of stop alpha
+}
+
+# stopped_in HOST: milliseconds that soak-stop took
+stopped_in() {
+  local began=${EPOCHREALTIME/./}
+  assert_equal "$(of stop "$1")" stopped
+  echo $(((${EPOCHREALTIME/./} - began) / 1000))
+}
+
+@test "a soak that is stopped ends everywhere within 10 seconds, with what was measured" {
+  soak_plan 60
+  soak alpha start >/dev/null
+  soak beta start >/dev/null
+  wait_until grep -q '"kind":"interval"' "alpha/$BW/client.soak"
+  of status alpha >status.json
+  assert_json status.json '.state == "running" and .passed_s > 0.5 and .remaining_s < 60 and (.flows | map(.id) | sort) == ["bw/alpha/beta/1", "lat/alpha/beta/1"]
+    and (.flows[0] | .state == "running" and .intervals >= 1 and .gaps == 0 and .last.gbit_s > 0.01)'
+  stopped_in beta >beta.ms &
+  stopped_in alpha >alpha.ms
+  wait
+  for ms in alpha.ms beta.ms; do [ "$(<$ms)" -lt 10000 ] || fail "$ms: $(<$ms)"; done
+  no_leak 0
+  assert_json alpha/agent.json '.state == "stopped" and .message == "stopped by the controller" and .flows_done == 3'
+  assert_json "alpha/$BW/client.json" '.state == "done" and .exit == 0 and .message == "stopped by the controller"'
+  assert_json "alpha/$BW/client.stdout" '.soak.stopped and .soak.gaps == 0 and .soak.intervals >= 1'
+  assert_equal "$(of stop alpha)" ""
+  of status alpha >status.json
+  assert_json status.json '.state == "none"'
+  "$AGENT" soak-status --out alpha >status.json
+  assert_json status.json '.state == "stopped" and .message == "stopped by the controller"'
+  run_agent 3 soak-start --plan plan.json --host alpha --out alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  assert_output --partial "holds the results of an earlier run"
+}
+
+# pid_of HOST ROLE [FLOW]: in the newest sample
+pid_of() { tail -n 1 "$1/samples.jsonl" | jq -r --arg role "$2" --arg flow "${3:-}" '[.processes[] | select(.role == $role and ($flow == "" or .flow == $flow)) | .pid][0] // empty'; }
+sampled() { [ -n "$(pid_of "$@")" ]; }
+intervals_after_gap() { jq -es 'map(.kind) | .[(index("gap") // length):] | index("interval")' "$1" >/dev/null; }
+
+@test "a server, a keeper and a sampler that are killed are started anew, and the gaps are kept" {
+  soak_plan 60
+  soak alpha start >/dev/null
+  soak beta start >/dev/null
+  wait_until grep -q '"kind":"interval"' "alpha/$BW/client.soak"
+  wait_until grep -q '"kind":"interval"' "alpha/$LAT/client.soak"
+  kill -KILL "$(pid_of beta serve)"
+  wait_until intervals_after_gap "alpha/$BW/client.soak"
+  wait_until intervals_after_gap "alpha/$LAT/client.soak"
+  kill -KILL "$(pid_of alpha keeper lat/alpha/beta/1)" "$(pid_of alpha sampler)"
+  wait_until grep -q '"reason":"perch was ended in the middle' "alpha/$LAT/client.soak"
+  wait_until grep -q sampler_ended alpha/progress.jsonl
+  of stop alpha
+  of stop beta
+  assert_json "alpha/$BW/client.stdout" '.soak.gaps >= 1 and .soak.connections >= 2 and .soak.resumed == false'
+  assert_json "alpha/$LAT/client.stdout" '.soak.gaps >= 2 and .soak.resumed'
+  assert_json beta/agent.json '.soak.serve_restarts == 1'
+  assert_json alpha/agent.json '.soak.client_restarts == 1'
+  assert_equal "$(jq -r 'select(.event | endswith("ed")).event' beta/progress.jsonl | paste -sd,)" serve_ended,serve_restarted
+  assert_equal "$(jq -r 'select(.event | endswith("ed")).event' alpha/progress.jsonl | sort | paste -sd,)" client_restarted,sampler_ended
+  jq -s . alpha/samples.jsonl >array.json
+  samples_say 'map(.number) == [range(1; length + 1)]'
+}
+
+@test "an agent that is killed leaves nothing running; another one goes on with its soak" {
+  soak_plan 14
+  soak alpha start >/dev/null
+  soak beta start >/dev/null
+  wait_until sampled alpha keeper bw/alpha/beta/1
+  kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
+  wait_until only_beta_runs
+  of status alpha >status.json
+  assert_json status.json '.state == "interrupted" and .passed_s >= 0.5 and (.message | test("soak-resume")) and all(.flows[]; .state == "waiting")'
+  run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  assert_output --partial "was interrupted and is not over"
+  of resume alpha
+  of status alpha >status.json
+  assert_json status.json '.state == "running"'
+  both_are "done"
+  assert_json alpha/agent.json '(.soak.boots | length) == 2 and .state == "done"'
+  assert_json "alpha/$BW/client.stdout" '.soak.resumed and .soak.gaps >= 1 and .soak.stopped == false and .soak.passed_s > 13.9'
+  assert_json "alpha/$BW/client.json" '.state == "done" and .exit == 0 and .elapsed_s > 13.9 and .counters != null'
+  jq -s . alpha/samples.jsonl >array.json
+  samples_say 'map(.number) == [range(1; length + 1)]'
+}
+only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-out $PWD/alpha"; }
+
+@test "what was interrupted and is not to go on is closed by soak-stop" {
+  soak_plan 60
+  soak alpha start >/dev/null
+  soak beta start >/dev/null
+  wait_until grep -q '"kind":"interval"' "alpha/$BW/client.soak"
+  kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
+  of stop beta
+  wait_until no_leak 0
+  assert_equal "$(of stop alpha)" stopped
+  assert_json alpha/agent.json '.state == "stopped" and .flows_done == 3 and (.message | test("interrupted"))'
+  assert_json "alpha/$BW/client.json" '.state == "done" and .message == "stopped by the controller"'
+  assert_json "alpha/flows/bw/beta/alpha/1/server.json" '.state == "done"'
+  [ ! -e alpha.state ] || fail "the host still has it: $(<alpha.state)"
+}
+
+@test "nobody answers: the flow says so after the start window, and the others are measured" {
+  soak_plan 5
+  jq '.rounds[0].flows[0].client_argv[2] = "127.0.0.9"' plan.json >edited && mv edited plan.json
+  soak beta start >/dev/null
+  soak alpha start --start-window 2 >/dev/null
+  both_are "done"
+  assert_json "alpha/$BW/client.json" '.state == "peer_dead" and .exit == null and (.message | test("no connection within 2 s: cannot connect to 127.0.0.9"))'
+  assert_json "alpha/$LAT/client.json" '.state == "done" and .exit == 0'
+  assert_json alpha/agent.json '.soak.client_restarts == 0'
+}
+
+@test "what cannot be started is refused, and nothing is left of it" {
+  local -a start=(soak-start --host alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session)
+  soak_plan 4
+  jq 'del(.soak)' plan.json >no_soak.json
+  run_agent 3 "${start[@]}" --plan no_soak.json --out a
+  assert_output --partial "is no soak's"
+  jq '.soak.interval_s = 5' plan.json >long.json
+  run_agent 3 "${start[@]}" --plan long.json --out a
+  assert_output --partial "its interval is longer than it lasts"
+  run_agent 3 "${start[@]}" --plan plan.json --out a --engine /nowhere
+  assert_output --partial "there is no engine at /nowhere"
+  run_agent 2 "${start[@]}" --plan plan.json --out a --supervisor cron
+  assert_output --partial 'takes auto, systemd or session, not "cron"'
+  perch_serve --bind 127.0.0.2 # another program on the port
+  jq --argjson port "$PORT" '.hosts |= map_values(.port = $port)' plan.json >taken.json
+  run_agent 3 "${start[@]}" --plan taken.json --out b
+  assert_output --partial "did not start on alpha"
+  assert_output --partial "127.0.0.2:$PORT: the port is in use"
+  assert_json b/agent.json '.state == "stopped"'
+  [ ! -e alpha.state ] || fail "the host has a soak that did not start: $(<alpha.state)"
+}
+
+# What a unit is made of, without a systemd to run it: the functions of the agent, with a session's names.
+# shellcheck disable=SC2034  # they read these
+unit_text() {
+  local here=/opt/perch/agent OUT="/var/lib/perch/a b/out" RUN=20260101T000000Z-soak STATE=/var/lib/perch/soak.json CPUS=$2 NUMA_POLICY=$3 NUMA_MASK=$4
+  local EXIT_USAGE=2 EXIT_HOST=3 EXIT_STOPPED=4 EXIT_INTERNAL=6
+  # shellcheck source=/dev/null
+  . "$TOP/roles/agent/files/agent.d/soak_unit.bash"
+  "$1"
+}
+
+@test "the soak's unit may pin memory, has its processors and NUMA policy, and comes back after a crash only" {
+  run unit_text unit_command 2-5 bind 1
+  for word in --unit=perch-soak.service --collect --property=LimitMEMLOCK=infinity --property=CPUAffinity=2-5 --property=NUMAPolicy=bind --property=NUMAMask=1 \
+    --property=Restart=on-failure "--property=RestartPreventExitStatus=2 3 4 6" --property=KillMode=mixed --property=OOMPolicy=continue; do
+    assert_line "$word"
+  done
+  assert_equal "$(tail -n 4 <<<"$output" | paste -sd,)" "/opt/perch/agent/perch-agent,soak-session,--out,/var/lib/perch/a b/out"
+  run unit_text unit_command '' '' ''
+  refute_output --partial CPUAffinity
+  refute_output --partial NUMA
+}
+
+# as the transient unit would stand in a file
+unit_file() {
+  unit_text unit_command "$@" | awk '
+    /^--property=(StartLimit|CollectMode)/ { sub(/^--property=/, ""); unit = unit $0 "\n"; next }
+    /^--property=/ { sub(/^--property=/, ""); service = service $0 "\n" }
+    END { printf "[Unit]\n%s[Service]\nType=simple\nExecStart=/bin/true\n%s", unit, service }'
+}
+
+@test "systemd takes both units as they are" {
+  unit_text resume_unit '' '' '' | sed 's|^ExecStart="/opt/perch/agent/perch-agent"|ExecStart="/bin/true"|' >perch-soak-resume.service
+  grep -qxF 'ExecStart="/bin/true" soak-resume --state "/var/lib/perch/soak.json"' perch-soak-resume.service
+  run_expecting 0 systemd-analyze verify --man=no "$PWD/perch-soak-resume.service"
+  assert_output ""
+  unit_file 0-1 interleave 0 >perch-soak.service
+  run_expecting 0 systemd-analyze verify --man=no "$PWD/perch-soak.service"
+  assert_output ""
+  sed -i 's/^OOMPolicy=.*/OOMPolicy=maybe/' perch-soak.service
+  run systemd-analyze verify --man=no "$PWD/perch-soak.service"
+  assert_output --partial "OOM policy"
+}
+
+@test "systemd keeps a soak: it comes back after a crash, goes on after a boot, and leaves no unit behind" {
+  "$TOP/tests/systemd/box" --possible || skip "no systemd of our own can run here"
+  soak_plan 60
+  cat >steps <<'END'
+set -euo pipefail
+keep() { "$AGENT" soak-"$1" --state "$PWD/$2.state" "${@:3}"; }
+pid() { systemctl show --property=MainPID --value perch-soak.service; }
+until_true() { for _ in {1..300}; do ! "$@" || return 0; sleep 0.1; done; echo "not so within 30 s: $*"; exit 1; }
+grown() { [ "$(grep -c '"kind":"interval"' alpha/flows/bw/alpha/beta/1/client.soak)" -gt "$1" ]; }
+came_back() { [ "$(pid)" -gt 0 ] && [ "$(pid)" != "$crashed" ]; }
+
+keep_alpha() { keep start alpha --plan plan.json --host alpha --engine "$PERCH" --start-window 20 "$@"; }
+systemd-run --quiet --unit=perch-soak.service sleep 100
+keep_alpha --out alpha 2>stranger || echo "stranger: $?"
+systemctl stop perch-soak.service
+systemd-run --quiet --unit=perch-soak.service false # a stale unit, of what crashed
+until_true systemctl is-failed perch-soak.service
+
+keep start beta --plan plan.json --host beta --out beta --engine "$PERCH" --start-window 20 --supervisor session >/dev/null
+keep_alpha --out alpha --cpus 0 | jq -r .supervisor
+systemctl show perch-soak.service --property=LimitMEMLOCK,CPUAffinity,Restart,KillMode,OOMPolicy
+systemctl is-enabled perch-soak-resume.service
+until_true grown 0
+keep_alpha --out other 2>/dev/null || echo "second: $?"
+
+crashed=$(pid)
+kill -KILL "$crashed"
+until_true came_back
+until_true grown 2
+keep status alpha | jq -r .state
+
+systemctl stop perch-soak.service # as a shutdown does
+keep status alpha | jq -r .state
+sed -i "s/^[^ ]*/another-boot/" alpha/control/clock alpha/control/boot alpha/control/flow.*
+systemctl start perch-soak-resume.service
+until_true grown 4
+jq -r '.soak.boots | length' alpha/agent.json
+
+keep stop alpha
+keep stop beta
+systemctl is-active perch-soak.service || true
+find /etc/systemd /run/systemd/transient -name 'perch-soak*'
+END
+  LIMIT=200 run_expecting 0 "$TOP/tests/systemd/box" env AGENT="$AGENT" PERCH="$PERCH" bash steps
+  for word in systemd LimitMEMLOCK=infinity CPUAffinity=0 Restart=on-failure KillMode=mixed OOMPolicy=continue enabled "second: 3" "stranger: 3" failed; do assert_line "$word"; done
+  grep -q 'the unit perch-soak.service is active on alpha, and belongs to no soak known here' stranger
+  assert_equal "$(tail -n 6 <<<"$output" | paste -sd,)" running,interrupted,3,stopped,stopped,inactive
+  assert_json alpha/agent.json '.state == "stopped" and .soak.supervisor == "systemd" and .soak.unit == "perch-soak.service"'
+  assert_json "alpha/$BW/client.json" '.state == "done" and .exit == 0 and .counters == null' # they began anew with the boot
+  assert_json "alpha/$BW/client.stdout" '.soak.resumed and .soak.gaps >= 2 and .soak.stopped'
+}
