@@ -1,7 +1,7 @@
 # Inventory and suite -> plan.json (perch.plan/1): every flow that must be measured, before anything runs.
 #
 # Input: {run, created, limits, suite{name,title,tests[]}, hosts{NAME: {perch_address, perch_fabric, ...}},
-# switches{NAME: {switch_check_provider, ...}}}. Both were
+# switches{NAME: {switch_check_provider, ...}}}; of a soak also suite.soak{} and soak_duration, else "". Both were
 # checked before (role inventory_check); what is asked beyond a host's means becomes `excluded`, with the reason.
 
 import "plan/units" as u {search: "./"};
@@ -10,6 +10,7 @@ import "plan/transfer" as transfer {search: "./"};
 import "plan/perftest" as perftest {search: "./"};
 import "plan/cxi" as cxi {search: "./"};
 import "plan/switch" as switch {search: "./"};
+import "plan/soak" as soak {search: "./"};
 
 # ---- what cannot be measured --------------------------------------------------------------------------------------
 
@@ -34,9 +35,9 @@ def contradiction:
 def zero_time: .params | to_entries[] | select(.key | IN("duration", "interval", "timeout")) | select(.value | u::seconds == 0) | .key;
 
 # The test itself, or the end of the plan with the test's name.
-def checked:
+def checked($soak):
   . as $test
-  | try ((first(contradiction, (zero_time | "\(.) must be above 0")) | error), (.params.gap // 0 | u::seconds | empty),
+  | try ((first((if $soak == null then empty else soak::contradiction end), contradiction, (zero_time | "\(.) must be above 0")) | error), (.params.gap // 0 | u::seconds | empty),
          (.params.rate // empty | u::pace(1) | empty), $test)
     catch error("test \($test.name): \(.)");
 
@@ -228,21 +229,36 @@ def left_out($tests; $hosts):
      | select(all($measured[]; .part.able | index($name) == null))
      | {test: "every test", reason: "host \($name) is in no flow"});
 
-# The output begins here. Repeats are outermost: what drifts over the run then shows as a spread between repeats.
+# Repeats are outermost: what drifts over the run then shows as a spread between repeats.
+def measured_rounds($tests; $hosts):
+  [range(1; ([$tests[].repeat] | max // 0) + 1) as $repeat
+   | $tests[] | select(.repeat >= $repeat) | . as $test
+   | .circle[]
+   | {flows: [.[] | flow($test; $repeat; .[0]; .[1]; $hosts)]}];
+
+def soaked_rounds($soak; $schedule; $hosts):
+  [$schedule[]
+   | {flows: [.[] | . as $part | (.test | soak::lasting($soak; $part.duration_s)) as $test
+              | .pairs[] | flow($test; $part.turn; .[0]; .[1]; $hosts)
+              | .estimate_s = $part.duration_s | .deadline_s = soak::deadline_s($soak; $part.duration_s)]}];
+
+# The output begins here.
 . as $in
+| (if $in.suite.soak != null and ($in.soak_duration // "") == "" then
+     error("suite \($in.suite.name) is a soak, which needs a time: playbooks/soak.yml -e soak_duration=24h measures it")
+   elif ($in.soak_duration // "") == "" then null else $in | soak::settings end) as $soak
 | ($in.hosts | map_values(plan_host)) as $hosts
 | ($in | switch::planned($in.hosts)) as $switches
 | [$in.suite.tests[]
-   | {provider: null, backend: null, op: "send", repeat: 1, params: {}} + . | checked
+   | {provider: null, backend: null, op: "send", repeat: 1, params: {}} + . | checked($soak)
    | . as $test | taking_part($test; $hosts) as $part
    | $test + {part: $part, circle: (if ($part.able | length) < 2 then [] else $part.able | circle_rounds end)} | fitted($hosts)] as $tests
+| (if $soak == null then null else soak::schedule($soak; $tests) end) as $schedule
 | { schema: "perch.plan/1", run: $in.run, created: $in.created,
     suite: {name: $in.suite.name, title: $in.suite.title}, limits: $in.limits,
     host_checks: true, # every host owes them; plans of before did not say so
     hosts: ($hosts | map_values(.ports = ([.port, .tool_ports[]] | unique) | del(.tool_ports, .slowdown) | if .switch == null then del(.switch) else . end)),
     excluded: [($tests[] | . as $test | excluded($test; .part)), left_out($tests; $hosts)],
-    rounds: [range(1; ([$tests[].repeat] | max // 0) + 1) as $repeat
-             | $tests[] | select(.repeat >= $repeat) | . as $test
-             | .circle[]
-             | {flows: [.[] | flow($test; $repeat; .[0]; .[1]; $hosts)]}] }
+    rounds: (if $soak == null then measured_rounds($tests; $hosts) else soaked_rounds($soak; $schedule; $hosts) end) }
+  + (if $soak == null then {} else {soak: soak::said($soak; $schedule; $hosts)} end)
   + if $switches == {} then {} else {$switches} end

@@ -47,6 +47,7 @@ VALUES = re.compile(r"\bvalues (?:one of (\w+(?:, \w+)*)|(numbers or texts))")
 FORMS = {
     "a word of letters": "[A-Za-z_]+",
     "a list of processors": r"\d+(-\d+)?(,\d+(-\d+)?)*",
+    "a time with its unit, such as 24h": r"(?=.*[1-9])\d+(\.\d+)?[smhd]",
 }
 ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
 SHOWN = 5  # hosts that an error names before it only counts them
