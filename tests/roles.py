@@ -13,8 +13,9 @@ from pathlib import Path
 import yaml
 
 FILES = ("README.md", "defaults/main.yml", "meta/main.yml", "meta/argument_specs.yml")
-OUTPUTS = {"plan_run_dir"}  # what a role sets for those that follow
-VARIABLE = re.compile(r"^(?P<off># )?(?P<name>[a-z][a-z0-9]*_[a-z0-9_]+):( |$)")
+# what a role sets for those that follow
+OUTPUTS = {"plan_run_dir", "soak_run_dir", "soak_over", "agent_soak", "agent_soak_ended", "agent_soak_trouble", "agent_soak_stopped"}
+VARIABLE = re.compile(r"^(?P<off># )?(?P<name>[a-z][a-z0-9]*_[a-z0-9_]+|production):( |$)")
 
 
 def options(role: Path) -> dict:
@@ -24,7 +25,7 @@ def options(role: Path) -> dict:
 
 def own(role: Path) -> tuple:
     """The prefixes that a role's variables have; the hosts' own are described by inventory_check."""
-    return (f"{role.name}_", "perch_") if role.name == "inventory_check" else (f"{role.name}_",)
+    return (f"{role.name}_", "perch_", "production") if role.name == "inventory_check" else (f"{role.name}_",)
 
 
 def manual(role: Path):

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for the soak of one host, and shows now and then how it goes.
+
+The soak needs nobody to wait for it: a connection that is lost, or a playbook that ends, changes nothing on the host.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+DOCUMENTATION = r"""
+module: perch_soak_wait
+short_description: Wait for a host's soak, showing its progress
+description:
+  - Asks perch-agent for the soak's status until it is over. Never fails for what the soak is like, as that is the verdict's to say; RV(state) and
+    RV(message) tell how it ended.
+options:
+  program: {description: The agent on the host., type: str, required: true}
+  out: {description: The directory that the agent writes., type: str, required: true}
+  wait: {description: Whether to wait at all; otherwise one look., type: bool, default: true}
+  lead: {description: Whether this host shows the time that is left; the others only say what changes., type: bool, default: false}
+  interval: {description: Seconds between two looks., type: float, default: 10}
+  progress: {description: Seconds between two lines of the host that leads., type: float, default: 60}
+  grace: {description: Seconds beyond the soak's own time before it is given up., type: float, default: 600}
+author: [The Perch authors]
+"""
+
+OVER = ("done", "stopped", "none")
+SHOWN = 4  # flows on a line
+# Seconds in which a host that has rebooted, or whose session has crashed, is given time to go on by itself: systemd's own
+# DefaultTimeoutStartSec is 90 s, and the unit starts when the network is up.
+RESUME_WITHIN = 300
+
+
+def clock(seconds: float) -> str:
+    """'23:59:05'"""
+    whole = max(0, round(seconds))
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def last_figure(flow: dict) -> str:
+    """'tcp-load to beta 0.50 Gb/s'"""
+    test, _, server, *_ = flow["id"].split("/")
+    last = flow.get("last") or {}
+    if isinstance(last.get("gbit_s"), (int, float)):
+        said = f"{last['gbit_s']:.3g} Gb/s"
+    elif isinstance(last.get("p99_us"), (int, float)):
+        said = f"p99 {last['p99_us']:.4g} us"
+    else:
+        said = flow["state"]
+    return f"{test} to {server} {said}"
+
+
+def count(flows: list, what: str) -> int:
+    return sum(flow.get(what) or 0 for flow in flows)
+
+
+def line(status: dict) -> str:
+    """Of the host that leads: how much of the time, and what its flows have."""
+    flows = [flow for flow in status.get("flows") or [] if flow["state"] in ("running", "waiting")]
+    said = [last_figure(flow) for flow in flows[:SHOWN]]
+    if len(flows) > SHOWN:
+        said.append(f"{len(flows) - SHOWN} flows more")
+    known = status.get("flows") or []
+    return (
+        f"{clock(status.get('passed_s') or 0)} of {clock(status.get('duration_s') or 0)}, {clock(status.get('remaining_s') or 0)} left; "
+        f"gaps {count(known, 'gaps')}, stalls {count(known, 'stalls')}; {', '.join(said) or 'no flow runs'}"
+    )
+
+
+def changes(before: dict | None, now: dict) -> list[str]:
+    """What is new about flows: gaps and stalls that came, and states that changed for the worse."""
+    if before is None:
+        return []
+    old = {flow["id"]: flow for flow in before.get("flows") or []}
+    said = []
+    for flow in now.get("flows") or []:
+        was = old.get(flow["id"], {})
+        for what, singular in (("gaps", "gap"), ("stalls", "stall")):
+            new = (flow.get(what) or 0) - (was.get(what) or 0)
+            if new > 0:
+                said.append(f"{flow['id']}: {new} {singular if new == 1 else what} more, {flow[what]} in all")
+        if was and was["state"] != flow["state"] and flow["state"] in ("waiting", "not_run", "peer_dead"):
+            said.append(f"{flow['id']}: {flow['state']}")
+    return said
+
+
+class NoAnswer(Exception):
+    """The host was reached, and its agent said nothing that makes sense."""
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _requires_connection = True
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        _, self._options = self.validate_argument_spec(
+            argument_spec={
+                "program": {"type": "str", "required": True},
+                "out": {"type": "str", "required": True},
+                "wait": {"type": "bool", "default": True},
+                "lead": {"type": "bool", "default": False},
+                "interval": {"type": "float", "default": 10.0},
+                "progress": {"type": "float", "default": 60.0},
+                "grace": {"type": "float", "default": 600.0},
+            }
+        )
+        if self._task.check_mode:
+            return result | {"skipped": True, "msg": "no soak runs in check mode"}
+        self._host = task_vars["inventory_hostname"]
+        self._before: dict | None = None
+        self._shown = self._end = float("-inf")
+        status = self._wait()
+        return result | {"changed": False, "state": status["state"], "message": status.get("message") or "", "status": status}
+
+    def _say(self, text: str) -> None:
+        Display().display(f"[{self._host}] {text}")
+
+    def _wait(self) -> dict:
+        options = self._options
+        lost = interrupted = None
+        while True:
+            now = time.monotonic()
+            try:
+                status = self._status()
+                if lost is not None:
+                    self._say("answers again")
+                lost = None
+                self._show(status, now)
+                if status["state"] in OVER or not options["wait"]:
+                    return status
+                left = status.get("remaining_s") or 0
+                if left > 0 or self._end == float("-inf"):
+                    self._end = now + left
+                interrupted = (interrupted or now) if status["state"] == "interrupted" else None
+                if interrupted is not None and not self._comes_back(status, now - interrupted):
+                    return status
+            except (AnsibleConnectionFailure, NoAnswer) as error:
+                if lost is None:
+                    self._say(f"does not answer; its soak goes on without us ({error})")
+                    lost = now
+                if not options["wait"] or self._end == float("-inf"):
+                    return {"state": "unreachable", "message": f"no connection: {error}"}
+            if now > self._end + options["grace"]:
+                return self._given_up(lost, now)
+            time.sleep(options["interval"])
+
+    def _given_up(self, lost: float | None, now: float) -> dict:
+        if lost is not None:
+            return {"state": "unreachable", "message": f"no connection for {round(now - lost)} s, and its time is over"}
+        return {"state": "running", "message": f"it should have been over {round(now - self._end)} s ago, and is not"}
+
+    def _comes_back(self, status: dict, waited_s: float) -> bool:
+        """An interrupted soak goes on by itself where systemd looks after it."""
+        return status.get("supervisor") == "systemd" and waited_s < RESUME_WITHIN
+
+    def _status(self) -> dict:
+        command = [self._options["program"], "soak-status", "--out", self._options["out"]]
+        answer = self._low_level_execute_command(shlex.join(command), sudoable=True)
+        try:
+            status = json.loads(answer["stdout"])
+            if answer["rc"] == 0 and isinstance(status["state"], str):
+                return status
+        except (ValueError, KeyError, TypeError):
+            pass
+        raise NoAnswer(f"perch-agent soak-status failed: {answer['stderr'].strip() or answer['stdout'].strip() or answer['rc']}")
+
+    def _show(self, status: dict, now: float) -> None:
+        before, self._before = self._before, status
+        for text in changes(before, status):
+            self._say(text)
+        if status["state"] != (before or {}).get("state", "running"):
+            self._say(f"{status['state']}{': ' if status.get('message') else ''}{status.get('message') or ''}")
+        due = now - self._shown >= self._options["progress"] or not self._options["wait"]
+        if self._options["lead"] and due and status["state"] in ("starting", "running") and (status.get("remaining_s") or 0) > 0:
+            self._say(line(status))
+            self._shown = now

@@ -1,0 +1,287 @@
+#!/usr/bin/env bats
+# The real playbooks of a soak on the local inventory: begun, left alone, found again, stopped, refused. Seconds instead of hours.
+
+load helpers
+
+setup() {
+  common_setup
+  PATH=${PERCH_TEST_NEWER_JQ:+$PERCH_TEST_NEWER_JQ:}$PATH
+  export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
+  cat >suite.yml <<'YAML'
+name: tiny
+title: A soak of seconds
+soak: {interval: 1s, reconnect: 5s}
+tests:
+  - {name: load, title: Load, tool: perch, backend: tcp, kind: bandwidth, params: {size: 64K, rate: 100Mb/s, completion: event}}
+YAML
+}
+teardown() {
+  for state in agents/soak-*.json; do
+    [ ! -e "$state" ] || "$AGENT" soak-stop --state "$PWD/$state"
+  done
+  common_teardown
+}
+
+# command_of NAME [OPTION...]: the command line of playbooks/NAME.yml, in COMMAND
+command_of() {
+  local name=$1
+  shift
+  [ -e port ] || free_port >port
+  COMMAND=(ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/$name.yml" -e plan_suite_file="$PWD/suite.yml"
+    -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e perch_port="$(<port)" -e engine_install=false -e agent_engine="$PERCH"
+    -e agent_program="$AGENT" -e agent_start_window=30 -e soak_poll_interval=1 -e soak_progress_interval=1 "$@")
+}
+
+# book EXIT NAME [OPTION...]: runs it
+book() {
+  local expected=$1
+  shift
+  command_of "$@"
+  LIMIT=300 run_expecting "$expected" "${COMMAND[@]}"
+}
+
+# status HOST: what its agent says of the soak
+status() { "$AGENT" soak-status --state "$PWD/agents/soak-$1.json" | jq -r .state; }
+
+nothing_begun() {
+  [ ! -e runs ] || [ -z "$(ls -A runs)" ] || fail "a run was left: $(ls -A runs)"
+  [ ! -e agents ] || [ -z "$(find agents -type f ! -name '*.lock')" ] || fail "left on a host: $(find agents -type f)"
+  assert_equal "$(marked_processes | grep -v bats || true)" ""
+}
+
+@test "a soak outlives its playbook, is refused to another controller, is found again, and stopped within 10 s with what it has measured" {
+  book 0 soak -e soak_duration=1h -e soak_wait=false
+  assert_output --partial "no verdict stands yet"
+  assert_output --regexp '\[alpha\] 00:0[0-9]:[0-9]+ of 01:00:00, 00:5[0-9]:[0-9]+ left; gaps 0'
+  assert_equal "$(status alpha) $(status beta)" "running running"
+  assert_json runs/latest/verdict.json '.verdict == "INCONCLUSIVE"'
+  # what was fetched is still there, and nothing that grows is sealed
+  [ -s "$(echo agents/*-alpha/out/flows/load/alpha/beta/1/client.soak)" ]
+  [ -s runs/latest/raw/alpha/flows/load/alpha/beta/1/client.soak ]
+  [ ! -e runs/latest/raw/manifest.sha256 ]
+  local run
+  run=$(readlink runs/latest)
+
+  mv runs elsewhere
+  book 2 soak -e soak_duration=5s
+  assert_output --partial "not this controller's"
+  assert_output --partial "$run, running"
+  assert_output --partial "is not known here"
+  assert_output --partial "soak_stop.yml"
+  [ ! -e runs ]
+  mv elsewhere runs
+
+  # killed while it waits: the hosts do not notice
+  command_of soak -e soak_duration=9h
+  "${COMMAND[@]}" >log 2>&1 3>&- &
+  local playbook=$!
+  WAIT=120 wait_until grep -qE '^\[alpha\] .* left; ' log
+  grep -F "The soak $run is on alpha, beta: no other one is begun." log
+  marked_processes | grep ansible-playbook | while read -r pid _; do kill -KILL "$pid" || true; done
+  wait "$playbook" || true
+  assert_equal "$(status alpha) $(status beta)" "running running"
+  assert_equal "$(find runs -mindepth 1 -maxdepth 1 -type d -printf '%f\n')" "$run"
+
+  # how long the stopping took: from the beginning of that task to its end on the last host
+  command_of soak_stop
+  LIMIT=300 run_expecting 0 bash -c '"$@" 2>&1 | while IFS= read -r line; do echo "$EPOCHREALTIME $line"; done; exit "${PIPESTATUS[0]}"' - "${COMMAND[@]}"
+  assert_output --partial "Stopped, and what it has measured is here"
+  local seconds
+  seconds=$(awk '/TASK \[agent : Soak stop . Stop it\]/ { began = $1 } began && /TASK \[agent : Soak stop . Keep/ { print $1 - began }' <<<"$output")
+  jq -en --arg s "$seconds" '$s | tonumber < 10' >/dev/null || fail "stopping took ${seconds:-?} s"
+  for host in alpha beta; do
+    assert_json "runs/latest/raw/$host/agent.json" '.state == "stopped"'
+  done
+  # whole lines, and the whole at the end
+  tail -n 1 runs/latest/raw/alpha/flows/load/alpha/beta/1/client.soak >whole
+  assert_json whole '.kind == "bandwidth" and .soak.stopped'
+  assert_json runs/latest/verdict.json '.verdict != "PASS"'
+  [ -s runs/latest/raw/manifest.sha256 ]
+  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+  book 0 soak_stop
+  assert_output --partial "No soak was on these hosts"
+}
+
+@test "a soak is seen to its end: fetched, removed from the hosts, sealed, and the exit follows the verdict" {
+  command_of soak -e soak_duration=8s
+  LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
+  assert_output --regexp '\[alpha\] done'
+  for host in alpha beta; do
+    assert_json "runs/latest/raw/$host/agent.json" '.state == "done"'
+  done
+  assert_json runs/latest/raw/beta/flows/load/beta/alpha/1/client.json '.state == "done" and .exit == 0'
+  [ -s runs/latest/raw/manifest.sha256 ] && [ -s runs/latest/report.md ]
+  assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(jq -r .verdict runs/latest/verdict.json | sed '/^PASS$/!s/.*/other/')"
+  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+}
+
+@test "when one host cannot, none begins: those that have are stopped, and neither run nor file is left" {
+  mkdir -p runs/earlier
+  ln -s earlier runs/latest
+  [ -e port ] || free_port >port
+  "$PERCH" serve --bind 127.0.0.2 --port "$(<port)" --ready-file ready 2>/dev/null 3>&- &
+  wait_until test -e ready
+  book 2 soak -e soak_duration=60s
+  kill %1
+  wait
+  assert_output --partial "No soak runs: 1 of 2 hosts cannot."
+  assert_output --partial "beta: "
+  assert_equal "$(readlink runs/latest) $(echo runs/*)" "earlier runs/earlier runs/latest"
+  rm -r runs
+  nothing_begun
+}
+
+@test "no space for what will be written is refused before any host starts, on the controller too, with how much it takes" {
+  mkdir run
+  echo '{"soak": {"space_bytes": {"a": 4e17, "b": 1e17}}}' >run/plan.json
+  cat >cases.yml <<YAML
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars: {ansible_python_interpreter: "{{ ansible_playbook_python }}", soak_run_dir: $PWD/run, agent_run_dir: $PWD/run, agent_install: false,
+    agent_state_dir: $PWD/agents, agent_soak_space: 500000000000000000}
+  tasks:
+    - {ansible.builtin.include_role: {name: agent, tasks_from: soak_prepare, apply: {ignore_errors: true}}}
+    - {ansible.builtin.include_role: {name: soak, tasks_from: space, apply: {ignore_errors: true}}}
+YAML
+  run_expecting 0 ansible-playbook -i localhost, cases.yml
+  assert_output --regexp "no space: $PWD/agents has [0-9.]+ [A-Z]+ left, and the soak will write some 444.[0-9]+ PB there"
+  assert_output --regexp "no space: $PWD on the controller has [0-9.]+ [A-Z]+ left, and the soak will take some 888.[0-9]+ PB"
+}
+
+@test "production needs soak_confirm, and a time its unit; check mode says the same and begins nothing" {
+  book 2 soak -e soak_duration=60s -e production=true --check
+  assert_output --partial "alpha, beta: the inventory says production: true"
+  assert_output --partial "soak_confirm=true"
+  book 2 soak -e soak_duration=24
+  assert_output --partial "soak_duration must be a time with its unit, such as 24h, and is '24'"
+  book 0 soak -e soak_duration=60s -e production=true -e soak_confirm=true --check
+  assert_output --partial "2 flows, about 60 s"
+  nothing_begun
+}
+
+# agent_saying NAME LINE...: an agent that answers each look with the next of these statuses; silent is none
+agent_saying() {
+  local name=$1
+  shift
+  printf '%s\n' "$@" >"$name.said"
+  cat >"$name" <<SH
+#!/bin/bash
+read -r line <"$PWD/$name.said"
+[ "\$(grep -c '' "$PWD/$name.said")" -eq 1 ] || sed -i 1d "$PWD/$name.said"
+[ "\$line" != silent ] || exit 6
+printf '%s\n' "\$line"
+SH
+  chmod +x "$name"
+}
+
+# said STATE SUPERVISOR LEFT GAPS STALLS FLOW-STATE: a status
+said() {
+  jq -cn --arg state "$1" --arg supervisor "$2" --argjson left "$3" --argjson gaps "$4" --argjson stalls "$5" --arg flow "$6" '{$state, $supervisor,
+    run: "r", passed_s: (100 - $left), duration_s: 100, remaining_s: $left, message: (if $state == "interrupted" then "it crashed" else null end),
+    flows: [{id: "load/a/b/1", state: $flow, gaps: $gaps, stalls: $stalls, intervals: 1, last: {gbit_s: 0.5}}]}'
+}
+
+@test "waiting: progress, new gaps and stalls, a host that is silent for a while, and soaks that crash or do not end" {
+  agent_saying good "$(said running session 90 0 0 running)" silent silent "$(said running session 50 1 3 waiting)" "$(said "done" session 0 1 4 "done")"
+  agent_saying resumed "$(said interrupted systemd 90 0 0 running)" "$(said interrupted systemd 80 0 0 running)" \
+    "$(said running systemd 70 1 0 running)" "$(said "done" systemd 0 1 0 "done")"
+  agent_saying crashed "$(said interrupted session 90 0 0 running)"
+  agent_saying endless "$(said running session 0 0 0 running)"
+  agent_saying looked "$(said running session 90 0 0 running)" "$(said "done" session 0 0 0 "done")"
+  cat >cases.yml <<YAML
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - perch_soak_wait: {program: "$PWD/good", out: /nowhere, lead: true, interval: 0.05, progress: 0.01}
+      register: good
+    - perch_soak_wait: {program: "$PWD/resumed", out: /nowhere, interval: 0.05}
+      register: resumed
+    - perch_soak_wait: {program: "$PWD/crashed", out: /nowhere, interval: 0.05}
+      register: crashed
+    - perch_soak_wait: {program: "$PWD/endless", out: /nowhere, interval: 0.05, grace: 0.5}
+      register: endless
+    - perch_soak_wait: {program: "$PWD/looked", out: /nowhere, wait: false}
+      register: looked
+    - perch_soak_wait: {program: "$PWD/no-such", out: /nowhere}
+      register: absent
+    - ansible.builtin.assert:
+        that:
+          - good.state == 'done'
+          - resumed.state == 'done'
+          - crashed.state == 'interrupted' and crashed.message == 'it crashed'
+          - endless.state == 'running' and 'should have been over' in endless.message
+          - looked.state == 'running'
+          - absent.state == 'unreachable'
+YAML
+  run_expecting 0 ansible-playbook -i localhost, cases.yml
+  assert_line "[localhost] 00:00:10 of 00:01:40, 00:01:30 left; gaps 0, stalls 0; load to b 0.5 Gb/s"
+  assert_output --partial "[localhost] does not answer; its soak goes on without us"
+  assert_line "[localhost] answers again"
+  assert_line "[localhost] load/a/b/1: 1 gap more, 1 in all"
+  assert_line "[localhost] load/a/b/1: 3 stalls more, 3 in all"
+  assert_line "[localhost] load/a/b/1: waiting"
+  assert_line "[localhost] interrupted: it crashed"
+  # said once, not at each look
+  assert_equal "$(grep -c "does not answer; its soak goes on" <<<"$output")" 2
+}
+
+@test "what is odd on the hosts is refused by name: two soaks, another inventory's, another plan, a host that is silent" {
+  mkdir -p runs/one runs/two
+  echo '{"run": "one", "soak": {}, "hosts": {"a": {}, "b": {}}}' | tee runs/one/plan.json >runs/two/plan.json
+  echo '{"run": "none"}' >runs/plan.json
+  local sum
+  sum=$(sha256sum runs/one/plan.json | cut -d ' ' -f 1)
+  cat >cases.yml <<YAML
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    runs: $PWD/runs
+    one: {state: running, run: one, host: a, plan: $sum, kept: []}
+    idle: {state: none, kept: []}
+  tasks:
+    - perch_soak_found: {hosts: {a: "{{ idle }}", b: "{{ idle }}"}, runs_dir: "{{ runs }}"}
+      register: nothing
+    - perch_soak_found: {hosts: {a: "{{ one }}", b: "{{ idle }}"}, runs_dir: "{{ runs }}"}
+      register: known
+    - perch_soak_found: {hosts: {a: "{{ one }}", b: null}, runs_dir: "{{ runs }}"}
+      register: silent_beside
+    - perch_soak_found: {hosts: {a: "{{ idle | combine({'kept': ['one', 'two', 'three']}) }}", b: "{{ idle }}"}, runs_dir: "{{ runs }}"}
+      register: left
+    - perch_soak_found: {hosts: {a: "{{ one }}", b: "{{ one | combine({'run': 'two', 'host': 'b'}) }}"}, runs_dir: "{{ runs }}"}
+      register: two
+      ignore_errors: true
+    - perch_soak_found: {hosts: "{{ {'a': item, 'b': idle} }}", runs_dir: "{{ runs }}"}
+      register: strange
+      ignore_errors: true
+      loop:
+        - "{{ one | combine({'plan': 'f' * 64}) }}"
+        - "{{ one | combine({'host': 'x'}) }}"
+        - "{{ one | combine({'run': 'three'}) }}"
+        - "{{ one | combine({'run': '../runs'}) }}"
+        - "{{ one | combine({'state': 'interrupted', 'run': 'three', 'message': 'it crashed'}) }}"
+    - perch_soak_found: {hosts: {a: "{{ idle }}", b: null}, runs_dir: "{{ runs }}"}
+      register: silent
+      ignore_errors: true
+    - perch_soak_found: {hosts: {a: "{{ one | combine({'run': 'three'}) }}", b: null}, runs_dir: "{{ runs }}", stopping: true}
+      register: stopping
+    - ansible.builtin.assert:
+        that:
+          - nothing.run == '' and nothing.dir == ''
+          - known.run == 'one' and known.dir == runs ~ '/one' and known.running == ['a']
+          - silent_beside.run == 'one' and silent_beside.silent == ['b']
+          - left.run == 'two' and left.running == []
+          - two.failed and 'one on a; two on b' in two.msg
+          - strange.results | map(attribute='failed') | unique == [true]
+          - "'but with another plan' in strange.results[0].msg"
+          - "'was started there as host x' in strange.results[1].msg"
+          - "'three, running, is not known here' in strange.results[2].msg"
+          - "'../runs, running, is not known here' in strange.results[3].msg"
+          - "'three, interrupted (it crashed), is not known here' in strange.results[4].msg"
+          - silent.failed and 'b did not answer' in silent.msg
+          - stopping.run == ''
+YAML
+  run_expecting 0 ansible-playbook -i localhost, cases.yml
+}

@@ -1,0 +1,315 @@
+#!/usr/bin/env bats
+# The schedule of the soak: what the playbooks install and refuse, and the program that the timer starts, with a double of
+# soak.yml. The timer itself fires in tests/lab/full/soak_schedule.bats, where systemd runs the machine.
+
+load helpers
+
+setup() {
+  common_setup
+  export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
+  PROGRAM=$TOP/roles/soak/files/soak-scheduled
+  mkdir textfile
+  : >soak.yml
+}
+teardown() { common_teardown; }
+
+# ---- doubles ------------------------------------------------------------------------------------------------------
+
+# In Ansible's place: notes what it is called with, makes the run RUN where the variables say, and ends with CODE. MAKES
+# is what the run has: all, nothing (no run at all), plan, or all but one file.
+double_of_soak() {
+  cat >soak <<'SH'
+#!/usr/bin/env bash
+set -e
+printf '%s\n' "$*" >>arguments
+for vars; do :; done
+cp -- "${vars#@}" vars.json
+[ "${MAKES-all}" != nothing ] || exit "${CODE:-0}"
+runs=$(jq -r .plan_runs_dir vars.json)
+mkdir -p "$runs/$RUN"
+ln -sfn "$RUN" "$runs/latest"
+printf '{"run":"%s","schema":"perch.plan/1","rounds":[]}\n' "id-$RUN" >"$runs/$RUN/plan.json"
+[ -z "${WAITS-}" ] || { : >waiting; cat "$WAITS"; }
+[ "${MAKES-all}" != plan ] || exit "${CODE:-2}"
+printf '{"schema":"perch.verdict/1","verdict":"%s","soak":{"running":%s}}\n' "${VERDICT=PASS}" "${RUNNING:-false}" >"$runs/$RUN/verdict.json"
+printf '%s\n' '# HELP perch_verdict x' '# TYPE perch_verdict gauge' "perch_verdict{verdict=\"$VERDICT\"} 1" >"$runs/$RUN/perch.prom"
+: >"$runs/$RUN/report.md"
+[ -z "${WITHOUT-}" ] || rm "$runs/$RUN/$WITHOUT"
+exit "${CODE:-0}"
+SH
+  chmod +x soak
+  printf '#!/bin/sh\nenv | grep ^PERCH_ | sort >told\nprintf "<%%s>" "$@" >>told\n' >hook
+  chmod +x hook
+}
+
+# config [JQ-CHANGES]: config.json
+config() {
+  [ -x soak ] || double_of_soak
+  jq -n --arg here "$PWD" '{schema: "perch.soak_schedule/1", name: "nightly", calendar: "Sun 02:00", delay: "30min", ansible: [$here + "/soak"], playbook: ($here + "/soak.yml"),
+    inventory: [$here + "/hosts.yml"], vars: {soak_duration: "24h"}, runs_dir: ($here + "/runs"), keep: 2, textfile_dir: ($here + "/textfile"),
+    notify: [$here + "/hook", "a word"], notify_limit_s: 20} | '"${1:-.}" >config.json
+}
+
+# scheduled EXIT RUN [VARIABLE=VALUE...]: the program, on config.json
+scheduled() {
+  local expected=$1 run=$2
+  shift 2
+  run_expecting "$expected" env "RUN=$run" "$@" "$PROGRAM" config.json
+}
+
+prom() { run_expecting 0 python "$TOP/tests/prometheus.py" textfile/perch.prom; }
+prom_says() { grep -qxF "$1" textfile/perch.prom || fail "no line $1 in: $(<textfile/perch.prom)"; }
+
+# ---- the program --------------------------------------------------------------------------------------------------
+
+@test "a scheduled soak is measured with its variables from a file, exported whole, and told" {
+  config
+  scheduled 0 20260101T020000Z-soak
+  assert_output --partial "soak-scheduled: PASS. $PWD/runs/20260101T020000Z-soak"
+  run cat arguments
+  assert_output --regexp "^$PWD/soak.yml -i $PWD/hosts.yml -e @/[^ ]+\.json$"
+  assert_json vars.json ". == {soak_duration: \"24h\", plan_runs_dir: \"$PWD/runs\", soak_wait: true}"
+  assert_equal "$(stat -c '%a %n' textfile/*)" "644 textfile/perch.prom"
+  assert_equal "$(ls -A textfile)" perch.prom
+  prom
+  prom_says 'perch_verdict{verdict="PASS"} 1'
+  prom_says 'perch_schedule_passed{schedule="nightly"} 1'
+  assert_equal "$(sed '/^PERCH_TEST/d' told)" "PERCH_MESSAGE=
+PERCH_REPORT=$PWD/runs/20260101T020000Z-soak/report.md
+PERCH_RUN_DIR=$PWD/runs/20260101T020000Z-soak
+PERCH_SCHEDULE=nightly
+PERCH_VERDICT=PASS
+<a word><PASS><$PWD/runs/20260101T020000Z-soak/report.md><$PWD/runs/20260101T020000Z-soak>"
+  [ ! -e runs/.perch-soak-nightly.running ]
+}
+
+@test "what failed, still runs, has no verdict, or says PASS while soak.yml failed, is never a PASS, and no older figure stands in for it" {
+  config
+  scheduled 0 20260101T020000Z-soak
+  scheduled 1 20260102T020000Z-soak VERDICT=FAIL CODE=2
+  prom_says 'perch_verdict{verdict="FAIL"} 1'
+  scheduled 3 20260103T020000Z-soak CODE=2
+  assert_output --partial "INCONCLUSIVE: soak.yml ended with exit code 2, although the verdict is PASS"
+  local case
+  for case in RUNNING=true RUNNING=null RUNNING='false},"soak":{"x":1' MAKES=plan WITHOUT=verdict.json VERDICT=GREAT VERDICT='PASS","verdict":"PASSED'; do
+    scheduled 3 "20260104T020000Z-${#case}" "$case"
+    assert_output --partial "INCONCLUSIVE: "
+    prom
+    prom_says 'perch_verdict{verdict="PASS"} 0'
+    prom_says 'perch_verdict{verdict="INCONCLUSIVE"} 1'
+    prom_says 'perch_schedule_passed{schedule="nightly"} 0'
+  done
+  # of the run before, which is still there
+  scheduled 3 none MAKES=nothing CODE=4
+  assert_output --partial "INCONCLUSIVE: no run was begun: soak.yml ended with exit code 4"
+  prom_says 'perch_verdict{verdict="INCONCLUSIVE"} 1'
+  assert_equal "$(tail -n 1 told)" "<a word><INCONCLUSIVE><><>"
+  assert_equal "$(grep MESSAGE told)" "PERCH_MESSAGE=no run was begun: soak.yml ended with exit code 4"
+}
+
+@test "a run without perch.prom, or with one of another verdict, is exported without a figure of its own" {
+  config
+  scheduled 0 20260101T020000Z-soak WITHOUT=perch.prom
+  prom
+  prom_says 'perch_verdict{verdict="PASS"} 1'
+  prom_says 'perch_verdict{verdict="FAIL"} 0'
+  chmod 555 textfile
+  scheduled 0 20260102T020000Z-soak || true
+  if [ "$(id -u)" -ne 0 ]; then assert_output --partial "perch.prom could not be written"; fi
+  chmod 755 textfile
+  rmdir textfile 2>/dev/null || rm -r textfile
+  scheduled 0 20260103T020000Z-soak
+  assert_output --partial "textfile/perch.prom could not be written"
+}
+
+@test "a hook that fails, hangs or is not there is said, and changes nothing" {
+  config '.notify = ["/bin/false"]'
+  scheduled 0 20260101T020000Z-soak
+  assert_output --partial "the notify hook /bin/false failed with exit code 1"
+  config '.notify = [$here + "/no-such-hook"]'
+  scheduled 1 20260102T020000Z-soak VERDICT=FAIL
+  assert_output --partial "no-such-hook failed with exit code 127"
+  mkfifo pipe
+  printf '#!/bin/sh\nexec cat pipe\n' >hangs && chmod +x hangs
+  config '.notify = [$here + "/hangs"] | .notify_limit_s = 1'
+  scheduled 0 20260103T020000Z-soak
+  assert_output --partial "hangs was ended: it took longer than 1 s"
+  config '.notify = []'
+  scheduled 0 20260104T020000Z-soak
+  refute_output --partial "hook"
+}
+
+@test "one soak of a schedule at a time; one that is ended from outside is gone on with, and only then told" {
+  config
+  mkfifo hold
+  RUN=20260101T020000Z-soak WAITS=hold "$PROGRAM" config.json 2>first.log 3>&- &
+  local first=$!
+  wait_until test -e waiting
+  scheduled 3 20260102T020000Z-soak
+  assert_output --partial "a soak of the schedule nightly goes on, so that none is begun"
+  kill -TERM "$first"
+  local code=0
+  wait "$first" || code=$?
+  assert_equal "$code" 143
+  grep -q "goes on on the hosts" first.log || fail "$(<first.log)"
+  [ ! -e told ] || fail "it was told"
+  [ ! -e textfile/perch.prom ] || fail "it was exported"
+  # the same run is the newest one still; what was said of it while it ran is no verdict
+  echo '{"schema":"perch.verdict/1","verdict":"PASS","soak":{"running":false}}' >runs/20260101T020000Z-soak/verdict.json
+  touch -d "1 hour ago" runs/20260101T020000Z-soak/verdict.json
+  scheduled 3 20260101T020000Z-soak MAKES=plan CODE=4
+  assert_output --partial "left in the middle"
+  assert_output --partial "the run has no verdict: soak.yml ended with exit code 4"
+  # it went on on its hosts, and is attended to its end
+  scheduled 0 20260101T020000Z-soak
+  assert_equal "$(tail -n 1 told)" "<a word><PASS><$PWD/runs/20260101T020000Z-soak/report.md><$PWD/runs/20260101T020000Z-soak>"
+  assert_equal "$(<runs/.perch-soak-nightly.runs)" 20260101T020000Z-soak
+}
+
+@test "old runs of the schedule go; accepted ones, running ones, others' and what is no run stay" {
+  config '.keep = 2'
+  local day
+  for day in 01 02 03 04 05; do config '.keep = 0' && scheduled 0 "202601${day}T020000Z-soak"; done
+  mkdir -p runs/baseline/f00 runs/20251231T020000Z-by-hand elsewhere
+  cp runs/20260101T020000Z-soak/plan.json runs/20251231T020000Z-by-hand
+  cp runs/20260105T020000Z-soak/plan.json elsewhere
+  # accepted by its name, accepted by its folder, still running, no plan; a link and a path in the list
+  echo '{"run":"id-20260101T020000Z-soak"}' >runs/baseline/f00/baseline.json
+  echo '{"run":"x","folder":"20260102T020000Z-soak","accepted":"2026-01-02T03:00:00Z"}' >runs/index.jsonl
+  mkdir -p runs/20260103T020000Z-soak/raw/alpha
+  echo '{"state":"running"}' >runs/20260103T020000Z-soak/raw/alpha/agent.json
+  rm runs/20260104T020000Z-soak/plan.json
+  ln -s "$PWD/elsewhere" runs/20240101T020000Z-soak
+  printf '%s\n' 20240101T020000Z-soak ../elsewhere . 0/../../elsewhere >>runs/.perch-soak-nightly.runs
+  config '.keep = 1'
+  scheduled 3 20260106T020000Z-soak RUNNING=true # not measured to the end: nothing goes
+  refute_output --partial "removed"
+  scheduled 0 20260107T020000Z-soak
+  assert_equal "$(cd runs && echo 2*)" "20240101T020000Z-soak 20251231T020000Z-by-hand 20260101T020000Z-soak 20260102T020000Z-soak \
+20260103T020000Z-soak 20260104T020000Z-soak 20260106T020000Z-soak 20260107T020000Z-soak"
+  assert_output --partial "removed 20260105T020000Z-soak, of which 1 newer ones are kept"
+  [ -e elsewhere/plan.json ]
+
+  echo '{"run":' >runs/baseline/f00/baseline.json
+  scheduled 0 20260108T020000Z-soak
+  assert_output --partial "no old run is removed"
+  [ -d runs/20260107T020000Z-soak ]
+}
+
+@test "a configuration that is none is refused" {
+  config '.schema = "perch.plan/1"'
+  scheduled 2 x
+  config '.name = "../x"'
+  scheduled 2 x
+  rm config.json
+  scheduled 2 x
+  [ ! -e arguments ]
+}
+
+# ---- the playbooks ------------------------------------------------------------------------------------------------
+
+# play EXIT PLAYBOOK [OPTION...]: with a folder for the units
+play() {
+  local expected=$1 playbook=$2
+  shift 2
+  run_expecting "$expected" ansible-playbook -i "${INVENTORY:-$TOP/inventories/local}" "$TOP/playbooks/$playbook.yml" -e soak_unit_dir="$PWD/units" \
+    -e soak_schedule_runs_dir="$PWD/runs" -e soak_schedule_name=nightly -e soak_schedule_playbook="$PWD/soak.yml" "$@"
+}
+schedule() { play "$1" soak_schedule -e "soak_schedule_calendar='Sun 02:00'" "${@:2}"; }
+unschedule() { play "$1" soak_unschedule "${@:2}"; }
+
+# One after the other on the same folder, as each playbook takes seconds.
+@test "a schedule is right in check mode, is what systemd verifies with least privileges, changes nothing twice, and goes without a trace" {
+  double_of_soak
+  touch vault
+  echo 'all: {hosts: {alpha: {production: true}}}' >hosts.yml
+  local -a options=(-e "{\"soak_schedule_notify\": [\"$PWD/hook\"], \"soak_schedule_textfile_dir\": \"$PWD/textfile\",
+    \"soak_schedule_vault_password_file\": \"$PWD/vault\"}" -e '{"soak_schedule_vars": {"soak_confirm": true, "note": "a secret"},
+    "soak_schedule_keep": 3, "soak_schedule_delay": "30min", "soak_schedule_catch_up": false}')
+  INVENTORY=hosts.yml schedule 0 "${options[@]}" --check
+  assert_output --partial "perch-soak-nightly.timer (system): Next elapse: Sun "
+  nothing_written
+  INVENTORY=hosts.yml schedule 0 "${options[@]}"
+  refute_output --regexp " changed=0 "
+  INVENTORY=hosts.yml schedule 0 "${options[@]}"
+  assert_output --regexp " changed=0 "
+
+  assert_equal "$(cd units && echo *)" "perch-soak-nightly-resume.service perch-soak-nightly.json perch-soak-nightly.service perch-soak-nightly.timer"
+  run_expecting 0 systemd-analyze verify units/perch-soak-nightly.service units/perch-soak-nightly-resume.service units/perch-soak-nightly.timer
+  assert_output ""
+  # of 10.0, which is a service that may do anything; what is left is the network, the homes with their keys, and who runs it
+  run_expecting 0 systemd-analyze security --offline=true --no-pager --threshold=30 units/perch-soak-nightly.service
+  grep -qx "OnCalendar=Sun 02:00" units/perch-soak-nightly.timer
+  grep -qx "RandomizedDelaySec=30min" units/perch-soak-nightly.timer
+  grep -qx "Persistent=false" units/perch-soak-nightly.timer
+  ! grep -r "a secret" units/*.service units/*.timer || fail "a variable is in a unit"
+  assert_equal "$(stat -c %a units/perch-soak-nightly.json)" 640
+
+  # as systemd would call it, with a double in Ansible's place
+  jq --arg soak "$PWD/soak" '.ansible = [$soak]' units/perch-soak-nightly.json >config.json
+  scheduled 0 20260101T020000Z-soak
+  assert_json vars.json '.note == "a secret" and .soak_confirm'
+  assert_equal "$(tail -n 1 told)" "<PASS><$PWD/runs/20260101T020000Z-soak/report.md><$PWD/runs/20260101T020000Z-soak>"
+
+  : >units/perch-soak-other.timer
+  unschedule 0
+  refute_output --regexp " changed=0 "
+  unschedule 0
+  assert_output --regexp " changed=0 "
+  assert_equal "$(cd units && echo *)" perch-soak-other.timer
+  [ -e runs/20260101T020000Z-soak/report.md ] || fail "a run is gone"
+}
+
+nothing_written() {
+  [ ! -e units ] || fail "units were written"
+  [ ! -e runs ] || fail "a folder for runs was made"
+}
+
+# refused WORDS [OPTION...]: nothing is written
+refused() {
+  play 2 soak_schedule "${@:2}"
+  assert_output --partial "$1"
+  assert_output --partial "Nothing was written"
+  nothing_written
+}
+
+@test "what systemd refuses, and a fabric in production, is refused by name before anything is written" {
+  refused "systemd says: Failed to parse calendar specification 'whenever': Invalid argument" -e soak_schedule_calendar=whenever
+  # two words to Ansible; and a text where a list is meant
+  refused '\"02:00\" on the command line belongs to no variable' -e soak_schedule_calendar='Sun 02:00' -e soak_schedule_notify=/bin/true
+  assert_output --partial "lists. On a command line that is JSON"
+  cat >hosts.yml <<'YAML'
+all: {hosts: {alpha: {}, beta: {production: true}}}
+YAML
+  INVENTORY=hosts.yml refused "beta: production: true" -e soak_schedule_calendar=daily -e soak_schedule_name=a-resume
+  assert_output --partial 'does not end in \"resume\"'
+}
+
+# wrong WORDS JQ-CHANGES: of a configuration; that alone is said
+wrong() {
+  config "$2"
+  run_expecting 2 "$PROGRAM" --check <config.json
+  assert_output --partial "$1"
+  refute_output --regexp "soak-scheduled:.*soak-scheduled:"
+}
+
+@test "what could not run is refused: calendars, programs, folders and numbers, each by name" {
+  : >hosts.yml
+  config
+  run_expecting 0 "$PROGRAM" --check <config.json
+  assert_output --regexp "^Next elapse: Sun .* 02:00:00 [A-Z]+$"
+  wrong 'soak_schedule_calendar is "2020-01-01"; systemd says: Next elapse: never' '.calendar = "2020-01-01"'
+  wrong "soak_schedule_calendar is" '.calendar = "daily\nOnCalendar=hourly"'
+  wrong "Failed to parse time span '5mins'" '.delay = "5mins"'
+  wrong "/no/hook is no program" '.notify = ["/no/hook"]'
+  wrong "hook is no program on this machine, by its whole path" '.notify = ["hook"]'
+  wrong "hosts.yml is no program" '.notify = [$here + "/hosts.yml"]'
+  wrong "/no/such is no folder that can be written" '.textfile_dir = "/no/such"'
+  wrong "soak_schedule_inventory: there is none" '.inventory = []'
+  wrong "/no/hosts is no file or folder" '.inventory += ["/no/hosts"]'
+  wrong "/no/soak.yml is no playbook" '.playbook = "/no/soak.yml"'
+  wrong "/no/python is no program" '.ansible = ["/no/python"]'
+  wrong "soak_schedule_notify_limit is 0" '.notify_limit_s = 0'
+  wrong "soak_schedule_keep is -1" '.keep = -1'
+  wrong "and neither plan_runs_dir" '.vars.plan_runs_dir = "/tmp"'
+}
