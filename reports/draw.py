@@ -18,7 +18,9 @@ VEGA_LITE = "5.20"
 
 def draw(chart, style):
     """The SVG text of one chart of report.json."""
-    spec = json.loads((ROOM / f"{chart['spec']}.vl.json").read_text(encoding="utf-8"))
+    text = (ROOM / f"{chart['spec']}.vl.json").read_text(encoding="utf-8")
+    # Colours and shapes share a legend only where both know their names beforehand.
+    spec = json.loads(text.replace('"domain": "series"', f'"domain": {json.dumps(chart["series"])}'))
     # Colours are of middle lightness and the ground is transparent, so that light and dark pages both carry the picture.
     spec["config"] = style
     spec["datasets"] = {"values": chart["values"]}
@@ -32,7 +34,7 @@ def main(report_file, out_dir):
     out = pathlib.Path(out_dir)
     out.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for chart in report["charts"]:
+    for chart in report["charts"] + (report.get("soak") or {}).get("charts", []):
         try:
             svg = draw(chart, style)
         except (OSError, ValueError) as error:

@@ -85,7 +85,7 @@ judge_drift() {
 # conclude VERDICT: with these checks beside its own, and its word drawn anew. jq 1.7 keeps a number's spelling until it is
 # calculated with (1E-9), and each jq before has read what another wrote.
 conclude() {
-  perch_jq -n --slurpfile verdict "$1" --slurpfile seal "$work/seal.json" --slurpfile drift "$work/drift.json" \
-    'import "word" as word; $verdict[0] | .checks += $seal[0] + $drift[0] | .verdict = (.checks | word::word) | (.. | numbers) |= . + 0' >"$work/concluded.json" &&
+  perch_jq -n --slurpfile verdict "$1" --slurpfile seal "$work/seal.json" --slurpfile drift "$work/drift.json" --slurpfile soak "$work/soak.json" \
+    'import "word" as word; $verdict[0] | .checks += $soak[0].checks + $seal[0] + $drift[0] | . + ($soak[0] | del(.checks)) | .verdict = (.checks | word::word) | (.. | numbers) |= . + 0' >"$work/concluded.json" &&
     mv -- "$work/concluded.json" "$1"
 }

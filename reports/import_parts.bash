@@ -45,20 +45,28 @@ cut_outputs() {
   [[ ! -s $work/unknown ]]
 }
 
-# The documents of all outputs, in the order of the files. One program a tool, side by side: each is small and begins fast.
+# The documents of all outputs, in the order of the files. One program a tool, side by side: each is small and begins fast. 1 where
+# a reader did not come to its end: fewer documents would look like fewer outputs.
 documents() {
-  local tool tools=() sorted
+  local tool tools=() sorted status=0
+  local -A readers=()
   for tool in perftest iperf iperf3 cxi mori perch; do
     [[ -s $work/cut/$tool ]] || continue
     tools+=("$tool")
     import_jq -nRc -f "$rooms/jq/import_$tool.jq" <"$work/cut/$tool" >"$work/cut/$tool.json" &
+    readers[$tool]=$!
   done
-  wait
+  for tool in "${tools[@]}"; do
+    wait "${readers[$tool]}" && continue
+    printf 'import: reading the outputs of %s ended in the middle, so some of them are missing; see the message above, and import again\n' "$tool" >&2
+    status=1
+  done
   if ((${#tools[@]} == 1)); then
     cat "$work/cut/${tools[0]}.json"
   elif ((${#tools[@]} > 1)); then
     # each begins {"number":N, and each file is in order by itself
     sorted=("${tools[@]/#/$work/cut/}")
-    LC_ALL=C sort -m -t : -k 2,2n "${sorted[@]/%/.json}"
+    LC_ALL=C sort -m -t : -k 2,2n "${sorted[@]/%/.json}" || status=1
   fi
+  return "$status"
 }

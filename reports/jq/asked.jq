@@ -54,11 +54,21 @@ def asked_memory($way):
 # A gap's bare number is microseconds, and only that of --gap.
 def gap_us: if . == null then null elif test("^[0-9.]+$") then tonumber else seconds * 1e6 end;
 
+# "500Mb/s" -> [0.5, "Gb/s"], as the engine states a rate.
+def asked_rate:
+  (capture("^(?<n>[0-9.]+)(?<k>[KMG]?)(?<u>msg/s|messages/s|b/s)$") // null)
+  | if . == null then [null, null]
+    else ((.n | tonumber) * ({K: 1e3, M: 1e6, G: 1e9}[.k] // 1)) as $n
+      | if .u == "b/s" then [$n / 1e9, "Gb/s"] else [$n, "messages/s"] end
+    end;
+
 # What every backend of the engine states. A pause that nobody asked for, or memory, may go unsaid, but is held if said.
 def asked_of_engine:
   . as $argv
   | ["warmup", ($argv | c::option_value(["--warmup"]) | amount)],
     ($argv | c::option_value(["--gap"]) | gap_us | ["gap_us", . // 0, . == null]),
+    # a rate that nobody asked for would excuse a figure from its limit
+    ($argv | c::option_value(["--rate"]) | ["paced", . != null], (select(. != null) | asked_rate | ["rate", .[0]], ["rate_unit", .[1]])),
     (("tx", "rx") as $way | $argv | asked_memory($way) | ["\($way)_memory", . // "host", . == null]),
     ($argv | has_option(["--bounce"]) | ["bounce", ., not]);
 
@@ -184,6 +194,9 @@ def asked_for($flow):
 # Where a part states what was asked for.
 def stated($name): if $name == "connection" then .connection elif $name == "mtu_bytes" then .link.mtu_bytes
   elif $name == "huge" then .params | huge
+  elif $name == "paced" then .params.rate != null
+  elif $name == "rate" then .params.rate.asked?
+  elif $name == "rate_unit" then .params.rate.unit?
   elif $name | contains(".") then getpath($name | split("."))
   else .params[$name] end;
 

@@ -1,6 +1,7 @@
 # What the Vega-Lite specs of reports/charts draw. Latencies of different definitions never share a chart.
 import "flow_view" as flow_view;
 import "format" as f;
+import "picture" as picture;
 import "transfer_view" as transfer_view;
 
 def comparable($kind): .about.kind == $kind and .about.tool == "perch" and .about.backend != "null" and .about.bidirectional != true;
@@ -40,13 +41,7 @@ def coarse_distribution($tests; $size):
     | percentile_shares | to_entries[] | select($s[.key] != null)
     | {series: $series, latency_us: $s[.key], longer: .value} ];
 
-# For whoever cannot see the picture: what it draws, by name. No bracket may end a link's text.
-def alternative($title; $values):
-  ($values | map(.series | select(. != null)) | reduce .[] as $s ([]; if index([$s]) != null then . else . + [$s] end)) as $series
-  | $title + (if $series == [] then "" else ": " + ($series | f::names(8)) end) | gsub("[\\[\\]]"; "") | f::cell;
-
-def chart($name; $spec; $title; $caption; $values):
-  select(($values | length) > 0) | {name: $name, spec: $spec, title: ($title | f::cell), caption: $caption, alternative: alternative($title; $values), values: $values};
+def chart($name; $spec; $title; $caption; $values): picture::chart($name; $spec; $title; $caption; $values);
 
 def distribution_caption($distributions):
   "Share of messages that took longer than the time on the horizontal axis, from "

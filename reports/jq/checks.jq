@@ -225,7 +225,7 @@ def limits($limits; $foreign):
     | $limits[]
     | if .removed != null then removed_check
       else
-        select(bounds::is_agreement | not) | select(.id as $id | $used | index([$id]) == null)
+        select(bounds::is_agreement or bounds::is_soak | not) | select(.id as $id | $used | index([$id]) == null)
         | check("limit/" + .id; .title; "not_judged")
         + {measured: "no record in its scope", limit: bound(.), unit: .unit, source: origin(.)}
       end );

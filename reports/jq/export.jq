@@ -2,12 +2,14 @@
 # the plan's {created, suite, limits}, each null where the plan cannot be read.
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "junit" as junit;
+import "passed" as passed;
+import "soak_prom" as soak_prom;
+import "prom" as prom;
+import "soak_words" as _;
 import "format" as _;
 import "digits" as _;
 import "common" as _;
 import "words" as _;
-import "passed" as passed;
-import "prom" as prom;
 
 def sep: "\t";
 
@@ -70,7 +72,7 @@ $verdict[0] as $verdict
 | .seconds = ([.times[]] | add)
 | . as $about
 | { junit: ($verdict | junit::document($about)),
-    prom: ($verdict | prom::document($about
+    prom: (($verdict.soak | soak_prom::families) as $soak | $verdict | prom::document($about
       + { began: $began, ended: $ended, groups: groups($rows), sizes: [sizes($rows; "p50", "p99", "gbit_s")],
           moved: [ $state | passed::entries("trouble")[]
-                   | {labels: {host: .key[0], device: (.key[1] | if . == "" then null else . end), counter: .key[2]}, value: .value[0]} ] })) }
+                   | {labels: {host: .key[0], device: (.key[1] | if . == "" then null else . end), counter: .key[2]}, value: .value[0]} ] }) + $soak) }

@@ -9,13 +9,17 @@ def text: tostring | explode | map(if is_char then . else 65533 end) | implode |
 # A parser makes spaces of these in an attribute.
 def attribute: text | gsub("\n"; "&#10;") | gsub("\t"; "&#9;") | gsub("\r"; "&#13;");
 
+def told_max: 20;
+
 def measured: .unit as $unit | .measured | if type == "number" then f::value($unit) elif . == null then "-" else . end;
 def headline: "\(.title): \(measured)" + (.unit as $unit | .limit | f::bound($unit) | if . == "-" then "" else " (limit: \(.))" end);
 def details:
   [ headline,
     (if .source == null then empty else "source: \(.source)" end),
     (if .evidence == [] then empty else "evidence: \(.evidence | join(", "))" end),
-    (if .remedy == null then empty else "to do: \(.remedy)" end) ]
+    (if .remedy == null then empty else "to do: \(.remedy)" end),
+    (.told[]? | "\(.start // "time not known")\(if .end == null or .end == .start then "" else " to \(.end)" end)"
+                + "\([.flow, .host] | map(values) | if . == [] then "" else ", \(join(" at "))" end): \(.text) (\(.evidence | join(", ")))") ]
   | join("\n");
 
 def outcome:
@@ -43,7 +47,9 @@ def of_verdict:
 # Verdict -> XML. $about: {created, seconds, times}.
 def document($about):
   . as $verdict
-  | ([of_verdict] + .checks) as $checks
+  # of a soak's checks the first anomalies, so that who reads no report has their times
+  | (.soak.anomalies // [] | map(select(.check != null)) | group_by(.check) | map({key: .[0].check, value: .[:told_max]}) | from_entries) as $told
+  | ([of_verdict] + (.checks | map(if $told[.id] == null then . else .told = $told[.id] end))) as $checks
   | (" tests=\"\($checks | length)\" failures=\"\([$checks[] | select(.status == "fail")] | length)\""
      + " errors=\"\([$checks[] | select(.status == "inconclusive")] | length)\"") as $counts
   | "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"perch\"\($counts)\($about.seconds | seconds)>\n"

@@ -14,16 +14,22 @@ def words:
 def names: ["provider", "test", "client", "server"];
 def numbers: ["size_bytes", "queue_pairs", "batch", "devices"];
 
+# Of soaks: soak_bounds.jq has what they are held against without a limit.
+def soak_metrics:
+  "soak\\.(gaps|stall_s|interval_share|interval_gbit_s|window_share|p99_times|p99_us|bandwidth_percent|p50_percent|p99_percent|leak_mb_per_hour|handles_per_hour|rate_percent|clock_s)";
+# What the plan knows of a flow.
+def soak_scopes: ["tool", "backend", "provider", "op", "kind", "test", "scope", "client", "server", "size_bytes"];
+
 def metric_pattern:
-  "^(latency_us\\.(count|min|max|mean|stddev|p50|p90|p95|p99|p99_9|p99_99)|bandwidth\\.(gbit_s|peak_gbit_s|min_interval_gbit_s|messages_per_s)"
+  "^(" + soak_metrics + "|latency_us\\.(count|min|max|mean|stddev|p50|p90|p95|p99|p99_9|p99_99)|bandwidth\\.(gbit_s|peak_gbit_s|min_interval_gbit_s|messages_per_s)"
   + "|cpu\\.(client|server)(_system)?_s(_per_gb)?|tcp\\.(retransmissions|initial_rtt_us|window_bytes)"
   + "|derived\\.(p99_minus_p50_us|retransmissions_per_gb|stall_s|loss_ppm|packets_(lost|retried|corrupted)_ppm)|agreement\\.(p50_us|mean_us|gbit_s))$";
 
 # The unit that a metric has in a record, as a pattern; what has none here is counted in the limit's own words.
 def unit_of($metric):
-  if $metric | test("^latency_us\\.(?!count)|^derived\\.p99_minus_p50_us$|^tcp\\.initial_rtt_us$") then "us"
-  elif $metric | test("^bandwidth\\..*gbit_s$") then "Gb/s"
-  elif $metric | test("^(derived\\.stall_s|cpu\\.[a-z_]*_s)$") then "s"
+  if $metric | test("^soak\\.[a-z0-9]*_us$|^latency_us\\.(?!count)|^derived\\.p99_minus_p50_us$|^tcp\\.initial_rtt_us$") then "us"
+  elif $metric | test("^(bandwidth\\..*|soak\\.interval_)gbit_s$") then "Gb/s"
+  elif $metric | test("^(derived\\.stall_s|soak\\.(stall|clock)_s|cpu\\.[a-z_]*_s)$") then "s"
   elif $metric == "tcp.window_bytes" then "bytes"
   else null end;
 
@@ -68,6 +74,12 @@ def kind_faults:
       elif $m[0] == "agreement" then ["latency"] else null end ) as $having
   | select($having != null and $kinds != [] and all($kinds[]; in_list($having) | not))
   | fault("scope.kind"; "no record of kind \($kinds | join(", ")) has \(.metric): it matches nothing");
+
+# What of a flow no limit of its soak can ask for: it is held before any record is.
+def soak_faults:
+  select(.metric | startswith("soak."))
+  | ( .scope | objects | keys_unsorted[] | select(in_list(soak_scopes) | not) | fault("scope.\(.)"; "a limit of a soak may have \(soak_scopes | join(", "))") ),
+    ( .bound | objects | select(has("of")) | fault("bound.of"; "a limit of a soak is not relative to anything but the flow itself") );
 
 def bound_faults:
   .metric as $metric
@@ -115,7 +127,7 @@ def limit_faults($keys):
     ( if .scope | type == "object" then .scope | scope_faults else fault("scope"; "no scope; {} is every record") end ),
     ( if (.metric | type) != "string" then fault("metric"; "no metric")
       elif .metric | test(metric_pattern) | not then fault("metric"; "no record has \(.metric | tojson)")
-      else unit_faults, (select(.scope | type == "object") | kind_faults) end ),
+      else unit_faults, soak_faults, (select(.scope | type == "object") | kind_faults) end ),
     bound_faults, removal_faults
   end;
 

@@ -25,6 +25,9 @@ def facet($key):
 # A limit of two records beside each other: agreement.jq judges it.
 def is_agreement: .metric // "" | startswith("agreement.");
 
+# A limit of a soak's intervals: soak_bounds.jq holds them.
+def is_soak: .metric // "" | startswith("soak.");
+
 # Most of a scope is settled by the plan, before any record: {test: [limits that may apply, each with the `open` rest]}.
 def by_test($flows; $limits):
   reduce $flows[] as $f ({};
@@ -32,7 +35,7 @@ def by_test($flows; $limits):
     else # a flow of transfers has records of two kinds
       ($f | {tool, op, kind: (if .kind == "transfer" then null else .kind end), test}) as $known
       | .[$f.test] =
-          [ $limits[] | select((is_agreement | not) and .removed == null) | (.scope | to_entries) as $scope
+          [ $limits[] | select((is_agreement or is_soak | not) and .removed == null) | (.scope | to_entries) as $scope
             | select($scope | all(.[]; .key as $k | $known[$k] == null or (.value | fits($known[$k]))))
             | . + {open: [$scope[] | select($known[.key] == null)]} ]
     end);
@@ -47,9 +50,22 @@ def can_have($metric):
   elif $metric // "" | startswith("bandwidth.") then .transfer == null or .params.verify != true
   else true end;
 
+# What --rate allows at most, in Gb/s; null where nothing caps it.
+def cap_gbit_s:
+  (.params.rate // null) as $rate
+  | if ($rate | type) != "object" or ($rate.asked | c::is_finite | not) then null
+    elif $rate.unit == "Gb/s" then $rate.asked
+    elif $rate.unit == "messages/s" and (.params.size_bytes | c::is_finite) then $rate.asked * .params.size_bytes * 8 / 1e9
+    else null end;
+
+# A flow that was asked for less than a limit wants cannot have it; whether it kept its own rate is another check.
+def may_reach($bound; $metric):
+  $metric != "bandwidth.gbit_s" or $bound.min == null or (cap_gbit_s | . == null or . >= $bound.min);
+
 def speaks_of($record):
   .metric as $metric
-  | ($record | can_have($metric))
+  | .bound as $bound
+  | ($record | can_have($metric) and may_reach($bound; $metric))
     and (.open | all(.[]; .key as $k | .value
            # a figure from elsewhere that misses a bound of hardware must not slip by; that it keeps it is no PASS (checks.jq, imported)
            | fits($record | facet($k)) or ($k == "scope" and $record.scope == "imported" and fits("hardware"))));

@@ -75,10 +75,19 @@ def cpu:
       server_s_per_gb: (.server_s_per_gb | result::natural_or_null("cpu.server_s_per_gb")) }
   end;
 
+# Where the first bad byte lay: told for a reader, and judged by nobody.
+def first_bad:
+  { found_by: (if .found_by == "server" then "server" else "client" end),
+    message: (.message | result::natural("integrity.first_bad.message")),
+    offset: (.offset | result::natural("integrity.first_bad.offset")),
+    at: (.at | strings // null), expected: (.expected | strings // null), found: (.found | strings // null) }
+  + (if (.start_s | type) == "number" then {start_s} else {} end);
+
 def integrity:
   if . == null then null
   else { checked_bytes: (.checked_bytes | result::natural("integrity.checked_bytes")),
          bad_bytes: (.bad_bytes | result::natural("integrity.bad_bytes")) }
+       + (if (.first_bad | type) == "object" then {first_bad: (.first_bad | first_bad)} else {} end)
   end;
 
 def tcp:
@@ -115,7 +124,8 @@ def heading:
     op: (.op | c::text_or_null), kind: (.kind | c::text_or_null),
     definition: (.definition | c::text_or_null), completion_level: (.completion_level | c::text_or_null),
     connection: (.connection | c::text_or_null), simulated: (.simulated == true), environment: .environment,
-    client: .client, server: .server, link: .link, params: .params, started: (.started | c::text_or_null) };
+    client: .client, server: .server, link: .link, params: .params, started: (.started | c::text_or_null) }
+  + if .soak | type == "object" then {soak} else {} end;
 
 def figures:
   { elapsed_s: (.elapsed_s | result::positive("elapsed_s")),

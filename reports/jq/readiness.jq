@@ -5,9 +5,9 @@ import "format" as f;
 import "measured" as measured;
 
 # ids: the checks, by the beginning of their id. metrics: of the limits (inputs/limits.json) whose checks belong there.
-# only_faults: there is a check only where something is wrong. An operator asks in this order.
+# only_faults: there is a check only where something is wrong, or in a soak. An operator asks in this order.
 def criteria:
-  [ {id: "coverage", title: "Everything planned was measured", ids: ["coverage", "excluded", "hosts", "host/", "flow/", "plan"]},
+  [ {id: "coverage", title: "Everything planned was measured", ids: ["coverage", "excluded", "hosts", "host/", "flow/", "plan", "soak/coverage", "soak/state", "soak/samples"]},
     {id: "limits", title: "There were limits to judge by", ids: ["limits"], only_faults: true},
     {id: "path", title: "The bytes took the path that they claim", ids: ["path/", "path", "simulated", "software", "imported"]},
     {id: "throughput", title: "Throughput", metrics: "^bandwidth\\.(gbit_s|messages_per_s)$", ids: ["like/", "peers/"]},
@@ -15,16 +15,17 @@ def criteria:
     {id: "latency", title: "Latency", metrics: "^latency_us\\.(p50|mean|min)$"},
     {id: "tail", title: "Jitter and tail", metrics: "^(latency_us\\.(p9|max|stddev)|derived\\.p99)", ids: ["tail/"]},
     {id: "loss", title: "No loss", metrics: "^(derived\\.(loss_ppm|packets_lost_ppm|packets_retried_ppm|retransmissions)|tcp\\.retrans)", ids: ["switch/drops", "switch/drops-elsewhere"]},
-    {id: "integrity", title: "No corruption", metrics: "^derived\\.packets_corrupted", ids: ["integrity", "switch/errors"]},
-    {id: "stability", title: "Stable over time", metrics: "^(derived\\.stall_s|bandwidth\\.min_interval)", ids: ["interval/"]},
+    {id: "integrity", title: "No corruption", metrics: "^derived\\.packets_corrupted", ids: ["integrity", "switch/errors", "soak/integrity"]},
+    {id: "stability", title: "Stable over time", metrics: "^(derived\\.stall_s|bandwidth\\.min_interval)", ids: ["interval/", "soak/gaps", "soak/stalls", "soak/interval", "soak/latency", "soak/drift", "soak/change", "soak/rate", "soak/reboots"]},
+    {id: "leaks", title: "Nothing grows", ids: ["soak/memory", "soak/handles"], only_faults: true},
     {id: "repeatability", title: "Repeatable", ids: ["repeatability"]},
     {id: "drift", title: "As good as when it was accepted", ids: ["drift", "baseline"]},
-    {id: "counters", title: "Counters clean", ids: ["counters", "switch/pause-storms", "host_check/nic-port-errors", "host_check/nic-interface-errors",
+    {id: "counters", title: "Counters clean", ids: ["counters", "soak/counters", "soak/links", "switch/pause-storms", "host_check/nic-port-errors", "host_check/nic-interface-errors",
                                                     "host_check/nic-pcie-errors", "host_check/machine-pcie-log", "host_check/machine-link-flaps"]},
     {id: "agreement", title: "Two tools agree", metrics: "^agreement\\.", ids: ["agreement/", "cross-check", "cross/"]},
     {id: "hosts", title: "Hosts configured as wanted", ids: ["host_check/"]},
     {id: "switches", title: "Switches configured as wanted", ids: ["switch/"]},
-    {id: "evidence", title: "The evidence is whole", ids: ["manifest", "clock", "schema", "inputs"], only_faults: true} ];
+    {id: "evidence", title: "The evidence is whole", ids: ["manifest", "clock", "schema", "inputs", "soak"], only_faults: true} ];
 
 # $metrics: {limit id: metric}
 def belongs($check; $metrics):

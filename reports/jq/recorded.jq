@@ -106,5 +106,6 @@ def record($plan; $hosts; $flow; $expect; $params):
       tcp: $p.tcp, loss: $p.loss, stall: $p.stall, packets: $p.packets, events: $p.events, counters: $p.counters,
       transfer: ($p | transfer($expect)),
       status: ($p | final_status), error: $p.error }
+    + if $p.soak == null then {} else {soak: $p.soak} end
     + if ($p.environment | type) == "object" then {environment: ($p.environment | variables)} else {} end;
 def record($plan; $hosts; $flow; $expect): record($plan; $hosts; $flow; $expect; null);

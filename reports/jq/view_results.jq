@@ -5,6 +5,7 @@
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "anomaly_view" as anomaly_view;
 import "charts" as charts;
+import "picture" as _;
 import "evolution_view" as evolution_view;
 import "measured" as _;
 import "first_screen" as first_screen;
@@ -66,11 +67,20 @@ def worst_of($checks; $test):
   | map(select(. != "not_judged"))
   | if length == 0 then "not_judged" else min_by(first_screen::gravity) end;
 
-def summary($tests; $by_test; $checks):
+# A soak that has not ended has no record of the whole yet: the worst of its flows so far, where each has a figure.
+def so_far($flows):
+  ($flows | map(.figures.bandwidth.mean)) as $means | ($flows | map(.figures.latency.p99_highest)) as $tails
+  | if $flows == [] then "not measured"
+    elif all($means[]; . != null) then "so far \($means | min | f::figure) Gb/s in the mean"
+    elif all($tails[]; . != null) then "so far a p99 of \($tails | max | f::figure) µs at most"
+    else "not measured" end;
+
+def summary($tests; $by_test; $verdict):
+  $verdict.checks as $checks |
   { columns: [table::left("Test"), table::left("Smallest message"), table::left("Largest message"), table::left("Checks")],
     rows: [ $tests[] | . as $t | $by_test[$t.name] as $m
             | [ ($t.title | f::cell),
-                (if $m == null then "not measured" else size_summary($t.kind; $m.sizes[0]) end),
+                (if $m == null then so_far([$verdict.soak.flows[]? | select(.test == $t.name)]) else size_summary($t.kind; $m.sizes[0]) end),
                 (if $m == null or ($m.sizes | length) < 2 then "-" else size_summary($t.kind; $m.sizes[-1]) end),
                 (worst_of($checks; $t.name) | first_screen::status_words[.] // .) ] ] };
 
@@ -85,7 +95,7 @@ $verdict[0] as $verdict
     map: (.ranked | flow_view::map_of), course: .course, loaded: (.loaded | loaded_view::points), evolution: $evolution.chart } as $more
 | ($by_test | charts::all($tests; $more)) as $charts
 | { scope_line: ($verdict | scope_line($by_test)),
-    summary: summary($tests; $by_test; $verdict.checks),
+    summary: summary($tests; $by_test; $verdict),
     tests: ($by_test | tables::of_tests($tests; $measured.packets)),
     seen: (.ends | seen),
     slowest: (.ranked | flow_view::slowest_table),

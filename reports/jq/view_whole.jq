@@ -8,4 +8,4 @@ def slimmed:
   elif (.columns | type) == "array" and (.rows | type) == "array" then table::slim | map_values(if type == "object" then slimmed else . end)
   else map_values(slimmed) end;
 
-add | .charts as $charts | del(.charts) | slimmed | .charts = $charts
+add | .charts as $charts | .soak.charts as $soak | del(.charts, .soak.charts) | slimmed | .charts = $charts | if .soak == null then . else .soak.charts = $soak end

@@ -277,6 +277,36 @@ CHANGES
   [ ! -e run.bundle.tar.gz ]
 }
 
+@test "a run of which a part cannot be read is not packed at all" {
+  seal 0
+  judge 0
+  # as root nothing is unreadable: find itself says that it could not read a folder
+  mkdir bin
+  printf '#!/bin/bash\n"%s" "$@" | grep -v /beta/\nexit 1\n' "$(command -v find)" >bin/find
+  chmod +x bin/find
+  PATH=$PWD/bin:$PATH run_expecting 3 "$TOP/reports/bundle" run
+  assert_output --partial "a part of run cannot be read"
+  [ ! -e run.bundle.tar.gz ]
+}
+
+@test "of a soak the lines of its intervals are verified, too: edited ones and absent ones are named" {
+  rm -r run
+  python3 "$TOP/tests/soak_compose.py" run --duration 300 --interval 60
+  run timeout 60 "$TOP/reports/judge" run
+  run_expecting 0 "$TOP/reports/bundle" run
+  run_expecting 0 "$TOP/reports/verify" run.bundle.tar.gz
+  assert_output --partial "intervals.jsonl: the same, to the byte"
+  rm run.bundle.tar.gz
+  sed -i '5s/"start_s":/"start_s":1/' run/intervals.jsonl
+  run_expecting 0 "$TOP/reports/bundle" run
+  run_expecting 1 "$TOP/reports/verify" run.bundle.tar.gz
+  assert_output --partial "intervals.jsonl: judged anew, another file"
+  rm run.bundle.tar.gz run/intervals.jsonl
+  run_expecting 0 "$TOP/reports/bundle" run
+  run_expecting 1 "$TOP/reports/verify" run.bundle.tar.gz
+  assert_output --partial "intervals.jsonl: judged anew, another file"
+}
+
 @test "a link in a run's folder brings nothing of outside into the bundle" {
   packed
   rm run.bundle.tar.gz

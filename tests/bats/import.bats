@@ -42,6 +42,17 @@ setup() {
   [ -z "$output" ]
 }
 
+@test "import: a reader that ends in the middle is an error, and does not look like fewer outputs" {
+  # the real jq, but for the reader of the cxi tools, which is killed
+  mkdir "$BATS_TEST_TMPDIR/bin"
+  printf '#!/bin/bash\n[[ "$*" != *import_cxi.jq* ]] || kill -KILL $$\nexec "%s" "$@"\n' "$(command -v jq)" >"$BATS_TEST_TMPDIR/bin/jq"
+  chmod +x "$BATS_TEST_TMPDIR/bin/jq"
+  PATH=$BATS_TEST_TMPDIR/bin:$PATH run --separate-stderr "$import" cxi/send_bw.txt perftest/4.5/send_lat.txt
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"import: reading the outputs of cxi ended in the middle"* ]]
+  [ "$(wc -l <<<"$output")" -eq 1 ]
+}
+
 @test "import: without a file it says how it is used" {
   run "$import"
   [ "$status" -eq 2 ]

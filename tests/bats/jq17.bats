@@ -137,6 +137,24 @@ wanted() { jq -nc --arg host "$1" '{schema: "perch.wanted/1", $host, wanted: {pf
   cmp one/verdict.json two/verdict.json
 }
 
+@test "a soak's report and its files for programs are the same bytes under both" {
+  local part
+  mkdir run
+  for part in intervals plan soak; do
+    PATH=$NEWER:$PATH jq -nc --argjson hosts 5 --argjson n 400 --argjson each 60 --arg part "$part" -f "$TOP/tests/fixtures/soak_report/made.jq" >"run/$part"
+  done
+  mv run/soak soak
+  mv run/intervals run/intervals.jsonl
+  mv run/plan run/plan.json
+  jq '{schema: "perch.verdict/1", run: "made-by-hand", verdict: "FAIL", scope: "software", coverage: {planned: 6, measured: 0, missing: []}, checks: [], facts: [],
+    comparison: {statistic: null, rows: [], refused: [], others: []}, soak: .}' soak >run/verdict.json
+  # numbers that both would spell otherwise
+  sed -i -e '3 s/"gbit_s":[0-9.]*/"gbit_s":9.50e1/' -e '4 s/"gbit_s":[0-9.]*/"gbit_s":95.500/' run/intervals.jsonl
+  : >run/records.jsonl
+  both figures figures run
+  grep -q '"soak_latency_3"' figures.one
+}
+
 @test "outputs measured elsewhere are the same records under both" {
   both import "$TOP/reports/import" "$TOP"/tests/fixtures/import/*.md "$TOP"/tests/fixtures/perftest/{4.5,25.01}/*.txt "$TOP"/tests/fixtures/cxi/*.txt
   [ "$(grep -c '"perch.record/1"' import.one)" -gt 100 ] || fail "few records"

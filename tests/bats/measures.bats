@@ -146,6 +146,17 @@ readonly PERCENTILES='def percentiles_right: .latency_us as $l | {p50: 0.5, p90:
   perch bw --rate 1.5msg/s --iterations 2 --warmup 0 --timeout 500ms
 }
 
+@test "a paced end that sleeps between its messages uses little of a core, and keeps its rate" {
+  for of in 'lat --backend tcp' 'lat --backend ofi --provider tcp' 'bw --backend tcp --size 4K' 'bw --backend ofi --provider tcp --size 4K' \
+    'bw --backend tcp --size 4K --bidirectional'; do
+    # shellcheck disable=SC2086
+    perch $of --rate 200msg/s --duration 1s
+    # a spinning one uses all of it; 1 % is usual, and a machine that is busy adds to it, but no spin
+    holds '.[0] | .cpu.client_s / .elapsed_s < 0.2 and .cpu.server_s / .elapsed_s < 0.2 and .params.rate.skipped == 0
+      and ((.bandwidth.bytes // 0) / 4096 + (.latency_us.count // 0) | . >= 195 and . <= 402)'
+  done
+}
+
 @test "a client that is stopped ends by that signal, and not with the exit code of a missed limit" {
   for signal in TERM:143 INT:130; do
     code=0

@@ -1,0 +1,201 @@
+# The lines of one flow (soak_line.jq) against the plan: which time they cover, and every anomaly that is a fact of single lines.
+import "common" as c;
+import "digits" as digits;
+import "soak_bounds" as bounds;
+import "words" as words;
+
+# Two ends need a few round trips between two intervals, and a sleeping one until its next paced message. What is longer than a fiftieth
+# of an interval is missing. site policy.
+def slack($interval): [0.25, 0.02 * $interval] | max;
+
+# Of the planned time, what all these moments may be together. site policy.
+def between_most: 0.05;
+
+def anomaly($kind; $check; $severity): {$kind, $check, $severity, host: null, s: null, e: null, messages: null, value: null, unit: null, lines: []};
+def fact($kind; $check; $severity; $d): anomaly($kind; $check; $severity) + {s: $d.s, e: $d.e, lines: [$d.n]};
+
+# "86400s" -> 86400, as asked.jq has it for all that an engine understands; the planner writes nothing else.
+def seconds_of: [strings | capture("^(?<n>[0-9.]+)(?<u>ms|s|m|h)$") | (.n | tonumber) * {ms: 0.001, s: 1, m: 60, h: 3600}[.u]] | .[0];
+
+def seconds: digits::fixed(if fabs < 1 then 3 else 1 end) + " s";
+
+# Why the file's first line is not that of the planned command; empty where it is.
+def foreign($flow; $soak; $head):
+  ($flow.client_argv // []) as $argv
+  | ($argv | c::option_value(["--duration"]) | seconds_of) as $duration
+  | ($argv | c::option_value(["--rate"])) as $rate
+  | if $head == null then "its first line does not say what was measured"
+    elif $head.duration_s != $duration then "it was begun for \($head.duration_s) s, and not for \($duration) s"
+    elif $head.interval_s != $soak.interval_s then "its intervals are of \($head.interval_s) s, and not of \($soak.interval_s) s"
+    elif $head.stall_s != $soak.stall_s then "its stalls begin at \($head.stall_s) s, and not at \($soak.stall_s) s"
+    elif $head.server != $argv[2] then "its server is \($head.server | tojson), and not \($argv[2])"
+    elif $head.job.kind != $flow.kind or $head.job.op != $flow.op or $head.job.backend != $flow.backend then
+      "it measured \($head.job.kind) of \($head.job.op) over \($head.job.backend), and not as planned"
+    elif ($head.job.sizes // []) != [$flow.expect[].size_bytes] then "its messages are of \($head.job.sizes // [] | map(tostring) | join(", ")) bytes"
+    elif ($rate != null) != ($head.job.rate > 0) then "its pace is not the planned one"
+    elif $head.job.verify != ($argv | index("--verify") != null) then "its payload was \(if $head.job.verify then "" else "not " end)verified"
+    elif $head.job.bidirectional != ($argv | index("--bidirectional") != null) then "its directions are not the planned ones"
+    else empty end;
+
+# Which time is covered: {at, measured, gap_s, ...} and anomalies of holes, overlaps and lengths. Input: the digests.
+def chain($interval; $slack):
+  reduce (.[] | select(.k == "interval" or .k == "gap" or .k == "stall")) as $d
+    ({at: 0, measured: 0, gap_s: 0, between: 0, covered: 0, found: []};
+     if $d.k == "stall" then .covered = ([.covered, $d.e] | max)
+     else
+       ([.at, ([.covered, $d.s] | min)] | max) as $known
+       | .between += ([0, $d.s - .at] | max)
+       | (if $d.s < .at - 0.001 then
+            .found += [fact("overlap"; "coverage"; "inconclusive"; $d) + {text: "it begins \(.at - $d.s | seconds) before the line before it ends: twice, or not one after another"}]
+          elif $d.s - $known > $slack then
+            .found += [fact("hole"; "coverage"; "inconclusive"; {s: .at, e: $d.s, n: $d.n}) + {value: (($d.s - .at) | c::rounded), unit: "s",
+                       text: "\($d.s - .at | seconds) before this line are in no interval and in no gap"}]
+          else . end)
+       | (if $d.k == "interval" and $d.e - $d.s > 1.1 * $interval + $slack + $d.stall_s then
+            .found += [fact("length"; "coverage"; "inconclusive"; $d) + {value: ($d.e - $d.s | c::rounded), unit: "s", text: "an interval of \($d.e - $d.s | seconds), where \($interval) s are planned"}]
+          else . end)
+       | (if $d.k == "gap" then .gap_s += $d.e - $d.s else .measured += $d.e - $d.s end)
+       | .at = ([.at, $d.e] | max)
+     end);
+
+# Many intervals in the place of few: each longer than a tenth shorter than planned must have its reason beside it (a gap, a stall before it,
+# the end). Input: the digests.
+def short($interval; $slack):
+  [.[] | select(.k != "stall" and .k != "damaged")] as $d
+  | [ range(0; $d | length) as $i | $d[$i]
+      | select(.k == "interval" and .ok and .e - .s < 0.9 * $interval - $slack)
+      | select($d[$i + 1].k == "interval" and ($d[$i - 1] | .k == "interval" and .stall_s < 0.1 and .e - .s < 1.1 * $interval)) ]
+  | select(length > 1)
+  | fact("length"; "coverage"; "inconclusive"; .[0])
+    + {e: .[-1].e, lines: map(.n), value: length, unit: "intervals", text: "\(length) intervals are shorter than the planned \($interval) s, without a reason beside them"};
+
+def gaps($bounds):
+  [.[] | select(.k == "gap")] as $gaps
+  | ([$bounds | bounds::broken("soak.gaps"; $gaps | length)][0]) as $broken
+  | $gaps[] | select($broken != null)
+  | fact("gap"; "gaps"; $broken.severity; .)
+    + {value: (.e - .s | c::rounded), unit: "s", text: "no connection for \(.e - .s | seconds): \(.reason)"};
+
+def stall_lines($bounds):
+  .[] | select(.k == "stall")
+  | . as $d | (.e - .s) as $long
+  | $bounds | bounds::broken("soak.stall_s"; $long)
+  | fact("stall"; "stalls"; .severity; $d)
+    + {messages: $d.m, value: ($long | c::rounded), unit: "s",
+       text: (if $d.m == 0 then "nothing moved for \($long | seconds) between two intervals" else "no completion for \($long | seconds), \($d.m | words::plural("message")) under way" end)};
+
+# The engine writes the first 64 stalls of an interval as lines.
+def stalls_left:
+  [.[] | select(.k == "interval" and .stalls > 64)]
+  | .[] | fact("stall"; "stalls"; "advisory"; .) + {value: .stall_s, unit: "s", text: "\(.stalls) stalls of \(.stall_s | seconds) in one interval, of which 64 have lines"};
+
+def corrupt:
+  .[] | select(.k == "interval" and (.bad // 0) > 0)
+  | fact("corrupt"; "integrity"; "fail"; .)
+    + { value: .bad, unit: "bytes",
+        text: ("\(.bad) of \(.checked) bytes arrived corrupted"
+               + (if .first_bad | type == "object" then
+                    .first_bad | ", the first at byte \(.offset | c::spoken) of message \(.message | c::spoken), \(.at | c::spoken): "
+                                 + "\(.found | c::spoken) in place of \(.expected | c::spoken)"
+                  else "" end)) };
+
+# Where the wall's clock moved against the one that only counts: NTP slews by 500 ppm at most (RFC 5905), and times are written in milliseconds.
+def clock($bounds):
+  ($bounds | bounds::tightest("soak.clock_s")) as $tightest
+  | [.[] | select(.w != null and .s != null) | [.s, .w - .s, .n], (select(.v != null and .e != null) | [.e, .v - .e, .n])]
+  | sort_by(.[0])
+  | . as $t
+  | range(1; length) as $i
+  | $t[$i] as [$at, $off, $n]
+  | $t[$i - 1] as [$from, $before]
+  | (($off - $before | fabs) - 0.002 - 5e-4 * ($at - $from))
+  | select(bounds::within($tightest) | not)
+  | . as $stepped
+  | $bounds | bounds::broken("soak.clock_s"; $stepped)
+  | anomaly("clock"; "clock"; .severity)
+    + {s: $from, e: $at, lines: [$n], value: ($off - $before | c::rounded), unit: "s", text: "the clock on the wall was set by \($off - $before | digits::fixed(3)) s"};
+
+# What of an interval's figures lies beyond a limit, by itself or as a share of the flow's median interval.
+def beyond($bounds; $tightest; $metric; $value; $d; $kind; $check; words):
+  $value
+  | select(c::is_finite and (bounds::within($tightest[$metric]) | not))
+  | . as $v
+  | $bounds | bounds::broken($metric; $v)
+  | fact($kind; $check; .severity; $d) + ($v | words);
+
+# Three digits of a figure, and all of a large one: 28,738, 2.29, 0.0155.
+def figure:
+  if . == 0 then "0"
+  else (if fabs >= 100 then 0 elif fabs >= 10 then 1 elif fabs >= 1 then 2 elif fabs >= 0.1 then 3 else 4 end) as $decimals
+    | digits::fixed($decimals) | digits::grouped
+  end;
+
+def intervals($bounds; $median):
+  (reduce ("interval_gbit_s", "interval_share", "window_share", "p99_us", "p99_times") as $m ({}; .["soak." + $m] = ($bounds | bounds::tightest("soak." + $m)))) as $t
+  | .[] | select(.k == "interval" and .ok)
+  | . as $d
+  | if .g != null then
+      beyond($bounds; $t; "soak.interval_gbit_s"; .g; $d; "low"; "interval"; {value: $d.g, unit: "Gb/s", text: "\($d.g | figure) Gb/s in this interval"}),
+      ( select($median.g > 0)
+        | beyond($bounds; $t; "soak.interval_share"; .g / $median.g; $d; "low"; "interval";
+            {value: $d.g, unit: "Gb/s", text: "\($d.g | figure) Gb/s, \(. * 100 | digits::fixed(0)) % of the median interval"}),
+          ( select(.low != null)
+            | beyond($bounds; $t; "soak.window_share"; .low / $median.g; $d; "low"; "interval";
+                {value: $d.low, unit: "Gb/s", text: "\($d.low | figure) Gb/s in a window of this interval, \(. * 100 | digits::fixed(0)) % of the median interval"}) ) )
+    elif .p99 != null then
+      beyond($bounds; $t; "soak.p99_us"; .p99; $d; "slow"; "latency"; {value: $d.p99, unit: "us", text: "p99 of \($d.p99 | figure) us in this interval"}),
+      ( select($median.p99 > 0)
+        | beyond($bounds; $t; "soak.p99_times"; .p99 / $median.p99; $d; "slow"; "latency";
+            {value: $d.p99, unit: "us", text: "p99 of \($d.p99 | figure) us, \(. | digits::fixed(1)) times the median interval's"}) )
+    else empty end;
+
+# The pace: no interval may carry more than it, but for what one message and what was under way may add; and all of them together what it
+# asks for, but for times in which nothing could move.
+def pace($flow; $bounds; $total; $whole):
+  . as $d
+  | ($d | map(select(.k == "soak"))[0].job) as $job
+  | ($job.sizes[0] // 1) as $size
+  | ($job.rate // 0) as $rate
+  | (if $job.rate_unit == "messages" then $rate elif $job.rate_unit == "bytes" then $rate / $size else $rate / 8 / $size end) as $per_s
+  | select($per_s > 0)
+  | (($bounds["soak.rate_percent"] // [])[0]) as $limit
+  | select($limit.bound.max != null)
+  | ($limit.bound.max / 100) as $share
+  | ($limit.severity | bounds::severity) as $severity
+  | ( $d[] | select(.k == "interval" and .m > $per_s * (.el + .stall_s) * (1 + $share) + 1 + ($job.outstanding // 1))
+      | fact("rate"; "rate"; $severity; .) + {value: (.m / .el / $per_s | c::rounded), unit: "of the pace", text: "\(.m) messages in \(.el) s, where the pace allows \($per_s * .el | floor)"} ),
+    ( select($total.el > 0 and $total.m > 1)
+      | (($total.m - $total.n - ($job.outstanding // 1)) / $total.el / $per_s) as $least
+      | ($total.m / ($total.el - $total.stall_s | if . > 0 then . else 1e-9 end) / $per_s) as $most
+      | anomaly("rate"; "rate"; "fail") + {s: 0, e: $total.end, unit: "of the pace"}
+      | if $least > 1 + $share then . + {severity: $severity, value: ($least | c::rounded), text: "the flow sent \($least * 100 | digits::fixed(1)) % of its pace"}
+        elif $most < 1 - $share then . + {severity: "inconclusive", value: ($most | c::rounded), text: "the flow kept \($most * 100 | digits::fixed(1)) % of its pace only"}
+        else empty end );
+
+# The whole is the sum of its lines, but for those that were dropped.
+def sums($total; $whole; $slack):
+  ($whole.soak // {}) as $soak
+  | def unlike($what; $sum; $said; $grace):
+      select($said != null and (if ($soak.dropped_lines // 0) > 0 then $sum > $said + $grace else ($sum - $said | fabs) > $grace end))
+      | "\($said) \($what) in the whole, \($sum | c::rounded) in the lines";
+  [ unlike("intervals"; $total.n; $soak.intervals; 0), unlike("gaps"; $total.gaps; $soak.gaps; 0), unlike("stalls"; $total.stalls; $soak.stalls; 0),
+    unlike("s of gaps"; $total.gap_s; $soak.gap_s; 0.01 + 1e-6 * $total.gap_s), unlike("s of stalls"; $total.stall_s; $soak.stall_s; 0.01 + 1e-6 * $total.stall_s),
+    unlike("s"; $total.el; $whole.el; 0.01 + 1e-6 * $total.el), unlike("s passed"; $total.end; $soak.passed_s; $slack),
+    unlike("bytes"; $total.b; $whole.bytes; 0), unlike("samples"; $total.samples; $whole.count; 0), unlike("corrupted bytes"; $total.bad; $whole.bad; 0),
+    ( select($total.p50_least != null and $whole.p50 != null and ($whole.p50 < $total.p50_least * 0.99 or $whole.p50 > $total.p50_most * 1.01))
+      | "a median of \($whole.p50) us, outside of those of its intervals" ),
+    ( select($total.max != null and $whole.max != null and ($total.max / $whole.max - 1 | fabs) > 0.001 and ($soak.dropped_lines // 0) == 0)
+      | "a maximum of \($whole.max) us, and one of \($total.max) us in the lines" ) ]
+  | .[] | {text: .};
+
+def totals:
+  . as $d
+  | [.[] | select(.k == "interval")] as $i
+  | [.[] | select(.k == "gap")] as $gaps
+  | def sum(f): reduce ($i[] | f) as $x (0; . + $x);
+    def extreme(f; g): [$i[] | f | select(. != null)] | g;
+    { n: ($i | length), m: sum(.m), b: sum(.b), el: sum(.el), stalls: sum(.stalls), stall_s: sum(.stall_s), samples: sum(.samples // 0), bad: sum(.bad // 0),
+      checked: sum(.checked // 0), gaps: ($gaps | length), gap_s: (reduce $gaps[] as $g (0; . + $g.e - $g.s)),
+      "end": ([$d[] | select(.k == "interval" or .k == "gap") | .e] | max // 0), connections: ([$d[] | select(.k == "connection")] | length),
+      stall_messages: (reduce ($d[] | select(.k == "stall") | .m // 0) as $m (0; . + $m)),
+      p50_least: extreme(.p50; min), p50_most: extreme(.p50; max), max: extreme(.max; max) };

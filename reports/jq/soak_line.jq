@@ -1,0 +1,74 @@
+# One line of a soak's file -> what judging needs of it: {k: kind, n: its number, s, e: seconds since the flow began, ...}. What is no line,
+# or none that could have been measured, is {k: "damaged", n, why}.
+import "common" as c;
+
+# "2026-11-22T18:36:27.238Z" -> seconds since 1970; jq 1.6 reads no fraction.
+def moment: c::attempt((.[:19] + "Z" | fromdateiso8601) + (.[20:-1] | tonumber) / 1000; null);
+
+# Seconds since 1970 -> RFC 3339 with milliseconds; jq 1.6 writes no fraction.
+def dated: if . == null then null else ((. * 1000 | round) / 1000) as $t | ($t | floor) as $s | ($s | todate | .[:-1]) + "." + (($t - $s) * 1000 | round | tostring | "000"[:3 - length] + .) + "Z" end;
+
+def natural: c::is_finite and . >= 0;
+def near($other; $share): . == $other or (($other | fabs) > 0 and (. / $other - 1 | fabs) <= $share);
+
+# Windows of 0.1 s follow each other from the interval's beginning: what is left of one at the end, and the time in which the ends agree on what arrived,
+# is in the mean alone. That takes a round trip, on a busy host a second; where it takes longer, the interval has a stall that says so.
+# Input: the bandwidth.
+def outside_of_windows($elapsed_s):
+  ((.min_interval_gbit_s // 0) as $least | $least > 0 and .gbit_s < $least * 0.99 and $elapsed_s * (1 - .gbit_s / $least) > 1)
+  or (.peak_gbit_s // infinite) < .gbit_s * (0.99 - 0.1 / $elapsed_s);
+
+# Why an interval's figures cannot be; empty where they can. Rates and sums are rounded to nine digits, times of intervals to microseconds:
+# a hundredth is granted, as to the records of runs.
+def implausible:
+  if (.elapsed_s | c::is_finite and . > 0 | not) or (.messages | natural | not) or (.bytes | natural | not) then "it lacks figures"
+  elif .elapsed_s > (.end_s - .start_s) * 1.01 + 0.01 then "it lasted \(.elapsed_s) s within \(.end_s - .start_s) s"
+  elif .bandwidth != null then
+    .bandwidth as $b
+    | if ($b.gbit_s | natural | not) then "it lacks figures"
+      elif $b.bytes != null and $b.bytes != .bytes then "it says both \($b.bytes) and \(.bytes) bytes"
+      elif .bytes * 8e-9 / .elapsed_s | near($b.gbit_s; 0.01) | not then "\(.bytes) bytes are not the \($b.gbit_s) Gb/s that it says"
+      # one whose connection was lost has what it waited for in vain in its mean alone
+      elif .status != "error" and (.elapsed_s as $s | $b | outside_of_windows($s)) then "its mean lies outside of its lowest and its highest window"
+      else empty end
+  elif .latency_us != null then
+    .latency_us as $l
+    | ([$l.min, $l.p50, $l.p90, $l.p95, $l.p99, $l.p99_9, $l.p99_99, $l.max] | map(select(. != null))) as $order
+    | if $l.count > .messages then "\($l.count) samples of \(.messages) messages"
+      elif all($order[]; natural) | not then "it lacks figures"
+      elif $order != ($order | sort) then "its percentiles are out of order"
+      else empty end
+  else empty end;
+
+def interval:
+  [implausible] as $why
+  | if $why != [] then {k: "damaged", why: $why[0]}
+    else
+      { k: "interval", ok: (.status == "ok"), code: .error.code, c: .connection_number, el: .elapsed_s, m: .messages, b: .bytes,
+        g: .bandwidth.gbit_s, low: .bandwidth.min_interval_gbit_s, peak: .bandwidth.peak_gbit_s,
+        p50: .latency_us.p50, p99: .latency_us.p99, max: .latency_us.max, samples: .latency_us.count,
+        bad: .integrity.bad_bytes, checked: .integrity.checked_bytes, first_bad: .integrity.first_bad,
+        stalls: (.stalls.count // 0), stall_s: (.stalls.total_s // 0), claimed: (.path.claimed_bytes // null) }
+    end;
+
+# $n: its number in the file. $run: this run; lines that name one name theirs.
+def digest($n; $run):
+  c::parsed
+  | if type != "object" then {k: "damaged", why: "no line of JSON"}
+    elif .schema != "perch.record/1" then {k: "damaged", why: "its schema is \(.schema | tojson | .[:40])"}
+    elif has("run") and .run != $run then {k: "damaged", why: "it is of run \(.run | tojson | .[:80])"}
+    elif .kind == "interval" or .kind == "gap" or .kind == "stall" then
+      if (.start_s | natural | not) or (.end_s | natural | not) or .end_s < .start_s then {k: "damaged", why: "it ends before it begins"}
+      else
+        (if .kind == "interval" then interval
+         elif .kind == "gap" then {k: "gap", reason: (.reason | tostring | .[:200]), attempts}
+         else {k: "stall", m: .messages} end)
+        + {s: .start_s, e: .end_s, w: (.started | moment), v: (.ended | moment)}
+      end
+    elif .kind == "connection" then {k: "connection", s: .start_s, w: (.started | moment), c: .connection_number, client: .client, server: .server}
+    elif .kind == "soak" then {k: "soak", started_ms, duration_s, interval_s, stall_s, reconnect_s, server, job}
+    elif .kind == "bandwidth" or .kind == "latency" then
+      { k: "whole", soak, kind, status, code: .error.code, bytes: .bandwidth.bytes, count: .latency_us.count, p50: .latency_us.p50, max: .latency_us.max,
+        g: .bandwidth.gbit_s, low: .bandwidth.min_interval_gbit_s, el: .elapsed_s, bad: .integrity.bad_bytes, rate: .params.rate, message: .error.message }
+    else {k: "damaged", why: "its kind is \(.kind | tojson | .[:40])"} end
+  | .n = $n;
