@@ -87,6 +87,11 @@ self-test: ## plant faults in good runs and see the verdict find each
 	@setup/setup run build test
 	@tests/self-test/run
 
+.PHONY: soak-test
+soak-test: ## plant faults into compressed soaks and see each found, 25 minutes (SESSIONS="faults clean"); needs root
+	@setup/setup run build test
+	@tests/soak/run $(SESSIONS)
+
 .PHONY: lint
 lint: ## run the linters
 	@setup/setup run build lint
@@ -103,6 +108,12 @@ bench-verbs: ## compare verbs with perftest's speed, on rxe where no RDMA device
 	@setup/setup run build bench uml
 	@$(MAKE) -C engine
 	@tests/bench/verbs $(PAIRS)
+
+.PHONY: bench-soak
+bench-soak: ## what recording intervals of 1 s costs a soak, against none (PAIRS=15)
+	@setup/setup run build
+	@$(MAKE) -C engine
+	@tests/bench/soak $(PAIRS)
 
 .PHONY: bench-report
 bench-report: ## time judging and rendering of 1,000, 10,000 and 100,000 records

@@ -131,3 +131,6 @@ tell_base() {
   [[ ! -s $work/base/$1/verdict.json ]] || word=$(jq -r .verdict "$work/base/$1/verdict.json")
   told "$([[ $word == PASS ]] && echo true || echo false)" "the good run $1 passes" "$(head -c 400 "$work/base/$1.said")"
 }
+
+# Composed: two hosts that soak for two hours, of lines that the engine wrote (tests/soak_compose.py).
+base_soaked() { python3 "$top/tests/soak_compose.py" "$1" --duration 7200; }

@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# A soak's lines and samples, on a composed run of two hosts and two hours.
+
+load=raw/node1/flows/load/node1/node2/1
+verify=raw/node1/flows/verify/node1/node2/1
+samples=raw/node2/samples.jsonl
+
+fault soak-gone soaked INCONCLUSIVE "soak/coverage/load *" "a soak's flow without the file of its intervals" remove "$load/client.soak"
+fault soak-hole soaked INCONCLUSIVE "soak/coverage/load *" "an interval that was taken out" text "$load/client.soak" '10d'
+fault soak-twice soaked INCONCLUSIVE "soak/coverage/load *" "an interval that stands there twice" text "$load/client.soak" '10p'
+fault soak-short soaked INCONCLUSIVE "soak/coverage/load *" "a soak that ended after a quarter of its time" lines "$load/client.soak" 9
+fault soak-edited soaked INCONCLUSIVE "soak/lines *" "an interval whose figures were made ten times as large" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .messages *= 10 | .bytes *= 10 | .bandwidth |= (.bytes *= 10 | .gbit_s *= 10 | .messages_per_s *= 10) else . end'
+fault soak-foreign soaked INCONCLUSIVE "soak/coverage/load *" "the intervals of another job" edit "$load/client.soak" 'if .kind == "soak" then .job.op = "write" else . end'
+fault soak-stopped soaked INCONCLUSIVE "soak/state *" "a soak that was stopped, the whole of it said to be all" \
+  edit "$load/client.soak" 'if .soak then .soak.stopped = true else . end' , edit "$load/client.stdout" '.soak.stopped = true'
+fault soak-dropped soaked INCONCLUSIVE "soak/lines *" "a soak whose disk was full" \
+  edit "$load/client.soak" 'if .soak then .soak.dropped_lines = 3 else . end' , edit "$load/client.stdout" '.soak.dropped_lines = 3'
+fault soak-sum soaked INCONCLUSIVE "soak/sum *" "a whole that is more than its intervals" \
+  edit "$load/client.soak" 'if .soak then .bandwidth |= (.bytes *= 2 | .gbit_s *= 2 | .messages_per_s *= 2) else . end' , \
+  edit "$load/client.stdout" '.bandwidth |= (.bytes *= 2 | .gbit_s *= 2 | .messages_per_s *= 2)'
+fault soak-corrupt soaked FAIL "soak/integrity *" "an interval in which a byte arrived corrupted, though the whole says none" \
+  edit "$verify/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .integrity.bad_bytes = 1 else . end'
+fault soak-unchecked soaked INCONCLUSIVE "soak/integrity *" "an interval of a verified flow that checked no byte" \
+  edit "$verify/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .integrity.checked_bytes = 0 else . end'
+fault soak-slower soaked FAIL "soak/change/load *" "a rate that is halved half-way" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 3600 then .messages /= 2 | .bytes /= 2 | .bandwidth |= (.bytes /= 2 | .gbit_s /= 2 | .min_interval_gbit_s /= 2 | .messages_per_s /= 2) else . end'
+fault soak-unsampled soaked INCONCLUSIVE "soak/samples *" "a host without samples" remove "$samples"
+fault soak-unsampled-while soaked INCONCLUSIVE "soak/samples *" "a host without samples for five minutes" text "$samples" '10,14d'
+fault soak-booted soaked FAIL "soak/reboots *" "a host that was booted anew" edit "$samples" 'if .number > 60 then .boot_id = "another" else . end'
+fault soak-flap soaked FAIL "soak/links *" "a link that went down and came back" \
+  edit "$samples" 'if .number > 60 then .links.eth1.carrier_changes = "4" else . end'
+fault soak-port soaked FAIL "soak/links *" "an RDMA port that is down, whose interface says nothing of it" \
+  edit "$samples" 'if .number > 60 then .links["rxe0/1"].state = "1: DOWN" else . end'
+fault soak-leak soaked FAIL "soak/memory *" "a server that grows by 60 MB an hour" \
+  edit "$samples" '.number as $n | .processes |= map(if .role == "serve" then .resident_bytes += $n * 1048576 else . end)'
+fault soak-handles soaked FAIL "soak/handles *" "a server that keeps a handle each minute" \
+  edit "$samples" '.number as $n | .processes |= map(if .role == "serve" then .handles += $n else . end)'
