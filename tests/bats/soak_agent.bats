@@ -221,6 +221,23 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   assert_json alpha/agent.json '.soak.client_restarts == 0'
 }
 
+@test "what a client cannot say, as on a full disk, ends no session; a file that goes while status counts its lines is none" {
+  soak_plan 2
+  mkdir -p "alpha/$BW/client.stderr" # so that no such file can be made
+  soak alpha start --start-window 2 >/dev/null
+  wait_until state_is alpha "done"
+  assert_json "alpha/$BW/client.json" '.state == "peer_dead" and (.message | test("no connection within 2 s"))'
+  # a keeper that reached nobody takes its file away; here it does so between any two looks
+  mkdir doubles
+  printf '#!/bin/bash\n/usr/bin/grep "$@"; status=$?; rm -f "%s"; exit "$status"\n' "$PWD/alpha/$BW/client.soak" >doubles/grep
+  chmod +x doubles/grep
+  : >"alpha/$BW/client.soak"
+  PATH=$PWD/doubles:$PATH run_agent 0 soak-status --out alpha
+  [ ! -e "alpha/$BW/client.soak" ] || fail "the file is still there: the double was not used"
+  "$AGENT" soak-status --out alpha >status.json
+  assert_json status.json '.flows | map(.intervals) == [0, 0]'
+}
+
 @test "what cannot be started is refused, and nothing is left of it" {
   local -a start=(soak-start --host alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session)
   soak_plan 4

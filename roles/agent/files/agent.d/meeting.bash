@@ -11,7 +11,7 @@ readonly PEER_SILENCE=6
 declare -A DEAD=() # peer -> why; its later flows are skipped
 
 # perch's one line about what went wrong, without its own name.
-last_message() { sed -n '$s/^perch[a-z ]*: //; $p' "$1" 2>/dev/null; }
+last_message() { sed -n '$s/^perch[a-z ]*: //; $p' "$1" 2>/dev/null || true; }
 
 # peer_answers: does the flow's peer answer, with our token? A meeting of one party takes place at once.
 peer_answers() {

@@ -229,8 +229,13 @@ close_session() {
 # An interval stands within so many lines of the end: at most 64 stalls are kept of each.
 readonly LAST_LINES=80
 
-# lines_of_kind KIND: how many the caller's file has. A day has some 10 MB, so this looks for bytes and reads no JSON.
-lines_of_kind() { LC_ALL=C grep -cF "\"kind\":\"$1\"" "$file/client.soak" 2>/dev/null || [ -e "$file/client.soak" ] || echo 0; }
+# lines_of_kind KIND: how many the caller's file has. A day has some 10 MB, so this looks for bytes and reads no JSON. A keeper that
+# reached nobody takes its file away, at any moment: what is there is what grep could open.
+lines_of_kind() {
+  local lines
+  lines=$(LC_ALL=C grep -cF "\"kind\":\"$1\"" "$file/client.soak" 2>/dev/null) || true
+  echo "${lines:-0}"
+}
 
 # One client flow a line, for soak_main_status: id, state, intervals, gaps, stalls, and its last interval as it is.
 status_flows() {
