@@ -29,7 +29,7 @@ runs=$(jq -r .plan_runs_dir vars.json)
 mkdir -p "$runs/$RUN"
 ln -sfn "$RUN" "$runs/latest"
 printf '{"run":"%s","schema":"perch.plan/1","rounds":[]}\n' "id-$RUN" >"$runs/$RUN/plan.json"
-[ -z "${WAITS-}" ] || { : >waiting; cat "$WAITS"; }
+[ -z "${WAITS-}" ] || { : >waiting; read -r _ <"$WAITS" || true; }
 [ "${MAKES-all}" != plan ] || exit "${CODE:-2}"
 printf '{"schema":"perch.verdict/1","verdict":"%s","soak":{"running":%s}}\n' "${VERDICT=PASS}" "${RUNNING:-false}" >"$runs/$RUN/verdict.json"
 printf '%s\n' '# HELP perch_verdict x' '# TYPE perch_verdict gauge' "perch_verdict{verdict=\"$VERDICT\"} 1" >"$runs/$RUN/perch.prom"
@@ -47,7 +47,7 @@ config() {
   [ -x soak ] || double_of_soak
   jq -n --arg here "$PWD" '{schema: "perch.soak_schedule/1", name: "nightly", calendar: "Sun 02:00", delay: "30min", ansible: [$here + "/soak"], playbook: ($here + "/soak.yml"),
     inventory: [$here + "/hosts.yml"], vars: {soak_duration: "24h"}, runs_dir: ($here + "/runs"), keep: 2, textfile_dir: ($here + "/textfile"),
-    notify: [$here + "/hook", "a word"], notify_limit_s: 20} | '"${1:-.}" >config.json
+    notify: [$here + "/hook", "a word"], limit_s: 30, notify_limit_s: 20} | '"${1:-.}" >config.json
 }
 
 # scheduled EXIT RUN [VARIABLE=VALUE...]: the program, on config.json
@@ -139,6 +139,25 @@ PERCH_VERDICT=PASS
   refute_output --partial "hook"
 }
 
+@test "a soak.yml that hangs is ended once it has taken longer than its soak and the limit; nothing of it is a PASS" {
+  mkfifo hold
+  config '.limit_s = 1'
+  printf '#!/bin/sh\necho "$$" >child\ntrap "" TERM\n: >waiting\nexec sleep 300\n' >stubborn && chmod +x stubborn
+  scheduled 3 20260101T020000Z-soak WAITS=hold
+  assert_output --partial "soak.yml is ended: it has run for"
+  assert_output --partial "1 s more than its soak (soak_schedule_limit)"
+  assert_output --partial "INCONCLUSIVE: the run has no verdict: soak.yml ended with exit code 143"
+  assert_equal "$(grep VERDICT told)" "PERCH_VERDICT=INCONCLUSIVE"
+  [ ! -e runs/.perch-soak-nightly.running ]
+  # what its plan measures for is not counted; one that does not heed TERM is killed
+  jq '.soak = {duration_s: 1.5}' runs/latest/plan.json >plan && mv plan runs/latest/plan.json
+  config '.limit_s = 1 | .ansible = [$here + "/stubborn"]'
+  scheduled 3 none
+  assert_output --partial "soak.yml ended with exit code 137"
+  assert_output --regexp "it has run for [4-6] s"
+  run_expecting 1 kill -0 "$(<child)"
+}
+
 @test "one soak of a schedule at a time; one that is ended from outside is gone on with, and only then told" {
   config
   mkfifo hold
@@ -201,6 +220,15 @@ PERCH_VERDICT=PASS
   scheduled 2 x
   config '.name = "../x"'
   scheduled 2 x
+  # what is no text would be more words than one, and the second of them a command
+  local change
+  for change in '.name = ["nightly", $here + "/hook"]' '.playbook = [$here + "/soak.yml", $here + "/hook"]' '.delay = ["0", $here + "/hook"]' \
+    '.notify = $here + "/hook"' '.ansible = [["a", "b"]]' '.inventory = {a: "b"}' '.keep = "2"' '.limit_s = 1.5' 'del(.limit_s)' '.vars = []'; do
+    config "$change"
+    scheduled 2 x
+    assert_output --partial "is no configuration of a scheduled soak"
+    [ ! -e told ] || fail "the hook was run by: $change"
+  done
   rm config.json
   scheduled 2 x
   [ ! -e arguments ]
@@ -309,6 +337,7 @@ wrong() {
   wrong "/no/hosts is no file or folder" '.inventory += ["/no/hosts"]'
   wrong "/no/soak.yml is no playbook" '.playbook = "/no/soak.yml"'
   wrong "/no/python is no program" '.ansible = ["/no/python"]'
+  wrong "soak_schedule_limit is 0" '.limit_s = 0'
   wrong "soak_schedule_notify_limit is 0" '.notify_limit_s = 0'
   wrong "soak_schedule_keep is -1" '.keep = -1'
   wrong "and neither plan_runs_dir" '.vars.plan_runs_dir = "/tmp"'

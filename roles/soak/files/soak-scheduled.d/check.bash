@@ -40,6 +40,7 @@ check_config() {
   ((${#notify[@]} == 0)) || whole "${notify[0]}" soak_schedule_notify x program
   if [[ -n $textfile ]]; then whole "$textfile" soak_schedule_textfile_dir w "folder that can be written"; fi
   ((keep >= 0)) || fault "soak_schedule_keep is $keep; it is at least 0"
+  ((limit >= 1 && limit <= 86400)) || fault "soak_schedule_limit is $limit; it is 1 to 86400"
   ((notify_limit >= 1 && notify_limit <= 3600)) || fault "soak_schedule_notify_limit is $notify_limit; it is 1 to 3600"
   ! jq -e '.vars | has("plan_runs_dir") or has("soak_runs_dir")' "$config" >/dev/null ||
     fault "soak_schedule_vars: the runs' folder is soak_schedule_runs_dir, and neither plan_runs_dir nor soak_runs_dir"
