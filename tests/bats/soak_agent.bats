@@ -254,8 +254,7 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   perch_serve --bind 127.0.0.2 # another program on the port
   jq --argjson port "$PORT" '.hosts |= map_values(.port = $port)' plan.json >taken.json
   run_agent 3 "${start[@]}" --plan taken.json --out b
-  assert_output --partial "did not start on alpha"
-  assert_output --partial "127.0.0.2:$PORT: the port is in use"
+  assert_regex "${lines[-1]}" "did not start on alpha: perch serve on alpha ended with exit code 3: cannot listen on 127.0.0.2:$PORT: the port is in use"
   assert_json b/agent.json '.state == "stopped"'
   [ ! -e alpha.state ] || fail "the host has a soak that did not start: $(<alpha.state)"
 }

@@ -151,11 +151,14 @@ soak_started() {
 }
 
 soak_main_start() {
+  local said
   prepare_soak start
   if ! start_supervised || ! soak_started "$SUPERVISED"; then
-    tail -n 3 "$OUT/agent.log" >&2 2>/dev/null || true
+    # on the last line, as the controller shows that one and removes what was begun
+    said=${SUPERVISOR_SAID:-$(jq -r '.message // ""' "$OUT/agent.json" 2>/dev/null || true)}
+    [ -n "$said" ] || tail -n 3 "$OUT/agent.log" >&2 2>/dev/null || true
     release_soak
-    fail "$EXIT_HOST" "the soak of run $RUN did not start on $HOST: ${SUPERVISOR_SAID:-$OUT/agent.log says why}"
+    fail "$EXIT_HOST" "the soak of run $RUN did not start on $HOST: ${said:-$OUT/agent.log says why}"
   fi
   soak_main_status
 }
