@@ -180,7 +180,7 @@ intervals_after_gap() { jq -es 'map(.kind) | .[(index("gap") // length):] | inde
   kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
   wait_until only_beta_runs
   of status alpha >status.json
-  assert_json status.json '.state == "interrupted" and .passed_s >= 0.5 and (.message | test("soak-resume")) and all(.flows[]; .state == "waiting")'
+  assert_json status.json '.state == "interrupted" and .passed_s >= 0.5 and (.message | contains("soak-resume --state '"$PWD"'/alpha.state")) and all(.flows[]; .state == "waiting")'
   run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "was interrupted and is not over"
   of resume alpha

@@ -286,7 +286,7 @@ soak_finish() {
     state="done"
   elif [ -z "$reason" ]; then
     # a reboot, or an end that nobody has asked for: it can go on, so nothing is closed
-    soak_state stopped "interrupted: the agent was ended (exit code $code); perch-agent soak-resume goes on"
+    soak_state stopped "interrupted: the agent was ended (exit code $code); \`$(on_host soak-resume)\` on $HOST goes on with it"
     exit "$code"
   fi
   close_flows "$reason"

@@ -64,6 +64,9 @@ claim_soak() {
   exec {lock}>&-
 }
 
+# on_host COMMAND: what a person types on this host
+on_host() { printf '%q ' "$here/perch-agent" "$1" --state && printf '%q' "$STATE"; }
+
 # One soak a host: who runs is named, and who was interrupted, too. One whose directory is gone is none any more.
 refuse_second() (
   local new=$OUT
@@ -79,9 +82,9 @@ refuse_second() (
     fail "$EXIT_HOST" "the soak of run $RUN runs on $HOST already, in $OUT: attach to it (playbooks/soak.yml), or stop it first (playbooks/soak_stop.yml)"
   fi
   [ "$OUT" = "$new" ] ||
-    fail "$EXIT_HOST" "the soak of run $RUN on $HOST was interrupted and is not over ($OUT): \`perch-agent soak-resume\` goes on with it," \
-      "\`perch-agent soak-stop\` (playbooks/soak_stop.yml) closes it"
-  fail "$EXIT_HOST" "$OUT holds an interrupted soak; \`perch-agent soak-resume\` goes on with it"
+    fail "$EXIT_HOST" "the soak of run $RUN on $HOST was interrupted and is not over ($OUT): \`$(on_host soak-resume)\` goes on with it," \
+      "playbooks/soak_stop.yml closes it"
+  fail "$EXIT_HOST" "$OUT holds an interrupted soak; \`$(on_host soak-resume)\` goes on with it"
 )
 
 write_session() {
@@ -296,7 +299,7 @@ soak_main_status() {
     [ -e "$OUT/control/started" ] && state=running || state=starting
   elif [ "$state" = running ] || [ -e "$STATE" ] && [ "$state" != "done" ]; then
     state=interrupted
-    message=${message:-"no process of it runs, and it is not over: \`perch-agent soak-resume\` goes on, \`perch-agent soak-stop\` closes it"}
+    message=${message:-"no process of it runs, and it is not over: \`$(on_host soak-resume)\` on $HOST goes on with it, playbooks/soak_stop.yml closes it"}
   fi
   status_passed "$state"
   status_flows "$pid" | jq -RMnc --arg state "$state" --arg run "$RUN" --arg host "$HOST" --arg out "$OUT" --arg supervisor "$SUPERVISOR" --arg now "$(now)" \
