@@ -263,14 +263,34 @@ void run_note_stall(struct run *r, uint64_t ns) {
 	run_stall_over(r);
 }
 
+static uint64_t stall_ns(const struct stall *s) {
+	return s->end_ns - s->start_ns;
+}
+
+/* Where there is no room for all, the shortest goes: what was counted only is never longer than what has its times. In order of time. */
+static void keep_stall(struct outcome *o, const struct stall *s) {
+	size_t least = 0;
+
+	if (o->n_stalls < RUN_STALLS_MAX) {
+		o->stalls[o->n_stalls] = *s;
+		return;
+	}
+	for (size_t k = 1; k < RUN_STALLS_MAX; k++)
+		if (stall_ns(o->stalls + k) < stall_ns(o->stalls + least))
+			least = k;
+	if (stall_ns(s) <= stall_ns(o->stalls + least))
+		return;
+	memmove(o->stalls + least, o->stalls + least + 1, (RUN_STALLS_MAX - 1 - least) * sizeof(*s));
+	o->stalls[RUN_STALLS_MAX - 1] = *s;
+}
+
 void run_stall_over(struct run *r) {
 	struct outcome *o = &r->outcome;
 
 	r->stall.end_ns = monotonic_ns();
-	if (o->n_stalls < RUN_STALLS_MAX)
-		o->stalls[o->n_stalls] = r->stall;
+	keep_stall(o, &r->stall);
 	o->n_stalls++;
-	o->stalled_ns += r->stall.end_ns - r->stall.start_ns;
+	o->stalled_ns += stall_ns(&r->stall);
 	r->stall.start_ns = 0;
 }
 

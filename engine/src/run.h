@@ -74,7 +74,7 @@ struct outcome {
 	uint64_t stall_ns, stall_start_ns;      /* the longest time without any completion, and when it began in this phase */
 	uint64_t end_ns;                /* when the traffic ended, monotonic, and by the clock on the wall */
 	struct timespec ended;
-	struct stall stalls[RUN_STALLS_MAX];    /* the first of n_stalls */
+	struct stall stalls[RUN_STALLS_MAX];    /* the longest of n_stalls, by time */
 	uint64_t n_stalls, stalled_ns;
 	json_t *intervals;              /* array; NULL: none asked for */
 	uint64_t *samples;              /* --report-all: ns as observed, messages of them */

@@ -116,7 +116,7 @@ static int client_loop(struct run *r) {
 	struct histogram *h = r->interval;
 	struct pace pace;
 	uint32_t received = 0;
-	uint64_t i, t0, t1, late = 0;
+	uint64_t i, t0, t1, late = 0, stood = 0;
 	int e;
 
 	pace_begin(&pace, r);
@@ -142,7 +142,10 @@ static int client_loop(struct run *r) {
 		}
 		/* One reading an iteration holds only where nothing happens between two messages. */
 		if (apart) {
+			const uint64_t free_at = t0;
+
 			t0 = pace_next(&pace, r, &late);
+			stood = MIN(late, t0 - free_at);
 			/* Whoever is told to stop while it waits sends nothing before its time; behind a barrier the other end awaits it. */
 			if (unlikely(run_is_to_stop()) && !barrier && run_event(r, t0, 0))
 				break;
@@ -155,8 +158,9 @@ static int client_loop(struct run *r) {
 		uint64_t ns = clock_ns(&r->clock, t1 - t0 + late * (r->phase.half_round_trip ? 2 : 1));
 		histogram_record(h, ns);
 		r->outcome.messages = i + 1;
-		if (unlikely(t1 - t0 >= r->stall_ticks))
-			run_note_stall(r, clock_ns(&r->clock, t1 - t0));
+		/* Also of this end, as where it is not given a processor: it was due, and nothing else was waited for. */
+		if (unlikely(t1 - t0 + stood >= r->stall_ticks))
+			run_note_stall(r, clock_ns(&r->clock, t1 - t0 + stood));
 		if (samples)
 			samples[i] = ns;
 		if (verify) {

@@ -292,6 +292,20 @@ C
   done
 }
 
+@test "a client that stands still while a probe is due is a stall like another" {
+  perch_serve
+  soak_behind lat --backend tcp --rate 20msg/s --duration 60s --interval 500ms --stall 40ms
+  wait_until lines interval 1
+  pkill -STOP -P "$SOAK" # between two probes, mostly
+  sleep 1
+  pkill -CONT -P "$SOAK"
+  wait_until lines interval $(($(grep -c '"kind":"interval"' soak.jsonl) + 2))
+  kill "$SOAK"
+  soak_ends 0
+  assert_schema
+  assert_lines 'map(select(.kind == "stall")) | any(.end_s - .start_s > 0.9) and (map(.end_s - .start_s) | add) < 4'
+}
+
 @test "a server that never answers at an interval's end: the interval ends where the silence began, and the gap begins there" {
   perch_serve
   # so little that all of an interval is under way before anything has to wait

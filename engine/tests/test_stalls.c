@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Purpose: of more stalls than have room the longest keep their times, in order, and all are counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "run.h"
+
+static void test_the_longest_keep_their_times(void **state) {
+	const uint64_t ms = NSEC_PER_MSEC, spare = 10;
+	static struct run r;
+	const struct outcome *o = &r.outcome;
+	uint64_t kept = 0, longest = 0;
+
+	(void) state;
+	/* one of 5 s when there is no room any more, and behind it one that is shorter than all */
+	for (uint64_t k = 0; k < RUN_STALLS_MAX + spare; k++)
+		run_note_stall(&r, k == RUN_STALLS_MAX + 2 ? 5000 * ms : (35 + k) * ms);
+	run_note_stall(&r, ms);
+	assert_true(o->n_stalls == RUN_STALLS_MAX + spare + 1);
+	for (size_t k = 0; k < RUN_STALLS_MAX; k++) {
+		uint64_t ns = o->stalls[k].end_ns - o->stalls[k].start_ns;
+
+		assert_true(k == 0 || o->stalls[k].end_ns >= o->stalls[k - 1].end_ns);
+		assert_true(ns >= (35 + spare) * ms);
+		longest = MAX(longest, ns);
+		kept += ns;
+	}
+	assert_true(longest >= 5000 * ms);
+	assert_true(o->stalled_ns > kept);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_longest_keep_their_times),
+	};
+
+	return cmocka_run_group_tests_name("stalls", tests, NULL, NULL);
+}
