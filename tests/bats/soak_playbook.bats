@@ -122,11 +122,15 @@ nothing_begun() {
   "$PERCH" serve --bind 127.0.0.2 --port "$(<port)" --ready-file ready 2>/dev/null 3>&- &
   wait_until test -e ready
   book 2 soak -e soak_duration=60s
+  assert_equal "$(readlink runs/latest)" earlier
+  # a name that another soak.yml has taken meanwhile stays
+  printf '#!/bin/bash\n[ "$1" != soak-start ] || ln -sfn other %q/runs/latest\nexec %q "$@"\n' "$PWD" "$AGENT" >agent && chmod +x agent
+  book 2 soak -e soak_duration=60s -e agent_program="$PWD/agent"
   kill %1
   wait
-  assert_output --partial "No soak runs: 1 of 2 hosts cannot."
+  assert_output --regexp '"msg": "No soak was begun: 1 of 2 hosts cannot\.\\n- '
   assert_output --partial "beta: "
-  assert_equal "$(readlink runs/latest) $(echo runs/*)" "earlier runs/earlier runs/latest"
+  assert_equal "$(readlink runs/latest) $(echo runs/*)" "other runs/earlier runs/latest"
   rm -r runs
   nothing_begun
 }
