@@ -231,13 +231,17 @@ def unlike($flow):
     ( select($flow.tool == "perch") | $p | known_definitions as $known | select([.definition] | inside($known) | not)
       | "\(.kind) of \(.op) has no definition \(.definition | tojson)" );
 
-# Less time than was asked for: the one thing in which two flows of one command may differ.
+# A soak that was stopped did as it was told, with exit code 0.
+def brief: if . >= 100 then round else (. * 10 | round) / 10 end;
+
+# Less time than was asked for: the one thing in which two flows of one command may differ. Output: an error.
 def too_short($flow):
   . as $p
   | select(.params.duration_s != null and .elapsed_s != null)
   | ($p.params.duration_s - (if $flow.tool == "perftest" then 2 * ($flow.client_argv // [] | margin_s // ($p.params.duration_s / 2)) else 0 end)) as $planned
   | select($p.elapsed_s < 0.9 * $planned)
-  | "it lasted \($p.elapsed_s) s of \($planned) s";
+  | if $p.soak.stopped == true then {code: 0, message: "it was stopped after \($p.soak.passed_s // $p.elapsed_s | brief) s of \($planned) s"}
+    else {code: 6, message: "it lasted \($p.elapsed_s) s of \($planned) s"} end;
 
 # Another device or port than planned: its counters would prove the wrong path. Verbs' tools always name theirs.
 def other_device($flow):
@@ -258,8 +262,8 @@ def as_planned($flow; $likeness; $known):
   if .status != "ok" then .
   else . as $p
     | ( if $likeness != null and $likeness == $known then [limit(1; too_short($flow))]
-        else [limit(1; unlike($flow), too_short($flow), other_device($flow))] end | .[0] ) as $why
-    | if $why == null then $p else $p + {status: "error", error: {code: 6, message: $why, traffic: true}} end
+        else [limit(1; (unlike($flow) | {code: 6, message: .}), too_short($flow), (other_device($flow) | {code: 6, message: .}))] end | .[0] ) as $why
+    | if $why == null then $p else $p + {status: "error", error: ($why + {traffic: true})} end
   end;
 def as_planned($flow): as_planned($flow; null; null);
 

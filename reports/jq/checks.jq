@@ -13,7 +13,12 @@ def check($id; $title; $status):
 
 def design($section): "design, " + $section;
 
-def coverage($plan):
+# Of a soak what its agents say of it as long as it is not over, or that it was stopped; else null.
+def soak_state($plan; $hosts):
+  if $plan.soak == null then null
+  else [$plan.hosts | keys_unsorted[] | $hosts[.].agent.state] as $states | [("running", "stopped") | select(. as $s | $states | index([$s]) != null)][0] end;
+
+def coverage($plan; $soak):
   ([$plan | planned::flows | .expect | length] | add) as $planned
   | tally::measured as $measured
   | ($plan | planned::idle_hosts) as $idle
@@ -24,7 +29,7 @@ def coverage($plan):
       evidence: ($idle + ([tally::entries("missing").value.flow] | unique) | .[0:tally::evidence_max]),
       remedy: (if $idle != [] then "No flow uses \($idle[0:5] | join(", ")): see what was excluded, correct its perch_backends and perch_tools, "
                                    + "or take it out of the inventory"
-               elif $measured == $planned then null else "See the findings of the flows that are missing, and measure again" end) };
+               elif $measured == $planned then null else ($soak | remedies::for_soak) // "See the findings of the flows that are missing, and measure again" end) };
 
 # What the hosts cannot do was left out of the plan: it is shown, and a plan of nothing else proves nothing.
 def excluded($plan):
@@ -38,8 +43,9 @@ def excluded($plan):
           remedy: (if $real then null else "Give the hosts the backends and tools that the suite asks for, and plan again" end) }
     end;
 
-def host_check($host; $state):
+def host_check($host; $state; $is_soak):
   (if $state.agent == null then "its agent left no agent.json"
+   elif $is_soak and $state.agent.state == "running" then "its agent still ran when its outputs were fetched"
    elif $state.agent.state != "done" then
      "its agent ended in state \($state.agent.state)" + (if $state.agent.message then ": \($state.agent.message)" else "" end)
    elif $state.environment | not then "it left no environment.json"
@@ -47,7 +53,8 @@ def host_check($host; $state):
   | if $why == null then empty
     else check("host/" + $host; "Raw outputs of host \($host)"; "inconclusive")
       + {measured: $why, source: design("a verdict is drawn from the raw outputs of all hosts"), evidence: [$host],
-         remedy: "Look at raw/\($host)/agent.log, or run the playbook again if the folder is missing"}
+         remedy: ((if $is_soak then $state.agent.state | strings else null end | remedies::for_soak)
+                  // "Look at raw/\($host)/agent.log, or run the playbook again if the folder is missing")}
     end;
 
 def is_imported($plan): any($plan | planned::flows; .import != null);
@@ -69,7 +76,7 @@ def imported($plan):
     end;
 
 def hosts($plan; $hosts):
-  [$plan.hosts | keys_unsorted[] | host_check(.; $hosts[.] // {})] as $bad
+  [$plan.hosts | keys_unsorted[] | host_check(.; $hosts[.] // {}; $plan.soak != null)] as $bad
   | if is_imported($plan) then empty
     elif ($bad | length) > 0 then $bad[]
     else check("hosts"; "Raw outputs of every host"; "pass")
@@ -151,11 +158,11 @@ def host_checks($plan; $hosts):
           remedy: "Run the playbook with its role host_check, which leaves raw/HOST/host_check.json" } ),
     host_findings($plan; $hosts);
 
-def flows:
+def flows($soak):
   ( tally::entries("flow")
     | check("flow/" + .parts[0]; "Flow \(.parts[0])"; .value.status)
-    + { measured: ((if .value.code == null or (.value.message | startswith("exit")) then "" else "code \(.value.code): " end) + .value.message),
-        source: design("exit codes"), evidence: .value.evidence, remedy: (.value.code | remedies::for_code) } ),
+    + { measured: ((if .value.code == null or .value.code == 0 or (.value.message | startswith("exit")) then "" else "code \(.value.code): " end) + .value.message),
+        source: design("exit codes"), evidence: .value.evidence, remedy: ((if .value.code == null then $soak | remedies::for_soak else null end) // (.value.code | remedies::for_code)) } ),
   ( tally::seen(0)[] | select(all(.entries[]; .parts[4:6] == ["ok", "clean"]))
     | check("flows/" + .key; "All flows of test \(.key)"; "pass")
     + {measured: .n, limit: {min: .n, max: null}, unit: "records", source: design("exit codes")} );
@@ -394,7 +401,8 @@ def definitions($comparison):
      source: design("records with different definitions are never compared")};
 
 def all($plan; $hosts; $limits; $foreign; $comparison; $agreement):
-  [ coverage($plan), imported($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), software($plan), host_checks($plan; $hosts),
-    flows, integrity, limits($limits; $foreign), ceiling, unknown_ceiling, repeatability, path_proof, cross_check,
+  soak_state($plan; $hosts) as $soak
+  | [ coverage($plan; $soak), imported($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), software($plan), host_checks($plan; $hosts),
+    flows($soak), integrity, limits($limits; $foreign), ceiling, unknown_ceiling, repeatability, path_proof, cross_check,
     agreement($agreement; $limits),
     definitions($comparison) ];

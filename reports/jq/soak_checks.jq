@@ -3,6 +3,7 @@ import "common" as c;
 import "digits" as digits;
 import "words" as words;
 import "bounds" as bounds;
+import "remedies" as remedies;
 
 def worst: if any(.[]; .severity == "fail") then "fail" elif any(.[]; .severity == "inconclusive") then "inconclusive" elif length > 0 then "advisory" else "pass" end;
 
@@ -27,7 +28,7 @@ def state:
   + { measured: ({running: "it still runs", stopped: "it was stopped", short: "it lacks time", none: "nothing of it is there", done: "done"}[.state]
                  + ": \(.passed_s | hours) of \($soak.duration_s | hours)"),
       limit: {min: $soak.duration_s, max: null}, unit: "s", source: bounds::design("a soak is judged over its whole time"),
-      remedy: {running: "Run playbooks/soak.yml again: it attaches, waits for the end and judges anew", stopped: "Let the next one run to its end",
+      remedy: {running: ("running" | remedies::for_soak), stopped: ("stopped" | remedies::for_soak),
                short: "See agent.json and progress.jsonl of the hosts whose flows lack time", none: "See agent.log of the hosts: the soak never began there"}[.state] };
 
 def tests: [.flows[].test] | reduce .[] as $t ([]; if index([$t]) == null then . + [$t] else . end) | .[];
@@ -46,7 +47,7 @@ def coverage($all; $test):
       "See the lines that are named, and agent.json of that host; measure again"))
   | if .status == "pass" and $open != [] then
       .status = "inconclusive" | .measured = "\($open | length) of \($flows | length | words::plural("flow")) not measured to the end: \($open[0].flow) is \($open[0].state)"
-      | .evidence = ([$open[].flow] | .[:bounds::evidence_max]) | .remedy = "See agent.json and progress.jsonl of the hosts, and measure again"
+      | .evidence = ([$open[].flow] | .[:bounds::evidence_max]) | .remedy = (($open[0].state | if . == "waiting" then "running" else . end | remedies::for_soak) // "See agent.json and progress.jsonl of the hosts, and measure again")
     else . end;
 
 # One check of everything that a flow's lines are held against; not judged where no flow has it.

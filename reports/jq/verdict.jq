@@ -4,9 +4,9 @@
 # Each before what it uses itself; `_` is there for that order alone (tests/jq_order.py).
 import "checks" as checks;
 import "host_status" as _;
-import "remedies" as _;
 import "words" as _;
 import "host_facts" as host_facts;
+import "remedies" as remedies;
 import "tally" as tally;
 import "agreement" as agreement;
 import "limits" as _;
@@ -48,7 +48,7 @@ def gathered($flows; $limits):
   + { required: [$limits[] | select(.severity == "required") | .id], pairs: ([$flows[] | [.test, .client, .server]] | unique | length),
       repeated: repeats::planned($flows) };
 
-def no_limits($fault; $limits):
+def no_limits($fault; $limits; $soak):
   ( [$limits[] | select(.severity == "required") | .id] as $required
     | [tally::entries("limit").value | select(.judged > 0) | select(.limit as $id | $required | index([$id]) != null)]
     | length > 0 ) as $judged
@@ -56,7 +56,7 @@ def no_limits($fault; $limits):
   | if $why == null then empty
   else checks::check("limits"; "Limits to judge by"; "inconclusive")
     + {measured: $why, source: checks::design("limits are copied to inputs/ when a run is planned"),
-       remedy: "Put the run's limits (perch.limits/1, as JSON) at inputs/limits.json and judge again"}
+       remedy: ((if $fault == "" then $soak | remedies::for_soak else null end) // "Put the run's limits (perch.limits/1, as JSON) at inputs/limits.json and judge again")}
   end;
 
 # How the fabric of the accepted run differs from what these records showed; "" where it does not, or nobody asks.
@@ -71,7 +71,7 @@ $plan[0] as $plan
 | foreign($plan; $baseline[0]) as $foreign
 | comparison::build([tally::entries("cmp")]) as $comparison
 | ([tally::entries("agree")] | {rows: agreement::rows(.; $bounds), alone: agreement::alone(.)}) as $agreement
-| ([no_limits($limits_fault; $bounds)] + checks::all($plan; $hosts; $bounds; $foreign; $comparison; $agreement)
+| ([no_limits($limits_fault; $bounds; checks::soak_state($plan; $hosts))] + checks::all($plan; $hosts; $bounds; $foreign; $comparison; $agreement)
    + ($switches[0].checks // [])) as $checks
 | { schema: "perch.verdict/1", run: $plan.run, verdict: null, scope: weakest_scope($plan),
     coverage: { planned: ([$plan | planned::flows | .expect | length] | add), measured: tally::measured,
