@@ -117,7 +117,7 @@ def shapes:
   | (if $name == "interval" then
        { title: "No interval far below the others, test \($test)", limit: {min: bounds::least_share, max: null},
          unit: "of the median interval", source: "site policy: a link that stands still for half of an interval is a fault, no noise",
-         remedy: "Look at that time into the logs of both hosts and of the switches (link, pause storms, other traffic); measure again with interval" }
+         remedy: "Look at that time into the logs of both hosts and of the switches (link, pause storms, other traffic); to have the time of it, give the test in the suite the key interval (interval: 1s) and measure again; of a soak each anomaly has it" }
      else
        { title: "No tail far above the median, test \($test)", limit: {min: null, max: bounds::most_tail},
          unit: "times the median, \(.value.of | sub("_"; "."))", source: "site policy: a tail within an order of magnitude of the median",
