@@ -8,6 +8,7 @@ import "soak_checks" as checks;
 import "digits" as _;
 import "words" as _;
 import "bounds" as _;
+import "remedies" as _;
 import "soak_line" as line;
 import "common" as c;
 
@@ -60,8 +61,10 @@ $plan[0] as $plan
 | (if $plan.soak.mode == "alternating" then [$plan.rounds[] | [.flows[].id | $by_id[.].measured_s // 0] | min] | add
    else [$flows[].measured_s // 0] | min end) as $measured
 | ([$flows[] | select(.soak_s != null) | .soak_s + .passed_s] | max) as $ends
+| ([$plan.rounds[].flows[] | {key: .id, value: soak_bounds::of_flow($limits[0].limits // [])}] | from_entries) as $bounds
 | { mode: $plan.soak.mode, duration_s: $plan.soak.duration_s, interval_s: $plan.soak.interval_s, stall_s: $plan.soak.stall_s,
     reconnect_s: $plan.soak.reconnect_s, turn_s: $plan.soak.turn_s,
+    stall_limits_s: ([$bounds[] | soak_bounds::tightest("soak.stall_s").most | numbers] | unique),
     started: (if $facts.known then $facts.epoch | line::dated else null end),
     ended: (if $facts.known and $ends != null then $facts.epoch + $ends | line::dated else null end),
     passed_s: ($passed | c::rounded), measured_s: ($measured | c::rounded), $state, running: ($state == "running"),
@@ -74,4 +77,4 @@ $plan[0] as $plan
     anomalies: [$shown | to_entries[] | {id: "a\(.key + 1)"} + (.value | shown)],
     anomaly_counts: $counts, anomalies_left_out: (($all | length) - ($shown | length)),
     blind: [{$plan, $flows, $hosts, $groups} | blind::all] } as $soak
-| { $soak, checks: [{$plan, bounds: ([$plan.rounds[].flows[] | {key: .id, value: soak_bounds::of_flow($limits[0].limits // [])}] | from_entries), $flows, $hosts, $groups, anomalies: $all, $state, passed_s: $passed} | checks::all] }
+| { $soak, checks: [{$plan, $bounds, $flows, $hosts, $groups, anomalies: $all, $state, passed_s: $passed} | checks::all] }

@@ -17,17 +17,23 @@ def is_number: type == "number";
 # ---- the first lines ----
 
 def state_words:
-  if .running then "**It still runs**: \(([.duration_s - .passed_s, 0] | max | w::span)) are left, and what is shown is what was fetched."
+  # how much time is left nobody has said: an interval is here once it has ended
+  if .running then
+    "**It still runs**: " + (if (.passed_s // 0) > 0 then "the first \(.passed_s | w::span) are here, all intervals that had" else "no interval had" end) + " ended when it was fetched."
   elif .state == "done" then "It ran to its end."
   elif .state == "stopped" then "**It was stopped** before its time was over."
   elif .state == "short" then "**It ended before its time was over.**"
   else "**Nothing of it was measured.**" end;
 
+# Connections that were lost, of all flows, and the time of the flow that had none for longest.
+def gaps_words:
+  [.flows[]? | select((.gaps // 0) > 0)]
+  | if . == [] then "no gap" else "\(map(.gaps) | add | f::plural("gap")), \(map(.gap_s // 0) | max | w::span) without a connection in the worst flow" end;
+
 def headline:
   (.measured_s // 0) as $measured
   | "**Soak of \(.duration_s | w::asked)**, \(if .mode == "alternating" then "tests in turn" else "all tests at once" end), an interval each \(.interval_s | w::asked): "
-    + "\($measured | w::span) measured (\(if .duration_s > 0 then $measured / .duration_s | w::share else "-" end)), "
-    + "\([(.passed_s // 0) - $measured, 0] | max | if . < 0.05 then "no gap" else "\(w::span) of gaps" end), by the flow that has least. " + state_words;
+    + "\($measured | w::span) measured (\(if .duration_s > 0 then $measured / .duration_s | w::share else "-" end)) by the flow that has least, \(gaps_words). " + state_words;
 
 def kind_words:
   { corrupt: ["corrupted payload", "corrupted payloads"], hole: "hole", overlap: "overlap", length: "wrong length", foreign: "foreign line", damaged: "damaged line",
@@ -38,14 +44,19 @@ def counted($kind; $n):
   (kind_words[$kind] // $kind) | if type == "array" then "\($n) \(if $n == 1 then .[0] else .[1] end)"
   elif . == "change of level" and $n != 1 then "\($n) changes of level" else . as $word | $n | f::plural($word) end;
 
+def length_words: if . < 1 then "\(1000 * . | f::plain) ms" else "\(f::plain) s" end;
+# A flow's own count has all stalls, anomalies those beyond their limit.
+def beyond_words($kind): if $kind == "stall" and (.stall_limits_s // []) != [] then " longer than " + (.stall_limits_s | map(length_words) | join(" or ")) else "" end;
+
 def anomaly_line:
-  (.anomaly_counts // {}) as $counts
+  . as $soak
+  | (.anomaly_counts // {}) as $counts
   | ([w::kinds[], ($counts | keys[] | select(. as $k | w::kinds | index([$k]) | not))] | map(select(($counts[.] // 0) > 0))) as $present
   | if $present == [] then
       (if (.measured_s // 0) <= 0 then "Nothing was measured in which an anomaly could have shown."
        elif .state == "done" then "No anomaly was found." else "No anomaly was found in what was measured so far." end)
     else
-      "**Anomalies**: " + ([$present[] | . as $k | counted($k; $counts[$k]) | f::cell] | join(", ")) + "." end;
+      "**Anomalies**: " + ([$present[] | . as $k | counted($k; $counts[$k]) + ($soak | beyond_words($k)) | f::cell] | join(", ")) + "." end;
 
 # A flow's times count from its own beginning, which is that of its turn. Input: the flow
 def at($s): (if ($s | is_number) and (.soak_s | is_number) then .soak_s + $s else null end) | w::since;
@@ -149,7 +160,7 @@ def flow_row:
     + [ (first(.drift[]? | select(.metric == "bandwidth" or .metric == "p50")) // null | drift_words) ];
 
 def flows:
-  { table: { columns: [ ("Flow", "State" | table::left(.)), ("Measured", "Gaps", "Stalls", "Typical", "Worst interval", "At", "Drift over the soak" | table::right(.)) ],
+  { table: { columns: [ ("Flow", "State" | table::left(.)), ("Measured", "Gaps", "Stalls" + (if .stall_s == null then "" else " of \(.stall_s | length_words) and more" end), "Typical", "Worst interval", "At", "Drift over the soak" | table::right(.)) ],
              rows: ([.flows[]?] | sort_by(-(.anomalies // 0), -chosen::fall, .flow) | .[:flows_max] | map(flow_row)) },
     more: (.flows // [] | length - flows_max | if . > 0 then f::whole else "" end) };
 

@@ -125,6 +125,10 @@ TABLE
   assert_equal "$(measured_of state)" "it still runs: 1200 s of 3600 s"
   judged_of --duration 3600 --stopped 1200
   assert_equal "$status $(status_of state) $(jq -r .soak.state run/verdict.json)" "3 inconclusive stopped"
+  assert_equal "$(jq -c '[.checks[] | select(.id | startswith("flow/")) | .measured] | unique' run/verdict.json)" '["it was stopped after 1200 s of 3600 s"]'
+  assert_equal "$(jq -r '.checks[] | select(.status == "inconclusive") | .remedy' run/verdict.json | sort -u)" \
+    "It was ended on purpose (playbooks/soak_stop.yml, or soak-stop on the host): let the next one run to its end"
+  assert_equal "$(jq -c .soak.stall_limits_s run/verdict.json)" "[0.04]"
   composed --duration 1200
   rm run/raw/node2/samples.jsonl
   judged

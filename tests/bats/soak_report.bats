@@ -36,21 +36,41 @@ words() {
 chart() { jq -c --arg name "$1" ".soak.charts[] | select(.name == \$name) | $2" report.json; }
 
 @test "the first lines say that it is a soak, how long, how much of it was measured, and what was found" {
-  made 2 60 1
+  made 2 60 1 '.soak.stall_limits_s = [0.04]'
   words
   sed -n '1,/^| Test /p' report.md >first
   run cat first
-  assert_output --partial "**Soak of 1 min**, all tests at once, an interval each 1 s: 55.0 s measured (91.66 %), 5.00 s of gaps"
+  assert_output --partial "**Soak of 1 min**, all tests at once, an interval each 1 s: 55.0 s measured (91.66 %) by the flow that has least, 3 gaps, 5.01 s without a connection in the worst flow."
   assert_output --partial "It ran to its end."
-  assert_output --partial "**Anomalies**: 1 gap, 75 stalls, 1 change of level, 1 process that grows."
+  assert_output --partial "**Anomalies**: 1 gap, 75 stalls longer than 40 ms, 1 change of level, 1 process that grows."
   run_expecting 0 "$TOP/reports/summary" run
   assert_output --partial "Soak of 1 min, all tests at once"
   assert_output --partial "Anomalies: 1 gap, 75 stalls"
+  # a flow's own stalls are more than those that are anomalies
+  run cat report.md
+  assert_output --partial "| Stalls of 20 ms and more |"
+  # what was not measured for another reason is no gap
+  made 2 60 1 '.soak.flows[] |= (.gaps = 0 | .gap_s = 0)'
+  words
+  run cat report.md
+  assert_output --partial "55.0 s measured (91.66 %) by the flow that has least, no gap."
+}
+
+@test "a finding that is one more is so in words too; a terminal has its text as it is, and the report without a tag" {
+  made 2 60 1 '.checks = [("a/1", "b/1", "c/1", "d/1") | {id: ., title: "T", status: "fail", measured: "a*b_ & <i>x", limit: null, unit: null, source: "s", evidence: [], remedy: "Look at raw/<host>/agent.log"}]'
+  words
+  run cat report.md
+  assert_output --partial "1 more is in the table of [checks]"
+  assert_output --partial "a\*b\_ &amp; &lt;i>x. *Look at raw/&lt;host>/agent.log.*"
+  refute_output --partial "<i>"
+  run_expecting 0 "$TOP/reports/summary" run
+  assert_output --partial "FAIL, not met: T: a*b_ & <i>x. Look at raw/<host>/agent.log"
+  refute_output --partial "&lt;"
 }
 
 @test "a soak that runs, was stopped, ended early or has nothing says so" {
   local state words
-  for state in running:"**It still runs**: 30.0 s are left" stopped:"**It was stopped**" short:"**It ended before its time was over.**" none:"**Nothing of it was measured.**"; do
+  for state in running:"**It still runs**: the first 30.0 s are here, all intervals that had ended when it was fetched." stopped:"**It was stopped**" short:"**It ended before its time was over.**" none:"**Nothing of it was measured.**"; do
     words=${state#*:}
     made 2 60 1 ".soak.state = \"${state%%:*}\" | .soak.running = (.soak.state == \"running\") | .soak.passed_s = 30 | .soak.measured_s = 30"
     words
@@ -190,7 +210,7 @@ chart() { jq -c --arg name "$1" ".soak.charts[] | select(.name == \$name) | $2" 
   "$TOP/reports/judge" run >/dev/null || true
   words
   run cat report.md
-  assert_output --partial "**Soak of 20 min**, all tests at once, an interval each 1 min: 19 min 48 s measured (98.99 %), 12.0 s of gaps"
+  assert_output --partial "**Soak of 20 min**, all tests at once, an interval each 1 min: 19 min 48 s measured (98.99 %) by the flow that has least, 1 gap, 12.0 s without a connection in the worst flow."
   assert_output --regexp "\\| a[0-9]+ \\| FAIL \\| no connection for 12.0 s"
   assert_equal "$(jq -c '[.soak.charts[] | select(.spec == "soak_bandwidth" or .spec == "soak_latency") | .name]' report.json)" \
     '["soak_bandwidth_1","soak_bandwidth_2","soak_latency_3"]'
@@ -202,7 +222,10 @@ chart() { jq -c --arg name "$1" ".soak.charts[] | select(.name == \$name) | $2" 
   words
   run cat report.md
   assert_output --partial "**INCONCLUSIVE**"
-  assert_output --partial "20 min measured (1.38 %), no gap, by the flow that has least. **It still runs**: 23 h 40 min are left"
+  assert_output --partial "20 min measured (1.38 %) by the flow that has least, no gap. **It still runs**: the first 20 min are here"
+  # there is nothing to look at, and nothing to measure again
+  assert_output --partial "Wait for its end: playbooks/soak.yml finds the soak that runs"
+  refute_output --regexp "measure again|agent\.(log|json)|Put the run's limits"
   assert_output --partial "No anomaly was found in what was measured so far."
   assert_output --regexp "\\| load \\| so far 0.4[0-9]+ Gb/s in the mean \\|"
   assert_equal "$(awk -f "$TOP/tests/markdown_tables.awk" report.md)" ""
