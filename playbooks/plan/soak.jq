@@ -38,9 +38,10 @@ def settings:
       pairs, texts: {interval, stall, reconnect, turn, duration: $asked} }
   | if .duration_s > longest_s then error("soak_duration \(.texts.duration) is longer than 365 days, the longest that the engine takes")
     elif .interval_s > .duration_s then
-      error("the suite's interval, \(.texts.interval), is longer than soak_duration, \(.texts.duration): there would be no whole one")
+      error("the suite's interval, \(.texts.interval), is longer than soak_duration, \(.texts.duration): there would be no whole one; a longer soak_duration, or a shorter "
+        + "soak.interval in a suite of your own (plan_suite_file), has some")
     elif .turn_s != null and .interval_s > .turn_s then
-      error("the suite's interval, \(.texts.interval), is longer than its turn, \(.texts.turn): there would be no whole one")
+      error("the suite's interval, \(.texts.interval), is longer than its turn, \(.texts.turn): there would be no whole one; soak.interval and soak.turn are the suite's to say (plan_suite_file)")
     elif .stall_s >= .interval_s then error("the suite's stall, \(.texts.stall), is not below its interval, \(.texts.interval)")
     else . end;
 

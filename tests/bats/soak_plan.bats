@@ -79,6 +79,7 @@ refuses() {
 @test "times that cannot be are refused, with what to write" {
   for duration in 24 0h -1h 24H 1h30m; do refuses '{}' "$duration" "soak_duration \"$duration\" is no time with a unit; write 90s, 24h or 7d"; done
   refuses '{}' 30s "interval, 60s, is longer than soak_duration, 30s"
+  assert_output --partial "a shorter soak.interval in a suite of your own (plan_suite_file)"
   refuses '{mode: "alternating", turn: "30s"}' 1h "interval, 60s, is longer than its turn, 30s"
   refuses '{interval: "20ms"}' 1h "stall, 20ms, is not below its interval, 20ms"
   refuses '{}' 366d "longer than 365 days"
