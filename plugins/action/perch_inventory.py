@@ -35,6 +35,8 @@ options:
   limits: {description: The set of limits whose hosts must be in the inventory; empty for none., type: str}
   limits_site: {description: The same of the site's own limits., type: str}
   measuring: {description: Whether hosts are to be measured against each other., type: bool}
+  handed_on: {description: "Variables for a later call of another playbook, by the variable that holds them. With it (it may be empty) they are
+    looked at, and the names of the inventory and of the command line; no host is. What the inventory itself sets is in the answer: C(sets).", type: dict}
 author: [The Perch authors]
 """
 
@@ -295,11 +297,14 @@ class ActionModule(ActionBase):
                 "limits": {"type": "str", "default": ""},
                 "limits_site": {"type": "str", "default": ""},
                 "measuring": {"type": "bool", "default": False},
+                "handed_on": {"type": "dict"},
             }
         )
         self._roles = Path(arguments["roles"]).resolve()
         self._specs = Specs(self._roles)
         self._inventory = Inventory(task_vars, self._loader)
+        if arguments["handed_on"] is not None:
+            return result | self._look_ahead(arguments["handed_on"], set(arguments["foreign"]))
         # the task runs for one host of all: what is that host's own counts for no other
         own = self._inventory.hostvars.raw_get(task_vars["inventory_hostname"])
         self._play_vars = {name: value for name, value in task_vars.items() if name not in own or own[name] != value}
@@ -317,8 +322,16 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("\n".join(["The inventory is wrong; no host was touched.", *(f"- {error}" for error in errors)]))
         return result | {"changed": False, "hosts": len(hosts)}
 
-    def _unknown(self, foreign: set[str]) -> Iterator[str]:
-        for place, variables in self._inventory.places():
+    def _look_ahead(self, handed_on: Mapping, foreign: set[str]) -> dict:
+        errors = list(self._unknown(foreign, handed_on.items()))
+        for place, variables in handed_on.items():
+            errors += [f"{place}: {text}" for name, value in variables.items() if name in self._specs.options for text in self._misfits(name, value)]
+        if errors:
+            raise AnsibleActionFail("\n".join(["These variables cannot be; nothing was changed.", *(f"- {error}" for error in errors)]))
+        return {"changed": False, "sets": sorted({name for part in (self._inventory.groups, self._inventory.hosts) for one in part.values() for name in one})}
+
+    def _unknown(self, foreign: set[str], more: Iterable[tuple[str, Mapping]] = ()) -> Iterator[str]:
+        for place, variables in [*self._inventory.places(), *more]:
             for name in sorted(set(map(str, variables)) - foreign):
                 if why := self._specs.unknown(name):
                     yield f"{place}: {why}"

@@ -161,6 +161,11 @@ YAML
   assert_output --partial "soak_duration must be a time with its unit, such as 24h, and is '24'"
   book 0 soak -e soak_duration=60s -e production=true -e soak_confirm=true --check
   assert_output --partial "2 flows, about 60 s"
+  # what cannot be planned is a sentence, without the program's frame
+  book 2 soak -e soak_duration=0.5s --check
+  refute_output --partial "non-zero return code"
+  refute_output --partial "jq: error"
+  assert_output --partial "Suite tiny cannot be planned, so nothing is measured: the suite's interval, 1s, is longer than soak_duration, 0.5s"
   nothing_begun
 }
 
@@ -177,6 +182,15 @@ read -r line <"$PWD/$name.said"
 printf '%s\n' "\$line"
 SH
   chmod +x "$name"
+}
+
+@test "stopping in check mode says what would be stopped, and stops nothing" {
+  agent_saying alone '{"state": "none"}'
+  AGENT=$PWD/alone book 0 soak_stop --check
+  assert_output --partial "No soak is on these hosts"
+  agent_saying busy '{"state": "running", "run": "20260101T020000Z-soak"}'
+  AGENT=$PWD/busy book 0 soak_stop --check
+  assert_output --partial "Would be stopped: 20260101T020000Z-soak on alpha, beta"
 }
 
 # said STATE SUPERVISOR LEFT GAPS STALLS FLOW-STATE: a status

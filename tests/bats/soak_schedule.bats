@@ -252,7 +252,7 @@ unschedule() { play "$1" soak_unschedule "${@:2}"; }
   touch vault
   echo 'all: {hosts: {alpha: {production: true}}}' >hosts.yml
   local -a options=(-e "{\"soak_schedule_notify\": [\"$PWD/hook\"], \"soak_schedule_textfile_dir\": \"$PWD/textfile\",
-    \"soak_schedule_vault_password_file\": \"$PWD/vault\"}" -e '{"soak_schedule_vars": {"soak_confirm": true, "note": "a secret"},
+    \"soak_schedule_vault_password_file\": \"$PWD/vault\"}" -e '{"soak_schedule_vars": {"soak_confirm": true, "soak_duration": "8h", "note": "a secret"},
     "soak_schedule_keep": 3, "soak_schedule_delay": "30min", "soak_schedule_catch_up": false}')
   INVENTORY=hosts.yml schedule 0 "${options[@]}" --check
   assert_output --partial "perch-soak-nightly.timer (system): Next elapse: Sun "
@@ -280,10 +280,14 @@ unschedule() { play "$1" soak_unschedule "${@:2}"; }
   assert_equal "$(tail -n 1 told)" "<PASS><$PWD/runs/20260101T020000Z-soak/report.md><$PWD/runs/20260101T020000Z-soak>"
 
   : >units/perch-soak-other.timer
+  unschedule 0 --check
+  assert_output --partial "Would be removed: perch-soak-nightly.timer of $PWD/units"
   unschedule 0
+  assert_output --partial "Removed: perch-soak-nightly.timer of $PWD/units"
   refute_output --regexp " changed=0 "
   unschedule 0
   assert_output --regexp " changed=0 "
+  assert_output --partial "There is no schedule nightly in $PWD/units"
   assert_equal "$(cd units && echo *)" perch-soak-other.timer
   [ -e runs/20260101T020000Z-soak/report.md ] || fail "a run is gone"
 }
@@ -302,7 +306,8 @@ refused() {
 }
 
 @test "what systemd refuses, and a fabric in production, is refused by name before anything is written" {
-  refused "systemd says: Failed to parse calendar specification 'whenever': Invalid argument" -e soak_schedule_calendar=whenever
+  refused "systemd says: Failed to parse calendar specification 'whenever': Invalid argument" -e soak_schedule_calendar=whenever \
+    -e '{"soak_schedule_vars": {"soak_duration": "8h"}}'
   # two words to Ansible; and a text where a list is meant
   refused '\"02:00\" on the command line belongs to no variable' -e soak_schedule_calendar='Sun 02:00' -e soak_schedule_notify=/bin/true
   assert_output --partial "lists. On a command line that is JSON"
@@ -311,6 +316,25 @@ all: {hosts: {alpha: {}, beta: {production: true}}}
 YAML
   INVENTORY=hosts.yml refused "beta: production: true" -e soak_schedule_calendar=daily -e soak_schedule_name=a-resume
   assert_output --partial 'does not end in \"resume\"'
+}
+
+@test "a schedule without a calendar, a duration or right names is refused in a sentence, before anything is written" {
+  echo 'all: {hosts: {alpha: {}}}' >hosts.yml
+  export INVENTORY=hosts.yml
+  refused "Nothing says when: soak_schedule_calendar is a calendar expression of systemd, as in -e "
+  refute_output --partial argument_spec
+  # one of the command line is not handed on
+  schedule 2 -e soak_duration=8h
+  assert_output --partial "neither soak_schedule_vars nor the inventory has a soak_duration"
+  echo 'all: {hosts: {alpha: {}}, vars: {soak_duration: 8h}}' >hosts.yml
+  schedule 0 --check
+  schedule 2 -e '{"soak_schedule_vars": {"soak_durtion": "2m", "soak_wait": "never", "note": 1}, "soak_schedul_keep": 8}'
+  assert_output --partial "soak_schedule_vars: soak_durtion is no variable of the role soak; did you mean soak_duration"
+  assert_output --partial "soak_schedule_vars: soak_wait must be true or false"
+  assert_output --partial "the command line (-e): soak_schedul_keep is no variable of the role soak; did you mean soak_schedule_keep"
+  unschedule 2 -e soak_schedul_scope=user
+  assert_output --partial "soak_schedul_scope is no variable of the role soak; did you mean soak_schedule_scope"
+  nothing_written
 }
 
 # wrong WORDS JQ-CHANGES: of a configuration; that alone is said

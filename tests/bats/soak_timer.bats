@@ -49,7 +49,7 @@ told() { [ -e runs/told ] && [ "\$(wc -l <runs/told)" -ge "\$1" ]; }
 playbook() { ansible-playbook -i $TOP/inventories/local "$TOP/playbooks/\$1.yml" -e soak_schedule_name=often "\${@:2}"; }
 playbook soak_schedule -e "soak_schedule_calendar='*:*:0/3'" -e soak_schedule_runs_dir=\$PWD/runs -e soak_schedule_playbook=\$PWD/soak.yml \
   -e soak_schedule_user=$SERVANT -e soak_schedule_keep=1 -e "{\"soak_schedule_ansible\": [\"\$PWD/soak\"], \"soak_schedule_notify\": [\"\$PWD/hook\"],
-  \"soak_schedule_textfile_dir\": \"\$PWD/textfile\"}"
+  \"soak_schedule_textfile_dir\": \"\$PWD/textfile\", \"soak_schedule_vars\": {\"soak_duration\": \"1h\"}}"
 within 30 told 2
 within 10 systemctl is-failed -q perch-soak-often.service
 systemctl is-enabled perch-soak-often.timer perch-soak-often-resume.service
