@@ -331,7 +331,10 @@ class Flow:
             elif plant.kind == "double":
                 texts[i] += "\n" + texts[i]
             elif plant.kind == "long":  # two in one
-                line = dict(lines[i], end_s=lines[i + 1]["end_s"], ended=lines[i + 1]["ended"])
+                other = lines[i + 1]
+                sums = {key: lines[i][key] + other[key] for key in ("elapsed_s", "messages", "bytes")}
+                figures = dict(lines[i]["bandwidth"], bytes=sums["bytes"], gbit_s=digits(sums["bytes"] * 8e-9 / sums["elapsed_s"]))
+                line = dict(lines[i], end_s=other["end_s"], ended=other["ended"], bandwidth=figures, **sums)
                 texts[i], texts[i + 1] = json.dumps(line, separators=(",", ":")), None
             elif plant.kind == "foreign":
                 texts[0] = json.dumps(dict(lines[0], job=dict(lines[0]["job"], sizes=[4096])), separators=(",", ":"))

@@ -52,6 +52,9 @@ def option_value($names):
   | [places($names[]) | select(. < $last)] as $at
   | if $at == [] then null else .[($at | max) + 1] end;
 
+# "86400s" -> 86400, as asked.jq has it for all that an engine understands; the planner writes nothing else.
+def seconds_of: [strings | capture("^(?<n>[0-9]+([.][0-9]+)?)(?<u>ms|s|m|h)$") | (.n | tonumber) * {ms: 0.001, s: 1, m: 60, h: 3600}[.u]] | .[0];
+
 def tail_text($lines; $n):
   $lines | map(select(test("^\\s*$") | not)) | .[-$n:] | join("; ")
   | if length > 400 then .[0:400] + "..." else . end;

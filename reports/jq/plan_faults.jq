@@ -1,5 +1,6 @@
 # Is plan.json whole? Alone, because jq 1.6 needs long to leave unused functions out of a program (README.md).
 import "planned" as planned;
+import "common" as c;
 
 # \z and not $, which lets a line end through: a path of two lines would lead anywhere.
 def name_pattern: "^[A-Za-z0-9_][A-Za-z0-9._-]*\\z";
@@ -24,6 +25,26 @@ def flow_faults($hosts):
       else "flow \($id) has no line of a file of raw/import" end ),
     ( if (.tool | type) == "string" and (.client_argv | type) == "array" then empty else "flow \($id) has no tool or no command" end );
 
+# A soak is judged as one, and over the time that its commands were given.
+def soak_faults:
+  def positive: c::is_finite and . > 0;
+  .soak as $soak
+  | if has("soak") | not then
+      planned::flows | select(.client_argv | arrays | index("--soak") != null) | "flow \(.id | tojson) is of a soak, and the plan is not"
+    elif ($soak | type == "object" and all(.duration_s, .interval_s, .stall_s, .reconnect_s; positive) and (.turn_s | . == null or positive)
+          and (.mode == "mixed" or (.mode == "alternating" and .turn_s != null))) | not then "its soak has no times"
+    else
+      planned::flows
+      | (.id | tojson) as $id
+      | .client_argv | arrays
+      | ({"--duration": "duration_s", "--interval": "interval_s", "--stall": "stall_s"} | to_entries[]) as $o
+      | (c::option_value([$o.key]) | c::seconds_of) as $given
+      | $soak[$o.value] as $planned
+      # a turn has a part of the time, and the last one what is left
+      | select(if $o.key == "--duration" and $soak.mode == "alternating" then ($given | positive | not) or $given > $soak.turn_s else $given != $planned end)
+      | "flow \($id) has \($o.key) of \($given | tojson) s, and the soak \($planned) s"
+    end;
+
 # Texts of what is wrong; none means that the plan can be judged against.
 def faults:
   if type != "object" then "it is not a JSON object"
@@ -41,5 +62,6 @@ def faults:
       ( [$plan | planned::flows | .import != null] | unique | select(length > 1)
         | "it has flows that were measured elsewhere beside others" ),
       ( $plan | planned::flows | flow_faults($plan.hosts) ),
+      ( $plan | soak_faults ),
       ( [$plan | planned::flows | .id] | if length == (unique | length) then empty else "two flows have the same id" end )
   end;

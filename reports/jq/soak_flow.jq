@@ -2,11 +2,8 @@
 import "common" as c;
 import "digits" as digits;
 import "soak_bounds" as bounds;
+import "soak_line" as line;
 import "words" as words;
-
-# Two ends need a few round trips between two intervals, and a sleeping one until its next paced message. What is longer than a fiftieth
-# of an interval is missing. site policy.
-def slack($interval): [0.25, 0.02 * $interval] | max;
 
 # Of the planned time, what all these moments may be together. site policy.
 def between_most: 0.05;
@@ -14,15 +11,12 @@ def between_most: 0.05;
 def anomaly($kind; $check; $severity): {$kind, $check, $severity, host: null, s: null, e: null, messages: null, value: null, unit: null, lines: []};
 def fact($kind; $check; $severity; $d): anomaly($kind; $check; $severity) + {s: $d.s, e: $d.e, lines: [$d.n]};
 
-# "86400s" -> 86400, as asked.jq has it for all that an engine understands; the planner writes nothing else.
-def seconds_of: [strings | capture("^(?<n>[0-9.]+)(?<u>ms|s|m|h)$") | (.n | tonumber) * {ms: 0.001, s: 1, m: 60, h: 3600}[.u]] | .[0];
-
 def seconds: digits::fixed(if fabs < 1 then 3 else 1 end) + " s";
 
 # Why the file's first line is not that of the planned command; empty where it is.
 def foreign($flow; $soak; $head):
   ($flow.client_argv // []) as $argv
-  | ($argv | c::option_value(["--duration"]) | seconds_of) as $duration
+  | ($argv | c::option_value(["--duration"]) | c::seconds_of) as $duration
   | ($argv | c::option_value(["--rate"])) as $rate
   | if $head == null then "its first line does not say what was measured"
     elif $head.duration_s != $duration then "it was begun for \($head.duration_s) s, and not for \($duration) s"
@@ -44,7 +38,7 @@ def chain($interval; $slack):
      if $d.k == "stall" then .covered = ([.covered, $d.e] | max)
      else
        ([.at, ([.covered, $d.s] | min)] | max) as $known
-       | .between += ([0, $d.s - .at] | max)
+       | .between += ([0, $d.s - .at] | max) + (if $d.k == "interval" and ($d.lossy | not) then [0, $d.e - $d.s - $d.el] | max else 0 end)
        | (if $d.s < .at - 0.001 then
             .found += [fact("overlap"; "coverage"; "inconclusive"; $d) + {text: "it begins \(.at - $d.s | seconds) before the line before it ends: twice, or not one after another"}]
           elif $d.s - $known > $slack then
@@ -84,12 +78,79 @@ def stall_lines($bounds):
     + {messages: $d.m, value: ($long | c::rounded), unit: "s",
        text: (if $d.m == 0 then "nothing moved for \($long | seconds) between two intervals" else "no completion for \($long | seconds), \($d.m | words::plural("message")) under way" end)};
 
-# The engine writes the first 64 stalls of an interval as lines.
-def stalls_left:
-  [.[] | select(.k == "interval" and .stalls > 64)]
-  | .[] | fact("stall"; "stalls"; "advisory"; .) + {value: .stall_s, unit: "s", text: "\(.stalls) stalls of \(.stall_s | seconds) in one interval, of which 64 have lines"};
+# So many stalls of an interval have lines, the longest of them (docs/soak.md).
+def stall_lines_max: 64;
+
+# Intervals with the lines of their stalls, which stand before each: {n, s, shortest} in `told`. Input: the digests.
+def with_stalls:
+  foreach .[] as $d ({n: 0, s: 0, shortest: null, told: null};
+    if $d.k == "stall" then
+      (if .told != null then {n: 0, s: 0} else . end)
+      | .told = null | .n += 1 | .s += $d.e - $d.s | .shortest = ([.shortest // infinite, $d.e - $d.s] | min)
+    elif $d.k == "interval" and .told == null then {n: 0, s: 0, told: {n, s, shortest}}
+    else {n: 0, s: 0, told: {n: 0, s: 0}} end;
+    select(.told != null and $d.k == "interval") | .told as $told | $d | .told = $told);
+
+# Stalls that have no line could be one that breaks a limit, as far as the shortest of them leaves room; what they are in the mean, one of them is at least.
+def stalls_left($bounds; $stall_s):
+  with_stalls
+  | . as $d
+  | (.stalls - .told.n) as $left
+  | (.stall_s - .told.s) as $rest
+  # times are written with nine digits
+  | (0.001 + 2e-8 * .e * .told.n) as $grace
+  | if .told.n != ([.stalls, stall_lines_max] | min) then
+      fact("sum"; "sum"; "inconclusive"; $d) + {text: "\(.stalls | words::plural("stall")) in this interval, of which \(.told.n) have lines"}
+    elif ($left == 0 and ($rest | fabs) > $grace) or $rest < -$grace or ($left > 0 and $rest > $left * .told.shortest + $grace) then
+      fact("sum"; "sum"; "inconclusive"; $d) + {text: "\(.stall_s | seconds) of stalls in this interval, \(.told.s | seconds) of them in its \(.told.n) lines"}
+    else empty end,
+    ( select($left > 0)
+      | ([$bounds | bounds::broken("soak.stall_s"; $rest / $left) | select(.severity == "fail")] != []) as $sure
+      | ([$bounds | bounds::broken("soak.stall_s"; $rest - ($left - 1) * $stall_s) | select(.severity == "fail")] != []) as $possible
+      | fact("stall"; "stalls"; if $sure then "fail" elif $possible then "inconclusive" else "advisory" end; $d)
+        + {value: .stall_s, unit: "s", text: "\(.stalls) stalls of \(.stall_s | seconds) in one interval, of which \(.told.n) have lines"} );
+
+# How many messages a second a job asks for; 0: as many as there can be.
+def per_second:
+  (.sizes[0] // 1) as $size
+  | (.rate // 0) as $rate
+  | if .rate_unit == "messages" then $rate elif .rate_unit == "bytes" then $rate / $size else $rate / 8 / $size end;
+
+# An interval without any completion, though its pace had some due.
+def silent($bounds; $soak):
+  ([.[] | select(.k == "soak")][0].job // {}) as $job
+  | ($job | per_second) as $per_s
+  | .[] | select(.k == "interval" and .ok and .m == 0 and .stall_s < .el / 2)
+  | (.e - .s) as $long
+  | select($long > $soak.stall_s and ($per_s == 0 or $per_s * $long > 1) and ($job.gap_ns // 0) * 1e-9 < $long)
+  | ([$bounds | bounds::broken("soak.stall_s"; $long) | select(.severity == "fail")] != []) as $broken
+  | fact("stall"; "stalls"; if $broken then "fail" else "inconclusive" end; .)
+    + {messages: 0, value: ($long | c::rounded), unit: "s", text: "no completion in an interval of \($long | seconds), and no stall that says so"};
+
+# What no engine writes: an interval that failed in the middle of a connection, and a connection that nothing was lost before. Input: the digests.
+def out_of_order:
+  [.[] | select(.k != "stall" and .k != "damaged")] as $d
+  | range(0; $d | length) as $i
+  | $d[$i]
+  | (if $i == 0 then null else $d[$i - 1] end) as $before
+  | if .k == "interval" and (.ok | not) and .code != line::corrupted and ($d[$i + 1].k | . != null and . != "gap" and . != "whole") then
+      fact("damaged"; "lines"; "inconclusive"; .) + {text: "line \(.n) is an interval that failed, and no gap follows it"}
+    elif .k == "connection" and any($d[:$i][]; .k == "connection") and $before.k != "gap" then
+      fact("damaged"; "lines"; "inconclusive"; . + {e: .s}) + {text: "line \(.n) is another connection, and no gap before it says that one was lost"}
+    else empty end;
+
+# Each interval is of the connection whose line stands before it.
+def of_no_connection:
+  foreach (.[] | select(.k == "connection" or .k == "interval")) as $d (null;
+    if $d.k == "connection" then {c: $d.c} else .c as $c | {$c, odd: ($d.c != $c)} end;
+    select(.odd) | .c as $c | $d
+    | fact("damaged"; "lines"; "inconclusive"; .) + {text: "line \(.n) is of connection \(.c), and the line of \($c // "none") stands before it"});
 
 def corrupt:
+  .[] | select(.k == "interval" and (.code == line::corrupted) and (.bad // 0) == 0)
+  | fact("corrupt"; "integrity"; "fail"; .) + {unit: "bytes", text: "bytes arrived corrupted, as its error says"};
+
+def bad_bytes:
   .[] | select(.k == "interval" and (.bad // 0) > 0)
   | fact("corrupt"; "integrity"; "fail"; .)
     + { value: .bad, unit: "bytes",
@@ -149,21 +210,34 @@ def intervals($bounds; $median):
             {value: $d.p99, unit: "us", text: "p99 of \($d.p99 | figure) us, \(. | digits::fixed(1)) times the median interval's"}) )
     else empty end;
 
+# A pacer that is behind by more gives up what is due (RUN_RATE_BACKLOG_S of the engine).
+def backlog_s: 1;
+
+# Bandwidth that is behind its pace makes up for it, over ends of intervals; latency begins anew with each. -> bandwidth's intervals with `due`,
+# what the pace allows to be sent in each: what it asks for, and what those before it owe. Input: the digests.
+def with_due($per_s; $carries):
+  def owed: [[., 0] | max, backlog_s * $per_s] | min;
+  foreach (.[] | select(.k == "interval" or .k == "connection")) as $d ({at: null, owed: 0};
+    if $d.k == "connection" or ($carries | not) then {at: null, owed: 0} else . end
+    | if $d.k == "interval" then
+        .due = (.owed + $per_s * ($d.s - (.at // $d.s)) | owed) + $per_s * ($d.e - $d.s)
+        | .owed = (.due - $d.m | owed) | .at = $d.e
+      else . end;
+    select($d.k == "interval") | .due as $due | $d | .due = $due);
+
 # The pace: no interval may carry more than it, but for what one message and what was under way may add; and all of them together what it
 # asks for, but for times in which nothing could move.
 def pace($flow; $bounds; $total; $whole):
   . as $d
   | ($d | map(select(.k == "soak"))[0].job) as $job
-  | ($job.sizes[0] // 1) as $size
-  | ($job.rate // 0) as $rate
-  | (if $job.rate_unit == "messages" then $rate elif $job.rate_unit == "bytes" then $rate / $size else $rate / 8 / $size end) as $per_s
+  | ($job // {} | per_second) as $per_s
   | select($per_s > 0)
   | (($bounds["soak.rate_percent"] // [])[0]) as $limit
   | select($limit.bound.max != null)
   | ($limit.bound.max / 100) as $share
   | ($limit.severity | bounds::severity) as $severity
-  | ( $d[] | select(.k == "interval" and .m > $per_s * (.el + .stall_s) * (1 + $share) + 1 + ($job.outstanding // 1))
-      | fact("rate"; "rate"; $severity; .) + {value: (.m / .el / $per_s | c::rounded), unit: "of the pace", text: "\(.m) messages in \(.el) s, where the pace allows \($per_s * .el | floor)"} ),
+  | ( $d | with_due($per_s; $flow.kind == "bandwidth") | select(.m > .due * (1 + $share) + 1 + ($job.outstanding // 1))
+      | fact("rate"; "rate"; $severity; .) + {value: (.m / .el / $per_s | c::rounded), unit: "of the pace", text: "\(.m) messages in \(.el) s, where the pace allows \(.due | floor)"} ),
     ( select($total.el > 0 and $total.m > 1)
       | (($total.m - $total.n - ($job.outstanding // 1)) / $total.el / $per_s) as $least
       | ($total.m / ($total.el - $total.stall_s | if . > 0 then . else 1e-9 end) / $per_s) as $most
@@ -176,12 +250,17 @@ def pace($flow; $bounds; $total; $whole):
 def sums($total; $whole; $slack):
   ($whole.soak // {}) as $soak
   | def unlike($what; $sum; $said; $grace):
-      select($said != null and (if ($soak.dropped_lines // 0) > 0 then $sum > $said + $grace else ($sum - $said | fabs) > $grace end))
-      | "\($said) \($what) in the whole, \($sum | c::rounded) in the lines";
+      if $said == null then select($sum > 0) | "no \($what) in the whole, \($sum | c::rounded) in the lines"
+      else
+        select(if ($soak.dropped_lines // 0) > 0 then $sum > $said + $grace else ($sum - $said | fabs) > $grace end)
+        | "\($said) \($what) in the whole, \($sum | c::rounded) in the lines"
+      end;
   [ unlike("intervals"; $total.n; $soak.intervals; 0), unlike("gaps"; $total.gaps; $soak.gaps; 0), unlike("stalls"; $total.stalls; $soak.stalls; 0),
     unlike("s of gaps"; $total.gap_s; $soak.gap_s; 0.01 + 1e-6 * $total.gap_s), unlike("s of stalls"; $total.stall_s; $soak.stall_s; 0.01 + 1e-6 * $total.stall_s),
     unlike("s"; $total.el; $whole.el; 0.01 + 1e-6 * $total.el), unlike("s passed"; $total.end; $soak.passed_s; $slack),
-    unlike("bytes"; $total.b; $whole.bytes; 0), unlike("samples"; $total.samples; $whole.count; 0), unlike("corrupted bytes"; $total.bad; $whole.bad; 0),
+    unlike("connections"; $total.connections; $soak.connections; 0),
+    (select($whole.kind == "bandwidth") | unlike("bytes"; $total.b; $whole.bytes; 0)),
+    (select($whole.kind == "latency") | unlike("samples"; $total.samples; $whole.count; 0)), unlike("corrupted bytes"; $total.bad; $whole.bad; 0),
     ( select($total.p50_least != null and $whole.p50 != null and ($whole.p50 < $total.p50_least * 0.99 or $whole.p50 > $total.p50_most * 1.01))
       | "a median of \($whole.p50) us, outside of those of its intervals" ),
     ( select($total.max != null and $whole.max != null and ($total.max / $whole.max - 1 | fabs) > 0.001 and ($soak.dropped_lines // 0) == 0)

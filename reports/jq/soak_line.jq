@@ -18,10 +18,22 @@ def outside_of_windows($elapsed_s):
   ((.min_interval_gbit_s // 0) as $least | $least > 0 and .gbit_s < $least * 0.99 and $elapsed_s * (1 - .gbit_s / $least) > 1)
   or (.peak_gbit_s // infinite) < .gbit_s * (0.99 - 0.1 / $elapsed_s);
 
+# Two ends need a few round trips between two intervals, and a sleeping one until its next paced message. What is longer than a fiftieth
+# of an interval is missing. site policy.
+def slack($interval): [0.25, 0.02 * $interval] | max;
+
+# The exit code of corrupted bytes (docs/definitions.md).
+def corrupted: 5;
+
 # Why an interval's figures cannot be; empty where they can. Rates and sums are rounded to nine digits, times of intervals to microseconds:
 # a hundredth is granted, as to the records of runs.
 def implausible:
-  if (.elapsed_s | c::is_finite and . > 0 | not) or (.messages | natural | not) or (.bytes | natural | not) then "it lacks figures"
+  (.end_s - .start_s) as $long
+  | if (.elapsed_s | c::is_finite and . > 0 | not) or (.messages | natural | not) or (.bytes | natural | not) then "it lacks figures"
+  elif .status == "ok" and .messages > 0 and .bandwidth == null and .latency_us == null then "it lacks figures"
+  elif .status == "ok" and .error != null and .error.code != corrupted then "its status is ok, and it has an error"
+  # what is lost in silence is waited for, which is not measured
+  elif .loss == null and .elapsed_s < $long - slack($long) then "it measured \(.elapsed_s) s of \($long) s"
   elif .elapsed_s > (.end_s - .start_s) * 1.01 + 0.01 then "it lasted \(.elapsed_s) s within \(.end_s - .start_s) s"
   elif .bandwidth != null then
     .bandwidth as $b
@@ -44,17 +56,32 @@ def interval:
   [implausible] as $why
   | if $why != [] then {k: "damaged", why: $why[0]}
     else
-      { k: "interval", ok: (.status == "ok"), code: .error.code, c: .connection_number, el: .elapsed_s, m: .messages, b: .bytes,
+      { k: "interval", ok: (.status == "ok"), code: .error.code, c: .connection_number, el: .elapsed_s, lossy: (.loss != null), m: .messages, b: .bytes,
         g: .bandwidth.gbit_s, low: .bandwidth.min_interval_gbit_s, peak: .bandwidth.peak_gbit_s,
         p50: .latency_us.p50, p99: .latency_us.p99, max: .latency_us.max, samples: .latency_us.count,
         bad: .integrity.bad_bytes, checked: .integrity.checked_bytes, first_bad: .integrity.first_bad,
         stalls: (.stalls.count // 0), stall_s: (.stalls.total_s // 0), claimed: (.path.claimed_bytes // null) }
     end;
 
-# $n: its number in the file. $run: this run; lines that name one name theirs.
-def digest($n; $run):
-  c::parsed
-  | if type != "object" then {k: "damaged", why: "no line of JSON"}
+# Types of what is calculated with; what a digest does not have is null.
+def is_typed:
+  def number: . == null or c::is_finite;
+  def numbers(f): all(f; number);
+  if .k == "interval" then numbers(.code, .c, .el, .m, .b, .g, .low, .peak, .p50, .p99, .max, .samples, .bad, .checked, .stalls, .stall_s, .claimed)
+    and ([.bad, .checked, .stalls, .stall_s, .samples] | all(. == null or . >= 0)) and (.c | natural)
+  elif .k == "gap" then .attempts | number
+  elif .k == "stall" then .m | number
+  elif .k == "connection" then .c | natural
+  elif .k == "soak" then
+    numbers(.started_ms, .duration_s, .interval_s, .stall_s, .reconnect_s)
+    and (.job | type == "object" and numbers(.rate, .outstanding, .gap_ns) and (.sizes == null or (.sizes | type == "array" and all(.[]; natural))))
+  elif .k == "whole" then
+    numbers(.code, .bytes, .count, .p50, .max, .g, .low, .el, .bad)
+    and (.soak | type == "object" and all(.intervals, .connections, .gaps, .gap_s, .stalls, .stall_s, .passed_s, .dropped_lines; natural))
+  else true end;
+
+def shortened($run):
+  if type != "object" then {k: "damaged", why: "no line of JSON"}
     elif .schema != "perch.record/1" then {k: "damaged", why: "its schema is \(.schema | tojson | .[:40])"}
     elif has("run") and .run != $run then {k: "damaged", why: "it is of run \(.run | tojson | .[:80])"}
     elif .kind == "interval" or .kind == "gap" or .kind == "stall" then
@@ -70,5 +97,11 @@ def digest($n; $run):
     elif .kind == "bandwidth" or .kind == "latency" then
       { k: "whole", soak, kind, status, code: .error.code, bytes: .bandwidth.bytes, count: .latency_us.count, p50: .latency_us.p50, max: .latency_us.max,
         g: .bandwidth.gbit_s, low: .bandwidth.min_interval_gbit_s, el: .elapsed_s, bad: .integrity.bad_bytes, rate: .params.rate, message: .error.message }
-    else {k: "damaged", why: "its kind is \(.kind | tojson | .[:40])"} end
+    else {k: "damaged", why: "its kind is \(.kind | tojson | .[:40])"} end;
+
+# $n: its number in the file. $run: this run; lines that name one name theirs.
+def digest($n; $run):
+  c::parsed
+  | c::attempt(shortened($run) | if is_typed then . else {k: "damaged", why: "what should be a number or an object is none"} end;
+      {k: "damaged", why: "what should be a number or an object is none"})
   | .n = $n;

@@ -52,8 +52,8 @@ def judged($flow):
   | ($d | flow::totals) as $total
   | ([$d[] | select(.k == "interval" and .ok)]) as $well
   | {g: ([$well[].g | select(. != null)] | c::median), p50: ([$well[].p50 | select(. != null)] | c::median), p99: ([$well[].p99 | select(. != null)] | c::median)} as $median
-  | ([($flow.client_argv // []) | c::option_value(["--duration"]) | flow::seconds_of][0]) as $planned
-  | flow::slack($soak.interval_s) as $slack
+  | ([($flow.client_argv // []) | c::option_value(["--duration"]) | c::seconds_of][0]) as $planned
+  | line::slack($soak.interval_s) as $slack
   | ($d | flow::chain($soak.interval_s; $slack)) as $chain
   | (if $head.started_ms == null then null else $head.started_ms / 1000 - $facts.epoch end) as $soak_s
   | $facts.states[$flow.client] as $agent
@@ -68,11 +68,14 @@ def judged($flow):
   | [ (select($state == "none") | flow::anomaly("hole"; "coverage"; "inconclusive") + {s: null, text: "there is no client.soak of this flow"}),
       ($foreign[] | flow::anomaly("foreign"; "coverage"; "inconclusive") + {lines: [1], text: "its file is of another measurement: \(.)"}),
       ($d | damaged($words[1] | tonumber)), $chain.found[], ($d | flow::short($soak.interval_s; $slack)),
-      ($d | flow::gaps($bounds)), ($d | flow::stall_lines($bounds)), ($d | flow::stalls_left), ($d | flow::corrupt), ($d | flow::clock($bounds)),
+      ($d | flow::gaps($bounds)), ($d | flow::stall_lines($bounds)), ($d | flow::stalls_left($bounds; $soak.stall_s)), ($d | flow::silent($bounds; $soak)),
+      ($d | flow::out_of_order), ($d | flow::of_no_connection), ($d | flow::corrupt), ($d | flow::bad_bytes), ($d | flow::clock($bounds)),
       ($d | flow::intervals($bounds; $median)), (select($total.n > 0) | $d | flow::pace($flow; $bounds; $total; $whole)),
       ( select($chain.at > 0 and $chain.between > flow::between_most * $chain.at)
         | flow::anomaly("hole"; "coverage"; "inconclusive") + {s: 0, e: $chain.at, value: ($chain.between | rounded), unit: "s",
-            text: "\($chain.between | flow::seconds) between its lines are in no interval and in no gap"} ),
+            text: "\($chain.between | flow::seconds) of it are in no interval and in no gap"} ),
+      ( select($d != [] and $well == [] and ($state == "done" or $state == "short"))
+        | flow::anomaly("hole"; "coverage"; "inconclusive") + {s: 0, e: $chain.at, text: "none of its intervals can be judged"} ),
       ( select($whole != null and $state == "short")
         | flow::anomaly("hole"; "coverage"; "inconclusive") + {s: $chain.at, e: $planned, value: ($planned - $chain.at | rounded), unit: "s",
             text: "it ended after \($chain.at | flow::seconds) of \($planned) s"} ),

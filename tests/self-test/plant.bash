@@ -65,6 +65,9 @@ append() { cat "$1" "$2" >"$1.new" && changed "$1"; }
 
 remove() { rm -r -- "$@"; }
 
+# folder FILE: there is one in its place
+folder() { rm -- "$1" && mkdir -- "$1"; }
+
 # scale_table FILE FACTOR: rates of perftest's rows, whose digits stay as many
 scale_table() {
   LC_ALL=C awk -v by="$2" '/^ [0-9]+ /{ $0 = sprintf(" %d %d %.2f %.2f %.6f", $1, $2, $3 * by, $4 * by, $5 * by) } { print }' "$1" >"$1.new" && changed "$1"

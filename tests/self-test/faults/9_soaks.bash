@@ -3,6 +3,7 @@
 
 load=raw/node1/flows/load/node1/node2/1
 verify=raw/node1/flows/verify/node1/node2/1
+latency=raw/node1/flows/latency/node1/node2/1
 samples=raw/node2/samples.jsonl
 
 fault soak-gone soaked INCONCLUSIVE "soak/coverage/load *" "a soak's flow without the file of its intervals" remove "$load/client.soak"
@@ -36,3 +37,35 @@ fault soak-leak soaked FAIL "soak/memory *" "a server that grows by 60 MB an hou
   edit "$samples" '.number as $n | .processes |= map(if .role == "serve" then .resident_bytes += $n * 1048576 else . end)'
 fault soak-handles soaked FAIL "soak/handles *" "a server that keeps a handle each minute" \
   edit "$samples" '.number as $n | .processes |= map(if .role == "serve" then .handles += $n else . end)'
+fault soak-stall-among-many soaked FAIL "soak/stalls soak/sum" "a stall of five seconds that has no line, behind 64 of 30 ms that have" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .start_s as $s | .started as $w | ({schema, kind: "stall", connection_number, messages: 3} + (range(0; 64) | {start_s: ($s + . * 0.1), end_s: ($s + . * 0.1 + 0.03), started: null, ended: null})), (.stalls = {count: 65, total_s: 6.92}) elif .soak then .soak |= (.stalls += 65 | .stall_s += 6.92) else . end' , \
+  edit "$load/client.stdout" '.soak |= (.stalls += 65 | .stall_s += 6.92)'
+fault soak-stalls-unlined soaked INCONCLUSIVE "soak/stalls soak/sum" "many seconds of stalls that have no line" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .stalls = {count: 70, total_s: 30} elif .soak then .soak |= (.stalls += 70 | .stall_s += 30) else . end' , \
+  edit "$load/client.stdout" '.soak |= (.stalls += 70 | .stall_s += 30)'
+fault soak-stall-removed soaked INCONCLUSIVE soak/sum "an interval whose stall has no line" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .stalls = {count: 1, total_s: 0.03} elif .soak then .soak |= (.stalls += 1 | .stall_s += 0.03) else . end' , \
+  edit "$load/client.stdout" '.soak |= (.stalls += 1 | .stall_s += 0.03)'
+fault soak-silent soaked FAIL soak/stalls "an interval of a minute without one completion, left out of the whole" \
+  edit "$latency/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 660 then .messages = 0 | .bytes = 0 | .latency_us = null elif .soak then .latency_us.count -= 12000 else . end' , \
+  edit "$latency/client.stdout" '.latency_us.count -= 12000'
+fault soak-failed soaked INCONCLUSIVE "soak/lines *" "an interval that failed, with no gap behind it" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .status = "error" | .error = {code: 4, message: "lost"} else . end'
+fault soak-failed-all soaked INCONCLUSIVE "soak/coverage/load *" "a flow of which every interval failed" \
+  edit "$load/client.soak" 'if .kind == "interval" then .status = "error" | .error = {code: 4, message: "lost"} else . end'
+fault soak-corrupt-error soaked FAIL "soak/integrity *" "an interval whose error says that bytes arrived corrupted, and no number of them" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .status = "error" | .error = {code: 5, message: "corrupted"} else . end'
+fault soak-brief soaked INCONCLUSIVE "soak/lines *" "an interval that measured a tenth of its minute" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .elapsed_s /= 10 | .messages /= 10 | .bytes /= 10 | .bandwidth.bytes /= 10 else . end'
+fault soak-unsummed soaked INCONCLUSIVE "soak/lines *" "a whole that says nothing of its intervals" \
+  edit "$load/client.soak" 'if .soak then .soak = null else . end' , edit "$load/client.stdout" '.soak = null'
+fault soak-reconnected soaked INCONCLUSIVE "soak/lines *" "a connection that took the place of another, without a gap between them" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 3600 then .connection_number = 2 else . end'
+fault soak-text soaked INCONCLUSIVE "soak/lines *" "a number of a soak that is a text" \
+  edit "$verify/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 700 then .integrity.bad_bytes = "8" else . end'
+fault soak-folder soaked INCONCLUSIVE "soak/coverage/load *" "a folder in the place of a soak's file" folder "$load/client.soak"
+fault soak-faster soaked FAIL "soak/rate *" "an interval above its pace, with nothing owed by those before it" \
+  edit "$load/client.soak" 'if .kind == "interval" and .start_s > 600 and .start_s < 660 then .messages = 60000 | .bytes = 60000 * 65536 | .bandwidth |= (.bytes = 60000 * 65536 | .gbit_s = 0.524 | .min_interval_gbit_s = 0.5 | .peak_gbit_s = 0.6) else . end'
+fault soak-unplanned soaked INCONCLUSIVE "plan *" "a soak that its plan calls none" edit plan.json '.soak = "x"'
+fault soak-unplanned-gone soaked INCONCLUSIVE "plan *" "a soak that its plan does not speak of" edit plan.json 'del(.soak)'
+fault soak-unplanned-time soaked INCONCLUSIVE "plan *" "a soak for half of the time that its commands were given" edit plan.json '.soak.duration_s /= 2'
