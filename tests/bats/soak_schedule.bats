@@ -327,7 +327,7 @@ YAML
   schedule 2 -e soak_duration=8h
   assert_output --partial "neither soak_schedule_vars nor the inventory has a soak_duration"
   schedule 2 -e '{"soak_schedule_vars": {"soak_duration": "24"}}'
-  assert_output --partial 'soak_duration \"24\" is no time with a unit'
+  assert_output --partial "soak_duration must be a time with its unit, such as 24h, and is '24'"
   echo 'all: {hosts: {alpha: {}}, vars: {soak_duration: 8h}}' >hosts.yml
   schedule 0 --check
   schedule 2 -e '{"soak_schedule_vars": {"soak_durtion": "2m", "soak_wait": "never", "note": 1}, "soak_schedul_keep": 8}'
