@@ -23,5 +23,5 @@ import "bounds" as _;
     processes: [$processes[] | del(.found)],
     counters: (reduce $samples[].events as $e ({}; reduce ($e | keys_unsorted[]) as $k (.; .[$k] += ($e[$k] // 0)))),
     classes: ([$samples[0:1][] | .moved] | length),
-    found: [ ($processes[].found[]), lines::faults($all), ($samples | lines::holes($facts.soak.interval_s), lines::reboots, lines::clock($bounds), lines::links,
+    found: [ ($processes[].found[]), lines::faults($all), ($samples | lines::holes($facts.soak.interval_s), lines::reboots, lines::clock($bounds), lines::links, lines::absent, lines::dropped,
              lines::counters($facts.scopes[$host])) ] }

@@ -36,7 +36,19 @@ def clock($bounds):
 
 def links:
   .[] | . as $d | .links | to_entries[] | select(.value.flaps != 0)
-  | fact("link"; "links"; "fail"; $d) + {value: .value.flaps, unit: "changes", text: "the link of \(.key) changed \(.value.flaps | words::plural("time")), and is \(.value.operstate)"};
+  | fact("link"; "links"; "fail"; $d) + {value: .value.flaps, unit: "changes",
+      text: (if .value.operstate == null then "\(.key) is not there any more" else "the link of \(.key) changed \(.value.flaps | words::plural("time")), and is \(.value.operstate)" end)};
+
+# A counter that is missing now and then is compared with its last reading; of one that stays away nobody knows.
+def absent:
+  .[-1] | select((.absent // []) != [])
+  | fact("host"; "samples"; "inconclusive"; .) + {value: (.absent | length), unit: "counters", text: "\(.absent | words::names(3)) not read any more: what they counted since is not known"};
+
+# Its own count of what neither disk nor memory had room for goes on over restarts.
+def dropped:
+  . as $all
+  | range(0; length) as $i | $all[$i] | select((.dropped // 0) != (if $i == 0 then 0 else $all[$i - 1].dropped // 0 end))
+  | fact("dropped"; "samples"; "inconclusive"; .) + {value: .dropped, unit: "samples", text: "\(.dropped | words::plural("sample")) before this one dropped, as disk and memory were full"};
 
 # Which classes are anomalies, and from how many on; pauses and marks are how a network shares, what the stack drops may be nobody's.
 def bad($class; $scope):

@@ -5,17 +5,32 @@ import "events" as events;
 import "soak_line" as line;
 import "common" as c;
 
+# What a sample counts, by device: "netdev/eth1" -> its counters.
 def tables:
-  ["host"], (.netdev // {} | keys_unsorted[] | ["netdev", .]), (("rdma", "cxi") as $kind | .[$kind] // {} | keys_unsorted[] | [$kind, ., "counters"]);
+  reduce (("netdev", "rdma", "cxi") as $kind | .[$kind] // {} | to_entries[] | {key: "\($kind)/\(.key)", value: (if $kind == "netdev" then .value else .value.counters // {} end)}) as $e
+    ({host: (.host // {})}; .[$e.key] = $e.value);
+
+# The last reading of each counter, whichever sample had it.
+def known_with($new): reduce ($new | to_entries[]) as $e (.; .[$e.key] += $e.value);
 
 def differences($b; $a): if $a == $b then empty else counters::differences($b; $a) | to_entries[] | select(.value != 0) end;
 
-# Differences as "netdev/eth1/tx_bytes"; of what is new or gone, nothing.
-def moved($b; $a):
-  reduce ($b | tables) as $at ({};
-    ($b | getpath($at)) as $old | ($a | getpath($at)) as $new
-    | if ($old | type) != "object" or ($new | type) != "object" then .
-      else reduce differences($old; $new) as $d (.; .[($at | map(select(. != "counters")) | join("/")) + "/" + $d.key] = $d.value) end);
+# Counters that no sample had before: of a device that was there they count from 0, of one that was not nobody knows since when.
+def appeared($old; $new):
+  $new | keys_unsorted[] | select($old == null or ($old | has(.) | not)) | select($new[.] != "0" and events::class(.) != "-")
+  | {key: ., value: (if $old == null then null else counters::difference("0"; $new[.]) end)};
+
+# Differences to what was known, as "netdev/eth1/tx_bytes".
+def moved($known; $tables):
+  reduce ($tables | to_entries[]) as $t ({};
+    $known[$t.key] as $old
+    | reduce (differences($old; $t.value), (if $old != null and ($old + $t.value | length) == ($old | length) then empty else appeared($old; $t.value) end)) as $d
+        (.; .[$t.key + "/" + $d.key] = $d.value));
+
+# Counters of trouble that were known, and that a sample lacks.
+def absent($known; $tables):
+  [ $known | to_entries[] | .key as $at | $tables[$at] as $new | select(.value | length > ($new | length)) | .value | keys_unsorted[]
+    | select(events::class(.) != "-" and ($new | has(.)? // false | not)) | "\($at)/\(.)" ];
 
 # Of all that moved by class; what a host counts of all its sockets is TCP's.
 def classes:
@@ -36,41 +51,67 @@ def packets:
   . as $m
   | [ keys_unsorted[] | select(endswith("/tx_packets") or endswith("/rx_packets") or endswith("/port_xmit_packets") or endswith("/port_rcv_packets")) | $m[.] ] | add;
 
-def number: c::attempt(tonumber; null);
+def number: c::attempt(tonumber; null) | if c::is_finite then . else null end;
+def moment: number | . != null and . >= 0 and . < 1e11; # a date has four digits of a year
 
-def usable:
-  type == "object" and .schema == "perch.sample/1" and (.time_s | number) != null and (.uptime_s | number) != null and (.boot_id | type) == "string"
-  and (.counters | type) == "object" and (.processes // [] | type) == "array" and (.links // {} | type) == "object";
+def objects_of(f): type == "object" and all(.[]; type == "object" and f);
+def process:
+  type == "object" and (.role | type) == "string" and (.flow | . == null or type == "string") and (.pid | c::is_finite) and (.start | type) == "string"
+  and (.resident_bytes | c::is_finite and . >= 0) and (.handles | . == null or (c::is_finite and . >= 0));
 
-# How often a link changed since the sample before. A port of RDMA counts none: then its state is another, or not.
+# Which part of a sample is of another type than the sampler writes; empty where none is.
+def wrong:
+  if type != "object" or .schema != "perch.sample/1" then "it is no sample"
+  elif (.time_s | moment | not) or (.uptime_s | moment | not) or (.boot_id | type) != "string" then "its time is none"
+  elif (.dropped // 0 | c::is_finite | not) then "its number of dropped samples is none"
+  elif (.counters | type) != "object" or (.counters.host // {} | type) != "object" or (.counters.netdev // {} | objects_of(true) | not)
+       or (.counters | (.rdma // {}), (.cxi // {}) | objects_of((.counters | type) == "object") | not) then "its counters are none"
+  elif .links // {} | objects_of(all(.[]; type == "string")) | not then "its links are none"
+  elif .temperatures // [] | type == "array" and all(.[]; type == "object" and (.name | type) == "string") | not then "its temperatures are none"
+  elif (.processes | type) != "array" or (all(.processes[]; process) | not) then "its processes are none"
+  else empty end;
+
+# How often a link changed since the sample that last had it. A port of RDMA counts none: then its state is another, or not.
 def changes($before):
   (.carrier_changes | number) as $new | ($before.carrier_changes | number) as $old
-  | if $new != null and $old != null then $new - $old
-    elif [.operstate, .state, .carrier_changes] == ($before | [.operstate, .state, .carrier_changes]) then 0
+  | if $new != null and $old != null and $new != $old then $new - $old
+    elif ($before + .) as $now | [$now | .operstate, .state, .phys_state] == [$before | .operstate, .state, .phys_state] then 0
     else 1 end;
 
-# State: {n, prev: the sample before, at: its time since the soak began, by its own clock that only counts}.
-foreach inputs as $text ({n: 0, prev: null, at: 0};
+# A link that was there and is not has changed, once.
+def there: . != null and (.operstate != null or .state != null);
+def links($known; $before):
+  reduce ($known + . | keys_unsorted[]) as $k (.; .[$k] as $new
+    | .[$k] = (if $new | there then
+                 $new | {operstate: (.operstate // .state), carrier_changes: (.carrier_changes | number), flaps: (if $known[$k] != null then changes($known[$k]) else 0 end)}
+               else {operstate: null, carrier_changes: null, flaps: (if $before[$k] | there then 1 else 0 end)} end));
+
+# State: {n, prev: the sample before, at: its time since the soak began, by its own clock that only counts; since the boot: known, of each counter
+# its last reading, and links, of each link its last state}.
+foreach inputs as $text ({n: 0, prev: null, at: 0, known: {}, links: {}};
     .n += 1
     | ($text | c::parsed) as $s
     | .out = null
-    | if ($s | usable | not) then .out = "#" + ({kind: "fault", line: .n, why: (if $s == null then "no line of JSON" else "it is no sample" end)} | tojson)
+    | [$s | wrong] as $wrong
+    | if $wrong != [] then .out = "#" + ({kind: "fault", line: .n, why: (if $s == null then "no line of JSON" else $wrong[0] end)} | tojson)
       elif $s.run != $facts.run or $s.host != $host then .out = "#" + ({kind: "fault", line: .n, why: "it is of run \($s.run | tojson), host \($s.host | tojson)"} | tojson)
       else
         .prev as $p
         | (($s.time_s | number) - $facts.epoch) as $wall
         | ($p != null and $p.boot_id == $s.boot_id) as $same
         | (if $same then .at + ($s.uptime_s | number) - ($p.uptime_s | number) elif $p == null then $wall else [$wall, .at] | max end) as $at
-        | (if $same then moved($p.counters; $s.counters) else {} end) as $moved
+        | ($s.counters | tables) as $tables
+        | (if $same then .known else {} end) as $known
+        | (if $same then .links else {} end) as $links
+        | (if $same then moved($known; $tables) else {} end) as $moved
         | .out = ({ schema: "perch.sample/1", kind: "sample", run: $s.run, host: $s.host, number: $s.number, line: .n, boot_id: $s.boot_id,
               start_s: ((if $p == null then $at else .at end) | c::rounded), end_s: ($at | c::rounded),
               started: (($p // $s).time_s | number | line::dated), ended: ($s.time_s | number | line::dated), reset: ($p != null and ($same | not)),
               step_s: (if $same then ($s.time_s | number) - ($p.time_s | number) - (($s.uptime_s | number) - ($p.uptime_s | number)) | c::rounded else null end),
               $moved, events: ($moved | classes), packets: ($moved | packets), bytes: ($moved | bytes),
-              links: ($s.links // {} | with_entries(.key as $k | .value |= { operstate: (.operstate // .state), carrier_changes: (.carrier_changes | number),
-                        flaps: (if $same and $p.links[$k] != null then changes($p.links[$k]) else 0 end) })),
+              links: ($s.links // {} | links($links; if $same then $p.links // {} else {} end)), absent: absent($known; $tables), dropped: ($s.dropped // 0),
               # calculated with, as jq 1.7 keeps a number's spelling else
-              temperatures: ($s.temperatures // [] | map(.celsius |= if c::is_finite then . + 0 else null end)), processes: ($s.processes // []) } | tojson)
-        | .prev = $s | .at = $at
+              temperatures: ($s.temperatures // [] | map(.celsius |= if c::is_finite then . + 0 else null end)), processes: $s.processes } | tojson)
+        | .prev = $s | .at = $at | .known = ($known | known_with($tables)) | .links = ($links | reduce ($s.links // {} | to_entries[]) as $e (.; .[$e.key] += $e.value))
       end;
     .out)

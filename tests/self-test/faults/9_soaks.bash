@@ -69,3 +69,15 @@ fault soak-faster soaked FAIL "soak/rate *" "an interval above its pace, with no
 fault soak-unplanned soaked INCONCLUSIVE "plan *" "a soak that its plan calls none" edit plan.json '.soak = "x"'
 fault soak-unplanned-gone soaked INCONCLUSIVE "plan *" "a soak that its plan does not speak of" edit plan.json 'del(.soak)'
 fault soak-unplanned-time soaked INCONCLUSIVE "plan *" "a soak for half of the time that its commands were given" edit plan.json '.soak.duration_s /= 2'
+fault soak-link-away soaked FAIL "soak/links *" "a link that a sample lacks, and that had changed twenty times after it" \
+  edit "$samples" 'if .number == 60 then del(.links.eth1) elif .number > 60 then .links.eth1.carrier_changes = "22" else . end'
+fault soak-link-gone soaked FAIL "soak/links *" "a link that is not there any more" edit "$samples" 'if .number > 60 then del(.links.eth1) else . end'
+fault soak-link-down soaked FAIL "soak/links *" "a link that is down, and counted no change" edit "$samples" 'if .number > 60 then .links.eth1.operstate = "down" else . end'
+fault soak-counter-away soaked INCONCLUSIVE "soak/samples *" "a counter of errors that is not read any more" edit "$samples" 'if .number > 60 then del(.counters.netdev.eth1.rx_crc_errors) else . end'
+fault soak-counter-after soaked INCONCLUSIVE "soak/counters/errors *" "a device that samples lack, and whose counter of errors was reset meanwhile" \
+  edit "$samples" 'if .number < 60 then .counters.netdev.eth1.rx_crc_errors = "9" elif .number == 60 then .counters.netdev = {} else . end'
+fault soak-samples-dropped soaked INCONCLUSIVE "soak/samples *" "samples that neither disk nor memory had room for" edit "$samples" 'if .number > 60 then .dropped = 7 else . end'
+fault soak-sample-links soaked INCONCLUSIVE "soak/samples *" "a sample whose links are a list" edit "$samples" 'if .number == 60 then .links = [1] else . end'
+fault soak-sample-counters soaked INCONCLUSIVE "soak/samples *" "a sample whose interface counts in a word" edit "$samples" 'if .number == 60 then .counters.netdev.eth1 = "x" else . end'
+fault soak-sample-processes soaked INCONCLUSIVE "soak/samples *" "samples whose processes hold words" edit "$samples" '.processes |= map(.resident_bytes |= tostring)'
+fault soak-sample-temperatures soaked INCONCLUSIVE "soak/samples *" "a sample whose temperatures are words" edit "$samples" 'if .number == 60 then .temperatures = ["hot"] else . end'
