@@ -5,12 +5,13 @@ import "soak_blind" as blind;
 import "soak_bounds" as soak_bounds;
 import "limits" as _;
 import "soak_checks" as checks;
-import "digits" as _;
-import "words" as _;
 import "bounds" as _;
 import "remedies" as _;
 import "soak_line" as line;
+import "soak_seen" as seen;
+import "digits" as _;
 import "common" as c;
+import "words" as _;
 
 def kept_of_each: 20;
 def kept: 500;
@@ -32,7 +33,7 @@ def of_flow($flow):
   | .evidence = ([.lines[] | if . <= $flow.in_file then "\($at)soak:\(.)" else "\($at)stdout:\(. - $flow.in_file)" end] | .[:evidence_max])
   | if .evidence == [] then .evidence = ["\($at)soak"] else . end;
 
-def of_host($host): dated(null) | .host = $host | .evidence = ([.lines[] | "raw/\($host)/samples.jsonl:\(.)"] | .[:evidence_max]) | if .evidence == [] then .evidence = ["raw/\($host)/samples.jsonl"] else . end;
+def of_host($host): dated(null) | .host = $host | .evidence = ([.lines[] | "raw/\($host)/samples.jsonl:\(.)"] | .[:evidence_max]) | if .evidence == [] then .evidence = ["raw/\($host)/\(.file // "samples.jsonl")"] else . end;
 
 def shown: {kind, check: ("soak/" + .check), severity, host, flow, start, "end": .end, start_s, end_s, duration_s, messages, value, unit, text, evidence};
 
@@ -45,7 +46,7 @@ $plan[0] as $plan
 | ([$groups[] | {key: .group, value: .drift}] | from_entries) as $drift
 | [ ($flows[] | . as $flow | .found[] | of_flow($flow)),
     ($groups[].drift[].found[] | . as $a | of_flow($by_id[$a.flow]) | .check = "\(.check)"),
-    ($hosts[] | .host as $host | .found[] | of_host($host)) ] as $all
+    ($hosts[] | .host as $host | (.found[], seen::unseen($flows; $facts.agents[$host])) | of_host($host)) ] as $all
 | ($all | sort_by([(.severity | rank), .start_s // -1]) | map(. + {of: ((.flow // .host) + " " + .kind)})) as $all
 | (reduce $all[] as $a ({}; .[$a.kind] += 1)) as $counts
 | (reduce $all[] as $a ({n: {}, out: []};
@@ -73,7 +74,7 @@ $plan[0] as $plan
              | .anomalies = ([$all[] | select(.flow == $flow.flow)] | length)
              | .drift = [ ($drift["\(.test)/\(.client)/\(.server)"] // [])[] | del(.found, .doubt, .binding)
                           | if .change != null then .change.at = (.change.at_s + $facts.epoch | line::dated) else . end ] ],
-    hosts: [$hosts[] | del(.found, .classes) | .processes |= map(del(.from, .to))],
+    hosts: [$hosts[] | del(.found, .classes, .seen) | .processes |= map(del(.from, .to))],
     anomalies: [$shown | to_entries[] | {id: "a\(.key + 1)"} + (.value | shown)],
     anomaly_counts: $counts, anomalies_left_out: (($all | length) - ($shown | length)),
     blind: [{$plan, $flows, $hosts, $groups} | blind::all] } as $soak

@@ -9,6 +9,6 @@ $plan[0] as $plan
 | ($first | tonumber? // null) as $first
 | { run: $plan.run, soak: $plan.soak, epoch: ($begun // (if $first == null then null else $first / 1000 end) // 0),
     known: ($begun != null or $first != null),
-    states: ($hosts | map_values(.agent.state)), scopes: ($plan.hosts | map_values(.scope)),
+    states: ($hosts | map_values(.agent.state)), agents: ($hosts | map_values((.agent.soak | objects) // null)), scopes: ($plan.hosts | map_values(.scope)),
     # each figure of each test between two hosts, and memory and handles of some ten processes a host
     alpha: (0.01 / (3 * ([$plan.rounds[].flows[] | [.test, .client, .server]] | unique | length) + 20 * ($plan.hosts | length))) }

@@ -23,5 +23,7 @@ import "bounds" as _;
     processes: [$processes[] | del(.found)],
     counters: (reduce $samples[].events as $e ({}; reduce ($e | keys_unsorted[]) as $k (.; .[$k] += ($e[$k] // 0)))),
     classes: ([$samples[0:1][] | .moved] | length),
-    found: [ ($processes[].found[]), lines::faults($all), ($samples | lines::holes($facts.soak.interval_s), lines::reboots, lines::clock($bounds), lines::links, lines::absent, lines::dropped,
+    # how often each kind of process was seen
+    seen: (reduce ($samples[].processes[] | .role + (if .flow == null then "" else " of \(.flow)" end)) as $key ({}; .[$key] += 1)),
+    found: [ ($processes[].found[]), ($samples | process::successive($bounds; $facts.alpha)), lines::faults($all), ($samples | lines::holes($facts.soak.interval_s), lines::reboots, lines::clock($bounds), lines::links, lines::absent, lines::dropped,
              lines::counters($facts.scopes[$host])) ] }

@@ -68,10 +68,19 @@ def judged($bounds; $alpha):
          else . end)
     end;
 
-# Input: the samples. A process is its number and the moment of its start.
-def all($bounds; $alpha):
+# A process is its number and the moment of its start. Input: the samples.
+def points:
   [ .[] | .end_s as $at | .line as $line | .processes[]
     | select((.resident_bytes | c::is_finite) and (.handles == null or (.handles | c::is_finite)))
-    | {key: "\(.role) \(.pid) \(.start) \(.flow)", role, flow, pid, point: [$at, .resident_bytes, (.handles // 0), $line]} ]
+    | {key: "\(.role) \(.pid) \(.start) \(.flow)", role, flow, pid, point: [$at, .resident_bytes, (.handles // 0), $line]} ];
+
+def all($bounds; $alpha):
+  points
   | group_by(.key)
   | map({role: .[0].role, flow: .[0].flow, pid: .[0].pid, points: map(.point)} | judged($bounds; $alpha));
+
+# Leaks that restarts hide: processes of one role and flow, one after another, as one. Of jobs several run at once, and nothing says which follows which.
+def successive($bounds; $alpha):
+  points | map(select(.role != "job")) | group_by([.role, .flow])[] | select([.[].key] | unique | length > 1)
+  | {role: .[0].role, flow: .[0].flow, pid: .[-1].pid, points: map(.point)} | judged($bounds; $alpha) | .found[] | select(.kind == "leak")
+  | .text += ", over restarts";

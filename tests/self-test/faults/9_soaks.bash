@@ -81,3 +81,10 @@ fault soak-sample-links soaked INCONCLUSIVE "soak/samples *" "a sample whose lin
 fault soak-sample-counters soaked INCONCLUSIVE "soak/samples *" "a sample whose interface counts in a word" edit "$samples" 'if .number == 60 then .counters.netdev.eth1 = "x" else . end'
 fault soak-sample-processes soaked INCONCLUSIVE "soak/samples *" "samples whose processes hold words" edit "$samples" '.processes |= map(.resident_bytes |= tostring)'
 fault soak-sample-temperatures soaked INCONCLUSIVE "soak/samples *" "a sample whose temperatures are words" edit "$samples" 'if .number == 60 then .temperatures = ["hot"] else . end'
+fault soak-processes-none soaked INCONCLUSIVE "soak/memory *" "samples without any process" edit "$samples" '.processes = []'
+fault soak-measurer-none soaked INCONCLUSIVE "soak/memory *" "samples without the process that has the connection" edit "$samples" '.processes |= map(select(.role != "measurer"))'
+fault soak-restarts soaked INCONCLUSIVE "soak/samples *" "forty restarts of a host's clients that left no gap" edit raw/node2/agent.json '.soak.client_restarts = 40'
+fault soak-serve-restarts soaked INCONCLUSIVE "soak/samples *" "a server that was started anew, and no gap" edit raw/node2/agent.json '.soak.serve_restarts = 1'
+fault soak-agent-dropped soaked INCONCLUSIVE "soak/samples *" "samples that were dropped, as the agent counts" edit raw/node2/agent.json '.soak.samples_dropped = 9'
+fault soak-leak-restarted soaked FAIL "soak/memory *" "a server that grows over restarts, none of which lives for ten minutes" \
+  edit "$samples" '.number as $n | .processes |= map(if .role == "serve" then .resident_bytes += $n * 1048576 | .start = ($n / 8 | floor | tostring) else . end)'
