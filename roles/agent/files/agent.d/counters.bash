@@ -192,6 +192,20 @@ devices_for() {
   NETDEVS=("${!found[@]}") RDMA_PORTS=("${!ports[@]}")
 }
 
+# all_devices: the interfaces and devices that the flows of this host concern, into ALL_DEVICES: of the own address, of the way to each
+# peer, and what the plan names.
+all_devices() {
+  local address device
+  ALL_DEVICES=("$OWN_INTERFACE")
+  while read -r address; do
+    route_to "$address"
+    ALL_DEVICES+=("$INTERFACE")
+  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.peer_address' | sort -u)
+  while read -r device; do
+    ALL_DEVICES+=("$device")
+  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.devices[]' | sort -u)
+}
+
 # reading: the counters of NETDEVS, RDMA_PORTS and CASSINI_NICS now, as members of a JSON object in READING
 reading() {
   local name net='' rdma='' cxi='' host=''
@@ -257,18 +271,11 @@ counters_after() {
 # idle_json: what this host's devices carry while it measures nothing, in IDLE; null for a loopback address, where
 # counters prove nothing. Taken before the first flow; peers may measure already, but not with this host.
 idle_json() {
-  local -a names=("$OWN_INTERFACE")
-  local address device before
+  local before
   IDLE=null
   [ "$OWN_INTERFACE" != lo ] || return 0
-  while read -r address; do
-    route_to "$address"
-    names+=("$INTERFACE")
-  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.peer_address' | sort -u)
-  while read -r device; do
-    names+=("$device")
-  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.devices[]' | sort -u)
-  devices_for "${names[@]}"
+  all_devices
+  devices_for "${ALL_DEVICES[@]}"
   snapshot
   before=$SNAPSHOT
   sleep "$IDLE_SECONDS" # a measurement of nothing: it has no event to wait for

@@ -125,7 +125,7 @@ take_sample() {
   uptime_ms
   printf -v uptime '%d.%03d' $((UPTIME_MS / 1000)) $((UPTIME_MS % 1000))
   SAMPLE_NUMBER=$((SAMPLE_NUMBER + 1))
-  devices_for "${SAMPLE_DEVICES[@]}"
+  devices_for "${ALL_DEVICES[@]}"
   reading
   link_states
   temperatures
@@ -167,20 +167,6 @@ open_samples() {
   return 0
 }
 
-# Which interfaces and devices: of the own address, of the way to each peer, and what the plan names.
-sample_devices() {
-  local address device
-  own_interface
-  SAMPLE_DEVICES=("$OWN_INTERFACE")
-  while read -r address; do
-    route_to "$address"
-    SAMPLE_DEVICES+=("$INTERFACE")
-  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.peer_address' | sort -u)
-  while read -r device; do
-    SAMPLE_DEVICES+=("$device")
-  done < <(printf '%s\n' "${FLOWS[@]}" | jq -r '.devices[]' | sort -u)
-}
-
 # Until the agent says that it is over; the kernel ends the sampler with the agent. `read` is a wait that costs no process.
 soak_sample() {
   local word='' next left
@@ -189,7 +175,8 @@ soak_sample() {
   PAGE=$(getconf PAGESIZE)
   boot_id
   open_samples
-  sample_devices
+  own_interface
+  all_devices
   find_sensors
   exec {bell}<>"$OUT/control/sampler"
   while :; do
