@@ -10,18 +10,24 @@ void host_name(char *ret, size_t size) {
 	ret[size - 1] = '\0';
 }
 
-void machine_identity(char ret[MACHINE_MAX]) {
-	char boot[64] = "", pids[64] = "";
-	struct stat shm = { 0 };
+void host_boot_id(char ret[BOOT_ID_MAX]) {
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	ret[0] = '\0';
+	if (!f)
+		return;
+	if (!fgets(ret, BOOT_ID_MAX, f))
+		ret[0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	(void) fclose(f);
+}
+
+void machine_identity(char ret[MACHINE_MAX]) {
+	char boot[BOOT_ID_MAX], pids[64] = "";
+	struct stat shm = { 0 };
 	ssize_t n;
 
-	if (f) {
-		if (!fgets(boot, sizeof(boot), f))
-			boot[0] = '\0';
-		boot[strcspn(boot, "\n")] = '\0';
-		(void) fclose(f);
-	}
+	host_boot_id(boot);
 	n = readlink("/proc/self/ns/pid", pids, sizeof(pids) - 1);
 	pids[MAX(n, 0)] = '\0';
 	(void) stat("/dev/shm", &shm);

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-enum { MACHINE_MAX = 160 };
+enum { MACHINE_MAX = 160, BOOT_ID_MAX = 64 };
 
 /* Names this kernel, process id namespace and /dev/shm: equal at both ends means shared memory can join them. */
 void machine_identity(char ret[MACHINE_MAX]);
@@ -18,6 +18,7 @@ int exchange_say_job(struct control *c, const struct job *job);
 
 /* The name of this host, for records. */
 void host_name(char *ret, size_t size);
+void host_boot_id(char ret[BOOT_ID_MAX]);        /* the kernel's, of this boot; empty: not to be had */
 
 struct peer {
 	json_t *end;            /* {host, device, address}, and what else is known, as the record has it; owned */

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include "exchange.h"
 #include "soak_file.h"
 #include "soak_total.h"
 #include "version.h"
@@ -22,6 +23,9 @@
 
 /* After SIGTERM: RUN_STOP_NS for what is under way, a little for both ends to agree; a soak has to end within a second. */
 #define KILL_NS (800 * NSEC_PER_MSEC)
+
+/* Ten years, ten times the longest soak (TIME_MAX of options_table.c): whatever a file says, the time that has passed can be told in nanoseconds. */
+#define AWAY_MAX_MS ((int64_t) 10 * 365 * 86400 * 1000)
 
 /* Of one line: a histogram's text, and as much again for everything else. */
 enum { LINE_MAX_BYTES = 2 * HISTOGRAM_TEXT_MAX };
@@ -110,14 +114,35 @@ static int take_old(const json_t *line, void *userdata) {
 	return soak_total_add(&k->total, line);
 }
 
-/* Time goes on as on the wall while nobody counts it. */
-static void set_epoch(struct keeper *k) {
-	struct timespec wall = clock_wall_at(monotonic_ns());
-	int64_t started = json_integer_value(json_object_get(k->head, "started_ms"));
-	/* A clock that was set back must not make two intervals of one time. */
-	int64_t passed_ns = MAX((milliseconds(&wall) - started) * (int64_t) NSEC_PER_MSEC, (int64_t) (k->total.end_s * 1e9));
+/* A time as time_json() writes it, in ms since 1970; of what is none, `otherwise`. */
+static int64_t milliseconds_of(const json_t *time, int64_t otherwise) {
+	const char *text = json_string_value(time), *rest;
+	struct tm tm = { 0 };
+	unsigned ms;
 
-	k->soak.epoch_ns = (int64_t) monotonic_ns() - (k->resumed ? passed_ns : 0);
+	rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	return rest && sscanf(rest, ".%3uZ", &ms) == 1 ? (int64_t) timegm(&tm) * 1000 + ms : otherwise;
+}
+
+/*
+ * How long the soak of the file has lasted. Within one boot its own clock goes on while nobody counts. Across boots only the wall's does, and
+ * that since the last line alone: one that was set before is no time that passed, and one that was set back does not make two intervals of one time.
+ */
+static int64_t passed_ns(const struct keeper *k) {
+	const json_t *epoch = json_object_get(k->head, "epoch_ns"), *began_in = json_object_get(k->head, "boot_id");
+	int64_t now = (int64_t) monotonic_ns(), known = (int64_t) (MIN(k->total.end_s, AWAY_MAX_MS / 1e3) * 1e9), began = json_integer_value(epoch), away_ms;
+	struct timespec wall = clock_wall_at((uint64_t) now);
+	char boot[BOOT_ID_MAX];
+
+	host_boot_id(boot);
+	if (json_is_integer(epoch) && began >= 0 && began <= now && boot[0] && json_is_string(began_in) && streq(boot, json_string_value(began_in)))
+		return MAX(now - began, known);
+	away_ms = milliseconds(&wall) - milliseconds_of(k->total.ended, json_integer_value(json_object_get(k->head, "started_ms")));
+	return known + MIN(MAX(away_ms, (int64_t) 0), AWAY_MAX_MS) * (int64_t) NSEC_PER_MSEC;
+}
+
+static void set_epoch(struct keeper *k) {
+	k->soak.epoch_ns = (int64_t) monotonic_ns() - (k->resumed ? passed_ns(k) : 0);
 	k->soak.begins = !k->resumed;
 	k->soak.connection = (unsigned) k->total.connections;
 }
@@ -219,13 +244,17 @@ static void keep_gap(struct keeper *k, double end_s) {
 }
 
 static void begin(struct keeper *k, const json_t *line) {
+	char boot[BOOT_ID_MAX];
 	struct timespec wall;
 
+	host_boot_id(boot);
 	k->soak.epoch_ns = json_integer_value(json_object_get(line, "epoch_ns"));
 	k->soak.begins = false;
 	wall = clock_wall_at((uint64_t) k->soak.epoch_ns);
 	(void) json_object_set_new(k->head, "started", time_json(&wall));
 	(void) json_object_set_new(k->head, "started_ms", json_integer(milliseconds(&wall)));
+	(void) json_object_set_new(k->head, "boot_id", json_string(boot));
+	(void) json_object_set_new(k->head, "epoch_ns", json_integer((json_int_t) k->soak.epoch_ns));
 	(void) keep(k, k->head);
 }
 
@@ -402,10 +431,15 @@ static int keep_measuring(struct keeper *k) {
 	return 0;
 }
 
+/* Now, and no later than was planned: a host that is back days later has not soaked until then. */
+static double end_by_plan(const struct keeper *k) {
+	return MIN(now_s(k), MAX((double) k->options->job.duration_ns / 1e9, k->total.end_s));
+}
+
 static json_t *soak_json(const struct keeper *k) {
 	const struct soak_total *t = &k->total;
 	/* Until the last interval's end; what the two ends then take to part, which may be a while on a busy host, is no part of it. */
-	double passed_s = k->over ? t->end_s : now_s(k);
+	double passed_s = k->over ? t->end_s : end_by_plan(k);
 
 	return json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:f, s:I, s:f, s:b, s:b, s:I}", "planned_s", (double) k->options->job.duration_ns / 1e9, "passed_s",
 			 passed_s, "interval_s", (double) k->options->job.interval_ns / 1e9, "intervals", (json_int_t) t->intervals, "connections",
@@ -423,7 +457,7 @@ static int end_soak(struct keeper *k) {
 
 	/* What did not come back ends with the soak. */
 	if (k->lost)
-		keep_gap(k, now_s(k));
+		keep_gap(k, end_by_plan(k));
 	if (t->messages == 0 && !failure_text()[0])
 		(void) failure(-ENODATA, EXIT_INTERNAL, "the soak was ended before a message was measured");
 	if (t->bad_bytes > 0)

@@ -17,6 +17,7 @@ void soak_total_done(struct soak_total *t) {
 	t->histogram = histogram_free(t->histogram);
 	json_decref(t->connection);
 	json_decref(t->began);
+	json_decref(t->ended);
 	json_decref(t->longest_began);
 	json_decref(t->first_bad);
 	*t = (struct soak_total) { 0 };
@@ -173,8 +174,11 @@ int soak_total_add(struct soak_total *t, const json_t *line) {
 	if (e < 0)
 		return failure(e, e == -ENOMEM ? EXIT_HOST : EXIT_INTERNAL, "interval %llu of the soak %s", (unsigned long long) t->intervals + 1,
 			       e == -ENOMEM ? "finds no memory" : "is damaged; give another file");
-	if (isfinite(end) && end > t->end_s && !streq(kind, "stall"))
+	if (isfinite(end) && end > t->end_s && !streq(kind, "stall")) {
 		t->end_s = end;
+		json_decref(t->ended);
+		t->ended = json_incref(json_object_get(line, "ended"));
+	}
 	return 0;
 }
 

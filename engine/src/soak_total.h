@@ -15,6 +15,7 @@ struct soak_total {
 	uint64_t intervals, connections, gaps, stalls, messages, bytes;
 	double elapsed_s, gap_s, stall_s;
 	double end_s;                   /* until when the lines account for the time */
+	json_t *ended;                  /* the same by the wall; NULL: no line does yet */
 	double peak_gbit, least_gbit;   /* of windows; negative: none yet */
 	/* Sums; not a number as soon as one interval lacks it. */
 	double client_s, server_s, client_system_s, server_system_s;

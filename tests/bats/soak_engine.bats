@@ -478,6 +478,46 @@ C
   assert_said "another job"
 }
 
+# killed SECONDS: a soak of so long that has two intervals, and was killed
+killed() {
+  rm -f soak.jsonl
+  soak_behind lat --backend tcp --completion event --duration "$1s" --interval 200ms
+  wait_until lines interval 2
+  kill -KILL "$SOAK"
+  wait "$SOAK" || true
+  wait_until no_server_jobs
+}
+
+# of_another_boot: the soak's file is that of a host which was booted since
+of_another_boot() { sed -i 's/"boot_id": *"[^"]*"/"boot_id":"another"/' soak.jsonl; }
+
+@test "a clock on the wall that was set is no time that passed: within a boot its own clock goes on, after another that since the last line" {
+  local change
+  perch_serve
+  for change in true of_another_boot; do
+    killed 60
+    # years of which the wall alone knows, at the beginning
+    sed -i '1s/"started_ms": *[0-9]*/"started_ms":1577836800000/' soak.jsonl
+    "$change"
+    head -n 1 soak.jsonl | grep -q '"started_ms":1577836800000'
+    soak_behind lat --backend tcp --completion event --duration 60s --interval 200ms
+    wait_until lines gap 1
+    kill "$SOAK"
+    soak_ends 0
+    assert_lines 'all(.[] | select(.kind == "gap"); .end_s < 60)'
+    assert_schema
+  done
+}
+
+@test "a host that is back long after the planned end has a gap until then, and no longer" {
+  perch_serve
+  killed 60
+  sed -i 's/"ended": *"20[0-9][0-9]/"ended":"2020/' soak.jsonl
+  of_another_boot
+  soak 0 lat --backend tcp --completion event --duration 60s --interval 200ms
+  assert_lines '.[-2].kind == "gap" and .[-2].end_s == 60 and .[-1].soak.passed_s == 60'
+}
+
 @test "what has ended is not continued, and nothing is left of what could not begin" {
   perch_serve
   soak 0 lat --backend tcp --duration 300ms --interval 100ms
