@@ -75,7 +75,8 @@ readonly BW=flows/bw/alpha/beta/1 LAT=flows/lat/alpha/beta/1
   done
   assert_json "beta/$BW/server.json" '.state == "done" and .argv == [] and .exit == null'
   assert_json alpha/agent.json '.flows_total == 3 and .flows_done == 3 and .soak.supervisor == "session" and (.soak.boots | length) == 1
-    and .soak.serve_restarts == 0 and .soak.client_restarts == 0 and .soak.samples >= 5 and .soak.samples_dropped == 0 and .soak.unwritten == null'
+    and .soak.serve_restarts == 0 and .soak.client_restarts == 0 and .soak.samples >= 5 and .soak.samples_dropped == 0 and .soak.unwritten == null
+    and (.soak.begun | test("T[0-9:]{8}[.][0-9]{3}Z$"))'
   assert_json alpha/environment.json '.schema == "perch.environment/1"'
   matches_schema sample alpha/samples.jsonl
   samples_say 'map(.number) == [range(1; length + 1)] and all(.run == "20260101T000000Z-soak" and .host == "alpha" and .links.lo.operstate != null)'
@@ -96,6 +97,43 @@ readonly BW=flows/bw/alpha/beta/1 LAT=flows/lat/alpha/beta/1
   jq -s 'map(.started)' "alpha/$BW/client.json" beta/flows/lat/beta/alpha/2/client.json >turns.json
   assert_json turns.json 'map(sub("\\.[0-9]+Z"; "Z") | fromdate) | .[1] - .[0] >= 1'
   assert_json alpha/flows/lat/beta/alpha/2/server.json '.state == "done"'
+}
+
+# limit_of HOST: for how many seconds at most its client may run, as the process says; 0: none does
+limit_of() {
+  local role pid limit=0
+  while read -r role _ pid; do
+    [[ $role != keeper ]] || limit=$(tr '\0' '\n' <"/proc/$pid/cmdline" | sed -n '/^--kill-after/{n;p}')
+  done <"$1/control/children"
+  echo "${limit:-0}"
+}
+may_run_for() { (($(limit_of "$1") >= $2)); }
+
+@test "the last turn has its own length, with a rest that was too short for a turn" {
+  soak_plan 4 2
+  jq '.soak.duration_s = 8 | .rounds[1].flows[0].client_argv |= map(if . == "2s" then "6s" else . end)' plan.json >longer.json
+  mv longer.json plan.json
+  soak alpha start >/dev/null
+  soak beta start >/dev/null
+  # six seconds, the start window of ten and as much for the end; two would end it before
+  wait_until may_run_for beta 24
+  both_are "done"
+  assert_json beta/flows/lat/beta/alpha/2/client.stdout '.soak.planned_s == 6 and .soak.intervals == 6'
+}
+
+@test "across a reboot the clock goes on from the last sample, whatever the wall was set to before it" {
+  mkdir -p control
+  # ten minutes in, by the uptime; the wall has jumped by an hour since the beginning, and the host was away for 20 s
+  printf 'old 5000000 0 1000000000000\n' >control/clock
+  printf '{"boot_id":"old","time_s":"1000004200.250","uptime_s":"5600.000"}\n{"boot_id":"old","ti' >samples.jsonl
+  run_expecting 0 bash -c 'set -euo pipefail
+    source "$0/soak.bash"
+    uptime_ms() { UPTIME_MS=30000; }
+    wall_ms() { WALL_MS=1000004220250; }
+    write_file() { cat >"$1"; }
+    OUT=$PWD BOOT=new BEGIN=0
+    take_clock' "$TOP/roles/agent/files/agent.d"
+  assert_equal "$(cat control/clock)" "new 30000 620000 1000000000000"
 }
 
 @test "a second soak on a host is refused by the name of the first, and leaves nothing" {
@@ -131,7 +169,8 @@ stopped_in() {
   wait
   for ms in alpha.ms beta.ms; do [ "$(<$ms)" -lt 10000 ] || fail "$ms: $(<$ms)"; done
   no_leak 0
-  assert_json alpha/agent.json '.state == "stopped" and .message == "stopped by the controller" and .flows_done == 3'
+  assert_json alpha/agent.json '.state == "stopped" and .message == "stopped by the controller" and .flows_done == 3
+    and (.soak.stop_asked[:19] + "Z" | fromdate) >= (.started[:19] + "Z" | fromdate)'
   assert_json "alpha/$BW/client.json" '.state == "done" and .exit == 0 and .message == "stopped by the controller"'
   assert_json "alpha/$BW/client.stdout" '.soak.stopped and .soak.gaps == 0 and .soak.intervals >= 1'
   assert_equal "$(of stop alpha)" ""

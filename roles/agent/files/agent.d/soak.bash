@@ -30,15 +30,27 @@ soak_plan() {
     | [$s.duration_s, $s.interval_s, ($s.turn_s // $s.duration_s) | . * 1000 | round] + [$turns] | map(tostring) | join(" ")' "$PLAN")
 }
 
-# take_clock: this boot's clock goes on where the last one was; across a reboot only the wall can say how long it took.
+# last_sample BOOT: wall and uptime of the last sample of that boot, in milliseconds; nothing where it has none. The very last line may be half a one.
+last_sample() {
+  tail -n 2 "$OUT/samples.jsonl" 2>/dev/null | jq -nRr --arg boot "$1" '[inputs | fromjson? | objects | select(.boot_id == $boot)
+    | [.time_s, .uptime_s | (tonumber? // empty) * 1000 | floor] | select(length == 2)] | .[-1] // empty | map(tostring) | join(" ")' 2>/dev/null
+}
+
+# take_clock: this boot's clock goes on where the last one was. Across a reboot only the wall can say how long it took, and that since the last
+# sample alone: one that was set before is no time that passed.
 take_clock() {
-  local known='' begun
+  local known='' begun sampled_wall='' sampled_uptime=''
   uptime_ms
   [ ! -s "$OUT/control/clock" ] || read -r known CLOCK_UPTIME_MS CLOCK_PASSED_MS begun <"$OUT/control/clock"
   [ "$known" != "$BOOT" ] || return 0
   wall_ms
   if [ -n "$known" ]; then
-    CLOCK_PASSED_MS=$((WALL_MS > begun ? WALL_MS - begun : 0))
+    read -r sampled_wall sampled_uptime < <(last_sample "$known") || true
+    if [ -n "$sampled_uptime" ] && [ "$sampled_uptime" -ge "$CLOCK_UPTIME_MS" ]; then
+      CLOCK_PASSED_MS=$((CLOCK_PASSED_MS + sampled_uptime - CLOCK_UPTIME_MS + (WALL_MS > sampled_wall ? WALL_MS - sampled_wall : 0)))
+    else
+      CLOCK_PASSED_MS=$((WALL_MS > begun ? WALL_MS - begun : 0))
+    fi
   else
     begun=$WALL_MS
     # a moment that is past, or further away than hosts start apart, is of another clock
@@ -167,12 +179,12 @@ soak_json() {
   SOAK_JSON=$(jq -nc --slurpfile boots "$OUT/control/boots.jsonl" --slurpfile session "$OUT/control/session.json" --argjson passed "$PASSED_MS" \
     --argjson duration "$DURATION_MS" --argjson interval "$INTERVAL_MS" --argjson serve "$SERVE_RESTARTS" --argjson client "$CLIENT_RESTARTS" \
     --arg begun "$(cut -d ' ' -f 4 "$OUT/control/clock" 2>/dev/null)" --arg cpus "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" \
-    --arg unwritten "${UNWRITTEN:-}" --arg samples "$(grep -c . "$OUT/samples.jsonl" 2>/dev/null || true)" \
+    --arg unwritten "${UNWRITTEN:-}" --arg asked "$(cat "$OUT/control/stop_asked" 2>/dev/null || true)" --arg samples "$(grep -c . "$OUT/samples.jsonl" 2>/dev/null || true)" \
     --arg last "$(tail -n 1 "$OUT/samples.jsonl" 2>/dev/null)" '
     {supervisor: $session[0].supervisor, unit: $session[0].unit, duration_s: ($duration / 1000), interval_s: ($interval / 1000),
-     begun: ($begun | if . == "" then null else (tonumber / 1000 | floor | todate) end), passed_s: ($passed / 1000), cpus: $cpus, $boots,
+     begun: ($begun | if . == "" then null else tonumber as $ms | ($ms / 1000 | floor | todate[:-1]) + "." + ($ms % 1000 + 1000 | tostring[1:]) + "Z" end), passed_s: ($passed / 1000), cpus: $cpus, $boots,
      serve_restarts: $serve, client_restarts: $client, samples: ($samples | tonumber? // 0), samples_dropped: ($last | fromjson? // {} | .dropped // 0),
-     unwritten: (if $unwritten == "" then null else $unwritten end)}') || SOAK_JSON=${SOAK_JSON:-null}
+     unwritten: (if $unwritten == "" then null else $unwritten end), stop_asked: (if $asked == "" then null else $asked end)}') || SOAK_JSON=${SOAK_JSON:-null}
 }
 
 # soak_state STATE [MESSAGE]
@@ -214,6 +226,7 @@ begin_session() {
 soak_session() {
   local first=true bell
   begin_session
+  rm -f "$OUT/control/stop_asked" # one that did not end it ended nothing
   [ ! -s "$OUT/control/boots.jsonl" ] || first=false
   write_file "$OUT/control/boot" <<<"$BOOT"
   write_file "$OUT/control/pid" <<<"$$ $(start_time $$)"
@@ -248,9 +261,11 @@ soak_session() {
 # One turn, from its time on until all clients of this host are over: a little later than by the clock, by what they took to
 # connect. All hosts are late by about the same.
 walk_turn() {
-  local start=$((TURN * TURN_MS))
+  local start=$((TURN * TURN_MS)) long=$TURN_MS
+  # the last one has what is left: less than the others, or a rest that was too short for a turn of its own
+  [ "$TURN" -lt $((TURNS - 1)) ] || long=$((DURATION_MS > start ? DURATION_MS - start : TURN_MS))
   while passed && [ "$PASSED_MS" -lt "$start" ]; do tick; done
-  TURN_END_MS=$(((PASSED_MS > start + START_WINDOW * 1000 ? start : PASSED_MS) + TURN_MS))
+  TURN_END_MS=$(((PASSED_MS > start + START_WINDOW * 1000 ? start : PASSED_MS) + long))
   begin_turn
   while [ "${#CLIENT_OPEN[@]}" -gt 0 ]; do tick; done
   end_turn

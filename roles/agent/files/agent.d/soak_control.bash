@@ -191,7 +191,9 @@ soak_main_stop() {
   local pid
   soak_session_of || return 0
   load_session
-  echo "stopped by the controller" >"$OUT/control/reason" 2>/dev/null || true # a full disk: then the signal alone says it
+  # a full disk: then the signal alone says it. From this moment on the servers of others may be gone before our keepers.
+  echo "stopped by the controller" >"$OUT/control/reason" 2>/dev/null || true
+  [ -s "$OUT/control/stop_asked" ] || now >"$OUT/control/stop_asked" 2>/dev/null || true
   if pid=$(session_pid); then
     stop_session "$pid"
     echo stopped
