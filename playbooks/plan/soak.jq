@@ -1,11 +1,14 @@
 # A soak: the suite's tests for hours, all at the same time or in turns; when each flow runs, and how much disk it takes.
 import "units" as u {search: "./"};
 
+# Seconds that say what was written: 1.1h is 3960 s, and 3960.0000000000005 to a computer.
+def microseconds: . * 1e6 | round / 1e6;
+
 # "24h", "7d" -> seconds. Days are the plan's own: the engine is given seconds. A number without a unit is refused, as nobody
 # knows whether 24 is hours.
 def planned_seconds($what):
   if type == "string" and test("^(?=.*[1-9])[0-9]+([.][0-9]+)?(s|m|h|d)$") then
-    capture("^(?<n>[0-9.]+)(?<u>.)$") | (.n | tonumber) * {s: 1, m: 60, h: 3600, d: 86400}[.u]
+    capture("^(?<n>[0-9.]+)(?<u>.)$") | (.n | tonumber) * {s: 1, m: 60, h: 3600, d: 86400}[.u] | microseconds
   else error("\($what) \(tojson) is no time with a unit; write 90s, 24h or 7d") end;
 
 # The longest time that the engine takes (TIME_MAX, engine/src/options_table.c).
@@ -33,8 +36,9 @@ def settings:
   .soak_duration as $asked
   | (.suite.soak // error("suite \(.suite.name) is no soak: it has no key soak (playbooks/suites/soak.yml has one)"))
   | {mode: "mixed", pairs: (if .mode == "alternating" then "all" else "ring" end), turn: "10m", interval: "60s", stall: "20ms", reconnect: "10m"} + .
-  | { duration_s: ($asked | planned_seconds("soak_duration")), interval_s: (.interval | u::seconds), stall_s: (.stall | u::seconds),
-      reconnect_s: (.reconnect | u::seconds), mode, turn_s: (if .mode == "mixed" then null else .turn | u::seconds end),
+  | { duration_s: ($asked | planned_seconds("soak_duration")), interval_s: (.interval | u::seconds | microseconds),
+      stall_s: (.stall | u::seconds | microseconds), reconnect_s: (.reconnect | u::seconds | microseconds), mode,
+      turn_s: (if .mode == "mixed" then null else .turn | u::seconds | microseconds end),
       pairs, texts: {interval, stall, reconnect, turn, duration: $asked} }
   | if .duration_s > longest_s then error("soak_duration \(.texts.duration) is longer than 365 days, the longest that the engine takes")
     elif .interval_s > .duration_s then
@@ -86,7 +90,7 @@ def schedule($soak; $tests):
          | (($i / $n) | floor) as $past
          | [$cycle[$i % $n]
             | { test, turn: ($past + 1), pairs: (if $past % 2 == 1 then [.pairs[] | [.[1], .[0]]] else .pairs end),
-                duration_s: (if $i == $count - 1 then $soak.duration_s - $i * $soak.turn_s else $soak.turn_s end) }]]
+                duration_s: (if $i == $count - 1 then $soak.duration_s - $i * $soak.turn_s | microseconds else $soak.turn_s end) }]]
       end
   end;
 

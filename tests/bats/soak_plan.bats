@@ -56,6 +56,8 @@ rounds() { jq -c '[.rounds[] | [.flows[] | "\(.test):\(.client)>\(.server)/\(.re
   # and where it is not, the last turn has it
   soak_plan 3 '{mode: "alternating", turn: "10s", interval: "10s"}' 125s
   assert_json plan.json '[.rounds[].flows[0].estimate_s] | length == 12 and add == 125 and .[11] == 15'
+  # the judge takes what the planner makes
+  assert_equal "$(jq -c -L "$TOP/reports/jq" 'import "plan_faults" as plan; [plan::faults]' plan.json)" '[]'
   # a ring has one round each turn, in which all hosts send
   soak_plan 4 '{mode: "alternating", pairs: "ring", turn: "10s", interval: "2s"}' 40s
   assert_equal "$(rounds | tail -n 1)" '"probe:h1>h0/2 probe:h2>h1/2 probe:h3>h2/2 probe:h0>h3/2"'
@@ -67,6 +69,15 @@ rounds() { jq -c '[.rounds[] | [.flows[] | "\(.test):\(.client)>\(.server)/\(.re
     and .client_argv == ["perch", "bw", "192.0.2.2", "--backend", "tcp", "--op", "send", "--size", "64K", "--rate", "500Mb/s",
       "--duration", "129600s", "--interval", "30s", "--stall", "50ms", "--reconnect", "5m", "--soak", "client.soak",
       "--bind", "192.0.2.1", "--json"]'
+}
+
+@test "decimals of hours and days are the seconds that they say" {
+  local time
+  for time in 1.1h:3960 2.2h:7920 1.1d:95040 0.7d:60480 4.1m:246 8.2h:29520; do
+    soak_plan 2 '{interval: "1.1m"}' "${time%:*}"
+    assert_json plan.json ".soak.duration_s == ${time#*:} and .soak.interval_s == 66 and
+      ([.rounds[].flows[].client_argv | .[index(\"--duration\") + 1]] | unique == [\"${time#*:}s\"])"
+  done
 }
 
 # refuses SOAK DURATION MESSAGE [TESTS]

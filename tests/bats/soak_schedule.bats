@@ -334,6 +334,8 @@ YAML
   assert_output --partial "soak_schedule_vars: soak_durtion is no variable of the role soak; did you mean soak_duration"
   assert_output --partial "soak_schedule_vars: soak_wait must be true or false"
   assert_output --partial "the command line (-e): soak_schedul_keep is no variable of the role soak; did you mean soak_schedule_keep"
+  schedule 2 -e '{"soak_schedule_vars": {"plan_suite": "nosuch"}}'
+  assert_output --partial "There is no suite $TOP/playbooks/suites/nosuch.yml"
   unschedule 2 -e soak_schedul_scope=user
   assert_output --partial "soak_schedul_scope is no variable of the role soak; did you mean soak_schedule_scope"
   nothing_written
