@@ -28,6 +28,8 @@ def flow_faults($hosts):
 # A soak is judged as one, and over the time that its commands were given.
 def soak_faults:
   def positive: c::is_finite and . > 0;
+  # a text of a time and the number beside it
+  def near($other): c::is_finite and (. - $other | fabs) <= 1e-9 * $other;
   .soak as $soak
   | if has("soak") | not then
       planned::flows | select(.client_argv | arrays | index("--soak") != null) | "flow \(.id | tojson) is of a soak, and the plan is not"
@@ -40,10 +42,15 @@ def soak_faults:
       | ({"--duration": "duration_s", "--interval": "interval_s", "--stall": "stall_s"} | to_entries[]) as $o
       | (c::option_value([$o.key]) | c::seconds_of) as $given
       | $soak[$o.value] as $planned
-      # a turn has a part of the time, and the last one what is left
-      | select(if $o.key == "--duration" and $soak.mode == "alternating" then ($given | positive | not) or $given > $soak.turn_s else $given != $planned end)
+      # a turn has a part of the time, and the last one what is left, with a rest that is no interval
+      | select(if $o.key == "--duration" and $soak.mode == "alternating" then ($given | positive | not) or $given >= $soak.turn_s + $soak.interval_s
+               else ($given | near($planned)) | not end)
       | "flow \($id) has \($o.key) of \($given | tojson) s, and the soak \($planned) s"
-    end;
+    end,
+    # turns that are not there are no time that was measured
+    ( select(has("soak") and ($soak | type == "object" and .mode == "alternating" and (.duration_s | positive)))
+      | ([.rounds[] | [.flows[]?.client_argv | arrays | c::option_value(["--duration"]) | c::seconds_of | numbers] | min // 0] | add // 0) as $sum
+      | select(($sum / $soak.duration_s - 1 | fabs) > 1e-6) | "its turns together last \($sum) s, and the soak \($soak.duration_s) s" );
 
 # Texts of what is wrong; none means that the plan can be judged against.
 def faults:

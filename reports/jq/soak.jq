@@ -71,6 +71,7 @@ $plan[0] as $plan
     passed_s: ($passed | c::rounded), measured_s: ($measured | c::rounded), $state, running: ($state == "running"),
     flows: [ $plan.rounds[].flows[].id | $by_id[.] | . as $flow
              | del(.found, .unusable, .offset, .begun, .in_file)
+             | .stall_limit_s = ($bounds[$flow.flow] | soak_bounds::tightest("soak.stall_s").most)
              | .anomalies = ([$all[] | select(.flow == $flow.flow)] | length)
              | .drift = [ ($drift["\(.test)/\(.client)/\(.server)"] // [])[] | del(.found, .doubt, .binding)
                           | if .change != null then .change.at = (.change.at_s + $facts.epoch | line::dated) else . end ] ],

@@ -106,14 +106,21 @@ def samples($all):
   | if $bad != [] then .status = "inconclusive" | .measured = ($bad | words::names(3)) | .evidence = ($bad | map(split(" ")[0]))
       | .remedy = "See agent.json (samples_dropped) and progress.jsonl of that host" else . end;
 
+# Growth that could not be told in any one process is none that was not there. Handles need no time for it, as few come and go.
 def growth($all; $id; $title; $source):
-  [.hosts[].processes[]] as $processes
-  | ([$processes[] | select(.judged)]) as $judged
+  [.hosts[].processes[] | .told = if $id == "memory" then .judged else .handles_low != null end] as $processes
+  | ([$processes[] | select(.told)]) as $judged
+  # of those that were not told the one that has most room to grow unseen
+  | ([$processes[] | select(.told | not)] | max_by(.role == "measurer" or .role == "job")) as $least
   | all_of($all; $id)
-  | of($id; $title; "\($judged | length) of \($processes | length) processes lived long enough"
+  | of($id; $title; "\($judged | length) of \($processes | length) processes lived long enough to tell"
        + (if $judged == [] or $id != "memory" then "" else ", the steepest \([$judged[].mb_per_hour] | max) MB/h" end); $source;
        "Take the engine's version and the lines that are named to its developers; restart what grows")
-  | if .status == "pass" and $judged == [] then .status = "not_judged" | .measured = ($processes[0].why // "no process was seen") else . end;
+  | if .status != "pass" or ($processes != [] and $least == null) then .
+    else
+      .status = "not_judged"
+      | .measured = (if $processes == [] then "no process was seen" else .measured + "; \($least.role): \($least.why // "too few samples")" end)
+    end;
 
 def classes: { drops: "No device dropped a packet in the soak", errors: "No device saw a damaged packet in the soak", retransmissions: "RDMA sent next to nothing again in the soak",
   "out-of-sequence": "Next to no packet came out of order in the soak", link: "No link counted a fall in the soak", pcie: "No PCIe error in the soak",

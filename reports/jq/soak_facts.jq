@@ -7,7 +7,7 @@ $plan[0] as $plan
 | $known[0] as $hosts
 | ([$hosts[].agent.soak.begun | strings | line::moment | numbers] | min) as $begun
 | ($first | tonumber? // null) as $first
-| { run: $plan.run, soak: $plan.soak, epoch: ($begun // (if $first == null then null else $first / 1000 end) // 0),
+| { run: $plan.run, soak: $plan.soak, epoch: ([$begun, if $first == null then null else $first / 1000 end | numbers] | min // 0),
     known: ($begun != null or $first != null),
     states: ($hosts | map_values(.agent.state)), agents: ($hosts | map_values((.agent.soak | objects) // null)), scopes: ($plan.hosts | map_values(.scope)),
     # each figure of each test between two hosts, and memory and handles of some ten processes a host

@@ -13,15 +13,18 @@ def fact($kind; $check; $severity; $d): anomaly($kind; $check; $severity) + {s: 
 
 def seconds: digits::fixed(if fabs < 1 then 3 else 1 end) + " s";
 
+# Lines have nine digits of a number.
+def digits: 1e-8;
+
 # Why the file's first line is not that of the planned command; empty where it is.
 def foreign($flow; $soak; $head):
   ($flow.client_argv // []) as $argv
   | ($argv | c::option_value(["--duration"]) | c::seconds_of) as $duration
   | ($argv | c::option_value(["--rate"])) as $rate
   | if $head == null then "its first line does not say what was measured"
-    elif $head.duration_s != $duration then "it was begun for \($head.duration_s) s, and not for \($duration) s"
-    elif $head.interval_s != $soak.interval_s then "its intervals are of \($head.interval_s) s, and not of \($soak.interval_s) s"
-    elif $head.stall_s != $soak.stall_s then "its stalls begin at \($head.stall_s) s, and not at \($soak.stall_s) s"
+    elif $head.duration_s | line::near($duration; digits) | not then "it was begun for \($head.duration_s) s, and not for \($duration) s"
+    elif $head.interval_s | line::near($soak.interval_s; digits) | not then "its intervals are of \($head.interval_s) s, and not of \($soak.interval_s) s"
+    elif $head.stall_s | line::near($soak.stall_s; digits) | not then "its stalls begin at \($head.stall_s) s, and not at \($soak.stall_s) s"
     elif $head.server != $argv[2] then "its server is \($head.server | tojson), and not \($argv[2])"
     elif $head.job.kind != $flow.kind or $head.job.op != $flow.op or $head.job.backend != $flow.backend then
       "it measured \($head.job.kind) of \($head.job.op) over \($head.job.backend), and not as planned"
@@ -63,12 +66,15 @@ def short($interval; $slack):
   | fact("length"; "coverage"; "inconclusive"; .[0])
     + {e: .[-1].e, lines: map(.n), value: length, unit: "intervals", text: "\(length) intervals are shorter than the planned \($interval) s, without a reason beside them"};
 
-def gaps($bounds):
-  [.[] | select(.k == "gap")] as $gaps
-  | ([$bounds | bounds::broken("soak.gaps"; $gaps | length)][0]) as $broken
-  | $gaps[] | select($broken != null)
-  | fact("gap"; "gaps"; $broken.severity; .)
-    + {value: (.e - .s | c::rounded), unit: "s", text: "no connection for \(.e - .s | seconds): \(.reason)"};
+# What began when a host's stop had been asked for was ended by that: servers do not wait for a keeper whose agent is slow. $asked: seconds
+# since the flow began, null: nobody asked.
+def gaps($bounds; $asked):
+  [.[] | select(.k == "gap") | . + {asked: ($asked != null and .s >= $asked)}] as $gaps
+  | ([$bounds | bounds::broken("soak.gaps"; [$gaps[] | select(.asked | not)] | length)][0]) as $broken
+  | $gaps[] | select(.asked or $broken != null)
+  | fact("gap"; "gaps"; if .asked then "advisory" else $broken.severity end; .)
+    + {value: (.e - .s | c::rounded), unit: "s",
+       text: "no connection for \(.e - .s | seconds)\(if .asked then ", after the stop had been asked for" else "" end): \(.reason)"};
 
 def stall_lines($bounds):
   .[] | select(.k == "stall")

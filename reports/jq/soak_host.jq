@@ -16,7 +16,8 @@ import "bounds" as _;
 | ($as_flow | bounds::of_flow($limits[0].limits // [])) as $bounds
 | [inputs] as $all
 | [$all[] | select(.kind == "sample")] as $samples
-| ($samples | process::all($bounds; $facts.alpha)) as $processes
+| ($samples | process::each) as $each
+| ($each | process::all($bounds; $facts.alpha)) as $processes
 | { host: $host, samples: ($samples | length), boots: ([$samples[].boot_id] | unique | length), first_s: $samples[0].start_s, last_s: $samples[-1].end_s,
     temperature_highest: ([$samples[] | .end_s as $at | .temperatures[] | select(.celsius | c::is_finite) | {name, celsius, at_s: $at}] | max_by(.celsius)),
     temperatures: any($samples[]; .temperatures != []),
@@ -24,6 +25,6 @@ import "bounds" as _;
     counters: (reduce $samples[].events as $e ({}; reduce ($e | keys_unsorted[]) as $k (.; .[$k] += ($e[$k] // 0)))),
     classes: ([$samples[0:1][] | .moved] | length),
     # how often each kind of process was seen
-    seen: (reduce ($samples[].processes[] | .role + (if .flow == null then "" else " of \(.flow)" end)) as $key ({}; .[$key] += 1)),
-    found: [ ($processes[].found[]), ($samples | process::successive($bounds; $facts.alpha)), lines::faults($all), ($samples | lines::holes($facts.soak.interval_s), lines::reboots, lines::clock($bounds), lines::links, lines::absent, lines::dropped,
+    seen: (reduce $each[] as $p ({}; .[$p.role + (if $p.flow == null then "" else " of \($p.flow)" end)] += ($p.points | length))),
+    found: [ ($processes[].found[]), ($each | process::successive($bounds; $facts.alpha)), lines::faults($all), ($samples | lines::holes($facts.soak.interval_s), lines::reboots, lines::clock($bounds), lines::links, lines::absent, lines::dropped,
              lines::counters($facts.scopes[$host])) ] }

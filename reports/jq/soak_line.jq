@@ -2,14 +2,14 @@
 # or none that could have been measured, is {k: "damaged", n, why}.
 import "common" as c;
 
-# "2026-11-22T18:36:27.238Z" -> seconds since 1970; jq 1.6 reads no fraction.
-def moment: c::attempt((.[:19] + "Z" | fromdateiso8601) + (.[20:-1] | tonumber) / 1000; null);
+# "2026-11-22T18:36:27.238Z", or without a fraction -> seconds since 1970; jq 1.6 reads no fraction.
+def moment: c::attempt((.[:19] + "Z" | fromdateiso8601) + (.[20:-1] | if . == "" then 0 else tonumber / 1000 end); null);
 
 # Seconds since 1970 -> RFC 3339 with milliseconds; jq 1.6 writes no fraction.
 def dated: if . == null then null else ((. * 1000 | round) / 1000) as $t | ($t | floor) as $s | ($s | todate | .[:-1]) + "." + (($t - $s) * 1000 | round | tostring | "000"[:3 - length] + .) + "Z" end;
 
 def natural: c::is_finite and . >= 0;
-def near($other; $share): . == $other or (($other | fabs) > 0 and (. / $other - 1 | fabs) <= $share);
+def near($other; $share): . == $other or (type == "number" and ($other | type) == "number" and ($other | fabs) > 0 and (. / $other - 1 | fabs) <= $share);
 
 # Windows of 0.1 s follow each other from the interval's beginning: what is left of one at the end, and the time in which the ends agree on what arrived,
 # is in the mean alone. That takes a round trip, on a busy host a second; where it takes longer, the interval has a stall that says so.

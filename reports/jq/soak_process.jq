@@ -52,7 +52,7 @@ def judged($bounds; $alpha):
       # a leak of the limit's size must have had the time to grow beyond what is granted
       | (($bounds["soak.leak_mb_per_hour"][0].bound.max // 1) * megabyte * $hours) as $sensible
       | (if $sensible >= granted($p.role) then .judged = true
-         else .why = "in \($hours | digits::fixed(2)) h only growth above \(granted($p.role) / megabyte / $hours | digits::fixed(0)) MB/h can be told from a warm-up" end)
+         else .why = "in \($hours | digits::fixed(2)) h only growth above \(granted($p.role) / megabyte / $hours | digits::fixed(1)) MB/h can be told from a warm-up" end)
       | .low as $low | .high as $high | .mb_per_hour as $slope
       | ([$bounds | bounds::broken("soak.leak_mb_per_hour"; $low)][0]) as $leak
       | (if $leak != null and $rise > granted($p.role) then
@@ -74,13 +74,14 @@ def points:
     | select((.resident_bytes | c::is_finite) and (.handles == null or (.handles | c::is_finite)))
     | {key: "\(.role) \(.pid) \(.start) \(.flow)", role, flow, pid, point: [$at, .resident_bytes, (.handles // 0), $line]} ];
 
-def all($bounds; $alpha):
-  points
-  | group_by(.key)
-  | map({role: .[0].role, flow: .[0].flow, pid: .[0].pid, points: map(.point)} | judged($bounds; $alpha));
+def each: points | group_by(.key) | map({role: .[0].role, flow: .[0].flow, pid: .[0].pid, points: map(.point)});
+
+# Input: each.
+def all($bounds; $alpha): map(judged($bounds; $alpha));
 
 # Leaks that restarts hide: processes of one role and flow, one after another, as one. Of jobs several run at once, and nothing says which follows which.
+# Input: each.
 def successive($bounds; $alpha):
-  points | map(select(.role != "job")) | group_by([.role, .flow])[] | select([.[].key] | unique | length > 1)
-  | {role: .[0].role, flow: .[0].flow, pid: .[-1].pid, points: map(.point)} | judged($bounds; $alpha) | .found[] | select(.kind == "leak")
+  map(select(.role != "job")) | group_by([.role, .flow])[] | select(length > 1) | sort_by(.points[0][0])
+  | {role: .[0].role, flow: .[0].flow, pid: .[-1].pid, points: (map(.points) | add | sort_by(.[0]))} | judged($bounds; $alpha) | .found[] | select(.kind == "leak")
   | .text += ", over restarts";

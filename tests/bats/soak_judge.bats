@@ -112,11 +112,28 @@ TABLE
   cmp run/intervals.jsonl other/intervals.jsonl
 }
 
+@test "memory passes only where each process lived long enough to tell a leak; handles need no hours for it" {
+  judged_of --duration 28800 --interval 300
+  assert_equal "$(status_of memory) $(status_of handles)" "not_judged pass"
+  assert_regex "$(measured_of memory)" '^12 of 24 .*; (measurer|job): in 7\.8. h only growth above 1\.2 MB/h'
+  judged_of --duration 43200 --interval 300
+  assert_equal "$(status_of memory) $(status_of handles)" "pass pass"
+}
+
 @test "turns that alternate are one course: a figure that is worse in each later turn drifts" {
   judged_of --duration 7200 --mode alternating --turn 600 --plant drift=-0.6:0 --plant drift=-0.6:6 --plant drift=-0.6:12 --plant drift=-0.6:18
   assert_equal "$status" 1
   assert_equal "$(jq -r '[.soak.anomalies[] | select(.kind == "drift") | .flow] | join(" ")' run/verdict.json)" load/node1/node2/10
   assert_equal "$(jq -c '[.soak.flows | length, (map(select(.state == "done")) | length)]' run/verdict.json)" '[24,24]'
+}
+
+@test "turns that were taken out of a plan are no time that was measured" {
+  judged_of --duration 1800 --mode alternating --turn 600
+  assert_equal "$status $(status_of state)" "0 pass"
+  jq -c 'del(.rounds[-1])' run/plan.json >plan.json
+  mv plan.json run/plan.json
+  judged
+  assert_equal "$status $(jq -r '.checks[] | select(.id == "plan").measured' run/verdict.json)" "3 plan.json cannot be used: its turns together last 1200 s, and the soak 1800 s"
 }
 
 @test "a soak that runs, or was stopped, or lacks samples is never a pass" {
@@ -134,6 +151,25 @@ TABLE
   judged
   assert_equal "$status $(status_of samples)" "3 inconclusive"
   assert_equal "$(measured_of samples)" "node2 left no sample"
+}
+
+# asked_at HOST SECONDS: its agent was asked to stop then, seconds since the soak began
+asked_at() {
+  local agent=run/raw/$1/agent.json
+  jq --argjson at "$2" '.soak.stop_asked = ((.soak.begun[:19] + "Z" | fromdate) + $at | todate | .[:19] + ".000Z")' "$agent" >agent.json
+  mv agent.json "$agent"
+}
+
+@test "a connection that was lost once the stop had been asked for, of either host, is the stop's; one before it is not" {
+  composed --duration 3600 --stopped 1200 --plant gap=3@1197:0
+  asked_at node2 1196
+  judged
+  assert_equal "$status $(found gap load/node1/node2/1) $(status_of gaps)" "3 advisory advisory"
+  assert_equal "$(jq -r '.soak.anomalies[] | select(.kind == "gap").text' run/verdict.json)" \
+    "no connection for 3.0 s, after the stop had been asked for: the connection was lost"
+  asked_at node2 1198
+  judged
+  assert_equal "$status $(found gap load/node1/node2/1) $(status_of gaps)" "1 fail fail"
 }
 
 @test "a host that was booted anew is found by its samples, with the gaps of its flows" {

@@ -128,7 +128,9 @@ chart() { jq -c --arg name "$1" ".soak.charts[] | select(.name == \$name) | $2" 
 @test "stalls and gaps that the verdict has no room for have their bars all the same" {
   made 2 60 10 '.soak.anomalies = [] | .soak.anomalies_left_out = 78'
   jq -c 'select(.kind == "interval" and .flow == "lat/n1/n2/1") | .kind = "stall" | .start_s += 3 | .end_s = .start_s + 0.05' run/intervals.jsonl >stalls
-  cat stalls >>run/intervals.jsonl
+  # these are not longer than their flow's limit, and no anomalies; far enough away to have bars of their own
+  jq -c '.flow = "lat/n2/n1/1" | .client = "n2" | .server = "n1" | .start_s += 4 | .end_s = .start_s + 0.03' stalls >within
+  cat stalls within >>run/intervals.jsonl
   words
   assert_equal "$(chart soak_anomalies '[.values[] | select(.role == "bar" and .kind == "stall")] | length')" 59
   assert_equal "$(chart soak_latency_3 '[.values[] | select(.role == "bar")] | length')" 59
