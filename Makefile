@@ -77,9 +77,19 @@ verify: ## say whether a bundle is whole and its raw outputs give its verdict (B
 	@reports/verify $${SIGNERS:+--signers "$$SIGNERS"} "$$BUNDLE"
 
 .PHONY: test
-test: ## run every test and linter; the last line counts them
+test: ## run tests and linters, ten minutes; the last line counts them
 	@setup/setup run build test lint
 	@tests/run
+
+.PHONY: test-long
+test-long: ## run the tests of agents and soaks, ten minutes
+	@setup/setup run build test lint
+	@tests/run long
+
+.PHONY: test-slow
+test-slow: ## run whole playbooks again and again, and all that each backend does, ten minutes
+	@setup/setup run build test lint
+	@tests/run slow
 
 # The verdict's own test: the table of what it plants is docs/self-test.md.
 .PHONY: self-test
@@ -88,7 +98,7 @@ self-test: ## plant faults in good runs and see the verdict find each
 	@tests/self-test/run
 
 .PHONY: soak-test
-soak-test: ## plant faults into compressed soaks and see each found, 25 minutes (SESSIONS="faults clean"); needs root
+soak-test: ## plant faults into compressed soaks and see each found, 20 minutes (SESSIONS="faults clean"); needs root
 	@setup/setup run build test
 	@tests/soak/run $(SESSIONS)
 

@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# The real playbook where something breaks while it measures: the others' results are kept, and the verdict is not PASS.
+
+load helpers
+load playbook
+
+setup() { playbook_setup; }
+teardown() { common_teardown; }
+
+@test "no engine: the report is written all the same, the verdict is INCONCLUSIVE, and the play fails" {
+  run_site 2 -e agent_engine="$PWD/no-such-engine"
+  assert_output --partial "no-such-engine"
+  assert_equal "$(verdict)" INCONCLUSIVE
+  [ -s runs/latest/report.md ] || fail "there is no report"
+}
+
+@test "one host whose port is taken costs its flows, not the other's files, and the verdict is not PASS" {
+  local port
+  port=$(free_port)
+  "$PERCH" serve --bind 127.0.0.2 --port "$port" --ready-file ready 2>/dev/null 3>&- &
+  wait_until test -e ready
+  run_site 2 -e perch_port="$port"
+  kill %1
+  assert_equal "$(verdict)" INCONCLUSIVE
+  assert_json runs/latest/raw/beta/agent.json '.state == "stopped"'
+  assert_json runs/latest/raw/alpha/agent.json '.state == "done"'
+}
+
+@test "a host that cannot be reached costs its own flows only, and the agent is put on the others where it is not yet" {
+  cat >hosts.yml <<'YAML'
+all:
+  hosts:
+    alpha: {perch_address: 127.0.0.1}
+    beta: {perch_address: 127.0.0.2}
+    gamma: {perch_address: 127.0.0.3, ansible_connection: ssh, ansible_host: 127.0.0.3, ansible_port: 1}
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    perch_fabric: loopback
+    perch_backends: [tcp]
+YAML
+  sed -i '/iperf3/d; s/, repeat: 2//' suite.yml
+
+  INVENTORY=hosts.yml run_site 4 -e agent_install_dir="$PWD/opt" -e agent_start_window=3
+  assert_equal "$(verdict)" INCONCLUSIVE
+  assert_json runs/latest/verdict.json '.coverage.planned == 12 and .coverage.measured == 4'
+  assert_json runs/latest/raw/alpha/flows/tcp-latency/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  [ -x opt/agent/perch-agent ] || fail "the agent was not installed"
+}
+
+@test "a tool whose output is cut off is no result: the verdict is not PASS, and what was measured is kept" {
+  mkdir bin
+  printf '#!/bin/sh\ncase "$*" in *-c*) %s "$@" | head -c 200 ;; *) exec %s "$@" ;; esac\n' "$(command -v iperf3)" "$(command -v iperf3)" >bin/iperf3
+  chmod +x bin/iperf3
+  PATH=$PWD/bin:$PATH run_site 2
+  refute [ "$(verdict)" = PASS ]
+  assert_json runs/latest/verdict.json '.coverage.measured == 8'
+}
+
+# beta's agent plants a link among its results; on a host that somebody else has taken over it could point anywhere.
+@test "results that hold a link are not unpacked, and the verdict is not PASS" {
+  cat >agent <<SH
+#!/usr/bin/env bash
+case "\$*" in
+stop*beta* | stop*--out*beta*) ln -sf /etc/hostname "\${*: -1}/planted" ;;
+esac
+exec "$AGENT" "\$@"
+SH
+  chmod +x agent
+  run_site 2 -e agent_program="$PWD/agent"
+  assert_output --partial "neither a file nor a directory"
+  assert_output --partial "planted"
+  [ ! -e runs/latest/raw/beta/planted ] || fail "the link was unpacked"
+  [ -s runs/latest/raw/alpha/environment.json ] || fail "alpha's results are missing"
+  refute [ "$(verdict)" = PASS ]
+}
+
+@test "a playbook that is killed leaves no agent behind: the lease ends them" {
+  site -e agent_lease=3
+  sed -i 's/200ms/20s/' suite.yml
+  "${SITE[@]}" >log 2>&1 3>&- &
+  local playbook=$!
+  WAIT=120 wait_until grep -q "left" log
+  # its workers too; some end by themselves as soon as the first one is killed
+  marked_processes | grep ansible-playbook | while read -r pid _; do kill -KILL "$pid" || true; done
+  wait "$playbook" || true
+  no_leak 15
+  assert_json "$(echo agents/*-alpha/out/agent.json)" '.state == "stopped" and (.message | test("no word from the controller"))'
+}
