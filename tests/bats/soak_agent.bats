@@ -8,6 +8,8 @@ setup() {
   export PERCH_SOAK_LINGER=1
 }
 teardown() {
+  # what a session says goes to its file: of a test that failed it is shown
+  [ -n "${BATS_TEST_COMPLETED:-}" ] || tail -n 20 -- */agent.log */agent.json */control/clock 2>/dev/null || true
   stop_servers
   common_teardown
 }
