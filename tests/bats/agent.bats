@@ -129,6 +129,29 @@ both_end() {
   assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done" and .exit == 0'
 }
 
+@test "a number that a stranger has after a child of the agent's is no child: it is not waited for, and not ended" {
+  local -a within=(unshare --user --map-root-user --pid --fork --mount-proc)
+  "${within[@]}" test -w /proc/sys/kernel/ns_last_pid || skip "no process namespaces here, or a kernel that does not let a number be chosen"
+  cat >again <<'END'
+set -euo pipefail
+. "$AGENT.d/counters.bash"
+. "$AGENT.d/processes.bash"
+spawn 5 /dev/null /dev/null true
+child=$CHILD
+while alive "$child"; do sleep 0.01; done
+wait "$child"
+(echo $((child - 1)) >/proc/sys/kernel/ns_last_pid; setsid sleep 20 &)
+until [ "$(cat "/proc/$child/comm" 2>/dev/null)" = sleep ]; do sleep 0.01; done
+! alive "$child" || echo "taken for alive"
+wait_child "$child"
+end_child "$child"
+grep -q sleeping "/proc/$child/status" || echo "ended"
+echo "exit code $STATUS"
+END
+  AGENT=$(dirname "$AGENT")/agent run_expecting 0 "${within[@]}" --kill-child bash -c 'bash again; exit' # a bash between, as process 1 is everybody's parent
+  assert_equal "$output" "exit code 0"
+}
+
 @test "a peer's agent killed in the middle: the flow ends, later ones are skipped, earlier ones are kept" {
   plan_of "$(tests_of "$QUICK" "$LONG" "$QUICK")" >plan.json
   agent alpha start

@@ -16,13 +16,28 @@ spawn() {
   CHILD=$!
 }
 
-alive() { kill -0 "$1" 2>/dev/null; }
+# our_child PID [STATE]: of this process, in a state of that pattern. bash collects who has ended, and then the number is anybody's: where
+# 32,768 are all, a busy host gives each again within a minute.
+our_child() {
+  local LINE
+  # shellcheck disable=SC2053  # a pattern
+  read_first "/proc/$1/stat" && [[ ${LINE##*) } = ${2:-?}" $BASHPID "* ]]
+}
+
+# alive PID: a child of ours that has not ended
+alive() { our_child "$1" '[!ZX]'; }
 
 # wait_child PID: its exit status in STATUS; nothing of its group is left. `wait` alone would end at any trapped signal.
 wait_child() {
   STATUS=0
-  wait "$1" 2>/dev/null || STATUS=$?      # quietly: bash would say who was killed
-  kill -KILL -- "-$1" 2>/dev/null || true # the group is empty unless the command left something behind
+  wait "$1" 2>/dev/null || STATUS=$? # quietly: bash would say who was killed
+  kill_group "$1"
+}
+
+# kill_group PID: what the command left behind. As long as something of the group is there nobody else gets its number; who has it and is no
+# child of ours is a stranger.
+kill_group() {
+  if our_child "$1" || [ ! -e "/proc/$1" ]; then kill -KILL -- "-$1" 2>/dev/null || true; fi
 }
 
 # timer SECONDS: a child that ends then, to wait for beside others.
@@ -50,7 +65,7 @@ wait_any() {
 }
 
 end_child() {
-  kill -TERM "$1" 2>/dev/null || true
+  ! alive "$1" || kill -TERM "$1" 2>/dev/null || true
   wait_child "$1"
 }
 
@@ -59,11 +74,8 @@ end_children() {
   local pid
   local -a pids
   mapfile -t pids < <(jobs -p)
-  for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do
-    wait "$pid" 2>/dev/null || true
-    kill -KILL -- "-$pid" 2>/dev/null || true # a group's last members, if there are any
-  done
+  for pid in "${pids[@]}"; do ! alive "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do wait_child "$pid"; done
 }
 
 # The signal behind a shell's exit status, by name; nothing for an ordinary exit.

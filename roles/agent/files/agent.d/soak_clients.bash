@@ -197,10 +197,10 @@ end_server() {
 # Tells all keepers to end, which takes a second, and ends those that do not.
 end_clients() {
   local i end
-  for i in "${!CLIENT_PID[@]}"; do kill -TERM "${CLIENT_PID[$i]}" 2>/dev/null || true; done
+  for i in "${!CLIENT_PID[@]}"; do ! alive "${CLIENT_PID[$i]}" || kill -TERM "${CLIENT_PID[$i]}" 2>/dev/null || true; done
   end=$((SECONDS + 3))
   for i in "${!CLIENT_PID[@]}"; do
-    wait_any "$((end > SECONDS ? end - SECONDS : 0))" "${CLIENT_PID[$i]}" || kill -KILL -- "-${CLIENT_PID[$i]}" 2>/dev/null || true
+    wait_any "$((end > SECONDS ? end - SECONDS : 0))" "${CLIENT_PID[$i]}" || kill_group "${CLIENT_PID[$i]}"
     wait_child "${CLIENT_PID[$i]}"
     CLIENT_STATUS[$i]=$STATUS
   done
