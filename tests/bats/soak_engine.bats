@@ -228,8 +228,9 @@ C
   soak_ends 0
   # after 0.1, 0.2, 0.4, 0.8, 1.6 and 3.2 s
   assert_lines '.[-1].soak.connections | . >= 3 and . <= 7'
-  # what was on its way in the lost ones nobody knows; the warm-up before them was no more than a part of it
-  assert_lines 'map(select(.kind == "interval" and .status == "error")) | length > 0 and all(.messages > 0 and .path == null)'
+  # what was on its way in the lost ones nobody knows; the warm-up before them was no more than a part of it. One may have lost its server
+  # before its first message.
+  assert_lines 'map(select(.kind == "interval" and .status == "error")) | any(.messages > 0) and all(.path == null)'
   assert_lines '.[-1].path == null'
 }
 
