@@ -277,15 +277,10 @@ static uint64_t time_of_interval(const struct client *c) {
  * interval that follows, and counted with its others.
  */
 static void add_silence(struct run *r, uint64_t last) {
-	struct outcome *o = &r->outcome;
-	uint64_t silence = r->begin_ns > last ? r->begin_ns - last : 0;
+	const struct stall silence = { .start_ns = last, .end_ns = r->begin_ns };
 
-	if (last == 0 || r->stall_after_ns == 0 || silence < r->stall_after_ns)
-		return;
-	memmove(o->stalls + 1, o->stalls, MIN(o->n_stalls, (uint64_t) RUN_STALLS_MAX - 1) * sizeof(*o->stalls));
-	o->stalls[0] = (struct stall) { .start_ns = last, .end_ns = r->begin_ns };
-	o->n_stalls++;
-	o->stalled_ns += silence;
+	if (last > 0 && r->stall_after_ns > 0 && r->begin_ns > last && r->begin_ns - last >= r->stall_after_ns)
+		outcome_add_stall(&r->outcome, &silence, true);
 }
 
 /* A phase for each interval: both ends agree on what arrived, and what is said meanwhile is no part of either. */

@@ -267,30 +267,30 @@ static uint64_t stall_ns(const struct stall *s) {
 	return s->end_ns - s->start_ns;
 }
 
-/* Where there is no room for all, the shortest goes: what was counted only is never longer than what has its times. In order of time. */
-static void keep_stall(struct outcome *o, const struct stall *s) {
-	size_t least = 0;
+void outcome_add_stall(struct outcome *o, const struct stall *s, bool first) {
+	size_t kept = (size_t) MIN(o->n_stalls, (uint64_t) RUN_STALLS_MAX), least = 0;
 
-	if (o->n_stalls < RUN_STALLS_MAX) {
-		o->stalls[o->n_stalls] = *s;
-		return;
+	o->n_stalls++;
+	o->stalled_ns += stall_ns(s);
+	if (kept == RUN_STALLS_MAX) {
+		for (size_t k = 1; k < kept; k++)
+			if (stall_ns(o->stalls + k) < stall_ns(o->stalls + least))
+				least = k;
+		if (stall_ns(s) <= stall_ns(o->stalls + least))
+			return;
+		kept--;
+		memmove(o->stalls + least, o->stalls + least + 1, (kept - least) * sizeof(*s));
 	}
-	for (size_t k = 1; k < RUN_STALLS_MAX; k++)
-		if (stall_ns(o->stalls + k) < stall_ns(o->stalls + least))
-			least = k;
-	if (stall_ns(s) <= stall_ns(o->stalls + least))
-		return;
-	memmove(o->stalls + least, o->stalls + least + 1, (RUN_STALLS_MAX - 1 - least) * sizeof(*s));
-	o->stalls[RUN_STALLS_MAX - 1] = *s;
+	if (first)
+		memmove(o->stalls + 1, o->stalls, kept * sizeof(*s));
+	o->stalls[first ? 0 : kept] = *s;
 }
 
 void run_stall_over(struct run *r) {
 	struct outcome *o = &r->outcome;
 
 	r->stall.end_ns = monotonic_ns();
-	keep_stall(o, &r->stall);
-	o->n_stalls++;
-	o->stalled_ns += stall_ns(&r->stall);
+	outcome_add_stall(o, &r->stall, false);
 	r->stall.start_ns = 0;
 }
 

@@ -154,6 +154,9 @@ int run_look(struct run *r);
 /* Nothing was complete: looks at the control connection and at the deadline now and then. 0 or negative (said). */
 int run_idle(struct run *r);
 
+/* Counts a stall. Where there is no room for the times of all, the shortest goes. In order of time; first: it was before those that are there. */
+void outcome_add_stall(struct outcome *o, const struct stall *s, bool first);
+
 /* Something was completed, or the wait was given up: the present stall ends now. */
 void run_stall_over(struct run *r);
 

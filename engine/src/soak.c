@@ -125,17 +125,21 @@ static int64_t milliseconds_of(const json_t *time, int64_t otherwise) {
 }
 
 /*
- * How long the soak of the file has lasted. Within one boot its own clock goes on while nobody counts. Across boots only the wall's does, and
- * that since the last line alone: one that was set before is no time that passed, and one that was set back does not make two intervals of one time.
+ * How long the soak of the file has lasted. Within the boot of the last connection its own clock goes on while nobody counts. Across boots only
+ * the wall's does, and that since the last line alone: one that was set before is no time that passed, and one that was set back does not make
+ * two intervals of one time.
  */
 static int64_t passed_ns(const struct keeper *k) {
-	const json_t *epoch = json_object_get(k->head, "epoch_ns"), *began_in = json_object_get(k->head, "boot_id");
-	int64_t now = (int64_t) monotonic_ns(), known = (int64_t) (MIN(k->total.end_s, AWAY_MAX_MS / 1e3) * 1e9), began = json_integer_value(epoch), away_ms;
+	const json_t *epoch = json_object_get(k->total.connection, "epoch_ns");
+	const char *counted_in = json_string_value(json_object_get(k->total.connection, "boot_id"));
+	int64_t now = (int64_t) monotonic_ns(), began = json_integer_value(epoch), known = (int64_t) (MIN(k->total.end_s, AWAY_MAX_MS / 1e3) * 1e9), away_ms;
 	struct timespec wall = clock_wall_at((uint64_t) now);
 	char boot[BOOT_ID_MAX];
 
 	host_boot_id(boot);
-	if (json_is_integer(epoch) && began >= 0 && began <= now && boot[0] && json_is_string(began_in) && streq(boot, json_string_value(began_in)))
+	/* It may have begun before that boot. */
+	if (json_is_integer(epoch) && counted_in && boot[0] && streq(boot, counted_in) && began <= now &&
+	    began >= now - 2 * AWAY_MAX_MS * (int64_t) NSEC_PER_MSEC)
 		return MAX(now - began, known);
 	away_ms = milliseconds(&wall) - milliseconds_of(k->total.ended, json_integer_value(json_object_get(k->head, "started_ms")));
 	return known + MIN(MAX(away_ms, (int64_t) 0), AWAY_MAX_MS) * (int64_t) NSEC_PER_MSEC;
@@ -234,7 +238,8 @@ static void keep_gap(struct keeper *k, double end_s) {
 	json_t *gap;
 
 	end = clock_wall_at(now - (uint64_t) (MAX(now_s(k) - end_s, 0.0) * 1e9));
-	start = clock_wall_at(now - MIN((uint64_t) (MAX(now_s(k) - start_s, 0.0) * 1e9), now));
+	/* before the host's own start where it was booted since */
+	start = clock_wall_at(now - (uint64_t) (MAX(now_s(k) - start_s, 0.0) * 1e9));
 	gap = json_pack("{s:s, s:s, s:f, s:f, s:o, s:o, s:I, s:s}", "schema", "perch.record/1", "kind", "gap", "start_s", start_s, "end_s", end_s, "started",
 			time_json(&start), "ended", time_json(&end), "attempts", (json_int_t) k->attempts, "reason", k->reason);
 	(void) keep(k, gap);
@@ -244,24 +249,19 @@ static void keep_gap(struct keeper *k, double end_s) {
 }
 
 static void begin(struct keeper *k, const json_t *line) {
-	char boot[BOOT_ID_MAX];
 	struct timespec wall;
 
-	host_boot_id(boot);
 	k->soak.epoch_ns = json_integer_value(json_object_get(line, "epoch_ns"));
 	k->soak.begins = false;
 	wall = clock_wall_at((uint64_t) k->soak.epoch_ns);
 	(void) json_object_set_new(k->head, "started", time_json(&wall));
 	(void) json_object_set_new(k->head, "started_ms", json_integer(milliseconds(&wall)));
-	(void) json_object_set_new(k->head, "boot_id", json_string(boot));
-	(void) json_object_set_new(k->head, "epoch_ns", json_integer((json_int_t) k->soak.epoch_ns));
 	(void) keep(k, k->head);
 }
 
 static void connection_stands(struct keeper *k, json_t *line) {
 	if (k->soak.begins)
 		begin(k, line);
-	(void) json_object_del(line, "epoch_ns");
 	if (k->lost) {
 		keep_gap(k, json_real_value(json_object_get(line, "start_s")));
 		notice("the soak goes on: connection %u, after %u attempts", k->soak.connection, k->attempts);
@@ -455,8 +455,8 @@ static int end_soak(struct keeper *k) {
 	char text[FAILURE_TEXT_MAX];
 	bool has_room;
 
-	/* What did not come back ends with the soak. */
-	if (k->lost)
+	/* What did not come back ends with the soak. One that was lost when all of it was measured has no gap. */
+	if (k->lost && end_by_plan(k) > k->total.end_s)
 		keep_gap(k, end_by_plan(k));
 	if (t->messages == 0 && !failure_text()[0])
 		(void) failure(-ENODATA, EXIT_INTERNAL, "the soak was ended before a message was measured");

@@ -2,6 +2,8 @@
 /* The lines of a soak (docs/soak.md). An interval has the keys of a record that can differ between intervals; its connection has the rest. */
 #include "soak.h"
 
+#include "exchange.h"
+
 static json_t *line(const struct soak *s, const char *kind) {
 	return json_pack("{s:s, s:s, s:I}", "schema", "perch.record/1", "kind", kind, "connection_number", (json_int_t) s->connection);
 }
@@ -26,9 +28,11 @@ void soak_say_connection(const struct soak *s, const struct result *r) {
 	static const char *const keys[] = { "tool", "backend", "provider", "simulated", "environment", "op", "definition", "completion_level",
 					    "connection", "client", "server", "link", "params" };
 	json_t *record = record_json(r), *o = line(s, "connection");
+	char boot[BOOT_ID_MAX];
 	uint64_t now = s->begins ? (uint64_t) s->epoch_ns : monotonic_ns();
 
-	(void) json_object_update_new(o, json_pack("{s:I, s:f, s:o}", "epoch_ns", (json_int_t) s->epoch_ns, "start_s",
+	host_boot_id(boot);
+	(void) json_object_update_new(o, json_pack("{s:s, s:I, s:f, s:o}", "boot_id", boot, "epoch_ns", (json_int_t) s->epoch_ns, "start_s",
 						   soak_seconds(s, now), "started", wall(now)));
 	take(o, record, keys, ELEMENTSOF(keys));
 	json_decref(record);

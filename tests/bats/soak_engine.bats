@@ -516,7 +516,35 @@ of_another_boot() { sed -i 's/"boot_id": *"[^"]*"/"boot_id":"another"/' soak.jso
   sed -i 's/"ended": *"20[0-9][0-9]/"ended":"2020/' soak.jsonl
   of_another_boot
   soak 0 lat --backend tcp --completion event --duration 60s --interval 200ms
-  assert_lines '.[-2].kind == "gap" and .[-2].end_s == 60 and .[-1].soak.passed_s == 60'
+  # and its beginning lies where the last line ended, years before this boot
+  assert_lines '.[-2] as $gap | $gap.kind == "gap" and $gap.end_s == 60 and .[-1].soak.passed_s == 60 and
+    ([$gap.started, $gap.ended, .[-3].ended] | all(.[:4] == "2020")) and $gap.started <= $gap.ended'
+}
+
+@test "a host that was booted in the middle counts by the clock of its new boot, whatever is set then" {
+  perch_serve
+  killed 60
+  of_another_boot
+  soak_behind lat --backend tcp --completion event --duration 60s --interval 200ms
+  wait_until lines gap 1
+  kill -KILL "$SOAK"
+  wait "$SOAK" || true
+  wait_until no_server_jobs
+  sed -i 's/"ended": *"20[0-9][0-9]/"ended":"2020/; 1s/"started_ms": *[0-9]*/"started_ms":1577836800000/' soak.jsonl
+  soak_behind lat --backend tcp --completion event --duration 60s --interval 200ms
+  wait_until lines gap 2
+  kill "$SOAK"
+  soak_ends 0
+  assert_lines 'all(.[] | select(.kind == "gap"); .end_s < 60)'
+  assert_schema
+}
+
+@test "what was ended between its last interval and its last line has no gap at its end" {
+  perch_serve
+  soak 0 lat --backend tcp --duration 300ms --interval 100ms
+  sed -i '$d' soak.jsonl
+  soak 0 lat --backend tcp --duration 300ms --interval 100ms
+  assert_lines '(.[-1] | .kind == "latency" and .soak.gaps == 0 and .soak.resumed) and ([.[] | select(.kind == "gap")] == [])'
 }
 
 @test "what has ended is not continued, and nothing is left of what could not begin" {
