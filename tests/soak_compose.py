@@ -305,9 +305,11 @@ class Flow:
                 self.out.append(gap | {"attempts": 3, "reason": "the connection was lost"})
                 self.total["gaps"] += 1
                 self.total["gap_s"] += over - begun
+                at = over + BETWEEN
+                if over >= ends:
+                    break  # it did not come back
                 number += 1
                 self.out.append(self.dated(dict(connection), over) | {"connection_number": number})
-                at = over + BETWEEN
                 continue
             self.out.append(self.interval(at, end, number))
             at = end + BETWEEN

@@ -66,10 +66,15 @@ def short($interval; $slack):
   | fact("length"; "coverage"; "inconclusive"; .[0])
     + {e: .[-1].e, lines: map(.n), value: length, unit: "intervals", text: "\(length) intervals are shorter than the planned \($interval) s, without a reason beside them"};
 
-# What began when a host's stop had been asked for was ended by that: servers do not wait for a keeper whose agent is slow. $asked: seconds
-# since the flow began, null: nobody asked.
+# Where a flow lies in the soak, as far as a clock on the wall that was set can move it: it begins with its round, or within the minute in which
+# hosts begin (agent_start_window).
+def in_round($soak; $round): ($round * ($soak.turn_s // 0)) as $due | [[., $due] | max, $due + 60] | min;
+
+# What was lost when a host's stop had been asked for, and for good, was ended by that: servers do not wait for a keeper whose agent is slow.
+# $asked: seconds since the flow began, null: nobody asked.
 def gaps($bounds; $asked):
-  [.[] | select(.k == "gap") | . + {asked: ($asked != null and .s >= $asked)}] as $gaps
+  ([.[] | select(.k == "interval" or .k == "connection") | .s] | max // 0) as $latest
+  | [.[] | select(.k == "gap") | . + {asked: ($asked != null and .s >= $asked and .e > $latest)}] as $gaps
   | ([$bounds | bounds::broken("soak.gaps"; [$gaps[] | select(.asked | not)] | length)][0]) as $broken
   | $gaps[] | select(.asked or $broken != null)
   | fact("gap"; "gaps"; if .asked then "advisory" else $broken.severity end; .)

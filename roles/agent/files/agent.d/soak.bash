@@ -184,7 +184,7 @@ soak_json() {
     {supervisor: $session[0].supervisor, unit: $session[0].unit, duration_s: ($duration / 1000), interval_s: ($interval / 1000),
      begun: ($begun | if . == "" then null else tonumber as $ms | ($ms / 1000 | floor | todate[:-1]) + "." + ($ms % 1000 + 1000 | tostring[1:]) + "Z" end), passed_s: ($passed / 1000), cpus: $cpus, $boots,
      serve_restarts: $serve, client_restarts: $client, samples: ($samples | tonumber? // 0), samples_dropped: ($last | fromjson? // {} | .dropped // 0),
-     unwritten: (if $unwritten == "" then null else $unwritten end), stop_asked: (if $asked == "" then null else $asked end)}') || SOAK_JSON=${SOAK_JSON:-null}
+     unwritten: (if $unwritten == "" then null else $unwritten end), stop_asked_s: ($asked | tonumber? // null | if . == null then . else . / 1000 end)}') || SOAK_JSON=${SOAK_JSON:-null}
 }
 
 # soak_state STATE [MESSAGE]
@@ -226,7 +226,7 @@ begin_session() {
 soak_session() {
   local first=true bell
   begin_session
-  rm -f "$OUT/control/stop_asked" # one that did not end it ended nothing
+  rm -f "$OUT/control/stop_asked" "$OUT/control/reason" # of a stop that did not end it
   [ ! -s "$OUT/control/boots.jsonl" ] || first=false
   write_file "$OUT/control/boot" <<<"$BOOT"
   write_file "$OUT/control/pid" <<<"$$ $(start_time $$)"
@@ -298,7 +298,7 @@ soak_finish() {
   end_sampler
   end_children
   if [ "$code" -eq 0 ] && [ "${SOAK_OVER:-false}" = true ]; then
-    state="done"
+    state="done" reason='' # a stop that came too late, or not at all
   elif [ -z "$reason" ]; then
     # a reboot, or an end that nobody has asked for: it can go on, so nothing is closed
     soak_state stopped "interrupted: the agent was ended (exit code $code); \`$(on_host soak-resume)\` on $HOST goes on with it"

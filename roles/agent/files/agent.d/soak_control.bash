@@ -135,10 +135,13 @@ soak_main_session() {
   soak_session
 }
 
+# The session's clock, for passed.
+read_clock() { read -r _ CLOCK_UPTIME_MS CLOCK_PASSED_MS _ <"$OUT/control/clock"; }
+
 soak_main_sample() {
   load_session
   soak_plan
-  read -r _ CLOCK_UPTIME_MS CLOCK_PASSED_MS _ <"$OUT/control/clock"
+  read_clock
   mapfile -t FLOWS < <(host_flows)
   OWN_ADDRESS=$(jq -r --arg host "$HOST" '.hosts[$host].address' "$PLAN")
   soak_sample
@@ -191,13 +194,15 @@ soak_main_stop() {
   local pid
   soak_session_of || return 0
   load_session
-  # a full disk: then the signal alone says it. From this moment on the servers of others may be gone before our keepers.
+  # a full disk: then the signal alone says it
   echo "stopped by the controller" >"$OUT/control/reason" 2>/dev/null || true
-  [ -s "$OUT/control/stop_asked" ] || now >"$OUT/control/stop_asked" 2>/dev/null || true
   if pid=$(session_pid); then
+    # from this moment on the servers of others may be gone before our keepers
+    [ ! -s "$OUT/control/clock" ] || { read_clock && passed && echo "$PASSED_MS" >"$OUT/control/stop_asked"; } 2>/dev/null || true
     stop_session "$pid"
     echo stopped
   elif is_claimed; then
+    rm -f "$OUT/control/stop_asked" # of an earlier one, which did not end it
     end_unit
     close_session
     echo stopped
