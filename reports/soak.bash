@@ -4,9 +4,9 @@
 
 is_soak() { jq -e '.soak | type == "object"' "$work/plan.json" >/dev/null; }
 
-# What a share of the flows needs of plan and hosts; the moment at which the soak began is the earliest that a host's agent or a flow tells.
+# What a share of the flows needs of plan and hosts; the moment at which the soak began is the earliest that a host's agent or a flow of the first round tells.
 soak_facts() {
-  jq -r '.rounds[].flows[] | "raw/\(.client)/flows/\(.id)/client.soak"' "$work/plan.json" | regular_only |
+  jq -r '.rounds[:1][].flows[] | "raw/\(.client)/flows/\(.id)/client.soak"' "$work/plan.json" | regular_only |
     LC_ALL=C awk '{ path = $0; if ((getline line < path) > 0 && match(line, /"started_ms":[0-9]+/)) print substr(line, RSTART + 13, RLENGTH - 13); close(path) }' |
     LC_ALL=C sort -n | sed -n 1p >"$work/soak/first"
   perch_jq -c -n --rawfile first "$work/soak/first" --slurpfile plan "$work/plan.json" --slurpfile known "$work/known.json" -f "$rooms/jq/soak_facts.jq" >"$work/soak/facts.json"

@@ -14,6 +14,9 @@ def planned_seconds($what):
 # The longest time that the engine takes (TIME_MAX, engine/src/options_table.c).
 def longest_s: 365 * 86400;
 
+# The shortest interval and stall that it takes (the same), and no shorter time to connect in is of use.
+def least_s: 0.001;
+
 # Turns of one plan: each is a round, and the reports hold every flow of all of them.
 def most_turns: 5000;
 
@@ -40,7 +43,9 @@ def settings:
       stall_s: (.stall | u::seconds | microseconds), reconnect_s: (.reconnect | u::seconds | microseconds), mode,
       turn_s: (if .mode == "mixed" then null else .turn | u::seconds | microseconds end),
       pairs, texts: {interval, stall, reconnect, turn, duration: $asked} }
-  | if .duration_s > longest_s then error("soak_duration \(.texts.duration) is longer than 365 days, the longest that the engine takes")
+  | ([("interval", "stall", "reconnect") as $what | select(.[$what + "_s"] < least_s) | $what]) as $short
+  | if $short != [] then error("the suite's \($short[0]), \(.texts[$short[0]]), is shorter than 1 ms, the shortest that the engine tells")
+    elif .duration_s > longest_s then error("soak_duration \(.texts.duration) is longer than 365 days, the longest that the engine takes")
     elif .interval_s > .duration_s then
       error("the suite's interval, \(.texts.interval), is longer than soak_duration, \(.texts.duration): there would be no whole one; a longer soak_duration, or a shorter "
         + "soak.interval in a suite of your own (plan_suite_file), has some")
@@ -77,8 +82,8 @@ def schedule($soak; $tests):
   else
     [$tests[] | . as $test | turns($soak.pairs; .part.able; .circle)[] | {$test, pairs: .}] as $cycle
     | ($cycle | length) as $n
-    | (($soak.duration_s / $soak.turn_s) | floor) as $whole
-    | ($soak.duration_s - $whole * $soak.turn_s) as $rest
+    | ($soak.duration_s / $soak.turn_s | microseconds | floor) as $whole
+    | ($soak.duration_s - $whole * $soak.turn_s | microseconds) as $rest
     | ($whole + if $rest >= $soak.interval_s then 1 else 0 end) as $count
     | if $n == 0 then []
       elif $count < $n then

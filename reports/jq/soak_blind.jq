@@ -19,7 +19,7 @@ def all:
           + ( [c::quantile_of | to_entries[] | select(.value >= 0.99) | .key as $p | select($least == null or (c::supports($least; .value) | not)) | $p | sub("_"; ".")]
               | if . == [] then "ten of them lie above its p99.99" else "\(join(", ")) of such an interval \(if length == 1 then "is no figure" else "are no figures" end); those of the whole are" end) + ".") ),
     ( select(any($flows[]; .kind == "bandwidth" and .figures.checked_bytes == null)) | blind("payload"; "Only flows with --verify look at what arrives; the others would not see a flipped bit.") ),
-    ( select(any($flows[]; .stalls > 64)) | blind("stall_lines"; "Of the stalls of one interval the first 64 have lines; all are counted.") ),
+    ( select(any($flows[]; .stalls > 64)) | blind("stall_lines"; "Of more than 64 stalls of one interval the longest 64 have lines; all are counted.") ),
     ( [.hosts[] | select(.temperatures != true) | .host] | select(. != []) | blind("temperatures"; "No temperature was told by \(words::names(4)).") ),
     ( [.hosts[] | select(.samples == 0) | .host] | select(. != []) | blind("counters"; "Nothing is known of counters, links and memory of \(words::names(4)): no samples.") ),
     ( [.hosts[].processes[] | select(.judged | not)] | select(. != [])

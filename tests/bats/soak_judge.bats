@@ -153,12 +153,14 @@ TABLE
   assert_equal "$(measured_of samples)" "node2 left no sample"
 }
 
-# asked_at HOST SECONDS: its agent was asked to stop then, seconds since the soak began
-asked_at() {
-  local agent=run/raw/$1/agent.json
-  jq --argjson at "$2" '.soak.stop_asked = ((.soak.begun[:19] + "Z" | fromdate) + $at | todate | .[:19] + ".000Z")' "$agent" >agent.json
-  mv agent.json "$agent"
+# edit_agent HOST FILTER
+edit_agent() {
+  jq "$2" "run/raw/$1/agent.json" >agent.json
+  mv agent.json "run/raw/$1/agent.json"
 }
+
+# asked_at HOST SECONDS: its agent was asked to stop then, seconds since the soak began
+asked_at() { edit_agent "$1" ".soak.stop_asked_s = $2"; }
 
 @test "a connection that was lost once the stop had been asked for, of either host, is the stop's; one before it is not" {
   composed --duration 3600 --stopped 1200 --plant gap=3@1197:0
@@ -170,6 +172,46 @@ asked_at() {
   asked_at node2 1198
   judged
   assert_equal "$status $(found gap load/node1/node2/1) $(status_of gaps)" "1 fail fail"
+  # nor was it the stop that ended a connection which came back, or one of a soak that nobody stopped
+  composed --duration 3600 --stopped 1200 --plant gap=3@300:0
+  asked_at node2 200
+  judged
+  assert_equal "$status $(found gap load/node1/node2/1)" "1 fail"
+  composed --duration 1200 --plant gap=3@300:0
+  asked_at node2 200
+  judged
+  assert_equal "$status $(found gap load/node1/node2/1)" "1 fail"
+}
+
+@test "a clock that is set back between two turns moves no time but its own flows'" {
+  composed --mode alternating --turn 600 --duration 3600 --plant flap@1000:0
+  for turn in 2 3; do
+    for file in run/raw/node2/flows/*/*/*/"$turn"/client.soak; do
+      [[ ! -e $file ]] || sed -i '1s/"started_ms":[0-9]*/"started_ms":1767218400000/' "$file"
+    done
+  done
+  judged
+  assert_equal "$(jq -r '.soak.started' run/verdict.json) $(status_of samples)" "2026-01-01T00:00:00.000Z pass"
+  assert_equal "$(jq -r '[.soak.anomalies[] | select(.kind == "link") | .start_s][0] | floor' run/verdict.json)" 960
+}
+
+# stalls_from SECONDS: the soak tells only those
+stalls_from() {
+  jq --argjson s "$1" '.soak.stall_s = $s | (.rounds[].flows[].client_argv) |= map(if . == "20ms" then "\($s)s" else . end)' run/plan.json >plan.json
+  mv plan.json run/plan.json
+  sed -i "1s/\"stall_s\":0.02/\"stall_s\":$1/" run/raw/*/flows/*/*/*/*/client.soak
+  sed -i "s/\"20ms\"/\"$1s\"/" run/raw/*/flows/*/*/*/*/client.json
+  judged
+}
+
+@test "no stall is no pass where one beyond its limit would not have been told" {
+  composed --duration 1200
+  stalls_from 30
+  assert_equal "$status $(status_of stalls)" "3 inconclusive"
+  assert_equal "$(measured_of stalls)" "the limit is 1 s, and what is shorter than 30 s was not told"
+  composed --duration 1200
+  stalls_from 1
+  assert_equal "$status $(status_of stalls)" "0 pass"
 }
 
 @test "a host that was booted anew is found by its samples, with the gaps of its flows" {

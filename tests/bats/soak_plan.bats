@@ -78,6 +78,9 @@ rounds() { jq -c '[.rounds[] | [.flows[] | "\(.test):\(.client)>\(.server)/\(.re
     assert_json plan.json ".soak.duration_s == ${time#*:} and .soak.interval_s == 66 and
       ([.rounds[].flows[].client_argv | .[index(\"--duration\") + 1]] | unique == [\"${time#*:}s\"])"
   done
+  # three turns of 0.2 s are 0.6 s, and 2.9999999999999996 of them to a computer
+  soak_plan 2 '{mode: "alternating", turn: "0.2s", interval: "0.1s"}' 0.6s
+  assert_json plan.json '(.rounds | length) == 3 and ([.rounds[].flows[].client_argv | .[index("--duration") + 1]] | unique == ["0.2s"])'
 }
 
 # refuses SOAK DURATION MESSAGE [TESTS]
@@ -94,6 +97,7 @@ refuses() {
   refuses '{mode: "alternating", turn: "30s"}' 1h "interval, 60s, is longer than its turn, 30s"
   refuses '{interval: "20ms"}' 1h "stall, 20ms, is not below its interval, 20ms"
   refuses '{}' 366d "longer than 365 days"
+  for what in interval stall reconnect; do refuses "{$what: \"0.0000001s\"}" 1h "the suite's $what, 0.0000001s, is shorter than 1 ms"; done
   refuses '{mode: "alternating"}' 10m "has no room for all: 2 turns of 10m"
   refuses '{mode: "alternating", turn: "60s"}' 7d "makes 10080 turns of 60s, and 5000 are possible"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The verbs backend on a real device: every operation over every connection, and what only this backend has. Both ends run on
-# this machine, over its first active RDMA device. Where there is none, `make test-long` runs a part of this file in User-Mode
+# this machine, over its first active RDMA device. Where there is none, `make test-slow` runs a part of this file in User-Mode
 # Linux (tests/uml), and `tests/run verbs` all of it.
 
 load helpers
