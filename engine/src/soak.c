@@ -130,8 +130,8 @@ static int64_t milliseconds_of(const json_t *time, int64_t otherwise) {
  * two intervals of one time.
  */
 static int64_t passed_ns(const struct keeper *k) {
-	const json_t *epoch = json_object_get(k->total.connection, "epoch_ns");
-	const char *counted_in = json_string_value(json_object_get(k->total.connection, "boot_id"));
+	const json_t *last = k->total.connection ? k->total.connection : k->head, *epoch = json_object_get(last, "epoch_ns");
+	const char *counted_in = json_string_value(json_object_get(last, "boot_id"));
 	int64_t now = (int64_t) monotonic_ns(), began = json_integer_value(epoch), known = (int64_t) (MIN(k->total.end_s, AWAY_MAX_MS / 1e3) * 1e9), away_ms;
 	struct timespec wall = clock_wall_at((uint64_t) now);
 	char boot[BOOT_ID_MAX];
@@ -251,6 +251,8 @@ static void keep_gap(struct keeper *k, double end_s) {
 static void begin(struct keeper *k, const json_t *line) {
 	struct timespec wall;
 
+	(void) json_object_set(k->head, "boot_id", json_object_get(line, "boot_id"));
+	(void) json_object_set(k->head, "epoch_ns", json_object_get(line, "epoch_ns"));
 	k->soak.epoch_ns = json_integer_value(json_object_get(line, "epoch_ns"));
 	k->soak.begins = false;
 	wall = clock_wall_at((uint64_t) k->soak.epoch_ns);
