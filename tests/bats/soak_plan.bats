@@ -79,7 +79,7 @@ rounds() { jq -c '[.rounds[] | [.flows[] | "\(.test):\(.client)>\(.server)/\(.re
       ([.rounds[].flows[].client_argv | .[index(\"--duration\") + 1]] | unique == [\"${time#*:}s\"])"
   done
   # three turns of 0.2 s are 0.6 s, and 2.9999999999999996 of them to a computer
-  soak_plan 2 '{mode: "alternating", turn: "0.2s", interval: "0.1s"}' 0.6s
+  soak_plan 2 '{mode: "alternating", turn: "0.2s", interval: "0.2s"}' 0.6s
   assert_json plan.json '(.rounds | length) == 3 and ([.rounds[].flows[].client_argv | .[index("--duration") + 1]] | unique == ["0.2s"])'
 }
 
