@@ -190,6 +190,15 @@ soak_session_of() {
   if [ -n "$OUT" ]; then [ -e "$OUT/control/session.json" ] && OUT=$(realpath "$OUT"); else state_session; fi
 }
 
+# When the stop was asked for. Within the time that one may take, a second one is the same; an older one ended nothing.
+readonly STOP_LIMIT_S=9
+note_stop() {
+  local before=''
+  read_clock && passed
+  ! [ -s "$OUT/control/stop_asked" ] || before=$(<"$OUT/control/stop_asked")
+  [ -n "$before" ] && [ "$before" -gt $((PASSED_MS - STOP_LIMIT_S * 1000)) ] || write_file "$OUT/control/stop_asked" <<<"$PASSED_MS"
+}
+
 soak_main_stop() {
   local pid
   soak_session_of || return 0
@@ -198,7 +207,7 @@ soak_main_stop() {
   echo "stopped by the controller" >"$OUT/control/reason" 2>/dev/null || true
   if pid=$(session_pid); then
     # from this moment on the servers of others may be gone before our keepers
-    [ ! -s "$OUT/control/clock" ] || { read_clock && passed && echo "$PASSED_MS" >"$OUT/control/stop_asked"; } 2>/dev/null || true
+    (note_stop) 2>/dev/null || true # a full disk ends no stop
     stop_session "$pid"
     echo stopped
   elif is_claimed; then
@@ -211,7 +220,7 @@ soak_main_stop() {
 
 # A session ends within some 5 s: keepers 1 s, servers 2 s, and what jq takes. After 9 it is killed, and what it has left is closed.
 stop_session() {
-  local end=$((SECONDS + 9))
+  local end=$((SECONDS + STOP_LIMIT_S))
   kill -TERM "$1" 2>/dev/null || true
   while [ "$(session_pid)" = "$1" ]; do
     if [ "$SECONDS" -ge "$end" ]; then
