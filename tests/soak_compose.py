@@ -22,6 +22,7 @@ import sys
 FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures"
 RECORDED = FIXTURES / "loopback/run/raw/alpha"
 EPOCH = 1767225600.0  # 2026-01-01
+UPTIME = 5000  # of each host then, in seconds
 MB = 2**20
 BETWEEN = 0.0006  # seconds between two intervals, as measured on a loopback
 
@@ -289,7 +290,7 @@ class Flow:
             return [], False
         self.out.append(self.head())
         number = 1
-        connection = self.described(dict(self.lines[1]))
+        connection = self.described(dict(self.lines[1])) | {"boot_id": "boot-0", "epoch_ns": int((UPTIME + self.begin) * 1e9)}
         self.out.append(self.dated(connection, 0) | {"connection_number": 1})
         at, cuts = 0.0004, self.gaps(ends)
         while at < ends - o.interval / 10:
@@ -398,7 +399,7 @@ def samples(host, flows, o, plants):
         flaps = sum(2 for p in plants if p.kind == "flap" and at > p.begin)
         stepped = sum(p.number(5) for p in plants if p.kind == "clock" and at >= p.begin)
         hot = max([45.0] + [p.number(95) for p in plants if p.kind == "hot" and at > p.begin])
-        begun = max([0.0] + [p.until(60) for p in plants if p.kind == "reboot" and at > p.begin]) if boots else -5000
+        begun = max([0.0] + [p.until(60) for p in plants if p.kind == "reboot" and at > p.begin]) if boots else -UPTIME
         table = counters(late - (begun if boots else 0), host, plants, o)
         if not missing:
             yield {
@@ -466,7 +467,7 @@ def main():
         state = "running" if o.running is not None else "stopped" if o.stopped is not None else "done"
         agent = load(RECORDED / "agent.json") | {"run": o.run, "host": host, "state": state, "started": wall(EPOCH - 1), "ended": wall(EPOCH + o.duration + 3)}
         agent["soak"] = {"supervisor": "systemd", "unit": "perch-soak.service", "duration_s": o.duration, "interval_s": o.interval, "begun": wall(EPOCH),
-                         "boots": [], "serve_restarts": 0, "client_restarts": 0, "samples": 0, "samples_dropped": 0}  # fmt: skip
+                         "boots": [], "clock": {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0}, "serve_restarts": 0, "client_restarts": 0, "samples": 0, "samples_dropped": 0}  # fmt: skip
         (place / "agent.json").write_text(json.dumps(agent) + "\n")
         environment = load(RECORDED / "environment.json") | {"host": host, "hostname": host}
         environment["interfaces"] = [{"name": "eth1", "mtu_bytes": 1500, "state": "up", "rate_gbit_s": 25, "driver": "mlx5_core"}]

@@ -66,9 +66,12 @@ def short($interval; $slack):
   | fact("length"; "coverage"; "inconclusive"; .[0])
     + {e: .[-1].e, lines: map(.n), value: length, unit: "intervals", text: "\(length) intervals are shorter than the planned \($interval) s, without a reason beside them"};
 
-# Where a flow lies in the soak, as far as a clock on the wall that was set can move it: it begins with its round, or within the minute in which
-# hosts begin (agent_start_window).
-def in_round($soak; $round): ($round * ($soak.turn_s // 0)) as $due | [[., $due] | max, $due + 60] | min;
+# When a flow began, in seconds by the clock of its host's agent, $clock: both count by the host's uptime, which nobody sets. null: its last
+# connection was of another boot, or nobody said so.
+def began($clock):
+  ([.[] | select(.k == "connection")] | .[-1]) as $last
+  | if $last.boot != null and $last.boot == $clock.boot_id and all($last.epoch, $clock.uptime_s, $clock.passed_s; c::is_finite) then
+      $clock.passed_s + $last.epoch / 1e9 - $clock.uptime_s else null end;
 
 # What was lost when a host's stop had been asked for, and for good, was ended by that: servers do not wait for a keeper whose agent is slow.
 # $asked: seconds since the flow began, null: nobody asked.

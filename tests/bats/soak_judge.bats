@@ -183,6 +183,37 @@ asked_at() { edit_agent "$1" ".soak.stop_asked_s = $2"; }
   assert_equal "$status $(found gap load/node1/node2/1)" "1 fail"
 }
 
+# last_turn FILTER: of the connection's line of the flow that is lost for good in the last turn
+last_turn() { jq -c "if .kind == \"connection\" then $1 else . end" "$LAST" >lines && cp lines "$LAST"; }
+
+@test "whether a connection was lost before the stop or after it is told by the uptime of its host: no wall and no turn that is late moves it" {
+  composed --mode alternating --turn 600 --duration 3600 --plant gap=3@3597-3600:11
+  LAST=$(grep -l '"kind":"gap"' run/raw/*/flows/*/*/*/*/client.soak)
+  local flow=${LAST#*/flows/} server host
+  flow=${flow%/client.soak}
+  host=${LAST#run/raw/} server=$(cut -d / -f 3 <<<"$flow")
+  edit_agent "$server" '.state = "stopped"'
+  edit_agent "${host%%/*}" '.state = "stopped"'
+  local ms late
+  for late in 0 75; do
+    last_turn ".epoch_ns += $late * 1e9"
+    for ms in 1767220000000 1767232800000; do
+      sed -i "1s/\"started_ms\":[0-9]*/\"started_ms\":$ms/" "$LAST"
+      asked_at "$server" $((3596 + late))
+      judged
+      assert_equal "$late $ms $(found gap "$flow")" "$late $ms advisory"
+      asked_at "$server" $((3598 + late))
+      judged
+      assert_equal "$late $ms $(found gap "$flow")" "$late $ms fail"
+    done
+  done
+  # of another boot nothing is known
+  last_turn '.boot_id = "another"'
+  asked_at "$server" 1
+  judged
+  assert_equal "$(found gap "$flow")" fail
+}
+
 @test "a clock that is set back between two turns moves no time but its own flows'" {
   composed --mode alternating --turn 600 --duration 3600 --plant flap@1000:0
   for turn in 2 3; do

@@ -178,11 +178,13 @@ soak_json() {
   passed
   SOAK_JSON=$(jq -nc --slurpfile boots "$OUT/control/boots.jsonl" --slurpfile session "$OUT/control/session.json" --argjson passed "$PASSED_MS" \
     --argjson duration "$DURATION_MS" --argjson interval "$INTERVAL_MS" --argjson serve "$SERVE_RESTARTS" --argjson client "$CLIENT_RESTARTS" \
-    --arg begun "$(cut -d ' ' -f 4 "$OUT/control/clock" 2>/dev/null)" --arg cpus "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" \
+    --arg clock "$(cat "$OUT/control/clock" 2>/dev/null || true)" --arg cpus "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" \
     --arg unwritten "${UNWRITTEN:-}" --arg asked "$(cat "$OUT/control/stop_asked" 2>/dev/null || true)" --arg samples "$(grep -c . "$OUT/samples.jsonl" 2>/dev/null || true)" \
     --arg last "$(tail -n 1 "$OUT/samples.jsonl" 2>/dev/null)" '
-    {supervisor: $session[0].supervisor, unit: $session[0].unit, duration_s: ($duration / 1000), interval_s: ($interval / 1000),
-     begun: ($begun | if . == "" then null else tonumber as $ms | ($ms / 1000 | floor | todate[:-1]) + "." + ($ms % 1000 + 1000 | tostring[1:]) + "Z" end), passed_s: ($passed / 1000), cpus: $cpus, $boots,
+    ($clock | split(" ") | if length < 4 then [null, null, null, null] else [.[0]] + (.[1:] | map(tonumber)) end) as [$boot, $uptime, $so_far, $begun]
+    | {supervisor: $session[0].supervisor, unit: $session[0].unit, duration_s: ($duration / 1000), interval_s: ($interval / 1000),
+     begun: ($begun | if . == null then . else (. / 1000 | floor | todate[:-1]) + "." + (. % 1000 + 1000 | tostring[1:]) + "Z" end),
+     clock: (if $boot == null then null else {boot_id: $boot, uptime_s: ($uptime / 1000), passed_s: ($so_far / 1000)} end), passed_s: ($passed / 1000), cpus: $cpus, $boots,
      serve_restarts: $serve, client_restarts: $client, samples: ($samples | tonumber? // 0), samples_dropped: ($last | fromjson? // {} | .dropped // 0),
      unwritten: (if $unwritten == "" then null else $unwritten end), stop_asked_s: ($asked | tonumber? // null | if . == null then . else . / 1000 end)}') || SOAK_JSON=${SOAK_JSON:-null}
 }
