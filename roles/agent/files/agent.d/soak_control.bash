@@ -190,13 +190,13 @@ soak_session_of() {
   if [ -n "$OUT" ]; then [ -e "$OUT/control/session.json" ] && OUT=$(realpath "$OUT"); else state_session; fi
 }
 
-# When the stop was asked for. Within the time that one may take, a second one is the same; an older one ended nothing.
+# When the stop was asked for, of a soak that has begun. Within the time that one may take, a second one is the same; an older one ended nothing.
 readonly STOP_LIMIT_S=9
 note_stop() {
-  local before=''
-  read_clock && passed
-  ! [ -s "$OUT/control/stop_asked" ] || before=$(<"$OUT/control/stop_asked")
-  [ -n "$before" ] && [ "$before" -gt $((PASSED_MS - STOP_LIMIT_S * 1000)) ] || write_file "$OUT/control/stop_asked" <<<"$PASSED_MS"
+  local file=$OUT/control/stop_asked
+  read_clock || return 0
+  passed
+  if ! [ -s "$file" ] || [ "$(<"$file")" -le $((PASSED_MS - STOP_LIMIT_S * 1000)) ]; then write_file "$file" <<<"$PASSED_MS"; fi
 }
 
 soak_main_stop() {
