@@ -22,6 +22,18 @@ void host_boot_id(char ret[BOOT_ID_MAX]) {
 	(void) fclose(f);
 }
 
+double host_uptime_s(void) {
+	FILE *f = fopen("/proc/uptime", "re");
+	double s;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%lf", &s) != 1)
+		s = -1;
+	(void) fclose(f);
+	return s;
+}
+
 void machine_identity(char ret[MACHINE_MAX]) {
 	char boot[BOOT_ID_MAX], pids[64] = "";
 	struct stat shm = { 0 };

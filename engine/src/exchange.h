@@ -19,6 +19,7 @@ int exchange_say_job(struct control *c, const struct job *job);
 /* The name of this host, for records. */
 void host_name(char *ret, size_t size);
 void host_boot_id(char ret[BOOT_ID_MAX]);        /* the kernel's, of this boot; empty: not to be had */
+double host_uptime_s(void);                      /* the kernel's (/proc/uptime), since this boot, asleep or not; negative: not to be had */
 
 struct peer {
 	json_t *end;            /* {host, device, address}, and what else is known, as the record has it; owned */

@@ -248,7 +248,7 @@ static void put_rate(const struct soak_total *t, json_t *record) {
 }
 
 json_t *soak_total_record(const struct soak_total *t, const struct options *o, json_t *soak, json_t *error) {
-	static const char *const of_a_line[] = { "connection_number", "boot_id", "epoch_ns", "start_s" };
+	static const char *const of_a_line[] = { "connection_number", "boot_id", "epoch_ns", "uptime_s", "start_s" };
 	json_t *record = t->connection ? json_deep_copy(t->connection) : json_pack("{s:s}", "schema", "perch.record/1");
 	const char *status = json_is_null(error) ? "ok" : "error";
 

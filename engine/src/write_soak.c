@@ -30,10 +30,11 @@ void soak_say_connection(const struct soak *s, const struct result *r) {
 	json_t *record = record_json(r), *o = line(s, "connection");
 	char boot[BOOT_ID_MAX];
 	uint64_t now = s->begins ? (uint64_t) s->epoch_ns : monotonic_ns();
+	double uptime_s = host_uptime_s();
 
 	host_boot_id(boot);
-	(void) json_object_update_new(o, json_pack("{s:s, s:I, s:f, s:o}", "boot_id", boot, "epoch_ns", (json_int_t) s->epoch_ns, "start_s",
-						   soak_seconds(s, now), "started", wall(now)));
+	(void) json_object_update_new(o, json_pack("{s:s, s:I, s:o, s:f, s:o}", "boot_id", boot, "epoch_ns", (json_int_t) s->epoch_ns, "uptime_s",
+						   uptime_s >= 0 ? json_real(uptime_s) : json_null(), "start_s", soak_seconds(s, now), "started", wall(now)));
 	take(o, record, keys, ELEMENTSOF(keys));
 	json_decref(record);
 	write_line(o);
