@@ -36,33 +36,36 @@ last_sample() {
     | [.time_s, .uptime_s | (tonumber? // empty) * 1000 | floor] | select(length == 2)] | .[-1] // empty | map(tostring) | join(" ")' 2>/dev/null
 }
 
+# The session's clock, for passed: it had passed CLOCK_PASSED_MS at that uptime of that boot, and began when the wall said CLOCK_BEGUN_MS.
+read_clock() { read -r CLOCK_BOOT CLOCK_UPTIME_MS CLOCK_PASSED_MS CLOCK_BEGUN_MS <"$OUT/control/clock"; }
+
 # take_clock: this boot's clock goes on where the last one was. Across a reboot only the wall can say how long it took, and that since the last
 # sample alone: one that was set before is no time that passed.
 take_clock() {
-  local known='' begun sampled_wall='' sampled_uptime=''
+  local sampled_wall='' sampled_uptime=''
   uptime_ms
-  [ ! -s "$OUT/control/clock" ] || read -r known CLOCK_UPTIME_MS CLOCK_PASSED_MS begun <"$OUT/control/clock"
-  [ "$known" != "$BOOT" ] || return 0
+  [ ! -s "$OUT/control/clock" ] || read_clock
+  [ "$CLOCK_BOOT" != "$BOOT" ] || return 0
   wall_ms
-  if [ -n "$known" ]; then
-    read -r sampled_wall sampled_uptime < <(last_sample "$known") || true
+  if [ -n "$CLOCK_BOOT" ]; then
+    read -r sampled_wall sampled_uptime < <(last_sample "$CLOCK_BOOT") || true
     if [ -n "$sampled_uptime" ] && [ "$sampled_uptime" -ge "$CLOCK_UPTIME_MS" ]; then
       CLOCK_PASSED_MS=$((CLOCK_PASSED_MS + sampled_uptime - CLOCK_UPTIME_MS + (WALL_MS > sampled_wall ? WALL_MS - sampled_wall : 0)))
     else
-      CLOCK_PASSED_MS=$((WALL_MS > begun ? WALL_MS - begun : 0))
+      CLOCK_PASSED_MS=$((WALL_MS > CLOCK_BEGUN_MS ? WALL_MS - CLOCK_BEGUN_MS : 0))
     fi
   else
-    begun=$WALL_MS
+    CLOCK_BEGUN_MS=$WALL_MS
     # a moment that is past, or further away than hosts start apart, is of another clock
     if [ "$BEGIN" -gt 0 ] && [ $((BEGIN * 1000)) -gt "$WALL_MS" ] && [ $((BEGIN * 1000 - WALL_MS)) -le $((START_WINDOW * 1000)) ]; then
-      begun=$((BEGIN * 1000))
+      CLOCK_BEGUN_MS=$((BEGIN * 1000))
     elif [ "$BEGIN" -gt 0 ]; then
       say "the first turn begins at once: its time, $(date -u -d "@$BEGIN" +%FT%TZ), is not within $START_WINDOW s from now"
     fi
-    CLOCK_PASSED_MS=$((WALL_MS - begun))
+    CLOCK_PASSED_MS=$((WALL_MS - CLOCK_BEGUN_MS))
   fi
-  CLOCK_UPTIME_MS=$UPTIME_MS
-  write_file "$OUT/control/clock" <<<"$BOOT $CLOCK_UPTIME_MS $CLOCK_PASSED_MS $begun"
+  CLOCK_BOOT=$BOOT CLOCK_UPTIME_MS=$UPTIME_MS
+  write_file "$OUT/control/clock" <<<"$CLOCK_BOOT $CLOCK_UPTIME_MS $CLOCK_PASSED_MS $CLOCK_BEGUN_MS"
 }
 
 wall_ms() { WALL_MS=$((${EPOCHREALTIME//[.,]/} / 1000)); }
@@ -178,13 +181,14 @@ soak_json() {
   passed
   SOAK_JSON=$(jq -nc --slurpfile boots "$OUT/control/boots.jsonl" --slurpfile session "$OUT/control/session.json" --argjson passed "$PASSED_MS" \
     --argjson duration "$DURATION_MS" --argjson interval "$INTERVAL_MS" --argjson serve "$SERVE_RESTARTS" --argjson client "$CLIENT_RESTARTS" \
-    --arg clock "$(cat "$OUT/control/clock" 2>/dev/null || true)" --arg cpus "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" \
+    --arg boot "$CLOCK_BOOT" --argjson uptime "$CLOCK_UPTIME_MS" --argjson before "$CLOCK_PASSED_MS" --argjson begun "${CLOCK_BEGUN_MS:-null}" \
+    --arg cpus "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" \
     --arg unwritten "${UNWRITTEN:-}" --arg asked "$(cat "$OUT/control/stop_asked" 2>/dev/null || true)" --arg samples "$(grep -c . "$OUT/samples.jsonl" 2>/dev/null || true)" \
     --arg last "$(tail -n 1 "$OUT/samples.jsonl" 2>/dev/null)" '
-    ($clock | split(" ") | if length < 4 then [null, null, null, null] else [.[0]] + (.[1:] | map(tonumber)) end) as [$boot, $uptime, $so_far, $begun]
-    | {supervisor: $session[0].supervisor, unit: $session[0].unit, duration_s: ($duration / 1000), interval_s: ($interval / 1000),
+    {supervisor: $session[0].supervisor, unit: $session[0].unit, duration_s: ($duration / 1000), interval_s: ($interval / 1000),
      begun: ($begun | if . == null then . else (. / 1000 | floor | todate[:-1]) + "." + (. % 1000 + 1000 | tostring[1:]) + "Z" end),
-     clock: (if $boot == null then null else {boot_id: $boot, uptime_s: ($uptime / 1000), passed_s: ($so_far / 1000)} end), passed_s: ($passed / 1000), cpus: $cpus, $boots,
+     clock: (if $boot == "" then null else {boot_id: $boot, uptime_s: ($uptime / 1000), passed_s: ($before / 1000)} end),
+     passed_s: ($passed / 1000), cpus: $cpus, $boots,
      serve_restarts: $serve, client_restarts: $client, samples: ($samples | tonumber? // 0), samples_dropped: ($last | fromjson? // {} | .dropped // 0),
      unwritten: (if $unwritten == "" then null else $unwritten end), stop_asked_s: ($asked | tonumber? // null | if . == null then . else . / 1000 end)}') || SOAK_JSON=${SOAK_JSON:-null}
 }
@@ -217,7 +221,7 @@ begin_session() {
   own_interface
   boot_id
   uptime_ms
-  CLOCK_UPTIME_MS=$UPTIME_MS CLOCK_PASSED_MS=0
+  CLOCK_BOOT='' CLOCK_UPTIME_MS=$UPTIME_MS CLOCK_PASSED_MS=0 CLOCK_BEGUN_MS=''
   [ ! -s "$OUT/control/clock" ] || take_clock
   # an end that nobody sees: the last turn's, everyone's start window, and what a server lingers
   LIMIT=$(((DURATION_MS > TURNS * TURN_MS ? DURATION_MS : TURNS * TURN_MS) / 1000 + 2 * START_WINDOW + 6 * ROUND_GRACE))

@@ -135,9 +135,6 @@ soak_main_session() {
   soak_session
 }
 
-# The session's clock, for passed.
-read_clock() { read -r _ CLOCK_UPTIME_MS CLOCK_PASSED_MS _ <"$OUT/control/clock"; }
-
 soak_main_sample() {
   load_session
   soak_plan
@@ -190,7 +187,7 @@ soak_session_of() {
   if [ -n "$OUT" ]; then [ -e "$OUT/control/session.json" ] && OUT=$(realpath "$OUT"); else state_session; fi
 }
 
-# When the stop was asked for, of a soak that has begun. Within the time that one may take, a second one is the same; an older one ended nothing.
+# When the stop was asked for, of a soak that has begun. Within the time that one may take, a second one is the same; an older one counts no more.
 readonly STOP_LIMIT_S=9
 note_stop() {
   local file=$OUT/control/stop_asked
@@ -279,16 +276,16 @@ status_flows() {
 
 # status_passed STATE: PASSED_MS of one that runs, as of its last sample where it was interrupted, or what it had at its end.
 status_passed() {
-  local boot up=0
+  local up=0
   PASSED_MS=0
   case $1 in
     starting) ;;
     running | interrupted)
-      read -r boot CLOCK_UPTIME_MS CLOCK_PASSED_MS _ 2>/dev/null <"$OUT/control/clock" || return 0
+      read_clock 2>/dev/null || return 0
       if [ "$1" = running ]; then
         passed
       else
-        up=$(tail -n 2 "$OUT/samples.jsonl" 2>/dev/null | jq -Rr --arg boot "$boot" 'fromjson? | select(.boot_id == $boot).uptime_s | tonumber * 1000 | round' | tail -n 1)
+        up=$(tail -n 2 "$OUT/samples.jsonl" 2>/dev/null | jq -Rr --arg boot "$CLOCK_BOOT" 'fromjson? | select(.boot_id == $boot).uptime_s | tonumber * 1000 | round' | tail -n 1)
         [ -z "$up" ] || PASSED_MS=$((CLOCK_PASSED_MS + up - CLOCK_UPTIME_MS))
       fi
       ;;
