@@ -132,7 +132,7 @@ def stalls($all):
   | ([.bounds[] | .["soak.stall_s"] // [] | .[] | select(.severity == "required") | .bound.max | numbers] | min) as $limit
   | all_of($all; "stalls")
   | of("stalls"; "No flow stood still"; 0; "site policy: soak.stall_s, see docs/soak.md"; "See counters, pauses and logs at that time; other work on a core of software")
-  | if .status == "fail" or $limit == null or $least <= $limit then .
+  | if .status == "fail" or .status == "inconclusive" or $limit == null or $least <= $limit then .
     else
       .status = "inconclusive" | .measured = "the limit is \($limit) s, and what is shorter than \($least) s was not told"
       | .remedy = "Give the suite a soak.stall of at most \($limit) s"
