@@ -290,7 +290,7 @@ class Flow:
             return [], False
         self.out.append(self.head())
         number = 1
-        connection = self.described(dict(self.lines[1])) | {"boot_id": "boot-0", "epoch_ns": int((UPTIME + self.begin) * 1e9)}
+        connection = self.described(dict(self.lines[1])) | {"boot_id": "boot-0", "epoch_ns": int((UPTIME + self.begin) * 1e9), "uptime_s": UPTIME + self.begin}
         self.out.append(self.dated(connection, 0) | {"connection_number": 1})
         at, cuts = 0.0004, self.gaps(ends)
         while at < ends - o.interval / 10:
@@ -467,7 +467,8 @@ def main():
         state = "running" if o.running is not None else "stopped" if o.stopped is not None else "done"
         agent = load(RECORDED / "agent.json") | {"run": o.run, "host": host, "state": state, "started": wall(EPOCH - 1), "ended": wall(EPOCH + o.duration + 3)}
         agent["soak"] = {"supervisor": "systemd", "unit": "perch-soak.service", "duration_s": o.duration, "interval_s": o.interval, "begun": wall(EPOCH),
-                         "boots": [], "clock": {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0}, "serve_restarts": 0, "client_restarts": 0, "samples": 0, "samples_dropped": 0}  # fmt: skip
+                         "boots": [], "clock": {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0},
+                         "passed_s": (o.duration if o.stopped is None else o.stopped) + 3, "serve_restarts": 0, "client_restarts": 0, "samples": 0, "samples_dropped": 0}  # fmt: skip
         (place / "agent.json").write_text(json.dumps(agent) + "\n")
         environment = load(RECORDED / "environment.json") | {"host": host, "hostname": host}
         environment["interfaces"] = [{"name": "eth1", "mtu_bytes": 1500, "state": "up", "rate_gbit_s": 25, "driver": "mlx5_core"}]

@@ -66,15 +66,24 @@ def short($interval; $slack):
   | fact("length"; "coverage"; "inconclusive"; .[0])
     + {e: .[-1].e, lines: map(.n), value: length, unit: "intervals", text: "\(length) intervals are shorter than the planned \($interval) s, without a reason beside them"};
 
-# When a flow began, in seconds by the clock of its host's agent, $clock: both count by the host's uptime, which nobody sets. null: its last
-# connection was of another boot, or nobody said so.
-def began($clock):
+# When a flow began, in seconds since its agent did: both know the uptime of their host, which nobody sets. $own: the agent's times. Empty: the
+# last connection was of another boot, or nobody can say.
+def began($own):
   ([.[] | select(.k == "connection")] | .[-1]) as $last
-  | if $last.boot != null and $last.boot == $clock.boot_id and all($last.epoch, $clock.uptime_s, $clock.passed_s; c::is_finite) then
-      $clock.passed_s + $last.epoch / 1e9 - $clock.uptime_s else null end;
+  | select($last.boot != null and $last.boot == $own.boot and all($last.s, $last.uptime, $own.uptime, $own.counted, $own.passed; c::is_finite))
+  | $own.counted + $last.uptime - $own.uptime - $last.s | select(. >= 0 and . <= $own.passed);
+
+# When the first host of $flow was asked to stop, in seconds since the flow began; null: neither was, or nobody can say. Of the two agents only
+# their walls tell what lies between their beginnings.
+def stop_asked($flow; $facts):
+  $facts.times[$flow.client] as $own
+  | [ began($own) as $began | $flow.client, $flow.server | select($facts.states[.] == "stopped") | $facts.times[.]
+      | select(all(.begun, $own.begun, .passed, .asked; c::is_finite) and .asked >= 0 and .asked <= .passed)
+      | (.begun - $own.begun) as $apart | select($apart | fabs <= line::apart_most) | .asked + $apart - $began ]
+  | min;
 
 # What was lost when a host's stop had been asked for, and for good, was ended by that: servers do not wait for a keeper whose agent is slow.
-# $asked: seconds since the flow began, null: nobody asked.
+# $asked: as stop_asked() says.
 def gaps($bounds; $asked):
   ([.[] | select(.k == "interval" or .k == "connection") | .s] | max // 0) as $latest
   | [.[] | select(.k == "gap") | . + {asked: ($asked != null and .s >= $asked and .e > $latest)}] as $gaps

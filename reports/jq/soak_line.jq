@@ -22,6 +22,9 @@ def outside_of_windows($elapsed_s):
 # of an interval is missing. site policy.
 def slack($interval): [0.25, 0.02 * $interval] | max;
 
+# Seconds that walls of hosts may differ by: far more than where a time server keeps them, as RFC 5905 steps one at 128 ms.
+def apart_most: 60;
+
 # The exit code of corrupted bytes (docs/definitions.md).
 def corrupted: 5;
 
@@ -71,7 +74,7 @@ def is_typed:
     and ([.bad, .checked, .stalls, .stall_s, .samples] | all(. == null or . >= 0)) and (.c | natural)
   elif .k == "gap" then .attempts | number
   elif .k == "stall" then .m | number
-  elif .k == "connection" then (.c | natural) and (.epoch | number)
+  elif .k == "connection" then (.c | natural) and (.uptime | number)
   elif .k == "soak" then
     numbers(.started_ms, .duration_s, .interval_s, .stall_s, .reconnect_s)
     and (.job | type == "object" and numbers(.rate, .outstanding, .gap_ns) and (.sizes == null or (.sizes | type == "array" and all(.[]; natural))))
@@ -92,7 +95,7 @@ def shortened($run):
          else {k: "stall", m: .messages} end)
         + {s: .start_s, e: .end_s, w: (.started | moment), v: (.ended | moment)}
       end
-    elif .kind == "connection" then {k: "connection", s: .start_s, w: (.started | moment), c: .connection_number, client: .client, server: .server, boot: .boot_id, epoch: .epoch_ns}
+    elif .kind == "connection" then {k: "connection", s: .start_s, w: (.started | moment), c: .connection_number, client: .client, server: .server, boot: .boot_id, uptime: .uptime_s}
     elif .kind == "soak" then {k: "soak", started_ms, duration_s, interval_s, stall_s, reconnect_s, server, job}
     elif .kind == "bandwidth" or .kind == "latency" then
       { k: "whole", soak, kind, status, code: .error.code, bytes: .bandwidth.bytes, count: .latency_us.count, p50: .latency_us.p50, max: .latency_us.max,

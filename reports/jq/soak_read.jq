@@ -57,8 +57,7 @@ def judged($flow):
   | ($d | flow::chain($soak.interval_s; $slack)) as $chain
   | (if $head.started_ms == null then null else $head.started_ms / 1000 - $facts.epoch end) as $soak_s
   | $facts.states[$flow.client] as $agent
-  | ([$flow.client, $flow.server | select($facts.states[.] == "stopped") | $facts.agents[.].stop_asked_s | select(c::is_finite)] | min) as $asked
-  | ($d | flow::began($facts.agents[$flow.client].clock)) as $began
+  | ($d | flow::stop_asked($flow; $facts)) as $asked
   | [ (select($d != []) | flow::foreign($flow; $soak; if $d[0].k == "soak" then $d[0] else null end)),
       (select(($heads | length) > 1) | "line \($heads[1].n) begins another soak") ] as $foreign
   | (if $d == [] then (if $agent == "running" then "waiting" else "none" end)
@@ -70,7 +69,7 @@ def judged($flow):
   | [ (select($state == "none") | flow::anomaly("hole"; "coverage"; "inconclusive") + {s: null, text: "there is no client.soak of this flow"}),
       ($foreign[] | flow::anomaly("foreign"; "coverage"; "inconclusive") + {lines: [1], text: "its file is of another measurement: \(.)"}),
       ($d | damaged($words[1] | tonumber)), $chain.found[], ($d | flow::short($soak.interval_s; $slack)),
-      ($d | flow::gaps($bounds; if $asked == null or $began == null then null else $asked - $began end)), ($d | flow::stall_lines($bounds)),
+      ($d | flow::gaps($bounds; $asked)), ($d | flow::stall_lines($bounds)),
       ($d | flow::stalls_left($bounds; $soak.stall_s)), ($d | flow::silent($bounds; $soak)),
       ($d | flow::out_of_order), ($d | flow::of_no_connection), ($d | flow::corrupt), ($d | flow::bad_bytes), ($d | flow::clock($bounds)),
       ($d | flow::intervals($bounds; $median)), (select($total.n > 0) | $d | flow::pace($flow; $bounds; $total; $whole)),

@@ -192,11 +192,11 @@ last_turn() { jq -c "if .kind == \"connection\" then $1 else . end" "$LAST" >lin
   local flow=${LAST#*/flows/} server host
   flow=${flow%/client.soak}
   host=${LAST#run/raw/} server=$(cut -d / -f 3 <<<"$flow")
-  edit_agent "$server" '.state = "stopped"'
-  edit_agent "${host%%/*}" '.state = "stopped"'
+  edit_agent "$server" '.state = "stopped" | .soak.passed_s = 3700'
+  edit_agent "${host%%/*}" '.state = "stopped" | .soak.passed_s = 3700'
   local ms late
   for late in 0 75; do
-    last_turn ".epoch_ns += $late * 1e9"
+    last_turn ".uptime_s += $late"
     for ms in 1767220000000 1767232800000; do
       sed -i "1s/\"started_ms\":[0-9]*/\"started_ms\":$ms/" "$LAST"
       asked_at "$server" $((3596 + late))
@@ -212,6 +212,38 @@ last_turn() { jq -c "if .kind == \"connection\" then $1 else . end" "$LAST" >lin
   asked_at "$server" 1
   judged
   assert_equal "$(found gap "$flow")" fail
+}
+
+@test "a stop is told by the client's time, wherever its server's began; what no agent can have said excuses nothing" {
+  composed --duration 3600 --stopped 1200 --plant gap=10@1190:0
+  # both were asked 1198 s after the client's soak began
+  began() { edit_agent node2 ".soak.begun = \"$1Z\""; }
+  asked_at node1 1198
+  asked_at node2 1188
+  began 2026-01-01T00:00:10.000
+  judged
+  assert_equal "$(found gap load/node1/node2/1)" fail
+  asked_at node2 1175
+  judged
+  assert_equal "$(found gap load/node1/node2/1)" advisory
+  began 2025-12-31T23:58:59.000
+  judged
+  assert_equal "$(found gap load/node1/node2/1)" fail
+  began 2026-01-01T00:00:10.000
+  local said
+  for said in '.stop_asked_s = -1e999' '.stop_asked_s = -1' '.stop_asked_s = "0"' '.passed_s = null' '.begun = 5' '.begun = null'; do
+    edit_agent node2 ".soak.stop_asked_s = 1175 | .soak$said"
+    judged
+    assert_equal "$said $(found gap load/node1/node2/1)" "$said fail"
+    edit_agent node2 '.soak.passed_s = 1203'
+    began 2026-01-01T00:00:10.000
+  done
+  edit_agent node2 '.soak.stop_asked_s = 1175'
+  for said in '"x"' '[1]' '{"boot_id": "boot-0", "uptime_s": "0", "passed_s": 0}' '{"boot_id": "boot-0", "uptime_s": 6000, "passed_s": 0}' '{"boot_id": "boot-0", "uptime_s": 0, "passed_s": 0}'; do
+    edit_agent node1 ".soak.clock = $said"
+    judged
+    assert_equal "$said $(found gap load/node1/node2/1)" "$said fail"
+  done
 }
 
 @test "a clock that is set back between two turns moves no time but its own flows'" {
