@@ -3,7 +3,7 @@
 
 defaults/main.yml is the manual: every option of meta/argument_specs.yml stands there with a comment, as a default or, where
 it has none, commented out; the two agree; README.md names it, or points to the manual. No role counts on another's
-variables being there.
+variables being there, or on Ansible's own command to bring all that a program said.
 """
 
 import re
@@ -93,13 +93,20 @@ def check_strangers(role: Path, roles: list):
                     yield f"{name} of another role is used without a default in {file.relative_to(role)}"
 
 
+def check_commands(role: Path):
+    """Ansible's own command may give success without what the program said (plugins/modules/perch_command.py)."""
+    for file in sorted((role / "tasks").rglob("*.yml")):
+        for name in re.findall(r"(?m)^\s*(?:- )?(ansible\.builtin\.(?:command|shell|script)|command|shell|script):", file.read_text()):
+            yield f"{name} is used in {file.relative_to(role)}, and may lose what a program says: perch_command does not"
+
+
 def main(top: Path) -> int:
     roles = sorted(path for path in top.iterdir() if path.is_dir())
     wrong = 0
     for role in roles:
         found = [f"there is no {file}" for file in FILES if not (role / file).is_file()]
         if not found:
-            found = [*check_manual(role), *check_readme(role), *check_numbers(role), *check_strangers(role, roles)]
+            found = [*check_manual(role), *check_readme(role), *check_numbers(role), *check_strangers(role, roles), *check_commands(role)]
         for text in found:
             print(f"{role.name}: {text}")
         wrong += len(found)
