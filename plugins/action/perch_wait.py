@@ -93,7 +93,8 @@ class ActionModule(ActionBase):
 
     def _poll(self, offset: int) -> tuple[bool, str]:
         answer = self._command(self._options["program"], "poll", "--out", self._options["out"], "--offset", str(offset))
-        state, _, text = answer["stdout"].partition("\n")
+        # over ssh it may come through a terminal, which ends lines its own way, and has an empty one before where sudo was slow
+        state, _, text = answer["stdout"].replace("\r\n", "\n").lstrip("\n").partition("\n")
         if answer["rc"] != 0 or state.strip() not in ("alive", "gone"):
             raise AnsibleActionFail(f"perch-agent poll failed: {answer['stderr'] or answer['stdout']}")
         return state.strip() == "alive", text

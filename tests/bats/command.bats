@@ -65,3 +65,28 @@ END
   assert_json answer.json '.skipped and (.changed | not) and .rc == 0'
   [ ! -e made ] || fail "it was run"
 }
+
+# A terminal between, as ssh has one where a user becomes root: line ends are its own, and sudo on a slow host leaves an empty line first.
+@test "what an agent says through a terminal is understood, and each of its lines is shown once" {
+  cat >agent <<'END'
+#!/usr/bin/env bash
+printf '\r\n'
+[ "$1" = poll ] || { cat agent.json; exit; }
+if [ -e asked ]; then printf 'gone\r\n'; else printf 'alive\r\n'; fi
+printf '{"event": "start", "role": "client", "index": 1, "total": 2, "title": "first", "client": "a", "server": "b", "remaining_s": 9}\n' >progress
+[ ! -e asked ] || printf '{"event": "start", "role": "client", "index": 2, "total": 2, "title": "second", "client": "a", "server": "b", "remaining_s": 4}\n' >>progress
+tail -c "+$((${!#} + 1))" progress | sed 's/$/\r/'
+touch asked
+END
+  chmod +x agent
+  printf '{"state": "done", "flows_done": 2}\r\n' >agent.json
+  cat >wait.yml <<YAML
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - perch_wait: {program: "$PWD/agent", out: "$PWD", limit: 20, interval: 0.05}
+YAML
+  ANSIBLE_CONFIG=$TOP/ansible.cfg LC_ALL=C.UTF-8 run_expecting 0 ansible-playbook -i localhost, wait.yml
+  assert_equal "$(grep -c 'first, a -> b' <<<"$output") $(grep -c 'second, a -> b' <<<"$output")" "1 1"
+}
