@@ -43,6 +43,12 @@ def digits(value):
     return float(f"{value:.9g}")
 
 
+def borne(count, figures):
+    """Percentiles that the engine writes of so many samples: those that ten lie above."""
+    return {key: digits(figures[key]) if count * (1 - share) >= 10 - 1e-6 else None
+            for key, share in (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999))}  # fmt: skip
+
+
 class Plant:
     """FAULT[=VALUE]@FROM[-TO][:PLACE]"""
 
@@ -189,9 +195,7 @@ class Flow:
             p99 = base * 8 * self.rng.lognormvariate(0, 0.3)
             line["latency_us"] = {
                 "count": messages, "min": digits(base * 0.6), "max": digits(p99 * self.rng.uniform(2, 20)), "mean": digits(base * 1.6), "stddev": digits(base * 9),
-                "p50": digits(base), "p90": digits(base * 1.5), "p95": digits(base * 2), "p99": digits(p99) if messages >= 1000 else None,
-                "p99_9": digits(p99 * 1.5) if messages >= 10000 else None, "p99_99": None,
-            }  # fmt: skip
+            } | borne(messages, {"p50": base, "p90": base * 1.5, "p95": base * 2, "p99": p99, "p99_9": p99 * 1.5, "p99_99": p99 * 1.8})  # fmt: skip
         size = messages * self.test["bytes"]
         line.update(messages=messages, bytes=size, connection_number=number)
         sent = size if self.test["kind"] == "bandwidth" else 2 * size
@@ -256,15 +260,13 @@ class Flow:
             }  # fmt: skip
         else:
             def middle(key):
-                values = sorted(s["latency_us"][key] for s in self.seen)
-                return values[len(values) // 2]
+                values = sorted(s["latency_us"][key] for s in self.seen if s["latency_us"][key] is not None)
+                return values[len(values) // 2] if values else max(s["latency_us"]["max"] for s in self.seen)
 
-            tails = sorted(s["latency_us"]["p99"] or s["latency_us"]["p95"] * 4 for s in self.seen)
             line["latency_us"] = {
                 "count": t["messages"], "min": min(s["latency_us"]["min"] for s in self.seen), "max": max(s["latency_us"]["max"] for s in self.seen),
-                "mean": middle("mean"), "stddev": middle("stddev"), "p50": middle("p50"), "p90": middle("p90"), "p95": middle("p95"),
-                "p99": tails[len(tails) // 2] if t["messages"] >= 1000 else None, "p99_9": tails[-1] if t["messages"] >= 10000 else None, "p99_99": None,
-            }  # fmt: skip
+                "mean": middle("mean"), "stddev": middle("stddev"),
+            } | borne(t["messages"], {key: middle(key) for key in ("p50", "p90", "p95", "p99", "p99_9", "p99_99")})  # fmt: skip
         size = t["bytes"]
         sent = size if self.test["kind"] == "bandwidth" else 2 * size
         line["path"] = {"claimed_bytes": sent, "client_sent_bytes": size, "client_received_bytes": sent - size, "lost_bytes": 0}

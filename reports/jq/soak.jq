@@ -75,7 +75,7 @@ $plan[0] as $plan
              | .anomalies = ([$all[] | select(.flow == $flow.flow)] | length)
              | .drift = [ ($drift["\(.test)/\(.client)/\(.server)"] // [])[] | del(.found, .doubt, .binding)
                           | if .change != null then .change.at = (.change.at_s + $facts.epoch | line::dated) else . end ] ],
-    hosts: [$hosts[] | del(.found, .classes, .seen) | .processes |= map(del(.from, .to))],
+    hosts: [$hosts[] | del(.found, .watched, .links_read, .limits, .seen) | .processes |= map(del(.from, .to))],
     anomalies: [$shown | to_entries[] | {id: "a\(.key + 1)"} + (.value | shown)],
     anomaly_counts: $counts, anomalies_left_out: (($all | length) - ($shown | length)),
     blind: [{$plan, $flows, $hosts, $groups} | blind::all] } as $soak

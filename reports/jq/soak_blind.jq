@@ -22,6 +22,9 @@ def all:
     ( select(any($flows[]; .stalls > 64)) | blind("stall_lines"; "Of more than 64 stalls of one interval the longest 64 have lines; all are counted.") ),
     ( [.hosts[] | select(.temperatures != true) | .host] | select(. != []) | blind("temperatures"; "No temperature was told by \(words::names(4)).") ),
     ( [.hosts[] | select(.samples == 0) | .host] | select(. != []) | blind("counters"; "Nothing is known of counters, links and memory of \(words::names(4)): no samples.") ),
+    ( [.hosts[] | select(.samples > 0 and .watched == 0) | .host] | select(. != []) | blind("counters_unread"; "No counter of trouble was read of \(words::names(4)).") ),
+    ( [.hosts[] | select(.samples > 0 and .links_read == 0) | .host] | select(. != []) | blind("links_unread"; "No link was read of \(words::names(4)).") ),
+    ( [.hosts[].processes[] | select(.handles_last == null)] | select(. != []) | blind("handles_unread"; "Handles of \(length | words::plural("process") | sub("processs"; "processes")) were not read.") ),
     ( [.hosts[].processes[] | select(.judged | not)] | select(. != [])
       | blind("memory"; "\(length | words::plural("process") | sub("processs"; "processes")) lived too briefly for a slope of 1 MB/h; \(.[0].why // "").") ),
     ( [.groups[].drift[] | select(.judged | not) | "\(.metric): \(.why)"] | unique | select(. != []) | blind("drift"; "Not every course bears a drift: \(words::names(3)).") ),

@@ -36,6 +36,10 @@ def tests: [.flows[].test] | reduce .[] as $t ([]; if index([$t]) == null then .
 def limit_of($bounds; $metric): [$bounds[] | .[$metric] // [] | .[]] | unique_by([.bound, .severity]);
 def words_of: map((if .bound.min != null then "at least \(.bound.min)" else "at most \(.bound.max)" end) + (if .severity == "advisory" then " (shown)" else "" end) + ": \(.source)") | unique | join("; ");
 
+# The bound that must be kept, and where bounds come from. Input: limits.
+def most_of: [.[] | select(.severity == "required") | .bound.max | numbers] | min;
+def sources: map(.source) | unique | join("; ");
+
 def coverage($all; $test):
   [.flows[] | select(.test == $test)] as $flows
   | ([$flows[].flow]) as $ids
@@ -57,11 +61,19 @@ def by_test($all; $bounds; $check; $test; $title; $metrics; $has; $remedy):
   | select(any($flows[]; .figures[$has] != null))
   | ([$flows[] | .flow as $f | $bounds[$f]]) as $of
   | ([$metrics[] | limit_of($of; .)[]]) as $limits
+  # a p99 needs its samples: flows of which no interval has one
+  | ([$flows[] | select(.figures[$has] != null and (if $has == "bandwidth" then .figures.bandwidth.lowest_interval else .figures.latency.p99_highest end) == null) | .flow]) as $without
+  | any($flows[]; .scope == "hardware") as $hard
   | [$all[] | select(.check == $check and (.flow as $f | $ids | index([$f]) != null))]
   | of("\($check)/\($test)"; $title; (if $has == "bandwidth" then "lowest interval \([$flows[].figures.bandwidth.lowest_interval | select(. != null)] | min) Gb/s"
-                                      else "highest p99 \([$flows[].figures.latency.p99_highest | select(. != null)] | max // "of no interval has samples enough")" end);
+                                      else "highest p99 \([$flows[].figures.latency.p99_highest | select(. != null)] | max)" end);
       (if $limits == [] then "no limit" else $limits | words_of end); $remedy)
-  | if $limits == [] then .status = "not_judged" | .measured = "no limit speaks of it" else . end;
+  | if $limits == [] then .status = "not_judged" | .measured = "no limit speaks of it"
+    elif $without != [] and (.status == "pass" or .status == "advisory") then
+      .status = (if $hard then "inconclusive" else "not_judged" end) | .evidence = ($without | .[:bounds::evidence_max])
+      | .measured = "no interval of \($without | words::names(3)) has \(if $has == "bandwidth" then "a figure" else "samples enough for a p99" end)"
+      | .remedy = (if $hard then "Give the suite a longer interval, or latency a higher rate: a p99 needs 1,000 samples" else null end)
+    else . end;
 
 def course($all; $bounds; $test):
   [.groups[] | select(.group | startswith($test + "/"))] as $groups
@@ -107,19 +119,23 @@ def samples($all):
       | .remedy = "See agent.json (samples_dropped) and progress.jsonl of that host" else . end;
 
 # Growth that could not be told in any one process is none that was not there. Handles need no time for it, as few come and go.
-def growth($all; $id; $title; $source):
+def growth($all; $id; title):
   [.hosts[].processes[] | .told = if $id == "memory" then .judged else .handles_low != null end] as $processes
   | ([$processes[] | select(.told)]) as $judged
   # of those that were not told the one that has most room to grow unseen
   | ([$processes[] | select(.told | not)] | max_by(.role == "measurer" or .role == "job")) as $least
+  | ([.hosts[].limits[$id] // [] | .[]] | unique) as $limits
+  | ($limits | most_of) as $most
   | all_of($all; $id)
-  | of($id; $title; "\($judged | length) of \($processes | length) processes lived long enough to tell"
-       + (if $judged == [] or $id != "memory" then "" else ", the steepest \([$judged[].mb_per_hour] | max) MB/h" end); $source;
+  | of($id; ($most | title); "\($judged | length) of \($processes | length) processes lived long enough to tell"
+       + (if $judged == [] or $id != "memory" then "" else ", the steepest \([$judged[].mb_per_hour] | max) MB/h" end); $limits | sources;
        "Take the engine's version and the lines that are named to its developers; restart what grows")
   | if .status != "pass" or ($processes != [] and $least == null) then .
     else
       .status = "not_judged"
-      | .measured = (if $processes == [] then "no process was seen" else .measured + "; \($least.role): \($least.why // "too few samples")" end)
+      | .measured = (if $processes == [] then "no process was seen"
+                     elif $id == "handles" and $least.handles_last == null then .measured + "; \($least.role): its handles were not read"
+                     else .measured + "; \($least.role): \($least.why // "too few samples")" end)
     end;
 
 def classes: { drops: "No device dropped a packet in the soak", errors: "No device saw a damaged packet in the soak", retransmissions: "RDMA sent next to nothing again in the soak",
@@ -129,34 +145,73 @@ def classes: { drops: "No device dropped a packet in the soak", errors: "No devi
 # A silence is a stall from a length on that the suite says. Where a limit that must be kept is below it, nobody knows.
 def stalls($all):
   .plan.soak.stall_s as $least
-  | ([.bounds[] | .["soak.stall_s"] // [] | .[] | select(.severity == "required") | .bound.max | numbers] | min) as $limit
+  | limit_of([.bounds[]]; "soak.stall_s") as $limits
+  | ($limits | most_of) as $most
+  | ([.flows[].stalls] | add // 0) as $n
+  | ([.flows[].stall_s // 0] | add // 0) as $s
   | all_of($all; "stalls")
-  | of("stalls"; "No flow stood still"; 0; "site policy: soak.stall_s, see docs/soak.md"; "See counters, pauses and logs at that time; other work on a core of software")
-  | if .status == "fail" or .status == "inconclusive" or $limit == null or $least <= $limit then .
+  | of("stalls"; "No flow stood still"; (if $n == 0 then 0 else "\($n | words::plural("stall")) of \($s | digits::fixed(3)) s together, none as long as its limit" end);
+      ($limits | words_of) + "; docs/soak.md"; "See counters, pauses and logs at that time; other work on a core of software")
+  | .title += (if $n == 0 or .status != "pass" then "" else " for as long as its limit" end)
+  | if .status == "fail" or .status == "inconclusive" or $most == null or $least <= $most then .
     else
-      .status = "inconclusive" | .measured = "the limit is \($limit) s, and what is shorter than \($least) s was not told"
-      | .remedy = "Give the suite a soak.stall of at most \($limit) s"
+      .status = "inconclusive" | .measured = "the limit is \($most) s, and what is shorter than \($least) s was not told"
+      | .remedy = "Give the suite a soak.stall of at most \($most) s"
     end;
+
+def gaps($all):
+  limit_of([.bounds[]]; "soak.gaps") as $limits
+  | ([.flows[].gaps] | add // 0) as $n
+  | ([.flows[].gap_s // 0] | add // 0) as $s
+  | all_of($all; "gaps")
+  | of("gaps"; (if $n > 0 and . == [] then "No more connections were lost than a flow may lose" else "No connection was lost" end);
+      (if $n == 0 then 0 else "\($n) lost, \($s | digits::fixed(1)) s without one" end); $limits | words_of;
+      "See the logs of both hosts and of the switches at that time");
+
+# A pace has a limit for each flow that was asked for one.
+def rate($all):
+  limit_of([.bounds[]]; "soak.rate_percent") as $limits
+  | all_of($all; "rate")
+  | of("rate"; "The pace that was asked for was kept"; "within \([$limits[].bound.max | numbers] | min) %"; $limits | words_of;
+      "Report it with the lines that are named; where less was sent, the fabric could not carry the pace");
+
+# Hosts that were looked at, and showed nothing of a kind (n of it): what nobody reads cannot move. {names, hard: whether one is of hardware}.
+def unread(n): .plan.hosts as $of | [.hosts[] | select(.samples > 1 and n == 0) | .host] | {names: ., hard: any(.[]; $of[.].scope == "hardware")};
+def unread_remedy: "See raw/HOST/samples.jsonl and agent.log there: are the inventory's perch_devices those that carry the traffic?";
+def unread_status: if .hard then "inconclusive" else "not_judged" end;
 
 def counters($all):
   .hosts as $hosts
+  | unread(.watched) as $unread
   | [$all[] | select(.check | startswith("counters/"))] as $found
   | ( ([$found[].check] | unique[]) as $check
       | ($check | ltrimstr("counters/")) as $class
       | [$found[] | select(.check == $check)]
       | of($check; classes[$class] // "Counters of \($class)"; ""; "IEEE 802.3, PCI Express: a healthy link has next to none within a soak; retransmissions: thirty times what a bit error ratio of 1e-12 damages";
            "See the other end of that time: switch ports, cables, and the other hosts") ),
-    ( bounds::check("soak/counters"; "Counters of trouble, interval by interval"; if any($hosts[]; .samples > 1) then (if $found == [] then "pass" else "not_judged" end) else "not_judged" end)
-      + { measured: (if $found != [] then "see the classes that moved" elif any($hosts[]; .samples > 1) then "none moved" else "no two samples of a host" end),
-          source: "IEEE 802.3, PCI Express: a healthy link has next to none within a soak" } );
+    ( bounds::check("soak/counters"; "Counters of trouble, interval by interval";
+        if $unread.hard then "inconclusive" elif $found != [] or $unread.names != [] or any($hosts[]; .samples > 1) == false then "not_judged" else "pass" end)
+      + { measured: (if $unread.names != [] then "none was ever read of \($unread.names | words::names(4))" elif $found != [] then "see the classes that moved"
+                     elif any($hosts[]; .samples > 1) then "none of \([$hosts[].watched] | add) moved" else "no two samples of a host" end),
+          source: "IEEE 802.3, PCI Express: a healthy link has next to none within a soak",
+          remedy: (if $unread.hard then unread_remedy else null end) } );
+
+def links($all):
+  any(.hosts[]; .samples > 1) as $seen
+  | unread(.links_read) as $unread
+  | all_of($all; "links")
+  | of("links"; "No link changed its state"; 0; "IEEE 802.3: a link that is well stays up"; "Replace cable and transceiver of that port, and see what the switch says of it")
+  | if .status != "pass" and .status != "advisory" then .
+    elif $unread.names != [] then
+      .status = ($unread | unread_status) | .measured = "none was ever read of \($unread.names | words::names(4))" | .remedy = (if $unread.hard then unread_remedy else null end)
+    elif $seen then . else .status = "not_judged" | .measured = "no two samples of a host" end;
 
 def all:
   .anomalies as $all
   | .bounds as $bounds
   | state,
     ( tests as $test | coverage($all; $test) ),
-    ( all_of($all; "gaps") | of("gaps"; "No connection was lost"; 0; "site policy: a connection that is lost in a soak will be lost in production";
-        "See the logs of both hosts and of the switches at that time") ),
+    gaps($all),
     stalls($all),
     ( tests as $test
       | by_test($all; $bounds; "interval"; $test; "No interval of test \($test) far below the others"; ["soak.interval_share", "soak.window_share", "soak.interval_gbit_s"]; "bandwidth";
@@ -164,17 +219,16 @@ def all:
         by_test($all; $bounds; "latency"; $test; "No tail of an interval of test \($test) far above the others"; ["soak.p99_us", "soak.p99_times"]; "latency";
           "Look for other load and pauses at that time on both hosts, and for retransmissions"),
         course($all; $bounds; $test) ),
-    growth($all; "memory"; "No process of Perch grows by more than 1 MB/h"; "design, a process that grows by more does not last"),
-    growth($all; "handles"; "No process of Perch gathers handles"; "design, handles that only grow run out"),
+    growth($all; "memory"; "No process of Perch grows by more than \(. // "?") MB/h"),
+    growth($all; "handles"; "No process of Perch gathers " + if . == 0 then "handles" else "more than \(. // "?") handles an hour" end),
     counters($all),
     ( any(.flows[]; .figures.checked_bytes != null) as $verified
       | all_of($all; "integrity") | of("integrity"; "No payload was corrupted in the soak"; 0; bounds::design("one bad byte is a failure"); "Take the offset, the time and the pattern to whoever knows NIC, memory and switches; do not use this fabric")
       | if $verified or .status != "pass" then . else .status = "not_judged" | .measured = "no flow verifies its payload" end ),
-    ( any(.hosts[]; .samples > 1) as $seen | all_of($all; "links") | of("links"; "No link changed its state"; 0; "IEEE 802.3: a link that is well stays up"; "Replace cable and transceiver of that port, and see what the switch says of it")
-      | if $seen or .status != "pass" then . else .status = "not_judged" | .measured = "no two samples of a host" end ),
+    links($all),
     ( all_of($all; "clock") | of("clock"; "No clock was set during the soak"; 0; "RFC 5905: a clock that is off by 128 ms is stepped"; "Have one time server keep the hosts (systemctl enable --now chronyd): dates of logs and of anomalies do not fit together there") ),
     ( all_of($all; "reboots") | of("reboots"; "No host was booted anew"; 0; "site policy: a host of a fabric stays up"; "See why it went down (journalctl -b -1)") ),
-    ( all_of($all; "rate") | of("rate"; "The pace that was asked for was kept"; "within 1 %"; bounds::design("a bandwidth cap is kept within 1 %"); "Report it with the lines that are named; where less was sent, the fabric could not carry the pace") ),
+    rate($all),
     ( . as $all_of_it | all_of($all; "sum") | of("sum"; "The whole of each flow is the sum of its intervals"; "\([$all_of_it.flows[] | select(.state == "done" or .state == "stopped")] | length | words::plural("flow"))"; bounds::design("nothing is averaged away"); "Files were edited, damaged or mixed up: measure again") ),
     ( ([.flows[].in_file] | add) as $n | all_of($all; "lines") | of("lines"; "Every line of the flows can be used"; "\($n) lines"; bounds::design("a half line at the end is tolerated, no other"); "See the named lines; was the disk full (dropped lines)?") ),
     samples($all);

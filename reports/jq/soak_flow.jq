@@ -74,10 +74,10 @@ def began($own):
   | $own.counted + $last.uptime - $own.uptime - $last.s | select(. >= 0 and . <= $own.passed);
 
 # When the first host of $flow was asked to stop, in seconds since the flow began; null: neither was, or nobody can say. Of the two agents only
-# their walls tell what lies between their beginnings.
-def stop_asked($flow; $facts):
+# their walls tell what lies between their beginnings. $began: as began() says, or null.
+def stop_asked($flow; $facts; $began):
   $facts.times[$flow.client] as $own
-  | [ began($own) as $began | $flow.client, $flow.server | select($facts.states[.] == "stopped") | $facts.times[.]
+  | [ select($began != null) | $flow.client, $flow.server | select($facts.states[.] == "stopped") | $facts.times[.]
       | select(all(.begun, $own.begun, .passed, .asked; c::is_finite) and .asked >= 0 and .asked <= .passed)
       | (.begun - $own.begun) as $apart | select($apart | fabs <= line::apart_most) | .asked + $apart - $began ]
   | min;
@@ -255,18 +255,18 @@ def pace($flow; $bounds; $total; $whole):
   | ($d | map(select(.k == "soak"))[0].job) as $job
   | ($job // {} | per_second) as $per_s
   | select($per_s > 0)
-  | (($bounds["soak.rate_percent"] // [])[0]) as $limit
-  | select($limit.bound.max != null)
-  | ($limit.bound.max / 100) as $share
-  | ($limit.severity | bounds::severity) as $severity
-  | ( $d | with_due($per_s; $flow.kind == "bandwidth") | select(.m > .due * (1 + $share) + 1 + ($job.outstanding // 1))
-      | fact("rate"; "rate"; $severity; .) + {value: (.m / .el / $per_s | c::rounded), unit: "of the pace", text: "\(.m) messages in \(.el) s, where the pace allows \(.due | floor)"} ),
+  | ($job.outstanding // 1) as $under_way
+  # how many percent of the pace are too many, or too few
+  | def off($share): [$bounds | bounds::broken("soak.rate_percent"; $share * 100)][0];
+    ( $d | with_due($per_s; $flow.kind == "bandwidth") | off((.m - 1 - $under_way) / .due - 1) as $broken | select($broken != null)
+      | fact("rate"; "rate"; $broken.severity; .) + {value: (.m / .el / $per_s | c::rounded), unit: "of the pace", text: "\(.m) messages in \(.el) s, where the pace allows \(.due | floor)"} ),
     ( select($total.el > 0 and $total.m > 1)
-      | (($total.m - $total.n - ($job.outstanding // 1)) / $total.el / $per_s) as $least
+      | (($total.m - $total.n - $under_way) / $total.el / $per_s) as $least
       | ($total.m / ($total.el - $total.stall_s | if . > 0 then . else 1e-9 end) / $per_s) as $most
-      | anomaly("rate"; "rate"; "fail") + {s: 0, e: $total.end, unit: "of the pace"}
-      | if $least > 1 + $share then . + {severity: $severity, value: ($least | c::rounded), text: "the flow sent \($least * 100 | digits::fixed(1)) % of its pace"}
-        elif $most < 1 - $share then . + {severity: "inconclusive", value: ($most | c::rounded), text: "the flow kept \($most * 100 | digits::fixed(1)) % of its pace only"}
+      | off($least - 1) as $more | off(1 - $most) as $less
+      | anomaly("rate"; "rate"; "inconclusive") + {s: 0, e: $total.end, unit: "of the pace"}
+      | if $more != null then . + {severity: $more.severity, value: ($least | c::rounded), text: "the flow sent \($least * 100 | digits::fixed(1)) % of its pace"}
+        elif $less != null then . + {value: ($most | c::rounded), text: "the flow kept \($most * 100 | digits::fixed(1)) % of its pace only"}
         else empty end );
 
 # The whole is the sum of its lines, but for those that were dropped.
@@ -284,11 +284,21 @@ def sums($total; $whole; $slack):
     unlike("connections"; $total.connections; $soak.connections; 0),
     (select($whole.kind == "bandwidth") | unlike("bytes"; $total.b; $whole.bytes; 0)),
     (select($whole.kind == "latency") | unlike("samples"; $total.samples; $whole.count; 0)), unlike("corrupted bytes"; $total.bad; $whole.bad; 0),
-    ( select($total.p50_least != null and $whole.p50 != null and ($whole.p50 < $total.p50_least * 0.99 or $whole.p50 > $total.p50_most * 1.01))
-      | "a median of \($whole.p50) us, outside of those of its intervals" ),
+    # what lies below a percentile in each part does in all of them together; three digits of each
+    ( select(($soak.dropped_lines // 0) == 0) | range(0; $total.least | length) as $i | ($whole.tail // [])[$i] | numbers
+      | select(. < $total.least[$i] * 0.99 or ($total.most[$i] != null and . > $total.most[$i] * 1.01))
+      | "a \(line::percentiles[$i] | sub("_"; ".")) of \(.) us, outside of those of its intervals" ),
     ( select($total.max != null and $whole.max != null and ($total.max / $whole.max - 1 | fabs) > 0.001 and ($soak.dropped_lines // 0) == 0)
       | "a maximum of \($whole.max) us, and one of \($total.max) us in the lines" ) ]
   | .[] | {text: .};
+
+# Of each percentile the least and the most that intervals have. Where one has none its samples lie anywhere above the percentile below, so that
+# nothing is the most, and the least is that of the percentile below.
+def tails($all):
+  reduce range(0; line::percentiles | length) as $i ({least: [], most: []};
+    [$all[][$i]] as $these
+    | if $these == [] then . elif all($these[]; . != null) then .least += [$these | min] | .most += [$these | max]
+      else .least += [.least[-1] // 0] | .most += [null] end);
 
 def totals:
   . as $d
@@ -300,4 +310,4 @@ def totals:
       checked: sum(.checked // 0), gaps: ($gaps | length), gap_s: (reduce $gaps[] as $g (0; . + $g.e - $g.s)),
       "end": ([$d[] | select(.k == "interval" or .k == "gap") | .e] | max // 0), connections: ([$d[] | select(.k == "connection")] | length),
       stall_messages: (reduce ($d[] | select(.k == "stall") | .m // 0) as $m (0; . + $m)),
-      p50_least: extreme(.p50; min), p50_most: extreme(.p50; max), max: extreme(.max; max) };
+      max: extreme(.max; max) } + tails([$i[].tail | values]);

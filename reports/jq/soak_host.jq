@@ -23,7 +23,8 @@ import "bounds" as _;
     temperatures: any($samples[]; .temperatures != []),
     processes: [$processes[] | del(.found)],
     counters: (reduce $samples[].events as $e ({}; reduce ($e | keys_unsorted[]) as $k (.; .[$k] += ($e[$k] // 0)))),
-    classes: ([$samples[0:1][] | .moved] | length),
+    watched: ([$samples[].watched] | max // 0), links_read: ([$samples[].links | [.[] | select(.operstate != null)] | length] | max // 0),
+    limits: ($bounds | {memory: .["soak.leak_mb_per_hour"], handles: .["soak.handles_per_hour"]}),
     # how often each kind of process was seen
     seen: (reduce $each[] as $p ({}; .[$p.role + (if $p.flow == null then "" else " of \($p.flow)" end)] += ($p.points | length))),
     found: [ ($processes[].found[]), ($each | process::successive($bounds; $facts.alpha)), lines::faults($all), ($samples | lines::holes($facts.soak.interval_s), lines::reboots, lines::clock($bounds), lines::links, lines::absent, lines::dropped,

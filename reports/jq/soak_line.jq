@@ -52,8 +52,14 @@ def implausible:
     | if $l.count > .messages then "\($l.count) samples of \(.messages) messages"
       elif all($order[]; natural) | not then "it lacks figures"
       elif $order != ($order | sort) then "its percentiles are out of order"
+      # the engine writes each that ten samples lie above, and no other
+      elif any(c::quantile_of | to_entries[]; c::supports($l.count; .value) != ($l[.key] != null)) then "its percentiles are not those that \($l.count) samples bear"
       else empty end
   else empty end;
+
+# Percentiles in their order, null where there are none; the whole has all of them in its lines.
+def percentiles: ["p50", "p90", "p95", "p99", "p99_9", "p99_99"];
+def tail: if . == null then . else [.[percentiles[]]] end;
 
 def interval:
   [implausible] as $why
@@ -61,7 +67,7 @@ def interval:
     else
       { k: "interval", ok: (.status == "ok"), code: .error.code, c: .connection_number, el: .elapsed_s, lossy: (.loss != null), m: .messages, b: .bytes,
         g: .bandwidth.gbit_s, low: .bandwidth.min_interval_gbit_s, peak: .bandwidth.peak_gbit_s,
-        p50: .latency_us.p50, p99: .latency_us.p99, max: .latency_us.max, samples: .latency_us.count,
+        p50: .latency_us.p50, p99: .latency_us.p99, max: .latency_us.max, samples: .latency_us.count, tail: (.latency_us | tail),
         bad: .integrity.bad_bytes, checked: .integrity.checked_bytes, first_bad: .integrity.first_bad,
         stalls: (.stalls.count // 0), stall_s: (.stalls.total_s // 0), claimed: (.path.claimed_bytes // null) }
     end;
@@ -79,7 +85,7 @@ def is_typed:
     numbers(.started_ms, .duration_s, .interval_s, .stall_s, .reconnect_s)
     and (.job | type == "object" and numbers(.rate, .outstanding, .gap_ns) and (.sizes == null or (.sizes | type == "array" and all(.[]; natural))))
   elif .k == "whole" then
-    numbers(.code, .bytes, .count, .p50, .max, .g, .low, .el, .bad)
+    numbers(.code, .bytes, .count, .max, .g, .low, .el, .bad) and all(.tail // [] | .[]; number)
     and (.soak | type == "object" and all(.intervals, .connections, .gaps, .gap_s, .stalls, .stall_s, .passed_s, .dropped_lines; natural))
   else true end;
 
@@ -98,7 +104,7 @@ def shortened($run):
     elif .kind == "connection" then {k: "connection", s: .start_s, w: (.started | moment), c: .connection_number, client: .client, server: .server, boot: .boot_id, uptime: .uptime_s}
     elif .kind == "soak" then {k: "soak", started_ms, duration_s, interval_s, stall_s, reconnect_s, server, job}
     elif .kind == "bandwidth" or .kind == "latency" then
-      { k: "whole", soak, kind, status, code: .error.code, bytes: .bandwidth.bytes, count: .latency_us.count, p50: .latency_us.p50, max: .latency_us.max,
+      { k: "whole", soak, kind, status, code: .error.code, bytes: .bandwidth.bytes, count: .latency_us.count, tail: (.latency_us | tail), max: .latency_us.max,
         g: .bandwidth.gbit_s, low: .bandwidth.min_interval_gbit_s, el: .elapsed_s, bad: .integrity.bad_bytes, rate: .params.rate, message: .error.message }
     else {k: "damaged", why: "its kind is \(.kind | tojson | .[:40])"} end;
 

@@ -38,8 +38,9 @@ def damaged($last):
   [.[] | select(.k == "damaged" and (.n == $last and .why == "no line of JSON" | not))]
   | .[] | flow::anomaly("damaged"; "lines"; "inconclusive") + {lines: [.n], text: "line \(.n) cannot be used: \(.why)"};
 
-# Input: the digests of one flow, the last one {k: "end"}.
-def judged($flow):
+# Input: the digests of one flow, the last one {k: "end"}. $until: when the turn before it was over, by its host's uptime; null: there was none, or
+# nobody can say.
+def judged($flow; $until):
   .[-1].text as $mark
   | ($mark | split(" ")) as $words
   # without its file a flow is not there, whatever was printed at its end; but a disk that was full from the beginning left all of it there
@@ -57,9 +58,12 @@ def judged($flow):
   | ($d | flow::chain($soak.interval_s; $slack)) as $chain
   | (if $head.started_ms == null then null else $head.started_ms / 1000 - $facts.epoch end) as $soak_s
   | $facts.states[$flow.client] as $agent
-  | ($d | flow::stop_asked($flow; $facts)) as $asked
+  | ([$d | flow::began($facts.times[$flow.client])][0]) as $began
+  | ($d | flow::stop_asked($flow; $facts; $began)) as $asked
   | [ (select($d != []) | flow::foreign($flow; $soak; if $d[0].k == "soak" then $d[0] else null end)),
-      (select(($heads | length) > 1) | "line \($heads[1].n) begins another soak") ] as $foreign
+      (select(($heads | length) > 1) | "line \($heads[1].n) begins another soak"),
+      ( select($until != null and $began != null) | select($began < $until - $slack)
+        | "it began \($began | flow::seconds) after its agent, when the turn before it had \($until - $began | flow::seconds) to go" ) ] as $foreign
   | (if $d == [] then (if $agent == "running" then "waiting" else "none" end)
      elif $foreign != [] then "foreign"
      elif $whole.soak.stopped == true then "stopped"
@@ -95,13 +99,13 @@ def judged($flow):
       stall_messages: $total.stall_messages, messages: $total.m, bytes: $total.b, resumed: ($whole.soak.resumed == true), stopped: ($whole.soak.stopped == true),
       dropped_lines: ($whole.soak.dropped_lines // 0), figures: ($d | figures($median; $total)),
       # where 0 of the flow lies on the wall, for dates of what has no line
-      offset: $soak_s, begun: (if $head.started_ms == null then null else $head.started_ms / 1000 end),
+      offset: $soak_s, until: (if $began == null then null else $began + $chain.at end), begun: (if $head.started_ms == null then null else $head.started_ms / 1000 end),
       in_file: ($words[1] | tonumber), found: $found, unusable: [$d[] | select(.k == "damaged" or (.k == "soak" and .n > 1)) | .at] }
     + {series: [$well[] | select(.e - .s > 0.5 * $soak.interval_s) | [($soak_s // 0) + (.s + .e) / 2, .g, .p50, .p99, .n]]};
 
-foreach $flows[0][] as $flow ({key: null, series: []};
+foreach $flows[0][] as $flow ({key: null, series: [], until: null};
     "\($flow.test)/\($flow.client)/\($flow.server)" as $key
-    | (if .key == $key then .series else [] end) as $before
-    | (lines | judged($flow)) as $told
-    | {$key, series: ($before + [$told.series[] | . + [$flow.id]]), told: ($told | del(.series)), ends: $flow.last, $flow};
+    | (if .key == $key then . else {series: [], until: null} end) as $before
+    | (lines | judged($flow; $before.until)) as $told
+    | {$key, series: ($before.series + [$told.series[] | . + [$flow.id]]), until: ($told.until // $before.until), told: ($told | del(.series, .until)), ends: $flow.last, $flow};
     .told, (select(.ends) | .series as $series | .flow | drift::of_group($series; bounds::of_flow($limits[0].limits // []); $facts.alpha)))

@@ -17,7 +17,7 @@ def differences($b; $a): if $a == $b then empty else counters::differences($b; $
 
 # Counters that no sample had before: of a device that was there they count from 0, of one that was not nobody knows since when.
 def appeared($old; $new):
-  $new | keys_unsorted[] | select($old == null or ($old | has(.) | not)) | select($new[.] != "0" and events::class(.) != "-")
+  $new | keys_unsorted[] | select(. as $k | $old == null or ($old | has($k) | not)) | select($new[.] != "0" and events::class(.) != "-")
   | {key: ., value: (if $old == null then null else counters::difference("0"; $new[.]) end)};
 
 # Differences to what was known, as "netdev/eth1/tx_bytes".
@@ -39,13 +39,17 @@ def classes:
     | (if $at[0] != "host" then events::class($at[-1]) elif $at[-1] == "TcpRetransSegs" then "tcp-retransmissions" else "-" end) as $class
     | if $class == "-" then . elif $e.value == null or (has($class) and .[$class] == null) then .[$class] = null else .[$class] += $e.value end);
 
-# Payload and headers of each device, both ways; InfiniBand counts words of four bytes.
+# How many counters of trouble there are.
+def watched: [to_entries[] | select(.key != "host") | .value | keys_unsorted[] | select(events::class(.) != "-")] | length;
+
+# Payload and headers of each device, both ways; InfiniBand counts words of four bytes. Null: reset, wrapped or full.
 def bytes:
   . as $m
   | reduce (keys_unsorted[] | select(endswith("/tx_bytes") or endswith("/rx_bytes") or endswith("/port_xmit_data") or endswith("/port_rcv_data")
                                      or endswith("/hni_sts_tx_ok_octets") or endswith("/hni_sts_rx_ok_octets"))) as $k ({};
       ($k | split("/")) as $at
-      | setpath([($at[1:-1] | join("/")), if $at[-1] | test("tx|xmit") then "tx" else "rx" end]; $m[$k] * if $at[-1] | startswith("port_") then 4 else 1 end));
+      | setpath([($at[1:-1] | join("/")), if $at[-1] | test("tx|xmit") then "tx" else "rx" end];
+                $m[$k] | if . == null then . elif $at[-1] | startswith("port_") then . * 4 else . end));
 
 def packets:
   . as $m
@@ -87,31 +91,35 @@ def links($known; $before):
                else {operstate: null, carrier_changes: null, flaps: (if $before[$k] | there then 1 else 0 end)} end));
 
 # State: {n, prev: the sample before, at: its time since the soak began, by its own clock that only counts; since the boot: known, of each counter
-# its last reading, and links, of each link its last state}.
-foreach inputs as $text ({n: 0, prev: null, at: 0, known: {}, links: {}};
+# its last reading, and links, of each link its last state; names: how many each of its tables had, of which so many are watched}.
+def sampled($s):
+  .prev as $p
+  | (($s.time_s | number) - $facts.epoch) as $wall
+  | ($p != null and $p.boot_id == $s.boot_id) as $same
+  | (if $same then .at + ($s.uptime_s | number) - ($p.uptime_s | number) elif $p == null then $wall else [$wall, .at] | max end) as $at
+  | ($s.counters | tables) as $tables
+  | (if $same then .known else {} end) as $known
+  | (if $same then .links else {} end) as $links
+  | (if $same then moved($known; $tables) else {} end) as $moved
+  | ($tables | map_values(length)) as $names
+  | (if $names == .names then . else .names = $names | .watched = ($tables | watched) end)
+  | .out = ({ schema: "perch.sample/1", kind: "sample", run: $s.run, host: $s.host, number: $s.number, line: .n, boot_id: $s.boot_id,
+        start_s: ((if $p == null then $at else .at end) | c::rounded), end_s: ($at | c::rounded),
+        started: (($p // $s).time_s | number | line::dated), ended: ($s.time_s | number | line::dated), reset: ($p != null and ($same | not)),
+        step_s: (if $same then ($s.time_s | number) - ($p.time_s | number) - (($s.uptime_s | number) - ($p.uptime_s | number)) | c::rounded else null end),
+        $moved, events: ($moved | classes), packets: ($moved | packets), bytes: ($moved | bytes), watched: .watched,
+        links: ($s.links // {} | links($links; if $same then $p.links // {} else {} end)), absent: absent($known; $tables), dropped: ($s.dropped // 0),
+        # calculated with, as jq 1.7 keeps a number's spelling else
+        temperatures: ($s.temperatures // [] | map(.celsius |= if c::is_finite then . + 0 else null end)), processes: $s.processes } | tojson)
+  | .prev = $s | .at = $at | .known = ($known | known_with($tables)) | .links = ($links | reduce ($s.links // {} | to_entries[]) as $e (.; .[$e.key] += $e.value));
+
+def fault($why): .out = "#" + ({kind: "fault", line: .n, $why} | tojson);
+
+foreach inputs as $text ({n: 0, prev: null, at: 0, known: {}, links: {}, names: null, watched: 0};
     .n += 1
     | ($text | c::parsed) as $s
-    | .out = null
     | [$s | wrong] as $wrong
-    | if $wrong != [] then .out = "#" + ({kind: "fault", line: .n, why: (if $s == null then "no line of JSON" else $wrong[0] end)} | tojson)
-      elif $s.run != $facts.run or $s.host != $host then .out = "#" + ({kind: "fault", line: .n, why: "it is of run \($s.run | tojson), host \($s.host | tojson)"} | tojson)
-      else
-        .prev as $p
-        | (($s.time_s | number) - $facts.epoch) as $wall
-        | ($p != null and $p.boot_id == $s.boot_id) as $same
-        | (if $same then .at + ($s.uptime_s | number) - ($p.uptime_s | number) elif $p == null then $wall else [$wall, .at] | max end) as $at
-        | ($s.counters | tables) as $tables
-        | (if $same then .known else {} end) as $known
-        | (if $same then .links else {} end) as $links
-        | (if $same then moved($known; $tables) else {} end) as $moved
-        | .out = ({ schema: "perch.sample/1", kind: "sample", run: $s.run, host: $s.host, number: $s.number, line: .n, boot_id: $s.boot_id,
-              start_s: ((if $p == null then $at else .at end) | c::rounded), end_s: ($at | c::rounded),
-              started: (($p // $s).time_s | number | line::dated), ended: ($s.time_s | number | line::dated), reset: ($p != null and ($same | not)),
-              step_s: (if $same then ($s.time_s | number) - ($p.time_s | number) - (($s.uptime_s | number) - ($p.uptime_s | number)) | c::rounded else null end),
-              $moved, events: ($moved | classes), packets: ($moved | packets), bytes: ($moved | bytes),
-              links: ($s.links // {} | links($links; if $same then $p.links // {} else {} end)), absent: absent($known; $tables), dropped: ($s.dropped // 0),
-              # calculated with, as jq 1.7 keeps a number's spelling else
-              temperatures: ($s.temperatures // [] | map(.celsius |= if c::is_finite then . + 0 else null end)), processes: $s.processes } | tojson)
-        | .prev = $s | .at = $at | .known = ($known | known_with($tables)) | .links = ($links | reduce ($s.links // {} | to_entries[]) as $e (.; .[$e.key] += $e.value))
-      end;
+    | if $wrong != [] then fault(if $s == null then "no line of JSON" else $wrong[0] end)
+      elif $s.run != $facts.run or $s.host != $host then fault("it is of run \($s.run | tojson), host \($s.host | tojson)")
+      else . as $state | c::attempt(sampled($s); . as $why | $state | fault("what it holds makes no sense (\($why | tostring | .[:80]))")) end;
     .out)
