@@ -157,6 +157,10 @@ YAML
   book 2 soak -e soak_duration=60s -e production=true --check
   assert_output --partial "alpha, beta: the inventory says production: true"
   assert_output --partial "soak_confirm=true"
+  # the mark of a switch is its fabric's
+  echo 'all: {children: {switches: {hosts: {leaf: {production: true}}}}}' >switches.yml
+  book 2 soak -e soak_duration=60s -i switches.yml --check
+  assert_output --partial "leaf: the inventory says production: true"
   book 2 soak -e soak_duration=24
   assert_output --partial "soak_duration must be a time with its unit, such as 24h, and is '24'"
   book 0 soak -e soak_duration=60s -e production=true -e soak_confirm=true --check

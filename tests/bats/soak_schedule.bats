@@ -316,6 +316,9 @@ all: {hosts: {alpha: {}, beta: {production: true}}}
 YAML
   INVENTORY=hosts.yml refused "beta: production: true" -e soak_schedule_calendar=daily -e soak_schedule_name=a-resume
   assert_output --partial 'does not end in \"resume\"'
+  # of an inventory of lines every value is a text
+  echo 'alpha production=false' >hosts.ini
+  INVENTORY=hosts.ini play 0 soak_schedule --check -e soak_schedule_calendar=daily -e '{"soak_schedule_vars": {"soak_duration": "8h"}}'
 }
 
 @test "a schedule without a calendar, a duration or right names is refused in a sentence, before anything is written" {

@@ -53,13 +53,26 @@ playbook soak_schedule -e "soak_schedule_calendar='*:*:0/3'" -e soak_schedule_ru
 within 30 told 2
 within 10 systemctl is-failed -q perch-soak-often.service
 systemctl is-enabled perch-soak-often.timer perch-soak-often-resume.service
+# what was due every three seconds until now says nothing of a calendar of Mondays; nor does a stamp that somebody left
+within 20 sh -c '! systemctl is-active -q perch-soak-often.service'
+systemctl stop perch-soak-often.timer
+touch -d 2020-01-01 /var/lib/systemd/timers/stamp-perch-soak-often.timer
+runs=\$(wc -l <runs/told)
+playbook soak_schedule -e "soak_schedule_calendar='Mon 00:00'" -e soak_schedule_delay=0 -e soak_schedule_runs_dir=\$PWD/runs -e soak_schedule_playbook=\$PWD/soak.yml \
+  -e soak_schedule_user=$SERVANT -e soak_schedule_keep=1 -e "{\"soak_schedule_ansible\": [\"\$PWD/soak\"], \"soak_schedule_notify\": [\"\$PWD/hook\"],
+  \"soak_schedule_textfile_dir\": \"\$PWD/textfile\", \"soak_schedule_vars\": {\"soak_duration\": \"1h\"}}"
+systemctl show -p LastTriggerUSec,ActiveState perch-soak-often.timer
+sleep 2 # within which a timer that is due fires
+echo "begun since: \$((\$(wc -l <runs/told) - runs))"
 playbook soak_unschedule
 systemctl list-units --all 'perch-soak*' --no-legend
-find /etc/systemd -name '*perch-soak*'
+find /etc/systemd /var/lib/systemd -name '*perch-soak*'
 SH
-  LIMIT=120 run_expecting 0 "$TOP/tests/systemd/box" bash steps
+  LIMIT=180 run_expecting 0 "$TOP/tests/systemd/box" bash steps
   assert_line enabled
-  refute_line --partial /etc/systemd/system/perch-soak
+  assert_line "ActiveState=active"
+  assert_line "begun since: 0"
+  refute_line --regexp "^/(etc|var/lib)/systemd/.*perch-soak"
   refute_line --regexp "^ *perch-soak"
   assert_equal "$(sed -n '1p; /^NoNew/p' runs/latest/who)" "$SERVANT
 NoNewPrivs:	1"

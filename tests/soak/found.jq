@@ -27,6 +27,12 @@ def is_of_machine:
 # Intervals end on a grid: what lies in one is known when it has ended.
 def known($soak_start): (.to - $soak_start) | ceil;
 
+# What the verdict must be. Where nothing is planted, or nothing that a fabric does, a pause of the machine may keep it from PASS.
+def wanted:
+  if $planted == [] then ["PASS", "INCONCLUSIVE"]
+  elif all($planted[]; .mode == "none" or .mode == "said") then ["PASS"]
+  else ["FAIL"] end;
+
 def named: [.[].kind] | unique | join(", ");
 def told: [.[] | "\(.kind) \(.flow // .host // "") at \(.start_s // .start) s (\(.severity))"] | unique | .[:4] | join("; ");
 
@@ -56,5 +62,5 @@ def row($fault; $soak_start; $others):
     {session: $session, id: "else", title: "nothing else", start_s: null, after_s: null, found: ($false != []), n: ($false | length),
      kind: ([($false | told), ($others | length - ($false | length) | if . > 0 then "\(.) of the machine itself, or advisory" else empty end)] | map(select(. != "")) | join("; ")), good: ($false == [])},
     {session: $session, id: "verdict", title: "verdict", start_s: null, after_s: null, found: null, n: 0, kind: "\($verdict.verdict), soak \($verdict.soak.state)",
-     good: ($planted != [] or ($verdict.soak.state == "done" and $verdict.verdict != "FAIL"))}
+     good: (($verdict.soak.state == "done" or $verdict.verdict == "FAIL") and ($verdict.verdict | IN(wanted[])))}
   end
