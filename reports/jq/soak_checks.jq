@@ -69,9 +69,10 @@ def by_test($all; $bounds; $check; $test; $title; $metrics; $has; $remedy):
                                       else "highest p99 \([$flows[].figures.latency.p99_highest | select(. != null)] | max)" end);
       (if $limits == [] then "no limit" else $limits | words_of end); $remedy)
   | if $limits == [] then .status = "not_judged" | .measured = "no limit speaks of it"
-    elif $without != [] and (.status == "pass" or .status == "advisory") then
-      .status = (if $hard then "inconclusive" else "not_judged" end) | .evidence = ($without | .[:bounds::evidence_max])
-      | .measured = "no interval of \($without | words::names(3)) has \(if $has == "bandwidth" then "a figure" else "samples enough for a p99" end)"
+    # what was found in other flows stays
+    elif $without != [] and (.status == "pass" or ($hard and .status == "advisory")) then
+      .measured = (if .status == "advisory" then "\(.measured); " else "" end) + "no interval of \($without | words::names(3)) has \(if $has == "bandwidth" then "a figure" else "samples enough for a p99" end)"
+      | .status = (if $hard then "inconclusive" else "not_judged" end) | .evidence = ($without | .[:bounds::evidence_max])
       | .remedy = (if $hard then "Give the suite a longer interval, or latency a higher rate: a p99 needs 1,000 samples" else null end)
     else . end;
 

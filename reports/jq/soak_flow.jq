@@ -258,7 +258,7 @@ def pace($flow; $bounds; $total; $whole):
   | ($job.outstanding // 1) as $under_way
   # how many percent of the pace are too many, or too few
   | def off($share): [$bounds | bounds::broken("soak.rate_percent"; $share * 100)][0];
-    ( $d | with_due($per_s; $flow.kind == "bandwidth") | off((.m - 1 - $under_way) / .due - 1) as $broken | select($broken != null)
+    ( $d | with_due($per_s; $flow.kind == "bandwidth") | off((.m - 1 - $under_way) / ([.due, 1e-9] | max) - 1) as $broken | select($broken != null)
       | fact("rate"; "rate"; $broken.severity; .) + {value: (.m / .el / $per_s | c::rounded), unit: "of the pace", text: "\(.m) messages in \(.el) s, where the pace allows \(.due | floor)"} ),
     ( select($total.el > 0 and $total.m > 1)
       | (($total.m - $total.n - $under_way) / $total.el / $per_s) as $least

@@ -142,3 +142,10 @@ limited() {
   assert_equal "$(title memory)" "No process of Perch grows by more than 50 MB/h"
   assert_regex "$(jq -r '.checks[] | select(.id == "soak/gaps").source' run/verdict.json)" '^at most 1: site policy: a test$'
 }
+
+@test "an interval of no length costs no verdict" {
+  composed --duration 600
+  lines load 'if .kind == "interval" and $i == 3 then .start_s = .end_s | .elapsed_s = 0.005 | .bandwidth.gbit_s = .bytes * 8e-9 / 0.005 else . end'
+  judged 1
+  assert_regex "$(check rate)" '^fail: load/node1/node2/1: '
+}
