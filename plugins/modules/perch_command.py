@@ -35,30 +35,58 @@ stdout: {description: All that it wrote there but newlines at the end., returned
 stderr: {description: Likewise., returned: always, type: str}
 """
 
+import contextlib
 import os
+import selectors
 import subprocess
+import threading
 
 from ansible.module_utils.basic import AnsibleModule
 
 
+TICK = 0.2  # seconds until an end is seen where something that the program left behind keeps its output open
+PIPE_MOST = 2**20  # bytes that a pipe holds at most (pipe(7), pipe-max-size)
+
+
+def feed(process: subprocess.Popen, data: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError):  # it need not read all of it
+        process.stdin.write(data)
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+
+
+def listen(process: subprocess.Popen) -> list[bytes]:
+    """All that it wrote to standard output and standard error. What it left running is not waited for."""
+    said = {process.stdout: b"", process.stderr: b""}
+    left = PIPE_MOST
+    with selectors.DefaultSelector() as selector:
+        for pipe in said:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map() and left > 0:
+            # asked before the look: all that an ended program wrote lies in its pipes
+            ended = process.poll() is not None
+            ready = selector.select(0 if ended else TICK)
+            if ended and not ready:
+                break
+            for key, _ in ready:
+                chunk = os.read(key.fd, 65536)  # not the file's own read, whose buffer the selector does not see
+                said[key.fileobj] += chunk
+                left -= len(chunk) if ended else 0
+                if not chunk:
+                    selector.unregister(key.fileobj)
+    process.wait()
+    return list(said.values())
+
+
 def run(argv: list[str], stdin: str | None) -> tuple[int, str, str]:
     """Exit code, standard output and standard error; OSError where the program cannot be run."""
-    # Memory that looks like files: a pipe would have to be emptied beside the wait for the end, which is where words are lost, and would
-    # be waited for as long as a daemon that the program left behind keeps it.
-    files = [os.fdopen(os.memfd_create(name), "w+b", buffering=0) for name in ("stdin", "stdout", "stderr")]
-    given, *said = files
-    try:
-        if stdin is not None:
-            given.write(f"{stdin}\n".encode(errors="surrogateescape"))
-            given.seek(0)
-        code = subprocess.run(argv, stdin=given, stdout=said[0], stderr=said[1], check=False).returncode
-        for file in said:
-            file.seek(0)
-        out, err = (file.read().decode(errors="replace").rstrip("\r\n") for file in said)
-    finally:
-        for file in files:
-            file.close()
-    return code, out, err
+    given = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+    process = subprocess.Popen(argv, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if stdin is not None:
+        threading.Thread(target=feed, args=(process, f"{stdin}\n".encode(errors="surrogateescape")), daemon=True).start()
+    with process.stdout, process.stderr:
+        out, err = (text.decode(errors="replace").rstrip("\r\n") for text in listen(process))
+    return process.returncode, out, err
 
 
 def main() -> None:

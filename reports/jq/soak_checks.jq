@@ -131,10 +131,10 @@ def growth($all; $id; title):
   | of($id; ($most | title); "\($judged | length) of \($processes | length) processes lived long enough to tell"
        + (if $judged == [] or $id != "memory" then "" else ", the steepest \([$judged[].mb_per_hour] | max) MB/h" end); $limits | sources;
        "Take the engine's version and the lines that are named to its developers; restart what grows")
-  | if .status != "pass" or ($processes != [] and $least == null) then .
+  | if .status != "pass" or ($processes != [] and $least == null and $most != null) then .
     else
       .status = "not_judged"
-      | .measured = (if $processes == [] then "no process was seen"
+      | .measured = (if $most == null then "no limit must be kept" elif $processes == [] then "no process was seen"
                      elif $id == "handles" and $least.handles_last == null then .measured + "; \($least.role): its handles were not read"
                      else .measured + "; \($least.role): \($least.why // "too few samples")" end)
     end;
@@ -173,8 +173,10 @@ def gaps($all):
 def rate($all):
   limit_of([.bounds[]]; "soak.rate_percent") as $limits
   | all_of($all; "rate")
-  | of("rate"; "The pace that was asked for was kept"; "within \([$limits[].bound.max | numbers] | min) %"; $limits | words_of;
-      "Report it with the lines that are named; where less was sent, the fabric could not carry the pace");
+  | ([$limits[].bound.max | numbers] | min) as $most
+  | of("rate"; "The pace that was asked for was kept"; "within \($most) %"; $limits | words_of;
+      "Report it with the lines that are named; where less was sent, the fabric could not carry the pace")
+  | if $most == null and .status == "pass" then .status = "not_judged" | .measured = "no limit speaks of it" else . end;
 
 # Hosts that were looked at, and showed nothing of a kind (n of it): what nobody reads cannot move. {names, hard: whether one is of hardware}.
 def unread(n): .plan.hosts as $of | [.hosts[] | select(.samples > 1 and n == 0) | .host] | {names: ., hard: any(.[]; $of[.].scope == "hardware")};
@@ -220,8 +222,8 @@ def all:
         by_test($all; $bounds; "latency"; $test; "No tail of an interval of test \($test) far above the others"; ["soak.p99_us", "soak.p99_times"]; "latency";
           "Look for other load and pauses at that time on both hosts, and for retransmissions"),
         course($all; $bounds; $test) ),
-    growth($all; "memory"; "No process of Perch grows by more than \(. // "?") MB/h"),
-    growth($all; "handles"; "No process of Perch gathers " + if . == 0 then "handles" else "more than \(. // "?") handles an hour" end),
+    growth($all; "memory"; "No process of Perch grows" + if . == null then "" else " by more than \(.) MB/h" end),
+    growth($all; "handles"; "No process of Perch gathers " + if . == 0 or . == null then "handles" else "more than \(.) handles an hour" end),
     counters($all),
     ( any(.flows[]; .figures.checked_bytes != null) as $verified
       | all_of($all; "integrity") | of("integrity"; "No payload was corrupted in the soak"; 0; bounds::design("one bad byte is a failure"); "Take the offset, the time and the pattern to whoever knows NIC, memory and switches; do not use this fabric")

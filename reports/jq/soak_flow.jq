@@ -266,7 +266,7 @@ def pace($flow; $bounds; $total; $whole):
       | off($least - 1) as $more | off(1 - $most) as $less
       | anomaly("rate"; "rate"; "inconclusive") + {s: 0, e: $total.end, unit: "of the pace"}
       | if $more != null then . + {severity: $more.severity, value: ($least | c::rounded), text: "the flow sent \($least * 100 | digits::fixed(1)) % of its pace"}
-        elif $less != null then . + {value: ($most | c::rounded), text: "the flow kept \($most * 100 | digits::fixed(1)) % of its pace only"}
+        elif $less != null then . + {severity: (if $less.severity == "fail" then "inconclusive" else $less.severity end), value: ($most | c::rounded), text: "the flow kept \($most * 100 | digits::fixed(1)) % of its pace only"}
         else empty end );
 
 # The whole is the sum of its lines, but for those that were dropped.
@@ -284,9 +284,10 @@ def sums($total; $whole; $slack):
     unlike("connections"; $total.connections; $soak.connections; 0),
     (select($whole.kind == "bandwidth") | unlike("bytes"; $total.b; $whole.bytes; 0)),
     (select($whole.kind == "latency") | unlike("samples"; $total.samples; $whole.count; 0)), unlike("corrupted bytes"; $total.bad; $whole.bad; 0),
-    # what lies below a percentile in each part does in all of them together; three digits of each
+    # Of all intervals together a percentile is at least the least of theirs. It is at most the most of the next one's, as each is that of its
+    # nearest rank. Three digits of each.
     ( select(($soak.dropped_lines // 0) == 0) | range(0; $total.least | length) as $i | ($whole.tail // [])[$i] | numbers
-      | select(. < $total.least[$i] * 0.99 or ($total.most[$i] != null and . > $total.most[$i] * 1.01))
+      | select(. < $total.least[$i] * 0.99 or . > ($total.most[$i + 1] // $total.max // infinite) * 1.01)
       | "a \(line::percentiles[$i] | sub("_"; ".")) of \(.) us, outside of those of its intervals" ),
     ( select($total.max != null and $whole.max != null and ($total.max / $whole.max - 1 | fabs) > 0.001 and ($soak.dropped_lines // 0) == 0)
       | "a maximum of \($whole.max) us, and one of \($total.max) us in the lines" ) ]

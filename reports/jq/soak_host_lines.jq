@@ -72,4 +72,4 @@ def counters($scope):
   | ([$d[].moved | keys_unsorted[]] | unique | map(select(events::class(split("/")[-1]) == $class))) as $names
   | anomaly("counter"; "counters/" + $class; if $sum == null then "inconclusive" elif $scope == "hardware" and $class != "tcp-retransmissions" then "fail" else "advisory" end)
   + { s: $d[0].start_s, e: $d[-1].end_s, lines: [$d[].line | select(. != null)][:20], value: $sum, unit: "events",
-      text: (if $sum == null then "a counter of \($class) was reset, has wrapped or is full" else "\($sum) \($class)" + (if $names == [] then "" else " (\($names | words::names(4)))" end) end) };
+      text: (if $sum == null then "a counter of \($class) was reset, has wrapped, is full or was not read before" else "\($sum) \($class)" + (if $names == [] then "" else " (\($names | words::names(4)))" end) end) };

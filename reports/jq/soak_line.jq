@@ -34,6 +34,7 @@ def implausible:
   (.end_s - .start_s) as $long
   | if (.elapsed_s | c::is_finite and . > 0 | not) or (.messages | natural | not) or (.bytes | natural | not) then "it lacks figures"
   elif .status == "ok" and .messages > 0 and .bandwidth == null and .latency_us == null then "it lacks figures"
+  elif .bandwidth != null and .latency_us != null then "it has figures of two kinds"
   elif .status == "ok" and .error != null and .error.code != corrupted then "its status is ok, and it has an error"
   # what is lost in silence is waited for, which is not measured
   elif .loss == null and .elapsed_s < $long - slack($long) then "it measured \(.elapsed_s) s of \($long) s"
@@ -76,7 +77,7 @@ def interval:
 def is_typed:
   def number: . == null or c::is_finite;
   def numbers(f): all(f; number);
-  if .k == "interval" then numbers(.code, .c, .el, .m, .b, .g, .low, .peak, .p50, .p99, .max, .samples, .bad, .checked, .stalls, .stall_s, .claimed)
+  if .k == "interval" then numbers(.code, .c, .el, .m, .b, .g, .low, .peak, .p50, .p99, .max, .samples, .bad, .checked, .stalls, .stall_s, .claimed) and all(.tail // [] | .[]; number)
     and ([.bad, .checked, .stalls, .stall_s, .samples] | all(. == null or . >= 0)) and (.c | natural)
   elif .k == "gap" then .attempts | number
   elif .k == "stall" then .m | number

@@ -41,17 +41,17 @@ def parts($alpha; $enough):
   | [., (select($still | not) | .[$n / 2 | floor:], .[$n * 3 / 4 | floor:]) | grown($alpha / 3) | values];
 
 # The part that grows beyond a limit, the gravest first; else the one of which nobody can say, as it ends higher by $enough and its growth may lie
-# beyond, or does from one end to the other: steps, or a slope that is just beginning. Empty where there is neither. Input: parts.
-def beyond($bounds; $metric; $unit; $enough):
+# beyond, or does from one end to the other: steps, or a slope that is just beginning ($tell: whether such is told). Empty where there is neither. Input: parts.
+def beyond($bounds; $metric; $unit; $enough; $tell):
   map(select(.rise >= $enough))
   | first(
       ( [.[] | . as $part | $bounds | bounds::broken($metric; $part.low / $unit) | $part + {severity, sure: true}],
-        [.[] | . as $part | $bounds | bounds::broken($metric; ([$part.high, $part.rise / $part.hours] | max) / $unit)
+        [.[] | select($tell) | . as $part | $bounds | bounds::broken($metric; ([$part.high, $part.rise / $part.hours] | max) / $unit)
              | $part + {severity: (if .severity == "fail" then "inconclusive" else .severity end), sure: false}] )
       | select(. != []) | sort_by(.severity == "advisory")[0] );
 
-# Input: {role, flow, pid, points: [[time, bytes, handles, line]]}.
-def judged($bounds; $alpha):
+# Input: {role, flow, pid, points: [[time, bytes, handles, line]]}. $tell: as above.
+def judged($bounds; $alpha; $tell):
   . as $p
   | ($p.points[-1][0] - $p.points[0][0]) as $life
   | ($p.points[0][0] + warm_up_s($life)) as $from
@@ -78,14 +78,16 @@ def judged($bounds; $alpha):
     end
   | (select($handles != []) | $handles[0] as $whole
      | .handles_per_hour = ($whole.slope | c::rounded) | .handles_low = ($whole.low | c::rounded) | .handles_high = ($whole.high | c::rounded)) // .
-  | .found = [ ( $memory | beyond($bounds; "soak.leak_mb_per_hour"; megabyte; $granted)
+  # in a short life a few pages are a step, and no leak that could be told
+  | .judged as $long
+  | .found = [ ( $memory | beyond($bounds; "soak.leak_mb_per_hour"; megabyte; $granted; $tell and $long)
                  | ("\(.low / megabyte | digits::fixed(1)) to \(.high / megabyte | digits::fixed(1))") as $between
                  | "\(.rise / megabyte | digits::fixed(1)) MB" as $rise
                  | anomaly("leak"; "memory"; $p.flow; .)
                    + { value: (.slope / megabyte | c::rounded), unit: "MB/h",
                        text: (if .sure then "\($name) grows by \(.slope / megabyte | digits::fixed(1)) MB/h (\($between)), \($rise) in \(.hours | digits::fixed(1)) h"
                               else "\($name) has grown by \($rise) in \(.hours | digits::fixed(1)) h, and whether it goes on (\($between) MB/h) cannot be told" end) } ),
-               ( $handles | beyond($bounds; "soak.handles_per_hour"; 1; granted_handles)
+               ( $handles | beyond($bounds; "soak.handles_per_hour"; 1; granted_handles; $tell)
                  | anomaly("handles"; "handles"; $p.flow; .)
                    + { value: (.slope | c::rounded), unit: "handles/h",
                        text: ("\($name) has \(.rise | digits::fixed(0)) handles more than \(.hours | digits::fixed(1)) h before, "
@@ -100,11 +102,13 @@ def points:
 def each: points | group_by(.key) | map({role: .[0].role, flow: .[0].flow, pid: .[0].pid, points: map(.point)});
 
 # Input: each.
-def all($bounds; $alpha): map(judged($bounds; $alpha));
+def all($bounds; $alpha): map(judged($bounds; $alpha; true));
 
-# Leaks that restarts hide: processes of one role and flow, one after another, as one. Of jobs several run at once, and nothing says which follows which.
+# Leaks that restarts hide: processes of one role and flow, one after another, as one, each after its own warm-up. Of jobs several run at once, and
+# nothing says which follows which.
 # Input: each.
 def successive($bounds; $alpha):
   map(select(.role != "job")) | group_by([.role, .flow])[] | select(length > 1) | sort_by(.points[0][0])
-  | {role: .[0].role, flow: .[0].flow, pid: .[-1].pid, points: (map(.points) | add | sort_by(.[0]))} | judged($bounds; $alpha) | .found[] | select(.kind == "leak")
+  | {role: .[0].role, flow: .[0].flow, pid: .[-1].pid, points: (map(.points | (.[0][0] + warm_up_s(.[-1][0] - .[0][0])) as $from | map(select(.[0] >= $from))) | add | sort_by(.[0]))}
+  | select(.points != []) | judged($bounds; $alpha; false) | .found[] | select(.kind == "leak")
   | .text += ", over restarts";

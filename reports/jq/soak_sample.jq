@@ -15,10 +15,10 @@ def known_with($new): reduce ($new | to_entries[]) as $e (.; .[$e.key] += $e.val
 
 def differences($b; $a): if $a == $b then empty else counters::differences($b; $a) | to_entries[] | select(.value != 0) end;
 
-# Counters that no sample had before: of a device that was there they count from 0, of one that was not nobody knows since when.
+# Counters that no sample had before: what they counted until then nobody knows.
 def appeared($old; $new):
   $new | keys_unsorted[] | select(. as $k | $old == null or ($old | has($k) | not)) | select($new[.] != "0" and events::class(.) != "-")
-  | {key: ., value: (if $old == null then null else counters::difference("0"; $new[.]) end)};
+  | {key: ., value: null};
 
 # Differences to what was known, as "netdev/eth1/tx_bytes".
 def moved($known; $tables):
@@ -91,7 +91,7 @@ def links($known; $before):
                else {operstate: null, carrier_changes: null, flaps: (if $before[$k] | there then 1 else 0 end)} end));
 
 # State: {n, prev: the sample before, at: its time since the soak began, by its own clock that only counts; since the boot: known, of each counter
-# its last reading, and links, of each link its last state; names: how many each of its tables had, of which so many are watched}.
+# its last reading, and links, of each link its last state; names: those in each of its tables, of which so many are watched}.
 def sampled($s):
   .prev as $p
   | (($s.time_s | number) - $facts.epoch) as $wall
@@ -101,7 +101,7 @@ def sampled($s):
   | (if $same then .known else {} end) as $known
   | (if $same then .links else {} end) as $links
   | (if $same then moved($known; $tables) else {} end) as $moved
-  | ($tables | map_values(length)) as $names
+  | ($tables | map_values(keys_unsorted)) as $names
   | (if $names == .names then . else .names = $names | .watched = ($tables | watched) end)
   | .out = ({ schema: "perch.sample/1", kind: "sample", run: $s.run, host: $s.host, number: $s.number, line: .n, boot_id: $s.boot_id,
         start_s: ((if $p == null then $at else .at end) | c::rounded), end_s: ($at | c::rounded),
@@ -120,6 +120,7 @@ foreach inputs as $text ({n: 0, prev: null, at: 0, known: {}, links: {}, names: 
     | ($text | c::parsed) as $s
     | [$s | wrong] as $wrong
     | if $wrong != [] then fault(if $s == null then "no line of JSON" else $wrong[0] end)
+      elif .prev != null and .prev.boot_id == $s.boot_id and ($s.uptime_s | number) < (.prev.uptime_s | number) then fault("its uptime lies before that of the one before")
       elif $s.run != $facts.run or $s.host != $host then fault("it is of run \($s.run | tojson), host \($s.host | tojson)")
       else . as $state | c::attempt(sampled($s); . as $why | $state | fault("what it holds makes no sense (\($why | tostring | .[:80]))")) end;
     .out)

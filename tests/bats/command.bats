@@ -33,6 +33,11 @@ END
   assert_equal "$(wc -c <copy)" $((size + 1))
 }
 
+@test "what a program opens anew takes nothing from what was said before" {
+  module 0 <<<'{"argv": ["bash", "-c", "echo one; echo two >/dev/stdout; echo e1 >&2; echo e2 >/dev/stderr; echo e3 >&2"]}'
+  assert_json answer.json '.stdout == "one\ntwo" and .stderr == "e1\ne2\ne3"'
+}
+
 @test "exit codes and signals are failures with their numbers, and words" {
   module 1 <<<'{"argv": ["sh", "-c", "echo half; echo why >&2; exit 3"]}'
   assert_json answer.json '.failed and .rc == 3 and .stdout == "half" and .stderr == "why"'

@@ -75,6 +75,27 @@ limited() {
   assert_regex "$(check counters/drops)" '^advisory: node1: 7 drops \(netdev/eth1/rx_discards_phy\) at 2026-01-01T00:08:'
 }
 
+@test "what a counter had counted before it was first read is nobody's drop" {
+  composed --duration 1800
+  samples 'if $i > 0 then .counters.netdev.eth1.rx_discards_phy = "7000" else . end'
+  judged 3
+  assert_regex "$(check counters/drops)" '^inconclusive: node1: a counter of drops was reset, has wrapped, is full or was not read before'
+}
+
+@test "a sample whose uptime goes back is damage, and costs no verdict" {
+  composed --duration 1200 --plant leak=3000:0
+  samples 'if $i == 20 then .uptime_s = "5000.001" else . end'
+  judged 1
+  assert_regex "$(anomalies damaged)" '^inconclusive node1: line 21 of its samples cannot be used: its uptime lies before that of the one before'
+}
+
+@test "a few pages more in a short soak are no leak that could be told" {
+  composed --duration 1200
+  samples 'if $i >= 16 then .processes |= map(if .role == "agent" then .resident_bytes += 1100000 else . end) else . end'
+  judged 0
+  assert_equal "$(check memory | cut -d : -f 1) $(anomalies leak)" "not_judged "
+}
+
 @test "counters, links and handles that nobody read are no pass: shown on software, inconclusive on hardware" {
   composed --duration 1800
   samples '.counters = {host: {}, netdev: {}, rdma: {}, cxi: {}} | .links = {} | .processes[].handles = null'
@@ -122,6 +143,11 @@ limited() {
   composed --duration 1800 --plant step=-0.1@0:0
   limited "$gentle"
   judged 0
+  # one that is only shown keeps nobody from a PASS
+  composed --duration 1800 --plant step=-0.1@0:0
+  limited "${gentle/30/1}" "${strict/1\}/30\}}"
+  judged 0
+  assert_regex "$(check rate)" '^advisory: load/node1/node2/1: the flow kept 89\.9 % of its pace only'
 }
 
 @test "the file of one turn is not another's" {
@@ -141,6 +167,13 @@ limited() {
   assert_equal "$(title stalls) | $(check stalls)" "No flow stood still for as long as its limit | pass: 15 stalls of 0.585 s together, none as long as its limit"
   assert_equal "$(title memory)" "No process of Perch grows by more than 50 MB/h"
   assert_regex "$(jq -r '.checks[] | select(.id == "soak/gaps").source' run/verdict.json)" '^at most 1: site policy: a test$'
+}
+
+@test "an interval with figures of two kinds, or of none, costs no verdict" {
+  composed --duration 1200 --plant flip@700:2
+  lines latency 'if .kind == "interval" and $i == 4 then .bandwidth = {gbit_s: (.bytes * 8e-9 / .elapsed_s)} | .latency_us.p90 = {} elif .kind == "interval" and $i == 5 then .latency_us.p95 = {} else . end'
+  judged 1
+  assert_regex "$(check lines)" '^inconclusive: .*line 5 cannot be used: it has figures of two kinds'
 }
 
 @test "an interval of no length costs no verdict" {
