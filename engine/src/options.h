@@ -36,7 +36,7 @@ enum {
 	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
 	OPTIONS_FLOW_MAX = 256,
 	OPTIONS_SOAK_INTERVAL_S = 60,   /* each minute, as the standards for long tests ask */
-	OPTIONS_RECONNECT_S = 600,      /* a host's reboot, firmware checks included */
+	OPTIONS_RECONNECT_S = 1800,     /* a host's reboot, checks of its firmware and of terabytes of memory included: site policy */
 	OPTIONS_STALL_MS = 20,          /* above what a scheduler takes from who has a core to share: six slices of some 3 ms (base_slice_ns) */
 	OPTIONS_MAX = 96,               /* entries in the table */
 };

@@ -424,7 +424,7 @@ const struct option_entry option_table[] = {
 		  "FILE is continued. One size, with --json.",
 	  .type = OPTION_STRING, FIELD(soak_file), .accepts = "the path of a file" },
 	{ .name = "reconnect", .metavar = "TIME", .section = SECTION_SOAK, .commands = MEASURE,
-	  .help = "How long a lost connection is made anew before the soak ends.", .fallback = "10m", .type = OPTION_DURATION,
+	  .help = "How long a lost connection is made anew before the soak ends.", .fallback = "30m", .type = OPTION_DURATION,
 	  FIELD(reconnect_ns), .min = 1, .max = TIME_MAX, .unit = NSEC_PER_SEC, .accepts = "a time above 0, such as 30s or 10m (a bare number is seconds)" },
 	{ .name = "stall", .metavar = "TIME", .section = SECTION_SOAK, .commands = MEASURE,
 	  .help = "How long nothing may be completed, although messages are under way, before it is noted as a stall.", .fallback = "20ms",

@@ -38,7 +38,7 @@ def contradiction:
 def settings:
   .soak_duration as $asked
   | (.suite.soak // error("suite \(.suite.name) is no soak: it has no key soak (playbooks/suites/soak.yml has one)"))
-  | {mode: "mixed", pairs: (if .mode == "alternating" then "all" else "ring" end), turn: "10m", interval: "60s", stall: "20ms", reconnect: "10m"} + .
+  | {mode: "mixed", pairs: (if .mode == "alternating" then "all" else "ring" end), turn: "10m", interval: "60s", stall: "20ms", reconnect: "30m"} + .
   | { duration_s: ($asked | planned_seconds("soak_duration")), interval_s: (.interval | u::seconds | microseconds),
       stall_s: (.stall | u::seconds | microseconds), reconnect_s: (.reconnect | u::seconds | microseconds), mode,
       turn_s: (if .mode == "mixed" then null else .turn | u::seconds | microseconds end),

@@ -45,7 +45,7 @@ def excluded($plan):
 
 def host_check($host; $state; $is_soak):
   (if $state.agent == null then "its agent left no agent.json"
-   elif $is_soak and $state.agent.state == "running" then "its agent still ran when its outputs were fetched"
+   elif $is_soak and $state.agent.state == "running" then "its agent still ran when its outputs were fetched" + ($state.agent.message | if . then ": \(.)" else "" end)
    elif $state.agent.state != "done" then
      "its agent ended in state \($state.agent.state)" + (if $state.agent.message then ": \($state.agent.message)" else "" end)
    elif $state.environment | not then "it left no environment.json"

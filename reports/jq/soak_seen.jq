@@ -29,4 +29,4 @@ def unseen($flows; $agent):
       | anomaly("samples"; "\($agent.serve_restarts | tojson) restarts of perch serve, and no gap in the flows that it serves") + {file: "agent.json"} ),
     ( select(($agent.samples_dropped // 0) != 0) | anomaly("samples"; "\($agent.samples_dropped | tojson) samples were dropped, says its agent") + {kind: "dropped", file: "agent.json"} ),
     ( select($agent.unwritten != null)
-      | anomaly("samples"; "disk full or gone: \($agent.unwritten | tojson) could not be written when it was due") + {kind: "dropped", severity: "advisory", file: "agent.json"} );
+      | anomaly("samples"; "\($agent.unwritten | tojson) could not be written when it was due, as disk or memory were full or gone") + {kind: "dropped", severity: "advisory", file: "agent.json"} );

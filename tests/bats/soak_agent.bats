@@ -138,11 +138,31 @@ may_run_for() { (($(limit_of "$1") >= $2)); }
   assert_equal "$(cat control/clock)" "new 30000 620000 1000000000000"
 }
 
+# begins SECONDS: where a soak begins whose agreed moment is so far from the host's own time, in seconds from then
+begins() {
+  bash -c 'set -euo pipefail
+    source "$0/soak.bash"
+    say() { :; }
+    uptime_ms() { UPTIME_MS=30000; }
+    wall_ms() { WALL_MS=1000000000000; }
+    write_file() { cat >/dev/null; }
+    OUT=$PWD BOOT=new CLOCK_BOOT= START_WINDOW=60 BEGIN=$((1000000000 + $1))
+    take_clock
+    echo $(((CLOCK_BEGUN_MS - WALL_MS) / 1000)) "$CLOCK_PASSED_MS"' "$TOP/roles/agent/files/agent.d" "$1"
+}
+
+@test "turns begin at the agreed moment, also where it has just passed; one that is far away is of another clock" {
+  assert_equal "$(begins 30)" "30 -30000"
+  assert_equal "$(begins -20)" "-20 20000"
+  assert_equal "$(begins 61)" "0 0"
+  assert_equal "$(begins -61)" "0 0"
+}
+
 @test "a second soak on a host is refused by the name of the first, and leaves nothing" {
   soak_plan 60
   echo '{"run": "forgotten", "host": "alpha", "out": "/nowhere"}' >alpha.state
   soak alpha start >/dev/null 2>said
-  grep -q "the soak of run forgotten is gone with its directory /nowhere; it is forgotten" said
+  grep -q "the soak of run forgotten nothing is left in /nowhere; it is forgotten" said
   run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "the soak of run 20260101T000000Z-soak runs on alpha already, in $PWD/alpha"
   [ ! -e other ] || fail "something was begun: $(find other)"
@@ -250,6 +270,41 @@ intervals_after_gap() { jq -es 'map(.kind) | .[(index("gap") // length):] | inde
 }
 only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-out $PWD/alpha"; }
 
+@test "a session that is ended from outside is interrupted and not over: what is fetched of it is a copy" {
+  soak_plan 60
+  soak alpha start >/dev/null
+  kill -TERM "$(cut -d ' ' -f 1 alpha/control/pid)"
+  wait_until grep -q interrupted: alpha/agent.json
+  no_leak
+  assert_json alpha/agent.json '.state == "running" and .ended == null and (.message | test("^interrupted: .*soak-resume"))'
+  of status alpha >status.json
+  assert_json status.json '.state == "interrupted"'
+  assert_equal "$(of stop alpha)" stopped
+  assert_json alpha/agent.json '.state == "stopped" and .ended != null'
+}
+
+@test "a soak whose files were removed while it runs, or were lost in a crash, can be ended, and another one begun" {
+  soak_plan 60
+  soak alpha start >/dev/null
+  rm -r alpha
+  run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  assert_output --partial "the soak of run 20260101T000000Z-soak still runs on alpha, though $PWD/alpha has no control/session.json any more"
+  [ ! -e other ] || fail "something was begun: $(find other)"
+  assert_equal "$(of stop alpha)" stopped
+  [ ! -e alpha.state ] || fail "the host still has it: $(<alpha.state)"
+  no_leak 0
+  rm -rf alpha
+  soak alpha start >/dev/null
+  kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
+  wait_until no_leak 0
+  : >alpha/control/session.json
+  of status alpha >status.json
+  assert_json status.json '.state == "none"'
+  run_agent 0 soak-status --out alpha
+  assert_equal "$(of stop alpha)" stopped
+  assert_equal "$(of stop alpha)" ""
+}
+
 @test "what was interrupted and is not to go on is closed by soak-stop" {
   soak_plan 60
   soak alpha start >/dev/null
@@ -282,6 +337,15 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   soak alpha start --start-window 2 >/dev/null
   wait_until state_is alpha "done"
   assert_json "alpha/$BW/client.json" '.state == "peer_dead" and (.message | test("no connection within 2 s"))'
+  # nor does a jq that gets no memory
+  run_expecting 0 bash -c 'set -euo pipefail
+    EXIT_INTERNAL=6 SURVIVE=true OUT=.
+    source "$0/files.bash"
+    jq() { return 5; }
+    write_json state.json
+    echo "$UNWRITTEN"' "$TOP/roles/agent/files/agent.d"
+  assert_line state.json
+  assert_output --partial "jq could not make state.json; jq 1.6 or newer is needed, and memory for it; the soak goes on"
   # a keeper that reached nobody takes its file away; here it does so between any two looks
   mkdir doubles
   printf '#!/bin/bash\n/usr/bin/grep "$@"; status=$?; rm -f "%s"; exit "$status"\n' "$PWD/alpha/$BW/client.soak" >doubles/grep

@@ -28,7 +28,7 @@ rounds() { jq -c '[.rounds[] | [.flows[] | "\(.test):\(.client)>\(.server)/\(.re
   own_jq
   soak_plan 2 '{}' 24h
   assert_equal "$(rounds)" '"load:h0>h1/1 load:h1>h0/1 probe:h0>h1/1 probe:h1>h0/1"'
-  assert_json plan.json '.soak | del(.space_bytes) == {duration_s: 86400, interval_s: 60, stall_s: 0.02, reconnect_s: 600, mode: "mixed", turn_s: null}'
+  assert_json plan.json '.soak | del(.space_bytes) == {duration_s: 86400, interval_s: 60, stall_s: 0.02, reconnect_s: 1800, mode: "mixed", turn_s: null}'
   soak_plan 3 '{}' 24h
   assert_equal "$(rounds)" '"load:h0>h1/1 load:h1>h2/1 load:h2>h0/1 probe:h0>h1/1 probe:h1>h2/1 probe:h2>h0/1"'
 }

@@ -43,6 +43,8 @@ book() {
 # status HOST: what its agent says of the soak
 status() { "$AGENT" soak-status --state "$PWD/agents/soak-$1.json" | jq -r .state; }
 
+is_over() { [ "$(jq -r .state agents/*-"$1"/out/agent.json)" = "done" ]; }
+
 nothing_begun() {
   [ ! -e runs ] || [ -z "$(ls -A runs)" ] || fail "a run was left: $(ls -A runs)"
   [ ! -e agents ] || [ -z "$(find agents -type f ! -name '*.lock')" ] || fail "left on a host: $(find agents -type f)"
@@ -102,7 +104,16 @@ nothing_begun() {
   assert_output --partial "No soak was on these hosts"
 }
 
-@test "a soak is seen to its end: fetched, removed from the hosts, sealed, and the exit follows the verdict" {
+@test "a soak is seen to its end: fetched, removed from the hosts, sealed, and the exit follows the verdict; one from before is named as such" {
+  book 0 soak -e soak_duration=3s -e soak_wait=false
+  wait_until is_over alpha
+  wait_until is_over beta
+  # who asks for another one gets that
+  command_of soak -e soak_duration=9h
+  LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
+  assert_output --regexp "Verdict of the soak that was over on 20[-0-9]+T[0-9:.]+Z and lay on the hosts \(no other one was begun\): (PASS|INCONCLUSIVE|FAIL)"
+  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+
   command_of soak -e soak_duration=8s
   LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
   assert_output --regexp '\[alpha\] done'
@@ -133,6 +144,46 @@ nothing_begun() {
   assert_equal "$(readlink runs/latest) $(echo runs/*)" "other runs/earlier runs/latest"
   rm -r runs
   nothing_begun
+}
+
+@test "a host that is lost while its soak starts: nothing is left of the others', and it is named with what ends its own" {
+  mkdir connections
+  cat >connections/fragile.py <<'PY'
+DOCUMENTATION = """
+name: fragile
+short_description: As local, and lost once there is a file named cut
+description: [As it says.]
+author: [The Perch authors]
+extends_documentation_fragment: [connection_pipelining]
+"""
+import os
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.connection.local import Connection as Local
+
+
+class Connection(Local):
+    transport = "fragile"
+
+    def exec_command(self, *words, **options):
+        said = super().exec_command(*words, **options)
+        if os.path.exists(os.environ["CUT"]):
+            raise AnsibleConnectionFailure("cut")
+        return said
+PY
+  echo 'all: {hosts: {beta: {ansible_connection: fragile}}}' >fragile.yml
+  export ANSIBLE_CONNECTION_PLUGINS=$PWD/connections CUT=$PWD/cut
+  # its soak begins, and nobody hears of it
+  printf '#!/bin/bash\n%q "$@" || exit\n[[ "$*" != soak-start*"--host beta"* ]] || : >%q\n' "$AGENT" "$CUT" >agent && chmod +x agent
+  book 4 soak -i "$PWD/fragile.yml" -e soak_duration=60s -e agent_program="$PWD/agent"
+  assert_output --partial "No soak was begun: 1 of 2 hosts cannot."
+  assert_output --partial "beta was lost while its soak was started, and whether one runs there is not known: playbooks/soak_stop.yml ends it"
+  assert_equal "$(status alpha) $(status beta)" "none running"
+  [ -z "$(ls -A runs)" ] || fail "a run was left: $(ls -A runs)"
+  [ -z "$(find agents -path '*-alpha/*')" ] || fail "left on alpha: $(find agents -path '*-alpha/*')"
+  rm cut
+  book 0 soak_stop
+  assert_equal "$(status beta)" none
 }
 
 @test "no space for what will be written is refused before any host starts, on the controller too, with how much it takes" {

@@ -23,6 +23,11 @@ double_of_soak() {
 set -e
 printf '%s\n' "$*" >>arguments
 for vars; do :; done
+# a soak that was over before is brought once, in place of anything else
+if [ -n "${FETCHES-}" ] && ! grep -qxF "$FETCHES" brought 2>/dev/null; then
+  echo "$FETCHES" >>brought
+  RUN=$FETCHES MAKES=all CODE=0 ENDED=2026-01-01T10:00:00.000Z
+fi
 cp -- "${vars#@}" vars.json
 [ "${MAKES-all}" != nothing ] || exit "${CODE:-0}"
 runs=$(jq -r .plan_runs_dir vars.json)
@@ -31,7 +36,8 @@ ln -sfn "$RUN" "$runs/latest"
 printf '{"run":"%s","schema":"perch.plan/1","rounds":[]}\n' "id-$RUN" >"$runs/$RUN/plan.json"
 [ -z "${WAITS-}" ] || { : >waiting; read -r _ <"$WAITS" || true; }
 [ "${MAKES-all}" != plan ] || exit "${CODE:-2}"
-printf '{"schema":"perch.verdict/1","verdict":"%s","soak":{"running":%s}}\n' "${VERDICT=PASS}" "${RUNNING:-false}" >"$runs/$RUN/verdict.json"
+printf '{"schema":"perch.verdict/1","verdict":"%s","soak":{"running":%s,"ended":"%s"}}\n' "${VERDICT=PASS}" "${RUNNING:-false}" \
+  "${ENDED:-$(date -u +%FT%T.%3NZ)}" >"$runs/$RUN/verdict.json"
 printf '%s\n' '# HELP perch_verdict x' '# TYPE perch_verdict gauge' "perch_verdict{verdict=\"$VERDICT\"} 1" >"$runs/$RUN/perch.prom"
 : >"$runs/$RUN/report.md"
 [ -z "${WITHOUT-}" ] || rm "$runs/$RUN/$WITHOUT"
@@ -105,6 +111,22 @@ PERCH_VERDICT=PASS
   prom_says 'perch_verdict{verdict="INCONCLUSIVE"} 1'
   assert_equal "$(tail -n 1 told)" "<a word><INCONCLUSIVE><><>"
   assert_equal "$(grep MESSAGE told)" "PERCH_MESSAGE=no run was begun: soak.yml ended with exit code 4"
+}
+
+@test "a soak that was over before and lay on the hosts is no measurement of this time: another one is begun" {
+  config
+  scheduled 0 20260101T020000Z-soak
+  scheduled 1 20260108T020000Z-soak FETCHES=20260101T020000Z-soak VERDICT=FAIL
+  assert_output --partial "FAIL is what the soak 20260101T020000Z-soak says, which was over before and lay on the hosts; now one is begun"
+  assert_output --partial "FAIL. $PWD/runs/20260108T020000Z-soak"
+  assert_equal "$(wc -l <arguments)" 3
+  scheduled 3 none FETCHES=20260108T020000Z-soak MAKES=nothing CODE=4
+  assert_output --partial "INCONCLUSIVE: no run was begun: soak.yml ended with exit code 4"
+  prom_says 'perch_schedule_passed{schedule="nightly"} 0'
+  # brought again and again
+  ln -s /dev/null brought.new && mv brought.new brought
+  scheduled 3 none FETCHES=20260108T020000Z-soak
+  assert_output --partial "INCONCLUSIVE: nothing was measured: soak.yml brought 20260108T020000Z-soak a second time"
 }
 
 @test "a run without perch.prom, or with one of another verdict, is exported without a figure of its own" {

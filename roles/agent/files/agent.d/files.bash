@@ -11,18 +11,21 @@ fail() {
   exit "$code"
 }
 
-# Output that cannot be written is the end: measuring on would lose every later result in silence. A soak goes on, as its
-# keepers do, and says so once (soak.bash sets SURVIVE).
-fail_write() {
-  rm -f "$1.new"
+# unwritten PATH WHY: output that cannot be written is the end: measuring on would lose every later result in silence. A soak goes on, as
+# its keepers do, and says so once (soak.bash sets SURVIVE).
+unwritten() {
   if [ "${SURVIVE:-false}" = true ]; then
-    [ -n "${UNWRITTEN:-}" ] || say "cannot write $1: the disk is full or the directory is gone; the soak goes on"
+    [ -n "${UNWRITTEN:-}" ] || say "$2; the soak goes on"
     UNWRITTEN=${UNWRITTEN:-$1}
     return 0
   fi
-  STOP_REASON="cannot write $1 on ${HOST:-this host}: the disk is full or the directory is gone"
-  fail "$EXIT_INTERNAL" "cannot write $1 on ${HOST:-this host}: the disk is full or the directory is gone. What was" \
-    "measured before is kept in $OUT. Free space there and run again."
+  STOP_REASON=$2
+  fail "$EXIT_INTERNAL" "$2. What was measured before is kept in $OUT; run again."
+}
+
+fail_write() {
+  rm -f "$1.new"
+  unwritten "$1" "cannot write $1 on ${HOST:-this host}: the disk is full or the directory is gone: free space there"
 }
 
 now() { date -u +%FT%T.%3NZ; }
@@ -45,7 +48,10 @@ write_file() {
 write_json() {
   local path=$1 json
   shift
-  json=$(jq -nc "$@") || fail "$EXIT_INTERNAL" "jq could not make $path; jq 1.6 or newer is needed"
+  json=$(jq -nc "$@") || {
+    unwritten "$path" "jq could not make $path; jq 1.6 or newer is needed, and memory for it"
+    return 0
+  }
   write_file "$path" <<<"$json"
 }
 

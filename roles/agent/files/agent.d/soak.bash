@@ -56,8 +56,9 @@ take_clock() {
     fi
   else
     CLOCK_BEGUN_MS=$WALL_MS
-    # a moment that is past, or further away than hosts start apart, is of another clock
-    if [ "$BEGIN" -gt 0 ] && [ $((BEGIN * 1000)) -gt "$WALL_MS" ] && [ $((BEGIN * 1000 - WALL_MS)) -le $((START_WINDOW * 1000)) ]; then
+    local ahead_ms=$((BEGIN * 1000 - WALL_MS))
+    # a moment further away than hosts start apart is of another clock; one that has just passed is everybody's all the same
+    if [ "$BEGIN" -gt 0 ] && [ "${ahead_ms#-}" -le $((START_WINDOW * 1000)) ]; then
       CLOCK_BEGUN_MS=$((BEGIN * 1000))
     elif [ "$BEGIN" -gt 0 ]; then
       say "the first turn begins at once: its time, $(date -u -d "@$BEGIN" +%FT%TZ), is not within $START_WINDOW s from now"
@@ -306,12 +307,12 @@ soak_finish() {
   if [ "$code" -eq 0 ] && [ "${SOAK_OVER:-false}" = true ]; then
     state="done" reason='' # a stop that came too late, or not at all
   elif [ -z "$reason" ]; then
-    # a reboot, or an end that nobody has asked for: it can go on, so nothing is closed
-    soak_state stopped "interrupted: the agent was ended (exit code $code); \`$(on_host soak-resume)\` on $HOST goes on with it"
+    # a reboot, or an end that nobody has asked for: it can go on, so nothing is closed, and what is fetched meanwhile is a copy
+    soak_state running "interrupted: the agent was ended (exit code $code); \`$(on_host soak-resume)\` on $HOST goes on with it"
     exit "$code"
   fi
   close_flows "$reason"
-  [ -z "${UNWRITTEN:-}" ] || reason+="${reason:+; }the disk was full or gone: $UNWRITTEN could not be written when it was due"
+  [ -z "${UNWRITTEN:-}" ] || reason+="${reason:+; }$UNWRITTEN could not be written when it was due, as disk or memory were full or gone"
   soak_state "$state" "$reason"
   say "$HOST is $state: $FLOWS_DONE flows${reason:+: $reason}"
   release_soak

@@ -28,6 +28,16 @@ load_session() {
   SUPERVISOR=${field[7]} CPUS=${field[8]} NUMA_POLICY=${field[9]} NUMA_MASK=${field[10]} RUN=${field[11]}
 }
 
+# Whether OUT holds a session that can be read. Its directory may have been removed, or a crash may have taken what was just written.
+has_session() {
+  local first=''
+  { read -rn 1 first <"$OUT/control/session.json"; } 2>/dev/null || true
+  [ "$first" = "{" ]
+}
+
+# The processes of a session in OUT, whatever has become of its files.
+left_running() { pgrep -f -- "perch-agent soak-session --out $OUT\$" || true; }
+
 # session_pid: the process that has the session in OUT, and only of this boot, as numbers begin anew with each. One that has ended
 # and that nobody has waited for yet is none.
 session_pid() {
@@ -74,8 +84,10 @@ refuse_second() (
     [ ! -s "$STATE" ] || say "$STATE is no soak's, and is replaced"
     return 0
   fi
-  if [ ! -e "$OUT/control/session.json" ]; then
-    say "the soak of run $RUN is gone with its directory $OUT; it is forgotten"
+  if ! has_session; then
+    [ -z "$(left_running)" ] ||
+      fail "$EXIT_HOST" "the soak of run $RUN still runs on $HOST, though $OUT has no control/session.json any more: \`$(on_host soak-stop)\` ends it"
+    say "of the soak of run $RUN nothing is left in $OUT; it is forgotten"
     return 0
   fi
   if session_pid >/dev/null || unit_active; then
@@ -119,6 +131,14 @@ prepare_soak() {
   claim_soak
   cp "$PLAN" "$OUT/control/plan.json"
   PLAN=$OUT/control/plan.json
+  sync_claim
+}
+
+# What a boot must find is on disk before there is any load: it may be the load that ends this host.
+sync_claim() {
+  local -a files=("$OUT"/control/{boot,pid,session.json,plan.json} "$STATE")
+  [ -z "$TOKEN_FILE" ] || files+=("$TOKEN_FILE")
+  sync -- "${files[@]}" "$OUT"/{control,.,..} "$(dirname "$STATE")" || say "the beginning of the soak could not be put on disk; after a crash it may be lost"
 }
 
 soak_main_run() {
@@ -153,10 +173,17 @@ soak_started() {
   done
 }
 
+# What has begun after all: a question to systemd may stay without an answer.
+end_begun() {
+  end_unit
+  end_left_running
+  return 1
+}
+
 soak_main_start() {
   local said
   prepare_soak start
-  if ! start_supervised || ! soak_started "$SUPERVISED"; then
+  if ! start_supervised || ! { soak_started "$SUPERVISED" || end_begun; }; then
     # on the last line, as the controller shows that one and removes what was begun
     said=${SUPERVISOR_SAID:-$(jq -r '.message // ""' "$OUT/agent.json" 2>/dev/null || true)}
     [ -n "$said" ] || tail -n 3 "$OUT/agent.log" >&2 2>/dev/null || true
@@ -199,6 +226,13 @@ note_stop() {
 soak_main_stop() {
   local pid
   soak_session_of || return 0
+  if ! has_session; then
+    end_left_running
+    resumes_ours && SUPERVISOR=systemd
+    release_soak
+    echo stopped
+    return
+  fi
   load_session
   # a full disk: then the signal alone says it
   echo "stopped by the controller" >"$OUT/control/reason" 2>/dev/null || true
@@ -213,6 +247,14 @@ soak_main_stop() {
     close_session
     echo stopped
   fi
+}
+
+# Ends a session whose files say nothing of it. systemd does not start it again: without them it can only end.
+end_left_running() {
+  local end=$((SECONDS + STOP_LIMIT_S)) pid
+  for pid in $(left_running); do kill -TERM "$pid" 2>/dev/null || true; done
+  while [ -n "$(left_running)" ] && [ "$SECONDS" -lt "$end" ]; do sleep 0.1; done
+  for pid in $(left_running); do kill -KILL "$pid" 2>/dev/null || true; done
 }
 
 # A session ends within some 5 s: keepers 1 s, servers 2 s, and what jq takes. After 9 it is killed, and what it has left is closed.
@@ -295,7 +337,7 @@ status_passed() {
 
 soak_main_status() {
   local pid='' state message=''
-  if ! soak_session_of; then
+  if ! soak_session_of || ! has_session; then
     jq -Mnc --arg now "$(now)" '{state: "none", run: null, host: null, out: null, supervisor: null, started: null, $now, passed_s: null, duration_s: null,
       remaining_s: null, turn: null, turns: null, flows: [], message: "no soak on this host"}'
     return

@@ -66,16 +66,23 @@ ConditionPathExists=$STATE
 
 [Service]
 Type=oneshot
-ExecStart="$here/perch-agent" soak-resume --state "$STATE"
+$(resume_command)
 
 [Install]
 WantedBy=multi-user.target
 END
 }
 
+# On disk before there is any load, as all that a boot must find (sync_claim).
 install_resume_unit() {
-  resume_unit >"$UNIT_DIR/$RESUME_UNIT" && systemctl daemon-reload && systemctl enable --quiet "$RESUME_UNIT"
+  resume_unit >"$UNIT_DIR/$RESUME_UNIT" && systemctl daemon-reload && systemctl enable --quiet "$RESUME_UNIT" || return
+  sync -- "$UNIT_DIR/$RESUME_UNIT" "$UNIT_DIR" "$UNIT_DIR"/multi-user.target.wants || true
 }
+
+# Whether the resume unit goes on with this host's soak, and not with that of another state file.
+resumes_ours() { has_systemd && resume_command | grep -qxFf - "$UNIT_DIR/$RESUME_UNIT" 2>/dev/null; }
+
+resume_command() { printf 'ExecStart="%s" soak-resume --state "%s"\n' "$here/perch-agent" "$STATE"; }
 
 remove_resume_unit() {
   [ -e "$UNIT_DIR/$RESUME_UNIT" ] || return 0
