@@ -290,6 +290,10 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "the soak of run 20260101T000000Z-soak still runs on alpha, though $PWD/alpha has no control/session.json any more"
   [ ! -e other ] || fail "something was begun: $(find other)"
+  of status alpha >status.json
+  assert_json status.json '.state == "running" and .run == "20260101T000000Z-soak" and (.message | test("soak_stop.yml ends it"))'
+  "$AGENT" soak-status --out "$PWD/alpha" >status.json
+  assert_json status.json '.state == "running"'
   assert_equal "$(of stop alpha)" stopped
   [ ! -e alpha.state ] || fail "the host still has it: $(<alpha.state)"
   no_leak 0
@@ -300,9 +304,25 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   : >alpha/control/session.json
   of status alpha >status.json
   assert_json status.json '.state == "none"'
-  run_agent 0 soak-status --out alpha
+  "$AGENT" soak-status --out "$PWD/alpha" >status.json
+  assert_json status.json '.state == "none" and (.message | test("soak_stop.yml removes what is left"))'
   assert_equal "$(of stop alpha)" stopped
   assert_equal "$(of stop alpha)" ""
+}
+
+@test "a last word that could not be written leaves a soak that can be closed later" {
+  soak_plan 60
+  soak alpha start >/dev/null
+  mkdir doubles
+  # no memory for what agent.json says at the end
+  printf '#!/bin/bash\n[[ "$*" != *"--arg state stopped"* ]] || exit 5\nexec %q "$@"\n' "$(command -v jq)" >doubles/jq && chmod +x doubles/jq
+  kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
+  wait_until no_leak 0
+  PATH=$PWD/doubles:$PATH run_agent 6 soak-stop --state "$PWD/alpha.state"
+  assert_output --partial "the last word on the soak of run 20260101T000000Z-soak could not be written in $PWD/alpha"
+  assert_equal "$(of stop alpha)" stopped
+  assert_json alpha/agent.json '.state == "stopped"'
+  [ ! -e alpha.state ] || fail "the host still has it: $(<alpha.state)"
 }
 
 @test "what was interrupted and is not to go on is closed by soak-stop" {

@@ -175,12 +175,16 @@ PY
   export ANSIBLE_CONNECTION_PLUGINS=$PWD/connections CUT=$PWD/cut
   # its soak begins, and nobody hears of it
   printf '#!/bin/bash\n%q "$@" || exit\n[[ "$*" != soak-start*"--host beta"* ]] || : >%q\n' "$AGENT" "$CUT" >agent && chmod +x agent
-  book 4 soak -i "$PWD/fragile.yml" -e soak_duration=60s -e agent_program="$PWD/agent"
+  # in turns, and east of Greenwich: that they begin at one moment holds there, too
+  sed -i 's/interval: 1s,/mode: alternating, turn: 4s, interval: 1s,/' suite.yml
+  TZ=EAST-3 book 4 soak -i "$PWD/fragile.yml" -e soak_duration=60s -e agent_program="$PWD/agent"
   assert_output --partial "No soak was begun: 1 of 2 hosts cannot."
   assert_output --partial "beta was lost while its soak was started, and whether one runs there is not known: playbooks/soak_stop.yml ends it"
   assert_equal "$(status alpha) $(status beta)" "none running"
   [ -z "$(ls -A runs)" ] || fail "a run was left: $(ls -A runs)"
   [ -z "$(find agents -path '*-alpha/*')" ] || fail "left on alpha: $(find agents -path '*-alpha/*')"
+  grep -F "soaks for" agents/*-beta/out/agent.log
+  ! grep -F "begins at once" agents/*-beta/out/agent.log || fail "it did not wait for the agreed moment"
   rm cut
   book 0 soak_stop
   assert_equal "$(status beta)" none

@@ -116,9 +116,9 @@ PERCH_VERDICT=PASS
 @test "a soak that was over before and lay on the hosts is no measurement of this time: another one is begun" {
   config
   scheduled 0 20260101T020000Z-soak
-  scheduled 1 20260108T020000Z-soak FETCHES=20260101T020000Z-soak VERDICT=FAIL
-  assert_output --partial "FAIL is what the soak 20260101T020000Z-soak says, which was over before and lay on the hosts; now one is begun"
-  assert_output --partial "FAIL. $PWD/runs/20260108T020000Z-soak"
+  scheduled 0 20260108T020000Z-soak FETCHES=20260101T020000Z-soak
+  assert_output --partial "PASS is what the soak 20260101T020000Z-soak says, which was over before and lay on the hosts; now one is begun"
+  assert_output --partial "PASS. $PWD/runs/20260108T020000Z-soak"
   assert_equal "$(wc -l <arguments)" 3
   scheduled 3 none FETCHES=20260108T020000Z-soak MAKES=nothing CODE=4
   assert_output --partial "INCONCLUSIVE: no run was begun: soak.yml ended with exit code 4"
@@ -127,6 +127,15 @@ PERCH_VERDICT=PASS
   ln -s /dev/null brought.new && mv brought.new brought
   scheduled 3 none FETCHES=20260108T020000Z-soak
   assert_output --partial "INCONCLUSIVE: nothing was measured: soak.yml brought 20260108T020000Z-soak a second time"
+  # what it fails for is told, and hidden by no other
+  local calls
+  calls=$(wc -l <arguments)
+  scheduled 1 none FETCHES=20260108T020000Z-soak VERDICT=FAIL
+  assert_output --partial "FAIL: this soak was over before and lay on the hosts; none was begun. $PWD/runs/20260108T020000Z-soak"
+  assert_equal "$(wc -l <arguments)" $((calls + 1))
+  assert_equal "$(tail -n 1 told)" "<a word><FAIL><$PWD/runs/20260108T020000Z-soak/report.md><$PWD/runs/20260108T020000Z-soak>"
+  # nor by a host of which nobody knows whether it goes on
+  scheduled 1 20260115T020000Z-soak VERDICT=FAIL RUNNING=true
 }
 
 @test "a run without perch.prom, or with one of another verdict, is exported without a figure of its own" {

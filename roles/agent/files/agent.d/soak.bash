@@ -315,6 +315,6 @@ soak_finish() {
   [ -z "${UNWRITTEN:-}" ] || reason+="${reason:+; }$UNWRITTEN could not be written when it was due, as disk or memory were full or gone"
   soak_state "$state" "$reason"
   say "$HOST is $state: $FLOWS_DONE flows${reason:+: $reason}"
-  release_soak
+  release_closed
   exit "$code"
 }

@@ -115,6 +115,13 @@ release_soak() {
   rm -f "$STATE"
 }
 
+# As release_soak, once agent.json says that it is over: one that nobody could write would be a soak that nobody can end.
+release_closed() {
+  [[ $(jq -r .state "$OUT/agent.json" 2>/dev/null) =~ ^(done|stopped)$ ]] ||
+    fail "$EXIT_INTERNAL" "the last word on the soak of run $RUN could not be written in $OUT: free space there, then \`$(on_host soak-stop)\` closes it"
+  release_soak
+}
+
 # prepare_soak: everything that can be found out before anything is started.
 prepare_soak() {
   check_plan
@@ -284,7 +291,7 @@ close_session() {
     close_flows "stopped by the controller"
     soak_state stopped "stopped by the controller, after it had been interrupted"
   fi
-  release_soak
+  release_closed
 }
 
 # An interval stands within so many lines of the end: at most 64 stalls are kept of each.
@@ -335,11 +342,24 @@ status_passed() {
   esac
 }
 
+# status_without: the status where no session can be read. What runs all the same is no soak that is over.
+status_without() {
+  local state=none message="no soak on this host"
+  if [ -n "$OUT" ] && [ -n "$(left_running)" ]; then
+    state=running message="it has no control/session.json any more; playbooks/soak_stop.yml ends it"
+  elif [ -n "$OUT" ]; then
+    message="nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left of it"
+  fi
+  jq -Mnc --arg state "$state" --arg run "${RUN:-}" --arg out "$OUT" --arg now "$(now)" --arg message "$message" '
+    def of($text): if $state == "none" or $text == "" then null else $text end;
+    {$state, run: of($run), host: null, out: of($out), supervisor: null, started: null, $now, passed_s: null, duration_s: null,
+     remaining_s: null, turn: null, turns: null, flows: [], $message}'
+}
+
 soak_main_status() {
   local pid='' state message=''
   if ! soak_session_of || ! has_session; then
-    jq -Mnc --arg now "$(now)" '{state: "none", run: null, host: null, out: null, supervisor: null, started: null, $now, passed_s: null, duration_s: null,
-      remaining_s: null, turn: null, turns: null, flows: [], message: "no soak on this host"}'
+    status_without
     return
   fi
   load_session
