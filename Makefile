@@ -125,6 +125,11 @@ bench-soak: ## what recording intervals of 1 s costs a soak, against none (PAIRS
 	@$(MAKE) -C engine
 	@tests/bench/soak $(PAIRS)
 
+.PHONY: bench-counters
+bench-counters: ## what reading the devices' counters costs the agent for each flow
+	@setup/setup run
+	@tests/bench/counters
+
 .PHONY: bench-report
 bench-report: ## time judging and rendering of 1,000, 10,000 and 100,000 records
 	@setup/setup run

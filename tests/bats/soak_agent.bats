@@ -158,6 +158,26 @@ begins() {
   assert_equal "$(begins -61)" "0 0"
 }
 
+@test "what a boot must find is on disk before there is any load" {
+  soak_plan 60
+  echo "a-secret-of-this-test" >token && chmod 600 token
+  mkdir doubles
+  cat >doubles/sync <<END
+#!/bin/bash
+# samples come later
+[ ! -e "$PWD/alpha/agent.json" ] || [[ "\$*" != */session.json* ]] || echo "too late" >>"$PWD/synced"
+printf '%s\n' "\$@" >>"$PWD/synced"
+exec /bin/sync "\$@"
+END
+  chmod +x doubles/sync
+  PATH=$PWD/doubles:$PATH soak alpha start --token-file token >/dev/null
+  local file
+  for file in alpha/control/{boot,pid,session.json,plan.json} alpha/control alpha/. alpha/.. alpha.state token; do grep -qxF "$PWD/$file" synced || fail "not on disk: $file"; done
+  grep -qxF "$PWD" synced
+  ! grep "too late" synced || fail "the session ran already"
+  of stop alpha
+}
+
 @test "a second soak on a host is refused by the name of the first, and leaves nothing" {
   soak_plan 60
   echo '{"run": "forgotten", "host": "alpha", "out": "/nowhere"}' >alpha.state
@@ -284,6 +304,7 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
 }
 
 @test "a soak whose files were removed while it runs, or were lost in a crash, can be ended, and another one begun" {
+  mkdir "odd [a+b]" && cd "odd [a+b]" # no pattern
   soak_plan 60
   soak alpha start >/dev/null
   rm -r alpha
@@ -460,7 +481,24 @@ systemd-run --quiet --unit=perch-soak.service false # a stale unit, of what cras
 until_true systemctl is-failed perch-soak.service
 
 keep start beta --plan plan.json --host beta --out beta --engine "$PERCH" --start-window 20 --supervisor session >/dev/null
-keep_alpha --out alpha --cpus 0 | jq -r .supervisor
+# systemd does not answer once, just when its unit has begun: nothing of it stays
+mkdir deaf
+cat >deaf/systemctl <<'DEAF'
+#!/bin/bash
+[ "$1" != is-active ] || { echo >>asked; [ "$(grep -c '' asked)" -ne 2 ] || exit 1; }
+exec /bin/systemctl "$@"
+DEAF
+chmod +x deaf/systemctl
+PATH=$PWD/deaf:$PATH keep_alpha --out deafened 2>deafened.said || echo "deafened: $?"
+grep -q "did not start on alpha" deafened.said
+! systemctl is-active --quiet perch-soak.service || echo "deafened: an orphan"
+[ ! -e /etc/systemd/system/perch-soak-resume.service ] && [ ! -e alpha.state ]
+
+mkdir noting
+printf '#!/bin/bash\nprintf "%%s\\n" "$@" >>synced\nexec /bin/sync "$@"\n' >noting/sync
+chmod +x noting/sync
+PATH=$PWD/noting:$PATH keep_alpha --out alpha --cpus 0 | jq -r .supervisor
+grep -x -e '/etc/systemd/system/perch-soak-resume.service' -e '/etc/systemd/system/multi-user.target.wants' synced
 systemctl show perch-soak.service --property=LimitMEMLOCK,CPUAffinity,Restart,KillMode,OOMPolicy
 systemctl is-enabled perch-soak-resume.service
 until_true grown 0
@@ -485,7 +523,9 @@ systemctl is-active perch-soak.service || true
 find /etc/systemd /run/systemd/transient -name 'perch-soak*'
 END
   LIMIT=200 run_expecting 0 "$TOP/tests/systemd/box" env AGENT="$AGENT" PERCH="$PERCH" bash steps
-  for word in systemd LimitMEMLOCK=infinity CPUAffinity=0 Restart=on-failure KillMode=mixed OOMPolicy=continue enabled "second: 3" "stranger: 3" failed; do assert_line "$word"; done
+  for word in systemd LimitMEMLOCK=infinity CPUAffinity=0 Restart=on-failure KillMode=mixed OOMPolicy=continue enabled "second: 3" "stranger: 3" "deafened: 3" failed /etc/systemd/system/perch-soak-resume.service \
+    /etc/systemd/system/multi-user.target.wants; do assert_line "$word"; done
+  refute_output --partial orphan
   grep -q 'the unit perch-soak.service is active on alpha, and belongs to no soak known here' stranger
   assert_equal "$(tail -n 6 <<<"$output" | paste -sd,)" running,interrupted,3,stopped,stopped,inactive
   assert_json alpha/agent.json '.state == "stopped" and .soak.supervisor == "systemd" and .soak.unit == "perch-soak.service"'

@@ -140,6 +140,11 @@ TABLE
   judged_of --duration 3600 --running 1200
   assert_equal "$status $(status_of state) $(jq -c .soak.running run/verdict.json)" "3 inconclusive true"
   assert_equal "$(measured_of state)" "it still runs: 1200 s of 3600 s"
+  # one that can go on says why it does not
+  jq -c '.message = "interrupted: by a reboot"' run/raw/node1/agent.json >agent.json && mv agent.json run/raw/node1/agent.json
+  judged
+  assert_equal "$status $(jq -r '.checks[] | select(.id == "host/node1") | .measured' run/verdict.json)" \
+    "3 its agent still ran when its outputs were fetched: interrupted: by a reboot"
   judged_of --duration 3600 --stopped 1200
   assert_equal "$status $(status_of state) $(jq -r .soak.state run/verdict.json)" "3 inconclusive stopped"
   assert_equal "$(jq -c '[.checks[] | select(.id | startswith("flow/")) | .measured] | unique' run/verdict.json)" '["it was stopped after 1200 s of 3600 s"]'

@@ -190,6 +190,39 @@ PY
   assert_equal "$(status beta)" none
 }
 
+@test "what is not unpacked is not over, and a soak that never began is removed by a stop, not by a look" {
+  mkdir -p run/raw/a run/raw/b
+  echo '{"hosts": {"a": {}, "b": {}}, "soak": {}}' >run/plan.json
+  echo '{"state": "done"}' | tee run/raw/a/agent.json >run/raw/b/agent.json
+  cat >cases.yml <<YAML
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars_files: [$TOP/roles/soak/vars/main.yml]
+  vars: {soak_run_dir: $PWD/run}
+  tasks:
+    - ansible.builtin.assert:
+        that: __soak_ends == ['done'] * (wanted | int)
+YAML
+  run_expecting 0 ansible-playbook cases.yml -e wanted=2
+  : >run/raw/b.tar.gz
+  run_expecting 0 ansible-playbook cases.yml -e wanted=1
+
+  # a playbook that was killed between the sign and the start
+  book 0 soak -e soak_duration=3s -e soak_wait=false
+  wait_until is_over alpha
+  wait_until is_over beta
+  local run
+  run=$(readlink runs/latest)
+  rm -r "agents/$run-alpha/out"
+  book 2 soak -e soak_duration=3s
+  assert_output --partial "alpha: none, nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left of it"
+  [ -e "agents/$run-alpha/token" ] || fail "a look removed what may be about to begin"
+  [ ! -e "agents/$run-beta" ] || fail "beta's is here, and stayed there"
+  book 0 soak_stop
+  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+}
+
 @test "no space for what will be written is refused before any host starts, on the controller too, with how much it takes" {
   mkdir run
   echo '{"soak": {"space_bytes": {"a": 4e17, "b": 1e17}}}' >run/plan.json

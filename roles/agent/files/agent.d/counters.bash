@@ -37,17 +37,21 @@ read_first() {
   { read -r LINE <"$1" || [ -n "$LINE" ]; } 2>/dev/null
 }
 
-# counters_of DIR...: every file there that holds a count, as members of a JSON object in COUNTERS
+# counters_of DIR...: every file there that holds a count, as members of a JSON object in COUNTERS. Most of what a flow costs is spent here, so
+# files are read without read_first's redirections, and held against patterns, which bash need not compile each time as it does a regex.
 counters_of() {
-  local dir file
+  local dir file name
   COUNTERS=''
   for dir in "$@"; do
     for file in "$dir"/*; do
-      if [ ! -f "$file" ] || ! read_first "$file"; then continue; fi
-      [[ $LINE =~ ^[0-9]{1,20}$ && ${file##*/} =~ ^[A-Za-z0-9_.-]+$ && ${file##*/} != lifespan ]] || continue
-      COUNTERS+="${COUNTERS:+, }\"${file##*/}\": \"$LINE\""
+      name=${file##*/} LINE=''
+      case $name in lifespan | *[!A-Za-z0-9_.-]*) continue ;; esac
+      # not every driver ends its line
+      if [ ! -f "$file" ] || ! { read -r LINE <"$file" || [ -n "$LINE" ]; }; then continue; fi
+      case $LINE in '' | *[!0-9]*) continue ;; esac
+      [ ${#LINE} -gt 20 ] || COUNTERS+="${COUNTERS:+, }\"$name\": \"$LINE\""
     done
-  done
+  done 2>/dev/null # a driver may answer with an error
 }
 
 # cassini_counters NAME: the counters of a Cassini NIC and of its retry handler, as members of a JSON object in COUNTERS.

@@ -36,7 +36,14 @@ has_session() {
 }
 
 # The processes of a session in OUT, whatever has become of its files.
-left_running() { pgrep -f -- "perch-agent soak-session --out $OUT\$" || true; }
+left_running() {
+  local pid
+  local -a words
+  for pid in $(pgrep -f 'perch-agent soak-session --out ' || true); do
+    mapfile -d '' -t words < <(cat "/proc/$pid/cmdline" 2>/dev/null)
+    if [ ${#words[@]} -gt 0 ] && [ "${words[-1]}" = "$OUT" ]; then echo "$pid"; fi
+  done
+}
 
 # session_pid: the process that has the session in OUT, and only of this boot, as numbers begin anew with each. One that has ended
 # and that nobody has waited for yet is none.
