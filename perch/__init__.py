@@ -1,0 +1,1 @@
+"""Perch: proves that an RDMA fabric is ready for production."""

@@ -1,0 +1,52 @@
+"""The one way of rounding and the one serializer: the same bytes on every machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+_encoder = msgspec.json.Encoder()
+
+#: Significant digits of a figure: finer than any tool measures, coarser than what the order of a sum changes.
+DIGITS = 9
+
+
+def rounded(value: float) -> int | float:
+    """`value` with 9 significant digits; a whole number as an integer. Integers are counts and stay exact."""
+    if isinstance(value, int):
+        return value
+    figure = float(f"{value:.{DIGITS}g}")
+    return int(figure) if figure.is_integer() else figure
+
+
+def is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def ratio(a: float | None, b: float | None) -> int | float | None:
+    """a / b, rounded; None where one of them is missing or b is not above 0."""
+    if a is None or b is None or not b > 0:
+        return None
+    return rounded(a / b)
+
+
+def median(values: Sequence[float]) -> float | None:
+    """The middle value; of an even number the mean of the two. None of none."""
+    ordered = sorted(values)
+    n = len(ordered)
+    if n == 0:
+        return None
+    return ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2
+
+
+def supports(count: float, quantile: float) -> bool:
+    """Whether ten of `count` samples lie above this quantile (docs/definitions.md)."""
+    return count * (1 - quantile) >= 9.999999
+
+
+def encode(document: Any) -> bytes:
+    """One line of JSON, without the newline."""
+    return _encoder.encode(document)

@@ -1,0 +1,126 @@
+"""A plan: every flow that must be measured, and every record that it owes, listed before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from perch.model.record import Model, Number, Scope
+
+
+class Expect(Model, frozen=True):
+    """One record that a flow owes: a size; of a transfer size, batch, and a pair of devices or their sum."""
+
+    size_bytes: int | None = None
+    batch: int | None = None
+    pair: int | None = None
+    kind: Literal["transfer", "sum"] | None = None
+
+
+class Imported(Model):
+    """Where an imported output stands: file, number of the output within it, and what the user said of the link."""
+
+    file: str
+    output: int = 0
+    link: dict[str, Any] | None = None
+
+
+class Flow(msgspec.Struct, omit_defaults=True, rename={"imported": "import"}):
+    """One measurement between two hosts. `retry` is set by the judge on flows of plan.retry.json."""
+
+    id: str
+    test: str
+    tool: str
+    kind: str
+    client: str
+    server: str
+    scope: Scope
+    repeat: int = 1
+    rail: int = 0
+    title: str = ""
+    backend: str | None = None
+    provider: str | None = None
+    op: str | None = None
+    hop_class: str | None = None
+    client_argv: list[str] = []
+    server_argv: list[str] = []
+    ready: Any = None
+    deadline_s: Number = 0
+    estimate_s: Number = 0
+    expect: list[Expect] = []
+    imported: dict[str, Any] | None = None
+    retry: bool = False
+    soak: dict[str, Any] | None = None
+
+    def host(self, role: str) -> str:
+        return self.client if role == "client" else self.server
+
+
+class Round(Model):
+    """Flows that run at the same time."""
+
+    flows: list[Flow] = []
+
+
+class PlanHost(Model):
+    address: str
+    fabric: str
+    scope: Scope
+    port: int
+    backends: list[str] = []
+    tools: list[str] = []
+    devices: list[Any] = []
+    group: str | None = None
+    switch: str | None = None
+    ports: list[int] = []
+
+
+class PlanSwitch(Model):
+    """`priorities` must be lossless; `ports`: of each host, where the inventory names them."""
+
+    provider: str
+    scope: Scope
+    priorities: list[int] = []
+    ports: dict[str, list[str]] = {}
+
+
+class Suite(Model):
+    name: str
+    title: str
+
+
+class SoakPlan(Model):
+    """Seconds. `mode` alternating: a round for each turn; mixed: one round with all flows."""
+
+    duration_s: Number
+    interval_s: Number
+    stall_s: Number
+    reconnect_s: Number
+    mode: Literal["mixed", "alternating"]
+    turn_s: Number | None = None
+    space_bytes: dict[str, int] = {}
+
+
+class Excluded(Model):
+    test: str
+    reason: str
+
+
+class Plan(Model):
+    schema: str
+    run: str
+    created: str
+    suite: Suite
+    limits: str
+    hosts: dict[str, PlanHost]
+    rounds: list[Round]
+    host_checks: bool = False
+    switches: dict[str, PlanSwitch] | None = None
+    soak: SoakPlan | None = None
+    excluded: list[Excluded] = []
+
+    def flows(self) -> Iterator[Flow]:
+        for turn in self.rounds:
+            yield from turn.flows

@@ -1,0 +1,407 @@
+"""A measurement: what a tool printed (`Part`), and what Perch makes of it (`Record`, perch.record/2).
+
+Units stand in the names; rates are decimal (1 Gb/s = 1e9 bit/s), sizes in bytes, latencies in microseconds. A key without a
+value is left out, never 0. Definitions: docs/definitions.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+Number = int | float
+Scope = Literal["hardware", "software", "simulated", "imported"]
+Status = Literal["ok", "error", "not_measured"]
+Role = Literal["client", "server"]
+ROLES: tuple[Role, Role] = ("client", "server")
+
+
+class Model(msgspec.Struct, omit_defaults=True):
+    """What has no value is left out."""
+
+
+class ToolName(Model):
+    name: str
+    version: str | None = None
+
+
+class Side(Model):
+    """One end of a flow. `svc_id` and `vni` are in use; `environment` is what its provider read."""
+
+    host: str | None = None
+    device: str | None = None
+    address: str | None = None
+    driver: str | None = None
+    svc_id: int | None = None
+    vni: int | None = None
+    gpu: str | None = None
+    idc: bool | None = None
+    ll: bool | None = None
+    environment: dict[str, str] | None = None
+
+
+class Link(Model):
+    """`pcie_gbit_s`: payload that PCIe lets through at the narrower end, one way."""
+
+    rate_gbit_s: Number | None = None
+    mtu_bytes: Number | None = None
+    layer: str | None = None
+    hop_class: str | None = None
+    pcie_gbit_s: Number | None = None
+    ipv6: bool | None = None
+    vlan: bool | None = None
+
+
+class Rate(Model):
+    """A pace that was asked for; `skipped` messages did not keep to it."""
+
+    asked: Number | None = None
+    unit: str | None = None
+    skipped: Number | None = None
+    overloaded: bool | None = None
+
+
+class Params(Model):
+    """What was asked of the tool, or what it says that it used."""
+
+    size_bytes: int | None = None
+    iterations: int | None = None
+    duration_s: Number | None = None
+    warmup: int | None = None
+    gap_us: Number | None = None
+    queue_pairs: int | None = None
+    outstanding: int | None = None
+    batch: int | None = None
+    threads: int | None = None
+    devices: int | None = None
+    inline_bytes: int | None = None
+    bidirectional: bool | None = None
+    completion: str | None = None
+    memory: str | None = None
+    verify: bool | None = None
+    clock: str | None = None
+    rate: Rate | None = None
+    cq_moderation: Number | None = None
+    srq: bool | None = None
+    rdma_cm: bool | None = None
+    relaxed_ordering: bool | None = None
+    ib_port: Number | None = None
+    server_ib_port: Number | None = None
+    gid_index: Number | None = None
+    sl: Number | None = None
+    traffic_class: Number | None = None
+    retry: Number | None = None
+    rnr_retry: Number | None = None
+    timeout_exponent: Number | None = None
+    huge: Number | None = None
+    svc_id: Number | None = None
+    server_svc_id: Number | None = None
+    vni: Number | None = None
+    rdzv_from_bytes: Number | None = None
+    idc: bool | None = None
+    ll: bool | None = None
+    rdzv: bool | None = None
+    unrestricted: bool | None = None
+    hrp: bool | None = None
+    fetching: bool | None = None
+    barrier: bool | None = None
+    bounce: bool | None = None
+    fabric_class: str | None = None
+    keys: str | None = None
+    atomic_op: str | None = None
+    atomic_type: str | None = None
+    tx_memory: str | None = None
+    rx_memory: str | None = None
+    gpu_path: str | None = None
+    buffer_bytes: int | None = None
+    stride_bytes: int | None = None
+    chunk_bytes: int | None = None
+    chunks: int | None = None
+    cross_rail: int | None = None
+    consecutive: bool | None = None
+    session: bool | None = None
+
+
+class Latency(Model):
+    """Microseconds. A percentile is there only where at least ten of `count` samples lie above it."""
+
+    PERCENTILES: ClassVar[dict[str, float]] = {
+        "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999,
+    }  # fmt: skip
+
+    count: int | None = None
+    min: Number | None = None
+    max: Number | None = None
+    mean: Number | None = None
+    stddev: Number | None = None
+    p50: Number | None = None
+    p90: Number | None = None
+    p95: Number | None = None
+    p99: Number | None = None
+    p99_9: Number | None = None
+    p99_99: Number | None = None
+
+
+class Bandwidth(Model):
+    """Payload only. `peak_gbit_s` means what `peak_definition` says: tools differ."""
+
+    gbit_s: Number | None = None
+    peak_gbit_s: Number | None = None
+    peak_definition: str | None = None
+    min_interval_gbit_s: Number | None = None
+    messages_per_s: Number | None = None
+    bytes: Number | None = None
+
+
+class Interval(Model):
+    start_s: Number | None = None
+    end_s: Number | None = None
+    count: int | None = None
+    gbit_s: Number | None = None
+    latency_us: Latency | None = None
+
+
+class Histogram(Model):
+    """HdrHistogram's compressed V2 encoding, of observed round trips or single times, in nanoseconds."""
+
+    encoding: str
+    unit: str
+    data: str
+
+
+class Cpu(Model):
+    """Seconds of the processes, and of the whole host while they ran."""
+
+    client_s: Number | None = None
+    server_s: Number | None = None
+    client_system_s: Number | None = None
+    server_system_s: Number | None = None
+    client_s_per_gb: Number | None = None
+    server_s_per_gb: Number | None = None
+
+
+class FirstBad(Model):
+    """The first corrupted byte: message number in its phase, offset in the message, the word around it as hexadecimal."""
+
+    found_by: Role
+    message: int
+    offset: int
+    at: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    start_s: Number | None = None
+
+
+class Integrity(Model):
+    checked_bytes: int | None = None
+    bad_bytes: int | None = None
+    first_bad: FirstBad | None = None
+
+
+class Tcp(Model):
+    retransmissions: int | None = None
+    initial_rtt_us: Number | None = None
+    window_bytes: Number | None = None
+
+
+class Loss(Model):
+    """Of an unreliable connection. `lost_messages` is left out where the receiver did not count."""
+
+    sent_messages: int | None = None
+    lost_messages: int | None = None
+    jitter_us: Number | None = None
+
+
+class Stall(Model):
+    """The longest time without a completion while messages were outstanding."""
+
+    longest_s: Number
+    start_s: Number
+    began: str | None = None
+
+
+class Packets(Model):
+    """What became of a flow's packets, from the RDMA counters of both ends."""
+
+    sent: Number | None = None
+    lost: Number | None = None
+    retries: Number | None = None
+    gaps: Number | None = None
+    corrupted: Number | None = None
+
+
+class Events(Model):
+    """Counters of the devices that carried a flow, by class. `reset`: classes whose counter was reset, has wrapped or is full.
+
+    `moved`: of each class that moved, the first host, device and counter that did. `stale`: a device whose counters
+    contradict each other.
+    """
+
+    counts: dict[str, Number] = {}
+    reset: list[str] = []
+    moved: dict[str, str] = {}
+    stale: str | None = None
+
+
+class Path(Model):
+    """Whether the bytes used the devices that the flow claims. `counted`: devices and units that were compared."""
+
+    claimed_bytes: Number | None = None
+    client_device_bytes: Number | None = None
+    server_device_bytes: Number | None = None
+    state: Literal["proven", "contradicted", "exceeded", "unknown", "not_judged"] = "unknown"
+    reason: str | None = None
+    counted: str | None = None
+
+
+class Counters(Model):
+    """Differences over the flow, by host: the host's own counters by name, a device's as an object of what moved."""
+
+    client: dict[str, Any] = {}
+    server: dict[str, Any] = {}
+
+
+class Transfer(Model):
+    """`pair`: index of the pair of devices, absent in their sum; `window_s`: from the common start to the last completion."""
+
+    pair: int | None = None
+    pairs: int | None = None
+    batches: int | None = None
+    completed: int | None = None
+    asked: int | None = None
+    batch_bytes: int | None = None
+    lists: int | None = None
+    window_s: Number | None = None
+    numa_node: int | None = None
+    post_api: str | None = None
+
+
+class SoakSummary(Model):
+    """The whole of a soak; its intervals are lines of their own (intervals.jsonl)."""
+
+    planned_s: Number
+    passed_s: Number
+    interval_s: Number
+    intervals: int
+    connections: int
+    gaps: int
+    gap_s: Number
+    stalls: int
+    stall_s: Number
+    stopped: bool
+    resumed: bool
+    dropped_lines: int
+
+
+class Error(Model):
+    """`code`: the design's exit codes, absent where nothing was started; `traffic`: payload had begun to move."""
+
+    code: int | None = None
+    message: str = ""
+    traffic: bool = False
+
+
+class Claims(Model):
+    """Payload bytes that a part says it put on the wire, warm-up included: from the client, and to it."""
+
+    sent: Number | None = None
+    received: Number | None = None
+    lost: Number | None = None
+    most_sent: Number | None = None
+    most_received: Number | None = None
+
+
+class Part(Model):
+    """One result as a tool printed it; it knows nothing of the plan."""
+
+    tool: ToolName | None = None
+    backend: str | None = None
+    provider: str | None = None
+    op: str | None = None
+    kind: str | None = None
+    definition: str | None = None
+    completion_level: str | None = None
+    connection: str | None = None
+    simulated: bool = False
+    environment: dict[str, str] | None = None
+    client: Side | None = None
+    server: Side | None = None
+    link: Link | None = None
+    params: Params | None = None
+    started: str | None = None
+    elapsed_s: Number | None = None
+    latency_us: Latency | None = None
+    bandwidth: Bandwidth | None = None
+    intervals: list[Interval] = []
+    histogram: Histogram | None = None
+    cpu: Cpu | None = None
+    integrity: Integrity | None = None
+    tcp: Tcp | None = None
+    loss: Loss | None = None
+    stall: Stall | None = None
+    claims: Claims | None = None
+    transfer: Transfer | None = None
+    soak: SoakSummary | None = None
+    status: Status = "ok"
+    error: Error | None = None
+
+
+class Record(Model):
+    """perch.record/2: one measurement of one flow and size, in the order of its keys."""
+
+    schema: str
+    run: str
+    flow: str
+    test: str
+    repeat: int
+    rail: int
+    scope: Scope
+    tool: ToolName
+    client: Side
+    server: Side
+    status: Status
+    backend: str | None = None
+    provider: str | None = None
+    op: str | None = None
+    kind: str | None = None
+    definition: str | None = None
+    completion_level: str | None = None
+    connection: str | None = None
+    link: Link | None = None
+    params: Params | None = None
+    started: str | None = None
+    elapsed_s: Number | None = None
+    clock_skew_s: Number | None = None
+    latency_us: Latency | None = None
+    bandwidth: Bandwidth | None = None
+    intervals: list[Interval] = []
+    histogram: Histogram | None = None
+    cpu: Cpu | None = None
+    path: Path | None = None
+    integrity: Integrity | None = None
+    tcp: Tcp | None = None
+    loss: Loss | None = None
+    stall: Stall | None = None
+    packets: Packets | None = None
+    events: Events | None = None
+    counters: Counters | None = None
+    transfer: Transfer | None = None
+    soak: SoakSummary | None = None
+    environment: dict[str, str] | None = None
+    error: Error | None = None
+
+    @property
+    def place(self) -> str:
+        """Its place within the flow: the size; of a transfer size, batch and pair, 1024x128/0 or 1024x128/sum."""
+        params = self.params or Params()
+        if self.kind == "sum":
+            return f"{params.size_bytes}x{params.batch}/sum"
+        if self.kind == "transfer":
+            pair = self.transfer.pair if self.transfer else None
+            return f"{params.size_bytes}x{params.batch}/{pair}"
+        return str(params.size_bytes)
+
+    @property
+    def id(self) -> str:
+        return f"{self.flow}#{self.place}"
