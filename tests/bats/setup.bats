@@ -52,11 +52,11 @@ as_nobody() {
 @test "a half-built environment is never used: it is built again" {
   mkdir -p cache/perch
   local venv
-  venv=$(readlink "$TOP/.venv")
+  venv=$(readlink "$TOP/.venv/cache")
   mkdir -p "cache/perch/${venv##*/}/bin" # begun, without its mark of completion
   run env XDG_CACHE_HOME="$PWD/cache" PIP_NO_INDEX=1 PIP_FIND_LINKS= "$TOP/setup/setup" run
   assert_equal "$status" 3
   assert_output --partial "could not be built"
   [ ! -e "cache/perch/${venv##*/}" ] || fail "the failed environment is still there"
-  assert_equal "$(readlink "$TOP/.venv")" "$venv"
+  assert_equal "$(readlink "$TOP/.venv/cache")" "$venv"
 }
