@@ -1,0 +1,51 @@
+"""The measuring tools. A file of this package that holds a `TOOL` adds one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from types import ModuleType
+
+from perch.errors import ExitCode, PerchError
+from perch.model.record import Error, Part
+from perch.tools.tool import UNUSABLE, Tool, ToolOutput
+
+__all__ = ["TOOLS", "Tool", "ToolOutput", "read", "registered"]
+
+
+def registered(modules: Iterable[ModuleType]) -> dict[str, Tool]:
+    """The tools of these modules by name. Two tools of one name are a PerchError."""
+    tools: dict[str, Tool] = {}
+    files: dict[str, str] = {}
+    for module in modules:
+        tool = getattr(module, "TOOL", None)
+        if not isinstance(tool, Tool):
+            continue
+        if tool.name in tools:
+            raise PerchError(
+                ExitCode.USAGE,
+                f"tool '{tool.name}' is defined twice",
+                file=module.__name__,
+                remedy=f"rename it: {files[tool.name]} has that name",
+            )
+        tools[tool.name] = tool
+        files[tool.name] = module.__name__
+    return tools
+
+
+def _modules() -> list[ModuleType]:
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    return [importlib.import_module(f"{__name__}.{name}") for name in names]
+
+
+TOOLS = registered(_modules())
+
+
+def read(output: ToolOutput) -> list[Part]:
+    """What an output says: its results, each with a status. It never raises."""
+    tool = TOOLS.get(output.flow.tool)
+    if tool is None:
+        message = f"there is no reader for the tool '{output.flow.tool}'"
+        return [Part(status="error", error=Error(code=UNUSABLE, message=message))]
+    return tool.read(output)

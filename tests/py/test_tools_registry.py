@@ -1,0 +1,46 @@
+"""One file a tool: what the registry holds, and what it refuses."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+from perch.errors import PerchError
+from perch.model.plan import Flow
+from perch.tools import TOOLS, Tool, ToolOutput, read, registered
+
+
+def module(name: str, tool: Tool | None = None) -> ModuleType:
+    made = ModuleType(name)
+    if tool is not None:
+        made.TOOL = tool  # type: ignore[attr-defined]
+    return made
+
+
+def test_a_module_with_a_tool_adds_it() -> None:
+    tool = Tool("netperf", read=lambda output: [])
+    assert registered([module("helpers"), module("netperf", tool)]) == {"netperf": tool}
+
+
+def test_two_tools_of_one_name_refuse_to_load() -> None:
+    modules = [module(name, Tool("iperf", read=lambda output: [])) for name in ("a", "b")]
+    with pytest.raises(PerchError, match=r"b: tool 'iperf' is defined twice; rename it: a has"):
+        registered(modules)
+
+
+def test_a_tool_without_a_reader_is_an_error_part() -> None:
+    flow = Flow(id="t/a/b/1", test="t", tool="ttcp", kind="bandwidth", client="a", server="b",
+                scope="software")  # fmt: skip
+    (part,) = read(ToolOutput(flow))
+    assert part.status == "error" and part.error is not None and part.error.code == 6
+    assert part.error.message == "there is no reader for the tool 'ttcp'" and not part.error.traffic
+
+
+@pytest.mark.parametrize(("status", "code"), [(126, 3), (127, 3), (1, 6)])
+def test_the_shell_says_what_could_not_run(status: int, code: int) -> None:
+    assert Tool("x", read=lambda output: []).exit_code_of(status, "") == code
+
+
+def test_every_tool_has_its_own_name() -> None:
+    assert all(name == tool.name for name, tool in TOOLS.items())
