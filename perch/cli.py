@@ -1,0 +1,177 @@
+"""perchctl: finds the command, runs it, and turns every fault into one line and an exit code.
+
+A command is a module with two functions:
+
+    arguments(parser: argparse.ArgumentParser) -> None    declares what it takes
+    command(args: argparse.Namespace) -> int              runs it and returns the exit code
+
+Its line in COMMANDS makes it known. Only the module of the command that is asked for is imported;
+it imports polars and other large packages within `command`, so that --help answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import io
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import NoReturn
+
+from perch.errors import ExitCode, PerchError
+
+#: Exit codes of a process that a signal ended, as shells report them.
+INTERRUPTED, BROKEN_PIPE = 130, 141
+
+#: Name, module, and a line for `perchctl --help`; in the order of a run's life.
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are PerchErrors with the nearest valid option."""
+
+    def error(self, message: str) -> NoReturn:  # instead of usage and an exit
+        raise PerchError(ExitCode.USAGE, message, remedy=f"see {self.prog} --help")
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """Parses all words; an unknown one is an error."""
+        args, unknown = self.parse_known_args(words)
+        if unknown:
+            options = [option for action in self._actions for option in action.option_strings]
+            self.error(f"unknown argument '{unknown[0]}'{did_you_mean(unknown[0], options)}")
+        return args
+
+
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
+    """`, did you mean '...'?` where a valid word is close, else nothing."""
+    close = difflib.get_close_matches(word, list(valid), n=1)
+    return f", did you mean '{close[0]}'?" if close else ""
+
+
+def overview() -> str:
+    """The text of `perchctl --help`."""
+    lines = [f"  {name:<9} {text}" for name, (_, text) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: perchctl COMMAND [ARGUMENT...]",
+            "",
+            "Plans, judges and reports the runs of a fabric.",
+            "",
+            *lines,
+            "",
+            "`perchctl COMMAND --help` describes a command.",
+            "Exit: 0 PASS or done, 1 FAIL or refused, 2 usage, 3 INCONCLUSIVE or unreadable,",
+            "6 not writable.",
+        ]
+    )
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command that the first word names.
+
+    Raises:
+        PerchError: the command line is wrong, or the command met a fault that its user can mend.
+    """
+    if not words:
+        raise PerchError(ExitCode.USAGE, "no command given", remedy="see perchctl --help")
+    name, *rest = words
+    if name in ("-h", "--help"):
+        print(overview())
+        return ExitCode.PASS
+    if name not in COMMANDS:
+        raise PerchError(
+            ExitCode.USAGE,
+            f"unknown command '{name}'{did_you_mean(name, COMMANDS)}",
+            remedy="see perchctl --help",
+        )
+    module = importlib.import_module(COMMANDS[name][0])
+    parser = Parser(
+        prog=f"perchctl {name}",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.arguments(parser)
+    code: int = module.command(parser.parse(rest))
+    return code
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs perchctl with these words (default: the process's) and returns its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    program = f"perchctl {words[0]}" if words and words[0] in COMMANDS else "perchctl"
+    try:
+        code = run(words)
+    except SystemExit as ended:  # argparse, after --help
+        code = int(ended.code or 0)
+    except PerchError as error:
+        code = say(program, str(error), error.code)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        code = BROKEN_PIPE
+    except OSError as error:
+        code = say(program, system_error(error), ExitCode.NOT_WRITABLE)
+    except ModuleNotFoundError as error:
+        code = say(program, missing_package(error), ExitCode.INCONCLUSIVE)
+    except Exception as error:
+        code = say(program, internal_error(error, words), ExitCode.NOT_WRITABLE)
+    return flushed(code, program)
+
+
+def say(program: str, message: str, code: int) -> int:
+    """Prints one line to standard error and returns the code."""
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+    print(f"{program}: {line}", file=sys.stderr)
+    return code
+
+
+def system_error(error: OSError) -> str:
+    """What the operating system refused, and on which file."""
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror or error}"
+
+
+def missing_package(error: ModuleNotFoundError) -> str:
+    """A set-up with fewer packages, such as that of `setup/setup verify`, runs fewer commands."""
+    return f"the Python package '{error.name}' is missing; run setup/setup"
+
+
+def internal_error(error: Exception, words: Sequence[str]) -> str:
+    """Says where Perch failed; with PERCH_TRACEBACK=1 the traceback is printed, too."""
+    if os.environ.get("PERCH_TRACEBACK") == "1":
+        traceback.print_exception(error)
+    return (
+        f"internal error in {module_of(error.__traceback__)}: {type(error).__name__}: {error}; "
+        "this is a fault of Perch; report it with the output of "
+        f"'PERCH_TRACEBACK=1 perchctl {shlex.join(words)}' and the files that this command reads"
+    )
+
+
+def module_of(trace: TracebackType | None) -> str:
+    """The innermost module of Perch in a traceback."""
+    module = __name__
+    for frame, _ in traceback.walk_tb(trace):
+        name = str(frame.f_globals.get("__name__", ""))
+        module = name if name.startswith("perch.") else module
+    return module
+
+
+def flushed(code: int, program: str) -> int:
+    """Writes out standard output; where its reader is gone, nothing is said and `code` stands."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        # or the interpreter would try again as it ends, and exit with a code of its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            return say(program, f"standard output: {system_error(error)}", ExitCode.NOT_WRITABLE)
+    return code

@@ -1,0 +1,46 @@
+"""Fixtures of all tests of the package."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from perch.cli import main
+
+pytest_plugins = ["tests.py.tap"]
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+class Ended(NamedTuple):
+    """What a command left when it had ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run_copy(tmp_path: Path) -> Callable[[str], Path]:
+    """Copies tests/fixtures/NAME/run: `run_copy(NAME)` is a folder that the test may change."""
+
+    def copy(name: str) -> Path:
+        return shutil.copytree(FIXTURES / name / "run", tmp_path / name, symlinks=True)
+
+    return copy
+
+
+@pytest.fixture
+def perchctl(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Runs perchctl in this process: `perchctl(WORD...)` gives what it ended with."""
+
+    def run(*words: object) -> Ended:
+        capsys.readouterr()  # what the test printed before
+        code = main([str(word) for word in words])
+        return Ended(code, *capsys.readouterr())
+
+    return run

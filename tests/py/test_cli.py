@@ -1,0 +1,205 @@
+"""perchctl: commands are found by name; every fault is one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perch import cli
+from perch.errors import ExitCode, PerchError
+
+Perchctl = Callable[..., Any]
+Install = Callable[[Callable[[argparse.Namespace], int]], None]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Gives perchctl one command, `judge DIR [--jobs N]`, that does what `install` gets."""
+
+    def arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("dir", metavar="DIR", help="the folder of a run")
+        parser.add_argument("--jobs", type=int, metavar="N", default=1)
+
+    def install(command: Callable[[argparse.Namespace], int]) -> None:
+        module = types.ModuleType("perch.pretended")
+        module.__dict__.update(arguments=arguments, command=command)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setattr(cli, "COMMANDS", {"judge": (module.__name__, "judge a run")})
+
+    return install
+
+
+def raising(error: BaseException) -> Callable[[argparse.Namespace], int]:
+    def command(args: argparse.Namespace) -> int:
+        raise error
+
+    return command
+
+
+def test_a_command_gets_its_arguments_and_gives_the_exit_code(
+    install: Install, perchctl: Perchctl
+) -> None:
+    def command(args: argparse.Namespace) -> int:
+        print(args.dir, args.jobs)
+        return 3
+
+    install(command)
+    assert perchctl("judge", "runs/latest", "--jobs", 2) == (3, "runs/latest 2\n", "")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"]])
+def test_the_overview_names_each_command(
+    words: list[str], install: Install, perchctl: Perchctl
+) -> None:
+    install(raising(AssertionError()))
+    code, stdout, stderr = perchctl(*words)
+    assert (code, stderr) == (0, "")
+    assert "\n  judge     judge a run\n" in stdout
+
+
+def test_a_command_explains_itself_without_running(install: Install, perchctl: Perchctl) -> None:
+    install(raising(AssertionError()))
+    code, stdout, stderr = perchctl("judge", "--help")
+    assert (code, stderr) == (0, "")
+    assert stdout.startswith("usage: perchctl judge [-h] [--jobs N] DIR\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "perchctl: no command given; see perchctl --help"),
+        (
+            ["jugde"],
+            "perchctl: unknown command 'jugde', did you mean 'judge'?; see perchctl --help",
+        ),
+        (["zzz"], "perchctl: unknown command 'zzz'; see perchctl --help"),
+        (["--verbose"], "perchctl: unknown command '--verbose'; see perchctl --help"),
+        (
+            ["judge"],
+            "perchctl judge: the following arguments are required: DIR; see perchctl judge --help",
+        ),
+        (
+            ["judge", "x", "--job", "2"],
+            "perchctl judge: unknown argument '--job', did you mean '--jobs'?; "
+            "see perchctl judge --help",
+        ),
+        (
+            ["judge", "x", "--jobs", "many"],
+            "perchctl judge: argument --jobs: invalid int value: 'many'; see perchctl judge --help",
+        ),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(
+    words: list[str], message: str, install: Install, perchctl: Perchctl
+) -> None:
+    install(raising(AssertionError()))
+    assert perchctl(*words) == (2, "", f"{message}\n")
+
+
+def test_a_fault_of_the_run_is_one_line_with_its_own_exit_code(
+    install: Install, perchctl: Perchctl
+) -> None:
+    install(raising(PerchError(ExitCode.INCONCLUSIVE, "no JSON", file="plan.json", place="byte 7")))
+    assert perchctl("judge", "x") == (3, "", "perchctl judge: plan.json, byte 7: no JSON\n")
+
+
+def test_signs_that_steer_a_terminal_are_escaped(install: Install, perchctl: Perchctl) -> None:
+    install(raising(PerchError(ExitCode.FAIL, "host \x1b[2J\u202eα\nok")))
+    assert perchctl("judge", "x").stderr == "perchctl judge: host \\x1b[2J\\u202eα\\nok\n"
+
+
+def test_a_full_disk_is_told_with_the_file(install: Install, perchctl: Perchctl) -> None:
+    install(raising(OSError(28, "No space left on device", "run/verdict.json")))
+    assert perchctl("judge", "x") == (
+        6,
+        "",
+        "perchctl judge: run/verdict.json: No space left on device\n",
+    )
+
+
+def test_an_interrupt_is_silent_and_130(install: Install, perchctl: Perchctl) -> None:
+    install(raising(KeyboardInterrupt()))
+    assert perchctl("judge", "x") == (130, "", "")
+
+
+def test_a_missing_package_is_no_internal_error(install: Install, perchctl: Perchctl) -> None:
+    install(lambda args: importlib.import_module("no_such_package").command(args))
+    assert perchctl("judge", "x") == (
+        3,
+        "",
+        "perchctl judge: the Python package 'no_such_package' is missing; run setup/setup\n",
+    )
+
+
+def test_an_internal_error_is_one_line_that_names_the_module_and_asks_for_a_report(
+    install: Install, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERCH_TRACEBACK", raising=False)
+    install(lambda args: cli.did_you_mean(args.dir, None))  # type: ignore[arg-type, return-value]
+    code, stdout, stderr = perchctl("judge", "my run")
+    assert (code, stdout) == (6, "")
+    assert stderr == (
+        "perchctl judge: internal error in perch.cli: TypeError: 'NoneType' object is not iterable;"
+        " this is a fault of Perch; report it with the output of"
+        " 'PERCH_TRACEBACK=1 perchctl judge 'my run'' and the files that this command reads\n"
+    )
+
+
+def test_the_traceback_of_an_internal_error_is_there_for_who_asks(
+    install: Install, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERCH_TRACEBACK", "1")
+    install(raising(ZeroDivisionError("division by zero")))
+    code, _, stderr = perchctl("judge", "x")
+    assert code == 6
+    assert stderr.startswith("Traceback (most recent call last):\n")
+
+
+def test_each_command_of_the_table_has_a_module_and_a_help_text(perchctl: Perchctl) -> None:
+    for name in cli.COMMANDS:
+        code, stdout, stderr = perchctl(name, "--help")
+        assert (code, stderr) == (0, ""), name
+        assert stdout.startswith(f"usage: perchctl {name} "), name
+
+
+def help_to(stdout: str, before: str = ":") -> subprocess.CompletedProcess[str]:
+    """`perchctl --help` in a process of its own, with standard output in a shell."""
+    words = ["bash", "-c", f'{before}; exec "$0" -m perch --help {stdout}', sys.executable]
+    environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    environment.pop("PYTHONUNBUFFERED", None)
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_reader_that_has_left_changes_no_exit_code_and_is_no_fault() -> None:
+    gone = "exec 3> >(exec true); wait $!"  # the pipe has no reader any more
+    ended = help_to(">&3", before=gone)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_in_the_middle_is_no_fault(
+    install: Install, perchctl: Perchctl
+) -> None:
+    install(raising(BrokenPipeError(32, "Broken pipe")))
+    assert perchctl("judge", "x") == (141, "", "")
+
+
+def test_standard_output_that_cannot_be_written_is_told() -> None:
+    ended = help_to(">/dev/full")
+    assert (ended.returncode, ended.stderr) == (
+        6,
+        "perchctl: standard output: No space left on device\n",
+    )
+
+
+def test_a_closed_standard_output_is_no_fault() -> None:
+    ended = help_to(">&-")
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -1,0 +1,30 @@
+"""perch.errors: one line that says file, place, what and what to do."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from perch.errors import ExitCode, PerchError
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({}, "the plan has no hosts"),
+        ({"file": "plan.json"}, "plan.json: the plan has no hosts"),
+        ({"file": "plan.json", "place": "line 3"}, "plan.json, line 3: the plan has no hosts"),
+        ({"place": "$.hosts"}, "$.hosts: the plan has no hosts"),
+        ({"remedy": "plan again"}, "the plan has no hosts; plan again"),
+    ],
+)
+def test_a_line_holds_what_is_given_and_no_empty_places(given: dict[str, str], line: str) -> None:
+    assert str(PerchError(ExitCode.INCONCLUSIVE, "the plan has no hosts", **given)) == line
+
+
+def test_an_error_of_a_worker_process_arrives_whole() -> None:
+    error = PerchError(ExitCode.USAGE, "no such run", file="runs/x", place="raw/", remedy="seal it")
+    arrived = pickle.loads(pickle.dumps(error))
+    assert str(arrived) == "runs/x, raw/: no such run; seal it"
+    assert arrived.code is ExitCode.USAGE
