@@ -49,6 +49,46 @@ as_nobody() {
   assert_output ""
 }
 
+# checkout DIR: a checkout with as much as set-up looks at, and a package perch that says where it is
+checkout() {
+  mkdir -p "$1/perch"
+  cp -r "$TOP/setup" "$1"
+  printf 'def main():\n    print(__file__)\n' >"$1/perch/cli.py"
+}
+
+@test "checkouts share installed packages, and each runs its own perchctl, also after it was moved" {
+  local name
+  for name in one "the other"; do
+    checkout "$name"
+    run_expecting 0 "$name/setup/setup" run
+    run_expecting 0 "$name/.venv/bin/perchctl"
+    assert_output "$PWD/$name/perch/cli.py"
+    assert_equal "$(readlink "$name/.venv/cache")" "$(readlink "$TOP/.venv/cache")"
+  done
+  mv one moved
+  ln -s "$PWD/moved/.venv/bin/perchctl" linked
+  run_expecting 0 ./linked
+  assert_output "$PWD/moved/perch/cli.py"
+  run_expecting 0 "the other/.venv/bin/ansible-playbook" --version
+  assert_output --partial "($PWD/the other/.venv/bin/python)"
+}
+
+@test "verify gets an environment of its own, which what else is set up later replaces; there it takes what is there" {
+  local cache
+  checkout one
+  : >one/setup/requirements-verify.txt # nothing to fetch
+  printf -- '-r requirements-verify.txt\n# all\n' >one/setup/requirements.txt
+  export XDG_CACHE_HOME=$PWD/cache
+  run_expecting 0 one/setup/setup verify
+  cache=$(readlink one/.venv/cache)
+  run_expecting 0 one/.venv/bin/perchctl
+  run_expecting 0 one/setup/setup run
+  [ "$(readlink one/.venv/cache)" != "$cache" ] || fail "only what verify needs is there"
+  cache=$(readlink one/.venv/cache)
+  run_expecting 0 one/setup/setup verify
+  assert_equal "$(readlink one/.venv/cache)" "$cache"
+}
+
 @test "a half-built environment is never used: it is built again" {
   mkdir -p cache/perch
   local venv

@@ -37,7 +37,7 @@ class Tap:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         phases = self.phases.setdefault(report.nodeid, [])
         phases.append(report)
-        if report.when == "teardown":
+        if report.when not in ("setup", "call"):  # the teardown, or xdist's word for a dead worker
             self.test(report.nodeid, self.phases.pop(report.nodeid))
 
     def test(self, name: str, phases: list[pytest.TestReport]) -> None:
@@ -47,10 +47,10 @@ class Tap:
             self.line("not ok", name, "\n".join(failed))
         elif skipped:
             reason = skipped[0][2] if isinstance(skipped[0], tuple) else "expected to fail"
-            self.line("ok", f"{name} # SKIP {reason}")
+            self.line("ok", f"{name} # SKIP {reason.removeprefix('Skipped: ')}")
         else:
             self.line("ok", name)
 
     def pytest_sessionfinish(self) -> None:
-        # what did not end, such as the test of a worker that died, is missing from the lines
+        # a test that did not end is planned, and has no line
         print(f"1..{self.printed + len(self.phases)}", flush=True)
