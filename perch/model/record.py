@@ -238,6 +238,11 @@ class Events(Model):
     contradict each other.
     """
 
+    CLASSES: ClassVar[tuple[str, ...]] = (
+        "drops", "errors", "retransmissions", "out-of-sequence", "link", "pcie", "pause", "congestion",
+        "host-drops", "pcie-corrected",
+    )  # fmt: skip
+
     counts: dict[str, Number] = {}
     reset: list[str] = []
     moved: dict[str, str] = {}
@@ -400,7 +405,7 @@ class Record(Model):
         if self.kind == "transfer":
             pair = self.transfer.pair if self.transfer else None
             return f"{params.size_bytes}x{params.batch}/{pair}"
-        return str(params.size_bytes)
+        return "null" if params.size_bytes is None else str(params.size_bytes)
 
     @property
     def id(self) -> str:

@@ -1,0 +1,155 @@
+"""The registry of checks, and what a check sees of a run.
+
+A check is one function; it yields the findings of one family of ids (`ceiling`, `ceiling/unknown`):
+
+    @check(family="ceiling", order=110, columns=("bandwidth.gbit_s",), criterion="possible",
+           source=design("ceiling of a link"))
+    def ceiling(run: RunView) -> Iterator[Check]:
+        yield Check(id="ceiling", title="No result above line rate", status="pass", measured=97.1)
+
+Every module of this package is loaded; a new file is a new check.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from perch.errors import ExitCode, PerchError
+from perch.judge.columns import COLUMNS
+from perch.model.baseline import Baseline
+from perch.model.limits import Limits
+from perch.model.plan import Plan
+from perch.model.verdict import EVIDENCE_MAX, Check
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run as checks see it.
+
+    records: the columns that the check asks for. hosts: by name, perch.judge.hosts.HostFacts.
+    retry_fault: why plan.retry.json does not count, or "". soak_state: "running", "stopped" or
+    None. root: the run's directory.
+    """
+
+    plan: Plan
+    records: pl.DataFrame
+    hosts: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    baseline: Baseline = field(default_factory=Baseline)
+    root: Path = Path()
+    switches: Any = None
+    retry_fault: str = ""
+    soak_state: str | None = None
+
+
+Judge = Callable[[RunView], Iterator[Check]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A registered check. `criterion`: the part of readiness; `source`: of its findings."""
+
+    name: str
+    order: int
+    columns: tuple[str, ...]
+    criterion: str | None
+    source: str | None
+    judge: Judge
+
+    def findings(self, run: RunView) -> Iterator[Check]:
+        """What it finds; a finding without a source of its own has the family's."""
+        seen = dataclasses.replace(run, records=run.records.select(self.columns))
+        for one in self.judge(seen):
+            if one.source is None:
+                yield msgspec.structs.replace(one, source=self.source)
+            else:
+                yield one
+
+
+_families: dict[str, Family] = {}
+
+
+def check(
+    *,
+    family: str,
+    order: int,
+    columns: tuple[str, ...] = (),
+    criterion: str | None = None,
+    source: str | None = None,
+) -> Callable[[Judge], Judge]:
+    """Registers a check. The verdict lists families by `order`.
+
+    Raises:
+        PerchError: another file has this family, or a column is unknown.
+    """
+
+    def register(judge: Judge) -> Judge:
+        file = judge.__code__.co_filename
+        known = _families.get(family)
+        if known is not None:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                f"check '{family}' is defined twice; the other is in {_file(known.judge)}",
+                file=file,
+                remedy="rename one of them",
+            )
+        unknown = [name for name in columns if name not in COLUMNS]
+        if unknown:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                f"check '{family}' asks for the unknown column '{unknown[0]}'",
+                file=file,
+                remedy="take a name of COLUMNS in perch/judge/columns.py",
+            )
+        _families[family] = Family(family, order, columns, criterion, source, judge)
+        return judge
+
+    return register
+
+
+def _file(judge: Judge) -> str:
+    return judge.__code__.co_filename
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """All checks, in the order of a verdict."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return tuple(sorted(_families.values(), key=lambda family: (family.order, family.name)))
+
+
+def all_findings(run: RunView) -> list[Check]:
+    """What all checks find, in the order of a verdict."""
+    return [one for family in families() for one in family.findings(run)]
+
+
+def design(section: str) -> str:
+    """The source of a rule of Perch's own."""
+    return f"design, {section}"
+
+
+def first(ids: Iterable[str]) -> list[str]:
+    """Evidence: the first of these."""
+    return [one for _, one in zip(range(EVIDENCE_MAX), ids, strict=False)]
+
+
+def names(words: list[str], most: int) -> str:
+    """A list that stays readable for hundreds of names."""
+    shown = ", ".join(words[:most])
+    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
+
+
+def plural(number: int | float, word: str) -> str:
+    """`1 flow`, `2 flows`."""
+    return f"{number} {word}" + ("" if number == 1 else "s")

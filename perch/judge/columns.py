@@ -1,0 +1,234 @@
+"""Records as columns: what checks and comparisons work on, a million records in one pass.
+
+A column is a scalar leaf of Record (but for `histogram`) by its dotted path, such as
+`latency_us.p50` or `params.size_bytes`; null where a record has none. Beside them stand:
+
+    row                     place in the run's order, from 0
+    id, place, pair         flow#place; the place within the flow; test, client, server by tabs
+    has.PATH                whether the record has such an object (`has.loss`, `has.packets`)
+    events.counts.CLASS     count of a class (Events.CLASSES); null: not counted, or reset
+    events.moved.CLASS      host, device and counter that moved first
+    events.reset            list of classes whose counter was reset, has wrapped or is full
+    worst_interval_share    slowest whole interval as a share of the record's median interval
+    counters.SIDE.TcpRetransSegs   segments that the whole host sent again during the flow
+
+Dtypes: int is Int64, int | float Float64, bool Boolean, text String.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from typing import Any, Literal, Union
+
+import msgspec
+import polars as pl
+
+from perch.model.figures import median, rounded
+from perch.model.record import ROLES, Events, Histogram, Interval, Model, Record
+
+#: Fewer whole intervals have no median to stand by.
+LEAST_INTERVALS = 3
+#: Intervals shorter than this share of the longest are the ragged ends of a run.
+WHOLE_INTERVAL = 0.9
+
+#: The host's own count of TCP segments that were sent again, beside what a tool reports.
+HOST_RETRANSMISSIONS = "TcpRetransSegs"
+
+_DTYPES: dict[object, pl.DataType] = {
+    bool: pl.Boolean(),
+    int: pl.Int64(),
+    str: pl.String(),
+    int | float: pl.Float64(),
+}
+
+type_hints = cache(typing.get_type_hints)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A scalar field of one struct."""
+
+    name: str
+    dtype: pl.DataType
+    get: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A struct within Record. `absent` stands for a missing one: all its fields are None."""
+
+    name: str
+    get: Callable[[Any], Any]
+    absent: object
+    leaves: tuple[Leaf, ...]
+    nodes: tuple[Node, ...]
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """The types of a union without None, of a Literal the type of its words."""
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return [part for one in typing.get_args(hint) for part in _alternatives(one)]
+    if typing.get_origin(hint) is Literal:
+        return [str]
+    return [] if hint is type(None) else [hint]
+
+
+def _node(model: type[msgspec.Struct], path: str, get: Callable[[Any], Any]) -> Node:
+    leaves, nodes = [], []
+    hints = type_hints(model)
+    for field in model.__struct_fields__:
+        name = f"{path}.{field}" if path else field
+        kinds = _alternatives(hints[field])
+        one = kinds[0] if len(kinds) == 1 else int | float if set(kinds) == {int, float} else None
+        if one is Histogram:  # opaque, and longer than all the rest of a record
+            continue
+        if isinstance(one, type) and issubclass(one, Model):
+            nodes.append(_node(one, name, attrgetter(field)))
+        elif one in _DTYPES:
+            leaves.append(Leaf(name, _DTYPES[one], attrgetter(field)))
+    absent = type("Absent", (), dict.fromkeys(model.__struct_fields__))()
+    return Node(path, get, absent, tuple(leaves), tuple(nodes))
+
+
+_ROOT = _node(Record, "", lambda record: record)
+
+
+def _all_leaves(node: Node) -> Iterator[tuple[str, pl.DataType]]:
+    for leaf in node.leaves:
+        yield leaf.name, leaf.dtype
+    for child in node.nodes:
+        yield f"has.{child.name}", pl.Boolean()
+        yield from _all_leaves(child)
+
+
+#: Every column that a frame of records has, in order, with its dtype.
+COLUMNS: dict[str, pl.DataType] = {
+    "row": pl.Int64(),
+    "id": pl.String(),
+    "place": pl.String(),
+    "pair": pl.String(),
+    **dict(_all_leaves(_ROOT)),
+    **{f"events.counts.{name}": pl.Float64() for name in Events.CLASSES},
+    **{f"events.moved.{name}": pl.String() for name in Events.CLASSES},
+    "events.reset": pl.List(pl.String()),
+    "worst_interval_share": pl.Float64(),
+    **{f"counters.{role}.{HOST_RETRANSMISSIONS}": pl.Float64() for role in ROLES},
+}
+
+
+def _series(name: str, values: list[Any]) -> Iterator[pl.Series]:
+    """The column of these values, unless all are None. What its dtype cannot hold is null."""
+    if values.count(None) < len(values):
+        yield pl.Series(name, values, dtype=COLUMNS[name], strict=False)
+
+
+def _columns_of(node: Node, objects: Sequence[object]) -> Iterator[pl.Series]:
+    for leaf in node.leaves:
+        yield from _series(leaf.name, list(map(leaf.get, objects)))
+    for child in node.nodes:
+        found = list(map(child.get, objects))
+        if found.count(None) == len(found):
+            continue
+        yield pl.Series(f"has.{child.name}", [one is not None for one in found])
+        absent = child.absent
+        yield from _columns_of(child, [absent if one is None else one for one in found])
+
+
+def _events_of(records: Sequence[Record]) -> Iterator[pl.Series]:
+    events = [record.events or Events() for record in records]
+    for kind in ("counts", "moved"):
+        of_kind = list(map(attrgetter(kind), events))
+        if any(of_kind):
+            for name in Events.CLASSES:
+                yield from _series(f"events.{kind}.{name}", [each.get(name) for each in of_kind])
+    if any(one.reset for one in events):
+        yield from _series("events.reset", [one.reset or None for one in events])
+
+
+def _host_retransmissions(records: Sequence[Record]) -> Iterator[pl.Series]:
+    for role in ROLES:
+        of_side = attrgetter(role)
+        yield from _series(
+            f"counters.{role}.{HOST_RETRANSMISSIONS}",
+            [
+                of_side(record.counters).get(HOST_RETRANSMISSIONS) if record.counters else None
+                for record in records
+            ],
+        )
+
+
+def worst_interval_share(intervals: Sequence[Interval]) -> int | float | None:
+    """The slowest whole interval as a share of their median; None of fewer than three.
+
+    Latency has no rate of its own: the count of messages stands for it.
+    """
+    if len(intervals) < LEAST_INTERVALS:
+        return None
+    lengths = [(one.end_s or 0) - (one.start_s or 0) for one in intervals]
+    least = WHOLE_INTERVAL * max(lengths)
+    rates = [
+        rate
+        for one, length in zip(intervals, lengths, strict=True)
+        if length >= least and (rate := one.count if one.gbit_s is None else one.gbit_s) is not None
+    ]
+    middle = median(rates)
+    if middle is None or len(rates) < LEAST_INTERVALS:
+        return None
+    return rounded(min(rates) / middle) if middle > 0 else 0
+
+
+def part(records: Sequence[Record]) -> pl.DataFrame:
+    """Columns of some of a run's records, in order; columns without any value are left out."""
+    columns = [
+        *_columns_of(_ROOT, records),
+        *_events_of(records),
+        *_host_retransmissions(records),
+        *_series(
+            "worst_interval_share", [worst_interval_share(record.intervals) for record in records]
+        ),
+    ]
+    return pl.DataFrame(columns)
+
+
+def _place() -> pl.Expr:
+    """Like Record.place."""
+    size, batch, pair = (
+        pl.col(name).cast(pl.String).fill_null("null")
+        for name in ("params.size_bytes", "params.batch", "transfer.pair")
+    )
+    end = pl.when(pl.col("kind") == "sum").then(pl.lit("sum")).otherwise(pair)
+    transfer = pl.concat_str(size, pl.lit("x"), batch, pl.lit("/"), end)
+    is_transfer = pl.col("kind").is_in(["transfer", "sum"])
+    return pl.when(is_transfer).then(transfer).otherwise(size)
+
+
+def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The parts of a run, in order, as one frame with every column of COLUMNS.
+
+    A column without any value is one null that stands for all rows, so it takes no memory.
+    """
+    whole = pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
+    missing = [
+        pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in COLUMNS.items()
+        if name not in whole.columns
+    ]
+    whole = whole.with_columns(missing) if whole.height else pl.DataFrame(schema=COLUMNS)
+    return (
+        whole.with_columns(place=_place(), row=pl.int_range(pl.len(), dtype=pl.Int64))
+        .with_columns(
+            id=pl.concat_str("flow", pl.lit("#"), "place"),
+            pair=pl.concat_str("test", "client.host", "server.host", separator="\t"),
+        )
+        .select(*COLUMNS)
+    )
+
+
+def frame(records: Sequence[Record]) -> pl.DataFrame:
+    """All columns of all records of a run."""
+    return joined([part(records)] if records else [])

@@ -1,0 +1,50 @@
+"""perch.baseline/1: the figures of an accepted run, which later runs are compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from perch.model.record import Number
+
+
+class AcceptedFigure(msgspec.Struct, frozen=True):
+    """One figure over all repeats: their median (of a maximum the greatest).
+
+    `of`: index of the document's `terms` that it was measured under. `cv_percent`: None of one
+    repeat.
+    """
+
+    value: Number
+    n: int
+    better: str
+    of: int
+    unit: str | None = None
+    cv_percent: Number | None = None
+
+
+class BaselineDocument(msgspec.Struct):
+    """`figures` by key: test/client/server/size/metric. `fabric`: hosts with their devices."""
+
+    schema: str
+    run: str
+    accepted: str
+    fabric: dict[str, Any]
+    terms: list[str]
+    figures: dict[str, AcceptedFigure]
+    created: str | None = None
+    label: str | None = None
+    forced: str | None = None
+    verdict: str | None = None
+
+
+class Baseline(msgspec.Struct):
+    """The accepted run that a run was planned with, or why there is none that can be used.
+
+    `given`: whether inputs/baseline.json is there at all.
+    """
+
+    document: BaselineDocument | None = None
+    fault: str = ""
+    given: bool = False
