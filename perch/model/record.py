@@ -6,11 +6,13 @@ value is left out, never 0. Definitions: docs/definitions.md.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 Number = int | float
+#: A count: whole, not negative, at most what 64 bits hold.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Scope = Literal["hardware", "software", "simulated", "imported"]
 Status = Literal["ok", "error", "not_measured"]
 Role = Literal["client", "server"]
@@ -65,17 +67,17 @@ class Rate(Model):
 class Params(Model):
     """What was asked of the tool, or what it says that it used."""
 
-    size_bytes: int | None = None
-    iterations: int | None = None
+    size_bytes: Count | None = None
+    iterations: Count | None = None
     duration_s: Number | None = None
-    warmup: int | None = None
+    warmup: Count | None = None
     gap_us: Number | None = None
-    queue_pairs: int | None = None
-    outstanding: int | None = None
-    batch: int | None = None
-    threads: int | None = None
-    devices: int | None = None
-    inline_bytes: int | None = None
+    queue_pairs: Count | None = None
+    outstanding: Count | None = None
+    batch: Count | None = None
+    threads: Count | None = None
+    devices: Count | None = None
+    inline_bytes: Count | None = None
     bidirectional: bool | None = None
     completion: str | None = None
     memory: str | None = None
@@ -114,11 +116,11 @@ class Params(Model):
     tx_memory: str | None = None
     rx_memory: str | None = None
     gpu_path: str | None = None
-    buffer_bytes: int | None = None
-    stride_bytes: int | None = None
-    chunk_bytes: int | None = None
-    chunks: int | None = None
-    cross_rail: int | None = None
+    buffer_bytes: Count | None = None
+    stride_bytes: Count | None = None
+    chunk_bytes: Count | None = None
+    chunks: Count | None = None
+    cross_rail: Count | None = None
     consecutive: bool | None = None
     session: bool | None = None
 
@@ -130,7 +132,7 @@ class Latency(Model):
         "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999,
     }  # fmt: skip
 
-    count: int | None = None
+    count: Count | None = None
     min: Number | None = None
     max: Number | None = None
     mean: Number | None = None
@@ -157,7 +159,7 @@ class Bandwidth(Model):
 class Interval(Model):
     start_s: Number | None = None
     end_s: Number | None = None
-    count: int | None = None
+    count: Count | None = None
     gbit_s: Number | None = None
     latency_us: Latency | None = None
 
@@ -185,8 +187,8 @@ class FirstBad(Model):
     """The first corrupted byte: message number in its phase, offset in the message, the word around it as hexadecimal."""
 
     found_by: Role
-    message: int
-    offset: int
+    message: Count
+    offset: Count
     at: str | None = None
     expected: str | None = None
     found: str | None = None
@@ -194,13 +196,13 @@ class FirstBad(Model):
 
 
 class Integrity(Model):
-    checked_bytes: int | None = None
-    bad_bytes: int | None = None
+    checked_bytes: Count | None = None
+    bad_bytes: Count | None = None
     first_bad: FirstBad | None = None
 
 
 class Tcp(Model):
-    retransmissions: int | None = None
+    retransmissions: Count | None = None
     initial_rtt_us: Number | None = None
     window_bytes: Number | None = None
 
@@ -208,8 +210,8 @@ class Tcp(Model):
 class Loss(Model):
     """Of an unreliable connection. `lost_messages` is left out where the receiver did not count."""
 
-    sent_messages: int | None = None
-    lost_messages: int | None = None
+    sent_messages: Count | None = None
+    lost_messages: Count | None = None
     jitter_us: Number | None = None
 
 
@@ -270,15 +272,15 @@ class Counters(Model):
 class Transfer(Model):
     """`pair`: index of the pair of devices, absent in their sum; `window_s`: from the common start to the last completion."""
 
-    pair: int | None = None
-    pairs: int | None = None
-    batches: int | None = None
-    completed: int | None = None
-    asked: int | None = None
-    batch_bytes: int | None = None
-    lists: int | None = None
+    pair: Count | None = None
+    pairs: Count | None = None
+    batches: Count | None = None
+    completed: Count | None = None
+    asked: Count | None = None
+    batch_bytes: Count | None = None
+    lists: Count | None = None
     window_s: Number | None = None
-    numa_node: int | None = None
+    numa_node: Count | None = None
     post_api: str | None = None
 
 
