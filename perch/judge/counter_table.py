@@ -1,0 +1,137 @@
+"""What the name of a counter says: its class, its width, and what it counts of a flow. Data only.
+
+Names are the kernel's (Documentation/ABI/testing/sysfs-class-net-statistics and
+sysfs-class-infiniband), mlx5's (its ethtool counters page), those of bnxt_re, irdma and rxe
+(hw_counters of each driver), and a Cassini NIC's (HewlettPackard's shs-cxi-driver,
+drivers/net/ethernet/hpe/ss1/cass_telem.c).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: The last value of a counter of 32 or 64 bits. InfiniBand's counters stop there (InfiniBand
+#: Architecture Specification 1.7, section 16.1.3.5).
+FULL: Final = frozenset({"4294967295", "18446744073709551615"})
+
+#: InfiniBand's narrow counters stop at their width, too, and cards keep them for RoCE (16.1.3.5).
+STOPS_AT: Final = {
+    "symbol_error": "65535",
+    "link_error_recovery": "255",
+    "link_downed": "255",
+    "port_rcv_errors": "65535",
+    "port_rcv_remote_physical_errors": "65535",
+    "port_rcv_switch_relay_errors": "65535",
+    "port_xmit_discards": "65535",
+    "port_xmit_constraint_errors": "255",
+    "port_rcv_constraint_errors": "255",
+    "local_link_integrity_errors": "15",
+    "excessive_buffer_overrun_errors": "15",
+    "VL15_dropped": "65535",
+}
+
+#: The class of counters that are no events: bytes, packets, requests. Flushed completions and
+#: deferred acknowledgements are among them, as every queue pair that ends or waits has some.
+NO_CLASS: Final = "-"
+
+_NAMES_OF: Final = {
+    NO_CLASS: """
+        tx_bytes rx_bytes tx_packets rx_packets multicast rx_nohandler port_xmit_data port_rcv_data
+        port_xmit_packets port_rcv_packets unicast_xmit_packets unicast_rcv_packets
+        multicast_xmit_packets multicast_rcv_packets sent_pkts rcvd_pkts ack_deferred rdma_sends
+        rdma_recvs rx_write_requests rx_read_requests rx_atomic_requests req_cqe_flush_error
+        resp_cqe_flush_error hni_sts_tx_ok_octets hni_sts_rx_ok_octets hni_pcs_good_cw
+        hni_pcs_corrected_cw tx_pkts rx_pkts""",
+    "drops": """
+        port_xmit_discards rx_missed_errors rx_fifo_errors rx_over_errors tx_fifo_errors
+        out_of_buffer rx_roce_discard_pkts ip4InDiscards ip6InDiscards pkts_cancelled_o
+        pkts_cancelled_u rx_discards_phy tx_discards_phy""",
+    # also frames of protocols that the host does not speak
+    "host-drops": "rx_dropped tx_dropped VL15_dropped",
+    "errors": """
+        symbol_error link_error_recovery port_rcv_errors port_rcv_remote_physical_errors
+        local_link_integrity_errors excessive_buffer_overrun_errors port_xmit_constraint_errors
+        port_rcv_constraint_errors port_rcv_switch_relay_errors rx_errors tx_errors rx_crc_errors
+        rx_frame_errors rx_length_errors tx_carrier_errors tx_aborted_errors collisions
+        rx_icrc_encapsulated rx_roce_error_pkts hni_pcs_uncorrected_cw rx_crc_errors_phy
+        rx_symbol_err_phy""",
+    "retransmissions": """
+        packet_seq_err implied_nak_seq_err local_ack_timeout_err rnr_nak_retry_err roce_adp_retrans
+        roce_adp_retrans_to duplicate_request completer_retry_err rcvd_rnr_err send_rnr_err
+        rcvd_seq_err retry_exceeded_err retry_rnr_exceeded_err to_retransmits seq_err_naks_rcvd
+        max_retry_exceeded rnr_naks_rcvd missing_resp tcpRetransSegs hni_llr_tx_replay_event
+        hni_llr_rx_replay_event nacks spt_timeouts sct_timeouts tct_timeouts""",
+    "out-of-sequence": "out_of_sequence out_of_seq_request oos_drop_count res_oos_drop_count",
+    "congestion": """
+        np_ecn_marked_roce_packets np_cnp_sent rp_cnp_handled rp_cnp_ignored rx_ecn_marked_pkts
+        tx_cnp_pkts rx_cnp_pkts cnpSent cnpHandled cnpIgnored RxECNMrkd""",
+    "pause": "port_xmit_wait",
+    "link": "link_downed carrier_down_count link_down_events_phy",
+    "pcie": "aer_fatal aer_nonfatal res_tx_pci_err res_rx_pci_err",
+    "pcie-corrected": "aer_correctable",
+}
+
+CLASS_OF: Final = {name: kind for kind, names in _NAMES_OF.items() for name in names.split()}
+
+#: Names that are numbered by priority, or that each card spells its own way: the first pattern that
+#: is found in a name, in any case, has its class.
+CLASS_BY_PATTERN: Final = (
+    (r"pause|_xoff|_xon|pfc|hni_[rt]x_paused", "pause"),
+    (r"ecn|cnp", "congestion"),
+    (r"discard", "drops"),
+)
+
+#: Counters of the pattern "pause" that are times, and would count each pause twice.
+PAUSE_TIMES: Final = r"duration|watchdog"
+
+#: The classes in the order in which they are shown. A device counts a class if it has one of these
+#: names; other names of the class are extras of some drivers.
+COUNTED_BY: Final = {
+    "drops": ("port_xmit_discards", "rx_missed_errors", "rx_roce_discard_pkts", "ip4InDiscards"),
+    "errors": ("port_rcv_errors", "rx_errors", "rx_crc_errors", "hni_pcs_uncorrected_cw"),
+    "retransmissions": (
+        "packet_seq_err", "completer_retry_err", "to_retransmits", "tcpRetransSegs",
+        "hni_llr_tx_replay_event",
+    ),
+    "out-of-sequence": ("out_of_sequence", "out_of_seq_request", "oos_drop_count"),
+    "link": ("link_downed", "carrier_down_count"),
+    "pcie": ("aer_fatal",),
+    "pause": (
+        "port_xmit_wait", "rx_pause_ctrl_phy", "rx_pause_frames", "hni_rx_paused_0",
+        "rx_prio0_pause",
+    ),
+    "congestion": ("np_cnp_sent", "tx_cnp_pkts", "cnpSent"),
+    "host-drops": ("rx_dropped",),
+    "pcie-corrected": ("aer_correctable",),
+}  # fmt: skip
+
+#: Parts of the names that stand still on a healthy path, in any case: drops, errors and what was
+#: sent again; the last line is a Cassini NIC's and its retry handler's.
+TROUBLE: Final = (
+    r"(^|_)err|drop|retry|retrans|discard|duplicate|out_of_|nak|timeout|missed|overrun|fifo"
+    r"|collision|downed|rnr|symbol|constraint|xmit_wait|ecn|cnp"
+    r"|uncorrected_cw|_paused_[0-9]|_replay_event|nacks$|pkts_cancelled"
+)
+
+#: Events after which an RDMA sender repeats all that is outstanding, as rxe and mlx5 name them.
+GOES_BACK: Final = (
+    r"^(duplicate_request|out_of_seq|packet_seq_err|rcvd_seq_err|completer_retry"
+    r"|local_ack_timeout|roce_adp_retrans)|rnr"
+)
+
+#: The packets that a port sent and received, as rxe, InfiniBand and bnxt_re name them.
+SENT: Final = ("sent_pkts", "port_xmit_packets", "tx_pkts")
+RECEIVED: Final = ("rcvd_pkts", "port_rcv_packets", "rx_pkts")
+
+#: A requester repeated what was not acknowledged: after a timeout, or after news of a gap.
+RETRIES: Final = (
+    "completer_retry_err", "local_ack_timeout_err", "packet_seq_err", "implied_nak_seq_err",
+    "roce_adp_retrans", "to_retransmits", "seq_err_naks_rcvd", "missing_resp",
+)  # fmt: skip
+
+#: A responder saw a gap.
+GAPS: Final = ("out_of_seq_request", "out_of_sequence", "oos_drop_count")
+
+#: Packets that arrived and were refused for their checksum. rxe drops them without counting: there
+#: they are among the lost.
+CORRUPTED: Final = ("rx_icrc_encapsulated", "port_rcv_errors", "rx_roce_error_pkts")

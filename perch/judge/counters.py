@@ -1,0 +1,138 @@
+"""What the agents counted around a flow: readings before and after, as text, to differences."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from perch.judge.counter_table import FULL, STOPS_AT, TROUBLE
+from perch.model.raw import Port, Reading, Readings, Values
+
+#: Differences by name. None: the counter was reset, has wrapped, or is full.
+Counts = dict[str, int | None]
+
+
+class PortCounts(msgspec.Struct):
+    """Of an RDMA port or a Cassini NIC; `netdev` is the interface under or over it, or empty."""
+
+    netdev: str
+    counters: Counts
+
+
+class Counted(msgspec.Struct):
+    """What one end counted over a flow, or a host while idle.
+
+    `seconds` lie between the two readings; None where their clock does not tell. `address` is the
+    interface with the host's address, `route` the one towards the peer. `rdma` is by "NAME/PORT".
+    """
+
+    seconds: float | None
+    address: str
+    route: str
+    host: Counts
+    netdev: dict[str, Counts]
+    rdma: dict[str, PortCounts]
+    cxi: dict[str, PortCounts]
+
+
+def counted(readings: Readings | None) -> Counted | None:
+    """The differences between two readings; None where one of them is missing."""
+    if readings is None or readings.before is None or readings.after is None:
+        return None
+    before, after = readings.before, readings.after
+    return Counted(
+        seconds=_seconds(before, after),
+        address=readings.address_interface,
+        route=readings.route_interface,
+        host=differences(before.host, after.host),
+        netdev={
+            name: differences(values, after.netdev.get(name))
+            for name, values in before.netdev.items()
+        },
+        rdma=_ports(before.rdma, after.rdma),
+        cxi=_ports(before.cxi, after.cxi),
+    )
+
+
+def moment(text: str) -> float | None:
+    """Seconds since the epoch of a reading's `time_s`."""
+    try:
+        time = float(text)
+    except ValueError:
+        return None
+    return time if math.isfinite(time) else None
+
+
+def _seconds(before: Reading, after: Reading) -> float | None:
+    begin, end = moment(before.time_s), moment(after.time_s)
+    return end - begin if begin is not None and end is not None and end > begin else None
+
+
+def _ports(before: dict[str, Port], after: dict[str, Port]) -> dict[str, PortCounts]:
+    return {
+        key: PortCounts(
+            port.netdev, differences(port.counters, after[key].counters if key in after else None)
+        )
+        for key, port in before.items()
+    }
+
+
+def differences(before: Values, after: Values | None) -> Counts:
+    """Of every counter that both readings have, in the order of the first.
+
+    Nearly all counters of a flow stand still at 0, so that their text decides.
+    """
+    if after is None:
+        return {}
+    return {
+        name: 0 if late == "0" == early else _difference(name, early, late)
+        for name, early in before.items()
+        if (late := after.get(name)) is not None
+    }
+
+
+def _difference(name: str, before: str, after: str) -> int | None:
+    if after in FULL or STOPS_AT.get(name) == after:
+        return None
+    if not (_is_count(before) and _is_count(after)):
+        return None
+    moved = int(after) - int(before)
+    return moved if moved >= 0 else None
+
+
+def _is_count(text: str) -> bool:
+    """Decimal digits of at most 64 bits."""
+    return len(text) <= 20 and text.isascii() and text.isdigit()
+
+
+_DOT_OR_SPACE = str.maketrans(". ", "__")
+
+
+def as_recorded(counts: Counted | None) -> dict[str, Any]:
+    """One end of `Record.counters`: the host's counters by name, and for each device what moved."""
+    if counts is None:
+        return {}
+    recorded: dict[str, Any] = dict(counts.host)
+    for name, table in counts.netdev.items():
+        recorded[name.translate(_DOT_OR_SPACE)] = _moved(table)
+    for ports in (counts.rdma, counts.cxi):
+        for name, port in ports.items():
+            recorded[name.translate(_DOT_OR_SPACE)] = _moved(port.counters)
+    return recorded
+
+
+def _moved(counts: Counts) -> Counts:
+    return {name: n for name, n in counts.items() if n != 0}
+
+
+_trouble = re.compile(TROUBLE, re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def is_trouble(name: str) -> bool:
+    """Whether a counter of this name stands still on a healthy path."""
+    return _trouble.search(name) is not None

@@ -1,0 +1,124 @@
+"""What happened on the way of a flow beside its payload: counters of the devices that carried it.
+
+A healthy network drops nothing, repeats nothing, corrects nothing and stays up; pauses and
+congestion marks are how it shares, and are shown. docs/definitions.md, "Counters before and after",
+has classes and severities in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from perch.judge.counter_table import (
+    CLASS_BY_PATTERN,
+    CLASS_OF,
+    COUNTED_BY,
+    NO_CLASS,
+    PAUSE_TIMES,
+)
+from perch.judge.counters import Counts
+from perch.judge.path import Proof
+from perch.model.plan import Flow
+from perch.model.record import ROLES, Events
+
+_by_pattern = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in CLASS_BY_PATTERN]
+_pause_times = re.compile(PAUSE_TIMES)
+
+
+@lru_cache(maxsize=4096)
+def class_of(name: str) -> str:
+    """The class of a counter; "-" where it has none."""
+    known = CLASS_OF.get(name)
+    if known is not None:
+        return known
+    kind = next((kind for pattern, kind in _by_pattern if pattern.search(name)), NO_CLASS)
+    return NO_CLASS if kind == "pause" and _pause_times.search(name) else kind
+
+
+def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
+    """`measured`: whether a part of the flow was. None where nobody counted.
+
+    A class is in `counts` where both ends count it, or where one of them has seen something.
+    """
+    carried = proof.carried
+    if not carried["client"] and not carried["server"]:
+        return None
+    counts = dict.fromkeys(_counted_by_both(proof), 0)
+    moved: dict[str, str] = {}
+    reset: list[str] = []
+    for role in ROLES:
+        for device, counters in carried[role].items():
+            for name, n in counters.items():
+                if n == 0 or (kind := class_of(name)) == NO_CLASS:
+                    continue
+                moved.setdefault(kind, f"{flow.host(role)}: {device} {name}")
+                if n is None:
+                    reset.append(kind)
+                else:
+                    counts[kind] = counts.get(kind, 0) + n
+    reset = list(dict.fromkeys(reset))
+    stands = proof.loopback or proof.path.state == "proven"
+    return Events(
+        counts={kind: n for kind, n in counts.items() if kind not in reset},
+        reset=reset,
+        moved=moved,
+        stale=_stale_device(flow, proof, measured) if stands else None,
+    )
+
+
+def _counted_by_both(proof: Proof) -> Iterator[str]:
+    ends = [list(proof.carried[role].values()) for role in ROLES]
+    for kind, names in COUNTED_BY.items():
+        if all(_has_one(tables, names) for tables in ends):
+            yield kind
+
+
+def _has_one(tables: Iterable[Counts], names: Iterable[str]) -> bool:
+    return any(name in table for table in tables for name in names)
+
+
+def _stale_device(flow: Flow, proof: Proof, measured: bool) -> str | None:
+    """The first device whose counters contradict each other.
+
+    Beside an RDMA device the interface need not move; on a loopback it must.
+    """
+    for role in ROLES:
+        for device, counters in proof.carried[role].items():
+            why = _stale(counters, must_move=proof.loopback and measured)
+            if why is not None:
+                return f"{flow.host(role)}: {device} {why}"
+    return None
+
+
+_BYTES_AND_PACKETS = (
+    (("tx_bytes", "rx_bytes"), ("tx_packets", "rx_packets")),
+    (("port_xmit_data", "port_rcv_data"), ("port_xmit_packets", "port_rcv_packets")),
+)
+
+
+def _stale(counters: Counts, *, must_move: bool) -> str | None:
+    """How bytes and packets of one device contradict each other; None where it counts only one.
+
+    Nothing moves bytes in no packet, or packets of no bytes: one of the two counters is stale, or
+    the device's own is another's.
+    """
+    for of_bytes, of_packets in _BYTES_AND_PACKETS:
+        if of_bytes[0] in counters and of_packets[0] in counters:
+            amount, packets = _sum(counters, of_bytes), _sum(counters, of_packets)
+            break
+    else:
+        return None
+    if amount is None or packets is None or (amount > 0 and packets > 0):
+        return None
+    if amount == packets:
+        return "counted neither bytes nor packets" if must_move else None
+    if amount == 0:
+        return f"counted {packets} packets without a byte"
+    return f"counted {amount} bytes in no packet"
+
+
+def _sum(counters: Counts, names: tuple[str, str]) -> int | None:
+    out, back = counters.get(names[0]), counters.get(names[1])
+    return None if out is None or back is None else out + back

@@ -1,0 +1,52 @@
+"""What became of a flow's packets, from the RDMA counters of both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perch.judge.counter_table import CORRUPTED, GAPS, RECEIVED, RETRIES, SENT
+from perch.judge.counters import Counts
+from perch.model.record import Packets
+
+
+def of_flow(client: Sequence[Counts], server: Sequence[Counts], *, shared: bool) -> Packets | None:
+    """Each packet that one device sent must have arrived at the other.
+
+    `client`, `server`: the counters of the ports that carried the flow, empty where they are not
+    known (`Proof.ports`). `shared`: the same counters hold packets of another flow of the round.
+    None: nobody counted the packets of this flow alone, or none was sent.
+    """
+    of_client, of_server = _one_of(client, SENT), _one_of(server, SENT)
+    if shared or of_client is None or of_server is None or of_client + of_server == 0:
+        return None
+    there = _missing(of_client, _one_of(server, RECEIVED))
+    back = _missing(of_server, _one_of(client, RECEIVED))
+    both = [*client, *server]
+    return Packets(
+        sent=of_client + of_server,
+        lost=None if there is None or back is None else there + back,
+        retries=_all_of(both, RETRIES),
+        gaps=_all_of(both, GAPS),
+        corrupted=_all_of(both, CORRUPTED),
+    )
+
+
+def _missing(sent: int, received: int | None) -> int | None:
+    return None if received is None else max(sent - received, 0)
+
+
+def _one_of(ports: Sequence[Counts], names: Sequence[str]) -> int | None:
+    """The first of several names for one thing, over all ports; None where a port has none."""
+    total: int | None = None
+    for counters in ports:
+        count = next((n for name in names if (n := counters.get(name)) is not None), None)
+        if count is None:
+            return None
+        total = count if total is None else total + count
+    return total
+
+
+def _all_of(ports: Sequence[Counts], names: Sequence[str]) -> int | None:
+    """Several things that may be counted, added; None where none of them is."""
+    found = [n for counters in ports for name in names if (n := counters.get(name)) is not None]
+    return sum(found) if found else None

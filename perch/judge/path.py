@@ -1,0 +1,228 @@
+"""The path proof: the bytes that a flow claims against what the devices of both ends counted.
+
+For each end and each way: claimed <= counted, and counted - idle <= wire. docs/definitions.md,
+"Path proof", has it in words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from perch.judge import wire
+from perch.judge.bounds import Bound, Finding, bounds, judged, worst
+from perch.judge.claims import is_rdma
+from perch.judge.counter_table import GOES_BACK
+from perch.judge.counters import Counted, Counts
+from perch.judge.hosts import HostFacts
+from perch.judge.places import Place, places
+from perch.model.plan import Flow, Plan
+from perch.model.record import Part, Path, Role
+
+
+class Proof(msgspec.Struct):
+    """What a record says of the path, and what the rest of the judge needs of it.
+
+    `bounds`: for flows that share a host (perch.judge.round). `ports`: the counters of the RDMA
+    ports that carried the flow, empty where one of them is not known. `carried`: the counters of
+    all that carried it, by the name of the device, in the order of the names. `loopback`: both ends
+    are one machine.
+    """
+
+    path: Path
+    bounds: list[Bound]
+    ports: dict[Role, list[Counts]]
+    carried: dict[Role, dict[str, Counts]]
+    loopback: bool
+
+
+class _End(msgspec.Struct):
+    """One place of a flow, with what is claimed of it."""
+
+    place: Place
+    claim: wire.Claim | None
+
+
+def proof(
+    plan: Plan,
+    hosts: Mapping[str, HostFacts],
+    flow: Flow,
+    parts: Sequence[Part],
+    client: Counted | None,
+    server: Counted | None,
+    *,
+    shared: bool,
+) -> Proof:
+    """`client` and `server`: what both ends counted. `parts`: the results that the plan expects.
+
+    `shared`: another flow of the round uses one of the two hosts, so that their devices count its
+    bytes, too.
+    """
+    fabric = plan.hosts[flow.client].fabric
+    rdma = any(_is_rdma(flow, part) for part in parts)
+    claiming = parts if flow.kind != "transfer" else [p for p in parts if p.kind != "sum"]
+    claim = wire.of_flow(flow, claiming, rdma=rdma)
+
+    def ends(role: Role, side: Counted | None) -> list[_End]:
+        name = flow.host(role)
+        return [
+            _End(place, claim if own is parts else wire.of_flow(flow, own, rdma=rdma))
+            for place, own in places(
+                flow, parts, role, plan.hosts[name], hosts.get(name), side, rdma=rdma
+            )
+        ]
+
+    of_client, of_server = ends("client", client), ends("server", server)
+    uncounted = _uncounted(flow, parts, fabric)
+    finding = _without_law(flow, parts, claim, uncounted, fabric)
+    held: list[Bound] = []
+    if finding is None:
+        finding, held = _by_law([*of_client, *of_server], rdma, shared)
+    return Proof(
+        path=Path(
+            claimed_bytes=None if claim is None else math.floor(claim.total),
+            client_device_bytes=_device_bytes(of_client),
+            server_device_bytes=_device_bytes(of_server),
+            state=finding.state,
+            reason=finding.why,
+            counted=_counted(of_client),
+        ),
+        bounds=held,
+        ports={"client": _ports(of_client), "server": _ports(of_server)},
+        carried={
+            "client": {} if uncounted else _carried(of_client),
+            "server": {} if uncounted else _carried(of_server),
+        },
+        loopback=_is_loopback(parts, fabric),
+    )
+
+
+def _is_rdma(flow: Flow, part: Part) -> bool:
+    return is_rdma(
+        flow.backend if part.backend is None else part.backend,
+        flow.tool if part.tool is None else part.tool.name,
+        flow.provider if part.provider is None else part.provider,
+    )
+
+
+# ---- where no law holds
+
+
+def _without_law(
+    flow: Flow, parts: Sequence[Part], claim: wire.Claim | None, uncounted: str | None, fabric: str
+) -> Finding | None:
+    """Why nothing is held against the counters; None where the law holds."""
+    why = uncounted or _not_judged(parts, fabric)
+    if why is not None:
+        return Finding("not_judged", why)
+    if claim is None:
+        return Finding("unknown", f"{flow.tool} does not say how many bytes it moved")
+    # any counter would prove a claim of nothing
+    if claim.total <= 0:
+        return Finding("unknown", f"{flow.tool} claims no byte, so that no counter can show any")
+    return None
+
+
+def _uncounted(flow: Flow, parts: Sequence[Part], fabric: str) -> str | None:
+    """Why no device counts anything of this flow."""
+    if flow.backend == "null":
+        return "the null backend moves no bytes"
+    if flow.scope == "simulated" or any(part.simulated for part in parts):
+        return "a simulated provider moved the bytes, which no device counts"
+    providers = [flow.provider or "", *(part.provider or "" for part in parts)]
+    if _layer(parts, fabric) == "shm" or any(p.startswith(("shm", "sm2")) for p in providers):
+        return "the bytes went through memory of one host, which no device counts"
+    return None
+
+
+def _not_judged(parts: Sequence[Part], fabric: str) -> str | None:
+    """Why no counter can prove the path, although devices may count it."""
+    if _is_loopback(parts, fabric):
+        return "both ends are one machine, and lo counts every byte of both and of everybody else"
+    if any(part.status != "ok" for part in parts):
+        return "the flow was not measured to its end, so that its claim is not whole"
+    return None
+
+
+def _layer(parts: Sequence[Part], fabric: str) -> str:
+    layers = (part.link.layer for part in parts if part.link)
+    return next((layer for layer in layers if layer is not None), fabric)
+
+
+def _is_loopback(parts: Sequence[Part], fabric: str) -> bool:
+    return _layer(parts, fabric) == "loopback" or any(
+        part.client is not None and part.client.device == "lo" for part in parts
+    )
+
+
+# ---- the law
+
+
+def _by_law(ends: Sequence[_End], rdma: bool, shared: bool) -> tuple[Finding, list[Bound]]:
+    again = _sent_again(ends, rdma)
+    held = [
+        bound
+        for end in ends
+        if end.place.unknown is None and end.claim is not None
+        for bound in bounds(end.place, end.claim, rdma=rdma, again=again)
+    ]
+    explained_by = None if shared else "this flow explains"
+    unknown = [Finding("unknown", end.place.unknown) for end in ends if end.place.unknown]
+    return worst([*unknown, *(judged(bound, explained_by) for bound in held)]), held
+
+
+_goes_back = re.compile(GOES_BACK)
+
+
+@lru_cache(maxsize=4096)
+def _makes_go_back(name: str) -> bool:
+    return _goes_back.search(name) is not None
+
+
+def _sent_again(ends: Sequence[_End], rdma: bool) -> int:
+    """Events on either end after which packets were sent again."""
+    if rdma:
+        return sum(
+            n
+            for end in ends
+            for counters in end.place.ports
+            for name, n in counters.items()
+            if n and _makes_go_back(name)
+        )
+    sides = {end.place.role: end.place.side for end in ends}
+    return sum(side.host.get("TcpRetransSegs") or 0 for side in sides.values() if side)
+
+
+# ---- what both ends counted, for the record and the rest of the judge
+
+
+def _counted(ends: Sequence[_End]) -> str | None:
+    return ", ".join(f"{c.device} {c.unit}" for end in ends for c in end.place.counters) or None
+
+
+def _device_bytes(ends: Sequence[_End]) -> int | None:
+    """Of the first counter of bytes of each place, both ways; None where one is not known."""
+    total = 0
+    for end in ends:
+        of_bytes = next((c for c in end.place.counters if c.unit == "bytes"), None)
+        if of_bytes is None or of_bytes.tx is None or of_bytes.rx is None:
+            return None
+        total += of_bytes.tx + of_bytes.rx
+    return total
+
+
+def _ports(ends: Sequence[_End]) -> list[Counts]:
+    known = all(end.place.ports for end in ends)
+    return [counters for end in ends for counters in end.place.ports] if known else []
+
+
+def _carried(ends: Sequence[_End]) -> dict[str, Counts]:
+    carriers: dict[str, Counts] = {}
+    for end in ends:
+        for name, counts in end.place.carriers:
+            carriers.setdefault(name, counts)
+    return dict(sorted(carriers.items()))

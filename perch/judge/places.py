@@ -1,0 +1,278 @@
+"""Where one end of a flow counts its bytes: the device, its port, and their counters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from perch.judge.argv import planned
+from perch.judge.counters import Counted, Counts
+from perch.judge.hosts import HostFacts
+from perch.model.plan import Flow, PlanHost
+from perch.model.record import Part, Role
+
+_port_number = re.compile(r"[1-9][0-9]*")
+
+
+class Counter(msgspec.Struct):
+    """A counter of bytes or packets, both ways; `by` is its name on the way out.
+
+    `of`: what it belongs to. An "interface" counts all frames with their headers; so does the one
+    "under" a soft RDMA device, where the device's packets are the proof. A "nic" counts the octets
+    of all frames, Ethernet's too; a Cassini NIC's own headers are smaller than any of Ethernet's,
+    and not known. A "port" counts RDMA only.
+    """
+
+    device: str
+    by: str
+    unit: Literal["bytes", "packets"]
+    of: Literal["interface", "under", "nic", "port"]
+    tx: int | None
+    rx: int | None
+
+    @property
+    def has_headers(self) -> bool:
+        return self.of in ("interface", "under")
+
+
+class Place(msgspec.Struct):
+    """One end of a flow, or of one pair of devices of a transfer.
+
+    `idle`: for each counter the same one of the host's idle time. `ports`: the counters of the one
+    RDMA port in use, empty where it is not known. `carriers`: the counters of all that carried the
+    bytes, by name. `unknown`: why nothing can be compared here.
+    """
+
+    role: Role
+    host: str
+    side: Counted | None
+    device: str | None
+    port: str | None
+    counters: list[Counter]
+    idle: list[Counter | None]
+    idle_seconds: float
+    driver: str | None
+    ports: list[Counts]
+    carriers: list[tuple[str, Counts]]
+    unknown: str | None = None
+
+
+def places(
+    flow: Flow,
+    parts: Sequence[Part],
+    role: Role,
+    planned_host: PlanHost,
+    facts: HostFacts | None,
+    side: Counted | None,
+    *,
+    rdma: bool,
+) -> list[tuple[Place, Sequence[Part]]]:
+    """Each place of one end, with the parts that claim bytes of it."""
+    return [
+        (_place(flow, own, role, planned_host, facts, side, rdma), own)
+        for own in by_device(flow, parts, role) or [[]]
+    ]
+
+
+def by_device(flow: Flow, parts: Sequence[Part], role: Role) -> list[Sequence[Part]]:
+    """The parts by the device that carried them.
+
+    Only transfers have several devices; the parts with their sum would claim every byte twice.
+    """
+    if flow.kind != "transfer":
+        return [parts]
+    groups: dict[str, list[Part]] = {}
+    for part in parts:
+        if part.kind != "sum":
+            groups.setdefault(_said_device(part, role) or "", []).append(part)
+    return [groups[device] for device in sorted(groups)]
+
+
+def _place(
+    flow: Flow,
+    parts: Sequence[Part],
+    role: Role,
+    planned_host: PlanHost,
+    facts: HostFacts | None,
+    side: Counted | None,
+    rdma: bool,
+) -> Place:
+    device = None if side is None else _device(flow, parts, role, planned_host, side, rdma)
+    port = _port(flow, parts, role)
+    counters = counters_of(side, device, port, rdma=rdma)
+    idle = facts.idle if facts else None
+    ports = _ports(side, device, port) if rdma and side and device is not None else []
+    of_idle = {(c.device, c.by): c for c in reversed(counters_of(idle, device, port, rdma=rdma))}
+    place = Place(
+        role=role,
+        host=flow.host(role),
+        side=side,
+        device=device,
+        port=port,
+        counters=counters,
+        idle=[of_idle.get((c.device, c.by)) for c in counters],
+        idle_seconds=(idle.seconds if idle else None) or 1,
+        driver=facts.drivers.get(device or "") if facts else None,
+        ports=[side.rdma[ports[0]].counters] if side and len(ports) == 1 else [],
+        carriers=list(_carriers(side, device, ports, rdma)) if side and device is not None else [],
+    )
+    place.unknown = _unknown(place, ports, rdma)
+    return place
+
+
+def _unknown(place: Place, ports: Sequence[str], rdma: bool) -> str | None:
+    role, device, port = place.role, place.device, place.port
+    if place.side is None:
+        return f"{role}: its agent left no counters of this flow"
+    if len(ports) > 1:
+        return f"{role}: {device} has several ports, and neither plan nor tool names the one in use"
+    if place.counters:
+        return None
+    which = f", port {port}," if rdma and port is not None else ""
+    return f"{role}: no counter of {device or 'any device of this flow'}{which} could be read"
+
+
+# ---- which device and port
+
+
+def _said_device(part: Part, role: Role) -> str | None:
+    side = part.client if role == "client" else part.server
+    return side.device if side else None
+
+
+def _device(
+    flow: Flow,
+    parts: Sequence[Part],
+    role: Role,
+    planned_host: PlanHost,
+    side: Counted,
+    rdma: bool,
+) -> str | None:
+    """The device whose counters must show the bytes.
+
+    The one that the planned command names; else the tool's; of RDMA the plan's, or the one over the
+    interface with the host's address; without RDMA that interface itself.
+    """
+    said = planned(flow, role, "device") or next(
+        (name for part in parts if (name := _said_device(part, role))), None
+    )
+    if said or not rdma:
+        return said or side.address
+    for device in planned_host.devices:
+        name = device.get("name") if isinstance(device, dict) else device
+        if name in side.cxi or any(key.startswith(f"{name}/") for key in side.rdma):
+            return str(name)
+    for ports in (side.rdma, side.cxi):
+        for key, port in ports.items():
+            if port.netdev == side.address:
+                return key.rpartition("/")[0] or key
+    return None
+
+
+def _port(flow: Flow, parts: Sequence[Part], role: Role) -> str | None:
+    """The port in use, as plan or tool name it; 0 leaves the choice to the tool."""
+    said = planned(flow, role, "port")
+    if said is not None and _port_number.fullmatch(said):
+        return said
+    for part in parts:
+        if part.params is not None:
+            params = part.params
+            number = params.ib_port if role == "client" else params.server_ib_port
+            if number is not None and number >= 1 and number == int(number):
+                return str(int(number))
+    return None
+
+
+# ---- its counters
+
+
+def counters_of(
+    side: Counted | None, device: str | None, port: str | None, *, rdma: bool
+) -> list[Counter]:
+    """The counters that show a device's bytes; none where the host does not count them."""
+    if side is None or device is None:
+        return []
+    if device in side.cxi:
+        counter = _cassini(side, device)
+    elif rdma:
+        return _of_rdma(side, device, port)
+    else:
+        counter = _interface(side, device, "interface")
+    return [] if counter is None else [counter]
+
+
+def _interface(side: Counted, name: str, of: Literal["interface", "under"]) -> Counter | None:
+    counts = side.netdev.get(name, {})
+    if "tx_bytes" not in counts or "rx_bytes" not in counts:
+        return None
+    return Counter(name, "tx_bytes", "bytes", of, counts["tx_bytes"], counts["rx_bytes"])
+
+
+def _cassini(side: Counted, name: str) -> Counter | None:
+    counts = side.cxi[name].counters
+    tx, rx = "hni_sts_tx_ok_octets", "hni_sts_rx_ok_octets"
+    if tx not in counts or rx not in counts:
+        return None
+    return Counter(name, tx, "bytes", "nic", counts[tx], counts[rx])
+
+
+def _of_rdma(side: Counted, device: str, port: str | None) -> list[Counter]:
+    """RDMA devices differ in what they count.
+
+    InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes; bnxt_re and
+    efa count bytes; rxe counts packets, and its bytes are those of the interface under it. Of
+    several ports, of which none is named, none is known to have carried the flow.
+    """
+    ports = _ports(side, device, port)
+    if len(ports) != 1:
+        return []
+    found = side.rdma[ports[0]]
+    counts = found.counters
+    if "port_xmit_data" in counts:
+        tx, rx = _words(counts["port_xmit_data"]), _words(counts.get("port_rcv_data"))
+        return [Counter(device, "port_xmit_data", "bytes", "port", tx, rx)]
+    if "tx_bytes" in counts:
+        tx, rx = counts["tx_bytes"], counts.get("rx_bytes")
+        return [Counter(device, "tx_bytes", "bytes", "port", tx, rx)]
+    if "sent_pkts" in counts:
+        tx, rx = counts["sent_pkts"], counts.get("rcvd_pkts")
+        packets = Counter(device, "sent_pkts", "packets", "port", tx, rx)
+        under = _interface(side, found.netdev, "under")
+        return [packets] if under is None else [packets, under]
+    return []
+
+
+def _words(count: int | None) -> int | None:
+    return None if count is None else 4 * count
+
+
+def _ports(side: Counted, device: str, port: str | None) -> list[str]:
+    """The ports of a device that were counted; of a named one, that port."""
+    if port is not None:
+        key = f"{device}/{port}"
+        return [key] if key in side.rdma else []
+    return [key for key in side.rdma if key.startswith(device + "/")]
+
+
+def _carriers(
+    side: Counted, device: str, ports: Sequence[str], rdma: bool
+) -> Iterator[tuple[str, Counts]]:
+    """The counters of all that carried the bytes.
+
+    The RDMA ports or the NIC with the interfaces beside them; of sockets the interface.
+    """
+    if device in side.cxi:
+        yield device, side.cxi[device].counters
+        interfaces = [side.cxi[device].netdev]
+    elif rdma:
+        for key in ports:
+            yield key, side.rdma[key].counters
+        interfaces = [side.rdma[key].netdev for key in ports]
+    else:
+        interfaces = [device]
+    for name in interfaces:
+        if name in side.netdev:
+            yield name, side.netdev[name]
