@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -22,7 +22,8 @@ def rounded(value: float) -> int | float:
     return int(figure) if figure.is_integer() else figure
 
 
-def is_finite(value: object) -> bool:
+def is_finite(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number that JSON can carry."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -10,12 +10,45 @@ from typing import Any, Literal
 
 import msgspec
 
-from perch.model.record import Number
+from perch.model.record import Bandwidth, Cpu, Latency, Number, Tcp
 
 Severity = Literal["required", "advisory"]
 
 #: What a bound may be relative to.
 Relation = Literal["ceiling", "peers", "baseline"]
+
+#: Figures that are made of others of the same record.
+DERIVED = (
+    "p99_minus_p50_us", "retransmissions_per_gb", "stall_s", "loss_ppm",
+    "packets_lost_ppm", "packets_retried_ppm", "packets_corrupted_ppm",
+)  # fmt: skip
+AGREEMENT = ("p50_us", "mean_us", "gbit_s")
+SOAK = (
+    "gaps", "stall_s", "interval_share", "interval_gbit_s", "window_share", "p99_times", "p99_us",
+    "bandwidth_percent", "p50_percent", "p99_percent", "leak_mb_per_hour", "handles_per_hour",
+    "rate_percent", "clock_s",
+)  # fmt: skip
+
+#: Every figure that a limit may bound.
+METRICS = (
+    *(f"latency_us.{name}" for name in Latency.__struct_fields__),
+    *(f"bandwidth.{name}" for name in Bandwidth.__struct_fields__ if name != "peak_definition"),
+    *(f"cpu.{name}" for name in Cpu.__struct_fields__),
+    *(f"tcp.{name}" for name in Tcp.__struct_fields__),
+    *(f"derived.{name}" for name in DERIVED),
+    *(f"agreement.{name}" for name in AGREEMENT),
+    *(f"soak.{name}" for name in SOAK),
+)
+
+#: What a scope may have, and each key's path in a record.
+FACETS = {
+    "tool": "tool.name", "backend": "backend", "provider": "provider", "op": "op", "kind": "kind",
+    "definition": "definition", "test": "test", "scope": "scope", "client": "client.host",
+    "server": "server.host", "layer": "link.layer", "hop_class": "link.hop_class",
+    "size_bytes": "params.size_bytes", "completion": "params.completion",
+    "queue_pairs": "params.queue_pairs", "batch": "params.batch", "devices": "params.devices",
+    "bidirectional": "params.bidirectional",
+}  # fmt: skip
 
 
 class LimitBound(msgspec.Struct, frozen=True):

@@ -1,0 +1,34 @@
+"""Text from outside, made fit for people's eyes and terminals."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+# C0 and C1 controls, DELETE, line and paragraph separators, lone surrogates, and the marks,
+# embeddings, overrides and isolates of the Unicode Bidirectional Algorithm (UAX #9)
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def _escaped(match: re.Match[str]) -> str:
+    sign = match[0]
+    code = ord(sign)
+    return _SHORT.get(sign) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def clean(text: str) -> str:
+    r"""`text` on one line, without what moves a cursor, sets a colour or turns the order of signs.
+
+    Such a sign becomes its escape, as in `\x1b[31m` or `\u202e`; so it can be seen.
+    """
+    return _UNSEEN.sub(_escaped, text)
+
+
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
+    """`, did you mean '...'?` where a valid word is close, else nothing."""
+    close = difflib.get_close_matches(word, list(valid), n=1)
+    return f", did you mean '{close[0]}'?" if close else ""
