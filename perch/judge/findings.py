@@ -1,0 +1,133 @@
+"""The findings on hosts: reports/jq judges what host-check printed, one process for each area."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from perch.errors import ExitCode, PerchError
+
+JQ = Path(__file__).parents[2] / "reports/jq"
+
+#: The areas of checks in the order in which their findings are shown; each is
+#: reports/jq/area_AREA.jq.
+AREAS = ("machine", "nic", "qos", "slingshot")
+
+#: Seconds that jq may take: 1,000 hosts' answers take it about a minute an area on one processor.
+DEADLINE_S = 600
+
+#: Hosts that should be alike and are not, from the findings of all areas.
+BETWEEN = 'import "host_group" as group; import "words" as _; [group::differences(.)]'
+
+Document = dict[str, Any]
+
+
+class Question(msgspec.Struct):
+    """What one host answered, and which areas judge it.
+
+    The keys are those that the jq areas read.
+    """
+
+    areas: list[str]
+    host: Document
+    raw: Document
+
+
+class _Found(msgspec.Struct):
+    """What one area found: of each host, and between hosts, these with the name of their host."""
+
+    of_host: dict[str, list[Document]]
+    between: list[Document]
+
+
+_found = msgspec.json.Decoder(_Found)
+_documents = msgspec.json.Decoder(list[Document])
+_encoder = msgspec.json.Encoder()
+
+
+def areas(*, machine: bool, slingshot: bool) -> list[str]:
+    """What is checked of a host: its Slingshot NIC, and all that RDMA needs, if the plan says so."""
+    return [*(AREAS[:3] if machine else []), *(AREAS[3:] if slingshot else [])]
+
+
+def _start(program: list[str], document: str) -> subprocess.Popen[bytes]:
+    command = ["jq", "-L", str(JQ), "-c", *program, document]
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except FileNotFoundError:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            "jq is not installed",
+            remedy="install the package jq and judge again",
+        ) from None
+
+
+def _answer(area: str, process: subprocess.Popen[bytes]) -> bytes:
+    try:
+        output, errors = process.communicate(timeout=DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"the findings on hosts ({area}) took longer than {DEADLINE_S} s",
+            remedy="judge again on a machine with less other work",
+        ) from None
+    if process.returncode != 0:
+        why = errors.decode("utf-8", "replace").partition("\n")[0]
+        raise PerchError(ExitCode.INCONCLUSIVE, f"the findings on hosts ({area}) failed: {why}")
+    return output
+
+
+def _answers(programs: Mapping[str, list[str]], text: bytes) -> list[bytes]:
+    """What each program prints of the same input.
+
+    They run at the same time, and none outlives this call.
+    """
+    with tempfile.NamedTemporaryFile(prefix="perch-hosts-") as file, ExitStack() as ended:
+        file.write(text)
+        file.flush()
+        running: dict[str, subprocess.Popen[bytes]] = {}
+        for area, program in programs.items():
+            running[area] = ended.enter_context(_start(program, file.name))
+            ended.callback(running[area].kill)
+        return [_answer(area, process) for area, process in running.items()]
+
+
+def judged(questions: list[Question]) -> dict[str, list[Document]]:
+    """The findings of each host by its name, in the order of the areas, those between hosts last.
+
+    Raises PerchError where jq is missing, fails or does not end.
+    """
+    asked = [area for area in AREAS if any(area in question.areas for question in questions)]
+    text = b"".join(_encoder.encode(question) + b"\n" for question in questions)
+    programs = {area: ["-n", "-f", str(JQ / f"area_{area}.jq")] for area in asked}
+    found = [_found.decode(answer) for answer in _answers(programs, text)]
+    of_host: dict[str, list[Document]] = {
+        question.host["name"]: [
+            finding for area in found for finding in area.of_host.get(question.host["name"], [])
+        ]
+        for question in questions
+    }
+    alike = [
+        {"host": question.host, "findings": of_host[question.host["name"]]}
+        for question in questions
+        if "machine" in question.areas
+    ]
+    between = _between(alike) if alike else []
+    for finding in [*between, *(one for area in found for one in area.between)]:
+        host = finding.pop("host")
+        if host in of_host:
+            of_host[host].append(finding)
+    return of_host
+
+
+def _between(alike: list[Document]) -> list[Document]:
+    (answer,) = _answers({"between hosts": [BETWEEN]}, _encoder.encode(alike))
+    return _documents.decode(answer)

@@ -1,0 +1,197 @@
+"""What the hosts say of themselves: agent.json, environment.json and host-check's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from perch.judge import findings, links
+from perch.judge.counters import Counted, counted
+from perch.judge.raw import RawFiles
+from perch.model.plan import Flow, Plan, PlanHost
+from perch.model.raw import Agent, Environment
+
+#: Seconds by which a host's clock may be behind the controller's, which wrote the plan's `created`.
+#: Site policy.
+CLOCK_SKEW_S = 300
+
+Document = dict[str, Any]
+
+_agent = msgspec.json.Decoder(Agent)
+_environment = msgspec.json.Decoder(Environment)
+_document = msgspec.json.Decoder(Document)
+
+
+class HostFacts(msgspec.Struct):
+    """One host of a run. A driver is None where the host names none.
+
+    `unchecked`: why host-check's answer is not judged; `checks`: its findings, None where there was
+    no answer to judge. `idle`: what was counted while no flow ran.
+    """
+
+    agent: Agent | None = None
+    environment: bool = False
+    versions: dict[str, Any] = {}
+    drivers: dict[str, str | None] = {}
+    rdma_drivers: dict[str, str | None] = {}
+    cxi_drivers: dict[str, str | None] = {}
+    idle: Counted | None = None
+    links: dict[str, links.LinkFacts] = {}
+    unchecked: str | None = None
+    checks: list[dict[str, Any]] | None = None
+
+
+def cxi_hosts(flows: Iterable[Flow]) -> set[str]:
+    """The hosts of flows over a Cassini NIC: hardware, whatever the fabric is called."""
+    used: set[str] = set()
+    for flow in flows:
+        if (flow.tool == "cxi" or flow.backend == "cxi") and flow.imported is None:
+            used |= {flow.client, flow.server}
+    return used
+
+
+def _of_schema(document: Document | None, schema: str) -> Document | None:
+    return document if document is not None and document.get("schema") == schema else None
+
+
+def _agent_of(files: RawFiles, host: str, run: str) -> Agent | None:
+    agent = files.document(f"raw/{host}/agent.json", _agent)
+    if agent is None or agent.schema != "perch.agent/1":
+        return None
+    if agent.run != run:
+        return Agent(state="foreign", message=f"its agent.json belongs to run {agent.run!r}")
+    return agent
+
+
+# ---- host-check's answer -------------------------------------------------------------------------
+
+
+def _seconds(text: object) -> float | None:
+    """Of a time such as 2026-11-21T08:04:06Z."""
+    try:
+        return datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    except ValueError:
+        return None
+
+
+def _is_answer(answer: Document) -> bool:
+    """Two things are read of every host: an answer without them is not one."""
+    parts = [answer.get(key) for key in ("files", "later", "links", "commands")]
+    if not all(isinstance(part, dict) for part in parts):
+        return False
+    kernel = answer["commands"].get("kernel")
+    ran = isinstance(kernel, dict) and kernel.get("exit") == 0
+    return ran and isinstance(answer["files"].get("/proc/uptime"), str)
+
+
+def _misplaced(answer: Document, environment: Environment | None, created: str) -> str | None:
+    """Why an answer is not of this host and run."""
+    if environment is None or environment.hostname is None:
+        return "no environment.json says whose it is"
+    if answer.get("hostname") != environment.hostname:
+        return f"it is of {answer.get('hostname')!r}, environment.json of {environment.hostname!r}"
+    collected, begun = _seconds(answer.get("collected")), _seconds(created)
+    if collected is None or begun is None:
+        return "it or the plan does not say when it was made"
+    if collected < begun - CLOCK_SKEW_S:
+        return f"it is of {answer['collected']}, before the plan of {created}"
+    return None
+
+
+def _unchecked(
+    answer: Document | None,
+    wanted: Document | None,
+    host: str,
+    environment: Environment | None,
+    plan: Plan,
+) -> str | None:
+    if answer is None:
+        return "there is none that can be read"
+    if not _is_answer(answer):
+        return "it holds nothing that was read"
+    if plan.host_checks and wanted is None:
+        return f"inputs/hosts/{host}.json does not say what is wanted"
+    return _misplaced(answer, environment, plan.created)
+
+
+def _subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
+    """A host as the areas of checks know it."""
+    return {
+        "name": name,
+        "fabric": host.fabric,
+        "scope": host.scope,
+        "wanted": wanted or {},
+        "ports": host.ports or [host.port],
+        "devices": [
+            device if isinstance(device, dict) else {"name": device} for device in host.devices
+        ],
+    }
+
+
+# ---- all of a run --------------------------------------------------------------------------------
+
+
+class _Read(msgspec.Struct):
+    """One host's documents, before its findings are known."""
+
+    facts: HostFacts
+    environment: Environment | None
+    question: findings.Question | None
+
+
+def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Read:
+    planned = plan.hosts[name]
+    environment = files.document(f"raw/{name}/environment.json", _environment)
+    if environment is not None and environment.schema != "perch.environment/1":
+        environment = None
+    answer = _of_schema(
+        files.document(f"raw/{name}/host_check.json", _document), "perch.host_check/1"
+    )
+    given = _of_schema(files.document(f"inputs/hosts/{name}.json", _document), "perch.wanted/1")
+    wanted = given.get("wanted") if given else None
+    if not isinstance(wanted, dict):
+        wanted = None
+    unchecked = _unchecked(answer, wanted, name, environment, plan)
+    slingshot = planned.fabric == "slingshot" or uses_cxi
+    areas = findings.areas(machine=plan.host_checks, slingshot=slingshot)
+    asked = unchecked is None and answer is not None and areas
+    said = environment or Environment()
+    facts = HostFacts(
+        agent=_agent_of(files, name, plan.run),
+        environment=environment is not None,
+        versions=said.versions,
+        drivers={one.name: one.driver for one in said.interfaces if one.name is not None},
+        rdma_drivers={one.name: one.driver for one in said.rdma if one.name is not None},
+        cxi_drivers={one.name: one.driver for one in said.cxi if one.name is not None},
+        idle=counted(said.idle),
+        unchecked=unchecked,
+    )
+    question = (
+        findings.Question(areas, _subject(name, planned, wanted), answer)
+        if asked and answer is not None
+        else None
+    )
+    return _Read(facts, environment, question)
+
+
+def read_hosts(
+    files: RawFiles,
+    plan: Plan,
+    judged: Callable[[list[findings.Question]], Mapping[str, list[Document]]],
+) -> dict[str, HostFacts]:
+    """Everything that is known of the plan's hosts, in its order.
+
+    `judged`: findings.judged, or what stands in for it. Raises PerchError where jq cannot be run.
+    """
+    with_cxi = cxi_hosts(plan.flows())
+    read = {name: _read_host(files, plan, name, uses_cxi=name in with_cxi) for name in plan.hosts}
+    found = judged([one.question for one in read.values() if one.question])
+    for name, one in read.items():
+        checks = list(found.get(name, [])) if one.question else None
+        said = one.environment.interfaces if one.environment else []
+        one.facts.checks = checks
+        one.facts.links = links.of_host(said, one.facts.idle, checks or [])
+    return {name: one.facts for name, one in read.items()}

@@ -1,0 +1,198 @@
+"""How a flow ended, from what its two agents left and what each agent says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from perch.model.plan import Flow
+from perch.model.raw import Agent, End
+from perch.model.record import Role
+
+#: An end's signal and exit code where the agent ended an external tool's server, which does not end
+#: by itself.
+TERMINATED_EXIT = 143
+TERMINATED_SIGNALS = ("TERM", 15)
+
+#: Characters of a tool's last words that a message repeats.
+WORDS_MAX = 400
+#: Bytes from the end of standard error among which the last words are looked for.
+WORDS_WITHIN = 65536
+
+#: A tool's exit code and its last words -> the design's exit codes.
+ExitCode = Callable[[int, str], int]
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """Why a flow has no whole result.
+
+    `code`: the design's exit codes, None where nothing was ever started.
+    """
+
+    state: Literal["error", "not_measured"]
+    code: int | None
+    message: str
+
+
+def last_words(stderr: bytes, lines: int = 2) -> str:
+    """The last lines of standard error that are not blank, in one line."""
+    text = stderr[-WORDS_WITHIN:].decode("utf-8", "replace")
+    words = "; ".join([line for line in text.split("\n") if line.strip()][-lines:])
+    return words if len(words) <= WORDS_MAX else words[:WORDS_MAX] + "..."
+
+
+def _said(end: End) -> str:
+    return f": {end.message}" if end.message else ""
+
+
+# ---- whose files they are ------------------------------------------------------------------------
+
+
+def _bare(argv: list[str]) -> list[str]:
+    """A command without the program's path and the port, in which it may differ from the plan's."""
+    ports = ("--port", "-p")
+    return [word for before, word in pairwise(argv) if word not in ports and before not in ports]
+
+
+def _is_planned(argv: list[str], planned: list[str]) -> bool:
+    # most commands are the planned one with its port at the end
+    if argv[1:-2] == planned[1:] and len(argv) > 2 and argv[-2] == "--port":
+        return True
+    return _bare(argv) == _bare(planned)
+
+
+def _stranger(run: str, flow: Flow, end: End, role: Role) -> str | None:
+    """Which other measurement a raw file says that it is of; None where it is of this one."""
+    host = flow.host(role)
+    if end.run != run:
+        return f"run {end.run!r}, not {run}"
+    if end.flow != flow.id:
+        return f"flow {end.flow!r}"
+    if end.role != role:
+        return f"role {end.role!r}, not {role}"
+    if end.host != host:
+        return f"host {end.host!r}, not {host}"
+    ran = role == "client" and end.state == "done"
+    if ran and (end.argv is None or not _is_planned(end.argv, flow.client_argv)):
+        return "another command than planned"
+    return None
+
+
+def belongs(
+    run: str, flow: Flow, client: End | str | None, server: End | str | None
+) -> Cause | None:
+    """Why the files are not of this flow in this run.
+
+    Raw files are fetched, copied and moved about.
+    """
+    ends: tuple[tuple[Role, End | str | None], ...] = (("client", client), ("server", server))
+    for role, end in ends:
+        stranger = _stranger(run, flow, end, role) if isinstance(end, End) else None
+        if stranger:
+            why = f"raw file belongs to another measurement: {role}.json is of {stranger}"
+            return Cause("error", 6, why)
+    return None
+
+
+# ---- the client ----------------------------------------------------------------------------------
+
+
+def _absent(host: str, agent: Agent | None) -> str:
+    """Why there is no client.json: the agent's own report tells the three cases apart."""
+    if agent is None:
+        return f"host {host} returned no raw data"
+    if agent.state == "running":
+        return f"the agent on {host} was still running when its outputs were fetched"
+    return f"the agent on {host} left no client.json of this flow"
+
+
+def _server_story(server: End | str | None) -> str:
+    """The server's side of a meeting that failed: port in use, tool not installed."""
+    if server is None:
+        return ""
+    if isinstance(server, str):
+        return "; the server's server.json cannot be read"
+    if server.exit or _said(server):
+        return f"; server on {server.host}: exit {server.exit}{_said(server)}"
+    return ""
+
+
+def _not_started(flow: Flow, client: End, server: End | str | None) -> Cause | None:
+    """Of a client whose agent says that it started nothing."""
+    if client.state == "not_run":
+        # where the other end could not start, that end knows why
+        other = server if isinstance(server, End) and server.state == "not_run" else None
+        return Cause("not_measured", None, f"not run{_said(client)}{_said(other) if other else ''}")
+    if client.state == "peer_dead":
+        return Cause("not_measured", 4, f"host {flow.server} could not be reached{_said(client)}")
+    if client.state == "meeting_failed":
+        story = f"the two ends did not meet{_said(client)}{_server_story(server)}"
+        return Cause("not_measured", 4, story)
+    if client.state != "done":
+        return Cause("error", 6, f"client.json has the unknown state {client.state!r}")
+    return None
+
+
+def _badly_ended(flow: Flow, client: End, stderr: bytes, exit_code: ExitCode) -> Cause | None:
+    """Of a client that was started; None where it exited 0."""
+    if client.exit == 0 and not client.timed_out and not client.signal:
+        return None
+    words = last_words(stderr)
+    after = f": {words}" if words else ""
+    if client.timed_out:
+        return Cause("error", 4, f"stopped at its deadline of {flow.deadline_s} s{after}")
+    if client.signal:
+        return Cause("error", 6, f"{flow.tool} was ended by signal {client.signal}{after}")
+    if client.exit is None:
+        return Cause("error", 6, "client.json has no exit code")
+    return Cause("error", exit_code(client.exit, words), f"exit {client.exit}{after}")
+
+
+def cause(
+    flow: Flow,
+    client: End | str | None,
+    server: End | str | None,
+    agent: Agent | None,
+    stderr: bytes,
+    exit_code: ExitCode,
+) -> Cause | None:
+    """Why the client measured nothing, or not all; None where it ran and exited 0.
+
+    `agent`: that of the client's host.
+    """
+    if client is None:
+        return Cause("not_measured", None, _absent(flow.client, agent))
+    if isinstance(client, str):
+        return Cause("not_measured", None, f"client.json of this flow on {flow.client} is damaged")
+    return _not_started(flow, client, server) or _badly_ended(flow, client, stderr, exit_code)
+
+
+# ---- the server ----------------------------------------------------------------------------------
+
+
+def server_cause(flow: Flow, server: End | str | None) -> Cause | None:
+    """Why no result of the flow counts, from what the server's side left; None where it may count.
+
+    An external tool's server ends by itself (one client, then exit 0) or by the agent's TERM.
+    """
+    if server is None:
+        return Cause("error", 6, f"host {flow.server} left no server.json of this flow")
+    if isinstance(server, str):
+        return Cause("error", 6, f"server.json of this flow on {flow.server} is damaged")
+    if server.state != "done":
+        why = f"the server's side ended in state {server.state!r}{_said(server)}"
+        return Cause("error", 6, why)
+    if flow.tool == "perch":
+        if not server.exit:
+            return None
+        why = f"the server's side ended with exit {server.exit}"
+        return Cause("error", 6, why)
+    by_itself = server.exit == 0 and server.signal is None
+    terminated = server.exit == TERMINATED_EXIT and server.signal in TERMINATED_SIGNALS
+    if not server.timed_out and (by_itself or terminated):
+        return None
+    why = f"{flow.tool}'s server ended with exit {server.exit}, signal {server.signal}"
+    return Cause("error", 6, why)

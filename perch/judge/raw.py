@@ -1,0 +1,138 @@
+"""Reads what agents left under raw/: bounded, and regular files only.
+
+A run's folder may have been fetched, copied or unpacked from anywhere. A file that is a link, a
+pipe or a device, or that lies behind a linked folder, counts as missing: a link may lead out of the
+run, and a pipe would be waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from perch.model.plan import Flow
+from perch.model.raw import End, FlowFiles
+
+#: Bytes of one output or document that are read. `perch lat --report-all` prints some 60 bytes a
+#: sample: a million samples fit. What is larger is damaged, whatever it holds.
+LARGEST = 64 * 2**20
+
+#: Folders below which a run's files lie. The two themselves may be links (runs on another file
+#: system).
+ROOTS = (Path("raw"), Path("inputs/hosts"))
+
+DAMAGED = "damaged"
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_T = TypeVar("_T")
+_end = msgspec.json.Decoder(End)
+
+
+class TooLargeError(Exception):
+    """A file above `LARGEST`; the message names it."""
+
+
+class RawFiles:
+    """The files of one run's folder, named by their paths relative to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._prefix = f"{root}/"
+        self._folders: dict[str, bool] = {str(folder): True for folder in ROOTS}
+
+    def holds(self, folder: str) -> bool:
+        """Whether `folder` is one, reached without a link.
+
+        Remembered: many flows share their parents.
+        """
+        known = self._folders.get(folder)
+        if known is None:
+            parent = folder.rpartition("/")[0]
+            known = parent != "" and self.holds(parent) and self.is_folder(folder)
+            self._folders[folder] = known
+        return known
+
+    def is_folder(self, path: str) -> bool:
+        """Whether `path` itself is a folder, and no link to one."""
+        try:
+            return stat.S_ISDIR(os.lstat(self._prefix + path).st_mode)
+        except OSError:
+            return False
+
+    def contents(self, path: str) -> bytes:
+        """The bytes of a regular file whose folder `holds`; b"" where none can be read.
+
+        Raises TooLargeError above `LARGEST` bytes.
+        """
+        try:
+            file = os.open(self._prefix + path, _FLAGS)
+        except OSError:
+            return b""
+        try:
+            status = os.fstat(file)
+            if status.st_size == 0 or not stat.S_ISREG(status.st_mode):
+                return b""
+            if status.st_size > LARGEST:
+                raise TooLargeError(f"{path} has more than {LARGEST >> 20} MiB")
+            return os.read(file, status.st_size)
+        except OSError:
+            return b""
+        finally:
+            os.close(file)
+
+    def read(self, path: str) -> bytes:
+        """The same of any path under `ROOTS`."""
+        return self.contents(path) if self.holds(path.rpartition("/")[0]) else b""
+
+    def document(self, path: str, decoder: msgspec.json.Decoder[_T]) -> _T | None:
+        """A document of a host; None where it is absent, too large or not of the decoder's type."""
+        try:
+            return decoder.decode(self.read(path))
+        except (msgspec.MsgspecError, UnicodeDecodeError, TooLargeError):
+            return None
+
+
+def flow_folder(flow: Flow, host: str) -> str:
+    """Where `host` keeps its files of a flow; repeats lie beside what the first walk left."""
+    return f"raw/{host}/{'retry/flows' if flow.retry else 'flows'}/{flow.id}"
+
+
+def _end_of(files: RawFiles, path: str) -> End | str | None:
+    """One end of a flow: None without a file, DAMAGED where it cannot be read."""
+    try:
+        text = files.contents(path)
+        if not text:
+            return None
+        end = _end.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, TooLargeError):
+        return DAMAGED
+    return end if end.schema == "perch.flow/1" else DAMAGED
+
+
+def _holds_flow(files: RawFiles, folder: str) -> bool:
+    """`folder` is a flow's own, which is asked for once: only its parents are worth remembering."""
+    return files.holds(folder.rpartition("/")[0]) and files.is_folder(folder)
+
+
+def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
+    """What both agents left of one flow.
+
+    Raises TooLargeError where an output is too large to be read.
+    """
+    client: End | str | None = None
+    server: End | str | None = None
+    stdout = stderr = b""
+    folder = flow_folder(flow, flow.client)
+    if _holds_flow(files, folder):
+        client = _end_of(files, f"{folder}/client.json")
+        stdout = files.contents(f"{folder}/client.stdout")
+        stderr = files.contents(f"{folder}/client.stderr")
+    folder = flow_folder(flow, flow.server)
+    if _holds_flow(files, folder):
+        server = _end_of(files, f"{folder}/server.json")
+    return FlowFiles(client, server, stdout, stderr)

@@ -1,0 +1,140 @@
+"""The flows of a run -> records: one for each `expect` of a flow, in the plan's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from perch.judge import as_planned, ends, events, links, packets, path, scope
+from perch.judge import round as rounds
+from perch.judge.counters import Counted, as_recorded, counted
+from perch.judge.hosts import HostFacts
+from perch.judge.outcome import Cause, belongs, cause, server_cause
+from perch.judge.path import Proof
+from perch.judge.raw import RawFiles, TooLargeError, read_flow
+from perch.judge.recorded import OfFlow, record
+from perch.model.plan import Flow, Plan, Round
+from perch.model.raw import End, FlowFiles, Readings
+from perch.model.record import Counters, Part, Path, Record
+from perch.tools import TOOLS, ToolOutput, read
+from perch.tools.tool import shell_exit_code
+
+
+class _Heard(msgspec.Struct):
+    """A flow before the other flows of its round are known."""
+
+    flow: Flow
+    parts: list[Part]
+    client: Readings | None
+    server: Readings | None
+    proof: Proof
+    routes: links.Routes
+    of_flow: OfFlow
+
+
+def _readings(end: End | str | None) -> Readings | None:
+    return end.counters if isinstance(end, End) else None
+
+
+def _route(side: Counted | None) -> str | None:
+    return (side.route or side.address) if side else None
+
+
+def _counters(client: Counted | None, server: Counted | None) -> Counters | None:
+    if client is None and server is None:
+        return None
+    return Counters(as_recorded(client), as_recorded(server))
+
+
+class FlowReader:
+    """Reads the flows of one run. `hosts`: of every host of the plan."""
+
+    def __init__(self, plan: Plan, hosts: Mapping[str, HostFacts], files: RawFiles) -> None:
+        self._plan = plan
+        self._hosts = hosts
+        self._files = files
+
+    def read(self, turn: Round) -> list[Record]:
+        """The records of one round.
+
+        Where flows of it share a host, that host's counters hold the bytes of all: their paths are
+        judged together.
+        """
+        shared = rounds.shared_hosts(turn.flows)
+        heard = [self._hear(flow, shared) for flow in turn.flows]
+        if shared:
+            paths = rounds.judged(
+                [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
+            )
+        else:
+            paths = [one.proof.path for one in heard]
+        return [
+            found
+            for one, judged in zip(heard, paths, strict=True)
+            for found in self._records(one, judged)
+        ]
+
+    def _output(self, flow: Flow, raw: FlowFiles) -> tuple[list[Part], Cause | None]:
+        """What the tool printed, and why that is not everything."""
+        foreign = belongs(self._plan.run, flow, raw.client, raw.server)
+        if foreign:
+            return [], foreign
+        tool = TOOLS.get(flow.tool)
+        exit_code = tool.exit_code_of if tool else shell_exit_code
+        host = self._hosts[flow.client]
+        why = cause(flow, raw.client, raw.server, host.agent, raw.stderr, exit_code)
+        if why and (why.state == "not_measured" or _says_nothing(flow, raw.stdout)):
+            return [], why
+        return read(ToolOutput(flow, raw.stdout, raw.stderr, host.versions)), why
+
+    def _hear(self, flow: Flow, shared_hosts: set[str]) -> _Heard:
+        try:
+            raw = read_flow(self._files, flow)
+            parts, why = self._output(flow, raw)
+        except TooLargeError as error:
+            raw = FlowFiles(None, None, b"", b"")
+            parts, why = [], Cause("error", 6, str(error))
+        hosts = self._plan.hosts
+        addresses = (hosts[flow.client].address, hosts[flow.server].address)
+        parts = as_planned.expected_parts(
+            flow, parts, why, server_cause(flow, raw.server), addresses
+        )
+        ends.within_process(parts, raw.client)
+        readings = _readings(raw.client), _readings(raw.server)
+        client, server = counted(readings[0]), counted(readings[1])
+        shared = flow.client in shared_hosts or flow.server in shared_hosts
+        proof = path.proof(self._plan, self._hosts, flow, parts, client, server, shared=shared)
+        measured = any(part.status == "ok" for part in parts)
+        of_flow = OfFlow(
+            counters=_counters(client, server),
+            events=events.of_flow(flow, proof, measured=measured),
+            packets=packets.of_flow(proof.ports["client"], proof.ports["server"], shared=shared),
+            clock_skew_s=ends.skew_s(raw.client, raw.server, parts),
+        )
+        routes = links.Routes(_route(client), _route(server))
+        return _Heard(flow, parts, *readings, proof, routes, of_flow)
+
+    def _records(self, heard: _Heard, judged: Path) -> Iterator[Record]:
+        plan, hosts, flow = self._plan, self._hosts, heard.flow
+        fabric = plan.hosts[flow.client].fabric
+        known = hosts[flow.client].links, hosts[flow.server].links
+        counters = heard.of_flow.counters or Counters()
+        for part, expect in zip(heard.parts, flow.expect, strict=True):
+            shown = scope.shown(part, flow, fabric, hosts, counters)
+            worth = scope.weakest(flow.scope, shown)
+            yield record(
+                plan,
+                flow,
+                expect,
+                part,
+                scope=worth,
+                link=links.of_part(part, flow, fabric, known, heard.routes),
+                path=scope.proven_hardware(judged, part, worth, flow, hosts),
+                of_flow=heard.of_flow,
+            )
+
+
+def _says_nothing(flow: Flow, stdout: bytes) -> bool:
+    """The engine's silence is an output of its own; that of other tools is told by their exit."""
+    return flow.tool != "perch" and not stdout.strip()
