@@ -12,18 +12,18 @@ it imports polars and other large packages within `command`, so that --help answ
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import io
 import os
 import shlex
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
 
 from perch.errors import ExitCode, PerchError
+from perch.model.text import clean, did_you_mean
 
 #: Exit codes of a process that a signal ended, as shells report them.
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -45,12 +45,6 @@ class Parser(argparse.ArgumentParser):
             options = [option for action in self._actions for option in action.option_strings]
             self.error(f"unknown argument '{unknown[0]}'{did_you_mean(unknown[0], options)}")
         return args
-
-
-def did_you_mean(word: str, valid: Iterable[str]) -> str:
-    """`, did you mean '...'?` where a valid word is close, else nothing."""
-    close = difflib.get_close_matches(word, list(valid), n=1)
-    return f", did you mean '{close[0]}'?" if close else ""
 
 
 def overview() -> str:
@@ -128,8 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def say(program: str, message: str, code: int) -> int:
     """Prints one line to standard error and returns the code."""
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
-    print(f"{program}: {line}", file=sys.stderr)
+    print(f"{program}: {clean(message)}", file=sys.stderr)
     return code
 
 

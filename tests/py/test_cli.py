@@ -144,11 +144,12 @@ def test_an_internal_error_is_one_line_that_names_the_module_and_asks_for_a_repo
     install: Install, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PERCH_TRACEBACK", raising=False)
-    install(lambda args: cli.did_you_mean(args.dir, None))  # type: ignore[arg-type, return-value]
+    install(lambda args: cli.say("perchctl", None, 0))  # type: ignore[arg-type]
     code, stdout, stderr = perchctl("judge", "my run")
     assert (code, stdout) == (6, "")
     assert stderr == (
-        "perchctl judge: internal error in perch.cli: TypeError: 'NoneType' object is not iterable;"
+        "perchctl judge: internal error in perch.model.text: TypeError: expected string or"
+        " bytes-like object, got 'NoneType';"
         " this is a fault of Perch; report it with the output of"
         " 'PERCH_TRACEBACK=1 perchctl judge 'my run'' and the files that this command reads\n"
     )
