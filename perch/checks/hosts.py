@@ -1,0 +1,231 @@
+"""Did every host answer, and what did its own checks find?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perch.checks import RunView, check, design, first, plural
+from perch.checks.remedies import for_soak
+from perch.judge.hosts import HostFacts, cxi_hosts
+from perch.model.verdict import Bound, Check, CheckStatus
+
+Finding = dict[str, Any]
+
+
+def _unanswered(facts: HostFacts, *, is_soak: bool) -> str | None:
+    """Why the raw outputs of a host are not whole."""
+    agent = facts.agent
+    if agent is None:
+        return "its agent left no agent.json"
+    said = f": {agent.message}" if agent.message else ""
+    if is_soak and agent.state == "running":
+        return f"its agent still ran when its outputs were fetched{said}"
+    if agent.state != "done":
+        return f"its agent ended in state {agent.state}{said}"
+    return None if facts.environment else "it left no environment.json"
+
+
+@check(
+    family="hosts",
+    order=40,
+    source=design("a verdict is drawn from the raw outputs of all hosts"),
+)
+def hosts(run: RunView) -> Iterator[Check]:
+    if any(flow.imported is not None for flow in run.plan.flows()):
+        return
+    is_soak = run.plan.soak is not None
+    whole = True
+    for name in run.plan.hosts:
+        facts = run.hosts.get(name) or HostFacts()
+        why = _unanswered(facts, is_soak=is_soak)
+        if why is None:
+            continue
+        whole = False
+        look = f"look at raw/{name}/agent.log, or run the playbook again if the folder is missing"
+        state = facts.agent.state if is_soak and facts.agent else None
+        yield Check(
+            id=f"host/{name}",
+            title=f"Raw outputs of host {name}",
+            status="inconclusive",
+            measured=why,
+            evidence=[name],
+            remedy=for_soak(state) or look,
+        )
+    if whole:
+        count = len(run.plan.hosts)
+        yield Check(
+            id="hosts",
+            title="Raw outputs of every host",
+            status="pass",
+            measured=count,
+            limit=Bound(count, None),
+            unit="hosts",
+        )
+
+
+def finding_status(finding: Finding, scope: str) -> CheckStatus:
+    """How grave a finding is. On hardware, what is wrong fails, and what is unknown proves nothing.
+
+    What only tunes is a warning everywhere; what nothing is wanted of is shown.
+    """
+    status, hardware = finding["status"], scope == "hardware"
+    if status in ("ok", "info"):
+        return "pass" if status == "ok" else "not_judged"
+    if finding["severity"] == "advisory":
+        return "advisory" if status == "bad" else "not_judged"
+    if status == "not_applicable":
+        named = hardware and finding["id"].endswith("-device")
+        return "inconclusive" if named else "not_judged"
+    if status == "bad":
+        return "fail" if hardware else "advisory"
+    return "inconclusive" if hardware else "not_judged"
+
+
+def _words(finding: Finding) -> str:
+    """What was found, of one of the host's devices or of itself."""
+    found = str(finding.get("found"))
+    return found if finding.get("device") is None else f"{finding['device']}: {found}"
+
+
+def _grouped(alike: list[tuple[str, Finding]], status: CheckStatus) -> Check:
+    """One check for all hosts of which the same was found."""
+    one = alike[0][1]
+    names = sorted({host for host, _ in alike})
+    wanted = one.get("wanted")
+    device = one.get("device")
+    place = "" if status == "pass" else "/" + "/".join([names[0], *([device] if device else [])])
+    if status == "pass":
+        measured = f"{plural(len(names), 'host')}: {one.get('found') if wanted is None else wanted}"
+    else:
+        measured = _words(one) + ("" if wanted is None else f"; wanted: {wanted}")
+    shown_only = status == "pass" or one["status"] == "info"
+    return Check(
+        id=f"host_check/{one['id']}{place}",
+        title=f"Hosts: {one['id'].replace('-', ' ')}",
+        status=status,
+        measured=measured,
+        source=f"{one.get('source')}: {one.get('why')}",
+        evidence=first(names),
+        remedy=None if shown_only else one.get("remedy"),
+    )
+
+
+def _findings(run: RunView) -> Iterator[Check]:
+    inapplicable: list[tuple[str, Finding]] = []
+    groups: dict[tuple[str, CheckStatus, str], list[tuple[str, Finding]]] = {}
+    for name, planned in run.plan.hosts.items():
+        facts = run.hosts.get(name)
+        for finding in (facts.checks if facts else None) or []:
+            status = finding_status(finding, planned.scope)
+            if finding["status"] == "not_applicable" and status == "not_judged":
+                inapplicable.append((name, finding))
+                continue
+            key = (finding["id"], status, "" if status == "pass" else _words(finding))
+            groups.setdefault(key, []).append((name, finding))
+    if inapplicable:
+        yield Check(
+            id="host_check/not_applicable",
+            title="Hosts: what does not apply to them",
+            status="not_judged",
+            measured=", ".join(sorted({one["id"].replace("-", " ") for _, one in inapplicable})),
+            evidence=first(sorted({host for host, _ in inapplicable})),
+            source=design("a check that cannot apply is not judged, and shown"),
+        )
+    for key in sorted(groups):
+        yield _grouped(groups[key], key[1])
+
+
+def _skipped(run: RunView) -> Iterator[Check]:
+    """Hosts that owe checks, by the plan, their fabric or their flows, and did not answer."""
+    with_cxi = cxi_hosts(run.plan.flows())
+    skipped: dict[bool, list[str]] = {False: [], True: []}
+    for name, planned in run.plan.hosts.items():
+        facts = run.hosts.get(name)
+        owes = run.plan.host_checks or planned.fabric == "slingshot" or name in with_cxi
+        if owes and (facts is None or facts.checks is None):
+            skipped[planned.scope == "hardware"].append(name)
+    for hardware, names in skipped.items():
+        if not names:
+            continue
+        facts = run.hosts.get(names[0])
+        why = (facts.unchecked if facts else None) or "there is none that can be read"
+        yield Check(
+            id="host_check/skipped" + ("" if hardware else "/simulated"),
+            title="The hosts were checked",
+            status="inconclusive" if hardware else "not_judged",
+            measured=f"no host_check.json of this run, of {plural(len(names), 'host')}: "
+            f"{names[0]}: {why}",
+            evidence=first(names),
+            remedy="run the playbook with its role host_check, which leaves "
+            "raw/HOST/host_check.json",
+        )
+
+
+@check(
+    family="host_check",
+    order=70,
+    source=design("a verdict is drawn from the raw outputs of all hosts"),
+)
+def host_checks(run: RunView) -> Iterator[Check]:
+    yield from _skipped(run)
+    yield from _findings(run)
+
+
+#: Findings that describe a device under test or its configuration; checks have the rest.
+DESCRIBED = frozenset(
+    [
+        "nic-board",
+        "nic-firmware",
+        "nic-driver",
+        "nic-pcie-speed",
+        "nic-pcie-width",
+        "nic-numa-node",
+        "nic-port-state",
+        "nic-link-layer",
+        "nic-link-speed",
+        "nic-mtu",
+        "nic-path-mtu",
+        "slingshot-link-state",
+        "slingshot-link-speed",
+        "slingshot-libfabric",
+        "qos-pfc",
+        "qos-pause",
+        "qos-ets",
+        "qos-dcbx",
+        "qos-dscp-trust",
+        "qos-dscp-priority",
+        "qos-roce-tos",
+        "qos-path",
+        "qos-ecn",
+        "qos-ecn-parameters",
+        "qos-cnp",
+        "qos-buffers",
+        "qos-pfc-watchdog",
+    ]
+)
+
+
+def facts(run: RunView) -> list[dict[str, Any]]:
+    """What the hosts' checks found of devices and settings, each once with the hosts that have it.
+
+    `hosts` is None where all of them have it. Empty where no host was checked.
+    """
+    groups: dict[tuple[str, str, str, str], tuple[Finding, set[str]]] = {}
+    for name in run.plan.hosts:
+        known = run.hosts.get(name)
+        for finding in (known.checks if known else None) or []:
+            if finding["id"] not in DESCRIBED:
+                continue
+            keys = ("id", "device", "status", "found")
+            # a missing device or text stands before any other, as null does
+            id_, device, status, found = (
+                "" if finding.get(key) is None else f" {finding[key]}" for key in keys
+            )
+            _, names = groups.setdefault((id_, device, status, found), (finding, set()))
+            names.add(name)
+    return [
+        {key: one.get(key) for key in ("id", "device", "status", "found")}
+        | {"hosts": None if len(names) == len(run.plan.hosts) else sorted(names)}
+        for _, (one, names) in sorted(groups.items(), key=lambda item: item[0])
+    ]

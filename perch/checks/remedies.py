@@ -1,0 +1,36 @@
+"""What to do about an exit code, and about a soak that is not over. Checks import it."""
+
+from __future__ import annotations
+
+_SOAK = {
+    "running": "wait for its end: playbooks/soak.yml finds the running soak, and judges it again "
+    "when it is over",
+    "stopped": "it was ended on purpose (playbooks/soak_stop.yml, or soak-stop on the host): let "
+    "the next one run to its end",
+}  # fmt: skip
+
+_CODES = {
+    1: "compare the flow's figures with the limit in its command line; measure again on an idle "
+    "host before acting",
+    2: "correct the test's parameters in the suite; the flow's client.stderr names the option",
+    3: "install or configure what the message names on that host, then measure again",
+    4: "look at the server's raw/<host>/serve.log and at the flow's server.stderr; check address, "
+    "port and firewall; then measure again",
+    5: "take the path out of service: run the flow again with --verify, then replace cable, "
+    "adapter or memory in turn",
+    6: "read the flow's client.stderr and client.stdout under raw/; measure again",
+}  # fmt: skip
+
+
+def for_soak(state: str | None) -> str | None:
+    """Of a soak that runs, or that somebody ended: neither is a fault of a host or a flow."""
+    return _SOAK.get(state or "")
+
+
+def for_code(code: int | None) -> str:
+    """One action for each of the design's exit codes; None: nothing was ever started."""
+    if code == 0:
+        return _SOAK["stopped"]
+    if code in _CODES:
+        return _CODES[code]
+    return "look at raw/<host>/agent.log of that host: the agent says there why; then measure again"
