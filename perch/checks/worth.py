@@ -74,7 +74,7 @@ def simulated(run: RunView) -> Iterator[Check]:
     source=design("scope: hardware, software, simulated"),
 )
 def software(run: RunView) -> Iterator[Check]:
-    """No limit for hardware judged what the plan calls hardware and the output shows as sockets or a soft device.
+    """Results planned as hardware that came over sockets or a soft device.
 
     Sockets beside RDMA are planned as software, so records are counted test by test.
     """
