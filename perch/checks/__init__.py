@@ -26,6 +26,8 @@ import polars as pl
 
 from perch.errors import ExitCode, PerchError
 from perch.judge.columns import COLUMNS
+from perch.judge.manifest import Manifest
+from perch.judge.switches import SwitchFacts
 from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.plan import Plan
@@ -47,7 +49,8 @@ class RunView:
     limits: Limits = field(default_factory=Limits)
     baseline: Baseline = field(default_factory=Baseline)
     root: Path = Path()
-    switches: Any = None
+    switches: SwitchFacts | None = None
+    manifest: Manifest = field(default_factory=Manifest)
     retry_fault: str = ""
     soak_state: str | None = None
 

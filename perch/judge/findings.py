@@ -52,7 +52,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def areas(*, machine: bool, slingshot: bool) -> list[str]:
-    """What is checked of a host: its Slingshot NIC, and all that RDMA needs, if the plan says so."""
+    """What is checked of a host: its Slingshot NIC, and all that RDMA needs if the plan says so."""
     return [*(AREAS[:3] if machine else []), *(AREAS[3:] if slingshot else [])]
 
 
@@ -100,6 +100,12 @@ def _answers(programs: Mapping[str, list[str]], text: bytes) -> list[bytes]:
         return [_answer(area, process) for area, process in running.items()]
 
 
+def answer(what: str, program: list[str], text: bytes) -> bytes:
+    """What one jq program prints of `text`. `what` names it in messages."""
+    (said,) = _answers({what: program}, text)
+    return said
+
+
 def judged(questions: list[Question]) -> dict[str, list[Document]]:
     """The findings of each host by its name, in the order of the areas, those between hosts last.
 
@@ -129,5 +135,4 @@ def judged(questions: list[Question]) -> dict[str, list[Document]]:
 
 
 def _between(alike: list[Document]) -> list[Document]:
-    (answer,) = _answers({"between hosts": [BETWEEN]}, _encoder.encode(alike))
-    return _documents.decode(answer)
+    return _documents.decode(answer("between hosts", [BETWEEN], _encoder.encode(alike)))

@@ -1,0 +1,95 @@
+"""Are the raw files as they were fetched?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perch.checks import RunView, check, first, names
+from perch.model.verdict import Check
+
+
+class _Fault(NamedTuple):
+    """A kind of fault: the title, what one of them and several are or do, what to do."""
+
+    title: str
+    one: str
+    many: str
+    remedy: str
+
+
+_FAULTS = {
+    "changed": _Fault(
+        "No file was edited since it was fetched",
+        "file differs from raw/manifest.sha256",
+        "files differ from raw/manifest.sha256",
+        "do not trust this run: restore the files from where they were fetched, or measure again",
+    ),
+    "missing": _Fault(
+        "No file was removed since it was fetched",
+        "file of raw/manifest.sha256 is not there",
+        "files of raw/manifest.sha256 are not there",
+        "restore them from where they were fetched, or measure again",
+    ),
+    "new": _Fault(
+        "No file was added since all were fetched",
+        "file is not in raw/manifest.sha256",
+        "files are not in raw/manifest.sha256",
+        "find out who put them there; where the playbook did, run perchctl seal before judging",
+    ),
+    "line": _Fault(
+        "The manifest is one of sha256sum's",
+        "line of raw/manifest.sha256 is not one of sha256sum's, number",
+        "lines of raw/manifest.sha256 are not of sha256sum's, numbers",
+        "restore raw/manifest.sha256, or measure again",
+    ),
+    "unplanned": _Fault(
+        "Every output is of a planned flow",
+        "output is of a flow that the plan does not have",
+        "outputs are of flows that the plan does not have",
+        "restore the plan that was measured: without it nobody can say what is missing",
+    ),
+}
+
+
+@check(
+    family="manifest",
+    order=910,
+    source="design, raw/ is what the hosts sent; raw/manifest.sha256 was made when it had been "
+    "fetched",
+)
+def manifest(run: RunView) -> Iterator[Check]:
+    found = run.manifest
+    whole = True
+    for kind, fault in _FAULTS.items():
+        places: list[str] = getattr(found, "lines" if kind == "line" else kind)
+        if not places:
+            continue
+        whole = False
+        what = fault.one if len(places) == 1 else fault.many
+        yield Check(
+            id=f"manifest/{kind}",
+            title=fault.title,
+            status="inconclusive",
+            measured=f"{len(places)} {what}: {names(places, 3)}",
+            evidence=first(places),
+            remedy=fault.remedy,
+        )
+    if not whole:
+        return
+    title = "The raw files are as they were fetched"
+    if found.sealed is None:
+        yield Check(
+            id="manifest",
+            title=title,
+            status="not_judged",
+            measured="there is no raw/manifest.sha256, so later edits cannot be detected",
+        )
+    else:
+        yield Check(
+            id="manifest",
+            title=title,
+            status="pass",
+            measured=found.sealed,
+            unit="files as in raw/manifest.sha256",
+        )

@@ -1,0 +1,126 @@
+"""What the switches dropped, paused and marked while the flows ran.
+
+A switch that could not be read, and a port that was not found, leave their checks INCONCLUSIVE
+whatever the scope: never a pass by omission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from perch.checks import RunView, check, first, names, plural
+from perch.checks.hosts import finding_status
+from perch.model.figures import rounded
+from perch.model.verdict import Check, CheckStatus
+
+Finding = dict[str, Any]
+
+
+def _place(finding: Finding) -> str:
+    port = finding.get("device")
+    return str(finding["switch"]) + (f" {port}" if port is not None else "")
+
+
+def _counted(findings: list[Finding]) -> str:
+    if findings[0].get("device") is None:
+        return plural(len(findings), "switch").replace("switchs", "switches")
+    return plural(len(findings), "port")
+
+
+def _judged(alike: list[Finding], status: CheckStatus) -> Check:
+    """One check for all ports where all is well; one for each other thing that was found."""
+    one = alike[0]
+    place, wanted = _place(one), one.get("wanted")
+    if status == "pass":
+        measured = f"{_counted(alike)}: {wanted}"
+    else:
+        host = f" ({one['host']})" if one.get("host") else ""
+        more = f", and {len(alike) - 1} more" if len(alike) > 1 else ""
+        measured = f"{place}{host}: {one.get('found')}{more}"
+        measured += "" if wanted is None else f"; wanted: {wanted}"
+    shown_only = status == "pass" or one["status"] == "info"
+    return Check(
+        id=f"switch/{one['id']}" + ("" if status == "pass" else "/" + place.replace(" ", "/")),
+        title=f"Switches: {one['id'].replace('-', ' ')}",
+        status=status,
+        measured=measured,
+        source=f"{one.get('source')}: {one.get('why')}",
+        evidence=first(sorted({_place(finding) for finding in alike})),
+        remedy=None if shown_only else one.get("remedy"),
+    )
+
+
+def _shown(alike: list[Finding]) -> Check:
+    """A figure that nothing is wanted of: the largest of all ports."""
+    one = alike[0]
+    most = max(
+        (finding for finding in alike if finding.get("value") is not None),
+        key=lambda finding: finding["value"],
+        default=None,
+    )
+    measured = "no switch tells"
+    if most is not None:
+        value = rounded(most["value"])
+        measured = f"at most {value} {one['unit']}, on {_place(most)} ({most['host']})"
+    return Check(
+        id=f"switch/{one['id']}",
+        title=f"Switches: {one['id'].replace('-', ' ')}",
+        status="not_judged",
+        measured=measured,
+        source=f"{one.get('source')}: {one.get('why')}",
+        evidence=[] if most is None else [_place(most)],
+    )
+
+
+def _groups(findings: list[Finding]) -> Iterator[Check]:
+    judged: dict[tuple[str, CheckStatus, tuple[str, str]], list[Finding]] = {}
+    shown: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if "unit" in finding:
+            shown.setdefault(finding["id"], []).append(finding)
+            continue
+        status: CheckStatus = (
+            "inconclusive" if finding.get("open") else finding_status(finding, finding["scope"])
+        )
+        what = ("", "") if status == "pass" else (_place(finding), str(finding.get("found")))
+        judged.setdefault((finding["id"], status, what), []).append(finding)
+    for key in sorted(judged):
+        yield _judged(judged[key], key[1])
+    for name in sorted(shown):
+        yield _shown(shown[name])
+
+
+def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
+    """A host that no port leads to is one that nobody looked at."""
+    found = {port["host"] for switch in rows for port in switch["rows"]}
+    missing = [name for name in hosts if name not in found]
+    if missing:
+        yield Check(
+            id="switch/ports",
+            title="Switches: a port was found for every host",
+            status="inconclusive",
+            measured=f"none leads to {names(missing, 8)}",
+            source="design, a port that is not found makes its checks inconclusive",
+            evidence=first(missing),
+            remedy="name the port (switch_check_ports: {HOST: PORT}), turn LLDP on at host and "
+            "switch, or add the host's switch to the group switches",
+        )
+
+
+@check(family="switch", order=180)
+def switches(run: RunView) -> Iterator[Check]:
+    if run.switches is None:
+        return
+    yield from _groups(run.switches.findings)
+    yield from _unfound(run.plan.hosts, run.switches.rows)
+    simulated = [row["name"] for row in run.switches.rows if row.get("scope") == "simulated"]
+    if simulated:
+        yield Check(
+            id="switch/simulated",
+            title="Switches: some are simulated",
+            status="not_judged",
+            measured=f"simulated, no proof of any switch: {names(simulated, 8)}",
+            source="design, software and simulated scopes are named",
+            evidence=first(simulated),
+        )

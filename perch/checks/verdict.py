@@ -1,0 +1,57 @@
+"""All checks of a run -> its verdict (perch.verdict/1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from perch.checks import RunView, agreement, comparison, hosts, scope
+from perch.checks.coverage import planned_records
+from perch.model.verdict import Check, Coverage, Missing, Verdict, word
+
+_MISSING = (
+    "flow", "kind", "status", "params.size_bytes", "params.batch", "transfer.pair", "error.code",
+    "error.message",
+)  # fmt: skip
+
+
+def _expected(row: dict[str, Any]) -> dict[str, Any]:
+    """A missing record as the plan named it."""
+    size = {"size_bytes": row["params.size_bytes"]}
+    if row["kind"] not in ("transfer", "sum"):
+        return size
+    named = {"kind": row["kind"], **size, "batch": row["params.batch"]}
+    return named | ({"pair": row["transfer.pair"]} if row["kind"] == "transfer" else {})
+
+
+def coverage(run: RunView) -> Coverage:
+    """What the plan owes, what was measured, and every record that is missing."""
+    ok = pl.col("status") == "ok"
+    missing = [
+        Missing(row["flow"], _expected(row), row["status"], row["error.code"], row["error.message"])
+        for row in run.records.filter(~ok).select(_MISSING).iter_rows(named=True)
+    ]
+    measured = run.records.height - len(missing)
+    return Coverage(planned=planned_records(run.plan), measured=measured, missing=missing)
+
+
+def assemble(run: RunView, checks: list[Check]) -> Verdict:
+    """`checks`: all of the run, in their order."""
+    verdict = Verdict(
+        run=run.plan.run,
+        verdict=word(checks),
+        scope=scope.weakest_scope(run.plan, run.records),
+        coverage=coverage(run),
+        checks=checks,
+        comparison=comparison.compare(run.records),
+        agreement=agreement.rows(agreement.groups(run.records), run.limits.limits),
+    )
+    facts = hosts.facts(run)
+    optional = {
+        "switches": run.switches.rows if run.switches else None,
+        "facts": facts or None,
+    }
+    present = {name: value for name, value in optional.items() if value is not None}
+    return msgspec.structs.replace(verdict, **present)

@@ -1,0 +1,147 @@
+"""raw/manifest.sha256: are a run's files still as they were fetched?"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from perch.judge.raw import RawFiles, flow_folder
+from perch.model.plan import Flow
+
+MANIFEST = "raw/manifest.sha256"
+
+#: What the manifest names. sha256sum writes a name with a backslash in its own way; no file that
+#: anybody reads has one.
+SEALED = ("plan.json", "plan.retry.json", "inputs", "raw")
+
+_line = re.compile(r"([0-9a-f]{64})  ((?:plan\.json|plan\.retry\.json|(?:inputs|raw)/.*))")
+
+#: Bytes that are hashed at a time.
+_BLOCK = 2**20
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Manifest(msgspec.Struct):
+    """What differs from the manifest, as paths in order.
+
+    sealed: how many lines it has; None without a manifest. lines: numbers of those that are not
+    sha256sum's. unplanned: outputs of flows that the plan does not have.
+    """
+
+    sealed: int | None = None
+    lines: list[str] = []
+    missing: list[str] = []
+    new: list[str] = []
+    changed: list[str] = []
+    unplanned: list[str] = []
+
+
+def _walk(folder: str) -> Iterator[str]:
+    """Regular files below a folder; links are not followed."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path)
+        elif entry.is_file(follow_symlinks=False):
+            yield entry.path
+
+
+def files(root: Path) -> list[str]:
+    """The files that a manifest should name, as paths below `root`, in order."""
+    found = []
+    for name in SEALED:
+        path = root / name
+        if path.is_dir():
+            found += [os.path.relpath(one, root) for one in _walk(str(path))]
+        elif path.is_file() and not path.is_symlink():
+            found.append(name)
+    return sorted(name for name in found if name != MANIFEST and "\\" not in name)
+
+
+def digest(path: Path) -> str | None:
+    """SHA-256 of a regular file, in hexadecimal; None where it cannot be read."""
+    found = hashlib.sha256()
+    try:
+        with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+            while block := file.read(_BLOCK):
+                found.update(block)
+    except OSError:
+        return None
+    return found.hexdigest()
+
+
+def _read(root: Path) -> Manifest:
+    path = root / MANIFEST
+    if not (path.exists() or path.is_symlink()):
+        return Manifest()
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise OSError  # a folder, a pipe or a link in its place has taken the manifest away
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return Manifest(sealed=0, lines=["0"])
+    lines = text.splitlines()
+    given = [(number, _line.fullmatch(line)) for number, line in enumerate(lines, 1)]
+    digests = {match[2]: match[1] for _, match in given if match}
+    there = set(files(root))
+    return Manifest(
+        sealed=len(lines),
+        lines=[str(number) for number, match in given if match is None],
+        missing=sorted(digests.keys() - there),
+        new=sorted(there - digests.keys()),
+        changed=[
+            name
+            for name, wanted in sorted(digests.items())
+            if name in there and digest(root / name) != wanted
+        ],
+    )
+
+
+def _outputs(root: Path) -> Iterator[str]:
+    """Folders that hold a client's output of a flow: raw/HOST/[retry/]flows/TEST/.../REPEAT."""
+    for host in sorted(os.scandir(root / "raw"), key=lambda entry: entry.name):
+        if not host.is_dir(follow_symlinks=False):
+            continue
+        for part in ("flows", "retry/flows"):
+            for path in _leaves(f"{host.path}/{part}", 4):
+                yield os.path.relpath(path, root)
+
+
+def _leaves(folder: str, depth: int) -> Iterator[str]:
+    try:
+        entries = sorted(entry.path for entry in os.scandir(folder))
+    except OSError:
+        return
+    if depth == 1:
+        yield from entries
+        return
+    for entry in entries:
+        yield from _leaves(entry, depth - 1)
+
+
+def _unplanned(root: Path, flows: Iterable[Flow]) -> list[str]:
+    """Client outputs of flows that neither the plan nor that of the repeats has."""
+    planned = {flow_folder(flow, flow.client) for flow in flows}
+    if not (root / "raw").is_dir():
+        return []
+    return [
+        f"{folder}/client.json"
+        for folder in _outputs(root)
+        if folder not in planned and (root / folder / "client.json").is_file()
+    ]
+
+
+def read_manifest(files: RawFiles, flows: Iterable[Flow]) -> Manifest:
+    """What a run's manifest says of its files, and outputs that no flow explains."""
+    manifest = _read(files.root)
+    manifest.unplanned = _unplanned(files.root, flows)
+    return manifest

@@ -1,0 +1,84 @@
+"""What the switches said before and after a run; reports/jq reads each vendor's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from perch.judge import findings
+from perch.judge.raw import RawFiles
+from perch.model.plan import Plan, PlanHost
+from perch.model.raw import Environment
+
+Document = dict[str, Any]
+
+_document = msgspec.json.Decoder(Document)
+_environment = msgspec.json.Decoder(Environment)
+_encoder = msgspec.json.Encoder()
+
+
+class SwitchFacts(msgspec.Struct):
+    """What one jq process makes of all readings.
+
+    rows: a switch each, with its ports. findings: what is judged, as of hosts, with `switch`,
+    `device` (the port), `host` and `scope`; one with a `unit` is only shown.
+    """
+
+    rows: list[Document] = []
+    findings: list[Document] = []
+
+
+_facts = msgspec.json.Decoder(SwitchFacts)
+
+
+def _reading(files: RawFiles, switch: str, phase: str) -> Document | None:
+    reading = files.document(f"raw/{switch}/switch-{phase}.json", _document)
+    if reading is None or reading.get("schema") != "perch.switch/1":
+        return None
+    return reading
+
+
+def _host(files: RawFiles, name: str, planned: PlanHost) -> Document:
+    """The speeds of the measured interfaces, where the inventory names them."""
+    environment = files.document(f"raw/{name}/environment.json", _environment)
+    if environment is None or environment.schema != "perch.environment/1":
+        environment = Environment()
+    netdevs = [
+        device["netdev"]
+        for device in planned.devices
+        if isinstance(device, dict) and isinstance(device.get("netdev"), str)
+    ]
+    rates = [
+        one.rate_gbit_s
+        for one in environment.interfaces
+        if one.name in netdevs and one.rate_gbit_s is not None and one.rate_gbit_s > 0
+    ]
+    return {
+        "name": name, "hostname": environment.hostname, "scope": planned.scope,
+        "netdevs": netdevs, "rates": rates,
+    }  # fmt: skip
+
+
+def read_switches(files: RawFiles, plan: Plan) -> SwitchFacts | None:
+    """Everything that is known of the plan's switches; None where it names none.
+
+    Raises PerchError where jq is missing, fails or does not end.
+    """
+    if not plan.switches:
+        return None
+    asked = {
+        "run": plan.run,
+        "switches": [
+            {
+                "name": name,
+                "planned": planned,
+                "before": _reading(files, name, "before"),
+                "after": _reading(files, name, "after"),
+            }
+            for name, planned in plan.switches.items()
+        ],
+        "hosts": {name: _host(files, name, planned) for name, planned in plan.hosts.items()},
+    }
+    program = ["-f", str(findings.JQ / "switch_findings.jq")]
+    return _facts.decode(findings.answer("switches", program, _encoder.encode(asked)))
