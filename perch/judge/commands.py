@@ -58,7 +58,7 @@ def _float(text: str) -> float:
 
 
 def seconds(text: str | None) -> float | None:
-    """ "300ms" -> 0.3, as the engine reads it; a bare number is seconds; nan where it is no time."""
+    """A time as the engine reads it: "300ms" is 0.3, a bare number seconds, other text nan."""
     if text is None:
         return None
     found = _time.fullmatch(text)
@@ -66,7 +66,7 @@ def seconds(text: str | None) -> float | None:
 
 
 def amount(text: str | None) -> int | None:
-    """ "64K" -> 65536, as the engine reads it; None where it is no such number."""
+    """A number as the engine reads it: "64K" is 65536; None where it is no such number."""
     found = _amount.fullmatch(text) if text is not None else None
     if found is None:
         return None
@@ -108,7 +108,7 @@ def _gap_us(text: str | None) -> float | None:
 
 
 def _pace(text: str) -> tuple[float | None, str | None]:
-    """ "500Mb/s" -> (0.5, "Gb/s"), as the engine states a rate."""
+    """A rate as the engine states it: "500Mb/s" is 0.5 and "Gb/s"."""
     found = _rate.fullmatch(text)
     if found is None:
         return None, None

@@ -43,7 +43,8 @@ class _Head(msgspec.Struct):
     schema: Any = None
 
 
-_plan = msgspec.json.Decoder(Plan)
+#: An inventory's numbers are text where they were given on Ansible's command line.
+_plan = msgspec.json.Decoder(Plan, strict=False)
 _head = msgspec.json.Decoder(_Head)
 
 
@@ -290,3 +291,8 @@ def with_retry(plan: Plan, path: Path) -> tuple[Plan, str | None]:
         flow.retry = True
     rounds = plan.rounds + [Round(turn.flows) for turn in again.rounds]
     return msgspec.structs.replace(plan, rounds=rounds), None
+
+
+def is_imported(plan: Plan) -> bool:
+    """Whether the run's outputs were measured elsewhere; a plan has such flows only, or none."""
+    return next(plan.flows()).imported is not None

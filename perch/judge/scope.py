@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from perch.judge.argv import planned
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow
@@ -131,11 +133,4 @@ def proven_hardware(
     why = next(_without_driver(part, flow, hosts), None)
     if why is None:
         return path
-    return Path(
-        path.claimed_bytes,
-        path.client_device_bytes,
-        path.server_device_bytes,
-        "unknown",
-        why,
-        path.counted,
-    )
+    return msgspec.structs.replace(path, state="unknown", reason=why)

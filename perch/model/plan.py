@@ -10,7 +10,7 @@ import msgspec
 from perch.model.record import Model, Number, Scope
 
 
-class Expect(Model, frozen=True):
+class Expect(msgspec.Struct, frozen=True, omit_defaults=True):
     """One record that a flow owes: a size; of a transfer size, batch, and a pair of devices or their sum."""
 
     size_bytes: int | None = None

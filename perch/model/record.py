@@ -1,7 +1,7 @@
 """A measurement: what a tool printed (`Part`), and what Perch makes of it (`Record`, perch.record/2).
 
-Units stand in the names; rates are decimal (1 Gb/s = 1e9 bit/s), sizes in bytes, latencies in microseconds. A key without a
-value is left out, never 0. Definitions: docs/definitions.md.
+Units stand in the names; rates are decimal (1 Gb/s = 1e9 bit/s), sizes in bytes, latencies in
+microseconds. A key without a value is left out, never 0. Definitions: docs/definitions.md.
 """
 
 from __future__ import annotations
@@ -126,7 +126,10 @@ class Params(Model):
 
 
 class Latency(Model):
-    """Microseconds. A percentile is there only where at least ten of `count` samples lie above it."""
+    """Microseconds.
+
+    A percentile is there only where at least ten of `count` samples lie above it.
+    """
 
     PERCENTILES: ClassVar[dict[str, float]] = {
         "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999,
@@ -236,8 +239,8 @@ class Packets(Model):
 class Events(Model):
     """Counters of the devices that carried a flow, by class. `reset`: classes whose counter was reset, has wrapped or is full.
 
-    `moved`: of each class that moved, the first host, device and counter that did. `stale`: a device whose counters
-    contradict each other.
+    `moved`: of each class that moved, the first host, device and counter that did. `stale`: a
+    device whose counters contradict each other.
     """
 
     CLASSES: ClassVar[tuple[str, ...]] = (
@@ -252,12 +255,15 @@ class Events(Model):
 
 
 class Path(Model):
-    """Whether the bytes used the devices that the flow claims. `counted`: devices and units that were compared."""
+    """Whether the bytes used the devices that the flow claims.
 
+    `counted`: devices and units that were compared.
+    """
+
+    state: Literal["proven", "contradicted", "exceeded", "unknown", "not_judged"]
     claimed_bytes: Number | None = None
     client_device_bytes: Number | None = None
     server_device_bytes: Number | None = None
-    state: Literal["proven", "contradicted", "exceeded", "unknown", "not_judged"] = "unknown"
     reason: str | None = None
     counted: str | None = None
 
@@ -306,7 +312,7 @@ class Error(Model):
 
     code: int | None = None
     message: str = ""
-    traffic: bool = False
+    traffic: bool = msgspec.field(default_factory=bool)  # a factory's value is never left out
 
 
 class Claims(Model):

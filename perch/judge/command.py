@@ -1,0 +1,41 @@
+"""`perchctl judge DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from perch.errors import ExitCode, PerchError
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Recomputes DIR/records.jsonl and DIR/verdict.json from DIR/plan.json, DIR/raw/,\n"
+        "DIR/inputs/limits.json, DIR/inputs/hosts/ and, where there is one, "
+        "DIR/inputs/baseline.json,\nand prints the verdict in one line."
+    )
+    parser.epilog = (
+        "Exit: 0 PASS, 1 FAIL, 2 usage, 3 INCONCLUSIVE (also when the folder cannot be judged),\n"
+        "6 output not writable."
+    )
+    parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
+
+
+def command(args: argparse.Namespace) -> int:
+    """Judges the run and returns its verdict's exit code."""
+    from perch.judge import run
+
+    root = Path(args.run)
+    if not root.is_dir():
+        raise PerchError(
+            ExitCode.USAGE,
+            f"no such run: {args.run}",
+            remedy="give the folder of a run, such as runs/latest",
+        )
+    verdict, fault = run.judge(root)
+    if fault is not None:
+        print(f"perchctl judge: {root}: {fault}", file=sys.stderr)
+    print(run.line(verdict))
+    return run.CODES[verdict.verdict]
