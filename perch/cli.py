@@ -29,7 +29,9 @@ from perch.model.text import clean, did_you_mean
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
 #: Name, module, and a line for `perchctl --help`; in the order of a run's life.
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "judge": ("perch.judge.command", "judge a run anew from its folder"),
+}
 
 
 class Parser(argparse.ArgumentParser):

@@ -25,8 +25,10 @@ from perch.errors import ExitCode, PerchError
 from perch.judge import columns, findings, imported, planned
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
+from perch.judge.manifest import read_manifest
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
+from perch.judge.switches import read_switches
 from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.plan import Plan, Round
@@ -140,9 +142,9 @@ def _read_records(source: _Source, rounds: list[Round], work: Path) -> pl.DataFr
     return columns.joined(frames)
 
 
-def _imported_records(plan: Plan, root: Path, work: Path) -> pl.DataFrame:
+def _imported_records(plan: Plan, files: RawFiles, work: Path) -> pl.DataFrame:
     """The same of a run whose outputs were measured elsewhere."""
-    records = list(imported.records(plan, RawFiles(root)))
+    records = list(imported.records(plan, files))
     (work / RECORDS).write_bytes(_encoder.encode_lines(records))
     return columns.frame(records)
 
@@ -156,9 +158,10 @@ def _judge(root: Path, work: Path) -> Judged:
         planned.read_plan(root / "plan.json"), root / "plan.retry.json"
     )
     limits, baseline = read_limits(root), read_baseline(root)
-    hosts = read_hosts(RawFiles(root), plan, findings.judged)
+    files = RawFiles(root)
+    hosts = read_hosts(files, plan, findings.judged)
     if planned.is_imported(plan):
-        records = _imported_records(plan, root, work)
+        records = _imported_records(plan, files, work)
     else:
         source = _Source(root, msgspec.structs.replace(plan, rounds=[]), hosts)
         records = _read_records(source, plan.rounds, work)
@@ -169,6 +172,8 @@ def _judge(root: Path, work: Path) -> Judged:
         limits=limits,
         baseline=baseline,
         root=root,
+        switches=read_switches(files, plan),
+        manifest=read_manifest(files, plan.flows()),
         retry_fault=retry_fault or "",
     )
     verdict = assemble(view, all_findings(view))
