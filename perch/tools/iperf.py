@@ -1,0 +1,290 @@
+"""iperf 2 (2.1 and newer): the text of `-e -i 1`, or the table of `-y C`, -> one part.
+
+The rate is the sender's, as its client prints it. Nothing is guessed: a line whose unit or shape is
+unknown is an error, for 5.09 may be GBytes or MBytes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perch.model.figures import rounded
+from perch.model.record import (
+    Bandwidth,
+    Claims,
+    Interval,
+    Number,
+    Params,
+    Part,
+    Rate,
+    Side,
+    Tcp,
+    ToolName,
+)
+from perch.tools.results import (
+    IMPOSSIBLE_GBIT_S,
+    UnusableError,
+    failed,
+    interval_summary,
+    natural,
+    positive,
+    shown,
+)
+from perch.tools.text import lines_of, number, option_value, tail
+from perch.tools.tool import PEER_LOST, UNUSABLE, Tool, ToolOutput
+
+#: Bytes count in powers of 1024, bits in powers of 1000 (iperf 2.1.8, src/stdio.c: kKilo_to_Unit).
+BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+#: Three digits are printed: each figure may be off by 0.5 %, and two by 1 %; a misread prefix would
+#: be off by 2.4 % and more.
+ROUNDED, DISAGREE = 0.005, 0.02
+
+_ROW = re.compile(r"\[ *(?:[0-9]+|SUM)\] +[0-9.]+- *[0-9.]+ +sec")
+_REPORT = re.compile(
+    r"\[ *(?P<id>[0-9]+|SUM)\] +(?P<start>[0-9]+\.[0-9]+)- *(?P<end>[0-9]+\.[0-9]+) sec"
+    r" +(?P<amount>[0-9]+(?:\.[0-9]+)?) (?P<amount_prefix>[KMGT]?)Bytes"
+    r" +(?P<rate>[0-9]+(?:\.[0-9]+)?) (?P<rate_prefix>[KMGT]?)(?P<rate_unit>bits|Bytes)/sec"
+    r"(?: +[0-9]+/[0-9]+ +(?P<retries>[0-9]+))?"
+)
+_RETRY_HEADING = re.compile(r"\[ ID\].* Rtry ")
+_ENDS_WITH_RETRIES = re.compile(r"/[0-9]+ +[0-9]+$")
+_RATE = re.compile(r"(?:bits|Bytes)/sec")
+_IRTT = re.compile(r"icwnd/mss/irtt=[0-9]+/[0-9]+/(?P<us>[0-9]+)")
+_ENDS = re.compile(
+    r"\[ *[0-9]+\] local (?P<client>[^ %]+)(?:%[^ ]+)? port [0-9]+"
+    r" connected with (?P<server>[^ ]+) port"
+)
+_LOCAL = re.compile(r"\[ *(?P<id>[0-9]+)\] local ")
+_FLOWS = re.compile(r"\((?P<count>[0-9]+) flows?\)")
+_STARTED = re.compile(r" on (?P<day>[0-9-]+) (?P<time>[0-9:]+)(?:\.[0-9]+)? \(UTC\)")
+_PEER = re.compile("failed|refused|reset|timed out|unreachable", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A result line: of one stream, or of all ("SUM"). `start_s` is 0 in totals."""
+
+    id: str
+    start_s: Number
+    end_s: Number
+    bytes: float
+    gbit_s: float
+    retries: int | None
+
+
+def _row(line: str, *, has_retries: bool) -> _Row:
+    found = _REPORT.match(line)
+    if found is None:
+        raise UnusableError(f"its line {shown(line)} has an unknown shape or unit")
+    retries = found["retries"]
+    # under the heading of -e half a number would be another one; only a sum ends with it
+    cut_off = retries is None or (found["id"] != "SUM" and _ENDS_WITH_RETRIES.search(line))
+    if has_retries and cut_off:
+        raise UnusableError(f"its line {shown(line)} has no end: truncated?")
+    unit = 8 * BYTES[found["rate_prefix"]]
+    return _Row(
+        id=found["id"],
+        start_s=rounded(float(found["start"])),
+        end_s=rounded(float(found["end"])),
+        bytes=float(found["amount"]) * BYTES[found["amount_prefix"]],
+        gbit_s=float(found["rate"])
+        * (unit if found["rate_unit"] == "Bytes" else BITS[found["rate_prefix"]])
+        / 1e9,
+        retries=None if retries is None else int(natural(number(retries), "retries")),
+    )
+
+
+def _rows(lines: Sequence[str]) -> list[_Row]:
+    has_retries = any(_RETRY_HEADING.match(line) for line in lines)
+    return [_row(line, has_retries=has_retries) for line in lines if _ROW.match(line)]
+
+
+# ---- what its other lines say --------------------------------------------------------------------
+
+
+def _size_in(lines: Sequence[str], heading: str) -> int | None:
+    """The first figure of a line like "TCP window size: 16.0 KByte (default)", in bytes."""
+    pattern = re.compile(heading + r": +([0-9]+(?:\.[0-9]+)?) ([KMG]?)Byte")
+    for line in lines:
+        if found := pattern.match(line):
+            return int(natural(math.floor(float(found[1]) * BYTES[found[2]]), heading))
+    return None
+
+
+def _first(lines: Sequence[str], pattern: re.Pattern[str]) -> re.Match[str] | None:
+    return next((found for line in lines if (found := pattern.search(line))), None)
+
+
+def _initial_rtt_us(lines: Sequence[str]) -> Number | None:
+    """The mean of all connections."""
+    times = [float(found["us"]) for line in lines if (found := _IRTT.search(line))]
+    return positive(sum(times) / len(times), "irtt") if times else None
+
+
+def _streams(lines: Sequence[str]) -> int:
+    """With -e iperf says how many; else each has told of its connection."""
+    if found := _first(lines, _FLOWS):
+        return int(natural(number(found["count"]), "flows"))
+    ids = {found["id"] for line in lines if (found := _LOCAL.match(line))}
+    return max(len(ids), 1)
+
+
+def _params(lines: Sequence[str], argv: Sequence[str]) -> Params:
+    """Queue pairs count connections: for TCP tools those are the streams."""
+    streams, rate = _streams(lines), option_value(argv, ("-b", "--bandwidth"))
+    return Params(
+        size_bytes=_size_in(lines, "Write buffer size"),
+        duration_s=number(option_value(argv, ("-t", "--time"))),
+        queue_pairs=streams,
+        threads=streams,
+        bidirectional=False,
+        completion="event",
+        memory="host",
+        verify=False,
+        rate=None if rate is None else Rate(unit=rate),
+    )
+
+
+# ---- whether the text is whole -------------------------------------------------------------------
+
+
+def _total(rows: Sequence[_Row], duration_s: Number | None) -> _Row:
+    """The last line, from 0 to the end.
+
+    Where output stops early, an interval stands last: the duration asked for (-t) tells a total
+    from the first second.
+    """
+    if not rows:
+        raise UnusableError("it holds no result line")
+    total = rows[-1]
+    if total.start_s != 0:
+        raise UnusableError("its last line is an interval, not the total: truncated?")
+    if duration_s is not None and total.end_s < 0.9 * duration_s:
+        end = f"{shown(total.end_s)} s of {shown(duration_s)} s"
+        raise UnusableError(f"its last line ends at {end}: truncated?")
+    return total
+
+
+def _check_columns(total: _Row) -> None:
+    rate = total.gbit_s
+    expected = total.bytes * 8 / positive(total.end_s, "elapsed_s") / 1e9
+    if rate > 0 and abs(expected / rate - 1) > DISAGREE:
+        rates = f"{shown(rounded(expected))} against {shown(rounded(rate))} Gb/s"
+        raise UnusableError(f"transfer and bandwidth disagree ({rates})")
+    if rate > IMPOSSIBLE_GBIT_S:
+        raise UnusableError(f"bandwidth of {shown(rate)} Gb/s is impossible")
+
+
+def _check_streams(total: _Row, rows: Sequence[_Row]) -> None:
+    """The sum of all streams against each one's own total, which stands before it."""
+    last = {row.id: row for row in rows if row.id != "SUM"}
+    if not last:
+        return
+    for row in last.values():
+        if row.start_s != 0:
+            ending = "ends with an interval, not with its total: truncated?"
+            raise UnusableError(f"stream {row.id} {ending}")
+    if abs(sum(row.bytes for row in last.values()) - total.bytes) > DISAGREE * total.bytes:
+        raise UnusableError("the sum of its streams is not that of its last line: truncated?")
+    retries = sum(row.retries or 0 for row in last.values())
+    if total.retries is not None and retries != total.retries:
+        raise UnusableError("the retries of its streams are not those of its last line: truncated?")
+
+
+def _check_end(lines: Sequence[str]) -> None:
+    """Behind the total there are at most summaries of its own ("[ CT] final connect times")."""
+    last = max((i for i, line in enumerate(lines) if _RATE.search(line)), default=0)
+    for line in lines[last:]:
+        if line.strip() and not line.startswith("["):
+            raise UnusableError(f"it ends with {shown(line)}")
+
+
+# ---- the part ------------------------------------------------------------------------------------
+
+
+def _heading(version: str | None) -> Part:
+    return Part(
+        tool=ToolName("iperf", version),
+        kind="bandwidth",
+        definition="sender_payload",
+        connection="stream",
+    )
+
+
+def _bandwidth(gbit_s: float, size: float, intervals: Sequence[Interval]) -> Bandwidth:
+    return Bandwidth(
+        gbit_s=positive(gbit_s, "bandwidth"),
+        bytes=positive(math.floor(size), "transfer"),
+        **interval_summary(intervals)._asdict(),
+    )
+
+
+def _measured(lines: Sequence[str], argv: Sequence[str], version: str | None) -> Part:
+    part, params, every_row = _heading(version), _params(lines, argv), _rows(lines)
+    several = (params.queue_pairs or 0) > 1
+    rows = [row for row in every_row if (row.id == "SUM") == several]
+    total = _total(rows, params.duration_s)
+    _check_columns(total)
+    if several:
+        _check_streams(total, every_row)
+    _check_end(lines)
+    ends = _first(lines, _ENDS)
+    started = _first(lines, _STARTED)
+    part.client = Side(address=ends["client"] if ends else None)
+    part.server = Side(address=ends["server"] if ends else None)
+    part.params = params
+    part.started = f"{started['day']}T{started['time']}Z" if started else None
+    part.elapsed_s = total.end_s
+    part.intervals = [
+        Interval(start_s=row.start_s, end_s=row.end_s, gbit_s=rounded(row.gbit_s))
+        for row in rows[:-1]
+    ]
+    part.bandwidth = _bandwidth(total.gbit_s, total.bytes, part.intervals)
+    part.tcp = Tcp(
+        retransmissions=total.retries,
+        initial_rtt_us=_initial_rtt_us(lines),
+        window_bytes=_size_in(lines, "TCP window size"),
+    )
+    part.claims = Claims(
+        sent=rounded(total.bytes * (1 - ROUNDED)),
+        received=0,
+        most_sent=rounded(total.bytes * (1 + ROUNDED)),
+    )
+    return part
+
+
+def parts(
+    lines: Sequence[str], errors: Sequence[str], argv: Sequence[str], version: str | None
+) -> list[Part]:
+    """The text of a client, its standard error and its command -> its one part.
+
+    iperf 2 exits 0 where it could not connect, and says so on standard error.
+    """
+    words = tail(errors, 1)
+    because = f" ({words})" if words else ""
+    code = PEER_LOST if _PEER.search(words) else UNUSABLE
+    part = _heading(version)
+    if not any(line.strip() for line in lines):
+        why, traffic = f"iperf's output is empty{because}", False
+    else:
+        try:
+            return [_measured(lines, argv, version)]
+        except UnusableError as fault:
+            why = f"iperf's output cannot be used: {fault}{because}"
+            traffic = any(_RATE.search(line) for line in lines)
+    part.status, part.error = "error", failed(why, code=code, traffic=traffic)
+    return [part]
+
+
+def read(output: ToolOutput) -> list[Part]:
+    """What iperf's client printed; only the host's own record of its tools tells the version."""
+    version = output.versions.get("iperf")
+    return parts(lines_of(output.stdout), lines_of(output.stderr), output.flow.client_argv, version)
+
+
+TOOL = Tool(name="iperf", read=read, is_tcp=True, default_port=5001, version_key="iperf")

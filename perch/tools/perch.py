@@ -1,0 +1,507 @@
+"""The engine's JSON lines (perch.record/1), one for each finished size.
+
+They carry a record's key names and units already. Progress (kind "interval") and single samples
+(kind "sample") make no record. A key whose value is null is as one that is absent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from perch.model.figures import is_finite, supports
+from perch.model.record import (
+    Bandwidth,
+    Claims,
+    Cpu,
+    Histogram,
+    Integrity,
+    Interval,
+    Latency,
+    Link,
+    Loss,
+    Model,
+    Number,
+    Params,
+    Part,
+    Side,
+    SoakSummary,
+    Stall,
+    Tcp,
+    ToolName,
+    Transfer,
+)
+from perch.tools.claims import needed_bytes
+from perch.tools.results import (
+    UnusableError,
+    check_rate,
+    failed,
+    failed_part,
+    natural,
+    natural_or_none,
+    positive,
+    positive_or_none,
+    shown,
+)
+from perch.tools.text import explained
+from perch.tools.tool import UNUSABLE, Tool, shell_exit_code
+from perch.tools.transfer import check_line, is_transfer
+
+SCHEMA = "perch.record/1"
+NO_RESULTS = ("interval", "sample")
+SAMPLE = b'{"kind":"sample"'
+NOT_JSON = "line {} of its output is not JSON: truncated?"
+
+#: The engine's codes of --json lines and of its exit status (docs/definitions.md).
+LIMIT_MISSED, CORRUPTED = 1, 5
+
+#: A mean is that of a histogram's buckets: a tenth of a hundredth is granted.
+BUCKETS = 0.001
+
+#: Times of messages may sum up to this much more than passed (parts, seconds): clocks differ.
+CLOCKS, CLOCKS_S = 1.05, 1e-5
+
+#: Figures of one line are rounded each by itself.
+TOLERANCE = 0.01
+
+
+# ---- what the engine writes ----------------------------------------------------------------------
+
+
+class _Tool(msgspec.Struct):
+    version: str | None = None
+
+
+class _Path(msgspec.Struct):
+    """Payload that this size put on the wire, and what of it was lost, warm-up included."""
+
+    client_sent_bytes: Number | None = None
+    client_received_bytes: Number | None = None
+    lost_bytes: Number | None = None
+
+
+class _Error(msgspec.Struct):
+    code: Number | None = None
+    message: str | None = None
+    traffic: bool | None = None
+
+
+class _Stall(msgspec.Struct):
+    longest_s: Number | None = None
+    start_s: Number | None = None
+    began: str | None = None
+
+
+class EngineLine(msgspec.Struct):
+    """A line of `perch ... --json`, as far as a record is made of it."""
+
+    schema: str | None = None
+    tool: _Tool | None = None
+    backend: str | None = None
+    provider: str | None = None
+    simulated: bool | None = None
+    environment: dict[str, str] | None = None
+    op: str | None = None
+    kind: str | None = None
+    definition: str | None = None
+    completion_level: str | None = None
+    connection: str | None = None
+    client: Side | None = None
+    server: Side | None = None
+    link: Link | None = None
+    params: Params | None = None
+    started: str | None = None
+    elapsed_s: Number | None = None
+    latency_us: Latency | None = None
+    bandwidth: Bandwidth | None = None
+    intervals: list[Interval] | None = None
+    histogram: Histogram | None = None
+    cpu: Cpu | None = None
+    path: _Path | None = None
+    integrity: Integrity | None = None
+    transfer: Transfer | None = None
+    loss: Loss | None = None
+    stall: _Stall | None = None
+    tcp: Tcp | None = None
+    soak: SoakSummary | None = None
+    status: str | None = None
+    error: _Error | None = None
+
+
+_decode = msgspec.json.Decoder(EngineLine).decode
+
+Check = Callable[[Any, str], Number | None]
+Checks = tuple[tuple[str, Check, str], ...]
+
+
+def _checks(group: str, **fields: Check) -> Checks:
+    return tuple((name, check, f"{group}.{name}") for name, check in fields.items())
+
+
+_LATENCY = _checks(
+    "latency_us",
+    count=positive,
+    min=positive,
+    max=positive,
+    mean=positive,
+    stddev=natural,
+    **dict.fromkeys(Latency.PERCENTILES, positive_or_none),
+)
+_BANDWIDTH = _checks(
+    "bandwidth",
+    gbit_s=positive,
+    peak_gbit_s=positive_or_none,
+    min_interval_gbit_s=natural_or_none,
+    messages_per_s=positive_or_none,
+    bytes=positive,
+)
+# a second in which nothing arrived is a finding: its rate may be 0 and its latency absent
+_INTERVAL = _checks(
+    "intervals",
+    start_s=natural,
+    end_s=positive,
+    count=natural_or_none,
+    gbit_s=natural_or_none,
+)
+_CPU = _checks("cpu", **dict.fromkeys(Cpu.__struct_fields__, natural_or_none))
+_INTEGRITY = _checks("integrity", checked_bytes=natural, bad_bytes=natural)
+_TCP = _checks(
+    "tcp",
+    retransmissions=natural_or_none,
+    initial_rtt_us=positive_or_none,
+    window_bytes=positive_or_none,
+)
+_LOSS = _checks("loss", sent_messages=natural, lost_messages=natural_or_none)
+
+
+def _checked(figures: Model | None, checks: Checks) -> None:
+    """Rounds the figures in place; UnusableError names one that is no result."""
+    if figures is not None:
+        for name, check, place in checks:
+            setattr(figures, name, check(getattr(figures, name), place))
+
+
+# ---- one line ------------------------------------------------------------------------------------
+
+
+def _heading(line: EngineLine) -> Part:
+    """What a line says about itself, whether or not the measurement came out well."""
+    return Part(
+        tool=ToolName("perch", line.tool.version or None if line.tool else None),
+        backend=line.backend or None,
+        provider=line.provider or None,
+        op=line.op or None,
+        kind=line.kind or None,
+        definition=line.definition or None,
+        completion_level=line.completion_level or None,
+        connection=line.connection or None,
+        simulated=line.simulated is True,
+        environment=line.environment,
+        client=line.client,
+        server=line.server,
+        link=line.link,
+        params=line.params,
+        started=line.started or None,
+        soak=line.soak,
+    )
+
+
+def _latency(times: Latency | None) -> Latency | None:
+    if times is not None:
+        _checked(times, _LATENCY)
+        _check_order(times)
+        _check_mean(times)
+    return times
+
+
+def _check_order(times: Latency) -> None:
+    t = times
+    figures = (t.min, t.p50, t.p90, t.p95, t.p99, t.p99_9, t.p99_99, t.max)
+    known = [figure for figure in figures if figure is not None]
+    if known != sorted(known):
+        raise UnusableError("latency_us has its percentiles out of order")
+
+
+def _check_mean(times: Latency) -> None:
+    """Half of all samples lie at or above the median, and none below the least."""
+    count, least, most, mean = times.count or 0, times.min or 0, times.max or 0, times.mean or 0
+    if mean < least * (1 - BUCKETS) or mean > most * (1 + BUCKETS):
+        raise UnusableError("latency_us.mean lies outside of min and max")
+    if times.p50 is not None and mean < (least + times.p50) / 2 * (1 - BUCKETS):
+        raise UnusableError("latency_us.mean is below what min and p50 allow")
+    for name, quantile in Latency.PERCENTILES.items():
+        if getattr(times, name) is not None and not supports(count, quantile):
+            raise UnusableError(f"latency_us.{name} of {count} samples has not ten above it")
+
+
+def _intervals(intervals: list[Interval] | None) -> list[Interval]:
+    for interval in intervals or []:
+        _checked(interval, _INTERVAL)
+        times = interval.latency_us
+        interval.latency_us = None if times is None or times.count == 0 else _latency(times)
+    return intervals or []
+
+
+def _stall(stall: _Stall | None, kind: str | None) -> Stall | None:
+    """The longest time without a completion; that of a transfer counts where it has a date."""
+    if stall is None or (is_transfer(kind) and stall.began is None):
+        return None
+    return Stall(
+        longest_s=natural(stall.longest_s, "stall.longest_s"),
+        start_s=natural(stall.start_s, "stall.start_s"),
+        began=stall.began or None,
+    )
+
+
+def _claims(path: _Path | None) -> Claims | None:
+    if path is None:
+        return None
+    return Claims(
+        sent=natural(path.client_sent_bytes, "path.client_sent_bytes"),
+        received=natural(path.client_received_bytes, "path.client_received_bytes"),
+        lost=natural_or_none(path.lost_bytes, "path.lost_bytes"),
+    )
+
+
+def _transfer(transfer: Transfer | None) -> Transfer | None:
+    if transfer is not None:
+        transfer.window_s = natural_or_none(transfer.window_s, "transfer.window_s")
+    return transfer
+
+
+def _measured(line: EngineLine) -> Part:
+    """The line with its figures, all of which hold together; else UnusableError."""
+    part = _heading(line)
+    part.elapsed_s = positive(line.elapsed_s, "elapsed_s")
+    part.latency_us = _latency(line.latency_us)
+    _checked(line.bandwidth, _BANDWIDTH)
+    part.bandwidth = line.bandwidth
+    part.intervals = _intervals(line.intervals)
+    part.histogram = line.histogram
+    _checked(line.cpu, _CPU)
+    part.cpu = line.cpu
+    _checked(line.integrity, _INTEGRITY)
+    part.integrity = line.integrity
+    _checked(line.tcp, _TCP)
+    part.tcp = line.tcp
+    _checked(line.loss, _LOSS)
+    part.loss = line.loss
+    part.stall = _stall(line.stall, line.kind)
+    part.claims = _claims(line.path)
+    part.transfer = _transfer(line.transfer)
+    _check_complete(part)
+    _check_possible(part)
+    return part
+
+
+# ---- whether the figures of a line can be true ---------------------------------------------------
+
+
+def _check_complete(part: Part) -> None:
+    if part.kind == "latency" and part.latency_us is None:
+        raise UnusableError("a latency line without latency_us")
+    if part.kind == "bandwidth" and part.bandwidth is None:
+        raise UnusableError("a bandwidth line without bandwidth")
+
+
+def _check_possible(part: Part) -> None:
+    params = part.params or Params()
+    if is_transfer(part.kind):
+        _check_claims(part)
+        _check_promises(part, params)
+        check_line(part)
+        return
+    _check_within_elapsed(part, params)
+    # the null backend moves nothing: its rate has no bound and its claims mean nothing
+    if part.backend != "null":
+        _check_bandwidth(part, params)
+        _check_claims(part)
+    _check_promises(part, params)
+
+
+def _check_within_elapsed(part: Part, params: Params) -> None:
+    """Messages come one after another: their times cannot sum up to more than passed.
+
+    A paced message counts from when it was due, so that paced sums may.
+    """
+    times, elapsed = part.latency_us, part.elapsed_s or 0
+    if times is None or params.rate is not None:
+        return
+    trips = 2 if part.definition == "half_round_trip" else 1
+    total_s = (times.count or 0) * (times.mean or 0) * trips / 1e6
+    if total_s > CLOCKS * elapsed + CLOCKS_S:
+        raise UnusableError(f"latencies sum up to {shown(total_s)} s of {shown(elapsed)} s")
+
+
+def _check_bandwidth(part: Part, params: Params) -> None:
+    """Messages a second are another way to the same rate."""
+    bandwidth, size = part.bandwidth, params.size_bytes
+    if bandwidth is None:
+        return
+    check_rate(bandwidth, part.elapsed_s or 0, TOLERANCE)
+    messages, rate = bandwidth.messages_per_s, bandwidth.gbit_s or 0
+    if messages is None or size is None:
+        return
+    if abs(messages * size * 8e-9 / rate - 1) > TOLERANCE:
+        said = f"{shown(messages)} messages a second of {size} bytes"
+        raise UnusableError(f"{said} are not the {shown(rate)} Gb/s that it says")
+
+
+def _check_claims(part: Part) -> None:
+    if part.claims is None:
+        return
+    claimed, needed = (part.claims.sent or 0) + (part.claims.received or 0), needed_bytes(part)
+    if claimed < needed:
+        said = f"its path claims {shown(claimed)} bytes"
+        raise UnusableError(f"{said}, but its figures need {shown(needed)}")
+
+
+def _check_promises(part: Part, params: Params) -> None:
+    if params.rate is not None and params.rate.overloaded is True:
+        raise UnusableError("the pace that was asked for could not be kept")
+    if params.verify is True and not (part.integrity and part.integrity.checked_bytes):
+        raise UnusableError("--verify checked no byte")
+
+
+# ---- status --------------------------------------------------------------------------------------
+
+
+def _damaged(line: EngineLine, why: str) -> Part:
+    part = _heading(line)
+    part.status, part.error = "error", failed(why, traffic=True)
+    return part
+
+
+def _failed(line: EngineLine) -> Part:
+    """An error of the engine, with the bytes that it checked and the transfers it completed."""
+    part, error = _heading(line), line.error or _Error()
+    try:
+        _checked(line.integrity, _INTEGRITY)
+        part.integrity = line.integrity
+    except UnusableError:
+        part.integrity = None
+    try:
+        part.transfer = _transfer(line.transfer)
+    except UnusableError:
+        part.transfer = None
+    code = int(error.code) if is_finite(error.code) and error.code is not None else UNUSABLE
+    message = error.message or "perch gave no reason"
+    part.status, part.error = "error", failed(message, code=code, traffic=error.traffic is True)
+    return part
+
+
+def _is_failure(line: EngineLine) -> bool:
+    """A missed limit of the command line (code 1) leaves a measurement with all its figures."""
+    return line.status == "error" and (line.error is None or line.error.code != LIMIT_MISSED)
+
+
+def _part(line: EngineLine) -> Part:
+    """A line of the engine -> its part."""
+    if _is_failure(line):
+        return _failed(line)
+    if line.status not in ("ok", "error"):
+        return _damaged(line, f"perch's line has the status {shown(line.status)}")
+    if line.error is not None and line.error.code != LIMIT_MISSED:
+        error = msgspec.json.encode(line.error).decode()
+        return _damaged(line, f"perch's line says ok and has the error {error[:100]}")
+    try:
+        return _judged(_measured(line), line.error)
+    except UnusableError as why:
+        return _damaged(line, f"perch's line cannot be used: {why}")
+
+
+def _judged(part: Part, missed: _Error | None) -> Part:
+    """Corrupted bytes are an error, even in a line that calls itself ok."""
+    integrity = part.integrity
+    if integrity is not None and integrity.bad_bytes:
+        why = f"{integrity.bad_bytes} of {integrity.checked_bytes} bytes arrived corrupted"
+        part.status, part.error = "error", failed(why, code=CORRUPTED, traffic=True)
+    elif missed is not None:
+        part.error = failed(missed.message or "", code=LIMIT_MISSED, traffic=True)
+    return part
+
+
+# ---- all lines -----------------------------------------------------------------------------------
+
+
+def _of_line(line: EngineLine, number: int) -> Part | None:
+    if line.kind in NO_RESULTS:
+        return None
+    if line.schema != SCHEMA:
+        why = f"line {number} of its output has schema {shown(line.schema)}"
+        return failed_part(why, traffic=True)
+    return _part(line)
+
+
+def _read_line(text: bytes, number: int) -> Part | None:
+    try:
+        line = _decode(text)
+    except msgspec.ValidationError as error:
+        return _misfit(text, number, error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return failed_part(NOT_JSON.format(number), traffic=True)
+    return _of_line(line, number)
+
+
+def _misfit(text: bytes, number: int, error: msgspec.ValidationError) -> Part | None:
+    """A line with a value of another type: an error, with what else the line says of itself."""
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        return failed_part(NOT_JSON.format(number), traffic=True)
+    if document.get("kind") in NO_RESULTS:
+        return None
+    line = _without_misfits(document, error)
+    if line.schema != SCHEMA or _is_failure(line):
+        return _of_line(line, number)
+    return _damaged(line, f"line {number} of its output: {explained(error)}")
+
+
+_STEP = re.compile(r"\.(\w+)")
+
+
+def _without_misfits(document: dict[str, Any], error: msgspec.ValidationError) -> EngineLine:
+    """The line without the values that do not fit, the first of which `error` names."""
+    while True:
+        _remove(document, str(error).partition(" - at `$")[2])
+        try:
+            return msgspec.convert(document, EngineLine)
+        except msgspec.ValidationError as next_error:
+            error = next_error
+
+
+def _remove(document: dict[str, Any], path: str) -> None:
+    """Removes what lies at a path like ".intervals[0].gbit_s"; of a list, the whole list."""
+    *owners, last = _STEP.findall(path.partition("[")[0])
+    for owner in owners:
+        document = document[owner]
+    del document[last]
+
+
+def parts(lines: Iterable[bytes]) -> list[Part]:
+    """The engine's lines -> parts, in their order."""
+    read = (
+        _read_line(line, number)
+        for number, line in enumerate(lines, start=1)
+        # single samples (--report-all) are by far the longest output
+        if line and not line.startswith(SAMPLE)
+    )
+    return [part for part in read if part is not None]
+
+
+def exit_code(exit_status: int, words: str) -> int:
+    """The engine's exit status is Perch's code already."""
+    return exit_status if 1 <= exit_status <= 6 else shell_exit_code(exit_status, words)
+
+
+TOOL = Tool(
+    name="perch",
+    read=lambda output: parts(output.stdout.split(b"\n")),
+    exit_code_of=exit_code,
+    server_outlives_client=False,
+)

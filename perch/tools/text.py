@@ -1,0 +1,60 @@
+"""Lines of an output, and the words of a command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+#: A number as tools print it; Python's float() would take nan, inf and 1_000, too.
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+
+#: Characters of a tool's last words that a message quotes.
+QUOTED = 400
+
+#: What msgspec says of a value that does not fit its type, and where.
+_AT = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<place>.*)`)?", re.DOTALL)
+_TYPES = {"int | float": "number", "int": "whole number", "float": "number", "str": "string"}
+
+
+def lines_of(output: bytes) -> list[str]:
+    """The lines without their ends. Bytes that are not UTF-8 become U+FFFD."""
+    text = output.decode(errors="replace")
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def tail(lines: Iterable[str], count: int) -> str:
+    """The last lines that are not blank, joined by semicolons."""
+    words = "; ".join([line for line in lines if line.strip()][-count:])
+    return words if len(words) <= QUOTED else words[:QUOTED] + "..."
+
+
+def number(text: str | None) -> int | float | None:
+    """The number that the whole text is, or None."""
+    if text is None or not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def option_value(argv: Sequence[str], names: Collection[str]) -> str | None:
+    """What follows an option in a command line, or None. The last one counts."""
+    for i in range(len(argv) - 2, -1, -1):
+        if argv[i] in names:
+            return argv[i + 1]
+    return None
+
+
+def _type_in_words(found: re.Match[str]) -> str:
+    kinds = found[1].removesuffix(" | null")
+    return _TYPES.get(kinds, kinds)
+
+
+def explained(error: msgspec.ValidationError) -> str:
+    """Where a document does not fit its type: "latency_us.p50: expected number, got string"."""
+    said = _AT.fullmatch(str(error))
+    what, place = (said["what"], said["place"]) if said else (str(error), None)
+    words = re.sub(r"`([^`]*)`", _type_in_words, what)
+    words = words[:1].lower() + words[1:]
+    return f"{place}: {words}" if place else words
