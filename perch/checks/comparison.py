@@ -19,14 +19,9 @@ TIMES_COMPLETION = ("completion", "initiator_completion", "batch_completion")
 _RDMA_TOOLS = ("perftest", "cxi", "perch-personality")
 
 #: What makes two transfers the same question, beside `_TERMS`.
-_TRANSFER_TERMS = (
-    "batch",
-    "devices",
-    "threads",
-    "consecutive",
-    "session",
-    "stride_bytes",
-    "chunks",
+_TRANSFER_TERMS = tuple(
+    f"params.{name}"
+    for name in ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks")
 )
 
 
