@@ -29,7 +29,6 @@ from perch.tools.results import (
     UnusableError,
     failed,
     interval_summary,
-    natural,
     positive,
     shown,
 )
@@ -44,23 +43,27 @@ BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 #: be off by 2.4 % and more.
 ROUNDED, DISAGREE = 0.005, 0.02
 
+# a longer number is none of a measurement
+_WHOLE = "[0-9]{1,18}"
+_DECIMAL = rf"{_WHOLE}(?:\.{_WHOLE})?"
 _ROW = re.compile(r"\[ *(?:[0-9]+|SUM)\] +[0-9.]+- *[0-9.]+ +sec")
 _REPORT = re.compile(
-    r"\[ *(?P<id>[0-9]+|SUM)\] +(?P<start>[0-9]+\.[0-9]+)- *(?P<end>[0-9]+\.[0-9]+) sec"
-    r" +(?P<amount>[0-9]+(?:\.[0-9]+)?) (?P<amount_prefix>[KMGT]?)Bytes"
-    r" +(?P<rate>[0-9]+(?:\.[0-9]+)?) (?P<rate_prefix>[KMGT]?)(?P<rate_unit>bits|Bytes)/sec"
-    r"(?: +[0-9]+/[0-9]+ +(?P<retries>[0-9]+))?"
+    r"\[ *(?P<id>[0-9]+|SUM)\]"
+    rf" +(?P<start>{_WHOLE}\.{_WHOLE})- *(?P<end>{_WHOLE}\.{_WHOLE}) sec"
+    rf" +(?P<amount>{_DECIMAL}) (?P<amount_prefix>[KMGT]?)Bytes"
+    rf" +(?P<rate>{_DECIMAL}) (?P<rate_prefix>[KMGT]?)(?P<rate_unit>bits|Bytes)/sec"
+    rf"(?: +[0-9]+/[0-9]+ +(?P<retries>{_WHOLE}))?"
 )
 _RETRY_HEADING = re.compile(r"\[ ID\].* Rtry ")
 _ENDS_WITH_RETRIES = re.compile(r"/[0-9]+ +[0-9]+$")
 _RATE = re.compile(r"(?:bits|Bytes)/sec")
-_IRTT = re.compile(r"icwnd/mss/irtt=[0-9]+/[0-9]+/(?P<us>[0-9]+)")
+_IRTT = re.compile(rf"icwnd/mss/irtt=[0-9]+/[0-9]+/(?P<us>{_WHOLE})")
 _ENDS = re.compile(
-    r"\[ *[0-9]+\] local (?P<client>[^ %]+)(?:%[^ ]+)? port [0-9]+"
+    r"^\[ *[0-9]+\] local (?P<client>[^ %]+)(?:%[^ ]+)? port [0-9]+"
     r" connected with (?P<server>[^ ]+) port"
 )
 _LOCAL = re.compile(r"\[ *(?P<id>[0-9]+)\] local ")
-_FLOWS = re.compile(r"\((?P<count>[0-9]+) flows?\)")
+_FLOWS = re.compile(rf"\((?P<count>{_WHOLE}) flows?\)")
 _STARTED = re.compile(r" on (?P<day>[0-9-]+) (?P<time>[0-9:]+)(?:\.[0-9]+)? \(UTC\)")
 _PEER = re.compile("failed|refused|reset|timed out|unreachable", re.IGNORECASE)
 
@@ -86,17 +89,18 @@ def _row(line: str, *, has_retries: bool) -> _Row:
     cut_off = retries is None or (found["id"] != "SUM" and _ENDS_WITH_RETRIES.search(line))
     if has_retries and cut_off:
         raise UnusableError(f"its line {shown(line)} has no end: truncated?")
-    unit = 8 * BYTES[found["rate_prefix"]]
     return _Row(
         id=found["id"],
         start_s=rounded(float(found["start"])),
         end_s=rounded(float(found["end"])),
         bytes=float(found["amount"]) * BYTES[found["amount_prefix"]],
-        gbit_s=float(found["rate"])
-        * (unit if found["rate_unit"] == "Bytes" else BITS[found["rate_prefix"]])
-        / 1e9,
-        retries=None if retries is None else int(natural(number(retries), "retries")),
+        gbit_s=float(found["rate"]) * _bits(found["rate_prefix"], found["rate_unit"]) / 1e9,
+        retries=None if retries is None else int(retries),
     )
+
+
+def _bits(prefix: str, unit: str) -> float:
+    return 8 * BYTES[prefix] if unit == "Bytes" else BITS[prefix]
 
 
 def _rows(lines: Sequence[str]) -> list[_Row]:
@@ -109,10 +113,10 @@ def _rows(lines: Sequence[str]) -> list[_Row]:
 
 def _size_in(lines: Sequence[str], heading: str) -> int | None:
     """The first figure of a line like "TCP window size: 16.0 KByte (default)", in bytes."""
-    pattern = re.compile(heading + r": +([0-9]+(?:\.[0-9]+)?) ([KMG]?)Byte")
+    pattern = re.compile(rf"{heading}: +({_DECIMAL}) ([KMG]?)Byte")
     for line in lines:
         if found := pattern.match(line):
-            return int(natural(math.floor(float(found[1]) * BYTES[found[2]]), heading))
+            return math.floor(float(found[1]) * BYTES[found[2]])
     return None
 
 
@@ -129,7 +133,7 @@ def _initial_rtt_us(lines: Sequence[str]) -> Number | None:
 def _streams(lines: Sequence[str]) -> int:
     """With -e iperf says how many; else each has told of its connection."""
     if found := _first(lines, _FLOWS):
-        return int(natural(number(found["count"]), "flows"))
+        return int(found["count"])
     ids = {found["id"] for line in lines if (found := _LOCAL.match(line))}
     return max(len(ids), 1)
 
@@ -283,8 +287,8 @@ def parts(
 
 def read(output: ToolOutput) -> list[Part]:
     """What iperf's client printed; only the host's own record of its tools tells the version."""
-    version = output.versions.get("iperf")
-    return parts(lines_of(output.stdout), lines_of(output.stderr), output.flow.client_argv, version)
+    lines, errors = lines_of(output.stdout), lines_of(output.stderr)
+    return parts(lines, errors, output.flow.client_argv, output.version("iperf"))
 
 
 TOOL = Tool(name="iperf", read=read, is_tcp=True, default_port=5001, version_key="iperf")

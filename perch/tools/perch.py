@@ -6,7 +6,6 @@ They carry a record's key names and units already. Progress (kind "interval") an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,27 +13,20 @@ import msgspec
 
 from perch.model.figures import is_finite, supports
 from perch.model.record import (
-    Bandwidth,
     Claims,
     Cpu,
-    Histogram,
-    Integrity,
     Interval,
     Latency,
-    Link,
-    Loss,
     Model,
     Number,
     Params,
     Part,
-    Side,
-    SoakSummary,
     Stall,
-    Tcp,
     ToolName,
     Transfer,
 )
 from perch.tools.claims import needed_bytes
+from perch.tools.engine_line import EngineError, EngineLine, EnginePath, EngineStall, decoded
 from perch.tools.results import (
     UnusableError,
     check_rate,
@@ -46,14 +38,12 @@ from perch.tools.results import (
     positive_or_none,
     shown,
 )
-from perch.tools.text import explained
 from perch.tools.tool import UNUSABLE, Tool, shell_exit_code
 from perch.tools.transfer import check_line, is_transfer
 
 SCHEMA = "perch.record/1"
 NO_RESULTS = ("interval", "sample")
 SAMPLE = b'{"kind":"sample"'
-NOT_JSON = "line {} of its output is not JSON: truncated?"
 
 #: The engine's codes of --json lines and of its exit status (docs/definitions.md).
 LIMIT_MISSED, CORRUPTED = 1, 5
@@ -67,71 +57,6 @@ CLOCKS, CLOCKS_S = 1.05, 1e-5
 #: Figures of one line are rounded each by itself.
 TOLERANCE = 0.01
 
-
-# ---- what the engine writes ----------------------------------------------------------------------
-
-
-class _Tool(msgspec.Struct):
-    version: str | None = None
-
-
-class _Path(msgspec.Struct):
-    """Payload that this size put on the wire, and what of it was lost, warm-up included."""
-
-    client_sent_bytes: Number | None = None
-    client_received_bytes: Number | None = None
-    lost_bytes: Number | None = None
-
-
-class _Error(msgspec.Struct):
-    code: Number | None = None
-    message: str | None = None
-    traffic: bool | None = None
-
-
-class _Stall(msgspec.Struct):
-    longest_s: Number | None = None
-    start_s: Number | None = None
-    began: str | None = None
-
-
-class EngineLine(msgspec.Struct):
-    """A line of `perch ... --json`, as far as a record is made of it."""
-
-    schema: str | None = None
-    tool: _Tool | None = None
-    backend: str | None = None
-    provider: str | None = None
-    simulated: bool | None = None
-    environment: dict[str, str] | None = None
-    op: str | None = None
-    kind: str | None = None
-    definition: str | None = None
-    completion_level: str | None = None
-    connection: str | None = None
-    client: Side | None = None
-    server: Side | None = None
-    link: Link | None = None
-    params: Params | None = None
-    started: str | None = None
-    elapsed_s: Number | None = None
-    latency_us: Latency | None = None
-    bandwidth: Bandwidth | None = None
-    intervals: list[Interval] | None = None
-    histogram: Histogram | None = None
-    cpu: Cpu | None = None
-    path: _Path | None = None
-    integrity: Integrity | None = None
-    transfer: Transfer | None = None
-    loss: Loss | None = None
-    stall: _Stall | None = None
-    tcp: Tcp | None = None
-    soak: SoakSummary | None = None
-    status: str | None = None
-    error: _Error | None = None
-
-
-_decode = msgspec.json.Decoder(EngineLine).decode
 
 Check = Callable[[Any, str], Number | None]
 Checks = tuple[tuple[str, Check, str], ...]
@@ -245,7 +170,7 @@ def _intervals(intervals: list[Interval] | None) -> list[Interval]:
     return intervals or []
 
 
-def _stall(stall: _Stall | None, kind: str | None) -> Stall | None:
+def _stall(stall: EngineStall | None, kind: str | None) -> Stall | None:
     """The longest time without a completion; that of a transfer counts where it has a date."""
     if stall is None or (is_transfer(kind) and stall.began is None):
         return None
@@ -256,7 +181,7 @@ def _stall(stall: _Stall | None, kind: str | None) -> Stall | None:
     )
 
 
-def _claims(path: _Path | None) -> Claims | None:
+def _claims(path: EnginePath | None) -> Claims | None:
     if path is None:
         return None
     return Claims(
@@ -377,7 +302,7 @@ def _damaged(line: EngineLine, why: str) -> Part:
 
 def _failed(line: EngineLine) -> Part:
     """An error of the engine, with the bytes that it checked and the transfers it completed."""
-    part, error = _heading(line), line.error or _Error()
+    part, error = _heading(line), line.error or EngineError()
     try:
         _checked(line.integrity, _INTEGRITY)
         part.integrity = line.integrity
@@ -413,7 +338,7 @@ def _part(line: EngineLine) -> Part:
         return _damaged(line, f"perch's line cannot be used: {why}")
 
 
-def _judged(part: Part, missed: _Error | None) -> Part:
+def _judged(part: Part, missed: EngineError | None) -> Part:
     """Corrupted bytes are an error, even in a line that calls itself ok."""
     integrity = part.integrity
     if integrity is not None and integrity.bad_bytes:
@@ -427,60 +352,19 @@ def _judged(part: Part, missed: _Error | None) -> Part:
 # ---- all lines -----------------------------------------------------------------------------------
 
 
-def _of_line(line: EngineLine, number: int) -> Part | None:
+def _read_line(text: bytes, number: int) -> Part | None:
+    read = decoded(text)
+    if read is None:
+        return failed_part(f"line {number} of its output is not JSON: truncated?", traffic=True)
+    line, misfit = read
     if line.kind in NO_RESULTS:
         return None
     if line.schema != SCHEMA:
         why = f"line {number} of its output has schema {shown(line.schema)}"
         return failed_part(why, traffic=True)
+    if misfit is not None and not _is_failure(line):
+        return _damaged(line, f"line {number} of its output: {misfit}")
     return _part(line)
-
-
-def _read_line(text: bytes, number: int) -> Part | None:
-    try:
-        line = _decode(text)
-    except msgspec.ValidationError as error:
-        return _misfit(text, number, error)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return failed_part(NOT_JSON.format(number), traffic=True)
-    return _of_line(line, number)
-
-
-def _misfit(text: bytes, number: int, error: msgspec.ValidationError) -> Part | None:
-    """A line with a value of another type: an error, with what else the line says of itself."""
-    try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        return failed_part(NOT_JSON.format(number), traffic=True)
-    if document.get("kind") in NO_RESULTS:
-        return None
-    line = _without_misfits(document, error)
-    if line.schema != SCHEMA or _is_failure(line):
-        return _of_line(line, number)
-    return _damaged(line, f"line {number} of its output: {explained(error)}")
-
-
-_STEP = re.compile(r"\.(\w+)")
-
-
-def _without_misfits(document: dict[str, Any], error: msgspec.ValidationError) -> EngineLine:
-    """The line without the values that do not fit, the first of which `error` names."""
-    while True:
-        _remove(document, str(error).partition(" - at `$")[2])
-        try:
-            return msgspec.convert(document, EngineLine)
-        except msgspec.ValidationError as next_error:
-            error = next_error
-
-
-def _remove(document: dict[str, Any], path: str) -> None:
-    """Removes what lies at a path like ".intervals[0].gbit_s"; of a list, the whole list."""
-    *owners, last = _STEP.findall(path.partition("[")[0])
-    for owner in owners:
-        document = document[owner]
-    del document[last]
 
 
 def parts(lines: Iterable[bytes]) -> list[Part]:

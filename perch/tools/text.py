@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
+from perch.tools.results import LARGEST
+
 #: A number as tools print it; Python's float() would take nan, inf and 1_000, too.
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
@@ -31,10 +33,14 @@ def tail(lines: Iterable[str], count: int) -> str:
 
 
 def number(text: str | None) -> int | float | None:
-    """The number that the whole text is, or None."""
+    """The number that the whole text is, or None; one beyond any measurement is none."""
     if text is None or not _NUMBER.fullmatch(text):
         return None
     value = float(text)
+    if abs(value) >= LARGEST:
+        return None
+    if text.isdecimal():
+        return int(text)
     return int(value) if value.is_integer() else value
 
 

@@ -22,6 +22,11 @@ class ToolOutput:
     stderr: bytes = b""
     versions: dict[str, Any] = field(default_factory=dict)
 
+    def version(self, key: str) -> str | None:
+        """The version of a tool on the client's host, where the host tells it."""
+        version = self.versions.get(key)
+        return version if isinstance(version, str) and version else None
+
 
 def shell_exit_code(exit_status: int, words: str) -> int:
     """Perch's code for a tool whose exit status tells nothing.

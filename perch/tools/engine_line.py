@@ -1,0 +1,131 @@
+"""The type of the engine's JSON lines (`perch ... --json`), and the one decoder of them.
+
+The lines carry a record's key names and units already. A key whose value is null is as one that is
+absent; keys that no record has are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from perch.model.record import (
+    Bandwidth,
+    Cpu,
+    Histogram,
+    Integrity,
+    Interval,
+    Latency,
+    Link,
+    Loss,
+    Number,
+    Params,
+    Side,
+    SoakSummary,
+    Tcp,
+    Transfer,
+)
+from perch.tools.text import explained
+
+
+class EngineTool(msgspec.Struct):
+    version: str | None = None
+
+
+class EnginePath(msgspec.Struct):
+    """Payload that this size put on the wire, and what of it was lost, warm-up included."""
+
+    client_sent_bytes: Number | None = None
+    client_received_bytes: Number | None = None
+    lost_bytes: Number | None = None
+
+
+class EngineError(msgspec.Struct):
+    code: Number | None = None
+    message: str | None = None
+    traffic: bool | None = None
+
+
+class EngineStall(msgspec.Struct):
+    longest_s: Number | None = None
+    start_s: Number | None = None
+    began: str | None = None
+
+
+class EngineLine(msgspec.Struct):
+    """A line of `perch ... --json`, as far as a record is made of it."""
+
+    schema: str | None = None
+    tool: EngineTool | None = None
+    backend: str | None = None
+    provider: str | None = None
+    simulated: bool | None = None
+    environment: dict[str, str] | None = None
+    op: str | None = None
+    kind: str | None = None
+    definition: str | None = None
+    completion_level: str | None = None
+    connection: str | None = None
+    client: Side | None = None
+    server: Side | None = None
+    link: Link | None = None
+    params: Params | None = None
+    started: str | None = None
+    elapsed_s: Number | None = None
+    latency_us: Latency | None = None
+    bandwidth: Bandwidth | None = None
+    intervals: list[Interval] | None = None
+    histogram: Histogram | None = None
+    cpu: Cpu | None = None
+    path: EnginePath | None = None
+    integrity: Integrity | None = None
+    transfer: Transfer | None = None
+    loss: Loss | None = None
+    stall: EngineStall | None = None
+    tcp: Tcp | None = None
+    soak: SoakSummary | None = None
+    status: str | None = None
+    error: EngineError | None = None
+
+
+_decode = msgspec.json.Decoder(EngineLine).decode
+_STEP = re.compile(r"\.(\w+)")
+
+
+def decoded(text: bytes) -> tuple[EngineLine, str | None] | None:
+    """A line, and why a part of it was left out; None where the text is no JSON object."""
+    try:
+        return _decode(text), None
+    except msgspec.ValidationError as error:
+        return _misfit(text, error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _misfit(text: bytes, error: msgspec.ValidationError) -> tuple[EngineLine, str] | None:
+    """A line with a value of another type: an engine's error is still to be told."""
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return (_without_misfits(document, error), explained(error)) if type(document) is dict else None
+
+
+def _without_misfits(document: dict[str, Any], error: msgspec.ValidationError) -> EngineLine:
+    """The line without the values that do not fit, the first of which `error` names."""
+    while True:
+        _remove(document, str(error).partition(" - at `$")[2])
+        try:
+            return msgspec.convert(document, EngineLine)
+        except msgspec.ValidationError as next_error:
+            error = next_error
+
+
+def _remove(document: dict[str, Any], path: str) -> None:
+    """Removes what lies at a path like ".intervals[0].gbit_s"; of a list, the whole list."""
+    *owners, last = _STEP.findall(path.partition("[")[0])
+    for owner in owners:
+        document = document[owner]
+    del document[last]
