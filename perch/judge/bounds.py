@@ -104,6 +104,10 @@ class Bound(msgspec.Struct):
     elsewhere: list[str]
 
     @property
+    def counter(self) -> tuple[str, str, str]:
+        return self.device, self.by, self.way
+
+    @property
     def verb(self) -> str:
         return "received" if self.way == "rx" else "sent"
 

@@ -65,8 +65,7 @@ def _of_host(host: str, members: Sequence[Member]) -> Iterator[tuple[set[str], F
     for member in here:
         for bound in member.proof.bounds:
             if bound.host == host:
-                counter = (bound.device, bound.by, bound.way)
-                claims.setdefault(counter, []).append((member.flow.id, bound))
+                claims.setdefault(bound.counter, []).append((member.flow.id, bound))
     for counter in sorted(claims):
         flows = {flow for flow, _ in claims[counter]}
         if len(flows) > 1:
