@@ -19,9 +19,6 @@ const struct backend *const backends[] = {
 	NULL,
 };
 
-/* Names that Perch has a backend for, so that "built without" can be told from "unknown". */
-static const char *const known_names[] = { "tcp", "verbs", "ofi", "cxi", "null" };
-
 static const char *const level_names[LEVEL_MAX] = {
 	[LEVEL_NONE] = "none",
 	[LEVEL_INJECT] = "inject",
@@ -29,21 +26,25 @@ static const char *const level_names[LEVEL_MAX] = {
 	[LEVEL_DELIVERY] = "delivery",
 };
 
-const struct backend *backend_find(const char *name, bool *ret_known) {
-	*ret_known = false;
-	for (size_t i = 0; i < ELEMENTSOF(known_names); i++)
-		*ret_known |= streq(known_names[i], name);
+const struct backend *backend_find(const char *name) {
 	for (size_t i = 0; backends[i]; i++)
-		if (streq(backends[i]->name, name))
+		if (streq(backends[i]->facts->name, name))
 			return backends[i];
 	return NULL;
 }
 
+int backend_require(const struct job *job) {
+	return backend_find(job->backend) ? 0 :
+	       failure(-EOPNOTSUPP, EXIT_HOST, "backend %s: this perch was built without it; `perch --version` lists what it has", job->backend);
+}
+
 int backend_check(const struct backend *b) {
-	if (b->version != BACKEND_VERSION || !b->name || !b->summary || !b->ops)
-		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: made for another version of the interface", b->name ? b->name : "?");
+	if (b->version != BACKEND_VERSION)
+		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: made for another version of the interface", b->facts->name);
+	if (!(b->facts->flags & BACKEND_SLEEPS) != !b->wait || !(b->facts->flags & BACKEND_TRANSFERS) != !b->place)
+		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: its hooks are not those that backend_facts.c says it has", b->facts->name);
 	if (!b->probe || !b->open || !b->local_address || !b->connect || !b->post || !b->post_receive || !b->poll || !b->close)
-		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: a required hook is missing", b->name);
+		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: a required hook is missing", b->facts->name);
 	return 0;
 }
 

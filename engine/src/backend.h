@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "job.h"
+#include "backend_facts.h"
 #include "memory.h"
 
 enum { BACKEND_VERSION = 1 };
@@ -21,15 +21,6 @@ enum { BACKEND_VERSION = 1 };
 enum role {
 	ROLE_CLIENT,            /* measures */
 	ROLE_SERVER,            /* echoes, receives, or lends its memory */
-};
-
-/* backend.flags */
-enum {
-	BACKEND_SOLO = 1 << 0,          /* no data ever reaches the peer: null */
-	BACKEND_PROVIDERS = 1 << 1,     /* --provider means something here */
-	BACKEND_DEVICES = 1 << 2,       /* --device means something here */
-	BACKEND_GPU = 1 << 3,           /* the arena may lie in a GPU's memory: registers it, and never touches it */
-	BACKEND_BOUNCE = 1 << 4,        /* --bounce means something here */
 };
 
 /* A message to start. Slots number the places of the two arenas; both ends use the same numbering. */
@@ -181,13 +172,8 @@ struct device {
 typedef int (*device_callback)(const struct device *device, void *userdata);
 
 struct backend {
-	const char *name;
-	unsigned version;       /* BACKEND_VERSION */
-	unsigned flags;
-	unsigned ops;           /* 1u << OP_*, what the backend can ever do; what this host can is open's business */
-	unsigned transfer_ops;  /* what it can do besides, in KIND_TRANSFER only */
-	unsigned long options;  /* enum job_option: the choices of a job that it takes; the others are refused */
-	const char *summary;    /* one line for --help and the manual */
+	const struct backend_facts *facts;      /* what it can ever do; what this host can is open's business */
+	unsigned version;                       /* BACKEND_VERSION */
 
 	/* Calls back for every device found; none is no error. Required. */
 	int (*probe)(device_callback callback, void *userdata);
@@ -215,7 +201,7 @@ struct backend {
 
 	/* KIND_TRANSFER: message `slot` goes through queue pair `channel`, lies `offset` bytes into this end's memory and the peer's, and
 	 * has `size` bytes. Everything that its post needs is prepared here; post() takes the slot's number as often as the caller likes.
-	 * Never while the slot is under way. NULL: the backend has no transfers. */
+	 * Never while the slot is under way. Exactly where it has BACKEND_TRANSFERS. */
 	void (*place)(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
 
 	/* Starts one message. 0: a COMPLETION_LOCAL will follow; 1: it is already complete and none will follow; -EAGAIN: nothing was
@@ -229,8 +215,8 @@ struct backend {
 	/* Makes progress and takes at most `max` completions. 0: none now. Negative: failed. Required. */
 	int (*poll)(struct session *s, struct completion *ret, unsigned max);
 
-	/* Like poll, but sleeps up to timeout_ns for the first one; may wake with 0. Arms, polls once more, then sleeps. Required
-	 * where event completion exists; NULL: job_validate refuses --completion event. */
+	/* Like poll, but sleeps up to timeout_ns for the first one; may wake with 0. Arms, polls once more, then sleeps. Exactly
+	 * where it has BACKEND_SLEEPS. */
 	int (*wait)(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
 
 	/* Nothing has moved for too long: is this end's own device the reason? 0: not as far as it knows; negative: said. NULL: cannot tell. */
@@ -246,8 +232,11 @@ struct backend {
 /* All that this program was built with, in the order of --help; ends with NULL. */
 extern const struct backend *const backends[];
 
-/* The backend of that name; NULL: unknown or not built in (then *ret_known says whether Perch knows the name at all). */
-const struct backend *backend_find(const char *name, bool *ret_known);
+/* The backend of that name; NULL: unknown or not built in. */
+const struct backend *backend_find(const char *name);
+
+/* Of a valid job: whether this program was built with its backend. -EOPNOTSUPP (said, EXIT_HOST). */
+int backend_require(const struct job *job);
 
 /* Checks the vtable once, so that the hot loop never has to. -EINVAL (said). */
 int backend_check(const struct backend *b);

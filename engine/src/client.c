@@ -87,7 +87,7 @@ static int hear_result(struct client *c, struct result *r) {
 	if (run->session->lossy)
 		return count_losses(c, r, (uint64_t) messages, (uint64_t) received, (uint64_t) lost, (uint64_t) idle);
 	/* What is timed must be what was received. */
-	if (op_takes_receive(c->job.op) && !(run->backend->flags & BACKEND_SOLO) && (uint64_t) received != run->outcome.messages)
+	if (op_takes_receive(c->job.op) && !(run->backend->facts->flags & BACKEND_SOLO) && (uint64_t) received != run->outcome.messages)
 		return failure(-EPROTO, EXIT_PEER, "%s received %lld of %llu messages", c->control->peer_name, (long long) received,
 			       (unsigned long long) run->outcome.messages);
 	return 0;
@@ -356,14 +356,12 @@ static int choose_definition(struct client *c) {
 
 static int open_job(struct client *c) {
 	struct open_arguments a = { .job = &c->job, .role = ROLE_CLIENT, .local = &c->control->local, .peer = &c->control->peer, .wake_fd = -1 };
-	const struct backend *b;
-	bool known;
+	const struct backend *b = backend_find(c->job.backend);
 	int e;
 
 	e = exchange_hear_identity(c->control, c->job.timeout_ns, &a.same_host);
 	if (e < 0)
 		return e;
-	b = backend_find(c->job.backend, &known);
 	e = b->resolve ? b->resolve(&c->job, &a) : 0;
 	if (e == 0)
 		e = exchange_say_job(c->control, &c->job);
@@ -372,15 +370,6 @@ static int open_job(struct client *c) {
 	if (e == 0)
 		e = exchange_addresses(&c->run, &c->peer);
 	return e < 0 ? e : choose_definition(c);
-}
-
-static int check_limits(const struct options *o) {
-	const struct job *j = &o->job;
-
-	if (o->max_p99_us > 0 && j->kind == KIND_LATENCY && j->iterations > 0 && j->iterations < 1000)
-		return failure(-EINVAL, EXIT_USAGE, "--max-p99 with --iterations %llu: a p99 needs 1000 samples (ten above it)",
-			       (unsigned long long) j->iterations);
-	return job_validate(j);
 }
 
 static void client_close(struct client *c) {
@@ -396,9 +385,11 @@ static int measure(const struct options *o, struct soak *soak) {
 	bool opened;
 	int e;
 
-	e = check_limits(o);
+	e = options_validate(o);
 	if (soak)
 		c.job.interval_ns = 0; /* each is a phase of its own */
+	if (e == 0)
+		e = backend_require(&o->job);
 	if (e == 0 && o->cpu >= 0)
 		e = cpu_pin(o->cpu);
 	if (e == 0)

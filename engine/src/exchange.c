@@ -179,7 +179,7 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 		};
 	if (e == 0 && driver[0])
 		(void) json_object_set_new(ret_peer->end, "driver", json_string(driver));
-	if (e == 0 && r->backend->options & JOB_OPTION_SVC_ID) {
+	if (e == 0 && r->backend->facts->options & JOB_OPTION_SVC_ID) {
 		(void) json_object_set_new(ret_peer->end, "svc_id", service < 0 ? json_null() : json_integer(service));
 		(void) json_object_set_new(ret_peer->end, "vni", vni < 0 ? json_null() : json_integer(vni));
 	}

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "backend.h"
+#include "backend_facts.h"
 #include "job_names.h"
 #include "memory_kind.h"
 #include "message.h"
@@ -16,23 +16,19 @@ uint64_t job_largest_size(const struct job *job) {
 	return largest;
 }
 
-static int validate_backend(const struct job *job) {
-	bool known;
-	const struct backend *b = backend_find(job->backend, &known);
-
-	if (!b && known)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "backend %s: this perch was built without it; `perch --version` lists what it has",
-			       job->backend);
-	if (!b)
-		return failure(-EINVAL, EXIT_USAGE, "unknown backend '%s'; `perch --version` lists the backends", job->backend);
-	if (!((b->ops | (job->kind == KIND_TRANSFER ? b->transfer_ops : 0)) & (1u << job->op)))
+static int validate_backend(const struct job *job, const struct backend_facts *b) {
+	if (job->kind == KIND_TRANSFER && !(b->flags & BACKEND_TRANSFERS))
+		return failure(-EINVAL, EXIT_USAGE, "--backend %s has no transfers; verbs, ofi, cxi and tcp have them", b->name);
+	if (job->kind == KIND_TRANSFER && job->op != OP_WRITE && job->op != OP_READ)
+		return failure(-EINVAL, EXIT_USAGE, "--op %s is no transfer; write and read are", op_name((int) job->op));
+	if (job->kind != KIND_TRANSFER && !(b->ops & (1u << job->op)))
 		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it", op_name(job->op), b->name);
 	if (job->provider[0] && !(b->flags & BACKEND_PROVIDERS))
 		return failure(-EINVAL, EXIT_USAGE, "--provider %s: the %s backend has no providers", job->provider, b->name);
 	if ((job->device[0] || job->server_device[0]) && !(b->flags & BACKEND_DEVICES))
 		return failure(-EINVAL, EXIT_USAGE, "--%s %s: the %s backend has no devices to choose from",
 			       job->device[0] ? "device" : "server-device", job->device[0] ? job->device : job->server_device, b->name);
-	if (job->completion == COMPLETION_EVENT && !b->wait)
+	if (job->completion == COMPLETION_EVENT && !(b->flags & BACKEND_SLEEPS))
 		return failure(-EINVAL, EXIT_USAGE, "--completion event: the %s backend cannot sleep; use --completion busy", b->name);
 	return 0;
 }
@@ -135,7 +131,7 @@ unsigned long job_options_used(const struct job *job) {
 }
 
 /* Each by itself; from the network anything may come. */
-static int validate_ranges(const struct job *job, const struct backend *b) {
+static int validate_ranges(const struct job *job, const struct backend_facts *b) {
 	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
 		const struct choice *c = &choices[i];
 		int64_t value = choice_get(c, job);
@@ -170,18 +166,44 @@ static int validate_connection(const struct job *job) {
 			return failure(-EINVAL, EXIT_USAGE, "--verify with --connection %s needs messages of %d bytes or more, and --size is %llu: a "
 				       "shorter one cannot say which message it is, so a corrupted one would pass for another; raise --size, or use "
 				       "--connection rc", name, VERIFY_LOSSY_MIN, (unsigned long long) job->sizes[i]);
+	if (job->rdma_cm && job->connection != CONNECTION_RC)
+		return failure(-EINVAL, EXIT_USAGE, "--rdma-cm makes reliable connections only; leave it or --connection %s out", name);
 	if (job->connection != CONNECTION_RC && job_options_used(job) & (JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT))
 		return failure(-EINVAL, EXIT_USAGE, "--connection %s acknowledges nothing, and so has no --retry, --rnr-retry or --timeout-exponent",
 			       name);
 	return 0;
 }
 
-static int validate_choices(const struct job *job) {
-	bool known;
-	const struct backend *b = backend_find(job->backend, &known);
+const char *job_unseen_write(const struct job *job) {
+	if (job->completion == COMPLETION_EVENT)
+		return "memory cannot be polled while sleeping; use --completion busy, --op write-imm or --definition completion";
+	if (!job->bounce && job_uses_gpu(job))
+		return "the host cannot poll a GPU's memory; use --op write-imm or --definition completion";
+	if (job->relaxed_ordering)
+		return "with --relaxed-ordering the last byte may be visible before the others; use --op write-imm or --definition completion";
+	return NULL;
+}
+
+enum definition job_definition(const struct job *job) {
+	const struct backend_facts *b = backend_facts_of(job->backend);
+
+	if (op_takes_receive(job->op))
+		return DEFINITION_HALF_ROUND_TRIP;
+	if (job->op != OP_WRITE)
+		return DEFINITION_COMPLETION;
+	if (job->definition != DEFINITION_AUTO || !(b->flags & BACKEND_STAMPS))
+		return job->definition;
+	return job_unseen_write(job) ? DEFINITION_COMPLETION : DEFINITION_HALF_ROUND_TRIP;
+}
+
+enum key_mode job_keys(const struct job *job) {
+	return job->keys == KEYS_CLIENT && job->unrestricted && job->op == OP_READ ? KEYS_MATCHING : job->keys;
+}
+
+static int validate_choices(const struct job *job, const struct backend_facts *b) {
 	int r;
 
-	r = validate_ranges(job, b); /* validate_backend() has found it */
+	r = validate_ranges(job, b);
 	if (r < 0)
 		return r;
 	r = validate_connection(job);
@@ -192,9 +214,9 @@ static int validate_choices(const struct job *job) {
 	if (job->inline_bytes > 0 && (job->op == OP_READ || op_is_atomic(job->op)))
 		return failure(-EINVAL, EXIT_USAGE, "--inline %lld: --op %s sends no payload with its work request; send, send-imm, write and "
 			       "write-imm do", (long long) job->inline_bytes, op_name((int) job->op));
-	if (job->relaxed_ordering && job->op == OP_WRITE && job->definition == DEFINITION_HALF_ROUND_TRIP)
-		return failure(-EINVAL, EXIT_USAGE, "--relaxed-ordering with --op write: the last byte may be visible before the others, so its "
-			       "arrival proves nothing; use --op write-imm or --definition completion");
+	if (op_is_atomic(job->op) && b->flags & BACKEND_ONE_WORD && (job->n_sizes != 1 || job->sizes[0] != job_word_bytes(job)))
+		return failure(-EINVAL, EXIT_USAGE, "--size: the %s of %s works on one word; use --size %llu", op_name((int) job->op), b->name,
+			       (unsigned long long) job_word_bytes(job));
 	return 0;
 }
 
@@ -280,7 +302,7 @@ static int validate_sizes(const struct job *job) {
 	return 0;
 }
 
-static int validate_definition(const struct job *job) {
+static int validate_definition(const struct job *job, const struct backend_facts *b) {
 	bool half = op_is_send(job->op) || op_is_write(job->op), complete = !op_takes_receive(job->op);
 
 	if (job->kind != KIND_LATENCY && job->definition != DEFINITION_AUTO)
@@ -288,6 +310,8 @@ static int validate_definition(const struct job *job) {
 	if ((job->definition == DEFINITION_HALF_ROUND_TRIP && !half) || (job->definition == DEFINITION_COMPLETION && !complete))
 		return failure(-EINVAL, EXIT_USAGE, "--definition %s: --op %s is only measured as %s", definition_name(job->definition),
 			       op_name(job->op), half ? "half_round_trip" : "completion");
+	if (job->definition == DEFINITION_HALF_ROUND_TRIP && job->op == OP_WRITE && b->flags & BACKEND_STAMPS && job_unseen_write(job))
+		return failure(-EINVAL, EXIT_USAGE, "--definition half_round_trip: %s cannot see a write arrive: %s", b->name, job_unseen_write(job));
 	return 0;
 }
 
@@ -328,13 +352,15 @@ unsigned long job_options_of(const struct job *job, unsigned long backend_option
 }
 
 int job_validate(const struct job *job) {
-	bool known;
+	const struct backend_facts *b = backend_facts_of(job->backend);
 	int r;
 
-	r = validate_backend(job);
+	if (!b)
+		return failure(-EINVAL, EXIT_USAGE, "unknown backend '%s'; give tcp, verbs, ofi, cxi or null", job->backend);
+	r = validate_backend(job, b);
 	if (r < 0)
 		return r;
-	r = validate_choices(job);
+	r = validate_choices(job, b);
 	if (r < 0)
 		return r;
 	r = validate_atomic(job);
@@ -346,12 +372,12 @@ int job_validate(const struct job *job) {
 	r = validate_sizes(job);
 	if (r < 0)
 		return r;
-	r = validate_definition(job);
+	r = validate_definition(job, b);
 	if (r < 0)
 		return r;
 	r = validate_load(job);
 	if (r < 0)
 		return r;
-	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job) : validate_queues(job);
-	return r < 0 ? r : memory_validate(job, backend_find(job->backend, &known));
+	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job, b) : validate_queues(job);
+	return r < 0 ? r : memory_validate(job, b);
 }

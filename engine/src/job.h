@@ -150,6 +150,8 @@ enum {
 
 #define JOB_SIZE_MAX UINT64_C(4294967295)       /* 4 GiB - 1: the largest message of CXI (cxi_send_lat(1)) */
 
+struct backend_facts; /* backend_facts.h */
+
 struct job {
 	enum kind kind;
 	char backend[JOB_NAME_MAX];
@@ -287,13 +289,22 @@ static inline uint64_t job_word_bytes(const struct job *job) {
  * endpoints, or connections), and batches. */
 unsigned long job_options_of(const struct job *job, unsigned long backend_options);
 
-/* Checks ranges and combinations; says what is wrong. -EINVAL. */
+/* Checks ranges and combinations, for every backend that Perch knows; says what is wrong. -EINVAL. */
 int job_validate(const struct job *job);
+
+/* Of a valid job of KIND_LATENCY: what it is, or DEFINITION_AUTO where only the provider can tell whether a write is seen to arrive. */
+enum definition job_definition(const struct job *job);
+
+/* Why a target that polls the last byte of a write cannot see it arrive; NULL: it can. */
+const char *job_unseen_write(const struct job *job);
+
+/* Keys as they come to be used: reads of optimized regions are always restricted, so unrestricted ones go through a match list. */
+enum key_mode job_keys(const struct job *job);
 
 /* The rest of this file concerns KIND_TRANSFER: job_transfer.c. */
 
 /* The part of job_validate() that only transfers have. -EINVAL (said, EXIT_USAGE). */
-int job_validate_transfer(const struct job *job);
+int job_validate_transfer(const struct job *job, const struct backend_facts *b);
 
 /* Fills in what the command line has left open. */
 void job_complete_transfer(struct job *job);

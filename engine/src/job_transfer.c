@@ -2,7 +2,7 @@
 /* What only the jobs of transfers have: pairs of devices, lanes, and how a batch is laid out and cut. */
 #include <stdio.h>
 
-#include "backend.h"
+#include "backend_facts.h"
 #include "memory_kind.h"
 #include "message.h"
 
@@ -114,7 +114,7 @@ static int validate_list(const char *option, const char *list) {
 	return 0;
 }
 
-static int validate_pairs(const struct job *job, const struct backend *b) {
+static int validate_pairs(const struct job *job, const struct backend_facts *b) {
 	uint32_t ours = list_length(job->devices), theirs = list_length(job->server_devices), pairs = MAX(ours, theirs);
 	int r;
 
@@ -178,15 +178,9 @@ static int validate_buffer(const struct job *job) {
 	return 0;
 }
 
-int job_validate_transfer(const struct job *job) {
-	bool known;
-	const struct backend *b = backend_find(job->backend, &known);
+int job_validate_transfer(const struct job *job, const struct backend_facts *b) {
 	int r;
 
-	if (!b->place)
-		return failure(-EINVAL, EXIT_USAGE, "--backend %s has no transfers; verbs, ofi, cxi and tcp have them", b->name);
-	if (job->op != OP_WRITE && job->op != OP_READ)
-		return failure(-EINVAL, EXIT_USAGE, "--op %s is no transfer; write and read are", op_name((int) job->op));
 	if (job->connection != CONNECTION_RC)
 		return failure(-EINVAL, EXIT_USAGE, "transfers need a reliable connection, and %s is none", connection_name((int) job->connection));
 	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce || job->batch != 1 ||

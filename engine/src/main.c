@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "backend.h"
+#include "check.h"
 #include "client.h"
 #include "command_hist.h"
 #include "message.h"
@@ -19,6 +20,8 @@ static int run(const struct options *o) {
 		return command_measure(o);
 	case COMMAND_TRANSFER:
 		return command_transfer(o);
+	case COMMAND_CHECK:
+		return command_check(o);
 	case COMMAND_HIST:
 		return command_hist(o);
 	case COMMAND_MEET:

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "backend.h"
+#include "backend_facts.h"
 #include "message.h"
 #include "parse.h"
 
@@ -102,7 +102,7 @@ static int validate_bounce(const struct job *job) {
 	return 0;
 }
 
-static int validate_gpu(const struct job *job, const struct backend *b) {
+static int validate_gpu(const struct job *job, const struct backend_facts *b) {
 	const char *gpu = job_sends_from_gpu(job) ? job->tx_memory : job->rx_memory;
 
 	if (!(b->flags & (BACKEND_GPU | BACKEND_BOUNCE)))
@@ -119,7 +119,7 @@ static int validate_gpu(const struct job *job, const struct backend *b) {
 	return 0;
 }
 
-int memory_validate(const struct job *job, const struct backend *backend) {
+int memory_validate(const struct job *job, const struct backend_facts *backend) {
 	const struct {
 		const char *option, *value;
 	} each[] = { { "tx-memory", job->tx_memory }, { "rx-memory", job->rx_memory } };

@@ -10,7 +10,7 @@
 
 #include "job.h"
 
-struct backend;
+struct backend_facts;
 
 enum memory_type {
 	MEMORY_HOST,
@@ -56,4 +56,4 @@ bool job_uses_gpu(const struct job *job);
 uint64_t job_huge(const struct job *job);
 
 /* The part of job_validate() that concerns memory. -EINVAL (said, EXIT_USAGE). */
-int memory_validate(const struct job *job, const struct backend *backend);
+int memory_validate(const struct job *job, const struct backend_facts *backend);

@@ -3,7 +3,7 @@
 
 #include <getopt.h>
 
-#include "backend.h"
+#include "backend_facts.h"
 #include "message.h"
 #include "parse.h"
 #include "personality.h"
@@ -12,7 +12,7 @@ enum { GETOPT_FIRST = 256 }; /* what getopt_long() answers for the first option:
 
 static const char *const command_names[COMMAND_MAX] = {
 	[COMMAND_SERVE] = "serve", [COMMAND_LAT] = "lat",   [COMMAND_BW] = "bw",     [COMMAND_TRANSFER] = "transfer",
-	[COMMAND_HIST] = "hist",   [COMMAND_MEET] = "meet", [COMMAND_DEVICES] = "devices",
+	[COMMAND_CHECK] = "check", [COMMAND_HIST] = "hist", [COMMAND_MEET] = "meet", [COMMAND_DEVICES] = "devices",
 };
 
 const char *command_name(int command) {
@@ -211,6 +211,8 @@ static int parse_operands(int argc, char **argv, struct options *o) {
 		o->n_files = (size_t) n;
 		return 0;
 	}
+	if (o->command == COMMAND_CHECK)
+		return failure(-EINVAL, EXIT_USAGE, "perch check needs lat, bw or transfer and its arguments: perch check lat HOST");
 	if (o->command == COMMAND_SERVE || o->command == COMMAND_DEVICES)
 		return n == 0 ? 0 : failure(-EINVAL, EXIT_USAGE, "perch %s takes no operand, and '%s' is one; "
 					    "see 'perch %s --help'", name, argv[optind], name);
@@ -248,8 +250,7 @@ static void set_defaults(enum command command, struct options *o) {
 
 /* An option that says what is so anyway would be harmless, but whoever gives it believes that the backend has it. */
 static int check_choices(const struct options *o) {
-	bool known;
-	const struct backend *b = command_measures(o->command) ? backend_find(o->job.backend, &known) : NULL;
+	const struct backend_facts *b = command_measures(o->command) ? backend_facts_of(o->job.backend) : NULL;
 	unsigned long refused = b ? o->choices & ~job_options_of(&o->job, b->options) : 0;
 
 	if (!refused)
@@ -349,32 +350,25 @@ static int parse_without_command(int argc, char **argv) {
 		}
 	}
 	if (argc < 2)
-		return failure(-EINVAL, EXIT_USAGE, "no subcommand; give serve, lat, bw, transfer, hist, meet or devices "
+		return failure(-EINVAL, EXIT_USAGE, "no subcommand; give serve, lat, bw, transfer, check, hist, meet or devices "
 			       "('perch --help' explains them)");
-	return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand; give serve, lat, bw, transfer, hist, meet or devices "
+	return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand; give serve, lat, bw, transfer, check, hist, meet or devices "
 		       "('perch --help' explains them)", argv[1]);
 }
 
-int options_parse(int argc, char **argv, struct options *ret) {
-	_cleanup_free_ struct options *o = NULL;
-	const struct personality *personality;
+/* argv[0] is the subcommand's name. */
+static int parse_command(enum command command, int argc, char **argv, struct options *ret) {
+	_cleanup_free_ struct options *o = malloc(sizeof(*o));
 	bool printed = false;
-	int command, r, skip;
+	int r;
 
-	r = personality_asked(argc, argv, &personality, &skip);
-	if (r != 0)
-		return r < 0 ? r : personality_parse(personality, argc - skip, argv + skip, ret);
-	command = argc < 2 ? COMMAND_INVALID : command_from_name(argv[1]);
-	if (command < 0)
-		return parse_without_command(argc, argv);
-	o = malloc(sizeof(*o));
 	if (!o)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for the command line");
-	set_defaults((enum command) command, o);
-	r = parse_options(argc - 1, argv + 1, o, &printed);
+	set_defaults(command, o);
+	r = parse_options(argc, argv, o, &printed);
 	if (r < 0 || printed)
 		return r < 0 ? r : 1;
-	r = parse_operands(argc - 1, argv + 1, o);
+	r = parse_operands(argc, argv, o);
 	if (r < 0)
 		return r;
 	r = check(o);
@@ -385,4 +379,42 @@ int options_parse(int argc, char **argv, struct options *ret) {
 		return r;
 	*ret = *o;
 	return 0;
+}
+
+/* After "check" stand the words of the command that is checked, and are parsed as they will be then. */
+static int parse_check(int argc, char **argv, struct options *ret) {
+	int command = argc < 2 ? COMMAND_INVALID : command_from_name(argv[1]), r;
+
+	if (command < 0 || !command_measures((enum command) command))
+		return parse_command(COMMAND_CHECK, argc, argv, ret);
+	r = parse_command((enum command) command, argc - 1, argv + 1, ret);
+	if (r != 0)
+		return r;
+	ret->command = COMMAND_CHECK;
+	ret->checked = (enum command) command;
+	return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *ret) {
+	const struct personality *personality;
+	int command, r, skip;
+
+	r = personality_asked(argc, argv, &personality, &skip);
+	if (r != 0)
+		return r < 0 ? r : personality_parse(personality, argc - skip, argv + skip, ret);
+	command = argc < 2 ? COMMAND_INVALID : command_from_name(argv[1]);
+	if (command < 0)
+		return parse_without_command(argc, argv);
+	if (command == COMMAND_CHECK)
+		return parse_check(argc - 1, argv + 1, ret);
+	return parse_command((enum command) command, argc - 1, argv + 1, ret);
+}
+
+int options_validate(const struct options *o) {
+	const struct job *job = &o->job;
+
+	if (o->max_p99_us > 0 && job->kind == KIND_LATENCY && job->iterations > 0 && job->iterations < 1000)
+		return failure(-EINVAL, EXIT_USAGE, "--max-p99 with --iterations %llu: a p99 needs 1000 samples (ten above it)",
+			       (unsigned long long) job->iterations);
+	return job_validate(job);
 }

@@ -15,6 +15,7 @@ enum command {
 	COMMAND_LAT,
 	COMMAND_BW,
 	COMMAND_TRANSFER,
+	COMMAND_CHECK,
 	COMMAND_HIST,
 	COMMAND_MEET,
 	COMMAND_DEVICES,
@@ -51,6 +52,7 @@ enum log_level {
 
 struct options {
 	enum command command;
+	enum command checked;           /* COMMAND_CHECK: lat, bw or transfer, whose words follow */
 	struct job job;                 /* lat, bw; for serve only device, ib_port, gid_index and svc_id, which name the server's own */
 	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
 	char host[OPTIONS_HOST_MAX];
@@ -80,6 +82,9 @@ struct options {
 
 /* 0: parsed. >0: help, version or manual was printed and there is nothing to do. Negative, said: EXIT_USAGE. */
 int options_parse(int argc, char **argv, struct options *ret);
+
+/* Whether they make a job: all that can be told of it without a host. -EINVAL (said, EXIT_USAGE). */
+int options_validate(const struct options *o);
 
 /* Whether it leads a job. */
 static inline bool command_measures(enum command command) {

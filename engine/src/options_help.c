@@ -31,6 +31,12 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 		"do that move tensors or checkpoints. Prints a line for each size and batch. Latency is that of a batch; bandwidth "
 		"counts payload only, in GB/s of 1e9 bytes.",
 	},
+	[COMMAND_CHECK] = {
+		"lat|bw|transfer HOST [OPTION...]", "validate a command without a host and print its job",
+		"Takes the words that 'perch lat', 'perch bw' or 'perch transfer' would be given, checks all that can be checked without "
+		"a network, a device or a backend's library, for every backend, and prints the job and the lines that it owes as one "
+		"JSON object. HOST is not looked up, and no token is read.",
+	},
 	[COMMAND_HIST] = {
 		"[OPTION...] [FILE...]", "merge encoded histograms and print their quantiles",
 		"Reads encoded histograms (the histogram.data of records), one a line, from the files or from "
@@ -106,10 +112,10 @@ static void print_options(FILE *f, enum command command) {
 static void print_backends(FILE *f) {
 	fputs("\nBackends:\n", f);
 	for (const struct backend *const *b = backends; *b; b++) {
-		int n = fprintf(f, "  %s", (*b)->name);
+		int n = fprintf(f, "  %s", (*b)->facts->name);
 
 		fprintf(f, "%*s", MAX(HELP_COLUMN - n, 1), "");
-		options_print_wrapped(f, (*b)->summary, HELP_COLUMN);
+		options_print_wrapped(f, (*b)->facts->summary, HELP_COLUMN);
 	}
 }
 
@@ -151,6 +157,6 @@ void options_print_version(FILE *f, enum command command) {
 	(void) command;
 	fputs("perch " PERCH_VERSION "\nbackends:", f);
 	for (const struct backend *const *b = backends; *b; b++)
-		fprintf(f, " %s", (*b)->name);
+		fprintf(f, " %s", (*b)->facts->name);
 	fputc('\n', f);
 }

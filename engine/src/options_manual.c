@@ -209,8 +209,8 @@ static void put_options(FILE *f) {
 static void put_backends(FILE *f) {
 	fputs(".SH BACKENDS\n", f);
 	for (const struct backend *const *b = backends; *b; b++) {
-		fprintf(f, ".TP\n.B %s\n", (*b)->name);
-		put_line(f, (*b)->summary);
+		fprintf(f, ".TP\n.B %s\n", (*b)->facts->name);
+		put_line(f, (*b)->facts->summary);
 	}
 }
 

@@ -423,12 +423,9 @@ static void say_pace(const struct personality *p, const struct request *r, struc
 	say_if(w, r->bidirectional, "--bidirectional");
 }
 
-/* A list that is waited for as a whole is a batch of all that may be under way, where the backend has batches. */
+/* A list that is waited for as a whole is a batch of all that may be under way. */
 static void say_list(const struct personality *p, const struct request *r, struct words *w) {
-	bool known;
-	const struct backend *b = backend_find("cxi", &known);
-
-	if (!(p->family & TOOL_BW) || !b || !(b->options & JOB_OPTION_BATCH))
+	if (!(p->family & TOOL_BW))
 		return;
 	say(w, "--batch");
 	say(w, "%ju", (uintmax_t) r->list);

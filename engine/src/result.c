@@ -35,7 +35,7 @@ void result_claim(struct result *r, uint64_t theirs) {
 	const struct run *run = r->run;
 	const struct job *j = run->job;
 
-	if (run->backend->flags & BACKEND_SOLO)
+	if (run->backend->facts->flags & BACKEND_SOLO)
 		return;
 	claim(&r->path, j->op, run->outcome.messages * r->size, true);
 	if (run->phase.half_round_trip)

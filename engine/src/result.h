@@ -64,6 +64,8 @@ extern const struct writer json_writer, table_writer;
 
 /* write_json.c: one object a line. */
 json_t *record_json(const struct result *r);            /* the whole record, without samples */
+json_t *params_json(const struct result *r, const struct backend_facts *facts); /* its params; without a session as they were asked for */
+const char *definition_text(const struct job *job, bool half_round_trip);
 json_t *time_json(const struct timespec *t);            /* UTC, to the millisecond */
 char *record_text(const json_t *o);                     /* to be freed; NULL: no memory */
 void write_line(json_t *o);                             /* to standard output; releases it */

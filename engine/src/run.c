@@ -24,7 +24,7 @@ static void stalled(void *userdata) {
 
 	failure_reset();
 	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back, because the library waits for a peer that hangs or "
-		       "is gone; look at its log for the cause", r->control->peer_name, r->backend->name);
+		       "is gone; look at its log for the cause", r->control->peer_name, r->backend->facts->name);
 	r->traffic = r->events > 0;
 	r->outcome.cpu = cpu_since(&r->outcome.cpu); /* run_begin() has left there when it began */
 	if (r->on_stall)
@@ -49,14 +49,13 @@ bool run_is_to_stop(void) {
 int run_open(struct run *r, const struct open_arguments *arguments, struct control *control) {
 	const struct job *job = arguments->job;
 	struct open_arguments a = *arguments;
-	bool known;
 	int e;
 
 	*r = (struct run) {
 		.job = job,
 		.role = arguments->role,
 		.control = control,
-		.backend = backend_find(job->backend, &known),
+		.backend = backend_find(job->backend),
 		.sleep_ns = RUN_SLEEP_NS,
 		.stall_ticks = UINT64_MAX,
 	};

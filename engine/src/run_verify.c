@@ -29,7 +29,7 @@ enum { POISON_AHEAD = 2 };
 
 bool verify_is_deferred(const struct run *r) {
 	/* Where nothing reaches the peer, what was written lies here, and is checked like a read. */
-	return r->job->verify && r->job->op == OP_WRITE && !r->phase.half_round_trip && !(r->backend->flags & BACKEND_SOLO);
+	return r->job->verify && r->job->op == OP_WRITE && !r->phase.half_round_trip && !(r->backend->facts->flags & BACKEND_SOLO);
 }
 
 /* Operands that change from turn to turn, and are worth something to every operation: no product stays at 0. */

@@ -221,7 +221,7 @@ static int receive_rest(struct run *r, struct stream *s) {
 }
 
 static int bandwidth(struct run *r, struct stream *s) {
-	const bool solo = r->backend->flags & BACKEND_SOLO;
+	const bool solo = r->backend->facts->flags & BACKEND_SOLO;
 	int e;
 
 	s->limit = r->phase.count ? r->phase.count : UINT64_MAX;

@@ -224,7 +224,7 @@ static int answer(struct run *r, uint32_t slot, uint64_t i) {
 
 int latency_server(struct run *r) {
 	struct completion c[RUN_COMPLETIONS];
-	bool solo = r->backend->flags & BACKEND_SOLO;
+	bool solo = r->backend->facts->flags & BACKEND_SOLO;
 	int e, n;
 
 	if (solo || !r->phase.half_round_trip)

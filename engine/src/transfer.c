@@ -197,7 +197,7 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 	r.options = l->options;
 	r.started = l->started;
 	r.client_host = l->host;
-	r.path.known = !failed && pair >= 0 && !(run.backend->flags & BACKEND_SOLO);
+	r.path.known = !failed && pair >= 0 && !(run.backend->facts->flags & BACKEND_SOLO);
 	run.outcome.cpu = pair < 0 ? l->cpu : (struct cpu_time) { -1, -1 };
 	r.server_cpu = pair < 0 && !failed ? l->server_cpu : (struct cpu_time) { -1, -1 };
 	if (!failed)
@@ -267,16 +267,14 @@ static int open_job(struct leader *l) {
 	struct transfer *x = &l->x;
 	struct control *c = x->control;
 	struct open_arguments a = { .job = &x->job, .role = ROLE_CLIENT, .local = &c->local, .peer = &c->peer, .wake_fd = -1 };
-	const struct backend *b;
+	const struct backend *b = backend_find(x->job.backend);
 	struct job lane;
-	bool known;
 	int e;
 
 	e = exchange_hear_identity(c, x->job.timeout_ns, &a.same_host);
 	if (e < 0)
 		return e;
 	/* The first lane's device decides which provider it is, for all. */
-	b = backend_find(x->job.backend, &known);
 	job_for_lane(&x->job, 0, &lane);
 	e = b->resolve ? b->resolve(&lane, &a) : 0;
 	memcpy(x->job.provider, lane.provider, sizeof(lane.provider));
@@ -319,7 +317,9 @@ int command_transfer(const struct options *o) {
 	struct token token;
 	int e;
 
-	e = job_validate(&o->job);
+	e = options_validate(o);
+	if (e == 0)
+		e = backend_require(&o->job);
 	if (e == 0)
 		e = token_read(o->token_file, &token);
 	if (e == 0)

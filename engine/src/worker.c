@@ -65,6 +65,8 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 	int e;
 
 	e = job_from_json(json_object_get(payload, "job"), &job);
+	if (e == 0)
+		e = backend_require(&job);
 	if (e == 0 && o->personality)
 		e = personality_serve_check(o->personality, &job);
 	if (e < 0)

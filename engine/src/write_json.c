@@ -52,12 +52,14 @@ static json_t *rate_json(const struct run *run) {
 			 run->outcome.overloaded);
 }
 
+static json_int_t given(uint32_t n) {
+	return n ? (json_int_t) n : -1;
+}
+
 /* The choices that only some backends have, as far as this one has them. */
-static void choices_json(const struct result *r, json_t *ret) {
-	const struct run *run = r->run;
-	const struct job *j = run->job;
-	const struct session *s = run->session;
-	unsigned long has = run->backend ? run->backend->options : 0;
+static void choices_json(const struct result *r, unsigned long has, json_t *ret) {
+	const struct job *j = r->run->job;
+	const struct session *s = r->run->session;
 	/* What an unreliable connection, or a read, does not have is null: it had no influence. */
 	const bool reliable = j->connection == CONNECTION_RC, pushes = j->op != OP_READ && !op_is_atomic(j->op);
 	const struct {
@@ -69,8 +71,8 @@ static void choices_json(const struct result *r, json_t *ret) {
 		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", j->traffic_class },
 		{ JOB_OPTION_SL, "sl", j->sl },
 		{ JOB_OPTION_GID_INDEX, "gid_index", s ? s->gid_index : j->gid_index },
-		{ JOB_OPTION_IB_PORT, "ib_port", s && s->ib_port ? (json_int_t) s->ib_port : -1 },
-		{ JOB_OPTION_IB_PORT, "server_ib_port", r->server_ib_port ? (json_int_t) r->server_ib_port : -1 },
+		{ JOB_OPTION_IB_PORT, "ib_port", given(s ? s->ib_port : j->ib_port) },
+		{ JOB_OPTION_IB_PORT, "server_ib_port", given(s ? r->server_ib_port : j->server_ib_port) },
 		{ JOB_OPTION_MTU, "mtu_bytes", s && s->mtu ? (json_int_t) s->mtu : j->mtu ? (json_int_t) j->mtu : -1 },
 		{ JOB_OPTION_RETRY, "retry", reliable ? (json_int_t) j->retry : -1 },
 		{ JOB_OPTION_RNR_RETRY, "rnr_retry", reliable ? (json_int_t) j->rnr_retry : -1 },
@@ -97,10 +99,9 @@ static void choices_json(const struct result *r, json_t *ret) {
 }
 
 /* libfabric's choices, and CXI's: as they are in use where the endpoint is open, else as asked for. */
-static void fabric_json(const struct result *r, json_t *ret) {
+static void fabric_json(const struct result *r, unsigned long has, json_t *ret) {
 	const struct job *j = r->run->job;
 	const struct session *s = r->run->session;
-	unsigned long has = r->run->backend->options;
 	bool general = op_is_general_atomic(j->op);
 
 	if (has & JOB_OPTION_FABRIC_CLASS)
@@ -120,7 +121,7 @@ static void fabric_json(const struct result *r, json_t *ret) {
 	put(ret, "rdzv_from_bytes", count_or_null(s ? s->rdzv_from : 0));
 	put(ret, "unrestricted", json_boolean(s ? s->unrestricted : j->unrestricted));
 	put(ret, "hrp", json_boolean(s && r->size <= s->hrp_up_to));
-	put(ret, "keys", json_string(key_mode_name((int) (s ? s->keys : j->keys))));
+	put(ret, "keys", json_string(key_mode_name((int) (s ? s->keys : job_keys(j)))));
 }
 
 /* Of a batch of transfers: how it was laid out, cut and shared out. */
@@ -148,7 +149,7 @@ static json_t *transfer_json(const struct result *r) {
 			 "numa_node", signed_or_null(t->node), "post_api", text_or_null(s ? s->post_api : NULL));
 }
 
-static json_t *params_json(const struct result *r) {
+json_t *params_json(const struct result *r, const struct backend_facts *facts) {
 	const struct job *j = r->run->job;
 	json_t *o = json_object();
 
@@ -177,9 +178,8 @@ static json_t *params_json(const struct result *r) {
 	put(o, "rate", rate_json(r->run));
 	if (r->transfer)
 		shape_json(r->transfer, j, o);
-	choices_json(r, o);
-	if (r->run->backend)
-		fabric_json(r, o);
+	choices_json(r, facts->options, o);
+	fabric_json(r, facts->options, o);
 	return o;
 }
 
@@ -200,7 +200,7 @@ static json_t *end_json(const struct result *r, const char *gpu) {
 
 	if (s && s->driver[0])
 		put(o, "driver", json_string(s->driver));
-	if (s && run->backend->options & JOB_OPTION_SVC_ID) {
+	if (s && run->backend->facts->options & JOB_OPTION_SVC_ID) {
 		put(o, "svc_id", signed_or_null(s->svc_id));
 		put(o, "vni", signed_or_null(s->vni));
 	}
@@ -294,6 +294,17 @@ static void write_samples(const struct run *run) {
 				     (json_int_t) i, "latency_us", (double) run->outcome.samples[i] * us));
 }
 
+const char *definition_text(const struct job *job, bool half_round_trip) {
+	switch (job->kind) {
+	case KIND_TRANSFER:
+		return "batch_completion";
+	case KIND_LATENCY:
+		return half_round_trip ? "half_round_trip" : "completion";
+	default:
+		return op_takes_receive(job->op) ? "receiver_acknowledged" : "initiator_completion";
+	}
+}
+
 json_t *record_json(const struct result *r) {
 	const struct run *run = r->run;
 	const struct session *s = run->session;
@@ -313,14 +324,13 @@ json_t *record_json(const struct result *r) {
 		put(o, "environment", json_incref(s->environment));
 	put(o, "op", json_string(op_name((int) j->op)));
 	put(o, "kind", json_string(r->transfer && r->transfer->pair < 0 ? "sum" : kind_name((int) j->kind)));
-	put(o, "definition", r->transfer ? json_string("batch_completion") : latency ? json_string(run->phase.half_round_trip ? "half_round_trip" : "completion")
-				     : json_string(op_takes_receive(j->op) ? "receiver_acknowledged" : "initiator_completion"));
+	put(o, "definition", json_string(definition_text(j, run->phase.half_round_trip)));
 	put(o, "completion_level", s && s->level != LEVEL_NONE ? json_string(level_name((int) s->level)) : json_null());
 	put(o, "connection", text_or_null(s ? s->connection : NULL));
 	put(o, "client", end_json(r, gpu));
 	put(o, "server", r->server ? json_incref(r->server) : json_null());
 	put(o, "link", link_json(r));
-	put(o, "params", params_json(r));
+	put(o, "params", params_json(r, run->backend->facts));
 	put(o, "started", time_json(&r->started));
 	put(o, "elapsed_s", json_real((double) run->outcome.elapsed_ns / 1e9));
 	put(o, "latency_us", latency && l ? l : json_null());

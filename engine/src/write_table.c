@@ -44,7 +44,7 @@ void write_table_header(const struct options *o, const struct run *r, const json
 	if (address && device)
 		(void) printf(" (%s)", device);
 	(void) printf(", ");
-	if (s->connection && r->backend->options & JOB_OPTION_CONNECTION)
+	if (s->connection && r->backend->facts->options & JOB_OPTION_CONNECTION)
 		(void) printf("%s, ", s->connection);
 	if (j->queue_pairs > 1)
 		(void) printf("%u queue pairs, ", j->queue_pairs);

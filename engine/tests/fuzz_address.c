@@ -36,12 +36,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 	struct sockaddr_storage a = { .ss_family = AF_INET };
 	const struct open_arguments arguments = { .job = &job, .role = ROLE_CLIENT, .arena = &arena, .local = &a, .peer = &a, .wake_fd = -1 };
 	struct session *s;
-	bool known;
 
 	(void) argc;
 	(void) argv;
 	((struct sockaddr_in *) &a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (arena_open(&arena, 4096, 2, true, 0) < 0 || backend_find("ofi", &known)->open(&arguments, &s) < 0)
+	if (arena_open(&arena, 4096, 2, true, 0) < 0 || backend_find("ofi")->open(&arguments, &s) < 0)
 		abort();
 	session = (struct ofi_session *) s;
 	if (ofi_address_write(session, &own) < 0)

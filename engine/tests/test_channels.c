@@ -44,8 +44,7 @@ static void test_messages_are_dealt_out(void **state) {
 
 static void test_slots(void **state) {
 	struct job job;
-	bool known;
-	const struct backend *b = backend_find("verbs", &known);
+	const struct backend *b = backend_find("verbs");
 
 	(void) state;
 	job_defaults(&job);

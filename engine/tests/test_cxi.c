@@ -28,12 +28,6 @@ static int parse(const char *line) {
 	return options_parse(argc, argv, &options);
 }
 
-static bool have_cxi(void) {
-	bool known;
-
-	return backend_find("cxi", &known) != NULL;
-}
-
 static struct job chosen(enum op op) {
 	struct job job;
 
@@ -70,8 +64,6 @@ static void test_round_trip(void **state) {
 	struct job job;
 
 	(void) state;
-	if (!have_cxi())
-		skip();
 	job = chosen(OP_SEND);
 	job.rdzv = job.no_idc = true;
 	round_trip(&job);
@@ -100,8 +92,6 @@ static void refuse(const char *key, json_t *value, int error) {
 
 static void test_hostile_values(void **state) {
 	(void) state;
-	if (!have_cxi())
-		skip();
 	refuse("svc_id", json_integer(-2), -EINVAL);
 	refuse("svc_id", json_integer((json_int_t) INT32_MAX + 1), -EBADMSG);
 	refuse("server_svc_id", json_integer(INT32_MIN), -EINVAL);
@@ -133,8 +123,6 @@ static void refused(const char *line, const char *part) {
 
 static void test_options(void **state) {
 	(void) state;
-	if (!have_cxi())
-		skip();
 	assert_int_equal(parse("bw h --backend cxi --op write --svc-id 0 --server-svc-id 2147483647 --vni 65535 --traffic-class bulk-data --no-idc "
 			       "--no-ll --unrestricted --no-hrp --keys matching --batch 8"), 0);
 	assert_int_equal(options.job.svc_id, 0);

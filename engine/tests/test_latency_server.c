@@ -52,7 +52,9 @@ static int scripted_receive(struct session *s, uint32_t slot, uint64_t size) {
 #define SENT(n) { .kind = COMPLETION_LOCAL, .slot = (n), .channel = 1 }
 
 static int serve(const struct completion (*batches)[3]) {
-	static const struct backend backend = { .name = "scripted", .poll = scripted_poll, .post = scripted_post, .post_receive = scripted_receive };
+	static const struct backend backend = {
+		.facts = &backend_facts[BACKEND_TCP], .poll = scripted_poll, .post = scripted_post, .post_receive = scripted_receive,
+	};
 	struct session session = { 0 };
 	struct job job;
 	bool busy[2] = { false }, lent[2] = { true, true };

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "backend.h"
 #include "command_line.h"
 
 /* `text` begins after "perch". */
@@ -104,14 +103,10 @@ static void test_every_value(void **state) {
 }
 
 static void test_choices(void **state) {
-	bool known;
-
 	(void) state;
 	assert_int_equal(parse("bw h"), 0);
 	assert_int_equal(job_options_used(&options.job), 0);
 	assert_int_equal(options.choices, 0);
-	if (!backend_find("verbs", &known))
-		skip();
 	assert_int_equal(parse("bw h --backend verbs --connection uc --op write-imm --device d0 --server-device d1 --ib-port 2 --server-ib-port 3 "
 			       "--gid-index 0 --server-gid-index 255 --mtu 1024 --sl 15 --tos 104 --queue-pairs 4 --batch 2 "
 			       "--cq-moderation 8 --inline 0 --srq --rdma-cm --relaxed-ordering --huge 1G"), 0);

@@ -11,7 +11,7 @@
 
 enum { SIZE = 8, SENT = 100, RECEIVED = 30, THEIRS = 40 };
 
-static const struct backend wire = { .name = "wire" }, solo = { .name = "solo", .flags = BACKEND_SOLO };
+static const struct backend wire = { .facts = &backend_facts[BACKEND_TCP] }, solo = { .facts = &backend_facts[BACKEND_NULL] };
 static struct job job;
 static struct run run;
 

@@ -37,7 +37,7 @@ test: $(UNIT_TESTS)
 endif
 
 # Tests that run side by side find these done, and do not build them at the same time.
-tested: all hooks sanitized-address,undefined sanitized-thread
+tested: all hooks check-tool sanitized-address,undefined sanitized-thread
 sanitized-address,undefined sanitized-thread: sanitized-%:
 	$(Q)$(MAKE) HOOKS= SANITIZE=$* all
 

@@ -69,10 +69,9 @@ static inline int end_open(struct verbs_pair *p, enum role role) {
 /* Opens and connects both ends. Whatever it answers, verbs_pair_close() it. */
 static inline int verbs_pair_open(struct verbs_pair *p, const struct job *job) {
 	struct address addresses[2] = { { 0 } };
-	bool known;
 	int r;
 
-	*p = (struct verbs_pair) { .backend = backend_find("verbs", &known), .job = *job };
+	*p = (struct verbs_pair) { .backend = backend_find("verbs"), .job = *job };
 	p->ends[ROLE_CLIENT].address = address_of("10.0.0.1");
 	p->ends[ROLE_SERVER].address = address_of("10.0.0.2");
 	failure_reset();

@@ -22,7 +22,7 @@ refused() {
 }
 
 @test "help, version and their subcommands go to standard output, fit 80 columns and exit 0" {
-  for arguments in --help -h --version -V "lat --help" "bw -h" "serve --help" "hist --help" "meet --help" "devices --help"; do
+  for arguments in --help -h --version -V "lat --help" "bw -h" "serve --help" "check --help" "hist --help" "meet --help" "devices --help"; do
     # shellcheck disable=SC2086  # words
     run_apart 0 "$PERCH" $arguments
     assert_equal "$stderr" ""
@@ -30,7 +30,7 @@ refused() {
     [ "$(wc -L <<<"$output")" -le 80 ] || fail "wider than 80 columns: perch $arguments"
   done
   run_perch --help
-  for word in serve lat bw hist meet devices tcp ofi null "Exit status"; do assert_output --partial "$word"; done
+  for word in serve lat bw check hist meet devices tcp ofi null "Exit status"; do assert_output --partial "$word"; done
 }
 
 @test "the manual page is sound, and names every option that the helps name" {
@@ -41,7 +41,7 @@ refused() {
   for section in NAME SYNOPSIS DESCRIPTION COMMANDS OPTIONS BACKENDS OUTPUT DEFINITIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do
     assert_line --regexp "^$section"
   done
-  for command in serve lat bw hist meet devices; do
+  for command in serve lat bw check hist meet devices; do
     for option in $("$PERCH" "$command" --help | sed -n 's/^  .*\(--[a-z0-9-]*\).*/\1/p'); do
       grep -qF -- "$option" <<<"$output" || fail "$option of perch $command is not in the manual"
     done
@@ -49,7 +49,7 @@ refused() {
 }
 
 @test "no subcommand, or an unknown one, is exit 2 and names them all" {
-  refused 2 "serve, lat, bw, transfer, hist, meet or devices"
+  refused 2 "serve, lat, bw, transfer, check, hist, meet or devices"
   refused 2 "'measure' is no subcommand" measure
   refused 2 "'--json' is no subcommand" --json
 }
@@ -129,7 +129,7 @@ refused() {
   refused 2 "--cq-moderation 17 with --queue-pairs 4 needs --outstanding of at least 68" \
     bw 127.0.0.1 --backend verbs --queue-pairs 4 --cq-moderation 17
   refused 2 "--srq: --op read takes no receives" bw 127.0.0.1 --backend verbs --op read --srq
-  refused 2 "--relaxed-ordering with --op write" \
+  refused 2 "with --relaxed-ordering the last byte may be visible before the others" \
     lat 127.0.0.1 --backend verbs --op write --relaxed-ordering --definition half_round_trip
 }
 

@@ -180,16 +180,11 @@ static void ask(const struct job *job, struct fi_info *hints) {
 		hints->domain_attr->mr_mode |= FI_MR_PROV_KEY;
 }
 
-/* Reads of optimized regions are always restricted: the unrestricted way leads through a match list. */
-static enum key_mode keys_of(const struct job *job) {
-	return job->keys == KEYS_CLIENT && job->unrestricted && job->op == OP_READ ? KEYS_MATCHING : job->keys;
-}
-
 static void choose_way(struct ofi_session *o) {
 	const struct job *job = o->job;
 	struct session *s = &o->session;
 
-	s->keys = keys_of(job);
+	s->keys = job_keys(job);
 	/* Writes are unrestricted where they are ordered, matched, or seen by the target. */
 	s->unrestricted = job->unrestricted || s->keys == KEYS_MATCHING || op_is_atomic(job->op) || s->can_notify;
 	o->first_key = s->keys == KEYS_MATCHING ? MATCHED_KEY : o->first_key;
@@ -410,13 +405,8 @@ static int cxi_probe(device_callback callback, void *userdata) {
 }
 
 const struct backend backend_cxi = {
-	.name = "cxi",
+	.facts = &backend_facts[BACKEND_CXI],
 	.version = BACKEND_VERSION,
-	.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE,
-	.ops = OFI_OPS,
-	.options = OFI_OPTIONS | JOB_OPTION_SVC_ID | JOB_OPTION_VNI | JOB_OPTION_NO_IDC | JOB_OPTION_NO_LL | JOB_OPTION_RDZV |
-		   JOB_OPTION_UNRESTRICTED | JOB_OPTION_NO_HRP | JOB_OPTION_KEYS,
-	.summary = "HPE Slingshot: libfabric's provider cxi, with its own options",
 	.probe = cxi_probe,
 	.resolve = cxi_resolve,
 	.open = cxi_open,

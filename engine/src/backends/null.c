@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The null backend: no network. It is two things at once, the yardstick of the engine's own cost (what a sample costs when the
- * network costs nothing) and the commented skeleton of a backend. To write another: copy this file, and add one line to
- * backend.c and three to the Makefile.
+ * network costs nothing) and the commented skeleton of a backend. To write another: copy this file, say in backend_facts.c what it
+ * can do, and add one line to backend.c and three to the Makefile.
  */
 #include "../backend.h"
 #include "../message.h"
@@ -139,11 +139,8 @@ static struct session *null_close(struct session *s) {
 
 const struct backend backend_null;
 const struct backend backend_null = {
-	.name = "null",
+	.facts = &backend_facts[BACKEND_NULL],
 	.version = BACKEND_VERSION,
-	.flags = BACKEND_SOLO,
-	.ops = (1u << OP_ATOMIC_OP) - 1, /* all but the atomics of --atomic-op, whose results somebody would have to work out */
-	.summary = "no network: measures the engine's own cost per sample",
 	.probe = null_probe,
 	/* .resolve: nothing to choose. Not required. */
 	.open = null_open,

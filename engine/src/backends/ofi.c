@@ -410,12 +410,8 @@ static int ofi_open(const struct open_arguments *arguments, struct session **ret
 }
 
 const struct backend backend_ofi = {
-	.name = "ofi",
+	.facts = &backend_facts[BACKEND_OFI],
 	.version = BACKEND_VERSION,
-	.flags = BACKEND_PROVIDERS | BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE,
-	.ops = OFI_OPS,
-	.options = OFI_OPTIONS,
-	.summary = "libfabric, reliable datagrams over any provider: tcp, shm, verbs, efa, cxi, ...",
 	.probe = ofi_probe,
 	.resolve = ofi_resolve,
 	.open = ofi_open,

@@ -27,11 +27,6 @@
 #define OFI_MR_MODES \
 	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT)
 
-#define OFI_OPS \
-	(1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP | 1u << OP_ATOMIC_OP | \
-	 1u << OP_FETCH_ATOMIC | 1u << OP_COMPARE_ATOMIC)
-#define OFI_OPTIONS (JOB_OPTION_BATCH | JOB_OPTION_FABRIC_CLASS | JOB_OPTION_ATOMIC)
-
 enum {
 	OFI_CXI_PID_BITS = 9,   /* struct cxip_addr: PID, NIC, and since libfabric 1.18 the VNI in a second word */
 	OFI_CXI_PID_ANY = 511,

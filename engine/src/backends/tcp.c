@@ -349,12 +349,8 @@ static int tcp_wait(struct session *session, struct completion *ret, unsigned ma
 }
 
 const struct backend backend_tcp = {
-	.name = "tcp",
+	.facts = &backend_facts[BACKEND_TCP],
 	.version = BACKEND_VERSION,
-	.flags = BACKEND_BOUNCE,
-	.ops = 1u << OP_SEND,
-	.transfer_ops = 1u << OP_WRITE | 1u << OP_READ,
-	.summary = "one TCP connection through the kernel: the baseline",
 	.probe = tcp_probe,
 	.open = tcp_open,
 	.local_address = tcp_local_address,

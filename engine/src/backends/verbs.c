@@ -35,16 +35,6 @@ static uint32_t verbs_slots(const struct job *job) {
 	return (uint32_t) ((wanted + turn - 1) / turn * turn);
 }
 
-/* What the command cannot mean with any device. */
-static int check_command(const struct job *job) {
-	if (op_is_atomic(job->op) && (job->n_sizes != 1 || job->sizes[0] != sizeof(uint64_t)))
-		return failure(-EINVAL, EXIT_USAGE, "--size: the %s of verbs works on one word; use --size 8", op_name((int) job->op));
-	if (job->rdma_cm && job->connection != CONNECTION_RC)
-		return failure(-EINVAL, EXIT_USAGE, "--rdma-cm makes reliable connections only; leave it or --connection %s out",
-			       connection_name((int) job->connection));
-	return 0;
-}
-
 static int check_device(const struct verbs_session *v) {
 	const struct verbs_device *d = &v->device;
 	const struct job *job = v->job;
@@ -67,12 +57,7 @@ static int check_device(const struct verbs_session *v) {
 static void choose_notification(struct session *s, const struct job *job) {
 	if (job->op != OP_WRITE || job->kind != KIND_LATENCY || job->definition == DEFINITION_COMPLETION)
 		return;
-	if (job->completion == COMPLETION_EVENT)
-		s->no_notify = "memory cannot be polled while sleeping; use --completion busy, --op write-imm or --definition completion";
-	else if (!job->bounce && job_uses_gpu(job))
-		s->no_notify = "the host cannot poll a GPU's memory; use --op write-imm or --definition completion";
-	else if (job->relaxed_ordering)
-		s->no_notify = "with --relaxed-ordering the last byte may be visible before the others; use --op write-imm or --definition completion";
+	s->no_notify = job_unseen_write(job);
 	s->can_notify = s->stamps = !s->no_notify;
 }
 
@@ -121,9 +106,7 @@ static int draw_numbers(struct verbs_session *v) {
 static int open_all(struct verbs_session *v, const struct open_arguments *a) {
 	int r;
 
-	r = check_command(a->job);
-	if (r == 0)
-		r = verbs_device_open(a, &v->device);
+	r = verbs_device_open(a, &v->device);
 	if (r < 0)
 		return r;
 	describe(v);
@@ -208,14 +191,8 @@ static struct session *verbs_close(struct session *s) {
 }
 
 const struct backend backend_verbs = {
-	.name = "verbs",
+	.facts = &backend_facts[BACKEND_VERBS],
 	.version = BACKEND_VERSION,
-	.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE,
-	.ops = (1u << OP_MAX) - 1,
-	.options = JOB_OPTION_CONNECTION | JOB_OPTION_IB_PORT | JOB_OPTION_GID_INDEX | JOB_OPTION_MTU | JOB_OPTION_SL | JOB_OPTION_TRAFFIC_CLASS |
-		   JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH | JOB_OPTION_CQ_MODERATION | JOB_OPTION_INLINE | JOB_OPTION_SRQ | JOB_OPTION_RDMA_CM |
-		   JOB_OPTION_RELAXED_ORDERING | JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT,
-	.summary = "rdma-core: InfiniBand and RoCE, queue pairs of RC, UC and UD",
 	.probe = verbs_probe,
 	.open = verbs_open,
 	.slots = verbs_slots,
