@@ -130,13 +130,14 @@ static void put_ends_of_all(json_t *o, const struct job *j) {
 /* A line of a transfer; pair -1: the sum of all. */
 static json_t *transfer_line(const struct job *j, const json_t *params, uint32_t batch, int pair) {
 	uint32_t lanes = pair < 0 ? job_lanes(j) : job_lanes(j) / job_pairs(j);
+	uint64_t asked = j->iterations * lanes * batch;
 	json_t *line = json_pack("{s:s}", "kind", pair < 0 ? "sum" : kind_name((int) j->kind));
 	struct job lane;
 
 	for (size_t i = 0; i < ELEMENTSOF(of_line); i++)
 		put(line, of_line[i], json_incref(json_object_get(params, of_line[i])));
 	put(line, "pair", pair < 0 ? json_null() : json_integer(pair));
-	put(line, "asked", j->iterations ? json_integer((json_int_t) (j->iterations * lanes * batch)) : json_null());
+	put(line, "asked", asked ? json_integer((json_int_t) asked) : json_null());
 	if (pair >= 0) {
 		job_for_lane(j, (uint32_t) pair, &lane);
 		put_ends(line, &lane);

@@ -37,9 +37,9 @@ CONFORMS='
 conforms() {
   local command=$1
   shift
-  "$PERCH" check "$command" host "$@" --json >check || fail "refused: $command $*"
+  "$PERCH" check "$command" host "$@" --json >job.json || fail "refused: $command $*"
   run_apart 0 "$PERCH" "$command" 127.0.0.1 --port "$PORT" "$@" --json
-  jq -es --slurpfile check check "$CONFORMS" <<<"$output" >/dev/null || fail "$command $*: this does not hold of the records: $(cat check)"
+  jq -es --slurpfile check job.json "$CONFORMS" <<<"$output" >/dev/null || fail "$command $*: this does not hold of the records: $(cat job.json)"
 }
 
 @test "what is said of a command is what its records say" {
@@ -59,6 +59,7 @@ conforms() {
 @test "the same over libfabric" {
   have_backend ofi || skip "built without ofi"
   perch_serve
+  conforms lat --backend ofi --provider tcp --iterations 50
   conforms lat --backend ofi --provider tcp --op write --definition completion --iterations 50
   conforms lat --backend ofi --provider tcp --op fetch-atomic --atomic-type int32 --iterations 50
   conforms bw --backend ofi --provider tcp --op read --batch 4 --iterations 200
