@@ -5,6 +5,7 @@
 # shellcheck disable=SC2154  # run --separate-stderr sets stderr
 
 load helpers
+load check
 
 : "${CHECK_TOOL:=$TOP/engine/build-check/perch}"
 
@@ -13,57 +14,37 @@ teardown() { stop_servers && common_teardown; }
 
 have_backend() { "$PERCH" --version | grep -qw -- "$1"; }
 
-# Every key of the check, but those that differ from line to line, is a key of each record, with the same value.
-CONFORMS='
-  def part($whole): . as $part
-    | if type == "object" then ($whole | type) == "object" and all(keys[]; . as $k | ($whole | has($k)) and ($part[$k] | part($whole[$k])))
-      else . == $whole end;
-  def fits_provider($p): .provider == $p or (.provider // "" | startswith($p + ";"));
-  def fits($line): . as $record
-    | .kind == $line.kind and .params.size_bytes == $line.size_bytes
-      and ($line | {batch, chunk_bytes, chunks} | to_entries | all(.value == null or .value == $record.params[.key]))
-      and ($line.pair == .transfer.pair and $line.asked == .transfer.asked);
-  . as $records
-  | $check[0]
-  | (({definition, connection} | with_entries(select(.value != null))) + {backend, op, params: (.params | del(.sizes, .batches))}) as $each
-  | .provider as $provider
-  | .expect as $expect
-  | ($records | length) == ($expect | length)
-    and all($records[]; . as $record | $each | part($record))
-    and all($records[]; $provider == null or fits_provider($provider))
-    and all(range($expect | length); . as $i | $records[$i] | fits($expect[$i]))'
-
-# conforms WORD...: the command, and what is said of it before
-conforms() {
+# measured COMMAND WORD...: its records are as was said before
+measured() {
   local command=$1
   shift
-  "$PERCH" check "$command" host "$@" --json >job.json || fail "refused: $command $*"
   run_apart 0 "$PERCH" "$command" 127.0.0.1 --port "$PORT" "$@" --json
-  jq -es --slurpfile check job.json "$CONFORMS" <<<"$output" >/dev/null || fail "$command $*: this does not hold of the records: $(cat job.json)"
+  printf '%s\n' "$output" >records
+  conform records "$command" host "$@" --json
 }
 
 @test "what is said of a command is what its records say" {
   perch_serve
-  conforms lat --size 8:64 --iterations 50 --warmup 5
-  conforms lat --duration 20ms --gap 10us --completion event --verify --timeout 9s
-  conforms lat --rate 5Kmsg/s --iterations 50 --barrier
-  conforms bw --size 4K:8K --iterations 200 --outstanding 8 --bidirectional
-  conforms bw --rate 50Mb/s --duration 20ms
-  conforms lat --backend null --op write --iterations 1000
-  conforms lat --backend null --op read --iterations 1000
-  conforms bw --backend null --op fetch-add --size 8:64 --iterations 1000
-  conforms transfer --size 1K:4K --batch 1:4 --iterations 20 --warmup 2 --chunk 600 --stride 8K
-  conforms transfer --op read --queue-pairs 2 --threads 2 --duration 20ms --consecutive --no-session --verify
+  measured lat --size 8:64 --iterations 50 --warmup 5
+  measured lat --duration 20ms --gap 10us --completion event --verify --timeout 9s
+  measured lat --rate 5Kmsg/s --iterations 50 --barrier
+  measured bw --size 4K:8K --iterations 200 --outstanding 8 --bidirectional
+  measured bw --rate 50Mb/s --duration 20ms
+  measured lat --backend null --op write --iterations 1000
+  measured lat --backend null --op read --iterations 1000
+  measured bw --backend null --op fetch-add --size 8:64 --iterations 1000
+  measured transfer --size 1K:4K --batch 1:4 --iterations 20 --warmup 2 --chunk 600 --stride 8K
+  measured transfer --op read --queue-pairs 2 --threads 2 --duration 20ms --consecutive --no-session --verify
 }
 
 @test "the same over libfabric" {
   have_backend ofi || skip "built without ofi"
   perch_serve
-  conforms lat --backend ofi --provider tcp --iterations 50
-  conforms lat --backend ofi --provider tcp --op write --definition completion --iterations 50
-  conforms lat --backend ofi --provider tcp --op fetch-atomic --atomic-type int32 --iterations 50
-  conforms bw --backend ofi --provider tcp --op read --batch 4 --iterations 200
-  conforms transfer --backend ofi --provider tcp --devices lo,lo --server-devices lo,lo --batch 4:8 --threads 4 --iterations 20
+  measured lat --backend ofi --provider tcp --iterations 50
+  measured lat --backend ofi --provider tcp --op write --definition completion --iterations 50
+  measured lat --backend ofi --provider tcp --op fetch-atomic --atomic-type int32 --iterations 50
+  measured bw --backend ofi --provider tcp --op read --batch 4 --iterations 200
+  measured transfer --backend ofi --provider tcp --devices lo,lo --server-devices lo,lo --batch 4:8 --threads 4 --iterations 20
 }
 
 # One command a line.

@@ -3,6 +3,7 @@
 # what is refused. What every backend must do alike is in conformance.bats. Nothing here says anything about hardware.
 
 load helpers
+load check
 
 setup_file() {
   make --no-print-directory -s -C "$TOP/tests/sim_cxi" build/libcxi-fi.so >&2
@@ -27,14 +28,14 @@ teardown() {
   common_teardown
 }
 
-# measured KIND OPTION...: one short run over cxi, its record in record.json, the client's calls in calls.json. Two ends
-# that sleep take turns at once also where others keep the processors busy.
+# measured KIND OPTION...: one short run over cxi, its record in record.json, which is as perch check says, the client's calls
+# in calls.json. Two ends that sleep take turns at once also where others keep the processors busy.
 measured() {
-  local kind=$1
-  shift
-  run_apart 0 env SIM_CXI_REPORT="$PWD/calls.json" "${PROGRAM:-$PERCH}" "$kind" 127.0.0.1 --port "$PLAIN_PORT" \
-    --backend "${BACKEND:-cxi}" --json --timeout 20s --warmup 0 --iterations 20 --completion "${COMPLETION:-event}" "$@"
+  local words=("$1" 127.0.0.1 --port "$PLAIN_PORT" --backend "${BACKEND:-cxi}" --json --timeout 20s --warmup 0 --iterations 20
+    --completion "${COMPLETION:-event}" "${@:2}")
+  run_apart 0 env SIM_CXI_REPORT="$PWD/calls.json" "${PROGRAM:-$PERCH}" "${words[@]}"
   printf '%s\n' "$output" >record.json
+  conform record.json "${words[@]}"
   assert_json record.json '.status == "ok" and .simulated == true'
 }
 
