@@ -119,6 +119,7 @@ struct session {
 	char driver[32];                /* the kernel's, of the device; empty: unknown, or no RDMA device */
 	uint32_t ib_port;               /* in use; 0: none. Only read where the backend has JOB_OPTION_IB_PORT */
 	int gid_index;                  /* in use; -1: none. Only read where the backend has JOB_OPTION_GID_INDEX */
+	int sl, traffic_class;          /* in use; -1: not known yet. Only read where the backend has JOB_OPTION_SL and _TRAFFIC_CLASS */
 	bool simulated;                 /* no device moves the data: a test's provider plays one */
 	const char *gpu_path;           /* how the device reaches a GPU's memory; NULL: no GPU, or --bounce */
 	/* What a Slingshot endpoint came up with; only read where the backend has JOB_OPTION_SVC_ID. */

@@ -47,6 +47,8 @@ static void remove_open(const struct job *j, json_t *params) {
 		{ "ib_port", j->ib_port > 0 },
 		{ "server_ib_port", j->server_ib_port > 0 },
 		{ "mtu_bytes", j->mtu > 0 && !j->rdma_cm }, /* a connection manager settles the path MTU by itself */
+		{ "sl", job_lane(j, j->sl) >= 0 },
+		{ "traffic_class", job_lane(j, j->traffic_class) >= 0 },
 		{ "idc", j->no_idc },
 		{ "ll", j->no_ll },
 		{ "hrp", j->no_hrp },

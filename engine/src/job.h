@@ -184,8 +184,7 @@ struct job {
 	uint32_t ib_port, server_ib_port;       /* 0: chosen */
 	int32_t gid_index, server_gid_index;    /* -1: chosen */
 	uint32_t mtu;                           /* bytes, a power of two; 0: the smaller active MTU of both ends */
-	uint32_t sl;                            /* service level */
-	uint32_t traffic_class;
+	int32_t sl, traffic_class;              /* service level; -1: what the connection manager finds with rdma_cm, else 0 */
 	uint32_t queue_pairs;                   /* times `batch`, and times `cq_moderation`: at most `outstanding` */
 	uint32_t batch;                         /* work requests of one post list and doorbell */
 	uint32_t cq_moderation;                 /* every Nth work request of a queue pair is signalled */
@@ -253,6 +252,11 @@ static inline bool op_is_send(enum op op) {
 
 static inline bool op_is_write(enum op op) {
 	return op == OP_WRITE || op == OP_WRITE_IMM;
+}
+
+/* A service level or traffic class in force: as asked for, else 0; -1 where the connection manager has yet to find it. */
+static inline int32_t job_lane(const struct job *job, int32_t asked) {
+	return asked >= 0 || job->rdma_cm ? asked : 0;
 }
 
 /* Whether every message of it takes a receive of the target, who then sees a completion. */

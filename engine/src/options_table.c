@@ -144,7 +144,7 @@ static int set_traffic_class(struct options *o, const char *value) {
 		return r;
 	if (n > JOB_TRAFFIC_CLASS_MAX)
 		return -ERANGE;
-	o->job.traffic_class = (uint32_t) n;
+	o->job.traffic_class = (int32_t) n;
 	o->choices |= JOB_OPTION_TRAFFIC_CLASS;
 	return 0;
 }
@@ -278,12 +278,12 @@ const struct option_entry option_table[] = {
 	  .help = "Path MTU: payload bytes of one packet.", .fallback = "the smaller active MTU of both ends",
 	  .type = OPTION_CUSTOM, .set = set_mtu, .accepts = "256, 512, 1024, 2048 or 4096" },
 	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_SL,
-	  .help = "Service level: the InfiniBand lane, or the priority of RoCE.", .fallback = "0",
+	  .help = "Service level: the InfiniBand lane, or the priority of RoCE.", .fallback = "0; with --rdma-cm, the connection manager's",
 	  .type = OPTION_COUNT, FIELD(job.sl), .max = JOB_SL_MAX, .accepts = "a service level from 0 to 15" },
 	{ .name = "traffic-class", .metavar = "CLASS", .section = SECTION_VERBS, .commands = EVERY,
 	  .help = "Traffic class of the packets: verbs, DSCP x 4 + ECN; ofi and cxi, best-effort, low-latency, dedicated-access, bulk-data "
 		  "or network-ctrl.",
-	  .fallback = "0; the provider's", .type = OPTION_CUSTOM, .set = set_traffic_class,
+	  .fallback = "0; with --rdma-cm, the connection manager's; of ofi and cxi the provider's", .type = OPTION_CUSTOM, .set = set_traffic_class,
 	  .accepts = "a number from 0 to 255, or best-effort, low-latency, dedicated-access, bulk-data or network-ctrl" },
 	{ .name = "tos", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_TRAFFIC_CLASS,
 	  .help = "The same as --traffic-class with a number.", .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,

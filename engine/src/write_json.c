@@ -68,8 +68,8 @@ static void choices_json(const struct result *r, unsigned long has, json_t *ret)
 		json_int_t value;       /* negative: null, the device's choice is not known */
 	} numbers[] = {
 		{ JOB_OPTION_CQ_MODERATION, "cq_moderation", j->cq_moderation },
-		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", j->traffic_class },
-		{ JOB_OPTION_SL, "sl", j->sl },
+		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", s ? s->traffic_class : job_lane(j, j->traffic_class) },
+		{ JOB_OPTION_SL, "sl", s ? s->sl : job_lane(j, j->sl) },
 		{ JOB_OPTION_GID_INDEX, "gid_index", s ? s->gid_index : j->gid_index },
 		{ JOB_OPTION_IB_PORT, "ib_port", given(s ? s->ib_port : j->ib_port) },
 		{ JOB_OPTION_IB_PORT, "server_ib_port", given(s ? r->server_ib_port : j->server_ib_port) },

@@ -417,7 +417,7 @@ int ibv_destroy_qp(struct ibv_qp *qp) {
 }
 
 /* What each step must bring, and may bring no more than (qp_state_table of the kernel's drivers/infiniband/core/verbs.c). */
-static int required_mask(enum ibv_qp_type type, enum ibv_qp_state to) {
+int fake_required_mask(enum ibv_qp_type type, enum ibv_qp_state to) {
 	bool rc = type == IBV_QPT_RC, ud = type == IBV_QPT_UD;
 
 	switch (to) {
@@ -440,7 +440,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask) {
 
 	if (e)
 		return e;
-	if (mask != required_mask(qp->qp_type, a->qp_state) || (a->qp_state != IBV_QPS_ERR && a->qp_state != qp->state + 1)) {
+	if (mask != fake_required_mask(qp->qp_type, a->qp_state) || (a->qp_state != IBV_QPS_ERR && a->qp_state != qp->state + 1)) {
 		fake_violation("a queue pair is modified with the wrong mask, or from the wrong state");
 		return EINVAL;
 	}
@@ -458,6 +458,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask) {
 		if (a->path_mtu < IBV_MTU_256 || a->path_mtu > d->ports[a->ah_attr.port_num - 1].active_mtu)
 			return EINVAL;
 		q->destination = a->dest_qp_num;
+		q->path = a->ah_attr;
 	}
 	qp->state = a->qp_state;
 	return 0;

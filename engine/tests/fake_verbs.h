@@ -66,6 +66,7 @@ struct fake {
 	unsigned status_skip;           /* so many go well before */
 	unsigned lose_every;            /* UC and UD: every nth message; 0: none */
 	bool corrupt;                   /* one byte of the next message, once */
+	struct ibv_ah_attr cm_path;     /* what the connection manager finds */
 	unsigned sent;                  /* completions of send queues that were put into completion queues */
 	unsigned live;                  /* objects that were made and not destroyed */
 	unsigned violations;            /* what a backend must never do, such as overrun a queue; said on standard error */

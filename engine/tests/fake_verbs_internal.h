@@ -76,6 +76,7 @@ struct fake_qp {
 	struct sending *sends;  /* ring of those not executed: the receiver was not ready */
 	uint32_t head, tail, busy, unsignalled;
 	uint32_t destination, qkey, lost;
+	struct ibv_ah_attr path;        /* RC and UC: to the peer */
 	unsigned access;
 };
 
@@ -100,6 +101,9 @@ int fake_told(enum fake_call call);
 
 /* Whether a region of that key holds the bytes, with those rights. */
 bool fake_reaches(uint32_t key, uint64_t address, uint64_t length, unsigned access);
+
+/* What a queue pair of this type must be given on its way to a state, and no more. */
+int fake_required_mask(enum ibv_qp_type type, enum ibv_qp_state to);
 
 /* fake_verbs_wr.c */
 struct ibv_qp *fake_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);

@@ -103,6 +103,7 @@ static void test_what_is_asked_for(void **state) {
 	     " 'fabric_class': 'low-latency', 'keys': 'matching', 'rdzv': false}}");
 	says("lat h --backend ofi --provider shm --op fetch-atomic --atomic-type int32", "{'provider': 'shm', 'params': {'atomic_op': 'sum',"
 											 " 'atomic_type': 'int32', 'sizes': [4]}}");
+	says("lat h --backend verbs --rdma-cm --sl 0 --tos 40", "{'params': {'sl': 0, 'traffic_class': 40, 'rdma_cm': true}}");
 	says("lat h --json --soak f --duration 2m --stall 50ms", "{'interval_s': 60.0, 'soak': {'stall_s': 0.05, 'reconnect_s': 1800.0}}");
 }
 
@@ -116,6 +117,8 @@ static void test_what_only_a_host_can_tell_has_no_key(void **state) {
 	for (size_t i = 0; i < ELEMENTSOF(of_cassini); i++)
 		leaves_open("lat h --backend cxi --op write", of_cassini[i]);
 	leaves_open("lat h --backend verbs --rdma-cm --mtu 1024", "mtu_bytes");
+	leaves_open("lat h --backend verbs --rdma-cm --sl 3", "traffic_class");
+	leaves_open("lat h --backend verbs --rdma-cm --tos 40", "sl");
 	leaves_open("lat h --backend cxi --rdzv", "rdzv_from_bytes");
 	leaves_open("lat h", "connection");
 	leaves_open("transfer h", "chunks");

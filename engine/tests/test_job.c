@@ -221,8 +221,8 @@ static void test_wrong_type(void **state) {
 
 static void test_out_of_range(void **state) {
 	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "gap_ns", "interval_ns", "timeout_ns", "outstanding",
-					      "ib_port", "server_ib_port", "mtu", "sl", "traffic_class", "queue_pairs", "batch",
-					      "cq_moderation", "retry", "rnr_retry", "timeout_exponent" };
+					      "ib_port", "server_ib_port", "mtu", "queue_pairs", "batch", "cq_moderation",
+					      "retry", "rnr_retry", "timeout_exponent" };
 	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit", "connection" };
 	static const char *const texts[] = { "backend", "provider", "device", "server_device", "tx_memory", "rx_memory" };
 	char longer[JOB_NAME_MAX + 1] = "";
@@ -234,6 +234,7 @@ static void test_out_of_range(void **state) {
 	refuse_member("queue_pairs", json_integer((json_int_t) UINT32_MAX + 2), -EBADMSG); /* 1 when cut */
 	refuse_member("gid_index", json_integer((json_int_t) INT32_MAX + 1), -EBADMSG);
 	refuse_member("server_gid_index", json_integer((json_int_t) INT32_MIN - 1), -EBADMSG);
+	refuse_member("sl", json_integer((json_int_t) UINT32_MAX + 1), -EBADMSG); /* 0 when cut */
 	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
 		refuse_member(names[i], json_string(""), -EBADMSG);
 		refuse_member(names[i], json_string("unknown"), -EBADMSG);
@@ -312,7 +313,8 @@ static void test_ranges_of_choices(void **state) {
 		json_int_t value;
 	} wrong[] = {
 		{ "ib_port", 256 }, { "server_ib_port", UINT32_MAX }, { "gid_index", -2 }, { "gid_index", 256 }, { "gid_index", INT32_MIN },
-		{ "server_gid_index", 256 }, { "mtu", 128 }, { "mtu", 1 }, { "mtu", 1500 }, { "mtu", 8192 }, { "sl", 16 }, { "traffic_class", 256 },
+		{ "server_gid_index", 256 }, { "mtu", 128 }, { "mtu", 1 }, { "mtu", 1500 }, { "mtu", 8192 }, { "sl", 16 }, { "sl", -2 },
+		{ "traffic_class", 256 }, { "traffic_class", -2 },
 		{ "queue_pairs", 0 }, { "queue_pairs", 1025 }, { "queue_pairs", UINT32_MAX }, { "batch", 0 }, { "batch", 8193 },
 		{ "cq_moderation", 0 }, { "cq_moderation", UINT32_MAX }, { "inline_bytes", -2 }, { "inline_bytes", 65537 },
 		{ "inline_bytes", INT64_MAX }, { "inline_bytes", INT64_MIN }, { "retry", 8 }, { "rnr_retry", 8 }, { "timeout_exponent", 32 },

@@ -134,6 +134,7 @@ static void test_choices(void **state) {
 	assert_int_equal(options.job.timeout_exponent, 18);
 	assert_string_equal(options.job.rx_memory, "huge:2M");
 	assert_int_equal(options.job.traffic_class, 3);
+	assert_int_equal(options.job.sl, -1);
 	assert_int_equal(options.job.gid_index, -1);
 
 	/* One field under several names: the last word counts. */

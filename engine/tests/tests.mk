@@ -10,10 +10,10 @@ FUZZ_CC ?= clang
 UNIT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 FUZZERS := $(patsubst tests/%.c,build-fuzz/%,$(wildcard tests/fuzz_*.c))
 
-# Tests of the verbs backend have a fake in the place of libibverbs, which is not linked: a call that the fake lacks is an error
-# of the linker, and none reaches a device.
+# Tests of the verbs backend have fakes in the place of libibverbs and librdmacm, which are not linked: a call that a fake lacks is
+# an error of the linker, and none reaches a device.
 FAKE_VERBS := $(wildcard tests/fake_verbs*.c)
-FAKE_LIBS = $(filter-out -libverbs,$(LIBS))
+FAKE_LIBS = $(filter-out -libverbs -lrdmacm,$(LIBS))
 ifeq ($(VERBS),)
 UNIT_TESTS := $(filter-out $(BUILD)/tests/test_verbs_%,$(UNIT_TESTS))
 FUZZERS := $(filter-out %/fuzz_verbs_address,$(FUZZERS))

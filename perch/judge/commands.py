@@ -127,12 +127,14 @@ def of_verbs(argv: Sequence[str]) -> Iterator[Asked]:
     yield Asked("batch", amount_of(argv, "--batch", default="1"))
     yield Asked("cq_moderation", amount_of(argv, "--cq-moderation", default="1"))
     yield Asked("inline_bytes", amount_of(argv, "--inline"))
-    # a connection manager settles the path MTU by itself
-    if not has(argv, "--rdma-cm"):
+    # a connection manager settles the path MTU by itself, and the rest where no option says it
+    managed = has(argv, "--rdma-cm")
+    if not managed:
         yield Asked("mtu_bytes", amount_of(argv, "--mtu"))
     yield Asked("gid_index", amount_of(argv, "--gid-index"))
-    yield Asked("sl", amount_of(argv, "--sl", default="0"))
-    yield Asked("traffic_class", amount_of(argv, "--traffic-class", "--tos", default="0"))
+    unset = None if managed else "0"
+    yield Asked("sl", amount_of(argv, "--sl", default=unset))
+    yield Asked("traffic_class", amount_of(argv, "--traffic-class", "--tos", default=unset))
     yield Asked("retry", amount_of(argv, "--retry"))
     yield Asked("rnr_retry", amount_of(argv, "--rnr-retry"))
     yield Asked("timeout_exponent", amount_of(argv, "--timeout-exponent"))

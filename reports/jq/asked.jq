@@ -30,10 +30,11 @@ def asked_of_verbs:
     ["connection", ($argv | c::option_value(["--connection"]) // "rc" | ascii_upcase)],
     ["queue_pairs", number(["--queue-pairs"]; "1")], ["batch", number(["--batch"]; "1")],
     ["cq_moderation", number(["--cq-moderation"]; "1")], ["inline_bytes", number(["--inline"]; null)],
-    # a connection manager settles the path MTU by itself
-    (select($argv | has_option(["--rdma-cm"]) | not) | ["mtu_bytes", number(["--mtu"]; null)]),
-    ["gid_index", number(["--gid-index"]; null)], ["sl", number(["--sl"]; "0")],
-    ["traffic_class", number(["--traffic-class", "--tos"]; "0")], ["retry", number(["--retry"]; null)],
+    # a connection manager settles the path MTU by itself, and what packets carry where no option says it
+    (($argv | has_option(["--rdma-cm"])) as $managed | (if $managed then null else "0" end) as $default
+     | (select($managed | not) | ["mtu_bytes", number(["--mtu"]; null)]),
+       ["sl", number(["--sl"]; $default)], ["traffic_class", number(["--traffic-class", "--tos"]; $default)]),
+    ["gid_index", number(["--gid-index"]; null)], ["retry", number(["--retry"]; null)],
     ["rnr_retry", number(["--rnr-retry"]; null)], ["timeout_exponent", number(["--timeout-exponent"]; null)],
     ["huge", number(["--huge"]; null)],
     (("srq", "rdma-cm", "relaxed-ordering") | [gsub("-"; "_"), (("--" + .) as $o | $argv | has_option([$o]))]);

@@ -126,6 +126,8 @@ def check_argv($argv):
   first($argv[] | select(IN("-C", "--report-cycles"))) // null
   | if . == null then empty else error("with \(.) its figures are cycles, whatever its header says") end;
 
+def unless_managed($about): if $about.rdma_cm | is_on then null else 0 end;
+
 def params($about; $argv; $size):
   ($about.queue_pairs // 1) as $pairs
   | { size_bytes: $size, iterations: value_of($argv; ["-n", "--iters"]), duration_s: value_of($argv; ["-D", "--duration"]),
@@ -137,8 +139,9 @@ def params($about; $argv; $size):
       completion: (if $about.event then "event" else "busy" end), memory: "host", verify: false, clock: "cycles", rate: null,
       srq: ($about.srq | is_on), rdma_cm: ($about.rdma_cm | is_on), gid_index: $about.gid_index,
       relaxed_ordering: ($about.relaxed | is_on),
-      # 0 unless asked for (init_perftest_params); with rdma_cm it is -T that sets the class
-      sl: (value_of($argv; ["-S", "--sl"]) // 0), traffic_class: (value_of($argv; ["--tclass"]) // value_of($argv; ["-T", "--tos"]) // 0) };
+      # 0 unless asked for (init_perftest_params); with rdma_cm what the connection manager finds, and it is -T that sets the class
+      sl: (value_of($argv; ["-S", "--sl"]) // unless_managed($about)),
+      traffic_class: (value_of($argv; ["--tclass"]) // value_of($argv; ["-T", "--tos"]) // unless_managed($about)) };
 
 # ---- figures ----------------------------------------------------------------------------------------------------------
 

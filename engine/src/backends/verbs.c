@@ -72,6 +72,8 @@ static void describe(struct verbs_session *v) {
 	s->rate_gbit_s = d->rate_gbit_s;
 	s->gid_index = d->gid_index;
 	s->ib_port = d->port;
+	s->sl = job_lane(v->job, v->job->sl);
+	s->traffic_class = job_lane(v->job, v->job->traffic_class);
 	verbs_sysfs_driver(d->context->device, s->driver);
 	s->connection = connection_name((int) v->job->connection);
 	s->lossy = v->lossy;

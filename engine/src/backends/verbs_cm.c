@@ -168,6 +168,16 @@ static int expect(struct verbs_session *v, enum rdma_cm_event_type type) {
 		       e.status < 0 ? strerror(-e.status) : "");
 }
 
+/* The subnet manager (InfiniBand), or the host's own setting (RoCE), told the manager which lane to take: only an option overrides it. */
+static void choose_lane(struct verbs_session *v, struct ibv_ah_attr *path) {
+	if (v->job->sl >= 0)
+		path->sl = (uint8_t) v->job->sl;
+	if (v->job->traffic_class >= 0)
+		path->grh.traffic_class = (uint8_t) v->job->traffic_class;
+	v->session.sl = path->sl;
+	v->session.traffic_class = path->grh.traffic_class;
+}
+
 /* What the manager found out of the path, and what the job says. */
 static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_cm_id *id, enum ibv_qp_state state) {
 	struct ibv_qp_attr a = { .qp_state = state };
@@ -181,10 +191,8 @@ static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_
 	a.timeout = (uint8_t) v->job->timeout_exponent;
 	a.retry_cnt = (uint8_t) v->job->retry;
 	a.rnr_retry = (uint8_t) v->job->rnr_retry;
-	if (mask & IBV_QP_AV) {
-		a.ah_attr.sl = (uint8_t) v->job->sl;
-		a.ah_attr.grh.traffic_class = (uint8_t) v->job->traffic_class;
-	}
+	if (mask & IBV_QP_AV)
+		choose_lane(v, &a.ah_attr);
 	e = ibv_modify_qp(q->qp, &a, mask);
 	return e ? cm_failed(v, "bring up a queue pair", e) : 0;
 }
