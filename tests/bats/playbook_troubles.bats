@@ -75,6 +75,32 @@ SH
   refute [ "$(verdict)" = PASS ]
 }
 
+# A program of root's, what everybody may write, what nobody may read: modes that a host chooses mean nothing here.
+@test "whatever modes a host's results have, files are 0644 and directories 0755 on the controller, and ours" {
+  cat >agent <<SH
+#!/usr/bin/env bash
+case "\$*" in
+stop*beta* | stop*--out*beta*)
+  out=\${*: -1}
+  mkdir "\$out/shared" "\$out/closed"
+  cp /bin/true "\$out/shared/program"
+  touch "\$out/closed/secret"
+  chown 1234:1234 "\$out/shared/program"
+  chmod 6777 "\$out/shared/program"
+  chmod 7777 "\$out/shared"
+  chmod 0 "\$out/closed/secret"
+  chmod 2000 "\$out/closed"
+  ;;
+esac
+exec "$AGENT" "\$@"
+SH
+  chmod +x agent
+  (umask 000 && run_site 0 -e agent_program="$PWD/agent")
+  [ -e runs/latest/raw/beta/shared/program ] && [ -e runs/latest/raw/beta/closed/secret ] || fail "they were not unpacked"
+  run find runs/latest/raw/alpha runs/latest/raw/beta ! \( -uid "$(id -u)" \( -type d -perm 755 -o -type f -perm 644 \) \) -printf '%M %U %p\n'
+  assert_output ""
+}
+
 @test "a playbook that is killed leaves no agent behind: the lease ends them" {
   site -e agent_lease=3
   sed -i 's/200ms/20s/' suite.yml
