@@ -57,6 +57,46 @@ mine() { cat >"mine/$1"; }
   [ -s touched ] || fail "nobody called ssh: $output"
 }
 
+# ends EXIT PART [OPTION...]: check.yml on INVENTORY says PART, and does not begin
+ends() {
+  local expected=$1 part=$2
+  shift 2
+  PLAYBOOK=${PLAYBOOK:-check} && play "$PLAYBOOK" "$@"
+  [ "$status" -eq "$expected" ] || fail "$PLAYBOOK: exit code $status: $output"
+  [[ $said = *"$part"* ]] || fail "$PLAYBOOK does not say \"$part\": $output"
+  assert_untouched
+}
+
+@test "an inventory that is not there, cannot be read or has no host is an error, for every playbook that works on hosts" {
+  printf 'all: [\n' >broken.yml
+  : >empty.yml
+  printf 'all: {children: {switches: {hosts: {leaf1: {}}}}}\n' >switches.yml
+  for PLAYBOOK in check compare_tuning revert site soak soak_schedule soak_stop tune; do
+    INVENTORY=empty.yml ends 2 "inventory $PWD/empty.yml: it has no host"
+  done
+  PLAYBOOK=check
+  INVENTORY=no-such-file ends 1 "failed to parse inventory source $PWD/no-such-file"
+  INVENTORY=switches.yml ends 2 "it has switches only; add the hosts to measure"
+  ends 1 "failed to parse inventory source $PWD/broken.yml" -i broken.yml
+  cp broken.yml mine/more.yml
+  ends 1 "failed to parse inventory source $PWD/mine/more.yml"
+}
+
+@test "a collection's user, without this checkout's ansible.cfg, is told of an inventory without hosts, too" {
+  printf '[defaults]\nroles_path = %s\nlibrary = %s\naction_plugins = %s\n' "$TOP/roles" "$TOP/plugins/modules" "$TOP/plugins/action" >ansible.cfg
+  export ANSIBLE_CONFIG=$PWD/ansible.cfg
+  printf 'all: [\n' >broken.yml
+  INVENTORY=no-such-file ends 2 "inventory $PWD/no-such-file: there is no such file; correct the path after -i"
+  INVENTORY=broken.yml ends 2 "inventory $PWD/broken.yml: it has no host; correct what the warnings above name"
+  ends 2 "inventory $PWD/no-such-file: there is no such file" -i no-such-file
+}
+
+@test "--limit that leaves no host is an error" {
+  printf '    switches: {hosts: {leaf1: {}}}\n' | sed -i '/^  children:/r /dev/stdin' mine/hosts.yml
+  ends 1 "leaves us with no hosts to target" --limit nowhere
+  ends 2 "--limit switches leaves no host; name a host or a group of hosts" --limit switches
+}
+
 @test "a variable that no role knows is refused wherever it is set, with the nearest names" {
   mkdir mine/group_vars mine/host_vars
   mine group_vars/rack1.yml <<<'agent_instal: false'
@@ -270,7 +310,8 @@ YAML
 @test "every playbook that has hosts of an inventory begins with the inventory's check" {
   local playbook
   for playbook in "$TOP"/playbooks/*.yml; do
-    # report.yml reads a run's folder, and no inventory
+    # report.yml reads a run's folder, and no inventory; inventory.yml only counts hosts
+    [ "${playbook##*/}" != inventory.yml ] || continue
     ! grep -qx '  hosts: localhost' "$playbook" || continue
     PLAYBOOK=$(basename "$playbook" .yml) refused -e perch_fabrik=roce -- "perch_fabrik is no variable of the role inventory_check; did you mean perch_fabric?"
   done
