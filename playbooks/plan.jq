@@ -229,6 +229,20 @@ def left_out($tests; $hosts):
      | select(all($measured[]; .part.able | index($name) == null))
      | {test: "every test", reason: "host \($name) is in no flow"});
 
+# Of each host, how many of its devices flows use: always the first ones. A flow that names none goes where the host's address lies.
+def devices_in_flows($tests; $hosts):
+  reduce ($tests[] | select(.backend != "null") | . as $test | .circle[][] | . as [$client, $server]
+          | devices_used($test; $hosts[$client]; $hosts[$server]) as $n | .[] | {host: ., $n}) as $use
+    ({}; .[$use.host] = ([.[$use.host] // 0, $use.n] | max));
+
+def idle_nics($tests; $hosts):
+  devices_in_flows($tests; $hosts) as $used
+  | [$hosts | to_entries[] | .key as $host | ($used[$host] // 0) as $n | .value.devices[$n:][] | {nic: .name, $host}]
+  | group_by(.nic)[]
+  | map(.host) as $names
+  | { test: "every test", nic: .[0].nic,
+      reason: "no flow uses \(.[0].nic) of \($names[:5] | join(", "))\(if ($names | length) > 5 then " and \($names | length - 5) more hosts" else "" end)" };
+
 # Repeats are outermost: what drifts over the run then shows as a spread between repeats.
 def measured_rounds($tests; $hosts):
   [range(1; ([$tests[].repeat] | max // 0) + 1) as $repeat
@@ -258,7 +272,7 @@ def soaked_rounds($soak; $schedule; $hosts):
     suite: {name: $in.suite.name, title: $in.suite.title}, limits: $in.limits,
     host_checks: true, # every host owes them; plans of before did not say so
     hosts: ($hosts | map_values(.ports = ([.port, .tool_ports[]] | unique) | del(.tool_ports, .slowdown) | if .switch == null then del(.switch) else . end)),
-    excluded: [($tests[] | . as $test | excluded($test; .part)), left_out($tests; $hosts)],
+    excluded: [($tests[] | . as $test | excluded($test; .part)), left_out($tests; $hosts), idle_nics($tests; $hosts)],
     rounds: (if $soak == null then measured_rounds($tests; $hosts) else soaked_rounds($soak; $schedule; $hosts) end) }
   + (if $soak == null then {} else {soak: soak::said($soak; $schedule; $hosts)} end)
   + if $switches == {} then {} else {$switches} end

@@ -33,7 +33,7 @@ def coverage($plan; $soak):
 
 # What the hosts cannot do was left out of the plan: it is shown, and a plan of nothing else proves nothing.
 def excluded($plan):
-  ([$plan.excluded // [] | .[].test] | unique) as $tests
+  ([$plan.excluded // [] | .[] | select(.nic == null).test] | unique) as $tests
   | any($plan | planned::flows; .backend != "null") as $real
   | if $tests == [] and $real then empty
     else
@@ -41,6 +41,29 @@ def excluded($plan):
       + { measured: ((if $real then "" else "nothing but the null backend was planned; left out: " end) + ($tests | join(", "))),
           source: design("what a suite asks beyond the hosts' means is listed"), evidence: ($tests | .[0:tally::evidence_max]),
           remedy: (if $real then null else "Give the hosts the backends and tools that the suite asks for, and plan again" end) }
+    end;
+
+# How many of its devices a host measures: always the first ones, a transfer as many as it has pairs. A flow that names none goes
+# where the host's address lies, which is the first.
+def nics_measured($plan):
+  reduce ($plan | planned::flows | select(.backend != "null")) as $flow ({};
+    ([$flow.expect[].pair | values] | max // 0 | . + 1) as $n
+    | reduce ($flow.client, $flow.server) as $host (.; .[$host] = ([.[$host] // 0, $n] | max)));
+
+def nics($plan):
+  nics_measured($plan) as $measured
+  | [$plan.hosts | to_entries[] | {host: .key, n: ($measured[.key] // 0), names: [.value.devices // [] | .[].name]} | select(.names != [])]
+  | select(. != [])
+  | (map(.names | length) | add) as $all
+  | map(select(.n < (.names | length))) as $partly
+  | check("nics"; "Every NIC was measured"; if $partly == [] then "pass" else "advisory" end)
+  + { source: design("NICs that no flow uses are named"), evidence: ([$partly[].host] | .[0:tally::evidence_max]) }
+  + if $partly == [] then {measured: $all, limit: {min: $all, max: null}, unit: "NICs"}
+    else
+      { measured: ([ $partly | group_by([.n, .names])[]
+                     | "\(.[0].n) of \(.[0].names | length | words::plural("NIC")) measured on \([.[].host] | words::names(5)), "
+                       + "not \(.[0].names[.[0].n:] | words::names(8))" ] | join("; ")),
+        remedy: "Measure all of them with a suite of transfers (plan_suite=transfer-read-many-nics), or take them out of perch_devices" }
     end;
 
 def host_check($host; $state; $is_soak):
@@ -402,7 +425,7 @@ def definitions($comparison):
 
 def all($plan; $hosts; $limits; $foreign; $comparison; $agreement):
   soak_state($plan; $hosts) as $soak
-  | [ coverage($plan; $soak), imported($plan), excluded($plan), hosts($plan; $hosts), simulation($plan), software($plan), host_checks($plan; $hosts),
+  | [ coverage($plan; $soak), imported($plan), excluded($plan), nics($plan), hosts($plan; $hosts), simulation($plan), software($plan), host_checks($plan; $hosts),
     flows($soak), integrity, limits($limits; $foreign), ceiling, unknown_ceiling, repeatability, path_proof, cross_check,
     agreement($agreement; $limits),
     definitions($comparison) ];

@@ -20,10 +20,11 @@ def what_line($plan; $flows):
 
 def coverage_line:
   "Coverage: \(.coverage.measured | f::whole) of \(.coverage.planned | f::whole) planned records measured"
-  + (if (.coverage.missing | length) == 0 then "." else ", **\(.coverage.missing | length | f::whole) missing**." end);
+  + (if (.coverage.missing | length) == 0 then "." else ", **\(.coverage.missing | length | f::whole) missing**." end)
+  + ([.checks[] | select(.id == "nics" and .status != "pass") | " \(.measured | f::cell)."] | join(""));
 
 def excluded_line($plan):
-  ([$plan.excluded // [] | .[].test] | unique) as $tests
+  ([$plan.excluded // [] | .[] | select(.nic == null).test] | unique) as $tests
   | if $tests == [] then "" else "**Left out of the plan**, for a host could not take part: \($tests | map(f::code) | f::names(8))." end;
 
 # ---- checks ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import "measured" as measured;
 # ids: the checks, by the beginning of their id. metrics: of the limits (inputs/limits.json) whose checks belong there.
 # only_faults: there is a check only where something is wrong, or in a soak. An operator asks in this order.
 def criteria:
-  [ {id: "coverage", title: "Everything planned was measured", ids: ["coverage", "excluded", "hosts", "host/", "flow/", "plan", "soak/coverage", "soak/state", "soak/samples"]},
+  [ {id: "coverage", title: "Everything planned was measured", ids: ["coverage", "excluded", "nics", "hosts", "host/", "flow/", "plan", "soak/coverage", "soak/state", "soak/samples"]},
     {id: "limits", title: "There were limits to judge by", ids: ["limits"], only_faults: true},
     {id: "path", title: "The bytes took the path that they claim", ids: ["path/", "path", "simulated", "software", "imported"]},
     {id: "throughput", title: "Throughput", metrics: "^bandwidth\\.(gbit_s|messages_per_s)$", ids: ["like/", "peers/"]},

@@ -50,13 +50,6 @@ refused() {
   [ "$took" -lt 10 ] || fail "it took $took s"
 }
 
-mine() { cat >"mine/$1"; }
-
-@test "an inventory that is right goes on to the hosts: the mark can be seen" {
-  play check -e host_check_runs_dir="$PWD/checks"
-  [ -s touched ] || fail "nobody called ssh: $output"
-}
-
 # ends EXIT PART [OPTION...]: check.yml on INVENTORY says PART, and does not begin
 ends() {
   local expected=$1 part=$2
@@ -65,6 +58,13 @@ ends() {
   [ "$status" -eq "$expected" ] || fail "$PLAYBOOK: exit code $status: $output"
   [[ $said = *"$part"* ]] || fail "$PLAYBOOK does not say \"$part\": $output"
   assert_untouched
+}
+
+mine() { cat >"mine/$1"; }
+
+@test "an inventory that is right goes on to the hosts: the mark can be seen" {
+  play check -e host_check_runs_dir="$PWD/checks"
+  [ -s touched ] || fail "nobody called ssh: $output"
 }
 
 @test "an inventory that is not there, cannot be read or has no host is an error, for every playbook that works on hosts" {

@@ -180,6 +180,28 @@ FAULTS
   assert_equal "$(check_status excluded)" inconclusive
 }
 
+@test "NICs that no flow uses are a warning with their names; a test that was left out is another thing" {
+  check() { jq -c '.checks[] | select(.id == "nics") | [.status, .measured]' run/verdict.json; }
+  judge 0
+  assert_equal "$(check)" ""
+  edit run/plan.json '.hosts[].devices = [{name: "mlx5_0"}] | .excluded = [{test: "every test", nic: "mlx5_1", reason: "no flow uses mlx5_1 of alpha"}]'
+  judge 0
+  assert_equal "$(check)" '["pass",2]'
+  assert_equal "$(check_status excluded)" ""
+  edit run/plan.json '.hosts.alpha.devices = [range(8) | {name: "mlx5_\(.)"}]'
+  judge 0
+  assert_equal "$(check)" '["advisory","1 of 8 NICs measured on alpha, not mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7"]'
+  run_expecting 0 "$TOP/reports/summary" run
+  assert_line --partial "records measured. 1 of 8 NICs measured on alpha, not mlx5_1"
+  # a transfer over six of them, and a NIC whose only flow is one of the null backend
+  edit run/plan.json '.rounds[0].flows[0].expect[0].pair = 5'
+  run "$TOP/reports/judge" run
+  [[ "$(check)" = '["advisory","6 of 8 NICs measured on alpha, not mlx5_6, mlx5_7"]' ]] || fail "$(check)"
+  edit run/plan.json '.rounds[].flows[] |= (.backend = "null" | del(.expect[].pair))'
+  run "$TOP/reports/judge" run
+  [[ "$(check)" = '["advisory","0 of 1 NIC measured on beta, not mlx5_0; 0 of 8 NICs measured on alpha, not '* ]] || fail "$(check)"
+}
+
 @test "pipes, links and devices among the raw files are not read" {
   rm "$TCP/client.stdout" "$IPERF3/client.stdout" run/raw/alpha/environment.json
   mkfifo "$TCP/client.stdout" run/raw/alpha/environment.json

@@ -173,6 +173,22 @@ time_of() {
     {test: "every test", reason: "host c is in no flow"}]'
 }
 
+@test "NICs that no flow uses are listed by name, with the hosts that have them; the null backend uses none" {
+  eight() {
+    jq -n '{run: "r", created: "2026-01-01T00:00:00Z", limits: "l", suite: {name: "s", title: "S", tests: '"$1"'}, hosts:
+      ({a: "192.0.2.1", b: "192.0.2.2"} | map_values({perch_address: ., perch_fabric: "roce", perch_backends: ["tcp", "verbs", "null"],
+        perch_devices: [range(8) | "mlx5_\(.)"]}))}' | jq -f "$TOP/playbooks/plan.jq" >plan.json
+    check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" plan.json
+  }
+  eight '[{name: "t", title: "T", tool: "perch", backend: "verbs", kind: "latency", params: {size: 8}}]'
+  assert_json plan.json '.excluded == [range(1; 8) | {test: "every test", nic: "mlx5_\(.)", reason: "no flow uses mlx5_\(.) of a, b"}]'
+  eight '[{name: "t", title: "T", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}},
+    {name: "u", title: "U", tool: "perch", backend: "verbs", kind: "transfer", op: "write", params: {size: 8, devices: 6}}]'
+  assert_json plan.json '[.excluded[].nic] == ["mlx5_6", "mlx5_7"]'
+  eight '[{name: "n", title: "N", tool: "perch", backend: "null", kind: "latency", params: {size: 8}}]'
+  assert_json plan.json '[.excluded[] | select(.nic)] | length == 8'
+}
+
 @test "the external tools' ports are the server's own" {
   jq -n '{run: "r", created: "c", limits: "l", suite: {name: "s", title: "S", tests: [
     {name: "i3", title: "I", tool: "iperf3", kind: "bandwidth", params: {size: "128K", duration: "1s"}},

@@ -70,7 +70,8 @@ argv() { jq -r '.rounds[0].flows[0].client_argv | join(" ")' plan.json; }
 @test "all devices: as many as both hosts name; one without a partner is listed as left out" {
   plan_with "[$(transfer_test '{size: 8, devices: "all"}')]"
   [[ "$(argv)" = *"--devices m0,m1 --server-devices n0,n1 "* ]]
-  assert_json plan.json '.excluded == [{test: "m2 in t", reason: "a and b: the other host has no device to pair with"}]'
+  assert_json plan.json '.excluded == [{test: "m2 in t", reason: "a and b: the other host has no device to pair with"},
+    {test: "every test", nic: "m2", reason: "no flow uses m2 of a"}]'
   # one soft device among them makes all of it software
   assert_json plan.json '.rounds[0].flows[0].scope == "hardware"'
   plan_with "[$(transfer_test '{size: 8, devices: "all"}')]" '{b: {perch_devices: ["n0", "rxe1"]}}'

@@ -15,12 +15,12 @@ def stood($id; $checks):
 
 ($before[0]) as $b | ($after[0]) as $a
 | ($checks | split(" ")) as $named
-| {FAIL: "fail", INCONCLUSIVE: "inconclusive"}[$word] as $status
+| {FAIL: "fail", INCONCLUSIVE: "inconclusive", PASS: "advisory"}[$word] as $status # a warning alone leaves the verdict as it is
 | [$b.checks[] | select(blocking) | .id] as $were
 | [$a.checks[] | select(blocking) | .id | select(. as $id | $were | index([$id]) == null)] as $flipped
 | stood($named[0]; $b.checks) as $stood
 | [ (if $code == "planting" then "the fault could not be planted: \($said | .[0:300])"
-     elif $code != {FAIL: "1", INCONCLUSIVE: "3"}[$word] then "judge ended with exit code \($code): \($said | .[0:300])"
+     elif $code != {PASS: "0", FAIL: "1", INCONCLUSIVE: "3"}[$word] then "judge ended with exit code \($code): \($said | .[0:300])"
      else empty end),
     (if $a.verdict != $word then "the verdict is \($a.verdict)" else empty end),
     # that a pair was repeated is said in every verdict, and never as a pass

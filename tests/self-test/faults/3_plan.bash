@@ -8,6 +8,7 @@ fault plan-twice loopback INCONCLUSIVE "plan" "a flow that stands twice in the p
 fault plan-itself loopback INCONCLUSIVE "plan" "a flow of a host with itself" edit plan.json '.rounds[0].flows[0] |= (.server = .client | .id = "tcp-latency/alpha/alpha/1")'
 fault idle-host loopback INCONCLUSIVE "coverage host/gamma" "a host without any flow" edit plan.json '.hosts.gamma = .hosts.beta'
 fault only-null loopback INCONCLUSIVE "excluded *" "a plan of nothing but the null backend" edit plan.json '.rounds[].flows[].backend = "null"'
+fault nics-idle cards PASS "nics" "eight NICs, of which one is measured" edit plan.json '.hosts[].devices += [range(1; 8) | {name: "mlx5_\(.)"}]'
 fault unchecked-host loopback INCONCLUSIVE "host_check/skipped" "a host check that was skipped, on hosts that the plan calls hardware" \
   edit plan.json '.host_checks = true | .hosts[].scope = "hardware"'
 
