@@ -104,8 +104,11 @@ class SoakPlan(Model):
 
 
 class Excluded(Model):
+    """What is not measured, and why. `nic`: a device that no flow uses."""
+
     test: str
     reason: str
+    nic: str | None = None
 
 
 class Plan(Model):
