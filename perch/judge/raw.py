@@ -27,7 +27,8 @@ ROOTS = (Path("raw"), Path("inputs/hosts"))
 
 DAMAGED = "damaged"
 
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 _T = TypeVar("_T")
 _end = msgspec.json.Decoder(End)
@@ -64,30 +65,25 @@ class RawFiles:
         except OSError:
             return False
 
-    def contents(self, path: str) -> bytes:
-        """The bytes of a regular file whose folder `holds`; b"" where none can be read.
-
-        Raises TooLargeError above `LARGEST` bytes.
-        """
+    def open(self, path: str) -> int | None:
+        """A folder's descriptor, to be closed; None where none is reached without a link."""
+        if not self.holds(path.rpartition("/")[0]):
+            return None
         try:
-            file = os.open(self._prefix + path, _FLAGS)
+            return os.open(self._prefix + path, _FOLDER_FLAGS)
         except OSError:
-            return b""
-        try:
-            status = os.fstat(file)
-            if status.st_size == 0 or not stat.S_ISREG(status.st_mode):
-                return b""
-            if status.st_size > LARGEST:
-                raise TooLargeError(f"{path} has more than {LARGEST >> 20} MiB")
-            return os.read(file, status.st_size)
-        except OSError:
-            return b""
-        finally:
-            os.close(file)
+            return None
 
     def read(self, path: str) -> bytes:
-        """The same of any path under `ROOTS`."""
-        return self.contents(path) if self.holds(path.rpartition("/")[0]) else b""
+        """The bytes of a file under `ROOTS`, as `contents` gives them."""
+        folder, _, name = path.rpartition("/")
+        descriptor = self.open(folder)
+        if descriptor is None:
+            return b""
+        try:
+            return contents(descriptor, name)
+        finally:
+            os.close(descriptor)
 
     def document(self, path: str, decoder: msgspec.json.Decoder[_T]) -> _T | None:
         """A document of a host; None where it is absent, too large or not of the decoder's type."""
@@ -102,10 +98,32 @@ def flow_folder(flow: Flow, host: str) -> str:
     return f"raw/{host}/{'retry/flows' if flow.retry else 'flows'}/{flow.id}"
 
 
-def _end_of(files: RawFiles, path: str) -> End | str | None:
+def contents(folder: int, name: str) -> bytes:
+    """The bytes of a regular file in an open folder; b"" where none can be read.
+
+    Raises TooLargeError above `LARGEST` bytes.
+    """
+    try:
+        file = os.open(name, _FILE_FLAGS, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        status = os.fstat(file)
+        if status.st_size == 0 or not stat.S_ISREG(status.st_mode):
+            return b""
+        if status.st_size > LARGEST:
+            raise TooLargeError(f"{name} has more than {LARGEST >> 20} MiB")
+        return os.read(file, status.st_size)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _end_of(folder: int, name: str) -> End | str | None:
     """One end of a flow: None without a file, DAMAGED where it cannot be read."""
     try:
-        text = files.contents(path)
+        text = contents(folder, name)
         if not text:
             return None
         end = _end.decode(text)
@@ -114,25 +132,24 @@ def _end_of(files: RawFiles, path: str) -> End | str | None:
     return end if end.schema == "perch.flow/1" else DAMAGED
 
 
-def _holds_flow(files: RawFiles, folder: str) -> bool:
-    """`folder` is a flow's own, which is asked for once: only its parents are worth remembering."""
-    return files.holds(folder.rpartition("/")[0]) and files.is_folder(folder)
-
-
 def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
     """What both agents left of one flow.
 
     Raises TooLargeError where an output is too large to be read.
     """
-    client: End | str | None = None
-    server: End | str | None = None
-    stdout = stderr = b""
-    folder = flow_folder(flow, flow.client)
-    if _holds_flow(files, folder):
-        client = _end_of(files, f"{folder}/client.json")
-        stdout = files.contents(f"{folder}/client.stdout")
-        stderr = files.contents(f"{folder}/client.stderr")
-    folder = flow_folder(flow, flow.server)
-    if _holds_flow(files, folder):
-        server = _end_of(files, f"{folder}/server.json")
-    return FlowFiles(client, server, stdout, stderr)
+    raw = FlowFiles(None, None, b"", b"")
+    folder = files.open(flow_folder(flow, flow.client))
+    if folder is not None:
+        try:
+            raw.client = _end_of(folder, "client.json")
+            raw.stdout = contents(folder, "client.stdout")
+            raw.stderr = contents(folder, "client.stderr")
+        finally:
+            os.close(folder)
+    folder = files.open(flow_folder(flow, flow.server))
+    if folder is not None:
+        try:
+            raw.server = _end_of(folder, "server.json")
+        finally:
+            os.close(folder)
+    return raw

@@ -5,14 +5,9 @@ Nothing else is read, so that a run can be judged again anywhere, at any time, w
 
 from __future__ import annotations
 
-import ctypes
-import multiprocessing
-import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,29 +17,18 @@ import polars as pl
 from perch.checks import RunView, all_findings
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, findings, imported, planned
+from perch.judge import columns, findings, imported, planned, worker
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
 from perch.judge.raw import RawFiles
-from perch.judge.records import FlowReader
 from perch.judge.switches import read_switches
 from perch.model.baseline import Baseline
 from perch.model.limits import Limits
-from perch.model.plan import Plan, Round
-from perch.model.record import Record
+from perch.model.plan import Plan
 from perch.model.verdict import Check, Coverage, Verdict
 
 VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
-
-#: Flows from which a second process is worth its start of half a second.
-MANY_FLOWS = 2000
-#: Flows of one piece of work. The pieces do not depend on the number of processes.
-CHUNK_FLOWS = 4096
-PROCESSES = 2
-
-#: prctl(2)
-PR_SET_PDEATHSIG = 1
 
 _encoder = msgspec.json.Encoder()
 
@@ -64,81 +48,21 @@ class Judged(msgspec.Struct):
 # ---- records -------------------------------------------------------------------------------------
 
 
-class _Source(msgspec.Struct):
-    """What a process needs to read any part of the plan. The plan has no rounds here."""
-
-    root: Path
-    plan: Plan
-    hosts: dict[str, HostFacts]
-
-
-def _chunks(rounds: list[Round]) -> Iterator[list[Round]]:
-    """Whole rounds, some `CHUNK_FLOWS` flows at a time."""
-    chunk: list[Round] = []
-    flows = 0
-    for turn in rounds:
-        chunk.append(turn)
-        flows += len(turn.flows)
-        if flows >= CHUNK_FLOWS:
-            yield chunk
-            chunk, flows = [], 0
-    if chunk:
-        yield chunk
-
-
-def _read_chunk(reader: FlowReader, rounds: list[Round], path: Path) -> pl.DataFrame:
-    """Writes the records of some rounds to a file, and returns their columns."""
-    records: list[Record] = []
-    with path.open("wb") as file:
-        for turn in rounds:
-            of_round = reader.read(turn)
-            file.write(_encoder.encode_lines(of_round))
-            records += of_round
-    return columns.part(records)
-
-
-_reader: FlowReader | None = None
-
-
-def _start_worker(source: _Source, parent: int) -> None:
-    """A worker does not outlive the process that judges, however that one ends."""
-    global _reader
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _reader = FlowReader(source.plan, source.hosts, RawFiles(source.root))
-
-
-def _work(rounds: list[Round], path: Path) -> pl.DataFrame:
-    assert _reader is not None
-    return _read_chunk(_reader, rounds, path)
-
-
-def _frames(source: _Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataFrame]:
-    """The columns of each chunk in order; its records lie in folder/0, folder/1 ..."""
-    if sum(len(turn.flows) for turn in rounds) < MANY_FLOWS:
-        reader = FlowReader(source.plan, source.hosts, RawFiles(source.root))
-        for n, chunk in enumerate(_chunks(rounds)):
-            yield _read_chunk(reader, chunk, folder / str(n))
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(PROCESSES, spawn, _start_worker, (source, os.getpid())) as pool:
-        chunks = list(_chunks(rounds))
-        yield from pool.map(_work, chunks, [folder / str(n) for n in range(len(chunks))])
-
-
-def _read_records(source: _Source, rounds: list[Round], work: Path) -> pl.DataFrame:
+def _read_records(
+    plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path
+) -> pl.DataFrame:
     """Writes work/records.jsonl, and returns the columns of all records."""
+    source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
     frames = []
     with (work / RECORDS).open("wb") as whole:
-        for n, frame in enumerate(_frames(source, rounds, parts)):
+        for n, frame in enumerate(worker.read(source, plan.rounds, parts)):
             frames.append(frame)
-            with (parts / str(n)).open("rb") as part:
+            path = parts / f"{n}.jsonl"
+            with path.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
-            (parts / str(n)).unlink()
+            path.unlink()
     return columns.joined(frames)
 
 
@@ -163,8 +87,7 @@ def _judge(root: Path, work: Path) -> Judged:
     if planned.is_imported(plan):
         records = _imported_records(plan, files, work)
     else:
-        source = _Source(root, msgspec.structs.replace(plan, rounds=[]), hosts)
-        records = _read_records(source, plan.rounds, work)
+        records = _read_records(plan, hosts, root, work)
     view = RunView(
         plan=plan,
         records=records,

@@ -1,0 +1,156 @@
+"""Records of many flows: pieces of a plan, read by processes side by side.
+
+A piece is a file N.rounds in a folder; reading it gives N.jsonl, its records, and N.columns, their
+columns. Pieces do not depend on the number of processes, and neither do the outputs.
+
+`python -m perch.judge.worker FOLDER FIRST STEP` reads the pieces FIRST, FIRST + STEP, ...
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from perch.errors import ExitCode, PerchError
+from perch.judge import columns
+from perch.judge.hosts import HostFacts
+from perch.judge.raw import RawFiles
+from perch.judge.records import FlowReader
+from perch.model.plan import Plan, Round
+from perch.model.record import Record
+
+#: Flows from which a second process is worth its start of half a second.
+MANY_FLOWS = 2000
+#: Flows of one piece.
+PIECE_FLOWS = 4096
+PROCESSES = 2
+
+#: The signal that a process gets when its parent ends (prctl(2)).
+PR_SET_PDEATHSIG = 1
+
+SOURCE = "source"
+
+
+class Source(msgspec.Struct):
+    """What any piece needs beside its rounds. `plan` has no rounds here; `root`: of the run."""
+
+    root: str
+    plan: Plan
+    hosts: dict[str, HostFacts]
+
+
+_encode_records = msgspec.json.Encoder().encode_lines
+_pack = msgspec.msgpack.Encoder().encode
+_source = msgspec.msgpack.Decoder(Source)
+_rounds = msgspec.msgpack.Decoder(list[Round])
+
+
+def _pieces(rounds: Iterable[Round]) -> Iterator[list[Round]]:
+    """Whole rounds, some `PIECE_FLOWS` flows at a time."""
+    piece: list[Round] = []
+    flows = 0
+    for turn in rounds:
+        piece.append(turn)
+        flows += len(turn.flows)
+        if flows >= PIECE_FLOWS:
+            yield piece
+            piece, flows = [], 0
+    if piece:
+        yield piece
+
+
+def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> pl.DataFrame:
+    """Writes the records of some rounds to a file, and returns their columns."""
+    records: list[Record] = []
+    with path.open("wb") as file:
+        for turn in rounds:
+            of_round = reader.read(turn)
+            file.write(_encode_records(of_round))
+            records += of_round
+    return columns.part(records)
+
+
+def _reader(source: Source) -> FlowReader:
+    return FlowReader(source.plan, source.hosts, RawFiles(Path(source.root)))
+
+
+# ---- the process that judges ---------------------------------------------------------------------
+
+
+def _start(folder: Path, first: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", __name__, str(folder), str(first), str(PROCESSES)]
+    package = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1"}
+    return subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def _ended(worker: subprocess.Popen[bytes]) -> None:
+    """Waits for a worker. Raises PerchError where it failed."""
+    said = worker.communicate()[1].decode("utf-8", "replace").strip()
+    if worker.returncode != 0:
+        why = said.rpartition("\n")[2] or f"it ended with {worker.returncode}"
+        raise PerchError(ExitCode.NOT_WRITABLE, f"a process that reads raw outputs failed: {why}")
+
+
+def _by_workers(source: Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataFrame]:
+    (folder / SOURCE).write_bytes(_pack(source))
+    count = 0
+    for piece in _pieces(rounds):
+        (folder / f"{count}.rounds").write_bytes(_pack(piece))
+        count += 1
+    with ExitStack() as workers:
+        running = []
+        for first in range(PROCESSES):
+            worker = workers.enter_context(_start(folder, first))
+            workers.callback(worker.kill)
+            running.append(worker)
+        for worker in running:
+            _ended(worker)
+    for n in range(count):
+        path = folder / f"{n}.columns"
+        yield pl.read_ipc(path)
+        path.unlink()
+
+
+def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataFrame]:
+    """The columns of each piece, in order; its records lie in folder/0.jsonl, folder/1.jsonl ...
+
+    `source`: without rounds. Raises PerchError where a worker fails.
+    """
+    if sum(len(turn.flows) for turn in rounds) >= MANY_FLOWS:
+        yield from _by_workers(source, rounds, folder)
+        return
+    reader = _reader(source)
+    for n, piece in enumerate(_pieces(rounds)):
+        yield _read_piece(reader, piece, folder / f"{n}.jsonl")
+
+
+# ---- a worker ------------------------------------------------------------------------------------
+
+
+def main(folder: Path, first: int, step: int) -> None:
+    """Reads its share of the pieces. A worker does not outlive the process that started it."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    reader = _reader(_source.decode((folder / SOURCE).read_bytes()))
+    n = first
+    while (piece := folder / f"{n}.rounds").exists():
+        rounds = _rounds.decode(piece.read_bytes())
+        piece.unlink()
+        frame = _read_piece(reader, rounds, folder / f"{n}.jsonl")
+        frame.write_ipc(folder / f"{n}.columns")
+        n += step
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
