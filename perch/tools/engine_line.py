@@ -43,7 +43,7 @@ class EnginePath(msgspec.Struct):
 
 
 class EngineError(msgspec.Struct):
-    code: Number | None = None
+    code: int | None = None
     message: str | None = None
     traffic: bool | None = None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from perch.model.figures import is_finite, supports
+from perch.model.figures import supports
 from perch.model.record import (
     Claims,
     Cpu,
@@ -312,7 +312,7 @@ def _failed(line: EngineLine) -> Part:
         part.transfer = _transfer(line.transfer)
     except UnusableError:
         part.transfer = None
-    code = int(error.code) if is_finite(error.code) and error.code is not None else UNUSABLE
+    code = UNUSABLE if error.code is None else error.code
     message = error.message or "perch gave no reason"
     part.status, part.error = "error", failed(message, code=code, traffic=error.traffic is True)
     return part
