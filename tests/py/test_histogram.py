@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hdrh.histogram import HdrHistogram
+from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
 from perch.model import histogram
 
