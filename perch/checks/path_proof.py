@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from perch.checks import RunView, check, design, first, plural
-from perch.judge.claims import is_rdma
 from perch.model.verdict import Check, CheckStatus
+from perch.tools.claims import is_rdma
 
 TITLE = "Traffic used the intended NIC"
 

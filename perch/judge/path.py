@@ -15,13 +15,13 @@ import msgspec
 
 from perch.judge import wire
 from perch.judge.bounds import Bound, Finding, bounds, judged, worst
-from perch.judge.claims import is_rdma
 from perch.judge.counter_table import GOES_BACK
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.judge.places import Place, places
 from perch.model.plan import Flow, Plan
 from perch.model.record import Part, Path, Role
+from perch.tools.claims import is_rdma
 
 
 class Proof(msgspec.Struct):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perch.judge.claims import lost_messages
 from perch.model.plan import Flow
 from perch.model.record import Link, Number, Params, Part
+from perch.tools.claims import lost_messages
 
 #: PORTALS_MTU (HewlettPackard's shs-libcxi, utils/utils_common.h).
 PORTALS_MTU = 2048

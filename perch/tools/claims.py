@@ -28,10 +28,10 @@ def needed_bytes(part: Part | Record) -> Number:
     return moved - lost_messages(part) * size
 
 
-def is_rdma(part: Part | Record) -> bool:
-    """Whether the part used RDMA's interface."""
+def is_rdma(backend: str | None, tool: str | None, provider: str | None) -> bool:
+    """Whether the bytes go through an RDMA device rather than the sockets of an interface."""
     return (
-        part.backend in ("verbs", "cxi")
-        or (part.tool is not None and part.tool.name in ("perftest", "cxi", "perch-personality"))
-        or _RDMA_PROVIDER.search(part.provider or "") is not None
+        backend in ("verbs", "cxi")
+        or tool in ("perftest", "cxi", "perch-personality")
+        or (provider is not None and _RDMA_PROVIDER.search(provider) is not None)
     )
