@@ -1,1 +1,1 @@
-"""Types of everything that Perch reads and writes. The JSON Schemas of reports/schema are generated from them."""
+"""Types of everything that Perch reads and writes; reports/schema is generated from them."""

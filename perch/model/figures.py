@@ -10,12 +10,16 @@ import msgspec
 
 _encoder = msgspec.json.Encoder()
 
-#: Significant digits of a figure: finer than any tool measures, coarser than what the order of a sum changes.
+#: Significant digits of a figure: finer than any tool measures, coarser than what the order of a
+#: sum changes.
 DIGITS = 9
 
 
 def rounded(value: float) -> int | float:
-    """`value` with 9 significant digits; a whole number as an integer. Integers are counts and stay exact."""
+    """`value` with 9 significant digits, a whole number as an integer.
+
+    Integers are counts and stay exact.
+    """
     if isinstance(value, int):
         return value
     figure = float(f"{value:.{DIGITS}g}")

@@ -1,4 +1,4 @@
-"""A plan: every flow that must be measured, and every record that it owes, listed before anything runs."""
+"""A plan: every flow that must be measured and every record that it owes, before anything runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from perch.model.record import Model, Number, Scope
 
 
 class Expect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One record that a flow owes: a size; of a transfer size, batch, and a pair of devices or their sum."""
+    """One record that a flow owes: a size.
+
+    Of a transfer size, batch, and a pair of devices or their sum.
+    """
 
     size_bytes: int | None = None
     batch: int | None = None
@@ -20,7 +23,7 @@ class Expect(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Imported(Model):
-    """Where an imported output stands: file, number of the output within it, and what the user said of the link."""
+    """Where an imported output stands: file, number of the output, what is known of the link."""
 
     file: str
     output: int = 0
@@ -28,7 +31,10 @@ class Imported(Model):
 
 
 class Flow(msgspec.Struct, omit_defaults=True, rename={"imported": "import"}):
-    """One measurement between two hosts. `retry` is set by the judge on flows of plan.retry.json."""
+    """One measurement between two hosts.
+
+    `retry` is set by the judge on flows of plan.retry.json.
+    """
 
     id: str
     test: str

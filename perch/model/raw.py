@@ -1,4 +1,7 @@
-"""What agents leave in raw/<host>/: one end of a flow, readings of counters, the host's environment."""
+"""What agents leave in raw/<host>/.
+
+One end of a flow, readings of counters, the host's environment.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,10 @@ class Environment(Model):
 
 
 class FlowFiles(msgspec.Struct):
-    """What both agents left of one flow. An end is None where its file is missing, "damaged" where it cannot be read."""
+    """What both agents left of one flow.
+
+    An end is None where its file is missing, "damaged" where it cannot be read.
+    """
 
     client: End | str | None
     server: End | str | None

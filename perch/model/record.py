@@ -1,4 +1,6 @@
-"""A measurement: what a tool printed (`Part`), and what Perch makes of it (`Record`, perch.record/2).
+"""A measurement.
+
+What a tool printed (`Part`), and what Perch makes of it (`Record`, perch.record/2).
 
 Units stand in the names; rates are decimal (1 Gb/s = 1e9 bit/s), sizes in bytes, latencies in
 microseconds. A key without a value is left out, never 0. Definitions: docs/definitions.md.
@@ -168,7 +170,10 @@ class Interval(Model):
 
 
 class Histogram(Model):
-    """HdrHistogram's compressed V2 encoding, of observed round trips or single times, in nanoseconds."""
+    """HdrHistogram's compressed V2 encoding.
+
+    Of observed round trips or single times, in nanoseconds.
+    """
 
     encoding: str
     unit: str
@@ -187,7 +192,10 @@ class Cpu(Model):
 
 
 class FirstBad(Model):
-    """The first corrupted byte: message number in its phase, offset in the message, the word around it as hexadecimal."""
+    """The first corrupted byte.
+
+    Message number in its phase, offset in the message, the word around it as hexadecimal.
+    """
 
     found_by: Role
     message: Count
@@ -237,15 +245,17 @@ class Packets(Model):
 
 
 class Events(Model):
-    """Counters of the devices that carried a flow, by class. `reset`: classes whose counter was reset, has wrapped or is full.
+    """Counters of the devices that carried a flow, by class.
+
+    `reset`: classes whose counter was reset, has wrapped or is full.
 
     `moved`: of each class that moved, the first host, device and counter that did. `stale`: a
     device whose counters contradict each other.
     """
 
     CLASSES: ClassVar[tuple[str, ...]] = (
-        "drops", "errors", "retransmissions", "out-of-sequence", "link", "pcie", "pause", "congestion",
-        "host-drops", "pcie-corrected",
+        "drops", "errors", "retransmissions", "out-of-sequence", "link", "pcie", "pause",
+        "congestion", "host-drops", "pcie-corrected",
     )  # fmt: skip
 
     counts: dict[str, Number] = {}
@@ -269,14 +279,21 @@ class Path(Model):
 
 
 class Counters(Model):
-    """Differences over the flow, by host: the host's own counters by name, a device's as an object of what moved."""
+    """Differences over the flow.
+
+    By host: the host's own counters by name, a device's as an object of what moved.
+    """
 
     client: dict[str, Any] = {}
     server: dict[str, Any] = {}
 
 
 class Transfer(Model):
-    """`pair`: index of the pair of devices, absent in their sum; `window_s`: from the common start to the last completion."""
+    """`pair`.
+
+    Index of the pair of devices, absent in their sum; `window_s`: from the common start to the last
+    completion.
+    """
 
     pair: Count | None = None
     pairs: Count | None = None
@@ -308,7 +325,10 @@ class SoakSummary(Model):
 
 
 class Error(Model):
-    """`code`: the design's exit codes, absent where nothing was started; `traffic`: payload had begun to move."""
+    """`code`.
+
+    The design's exit codes, absent where nothing was started; `traffic`: payload had begun to move.
+    """
 
     code: int | None = None
     message: str = ""
@@ -316,7 +336,10 @@ class Error(Model):
 
 
 class Claims(Model):
-    """Payload bytes that a part says it put on the wire, warm-up included: from the client, and to it."""
+    """Payload bytes that a part says it put on the wire.
+
+    Warm-up included: from the client, and to it.
+    """
 
     sent: Number | None = None
     received: Number | None = None
@@ -406,7 +429,10 @@ class Record(Model):
 
     @property
     def place(self) -> str:
-        """Its place within the flow: the size; of a transfer size, batch and pair, 1024x128/0 or 1024x128/sum."""
+        """Its place within the flow.
+
+        The size; of a transfer size, batch and pair, 1024x128/0 or 1024x128/sum.
+        """
         params = self.params or Params()
         if self.kind == "sum":
             return f"{params.size_bytes}x{params.batch}/sum"

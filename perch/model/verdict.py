@@ -1,4 +1,4 @@
-"""perch.verdict/1: every check with what was measured, its limit, the limit's source and its evidence."""
+"""perch.verdict/1: every check with what was measured, its limit, its source and its evidence."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Coverage(msgspec.Struct):
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """`comparison`, `agreement`, `switches`, `facts`, `outside`, `soak`: see perch.checks and perch.soak."""
+    """The sections from `comparison` on are made by perch.checks and perch.soak."""
 
     schema: str = "perch.verdict/1"
     run: str
