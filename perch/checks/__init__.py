@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
@@ -32,6 +32,8 @@ from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.verdict import EVIDENCE_MAX, Check
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,14 @@ class RunView:
     manifest: Manifest = field(default_factory=Manifest)
     retry_fault: str = ""
     soak_state: str | None = None
+    _prepared: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
+
+    def once(self, prepare: Callable[[RunView], T]) -> T:
+        """What several checks need of the same run; each of them asks for the columns of it."""
+        if prepare not in self._prepared:
+            self._prepared[prepare] = prepare(self)
+        result: T = self._prepared[prepare]
+        return result
 
 
 Judge = Callable[[RunView], Iterator[Check]]

@@ -140,10 +140,10 @@ def _held_of(run: RunView, number: int, limit: Limit, tests: dict[str, Flow]) ->
 
 def pairs_of_hosts(flows: Iterable[Flow]) -> dict[tuple[str, str], int]:
     """By test and hop class the pairs that measure it, by the plan: repeats are no peers."""
-    pairs: dict[tuple[str, str], set[frozenset[str]]] = {}
+    pairs: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for flow in flows:
-        of = (flow.test, flow.hop_class or "")
-        pairs.setdefault(of, set()).add(frozenset((flow.client, flow.server)))
+        a, b = flow.client, flow.server
+        pairs.setdefault((flow.test, flow.hop_class or ""), set()).add((min(a, b), max(a, b)))
     return {of: len(found) for of, found in pairs.items()}
 
 
@@ -204,6 +204,10 @@ class Held(NamedTuple):
 
 def held_limits(run: RunView) -> Held:
     """What the limits hold of the records: in their order, figures beside peers last."""
+    return run.once(_held_limits)
+
+
+def _held_limits(run: RunView) -> Held:
     flows = list(run.plan.flows())
     tests = values.first_flows(flows)
     held = table(
@@ -212,6 +216,9 @@ def held_limits(run: RunView) -> Held:
         if not (limit.is_agreement or limit.is_soak or limit.removed)
     )
     spoken, again = held_repeats(held, run.records, flows)
-    medians = _medians(spoken.filter(pl.col("like").is_not_null()), flows)
+    peers = spoken.filter(pl.col("like").is_not_null())
+    if peers.is_empty():
+        return Held(spoken, again)
+    medians = _medians(peers, flows)
     limits = run.limits.limits
     return Held(_beside_peers(spoken, medians, limits), _beside_peers(again, medians, limits))

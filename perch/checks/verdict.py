@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from perch.checks import RunView, agreement, comparison, hosts, scope
+from perch.checks import RunView, agreement, comparison, hosts, retries, scope
 from perch.checks.coverage import planned_records
 from perch.model.verdict import Check, Coverage, Missing, Verdict, word
 
@@ -39,6 +39,7 @@ def coverage(run: RunView) -> Coverage:
 
 def assemble(run: RunView, checks: list[Check]) -> Verdict:
     """`checks`: all of the run, in their order."""
+    checks = retries.with_excused(run, checks)
     verdict = Verdict(
         run=run.plan.run,
         verdict=word(checks),
@@ -52,6 +53,7 @@ def assemble(run: RunView, checks: list[Check]) -> Verdict:
     optional = {
         "switches": run.switches.rows if run.switches else None,
         "facts": facts or None,
+        "outside": retries.outside(run, checks),
     }
     present = {name: value for name, value in optional.items() if value is not None}
     return msgspec.structs.replace(verdict, **present)
