@@ -72,7 +72,7 @@ def finding_status(finding: Finding, scope: str) -> CheckStatus:
     status, hardware = finding["status"], scope == "hardware"
     if status in ("ok", "info"):
         return "pass" if status == "ok" else "not_judged"
-    if finding["severity"] == "advisory":
+    if finding.get("severity") == "advisory":
         return "advisory" if status == "bad" else "not_judged"
     if status == "not_applicable":
         named = hardware and finding["id"].endswith("-device")

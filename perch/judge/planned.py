@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -204,7 +205,7 @@ def _decoded(text: bytes, file: str) -> Plan:
 def _text(path: Path) -> bytes:
     try:
         if path.is_file():
-            return path.read_bytes()
+            return path.read_bytes().removeprefix(BOM_UTF8)
     except OSError:
         pass
     raise PerchError(ExitCode.INCONCLUSIVE, f"{path.name} is missing or cannot be read")

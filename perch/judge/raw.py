@@ -76,14 +76,8 @@ class RawFiles:
 
     def read(self, path: str) -> bytes:
         """The bytes of a file under `ROOTS`, as `contents` gives them."""
-        folder, _, name = path.rpartition("/")
-        descriptor = self.open(folder)
-        if descriptor is None:
-            return b""
-        try:
-            return contents(descriptor, name)
-        finally:
-            os.close(descriptor)
+        held = self.holds(path.rpartition("/")[0])
+        return contents(None, self._prefix + path) if held else b""
 
     def document(self, path: str, decoder: msgspec.json.Decoder[_T]) -> _T | None:
         """A document of a host; None where it is absent, too large or not of the decoder's type."""
@@ -98,8 +92,8 @@ def flow_folder(flow: Flow, host: str) -> str:
     return f"raw/{host}/{'retry/flows' if flow.retry else 'flows'}/{flow.id}"
 
 
-def contents(folder: int, name: str) -> bytes:
-    """The bytes of a regular file in an open folder; b"" where none can be read.
+def contents(folder: int | None, name: str) -> bytes:
+    """The bytes of a regular file, in an open folder; b"" where none can be read.
 
     Raises TooLargeError above `LARGEST` bytes.
     """
