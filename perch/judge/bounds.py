@@ -70,9 +70,12 @@ class Finding(NamedTuple):
     why: str | None = None
 
 
+PROVEN = Finding("proven")
+
+
 def worst(findings: Iterable[Finding]) -> Finding:
     """The gravest one, the first of several; proven where there is none."""
-    return min(findings, key=lambda f: GRAVITY.index(f.state), default=Finding("proven"))
+    return min(findings, key=lambda finding: GRAVITY.index(finding.state), default=PROVEN)
 
 
 class Bound(msgspec.Struct):
@@ -119,38 +122,41 @@ def whole(value: Number) -> str:
 
 def judged(bound: Bound, explained_by: str | None) -> Finding:
     """`explained_by`: whose bytes these are; None where bytes of others are among them."""
-    at = bound
-    if at.counted is None:
+    at, counted = bound, bound.counted
+    if counted is None:
         counter = f"{at.role}: the counter of what {at.device} {at.verb}"
         return Finding("unknown", f"{counter} was reset, has wrapped or is full")
-    subject = f"{at.role}: {at.device} {at.verb} {whole(at.counted)} {at.unit}"
-    if at.counted < at.sure:
-        return _too_few(at, at.counted, subject)
-    if at.counted < at.least:
+    if counted < at.sure:
+        return _too_few(at, counted)
+    if counted < at.least:
         return Finding(
             "unknown",
-            f"{subject}, and {whole(at.least)} were sent; nobody saw whether the rest was lost or "
-            "went another way: with --verify losses are counted",
+            f"{_subject(at, counted)}, and {whole(at.least)} were sent; nobody saw whether the "
+            "rest was lost or went another way: with --verify losses are counted",
         )
-    if explained_by is not None and at.counted - at.idle > at.most:
-        return Finding("exceeded", f"{subject}, of which {explained_by} {whole(at.most)} at most")
-    if at.least > 0 and at.counted <= at.noise:
-        return Finding(
-            "unknown",
-            f"{subject}, too few to tell from control traffic and idle ({whole(at.noise)})",
-        )
-    return Finding("proven")
+    if explained_by is not None and counted - at.idle > at.most:
+        explained = f"of which {explained_by} {whole(at.most)} at most"
+        return Finding("exceeded", f"{_subject(at, counted)}, {explained}")
+    if at.least > 0 and counted <= at.noise:
+        few = f"too few to tell from control traffic and idle ({whole(at.noise)})"
+        return Finding("unknown", f"{_subject(at, counted)}, {few}")
+    return PROVEN
 
 
-def _too_few(at: Bound, counted: int, subject: str) -> Finding:
+def _too_few(at: Bound, counted: int) -> Finding:
+    subject, sure = _subject(at, counted), whole(at.sure)
     if counted >= at.sure - at.late:
         return Finding(
             "unknown",
-            f"{subject}, {whole(at.sure)} were claimed; its driver may count a second late, so "
-            "measure for longer",
+            f"{subject}, {sure} were claimed; its driver may count a second late, so measure for "
+            "longer",
         )
     other = f"; {', '.join(at.elsewhere)} carried as many bytes" if at.elsewhere else ""
-    return Finding("contradicted", f"{subject}, but at least {whole(at.sure)} were claimed{other}")
+    return Finding("contradicted", f"{subject}, but at least {sure} were claimed{other}")
+
+
+def _subject(at: Bound, counted: int) -> str:
+    return f"{at.role}: {at.device} {at.verb} {whole(counted)} {at.unit}"
 
 
 class _Way(msgspec.Struct):

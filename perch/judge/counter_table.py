@@ -87,23 +87,23 @@ PAUSE_TIMES: Final = r"duration|watchdog"
 #: The classes in the order in which they are shown. A device counts a class if it has one of these
 #: names; other names of the class are extras of some drivers.
 COUNTED_BY: Final = {
-    "drops": ("port_xmit_discards", "rx_missed_errors", "rx_roce_discard_pkts", "ip4InDiscards"),
-    "errors": ("port_rcv_errors", "rx_errors", "rx_crc_errors", "hni_pcs_uncorrected_cw"),
-    "retransmissions": (
-        "packet_seq_err", "completer_retry_err", "to_retransmits", "tcpRetransSegs",
-        "hni_llr_tx_replay_event",
-    ),
-    "out-of-sequence": ("out_of_sequence", "out_of_seq_request", "oos_drop_count"),
-    "link": ("link_downed", "carrier_down_count"),
-    "pcie": ("aer_fatal",),
-    "pause": (
-        "port_xmit_wait", "rx_pause_ctrl_phy", "rx_pause_frames", "hni_rx_paused_0",
-        "rx_prio0_pause",
-    ),
-    "congestion": ("np_cnp_sent", "tx_cnp_pkts", "cnpSent"),
-    "host-drops": ("rx_dropped",),
-    "pcie-corrected": ("aer_correctable",),
-}  # fmt: skip
+    kind: frozenset(names.split())
+    for kind, names in {
+        "drops": "port_xmit_discards rx_missed_errors rx_roce_discard_pkts ip4InDiscards",
+        "errors": "port_rcv_errors rx_errors rx_crc_errors hni_pcs_uncorrected_cw",
+        "retransmissions": """
+            packet_seq_err completer_retry_err to_retransmits tcpRetransSegs
+            hni_llr_tx_replay_event""",
+        "out-of-sequence": "out_of_sequence out_of_seq_request oos_drop_count",
+        "link": "link_downed carrier_down_count",
+        "pcie": "aer_fatal",
+        "pause": """
+            port_xmit_wait rx_pause_ctrl_phy rx_pause_frames hni_rx_paused_0 rx_prio0_pause""",
+        "congestion": "np_cnp_sent tx_cnp_pkts cnpSent",
+        "host-drops": "rx_dropped",
+        "pcie-corrected": "aer_correctable",
+    }.items()
+}
 
 #: Parts of the names that stand still on a healthy path, in any case: drops, errors and what was
 #: sent again; the last line is a Cassini NIC's and its retry handler's.

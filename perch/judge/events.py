@@ -8,7 +8,6 @@ has classes and severities in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from perch.judge.counter_table import (
@@ -47,7 +46,7 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
         return None
     counts = dict.fromkeys(_counted_by_both(proof), 0)
     moved: dict[str, str] = {}
-    reset: list[str] = []
+    reset: dict[str, None] = {}
     for role in ROLES:
         for device, counters in carried[role].items():
             for name, n in counters.items():
@@ -55,28 +54,30 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
                     continue
                 moved.setdefault(kind, f"{flow.host(role)}: {device} {name}")
                 if n is None:
-                    reset.append(kind)
+                    reset[kind] = None
                 else:
                     counts[kind] = counts.get(kind, 0) + n
-    reset = list(dict.fromkeys(reset))
     stands = proof.loopback or proof.path.state == "proven"
     return Events(
         counts={kind: n for kind, n in counts.items() if kind not in reset},
-        reset=reset,
+        reset=list(reset),
         moved=moved,
         stale=_stale_device(flow, proof, measured) if stands else None,
     )
 
 
-def _counted_by_both(proof: Proof) -> Iterator[str]:
-    ends = [list(proof.carried[role].values()) for role in ROLES]
-    for kind, names in COUNTED_BY.items():
-        if all(_has_one(tables, names) for tables in ends):
-            yield kind
+def _counted_by_both(proof: Proof) -> list[str]:
+    client, server = (
+        frozenset().union(*(_counted(tuple(table)) for table in proof.carried[role].values()))
+        for role in ROLES
+    )
+    return [kind for kind in COUNTED_BY if kind in client and kind in server]
 
 
-def _has_one(tables: Iterable[Counts], names: Iterable[str]) -> bool:
-    return any(name in table for table in tables for name in names)
+@lru_cache(maxsize=256)
+def _counted(names: tuple[str, ...]) -> frozenset[str]:
+    """The classes that a device with counters of these names counts."""
+    return frozenset(kind for kind, one_of in COUNTED_BY.items() if not one_of.isdisjoint(names))
 
 
 def _stale_device(flow: Flow, proof: Proof, measured: bool) -> str | None:
