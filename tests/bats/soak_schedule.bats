@@ -289,9 +289,9 @@ unschedule() { play "$1" soak_unschedule "${@:2}"; }
   assert_output --partial "perch-soak-nightly.timer (system): Next elapse: Sun "
   nothing_written
   INVENTORY=hosts.yml schedule 0 "${options[@]}"
-  refute_output --regexp " changed=0 "
+  refute_output --regexp "localhost +: ok=[0-9]+ +changed=0 "
   INVENTORY=hosts.yml schedule 0 "${options[@]}"
-  assert_output --regexp " changed=0 "
+  assert_output --regexp "localhost +: ok=[0-9]+ +changed=0 "
 
   assert_equal "$(cd units && echo *)" "perch-soak-nightly-resume.service perch-soak-nightly.json perch-soak-nightly.service perch-soak-nightly.timer"
   run_expecting 0 systemd-analyze verify units/perch-soak-nightly.service units/perch-soak-nightly-resume.service units/perch-soak-nightly.timer
