@@ -6,6 +6,8 @@ absent; keys that no record has are passed over.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from typing import Any
 
@@ -104,11 +106,21 @@ def decoded(text: bytes) -> tuple[EngineLine, str | None] | None:
         return None
 
 
+def _in_range(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
 def _misfit(text: bytes, error: msgspec.ValidationError) -> tuple[EngineLine, str] | None:
     """A line with a value of another type: an engine's error is still to be told."""
     try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # unlike msgspec's, the library's decoder goes on behind a number that is out of range
+        document = json.loads(text, parse_float=_in_range, parse_constant=_refuse)
+    except (ValueError, RecursionError):
         return None
     return (_without_misfits(document, error), explained(error)) if type(document) is dict else None
 

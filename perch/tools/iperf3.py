@@ -383,7 +383,9 @@ def parts(output: bytes, protocols: Collection[str] = ("TCP",)) -> list[Part]:
         return [_failed(document, document.error)]
     try:
         return [_measured(document, protocols)]
-    except (UnusableError, OverflowError) as why:  # a number of 300 digits overflows
+    except OverflowError:
+        return [_unusable(_heading(document), "a number in it is too large", traffic=True)]
+    except UnusableError as why:
         return [_unusable(_heading(document), why, traffic=True)]
 
 
