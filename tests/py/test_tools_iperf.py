@@ -258,6 +258,11 @@ def test_a_table_must_be_whole(lines: list[str], message: str) -> None:
     assert why(table(lines)).startswith(message)
 
 
+def test_an_interval_that_a_stream_lacks_is_none_of_all() -> None:
+    part = table([A, B, A.replace(",15801,1,", ",15801,2,"), ALL, PAIR])
+    assert [interval.end_s for interval in part.intervals] == [1]
+
+
 def test_a_heading_names_the_columns() -> None:
     heading = "time,srcaddress,srcport,dstaddr,dstport,transferid,istart,iend,bytes,speed,tcpretry"
     row = "20261122065308.707,10.0.0.1,1,10.0.0.2,2,1,0.0,2.0,2500000000,10000000000,7"

@@ -142,6 +142,14 @@ def test_a_value_of_another_type_is_told_with_its_place(
     assert part.params is not None and part.params.size_bytes == 8 and part.kind == "latency"
 
 
+def test_what_does_not_fit_is_left_out_of_the_part() -> None:
+    beyond = '"size_bytes": 8, "gap_us": 1e999, "duration_s": 1e999'
+    (part,) = parts([json.dumps(LATENCY).replace('"size_bytes": 8', beyond).encode()])
+    assert why(part) == "line 1 of its output: params.gap_us: number out of range"
+    assert part.params is not None and part.params.size_bytes == 8
+    assert part.params.gap_us is None and part.params.duration_s is None
+
+
 def test_an_engine_error_is_told_whatever_else_does_not_fit() -> None:
     part = part_of(LATENCY, LOST | {"latency_us": "none", "params": {"outstanding": 1.5}})
     assert error_of(part) == (4, "peer lost", True)
