@@ -1,0 +1,104 @@
+"""Flows, parts and counters of tests of the path proof, built with what a test needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from perch.judge import path
+from perch.judge.counters import Counted, PortCounts
+from perch.judge.hosts import HostFacts
+from perch.model.plan import Flow, Plan, PlanHost, Suite
+from perch.model.record import Part
+
+Table = Mapping[str, int | None]
+
+
+def flow(**more: Any) -> Flow:
+    known: dict[str, Any] = {
+        "id": "t/a/b/1", "test": "t", "tool": "perch", "kind": "latency", "client": "a",
+        "server": "b", "scope": "hardware", "backend": "verbs", "op": "send",
+    }  # fmt: skip
+    return msgspec.convert(known | more, Flow)
+
+
+def part(**more: Any) -> Part:
+    """A part that was measured; nested values as in JSON."""
+    return msgspec.convert(more, Part)
+
+
+def plan(fabric: str = "roce", hosts: str = "ab", devices: Sequence[Any] = ()) -> Plan:
+    return Plan(
+        schema="perch.plan/1",
+        run="run",
+        created="2026-01-01T00:00:00Z",
+        suite=Suite("s", "S"),
+        limits="none",
+        hosts={
+            name: PlanHost(name, fabric, "hardware", 19150, devices=list(devices)) for name in hosts
+        },
+        rounds=[],
+    )
+
+
+def side(
+    *,
+    seconds: float | None = 1,
+    address: str = "eth1",
+    host: Table | None = None,
+    netdev: Mapping[str, Table] | None = None,
+    rdma: Mapping[str, Table] | None = None,
+    cxi: Mapping[str, Table] | None = None,
+    under: str = "",
+) -> Counted:
+    """What one end counted. `under`: the interface of each RDMA port and NIC."""
+    return Counted(
+        seconds=seconds,
+        address=address,
+        route=address,
+        host=dict(host or {}),
+        netdev={name: dict(table) for name, table in (netdev or {}).items()},
+        rdma={name: PortCounts(under, dict(table)) for name, table in (rdma or {}).items()},
+        cxi={name: PortCounts(under, dict(table)) for name, table in (cxi or {}).items()},
+    )
+
+
+def rxe(sent: int | None, received: int | None, interface_bytes: int | None = None) -> Counted:
+    """A soft device over eth1; `interface_bytes` passed it each way. eth0 was busy, too."""
+    if interface_bytes is None:
+        return side(rdma={"rxe0/1": {"sent_pkts": sent, "rcvd_pkts": received}})
+    return side(
+        netdev={
+            "eth1": {"tx_bytes": interface_bytes, "rx_bytes": interface_bytes},
+            "eth0": {"tx_bytes": 9_000_000, "rx_bytes": 9_000_000},
+        },
+        rdma={"rxe0/1": {"sent_pkts": sent, "rcvd_pkts": received}},
+        under="eth1",
+    )
+
+
+def proof(
+    of_flow: Flow,
+    parts: Part | Sequence[Part],
+    client: Counted | None,
+    server: Counted | None,
+    *,
+    hosts: Mapping[str, HostFacts] | None = None,
+    of_plan: Plan | None = None,
+    shared: bool = False,
+) -> path.Proof:
+    return path.proof(
+        of_plan or plan(),
+        hosts or {},
+        of_flow,
+        [parts] if isinstance(parts, Part) else parts,
+        client,
+        server,
+        shared=shared,
+    )
+
+
+def word(found: path.Proof) -> tuple[str, str | None]:
+    return found.path.state, found.path.reason
