@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from perch.judge.argv import option_value, planned, planned_devices
 from perch.judge.counters import Counted
 from perch.judge.hosts import HostFacts
-from perch.judge.wire import lost_bytes
-from perch.judge.wire import of_flow as claim_of
-from perch.model.record import Role
 from tests.py.path_built import flow, part, plan, proof, rxe, side, word
 
 RXE = {
@@ -95,6 +91,11 @@ def test_record_says_what_was_claimed_counted_and_compared() -> None:
     assert found.counted == "rxe0 packets, eth1 bytes"
     assert (found.claimed_bytes, found.client_device_bytes) == (4096000, 4500000)
     assert found.server_device_bytes == 4500002
+
+
+def test_carriers_are_the_port_and_the_interface_beside_it_in_order_of_names() -> None:
+    found = proof(flow(), part(**PINGPONG), WELL, WELL)
+    assert list(found.carried["client"]) == ["eth1", "rxe0/1"]
 
 
 @pytest.mark.parametrize(
@@ -219,6 +220,14 @@ def test_sockets_are_judged_by_the_interface(
     assert word(found)[0] == state
 
 
+@pytest.mark.parametrize(("seconds", "state"), [(3, "exceeded"), (60, "proven")])
+def test_interface_may_carry_a_little_else_in_each_second(seconds: float, state: str) -> None:
+    both = side(seconds=seconds, netdev={"eth1": {"tx_bytes": 9000000, "rx_bytes": 9000000}})
+    answered = part(params={"size_bytes": 8}, claims={"sent": 80000, "received": 80000})
+    found = proof(flow(backend="tcp"), answered, both, both, of_plan=plan("ethernet"))
+    assert found.path.state == state
+
+
 TCP = {"params": {"size_bytes": 65536}, "claims": {"sent": 100_000_000, "received": 0}}
 
 
@@ -303,171 +312,10 @@ def test_tool_that_claims_nothing_is_unknown() -> None:
     assert proof(flow(), [], WELL, WELL).path.state == "unknown"
 
 
-# ---- which device and port
-
-_MOVED = {"tx_bytes": 110000, "rx_bytes": 110000}
-_THREE = side(rdma={"m0/1": {"tx_bytes": 0, "rx_bytes": 0}, "m0/2": _MOVED, "m1/1": _MOVED})
-
-
-@pytest.mark.parametrize(
-    ("argv", "device", "params", "expected"),
-    [
-        ("", "m1", {}, ("proven", None)),
-        (
-            "--device m0 --ib-port 1 --server-device m1",
-            "m1",
-            {},
-            ("contradicted", "client: m0 sent 0 bytes, but at least 100,000 were claimed"),
-        ),
-        ("--ib-port 2 --server-ib-port 2", "m0", {}, ("proven", None)),
-        ("--ib-port 0", "m0", {"ib_port": 2, "server_ib_port": 2}, ("proven", None)),
-        (
-            "--ib-port 2",
-            "m0",
-            {},
-            (
-                "unknown",
-                "server: m0 has several ports, and neither plan nor tool names the one in use",
-            ),
-        ),
-        (
-            "--ib-port 3",
-            "m0",
-            {"server_ib_port": 2},
-            ("unknown", "client: no counter of m0, port 3, could be read"),
-        ),
-    ],
-)
-def test_planned_device_and_port_count_whatever_the_tool_names(
-    argv: str, device: str, params: dict[str, Any], expected: tuple[str, str | None]
-) -> None:
-    found = proof(
-        flow(op="write", kind="bandwidth", client_argv=argv.split()),
-        part(
-            client={"device": device},
-            server={"device": device},
-            link={"mtu_bytes": 1024, "layer": "roce"},
-            params={"size_bytes": 1000, "outstanding": 8} | params,
-            claims={"sent": 100000, "received": 100000},
-        ),
-        _THREE,
-        _THREE,
-    )
-    assert word(found) == expected
-
-
-@pytest.mark.parametrize(
-    ("argv", "device", "ports"),
-    [("--ib-port 2", "m0", [_MOVED]), ("", "m0", []), ("", "m1", [_MOVED])],
-)
-def test_packets_of_a_device_with_several_ports_are_those_of_the_flows_own(
-    argv: str, device: str, ports: list[dict[str, int]]
-) -> None:
-    of_flow = flow(client_argv=argv.split())
-    found = proof(of_flow, part(client={"device": device}), _THREE, _THREE)
-    assert found.ports["client"] == ports
-
-
-@pytest.mark.parametrize(
-    ("devices", "carrier"),
-    [([{"name": "rxe1"}], "rxe1/1"), (["rxe1"], "rxe1/1"), (["absent"], "rxe0/1"), ([], "rxe0/1")],
-)
-def test_device_of_the_plan_or_over_the_hosts_address_where_nobody_names_one(
-    devices: list[Any], carrier: str
-) -> None:
-    port: dict[str, int | None] = {"sent_pkts": 1, "rcvd_pkts": 1}
-    both = side(rdma={"rxe2/1": port})
-    both.rdma = {
-        "rxe1/1": side(rdma={"x": port}, under="eth2").rdma["x"],
-        "rxe0/1": side(rdma={"x": port}, under="eth1").rdma["x"],
-    }
-    found = proof(flow(), part(), both, both, of_plan=plan(devices=devices))
-    assert list(found.carried["client"]) == [carrier]
-
-
-PERFTEST = flow(
-    tool="perftest",
-    client_argv=["ib_send_lat", "-d", "rxe0", "-i", "2"],
-    server_argv=["ib_send_lat", "--ib-dev", "rxe1", "--ib-port", "1"],
-)
-CXI = flow(tool="cxi", client_argv=["cxi_write_bw", "-d", "cxi0"], server_argv=["cxi_write_bw"])
-PERCH = flow(client_argv=["perch", "bw", "--device", "m0", "--server-ib-port", "2"])
-
-
-@pytest.mark.parametrize(
-    ("of_flow", "role", "device", "port"),
-    [
-        (PERFTEST, "client", "rxe0", "2"),
-        (PERFTEST, "server", "rxe1", "1"),
-        (CXI, "client", "cxi0", None),
-        (CXI, "server", None, None),
-        (PERCH, "client", "m0", None),
-        (PERCH, "server", None, "2"),
-        (flow(tool="iperf3", client_argv=["-d", "x", "--device", "y"]), "client", None, None),
-    ],
-)
-def test_each_tool_names_its_device_and_port_in_its_own_command(
-    of_flow: Any, role: Role, device: str | None, port: str | None
-) -> None:
-    assert planned(of_flow, role, "device") == device
-    assert planned(of_flow, role, "port") == port
-
-
-def test_last_option_with_a_value_counts() -> None:
-    assert option_value(["-d", "a", "--ib-dev", "b"], "-d", "--ib-dev") == "b"
-    assert option_value(["-d", "a", "-d"], "-d") == "a"
-    assert option_value(["-x"], "-d") is None
-    transfer = flow(kind="transfer", client_argv=["--devices", "c0,c1", "--server-device", "s0"])
-    assert planned_devices(transfer, "client") == ["c0", "c1"]
-    assert planned_devices(transfer, "server") == ["s0"]
-    assert planned_devices(flow(), "client") is None
-
-
-# ---- what is claimed
-
-
-def test_sizes_add_up_and_one_that_does_not_tell_spoils_the_claim() -> None:
-    def size(n: int, moved: int, **more: Any) -> dict[str, Any]:
-        return {
-            "params": {"size_bytes": n, "outstanding": 16},
-            "link": {"mtu_bytes": 1024},
-            "claims": {"sent": moved, "received": 0},
-        } | more
-
-    bandwidth = flow(kind="bandwidth")
-    both = [part(**size(8, 80)), part(**size(4000, 40000))]
-    claim = claim_of(bandwidth, both, rdma=True)
-    assert claim is not None
-    assert (claim.sent.bytes, claim.sent.least_packets) == (40080, 50)
-    assert (claim.sizes, claim.window) == (2, 64)
-    stream = claim_of(bandwidth, both, rdma=False)
-    assert stream is not None
-    assert stream.sent.least_packets == 0
-    assert claim_of(bandwidth, [*both, part(**size(8, 80, claims=None))], rdma=True) is None
-    infinite = {"sent": float("inf"), "received": 0}
-    assert claim_of(bandwidth, [part(**size(8, 80, claims=infinite))], rdma=True) is None
-
-
-@pytest.mark.parametrize(("chunks", "packets", "messages"), [(None, 30, 10), (4, 60, 40)])
-def test_pieces_of_a_transfer_have_packets_of_their_own(
-    chunks: int | None, packets: int, messages: int
-) -> None:
-    params = {"size_bytes": 10000, "outstanding": 4, "queue_pairs": 2, "chunks": chunks}
-    whole = part(params=params, link={"mtu_bytes": 4096}, claims={"sent": 100000, "received": 0})
-    claim = claim_of(flow(kind="transfer"), [whole], rdma=True)
-    assert claim is not None
-    assert (claim.sent.least_packets, claim.sent.packets) == (30, packets)
-    assert (claim.messages, claim.window) == (messages, 24)
-
-
-def test_losses_of_the_warm_up_are_no_claim_on_the_receiver() -> None:
-    loss = {"sent_messages": 10, "lost_messages": 1}
-    assert lost_bytes(part(loss=loss), 8) == 8
-    assert lost_bytes(part(loss=loss, claims={"lost": 24}), 8) == 24
-    assert lost_bytes(part(), 8) == 0
-
+# ---- losses
 
 UNKNOWN_LOSS = {"loss": {"sent_messages": 900}}
+KNOWN_LOSS = {"loss": {"sent_messages": 1000, "lost_messages": 10}}
 
 
 @pytest.mark.parametrize(
@@ -496,7 +344,14 @@ UNKNOWN_LOSS = {"loss": {"sent_messages": 900}}
             "exceeded",
             "server: rxe0 received 9,000 packets, of which this flow explains 2,120 at most",
         ),
-        ({"loss": {"sent_messages": 1000, "lost_messages": 10}}, 1000, 990, "proven", None),
+        (KNOWN_LOSS, 1000, 990, "proven", None),
+        (
+            KNOWN_LOSS,
+            1000,
+            989,
+            "contradicted",
+            "server: rxe0 received 989 packets, but at least 990 were claimed",
+        ),
         (
             {"tool": {"name": "perftest"}},
             1000,
@@ -521,6 +376,32 @@ def test_writes_that_nobody_saw_arrive_are_neither_proven_nor_contradicted(
         rxe(0, received),
     )
     assert word(found) == (state, reason)
+
+
+@pytest.mark.parametrize(
+    ("received", "again", "state"),
+    [(90000, 0, "proven"), (89999, 0, "contradicted"), (900000, 0, "exceeded"),
+     (900000, 20, "proven")],
+)  # fmt: skip
+def test_bytes_of_a_card_lack_what_was_lost_and_have_what_was_repeated(
+    received: int, again: int, state: str
+) -> None:
+    found = proof(
+        flow(op="write", kind="bandwidth"),
+        part(
+            connection="UC",
+            params={"size_bytes": 1000, "outstanding": 64},
+            link={"mtu_bytes": 1024, "layer": "roce"},
+            claims={"sent": 100000, "received": 0},
+            **KNOWN_LOSS,
+        ),
+        side(
+            rdma={"m0/1": {"tx_bytes": 100000, "rx_bytes": 0, "packet_seq_err": again}},
+            under="eth1",
+        ),
+        side(rdma={"m0/1": {"tx_bytes": 0, "rx_bytes": received}}, under="eth1"),
+    )
+    assert found.path.state == state
 
 
 # ---- transfers
@@ -580,3 +461,9 @@ def test_each_device_of_a_transfer_has_its_own_claim(
     assert found.path.claimed_bytes == 2 * 65536000
     assert found.path.counted == "c0 bytes, c1 bytes"
     assert len(found.ports["client"]) == 2
+
+
+def test_ports_of_a_transfer_are_known_together_or_not_at_all() -> None:
+    one = side(rdma={"c0/1": {"tx_bytes": 0, "rx_bytes": 0}})
+    found = proof(flow(kind="transfer", op="write"), [_pair(0), _pair(1)], one, one)
+    assert found.ports == {"client": [], "server": []}

@@ -79,9 +79,18 @@ def test_nothing_is_too_much_where_one_flow_does_not_tell_what_it_moved() -> Non
     assert [path.state for path in judged(members)] == ["proven", "proven", "unknown"]
 
 
-def test_without_a_reading_of_each_flow_the_host_tells_nothing() -> None:
+@pytest.mark.parametrize(
+    "left",
+    [
+        None,
+        Readings(before=reading(1, 0, 0)),
+        Readings(after=reading(1, 0, 0)),
+        readings(Reading(time_s="soon"), reading(3, 0, 0)),
+    ],
+)
+def test_without_both_readings_of_each_flow_the_host_tells_nothing(left: Readings | None) -> None:
     members = incast(1999)
-    members[0].server = None
+    members[0].server = left
     assert [path.state for path in judged(members)] == ["proven", "proven"]
 
 
