@@ -31,6 +31,8 @@ from perch.judge.switches import SwitchFacts
 from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.plan import Plan
+from perch.model.text import names as names
+from perch.model.text import plural as plural
 from perch.model.verdict import EVIDENCE_MAX, Check
 
 T = TypeVar("T")
@@ -155,14 +157,3 @@ def design(section: str) -> str:
 def first(ids: Iterable[str]) -> list[str]:
     """Evidence: the first of these."""
     return [one for _, one in zip(range(EVIDENCE_MAX), ids, strict=False)]
-
-
-def names(words: list[str], most: int) -> str:
-    """A list that stays readable for hundreds of names."""
-    shown = ", ".join(words[:most])
-    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
-
-
-def plural(number: int | float, word: str) -> str:
-    """`1 flow`, `2 flows`."""
-    return f"{number} {word}" + ("" if number == 1 else "s")

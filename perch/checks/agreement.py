@@ -14,9 +14,8 @@ from typing import Any
 import polars as pl
 
 from perch.checks import RunView, check, design, first
-from perch.checks.limit_values import fits
 from perch.model.figures import encode, median, ratio, rounded, supports
-from perch.model.limits import FACETS, Limit
+from perch.model.limits import FACETS, Limit, fits
 from perch.model.verdict import Bound, Check
 
 #: The largest write that goes as a high-rate put (HewlettPackard/shs-libcxi, man/cxi_write_bw.1.md,

@@ -9,8 +9,7 @@ import polars as pl
 
 from perch.checks.figures import rounded_figures, supported
 from perch.judge.columns import COLUMNS as ALL_COLUMNS
-from perch.model.figures import is_finite
-from perch.model.limits import FACETS, METRICS, Limit
+from perch.model.limits import FACETS, METRICS, Limit, fits
 from perch.model.plan import Flow
 from perch.model.record import Latency
 
@@ -54,20 +53,6 @@ def figure(metric: str) -> pl.Expr:
 
 
 # ---- scope ---------------------------------------------------------------------------------------
-
-
-def fits(wanted: Any, value: Any) -> bool:
-    """Whether a value is what a scope wants: that value, one of a list, within a range."""
-    if isinstance(wanted, list):
-        return value in wanted
-    if isinstance(wanted, Mapping):
-        least, most = wanted.get("min"), wanted.get("max")
-        return (
-            is_finite(value)
-            and (least is None or value >= least)
-            and (most is None or value <= most)
-        )
-    return bool(wanted == value)
 
 
 def _facet_fits(key: str, wanted: Any) -> pl.Expr:

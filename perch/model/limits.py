@@ -6,10 +6,12 @@ several: `derived.*` of one record, `agreement.*` of two, `soak.*` of a soak's i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from perch.model.figures import is_finite
 from perch.model.record import Bandwidth, Cpu, Latency, Number, Tcp
 
 Severity = Literal["required", "advisory"]
@@ -111,3 +113,17 @@ class Limits(msgspec.Struct, frozen=True):
 
     limits: tuple[Limit, ...] = ()
     fault: str = ""
+
+
+def fits(wanted: Any, value: Any) -> bool:
+    """Whether a value is what a scope wants: that value, one of a list, within a range."""
+    if isinstance(wanted, list):
+        return value in wanted
+    if isinstance(wanted, Mapping):
+        least, most = wanted.get("min"), wanted.get("max")
+        return (
+            is_finite(value)
+            and (least is None or value >= least)
+            and (most is None or value <= most)
+        )
+    return bool(wanted == value)

@@ -32,3 +32,14 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """`, did you mean '...'?` where a valid word is close, else nothing."""
     close = difflib.get_close_matches(word, list(valid), n=1)
     return f", did you mean '{close[0]}'?" if close else ""
+
+
+def names(words: list[str], most: int) -> str:
+    """A list that stays readable for hundreds of names."""
+    shown = ", ".join(words[:most])
+    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
+
+
+def plural(number: int | float, word: str) -> str:
+    """`1 flow`, `2 flows`."""
+    return f"{number} {word}" + ("" if number == 1 else "s")
