@@ -222,8 +222,9 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         if name not in whole.columns
     ]
     whole = whole.with_columns(missing) if whole.height else pl.DataFrame(schema=COLUMNS)
+    has = pl.col(name for name in COLUMNS if name.startswith("has.")).fill_null(value=False)
     return (
-        whole.with_columns(place=_place(), row=pl.int_range(pl.len(), dtype=pl.Int64))
+        whole.with_columns(has, place=_place(), row=pl.int_range(pl.len(), dtype=pl.Int64))
         .with_columns(
             id=pl.concat_str("flow", pl.lit("#"), "place"),
             pair=pl.concat_str("test", "client.host", "server.host", separator="\t"),

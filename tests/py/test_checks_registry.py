@@ -1,0 +1,70 @@
+"""The registry of checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+import pytest
+
+import perch.checks as registry
+from perch.checks import RunView, check, families, first, names, plural
+from perch.errors import PerchError
+from perch.model.verdict import Check
+from tests.py.checks_built import record, run_of
+
+
+@pytest.fixture(autouse=True)
+def no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    families()
+    monkeypatch.setattr(registry, "_families", dict(registry._families))
+
+
+def judge(run: RunView) -> Iterator[Check]:
+    yield Check(id="x", title=",".join(run.records.columns), status="pass")
+
+
+def test_a_family_that_another_file_has_refuses_to_load_and_both_are_named() -> None:
+    with pytest.raises(PerchError) as error:
+        check(family="ceiling", order=1)(judge)
+    assert "'ceiling' is defined twice" in str(error.value)
+    assert "perch/checks/ceiling.py" in str(error.value)
+    assert __file__ in str(error.value)
+
+
+def test_an_unknown_column_refuses_to_load_and_is_named() -> None:
+    with pytest.raises(PerchError, match=r"unknown column 'latency_us\.p42'"):
+        check(family="new", order=1, columns=("latency_us.p42",))(judge)
+
+
+def test_a_check_sees_only_the_columns_that_it_asks_for_and_its_findings_have_its_source() -> None:
+    check(family="new", order=1, columns=("row", "id"), source="a book")(judge)
+    [finding] = registry._families["new"].findings(run_of([record()]))
+    assert finding.title == "row,id"
+    assert finding.source == "a book"
+
+
+def test_families_are_in_the_order_of_a_verdict() -> None:
+    known = families()
+    assert [family.order for family in known] == sorted(family.order for family in known)
+    assert {"limit", "ceiling", "repeatability", "counters", "clock", "shape", "retry"} <= {
+        family.name for family in known
+    }
+
+
+def test_what_several_checks_need_is_made_once() -> None:
+    run = run_of([record()])
+    made = []
+
+    def prepare(run: RunView) -> pl.DataFrame:
+        made.append(run)
+        return run.records
+
+    assert run.once(prepare) is run.once(prepare)
+    assert len(made) == 1
+
+
+def test_lists_and_plurals_read_well() -> None:
+    assert first(str(n) for n in range(30)) == [str(n) for n in range(20)]
+    assert names(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert (plural(1, "flow"), plural(2, "flow")) == ("1 flow", "2 flows")
