@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from perch.judge import asked, asked_transfer
 from perch.judge.outcome import Cause
 from perch.model.figures import encode
 from perch.model.plan import Expect, Flow
 from perch.model.record import Error, Part
-from perch.tools.transfer import summed
+from perch.tools.transfer import place_of_expect, place_of_part, summed
 
-#: Where a part lies within its flow: the size, of transfers (kind, pair, batch, size).
-Place = Any
+#: Where a part lies within its flow: the size, or of transfers their place in words.
+Place = int | str | None
 
 
 def _place_of_part(flow: Flow, part: Part) -> Place:
-    size = part.params.size_bytes if part.params else None
-    if flow.kind != "transfer":
-        return size
-    pair = part.transfer.pair if part.transfer else None
-    return part.kind, pair, part.params and part.params.batch, size
+    if flow.kind == "transfer":
+        return place_of_part(part)
+    return part.params.size_bytes if part.params else None
 
 
 def _place_of_record(flow: Flow, expect: Expect) -> Place:
-    if flow.kind != "transfer":
-        return expect.size_bytes
-    return expect.kind, expect.pair, expect.batch, expect.size_bytes
+    return place_of_expect(expect) if flow.kind == "transfer" else expect.size_bytes
 
 
 def _in_words(expect: Expect) -> str:

@@ -1,0 +1,162 @@
+"""How a flow ended: what its two ends left -> a cause with Perch's exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from perch.judge.outcome import belongs, cause, last_words, server_cause
+from perch.judge.raw import DAMAGED
+from perch.model.plan import Flow
+from perch.model.raw import Agent, End
+from perch.tools import TOOLS
+from perch.tools.tool import shell_exit_code
+
+DONE: dict[str, Any] = {"state": "done", "exit": 0}
+
+
+def flow(tool: str = "perch") -> Flow:
+    return Flow(
+        id="t/a/b/1", test="t", tool=tool, kind="latency", client="a", server="b",
+        scope="software", deadline_s=9, client_argv=["perch", "lat", "b"],
+    )  # fmt: skip
+
+
+def end(**said: Any) -> End:
+    return msgspec.convert(said, End)
+
+
+def code_of(tool: str) -> Any:
+    return TOOLS[tool].exit_code_of if tool in TOOLS else shell_exit_code
+
+
+def test_a_client_that_exited_0_has_no_cause() -> None:
+    assert cause(flow(), end(**DONE), None, None, b"", code_of("perch")) is None
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        (None, "host a returned no raw data"),
+        ("running", "the agent on a was still running when its outputs were fetched"),
+        ("done", "the agent on a left no client.json of this flow"),
+    ],
+)
+def test_the_agents_own_report_tells_why_there_is_no_client(
+    agent: str | None, message: str
+) -> None:
+    said = None if agent is None else Agent(state=agent)
+    found = cause(flow(), None, None, said, b"", shell_exit_code)
+    assert found is not None
+    assert (found.state, found.code, found.message) == ("not_measured", None, message)
+
+
+def test_a_damaged_client_measured_nothing() -> None:
+    found = cause(flow(), DAMAGED, None, None, b"", shell_exit_code)
+    assert found is not None
+    assert found.message == "client.json of this flow on a is damaged"
+
+
+def test_a_meeting_that_failed_tells_the_servers_side() -> None:
+    client = end(state="meeting_failed", message="nobody came")
+    server = end(state="not_run", exit=1, host="b", message="port in use")
+    found = cause(flow("iperf3"), client, server, None, b"", shell_exit_code)
+    assert found is not None
+    assert (found.state, found.code) == ("not_measured", 4)
+    assert found.message == (
+        "the two ends did not meet: nobody came; server on b: exit 1: port in use"
+    )
+
+
+def test_a_flow_whose_server_could_not_start_tells_the_servers_reason() -> None:
+    client = end(state="not_run", message="the server's end on b could not start")
+    server = end(state="not_run", message="ib_send_lat is not installed on b")
+    found = cause(flow("perftest"), client, server, Agent(state="done"), b"", shell_exit_code)
+    assert found is not None
+    assert (found.state, found.code) == ("not_measured", None)
+    assert found.message.endswith("could not start: ib_send_lat is not installed on b")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said", "code", "message"),
+    [
+        ("perch", {"exit": 124, "signal": "TERM", "timed_out": True}, 4,
+         "stopped at its deadline of 9 s: boom"),
+        ("perch", {"exit": 137, "signal": "KILL"}, 6, "perch was ended by signal KILL: boom"),
+        ("perch", {"exit": 5}, 5, "exit 5: boom"),
+        ("iperf", {"exit": 127}, 3, "exit 127: boom"),
+        ("iperf3", {"exit": 1}, 6, "exit 1: boom"),
+        ("perch", {"exit": None}, 6, "client.json has no exit code"),
+    ],
+)  # fmt: skip
+def test_an_end_that_is_not_0_has_perchs_code(
+    tool: str, said: dict[str, Any], code: int, message: str
+) -> None:
+    found = cause(flow(tool), end(state="done", **said), None, None, b"boom\n", code_of(tool))
+    assert found is not None
+    assert (found.state, found.code, found.message) == ("error", code, message)
+
+
+def test_an_unknown_state_is_an_error() -> None:
+    found = cause(flow(), end(state="dreaming"), None, None, b"", shell_exit_code)
+    assert found is not None
+    assert (found.state, found.code) == ("error", 6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run": None}, {"run": "s"}, {"flow": "u/a/b/1"}, {"role": "server"}, {"host": "b"},
+        {"argv": ["perch", "lat", "c"]}, {"argv": None},
+    ],
+)  # fmt: skip
+def test_a_raw_file_of_another_measurement_is_refused(change: dict[str, Any]) -> None:
+    good = {"run": "r", "flow": "t/a/b/1", "role": "client", "host": "a", "state": "done"}
+    argv = ["/x/perch", "lat", "b", "--port", "1"]
+    assert belongs("r", flow(), end(**good, argv=argv), None) is None
+    found = belongs("r", flow(), end(**{**good, "argv": argv, **change}), None)
+    assert found is not None
+    assert (found.state, found.code) == ("error", 6)
+
+
+def test_a_port_in_the_middle_of_a_command_is_not_compared() -> None:
+    good = {"run": "r", "flow": "t/a/b/1", "role": "client", "host": "a", "state": "done"}
+    argv = ["perch", "-p", "7", "lat", "b"]
+    assert belongs("r", flow(), end(**good, argv=argv), None) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "said", "counts"),
+    [
+        ("perch", {"state": "done", "exit": None}, True),
+        ("iperf3", {"state": "done", "exit": 0}, True),
+        ("iperf", {"state": "done", "exit": 143, "signal": "TERM"}, True),
+        ("iperf", {"state": "done", "exit": 143, "signal": 15}, True),
+        ("perch", None, False),
+        ("perch", {"state": "meeting_failed"}, False),
+        ("perch", {"state": "done", "exit": 4}, False),
+        ("iperf3", {"state": "done", "exit": 1}, False),
+        ("iperf3", {"state": "done", "exit": 137, "signal": "KILL"}, False),
+        ("iperf3", {"state": "done", "exit": 143, "signal": "TERM", "timed_out": True}, False),
+    ],
+)
+def test_a_result_needs_the_servers_word(
+    tool: str, said: dict[str, Any] | None, counts: bool
+) -> None:
+    found = server_cause(flow(tool), None if said is None else end(**said))
+    assert (found is None) == counts
+    assert found is None or found.code == 6
+
+
+def test_a_damaged_server_leaves_no_result() -> None:
+    found = server_cause(flow(), DAMAGED)
+    assert found is not None
+    assert "damaged" in found.message
+
+
+def test_last_words_are_two_lines_of_bounded_length() -> None:
+    assert last_words(b"one\n\ntwo\n  \nthree\n") == "two; three"
+    assert last_words(b"\xff\n") == "\N{REPLACEMENT CHARACTER}"
+    assert last_words(b"x" * 10**6) == "x" * 400 + "..."
