@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from perch.judge.raw import UNREADABLE
 from perch.model import limit_sets
 from perch.model.baseline import AcceptedFigure, Baseline, BaselineDocument
 from perch.model.figures import is_finite
@@ -80,7 +81,7 @@ def read_baseline(root: Path) -> Baseline:
         document = _baseline.decode(content)
     except msgspec.ValidationError as error:
         return Baseline(fault=f"{name} cannot be used: {error}", given=True)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         return Baseline(fault=f"{name} is damaged: {error}", given=True)
     fault = "; ".join(islice(_baseline_faults(document), FAULTS_MAX))
     if fault:

@@ -14,6 +14,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.judge.argv import option_value
 from perch.judge.commands import seconds
+from perch.judge.raw import UNREADABLE
 from perch.model.plan import Flow, Plan, Round, SoakPlan
 from perch.model.record import Number
 
@@ -191,12 +192,12 @@ def _decoded(text: bytes, file: str) -> Plan:
         why = str(error)
         try:
             schema = _head.decode(text).schema
-        except msgspec.ValidationError:
-            schema = SCHEMA  # it is no object at all, which `why` says
+        except UNREADABLE:
+            schema = SCHEMA  # it has none that could be read, and `why` says more
         if schema != SCHEMA:
             why = f"its schema is {schema!r}, not {SCHEMA}"
         raise PerchError(ExitCode.INCONCLUSIVE, f"{file} cannot be used: {why}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise PerchError(
             ExitCode.INCONCLUSIVE, f"{file} is damaged (half-written?): {error}"
         ) from None

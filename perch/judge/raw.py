@@ -27,6 +27,10 @@ ROOTS = (Path("raw"), Path("inputs/hosts"))
 
 DAMAGED = "damaged"
 
+#: What decoding text from outside raises: it is no JSON, of another type, no UTF-8, or nested
+#: without end.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -83,7 +87,7 @@ class RawFiles:
         """A document of a host; None where it is absent, too large or not of the decoder's type."""
         try:
             return decoder.decode(self.read(path))
-        except (msgspec.MsgspecError, UnicodeDecodeError, TooLargeError):
+        except (*UNREADABLE, TooLargeError):
             return None
 
 
@@ -121,7 +125,7 @@ def _end_of(folder: int, name: str) -> End | str | None:
         if not text:
             return None
         end = _end.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, TooLargeError):
+    except (*UNREADABLE, TooLargeError):
         return DAMAGED
     return end if end.schema == "perch.flow/1" else DAMAGED
 

@@ -130,7 +130,7 @@ def decoded(content: bytes | None, name: str = "inputs/limits.json") -> Limits:
     try:
         text = content.decode()
         document = msgspec.json.decode(content)
-    except (UnicodeDecodeError, msgspec.DecodeError) as error:
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         return Limits(fault=f"{name} is damaged: {error}")
     faults = [limit_faults.at(fault, name, text) for fault in limit_faults.run_faults(document)]
     if faults:

@@ -68,6 +68,8 @@ INSIDE = {"file": "raw/import/x", "line": 1}
         ("", "plan.json is damaged"),
         ('{"schema": "perch.pl', "plan.json is damaged"),
         (json.dumps(plan()) * 2, "plan.json is damaged"),
+        ('{"more": ' + "[" * 100_000, "plan.json is damaged"),
+        ('{"schema": ' + "[" * 100_000, "plan.json cannot be used"),
         ([], "cannot be used: Expected `object`"),
         (plan(schema="perch.plan/2"), "its schema is 'perch.plan/2', not perch.plan/1"),
         ({"schema": "perch.plan/2"}, "its schema is 'perch.plan/2', not perch.plan/1"),
@@ -86,8 +88,8 @@ INSIDE = {"file": "raw/import/x", "line": 1}
         (plan(flow(scope="real")), "Invalid enum value 'real'"),
         (plan(flow(client_argv=[])), "has no tool or no command"),
         (plan(flow(), flow()), "two flows have the same id"),
-        (plan(flow(**{"import": OUTSIDE})), "has no line of a file of raw/import"),
-        (plan(flow("u"), flow(**{"import": INSIDE})), "measured elsewhere beside others"),
+        (plan(flow() | {"import": OUTSIDE}), "has no line of a file of raw/import"),
+        (plan(flow("u"), flow() | {"import": INSIDE}), "measured elsewhere beside others"),
         (plan(flow(client_argv=["perch", "lat", "b", "--soak", "f"])), "is of a soak"),
     ],
 )
@@ -98,7 +100,7 @@ def test_a_plan_that_cannot_be_judged_by_is_refused_with_its_place(
 
 
 def test_a_missing_plan_is_said(tmp_path: Path) -> None:
-    with pytest.raises(PerchError, match="plan.json is missing"):
+    with pytest.raises(PerchError, match=r"plan\.json is missing"):
         read_plan(tmp_path / "plan.json")
 
 

@@ -1,0 +1,130 @@
+"""Raw files: regular ones below raw/ are read, and nothing else, however it is dressed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from perch.judge import raw
+from perch.judge.raw import DAMAGED, RawFiles, TooLargeError, flow_folder, read_flow
+from perch.model.plan import Flow
+from perch.model.raw import End
+
+FLOW = Flow(
+    id="t/a/b/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
+)
+CLIENT = Path("raw/a/flows/t/a/b/1")
+SERVER = Path("raw/b/flows/t/a/b/1")
+END = '{"schema":"perch.flow/1","role":"client"}'
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with one flow."""
+    root = tmp_path / "run"
+    for folder in (CLIENT, SERVER):
+        (root / folder).mkdir(parents=True)
+    (root / CLIENT / "client.json").write_text(END)
+    (root / CLIENT / "client.stdout").write_text("out")
+    (root / CLIENT / "client.stderr").write_text("err")
+    (root / SERVER / "server.json").write_text(END)
+    return root
+
+
+def test_a_flow_has_its_four_files(run: Path) -> None:
+    found = read_flow(RawFiles(run), FLOW)
+    assert isinstance(found.client, End)
+    assert isinstance(found.server, End)
+    assert (found.stdout, found.stderr) == (b"out", b"err")
+
+
+def test_a_repeat_lies_beside_the_first_walk() -> None:
+    again = msgspec.structs.replace(FLOW, retry=True)
+    assert flow_folder(again, "a") == "raw/a/retry/flows/t/a/b/1"
+
+
+def test_files_that_are_not_there_are_missing(tmp_path: Path) -> None:
+    found = read_flow(RawFiles(tmp_path), FLOW)
+    assert (found.client, found.server, found.stdout, found.stderr) == (None, None, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "client"),
+    [
+        ("", None),
+        ('{"schema":"perch.flow/1"', DAMAGED),
+        ('{"schema":"perch.flow/2"}', DAMAGED),
+        ('{"schema":"perch.flow/1","exit":"none"}', DAMAGED),
+        ('{"schema":"perch.flow/1","message":"\udcff"}', DAMAGED),
+        ('{"schema":"perch.flow/1","more":' + "[" * 100_000, DAMAGED),
+    ],
+)
+def test_an_end_that_cannot_be_read_is_damaged_and_an_empty_one_missing(
+    run: Path, text: str, client: str | None
+) -> None:
+    (run / CLIENT / "client.json").write_text(text, errors="surrogateescape")
+    assert read_flow(RawFiles(run), FLOW).client == client
+
+
+def replaced(path: Path, put: Callable[[Path], object]) -> None:
+    path.rename(path.with_name("elsewhere"))
+    put(path)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda path: path.symlink_to("elsewhere"),
+        os.mkfifo,
+        Path.mkdir,
+        lambda path: path.symlink_to("/dev/zero"),
+    ],
+)
+def test_a_link_a_pipe_a_folder_and_a_device_are_no_output(
+    run: Path, put: Callable[[Path], object]
+) -> None:
+    replaced(run / CLIENT / "client.stdout", put)
+    assert read_flow(RawFiles(run), FLOW).stdout == b""
+
+
+@pytest.mark.parametrize("folder", [CLIENT, *list(CLIENT.parents)[:-2]])
+def test_no_folder_below_raw_may_be_a_link(run: Path, folder: Path) -> None:
+    replaced(run / folder, lambda path: path.symlink_to("elsewhere"))
+    found = read_flow(RawFiles(run), FLOW)
+    assert (found.client, found.stdout) == (None, b"")
+    assert found.server is not None
+
+
+def test_raw_itself_may_be_a_link(run: Path) -> None:
+    replaced(run / "raw", lambda path: path.symlink_to("elsewhere"))
+    assert read_flow(RawFiles(run), FLOW).stdout == b"out"
+
+
+def test_the_folder_of_what_is_wanted_may_be_read(run: Path) -> None:
+    (run / "inputs/hosts").mkdir(parents=True)
+    (run / "inputs/hosts/a.json").write_text("{}")
+    files = RawFiles(run)
+    assert files.read("inputs/hosts/a.json") == b"{}"
+    assert files.read("inputs/limits.json") == b""
+    assert files.read("../run/raw/a/x") == b""
+
+
+def test_an_output_that_is_too_large_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw, "LARGEST", 100)
+    (run / CLIENT / "client.json").write_text(END + " " * 100)
+    assert read_flow(RawFiles(run), FLOW).client == DAMAGED
+    (run / CLIENT / "client.stdout").write_text("x" * 101)
+    with pytest.raises(TooLargeError, match=r"client\.stdout has more than"):
+        read_flow(RawFiles(run), FLOW)
+
+
+def test_a_document_of_another_type_is_none(run: Path) -> None:
+    decoder = msgspec.json.Decoder(End)
+    files = RawFiles(run)
+    assert files.document(str(CLIENT / "client.json"), decoder) is not None
+    assert files.document(str(CLIENT / "client.stdout"), decoder) is None
+    assert files.document(str(CLIENT / "nothing.json"), decoder) is None
