@@ -1,0 +1,279 @@
+"""What the Vega-Lite specs of reports/charts draw.
+
+Latencies of different definitions never share a chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from perch.views import flows, references, transfers, words
+from perch.views.details import Details
+from perch.views.flows import Ranked
+from perch.views.measured import TestResults
+from perch.views.plan import Test
+from perch.views.references import Reference
+
+Values = list[dict[str, Any]]
+
+#: Percentiles of a latency chart.
+_PERCENTILES = {"p50": "p50", "p99": "p99", "p99_9": "p99.9"}
+#: The share of messages above each percentile.
+_ABOVE = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p99_9": 0.001, "p99_99": 0.0001}
+
+#: A histogram holds round trips in ns; the chart shows half of one in us.
+HALF_US = 0.0005
+
+
+class Chart(msgspec.Struct):
+    """A chart: its spec, what is said beside it, and its values. `series` in the legend's order."""
+
+    name: str
+    spec: str
+    title: str
+    caption: str
+    alternative: str
+    series: list[str]
+    values: Values
+
+
+def chart(name: str, spec: str, title: str, caption: str, values: Values) -> Iterator[Chart]:
+    """No chart where there is nothing to draw."""
+    if not values:
+        return
+    series = list(dict.fromkeys(one["series"] for one in values if one.get("series") is not None))
+    # for those who cannot see the picture; no bracket may end a link's text
+    said = title + (f": {words.some(series, 8)}" if series else "")
+    alternative = words.cell(said.replace("[", "").replace("]", ""))
+    yield Chart(name, spec, words.cell(title), words.line(caption), alternative, series, values)
+
+
+# ---- latency and bandwidth along the size --------------------------------------------------------
+
+
+def _is_comparable(test: TestResults) -> bool:
+    about = test.about
+    is_ours = about["tool.name"] == "perch" and about["backend"] != "null"
+    return test.kind == "latency" and is_ours and test.is_one_way
+
+
+def _percentiles(tests: list[TestResults], definition: str) -> Values:
+    return [
+        {
+            "series": test.title, "percentile": said, "size_bytes": point.size_bytes,
+            "latency_us": point.get(name),
+        }
+        for test in tests
+        if _is_comparable(test) and test.about["definition"] == definition
+        for point in test.sizes
+        for name, said in _PERCENTILES.items()
+        if point.get(name) is not None
+    ]  # fmt: skip
+
+
+def _bandwidths(tests: list[TestResults]) -> Values:
+    return [
+        {"series": test.title, "size_bytes": point.size_bytes, "gbit_s": point.get("gbit_s")}
+        for test in tests
+        if test.kind == "bandwidth" and test.is_one_way
+        for point in test.sizes
+    ]
+
+
+# ---- distribution --------------------------------------------------------------------------------
+
+
+def _distribution(details: Details, planned: list[Test]) -> Values:
+    """Share of messages that took longer, from the merged histograms."""
+    if not details.distributions:
+        return []
+    from perch.model.histogram import distribution
+
+    values: Values = []
+    for test in planned:
+        counts = details.distributions.get(test.name)
+        if counts is None:
+            continue
+        points = distribution(counts)
+        total = points[-1][1] if points else 0
+        values += [
+            {"series": test.title, "latency_us": ns * HALF_US, "longer": 1 - seen / total}
+            for ns, seen in points
+            if seen < total
+        ]
+    return values
+
+
+def _coarse(tests: list[TestResults], size: int) -> Values:
+    """The same from the percentiles that records carry."""
+    return [
+        {"series": test.title, "latency_us": point.get(name), "longer": longer}
+        for test in tests
+        if _is_comparable(test) and test.about["definition"] == "half_round_trip"
+        for point in test.sizes
+        if point.size_bytes == size
+        for name, longer in _ABOVE.items()
+        if point.get(name) is not None
+    ]
+
+
+def _distributions(
+    tests: list[TestResults], planned: list[Test], details: Details, size: int
+) -> Iterator[Chart]:
+    fine = _distribution(details, planned)
+    source = (
+        "all repeats' merged histograms. A line that falls steeply is a steady one."
+        if fine
+        else "the percentiles of the records, which have no histograms."
+    )
+    return chart(
+        "distribution",
+        "distribution",
+        f"Distribution of latency at {words.size(size)}",
+        f"Share of messages that took longer than the time on the horizontal axis, from {source}",
+        fine or _coarse(tests, size),
+    )
+
+
+# ---- transfers -----------------------------------------------------------------------------------
+
+_OTHERS = {"size": "batches", "batch": "sizes"}
+
+
+def _transfers(tests: list[TestResults], curves: list[Reference], along: str) -> Iterator[Chart]:
+    """Published curves stand beside what was measured, never alone."""
+    mine = [test for test in tests if test.kind == "transfer"]
+    values = [value for test in mine for value in transfers.lines(test, along)]
+    published = list(references.points(curves, along)) if values else []
+    caption = (
+        "Payload of all pairs of devices together, decimal gigabytes a second, average. The "
+        "horizontal axis is logarithmic."
+    )
+    if any(transfers.leaves_out(test, along) for test in mine):
+        caption += (
+            f" Of more than three {_OTHERS[along]} of a test the least, the middle and the "
+            "largest are drawn; the tables below have all."
+        )
+    if published:
+        caption += (
+            " **Dashed lines were published elsewhere**, for the hardware that they name; they "
+            "are no limits."
+        )
+    name = f"transfer_{along}"
+    title = f"Transfers: bandwidth against {along}"
+    return chart(name, name, title, caption, values + published)
+
+
+# ---- flows ---------------------------------------------------------------------------------------
+
+
+def _flow_chart(ranked: list[Ranked], kind: str) -> Iterator[Chart]:
+    at = "smallest size, its median" if kind == "latency" else "largest size"
+    caption = (
+        f"Each point is a flow, from the worst to the best, at the test's {at}. A flat line is an "
+        "even fabric; a drop at the left is a slow pair, named in the results. Of more than "
+        f"{flows.POINTS_MAX} flows of a test so many ranks are drawn, the first and the last "
+        "among them."
+    )
+    name = f"flows_{kind}"
+    title = f"{kind.capitalize()} of each flow"
+    return chart(name, name, title, caption, flows.rank_points(ranked, kind))
+
+
+def _map(ranked: list[Ranked]) -> Iterator[Chart]:
+    found = flows.map_of(ranked)
+    if found is None:
+        return
+    share = (
+        "what its link can carry at most"
+        if found.against_ceiling
+        else "the middle pair's bandwidth"
+    )
+    yield from chart(
+        "map",
+        "map",
+        f"Pairs: {found.title}, {words.size(found.size)}",
+        "One cell for each pair: clients down, servers across. The figure is its share of "
+        f"{share}.",
+        found.values,
+    )
+
+
+def _courses(planned: Iterable[Test], details: Details) -> Values:
+    return [
+        {"series": test.title, "s": end_s, "gbit_s": rate}
+        for test in planned
+        if test.name in details.courses
+        for end_s, rate in details.courses[test.name].points
+    ]
+
+
+# ---- all -----------------------------------------------------------------------------------------
+
+
+def charts(
+    tests: list[TestResults],
+    planned: list[Test],
+    details: Details,
+    ranked: list[Ranked],
+    curves: list[Reference],
+    latency_size: int,
+    loaded: Values,
+    evolution: Values,
+) -> list[Chart]:
+    """In the order in which the report shows them."""
+    return [
+        *chart(
+            "latency",
+            "latency",
+            "Latency against message size",
+            "Half of a round trip, engine only: median, p99 and p99.9 (where at least ten samples "
+            "lie above it). Both axes are logarithmic.",
+            _percentiles(tests, "half_round_trip"),
+        ),
+        *chart(
+            "latency_completion",
+            "latency",
+            "Latency of one-sided operations against message size",
+            "From posting to local completion; not to be compared with half round trips.",
+            _percentiles(tests, "completion"),
+        ),
+        *chart(
+            "bandwidth",
+            "bandwidth",
+            "Bandwidth against message size",
+            "Payload only, decimal gigabits; one way. Sends, writes and other tools end their "
+            "clocks differently: the tables below say how. The horizontal axis is logarithmic.",
+            _bandwidths(tests),
+        ),
+        *_transfers(tests, curves, "size"),
+        *_transfers(tests, curves, "batch"),
+        *_flow_chart(ranked, "bandwidth"),
+        *_flow_chart(ranked, "latency"),
+        *_map(ranked),
+        *chart(
+            "course",
+            "course",
+            "Bandwidth over time",
+            "Of each test the flow whose lowest interval lies farthest below its average.",
+            _courses(planned, details),
+        ),
+        *chart(
+            "loaded",
+            "loaded",
+            "Latency under load",
+            "Each test at its smallest size, without load and beside streams at its hosts.",
+            loaded,
+        ),
+        *chart(
+            "evolution",
+            "evolution",
+            "Evolution over accepted runs",
+            "Each figure as a share of what it was in the first of these runs.",
+            evolution,
+        ),
+        *_distributions(tests, planned, details, latency_size),
+    ]

@@ -1,0 +1,84 @@
+"""Draws charts: a Vega-Lite spec of reports/charts and values -> SVG.
+
+Offline and deterministic: vl-convert carries its own Vega, and nothing of the drawing depends on
+time or place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from perch.errors import ExitCode, PerchError
+from perch.model.record import Number
+from perch.views.charts import Chart
+
+ROOM = Path(__file__).resolve().parents[2] / "reports/charts"
+
+#: The Vega-Lite that the specs are written for; vl-convert carries several.
+VEGA_LITE = "5.20"
+
+
+@cache
+def _style() -> Any:
+    return json.loads((ROOM / "style.json").read_text(encoding="utf-8"))
+
+
+def spec_of(chart: Chart) -> dict[str, Any]:
+    """The whole spec, values included."""
+    text = (ROOM / f"{chart.spec}.vl.json").read_text(encoding="utf-8")
+    # colours and shapes share a legend only where both know their names beforehand
+    series = json.dumps(chart.series)
+    spec: dict[str, Any] = json.loads(text.replace('"domain": "series"', f'"domain": {series}'))
+    # colours are of middle lightness and the ground is transparent, for light and dark pages
+    return spec | {"config": _style(), "datasets": {"values": chart.values}}
+
+
+def svg(chart: Chart) -> str:
+    """The chart as SVG. Raises PerchError where it cannot be drawn."""
+    import vl_convert
+
+    try:
+        return vl_convert.vegalite_to_svg(spec_of(chart), vl_version=VEGA_LITE)
+    except ValueError as error:
+        said = str(error).strip().splitlines()
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"chart {chart.name} cannot be drawn: {said[0] if said else 'no reason given'}",
+            remedy="report this fault of Perch with the run's records.jsonl",
+        ) from None
+
+
+def _warm_up() -> None:
+    """Vega starts in a third of a second, while the run is judged."""
+    import vl_convert
+
+    mark: dict[str, Number | str] = {"mark": "point"}
+    vl_convert.vegalite_to_svg({**mark, "data": {"values": []}}, vl_version=VEGA_LITE)
+
+
+class Drawer:
+    """Draws beside the rest of the report: vl-convert has one engine, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._pool.submit(_warm_up)
+
+    def __enter__(self) -> Drawer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def draw(self, charts: Iterable[Chart]) -> list[tuple[Chart, Future[str]]]:
+        return [(chart, self._pool.submit(svg, chart)) for chart in charts]

@@ -1,0 +1,208 @@
+"""What a reader sees first: the verdict, what it is worth, the worst findings, each kind once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from perch.model.verdict import Check, Verdict
+from perch.views import words
+from perch.views.plan import PlanDigest
+from perch.views.ranks import grouped
+from perch.views.table import Table, capped, left
+
+STATUS_WORDS = {
+    "pass": "pass",
+    "fail": "FAIL",
+    "inconclusive": "INCONCLUSIVE",
+    "advisory": "advisory",
+    "not_judged": "not judged",
+}
+#: The worst first.
+GRAVITY = {"fail": 0, "inconclusive": 1, "advisory": 2, "not_judged": 3, "pass": 4}
+
+_VERDICTS = {
+    "PASS": "✅ **PASS**: every planned record was measured and lies within its limits.",
+    "FAIL": "❌ **FAIL**: a limit was missed, a payload was corrupted, or a peer was lost while it "
+    "was measured.",
+    "INCONCLUSIVE": "⚠️ **INCONCLUSIVE**: something kept part of the plan from being measured or "
+    "judged.",
+}
+
+CHECKS_MAX = 300
+EVIDENCE_SHOWN = 3
+#: Findings of the first screen.
+FINDINGS_MAX = 3
+
+
+def gravity(check: Check) -> int:
+    return GRAVITY[check.status]
+
+
+def verdict_line(verdict: Verdict) -> str:
+    return _VERDICTS[verdict.verdict]
+
+
+def what_line(plan: PlanDigest) -> str:
+    hosts = words.cell(words.some(plan.hosts, 8))
+    counts = [
+        words.plural(len(plan.hosts), "host"),
+        words.plural(plan.pairs, "pair"),
+        words.plural(plan.flows, "flow"),
+    ]
+    return (
+        f"Suite *{words.cell(plan.suite)}*, run {words.code(plan.run)}: {hosts} "
+        f"({', '.join(counts)}), limits *{words.cell(plan.limits)}*."
+    )
+
+
+def coverage_line(verdict: Verdict) -> str:
+    coverage = verdict.coverage
+    said = (
+        f"Coverage: {words.whole(coverage.measured)} of {words.whole(coverage.planned)} "
+        "planned records measured"
+    )
+    missing = len(coverage.missing)
+    return f"{said}, **{words.whole(missing)} missing**." if missing else f"{said}."
+
+
+def excluded_line(plan: PlanDigest) -> str:
+    tests = sorted({one.test for one in plan.excluded})
+    if not tests:
+        return ""
+    named = words.some(map(words.code, tests), 8)
+    return f"**Left out of the plan**, because a host could not take part: {named}."
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+class CheckCells(msgspec.Struct):
+    """A check in finished words."""
+
+    status: str
+    title: str
+    measured: str
+    limit: str
+    source: str
+    evidence: str
+    remedy: str
+
+
+def cells_of(check: Check) -> CheckCells:
+    return CheckCells(
+        status=STATUS_WORDS[check.status],
+        title=words.cell(check.title),
+        measured=words.cell(words.value(check.measured, check.unit)),
+        limit=words.cell(words.bound(check.limit, check.unit)),
+        source=words.cell(check.source),
+        evidence=words.some(map(words.code, check.evidence), EVIDENCE_SHOWN) or words.NOTHING,
+        remedy=words.cell(check.remedy),
+    )
+
+
+def is_of_hosts(check: Check) -> bool:
+    """These have a table of their own: it is long, and most of it only describes the hosts."""
+    return check.id.startswith("host_check/")
+
+
+_COLUMNS = left(
+    "Status", "Check", "Measured", "Limit", "Source of the limit", "Evidence", "What to do"
+)
+_HOST_COLUMNS = left(
+    "Status", "Check", "Found", "Limit", "Source and reason", "Hosts", "What to do"
+)
+
+
+def table_of_checks(verdict: Verdict, *, of_hosts: bool) -> Table:
+    """The worst first."""
+    checks = sorted((one for one in verdict.checks if is_of_hosts(one) == of_hosts), key=gravity)
+    table = capped(_HOST_COLUMNS if of_hosts else _COLUMNS, [[] for _ in checks], CHECKS_MAX)
+    table.rows = [list(msgspec.structs.astuple(cells_of(check))) for check in checks[:CHECKS_MAX]]
+    return table
+
+
+# ---- findings ------------------------------------------------------------------------------------
+
+_numbers = re.compile(r"[0-9]+")
+
+
+def _kind(check: Check) -> tuple[Any, ...]:
+    """Checks of one kind are one finding: a limit that many tests miss, a fault of many flows.
+
+    Flows are alike where their messages differ in numbers only.
+    """
+    parts = check.id.split("/")
+    if parts[0] in ("limit", "host_check", "switch", "counters"):
+        return tuple(parts[:2])
+    if parts[0] in ("flow", "path"):
+        return parts[0], _numbers.sub("#", str(check.measured))
+    return (parts[0],)
+
+
+def _bounded(check: Check) -> tuple[float, float | None, float | None] | None:
+    """A measured number with its bounds."""
+    measured = check.measured
+    if isinstance(measured, str) or measured is None or check.limit is None:
+        return None
+    return measured, check.limit.min, check.limit.max
+
+
+def nearness(check: Check) -> float:
+    """Of a figure within its bound, how much of the room it takes, up to 1."""
+    found = _bounded(check)
+    if found is None:
+        return 0
+    measured, least, most = found
+    of_most = measured / most if most is not None and most > 0 else 0
+    of_least = least / measured if least is not None and measured > 0 else 0
+    return max(of_most, of_least, 0)
+
+
+def strain(check: Check) -> float:
+    """How far a figure stands beyond its bound, as a factor; 0 where it does not."""
+    found = _bounded(check)
+    if found is None:
+        return 0
+    measured, least, most = found
+    if most is not None and 0 < most < measured:
+        return measured / most
+    if least is not None and measured < least:
+        return least / measured if measured > 0 else 1e300
+    return 0
+
+
+class Finding(msgspec.Struct):
+    """Checks of one kind: the worst, what it means, and how many more there are."""
+
+    cells: CheckCells
+    word: str
+    more: str
+
+
+def _word(check: Check) -> str:
+    """Titles say what should be, but for those of a drift, which say what was found."""
+    if check.status == "inconclusive":
+        return "not judged"
+    return "found" if check.id.startswith("drift/") else "not met"
+
+
+def _finding(checks: list[Check]) -> Finding:
+    worst = max(reversed(checks), key=strain)
+    more = f"and {len(checks) - 1} more like it" if len(checks) > 1 else ""
+    return Finding(cells_of(worst), _word(worst), more)
+
+
+def findings(verdict: Verdict) -> list[Finding]:
+    """All that is not as it should be, each kind once, the worst first."""
+    wanting = [one for one in verdict.checks if one.status in ("fail", "inconclusive", "advisory")]
+    groups = grouped(wanting, lambda check: (check.status, *_kind(check)))
+
+    def order(group: list[Check]) -> tuple[int, bool, bool, int]:
+        # a finding that only sums up others comes behind them
+        sums_up = group[0].id in ("coverage", "excluded")
+        return gravity(group[0]), sums_up, is_of_hosts(group[0]), -len(group)
+
+    return [_finding(group) for group in sorted(groups, key=order)]

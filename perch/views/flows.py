@@ -1,0 +1,183 @@
+"""Flows beside each other: of each test with several pairs the slowest by name, ranks, and a map.
+
+What is drawn stays small however many flows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from perch.model.figures import rounded
+from perch.views import words
+from perch.views.measured import BANDWIDTH, LATENCY, SIZE, is_transfer
+from perch.views.plan import Test
+from perch.views.table import Table, left, right
+
+#: Points of one test's line.
+POINTS_MAX = 200
+#: Hosts on each side of the map.
+MAP_MAX = 40
+#: Fewer flows fill no map.
+MAP_LEAST = 6
+SLOWEST_MAX = 5
+SLOWEST_ROWS_MAX = 60
+#: Below this share of the middle flow a flow is named in bold. Source: site policy.
+SLOW = 0.9
+
+
+class Flow(msgspec.Struct):
+    client: str
+    server: str
+    value: float
+    ceiling: float | None
+
+
+class Ranked(msgspec.Struct):
+    """A test's flows at one size, repeats merged to their median, the worst first.
+
+    flows: how many. drawn: rank, from 1, and flow. pairs: all of them, where they fill a map.
+    """
+
+    test: str
+    title: str
+    kind: str
+    size: int
+    flows: int
+    middle: float
+    slowest: list[Flow]
+    drawn: list[tuple[int, Flow]]
+    pairs: list[Flow] | None
+
+
+def drawn_ranks(count: int) -> list[int]:
+    """Places from 0 that are drawn: all, or so many with the first and the last among them."""
+    if count <= POINTS_MAX:
+        return list(range(count))
+    return [int(i * (count - 1) / (POINTS_MAX - 1) + 0.5) for i in range(POINTS_MAX)]
+
+
+def _flows(rows: pl.DataFrame, kind: str) -> tuple[int, pl.DataFrame] | None:
+    """A test's largest size (latency: its smallest), and each pair's figure there in order."""
+    column = LATENCY["p50"] if kind == "latency" else BANDWIDTH["gbit_s"]
+    sizes = rows[SIZE].drop_nulls().unique().sort().to_list()
+    if not sizes:
+        return None
+    size = sizes[0] if kind == "latency" else sizes[-1]
+    ceiling = pl.lit(None, pl.Float64) if kind == "latency" else pl.col("ceiling_gbit_s").first()
+    pairs = (
+        rows.filter((pl.col(SIZE) == size) & pl.col(column).is_not_null())
+        .group_by("client.host", "server.host")
+        .agg(pl.col(column).cast(pl.Float64).median().alias("value"), ceiling.alias("ceiling"))
+        .sort("value", "client.host", "server.host", descending=kind == "latency")
+    )
+    return size, pairs
+
+
+def _flow(row: tuple[Any, ...]) -> Flow:
+    client, server, value, ceiling = row
+    return Flow(client, server, float(rounded(value)), ceiling)
+
+
+def _ranked(test: Test, size: int, pairs: pl.DataFrame) -> Ranked:
+    count = pairs.height
+    hosts = pl.concat([pairs["client.host"], pairs["server.host"]]).n_unique()
+    is_mapped = count <= MAP_MAX**2 and hosts <= MAP_MAX
+    middle = pairs["value"].median()
+    return Ranked(
+        test=test.name,
+        title=test.title,
+        kind=test.kind,
+        size=size,
+        flows=count,
+        middle=float(middle),  # type: ignore[arg-type]
+        slowest=[_flow(row) for row in pairs.head(SLOWEST_MAX).iter_rows()],
+        drawn=[(at + 1, _flow(pairs.row(at))) for at in drawn_ranks(count)],
+        pairs=[_flow(row) for row in pairs.iter_rows()] if is_mapped else None,
+    )
+
+
+def ranked(rows: pl.DataFrame, tests: list[Test]) -> list[Ranked]:
+    """The tests with more than two pairs: bandwidths, then latencies."""
+    plain = rows.filter(~is_transfer())
+    found = []
+    for kind in ("bandwidth", "latency"):
+        for test in tests:
+            if test.kind != kind or test.flows <= 2 * test.repeats:
+                continue
+            flows = _flows(plain.filter(pl.col("test") == test.name), kind)
+            if flows is not None and flows[1].height > 2:
+                found.append(_ranked(test, *flows))
+    return found
+
+
+def _slowest_rows(test: Ranked) -> Iterator[list[str]]:
+    unit = "µs" if test.kind == "latency" else "Gb/s"
+    for flow in test.slowest:
+        ratio = flow.value / test.middle
+        is_slow = ratio > 1 / SLOW if test.kind == "latency" else ratio < SLOW
+        share = words.percent(100 * ratio)
+        yield [
+            words.cell(f"{test.title}, {words.size(test.size)}"),
+            words.cell(flow.client),
+            words.cell(flow.server),
+            f"{words.figure(flow.value)} {unit}",
+            words.percent(100 * flow.value / flow.ceiling) if flow.ceiling else "-",
+            f"**{share}**" if is_slow else share,
+        ]
+
+
+def slowest_table(tests: list[Ranked]) -> Table:
+    columns = left("Test", "From", "To") + right(
+        "Figure", "Of the ceiling", "Against the middle flow"
+    )
+    rows = [row for test in tests for row in _slowest_rows(test)]
+    return Table(columns, rows[:SLOWEST_ROWS_MAX])
+
+
+# ---- charts --------------------------------------------------------------------------------------
+
+
+def rank_points(tests: list[Ranked], kind: str) -> list[dict[str, Any]]:
+    """`place`: percent of the test's flows that are worse."""
+    return [
+        {
+            "series": test.title, "place": rounded(100 * (rank - 0.5) / test.flows),
+            "value": flow.value, "from": flow.client, "to": flow.server,
+        }
+        for test in tests
+        if test.kind == kind
+        for rank, flow in test.drawn
+    ]  # fmt: skip
+
+
+class Map(msgspec.Struct):
+    """`against_ceiling`: of what; else of the middle pair."""
+
+    title: str
+    size: int
+    against_ceiling: bool
+    values: list[dict[str, Any]]
+
+
+def map_of(tests: list[Ranked]) -> Map | None:
+    """The bandwidth test with the most flows, as client against server."""
+    bandwidths = [test for test in tests if test.kind == "bandwidth"]
+    test = max(reversed(bandwidths), key=lambda one: one.flows, default=None)
+    if test is None or test.pairs is None or test.flows < MAP_LEAST:
+        return None
+    has_ceiling = all(flow.ceiling for flow in test.pairs)
+    values = [
+        {
+            "client": flow.client,
+            "server": flow.server,
+            "percent": rounded(
+                100 * flow.value / ((flow.ceiling if has_ceiling else None) or test.middle)
+            ),
+        }
+        for flow in test.pairs
+    ]
+    return Map(test.title, test.size, has_ceiling, values)

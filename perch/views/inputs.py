@@ -1,0 +1,271 @@
+"""Everything that a report is drawn from, read in one place: a judged run and its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import polars as pl
+
+from perch.errors import ExitCode, PerchError
+from perch.judge import columns, planned
+from perch.judge.raw import RawFiles
+from perch.model.limit_sets import decoded as decoded_limits
+from perch.model.limits import Limits
+from perch.model.plan import Plan
+from perch.model.record import Number, Record
+from perch.model.verdict import Verdict
+from perch.views import plan as plan_view
+from perch.views.references import Reference, read_references
+
+_T = TypeVar("_T")
+
+VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
+
+
+# ---- what agents found ---------------------------------------------------------------------------
+
+
+class Cpu(msgspec.Struct):
+    model: str | None = None
+    cores: Number | None = None
+
+
+class Interface(msgspec.Struct):
+    name: str | None = None
+    state: str | None = None
+    mtu_bytes: Number | None = None
+    rate_gbit_s: Number | None = None
+    driver: str | None = None
+
+
+class Device(msgspec.Struct):
+    name: str | None = None
+    driver: str | None = None
+    firmware: str | None = None
+
+
+class Port(msgspec.Struct):
+    netdev: str | None = None
+
+
+class Ports(msgspec.Struct):
+    rdma: dict[str, Port] = {}
+    cxi: dict[str, Port] = {}
+
+
+class Idle(msgspec.Struct):
+    before: Ports | None = None
+
+
+class Environment(msgspec.Struct):
+    """perch.environment/1, as far as a report shows it."""
+
+    schema: str = ""
+    hostname: str | None = None
+    os: str | None = None
+    kernel: str | None = None
+    cpu: Cpu | None = None
+    memory_bytes: Number | None = None
+    tuning: dict[str, Any] | None = None
+    interfaces: list[Interface] | None = None
+    rdma: list[Device] | None = None
+    cxi: list[Device] | None = None
+    versions: dict[str, Any] | None = None
+    idle: Idle | None = None
+
+    @property
+    def devices(self) -> list[Device]:
+        return [*(self.rdma or []), *(self.cxi or [])]
+
+
+# ---- runs that were accepted before --------------------------------------------------------------
+
+
+class PastFigure(msgspec.Struct):
+    value: Number
+    of: int = 0
+
+
+class PastRun(msgspec.Struct):
+    """perch.history/1: one accepted run."""
+
+    run: str
+    terms: list[str]
+    figures: dict[str, PastFigure]
+    accepted: str | None = None
+    verdict: str | None = None
+    label: str | None = None
+
+
+# ---- a run ---------------------------------------------------------------------------------------
+
+
+class LimitsName(msgspec.Struct):
+    name: str | None = None
+    title: str | None = None
+
+
+class Run(msgspec.Struct):
+    """A judged run as views see it.
+
+    environments: of the hosts that left one, in the plan's order.
+    """
+
+    root: Path
+    plan: plan_view.PlanDigest
+    verdict: Verdict
+    records: pl.DataFrame
+    limits: Limits
+    limits_name: LimitsName
+    environments: dict[str, Environment]
+    history: list[PastRun]
+    references: list[Reference]
+
+    @property
+    def soak(self) -> dict[str, Any] | None:
+        return self.verdict.soak if isinstance(self.verdict.soak, dict) else None
+
+    @property
+    def facts(self) -> list[dict[str, Any]] | None:
+        """What the hosts' checks found; None: they did not run."""
+        return self.verdict.facts if isinstance(self.verdict.facts, list) else None
+
+    @property
+    def switches(self) -> list[dict[str, Any]]:
+        return self.verdict.switches if isinstance(self.verdict.switches, list) else []
+
+
+_environment = msgspec.json.Decoder(Environment)
+_past = msgspec.json.Decoder(PastRun)
+_name = msgspec.json.Decoder(LimitsName)
+_verdict = msgspec.json.Decoder(Verdict)
+_record = msgspec.json.Decoder(Record)
+
+
+def _content(path: Path) -> bytes:
+    """Of a regular file; nothing of any other."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return b""
+
+
+def _decoded(decoder: msgspec.json.Decoder[_T], content: bytes) -> _T | None:
+    try:
+        return decoder.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _environments(root: Path, hosts: list[str]) -> dict[str, Environment]:
+    files = RawFiles(root)
+    found = {host: files.document(f"raw/{host}/environment.json", _environment) for host in hosts}
+    return {
+        host: one
+        for host, one in found.items()
+        if one is not None and one.schema == "perch.environment/1"
+    }
+
+
+def _history(root: Path) -> list[PastRun]:
+    """Oldest first; none at all where a line of them is damaged."""
+    lines = _content(root / "inputs/history.jsonl").splitlines()
+    runs = [_decoded(_past, line) for line in lines if line.strip()]
+    return [] if None in runs else [run for run in runs if run is not None]
+
+
+def _run(
+    root: Path, plan: Plan | None, verdict: Verdict, records: pl.DataFrame, limits: Limits
+) -> Run:
+    digest = plan_view.digest(plan) if plan else plan_view.unreadable(verdict.run)
+    name = _decoded(_name, _content(root / "inputs/limits.json"))
+    return Run(
+        root=root,
+        plan=digest,
+        verdict=verdict,
+        records=records,
+        limits=limits,
+        limits_name=name or LimitsName(),
+        environments=_environments(root, list(digest.hosts)),
+        history=_history(root),
+        references=read_references(root),
+    )
+
+
+def _plan(root: Path) -> Plan | None:
+    try:
+        return planned.read_plan(root / "plan.json")
+    except PerchError:
+        return None
+
+
+# ---- a run that was judged before ----------------------------------------------------------------
+
+
+def _judge_first(root: Path, what: str) -> PerchError:
+    return PerchError(
+        ExitCode.USAGE, what, file=root, remedy=f"judge it first: perchctl judge {root}"
+    )
+
+
+def read_verdict(root: Path) -> Verdict:
+    """Raises PerchError where there is none that can be read."""
+    path = root / VERDICT
+    if not path.is_file():
+        raise _judge_first(root, f"{VERDICT} is missing")
+    verdict = _decoded(_verdict, path.read_bytes())
+    if verdict is None:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            "it is damaged",
+            file=path,
+            remedy=f"judge the run again: perchctl judge {root}",
+        )
+    return verdict
+
+
+def _parts(path: Path) -> Iterator[pl.DataFrame]:
+    """Records as columns, some thousands at a time."""
+    part: list[Record] = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                part.append(_record.decode(line))
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise PerchError(
+                    ExitCode.INCONCLUSIVE,
+                    f"it is damaged: {error}",
+                    file=path,
+                    place=f"line {number}",
+                    remedy=f"judge the run again: perchctl judge {path.parent}",
+                ) from None
+            if len(part) == 4096:
+                yield columns.part(part)
+                part = []
+    if part:
+        yield columns.part(part)
+
+
+def read_records(root: Path) -> pl.DataFrame:
+    """The columns of DIR/records.jsonl. Raises PerchError where it cannot be read."""
+    path = root / RECORDS
+    if not path.is_file():
+        raise _judge_first(root, f"{RECORDS} is missing")
+    return columns.joined(list(_parts(path)))
+
+
+def read_run(root: Path) -> Run:
+    """A run as its last verdict has it. Raises PerchError where it was not judged."""
+    verdict = read_verdict(root)
+    limits = decoded_limits(_content(root / "inputs/limits.json") or None)
+    return _run(root, _plan(root), verdict, read_records(root), limits)
+
+
+def of_judged(
+    root: Path, plan: Plan | None, verdict: Verdict, records: pl.DataFrame, limits: Limits
+) -> Run:
+    """A run that was judged just now; `plan` is None where it cannot be used."""
+    return _run(root, plan, verdict, records, limits)

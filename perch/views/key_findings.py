@@ -1,0 +1,225 @@
+"""Sentences that a reader may quote. What was not measured has no sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from perch.model.figures import is_finite
+from perch.model.verdict import Check, Verdict
+from perch.views import words
+from perch.views.evolution import Head
+from perch.views.flow_facts import Packets
+from perch.views.flows import Ranked
+from perch.views.measured import TestResults, best_bandwidth, best_latency
+from perch.views.words import cell, figure, percent, size, whole
+
+#: docs/definitions.md: half a percent over the ceiling is granted for the clocks of two hosts.
+IMPOSSIBLE_PERCENT = 100.5
+
+
+def _why_no_ceiling(about: dict[str, Any]) -> str:
+    layer = about["link.layer"]
+    if layer in ("loopback", "shm"):
+        return f"{cell(layer)} has no ceiling."
+    facts = {"rate": about["link.rate_gbit_s"], "MTU": about["link.mtu_bytes"]}
+    unknown = [name for name, value in facts.items() if value is None]
+    return f"{' and '.join(unknown) or 'the layer'} not told."
+
+
+def _throughput(tests: list[TestResults]) -> Iterator[str]:
+    best = best_bandwidth(tests)
+    if best is None:
+        return
+    test, point = best
+    rate, title, share = figure(point.get("gbit_s")), cell(test.title), point.of_ceiling
+    if share is None:
+        yield (
+            f"**RDMA's interface carried {rate} Gb/s** ({title}, {size(point.size_bytes)}). "
+            f"How much its link could carry is not known: {_why_no_ceiling(test.about)}"
+        )
+        return
+    mtu = test.about["link.mtu_bytes"]
+    link = f"a {words.plain(test.about['link.rate_gbit_s'])} Gb/s link can carry"
+    link += "" if mtu is None else f" at MTU {words.fixed(mtu, 0)}"
+    top = figure(point.get("ceiling_gbit_s"))
+    if share > IMPOSSIBLE_PERCENT:
+        yield (
+            f"**{rate} Gb/s is {percent(share)} of what {link} ({top} Gb/s), which is "
+            f"impossible** ({title})."
+        )
+    else:
+        yield (
+            f"**{rate} Gb/s is {percent(share)} of what {link} ({top} Gb/s)**: {title}, "
+            f"{size(point.size_bytes)}."
+        )
+
+
+def _slowest(ranked: list[Ranked]) -> Iterator[str]:
+    for test in ranked:
+        if test.kind == "bandwidth":
+            flow = test.slowest[0]
+            share = percent(100 * flow.value / test.middle)
+            yield (
+                f"The slowest pair is {cell(flow.client)} to {cell(flow.server)}, at "
+                f"{figure(flow.value)} Gb/s: {share} of the middle one."
+            )
+
+
+def _latency(tests: list[TestResults]) -> Iterator[str]:
+    best = best_latency(tests)
+    if best is None:
+        return
+    test, point = best
+    p50, mean, p99, most = (point.get(name) for name in ("p50", "mean", "p99", "max"))
+    at = f"**One-way latency (half round trip) at {size(point.size_bytes)}: "
+    if p50 is None:
+        at += f"mean {figure(mean)} µs**"
+    else:
+        at += f"median {figure(p50)} µs**" + ("" if mean is None else f", mean {figure(mean)} µs")
+    yield f"{at} ({cell(test.title)})."
+    deviation = point.get("stddev")
+    if deviation is not None:
+        said = f"Its jitter: standard deviation {figure(deviation)} µs"
+        if p99 is not None and p50 is not None:
+            said += f", p99 - p50 {figure(p99 - p50)} µs"
+        if most is not None:
+            count = whole(point.get("count"))
+            said += f"; the longest of {count} messages took {figure(most)} µs"
+        yield f"{said}."
+
+
+def _against_tcp(comparison: dict[str, Any]) -> Iterator[str]:
+    """Ratios as the verdict has them; shared memory is no network."""
+    rows = [
+        row
+        for row in comparison["rows"]
+        if row["rdma"]["name"] != "shm" and row.get("ratio") is not None
+    ]
+
+    def of(metric: str) -> list[dict[str, Any]]:
+        return [row for row in rows if row["metric"] == metric]
+
+    largest = reversed(of("gbit_s"))
+    bandwidth = max(
+        largest, key=lambda row: (row["completion"] == "busy", row["size_bytes"]), default=None
+    )
+    latency = min(of("p50_us"), key=lambda row: row["size_bytes"], default=None)
+    by_events = [row for row in of("client_s_per_gb") if row["completion"] == "event"]
+    cpu = max(reversed(by_events), key=lambda row: row["size_bytes"], default=None)
+    parts = []
+    if bandwidth:
+        at = size(bandwidth["size_bytes"])
+        parts.append(f"{figure(bandwidth['ratio'])} times its bandwidth at {at}")
+    if latency:
+        at = size(latency["size_bytes"])
+        parts.append(f"{figure(latency['ratio'])} times its latency at {at}")
+    if cpu:
+        parts.append(f"{figure(cpu['ratio'])} times its CPU a byte where both wait by events")
+    one = bandwidth or latency or cpu
+    if one:
+        name = cell(one["rdma"]["name"])
+        yield f"Against TCP, RDMA's interface ({name}) has {', '.join(parts)}."
+
+
+def _packets(counted: dict[str, Packets]) -> Iterator[str]:
+    if not counted:
+        return
+    of = list(counted.values())
+    lost, retries = sum(one.lost for one in of), sum(one.retries for one in of)
+    said = (
+        f"The RDMA devices counted {whole(sum(one.sent for one in of))} packets: "
+        f"{whole(lost) if lost else 'none'} lost, "
+        f"{whole(retries) if retries else 'none'} retransmitted"
+    )
+    yield f"{said}." if all(one.whole for one in of) else f"{said}, as far as they count that."
+
+
+# ---- what checks say -----------------------------------------------------------------------------
+
+
+def _check(checks: list[Check], name: str) -> Check | None:
+    return next((check for check in checks if check.id == name), None)
+
+
+def _switches(checks: list[Check]) -> Iterator[str]:
+    drops, pauses = _check(checks, "switch/drops"), _check(checks, "switch/pause-frames")
+    if drops and drops.status == "pass":
+        yield f"No switch dropped a packet in a lossless queue: {cell(drops.measured)}."
+    if pauses and str(pauses.measured).startswith("at most"):
+        yield f"Pause frames: {cell(pauses.measured)}."
+
+
+def _path(checks: list[Check]) -> Iterator[str]:
+    proven = [
+        check.measured
+        for check in checks
+        if check.id.startswith("path/proven/") and is_finite(check.measured)
+    ]
+    if proven:
+        flows = words.plural(sum(proven), "flow")
+        yield f"Traffic of {flows} used the intended NICs: both ends' devices counted its bytes."
+
+
+def _integrity(checks: list[Check]) -> Iterator[str]:
+    check = _check(checks, "integrity")
+    checked = re.search("of ([0-9]+)", check.unit or "") if check else None
+    if check and check.status == "pass" and checked:
+        yield f"None of {whole(int(checked[1]))} checked bytes was corrupted."
+
+
+def _repeats(checks: list[Check]) -> Iterator[str]:
+    varied = [
+        (check.measured, check)
+        for check in checks
+        if check.id.startswith("repeatability/") and is_finite(check.measured)
+    ]
+    if not varied:
+        return
+    most, worst = max(reversed(varied), key=lambda one: one[0])
+    title = worst.title.removeprefix("Repeats of test ").removesuffix(" agree")
+    said = f"Repeats vary by at most {figure(most)} % ({cell(title)})"
+    if worst.status == "pass":
+        yield f"{said}, which is steady."
+    else:
+        limit = worst.limit.max if worst.limit else None
+        yield f"{said}, which is **not steady**: above {words.plain(limit)} %."
+
+
+def _evolution(heads: list[Head]) -> Iterator[str]:
+    """The first latency and the first bandwidth; RDMA's interface before TCP."""
+    changed = sorted((one for one in heads if one.change is not None), key=lambda one: not one.rdma)
+    told = [
+        next((one for one in changed if one.metric == metric), None)
+        for metric in ("latency_us.p50", "bandwidth.gbit_s")
+    ]
+    said = [
+        f"{one.figure.lower()} of {cell(one.test)} {one.before} to {one.now}"
+        for one in told
+        if one is not None
+    ]
+    if said:
+        yield f"Since the first accepted run ({cell(changed[0].first)}): {'; '.join(said)}."
+
+
+def sentences(
+    verdict: Verdict,
+    tests: list[TestResults],
+    ranked: list[Ranked],
+    counted: dict[str, Packets],
+    heads: list[Head],
+) -> list[str]:
+    checks = verdict.checks
+    return [
+        *_throughput(tests),
+        *_slowest(ranked),
+        *_latency(tests),
+        *_against_tcp(verdict.comparison),
+        *_packets(counted),
+        *_switches(checks),
+        *_path(checks),
+        *_integrity(checks),
+        *_repeats(checks),
+        *_evolution(heads),
+    ]

@@ -1,0 +1,56 @@
+"""report.md and charts/ -> report.html by pandoc: one file that needs nothing else.
+
+It adds no word and no number to the Markdown; reports/page holds how it looks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from perch.errors import ExitCode, PerchError
+
+ROOM = Path(__file__).resolve().parents[2] / "reports/page"
+
+
+def command(markdown: str, page: str) -> list[str]:
+    # without raw_html whatever a host or a tool has said stays text
+    return [
+        "pandoc", "--from", "gfm-raw_html", "--to", "html5", "--wrap", "none",
+        "--lua-filter", str(ROOM / "page.lua"), "--template", str(ROOM / "page.html"),
+        "--variable", f"style={(ROOM / 'page.css').read_text(encoding='utf-8')}",
+        "--output", page, markdown,
+    ]  # fmt: skip
+
+
+def make(root: Path, name: str = "report") -> None:
+    """Writes DIR/NAME.html from DIR/NAME.md.
+
+    Raises:
+        PerchError: pandoc is missing, or cannot make it.
+    """
+    page = root / f"{name}.html"
+    page.unlink(missing_ok=True)  # a page of an earlier report must not stay beside a newer one
+    if shutil.which("pandoc") is None:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"pandoc is not installed, so there is no {name}.html; {name}.md has the same content",
+            file=root,
+            remedy="install the package pandoc",
+        )
+    new = root / f".{name}.html"
+    # the filter reads charts/ from the folder where it runs
+    done = subprocess.run(
+        command(f"{name}.md", new.name), cwd=root, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        new.unlink(missing_ok=True)
+        said = done.stderr.strip().splitlines()
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"pandoc cannot make {name}.html: {said[0] if said else f'exit {done.returncode}'}",
+            file=root,
+            remedy=f"read {name}.md, which is complete",
+        )
+    new.replace(page)
