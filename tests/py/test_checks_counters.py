@@ -141,6 +141,7 @@ def clock(*skews: float | None) -> Check:
         ((0, 0.5, -0.75), "pass", 0.75),
         ((0, 90), "advisory", "b1 is 90 s ahead of a, or one of them was set meanwhile"),
         ((-90.5, 3), "advisory", "b0 is 90.5 s behind a, or one of them was set meanwhile"),
+        ((5, -5), "advisory", "b1 is 5 s behind a, or one of them was set meanwhile"),
         ((4000,), "inconclusive", "b0 is 4000 s ahead of a, or one of them was set meanwhile"),
     ],
 )

@@ -369,6 +369,12 @@ def test_too_few_pairs_have_no_median_and_repeats_are_no_peers(records: list[Rec
     assert str(check.measured).endswith("a median needs 10")
 
 
+def test_both_directions_of_a_pair_are_one_pair() -> None:
+    records = [*among(PAIRS[:5], 8), *among([(b, a) for a, b in PAIRS[:5]], 8)]
+    check = judged(*records, bound={"min": 0.9, "of": "peers"}, **PEERS)
+    assert str(check.measured).startswith("5 pairs of hosts")
+
+
 def test_only_like_records_are_peers() -> None:
     sizes = [{"params": {"size_bytes": size}} for size in (8, 65536)]
     records = [

@@ -10,7 +10,6 @@ from perch.model.record import Record
 from perch.model.verdict import Bound, Check
 from tests.py.checks_built import found, record, run_of
 
-
 SUPPORTED = {"count": 10000, "p50": 1}
 
 
