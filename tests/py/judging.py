@@ -1,0 +1,92 @@
+"""A copy of a recorded run in which a test plants faults, and the verdict that it then gets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from perch.judge import run
+from perch.model.verdict import Check, Verdict
+
+Document = dict[str, Any]
+Change = Callable[[Document], object]
+
+
+def put(path: str, value: object) -> Change:
+    """Sets a leaf by its path, such as latency_us.count."""
+    *parents, key = path.split(".")
+
+    def change(document: Document) -> None:
+        at: Any = document
+        for name in parents:
+            at = at[int(name)] if isinstance(at, list) else at[name]
+        at[int(key) if isinstance(at, list) else key] = value
+
+    return change
+
+
+def times(factor: float, *paths: str) -> Change:
+    """Multiplies leaves."""
+
+    def change(document: Document) -> None:
+        for path in paths:
+            value: Any = document
+            for name in path.split("."):
+                value = value[name]
+            put(path, value * factor)(document)
+
+    return change
+
+
+class Run:
+    """A run's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def flow(self, test: str, role: str = "client") -> Path:
+        """The folder of the test's first flow on one host."""
+        host = {"client": "alpha", "server": "beta"}[role]
+        return self.root / f"raw/{host}/flows/{test}/alpha/beta/1"
+
+    def edit(self, path: Path | str, *changes: Change) -> None:
+        """Changes a JSON document; of an output with a line for each size, each line."""
+        file = self.root / path
+        try:
+            documents = [json.loads(file.read_text())]
+        except json.JSONDecodeError:
+            documents = [json.loads(line) for line in file.read_text().splitlines()]
+        for document in documents:
+            for change in changes:
+                change(document)
+        file.write_text("".join(json.dumps(document) + "\n" for document in documents))
+
+    def names(self) -> list[str]:
+        """What lies in the folder."""
+        return sorted(path.name for path in self.root.iterdir())
+
+    def judge(self) -> Verdict:
+        """The verdict of the run as it is now."""
+        return run.judge(self.root)[0]
+
+    def records(self) -> list[Document]:
+        """What records.jsonl holds."""
+        lines = (self.root / "records.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+def status(verdict: Verdict, check: str) -> str | None:
+    """The status of the check with this id; None where there is none."""
+    return next((one.status for one in verdict.checks if one.id == check), None)
+
+
+def check_of(verdict: Verdict, check: str) -> Check:
+    """The check with this id."""
+    return next(one for one in verdict.checks if one.id == check)
+
+
+def missing(verdict: Verdict) -> set[str]:
+    """The flows that coverage lists."""
+    return {one.flow for one in verdict.coverage.missing}

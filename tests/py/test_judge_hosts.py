@@ -1,0 +1,170 @@
+"""What hosts say of themselves, and host-check's answers: whose they are, and what jq finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from perch.errors import PerchError
+from perch.judge import findings, planned
+from perch.judge.findings import Question
+from perch.judge.hosts import HostFacts, cxi_hosts, read_hosts
+from perch.judge.raw import RawFiles
+from perch.model.plan import Flow
+
+Document = dict[str, Any]
+
+ANSWER: Document = {
+    "schema": "perch.host_check/1",
+    "hostname": "alpha",
+    "collected": "2026-11-21T08:05:00Z",
+    "files": {"/proc/uptime": "1 1"},
+    "later": {},
+    "links": {},
+    "commands": {"kernel": {"exit": 0}},
+}
+
+
+@pytest.fixture
+def root(run_copy: Callable[[str], Path]) -> Path:
+    """The recorded run, planned with checks of hosts that alpha answered."""
+    folder = run_copy("loopback")
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"host_checks": True}))
+    (folder / "inputs/hosts").mkdir()
+    wanted = {"schema": "perch.wanted/1", "wanted": {"mtu": 9000}}
+    (folder / "inputs/hosts/alpha.json").write_text(json.dumps(wanted))
+    (folder / "raw/alpha/host_check.json").write_text(json.dumps(ANSWER))
+    environment = folder / "raw/alpha/environment.json"
+    said = json.loads(environment.read_text())
+    environment.write_text(json.dumps(said | {"hostname": "alpha"}))
+    return folder
+
+
+def read(root: Path, asked: list[Question] | None = None) -> dict[str, HostFacts]:
+    """The hosts of a run, with what jq is asked left in `asked`, and one finding on each host."""
+
+    def judged(questions: list[Question]) -> dict[str, list[Document]]:
+        if asked is not None:
+            asked.extend(questions)
+        return {question.host["name"]: [{"id": "x"}] for question in questions}
+
+    return read_hosts(RawFiles(root), planned.read_plan(root / "plan.json"), judged)
+
+
+def test_an_answer_is_judged_with_what_is_wanted(root: Path) -> None:
+    asked: list[Question] = []
+    hosts = read(root, asked)
+    (question,) = asked
+    assert question.areas == ["machine", "nic", "qos"]
+    assert question.host == {
+        "name": "alpha", "fabric": "loopback", "scope": "software", "wanted": {"mtu": 9000},
+        "ports": [18600], "devices": [],
+    }  # fmt: skip
+    assert question.raw == ANSWER
+    assert (hosts["alpha"].unchecked, hosts["alpha"].checks) == (None, [{"id": "x"}])
+    assert hosts["beta"].unchecked == "there is none that can be read"
+    assert hosts["beta"].checks is None
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"schema": "perch.host_check/0"}, "there is none that can be read"),
+        ({"files": {}}, "it holds nothing that was read"),
+        ({"commands": {"kernel": {"exit": 1}}}, "it holds nothing that was read"),
+        ({"hostname": "beta"}, "it is of 'beta', environment.json of 'alpha'"),
+        ({"collected": "yesterday"}, "it or the plan does not say when it was made"),
+        ({"collected": "2026-11-21T07:59:05Z"},
+         "it is of 2026-11-21T07:59:05Z, before the plan of 2026-11-21T08:04:06Z"),
+        ({"collected": "2026-11-21T07:59:07Z"}, None),
+    ],
+)  # fmt: skip
+def test_an_answer_of_another_host_or_run_is_not_judged(
+    root: Path, change: Document, why: str | None
+) -> None:
+    (root / "raw/alpha/host_check.json").write_text(json.dumps(ANSWER | change))
+    assert read(root)["alpha"].unchecked == why
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("inputs/hosts/alpha.json", "inputs/hosts/alpha.json does not say what is wanted"),
+        ("raw/alpha/environment.json", "no environment.json says whose it is"),
+    ],
+)
+def test_an_answer_needs_what_it_is_compared_with(root: Path, path: str, why: str) -> None:
+    (root / path).write_text("{")
+    assert read(root)["alpha"].unchecked == why
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ('{"schema":"perch.agent/1","run":"another","state":"done"}', "foreign"),
+        ('{"schema":"perch.agent/0"}', None),
+        ("", None),
+    ],
+)
+def test_an_agents_report_is_of_this_run(root: Path, text: str, state: str | None) -> None:
+    (root / "raw/alpha/agent.json").write_text(text)
+    agent = read(root)["alpha"].agent
+    assert (agent and agent.state) == state
+
+
+def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:
+    def flow(**said: Any) -> Flow:
+        made = {"id": "t/a/b/1", "test": "t", "tool": "perch", "kind": "latency", "client": "a",
+                "server": "b", "scope": "hardware"}  # fmt: skip
+        return msgspec.convert(made | said, Flow)
+
+    assert cxi_hosts([flow(), flow(tool="cxi", client="c")]) == {"c", "b"}
+    assert cxi_hosts([flow(backend="cxi", **{"import": {"file": "x"}})]) == set()
+    assert findings.areas(machine=False, slingshot=True) == ["slingshot"]
+
+
+# ---- jq ------------------------------------------------------------------------------------------
+
+
+def question(name: str) -> Question:
+    host = {"name": name, "fabric": "roce", "scope": "hardware", "wanted": {}, "ports": [1],
+            "devices": []}  # fmt: skip
+    return Question(["machine"], host, ANSWER)
+
+
+def test_jq_finds_something_on_each_host() -> None:
+    found = findings.judged([question("alpha"), question("beta")])
+    assert list(found) == ["alpha", "beta"]
+    ids = {finding["id"] for finding in found["alpha"]}
+    assert len(ids) > 5
+    assert all("host" not in finding for finding in found["alpha"])
+
+
+def test_nothing_is_run_where_no_host_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert findings.judged([]) == {}
+
+
+def test_a_machine_without_jq_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(PerchError, match="jq is not installed; install the package jq"):
+        findings.judged([question("alpha")])
+
+
+def test_an_area_that_fails_is_named() -> None:
+    damaged = question("alpha")
+    damaged.raw = {"files": 5}
+    with pytest.raises(PerchError, match=r"the findings on hosts \(machine\) failed: jq: error"):
+        findings.judged([damaged])
+
+
+def test_an_area_that_does_not_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "DEADLINE_S", 0)
+    with pytest.raises(PerchError, match="took longer than 0 s"):
+        findings.judged([question("alpha")])

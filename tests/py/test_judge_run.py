@@ -1,0 +1,288 @@
+"""`perchctl judge` on a recorded run: whole, it passes; with a fault in its folder, it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perch.judge import worker
+from tests.py.conftest import Ended
+from tests.py.judging import Change, Run, missing, put, status
+
+TCP = "tcp-latency/alpha/beta/1"
+Judge = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(run_copy: Callable[[str], Path]) -> Run:
+    return Run(run_copy("loopback"))
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_a_whole_run_passes_in_one_line(run: Run, perchctl: Judge) -> None:
+    code, said, errors = perchctl("judge", run.root)
+    assert (code, errors) == (0, "")
+    assert said == "PASS: 29 of 29 records measured, scope software\n"
+
+
+def test_every_expected_record_is_there_in_the_plans_order(run: Run) -> None:
+    run.judge()
+    plan = json.loads((run.root / "plan.json").read_text())
+    assert [(one["flow"], one["params"]["size_bytes"]) for one in run.records()] == [
+        (flow["id"], expect["size_bytes"])
+        for turn in plan["rounds"]
+        for flow in turn["flows"]
+        for expect in flow["expect"]
+    ]
+
+
+def test_judging_again_gives_the_same_bytes_and_leaves_nothing_else(run: Run) -> None:
+    run.judge()
+    outputs = ("records.jsonl", "verdict.json")
+    first = [(run.root / name).read_bytes() for name in outputs]
+    run.judge()
+    assert [(run.root / name).read_bytes() for name in outputs] == first
+    assert run.names() == ["inputs", "plan.json", "raw", *outputs]
+
+
+def test_workers_give_the_same_bytes_as_one_process(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.judge()
+    outputs = ("records.jsonl", "verdict.json")
+    first = [(run.root / name).read_bytes() for name in outputs]
+    monkeypatch.setattr(worker, "MANY_FLOWS", 1)
+    monkeypatch.setattr(worker, "PIECE_FLOWS", 3)
+    run.judge()
+    assert [(run.root / name).read_bytes() for name in outputs] == first
+    assert run.names() == ["inputs", "plan.json", "raw", *outputs]
+
+
+def test_a_worker_that_fails_is_named_and_no_verdict_is_left(
+    run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.judge()
+    monkeypatch.setattr(worker, "MANY_FLOWS", 1)
+    monkeypatch.setattr(worker, "SOURCE", "elsewhere")
+    code, _, errors = perchctl("judge", run.root)
+    assert code == 6
+    assert "a process that reads raw outputs failed: FileNotFoundError" in errors
+    assert run.names() == ["inputs", "plan.json", "raw"]
+
+
+@pytest.mark.parametrize("words", [[], ["nowhere"], ["-x", "nowhere"]])
+def test_usage_and_a_folder_that_is_not_there_are_exit_code_2(
+    perchctl: Judge, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = perchctl("judge", *words)
+    assert code == 2
+    assert "no such run: nowhere" in errors or len(words) != 1
+
+
+def test_a_folder_may_have_any_name(
+    run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.root.rename(run.root.with_name("-run"))
+    monkeypatch.chdir(run.root.parent)
+    assert perchctl("judge", "--", "-run").code == 0
+
+
+def test_a_verdict_that_could_not_be_written_is_exit_code_6_and_none_is_left(
+    run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.judge()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    code, _, errors = perchctl("judge", run.root)
+    assert code == 6
+    assert "it has no verdict: No space left on device" in errors
+    assert not (run.root / "verdict.json").exists()
+
+
+def test_a_folder_in_place_of_an_output_is_exit_code_6(run: Run, perchctl: Judge) -> None:
+    (run.root / "verdict.json").mkdir()
+    assert perchctl("judge", run.root).code == 6
+
+
+def test_a_folder_that_cannot_be_written_is_exit_code_6(
+    run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refused)
+    code, _, errors = perchctl("judge", run.root)
+    assert code == 6
+    assert "it is not writable (Permission denied)" in errors
+
+
+# ---- the plan ------------------------------------------------------------------------------------
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (cut, "plan.json is damaged"),
+        (lambda path: path.write_bytes(b""), "plan.json is damaged"),
+        (Path.unlink, "plan.json is missing"),
+    ],
+)
+def test_a_damaged_plan_replaces_an_earlier_pass(
+    run: Run, perchctl: Judge, damage: Callable[[Path], object], words: str
+) -> None:
+    assert perchctl("judge", run.root).code == 0
+    damage(run.root / "plan.json")
+    code, said, errors = perchctl("judge", run.root)
+    assert code == 3
+    assert words in errors
+    assert said.startswith("INCONCLUSIVE: 0 of 0 records measured")
+    verdict = json.loads((run.root / "verdict.json").read_text())
+    assert verdict["verdict"] == "INCONCLUSIVE"
+    assert words in verdict["checks"][0]["measured"]
+    assert (run.root / "records.jsonl").read_bytes() == b""
+
+
+def of_all_flows(name: str, value: object) -> Change:
+    def change(plan: dict[str, object]) -> None:
+        for turn in plan["rounds"]:  # type: ignore[attr-defined]
+            for flow in turn["flows"]:
+                flow[name] = value
+
+    return change
+
+
+def test_software_does_not_become_hardware_by_the_plans_word(run: Run) -> None:
+    run.edit("plan.json", of_all_flows("scope", "hardware"))
+    verdict = run.judge()
+    assert (verdict.verdict, verdict.scope) == ("INCONCLUSIVE", "software")
+    open_checks = [one.id for one in verdict.checks if one.status == "inconclusive"]
+    assert open_checks == ["software"]
+
+
+def test_what_the_plan_leaves_out_is_shown(run: Run) -> None:
+    excluded = [{"test": "verbs-latency", "reason": "alpha has no backend verbs"}]
+    run.edit("plan.json", put("excluded", excluded))
+    verdict = run.judge()
+    assert (verdict.verdict, status(verdict, "excluded")) == ("PASS", "not_judged")
+
+
+def test_a_host_without_any_flow_is_inconclusive(run: Run) -> None:
+    run.edit("plan.json", lambda plan: plan["hosts"].update(gamma=plan["hosts"]["beta"]))
+    assert status(run.judge(), "coverage") == "inconclusive"
+
+
+def test_a_plan_of_the_null_backend_only_is_inconclusive(run: Run) -> None:
+    run.edit("plan.json", of_all_flows("backend", "null"))
+    assert status(run.judge(), "excluded") == "inconclusive"
+
+
+# ---- what hosts left -----------------------------------------------------------------------------
+
+
+def test_a_missing_flow_is_inconclusive_and_listed(run: Run) -> None:
+    shutil.rmtree(run.flow("tcp-latency"))
+    verdict = run.judge()
+    assert missing(verdict) == {TCP}
+    assert status(verdict, f"flow/{TCP}") == "inconclusive"
+
+
+def test_a_host_without_raw_outputs_is_inconclusive(run: Run) -> None:
+    shutil.rmtree(run.root / "raw/beta")
+    assert status(run.judge(), "host/beta") == "inconclusive"
+
+
+@pytest.mark.parametrize(("key", "value"), [("state", "running"), ("run", "another")])
+def test_an_agent_that_had_not_finished_or_is_anothers_is_inconclusive(
+    run: Run, key: str, value: str
+) -> None:
+    run.edit("raw/alpha/agent.json", put(key, value))
+    assert status(run.judge(), "host/alpha") == "inconclusive"
+
+
+def test_pipes_links_and_devices_are_not_read(run: Run) -> None:
+    tcp, iperf3 = (run.flow(test) / "client.stdout" for test in ("tcp-latency", "iperf3"))
+    iperf, environment = (
+        run.flow("iperf") / "client.stderr",
+        run.root / "raw/alpha/environment.json",
+    )
+    iperf3.rename(run.root.parent / "outside")
+    for path in (tcp, iperf, environment):
+        path.unlink()
+    os.mkfifo(tcp)
+    os.mkfifo(environment)
+    iperf.symlink_to("/dev/zero")
+    iperf3.symlink_to(run.root.parent / "outside")
+    assert missing(run.judge()) == {TCP, "iperf3/alpha/beta/1"}
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+def test_missing_and_damaged_limits_are_inconclusive(
+    run: Run, damage: Callable[[Path], object]
+) -> None:
+    damage(run.root / "inputs/limits.json")
+    assert status(run.judge(), "limits") == "inconclusive"
+
+
+def only(limit: str, change: Change) -> Change:
+    """The limits with this one alone, changed."""
+
+    def select(document: dict[str, object]) -> None:
+        limits = document["limits"]
+        assert isinstance(limits, list)
+        kept = [one for one in limits if one["id"] == limit]
+        change(kept[0])
+        document["limits"] = kept
+
+    return select
+
+
+def test_a_required_limit_that_is_missed_fails_an_advisory_one_warns(run: Run) -> None:
+    run.edit("inputs/limits.json", only("iperf-bandwidth", put("bound.min", 1e6)))
+    verdict = run.judge()
+    assert (verdict.verdict, status(verdict, "limit/iperf-bandwidth/iperf3")) == ("FAIL", "fail")
+    run.edit(
+        "inputs/limits.json",
+        lambda document: document["limits"].append(
+            document["limits"][0] | {"id": "floor", "bound": {"min": 1e-3}}
+        ),
+        put("limits.0.severity", "advisory"),
+    )
+    verdict = run.judge()
+    assert (verdict.verdict, status(verdict, "limit/iperf-bandwidth/iperf3")) == (
+        "PASS",
+        "advisory",
+    )
+
+
+def test_a_required_limit_whose_figure_was_not_reported_is_inconclusive(run: Run) -> None:
+    run.edit("inputs/limits.json", only("small-message-mean", put("metric", "latency_us.p99_99")))
+    assert status(run.judge(), "limit/small-message-mean/tcp-latency") == "inconclusive"
+
+
+# ---- the line ------------------------------------------------------------------------------------
+
+
+def test_the_line_names_three_checks_of_a_kind(run: Run, perchctl: Judge) -> None:
+    shutil.rmtree(run.root / "raw/beta")
+    code, said, _ = perchctl("judge", run.root)
+    assert code == 3
+    assert "; not judged: " in said
+    assert " more" in said
