@@ -5,15 +5,14 @@ Base units, as Prometheus' naming rules ask: seconds and bytes a second.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
 import polars as pl
 
 from perch.exports import soak_prom
+from perch.exports.moments import instant
 from perch.exports.samples import family, from_gbit_s, from_us, gauge, sample
 from perch.model.figures import median
 from perch.model.verdict import Verdict
@@ -215,20 +214,6 @@ def _of_sizes(rows: pl.DataFrame) -> str:
 
 
 # ---- the run -------------------------------------------------------------------------------------
-
-_fraction = re.compile(r"\.[0-9]+(?=Z$)")
-
-
-def instant(moment: str | None) -> float | None:
-    """Seconds since 1970 of a time such as 2026-11-21T08:04:12.350Z."""
-    if moment is None:
-        return None
-    try:
-        begun = datetime.strptime(_fraction.sub("", moment), "%Y-%m-%dT%H:%M:%S%z")
-    except ValueError:
-        return None
-    fraction = _fraction.search(moment)
-    return begun.timestamp() + (float(fraction[0]) if fraction else 0)
 
 
 def _one(name: str, text: str, value: float | None) -> str:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from perch.model.figures import encode
-
 _control = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -25,7 +23,7 @@ def _labels(of: Mapping[str, Any]) -> str:
 def sample(name: str, labels: Mapping[str, Any], value: float) -> str:
     """A line. A label of None is left out."""
     number = int(value) if float(value).is_integer() else value
-    return f"{name}{_labels(labels)} {encode(number).decode()}\n"
+    return f"{name}{_labels(labels)} {number!r}\n"
 
 
 def family(name: str, kind: str, text: str, samples: Iterable[str]) -> str:

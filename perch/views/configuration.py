@@ -87,7 +87,7 @@ def _limits(run: Run) -> Iterator[str]:
     own = sum(map(_is_own, limits))
     if own:
         verb = "is" if own == 1 else "are"
-        yield f"{words.plural(own, 'limit')} of these {verb} your site's own."
+        yield f"{own} of these limits {verb} your site's own."
 
 
 def _lines(run: Run) -> Iterator[str]:

@@ -34,7 +34,7 @@ from perch.views import plan as plan_view
 from perch.views.charts import Chart
 from perch.views.details import Details
 from perch.views.flow_facts import Packets
-from perch.views.inputs import Run
+from perch.views.inputs import INTERVALS, Run
 from perch.views.measured import TestResults
 from perch.views.plan import Test
 from perch.views.table import slimmed
@@ -187,6 +187,27 @@ def _of_records(
     }
 
 
+def _shown_chart(one: Chart) -> Document:
+    return {
+        "name": one.name,
+        "title": one.title,
+        "alternative": one.alternative,
+        "caption": one.caption,
+    }
+
+
+def _soak(run: Run) -> tuple[Document | None, list[Chart]]:
+    """A soak's section with its charts over time; nothing of a run that is none."""
+    if run.soak is None:
+        return None, []
+    from perch.views import soak, soak_charts, soak_rows
+
+    rows = soak_rows.read(run.root / INTERVALS, run.soak)
+    drawn = soak_charts.charts(run.soak, rows, run.plan.tests)
+    shown = soak.section(run.soak, run.plan.tests, rows.fault)
+    return shown | {"charts": list(map(_shown_chart, drawn))}, drawn
+
+
 # ---- all -----------------------------------------------------------------------------------------
 
 
@@ -206,6 +227,7 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         past.chart,
     )
     along = [chart.spec.removeprefix("transfer_") for chart in drawn if "transfer_" in chart.spec]
+    soak, over_time = _soak(run)
     document = {
         **_first_lines(run, found),
         **_of_run(run, fabric.devices(run)),
@@ -213,17 +235,9 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         **_conclusions(run, found, ranked, past.heads),
         "evolution": past,
         "loaded": loaded.section(under_load),
-        "charts": [
-            {
-                "name": one.name,
-                "title": one.title,
-                "alternative": one.alternative,
-                "caption": one.caption,
-            }
-            for one in drawn
-        ],
+        "charts": list(map(_shown_chart, drawn)),
         "references": references.lines(run.references, along),
-        "soak": None,
+        "soak": soak,
         "judged_dir": f"runs/{run.root.resolve().name}",
     }
-    return slimmed(document), drawn
+    return slimmed(document), drawn + over_time

@@ -1,0 +1,90 @@
+"""Which series of a soak are drawn by name.
+
+Of each test the pairs of hosts that did worst, of processes those that grew most, of sensors the
+hottest. `soak` is the verdict's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perch.views.words import Figure
+
+Soak = Mapping[str, Any]
+
+#: Four lines of two figures each, and one for all others, can still be told apart (as many colours
+#: as style.json has, halved).
+PAIRS_MAX = 4
+PROCESSES_MAX = 6
+SENSORS_MAX = 6
+
+#: test, client, server
+Pair = tuple[str, str, str]
+#: host, role, and the flow it serves; of what serves one, its process, as nobody knows which.
+Process = tuple[str, str, str]
+
+
+def _fallen(part: Figure, whole: Figure) -> float:
+    """As a share: 0 is even, 1 what nobody measured."""
+    if part is None or whole is None or whole <= 0 or part < 0:
+        return 1
+    return 1 - part / whole
+
+
+def fall(flow: Soak) -> float:
+    """How far a flow fell below its middle."""
+    figures = flow.get("figures") or {}
+    bandwidth, latency = figures.get("bandwidth"), figures.get("latency")
+    if bandwidth is not None:
+        middle = bandwidth.get("median")
+        middle = bandwidth.get("mean") if middle is None else middle
+        return _fallen(bandwidth.get("lowest_interval"), middle)
+    if latency is not None:
+        return _fallen(latency.get("p99_median"), latency.get("p99_highest"))
+    return 1
+
+
+def pairs(soak: Soak) -> set[Pair]:
+    """Of each test the worst ones; turns of a pair are one."""
+    anomalies: dict[Pair, int] = {}
+    falls: dict[Pair, float] = {}
+    for flow in soak.get("flows") or []:
+        pair = flow["test"], flow["client"], flow["server"]
+        anomalies[pair] = anomalies.get(pair, 0) + (flow.get("anomalies") or 0)
+        falls[pair] = max(falls.get(pair, -1), fall(flow))
+    ordered = sorted(anomalies, key=lambda pair: (-anomalies[pair], -falls[pair], pair))
+    by_test: dict[str, list[Pair]] = {}
+    for pair in ordered:
+        by_test.setdefault(pair[0], []).append(pair)
+    return {pair for of_test in by_test.values() for pair in of_test[:PAIRS_MAX]}
+
+
+def process(host: str, one: Soak) -> Process:
+    """By what it is, not by its number: one that was restarted has another."""
+    flow = one.get("flow")
+    if flow is None and one.get("role") == "job":
+        flow = str(one.get("pid"))
+    return host, str(one.get("role")), flow or ""
+
+
+def processes(soak: Soak) -> set[Process]:
+    grown: dict[Process, tuple[float, float]] = {}
+    for host in soak.get("hosts") or []:
+        for one in host.get("processes") or []:
+            key = process(host["host"], one)
+            growth = one.get("mb_per_hour") or 0, one.get("resident_bytes_last") or 0
+            if key not in grown or growth[0] >= grown[key][0]:
+                grown[key] = growth
+    ordered = sorted(grown, key=lambda key: (-grown[key][0], -grown[key][1], key))
+    return set(ordered[:PROCESSES_MAX])
+
+
+def sensors(soak: Soak) -> set[tuple[str, str]]:
+    """Host and name of the sensor."""
+    found = []
+    for host in soak.get("hosts") or []:
+        hottest = host.get("temperature_highest") or {}
+        if hottest.get("celsius") is not None and hottest.get("name") is not None:
+            found.append((-hottest["celsius"], host["host"], hottest["name"]))
+    return {(host, name) for _, host, name in sorted(found)[:SENSORS_MAX]}
