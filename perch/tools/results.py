@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from perch.model.figures import rounded
@@ -107,3 +107,35 @@ def failed(message: str, *, code: int = UNUSABLE, traffic: bool) -> Error:
 def failed_part(message: str, *, code: int = UNUSABLE, traffic: bool) -> Part:
     """A part of which nothing is known but its error."""
     return Part(status="error", error=failed(message, code=code, traffic=traffic))
+
+
+class Found(NamedTuple):
+    """A result of an output, and the line, counted from 0, that is at fault where it has none."""
+
+    part: Part
+    line: int | None = None
+
+
+class LineError(UnusableError):
+    """The same of one line of an output, counted from 0."""
+
+    def __init__(self, why: object, line: int) -> None:
+        super().__init__(str(why))
+        self.line = line
+
+
+def unusable(why: UnusableError, *, traffic: bool, because: str = "") -> Found:
+    """The fault of an output, with the tool's own words after it."""
+    said = f"{why}: {because}" if because else str(why)
+    return Found(failed_part(said, traffic=traffic), getattr(why, "line", None))
+
+
+def told(results: Iterable[Found], program: str) -> list[Part]:
+    """The results as a run has them: a fault names the program and the line of its output."""
+    parts = []
+    for part, line in results:
+        if part.error is not None:
+            place = "" if line is None else f"line {line + 1}: "
+            part.error.message = f"{program}'s output cannot be used: {place}{part.error.message}"
+        parts.append(part)
+    return parts
