@@ -123,6 +123,32 @@ def test_what_was_not_asked_for_is_the_engines_choice() -> None:
     assert why(VERBS, part) is None
 
 
+@pytest.mark.parametrize(
+    ("argv", "managed", "message"),
+    [
+        (["--rdma-cm"], True, None),
+        (["--rdma-cm", "--sl", "5"], True, "sl 5, the output says 3"),
+        (["--rdma-cm", "--tos", "106"], True, None),
+        (["--rdma-cm", "--traffic-class", "40"], True, "traffic_class 40, the output says 106"),
+        ([], False, "sl 0, the output says 3"),
+    ],
+)
+def test_a_connection_managers_level_and_class_are_its_own_choice(
+    argv: list[str], managed: bool, message: str | None
+) -> None:
+    planned = flow("perch", ["perch", "lat", "b", "--backend", "verbs", *argv])
+    params = {
+        "completion": "busy", "verify": False, "bidirectional": False, "queue_pairs": 1, "batch": 1,
+        "cq_moderation": 1, "srq": False, "relaxed_ordering": False, "rdma_cm": managed, "sl": 3,
+        "traffic_class": 106,
+    }  # fmt: skip
+    part = {
+        "backend": "verbs", "kind": "latency", "op": "read", "definition": "completion",
+        "connection": "RC", "params": params,
+    }  # fmt: skip
+    assert why(planned, part) == (message and f"the plan asks for {message}")
+
+
 CXI = flow(
     "perch",
     ["perch", "lat", "b", "--backend", "cxi", "--op", "fetch-atomic", "--atomic-op", "min",

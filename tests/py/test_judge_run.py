@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from perch.judge import worker
+from perch.judge import planned, worker
 from tests.py.conftest import Ended
-from tests.py.judging import Change, Run, missing, put, status
+from tests.py.judging import Change, Run, check_of, missing, put, status
 
 TCP = "tcp-latency/alpha/beta/1"
 Judge = Callable[..., Ended]
@@ -111,8 +111,28 @@ def test_a_verdict_that_could_not_be_written_is_exit_code_6_and_none_is_left(
 
 
 def test_a_folder_in_place_of_an_output_is_exit_code_6(run: Run, perchctl: Judge) -> None:
-    (run.root / "verdict.json").mkdir()
-    assert perchctl("judge", run.root).code == 6
+    run.judge()
+    (run.root / "records.jsonl").unlink()
+    (run.root / "records.jsonl").mkdir()
+    code, _, errors = perchctl("judge", run.root)
+    assert code == 6
+    assert "it has no verdict" in errors
+    assert "verdict.json" not in run.names()
+
+
+def test_a_judge_that_is_killed_in_the_middle_leaves_no_earlier_verdict(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.judge()
+
+    def killed(_: object) -> None:
+        assert "verdict.json" not in run.names()
+        raise SystemExit(137)
+
+    monkeypatch.setattr(planned, "read_plan", killed)
+    with pytest.raises(SystemExit):
+        run.judge()
+    assert "verdict.json" not in run.names()
 
 
 def test_a_folder_that_cannot_be_written_is_exit_code_6(
@@ -179,6 +199,18 @@ def test_what_the_plan_leaves_out_is_shown(run: Run) -> None:
     run.edit("plan.json", put("excluded", excluded))
     verdict = run.judge()
     assert (verdict.verdict, status(verdict, "excluded")) == ("PASS", "not_judged")
+
+
+def test_an_output_of_a_flow_that_the_plan_does_not_have_is_inconclusive(run: Run) -> None:
+    def cut_flow(plan: dict[str, list[dict[str, list[dict[str, str]]]]]) -> None:
+        for turn in plan["rounds"]:
+            turn["flows"] = [one for one in turn["flows"] if one["test"] != "tcp-verify"]
+
+    run.edit("plan.json", cut_flow)
+    verdict = run.judge()
+    assert check_of(verdict, "manifest/unplanned").evidence == [
+        "raw/alpha/flows/tcp-verify/alpha/beta/1/client.json"
+    ]
 
 
 def test_a_host_without_any_flow_is_inconclusive(run: Run) -> None:
