@@ -1,0 +1,301 @@
+"""Faults planted in a recorded run beside its limits: each is found by its own check.
+
+Counters before and after, intervals, tails, the clocks of both ends, and results that contradict
+themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from perch.model.verdict import Bound
+from tests.py.cards import PORT, moves, put_cards
+from tests.py.judging import Change, Document, Run, check_of, put, status
+
+FLOW = "write-latency/alpha/beta/1"
+
+
+@pytest.fixture
+def loopback(run_copy: Callable[[str], Path]) -> Run:
+    return Run(run_copy("loopback"))
+
+
+@pytest.fixture
+def rxe(run_copy: Callable[[str], Path]) -> Run:
+    return Run(run_copy("rxe"))
+
+
+@pytest.fixture
+def cards(rxe: Run) -> Run:
+    return put_cards(rxe)
+
+
+def end(run: Run, role: str) -> Path:
+    return run.flow("write-latency", role) / f"{role}.json"
+
+
+# ---- counters ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device", "counter", "word", "check"),
+    [
+        ("port", "port_xmit_discards", "FAIL", "drops"),
+        ("eth1", "rx_crc_errors", "FAIL", "errors"),
+        ("port", "local_ack_timeout_err", "FAIL", "retransmissions"),
+        ("port", "out_of_seq_request", "FAIL", "out-of-sequence"),
+        ("eth1", "carrier_down_count", "FAIL", "link"),
+        ("eth1", "aer_nonfatal", "FAIL", "pcie"),
+        ("eth1", "rx_prio3_pause", "PASS", "pause"),
+        ("port", "np_cnp_sent", "PASS", "congestion"),
+        ("eth1", "rx_dropped", "PASS", "host-drops"),
+        ("eth1", "aer_correctable", "PASS", "pcie-corrected"),
+    ],
+)
+def test_a_class_of_counters_that_moved_fails_hardware_or_is_shown_where_it_only_explains(
+    cards: Run, device: str, counter: str, word: str, check: str
+) -> None:
+    cards.edit(end(cards, "server"), moves(device, counter, 7, 9))
+    verdict = cards.judge()
+    assert verdict.verdict == word
+    finding = check_of(verdict, f"counters/{check}")
+    assert finding.status == ("fail" if word == "FAIL" else "advisory")
+    assert finding.evidence == [FLOW]
+    assert str(finding.measured).startswith("2 in 1 flow, beta: ")
+    assert str(finding.measured).endswith(f" {counter}")
+
+
+def test_cards_that_saw_nothing_pass(cards: Run) -> None:
+    assert cards.judge().verdict == "PASS"
+
+
+def test_on_software_the_same_counters_are_advisory_and_the_run_passes(rxe: Run) -> None:
+    rxe.edit(end(rxe, "server"), put("counters.after.netdev.eth1.rx_missed_errors", "9"))
+    verdict = rxe.judge()
+    assert verdict.verdict == "PASS"
+    assert status(verdict, "counters/drops") == "advisory"
+    assert status(verdict, "counters/errors") == "pass"
+
+
+@pytest.mark.parametrize(("again", "expected"), [(12, "pass"), (13, "fail")])
+def test_what_was_sent_again_is_compared_with_the_packets_one_in_a_million(
+    cards: Run, again: int, expected: str
+) -> None:
+    for role in ("client", "server"):
+        packets = [moves("port", f"port_{way}_packets", 0, 6_000_000) for way in ("xmit", "rcv")]
+        cards.edit(end(cards, role), *packets)
+    cards.edit(end(cards, "client"), moves("port", "packet_seq_err", 0, again))
+    finding = check_of(cards.judge(), "counters/retransmissions")
+    assert finding.status == expected
+    if expected == "fail":
+        assert str(finding.measured).endswith("at most 1.08333333 in a million packets")
+
+
+@pytest.mark.parametrize(
+    "fault", [moves("eth1", "rx_crc_errors", 9, 2), moves("port", "link_downed", 255, 255)]
+)
+def test_a_counter_that_went_backwards_or_is_full_is_inconclusive(
+    cards: Run, fault: Change
+) -> None:
+    cards.edit(end(cards, "server"), fault)
+    verdict = cards.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert status(verdict, "counters/reset") == "inconclusive"
+
+
+def without(*counters: str, netdev: bool = True) -> Change:
+    def change(document: Document) -> None:
+        for when in ("before", "after"):
+            reading = document["counters"][when]
+            if not netdev:
+                del reading["netdev"]
+            for port in reading["rdma"].values():
+                for counter in counters:
+                    port["counters"].pop(counter, None)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [without("completer_retry_err", netdev=False), without("completer_retry_err", "link_downed")],
+)
+def test_hardware_whose_devices_do_not_count_what_goes_wrong_is_inconclusive(
+    cards: Run, fault: Change
+) -> None:
+    cards.edit(end(cards, "server"), fault)
+    verdict = cards.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert status(verdict, "counters/missing") == "inconclusive"
+
+
+def test_software_whose_devices_do_not_count_is_not_judged(rxe: Run) -> None:
+    rxe.edit(end(rxe, "server"), without("completer_retry_err", "link_downed"))
+    assert status(rxe.judge(), "counters/missing") is None
+
+
+def bytes_in_no_packet(document: Document) -> None:
+    before, after = (document["counters"][when]["netdev"]["eth1"] for when in ("before", "after"))
+    after |= {name: before[name] for name in ("tx_packets", "rx_packets")}
+
+
+def words_in_no_packet(document: Document) -> None:
+    for when in ("before", "after"):
+        counters = document["counters"][when]["rdma"][PORT]["counters"]
+        counters |= {"port_xmit_packets": "0", "port_rcv_packets": "0"}
+
+
+@pytest.mark.parametrize("fault", [bytes_in_no_packet, words_in_no_packet])
+def test_bytes_in_no_packet_are_no_devices_counters(cards: Run, fault: Change) -> None:
+    cards.edit(end(cards, "client"), fault)
+    verdict = cards.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert status(verdict, "counters/still") == "inconclusive"
+
+
+def test_an_interface_of_a_loopback_that_counted_nothing_of_a_transfer_is_inconclusive(
+    loopback: Run,
+) -> None:
+    names = ("tx_bytes", "rx_bytes", "tx_packets", "rx_packets", "rx_missed_errors")
+    before = dict.fromkeys(names, "5")
+    after = before | {
+        "tx_bytes": "9000000", "rx_bytes": "9000000", "tx_packets": "900", "rx_packets": "900",
+    }  # fmt: skip
+
+    def counters(moved: dict[str, str]) -> Change:
+        sides = {
+            when: {"time_s": time, "host": {}, "netdev": {"lo": counts}, "rdma": {}}
+            for when, time, counts in (("before", "1.0", before), ("after", "2.0", moved))
+        }
+        return put("counters", {"address_interface": "lo", "route_interface": "lo", **sides})
+
+    files = {
+        role: loopback.flow("tcp-latency", role) / f"{role}.json" for role in ("client", "server")
+    }
+    for file in files.values():
+        loopback.edit(file, counters(after))
+    verdict = loopback.judge()
+    assert (verdict.verdict, status(verdict, "counters/still")) == ("PASS", "pass")
+    loopback.edit(files["client"], counters(before))
+    verdict = loopback.judge()
+    assert (verdict.verdict, status(verdict, "counters/still")) == ("INCONCLUSIVE", "inconclusive")
+
+
+# ---- intervals and tails -------------------------------------------------------------------------
+
+
+def slow_interval(document: Document) -> None:
+    document["intervals"][1]["sum"]["bits_per_second"] *= 0.4
+
+
+def test_one_bad_interval_is_advisory_on_software(loopback: Run) -> None:
+    assert status(loopback.judge(), "interval/iperf3") == "pass"
+    loopback.edit(loopback.flow("iperf3") / "client.stdout", slow_interval)
+    verdict = loopback.judge()
+    finding = check_of(verdict, "interval/iperf3")
+    assert (verdict.verdict, finding.status) == ("PASS", "advisory")
+    assert isinstance(finding.measured, float) and finding.measured < 0.5
+    assert finding.limit == Bound(0.5, None)
+    assert finding.evidence == ["iperf3/alpha/beta/1#131072"]
+
+
+@pytest.mark.parametrize(("still", "word"), [(None, "PASS"), (411, "FAIL")])
+def test_one_second_of_ten_minutes_without_traffic_fails_a_card(
+    cards: Run, still: int | None, word: str
+) -> None:
+    def change(document: Document) -> None:
+        rate = document["bandwidth"]["gbit_s"]
+        document["intervals"] = [
+            {"start_s": n, "end_s": n + 1, "count": 10, "gbit_s": 0 if n == still else rate}
+            for n in range(600)
+        ]
+
+    cards.edit(cards.flow("verbs-write-bandwidth") / "client.stdout", change)
+    verdict = cards.judge()
+    assert verdict.verdict == word
+    assert status(verdict, "interval/verbs-write-bandwidth") == word.lower()
+
+
+def test_the_worst_window_of_a_tenth_of_a_second_is_compared_with_the_whole(cards: Run) -> None:
+    def change(document: Document) -> None:
+        rate = document["bandwidth"]["gbit_s"]
+        document["bandwidth"] |= {
+            "min_interval_gbit_s": rate * 0.49, "bytes": int(rate * 2e9 / 8),
+        }  # fmt: skip
+        document["elapsed_s"] = 2
+        document["path"] = dict.fromkeys(document["path"], 0) | {"client_sent_bytes": 1e9}
+
+    cards.edit(cards.flow("verbs-write-bandwidth") / "client.stdout", change)
+    assert status(cards.judge(), "interval/verbs-write-bandwidth") == "fail"
+
+
+def spike(document: Document) -> None:
+    latency = document["latency_us"]
+    latency |= {"p99_9": latency["p50"] * 11, "max": latency["p50"] * 900}
+
+
+def few(document: Document) -> None:
+    document["latency_us"] |= {"p99_9": None, "count": 9000}
+
+
+def test_a_tail_spike_is_found_where_enough_samples_support_it(loopback: Run) -> None:
+    file = loopback.flow("tcp-latency") / "client.stdout"
+    assert status(loopback.judge(), "tail/tcp-latency") == "pass"
+    loopback.edit(file, spike)
+    verdict = loopback.judge()
+    assert (verdict.verdict, status(verdict, "tail/tcp-latency")) == ("PASS", "advisory")
+    # nine samples above it are no tail, and the next percentile speaks
+    loopback.edit(file, few)
+    assert status(loopback.judge(), "tail/tcp-latency") == "pass"
+
+
+# ---- clocks --------------------------------------------------------------------------------------
+
+
+def later(seconds: float) -> Change:
+    def change(document: Document) -> None:
+        for key in ("started", "ended"):
+            time = datetime.fromisoformat(document[key]) + timedelta(seconds=seconds)
+            document[key] = time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("seconds", "word", "expected"),
+    [(90, "PASS", "advisory"), (-4000, "INCONCLUSIVE", "inconclusive"), (None, "PASS", "pass")],
+)
+def test_clocks_of_both_ends_that_differ_are_shown_and_too_far_apart_inconclusive(
+    loopback: Run, seconds: float | None, word: str, expected: str
+) -> None:
+    if seconds is not None:
+        loopback.edit(loopback.flow("tcp-latency", "server") / "server.json", later(seconds))
+    verdict = loopback.judge()
+    finding = check_of(verdict, "clock/ends")
+    assert (verdict.verdict, finding.status) == (word, expected)
+    if seconds == 90:
+        assert str(finding.measured).startswith("beta is 8")
+        assert " s ahead of alpha" in str(finding.measured)
+        assert finding.evidence == ["tcp-latency/alpha/beta/1"]
+
+
+def test_counters_tell_the_time_too(rxe: Run) -> None:
+    def change(document: Document) -> None:
+        before = document["counters"]["before"]
+        before["time_s"] = str(float(before["time_s"]) + 100)
+
+    rxe.edit(end(rxe, "server"), change)
+    assert status(rxe.judge(), "clock/ends") == "advisory"
+
+
+def test_a_result_that_took_longer_than_its_process_lived_contradicts_itself(loopback: Run) -> None:
+    loopback.edit(loopback.flow("iperf3") / "client.json", put("elapsed_s", 0.2))
+    verdict = loopback.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    finding = check_of(verdict, "flow/iperf3/alpha/beta/1")
+    assert finding.status == "inconclusive"
+    assert "0.2 s" in str(finding.measured)
