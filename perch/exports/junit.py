@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from perch.exports.samples import nearest
 from perch.model.figures import rounded
 from perch.model.verdict import Check, CheckStatus, Verdict
 from perch.views import words
@@ -77,7 +78,7 @@ def _outcome(check: Check, told: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _time(seconds: float | None) -> str:
-    return "" if seconds is None else f' time="{rounded(round(seconds, 3))}"'
+    return "" if seconds is None else f' time="{rounded(nearest(seconds * 1000) / 1000)}"'
 
 
 def testcase(

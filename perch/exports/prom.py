@@ -171,7 +171,7 @@ def _extremes(
     )
     found = by_size.agg(
         value.min().alias("min"),
-        value.mean().round_sig_figs(9).alias("mean"),
+        value.mean().round_sig_figs(12).alias("mean"),
         value.max().alias("max"),
         value.null_count().alias("missing"),
     ).filter(pl.col("missing") == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -36,11 +37,16 @@ def gauge(name: str, text: str, samples: Iterable[str]) -> str:
     return family(name, "gauge", text, samples)
 
 
+def nearest(value: float) -> int:
+    """Halves up, as a reader rounds."""
+    return math.floor(value + 0.5)
+
+
 def from_us(microseconds: float) -> float:
     """Seconds, to a picosecond: finer than any tool measures."""
-    return round(microseconds * 1e6) / 1e12
+    return nearest(microseconds * 1e6) / 1e12
 
 
 def from_gbit_s(rate: float) -> int:
     """Bytes a second."""
-    return round(rate * 125_000_000)
+    return nearest(rate * 125_000_000)

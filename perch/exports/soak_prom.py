@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from perch.exports.moments import instant
-from perch.exports.samples import from_gbit_s, from_us, gauge, sample
+from perch.exports.samples import from_gbit_s, from_us, gauge, nearest, sample
 from perch.views.soak_words import KINDS
 
 Soak = Mapping[str, Any]
@@ -21,7 +21,7 @@ def _one(name: str, text: str, value: float | None) -> str:
 
 def _microseconds(seconds: float) -> float:
     """Sums end alike, in whatever order they were added."""
-    return round(seconds * 1e6) / 1e6
+    return nearest(seconds * 1e6) / 1e6
 
 
 def _flows(soak: Soak, kind: str | None = None) -> list[Soak]:
@@ -169,7 +169,7 @@ def _growth(soak: Soak) -> str:
         "How fast the fastest growing process of a role grows; over a short time that may be its "
         "warm-up.",
         (
-            sample(name, {"role": role}, round(fastest[role] * _MB_PER_HOUR, 3))
+            sample(name, {"role": role}, nearest(fastest[role] * _MB_PER_HOUR * 1000) / 1000)
             for role in sorted(fastest)
         ),
     )

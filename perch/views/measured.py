@@ -14,7 +14,6 @@ import msgspec
 import polars as pl
 
 from perch.checks.figures import TERM_COLUMNS, terms
-from perch.model.figures import rounded
 from perch.views.plan import Test
 from perch.views.words import Figure
 
@@ -140,8 +139,8 @@ def results(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def tidy(value: Any) -> Any:
-    """A figure out of a frame: rounded in the one way, whole ones as integers."""
-    return rounded(value) if isinstance(value, float) else value
+    """A value out of a frame: whole figures as integers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def whole_median(value: pl.Expr) -> pl.Expr:
