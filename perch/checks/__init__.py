@@ -34,6 +34,7 @@ from perch.model.plan import Plan
 from perch.model.text import names as names
 from perch.model.text import plural as plural
 from perch.model.verdict import EVIDENCE_MAX, Check
+from perch.soak.told import Soak
 
 T = TypeVar("T")
 
@@ -57,6 +58,7 @@ class RunView:
     manifest: Manifest = field(default_factory=Manifest)
     retry_fault: str = ""
     soak_state: str | None = None
+    soak: Soak | None = None
     _prepared: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
 
     def once(self, prepare: Callable[[RunView], T]) -> T:

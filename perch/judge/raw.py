@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -82,6 +82,19 @@ class RawFiles:
         """The bytes of a file under `ROOTS`, as `contents` gives them."""
         held = self.holds(path.rpartition("/")[0])
         return contents(None, self._prefix + path) if held else b""
+
+    def stream(self, path: str) -> BinaryIO | None:
+        """A regular file under `ROOTS` of any size, to be read by parts; None where none is."""
+        if not self.holds(path.rpartition("/")[0]):
+            return None
+        try:
+            file = os.open(self._prefix + path, _FILE_FLAGS)
+        except OSError:
+            return None
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            return None
+        return os.fdopen(file, "rb")
 
     def document(self, path: str, decoder: msgspec.json.Decoder[_T]) -> _T | None:
         """A document of a host; None where it is absent, too large or not of the decoder's type."""

@@ -27,6 +27,8 @@ from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.verdict import Check, Coverage, Verdict
+from perch.soak import judge as soak
+from perch.soak.told import Soak
 
 VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
 
@@ -73,6 +75,27 @@ def _imported_records(plan: Plan, files: RawFiles, work: Path) -> pl.DataFrame:
     return columns.frame(records)
 
 
+# ---- a soak --------------------------------------------------------------------------------------
+
+
+def _soak_state(plan: Plan, hosts: dict[str, HostFacts]) -> str | None:
+    """What agents say of a soak that is not over, or that it was stopped."""
+    states = {host.agent.state for host in hosts.values() if host.agent}
+    if plan.soak is None:
+        return None
+    return next((state for state in ("running", "stopped") if state in states), None)
+
+
+def _judged_soak(
+    plan: Plan, hosts: dict[str, HostFacts], limits: Limits, files: RawFiles, work: Path
+) -> Soak | None:
+    """Writes work/intervals.jsonl."""
+    if plan.soak is None:
+        return None
+    with (work / INTERVALS).open("wb") as out:
+        return soak.judge(plan, plan.soak, hosts, limits, files, out)
+
+
 # ---- a verdict -----------------------------------------------------------------------------------
 
 
@@ -98,6 +121,8 @@ def _judge(root: Path, work: Path) -> Judged:
         switches=read_switches(files, plan),
         manifest=read_manifest(files, plan.flows()),
         retry_fault=retry_fault or "",
+        soak_state=_soak_state(plan, hosts),
+        soak=_judged_soak(plan, hosts, limits, files, work),
     )
     verdict = assemble(view, all_findings(view))
     (work / VERDICT).write_bytes(_encoder.encode(verdict) + b"\n")

@@ -1,0 +1,181 @@
+"""All turns of one test between two hosts: each flow against the plan, and their common course."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perch.judge import commands
+from perch.judge.argv import option_value
+from perch.judge.raw import flow_folder
+from perch.model.figures import rounded
+from perch.model.limits import Limit
+from perch.model.plan import Flow
+from perch.soak import drift, figures, flow
+from perch.soak.bounds import Bounds, of_flow
+from perch.soak.facts import Facts, Finder
+from perch.soak.flow import Flowing, spoken_s
+from perch.soak.lines import FlowLines, Reader, slack
+from perch.soak.moments import dated
+from perch.soak.told import Anomaly, FlowTold, Group
+
+#: Of the time that a flow covers, what all moments between intervals may be. Site policy.
+BETWEEN_MOST = 0.05
+
+
+class Turns:
+    """Judges the turns of one test between two hosts, in their order.
+
+    until: when the turn before was over, by its host's uptime; None: there was none, or nobody can
+    say.
+    """
+
+    def __init__(self, reader: Reader, facts: Facts) -> None:
+        self.reader, self.facts = reader, facts
+        self.series = drift.Series()
+        self.until: float | None = None
+        self.flows: list[FlowTold] = []
+        self.found: list[Anomaly] = []
+        self.found_in_course: list[Anomaly] = []
+        self.limits: dict[str, dict[str, list[Limit]]] = {}
+        self.in_files = 0
+
+    def judge(self, turns: list[Flow]) -> Group:
+        for one in turns:
+            bounds = of_flow(one, self.facts.limits)
+            self.limits[one.id] = bounds.by_metric
+            self.flows.append(self._turn(one, bounds))
+        group, self.found_in_course = drift.of_group(
+            turns[0].test, self.series, bounds, self.facts
+        )
+        for told in self.flows:
+            told.drift = group.courses
+        return group
+
+    def _turn(self, one: Flow, bounds: Bounds) -> FlowTold:
+        facts, soak = self.facts, self.facts.soak
+        read = self.reader.read(one)
+        self.in_files += read.in_file
+        path = f"{flow_folder(one, one.client)}/client"
+        found = Finder(
+            facts, one.client, f"{path}.soak", flow=one.id, more=(read.in_file, f"{path}.stdout")
+        )
+        duration_s = commands.seconds(option_value(one.client_argv, "--duration")) or 0.0
+        of = Flowing(one, soak, read.lines, bounds, found, duration_s, slack(soak.interval_s))
+        heads = of.heads
+        started_s = heads[0].started_ms / 1000 if heads and heads[0].started_ms else None
+        soak_s = None if started_s is None else started_s - facts.epoch
+        found.offset = soak_s or 0.0
+        chain = flow.chain(of)
+        begun = flow.began(of, facts)
+        alien = list(self._foreign(of, begun))
+        state = _state(of, chain.at, facts.states[one.client], is_foreign=bool(alien))
+        middle, total = figures.medians(of), figures.total(of)
+        self.found += [
+            *(
+                found("foreign", "coverage", "inconclusive",
+                      f"its file is of another measurement: {why}", lines=[1])
+                for why in alien
+            ),
+            *flow.damaged(of, read.in_file),
+            *chain.found,
+            *flow.short(of),
+            *flow.gaps(of, flow.stop_asked(of, facts, begun)),
+            *flow.stalls(of),
+            *flow.stalls_left(of),
+            *flow.silent(of),
+            *flow.out_of_order(of),
+            *flow.of_no_connection(of),
+            *flow.corrupt(of),
+            *flow.unchecked(of),
+            *flow.clock(of),
+            *figures.intervals(of, middle),
+            *figures.pace(of, total),
+            *_missing(of, chain, state),
+            *_unlike_whole(of, read, total),
+        ]  # fmt: skip
+        if begun is not None:
+            self.until = begun + chain.at
+        for line in of.well:
+            if line.long_s > 0.5 * soak.interval_s:
+                at = (soak_s or 0) + (line.start_s + line.end_s) / 2
+                self.series.bandwidth.add(at, line.gbit_s, line.n, found)
+                self.series.p50.add(at, line.p50, line.n, found)
+                self.series.p99.add(at, line.p99, line.n, found)
+        summary = of.whole.soak if of.whole else None
+        last = one.id.split("/")[3:4]
+        return FlowTold(
+            flow=one.id, test=one.test, kind=one.kind, client=one.client, server=one.server,
+            turn=int(last[0]) if last and last[0].isdecimal() else 1,
+            size_bytes=one.expect[0].size_bytes if one.expect else None,
+            scope=one.scope, backend=one.backend, provider=one.provider, op=one.op, state=state,
+            soak_s=None if soak_s is None else rounded(soak_s),
+            started=None if started_s is None else dated(started_s),
+            planned_s=rounded(duration_s), passed_s=rounded(chain.at),
+            measured_s=rounded(chain.measured), intervals=total.intervals,
+            connections=total.connections, gaps=total.gaps, gap_s=rounded(total.gap_s),
+            stalls=total.stalls, stall_s=rounded(total.stall_s),
+            stall_messages=total.stall_messages, messages=total.messages, bytes=total.bytes,
+            resumed=bool(summary and summary.resumed is True),
+            stopped=bool(summary and summary.stopped is True),
+            dropped_lines=summary.dropped_lines if summary else 0,
+            figures=figures.told(of, middle, total), stall_limit_s=bounds.most("stall_s"),
+        )  # fmt: skip
+
+    def _foreign(self, of: Flowing, begun: float | None) -> Iterator[str]:
+        if not of.lines:
+            return
+        why = flow.foreign(of)
+        if why is not None:
+            yield why
+        heads = of.heads
+        if len(heads) > 1:
+            yield f"line {heads[1].n} begins another soak"
+        if self.until is not None and begun is not None and begun < self.until - of.slack_s:
+            yield (
+                f"it began {spoken_s(begun)} after its agent, when the turn before it had "
+                f"{spoken_s(self.until - begun)} to go"
+            )
+
+
+def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> str:
+    whole = of.whole
+    if not of.lines:
+        return "waiting" if agent == "running" else "none"
+    if is_foreign:
+        return "foreign"
+    if whole is not None and whole.soak.stopped is True:
+        return "stopped"
+    if whole is not None and of.duration_s - at <= of.slack_s:
+        return "done"
+    return "running" if whole is None and agent == "running" else "short"
+
+
+def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:
+    """Time of the plan that the lines do not have."""
+    hole = ("hole", "coverage", "inconclusive")
+    if state == "none":
+        yield of.found(*hole, "there is no client.soak of this flow")
+    if chain.at > 0 and chain.between > BETWEEN_MOST * chain.at:
+        text = f"{spoken_s(chain.between)} of it are in no interval and in no gap"
+        yield of.found(*hole, text, 0, chain.at, value=chain.between, unit="s")
+    if of.lines and state in ("done", "short") and not any(of.well):
+        yield of.found(*hole, "none of its intervals can be judged", 0, chain.at)
+    if of.whole is not None and state == "short":
+        text = f"it ended after {spoken_s(chain.at)} of {of.duration_s:g} s"
+        left = of.duration_s - chain.at
+        yield of.found(*hole, text, chain.at, of.duration_s, value=left, unit="s")
+
+
+def _unlike_whole(of: Flowing, read: FlowLines, total: figures.Total) -> Iterator[Anomaly]:
+    whole = of.whole
+    unlike = ("sum", "sum", "inconclusive")
+    if whole is not None:
+        for why in figures.sums(of, whole, total):
+            yield of.found(*unlike, why, lines=[whole.n])
+    if read.differs:
+        yield of.found(*unlike, "the last line of client.soak is not what it printed")
+    if whole is not None and whole.soak.dropped_lines:
+        n = whole.soak.dropped_lines
+        text = f"{n} lines were dropped, as disk and memory were full"
+        yield of.found("dropped", "lines", "inconclusive", text, lines=[whole.n], value=n,
+                       unit="lines")  # fmt: skip

@@ -1,0 +1,184 @@
+"""What judging a soak needs of the run as a whole, and how anomalies get their dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from perch.judge.hosts import HostFacts
+from perch.judge.raw import RawFiles, flow_folder
+from perch.model.figures import is_finite, rounded
+from perch.model.limits import Limit
+from perch.model.plan import Plan, SoakPlan
+from perch.model.record import Number
+from perch.model.verdict import EVIDENCE_MAX
+from perch.soak.moments import APART_MOST, dated, moment
+from perch.soak.stats import FALSE_ALARM
+from perch.soak.told import Anomaly, Severity
+
+#: Bytes of a flow's first line that are looked at for its beginning.
+_FIRST_LINE = 2**16
+_started_ms = re.compile(rb'"started_ms":([0-9]+)')
+
+
+class Times(msgspec.Struct):
+    """What a host's agent says of its own time. None: it does not say, or what it says is none.
+
+    It began when its wall said `begun` (seconds since 1970); `counted` seconds of the soak had
+    passed at that `uptime` of that `boot`, `passed` at its end, and `asked` when it was to stop.
+    """
+
+    begun: float | None
+    boot: Any
+    uptime: Number | None
+    counted: Number | None
+    passed: Number | None
+    asked: Number | None
+
+
+class Facts(msgspec.Struct):
+    """`epoch`: seconds since 1970 at which the soak began; `known`: whether anybody said so.
+
+    alpha: the probability of a false alarm that each figure may have.
+    """
+
+    run: str
+    soak: SoakPlan
+    limits: tuple[Limit, ...]
+    epoch: float
+    known: bool
+    states: dict[str, str | None]
+    times: dict[str, Times]
+    agents: dict[str, dict[str, Any]]
+    alpha: float
+
+    def date(self, s: float | None) -> str | None:
+        return dated(s + self.epoch) if s is not None and self.known else None
+
+
+def _number(value: Any) -> Number | None:
+    return value if is_finite(value) else None
+
+
+def _times(soak: dict[str, Any]) -> Times:
+    clock = soak.get("clock")
+    if not isinstance(clock, dict):
+        clock = {}
+    return Times(
+        begun=moment(soak.get("begun")),
+        boot=clock.get("boot_id"),
+        uptime=_number(clock.get("uptime_s")),
+        counted=_number(clock.get("passed_s")),
+        passed=_number(soak.get("passed_s")),
+        asked=_number(soak.get("stop_asked_s")),
+    )
+
+
+def _first_start(plan: Plan, files: RawFiles) -> float | None:
+    """The earliest beginning that a flow of the first round tells."""
+    starts = []
+    for flow in plan.rounds[0].flows if plan.rounds else []:
+        file = files.stream(f"{flow_folder(flow, flow.client)}/client.soak")
+        if file is not None:
+            with file:
+                found = _started_ms.search(file.readline(_FIRST_LINE))
+            starts += [int(found[1]) / 1000] if found else []
+    return min(starts, default=None)
+
+
+def gathered(
+    plan: Plan,
+    soak: SoakPlan,
+    hosts: Mapping[str, HostFacts],
+    limits: tuple[Limit, ...],
+    files: RawFiles,
+) -> Facts:
+    agents = {name: host.agent for name, host in hosts.items()}
+    told = {name: (agent.soak if agent else None) or {} for name, agent in agents.items()}
+    times = {name: _times(of_host) for name, of_host in told.items()}
+    begun = min((one.begun for one in times.values() if one.begun is not None), default=None)
+    first = _first_start(plan, files)
+    # no flow begins before its agent: one that says so was told by a clock that was set since
+    if first is not None and begun is not None and first < begun - APART_MOST:
+        first = None
+    epoch = min((one for one in (begun, first) if one is not None), default=None)
+    # each figure of each test between two hosts, and memory and handles of some ten processes
+    pairs = len({(flow.test, flow.client, flow.server) for flow in plan.flows()})
+    return Facts(
+        run=plan.run,
+        soak=soak,
+        limits=limits,
+        epoch=epoch or 0.0,
+        known=epoch is not None,
+        states={name: agent.state if agent else None for name, agent in agents.items()},
+        times=times,
+        agents=told,
+        alpha=FALSE_ALARM / (3 * pairs + 20 * len(plan.hosts)),
+    )
+
+
+class Finder:
+    """Anomalies of one flow or one host, dated.
+
+    path: of the file that evidence is of, with the number of lines in it and the file in which the
+    numbers go on. offset: where 0 of the given times lies since the soak began.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        host: str,
+        path: str,
+        *,
+        flow: str | None = None,
+        offset: float = 0.0,
+        more: tuple[int, str] | None = None,
+    ) -> None:
+        self.facts, self.host, self.flow, self.path = facts, host, flow, path
+        self.offset, self.more = offset, more
+
+    def _place(self, n: int) -> str:
+        if self.more is not None and n > self.more[0]:
+            return f"{self.more[1]}:{n - self.more[0]}"
+        return f"{self.path}:{n}"
+
+    def __call__(
+        self,
+        kind: str,
+        check: str,
+        severity: Severity,
+        text: str,
+        s: float | None = None,
+        e: float | None = None,
+        lines: Iterable[int] = (),
+        value: float | None = None,
+        unit: str | None = None,
+        messages: Number | None = None,
+        path: str | None = None,
+    ) -> Anomaly:
+        """Of the time from `s` to `e`, shown by these lines."""
+        if s is not None:
+            s += self.offset
+        if e is not None:
+            e += self.offset
+        places = [self._place(n) for n in lines][:EVIDENCE_MAX]
+        return Anomaly(
+            kind=kind,
+            check=f"soak/{check}",
+            severity=severity,
+            host=self.host,
+            flow=self.flow,
+            start=self.facts.date(s),
+            end=self.facts.date(e),
+            start_s=None if s is None else rounded(s),
+            end_s=None if e is None else rounded(e),
+            duration_s=None if s is None or e is None else rounded(e - s),
+            messages=messages,
+            value=None if value is None else rounded(value),
+            unit=unit,
+            text=text,
+            evidence=places or [path or self.path],
+        )

@@ -1,0 +1,448 @@
+"""The lines of one flow against the plan: what time they cover, and what single lines show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from perch.model.plan import Flow, SoakPlan
+from perch.model.record import Number
+from perch.model.text import plural
+from perch.soak.bounds import Bounds
+from perch.soak.facts import Facts, Finder
+from perch.soak.lines import (
+    CORRUPTED,
+    Connection,
+    Damaged,
+    Gap,
+    Head,
+    Interval,
+    Job,
+    Line,
+    Stall,
+    Timed,
+    Whole,
+    near,
+)
+from perch.soak.moments import APART_MOST, SLEW, moment
+from perch.soak.told import Anomaly
+
+#: Lines have nine digits of a number.
+DIGITS = 1e-8
+
+#: So many stalls of an interval have lines, the longest of them (docs/soak.md).
+STALL_LINES_MAX = 64
+
+
+def spoken_s(seconds: float) -> str:
+    return f"{seconds:.{3 if abs(seconds) < 1 else 1}f} s"
+
+
+class Flowing(msgspec.Struct):
+    """One flow while it is judged."""
+
+    flow: Flow
+    soak: SoakPlan
+    lines: list[Line]
+    bounds: Bounds
+    found: Finder
+    duration_s: float
+    slack_s: float
+
+    def of(self, kind: type[Line]) -> Iterator[Line]:
+        return (line for line in self.lines if isinstance(line, kind))
+
+    @property
+    def intervals(self) -> Iterator[Interval]:
+        return (line for line in self.lines if isinstance(line, Interval))
+
+    @property
+    def well(self) -> Iterator[Interval]:
+        return (line for line in self.intervals if line.ok)
+
+    @property
+    def heads(self) -> list[Head]:
+        return [line for line in self.lines if isinstance(line, Head)]
+
+    @property
+    def whole(self) -> Whole | None:
+        wholes = [line for line in self.lines if isinstance(line, Whole)]
+        return wholes[-1] if wholes else None
+
+    @property
+    def job(self) -> Job:
+        heads = self.heads
+        return heads[0].job if heads else Job()
+
+    @property
+    def in_order(self) -> list[Line]:
+        """Without stalls, which stand before their interval, and what cannot be used."""
+        return [line for line in self.lines if not isinstance(line, Stall | Damaged)]
+
+    def asks(self, option: str) -> bool:
+        return option in self.flow.client_argv
+
+
+# ---- is it this flow's file? ---------------------------------------------------------------------
+
+
+def foreign(of: Flowing) -> str | None:
+    """Why the first line is not that of the planned command."""
+    head, soak, flow = of.lines[0], of.soak, of.flow
+    if not isinstance(head, Head):
+        return "its first line does not say what was measured"
+    job = head.job
+    sizes = job.sizes or []
+    words = ", ".join(str(size) for size in sizes)
+    verified = "" if job.verify else "not "
+    unlike = {
+        f"it was begun for {head.duration_s} s, and not for {of.duration_s} s": not near(
+            head.duration_s, of.duration_s, DIGITS
+        ),
+        f"its intervals are of {head.interval_s} s, and not of {soak.interval_s} s": not near(
+            head.interval_s, soak.interval_s, DIGITS
+        ),
+        f"its stalls begin at {head.stall_s} s, and not at {soak.stall_s} s": not near(
+            head.stall_s, soak.stall_s, DIGITS
+        ),
+        f"its server is {head.server!r}, and not {flow.client_argv[2]}": head.server
+        != flow.client_argv[2],
+        f"it measured {job.kind} of {job.op} over {job.backend}, and not as planned": (
+            (job.kind, job.op, job.backend) != (flow.kind, flow.op, flow.backend)
+        ),
+        f"its messages are of {words} bytes": sizes != [one.size_bytes for one in flow.expect],
+        "its pace is not the planned one": of.asks("--rate") != ((job.rate or 0) > 0),
+        f"its payload was {verified}verified": job.verify != of.asks("--verify"),
+        "its directions are not the planned ones": job.bidirectional != of.asks("--bidirectional"),
+    }
+    return next((why for why, is_so in unlike.items() if is_so), None)
+
+
+# ---- coverage ------------------------------------------------------------------------------------
+
+
+class Chain(msgspec.Struct):
+    """Seconds: `at`: covered up to; `between`: in no interval and no gap."""
+
+    at: float = 0
+    measured: float = 0
+    gap_s: float = 0
+    between: float = 0
+    covered: float = 0
+    found: list[Anomaly] = []
+
+
+def chain(of: Flowing) -> Chain:
+    """Which time is covered, with holes, overlaps and lengths."""
+    c = Chain()
+    for line in of.lines:
+        if isinstance(line, Stall):
+            c.covered = max(c.covered, line.end_s)
+        elif isinstance(line, Interval | Gap):
+            _linked(of, c, line)
+    return c
+
+
+def _linked(of: Flowing, c: Chain, line: Interval | Gap) -> None:
+    s, e, interval_s = line.start_s, line.end_s, of.soak.interval_s
+    known = max(c.at, min(c.covered, s))
+    c.between += max(0, s - c.at)
+    if isinstance(line, Interval) and line.loss is None:
+        c.between += max(0, line.long_s - (line.elapsed_s or 0))
+    if s < c.at - 0.001:
+        text = f"it begins {spoken_s(c.at - s)} before the line before it ends: twice, or not one "
+        text += "after another"
+        c.found.append(of.found("overlap", "coverage", "inconclusive", text, s, e, [line.n]))
+    elif s - known > of.slack_s:
+        text = f"{spoken_s(s - c.at)} before this line are in no interval and in no gap"
+        c.found.append(
+            of.found("hole", "coverage", "inconclusive", text, c.at, s, [line.n], s - c.at, "s")
+        )
+    if isinstance(line, Interval):
+        if line.long_s > 1.1 * interval_s + of.slack_s + line.stall_s:
+            text = f"an interval of {spoken_s(line.long_s)}, where {interval_s} s are planned"
+            c.found.append(
+                of.found(
+                    "length", "coverage", "inconclusive", text, s, e, [line.n], line.long_s, "s"
+                )
+            )
+        c.measured += line.long_s
+    else:
+        c.gap_s += line.long_s
+    c.at = max(c.at, e)
+
+
+def short(of: Flowing) -> Iterator[Anomaly]:
+    """Many intervals in the place of few.
+
+    Each that is more than a tenth shorter than planned must have its reason beside it: a gap, a
+    stall before it, the end.
+    """
+    interval_s = of.soak.interval_s
+    lines = of.in_order
+    brief = [
+        line
+        for before, line, after in zip(lines, lines[1:], lines[2:], strict=False)
+        if isinstance(line, Interval)
+        and line.ok
+        and line.long_s < 0.9 * interval_s - of.slack_s
+        and isinstance(after, Interval)
+        and isinstance(before, Interval)
+        and before.stall_s < 0.1
+        and before.long_s < 1.1 * interval_s
+    ]
+    if len(brief) > 1:
+        text = f"{len(brief)} intervals are shorter than the planned {interval_s} s, without a "
+        text += "reason beside them"
+        yield of.found(
+            "length", "coverage", "inconclusive", text, brief[0].start_s, brief[-1].end_s,
+            [line.n for line in brief], len(brief), "intervals",
+        )  # fmt: skip
+
+
+# ---- gaps ----------------------------------------------------------------------------------------
+
+
+def began(of: Flowing, facts: Facts) -> float | None:
+    """When the flow began, in seconds since its agent did.
+
+    Both know the uptime of their host, which nobody sets. None: the last connection was of another
+    boot, or nobody can say.
+    """
+    own = facts.times[of.flow.client]
+    last = next((line for line in reversed(of.lines) if isinstance(line, Connection)), None)
+    if last is None or last.boot_id is None or last.boot_id != own.boot:
+        return None
+    known = (last.start_s, last.uptime_s, own.uptime, own.counted, own.passed)
+    if None in known:
+        return None
+    start_s, uptime, own_uptime, counted, passed = (one or 0 for one in known)
+    at = counted + uptime - own_uptime - start_s
+    return at if 0 <= at <= passed else None
+
+
+def stop_asked(of: Flowing, facts: Facts, begun: float | None) -> float | None:
+    """When the first host of the flow was asked to stop, in seconds since the flow began.
+
+    None: neither was, or nobody can say. Of the two agents only their walls tell what lies between
+    their beginnings.
+    """
+    own = facts.times[of.flow.client]
+    asked = []
+    for host in (of.flow.client, of.flow.server):
+        times = facts.times[host]
+        known = (own.begun, times.begun, times.passed, times.asked)
+        if begun is None or facts.states[host] != "stopped" or None in known:
+            continue
+        own_begun, its_begun, passed, at = (one or 0 for one in known)
+        apart = its_begun - own_begun
+        if 0 <= at <= passed and abs(apart) <= APART_MOST:
+            asked.append(at + apart - begun)
+    return min(asked, default=None)
+
+
+def gaps(of: Flowing, asked: float | None) -> Iterator[Anomaly]:
+    """`asked`: when the flow's stop was.
+
+    What was lost after that, and for good, was ended by it: servers do not wait for a keeper whose
+    agent is slow.
+    """
+    starts = [line.start_s or 0 for line in of.lines if isinstance(line, Interval | Connection)]
+    latest = max(starts, default=0)
+    lost = [line for line in of.lines if isinstance(line, Gap)]
+    by_stop = [asked is not None and gap.start_s >= asked and gap.end_s > latest for gap in lost]
+    broken = of.bounds.broken("gaps", by_stop.count(False))
+    for gap, is_stop in zip(lost, by_stop, strict=True):
+        severity = "advisory" if is_stop else broken
+        if severity is not None:
+            after = ", after the stop had been asked for" if is_stop else ""
+            text = f"no connection for {spoken_s(gap.long_s)}{after}: {str(gap.reason)[:200]}"
+            yield of.found(
+                "gap", "gaps", severity, text, gap.start_s, gap.end_s, [gap.n], gap.long_s, "s"
+            )
+
+
+# ---- stalls --------------------------------------------------------------------------------------
+
+
+def stalls(of: Flowing) -> Iterator[Anomaly]:
+    for line in of.lines:
+        severity = of.bounds.broken("stall_s", line.long_s) if isinstance(line, Stall) else None
+        if isinstance(line, Stall) and severity is not None:
+            said = spoken_s(line.long_s)
+            text = f"no completion for {said}, {plural(line.messages or 0, 'message')} under way"
+            if line.messages == 0:
+                text = f"nothing moved for {said} between two intervals"
+            yield of.found(
+                "stall", "stalls", severity, text, line.start_s, line.end_s, [line.n], line.long_s,
+                "s", line.messages,
+            )  # fmt: skip
+
+
+def _with_stalls(lines: Iterable[Line]) -> Iterator[tuple[Interval, list[Stall]]]:
+    """Intervals with the lines of their stalls, which stand before each."""
+    waiting: list[Stall] = []
+    for line in lines:
+        if isinstance(line, Stall):
+            waiting.append(line)
+            continue
+        if isinstance(line, Interval):
+            yield line, waiting
+        waiting = []
+
+
+def stalls_left(of: Flowing) -> Iterator[Anomaly]:
+    """Stalls that have no line could be one that breaks a limit.
+
+    As far as the shortest of those that have lines leaves room; what they are in the mean, one of
+    them is at least.
+    """
+    bounds = of.bounds
+    for line, told in _with_stalls(of.lines):
+        own = [one.long_s for one in told]
+        told_s = sum(own)
+        left, rest = line.stall_count - len(own), line.stall_s - told_s
+        grace = 0.001 + 2e-8 * line.end_s * len(own)  # times are written with nine digits
+        at = (line.start_s, line.end_s, [line.n])
+        if len(own) != min(line.stall_count, STALL_LINES_MAX):
+            text = f"{plural(line.stall_count, 'stall')} in this interval, of which {len(own)} "
+            yield of.found("sum", "sum", "inconclusive", text + "have lines", *at)
+        elif (
+            (left == 0 and abs(rest) > grace)
+            or rest < -grace
+            or (left > 0 and rest > left * min(own) + grace)
+        ):
+            text = f"{spoken_s(line.stall_s)} of stalls in this interval, {spoken_s(told_s)} of "
+            text += f"them in its {len(own)} lines"
+            yield of.found("sum", "sum", "inconclusive", text, *at)
+        if left > 0:
+            is_sure = bounds.fails("stall_s", rest / left)
+            may_be = bounds.fails("stall_s", rest - (left - 1) * of.soak.stall_s)
+            severity = "fail" if is_sure else "inconclusive" if may_be else "advisory"
+            text = f"{line.stall_count} stalls of {spoken_s(line.stall_s)} in one interval, of "
+            text += f"which {len(own)} have lines"
+            yield of.found("stall", "stalls", severity, text, *at, line.stall_s, "s")
+
+
+def silent(of: Flowing) -> Iterator[Anomaly]:
+    """An interval without any completion, though its pace had some due."""
+    per_s, gap_s = of.job.per_second, (of.job.gap_ns or 0) * 1e-9
+    for line in of.well:
+        if line.messages != 0 or line.stall_s >= (line.elapsed_s or 0) / 2:
+            continue
+        long_s = line.long_s
+        is_due = per_s == 0 or per_s * long_s > 1
+        if long_s > of.soak.stall_s and is_due and gap_s < long_s:
+            severity = "fail" if of.bounds.fails("stall_s", long_s) else "inconclusive"
+            text = f"no completion in an interval of {spoken_s(long_s)}, and no stall that says so"
+            yield of.found(
+                "stall", "stalls", severity, text, line.start_s, line.end_s, [line.n], long_s, "s",
+                0,
+            )  # fmt: skip
+
+
+# ---- lines that cannot be ------------------------------------------------------------------------
+
+
+def damaged(of: Flowing, last: int) -> Iterator[Anomaly]:
+    """Lines that cannot be used.
+
+    A half one at the end of the file (`last`) is what a power cut leaves, and the engine cuts it
+    off; it is one only while nothing follows.
+    """
+    for line in of.lines:
+        if isinstance(line, Damaged) and (line.n, line.why) != (last, "no line of JSON"):
+            text = f"line {line.n} cannot be used: {line.why}"
+            yield of.found("damaged", "lines", "inconclusive", text, lines=[line.n])
+
+
+def out_of_order(of: Flowing) -> Iterator[Anomaly]:
+    """What no engine writes.
+
+    An interval that failed in the middle of a connection, and a connection that nothing was lost
+    before.
+    """
+    lines = of.in_order
+    is_connected = False
+    for i, line in enumerate(lines):
+        after = lines[i + 1] if i + 1 < len(lines) else None
+        if isinstance(line, Interval) and not line.ok and line.code != CORRUPTED:
+            if after is not None and not isinstance(after, Gap | Whole):
+                text = f"line {line.n} is an interval that failed, and no gap follows it"
+                yield of.found("damaged", "lines", "inconclusive", text, line.start_s, line.end_s,
+                               [line.n])  # fmt: skip
+        elif isinstance(line, Connection):
+            if is_connected and not isinstance(lines[i - 1], Gap):
+                text = f"line {line.n} is another connection, and no gap before it says that one "
+                text += "was lost"
+                yield of.found("damaged", "lines", "inconclusive", text, line.start_s, line.start_s,
+                               [line.n])  # fmt: skip
+            is_connected = True
+
+
+def of_no_connection(of: Flowing) -> Iterator[Anomaly]:
+    """Each interval is of the connection whose line stands before it."""
+    current: Number | None = None
+    for line in of.lines:
+        if isinstance(line, Connection):
+            current = line.connection_number
+        elif isinstance(line, Interval) and line.connection_number != current:
+            before = "none" if current is None else current
+            text = f"line {line.n} is of connection {line.connection_number}, and the line of "
+            text += f"{before} stands before it"
+            yield of.found("damaged", "lines", "inconclusive", text, line.start_s, line.end_s,
+                           [line.n])  # fmt: skip
+
+
+def corrupt(of: Flowing) -> Iterator[Anomaly]:
+    """Payload that arrived otherwise than it was sent, or that nobody looked at."""
+    for line in of.intervals:
+        at = (line.start_s, line.end_s, [line.n])
+        if line.bad_bytes:
+            text = f"{line.bad_bytes} of {line.checked_bytes} bytes arrived corrupted"
+            first = line.integrity.first_bad if line.integrity else None
+            if first is not None:
+                text += f", the first at byte {first.offset} of message {first.message}, "
+                text += f"{first.at}: {first.found} in place of {first.expected}"
+            yield of.found("corrupt", "integrity", "fail", text, *at, line.bad_bytes, "bytes")
+        elif line.code == CORRUPTED:
+            text = "bytes arrived corrupted, as its error says"
+            yield of.found("corrupt", "integrity", "fail", text, *at, unit="bytes")
+
+
+def unchecked(of: Flowing) -> Iterator[Anomaly]:
+    for line in of.well if of.asks("--verify") else ():
+        if line.messages > 0 and line.checked_bytes == 0:
+            text = "--verify checked no byte in this interval"
+            yield of.found("damaged", "integrity", "inconclusive", text, line.start_s, line.end_s,
+                           [line.n])  # fmt: skip
+
+
+# ---- the wall's clock ----------------------------------------------------------------------------
+
+
+def _walls(lines: Sequence[Line]) -> Iterator[tuple[float, float, int]]:
+    """Moments in the flow's time, how far the wall was off it, and the line that says so."""
+    for line in lines:
+        if isinstance(line, Timed | Connection):
+            at, wall = line.start_s, moment(line.started)
+            if at is not None and wall is not None:
+                yield at, wall - at, line.n
+        if isinstance(line, Timed):
+            wall = moment(line.ended)
+            if wall is not None:
+                yield line.end_s, wall - line.end_s, line.n
+
+
+def clock(of: Flowing) -> Iterator[Anomaly]:
+    """Where the wall's clock moved against the one that only counts.
+
+    Times are written in milliseconds.
+    """
+    for (since, before, _), (at, off, n) in pairwise(sorted(_walls(of.lines), key=lambda x: x[0])):
+        severity = of.bounds.broken("clock_s", abs(off - before) - 0.002 - SLEW * (at - since))
+        if severity is not None:
+            text = f"the clock on the wall was set by {off - before:.3f} s"
+            yield of.found("clock", "clock", severity, text, since, at, [n], off - before, "s")

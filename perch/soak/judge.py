@@ -1,0 +1,152 @@
+"""A soak: the lines of its flows and the samples of its hosts -> intervals.jsonl, and what is found.
+
+One flow or host is read at a time, and its lines are written as they are read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from perch.judge.hosts import HostFacts
+from perch.judge.raw import RawFiles
+from perch.model.figures import rounded
+from perch.model.limits import Limit, Limits
+from perch.model.plan import Flow, Plan, SoakPlan
+from perch.soak.blind import blind
+from perch.soak.course import Turns
+from perch.soak.facts import Facts, gathered
+from perch.soak.host import Host
+from perch.soak.lines import Reader
+from perch.soak.told import Anomaly, FlowTold, Group, Soak, Watch
+
+#: Anomalies in the verdict: of each kind and flow or host, and of all together.
+KEPT_OF_EACH = 20
+KEPT = 500
+
+_RANKS = {"fail": 0, "inconclusive": 1, "advisory": 2}
+
+
+def judge(
+    plan: Plan,
+    soak: SoakPlan,
+    hosts: Mapping[str, HostFacts],
+    limits: Limits,
+    files: RawFiles,
+    out: BinaryIO,
+) -> Soak:
+    """`out`: gets intervals.jsonl."""
+    facts = gathered(plan, soak, hosts, limits.limits, files)
+    reader = Reader(files, out, plan.run, facts.epoch)
+    pairs: dict[tuple[str, str, str], list[Flow]] = {}
+    for flow in plan.flows():
+        pairs.setdefault((flow.test, flow.client, flow.server), []).append(flow)
+    told: dict[str, FlowTold] = {}
+    groups: list[Group] = []
+    of_flows: list[Anomaly] = []
+    of_groups: list[Anomaly] = []
+    limits_of: dict[str, dict[str, list[Limit]]] = {}
+    lines = 0
+    for turns in pairs.values():
+        course = Turns(reader, facts)
+        groups.append(course.judge(turns))
+        told |= {flow.flow: flow for flow in course.flows}
+        of_flows += course.found
+        of_groups += course.found_in_course
+        limits_of |= course.limits
+        lines += course.in_files
+    flows = [told[flow.id] for flow in plan.flows()]
+    watches, of_hosts = _hosts(plan, facts, flows, files, out)
+    found = sorted(
+        (*of_flows, *of_groups, *of_hosts),
+        key=lambda one: (_RANKS[one.severity], -1 if one.start_s is None else one.start_s),
+    )
+    by_flow = Counter(one.flow for one in found)
+    for flow_told in flows:
+        flow_told.anomalies = by_flow[flow_told.flow]
+    passed_s = _least(plan, told, "passed_s")
+    state = _state([flow.state for flow in flows])
+    section = _section(facts, flows, watches, groups, found)
+    section |= {"passed_s": passed_s, "measured_s": _least(plan, told, "measured_s")}
+    section |= {"state": state, "running": state == "running"}
+    return Soak(section, state, passed_s, lines, flows, limits_of, watches, groups, found)
+
+
+def _hosts(
+    plan: Plan, facts: Facts, flows: Sequence[FlowTold], files: RawFiles, out: BinaryIO
+) -> tuple[list[Watch], list[Anomaly]]:
+    watches, found = [], []
+    for name, planned in plan.hosts.items():
+        host = Host(facts, name, planned.scope)
+        host.read(files, out)
+        watch, of_host = host.judge(flows)
+        watches.append(watch)
+        found += of_host
+    return watches, found
+
+
+def _state(states: Sequence[str]) -> str:
+    """Of the soak, by its flows' states."""
+    if all(state == "none" for state in states):
+        return "none"
+    if any(state in ("running", "waiting") for state in states):
+        return "running"
+    if "stopped" in states:
+        return "stopped"
+    return "done" if all(state == "done" for state in states) else "short"
+
+
+def _least(plan: Plan, told: Mapping[str, FlowTold], name: str) -> float:
+    """Of the flow that has least; of turns the sum."""
+    rounds = [[getattr(told[flow.id], name) for flow in turn.flows] for turn in plan.rounds]
+    if plan.soak is not None and plan.soak.mode == "alternating":
+        return rounded(sum(min(one, default=0) for one in rounds))
+    return rounded(min((value for one in rounds for value in one), default=0))
+
+
+def _shown(found: Sequence[Anomaly]) -> list[Anomaly]:
+    """The gravest first; of each kind and flow or host the first."""
+    of_each: Counter[tuple[str, str]] = Counter()
+    shown = []
+    for one in found:
+        key = (one.flow or one.host, one.kind)
+        if of_each[key] < KEPT_OF_EACH and len(shown) < KEPT:
+            of_each[key] += 1
+            shown.append(one)
+    return shown
+
+
+def _section(
+    facts: Facts,
+    flows: Sequence[FlowTold],
+    watches: Sequence[Watch],
+    groups: Sequence[Group],
+    found: Sequence[Anomaly],
+) -> dict[str, Any]:
+    soak, shown = facts.soak, _shown(found)
+    ends = [flow.soak_s + flow.passed_s for flow in flows if flow.soak_s is not None]
+    stall_limits = {flow.stall_limit_s for flow in flows if flow.stall_limit_s is not None}
+    return {
+        "mode": soak.mode,
+        "duration_s": soak.duration_s,
+        "interval_s": soak.interval_s,
+        "stall_s": soak.stall_s,
+        "reconnect_s": soak.reconnect_s,
+        "turn_s": soak.turn_s,
+        "stall_limits_s": sorted(stall_limits),
+        "started": facts.date(0),
+        "ended": facts.date(max(ends, default=None)),
+        "flows": msgspec.to_builtins(flows),
+        "hosts": [msgspec.to_builtins(watch.told) for watch in watches],
+        "anomalies": [
+            {"id": f"a{n}", **msgspec.to_builtins(one)} for n, one in enumerate(shown, 1)
+        ],
+        "anomaly_counts": dict(Counter(one.kind for one in found)),
+        "anomalies_left_out": len(found) - len(shown),
+        "blind": [
+            {"id": name, "text": text} for name, text in blind(soak, flows, watches, groups)
+        ],
+    }

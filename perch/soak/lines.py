@@ -1,0 +1,428 @@
+"""The lines of a soaking flow: client.soak, and what the client printed at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, BinaryIO, ClassVar
+
+import msgspec
+
+from perch.judge.raw import LARGEST, RawFiles, flow_folder
+from perch.model.figures import supports
+from perch.model.plan import Flow
+from perch.model.record import Bandwidth, Integrity, Latency, Number
+
+#: The exit code of corrupted bytes (docs/definitions.md).
+CORRUPTED = 5
+
+PERCENTILES = tuple(Latency.PERCENTILES)
+
+Natural = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
+
+
+# ---- types ---------------------------------------------------------------------------------------
+
+
+class Line(msgspec.Struct):
+    """Any line. `n`: its number in the file, client.stdout's lines following client.soak's."""
+
+    kind: ClassVar[str]
+    n: int = 0
+
+
+class Damaged(Line):
+    """What is no line, or none that could have been measured."""
+
+    kind = "damaged"
+    why: str = ""
+
+
+class Timed(Line):
+    """Seconds since the flow began, and the same on the wall."""
+
+    start_s: Natural = -1
+    end_s: Natural = -1
+    started: Any = None
+    ended: Any = None
+
+    @property
+    def long_s(self) -> float:
+        return self.end_s - self.start_s
+
+
+class LineError(msgspec.Struct):
+    code: Number | None = None
+
+
+class Stalls(msgspec.Struct):
+    count: Natural | None = None
+    total_s: Natural | None = None
+
+
+class Interval(Timed):
+    kind = "interval"
+    status: Any = None
+    error: LineError | None = None
+    connection_number: Natural = -1
+    elapsed_s: Natural | None = None
+    loss: Any = None
+    messages: Natural = -1
+    bytes: Natural = -1
+    bandwidth: Bandwidth | None = None
+    latency_us: Latency | None = None
+    integrity: Integrity | None = None
+    stalls: Stalls | None = None
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.status == "ok")
+
+    @property
+    def code(self) -> Number | None:
+        return self.error.code if self.error else None
+
+    @property
+    def gbit_s(self) -> Number | None:
+        return self.bandwidth.gbit_s if self.bandwidth else None
+
+    @property
+    def p50(self) -> Number | None:
+        return self.latency_us.p50 if self.latency_us else None
+
+    @property
+    def p99(self) -> Number | None:
+        return self.latency_us.p99 if self.latency_us else None
+
+    @property
+    def samples(self) -> int:
+        return (self.latency_us.count or 0) if self.latency_us else 0
+
+    @property
+    def bad_bytes(self) -> int:
+        return (self.integrity.bad_bytes or 0) if self.integrity else 0
+
+    @property
+    def checked_bytes(self) -> int:
+        return (self.integrity.checked_bytes or 0) if self.integrity else 0
+
+    @property
+    def stall_count(self) -> Number:
+        return (self.stalls.count or 0) if self.stalls else 0
+
+    @property
+    def stall_s(self) -> Number:
+        return (self.stalls.total_s or 0) if self.stalls else 0
+
+
+class Gap(Timed):
+    kind = "gap"
+    reason: Any = None
+    attempts: Number | None = None
+
+
+class Stall(Timed):
+    kind = "stall"
+    messages: Number | None = None
+
+
+class Connection(Line):
+    kind = "connection"
+    connection_number: Natural = -1
+    start_s: Number | None = None
+    started: Any = None
+    boot_id: Any = None
+    uptime_s: Number | None = None
+
+
+class Job(msgspec.Struct):
+    """The command as the engine understood it."""
+
+    kind: Any = None
+    op: Any = None
+    backend: Any = None
+    sizes: list[Natural] | None = None
+    rate: Number | None = None
+    rate_unit: Any = None
+    outstanding: Number | None = None
+    gap_ns: Number | None = None
+    verify: Any = None
+    bidirectional: Any = None
+
+    @property
+    def per_second(self) -> float:
+        """How many messages it asks for; 0: as many as there can be."""
+        rate, size = self.rate or 0, (self.sizes or [1])[0] or 1
+        if self.rate_unit == "messages":
+            return rate
+        return rate / size if self.rate_unit == "bytes" else rate / 8 / size
+
+
+class Head(Line, kw_only=True):
+    """The first line of a soak."""
+
+    kind = "soak"
+    started_ms: Number | None = None
+    duration_s: Number | None = None
+    interval_s: Number | None = None
+    stall_s: Number | None = None
+    server: Any = None
+    job: Job
+
+
+class Summary(msgspec.Struct):
+    intervals: Natural
+    connections: Natural
+    gaps: Natural
+    gap_s: Natural
+    stalls: Natural
+    stall_s: Natural
+    passed_s: Natural
+    dropped_lines: Natural
+    stopped: Any = None
+    resumed: Any = None
+
+
+class Whole(Line, kw_only=True):
+    """The last line: the record of the flow (`measured`: bandwidth or latency)."""
+
+    kind = "whole"
+    soak: Summary
+    measured: str = msgspec.field(name="kind")
+    elapsed_s: Number | None = None
+    bandwidth: Bandwidth | None = None
+    latency_us: Latency | None = None
+    integrity: Integrity | None = None
+
+
+# ---- one line ------------------------------------------------------------------------------------
+
+_raw = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_WHOLES = (b'"bandwidth"', b'"latency"')
+_decoders: dict[bytes, msgspec.json.Decoder[Any]] = {
+    **{
+        f'"{one.kind}"'.encode(): msgspec.json.Decoder(one)
+        for one in (Interval, Gap, Stall, Connection, Head)
+    },
+    **dict.fromkeys(_WHOLES, msgspec.json.Decoder(Whole)),
+}
+
+
+def near(a: Any, b: Any, share: float) -> bool:
+    """Whether they are the same, or numbers that differ by so small a share of b."""
+    if a == b:
+        return True
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
+    return numbers and b != 0 and abs(a / b - 1) <= share
+
+
+def slack(interval_s: float) -> float:
+    """Seconds that may lie between two intervals.
+
+    Two ends need a few round trips, and a sleeping one until its next paced message. What is longer
+    than a fiftieth of an interval is missing. Site policy.
+    """
+    return max(0.25, 0.02 * interval_s)
+
+
+def _is_outside_of_windows(b: Bandwidth, gbit_s: float, elapsed_s: float) -> bool:
+    """Whether a mean contradicts the lowest and the highest window of 0.1 s.
+
+    Windows follow each other from the interval's beginning: what is left of one at the end, and the
+    time in which the ends agree on what arrived, is in the mean alone. That takes a round trip, on
+    a busy host a second; where it takes longer, the interval has a stall that says so.
+    """
+    least, peak = b.min_interval_gbit_s or 0, b.peak_gbit_s
+    if 0 < least and gbit_s < least * 0.99 and elapsed_s * (1 - gbit_s / least) > 1:
+        return True
+    return peak is not None and peak < gbit_s * (0.99 - 0.1 / elapsed_s)
+
+
+def _implausible_bandwidth(line: Interval, b: Bandwidth, elapsed_s: float) -> str | None:
+    if b.gbit_s is None or b.gbit_s < 0:
+        return "it lacks figures"
+    if b.bytes is not None and b.bytes != line.bytes:
+        return f"it says both {b.bytes} and {line.bytes} bytes"
+    if not near(line.bytes * 8e-9 / elapsed_s, b.gbit_s, 0.01):
+        return f"{line.bytes} bytes are not the {b.gbit_s} Gb/s that it says"
+    # one whose connection was lost has what it waited for in vain in its mean alone
+    if line.status != "error" and _is_outside_of_windows(b, b.gbit_s, elapsed_s):
+        return "its mean lies outside of its lowest and its highest window"
+    return None
+
+
+def _implausible_latency(line: Interval, latency: Latency) -> str | None:
+    count = latency.count
+    tail = [getattr(latency, name) for name in PERCENTILES]
+    if count is None:
+        return "it lacks figures"
+    if count > line.messages:
+        return f"{count} samples of {line.messages} messages"
+    order = [one for one in (latency.min, *tail, latency.max) if one is not None]
+    if any(one < 0 for one in order):
+        return "it lacks figures"
+    if order != sorted(order):
+        return "its percentiles are out of order"
+    # the engine writes each that ten samples lie above, and no other
+    borne = [supports(count, share) for share in Latency.PERCENTILES.values()]
+    if borne != [one is not None for one in tail]:
+        return f"its percentiles are not those that {count} samples bear"
+    return None
+
+
+def _implausible_time(line: Interval) -> str | None:
+    """A hundredth is granted, as to the records of runs."""
+    elapsed_s, long_s = line.elapsed_s or 0, line.long_s
+    # what is lost in silence is waited for, which is not measured
+    if line.loss is None and elapsed_s < long_s - slack(long_s):
+        return f"it measured {elapsed_s} s of {long_s} s"
+    if elapsed_s > long_s * 1.01 + 0.01:
+        return f"it lasted {elapsed_s} s within {long_s} s"
+    return None
+
+
+def implausible(line: Interval) -> str | None:
+    """Why an interval's figures cannot be; None where they can."""
+    b, latency = line.bandwidth, line.latency_us
+    if not line.elapsed_s or line.messages < 0 or line.bytes < 0 or line.connection_number < 0:
+        return "it lacks figures"
+    if line.ok and line.messages > 0 and b is None and latency is None:
+        return "it lacks figures"
+    if b is not None and latency is not None:
+        return "it has figures of two kinds"
+    if line.ok and line.error is not None and line.code != CORRUPTED:
+        return "its status is ok, and it has an error"
+    why = _implausible_time(line)
+    if why is None and b is not None:
+        return _implausible_bandwidth(line, b, line.elapsed_s)
+    if why is None and latency is not None:
+        return _implausible_latency(line, latency)
+    return why
+
+
+def _shown(raw: msgspec.Raw | None, most: int) -> str:
+    return "null" if raw is None else bytes(raw)[:most].decode("utf-8", "replace")
+
+
+def digest(text: bytes, raw: dict[str, msgspec.Raw] | None, run: str) -> Line:
+    """One line, typed. `raw`: its members, None where it is no object. `run`: this run's name."""
+    if raw is None:
+        return Damaged(why="no line of JSON")
+    schema, kind, of_run = raw.get("schema"), raw.get("kind"), raw.get("run")
+    if schema is None or bytes(schema) != b'"perch.record/1"':
+        return Damaged(why=f"its schema is {_shown(schema, 40)}")
+    if of_run is not None and bytes(of_run) != msgspec.json.encode(run):
+        return Damaged(why=f"it is of run {_shown(of_run, 80)}")
+    decoder = _decoders.get(bytes(kind)) if kind is not None else None
+    if decoder is None:
+        return Damaged(why=f"its kind is {_shown(kind, 40)}")
+    try:
+        line: Line = decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return Damaged(why="what should be a number or an object is none")
+    if isinstance(line, Timed) and (line.start_s < 0 or line.end_s < line.start_s):
+        return Damaged(why="it ends before it begins")
+    why = implausible(line) if isinstance(line, Interval) else None
+    if why is None and isinstance(line, Connection) and line.connection_number < 0:
+        why = "it does not say which connection"
+    return line if why is None else Damaged(why=why)
+
+
+# ---- a flow's files ------------------------------------------------------------------------------
+
+
+class FlowLines(msgspec.Struct):
+    """The lines of a flow.
+
+    in_file: how many of them are of client.soak. differs: its last line is not what was printed.
+    """
+
+    lines: list[Line]
+    in_file: int
+    differs: bool
+
+
+def _texts(file: BinaryIO | None) -> Iterator[bytes]:
+    if file is None:
+        return
+    with file:
+        for text in iter(lambda: file.readline(LARGEST), b""):
+            yield text.rstrip(b"\n")
+
+
+class Reader:
+    """Reads the lines of flows, and writes what of them goes into intervals.jsonl.
+
+    epoch: seconds since 1970 at which the soak began.
+    """
+
+    def __init__(self, files: RawFiles, out: BinaryIO, run: str, epoch: float) -> None:
+        self.files, self.out, self.run, self.epoch = files, out, run, epoch
+        self._encode = msgspec.json.Encoder().encode
+
+    def read(self, flow: Flow) -> FlowLines:
+        folder = flow_folder(flow, flow.client)
+        lines: list[Line] = []
+        copy = _Copy(flow, self.run)
+        whole = b""
+        for text in _texts(self.files.stream(f"{folder}/client.soak")):
+            whole = self._take(text, copy, lines) or whole
+        in_file = len(lines)
+        printed = b""
+        for text in _texts(self.files.stream(f"{folder}/client.stdout")):
+            if whole:
+                printed = text
+            else:
+                whole = self._take(text, copy, lines)
+        has_head = any(isinstance(line, Head) for line in lines)
+        # without its file a flow is not there, whatever was printed at its end; but a disk that was
+        # full from the beginning left all of it there
+        if in_file == 0 and not has_head:
+            lines = []
+        return FlowLines(lines, in_file, bool(printed) and printed != whole)
+
+    def _take(self, text: bytes, copy: _Copy, lines: list[Line]) -> bytes:
+        """Adds a line, and writes it unless it is the whole or damaged. The whole is returned."""
+        try:
+            raw = _raw.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raw = None
+        line = digest(text, raw, self.run)
+        line.n = len(lines) + 1
+        lines.append(line)
+        if line.n == 1 and raw is not None:
+            copy.begin(raw.get("started_ms"), self.epoch)
+        if raw is not None and raw.get("kind") and bytes(raw["kind"]) in _WHOLES:
+            return text
+        is_second_head = isinstance(line, Head) and line.n > 1
+        if raw is not None and not isinstance(line, Damaged) and not is_second_head:
+            self.out.write(self._encode(copy.of(line, raw)) + b"\n")
+        return b""
+
+
+class _Copy:
+    """The lines of one flow as intervals.jsonl has them."""
+
+    def __init__(self, flow: Flow, run: str) -> None:
+        last = flow.id.rpartition("/")[2]
+        members = {
+            "run": run, "flow": flow.id, "test": flow.test, "client": flow.client,
+            "server": flow.server, "turn": int(last) if last.isdecimal() else 1, "repeat": 1,
+            "scope": flow.scope,
+        }  # fmt: skip
+        #: lines of these kinds say themselves who client and server are
+        self.own = {key: members[key] for key in members if key not in ("client", "server")}
+        self.members: dict[str, Any] = members
+        self.soak_s: float | None = None
+
+    def begin(self, started_ms: msgspec.Raw | None, epoch: float) -> None:
+        try:
+            ms = msgspec.json.decode(started_ms or b"", type=int | float)
+        except msgspec.MsgspecError:
+            return
+        self.soak_s = round(ms / 1000 - epoch, 3)
+
+    def of(self, line: Line, raw: dict[str, msgspec.Raw]) -> dict[str, Any]:
+        members = self.own if isinstance(line, Head | Connection) else self.members
+        if "histogram" in raw:  # nine tenths of all bytes; it stays in raw/
+            raw["histogram"] = msgspec.Raw(b"null")
+        return {**members, "line": line.n, "soak_s": self.soak_s, **raw}

@@ -1,0 +1,29 @@
+"""Walls of hosts: moments as text and as seconds since 1970."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+#: Seconds that walls of hosts may differ by: far more than where a time server keeps them, as
+#: RFC 5905 steps one at 128 ms.
+APART_MOST = 60
+
+#: Seconds by which a host's wall may move against the time that only counts, for each second:
+#: NTP slews by 500 ppm at most (RFC 5905).
+SLEW = 5e-4
+
+
+def moment(text: Any) -> float | None:
+    """Of "2026-11-22T18:36:27.238Z"; None where it is none."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+def dated(seconds: float) -> str:
+    """RFC 3339 with milliseconds."""
+    ms = round(seconds * 1000)
+    whole = datetime.fromtimestamp(ms // 1000, timezone.utc)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
