@@ -83,7 +83,8 @@ def _whole_time(host: str, members: Sequence[Member]) -> Counted | None:
     times = [moment(reading.time_s) for reading in (*begins, *ends)]
     if len(begins) < len(here) or len(ends) < len(here) or None in times:
         return None
-    return counted(Readings(before=min(begins, key=_time), after=max(ends, key=_time)))
+    # stable: of readings at one time the last flow's is the latest
+    return counted(Readings(before=min(begins, key=_time), after=sorted(ends, key=_time)[-1]))
 
 
 def _time(reading: Reading) -> float:
