@@ -83,8 +83,8 @@ def _whole_time(host: str, members: Sequence[Member]) -> Counted | None:
     times = [moment(reading.time_s) for reading in (*begins, *ends)]
     if len(begins) < len(here) or len(ends) < len(here) or None in times:
         return None
-    # stable: of readings at one time the last flow's is the latest
-    return counted(Readings(before=min(begins, key=_time), after=sorted(ends, key=_time)[-1]))
+    # max() takes the first of equal times: the last flow's reading is the latest of them
+    return counted(Readings(before=min(begins, key=_time), after=max(reversed(ends), key=_time)))
 
 
 def _time(reading: Reading) -> float:
