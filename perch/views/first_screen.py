@@ -99,7 +99,7 @@ def cells_of(check: Check) -> CheckCells:
         limit=words.cell(words.bound(check.limit, check.unit)),
         source=words.cell(check.source),
         evidence=words.some(map(words.code, check.evidence), EVIDENCE_SHOWN) or words.NOTHING,
-        remedy=words.cell(check.remedy),
+        remedy=words.cell(words.capitalized(check.remedy)),
     )
 
 

@@ -94,13 +94,18 @@ def command(args: argparse.Namespace) -> int:
         )
     with Drawer() as drawer:
         from perch.judge import run as judging
-        from perch.views.inputs import read_run
+        from perch.views import inputs
 
         remove_derived(root)
-        verdict, fault = judging.judge(root)
+        judged, fault = judging.judged(root)
         faults = [str(fault)] if fault else []
-        faults += write_report(read_run(root), drawer)
+        if isinstance(judged, judging.Judged):
+            plan, limits, verdict = judged.plan, judged.limits, judged.verdict
+            run = inputs.of_judged(root, plan, verdict, judged.records, limits)
+        else:
+            run = inputs.read_run(root)
+        faults += write_report(run, drawer)
     for one in faults:
         print(f"perchctl report: {clean(one)}", file=sys.stderr)
-    print(clean(judging.line(verdict)))
+    print(clean(judging.line(run.verdict)))
     return ExitCode.PASS

@@ -203,6 +203,11 @@ def waiting_words(completion: str | None) -> str:
     return "busy polling" if completion == "busy" else "waiting mode not stated"
 
 
+def capitalized(text: str | None) -> str | None:
+    """As a sentence begins."""
+    return text and text[:1].upper() + text[1:]
+
+
 def joined(parts: Iterable[str | None], between: str = "; ") -> str:
     """Those that say something."""
     return between.join(part for part in parts if part)

@@ -1,0 +1,84 @@
+"""`perchctl summary DIR`: a judged run in one screen."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from perch.errors import ExitCode, PerchError
+from perch.views.inputs import Run
+from perch.views.table import Table
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Prints a judged run in one screen: the verdict, a line for each test, the findings,\n"
+        "and where the report is."
+    )
+    parser.epilog = (
+        "Exit: 0 printed, 2 usage (also when the run was not judged), 3 its files are damaged."
+    )
+    parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
+
+
+def _columns(table: Table) -> Iterator[str]:
+    """Cells below each other, two spaces apart."""
+    from perch.views.words import unmarked
+
+    rows = [[column.title for column in table.columns], *table.rows]
+    texts = [[unmarked(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    for row in texts:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def lines(run: Run) -> Iterator[str]:
+    """The screen."""
+    from perch.views import first_screen, results, soak
+    from perch.views.document import measure
+    from perch.views.table import slim
+    from perch.views.words import unmarked
+
+    found = measure(run)
+    yield f"Verdict: {run.verdict.verdict}"
+    yield unmarked(results.scope_line(run.verdict, found.tests))
+    if run.soak is not None:
+        yield unmarked(soak.headline(run.soak))
+        yield unmarked(soak.anomaly_line(run.soak))
+    yield unmarked(first_screen.coverage_line(run.verdict))
+    excluded = first_screen.excluded_line(run.plan)
+    if excluded:
+        yield unmarked(excluded)
+    yield ""
+    yield from _columns(slim(results.summary(run.plan.tests, found.tests, run.verdict)))
+    findings = first_screen.findings(run.verdict)
+    most = first_screen.FINDINGS_MAX
+    if findings:
+        yield ""
+    for one in findings[:most]:
+        cells = one.cells
+        said = f"{cells.status}, {one.word}: {cells.title}: {cells.measured}. {cells.remedy}"
+        yield unmarked(said)
+    if len(findings) > most:
+        yield f"and {len(findings) - most} more in the report"
+    yield ""
+    yield f"Report: {run.root.resolve() / 'report.md'}"
+
+
+def command(args: argparse.Namespace) -> int:
+    """Prints the screen."""
+    from perch.views.inputs import read_run
+
+    root = Path(args.run)
+    if not root.is_dir():
+        raise PerchError(
+            ExitCode.USAGE,
+            f"no such run: '{args.run}'",
+            remedy="give the folder of a run, such as runs/latest",
+        )
+    for line in lines(read_run(root)):
+        print(line)
+    return ExitCode.PASS
