@@ -15,7 +15,7 @@ from perch.soak.bounds import Bounds, of_flow
 from perch.soak.facts import Facts, Finder
 from perch.soak.flow import Flowing, spoken_s
 from perch.soak.lines import FlowLines, Reader, slack
-from perch.soak.moments import dated
+from perch.soak.moments import dated, microseconds
 from perch.soak.told import Anomaly, FlowTold, Group
 
 #: Of the time that a flow covers, what all moments between intervals may be. Site policy.
@@ -108,10 +108,10 @@ class Turns:
             turn=int(last[0]) if last and last[0].isdecimal() else 1,
             size_bytes=one.expect[0].size_bytes if one.expect else None,
             scope=one.scope, backend=one.backend, provider=one.provider, op=one.op, state=state,
-            soak_s=None if soak_s is None else rounded(soak_s),
+            soak_s=None if soak_s is None else microseconds(soak_s),
             started=None if started_s is None else dated(started_s),
-            planned_s=rounded(duration_s), passed_s=rounded(chain.at),
-            measured_s=rounded(chain.measured), intervals=total.intervals,
+            planned_s=rounded(duration_s), passed_s=microseconds(chain.at),
+            measured_s=microseconds(chain.measured), intervals=total.intervals,
             connections=total.connections, gaps=total.gaps, gap_s=rounded(total.gap_s),
             stalls=total.stalls, stall_s=rounded(total.stall_s),
             stall_messages=total.stall_messages, messages=total.messages, bytes=total.bytes,

@@ -15,7 +15,7 @@ from perch.model.limits import Limit
 from perch.model.plan import Plan, SoakPlan
 from perch.model.record import Number
 from perch.model.verdict import EVIDENCE_MAX
-from perch.soak.moments import APART_MOST, dated, moment
+from perch.soak.moments import APART_MOST, dated, microseconds, moment
 from perch.soak.stats import FALSE_ALARM
 from perch.soak.told import Anomaly, Severity
 
@@ -160,10 +160,8 @@ class Finder:
         path: str | None = None,
     ) -> Anomaly:
         """Of the time from `s` to `e`, shown by these lines."""
-        if s is not None:
-            s += self.offset
-        if e is not None:
-            e += self.offset
+        s = None if s is None else microseconds(s + self.offset)
+        e = None if e is None else microseconds(e + self.offset)
         places = [self._place(n) for n in lines][:EVIDENCE_MAX]
         return Anomaly(
             kind=kind,
@@ -173,9 +171,9 @@ class Finder:
             flow=self.flow,
             start=self.facts.date(s),
             end=self.facts.date(e),
-            start_s=None if s is None else rounded(s),
-            end_s=None if e is None else rounded(e),
-            duration_s=None if s is None or e is None else rounded(e - s),
+            start_s=s,
+            end_s=e,
+            duration_s=None if s is None or e is None else microseconds(e - s),
             messages=messages,
             value=None if value is None else rounded(value),
             unit=unit,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import math
+from datetime import UTC, datetime
 from typing import Any
 
 #: Seconds that walls of hosts may differ by: far more than where a time server keeps them, as
@@ -14,16 +15,21 @@ APART_MOST = 60
 SLEW = 5e-4
 
 
+def microseconds(seconds: float) -> float:
+    """Of a time since the soak began: finer than any clock of a host tells it to another."""
+    return round(seconds, 6)
+
+
 def moment(text: Any) -> float | None:
     """Of "2026-11-22T18:36:27.238Z"; None where it is none."""
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()
+        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except (TypeError, ValueError):
         return None
 
 
 def dated(seconds: float) -> str:
     """RFC 3339 with milliseconds."""
-    ms = round(seconds * 1000)
-    whole = datetime.fromtimestamp(ms // 1000, timezone.utc)
+    ms = math.floor(seconds * 1000 + 0.5)
+    whole = datetime.fromtimestamp(ms // 1000, UTC)
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"

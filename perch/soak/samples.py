@@ -1,4 +1,4 @@
-"""A host's samples (perch.sample/1) -> lines of intervals.jsonl: what moved since the one before."""
+"""A host's samples (perch.sample/1) to lines of intervals.jsonl: what moved since the last one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perch.judge.raw import LARGEST, RawFiles
 from perch.model.figures import rounded
 from perch.model.raw import Values
 from perch.model.record import Number
-from perch.soak.moments import dated
+from perch.soak.moments import dated, microseconds
 
 Natural = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
 
@@ -317,7 +317,7 @@ class Sampler:
         elif same:
             passed = float(sample.uptime_s) - float(before.uptime_s)
             self.at += passed
-            step = rounded(wall - float(before.time_s) - passed)
+            step = microseconds(wall - float(before.time_s) - passed)
         else:
             self.at = max(wall - self.epoch, self.at)
         if not same:
@@ -329,8 +329,8 @@ class Sampler:
             number=sample.number,
             line=n,
             boot_id=sample.boot_id,
-            start_s=rounded(start),
-            end_s=rounded(self.at),
+            start_s=microseconds(start),
+            end_s=microseconds(self.at),
             started=dated(float((before or sample).time_s)),
             ended=dated(wall),
             reset=before is not None and not same,
