@@ -85,7 +85,11 @@ def _check(
 
 
 def _with(
-    one: Check, status: CheckStatus, measured: str, remedy: str | None, evidence: list[str] | None = None
+    one: Check,
+    status: CheckStatus,
+    measured: str,
+    remedy: str | None,
+    evidence: list[str] | None = None,
 ) -> Check:
     return msgspec.structs.replace(
         one, status=status, measured=measured, remedy=remedy,
@@ -151,9 +155,7 @@ class _Checks:
             if one.check == f"soak/{name}" and (ids is None or one.flow in ids)
         ]
 
-    def of(
-        self, name: str, title: str, well: str | float, source: str, remedy: str
-    ) -> Check:
+    def of(self, name: str, title: str, well: str | float, source: str, remedy: str) -> Check:
         return _check(self.found(name), name, title, well, source, remedy)
 
     def limits(self, metric: str, flows: Sequence[FlowTold] | None = None) -> list[Limit]:
@@ -191,9 +193,7 @@ class _Checks:
             f"coverage/{test}",
             f"Every moment of test {test} is in an interval or a gap",
             f"{plural(len(flows), 'flow')}, {intervals}, {measured} measured",
-            design(
-                "intervals and gaps follow each other, and together they are the planned time"
-            ),
+            design("intervals and gaps follow each other, and together they are the planned time"),
             "see the lines that are named, and agent.json of that host; measure again",
         )
         open_flows = [flow for flow in flows if flow.state != "done"]
@@ -338,26 +338,21 @@ class _Checks:
     # ---- processes -------------------------------------------------------------------------------
 
     def memory(self) -> Check:
-        def is_told(process: ProcessTold) -> bool:
-            return process.judged
-
-        def title(most: float | None) -> str:
-            return "No process of Perch grows" + ("" if most is None else f" by more than {most} MB/h")
-
-        return self._growth("memory", title, is_told)
+        most = _most(self._host_limits("memory"))
+        more = "" if most is None else f" by more than {most} MB/h"
+        title = f"No process of Perch grows{more}"
+        return self._growth("memory", title, lambda one: one.judged)
 
     def handles(self) -> Check:
-        def is_told(process: ProcessTold) -> bool:
-            return process.handles_low is not None
+        most = _most(self._host_limits("handles"))
+        title = f"No process of Perch gathers {f'more than {most} ' if most else ''}handles"
+        title += " an hour" if most else ""
+        return self._growth("handles", title, lambda one: one.handles_low is not None)
 
-        def title(most: float | None) -> str:
-            return f"No process of Perch gathers {f'more than {most} handles an hour' if most else 'handles'}"
+    def _host_limits(self, name: str) -> list[Limit]:
+        return [limit for one in self.soak.hosts for limit in one.limits[name]]
 
-        return self._growth("handles", title, is_told)
-
-    def _growth(
-        self, name: str, title: Callable[[float | None], str], is_told: Callable[[ProcessTold], bool]
-    ) -> Check:
+    def _growth(self, name: str, title: str, is_told: Callable[[ProcessTold], bool]) -> Check:
         """Growth that could not be told in any one process is none that was not there.
 
         Handles need no time for it, as few come and go.
@@ -365,13 +360,13 @@ class _Checks:
         processes = [process for one in self.soak.hosts for process in one.told.processes]
         told = [process for process in processes if is_told(process)]
         untold = [process for process in processes if not is_told(process)]
-        limits = [limit for one in self.soak.hosts for limit in one.limits[name]]
+        limits = self._host_limits(name)
         most = _most(limits)
         well = f"{len(told)} of {len(processes)} processes lived long enough to tell"
         if told and name == "memory":
             well += f", the steepest {max(one.mb_per_hour or 0 for one in told)} MB/h"
         one = self.of(
-            name, title(most), well, "; ".join(sorted({limit.source for limit in limits})),
+            name, title, well, "; ".join(sorted({limit.source for limit in limits})),
             "take the engine's version and the lines that are named to its developers; restart "
             "what grows",
         )  # fmt: skip

@@ -50,9 +50,7 @@ class Judged(msgspec.Struct):
 # ---- records -------------------------------------------------------------------------------------
 
 
-def _read_records(
-    plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path
-) -> pl.DataFrame:
+def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> pl.DataFrame:
     """Writes work/records.jsonl, and returns the columns of all records."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
@@ -184,15 +182,15 @@ def _outputs(root: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def judge(root: Path) -> tuple[Verdict, PerchError | None]:
+def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
     """Judges a run anew and publishes its outputs.
 
-    Returns the verdict, and why the run could not be judged, where it could not.
+    Returns the run as it was judged; of one that could not be judged, its verdict, and why.
     Raises PerchError where the outputs cannot be written.
     """
     with _outputs(root) as work:
         try:
-            return _judge(root, work).verdict, None
+            return _judge(root, work), None
         except PerchError as error:
             if error.code != ExitCode.INCONCLUSIVE:
                 raise
@@ -201,6 +199,12 @@ def judge(root: Path) -> tuple[Verdict, PerchError | None]:
             (work / INTERVALS).unlink(missing_ok=True)
             (work / VERDICT).write_bytes(_encoder.encode(verdict) + b"\n")
             return verdict, error
+
+
+def judge(root: Path) -> tuple[Verdict, PerchError | None]:
+    """The same; of the run only its verdict."""
+    run, fault = judged(root)
+    return run.verdict if isinstance(run, Judged) else run, fault
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from perch.model.figures import supports
 from perch.model.plan import SoakPlan
@@ -18,9 +18,12 @@ def blind(
     soak: SoakPlan, flows: Sequence[FlowTold], hosts: Sequence[Watch], groups: Sequence[Group]
 ) -> Iterator[Blind]:
     """Ids and texts."""
-    yield "interval", (
-        f"What passes within {_number(soak.interval_s)} s shows in an interval's lowest window of "
-        "0.1 s, in its percentiles and as a stall, and has no date finer than that."
+    yield (
+        "interval",
+        (
+            f"What passes within {_number(soak.interval_s)} s shows in an interval's lowest window "
+            "of 0.1 s, in its percentiles and as a stall, and has no date finer than that."
+        ),
     )
     yield "stalls", f"A pause of less than {_number(soak.stall_s * 1000)} ms is no stall."
     yield from _of_flows(flows)
@@ -29,13 +32,19 @@ def blind(
     if whys:
         yield "drift", f"Not every course bears a drift: {names(sorted(whys), 3)}."
     if soak.mode == "alternating":
-        yield "turns", (
-            f"Tests take turns of {_number(soak.turn_s or 0)} s: what happens in another test's "
-            "turn is not seen by this one."
+        yield (
+            "turns",
+            (
+                f"Tests take turns of {_number(soak.turn_s or 0)} s: what happens in another "
+                "test's turn is not seen by this one."
+            ),
         )
-    yield "hosts", (
-        "Counters are read once an interval; one that was cleared and moved again between two "
-        "readings shows too little."
+    yield (
+        "hosts",
+        (
+            "Counters are read once an interval; one that was cleared and moved again between two "
+            "readings shows too little."
+        ),
     )
 
 
@@ -46,9 +55,12 @@ def _number(value: float) -> str:
 def _of_flows(flows: Sequence[FlowTold]) -> Iterator[Blind]:
     bandwidth = [flow for flow in flows if flow.kind == "bandwidth"]
     if bandwidth:
-        yield "buffers", (
-            "A pause that is shorter than a stream's buffers take to fill does not stop its "
-            "completions; latency beside it shows it."
+        yield (
+            "buffers",
+            (
+                "A pause that is shorter than a stream's buffers take to fill does not stop its "
+                "completions; latency beside it shows it."
+            ),
         )
     latency = [flow.figures.latency for flow in flows if flow.figures.latency is not None]
     if latency:
@@ -61,22 +73,27 @@ def _of_flows(flows: Sequence[FlowTold]) -> Iterator[Blind]:
         ]
         are = "is no figure" if len(none) == 1 else "are no figures"
         tail = f"{', '.join(none)} of such an interval {are}; those of the whole are"
-        yield "percentiles", (
-            f"An interval has {least} samples at least: "
-            f"{tail if none else 'ten of them lie above its p99.99'}."
+        yield (
+            "percentiles",
+            (
+                f"An interval has {least} samples at least: "
+                f"{tail if none else 'ten of them lie above its p99.99'}."
+            ),
         )
     if any(flow.figures.checked_bytes is None for flow in bandwidth):
-        yield "payload", (
-            "Only flows with --verify look at what arrives; the others would not see a flipped bit."
+        yield (
+            "payload",
+            ("Only flows with --verify look at what arrives; others would not see a flipped bit."),
         )
     if any(flow.stalls > 64 for flow in flows):
-        yield "stall_lines", (
-            "Of more than 64 stalls of one interval the longest 64 have lines; all are counted."
+        yield (
+            "stall_lines",
+            ("Of more than 64 stalls of one interval the longest 64 have lines; all are counted."),
         )
 
 
 def _of_hosts(hosts: Sequence[Watch]) -> Iterator[Blind]:
-    unseen = {
+    unseen: dict[str, tuple[str, Callable[[Watch], bool]]] = {
         "temperatures": ("No temperature was told by {}.", lambda one: not one.told.temperatures),
         "counters": (
             "Nothing is known of counters, links and memory of {}: no samples.",
@@ -101,9 +118,12 @@ def _of_hosts(hosts: Sequence[Watch]) -> Iterator[Blind]:
         yield "handles_unread", f"Handles of {_processes(len(unread))} were not read."
     brief = [one for one in processes if not one.judged]
     if brief:
-        yield "memory", (
-            f"{_processes(len(brief))} lived too briefly for a slope of 1 MB/h; "
-            f"{brief[0].why or ''}."
+        yield (
+            "memory",
+            (
+                f"{_processes(len(brief))} lived too briefly for a slope of 1 MB/h; "
+                f"{brief[0].why or ''}."
+            ),
         )
 
 

@@ -22,57 +22,57 @@ _SOFTWARE = {"scope": ["software", "simulated"]}
 
 
 def _limit(
-    metric: str, scope: dict[str, Any], bound: dict[str, float], severity: Binding, source: str
+    metric: str, scope: dict[str, Any], bound: LimitBound, severity: Binding, source: str
 ) -> Limit:
     metric = f"soak.{metric}"
-    return Limit(metric, "", scope, metric, LimitBound(**bound), "", source, severity, "")
+    return Limit(metric, "", scope, metric, bound, "", source, severity, "")
 
 
 #: In force where the run has no limit of the same metric that speaks of the flow. `paced`, only
 #: here: the flow was asked for a pace, so that what it carries is the fabric's doing and no other
 #: load's.
 BUILT_IN = (
-    _limit("gaps", {}, {"max": 0}, "required",
+    _limit("gaps", {}, LimitBound(max=0), "required",
            "site policy: a connection that is lost in a soak will be lost in production"),
-    _limit("stall_s", _HARDWARE, {"max": 0.02}, "required",
+    _limit("stall_s", _HARDWARE, LimitBound(max=0.02), "required",
            "site policy: RDMA that stands still for 20 ms repeats what was lost (its shortest "
            "retransmission timeouts are shorter)"),
-    _limit("stall_s", _SOFTWARE, {"max": 0.04}, "advisory",
+    _limit("stall_s", _SOFTWARE, LimitBound(max=0.04), "advisory",
            "arithmetic: ten ticks of the scheduler of 4 ms (CONFIG_HZ=250), and Linux's shortest "
            "delayed acknowledgement (TCP_DELACK_MIN)"),
-    _limit("stall_s", _SOFTWARE, {"max": 1}, "required",
+    _limit("stall_s", _SOFTWARE, LimitBound(max=1), "required",
            "site policy: no machine's other work stops a process for a second"),
-    _limit("interval_share", _HARDWARE, {"min": 0.9}, "required",
+    _limit("interval_share", _HARDWARE, LimitBound(min=0.9), "required",
            "site policy: within 10 % of the flow's median interval"),
-    _limit("interval_share", _SOFTWARE, {"min": LEAST_SHARE}, "advisory",
+    _limit("interval_share", _SOFTWARE, LimitBound(min=LEAST_SHARE), "advisory",
            "site policy: as of the intervals of every run"),
-    _limit("window_share", _HARDWARE, {"min": LEAST_SHARE}, "required",
+    _limit("window_share", _HARDWARE, LimitBound(min=LEAST_SHARE), "required",
            "site policy: a link that stands still for half of an interval is a fault, no noise"),
-    _limit("window_share", _SOFTWARE, {"min": 0.1}, "advisory",
+    _limit("window_share", _SOFTWARE, LimitBound(min=0.1), "advisory",
            "site policy: a tenth of a second of which a tenth was used"),
-    _limit("p99_times", _HARDWARE, {"max": MOST_TAIL}, "required",
+    _limit("p99_times", _HARDWARE, LimitBound(max=MOST_TAIL), "required",
            "site policy: within an order of magnitude of the flow's median p99"),
-    _limit("p99_us", _SOFTWARE, {"max": 20000}, "advisory",
+    _limit("p99_us", _SOFTWARE, LimitBound(max=20000), "advisory",
            "arithmetic: half of Linux's shortest delayed acknowledgement, 40 ms (TCP_DELACK_MIN)"),
-    _limit("bandwidth_percent", _HARDWARE, {"max": 5}, "required",
+    _limit("bandwidth_percent", _HARDWARE, LimitBound(max=5), "required",
            "site policy: as against an accepted run (drift), within one soak"),
-    _limit("bandwidth_percent", _SOFTWARE | {"paced": True}, {"max": 25}, "required",
+    _limit("bandwidth_percent", _SOFTWARE | {"paced": True}, LimitBound(max=25), "required",
            "site policy: what is paced carries its pace, whatever else runs"),
-    _limit("bandwidth_percent", _SOFTWARE, {"max": 25}, "advisory",
+    _limit("bandwidth_percent", _SOFTWARE, LimitBound(max=25), "advisory",
            "site policy: sockets share their hosts' cores"),
-    _limit("p50_percent", _HARDWARE, {"max": 10}, "required",
+    _limit("p50_percent", _HARDWARE, LimitBound(max=10), "required",
            "site policy: as against an accepted run (drift), within one soak"),
-    _limit("p50_percent", _SOFTWARE, {"max": 100}, "advisory",
+    _limit("p50_percent", _SOFTWARE, LimitBound(max=100), "advisory",
            "site policy: sockets share their hosts' cores"),
-    _limit("p99_percent", _HARDWARE, {"max": 25}, "advisory",
+    _limit("p99_percent", _HARDWARE, LimitBound(max=25), "advisory",
            "site policy: as against an accepted run (drift), within one soak"),
-    _limit("leak_mb_per_hour", {}, {"max": 1}, "required",
+    _limit("leak_mb_per_hour", {}, LimitBound(max=1), "required",
            "design, a process that grows by more does not last"),
-    _limit("handles_per_hour", {}, {"max": 0}, "required",
+    _limit("handles_per_hour", {}, LimitBound(max=0), "required",
            "design, handles that only grow run out"),
-    _limit("rate_percent", {}, {"max": 1}, "required",
+    _limit("rate_percent", {}, LimitBound(max=1), "required",
            "design, a bandwidth cap is kept within 1 %"),
-    _limit("clock_s", {}, {"max": 0.128}, "advisory",
+    _limit("clock_s", {}, LimitBound(max=0.128), "advisory",
            "RFC 5905, STEPT: a clock that is off by 128 ms is stepped, below that it is slewed"),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from perch.soak.facts import Facts, Finder
 from perch.soak.flow import Flowing, spoken_s
 from perch.soak.lines import FlowLines, Reader, slack
 from perch.soak.moments import dated, microseconds
-from perch.soak.told import Anomaly, FlowTold, Group
+from perch.soak.told import Anomaly, FlowTold, Group, Severity
 
 #: Of the time that a flow covers, what all moments between intervals may be. Site policy.
 BETWEEN_MOST = 0.05
@@ -40,12 +40,12 @@ class Turns:
         self.in_files = 0
 
     def judge(self, turns: list[Flow]) -> Group:
-        for one in turns:
-            bounds = of_flow(one, self.facts.limits)
-            self.limits[one.id] = bounds.by_metric
-            self.flows.append(self._turn(one, bounds))
+        bounds = [of_flow(one, self.facts.limits) for one in turns]
+        for one, of_one in zip(turns, bounds, strict=True):
+            self.limits[one.id] = of_one.by_metric
+            self.flows.append(self._turn(one, of_one))
         group, self.found_in_course = drift.of_group(
-            turns[0].test, self.series, bounds, self.facts
+            turns[0].test, self.series, bounds[-1], self.facts
         )
         for told in self.flows:
             told.drift = group.courses
@@ -152,7 +152,7 @@ def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> st
 
 def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:
     """Time of the plan that the lines do not have."""
-    hole = ("hole", "coverage", "inconclusive")
+    hole: tuple[str, str, Severity] = ("hole", "coverage", "inconclusive")
     if state == "none":
         yield of.found(*hole, "there is no client.soak of this flow")
     if chain.at > 0 and chain.between > BETWEEN_MOST * chain.at:
@@ -168,7 +168,7 @@ def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:
 
 def _unlike_whole(of: Flowing, read: FlowLines, total: figures.Total) -> Iterator[Anomaly]:
     whole = of.whole
-    unlike = ("sum", "sum", "inconclusive")
+    unlike: tuple[str, str, Severity] = ("sum", "sum", "inconclusive")
     if whole is not None:
         for why in figures.sums(of, whole, total):
             yield of.found(*unlike, why, lines=[whole.n])

@@ -70,9 +70,7 @@ def of_group(
 class _Judged:
     """One course while it is judged."""
 
-    def __init__(
-        self, name: str, sign: int, points: Points, bounds: Bounds, facts: Facts
-    ) -> None:
+    def __init__(self, name: str, sign: int, points: Points, bounds: Bounds, facts: Facts) -> None:
         self.metric, self.sign, self.points = f"{name}_percent", sign, points
         self.bounds, self.facts = bounds, facts
         self.told = Course(name)
@@ -111,9 +109,7 @@ class _Judged:
         slopes = (trend.slope, trend.low, trend.high)
         told = self.told
         told.judged = True
-        told.per_hour, told.low, told.high = (
-            rounded(one * HOUR_S / self.median) for one in slopes
-        )
+        told.per_hour, told.low, told.high = (rounded(one * HOUR_S / self.median) for one in slopes)
         over, low, high = (one * long_s / self.median for one in slopes)
         told.over_soak, told.over_low, told.over_high = rounded(over), rounded(low), rounded(high)
         # the mildest and the gravest that the interval allows

@@ -27,7 +27,7 @@ from perch.soak.lines import (
     near,
 )
 from perch.soak.moments import APART_MOST, SLEW, moment
-from perch.soak.told import Anomaly
+from perch.soak.told import Anomaly, Severity
 
 #: Lines have nine digits of a number.
 DIGITS = 1e-8
@@ -320,7 +320,7 @@ def stalls_left(of: Flowing) -> Iterator[Anomaly]:
         if left > 0:
             is_sure = bounds.fails("stall_s", rest / left)
             may_be = bounds.fails("stall_s", rest - (left - 1) * of.soak.stall_s)
-            severity = "fail" if is_sure else "inconclusive" if may_be else "advisory"
+            severity: Severity = "fail" if is_sure else "inconclusive" if may_be else "advisory"
             text = f"{line.stall_count} stalls of {spoken_s(line.stall_s)} in one interval, of "
             text += f"which {len(own)} have lines"
             yield of.found("stall", "stalls", severity, text, *at, line.stall_s, "s")
@@ -335,7 +335,8 @@ def silent(of: Flowing) -> Iterator[Anomaly]:
         long_s = line.long_s
         is_due = per_s == 0 or per_s * long_s > 1
         if long_s > of.soak.stall_s and is_due and gap_s < long_s:
-            severity = "fail" if of.bounds.fails("stall_s", long_s) else "inconclusive"
+            is_long = of.bounds.fails("stall_s", long_s)
+            severity: Severity = "fail" if is_long else "inconclusive"
             text = f"no completion in an interval of {spoken_s(long_s)}, and no stall that says so"
             yield of.found(
                 "stall", "stalls", severity, text, line.start_s, line.end_s, [line.n], long_s, "s",

@@ -9,7 +9,6 @@ from typing import BinaryIO
 import msgspec
 
 from perch.judge.raw import RawFiles
-from perch.model.figures import is_finite, rounded
 from perch.model.text import names, plural
 from perch.soak.bounds import Bounds, of_host
 from perch.soak.facts import Facts, Finder

@@ -1,4 +1,4 @@
-"""A soak: the lines of its flows and the samples of its hosts -> intervals.jsonl, and what is found.
+"""A soak: lines of its flows and samples of its hosts to intervals.jsonl, and what is found.
 
 One flow or host is read at a time, and its lines are written as they are read.
 """
@@ -110,7 +110,7 @@ def _least(plan: Plan, told: Mapping[str, FlowTold], name: str) -> float:
 def _shown(found: Sequence[Anomaly]) -> list[Anomaly]:
     """The gravest first; of each kind and flow or host the first."""
     of_each: Counter[tuple[str, str]] = Counter()
-    shown = []
+    shown: list[Anomaly] = []
     for one in found:
         key = (one.flow or one.host, one.kind)
         if of_each[key] < KEPT_OF_EACH and len(shown) < KEPT:
@@ -146,7 +146,5 @@ def _section(
         ],
         "anomaly_counts": dict(Counter(one.kind for one in found)),
         "anomalies_left_out": len(found) - len(shown),
-        "blind": [
-            {"id": name, "text": text} for name, text in blind(soak, flows, watches, groups)
-        ],
+        "blind": [{"id": name, "text": text} for name, text in blind(soak, flows, watches, groups)],
     }

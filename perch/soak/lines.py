@@ -232,7 +232,7 @@ def _is_outside_of_windows(b: Bandwidth, gbit_s: float, elapsed_s: float) -> boo
     a busy host a second; where it takes longer, the interval has a stall that says so.
     """
     least, peak = b.min_interval_gbit_s or 0, b.peak_gbit_s
-    if 0 < least and gbit_s < least * 0.99 and elapsed_s * (1 - gbit_s / least) > 1:
+    if least > 0 and gbit_s < least * 0.99 and elapsed_s * (1 - gbit_s / least) > 1:
         return True
     return peak is not None and peak < gbit_s * (0.99 - 0.1 / elapsed_s)
 

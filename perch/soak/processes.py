@@ -162,9 +162,7 @@ class ProcessJudge:
     def __init__(self, bounds: Bounds, alpha: float, found: Finder) -> None:
         self.bounds, self.alpha, self.found = bounds, alpha, found
 
-    def judge(
-        self, life: Life, *, tells: bool = True
-    ) -> tuple[ProcessTold, list[Anomaly]]:
+    def judge(self, life: Life, *, tells: bool = True) -> tuple[ProcessTold, list[Anomaly]]:
         times, memory, handles = (
             np.array(one, dtype=np.float64) for one in (life.times, life.memory, life.handles)
         )

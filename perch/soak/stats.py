@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,7 @@ def batched(times: Values, values: Values, most: int) -> tuple[Values, Values]:
     n = len(times)
     k = min(n, most)
     edges = [i * n // k for i in range(k + 1)]
-    parts = [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
     return (
         np.array([times[part].mean() for part in parts]),
         np.array([np.median(values[part]) for part in parts]),
@@ -192,5 +193,5 @@ def steps(values: Values, alpha: float) -> list[Step]:
     """
     places = list(_places(values, alpha, 0, DEPTH))
     edges = [0, *places, len(values)]
-    levels = [median(values[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    levels = [median(values[a:b]) for a, b in pairwise(edges)]
     return [Step(at, levels[i], levels[i + 1]) for i, at in enumerate(places)]
