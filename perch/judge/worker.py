@@ -9,6 +9,7 @@ columns. Pieces do not depend on the number of processes, and neither do the out
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import subprocess
@@ -103,11 +104,20 @@ def _ended(worker: subprocess.Popen[bytes]) -> None:
         raise PerchError(ExitCode.NOT_WRITABLE, f"a process that reads raw outputs failed: {why}")
 
 
+def _forget_commands(rounds: list[Round]) -> None:
+    """Commands are half of a large plan's memory, and only who reads outputs needs them."""
+    for turn in rounds:
+        for flow in turn.flows:
+            flow.client_argv = flow.server_argv = []
+
+
 def _by_workers(source: Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataFrame]:
     (folder / SOURCE).write_bytes(_pack(source))
     count = 0
     for piece in _pieces(rounds):
         (folder / f"{count}.rounds").write_bytes(_pack(piece))
+        if source.plan.soak is None:  # whose commands say what each flow was to do
+            _forget_commands(piece)
         count += 1
     with ExitStack() as workers:
         running = []
@@ -142,6 +152,7 @@ def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataF
 def main(folder: Path, first: int, step: int) -> None:
     """Reads its share of the pieces. A worker does not outlive the process that started it."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    gc.disable()  # records form no cycles, and looking for some takes a tenth of the time
     reader = _reader(_source.decode((folder / SOURCE).read_bytes()))
     n = first
     while (piece := folder / f"{n}.rounds").exists():
