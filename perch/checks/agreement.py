@@ -51,6 +51,9 @@ _FIGURES = {
 _TITLES = {"p50_us": "median", "p99_us": "p99", "mean_us": "mean", "gbit_s": "bandwidth"}
 _QUESTION = ("kind", "op", "connection", "client", "server", "bidirectional", "size_bytes")
 
+#: What a peer's record must share with the engine's; the engine alone has no one to agree with.
+_ASKED = ("kind", "client.host", "server.host")
+
 COLUMNS = tuple(
     dict.fromkeys(
         (
@@ -148,9 +151,10 @@ def groups(records: pl.DataFrame) -> list[list[Group]]:
     """Groups by question, in the questions' order."""
     found: dict[tuple[Any, ...], Group] = {}
     comparable = _comparable(records)
-    if comparable["tool.name"].is_in(["perftest", "cxi"]).sum() == 0:
-        return []  # the engine alone has no one to agree with
-    for row in comparable.iter_rows(named=True):
+    asked = comparable.filter(pl.col("tool.name") != "perch").select(_ASKED).unique()
+    for row in comparable.join(
+        asked, on=_ASKED, how="semi", nulls_equal=True, maintain_order="left"
+    ).iter_rows(named=True):
         side = _side(row)
         if side is None:
             continue
