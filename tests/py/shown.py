@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,11 +38,11 @@ class Shown:
     charts: list[Chart]
 
     def section(self, title: str) -> str:
-        """The text below a heading, the last of its name, up to the next of its level."""
-        mark = title.split(" ")[0]
+        """The text below a heading, the last of its name, up to the next one that ends it."""
+        level = title.index(" ")
         before, _, rest = self.text.rpartition(f"\n{title}\n")
         assert before, f"no section {title}"
-        return rest.partition(f"\n{mark} ")[0]
+        return re.split(rf"\n#{{1,{level}}} ", rest, maxsplit=1)[0]
 
     def chart(self, name: str) -> Chart:
         return next(chart for chart in self.charts if chart.name == name)
