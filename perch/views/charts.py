@@ -13,8 +13,8 @@ import msgspec
 from perch.views import flows, references, transfers, words
 from perch.views.details import Details
 from perch.views.flows import Ranked
-from perch.views.measured import TestResults
-from perch.views.plan import Test
+from perch.views.measured import Results
+from perch.views.plan import PlannedTest
 from perch.views.references import Reference
 
 Values = list[dict[str, Any]]
@@ -54,13 +54,13 @@ def chart(name: str, spec: str, title: str, caption: str, values: Values) -> Ite
 # ---- latency and bandwidth along the size --------------------------------------------------------
 
 
-def _is_comparable(test: TestResults) -> bool:
+def _is_comparable(test: Results) -> bool:
     about = test.about
     is_ours = about["tool.name"] == "perch" and about["backend"] != "null"
     return test.kind == "latency" and is_ours and test.is_one_way
 
 
-def _percentiles(tests: list[TestResults], definition: str) -> Values:
+def _percentiles(tests: list[Results], definition: str) -> Values:
     return [
         {
             "series": test.title, "percentile": said, "size_bytes": point.size_bytes,
@@ -74,7 +74,7 @@ def _percentiles(tests: list[TestResults], definition: str) -> Values:
     ]  # fmt: skip
 
 
-def _bandwidths(tests: list[TestResults]) -> Values:
+def _bandwidths(tests: list[Results]) -> Values:
     return [
         {"series": test.title, "size_bytes": point.size_bytes, "gbit_s": point.get("gbit_s")}
         for test in tests
@@ -86,7 +86,7 @@ def _bandwidths(tests: list[TestResults]) -> Values:
 # ---- distribution --------------------------------------------------------------------------------
 
 
-def _distribution(details: Details, planned: list[Test]) -> Values:
+def _distribution(details: Details, planned: list[PlannedTest]) -> Values:
     """Share of messages that took longer, from the merged histograms."""
     if not details.distributions:
         return []
@@ -107,7 +107,7 @@ def _distribution(details: Details, planned: list[Test]) -> Values:
     return values
 
 
-def _coarse(tests: list[TestResults], size: int) -> Values:
+def _coarse(tests: list[Results], size: int) -> Values:
     """The same from the percentiles that records carry."""
     return [
         {"series": test.title, "latency_us": point.get(name), "longer": longer}
@@ -121,7 +121,7 @@ def _coarse(tests: list[TestResults], size: int) -> Values:
 
 
 def _distributions(
-    tests: list[TestResults], planned: list[Test], details: Details, size: int
+    tests: list[Results], planned: list[PlannedTest], details: Details, size: int
 ) -> Iterator[Chart]:
     fine = _distribution(details, planned)
     source = (
@@ -143,7 +143,7 @@ def _distributions(
 _OTHERS = {"size": "batches", "batch": "sizes"}
 
 
-def _transfers(tests: list[TestResults], curves: list[Reference], along: str) -> Iterator[Chart]:
+def _transfers(tests: list[Results], curves: list[Reference], along: str) -> Iterator[Chart]:
     """Published curves stand beside what was measured, never alone."""
     mine = [test for test in tests if test.kind == "transfer"]
     values = [value for test in mine for value in transfers.lines(test, along)]
@@ -202,7 +202,7 @@ def _map(ranked: list[Ranked]) -> Iterator[Chart]:
     )
 
 
-def _courses(planned: Iterable[Test], details: Details) -> Values:
+def _courses(planned: Iterable[PlannedTest], details: Details) -> Values:
     return [
         {"series": test.title, "s": end_s, "gbit_s": rate}
         for test in planned
@@ -215,8 +215,8 @@ def _courses(planned: Iterable[Test], details: Details) -> Values:
 
 
 def charts(
-    tests: list[TestResults],
-    planned: list[Test],
+    tests: list[Results],
+    planned: list[PlannedTest],
     details: Details,
     ranked: list[Ranked],
     curves: list[Reference],

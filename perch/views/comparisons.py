@@ -9,7 +9,7 @@ import msgspec
 from perch.model.verdict import Verdict
 from perch.views import words
 from perch.views.flow_facts import Packets
-from perch.views.measured import Point, TestResults, best_bandwidth, best_latency, typical
+from perch.views.measured import Point, Results, best_bandwidth, best_latency, typical
 from perch.views.ranks import grouped, rank
 from perch.views.table import Table, left, right
 from perch.views.transfers import picked
@@ -300,7 +300,7 @@ def _short_row(rows: list[Row], metric: str, kind: str, title: str, mode: str | 
 
 
 def _loss_row(
-    rows: list[Row], provider: str, tests: list[TestResults], counted: dict[str, Packets]
+    rows: list[Row], provider: str, tests: list[Results], counted: dict[str, Packets]
 ) -> list[str]:
     """What the devices counted of a provider's packets, or the host's TCP under it."""
     mine = [
@@ -330,7 +330,7 @@ def _loss_row(
     ]
 
 
-def _short(rows: list[Row], tests: list[TestResults], counted: dict[str, Packets]) -> Table:
+def _short(rows: list[Row], tests: list[Results], counted: dict[str, Packets]) -> Table:
     provider = rows[0]["rdma"]["name"]
     shown = [_short_row(rows, *wanted) for wanted in _WANTED]
     shown.append(_loss_row(rows, provider, tests, counted))
@@ -338,7 +338,7 @@ def _short(rows: list[Row], tests: list[TestResults], counted: dict[str, Packets
     return Table(left("Metric") + columns, shown, title=scoped(rows[0]["rdma"]))
 
 
-def _by_definition(test: TestResults) -> str:
+def _by_definition(test: Results) -> str:
     definition = (test.about["definition"] or "no definition").replace("_", " ")
     return f"{words.cell(test.title)}: {words.cell(definition)}"
 
@@ -347,7 +347,7 @@ def _rate(point: Point) -> str:
     return f"{words.figure(point.get('gbit_s'))} Gb/s"
 
 
-def _unlike(tests: list[TestResults]) -> Table:
+def _unlike(tests: list[Results]) -> Table:
     """Figures of other tools by definitions of their own, without a ratio."""
     of_tcp = [
         (test, point)
@@ -383,7 +383,7 @@ class AgainstTcp(msgspec.Struct):
     unlike: Table
 
 
-def against_tcp(found: Row, tests: list[TestResults], counted: dict[str, Packets]) -> AgainstTcp:
+def against_tcp(found: Row, tests: list[Results], counted: dict[str, Packets]) -> AgainstTcp:
     """Shared memory is no network."""
     rows = [row for row in found["rows"] if row["rdma"]["name"] != "shm"]
     unlike = _unlike(tests)

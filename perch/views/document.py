@@ -35,8 +35,8 @@ from perch.views.charts import Chart
 from perch.views.details import Details
 from perch.views.flow_facts import Packets
 from perch.views.inputs import INTERVALS, Run
-from perch.views.measured import TestResults
-from perch.views.plan import Test
+from perch.views.measured import Results
+from perch.views.plan import PlannedTest
 from perch.views.table import slimmed
 
 Document = dict[str, Any]
@@ -50,7 +50,7 @@ class Measured(msgspec.Struct):
 
     rows: pl.DataFrame
     transfers: pl.DataFrame
-    tests: list[TestResults]
+    tests: list[Results]
     packets: dict[str, Packets]
     flows: pl.DataFrame
 
@@ -110,7 +110,7 @@ def _missing(missing: list[Missing]) -> Document:
     }
 
 
-def _moved(details: Details, lost: pl.DataFrame, tests: Iterable[Test]) -> Document:
+def _moved(details: Details, lost: pl.DataFrame, tests: Iterable[PlannedTest]) -> Document:
     """Counters that should stand still, and messages that an unreliable connection lost."""
     titles = {test.name: test.title for test in tests}
     moved = {place: (one.total, one.flows) for place, one in details.moved.items()}

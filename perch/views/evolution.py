@@ -14,7 +14,7 @@ from perch.checks.figures import unlike
 from perch.model.figures import median
 from perch.views import words
 from perch.views.inputs import PastRun
-from perch.views.measured import Point, TestResults
+from perch.views.measured import Point, Results
 from perch.views.table import Column, Table, left, right
 from perch.views.words import Figure, quantity
 
@@ -49,7 +49,7 @@ Past = dict[str, tuple[float, str]]
 class Row(msgspec.Struct):
     """A figure along the runs, this one's last. None: not measured, or not under these terms."""
 
-    test: TestResults
+    test: Results
     place: str
     metric: str
     title: str
@@ -85,11 +85,11 @@ class Evolution(msgspec.Struct):
     chart: list[dict[str, Any]]
 
 
-def _point(test: TestResults) -> Point:
+def _point(test: Results) -> Point:
     return test.sizes[0] if test.kind == "latency" else test.sizes[-1]
 
 
-def _place(test: TestResults) -> str:
+def _place(test: Results) -> str:
     """The size whose figures are shown, as in the keys of figures."""
     point = _point(test)
     return f"{point.size_bytes}x{point.batch}" if test.kind == "transfer" else str(point.size_bytes)
@@ -101,7 +101,7 @@ def _place_words(place: str) -> str:
     return f"{said}, batch {batch}" if batch else said
 
 
-def _own(test: TestResults, metric: str) -> Figure:
+def _own(test: Results, metric: str) -> Figure:
     """This run's figure: medians over repeats and pairs."""
     point = _point(test)
     if metric == JITTER:
@@ -144,7 +144,7 @@ def _was(past: Past, metric: str, terms: str) -> Figure:
     return value if unlike(under, terms) is None else None
 
 
-def _rows(history: list[PastRun], tests: list[TestResults]) -> list[Row]:
+def _rows(history: list[PastRun], tests: list[Results]) -> list[Row]:
     # what is checked byte by byte is no figure to be proud of
     shown = [test for test in tests if not test.is_verified and test.sizes]
     wanted = {(test.name, _place(test)) for test in shown}
@@ -160,7 +160,7 @@ def _rows(history: list[PastRun], tests: list[TestResults]) -> list[Row]:
     return found
 
 
-def _refused(history: list[PastRun], tests: list[TestResults]) -> list[str]:
+def _refused(history: list[PastRun], tests: list[Results]) -> list[str]:
     """Tests without an evolution, because they were measured under other terms."""
     found = []
     for test in tests:
@@ -245,7 +245,7 @@ def _chart(rows: list[Row], labels: list[str]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def evolution(history: list[PastRun], tests: list[TestResults]) -> Evolution:
+def evolution(history: list[PastRun], tests: list[Results]) -> Evolution:
     picked = history
     if len(history) > RUNS_MAX:
         picked = [history[0], *history[-(RUNS_MAX - 1) :]]

@@ -14,7 +14,7 @@ import polars as pl
 from perch.model.figures import rounded
 from perch.views import words
 from perch.views.measured import BANDWIDTH, LATENCY, SIZE, is_transfer
-from perch.views.plan import Test
+from perch.views.plan import PlannedTest
 from perch.views.table import Table, left, right
 
 #: Points of one test's line.
@@ -82,7 +82,7 @@ def _flow(row: tuple[Any, ...]) -> Flow:
     return Flow(client, server, float(rounded(value)), ceiling)
 
 
-def _ranked(test: Test, size: int, pairs: pl.DataFrame) -> Ranked:
+def _ranked(test: PlannedTest, size: int, pairs: pl.DataFrame) -> Ranked:
     count = pairs.height
     hosts = pl.concat([pairs["client.host"], pairs["server.host"]]).n_unique()
     is_mapped = count <= MAP_MAX**2 and hosts <= MAP_MAX
@@ -100,7 +100,7 @@ def _ranked(test: Test, size: int, pairs: pl.DataFrame) -> Ranked:
     )
 
 
-def ranked(rows: pl.DataFrame, tests: list[Test]) -> list[Ranked]:
+def ranked(rows: pl.DataFrame, tests: list[PlannedTest]) -> list[Ranked]:
     """The tests with more than two pairs: bandwidths, then latencies."""
     plain = rows.filter(~is_transfer())
     found = []

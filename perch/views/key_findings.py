@@ -12,7 +12,7 @@ from perch.views import words
 from perch.views.evolution import Head
 from perch.views.flow_facts import Packets
 from perch.views.flows import Ranked
-from perch.views.measured import TestResults, best_bandwidth, best_latency
+from perch.views.measured import Results, best_bandwidth, best_latency
 from perch.views.words import cell, figure, percent, size, whole
 
 #: docs/definitions.md: half a percent over the ceiling is granted for the clocks of two hosts.
@@ -28,7 +28,7 @@ def _why_no_ceiling(about: dict[str, Any]) -> str:
     return f"{' and '.join(unknown) or 'the layer'} not told."
 
 
-def _throughput(tests: list[TestResults]) -> Iterator[str]:
+def _throughput(tests: list[Results]) -> Iterator[str]:
     best = best_bandwidth(tests)
     if best is None:
         return
@@ -67,7 +67,7 @@ def _slowest(ranked: list[Ranked]) -> Iterator[str]:
             )
 
 
-def _latency(tests: list[TestResults]) -> Iterator[str]:
+def _latency(tests: list[Results]) -> Iterator[str]:
     best = best_latency(tests)
     if best is None:
         return
@@ -205,7 +205,7 @@ def _evolution(heads: list[Head]) -> Iterator[str]:
 
 def sentences(
     verdict: Verdict,
-    tests: list[TestResults],
+    tests: list[Results],
     ranked: list[Ranked],
     counted: dict[str, Packets],
     heads: list[Head],

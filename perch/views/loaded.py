@@ -16,7 +16,7 @@ import polars as pl
 from perch.checks.figures import unlike
 from perch.model.figures import median
 from perch.views import words
-from perch.views.measured import LATENCY, SIZE, Figures, TestResults, is_transfer
+from perch.views.measured import LATENCY, SIZE, Figures, Results, is_transfer
 from perch.views.plan import PlanDigest, Stream
 from perch.views.ranks import grouped
 from perch.views.table import Table, left, right
@@ -146,7 +146,7 @@ def _loaded(
     return found
 
 
-def loaded(rows: pl.DataFrame, plan: PlanDigest, tests: list[TestResults]) -> list[Loaded]:
+def loaded(rows: pl.DataFrame, plan: PlanDigest, tests: list[Results]) -> list[Loaded]:
     """In order of title and size."""
     if not plan.beside:
         return []

@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from perch.checks.figures import TERM_COLUMNS, terms
-from perch.views.plan import Test
+from perch.views.plan import PlannedTest
 from perch.views.words import Figure
 
 Figures = dict[str, Figure]
@@ -82,10 +82,10 @@ class Point(msgspec.Struct):
         return None if rate is None or not top else 100 * rate / top
 
 
-class TestResults(msgspec.Struct):
+class Results(msgspec.Struct):
     """A planned test with results. `about`: ABOUT_COLUMNS of its first one. `sizes` in order."""
 
-    test: Test
+    test: PlannedTest
     kind: str
     about: dict[str, Any]
     terms: str
@@ -215,9 +215,9 @@ def terms_of(rows: pl.DataFrame) -> dict[str, str]:
 
 def measured(
     rows: pl.DataFrame,
-    tests: list[Test],
+    tests: list[PlannedTest],
     transfers: Mapping[str, tuple[list[Point], dict[int, Any]]],
-) -> list[TestResults]:
+) -> list[Results]:
     """The planned tests that have results, in the plan's order.
 
     transfers: of perch.views.transfers.by_test.
@@ -235,7 +235,7 @@ def measured(
     for test in tests:
         if test.name not in about:
             continue
-        one = TestResults(
+        one = Results(
             test, kinds[test.name], about[test.name], of_terms[test.name],
             points.get(test.name, []),
         )  # fmt: skip
@@ -249,7 +249,7 @@ def measured(
 # ---- the best of RDMA's interface ----------------------------------------------------------------
 
 
-def rdma_points(tests: list[TestResults], kind: str) -> Iterator[tuple[TestResults, Point]]:
+def rdma_points(tests: list[Results], kind: str) -> Iterator[tuple[Results, Point]]:
     """Its figures without verification: what an application may expect."""
     for test in tests:
         if test.test.kind == kind and test.is_rdma and test.is_network and not test.is_verified:
@@ -257,7 +257,7 @@ def rdma_points(tests: list[TestResults], kind: str) -> Iterator[tuple[TestResul
                 yield test, point
 
 
-def best_bandwidth(tests: list[TestResults]) -> tuple[TestResults, Point] | None:
+def best_bandwidth(tests: list[Results]) -> tuple[Results, Point] | None:
     """One way, the nearest to its ceiling; of those without one the fastest."""
     found = [
         (test, point)
@@ -278,7 +278,7 @@ def typical(point: Point) -> Figure:
     return point.get("mean") if p50 is None else p50
 
 
-def best_latency(tests: list[TestResults]) -> tuple[TestResults, Point] | None:
+def best_latency(tests: list[Results]) -> tuple[Results, Point] | None:
     """Half of a round trip at the smallest size."""
     found = [
         (test, point)

@@ -23,7 +23,7 @@ NOT_STATED = "not stated"
 Stream = tuple[str, str, str]
 
 
-class Test(msgspec.Struct):
+class PlannedTest(msgspec.Struct):
     """A planned test; `client` and `server`: the first different commands of its flows."""
 
     name: str
@@ -54,7 +54,7 @@ class PlanDigest(msgspec.Struct):
     suite_name: str = ""
     created: str | None = None
     excluded: list[Excluded] = []
-    tests: list[Test] = []
+    tests: list[PlannedTest] = []
     rounds: int = 0
     together: int = 0
     hops: dict[str, Hops] = {}
@@ -101,7 +101,7 @@ def _add_command(commands: list[str], argv: Sequence[str]) -> None:
 # ---- a digest ------------------------------------------------------------------------------------
 
 
-def _count(test: Test, flow: Flow) -> None:
+def _count(test: PlannedTest, flow: Flow) -> None:
     if test.flows < 4 * COMMANDS_MAX:
         _add_command(test.client, flow.client_argv)
         _add_command(test.server, flow.server_argv)
@@ -140,7 +140,7 @@ def _hops(pairs: Counter[tuple[str, str, str]]) -> dict[str, Hops]:
 
 def digest(plan: Plan) -> PlanDigest:
     """The planned flows; repeats of outliers, which were planned later, are none of them."""
-    tests: dict[str, Test] = {}
+    tests: dict[str, PlannedTest] = {}
     pairs: Counter[tuple[str, str, str]] = Counter()
     beside: dict[Stream, list[Stream]] = {}
     sizes: set[int] = set()
@@ -150,7 +150,7 @@ def digest(plan: Plan) -> PlanDigest:
             test = tests.get(flow.test)
             if test is None:
                 title = flow.title or flow.test
-                test = tests[flow.test] = Test(flow.test, title, flow.kind)
+                test = tests[flow.test] = PlannedTest(flow.test, title, flow.kind)
             _count(test, flow)
             pairs[flow.hop_class or NOT_STATED, flow.client, flow.server] += 1
             if flow.kind == "latency" and flow.tool == "perch":
@@ -173,7 +173,7 @@ def digest(plan: Plan) -> PlanDigest:
     )
 
 
-def commands(tests: Iterable[Test]) -> list[dict[str, Any]]:
+def commands(tests: Iterable[PlannedTest]) -> list[dict[str, Any]]:
     """Of each test its commands, and how many more differ in addresses."""
     found = []
     for test in tests:

@@ -15,7 +15,7 @@ from perch.model.limits import Limits
 from perch.model.verdict import Check, Verdict
 from perch.views import words
 from perch.views.first_screen import gravity, nearness
-from perch.views.measured import TestResults, best_bandwidth
+from perch.views.measured import Results, best_bandwidth
 from perch.views.table import Table, left
 
 MET, NOT_MET, NOT_JUDGED = "met", "not met", "not judged"
@@ -198,7 +198,7 @@ def _evidence(told: Sequence[_Told], state: str) -> str:
     return said
 
 
-def _of_ceiling(tests: list[TestResults]) -> str:
+def _of_ceiling(tests: list[Results]) -> str:
     """How near to what is possible: the best of RDMA's interface."""
     best = best_bandwidth(tests)
     if best is None:
@@ -209,13 +209,13 @@ def _of_ceiling(tests: list[TestResults]) -> str:
     return f"; the best flow reached {words.figure(share)} % of its link's ceiling"
 
 
-def _beside(tests: list[TestResults]) -> set[str]:
+def _beside(tests: list[Results]) -> set[str]:
     """Tests of TCP beside RDMA's."""
     names = {test.name for test in tests if not test.is_rdma}
     return names if len(names) < len(tests) else set()
 
 
-def judged(checks: list[Check], limits: Limits, tests: list[TestResults]) -> list[Judged]:
+def judged(checks: list[Check], limits: Limits, tests: list[Results]) -> list[Judged]:
     metrics = {limit.id: limit.metric for limit in limits.limits}
     beside = _beside(tests)
     of: dict[str | None, list[_Told]] = {}

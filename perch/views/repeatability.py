@@ -9,7 +9,7 @@ import polars as pl
 
 from perch.views import words
 from perch.views.measured import BANDWIDTH, LATENCY, SIZE, is_transfer
-from perch.views.plan import Test
+from perch.views.plan import PlannedTest
 from perch.views.table import Table, left, right
 from perch.views.transfers import BATCH, PAIR
 
@@ -42,7 +42,7 @@ def _variations(rows: pl.DataFrame, place: list[str], value: pl.Expr) -> pl.Data
     )
 
 
-def _of_test(test: Test, rows: pl.DataFrame, transfers: pl.DataFrame) -> pl.DataFrame:
+def _of_test(test: PlannedTest, rows: pl.DataFrame, transfers: pl.DataFrame) -> pl.DataFrame:
     mine = pl.col("test") == test.name
     if test.kind == "transfer":
         found = transfers.filter(mine)
@@ -64,7 +64,7 @@ def _percent(value: float) -> str:
     return words.percent(value, 2 if value < 9.95 else 1)
 
 
-def _row(test: Test, found: pl.DataFrame) -> list[str]:
+def _row(test: PlannedTest, found: pl.DataFrame) -> list[str]:
     worst = found.row(0, named=True)
     unstable = found.filter(pl.col("cv") > UNSTABLE_PERCENT).height
     where = f"{worst['client.host']} to {worst['server.host']}, {words.size(worst[SIZE])}"
@@ -86,7 +86,7 @@ class Repeatability(msgspec.Struct):
     once_line: str
 
 
-def section(tests: list[Test], rows: pl.DataFrame, transfers: pl.DataFrame) -> Repeatability:
+def section(tests: list[PlannedTest], rows: pl.DataFrame, transfers: pl.DataFrame) -> Repeatability:
     """transfers: perch.views.transfers.entries."""
 
     def found() -> Iterator[list[str]]:

@@ -10,8 +10,8 @@ from perch.model.verdict import Check, Verdict
 from perch.views import transfers, words
 from perch.views.first_screen import STATUS_WORDS, gravity
 from perch.views.flow_facts import Packets
-from perch.views.measured import Point, TestResults
-from perch.views.plan import Test
+from perch.views.measured import Point, Results
+from perch.views.plan import PlannedTest
 from perch.views.table import Table, left, right
 from perch.views.words import Figure
 
@@ -70,13 +70,13 @@ def _bandwidth_row(point: Point, *, over_tcp: bool) -> list[str]:
     ]
 
 
-def _is_over_tcp(test: TestResults) -> bool:
+def _is_over_tcp(test: Results) -> bool:
     """The host's count of TCP's retransmissions says nothing of what an RDMA device sends."""
     tools, backends = ("perftest", "cxi"), ("verbs", "cxi")
     return test.about["tool.name"] not in tools and test.about["backend"] not in backends
 
 
-def _table(test: TestResults) -> Table:
+def _table(test: Results) -> Table:
     if test.kind == "transfer":
         return transfers.table(test)
     if test.kind == "latency":
@@ -147,7 +147,7 @@ def _peak(definition: str | None) -> str | None:
     return f"peak: {_PEAKS.get(definition) or definition.replace('_', ' ')}"
 
 
-def _note(test: TestResults, counted: Packets | None) -> str:
+def _note(test: Results, counted: Packets | None) -> str:
     about = test.about
     tool, connection, provider = about["tool.name"], about["connection"], about["provider"]
     rtt, window = about["tcp.initial_rtt_us"], about["tcp.window_bytes"]
@@ -173,7 +173,7 @@ def _note(test: TestResults, counted: Packets | None) -> str:
     return words.cell(words.joined(parts) + ".")
 
 
-def tables(tests: list[TestResults], counted: dict[str, Packets]) -> list[Table]:
+def tables(tests: list[Results], counted: dict[str, Packets]) -> list[Table]:
     found = []
     for test in tests:
         table = _table(test)
@@ -239,7 +239,7 @@ def _so_far(flows: list[dict[str, Any]]) -> str:
     return "not measured"
 
 
-def summary(planned: list[Test], tests: list[TestResults], verdict: Verdict) -> Table:
+def summary(planned: list[PlannedTest], tests: list[Results], verdict: Verdict) -> Table:
     """A row for each planned test."""
     of = {test.name: test for test in tests}
     soak = verdict.soak if isinstance(verdict.soak, dict) else {}
@@ -257,7 +257,7 @@ def summary(planned: list[Test], tests: list[TestResults], verdict: Verdict) -> 
     return Table(left("Test", "Smallest message", "Largest message", "Checks"), rows)
 
 
-def scope_line(verdict: Verdict, tests: list[TestResults]) -> str:
+def scope_line(verdict: Verdict, tests: list[Results]) -> str:
     """What the figures are worth: no run inside a machine may read like hardware."""
     layers = sorted({layer for test in tests if (layer := test.about["link.layer"]) is not None})
     inside = ""

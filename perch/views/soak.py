@@ -12,7 +12,7 @@ from perch.model.figures import is_finite
 from perch.views import soak_chosen, words
 from perch.views import soak_words as said
 from perch.views.first_screen import STATUS_WORDS
-from perch.views.plan import Test
+from perch.views.plan import PlannedTest
 from perch.views.table import Table, left, right
 from perch.views.words import figure
 
@@ -138,7 +138,7 @@ def _worst_interval(title: str, flows: Sequence[Soak]) -> Iterator[str]:
     yield f"{text} ({_pair(flow)}, {_at(flow, of.get(at))} after the start){more}."
 
 
-def findings(soak: Soak, tests: Sequence[Test]) -> list[str]:
+def findings(soak: Soak, tests: Sequence[PlannedTest]) -> list[str]:
     """The worst interval of each test."""
     of: dict[str, list[Soak]] = {}
     for flow in _flows(soak):
@@ -437,7 +437,7 @@ def counters(soak: Soak) -> str:
 # ---- all -----------------------------------------------------------------------------------------
 
 
-def section(soak: Soak, tests: Sequence[Test], fault: str) -> dict[str, Any]:
+def section(soak: Soak, tests: Sequence[PlannedTest], fault: str) -> dict[str, Any]:
     """fault: why the lines over time could not be shown, or ""."""
     started = soak.get("started")
     begun = words.cell(said.clock(started))

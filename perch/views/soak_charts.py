@@ -10,7 +10,7 @@ from perch.views import soak_chosen as chosen
 from perch.views import soak_lines as lines
 from perch.views import words
 from perch.views.charts import Chart, chart
-from perch.views.plan import Test
+from perch.views.plan import PlannedTest
 from perch.views.ranks import grouped
 from perch.views.soak_lines import BOTH, HIGHEST, LOWEST, Point, Value
 from perch.views.soak_rows import Count, Heat, IntervalRow, Memory, Rows, Silence
@@ -158,7 +158,7 @@ _CAPTIONS = {
 
 
 def _flow_chart(
-    soak: Soak, test: Test, place: int, rows: Sequence[IntervalRow],
+    soak: Soak, test: PlannedTest, place: int, rows: Sequence[IntervalRow],
     silences: Sequence[Silence], named: set[tuple[str, str]], scale: _Scale,
 ) -> Iterator[Chart]:  # fmt: skip
     kind = "bandwidth" if any(row.mean is not None for row in rows) else "latency"
@@ -325,7 +325,7 @@ def _timeline(soak: Soak, silences: Sequence[Silence], span: int) -> Iterator[Ch
     )
 
 
-def charts(soak: Soak, rows: Rows, tests: Sequence[Test]) -> list[Chart]:
+def charts(soak: Soak, rows: Rows, tests: Sequence[PlannedTest]) -> list[Chart]:
     """tests: the planned ones."""
     span = max(math.floor((soak.get("passed_s") or 0) * 1000), rows.last, 1)
     scale = _Scale(span, (soak.get("interval_s") or 1) * 1000)

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from perch.views import words
-from perch.views.measured import SIZE, Figures, Point, TestResults, is_transfer, tidy, whole_median
+from perch.views.measured import SIZE, Figures, Point, Results, is_transfer, tidy, whole_median
 from perch.views.table import Column, Table, capped, left, right
 from perch.views.words import Figure
 
@@ -128,7 +128,7 @@ def _slowest_cell(point: Point) -> str:
     return "-" if pair is None else f"pair {pair}: {words.figure(point.pairs[pair]['gbyte_s'])}"
 
 
-def _sum_table(test: TestResults, *, several: bool) -> Table:
+def _sum_table(test: Results, *, several: bool) -> Table:
     """A row for each size and batch: all pairs together."""
     columns = right("Size", "Batch", "Total, MB") + _figure_columns()
     rows = []
@@ -145,7 +145,7 @@ def _device_cell(devices: tuple[str | None, str | None] | None) -> str:
     return words.cell(" to ".join(name or "-" for name in devices))
 
 
-def _pair_table(test: TestResults) -> Table:
+def _pair_table(test: Results) -> Table:
     """A row for each pair; the slowest of its size and batch is in bold."""
     rows = []
     for point in test.sizes:
@@ -159,7 +159,7 @@ def _pair_table(test: TestResults) -> Table:
     return capped(columns, rows, ROWS_MAX)
 
 
-def table(test: TestResults) -> Table:
+def table(test: Results) -> Table:
     """Where nobody measured the sum of several pairs, the pairs are all there is."""
     several = max(len(point.pairs) for point in test.sizes) > 1
     if not several:
@@ -175,7 +175,7 @@ def _count(number: int | None, one: str, many: str) -> str | None:
     return None if number is None else f"1 {one}" if number == 1 else f"{number} {many}"
 
 
-def _average(test: TestResults) -> str:
+def _average(test: Results) -> str:
     if test.about["tool.name"] != "perch":
         return f"as {test.about['tool.name']} prints it"
     if test.about["params.devices"] == 1:
@@ -183,7 +183,7 @@ def _average(test: TestResults) -> str:
     return "a pair's bytes over its time, all pairs' over the longest of these times"
 
 
-def note(test: TestResults) -> str:
+def note(test: Results) -> str:
     """What the figures are."""
     about = test.about
     completion = about["params.completion"]
@@ -221,7 +221,7 @@ def picked(values: Sequence[Any]) -> list[Any]:
     return [ordered[0], ordered[len(ordered) // 2], ordered[-1]]
 
 
-def _distinct(test: TestResults, name: str) -> set[int]:
+def _distinct(test: Results, name: str) -> set[int]:
     return {one for point in test.sizes if (one := getattr(point, name)) is not None}
 
 
@@ -231,7 +231,7 @@ def _drawn(point: Point, series: str) -> list[tuple[str, Figure]]:
     return [(f"{series}, pair {pair}", of["gbyte_s"]) for pair, of in point.pairs.items()]
 
 
-def lines(test: TestResults, along: str) -> list[dict[str, Any]]:
+def lines(test: Results, along: str) -> list[dict[str, Any]]:
     """One line for each of the picked others; a test of one point is a point by size."""
     axis, other = ALONG[along]
     others = _distinct(test, other)
@@ -250,7 +250,7 @@ def lines(test: TestResults, along: str) -> list[dict[str, Any]]:
     return values
 
 
-def leaves_out(test: TestResults, along: str) -> bool:
+def leaves_out(test: Results, along: str) -> bool:
     """Whether the chart along one thing has this test, and not all of the other."""
     if test.kind != "transfer":
         return False

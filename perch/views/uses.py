@@ -13,7 +13,7 @@ import msgspec
 
 from perch.model.verdict import Verdict
 from perch.views import words
-from perch.views.measured import Point, TestResults, rdma_points
+from perch.views.measured import Point, Results, rdma_points
 from perch.views.readiness import MET, NOT_JUDGED, NOT_MET, Judged
 from perch.views.table import Table, left
 
@@ -39,7 +39,7 @@ class Need:
     least: float | None = None
     most: float | None = None
 
-    def asks(self, test: TestResults, point: Point) -> bool:
+    def asks(self, test: Results, point: Point) -> bool:
         size = point.size_bytes or 0
         return (
             test.is_one_way
@@ -166,7 +166,7 @@ def _value(need: Need, point: Point) -> float | None:
     return None if rate is None or not top else 100 * rate / top
 
 
-def _worst(need: Need, tests: list[TestResults]) -> float | None:
+def _worst(need: Need, tests: list[Results]) -> float | None:
     """Of all tests that answer; None where one of them does not tell it."""
     values = [
         _value(need, point)
@@ -179,7 +179,7 @@ def _worst(need: Need, tests: list[TestResults]) -> float | None:
     return max(known) if need.most is not None else min(known)
 
 
-def _figure(need: Need, tests: list[TestResults]) -> _Answer:
+def _figure(need: Need, tests: list[Results]) -> _Answer:
     worst = _worst(need, tests)
     unit = words.unit_sign(need.unit)
     word, limit = ("at most", need.most) if need.most is not None else ("at least", need.least)
@@ -214,9 +214,7 @@ def _why(answers: list[_Answer], state: str) -> str:
 _WORDS = {MET: "**recommended**", NOT_MET: "not recommended", NOT_JUDGED: "not judged"}
 
 
-def section(
-    criteria: list[Judged], tests: list[TestResults], verdict: Verdict
-) -> tuple[str, Table]:
+def section(criteria: list[Judged], tests: list[Results], verdict: Verdict) -> tuple[str, Table]:
     """One line, and a row for each use; where nothing can be recommended the line says why."""
     columns = left("Use", "Recommended", "Why")
     if verdict.scope != "hardware":
