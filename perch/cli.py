@@ -33,6 +33,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("perch.judge.command", "judge a run anew from its folder"),
     "report": ("perch.views.report", "judge a run anew and write its report"),
     "summary": ("perch.views.summary", "print a judged run in one screen"),
+    "accept": ("perch.history.accept", "make a run the baseline of its fabric"),
+    "seal": ("perch.history.seal", "hash the files of a run"),
+    "runs": ("perch.history.index", "note a judged run in the list of all runs"),
 }
 
 

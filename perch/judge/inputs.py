@@ -77,6 +77,11 @@ def read_baseline(root: Path) -> Baseline:
     content = _bytes(path)
     if content is None:
         return Baseline(fault=f"{name} cannot be read", given=True)
+    return decoded_baseline(content, name)
+
+
+def decoded_baseline(content: bytes, name: str) -> Baseline:
+    """An accepted run, or why it cannot be used. `name`: the file that a fault names."""
     try:
         document = _baseline.decode(content)
     except msgspec.ValidationError as error:

@@ -24,19 +24,19 @@ class AcceptedFigure(msgspec.Struct, frozen=True):
     cv_percent: Number | None = None
 
 
-class BaselineDocument(msgspec.Struct):
+class BaselineDocument(msgspec.Struct, kw_only=True):
     """`figures` by key: test/client/server/size/metric. `fabric`: hosts with their devices."""
 
     schema: str
     run: str
-    accepted: str
-    fabric: dict[str, Any]
-    terms: list[str]
-    figures: dict[str, AcceptedFigure]
     created: str | None = None
+    accepted: str
     label: str | None = None
     forced: str | None = None
     verdict: str | None = None
+    fabric: dict[str, Any]
+    terms: list[str]
+    figures: dict[str, AcceptedFigure]
 
 
 class Baseline(msgspec.Struct):

@@ -1,0 +1,133 @@
+"""`perchctl accept DIR`: makes a judged run the baseline of its fabric."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perch.errors import ExitCode, PerchError
+from perch.model.text import clean, plural
+
+if TYPE_CHECKING:
+    from perch.model.baseline import BaselineDocument
+    from perch.model.verdict import Verdict
+
+BASELINE, HISTORY = "baseline.json", "history.jsonl"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Judges DIR again. Where that gives the verdict that DIR has, and it is PASS, keeps its\n"
+        "figures beside it:\n"
+        "  baseline/FABRIC/baseline.json    later runs of this fabric are compared with it\n"
+        "  baseline/FABRIC/history.jsonl    a line for each accepted run, for the report\n"
+        "and notes in index.jsonl when it was accepted."
+    )
+    parser.epilog = (
+        "Exit: 0 accepted, 1 refused, 2 usage, 3 the run cannot be read, 6 not writable."
+    )
+    parser.add_argument("--label", metavar="TEXT", help="a name for the run, such as a ticket")
+    parser.add_argument(
+        "--force", metavar="REASON", help="accept a verdict other than PASS; the reason is kept"
+    )
+    parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
+
+
+def _one_line(option: str, text: str | None) -> None:
+    if text is not None and (not text or clean(text) != text):
+        raise PerchError(ExitCode.USAGE, f"{option} needs a text of one line")
+
+
+def command(args: argparse.Namespace) -> int:
+    """Accepts the run."""
+    from perch.history import folder, index, lines
+
+    _one_line("--label", args.label)
+    _one_line("--force", args.force)
+    root = folder.judged_folder(args.run)
+    verdict = _judged_again(root, args.run)
+    if verdict.verdict != "PASS" and args.force is None:
+        raise PerchError(
+            ExitCode.FAIL,
+            f"the verdict is {verdict.verdict}, and only a PASS is accepted",
+            remedy="mend what the report names, or give a reason with --force (FORCE=)",
+        )
+    found = _document(root, args, verdict)
+    with lines.locked(root.parent):
+        index.set_run(root)
+        kept = keep(root.parent, found)
+    faulty = [
+        lines.report_unreadable("perchctl accept", path)
+        for path in (kept / HISTORY, root.parent / index.INDEX)
+    ]
+    hosts = ", ".join(sorted(found.fabric["hosts"]))
+    print(
+        f"{found.run} ({found.verdict}) is the baseline of {hosts}, suite "
+        f"{found.fabric['suite']}, limits {found.fabric['limits']}: "
+        f"{plural(len(found.figures), 'figure')}, kept in {kept}"
+    )
+    return ExitCode.FAIL if any(faulty) else ExitCode.PASS
+
+
+def _judged_again(root: Path, name: str) -> Verdict:
+    """The verdict that the raw outputs give now. Raises PerchError where DIR has another one."""
+    from perch.history import folder
+    from perch.judge import run as judging
+
+    with tempfile.TemporaryDirectory(prefix="perch-accept.") as work:
+        again, verdict = folder.judge_again(root, Path(work))
+        changed = folder.differences(root, again)
+    if changed:
+        raise PerchError(
+            ExitCode.FAIL,
+            f"judged again, it has another {changed[0]} ({judging.line(verdict)})",
+            file=name,
+            remedy=f"run perchctl report {name}, read its report again, and then accept it",
+        )
+    return verdict
+
+
+def _document(root: Path, args: argparse.Namespace, verdict: Verdict) -> BaselineDocument:
+    from perch.history import baseline, folder
+
+    plan = folder.plan_head(root / folder.PLAN)
+    found = baseline.document(
+        plan,
+        folder.frame(root),
+        verdict.verdict,
+        verdict.scope,
+        id=folder.fabric_id(plan),
+        accepted=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        label=args.label,
+        forced=None if verdict.verdict == "PASS" else args.force,
+    )
+    if not found.figures:
+        raise PerchError(
+            ExitCode.FAIL, "no later run could be compared with it: it has no figure", file=args.run
+        )
+    return found
+
+
+def keep(runs: Path, found: BaselineDocument) -> Path:
+    """Writes the accepted run into the history of `runs`; returns its folder there.
+
+    The caller holds the lock.
+    """
+    import msgspec
+
+    from perch.history import folder, index, lines
+
+    kept = runs / "baseline" / str(found.fabric["id"])
+    kept.mkdir(parents=True, exist_ok=True)
+    past = {**msgspec.to_builtins(found), "schema": "perch.history/1"}
+    lines.set_line(kept / HISTORY, found.run, past)
+    lines.replace(kept / BASELINE, folder.pretty(found))
+    line = lines.of_run(lines.read(runs / index.INDEX), found.run)
+    assert line is not None  # set_run has just written it
+    line |= {"accepted": found.accepted, "label": found.label, "forced": found.forced}
+    lines.set_line(runs / index.INDEX, found.run, line)
+    return kept

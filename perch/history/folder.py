@@ -1,0 +1,209 @@
+"""The folder of a judged run: found, read in part, judged again elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from perch.checks.fabric import planned_identity
+from perch.errors import ExitCode, PerchError
+from perch.judge import columns
+from perch.judge import run as judging
+from perch.judge.raw import UNREADABLE
+from perch.model.figures import encode
+from perch.model.plan import Plan
+from perch.model.record import Record, ToolName
+from perch.model.verdict import Verdict
+
+PLAN, RETRY = "plan.json", "plan.retry.json"
+VERDICT, RECORDS, INTERVALS = judging.VERDICT, judging.RECORDS, judging.INTERVALS
+
+RECORD_SCHEMA = "perch.record/2"
+
+
+class Counted(msgspec.Struct):
+    planned: int = 0
+    measured: int = 0
+
+
+class VerdictHead(msgspec.Struct):
+    """What the lists of runs and bundles say of a verdict."""
+
+    schema: str
+    run: str
+    verdict: str
+    scope: str
+    coverage: Counted
+
+
+class RecordHead(msgspec.Struct):
+    """What every format of records has."""
+
+    schema: str
+    run: str
+    tool: ToolName
+
+
+# a plan may have half a gigabyte of rounds, which the lists do not need
+class _Plan(msgspec.Struct):
+    schema: str
+    run: str
+    created: str
+    suite: Any
+    limits: str
+    hosts: Any
+
+
+_plan = msgspec.json.Decoder(_Plan)
+_verdict = msgspec.json.Decoder(VerdictHead)
+_record = msgspec.json.Decoder(Record)
+_record_head = msgspec.json.Decoder(RecordHead)
+
+
+def is_regular(path: Path) -> bool:
+    """A file itself: a pipe would be waited for, and a link may lead out of the run."""
+    return path.is_file() and not path.is_symlink()
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def pretty(document: Any) -> bytes:
+    """A document for files that people open, too."""
+    return msgspec.json.format(encode(document), indent=2) + b"\n"
+
+
+def run_folder(name: str) -> Path:
+    """The folder itself, links followed. Raises PerchError."""
+    path = Path(name)
+    if not path.is_dir():
+        raise PerchError(
+            ExitCode.USAGE,
+            f"no such run: '{name}'",
+            remedy="give the folder of a run, such as runs/latest",
+        )
+    return path.resolve()
+
+
+def judged_folder(name: str) -> Path:
+    """The folder of a run that has a verdict. Raises PerchError."""
+    root = run_folder(name)
+    for file in (PLAN, RECORDS, VERDICT):
+        if not is_regular(root / file):
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                "it is missing, or is not a regular file",
+                file=f"{name}/{file}",
+                remedy=f"run perchctl judge {name} first",
+            )
+    return root
+
+
+def _unusable(path: Path, error: Exception) -> PerchError:
+    return PerchError(
+        ExitCode.INCONCLUSIVE,
+        f"it cannot be used: {error}",
+        file=path,
+        remedy=f"run perchctl judge {path.parent} again",
+    )
+
+
+def plan_head(path: Path) -> Plan:
+    """A plan without its rounds. Raises PerchError."""
+    try:
+        head = _plan.decode(path.read_bytes())
+        return msgspec.convert({**msgspec.structs.asdict(head), "rounds": []}, Plan, strict=False)
+    except (*UNREADABLE, OSError) as error:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE, f"it cannot be used: {error}", file=path, remedy="plan anew"
+        ) from None
+
+
+def verdict_head(root: Path) -> VerdictHead:
+    """Raises PerchError where verdict.json is not a verdict."""
+    path = root / VERDICT
+    try:
+        head = _verdict.decode(path.read_bytes())
+    except (*UNREADABLE, OSError) as error:
+        raise _unusable(path, error) from None
+    if head.schema != "perch.verdict/1":
+        raise _unusable(path, ValueError(f"its schema is '{head.schema}', not perch.verdict/1"))
+    return head
+
+
+def record_heads(path: Path) -> list[RecordHead]:
+    """Tool, run and format of every record. Raises PerchError for records of an older Perch."""
+    try:
+        heads = _record_head.decode_lines(path.read_bytes())
+    except (*UNREADABLE, OSError) as error:
+        raise _unusable(path, error) from None
+    for number, head in enumerate(heads, 1):
+        if head.schema != RECORD_SCHEMA:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                f"its schema is '{head.schema}', not {RECORD_SCHEMA}: another version of Perch "
+                "judged this run",
+                file=path,
+                place=f"line {number}",
+                remedy=f"run perchctl judge {path.parent} first",
+            )
+    return heads
+
+
+def records(root: Path) -> list[Record]:
+    """All records of a judged run. Raises PerchError."""
+    path = root / RECORDS
+    record_heads(path)
+    try:
+        return _record.decode_lines(path.read_bytes())
+    except (*UNREADABLE, OSError) as error:
+        raise _unusable(path, error) from None
+
+
+def frame(root: Path) -> pl.DataFrame:
+    """The columns of all records of a judged run. Raises PerchError."""
+    return columns.frame(records(root))
+
+
+def fabric_id(plan: Plan) -> str:
+    """Twelve hexadecimal digits that tell the fabrics of a site apart."""
+    identity = json.dumps(
+        planned_identity(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return digest(identity.encode() + b"\n")[:12]
+
+
+def judge_again(root: Path, work: Path) -> tuple[Path, Verdict]:
+    """Judges a run in a new folder below `work`; its own folder stays as it is.
+
+    Returns the new folder and the verdict. Raises PerchError where the run cannot be judged.
+    """
+    again = work / root.name
+    again.mkdir(parents=True)
+    for name in (PLAN, RETRY):
+        if (root / name).exists() or (root / name).is_symlink():
+            shutil.copyfile(root / name, again / name, follow_symlinks=False)
+    for name in ("raw", "inputs"):
+        (again / name).symlink_to((root / name).resolve())
+    return again, judging.judge(again)[0]
+
+
+def differences(root: Path, again: Path) -> list[str]:
+    """The outputs of judging that are not the same to the byte in both folders."""
+    return [
+        name
+        for name in (RECORDS, VERDICT, INTERVALS)
+        if _content(root / name) != _content(again / name)
+    ]
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if is_regular(path) else None
