@@ -439,7 +439,7 @@ def write_flow(root, flow, turn, o, plants):
             (place / "client.stderr").write_text("")
 
 
-def main():
+def main(words=None):
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("dir", type=pathlib.Path)
     for name, kind, default in (("hosts", int, 2), ("duration", int, 3600), ("interval", int, 60), ("seed", int, 1), ("turn", int, 600),
@@ -449,7 +449,7 @@ def main():
     parser.add_argument("--backend", default="tcp")
     parser.add_argument("--cards", action="store_true", help="with as many counters as a card has")
     parser.add_argument("--plant", action="append", default=[], type=Plant)
-    o = parser.parse_args()
+    o = parser.parse_args(words)
     o.run = "20260101T000000Z-composed"
     plan = planned(o)
     (o.dir / "inputs").mkdir(parents=True)
@@ -480,4 +480,5 @@ def main():
                 file.write(json.dumps(sample, separators=(",", ":")) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

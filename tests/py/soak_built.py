@@ -1,0 +1,127 @@
+"""Composed soaks (tests/soak_compose.py), altered and judged in this process."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from perch.judge.run import judge
+
+Document = dict[str, Any]
+
+main: Callable[[list[str]], None] = importlib.import_module("tests.soak_compose").main
+
+
+class Soak:
+    """A composed run; `verdict` is the last one of `judge()`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.verdict: Document = {}
+
+    # ---- altering --------------------------------------------------------------------------------
+
+    def edit(self, path: str, change: Callable[[Document], None]) -> None:
+        """Changes a JSON document."""
+        document = json.loads((self.root / path).read_text())
+        change(document)
+        (self.root / path).write_text(json.dumps(document, separators=(",", ":")) + "\n")
+
+    def edit_lines(self, files: str, change: Callable[[Document, int], None]) -> None:
+        """Changes each line of files under raw/; it gets the line and its place from 0."""
+        for path in sorted(self.root.glob(f"raw/{files}")):
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            for place, line in enumerate(lines):
+                change(line, place)
+            path.write_text("".join(json.dumps(x, separators=(",", ":")) + "\n" for x in lines))
+
+    def samples(self, change: Callable[[Document, int], None]) -> None:
+        self.edit_lines("*/samples.jsonl", change)
+
+    def lines(self, test: str, change: Callable[[Document, int], None]) -> None:
+        """Of the flows of a test, and what their clients printed, which is the same."""
+        self.edit_lines(f"*/flows/{test}/*/*/*/client.soak", change)
+        for path in self.root.glob("raw/*/flows/*/*/*/*/client.soak"):
+            printed = path.read_text().splitlines(keepends=True)[-1]
+            (path.parent / "client.stdout").write_text(printed)
+
+    def agent(self, host: str, **said: Any) -> None:
+        """Changes what an agent says of a soak; `state` is its own."""
+
+        def change(agent: Document) -> None:
+            if "state" in said:
+                agent["state"] = said["state"]
+            agent["soak"].update({key: said[key] for key in said if key != "state"})
+
+        self.edit(f"raw/{host}/agent.json", change)
+
+    def limit(self, *limits: Document) -> None:
+        """Adds limits to those of the run."""
+
+        def change(document: Document) -> None:
+            for one in limits:
+                name = f"limit-{len(document['limits'])}"
+                about = {"id": name, "title": "a test", "scope": {}, "unit": "%"}
+                why = {"source": "site policy: a test", "remedy": "none"}
+                document["limits"].append(about | why | one)
+
+        self.edit("inputs/limits.json", change)
+
+    # ---- what was judged -------------------------------------------------------------------------
+
+    def judge(self) -> str:
+        verdict, error = judge(self.root)
+        assert error is None or verdict.verdict == "INCONCLUSIVE"
+        self.verdict = json.loads((self.root / "verdict.json").read_text())
+        return verdict.verdict
+
+    @property
+    def soak(self) -> Document:
+        section: Document = self.verdict["soak"]
+        return section
+
+    def check(self, name: str) -> Document:
+        found = [one for one in self.verdict["checks"] if one["id"] == f"soak/{name}"]
+        assert len(found) == 1, name
+        return dict(found[0])
+
+    def status(self, name: str) -> str:
+        return str(self.check(name)["status"])
+
+    def said(self, name: str) -> str:
+        one = self.check(name)
+        return f"{one['status']}: {one['measured']}"
+
+    def anomalies(self, kind: str) -> list[Document]:
+        return [one for one in self.soak["anomalies"] if one["kind"] == kind]
+
+    def texts(self, kind: str) -> list[str]:
+        return [
+            f"{one['severity']} {one['flow'] or one['host']}: {one['text']}"
+            for one in self.anomalies(kind)
+        ]
+
+    def found(self, kind: str, at: str) -> str | None:
+        """The severity of the first of a kind, in a flow or on a host."""
+        return next(
+            (one["severity"] for one in self.anomalies(kind) if (one["flow"] or one["host"]) == at),
+            None,
+        )
+
+    def intervals(self) -> Iterator[Document]:
+        with (self.root / "intervals.jsonl").open() as lines:
+            yield from map(json.loads, lines)
+
+
+def composed(root: Path, words: str) -> Soak:
+    main([str(root), *words.split()])
+    return Soak(root)
+
+
+def judged(root: Path, words: str) -> Soak:
+    soak = composed(root, words)
+    soak.judge()
+    return soak

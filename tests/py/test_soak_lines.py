@@ -1,0 +1,173 @@
+"""Single lines and intervals: what cannot be, what is owed, and which limits speak of a flow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from perch.model.plan import Flow, SoakPlan
+from perch.soak import flow, lines
+from perch.soak.bounds import Bounds, of_flow
+from perch.soak.facts import Facts, Finder
+from perch.soak.figures import figure, with_due
+from perch.soak.flow import Flowing
+from perch.soak.lines import Connection, Damaged, Interval, Line, Stall, Stalls
+
+INTERVAL: dict[str, Any] = {
+    "schema": "perch.record/1", "kind": "interval", "start_s": 0, "end_s": 1,
+    "started": "2026-01-01T00:00:00.000Z", "ended": "2026-01-01T00:00:01.000Z", "status": "ok",
+    "elapsed_s": 1, "connection_number": 1, "messages": 1000, "bytes": 125000000,
+}  # fmt: skip
+LATENCY = INTERVAL | {"messages": 1, "bytes": 1, "latency_us": {"count": 1}}
+
+
+def digest(line: dict[str, Any]) -> Line:
+    text = json.dumps(line).encode()
+    raw = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    return lines.digest(text, raw, "r")
+
+
+def why(line: dict[str, Any]) -> str | None:
+    one = digest(line)
+    return one.why if isinstance(one, Damaged) else None
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"bandwidth": {"gbit_s": 1, "min_interval_gbit_s": 0.9, "peak_gbit_s": 1.1}}, None),
+        ({"bandwidth": {"gbit_s": 10}}, "125000000 bytes are not the 10 Gb/s that it says"),
+        (
+            {"bandwidth": {"gbit_s": 1, "peak_gbit_s": 0.5}},
+            "its mean lies outside of its lowest and its highest window",
+        ),
+        (
+            {"latency_us": {"count": 1000, "min": 1, "p50": 3, "p90": 2, "max": 9}},
+            "its percentiles are out of order",
+        ),
+        ({"latency_us": {"count": 1001}}, "1001 samples of 1000 messages"),
+        ({"run": "other", "bandwidth": {"gbit_s": 1}}, 'it is of run "other"'),
+        ({"schema": "perch.record/9"}, 'its schema is "perch.record/9"'),
+        ({"kind": "poem"}, 'its kind is "poem"'),
+        ({"start_s": 2}, "it ends before it begins"),
+        ({"messages": 0, "elapsed_s": 0.5}, "it measured 0.5 s of 1 s"),
+        ({"messages": 0, "elapsed_s": 2}, "it lasted 2 s within 1 s"),
+        ({}, "it lacks figures"),
+    ],
+)
+def test_an_interval_that_contradicts_itself_is_none(
+    change: dict[str, Any], wanted: str | None
+) -> None:
+    assert why(INTERVAL | change) == wanted
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stalls": [1]}, {"stalls": {"count": "3"}}, {"integrity": {"bad_bytes": "8"}},
+        {"integrity": {"bad_bytes": -8}}, {"bandwidth": "x", "latency_us": None}, {"error": "x"},
+        {"connection_number": "1"}, {"connection_number": None}, {"kind": "bandwidth", "soak": "x"},
+        {"kind": "soak", "started_ms": "x", "job": {}}, {"kind": "soak", "job": 1},
+        {"elapsed_s": 0.1}, {"latency_us": None}, {"start_s": None},
+    ],
+)  # fmt: skip
+def test_types_that_nobody_can_calculate_with_make_a_line_damaged(change: dict[str, Any]) -> None:
+    assert why(LATENCY) is None
+    assert why(LATENCY | change) is not None
+
+
+def test_figures_have_three_digits_and_all_of_a_large_one() -> None:
+    assert [figure(x) for x in (28738.2, 2.287, 0.01553, 0)] == ["28,738", "2.29", "0.0155", "0"]
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+def planned(scope: Any = "software", **more: Any) -> Flow:
+    return Flow(
+        "t/a/b/1", "t", "perch", more.pop("kind", "bandwidth"), "a", "b", scope,
+        expect=[], **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flow_of", "severities"),
+    [
+        (planned("hardware"), ("fail", "fail", "fail")),
+        (planned(), ("advisory", None, "fail")),
+        (planned(client_argv=["--rate", "1Gb/s"]), ("fail", None, "fail")),
+    ],
+)
+def test_hardware_is_held_to_more_than_software_and_a_flow_with_a_pace_to_it(
+    flow_of: Flow, severities: tuple[str | None, ...]
+) -> None:
+    bounds = of_flow(flow_of, [])
+    broken = (("bandwidth_percent", 30), ("stall_s", 0.03), ("gaps", 1))
+    assert tuple(bounds.broken(*one) for one in broken) == severities
+
+
+# ---- what is owed --------------------------------------------------------------------------------
+
+
+def sent(start_s: float, end_s: float, messages: int) -> Interval:
+    return Interval(start_s=start_s, end_s=end_s, messages=messages)
+
+
+@pytest.mark.parametrize(
+    ("carries", "due"),
+    [(True, [100, 140, 100, 700, 200, 100]), (False, [100, 90, 100, 700, 100, 100])],
+)
+def test_bandwidth_makes_up_for_what_it_is_behind_and_latency_begins_anew(
+    carries: bool, due: list[int]
+) -> None:
+    """Over the time between intervals, too; never more than a second's, nor after a loss."""
+    course: list[Interval | Connection] = [
+        sent(0, 1, 60), sent(1.1, 2, 140), sent(2, 3, 100), sent(3, 10, 0), sent(10, 11, 200),
+        Connection(), sent(11, 12, 100),
+    ]  # fmt: skip
+    assert [round(one) for _, one in with_due(iter(course), 100, carries=carries)] == due
+
+
+def stalled(start_s: float, long_s: float) -> Stall:
+    return Stall(n=1, start_s=start_s, end_s=start_s + long_s, messages=1)
+
+
+def owing(count: int, total_s: float) -> Interval:
+    return Interval(n=9, start_s=0, end_s=60, stalls=Stalls(count, total_s))
+
+
+MANY = [stalled(i / 2, 0.03) for i in range(64)]
+SUM, STALL = ("sum", "inconclusive"), "stall"
+
+
+@pytest.mark.parametrize(
+    ("course", "found"),
+    [
+        ([stalled(1, 0.5), owing(1, 0.5)], []),
+        ([owing(1, 0.5)], [SUM, (STALL, "advisory")]),
+        ([stalled(1, 0.5), owing(1, 0.6)], [SUM]),
+        ([*MANY, owing(100, 2.9)], [(STALL, "advisory")]),
+        ([*MANY, owing(214, 6.32)], [(STALL, "inconclusive")]),
+        ([*MANY, owing(100, 3.1)], [SUM, (STALL, "advisory")]),
+        ([*MANY, owing(65, 6.92)], [SUM, (STALL, "fail")]),
+        (
+            [*MANY, owing(214, 6.32), owing(1, 0.5)],
+            [(STALL, "inconclusive"), SUM, (STALL, "advisory")],
+        ),
+    ],
+)
+def test_an_interval_owes_as_many_lines_of_stalls_as_it_counts_and_their_time(
+    course: list[Line], found: list[tuple[str, str]]
+) -> None:
+    """Up to 64 lines; what has none is as long as it can be."""
+    of = flowing(course, of_flow(planned(kind="latency"), []))
+    assert [(one.kind, one.severity) for one in flow.stalls_left(of)] == found
+
+
+def flowing(course: list[Line], bounds: Bounds) -> Flowing:
+    soak = SoakPlan(60, 60, 0.02, 600, "mixed")
+    facts = Facts("r", soak, (), 0.0, False, {}, {}, {}, 0.001)
+    return Flowing(planned(), soak, course, bounds, Finder(facts, "a", "file"), 60, 1.2)
