@@ -88,7 +88,8 @@ def _reader(source: Source) -> FlowReader:
 
 
 def _start(folder: Path, first: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", __name__, str(folder), str(first), str(PROCESSES)]
+    # -P: not a module of the folder in which perchctl was called
+    command = [sys.executable, "-P", "-m", __name__, str(folder), str(first), str(PROCESSES)]
     package = str(Path(__file__).parents[2])
     environment = os.environ | {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1"}
     return subprocess.Popen(

@@ -65,6 +65,15 @@ def test_workers_give_the_same_bytes_as_one_process(
     assert run.names() == ["inputs", "plan.json", "raw", *outputs]
 
 
+def test_workers_take_no_module_of_the_callers_folder(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "msgspec.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(worker, "MANY_FLOWS", 1)
+    assert run.judge().verdict == "PASS"
+
+
 def test_a_worker_that_fails_is_named_and_no_verdict_is_left(
     run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
