@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
@@ -36,12 +37,12 @@ def command(args: argparse.Namespace) -> int:
     return ExitCode.PASS
 
 
-def refuse_links(root: Path) -> None:
+def refuse_links(root: Path, names: Iterable[str] = DOCUMENTS) -> None:
     """A link leads out of the run: what it names would be neither sealed nor handed over.
 
     Raises PerchError.
     """
-    for name in DOCUMENTS:
+    for name in names:
         if (root / name).is_symlink():
             raise PerchError(
                 ExitCode.INCONCLUSIVE,

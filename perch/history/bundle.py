@@ -1,0 +1,196 @@
+"""`perchctl bundle DIR`: packs a judged run into one file that somebody else can verify."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from perch.errors import ExitCode, PerchError
+
+#: The key of whoever signs is known under this namespace (ssh-keygen -Y).
+NAMESPACE = "perch"
+
+#: What a run holds and others may see, beside plan.*.json. Half-made files are left behind.
+PACKED = (
+    "plan.json", "inputs", "raw", "charts", "records.jsonl", "intervals.jsonl", "verdict.json",
+    "report.md", "report.html", "junit.xml", "perch.prom",
+)  # fmt: skip
+
+_secret_name = re.compile(
+    r"(?:.*/)?(?:[^/]*token[^/]*|id_(?:rsa|dsa|ecdsa|ed25519)|[^/]*\.(?:pem|key|p12|pfx)"
+    r"|\.netrc|\.?vault[^/]*)"
+)
+_secret = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----|(?m:^\$ANSIBLE_VAULT;)|PERCH_TOKEN=")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Packs DIR's plans, raw outputs, inputs, records, verdict and report into BUNDLE\n"
+        "(default: DIR.bundle.tar.gz beside DIR), with bundle.json (versions, hashes of the\n"
+        "hosts' configuration) and manifest.sha256. The same run gives the same bytes.\n"
+        "What looks like a secret is refused."
+    )
+    parser.epilog = (
+        "Exit: 0 packed, 1 refused, 2 usage, 3 not a judged run, or a tool is missing,\n"
+        "6 not writable."
+    )
+    parser.add_argument(
+        "--key", metavar="FILE", help="sign the manifest with this ssh key (ssh-keygen -Y)"
+    )
+    parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
+    parser.add_argument("bundle", metavar="BUNDLE", nargs="?", help="the file to write")
+
+
+def command(args: argparse.Namespace) -> int:
+    """Packs the run."""
+    from perch.history import folder, packed, seal
+
+    if args.key is not None and not os.access(args.key, os.R_OK):
+        raise PerchError(ExitCode.USAGE, f"--key {args.key} cannot be read")
+    root = folder.judged_folder(args.run)
+    bundle = Path(args.bundle) if args.bundle else root.with_name(f"{root.name}.bundle.tar.gz")
+    if bundle.exists() or bundle.is_symlink():
+        raise PerchError(
+            ExitCode.FAIL, "it exists", file=bundle, remedy="move it away, or name another file"
+        )
+    run = folder.plan_head(root / folder.PLAN).run
+    if not packed.NAME.fullmatch(run) or "/" in run:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"its run '{run}' is not usable as a path",
+            file=root / folder.PLAN,
+        )
+    seal.refuse_links(root, (*seal.DOCUMENTS, *PACKED))
+    names = run_files(root)
+    refuse(root, names)
+    with tempfile.TemporaryDirectory(prefix="perch-bundle.") as work:
+        count = pack(root, names, Path(work) / run, args.key)
+        write(Path(work) / run, bundle)
+    signed = ", signed" if args.key else ""
+    print(
+        f"{bundle}: {count} files, {bundle.stat().st_size} bytes{signed}; "
+        f"verify with perchctl verify {bundle}"
+    )
+    return ExitCode.PASS
+
+
+def run_files(root: Path) -> list[str]:
+    """Regular files of known places. Raises PerchError where one of these cannot be read."""
+    from perch.history import packed
+
+    found: list[str] = []
+    tops = sorted({*PACKED, *(path.name for path in root.glob("plan.*.json"))})
+    try:
+        for name in tops:
+            path = root / name
+            if path.is_dir():
+                found += [f"{name}/{one}" for one in packed.files(path)]
+            elif path.is_file() and not path.is_symlink():
+                found.append(name)
+    except OSError as error:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"it cannot be read ({error.strerror}), and nothing less is packed",
+            file=error.filename,
+        ) from None
+    return found
+
+
+def refuse(root: Path, names: list[str]) -> None:
+    """Stops at names that no run has, and at secrets: from here it must not go to a reader.
+
+    Raises PerchError.
+    """
+    from perch.history import packed
+
+    odd = [name for name in names if not packed.NAME.fullmatch(name)]
+    if odd:
+        raise PerchError(
+            ExitCode.FAIL, "this name cannot be packed", file=odd[0], remedy="move the file away"
+        )
+    secret = next((name for name in names if _is_secret(root, name)), None)
+    if secret is not None:
+        raise PerchError(
+            ExitCode.FAIL,
+            "it looks like a secret, and is not handed over",
+            file=secret,
+            remedy="remove it from the run",
+        )
+
+
+def _is_secret(root: Path, name: str) -> bool:
+    if _secret_name.fullmatch(name):
+        return True
+    content = (root / name).read_bytes()
+    return b"\0" not in content[:32768] and _secret.search(content) is not None
+
+
+def checkout_commit() -> str | None:
+    """The commit of the checkout that this package lies in."""
+    return _first_line(["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"])
+
+
+def _first_line(words: list[str]) -> str | None:
+    try:
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said.strip() or None
+
+
+def pack(root: Path, names: list[str], target: Path, key: str | None) -> int:
+    """Copies the files, describes and seals them; returns how many the manifest names."""
+    from perch.history import folder, packed
+    from perch.judge.manifest import digest
+
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(root / name, target / name)
+        except OSError as error:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE, f"it cannot be read ({error.strerror})", file=root / name
+            ) from None
+    described = packed.describe(target, checkout_commit(), _first_line(["jq", "--version"]))
+    (target / packed.DESCRIPTION).write_bytes(folder.pretty(described))
+    listed = packed.listed(target)
+    lines = "".join(f"{digest(target / name)}  {name}\n" for name in listed)
+    (target / packed.MANIFEST).write_text(lines)
+    if key is not None:
+        _sign(target / packed.MANIFEST, key)
+    return len(listed)
+
+
+def _sign(manifest: Path, key: str) -> None:
+    words = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", NAMESPACE, str(manifest)]
+    try:
+        subprocess.run(words, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise PerchError(ExitCode.INCONCLUSIVE, "ssh-keygen is not installed") from None
+    except subprocess.CalledProcessError as error:
+        why = (error.stderr or "ssh-keygen failed").splitlines()[0]
+        raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot sign: {why}", file=key) from None
+
+
+def write(root: Path, bundle: Path) -> None:
+    """Writes the archive of a packed folder whole or not at all."""
+    from perch.history import packed
+
+    tar = root.parent / "tar"
+    packed.archive(root, tar)
+    fresh = bundle.with_name(f".{bundle.name}.new")
+    try:
+        with tar.open("rb") as source, fresh.open("wb") as target:
+            target.writelines(packed.compressed(source))
+        fresh.replace(bundle)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise PerchError(
+            ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=bundle
+        ) from None

@@ -1,0 +1,158 @@
+"""How a bundle is packed: which files, their description, their order and the archive's bytes.
+
+`perchctl verify` packs again what it unpacked: both must do it alike.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from perch.errors import ExitCode, PerchError
+from perch.history import folder
+from perch.judge.raw import UNREADABLE
+from perch.model.figures import encode
+
+MANIFEST, SIGNATURE, DESCRIPTION = "manifest.sha256", "manifest.sha256.sig", "bundle.json"
+
+#: Names that may stand in a bundle: those of plans, hosts and flows; none climbs, hides or
+#: surprises.
+_PART = "[A-Za-z0-9_][A-Za-z0-9._-]*"
+NAME = re.compile(f"{_PART}(/{_PART})*")
+
+#: Of a host's documents what another moment would read otherwise.
+_MOMENTARY = ("idle", "collected", "later", "commands")
+_HOST_DOCUMENTS = ("environment.json", "host_check.json")
+
+#: gzip's header without name and time, made on Unix (RFC 1952).
+GZIP_HEADER = bytes.fromhex("1f8b0800000000000003")
+
+BLOCK = 2**20
+
+
+class Versions(msgspec.Struct):
+    perch_commit: str | None = None
+    jq: str | None = None
+
+
+class Described(msgspec.Struct):
+    """What bundle.json says that does not follow from the run."""
+
+    versions: Versions = msgspec.field(default_factory=Versions)
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    if path.is_symlink():
+        return
+    if path.is_file():
+        yield path
+    elif path.is_dir():
+        for one in sorted(path.iterdir()):
+            yield from _walk(one)
+
+
+def files(root: Path) -> list[str]:
+    """The regular files below a folder, in the order of their names. Raises OSError."""
+    return sorted(os.fspath(path.relative_to(root)) for path in _walk(root))
+
+
+def listed(root: Path) -> list[str]:
+    """The files that a manifest names."""
+    return [name for name in files(root) if name not in (MANIFEST, SIGNATURE)]
+
+
+def _configuration(path: Path) -> str:
+    """A hash of what configures a host; that of nothing where the file is no document."""
+    try:
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except UNREADABLE:
+        return folder.digest(b"")
+    kept = {name: value for name, value in document.items() if name not in _MOMENTARY}
+    return folder.digest(json.dumps(kept, sort_keys=True).encode())
+
+
+def describe(root: Path, commit: str | None, jq: str | None) -> dict[str, Any]:
+    """bundle.json of a run that this commit packed. `jq` is what judges the hosts' findings.
+
+    Raises PerchError where the run's files cannot be read.
+    """
+    plan, verdict = folder.plan_head(root / folder.PLAN), folder.verdict_head(root)
+    tools = {encode(head.tool) for head in folder.record_heads(root / folder.RECORDS)}
+    documents = [
+        path
+        for name in _HOST_DOCUMENTS
+        for path in sorted((root / "raw").glob(f"*/{name}"))
+        if folder.is_regular(path)
+    ]
+    return {
+        "schema": "perch.bundle/1",
+        "run": plan.run,
+        "created": plan.created,
+        "suite": plan.suite.name,
+        "limits": plan.limits,
+        "verdict": verdict.verdict,
+        "scope": verdict.scope,
+        "versions": {
+            "perch_commit": commit,
+            "jq": jq,
+            "tools": [json.loads(tool) for tool in sorted(tools)],
+        },
+        "host_configuration": {
+            os.fspath(path.relative_to(root)): _configuration(path) for path in documents
+        },
+    }
+
+
+def versions(root: Path) -> str:
+    """Which Perch packed the run, as far as bundle.json says it."""
+    try:
+        content = (root / DESCRIPTION).read_bytes()
+        made = msgspec.json.decode(content, type=Described).versions
+    except (*UNREADABLE, OSError):
+        made = Versions()
+    return f"commit {made.perch_commit or 'unknown'}"
+
+
+def archive(root: Path, target: Path) -> None:
+    """Writes a tar of the folder whose bytes depend on names and contents alone."""
+    command = [
+        "tar", "--create", "--format=gnu", "--sort=name", "--mtime=@0", "--owner=0", "--group=0",
+        "--numeric-owner", "--mode=u=rwX,go=rX", f"--file={target}",
+        f"--directory={root.parent}", root.name,
+    ]  # fmt: skip
+    try:
+        subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE, "tar is not installed", remedy="install it and try again"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").splitlines()
+        raise PerchError(
+            ExitCode.NOT_WRITABLE, said[0] if said else "tar failed", file=target
+        ) from None
+
+
+def compressed(source: BinaryIO) -> Iterator[bytes]:
+    """The same content gives the same bytes on every machine with this version of zlib."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+    checksum = size = 0
+    yield GZIP_HEADER
+    while block := source.read(BLOCK):
+        checksum, size = zlib.crc32(block, checksum), size + len(block)
+        yield packer.compress(block)
+    yield packer.flush()
+    yield checksum.to_bytes(4, "little") + (size % 2**32).to_bytes(4, "little")

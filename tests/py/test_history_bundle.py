@@ -1,0 +1,357 @@
+"""Bundles: packed alike, verified from their raw outputs, and refused where they were changed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perch.history import packed
+from tests.py.conftest import Ended
+from tests.py.judging import Run
+
+Perchctl = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(run_copy: Callable[[str], Path]) -> Path:
+    """A judged run."""
+    root = run_copy("loopback")
+    Run(root).judge()
+    return root
+
+
+@pytest.fixture
+def bundle(run: Path, perchctl: Perchctl, tmp_path: Path) -> Path:
+    """Its bundle."""
+    path = tmp_path / "run.tar.gz"
+    ended = perchctl("bundle", run, path)
+    assert ended.code == 0, ended.stderr
+    return path
+
+
+def opened(bundle: Path, work: Path) -> Path:
+    """The folder of the run, unpacked."""
+    with tarfile.open(bundle) as tar:
+        tar.extractall(work)
+    return next(work.iterdir())
+
+
+def closed(root: Path, bundle: Path) -> None:
+    """Packs as perchctl bundle does."""
+    tar = bundle.with_suffix(".tar")
+    packed.archive(root, tar)
+    with tar.open("rb") as source:
+        bundle.write_bytes(b"".join(packed.compressed(source)))
+
+
+def sealed_again(root: Path) -> None:
+    """A new manifest, as one who edits the bundle would write it."""
+    from perch.judge.manifest import digest
+
+    lines = "".join(f"{digest(root / name)}  {name}\n" for name in packed.listed(root))
+    (root / packed.MANIFEST).write_text(lines)
+
+
+@pytest.fixture
+def edited(bundle: Path, tmp_path: Path) -> Callable[..., Path]:
+    """`edited(change)`: the bundle after `change(folder)`; `seal`: with a new manifest."""
+
+    def edit(change: Callable[[Path], object], *, seal: bool = False) -> Path:
+        root = opened(bundle, tmp_path / "opened")
+        change(root)
+        if seal:
+            sealed_again(root)
+        closed(root, bundle)
+        return bundle
+
+    return edit
+
+
+# ---- packing -------------------------------------------------------------------------------------
+
+
+def test_a_bundle_gives_its_verdict_again(bundle: Path, perchctl: Perchctl) -> None:
+    ended = perchctl("verify", bundle)
+    assert (ended.code, ended.stderr) == (0, "")
+    assert "verdict.json: the same, to the byte" in ended.stdout
+    assert "not signed" in ended.stdout
+    assert ended.stdout.splitlines()[-1].startswith("PASS: ")
+
+
+def test_the_same_run_gives_the_same_bytes(
+    run: Path, bundle: Path, perchctl: Perchctl, tmp_path: Path
+) -> None:
+    again = shutil.copytree(run, tmp_path / "elsewhere/run")
+    perchctl("bundle", again, tmp_path / "again.tar.gz")
+    assert (tmp_path / "again.tar.gz").read_bytes() == bundle.read_bytes()
+
+
+def test_nothing_is_written_over(run: Path, bundle: Path, perchctl: Perchctl) -> None:
+    before = bundle.read_bytes()
+    assert perchctl("bundle", run, bundle).code == 1
+    assert bundle.read_bytes() == before
+
+
+def test_the_description_says_what_the_run_says(bundle: Path, tmp_path: Path) -> None:
+    root = opened(bundle, tmp_path / "opened")
+    said = json.loads((root / "bundle.json").read_text())
+    assert said["run"] == root.name
+    assert said["verdict"] == "PASS"
+    assert said["host_configuration"].keys() == {
+        f"raw/{host}/environment.json" for host in ("alpha", "beta")
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("inputs/my-token", "x"),
+        ("raw/alpha/id_ed25519", "x"),
+        ("inputs/site.pem", "x"),
+        ("inputs/notes", "-----BEGIN OPENSSH PRIVATE KEY-----\n"),
+        ("inputs/vars.yml", "a: b\n$ANSIBLE_VAULT;1.1;AES256\n"),
+        ("raw/alpha/log", "PERCH_TOKEN=abc"),
+    ],
+)
+def test_no_secret_goes_into_a_bundle(
+    run: Path, perchctl: Perchctl, tmp_path: Path, name: str, text: str
+) -> None:
+    (run / name).write_text(text)
+    ended = perchctl("bundle", run, tmp_path / "out")
+    assert ended.code == 1
+    assert f"{name}: it looks like a secret" in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["plan.json", "inputs/limits.json", "report.md", "raw"])
+def test_a_run_with_a_link_is_not_packed(
+    run: Path, perchctl: Perchctl, tmp_path: Path, name: str
+) -> None:
+    if (run / name).exists():
+        (run / name).rename(tmp_path / "elsewhere")
+    (run / name).symlink_to(tmp_path / "elsewhere")
+    ended = perchctl("bundle", run, tmp_path / "out")
+    assert ended.code == 3
+    assert name in ended.stderr
+
+
+def test_links_to_raw_files_are_left_behind(run: Path, perchctl: Perchctl, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("outside")
+    (run / "raw/alpha/link").symlink_to(tmp_path / "outside")
+    perchctl("bundle", run, tmp_path / "out")
+    assert not (opened(tmp_path / "out", tmp_path / "opened") / "raw/alpha/link").exists()
+
+
+# ---- verifying -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.json", "verdict.json", "raw/alpha/agent.json", "inputs/limits.json"]
+)
+def test_a_changed_file_is_named(
+    edited: Callable[..., Path], perchctl: Perchctl, name: str
+) -> None:
+    def change(root: Path) -> None:
+        with (root / name).open("a") as file:
+            file.write(" ")
+
+    ended = perchctl("verify", edited(change))
+    assert ended.code == 1
+    assert f"{name}: it has changed since it was packed" in ended.stderr
+
+
+def test_missing_and_new_files_are_named(edited: Callable[..., Path], perchctl: Perchctl) -> None:
+    def change(root: Path) -> None:
+        (root / "raw/alpha/agent.json").rename(root / "raw/alpha/other.json")
+
+    ended = perchctl("verify", edited(change))
+    assert ended.code == 1
+    assert "raw/alpha/agent.json: it is missing" in ended.stderr
+    assert "raw/alpha/other.json: it is not in the manifest" in ended.stderr
+
+
+def test_a_forged_verdict_is_found_by_judging_again(
+    edited: Callable[..., Path], perchctl: Perchctl
+) -> None:
+    def change(root: Path) -> None:
+        (root / "inputs/limits.json").unlink()
+
+    ended = perchctl("verify", edited(change, seal=True))
+    assert ended.code == 1
+    assert "verdict.json: judged again, it is another file" in ended.stderr
+    assert "give another verdict" in ended.stderr
+
+
+def test_a_forged_description_is_found(edited: Callable[..., Path], perchctl: Perchctl) -> None:
+    def change(root: Path) -> None:
+        Run(root).edit("bundle.json", lambda document: document.update(scope="hardware"))
+
+    ended = perchctl("verify", edited(change, seal=True))
+    assert ended.code == 1
+    assert "bundle.json differs from the run in: scope" in ended.stderr
+
+
+def test_a_bundle_of_an_older_perch_is_refused_by_name(
+    edited: Callable[..., Path], perchctl: Perchctl
+) -> None:
+    def change(root: Path) -> None:
+        path = root / "records.jsonl"
+        path.write_text(path.read_text().replace("perch.record/2", "perch.record/1"))
+
+    ended = perchctl("verify", edited(change, seal=True))
+    assert ended.code == 3
+    assert "records.jsonl, line 1: its schema is 'perch.record/1'" in ended.stderr
+    assert "verify it with the Perch that made it: commit " in ended.stderr
+
+
+@pytest.mark.parametrize("percent", [0, 30, 70, 100])
+def test_a_changed_byte_of_the_archive_is_damage(
+    bundle: Path, perchctl: Perchctl, percent: int
+) -> None:
+    content = bytearray(bundle.read_bytes())
+    content[(len(content) - 1) * percent // 100] ^= 0x10
+    bundle.write_bytes(content)
+    ended = perchctl("verify", bundle)
+    assert ended.code == 1
+    assert "it is damaged" in ended.stderr
+
+
+@pytest.mark.parametrize("more", [b"\0", b"x", gzip.compress(b"more")])
+def test_what_follows_the_archive_is_damage(bundle: Path, perchctl: Perchctl, more: bytes) -> None:
+    bundle.write_bytes(bundle.read_bytes() + more)
+    assert "something follows its archive" in perchctl("verify", bundle).stderr
+
+
+def test_an_archive_that_ends_early_is_damage(bundle: Path, perchctl: Perchctl) -> None:
+    bundle.write_bytes(bundle.read_bytes()[:-9])
+    assert perchctl("verify", bundle).code == 1
+
+
+def test_another_gzip_may_have_packed_it(bundle: Path, perchctl: Perchctl, tmp_path: Path) -> None:
+    (tmp_path / "tar").write_bytes(gzip.decompress(bundle.read_bytes()))
+    with bundle.open("wb") as target:
+        subprocess.run(["gzip", "-n", "-c", "-6", tmp_path / "tar"], stdout=target, check=True)
+    assert perchctl("verify", bundle).code == 0
+
+
+def _link(name: str) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    return member
+
+
+@pytest.mark.parametrize(
+    ("member", "why"),
+    [
+        (_link("run/raw"), "neither a file nor a folder"),
+        (tarfile.TarInfo("/etc/cron.d/x"), "a name that no run has"),
+        (tarfile.TarInfo("run/../../x"), "a name that no run has"),
+        (tarfile.TarInfo("run/.ssh"), "a name that no run has"),
+        (tarfile.TarInfo("other/plan.json"), "2 runs"),
+        (tarfile.TarInfo("run/plan.json"), "twice"),
+    ],
+)
+def test_an_archive_that_would_write_elsewhere_is_refused(
+    perchctl: Perchctl, tmp_path: Path, member: tarfile.TarInfo, why: str
+) -> None:
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        archive.addfile(tarfile.TarInfo("run/plan.json"))
+        archive.addfile(member)
+    tar.seek(0)
+    (tmp_path / "hostile").write_bytes(b"".join(packed.compressed(tar)))
+    ended = perchctl("verify", tmp_path / "hostile")
+    assert ended.code == 1
+    assert why in ended.stderr
+
+
+def test_too_much_is_not_unpacked(
+    bundle: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERCH_VERIFY_MOST_BYTES", "1000")
+    ended = perchctl("verify", bundle)
+    assert ended.code == 3
+    assert "more than 1000 bytes" in ended.stderr
+
+
+# ---- signatures ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """An ssh key, its public half beside it."""
+    path = tmp_path / "signer"
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)]
+    subprocess.run(words, check=True)
+    return path
+
+
+@pytest.fixture
+def signed(run: Path, perchctl: Perchctl, tmp_path: Path, key: Path) -> Path:
+    """The bundle with the key's signature."""
+    ended = perchctl("bundle", "--key", key, run, tmp_path / "signed")
+    assert ended.code == 0, ended.stderr
+    return tmp_path / "signed"
+
+
+def signers(key: Path, *lines: str) -> Path:
+    """An allowed_signers file; KEY stands for the key."""
+    public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
+    path = key.with_name("allowed")
+    path.write_text("".join(line.replace("KEY", public) + "\n" for line in lines))
+    return path
+
+
+def test_a_known_signer_vouches(signed: Path, perchctl: Perchctl, key: Path) -> None:
+    allowed = signers(key, 'other@site namespaces="git" KEY', "me@site KEY")
+    ended = perchctl("verify", "--signers", allowed, signed)
+    assert ended.code == 0, ended.stderr
+    assert "me@site" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'me@site namespaces="git" KEY',
+        'me@site valid-before="20200101" KEY',
+        "me@site ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    ],
+)
+def test_nobody_else_vouches(signed: Path, perchctl: Perchctl, key: Path, line: str) -> None:
+    ended = perchctl("verify", "--signers", signers(key, line), signed)
+    assert ended.code == 1
+    assert "the signature is bad" in ended.stderr
+
+
+def test_without_signers_the_signature_is_checked_alone(signed: Path, perchctl: Perchctl) -> None:
+    ended = perchctl("verify", signed)
+    assert ended.code == 0
+    assert "signed, by a key that is not checked" in ended.stdout
+
+
+def test_a_signature_that_is_wanted_must_be_there(
+    bundle: Path, perchctl: Perchctl, key: Path
+) -> None:
+    ended = perchctl("verify", "--signers", signers(key, "me@site KEY"), bundle)
+    assert ended.code == 1
+    assert "it is not signed" in ended.stderr
+
+
+def test_a_new_manifest_breaks_the_signature(
+    signed: Path, perchctl: Perchctl, tmp_path: Path
+) -> None:
+    root = opened(signed, tmp_path / "opened")
+    (root / "report.md").write_text("# All is well\n")
+    sealed_again(root)
+    closed(root, signed)
+    ended = perchctl("verify", signed)
+    assert ended.code == 1
+    assert "manifest.sha256.sig: the signature is bad" in ended.stderr
