@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import msgspec
 import pytest
 
 from perch.errors import PerchError
-from perch.views import draw, inputs, page
+from perch.views import draw, inputs, page, words
 from perch.views.charts import Chart
 from tests.py.conftest import FIXTURES, Ended
 from tests.py.shown import Made, Shown, check, fabric, shown, table_faults
@@ -118,6 +120,21 @@ def test_the_same_run_gives_the_same_bytes(perchctl: Command, run_copy: Copy) ->
         return [(run / name).read_bytes() for name in names]
 
     assert written() == written()
+
+
+def test_transfers_are_drawn_with_the_figures_of_their_records(
+    perchctl: Command, run_copy: Copy
+) -> None:
+    run = run_copy("transfer")
+    text = reported(perchctl, run).text
+    records = [json.loads(line) for line in (run / "records.jsonl").read_bytes().splitlines()]
+    sums = [one for one in records if one["kind"] == "sum"]
+    assert len(sums) > 1
+    for one in sums:
+        size, batch = words.size(one["params"]["size_bytes"]), one["params"]["batch"]
+        rate = words.figure(one["bandwidth"]["gbit_s"] / 8)
+        assert re.search(rf"^\| {size} \| {batch} \|.* {re.escape(rate)} \|", text, re.MULTILINE)
+    assert (run / "charts/transfer_size.svg").exists()
 
 
 # ---- runs that are not whole ---------------------------------------------------------------------
@@ -318,6 +335,47 @@ def test_a_damaged_history_is_none(recorded: Recorded) -> None:
     runs[0] = {"run": "half"}
     said = recorded(runs).section("## Evolution")
     assert "No run of this fabric had been accepted" in said
+
+
+# ---- soaks that were composed --------------------------------------------------------------------
+
+COMPOSE = FIXTURES.parent / "soak_compose.py"
+
+
+def composed(run: Path, *words: str) -> Path:
+    done = subprocess.run([sys.executable, COMPOSE, run, *words], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def test_a_soak_has_each_planted_fault_in_its_table(perchctl: Command, tmp_path: Path) -> None:
+    faults = ("--plant", "gap@300-312", "--plant", "step=0.5@600:1")
+    run = composed(tmp_path / "run", "--duration", "1200", *faults)
+    text = reported(perchctl, run).text
+    assert (
+        "**Soak of 20 min**, all tests at once, an interval each 1 min: 19 min 48 s measured (98.99 "
+        "%) by the flow that has least, 1 gap, 12.0 s without a connection in the worst flow."
+        in text
+    )
+    assert re.search(r"\| a[0-9]+ \| FAIL \| no connection for 12.0 s", text)
+    names = {path.stem for path in (run / "charts").iterdir()}
+    assert names >= {"soak_bandwidth_1", "soak_bandwidth_2", "soak_latency_3", "soak_anomalies"}
+
+
+def test_a_soak_that_runs_says_no_more_than_was_measured(perchctl: Command, tmp_path: Path) -> None:
+    run = composed(tmp_path / "run", "--duration", "86400", "--running", "1200")
+    text = reported(perchctl, run).text
+    assert "**INCONCLUSIVE**" in text
+    assert (
+        "20 min measured (1.38 %) by the flow that has least, no gap. **It still runs**: the first "
+        "20 min are here" in text
+    )
+    # there is nothing to look at, and nothing to measure again
+    assert "Wait for its end: playbooks/soak.yml finds the running soak" in text
+    assert not re.search(r"[Mm]easure again|agent\.(log|json)|[Pp]ut the run's limits", text)
+    assert "No anomaly was found in what was measured so far." in text
+    assert re.search(r"\| load \| so far 0.4[0-9]+ Gb/s in the mean \|", text)
+    assert list(table_faults(text)) == []
 
 
 # ---- environments --------------------------------------------------------------------------------

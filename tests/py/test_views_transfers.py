@@ -282,6 +282,27 @@ def test_the_published_curves_can_be_drawn(file: Path) -> None:
     assert references.reference(file.name, document).fault == ""
 
 
+PRINTED = Path(__file__).parents[1] / "fixtures/mori"
+_KEYS = ("size_bytes", "total_mb", "peak_gbyte_s", "avg_gbyte_s", "min_us", "avg_us")
+
+
+@pytest.mark.parametrize("file", sorted(CURVES.glob("*.yml")), ids=lambda file: file.stem)
+def test_the_published_curves_are_as_they_were_printed(file: Path) -> None:
+    rows = yaml.safe_load(file.read_text(encoding="utf-8"))["rows"]
+    table = (PRINTED / f"{file.stem}.txt").read_text(encoding="utf-8")
+    printed = [
+        [float(number) for number in re.findall("[0-9.]+", line)]
+        for line in table.splitlines()
+        if re.match(r"\| +[0-9]", line)
+    ]
+    assert [[row[key] for key in _KEYS] for row in rows] == [
+        [numbers[0], *numbers[-5:]] for numbers in printed
+    ]
+    for row in rows:
+        assert row["total_bytes"] == row["size_bytes"] * row["batch"]
+        assert row["total_bytes"] / 1e6 == pytest.approx(row["total_mb"], abs=0.005)
+
+
 # ---- a report ------------------------------------------------------------------------------------
 
 
@@ -417,3 +438,20 @@ def test_chosen_curves_are_dashed_and_a_broken_one_is_named(made: Made, tmp_path
     ):
         assert said in report.text
     assert "link.json" not in report.text
+
+
+def test_another_tools_transfers_stand_in_the_same_chart_under_their_own_title(
+    made: Made, tmp_path: Path
+) -> None:
+    made.plan["rounds"][0]["flows"].append(_flow("theirs"))
+    for size in (1024, 65536):
+        theirs = _transfer("theirs", "transfer", size, 1, 0, 1, 49.4, 1360)
+        theirs["tool"] = {"name": "mori"}
+        theirs["params"] = {"size_bytes": size, "batch": 1}
+        made.records.append(theirs)
+    report = made.shown(tmp_path)
+    assert drawn(svg(report.chart("transfer_size"))) == {
+        (f"Test {name}", "measured", "1,0") for name in ("sizes", "theirs")
+    }
+    assert "avg as mori prints it" in report.text
+    assert "| 64 KiB | 1 | 0.0655 | 55.6 | 49.4 |" in report.text
