@@ -1,0 +1,1 @@
+"""Outputs that were measured elsewhere: files -> outputs -> results, and `perchctl import`."""
