@@ -353,9 +353,9 @@ def test_a_soak_has_each_planted_fault_in_its_table(perchctl: Command, tmp_path:
     run = composed(tmp_path / "run", "--duration", "1200", *faults)
     text = reported(perchctl, run).text
     assert (
-        "**Soak of 20 min**, all tests at once, an interval each 1 min: 19 min 48 s measured (98.99 "
-        "%) by the flow that has least, 1 gap, 12.0 s without a connection in the worst flow."
-        in text
+        "**Soak of 20 min**, all tests at once, an interval each 1 min: 19 min 48 s measured "
+        "(98.99 %) by the flow that has least, 1 gap, 12.0 s without a connection in the worst "
+        "flow." in text
     )
     assert re.search(r"\| a[0-9]+ \| FAIL \| no connection for 12.0 s", text)
     names = {path.stem for path in (run / "charts").iterdir()}
