@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -28,7 +28,9 @@ def rounded(value: float) -> int | float:
 
 def is_finite(value: object) -> TypeGuard[int | float]:
     """Whether it is a number that JSON can carry."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def ratio(a: float | None, b: float | None) -> int | float | None:

@@ -15,13 +15,13 @@ from perch.model.limits import Limit
 from perch.model.plan import Plan, SoakPlan
 from perch.model.record import Number
 from perch.model.verdict import EVIDENCE_MAX
-from perch.soak.moments import APART_MOST, dated, microseconds, moment
+from perch.soak.moments import APART_MOST, LAST_MOMENT, dated, microseconds, moment
 from perch.soak.stats import FALSE_ALARM
 from perch.soak.told import Anomaly, Severity
 
 #: Bytes of a flow's first line that are looked at for its beginning.
 _FIRST_LINE = 2**16
-_started_ms = re.compile(rb'"started_ms":([0-9]+)')
+_started_ms = re.compile(rb'"started_ms":([0-9]{1,14})\b')
 
 
 class Times(msgspec.Struct):
@@ -56,7 +56,9 @@ class Facts(msgspec.Struct):
     alpha: float
 
     def date(self, s: float | None) -> str | None:
-        return dated(s + self.epoch) if s is not None and self.known else None
+        if s is None or not self.known or s + self.epoch >= LAST_MOMENT:
+            return None
+        return dated(s + self.epoch)
 
 
 def _number(value: Any) -> Number | None:

@@ -11,13 +11,21 @@ from perch.judge.raw import LARGEST, RawFiles, flow_folder
 from perch.model.figures import supports
 from perch.model.plan import Flow
 from perch.model.record import Bandwidth, Integrity, Latency, Number
+from perch.soak.moments import LAST_MOMENT
 
 #: The exit code of corrupted bytes (docs/definitions.md).
 CORRUPTED = 5
 
 PERCENTILES = tuple(Latency.PERCENTILES)
 
-Natural = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
+#: What 64 bits hold: sums of such numbers are still numbers.
+LARGEST_NUMBER = 2**63 - 1
+_natural = msgspec.Meta(ge=0, le=LARGEST_NUMBER)
+Natural = Annotated[int, _natural] | Annotated[float, _natural]
+#: Seconds since the flow began, and milliseconds since 1970, that have a date.
+_dated, _dated_ms = msgspec.Meta(ge=0, lt=LAST_MOMENT), msgspec.Meta(ge=0, lt=LAST_MOMENT * 1000)
+Moment = Annotated[int, _dated] | Annotated[float, _dated]
+MomentMs = Annotated[int, _dated_ms] | Annotated[float, _dated_ms]
 
 
 # ---- types ---------------------------------------------------------------------------------------
@@ -40,8 +48,8 @@ class Damaged(Line):
 class Timed(Line):
     """Seconds since the flow began, and the same on the wall."""
 
-    start_s: Natural = -1
-    end_s: Natural = -1
+    start_s: Moment = -1
+    end_s: Moment = -1
     started: Any = None
     ended: Any = None
 
@@ -117,21 +125,21 @@ class Interval(Timed):
 class Gap(Timed):
     kind = "gap"
     reason: Any = None
-    attempts: Number | None = None
+    attempts: Natural | None = None
 
 
 class Stall(Timed):
     kind = "stall"
-    messages: Number | None = None
+    messages: Natural | None = None
 
 
 class Connection(Line):
     kind = "connection"
     connection_number: Natural = -1
-    start_s: Number | None = None
+    start_s: Moment | None = None
     started: Any = None
     boot_id: Any = None
-    uptime_s: Number | None = None
+    uptime_s: Natural | None = None
 
 
 class Job(msgspec.Struct):
@@ -141,10 +149,10 @@ class Job(msgspec.Struct):
     op: Any = None
     backend: Any = None
     sizes: list[Natural] | None = None
-    rate: Number | None = None
+    rate: Natural | None = None
     rate_unit: Any = None
-    outstanding: Number | None = None
-    gap_ns: Number | None = None
+    outstanding: Natural | None = None
+    gap_ns: Natural | None = None
     verify: Any = None
     bidirectional: Any = None
 
@@ -161,10 +169,10 @@ class Head(Line, kw_only=True):
     """The first line of a soak."""
 
     kind = "soak"
-    started_ms: Number | None = None
-    duration_s: Number | None = None
-    interval_s: Number | None = None
-    stall_s: Number | None = None
+    started_ms: MomentMs | None = None
+    duration_s: Natural | None = None
+    interval_s: Natural | None = None
+    stall_s: Natural | None = None
     server: Any = None
     job: Job
 
@@ -188,7 +196,7 @@ class Whole(Line, kw_only=True):
     kind = "whole"
     soak: Summary
     measured: str = msgspec.field(name="kind")
-    elapsed_s: Number | None = None
+    elapsed_s: Natural | None = None
     bandwidth: Bandwidth | None = None
     latency_us: Latency | None = None
     integrity: Integrity | None = None
@@ -237,8 +245,12 @@ def _is_outside_of_windows(b: Bandwidth, gbit_s: float, elapsed_s: float) -> boo
     return peak is not None and peak < gbit_s * (0.99 - 0.1 / elapsed_s)
 
 
+def _are_figures(*values: Number | None) -> bool:
+    return all(value is None or 0 <= value <= LARGEST_NUMBER for value in values)
+
+
 def _implausible_bandwidth(line: Interval, b: Bandwidth, elapsed_s: float) -> str | None:
-    if b.gbit_s is None or b.gbit_s < 0:
+    if b.gbit_s is None or not _are_figures(b.gbit_s, b.min_interval_gbit_s, b.peak_gbit_s):
         return "it lacks figures"
     if b.bytes is not None and b.bytes != line.bytes:
         return f"it says both {b.bytes} and {line.bytes} bytes"
@@ -258,7 +270,7 @@ def _implausible_latency(line: Interval, latency: Latency) -> str | None:
     if count > line.messages:
         return f"{count} samples of {line.messages} messages"
     order = [one for one in (latency.min, *tail, latency.max) if one is not None]
-    if any(one < 0 for one in order):
+    if not _are_figures(*order):
         return "it lacks figures"
     if order != sorted(order):
         return "its percentiles are out of order"
@@ -322,6 +334,8 @@ def digest(text: bytes, raw: dict[str, msgspec.Raw] | None, run: str) -> Line:
     if isinstance(line, Timed) and (line.start_s < 0 or line.end_s < line.start_s):
         return Damaged(why="it ends before it begins")
     why = implausible(line) if isinstance(line, Interval) else None
+    if isinstance(line, Whole) and line.latency_us and not _are_figures(line.latency_us.max):
+        why = "it lacks figures"
     if why is None and isinstance(line, Connection) and line.connection_number < 0:
         why = "it does not say which connection"
     return line if why is None else Damaged(why=why)
@@ -416,7 +430,7 @@ class _Copy:
 
     def begin(self, started_ms: msgspec.Raw | None, epoch: float) -> None:
         try:
-            ms = msgspec.json.decode(started_ms or b"", type=int | float)
+            ms = msgspec.json.decode(started_ms or b"", type=MomentMs)
         except msgspec.MsgspecError:
             return
         self.soak_s = round(ms / 1000 - epoch, 3)

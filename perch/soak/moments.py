@@ -10,6 +10,9 @@ from typing import Any
 #: RFC 5905 steps one at 128 ms.
 APART_MOST = 60
 
+#: Seconds since 1970: a date has four digits of a year.
+LAST_MOMENT = 10**11
+
 #: Seconds by which a host's wall may move against the time that only counts, for each second:
 #: NTP slews by 500 ppm at most (RFC 5905).
 SLEW = 5e-4

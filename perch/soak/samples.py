@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -16,12 +17,8 @@ from perch.judge.raw import LARGEST, RawFiles
 from perch.model.figures import rounded
 from perch.model.raw import Values
 from perch.model.record import Number
-from perch.soak.moments import dated, microseconds
-
-Natural = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
-
-#: A date has four digits of a year.
-LAST_MOMENT = 1e11
+from perch.soak.lines import Natural
+from perch.soak.moments import LAST_MOMENT, dated, microseconds
 
 
 class Port(msgspec.Struct):
@@ -72,7 +69,7 @@ class Sample(msgspec.Struct):
     number: Any = None
     links: dict[str, dict[str, str]] | None = None
     temperatures: list[Temperature] | None = None
-    dropped: Number | None = None
+    dropped: Natural | None = None
 
 
 class LinkState(msgspec.Struct):
@@ -215,9 +212,10 @@ Link = dict[str, str]
 
 def _number(text: str | Number | None) -> float | None:
     try:
-        return None if text is None else float(text)
-    except ValueError:
+        value = math.nan if text is None else float(text)
+    except (OverflowError, ValueError):
         return None
+    return value if math.isfinite(value) else None
 
 
 def _is_there(link: Link | None) -> bool:

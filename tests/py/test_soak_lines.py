@@ -171,3 +171,16 @@ def flowing(course: list[Line], bounds: Bounds) -> Flowing:
     soak = SoakPlan(60, 60, 0.02, 600, "mixed")
     facts = Facts("r", soak, (), 0.0, False, {}, {}, {}, 0.001)
     return Flowing(planned(), soak, course, bounds, Finder(facts, "a", "file"), 60, 1.2)
+
+
+HUGE = 10**400
+
+
+def test_numbers_beyond_all_bounds_make_a_line_damaged() -> None:
+    of_latency = {"count": 1, "max": HUGE}
+    parts = (
+        {"messages": HUGE}, {"bytes": HUGE}, {"elapsed_s": HUGE}, {"end_s": HUGE},
+        {"latency_us": of_latency}, {"connection_number": HUGE}, {"stalls": {"total_s": HUGE}},
+        {"latency_us": None, "bandwidth": {"gbit_s": HUGE}},
+    )  # fmt: skip
+    assert [part for part in parts if why(LATENCY | part) is None] == []

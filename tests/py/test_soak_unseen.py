@@ -333,3 +333,72 @@ def test_what_a_limit_allows_is_counted_and_titles_say_the_limit_in_force(root: 
     assert stalls["title"] == "No flow stood still for as long as its limit"
     assert stalls["measured"] == "15 stalls of 0.585 s together, none as long as its limit"
     assert soak.check("memory")["title"] == "No process of Perch grows by more than 50 MB/h"
+
+
+# ---- what samples and agents say of processes ----------------------------------------------------
+
+
+@pytest.mark.parametrize("role", ["agent", "sampler", "serve", "keeper", "measurer", "job"])
+def test_processes_that_samples_lack_are_told(root: Path, role: str) -> None:
+    soak = composed(root, "--duration 1800")
+
+    def hide(sample: Document, _: int) -> None:
+        if sample["host"] == "node1":
+            sample["processes"] = [one for one in sample["processes"] if one["role"] != role]
+
+    soak.samples(hide)
+    assert soak.judge() == "INCONCLUSIVE"
+    text = only(soak.texts("host"))
+    assert text.startswith(f"inconclusive node1: its samples have no {role}")
+    assert soak.status("memory") == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("said", "severity"),
+    [
+        ({"client_restarts": 2}, "inconclusive"),
+        ({"serve_restarts": 1}, "inconclusive"),
+        ({"samples_dropped": 3}, "inconclusive"),
+        ({"unwritten": "/x"}, "advisory"),
+    ],
+)
+def test_restarts_that_no_gap_explains_are_told(
+    root: Path, said: dict[str, object], severity: str
+) -> None:
+    """So are samples that the agent says are missing."""
+    soak = composed(root, "--duration 600")
+    soak.agent("node1", **said)
+    soak.judge()
+    assert soak.status("samples") == severity
+    assert soak.check("samples")["evidence"] == ["raw/node1/agent.json"]
+
+
+def test_restarts_that_a_gap_explains_are_none_of_note(root: Path) -> None:
+    soak = composed(root, "--duration 600 --plant gap=3@300:0")
+    soak.agent("node1", client_restarts=1)
+    soak.judge()
+    assert soak.status("samples") == "pass"
+
+
+@pytest.mark.parametrize("key", ["started_ms", "duration_s", "stall_s", "interval_s"])
+@pytest.mark.parametrize("value", [10**400, 1e300, -1, 1e14])
+def test_a_head_beyond_all_bounds_costs_no_verdict(root: Path, key: str, value: float) -> None:
+    soak = composed(root, "--duration 600")
+
+    def enlarge(line: Document, _: int) -> None:
+        if line["kind"] == "soak":
+            line[key] = value
+
+    soak.lines("load", enlarge)
+    assert soak.judge() == "INCONCLUSIVE"
+    assert soak.texts("foreign") != []
+
+
+@pytest.mark.parametrize("key", ["passed_s", "samples_dropped", "client_restarts", "stop_asked_s"])
+@pytest.mark.parametrize("value", [10**400, 1e300, [1], {}, "x"])
+def test_what_an_agent_says_beyond_all_bounds_costs_no_verdict(
+    root: Path, key: str, value: object
+) -> None:
+    soak = composed(root, "--duration 600 --stopped 300 --plant gap=3@297:0")
+    soak.agent("node1", **{key: value})
+    assert soak.judge() == "FAIL"
