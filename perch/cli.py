@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "summary": ("perch.views.summary", "print a judged run in one screen"),
     "accept": ("perch.history.accept", "make a run the baseline of its fabric"),
     "seal": ("perch.history.seal", "hash the files of a run"),
+    "retry": ("perch.history.retry", "plan repeats of what fell outside"),
     "bundle": ("perch.history.bundle", "pack a judged run into one file"),
     "verify": ("perch.history.verify", "check a bundle, and judge it again"),
     "runs": ("perch.history.index", "note a judged run in the list of all runs"),

@@ -1,0 +1,139 @@
+"""`perchctl retry DIR`: plans two more repeats of what fell outside of its limits.
+
+The agents walk DIR/plan.retry.json, their outputs lie in DIR/raw/HOST/retry/, and the judge then
+judges all repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perch.errors import ExitCode, PerchError
+from perch.model.text import clean
+
+if TYPE_CHECKING:
+    from perch.model.verdict import Verdict
+
+#: A flow as plan.json has it; agents read every key of it.
+Flow = dict[str, Any]
+
+#: What a plan of repeats has of its run's plan.
+_KEPT = ("schema", "run", "created", "suite", "limits", "hosts")
+
+#: The message names so many.
+_NAMED = 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Judges DIR and writes DIR/plan.retry.json where a repeat may tell a stray from the\n"
+        "fabric: a required limit missed (of hardware also an interval or a tail), or a flow\n"
+        "lost before its traffic began. Never repeated: a corrupted payload, a peer lost during\n"
+        "traffic, a figure above its link's ceiling."
+    )
+    parser.epilog = (
+        "Exit: 0 there is something to repeat, 1 there is not, 2 usage, 3 no repeat can help\n"
+        "(more than a quarter fell outside, repeated already, no verdict), 6 not writable."
+    )
+    parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
+
+
+def command(args: argparse.Namespace) -> int:
+    """Plans the repeats."""
+    from perch.history import folder, lines
+    from perch.judge import run as judging
+
+    root = folder.run_folder(args.run)
+    path = root / folder.RETRY
+    if path.exists() or path.is_symlink():
+        raise PerchError(ExitCode.INCONCLUSIVE, "it exists: a run is repeated only once", file=path)
+    verdict, fault = judging.judge(root)
+    if fault is not None or not verdict.coverage.planned:
+        why = judging.line(verdict) if fault is None else str(fault)
+        raise PerchError(ExitCode.INCONCLUSIVE, f"there is nothing to repeat: {why}", file=root)
+    plan = json.loads((root / folder.PLAN).read_bytes())
+    if verdict.verdict == "PASS":
+        raise PerchError(ExitCode.FAIL, "the verdict is PASS; nothing is repeated", file=root)
+    pairs = outside(verdict, root)
+    rounds = placed(repeats(plan, pairs))
+    again = {
+        **{name: plan[name] for name in _KEPT if name in plan},
+        "excluded": [],
+        "rounds": [{"flows": flows} for flows in rounds],
+    }
+    try:
+        lines.replace(path, folder.pretty(again))
+    except OSError as error:
+        raise PerchError(
+            ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=path
+        ) from None
+    print(clean(_said(verdict, pairs)))
+    return ExitCode.PASS
+
+
+def outside(verdict: Verdict, root: Path) -> list[dict[str, Any]]:
+    """The pairs of hosts and test that are repeated. Raises PerchError where there are none."""
+    from perch.judge.planned import MOST_REPEATED
+
+    found = verdict.outside if isinstance(verdict.outside, dict) else {}
+    count, of = found.get("pairs", 0), found.get("of", 1)
+    pairs: list[dict[str, Any]] = found.get("first", [])
+    if not count:
+        raise PerchError(ExitCode.FAIL, "nothing fell outside that a repeat could cure", file=root)
+    # one pair may always be tried again
+    if count > max(MOST_REPEATED * of, 1) or count > len(pairs):
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"{count} of {of} fell outside, more than a quarter: these are not outliers",
+            file=root,
+            remedy="look for the cause in the fabric, the hosts or the limits",
+        )
+    return pairs
+
+
+def _name(pair: dict[str, Any]) -> str:
+    return f"{pair['test']}/{pair['client']}/{pair['server']}"
+
+
+def repeats(plan: dict[str, Any], pairs: list[dict[str, Any]]) -> list[Flow]:
+    """The flows that follow the planned ones, as these were planned."""
+    from perch.judge.planned import REPEATS
+
+    planned: dict[str, list[Flow]] = {}
+    for turn in plan["rounds"]:
+        for flow in turn["flows"]:
+            planned.setdefault(_name(flow), []).append(flow)
+    found = []
+    for more in range(1, REPEATS + 1):
+        for name in map(_name, pairs):
+            own = planned[name]
+            repeat = max(flow.get("repeat", 1) for flow in own) + more
+            found.append({**own[0], "id": f"{name}/{repeat}", "repeat": repeat})
+    return found
+
+
+def placed(flows: list[Flow]) -> list[list[Flow]]:
+    """Each in the first round in which both of its hosts are free, as the planner does."""
+    rounds: list[list[Flow]] = []
+    busy: list[set[str]] = []
+    for flow in flows:
+        hosts = {flow["client"], flow["server"]}
+        free = next((i for i, taken in enumerate(busy) if not hosts & taken), None)
+        if free is None:
+            rounds.append([])
+            busy.append(set())
+            free = len(rounds) - 1
+        rounds[free].append(flow)
+        busy[free] |= hosts
+    return rounds
+
+
+def _said(verdict: Verdict, pairs: list[dict[str, Any]]) -> str:
+    assert isinstance(verdict.outside, dict)  # pairs are of it
+    named = ", ".join(f"{_name(pair)} ({pair['why'][0]})" for pair in pairs[:_NAMED])
+    more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+    return f"{len(pairs)} of {verdict.outside['of']} fell outside: {named}{more}"

@@ -1,0 +1,150 @@
+"""Plans of repeats: what is repeated, as it was planned, and what never is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perch.history.retry import placed
+from tests.py.conftest import Ended
+from tests.py.judging import Run, missing, put, status, times
+
+Perchctl = Callable[..., Ended]
+FLOW = "iperf3/alpha/beta"
+
+
+@pytest.fixture
+def run(run_copy: Callable[[str], Path]) -> Run:
+    return Run(run_copy("loopback"))
+
+
+@pytest.fixture
+def outlier(run: Run) -> Run:
+    """The one stream of iperf3 misses a limit of its own by a tenth."""
+
+    def stray(document: dict[str, Any]) -> None:
+        (like,) = (one for one in document["limits"] if one["id"] == "iperf-bandwidth")
+        scope = {"id": "stray", "scope": {"test": "iperf3"}}
+        document["limits"].append({**like, **scope, "bound": {**like["bound"], "min": 25}})
+
+    run.edit("inputs/limits.json", stray)
+    return run
+
+
+def repeated(run: Run, repeat: int, factor: float) -> None:
+    """The outlier was measured again, with its rate times `factor`."""
+    for host, role in (("alpha", "client"), ("beta", "server")):
+        target = run.root / f"raw/{host}/retry/flows/{FLOW}/{repeat}"
+        shutil.copytree(run.root / f"raw/{host}/flows/{FLOW}/1", target)
+        run.edit(target / f"{role}.json", put("flow", f"{FLOW}/{repeat}"))
+    run.edit(
+        run.root / f"raw/alpha/retry/flows/{FLOW}/{repeat}/client.stdout",
+        lambda document: _faster(document, factor),
+    )
+
+
+def _faster(part: Any, factor: float) -> None:
+    if isinstance(part, dict) and "bits_per_second" in part:
+        times(factor, "bits_per_second")(part)
+        part["bytes"] = int(part["bytes"] * factor)
+    children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
+    for child in children:
+        _faster(child, factor)
+
+
+def test_what_fell_outside_is_repeated_twice_as_it_was_planned(
+    outlier: Run, perchctl: Perchctl
+) -> None:
+    ended = perchctl("retry", outlier.root)
+    assert (ended.code, ended.stderr) == (0, "")
+    assert f"1 of 12 fell outside: {FLOW} (limit/stray/iperf3)" in ended.stdout
+    again = json.loads((outlier.root / "plan.retry.json").read_text())
+    flows = [flow for turn in again["rounds"] for flow in turn["flows"]]
+    assert [flow["id"] for flow in flows] == [f"{FLOW}/2", f"{FLOW}/3"]
+    plan = json.loads((outlier.root / "plan.json").read_text())
+    (own,) = (
+        flow for turn in plan["rounds"] for flow in turn["flows"] if flow["id"] == f"{FLOW}/1"
+    )
+    assert all({**flow, "id": own["id"], "repeat": 1} == own for flow in flows)
+    assert missing(outlier.judge()) == {f"{FLOW}/2", f"{FLOW}/3"}
+
+
+def test_a_run_with_repeats_is_accepted_packed_and_verified(
+    outlier: Run, perchctl: Perchctl, tmp_path: Path
+) -> None:
+    assert perchctl("seal", outlier.root).code == 0
+    assert perchctl("retry", outlier.root).code == 0
+    repeated(outlier, 2, 2)
+    repeated(outlier, 3, 2.2)
+    assert perchctl("seal", outlier.root).code == 0
+    verdict = outlier.judge()
+    assert (verdict.verdict, verdict.coverage.measured) == ("PASS", 31)
+    assert status(verdict, f"retry/{FLOW}") == "advisory"
+    assert perchctl("accept", outlier.root).code == 0
+    assert perchctl("bundle", outlier.root, tmp_path / "packed").code == 0
+    assert "31 of 31 records" in perchctl("verify", tmp_path / "packed").stdout
+
+
+def test_two_of_three_outside_fail(outlier: Run, perchctl: Perchctl) -> None:
+    perchctl("retry", outlier.root)
+    repeated(outlier, 2, 1)
+    repeated(outlier, 3, 2)
+    assert status(outlier.judge(), "limit/stray/iperf3") == "fail"
+
+
+def test_a_flow_that_was_lost_before_traffic_is_repeated(run: Run, perchctl: Perchctl) -> None:
+    flow = run.flow("tcp-verify")
+    run.edit(flow / "client.json", put("exit", 4))
+    (flow / "client.stderr").write_text("perch: 127.0.0.2: connection refused\n")
+    (flow / "client.stdout").write_text("")
+    ended = perchctl("retry", run.root)
+    assert ended.code == 0
+    assert "tcp-verify/alpha/beta (flow/tcp-verify/alpha/beta/1)" in ended.stdout
+
+
+def test_a_pass_is_not_repeated(run: Run, perchctl: Perchctl) -> None:
+    ended = perchctl("retry", run.root)
+    assert ended.code == 1
+    assert "the verdict is PASS" in ended.stderr
+
+
+def test_more_than_a_quarter_are_not_outliers(run: Run, perchctl: Perchctl) -> None:
+    def all_fail(document: dict[str, Any]) -> None:
+        for limit in document["limits"]:
+            if limit["id"] == "iperf-bandwidth":
+                limit["bound"]["min"] = 1e6
+
+    run.edit("inputs/limits.json", all_fail)
+    ended = perchctl("retry", run.root)
+    assert ended.code == 3
+    assert "4 of 12 fell outside, more than a quarter" in ended.stderr
+
+
+def test_a_corrupted_payload_is_not_repeated(run: Run, perchctl: Perchctl) -> None:
+    run.edit(run.flow("tcp-verify") / "client.stdout", put("integrity.bad_bytes", 7))
+    ended = perchctl("retry", run.root)
+    assert ended.code == 1
+    assert "nothing fell outside that a repeat could cure" in ended.stderr
+    assert not (run.root / "plan.retry.json").exists()
+
+
+def test_a_run_is_repeated_once(outlier: Run, perchctl: Perchctl) -> None:
+    assert perchctl("retry", outlier.root).code == 0
+    assert perchctl("retry", outlier.root).code == 3
+
+
+def test_a_run_without_a_plan_has_nothing_to_repeat(run: Run, perchctl: Perchctl) -> None:
+    (run.root / "plan.json").unlink()
+    ended = perchctl("retry", run.root)
+    assert ended.code == 3
+    assert "there is nothing to repeat" in ended.stderr
+
+
+def test_flows_of_a_round_share_no_host() -> None:
+    flows = [{"client": a, "server": b} for a, b in ("ab", "cd", "bc", "ef", "da")]
+    assert placed(flows) == [[flows[0], flows[1], flows[3]], [flows[2], flows[4]]]
