@@ -36,8 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "accept": ("perch.history.accept", "make a run the baseline of its fabric"),
     "seal": ("perch.history.seal", "hash the files of a run"),
     "retry": ("perch.history.retry", "plan repeats of what fell outside"),
+    "compare": ("perch.history.compare", "lay two judged runs side by side"),
     "bundle": ("perch.history.bundle", "pack a judged run into one file"),
     "verify": ("perch.history.verify", "check a bundle, and judge it again"),
+    "import": ("perch.imports.command", "read outputs that were measured elsewhere"),
     "runs": ("perch.history.index", "note a judged run in the list of all runs"),
 }
 
