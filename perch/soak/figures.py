@@ -54,33 +54,33 @@ def intervals(of: Flowing, middle: Medians) -> Iterator[Anomaly]:
 
 
 def _low(of: Flowing, line: Interval, gbit_s: float, middle: float | None) -> Iterator[Anomaly]:
-    at = (line.start_s, line.end_s, [line.n])
     severity = of.bounds.broken("interval_gbit_s", gbit_s)
     if severity is not None:
         text = f"{figure(gbit_s)} Gb/s in this interval"
-        yield of.found("low", "interval", severity, text, *at, gbit_s, "Gb/s")
+        yield of.found("low", "interval", severity, text, *line.at, gbit_s, "Gb/s")
     if not middle:
         return
     lowest = line.bandwidth.min_interval_gbit_s if line.bandwidth else None
-    shares = (("interval_share", gbit_s, ""), ("window_share", lowest, " in a window of this "
-                                                                        "interval"))  # fmt: skip
+    shares = (
+        ("interval_share", gbit_s, ""),
+        ("window_share", lowest, " in a window of this interval"),
+    )
     for metric, value, where in shares:
         severity = None if value is None else of.bounds.broken(metric, value / middle)
         if value is not None and severity is not None:
             text = f"{figure(value)} Gb/s{where}, {value / middle * 100:.0f} % of the median "
-            yield of.found("low", "interval", severity, text + "interval", *at, value, "Gb/s")
+            yield of.found("low", "interval", severity, text + "interval", *line.at, value, "Gb/s")
 
 
 def _slow(of: Flowing, line: Interval, p99: float, middle: float | None) -> Iterator[Anomaly]:
-    at = (line.start_s, line.end_s, [line.n])
     severity = of.bounds.broken("p99_us", p99)
     if severity is not None:
         text = f"p99 of {figure(p99)} us in this interval"
-        yield of.found("slow", "latency", severity, text, *at, p99, "us")
+        yield of.found("slow", "latency", severity, text, *line.at, p99, "us")
     severity = of.bounds.broken("p99_times", p99 / middle) if middle else None
     if middle and severity is not None:
         text = f"p99 of {figure(p99)} us, {p99 / middle:.1f} times the median interval's"
-        yield of.found("slow", "latency", severity, text, *at, p99, "us")
+        yield of.found("slow", "latency", severity, text, *line.at, p99, "us")
 
 
 # ---- the pace ------------------------------------------------------------------------------------
@@ -128,10 +128,9 @@ def pace(of: Flowing, total: Total) -> Iterator[Anomaly]:
         if severity is not None:
             elapsed_s = line.elapsed_s or math.inf
             text = f"{line.messages} messages in {elapsed_s} s, where the pace allows "
-            yield of.found(
-                "rate", "rate", severity, text + str(math.floor(due)), line.start_s, line.end_s,
-                [line.n], line.messages / elapsed_s / per_s, unit,
-            )  # fmt: skip
+            text += str(math.floor(due))
+            share = line.messages / elapsed_s / per_s
+            yield of.found("rate", "rate", severity, text, *line.at, share, unit)
     if total.elapsed_s <= 0 or total.messages <= 1:
         return
     least = (total.messages - total.intervals - under_way) / total.elapsed_s / per_s

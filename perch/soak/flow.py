@@ -51,9 +51,6 @@ class Flowing(msgspec.Struct):
     duration_s: float
     slack_s: float
 
-    def of(self, kind: type[Line]) -> Iterator[Line]:
-        return (line for line in self.lines if isinstance(line, kind))
-
     @property
     def intervals(self) -> Iterator[Interval]:
         return (line for line in self.lines if isinstance(line, Interval))
@@ -154,7 +151,7 @@ def _linked(of: Flowing, c: Chain, line: Interval | Gap) -> None:
     if s < c.at - 0.001:
         text = f"it begins {spoken_s(c.at - s)} before the line before it ends: twice, or not one "
         text += "after another"
-        c.found.append(of.found("overlap", "coverage", "inconclusive", text, s, e, [line.n]))
+        c.found.append(of.found("overlap", "coverage", "inconclusive", text, *line.at))
     elif s - known > of.slack_s:
         text = f"{spoken_s(s - c.at)} before this line are in no interval and in no gap"
         c.found.append(
@@ -164,9 +161,7 @@ def _linked(of: Flowing, c: Chain, line: Interval | Gap) -> None:
         if line.long_s > 1.1 * interval_s + of.slack_s + line.stall_s:
             text = f"an interval of {spoken_s(line.long_s)}, where {interval_s} s are planned"
             c.found.append(
-                of.found(
-                    "length", "coverage", "inconclusive", text, s, e, [line.n], line.long_s, "s"
-                )
+                of.found("length", "coverage", "inconclusive", text, *line.at, line.long_s, "s")
             )
         c.measured += line.long_s
     else:
@@ -259,9 +254,7 @@ def gaps(of: Flowing, asked: float | None) -> Iterator[Anomaly]:
         if severity is not None:
             after = ", after the stop had been asked for" if is_stop else ""
             text = f"no connection for {spoken_s(gap.long_s)}{after}: {str(gap.reason)[:200]}"
-            yield of.found(
-                "gap", "gaps", severity, text, gap.start_s, gap.end_s, [gap.n], gap.long_s, "s"
-            )
+            yield of.found("gap", "gaps", severity, text, *gap.at, gap.long_s, "s")
 
 
 # ---- stalls --------------------------------------------------------------------------------------
@@ -276,9 +269,8 @@ def stalls(of: Flowing) -> Iterator[Anomaly]:
             if line.messages == 0:
                 text = f"nothing moved for {said} between two intervals"
             yield of.found(
-                "stall", "stalls", severity, text, line.start_s, line.end_s, [line.n], line.long_s,
-                "s", line.messages,
-            )  # fmt: skip
+                "stall", "stalls", severity, text, *line.at, line.long_s, "s", line.messages
+            )
 
 
 def _with_stalls(lines: Iterable[Line]) -> Iterator[tuple[Interval, list[Stall]]]:
@@ -305,10 +297,9 @@ def stalls_left(of: Flowing) -> Iterator[Anomaly]:
         told_s = sum(own)
         left, rest = line.stall_count - len(own), line.stall_s - told_s
         grace = 0.001 + 2e-8 * line.end_s * len(own)  # times are written with nine digits
-        at = (line.start_s, line.end_s, [line.n])
         if len(own) != min(line.stall_count, STALL_LINES_MAX):
             text = f"{plural(line.stall_count, 'stall')} in this interval, of which {len(own)} "
-            yield of.found("sum", "sum", "inconclusive", text + "have lines", *at)
+            yield of.found("sum", "sum", "inconclusive", text + "have lines", *line.at)
         elif (
             (left == 0 and abs(rest) > grace)
             or rest < -grace
@@ -316,14 +307,14 @@ def stalls_left(of: Flowing) -> Iterator[Anomaly]:
         ):
             text = f"{spoken_s(line.stall_s)} of stalls in this interval, {spoken_s(told_s)} of "
             text += f"them in its {len(own)} lines"
-            yield of.found("sum", "sum", "inconclusive", text, *at)
+            yield of.found("sum", "sum", "inconclusive", text, *line.at)
         if left > 0:
             is_sure = bounds.fails("stall_s", rest / left)
             may_be = bounds.fails("stall_s", rest - (left - 1) * of.soak.stall_s)
             severity: Severity = "fail" if is_sure else "inconclusive" if may_be else "advisory"
             text = f"{line.stall_count} stalls of {spoken_s(line.stall_s)} in one interval, of "
             text += f"which {len(own)} have lines"
-            yield of.found("stall", "stalls", severity, text, *at, line.stall_s, "s")
+            yield of.found("stall", "stalls", severity, text, *line.at, line.stall_s, "s")
 
 
 def silent(of: Flowing) -> Iterator[Anomaly]:
@@ -338,10 +329,7 @@ def silent(of: Flowing) -> Iterator[Anomaly]:
             is_long = of.bounds.fails("stall_s", long_s)
             severity: Severity = "fail" if is_long else "inconclusive"
             text = f"no completion in an interval of {spoken_s(long_s)}, and no stall that says so"
-            yield of.found(
-                "stall", "stalls", severity, text, line.start_s, line.end_s, [line.n], long_s, "s",
-                0,
-            )  # fmt: skip
+            yield of.found("stall", "stalls", severity, text, *line.at, long_s, "s", 0)
 
 
 # ---- lines that cannot be ------------------------------------------------------------------------
@@ -372,14 +360,13 @@ def out_of_order(of: Flowing) -> Iterator[Anomaly]:
         if isinstance(line, Interval) and not line.ok and line.code != CORRUPTED:
             if after is not None and not isinstance(after, Gap | Whole):
                 text = f"line {line.n} is an interval that failed, and no gap follows it"
-                yield of.found("damaged", "lines", "inconclusive", text, line.start_s, line.end_s,
-                               [line.n])  # fmt: skip
+                yield of.found("damaged", "lines", "inconclusive", text, *line.at)
         elif isinstance(line, Connection):
             if is_connected and not isinstance(lines[i - 1], Gap):
                 text = f"line {line.n} is another connection, and no gap before it says that one "
                 text += "was lost"
-                yield of.found("damaged", "lines", "inconclusive", text, line.start_s, line.start_s,
-                               [line.n])  # fmt: skip
+                at = line.start_s
+                yield of.found("damaged", "lines", "inconclusive", text, at, at, [line.n])
             is_connected = True
 
 
@@ -393,32 +380,29 @@ def of_no_connection(of: Flowing) -> Iterator[Anomaly]:
             before = "none" if current is None else current
             text = f"line {line.n} is of connection {line.connection_number}, and the line of "
             text += f"{before} stands before it"
-            yield of.found("damaged", "lines", "inconclusive", text, line.start_s, line.end_s,
-                           [line.n])  # fmt: skip
+            yield of.found("damaged", "lines", "inconclusive", text, *line.at)
 
 
 def corrupt(of: Flowing) -> Iterator[Anomaly]:
     """Payload that arrived otherwise than it was sent, or that nobody looked at."""
     for line in of.intervals:
-        at = (line.start_s, line.end_s, [line.n])
         if line.bad_bytes:
             text = f"{line.bad_bytes} of {line.checked_bytes} bytes arrived corrupted"
             first = line.integrity.first_bad if line.integrity else None
             if first is not None:
                 text += f", the first at byte {first.offset} of message {first.message}, "
                 text += f"{first.at}: {first.found} in place of {first.expected}"
-            yield of.found("corrupt", "integrity", "fail", text, *at, line.bad_bytes, "bytes")
+            yield of.found("corrupt", "integrity", "fail", text, *line.at, line.bad_bytes, "bytes")
         elif line.code == CORRUPTED:
             text = "bytes arrived corrupted, as its error says"
-            yield of.found("corrupt", "integrity", "fail", text, *at, unit="bytes")
+            yield of.found("corrupt", "integrity", "fail", text, *line.at, unit="bytes")
 
 
 def unchecked(of: Flowing) -> Iterator[Anomaly]:
     for line in of.well if of.asks("--verify") else ():
         if line.messages > 0 and line.checked_bytes == 0:
             text = "--verify checked no byte in this interval"
-            yield of.found("damaged", "integrity", "inconclusive", text, line.start_s, line.end_s,
-                           [line.n])  # fmt: skip
+            yield of.found("damaged", "integrity", "inconclusive", text, *line.at)
 
 
 # ---- the wall's clock ----------------------------------------------------------------------------

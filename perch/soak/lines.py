@@ -57,6 +57,11 @@ class Timed(Line):
     def long_s(self) -> float:
         return self.end_s - self.start_s
 
+    @property
+    def at(self) -> tuple[float, float, list[int]]:
+        """Its time and its number, as anomalies have them."""
+        return self.start_s, self.end_s, [self.n]
+
 
 class LineError(msgspec.Struct):
     code: Number | None = None
