@@ -3,7 +3,7 @@
 A piece is a file N.rounds in a folder; reading it gives N.jsonl, its records, and N.columns, their
 columns. Pieces do not depend on the number of processes, and neither do the outputs.
 
-`python -m perch.judge.worker FOLDER FIRST STEP` reads the pieces FIRST, FIRST + STEP, ...
+`python -m perch.judge.worker FOLDER FIRST STEP PARENT` reads the pieces FIRST, FIRST + STEP, ...
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def _reader(source: Source) -> FlowReader:
 
 def _start(folder: Path, first: int) -> subprocess.Popen[bytes]:
     # -P: not a module of the folder in which perchctl was called
-    command = [sys.executable, "-P", "-m", __name__, str(folder), str(first), str(PROCESSES)]
+    command = [sys.executable, "-P", "-m", __name__, str(folder)]
+    command += map(str, (first, PROCESSES, os.getpid()))
     package = str(Path(__file__).parents[2])
     environment = os.environ | {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1"}
     return subprocess.Popen(
@@ -150,9 +151,11 @@ def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataF
 # ---- a worker ------------------------------------------------------------------------------------
 
 
-def main(folder: Path, first: int, step: int) -> None:
-    """Reads its share of the pieces. A worker does not outlive the process that started it."""
+def main(folder: Path, first: int, step: int, parent: int) -> None:
+    """Reads its share of the pieces. A worker does not outlive `parent`, which started it."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit("the process that judges has ended")
     gc.disable()  # records form no cycles, and looking for some takes a tenth of the time
     reader = _reader(_source.decode((folder / SOURCE).read_bytes()))
     n = first
@@ -165,4 +168,4 @@ def main(folder: Path, first: int, step: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
