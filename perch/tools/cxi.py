@@ -24,6 +24,7 @@ from perch.model.record import (
 )
 from perch.tools import cxi_text as text
 from perch.tools import perch
+from perch.tools.cxi_command import COMMAND
 from perch.tools.results import (
     IMPOSSIBLE_GBIT_S,
     Found,
@@ -437,4 +438,11 @@ def exit_code(exit_status: int, words: str) -> int:
     return HOST_CANNOT if _HOST.search(words) else UNUSABLE
 
 
-TOOL = Tool(name="cxi", read=read, exit_code_of=exit_code, version_key="cxi")
+TOOL = Tool(
+    name="cxi",
+    read=read,
+    exit_code_of=exit_code,
+    default_port=49194,
+    version_key="cxi",
+    commands=dict.fromkeys(("latency", "bandwidth"), COMMAND),
+)

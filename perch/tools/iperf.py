@@ -24,6 +24,7 @@ from perch.model.record import (
     Tcp,
     ToolName,
 )
+from perch.tools.iperf_command import IPERF
 from perch.tools.results import (
     IMPOSSIBLE_GBIT_S,
     UnusableError,
@@ -291,4 +292,11 @@ def read(output: ToolOutput) -> list[Part]:
     return parts(lines, errors, output.flow.client_argv, output.version("iperf"))
 
 
-TOOL = Tool(name="iperf", read=read, is_tcp=True, default_port=5001, version_key="iperf")
+TOOL = Tool(
+    name="iperf",
+    read=read,
+    is_tcp=True,
+    default_port=5001,
+    version_key="iperf",
+    commands={"bandwidth": IPERF},
+)

@@ -27,6 +27,7 @@ from perch.model.record import (
     Tcp,
     ToolName,
 )
+from perch.tools.iperf_command import IPERF3
 from perch.tools.results import (
     UnusableError,
     check_rate,
@@ -394,4 +395,5 @@ TOOL = Tool(
     read=lambda output: parts(output.stdout),
     is_tcp=True,
     default_port=5201,
+    commands={"bandwidth": IPERF3},
 )

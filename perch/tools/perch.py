@@ -25,6 +25,7 @@ from perch.model.record import (
     ToolName,
     Transfer,
 )
+from perch.tools import perch_command, transfer_command
 from perch.tools.claims import needed_bytes
 from perch.tools.engine_line import EngineError, EngineLine, EnginePath, EngineStall, decoded
 from perch.tools.results import (
@@ -388,4 +389,9 @@ TOOL = Tool(
     read=lambda output: parts(output.stdout.split(b"\n")),
     exit_code_of=exit_code,
     server_outlives_client=False,
+    commands={
+        "latency": perch_command.COMMAND,
+        "bandwidth": perch_command.COMMAND,
+        "transfer": transfer_command.COMMAND,
+    },
 )

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from perch.model.record import Number, Part, ToolName
+from perch.tools.perftest_command import COMMAND
 from perch.tools.perftest_figures import measured
 from perch.tools.perftest_text import (
     EVENTS,
@@ -191,4 +192,11 @@ def exit_code(exit_status: int, words: str) -> int:
     return HOST_CANNOT if _HOST.search(words) else UNUSABLE
 
 
-TOOL = Tool(name="perftest", read=read, exit_code_of=exit_code, version_key="perftest")
+TOOL = Tool(
+    name="perftest",
+    read=read,
+    exit_code_of=exit_code,
+    default_port=18515,
+    version_key="perftest",
+    commands=dict.fromkeys(("latency", "bandwidth"), COMMAND),
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from perch.model.plan import Flow
 from perch.model.record import Part
+from perch.tools.command import Command
 
 #: Perch's exit codes that name a fault of a measurement (docs/definitions.md).
 HOST_CANNOT, PEER_LOST, UNUSABLE = 3, 4, 6
@@ -46,6 +47,7 @@ class Tool:
     default_port: of its server; None where the tool takes the host's own port.
     version_key: its key in `versions` of environment.json; None where its output tells its version.
     server_outlives_client: its server may be ended by a signal of the agent (TERM).
+    commands: of each kind of test (latency, bandwidth, transfer) that suites may ask it for.
     """
 
     name: str
@@ -55,3 +57,4 @@ class Tool:
     default_port: int | None = None
     version_key: str | None = None
     server_outlives_client: bool = True
+    commands: Mapping[str, Command] = field(default_factory=dict)

@@ -1,0 +1,72 @@
+"""What is planned: the tests of a suite, and the hosts of an inventory that they run between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from perch.model.record import Number, Scope
+
+
+class SuiteTest(msgspec.Struct, frozen=True):
+    """One test of a suite. `params` are its tool's options (playbooks/suites/suite.schema.json)."""
+
+    name: str
+    title: str
+    tool: str
+    kind: str
+    backend: str | None = None
+    provider: str | None = None
+    op: str = "send"
+    params: dict[str, Any] = {}
+    repeat: int = 1
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A parameter; `default` where it is not given or false."""
+        value = self.params.get(name)
+        return default if value is None or value is False else value
+
+    def first_of(self, names: tuple[str, ...]) -> str | None:
+        """The first of these parameters that is given."""
+        return next((name for name in names if self.params.get(name) is not None), None)
+
+
+class SoakSettings(msgspec.Struct, frozen=True):
+    """A suite's `soak`, times as it writes them."""
+
+    mode: str = "mixed"
+    pairs: str | None = None
+    turn: str = "10m"
+    interval: str = "60s"
+    stall: str = "20ms"
+    reconnect: str = "30m"
+
+
+class Suite(msgspec.Struct, frozen=True):
+    name: str
+    title: str
+    tests: list[SuiteTest]
+    soak: SoakSettings | None = None
+
+
+class Host(msgspec.Struct, frozen=True, eq=False):
+    """A host that takes part, with the defaults of what its inventory leaves out.
+
+    `devices`: {name, netdev, ib_port, gid_index, svc_id, vni}, of which the name is certain.
+    `tool_ports`: of each tool with a server of its own; `port` is the engine's.
+    `slowdown`: how much slower than a laptop it is.
+    """
+
+    name: str
+    address: str
+    fabric: str
+    scope: Scope
+    backends: list[str]
+    tools: list[str]
+    devices: list[dict[str, Any]]
+    port: int
+    tool_ports: dict[str, int]
+    slowdown: Number = 1
+    group: str | None = None
+    switch: str | None = None

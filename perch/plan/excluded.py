@@ -1,0 +1,88 @@
+"""What is not measured, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perch.model.plan import Excluded
+from perch.model.text import names
+from perch.plan.tests import Fleet, PlannedTest
+
+#: Hosts that are named of a NIC that no flow uses.
+HOSTS_NAMED = 5
+
+EVERY_TEST = "every test"
+
+
+def _of_test(one: PlannedTest) -> Iterator[Excluded]:
+    name = one.test.name
+    for pair, why in one.unfit:
+        yield Excluded(name, f"{' and '.join(pair)}: {why}")
+    yield from _alone(one)
+    for host, lacks in one.unable:
+        yield Excluded(name, f"{host} {lacks}")
+    if len(one.able) < 2:
+        yield Excluded(name, f"two hosts are needed and {len(one.able)} can take part")
+
+
+def _alone(one: PlannedTest) -> Iterator[Excluded]:
+    """With all devices: those that have no partner at the other end."""
+    if one.test.get("devices") != "all":
+        return
+    hosts = one.fleet.hosts
+    for pair in (pair for pairs in one.rounds for pair in pairs):
+        devices = one.between(*pair).devices
+        left = [device["name"] for host in pair for device in hosts[host].devices[devices:]]
+        if left:
+            why = f"{' and '.join(pair)}: the other host has no device to pair with"
+            yield Excluded(f"{', '.join(left)} in {one.test.name}", why)
+
+
+def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
+    """Said once more: a suite with nothing of the network left, and a host in no flow."""
+    measured = [one for one in tests if one.rounds]
+    if any(one.test.backend != "null" for one in tests) and all(
+        one.test.backend == "null" for one in measured
+    ):
+        why = "nothing of the network is measured: all its tests are excluded"
+        yield Excluded("every test of the network", why)
+    taking_part = {name for one in measured for name in one.able}
+    for host in fleet.hosts:
+        if host not in taking_part:
+            yield Excluded(EVERY_TEST, f"host {host} is in no flow")
+
+
+def _devices_in_use(tests: Sequence[PlannedTest]) -> dict[str, int]:
+    """Of each host the devices that flows use, always the first ones.
+
+    A flow that names none goes where the host's address lies; the null backend uses none.
+    """
+    used: dict[str, int] = {}
+    for one in tests:
+        if one.test.backend == "null":
+            continue
+        for pair in (pair for pairs in one.rounds for pair in pairs):
+            devices = one.between(*pair).devices
+            for host in pair:
+                if devices > used.get(host, 0):
+                    used[host] = devices
+    return used
+
+
+def _idle_nics(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
+    used = _devices_in_use(tests)
+    hosts_of: dict[str, list[str]] = {}
+    for name, host in fleet.hosts.items():
+        for device in host.devices[used.get(name, 0) :]:
+            hosts_of.setdefault(device["name"], []).append(name)
+    for nic, hosts in sorted(hosts_of.items()):
+        more = " hosts" if len(hosts) > HOSTS_NAMED else ""
+        yield Excluded(EVERY_TEST, f"no flow uses {nic} of {names(hosts, HOSTS_NAMED)}{more}", nic)
+
+
+def excluded(tests: Sequence[PlannedTest], fleet: Fleet) -> list[Excluded]:
+    return [
+        *(said for one in tests for said in _of_test(one)),
+        *_left_out(tests, fleet),
+        *_idle_nics(tests, fleet),
+    ]

@@ -1,0 +1,72 @@
+"""Hosts of an inventory, with the defaults of what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from perch.errors import ExitCode, PerchError
+from perch.model.record import Number, Scope
+from perch.model.suite import Host
+from perch.tools import TOOLS
+
+TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]
+
+#: The engine's default port.
+PORT = 18600
+
+
+class _Variables(msgspec.Struct, rename=lambda name: f"perch_{name}"):
+    """A host's variables (inventories/README.md)."""
+
+    address: str
+    fabric: str
+    group: str | None = None
+    switch: str | None = None
+    scope: Scope | None = None
+    backends: list[str] | None = None
+    tools: list[str] | None = None
+    devices: list[str | dict[str, Any]] | None = None
+    port: int | None = None
+    slowdown: Number | None = None
+
+
+def default_scope(scope: Scope | None, fabric: str | None) -> Scope:
+    return scope or ("software" if fabric == "loopback" else "hardware")
+
+
+def tool_ports(variables: Mapping[str, Any]) -> dict[str, int]:
+    """The port of each tool's server: perch_TOOL_port, or the tool's own default."""
+    ports = {}
+    for tool in TOOLS.values():
+        if tool.default_port is not None:
+            given = variables.get(f"perch_{tool.name}_port")
+            ports[tool.name] = int(tool.default_port if given is None else given)
+    return ports
+
+
+def host(name: str, variables: Mapping[str, Any]) -> Host:
+    """Raises PerchError where a variable is missing or none that a plan can hold."""
+    try:
+        # numbers are text where they were given on Ansible's command line
+        read = msgspec.convert(variables, _Variables, strict=False)
+        ports = tool_ports(variables)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise PerchError(ExitCode.USAGE, str(error), place=f"host {name}") from None
+    devices = read.devices or []
+    return Host(
+        name=name,
+        address=read.address,
+        fabric=read.fabric,
+        scope=default_scope(read.scope, read.fabric),
+        backends=read.backends or [],
+        tools=TOOLS_OF_A_HOST if read.tools is None else read.tools,
+        devices=[{"name": one} if isinstance(one, str) else one for one in devices],
+        port=read.port or PORT,
+        tool_ports=ports,
+        slowdown=read.slowdown or 1,
+        group=read.group,
+        switch=read.switch,
+    )

@@ -1,0 +1,41 @@
+"""Who is measured with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Pair = tuple[str, str]
+
+
+def circle(hosts: Sequence[str]) -> list[list[Pair]]:
+    """Every pair once, in rounds whose pairs share no host: as few rounds as there can be.
+
+    The circle method of round-robin tournaments: one host stays, the others turn by one place a
+    round; with an odd number of hosts, who meets nobody has a free round.
+    """
+    if len(hosts) < 2:
+        return []
+    places: list[str | None] = [*hosts, *([None] if len(hosts) % 2 else [])]
+    first, *others = places
+    rounds = []
+    for turn in range(len(others)):
+        seats = [first, *others[turn:], *others[:turn]]
+        facing = zip(seats[: len(seats) // 2], reversed(seats), strict=False)
+        rounds.append(
+            [(one, other) for one, other in facing if one is not None and other is not None]
+        )
+    return rounds
+
+
+def ring(hosts: Sequence[str]) -> list[Pair]:
+    """Each host sends to the next one, the last to the first. Two hosts: one there, one back."""
+    return list(zip(hosts, [*hosts[1:], *hosts[:1]], strict=True))
+
+
+def mesh(hosts: Sequence[str]) -> list[Pair]:
+    """Every two hosts once; each host sends about as often as it receives."""
+    return [
+        (one, other) if (j - i) % 2 else (other, one)
+        for i, one in enumerate(hosts)
+        for j, other in enumerate(hosts[i + 1 :], start=i + 1)
+    ]

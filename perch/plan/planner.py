@@ -1,0 +1,106 @@
+"""Inventory and suite -> every flow that must be measured, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from perch.errors import ExitCode, PerchError
+from perch.model.plan import Excluded, PlanSwitch
+from perch.model.record import Number
+from perch.model.suite import Suite
+from perch.plan import soak as soaks
+from perch.plan.engine import Check
+from perch.plan.excluded import excluded
+from perch.plan.hosts import host
+from perch.plan.soak import Part, Soak
+from perch.plan.switches import switch
+from perch.plan.tests import Fleet, PlannedTest, planned
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """inputs/plan.json: what Ansible resolved. `limits` is the name of a set.
+
+    hosts: {NAME: {perch_address, perch_fabric, ...}}. switches: {NAME: {switch_check_provider,
+    ...}}. soak_duration: how long a suite that is a soak lasts, with its unit; else empty.
+    """
+
+    run: str
+    created: str
+    limits: str
+    suite: Suite
+    hosts: dict[str, dict[str, Any]]
+    switches: dict[str, dict[str, Any]] = {}
+    soak_duration: Any = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """All that a plan says. `rounds`: the parts of each run at the same time."""
+
+    inputs: Inputs
+    fleet: Fleet
+    tests: list[PlannedTest]
+    rounds: list[list[Part]]
+    excluded: list[Excluded]
+    switches: dict[str, PlanSwitch]
+    soak: Soak | None
+
+    def times(self, part: Part, client: str, server: str) -> tuple[Number, Number]:
+        """Seconds that a flow takes, about, and those after which it has ended for certain."""
+        if self.soak is not None and part.seconds is not None:
+            return part.seconds, soaks.deadline_s(self.soak, part.seconds)
+        pairing = self.tests[part.test].between(client, server)
+        return pairing.estimate_s, pairing.deadline_s
+
+    def flows(self) -> int:
+        return sum(len(part.pairs) for parts in self.rounds for part in parts)
+
+    def seconds(self) -> float:
+        """What all rounds take, about."""
+        return sum(self._round_times(parts)[0] for parts in self.rounds)
+
+    def _round_times(self, parts: Sequence[Part]) -> tuple[Number, Number]:
+        times = {self.times(part, *pair) for part in parts for pair in part.pairs}
+        return max(time for time, _ in times), max(time for _, time in times)
+
+    def round_times(self) -> Iterator[tuple[Number, Number]]:
+        """Of each round the longest estimate and the latest deadline."""
+        return map(self._round_times, self.rounds)
+
+
+def _measured(tests: Sequence[PlannedTest]) -> Iterator[list[Part]]:
+    """Repeats are outermost: what drifts over the run then shows as a spread between repeats."""
+    for repeat in range(1, max((one.test.repeat for one in tests), default=0) + 1):
+        for i, one in enumerate(tests):
+            if one.test.repeat >= repeat:
+                for pairs in one.rounds:
+                    yield [Part(i, repeat, pairs)]
+
+
+def decoded(document: bytes, file: str = "inputs/plan.json") -> Inputs:
+    """Raises PerchError."""
+    try:
+        return msgspec.json.decode(document, type=Inputs)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PerchError(ExitCode.USAGE, f"it cannot be planned: {error}", file=file) from None
+
+
+def plan(inputs: Inputs, check: Check) -> Planned:
+    """Plans what can be measured and lists what cannot.
+
+    Raises:
+        PerchError: a test, a host, a switch or the times of a soak cannot be.
+    """
+    soak = soaks.settings(inputs.suite, inputs.soak_duration)
+    fleet = Fleet({name: host(name, given) for name, given in inputs.hosts.items()})
+    switches = {name: switch(name, given, inputs.hosts) for name, given in inputs.switches.items()}
+    tests = list(planned(inputs.suite.tests, fleet, soak, check))
+    if soak is None:
+        rounds = list(_measured(tests))
+    else:
+        rounds = soaks.schedule(soak, [soaks.Pool(one.able, one.rounds) for one in tests])
+    return Planned(inputs, fleet, tests, rounds, excluded(tests, fleet), switches, soak)

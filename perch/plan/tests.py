@@ -1,0 +1,212 @@
+"""Tests of a suite: which can be measured, by which hosts, with how many devices of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+
+from perch.errors import ExitCode, PerchError
+from perch.model import units
+from perch.model.record import Number, Scope
+from perch.model.suite import Host, SuiteTest
+from perch.model.text import did_you_mean
+from perch.plan import soak as soaks
+from perch.plan import template, times
+from perch.plan.engine import Check
+from perch.plan.pairs import Pair, circle
+from perch.plan.places import is_soft, scope_of
+from perch.plan.soak import Soak
+from perch.tools import TOOLS
+from perch.tools.command import Command
+from perch.tools.transfer_command import DEVICES_MAX
+
+#: Of a transfer with all devices, what depends on their number: asked of each pair of hosts.
+BY_DEVICES = ("threads", "cross_rail", "completion")
+
+#: Devices of the ends of a command that only the engine's rules are asked of.
+_SAMPLES = [{"name": f"device{i}", "netdev": f"netdev{i}"} for i in range(DEVICES_MAX)]
+
+
+class Fleet:
+    """The hosts by name. `likeness`: hosts with the same number make the same pairings."""
+
+    def __init__(self, hosts: dict[str, Host]) -> None:
+        self.hosts = hosts
+        numbers: dict[Any, int] = {}
+        self.likeness = {
+            name: numbers.setdefault(_likeness(host), len(numbers)) for name, host in hosts.items()
+        }
+
+
+def _likeness(host: Host) -> Any:
+    """What a pairing depends on: neither addresses nor names."""
+    devices = tuple(
+        (is_soft(device["name"]), device.get("ib_port"), device.get("gid_index"))
+        for device in host.devices
+    )
+    return host.scope, host.fabric, host.slowdown, devices
+
+
+class Pairing(NamedTuple):
+    """What a test is between two hosts. `unfit`: why it cannot be. `devices`: of each in use."""
+
+    devices: int
+    scope: Scope
+    unfit: str | None
+    estimate_s: Number
+    deadline_s: int
+
+
+@dataclass
+class PlannedTest:
+    """A test, the hosts that can take part and why others cannot, and its rounds of pairs.
+
+    `unfit`: pairs whose devices do not fit each other, which are in no round, and why.
+    """
+
+    test: SuiteTest
+    command: Command
+    fleet: Fleet
+    is_soak: bool = False
+    able: list[str] = field(default_factory=list)
+    unable: list[tuple[str, str]] = field(default_factory=list)
+    rounds: list[list[Pair]] = field(default_factory=list)
+    unfit: list[tuple[Pair, str]] = field(default_factory=list)
+    _pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
+
+    def between(self, client: str, server: str) -> Pairing:
+        likeness = self.fleet.likeness
+        key = likeness[client], likeness[server]
+        found = self._pairings.get(key)
+        if found is None:
+            hosts = self.fleet.hosts
+            found = self._pairings[key] = self._pairing(hosts[client], hosts[server])
+        return found
+
+    def _pairing(self, client: Host, server: Host) -> Pairing:
+        test, command = self.test, self.command
+        devices = test.get("devices", 1)
+        if devices == "all":
+            devices = min(len(client.devices), len(server.devices), DEVICES_MAX)
+        scope = scope_of(command.carrier(test), client, server, devices)
+        unfit = command.unfit(test, client, server, devices)
+        if self.is_soak or unfit is not None:
+            return Pairing(devices, scope, unfit, 0, 0)
+        slowdown = max(client.slowdown, server.slowdown)
+        estimate = times.estimate_s(command, test, scope, slowdown, devices)
+        deadline = times.deadline_s(command, test, estimate, slowdown, devices)
+        return Pairing(devices, scope, None, estimate, deadline)
+
+
+# ---- whether a test can be measured at all -------------------------------------------------------
+
+
+def _command(test: SuiteTest) -> Command:
+    """Raises ValueError."""
+    tool = TOOLS.get(test.tool)
+    commands = tool.commands if tool is not None else {}
+    if not commands:
+        known = [name for name, one in TOOLS.items() if one.commands]
+        near = did_you_mean(test.tool, known) or f"; known are {', '.join(known)}"
+        raise ValueError(f"no suite can ask for the tool '{test.tool}'{near}")
+    if test.kind not in commands:
+        raise ValueError(f"{test.tool} measures {' and '.join(commands)} only")
+    return commands[test.kind]
+
+
+def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> list[str]:
+    """A command of the test; of a transfer with all devices, what holds for any number of them."""
+    devices = test.get("devices", 1)
+    if devices == "all":
+        given = {key: value for key, value in test.params.items() if key not in BY_DEVICES}
+        test, devices = msgspec.structs.replace(test, params=given), 1
+    facts: template.Facts = {}
+    for end in ("client", "server"):
+        facts |= template.facts_of(end, {"address": end, "devices": _SAMPLES}, devices)
+    if soak is not None:
+        facts["round.seconds"] = units.shown(soak.plan.turn_s or soak.plan.duration_s)
+    return template.expanded(command.template(test, devices).client, facts)
+
+
+def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check) -> Iterator[str]:
+    if soak is not None:
+        yield from soaks.refusals(test)
+        test = soaks.lasting(test, soak)
+    yield from command.refusals(test)
+    if command.is_engine:
+        refusal = check(_asked_of_engine(test, command, soak))
+        if refusal is not None:
+            yield refusal
+        return
+    for name in ("duration", "interval", "timeout"):
+        if name in test.params and units.seconds(test.params[name]) == 0:
+            yield f"{name} must be above 0"
+
+
+def checked(test: SuiteTest, soak: Soak | None, check: Check) -> tuple[SuiteTest, Command]:
+    """The test as its flows run it, and its command.
+
+    Raises:
+        PerchError: why it can be measured nowhere.
+    """
+    try:
+        command = _command(test)
+        for why in _refusals(test, command, soak, check):
+            raise ValueError(why)
+    except KeyError as error:
+        why = f"it has no parameter {error.args[0]}"
+        raise PerchError(ExitCode.USAGE, why, place=f"test {test.name}") from None
+    except ValueError as error:
+        raise PerchError(ExitCode.USAGE, str(error), place=f"test {test.name}") from None
+    return (test if soak is None else soaks.lasting(test, soak)), command
+
+
+# ---- who takes part ------------------------------------------------------------------------------
+
+
+def _lacks(test: SuiteTest, command: Command, host: Host) -> str | None:
+    if test.tool not in host.tools:
+        return f"has no tool {test.tool}"
+    return command.lacks(test, host)
+
+
+def planned(
+    tests: Sequence[SuiteTest], fleet: Fleet, soak: Soak | None, check: Check
+) -> Iterator[PlannedTest]:
+    """Raises PerchError where a test can be measured nowhere."""
+    circles: dict[tuple[str, ...], list[list[Pair]]] = {}
+    for given in tests:
+        test, command = checked(given, soak, check)
+        one = PlannedTest(test, command, fleet, soak is not None)
+        for name, host in fleet.hosts.items():
+            lacking = _lacks(test, command, host)
+            if lacking is None:
+                one.able.append(name)
+            else:
+                one.unable.append((name, lacking))
+        able = tuple(one.able)
+        if able not in circles:
+            circles[able] = circle(able)
+        one.rounds = circles[able]
+        if test.kind == "transfer":
+            _fit(one)
+        yield one
+
+
+def _fit(one: PlannedTest) -> None:
+    """Takes out the pairs of hosts whose devices do not fit each other."""
+    fitting = []
+    for pairs in one.rounds:
+        fits = []
+        for pair in pairs:
+            why = one.between(*pair).unfit
+            if why is None:
+                fits.append(pair)
+            else:
+                one.unfit.append((pair, why))
+        if fits:
+            fitting.append(fits)
+    one.rounds = fitting

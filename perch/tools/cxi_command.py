@@ -1,0 +1,257 @@
+"""The tests of HPE's cxi tools (cxi_send_lat and its seven sisters).
+
+Options and rules: HewlettPackard/shs-libcxi, man/cxi_*.1.md and parse_common_opt in
+utils/utils_common.c.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from perch.model import units
+from perch.model.plan import Expect
+from perch.model.suite import Host, SuiteTest
+from perch.tools.command import Command, Cost, Template, Word, flag, whole
+
+ATOMICS = ("atomic-op", "fetch-atomic", "compare-atomic")
+OPS = ("send", "write", "read", *ATOMICS)
+
+OF_LATENCY = ("warmup", "gap", "no_ll", "clock")
+OF_BANDWIDTH = ("batch", "bidirectional", "no_hrp")
+OF_ATOMICS = ("atomic_op", "atomic_type", "matching")
+NOT_OF_ATOMICS = ("tx_memory", "rx_memory", "rdzv")
+
+TYPE_BYTES = (
+    dict.fromkeys(("int8", "uint8"), 1)
+    | dict.fromkeys(("int16", "uint16"), 2)
+    | dict.fromkeys(("int32", "uint32", "float"), 4)
+    | dict.fromkeys(("int64", "uint64", "double", "float-complex"), 8)
+    | dict.fromkeys(("double-complex", "uint128"), 16)
+)
+
+#: Its own defaults: a gap and messages to warm up, and the messages of a list.
+GAP, WARMUP = "1ms", 10
+BATCH, ATOMIC_BATCH = 256, 4096
+
+_memory = re.compile("host|huge:(2M|1G)|(cuda|rocm|ze):[0-9]+")
+_gpu = re.compile("(cuda|rocm|ze):([0-9]+)")
+_GPU_TYPES = {"cuda": "NVIDIA", "rocm": "AMD", "ze": "INTEL"}
+_CLOCKS = {"cycles": "cycles", "monotonic": "clock_gettime"}
+
+
+def _is_atomic(test: SuiteTest) -> bool:
+    return test.op in ATOMICS
+
+
+def _sizes(test: SuiteTest) -> list[int]:
+    """-s takes one size, or a range of powers of two; an atomic has its type's."""
+    if _is_atomic(test):
+        return [TYPE_BYTES[test.get("atomic_type", "uint64")]]
+    return units.sizes(test.params["size"])
+
+
+def _operation(test: SuiteTest) -> str:
+    default = "cswap" if test.op == "compare-atomic" else "sum"
+    return str(test.get("atomic_op", default))
+
+
+def _memories(test: SuiteTest) -> list[str]:
+    given = (test.get("tx_memory"), test.get("rx_memory"))
+    return [memory for memory in given if memory is not None]
+
+
+# ---- what they would refuse ----------------------------------------------------------------------
+
+
+def _size_refusals(test: SuiteTest) -> Iterator[str]:
+    size = test.get("size")
+    if _is_atomic(test):
+        if size is not None:
+            yield "an atomic has the size of its atomic_type"
+        return
+    if size is None:
+        yield "cxi needs a size"
+        return
+    sizes = _sizes(test)
+    if len(sizes) > 1:
+        doubles = str(size).count(":") == 1 and sizes[0].bit_count() == 1
+        if not doubles:
+            yield "a range of cxi's is MIN:MAX, both powers of two"
+
+
+def _atomic_refusals(test: SuiteTest) -> Iterator[str]:
+    atomic = _is_atomic(test)
+    odd = test.first_of(NOT_OF_ATOMICS if atomic else OF_ATOMICS)
+    if odd is not None:
+        yield f"cxi's atomics have no {odd}" if atomic else f"{odd} belongs to atomics"
+    operation = _operation(test)
+    if (test.op == "compare-atomic") != operation.startswith("cswap"):
+        yield f"op {test.op} has no atomic_op {operation}"
+
+
+def _time_refusals(test: SuiteTest) -> Iterator[str]:
+    duration, gap = test.get("duration"), test.get("gap")
+    if (test.get("iterations") is None) == (duration is None):
+        yield "cxi needs either iterations or duration"
+    if duration is not None and not whole(units.seconds(duration)):
+        yield "cxi takes whole seconds"
+    if gap is not None:
+        microseconds = units.seconds(gap) * 1e6
+        if abs(microseconds - round(microseconds)) > 1e-6:
+            yield "cxi takes whole microseconds for gap"
+
+
+def _op_refusals(test: SuiteTest) -> Iterator[str]:
+    op = test.op
+    given = {name for name, value in test.params.items() if value is not None}
+    if "rdzv" in given and op != "send":
+        yield "cxi has rdzv with op send only"
+    if "no_idc" in given and op == "read":
+        yield "op read sends no data, and so has no no_idc"
+    if "no_hrp" in given and op in ("send", "read"):
+        yield f"op {op} has no high-rate puts"
+    if "unrestricted" in given and op == "send":
+        yield "op send is always unrestricted"
+
+
+def _memory_refusals(test: SuiteTest) -> Iterator[str]:
+    memories = _memories(test)
+    for memory in memories:
+        if not _memory.fullmatch(memory):
+            yield f'memory "{memory}": write host, huge:2M, huge:1G, or cuda:N, rocm:N or ze:N'
+    if len({memory for memory in memories if memory.startswith("huge")}) > 1:
+        yield "cxi has one kind of huge pages"
+
+
+def _refusals(test: SuiteTest) -> Iterator[str]:
+    if test.backend is not None or test.provider is not None:
+        yield "cxi has no backend or provider"
+    if test.op not in OPS:
+        yield f"cxi has no op {test.op}; it has {', '.join(OPS)}"
+    yield from _size_refusals(test)
+    yield from _atomic_refusals(test)
+    yield from _time_refusals(test)
+    others = OF_LATENCY if test.kind == "bandwidth" else OF_BANDWIDTH
+    odd = test.first_of(others)
+    if odd is not None:
+        yield f"{odd} belongs to {'latency' if test.kind == 'bandwidth' else 'bandwidth'}"
+    yield from _op_refusals(test)
+    yield from _memory_refusals(test)
+
+
+def _lacks(test: SuiteTest, host: Host) -> str | None:
+    if host.devices:
+        return None
+    return "names no Cassini device (perch_devices), and the tool would take cxi0"
+
+
+# ---- their commands ------------------------------------------------------------------------------
+
+
+def _gpu_words(option: str, memory: str | None) -> list[str]:
+    """cuda:0 -> -t 0 -g NVIDIA."""
+    found = _gpu.fullmatch(memory or "")
+    return [option, found[2], "-g", _GPU_TYPES[found[1]]] if found else []
+
+
+def _atomic_words(test: SuiteTest) -> list[str]:
+    """The engine's words for an operation -> the tool's: cswap-ne is -A cswap -C ne."""
+    operation = _operation(test)
+    compares = operation.startswith("cswap")
+    compare = "eq" if operation == "cswap" else operation.removeprefix("cswap-")
+    return [
+        *("-A", "cswap" if compares else "swap" if operation == "write" else operation),
+        *flag("-C", compare if test.op == "compare-atomic" else None),
+        *("-T", test.get("atomic_type", "uint64").replace("-", "_")),
+        *flag("--fetching", test.op != "atomic-op"),
+        *flag("--matching", test.get("matching")),
+    ]
+
+
+def _length(test: SuiteTest) -> list[str]:
+    duration = test.get("duration")
+    if duration is not None:
+        return ["-D", units.shown(units.seconds(duration))]
+    return ["-n", units.shown(test.params["iterations"])]
+
+
+def _load_words(test: SuiteTest) -> list[str]:
+    if _is_atomic(test):
+        return _atomic_words(test)
+    sizes = _sizes(test)
+    return ["-s", str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}:{sizes[-1]}"]
+
+
+def _options(test: SuiteTest) -> list[str]:
+    """What the client is told; it tells the server."""
+    gap, by_time = test.get("gap"), test.get("duration") is not None
+    pages = [m.removeprefix("huge:") for m in _memories(test) if m.startswith("huge:")]
+    return [
+        *_load_words(test),
+        *_length(test),
+        *flag("--warmup", test.get("warmup")),
+        *flag("--latency-gap", None if gap is None else round(units.seconds(gap) * 1e6)),
+        *flag("-l", test.get("batch")),
+        *flag("-b", test.get("bidirectional")),
+        *flag("-R", test.get("rdzv")),
+        *flag("--unrestricted", test.get("unrestricted")),
+        *flag("--no-hrp", test.get("no_hrp")),
+        *flag("--no-idc", test.get("no_idc")),
+        *flag("--no-ll", test.get("no_ll")),
+        *flag("--report-all", test.kind == "latency" and not by_time and test.get("report_all")),
+        *flag("-c", _CLOCKS.get(test.get("clock", ""))),
+        *flag("--use-hp", pages[0] if pages else None),
+    ]
+
+
+def _template(test: SuiteTest, devices: int) -> Template:
+    """Each end is told its own device, its service, and the GPU that holds its payload."""
+    verb = "atomic" if _is_atomic(test) else test.op
+    program = f"cxi_{verb}_{'lat' if test.kind == 'latency' else 'bw'}"
+
+    def end(role: str) -> list[Word]:
+        return [
+            *(program, "-d", f"{{{role}.device.name}}"),
+            ["-v", f"{{{role}.device.svc_id}}"],
+            *("-p", "{server.ports.cxi}"),
+        ]
+
+    sent = _gpu_words("-t", test.get("tx_memory"))
+    received = _gpu_words("-r", test.get("rx_memory"))
+    return Template(
+        [*end("client"), *sent, *_options(test), "{server.address}"], [*end("server"), *received]
+    )
+
+
+def _size_time(test: SuiteTest, each: float) -> float:
+    """Seconds of one size. Warm-up comes before the clock of -D starts."""
+    duration, iterations = test.get("duration"), test.get("iterations")
+    if test.kind == "latency":
+        each += units.seconds(test.get("gap", GAP))
+        warmup: float = test.get("warmup", WARMUP) * each
+        return warmup + (units.seconds(duration) if duration else each * iterations)
+    if duration:
+        return units.seconds(duration)
+    batch = test.get("batch", ATOMIC_BATCH if _is_atomic(test) else BATCH)
+    both = 2 if test.get("bidirectional") is True else 1
+    messages: int = iterations * batch * both
+    return each * messages
+
+
+def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
+    return sum(_size_time(test, cost(size)) for size in _sizes(test))
+
+
+def _expect(test: SuiteTest, devices: int) -> list[Expect]:
+    return [Expect(size_bytes=size) for size in _sizes(test)]
+
+
+COMMAND = Command(
+    template=_template,
+    measuring=_measuring,
+    refusals=_refusals,
+    expect=_expect,
+    carrier=lambda test: "card",
+    lacks=_lacks,
+)

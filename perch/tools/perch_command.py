@@ -1,0 +1,130 @@
+"""The engine's tests of latency and bandwidth. What it would refuse, `perch check` says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from perch.model import units
+from perch.model.suite import Host, SuiteTest
+from perch.tools.command import Carrier, Command, Cost, Template, Word
+
+#: The engine's defaults: messages to warm up, and of a measurement by messages.
+WARMUP = 100
+ITERATIONS = {"latency": 1000, "bandwidth": 5000}
+
+#: Providers that drive a card themselves (fi_provider(7)), also below a utility such as ofi_rxm.
+_of_hardware = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")
+
+_SUBCOMMANDS = {"latency": "lat", "bandwidth": "bw", "transfer": "transfer"}
+
+
+def drives_card(test: SuiteTest) -> bool:
+    """Whether the test names a provider of libfabric that drives a card."""
+    return test.backend == "ofi" and _of_hardware.search(test.provider or "") is not None
+
+
+def carrier(test: SuiteTest) -> Carrier:
+    if test.backend == "verbs":
+        return "rdma"
+    if test.backend == "cxi":
+        return "card"
+    return "provider" if drives_card(test) else "sockets"
+
+
+def lacks(test: SuiteTest, host: Host) -> str | None:
+    if test.backend is not None and test.backend not in host.backends:
+        return f"has no backend {test.backend}"
+    if test.provider == "shm" and host.fabric != "loopback":
+        return "shares no memory with another host (provider shm)"
+    return None
+
+
+def options(params: Mapping[str, Any]) -> list[str]:
+    """{size: 8, verify: true} -> --size 8 --verify; a traffic class by name has one's option."""
+    words = []
+    for name, value in params.items():
+        if value is None or value is False:
+            continue
+        option = "traffic_class" if name == "fabric_class" else name
+        words.append("--" + option.replace("_", "-"))
+        if value is not True:
+            words.append(units.shown(value))
+    return words
+
+
+def command(test: SuiteTest, options: list[str], devices: list[Word]) -> Template:
+    """A command of the engine: it needs none at the server's end."""
+    provider = ["--provider", test.provider] if test.provider else []
+    return Template(
+        [
+            *("perch", _SUBCOMMANDS[test.kind], "{server.address}"),
+            *("--backend", str(test.backend), *provider, "--op", test.op),
+            *options,
+            *devices,
+            *("--bind", "{client.address}", "--json"),
+        ]
+    )
+
+
+def one_device() -> list[Word]:
+    """Each end's device as its inventory names it; what is not named the engine chooses."""
+    return [
+        ["--device", "{client.device.name}"],
+        ["--ib-port", "{client.device.ib_port}"],
+        ["--gid-index", "{client.device.gid_index}"],
+        ["--server-device", "{server.device.name}"],
+        ["--server-ib-port", "{server.device.ib_port}"],
+        ["--server-gid-index", "{server.device.gid_index}"],
+    ]
+
+
+def _cassini_device(test: SuiteTest) -> list[Word]:
+    """A Cassini NIC, and its service and VNI where the test names none."""
+    named: dict[str, list[Word]] = {
+        "svc_id": [["--svc-id", "{client.device.svc_id}"]],
+        "server_svc_id": [["--server-svc-id", "{server.device.svc_id}"]],
+        "vni": [["--vni", "{client.device.vni}"]],
+    }
+    own = [word for name, words in named.items() if test.get(name) is None for word in words]
+    return [["--device", "{client.device.name}"], ["--server-device", "{server.device.name}"], *own]
+
+
+def _template(test: SuiteTest, devices: int) -> Template:
+    own: list[Word] = []
+    if test.backend == "verbs":
+        own = one_device()
+    elif test.backend == "cxi":
+        own = _cassini_device(test)
+    return command(test, options(test.params), own)
+
+
+def _refusals(test: SuiteTest) -> Iterator[str]:
+    if test.backend is None:
+        yield "a test of the engine names its backend"
+
+
+def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
+    """A gap comes after each message, a rate is a floor."""
+    warmup, rate = test.get("warmup", WARMUP), test.get("rate")
+    gap = units.seconds(test.get("gap", 0))
+    duration, iterations = test.get("duration"), test.get("iterations", ITERATIONS[test.kind])
+    total = 0.0
+    for size in units.sizes(test.params["size"]):
+        each = cost(size) + gap
+        if rate is not None:
+            each = max(each, units.pace(rate, size))
+        measured = each * iterations if duration is None else units.seconds(duration) + each
+        total += each * warmup + measured
+    return total
+
+
+COMMAND = Command(
+    template=_template,
+    measuring=_measuring,
+    refusals=_refusals,
+    carrier=carrier,
+    lacks=lacks,
+    is_engine=True,
+)
