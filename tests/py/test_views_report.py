@@ -183,6 +183,22 @@ def test_findings_of_one_kind_are_one_line(made: Made, tmp_path: Path) -> None:
     assert second["more"] == "and 1 more like it"
 
 
+@pytest.mark.parametrize(
+    ("limit", "measured"),
+    [({"min": 90, "max": None}, (50, 20)), ({"min": None, "max": 9}, (10, 30))],
+)
+def test_of_several_findings_the_farthest_from_its_bound_is_told(
+    made: Made, tmp_path: Path, limit: Document, measured: tuple[float, float]
+) -> None:
+    near, far = measured
+    made.verdict["checks"] = [
+        check(f"limit/bw/{name}", "fail", value, limit=limit)
+        for name, value in (("a", near), ("b", far), ("c", near))
+    ]
+    (finding,) = made.shown(tmp_path).document["findings"]
+    assert finding["cells"]["title"] == "limit/bw/b"
+
+
 def test_findings_say_whether_they_were_not_met_or_not_judged(made: Made, tmp_path: Path) -> None:
     least = {"limit": {"min": 2, "max": None}, "unit": "Gb/s", "remedy": "r"}
     made.verdict["checks"] += [
@@ -425,6 +441,20 @@ def test_latency_under_load_stands_beside_the_same_without(made: Made, tmp_path:
         "latency_us": 10,
     } in chart.values  # fmt: skip
     assert "Latency in" in svg(chart)
+
+
+def test_a_pair_that_was_not_measured_without_load_is_left_out(made: Made, tmp_path: Path) -> None:
+    _with_load(made)
+    alone = flow("latency", "n3", "n4") | {
+        "test": "loaded", "id": "loaded/n3/n4/1", "title": "Loaded | latency",
+    }  # fmt: skip
+    made.plan["rounds"][-1]["flows"].append(alone)
+    slow = record(alone)
+    slow["latency_us"] = dict.fromkeys(slow["latency_us"], 99) | {"count": 200000}
+    idle = ("latency/n3/n4/1", "latency/n3/n4/2")
+    made.records = [one for one in made.records if one["flow"] not in idle] + [slow]
+    said = made.shown(tmp_path).section("### Latency under load")
+    assert "| Loaded \\| latency | 64 B | Median | 2.00 µs | 8.00 µs | 4.00x |" in said
 
 
 def test_a_run_without_load_has_no_such_section(made: Made, tmp_path: Path) -> None:

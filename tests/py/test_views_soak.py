@@ -388,6 +388,15 @@ def test_every_chart_is_drawn(soak_of: Maker) -> None:
     assert "Stalls shorter than 20 ms" in report.section("### What it could not have seen")
 
 
+def test_memory_is_drawn_from_the_end_of_the_warm_up(soak_of: Maker) -> None:
+    run = soak_of(2, 60, 60)
+    times = [line["end_s"] * 1000 for line in run.lines if line["kind"] == "sample"]
+    drawn = [one for one in run.shown().chart("soak_memory").values if one["role"] == "line"]
+    first = min(one["x"] for one in drawn)
+    assert min(times) + 300_000 <= first < min(times) + 420_000
+    assert {one["v"] for one in drawn if one["x"] == first} == {0}
+
+
 @pytest.mark.parametrize("damage", ["missing", "half-written"])
 def test_without_its_lines_over_time_the_tables_stand(soak_of: Maker, damage: str) -> None:
     run = soak_of(2, 60, 1)
