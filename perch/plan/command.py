@@ -1,0 +1,136 @@
+"""`perchctl plan DIR`: what is measured, before anything runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perch.errors import ExitCode, PerchError
+from perch.model.text import clean, plural
+
+if TYPE_CHECKING:
+    from perch.model.limit_sets import LimitFile
+    from perch.plan.planner import Planned
+
+INPUTS, PLAN, LIMITS = "inputs/plan.json", "plan.json", "inputs/limits.json"
+
+#: Reasons that are printed; plan.json has all.
+EXCLUDED_SHOWN = 8
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Turns DIR/inputs/plan.json (suite, hosts, switches) into DIR/plan.json and\n"
+        "DIR/inputs/limits.json, and prints what will be measured and what will not.\n"
+        "The accepted run of the same fabric is copied to DIR/inputs/baseline.json."
+    )
+    parser.epilog = (
+        "Exit: 0 planned, 2 usage (also where the suite cannot be measured or the limits have a\n"
+        "fault), 3 the engine's rules or the accepted run cannot be read, 6 not writable."
+    )
+    parser.add_argument("run", metavar="DIR", help="the folder of the run")
+    parser.add_argument(
+        "--stdin",
+        action="store_true",
+        help="read the inputs from standard input and keep them in DIR",
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("--limits", metavar="FILE", required=True, help="the set of limits")
+    parser.add_argument("--site-limits", metavar="FILE", help="the site's own limits")
+    parser.add_argument("--runs", metavar="DIR", help="where runs are kept (default: beside DIR)")
+    parser.add_argument(
+        "--baseline",
+        metavar="WHICH",
+        default="auto",
+        help="the accepted run to compare with: auto (default), none, or a baseline.json",
+    )
+
+
+def command(args: argparse.Namespace) -> int:
+    """Plans a run."""
+    from perch.model import limit_sets
+    from perch.plan import engine, planner
+
+    root = Path(args.run)
+    if (root / PLAN).exists():
+        raise PerchError(
+            ExitCode.USAGE,
+            "it holds a run already, and no file of a run is written over",
+            file=root,
+            remedy="plan again in a second, or choose another plan_run_name",
+        )
+    given = sys.stdin.buffer.read() if args.stdin else _bytes(root / INPUTS)
+    planned = planner.plan(planner.decoded(given), engine.checker())
+    site = _limits(Path(args.site_limits)) if args.site_limits else None
+    limits = limit_sets.merged(_limits(Path(args.limits)), site)
+    if not args.check:
+        _write(root, planned, given, limits)
+        _recall(root, args)
+    print(clean(said(planned)))
+    return ExitCode.PASS
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PerchError(
+            ExitCode.USAGE, f"it cannot be read ({error.strerror})", file=path
+        ) from None
+
+
+def _limits(path: Path) -> LimitFile:
+    """A file of limits. Raises PerchError where it is no YAML."""
+    import yaml
+
+    from perch.model.limit_sets import LimitFile
+
+    content = _bytes(path)
+    try:
+        text = content.decode()
+        return LimitFile(path.name, text, yaml.load(text, yaml.CSafeLoader))
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())
+        raise PerchError(ExitCode.USAGE, f"it is no YAML: {why}", file=path) from None
+
+
+def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:
+    """The plan comes last: a folder with a plan has all that belongs to it."""
+    import msgspec
+
+    from perch.plan import plan1
+
+    for folder in ("inputs", "raw"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    documents = {
+        INPUTS: given,
+        LIMITS: msgspec.json.format(msgspec.json.encode(limits), indent=2) + b"\n",
+        PLAN: msgspec.json.encode(plan1.document(planned)) + b"\n",
+    }
+    for name, content in documents.items():
+        part = root / f"{name}.part"
+        part.write_bytes(content)
+        part.replace(root / name)
+
+
+def _recall(root: Path, args: argparse.Namespace) -> None:
+    from perch.history.recall import recall
+
+    runs = Path(args.runs) if args.runs else root.parent
+    found = recall(root, runs, args.baseline)
+    if found is not None:
+        print(clean(found))
+
+
+def said(planned: Planned) -> str:
+    """What will be measured, and what not, in one line."""
+    reasons = [f"{one.test}: {one.reason}" for one in planned.excluded]
+    shown = "; ".join(reasons[:EXCLUDED_SHOWN]) or "nothing"
+    more = "; and more, all in plan.json" if len(reasons) > EXCLUDED_SHOWN else ""
+    return (
+        f"Suite {planned.inputs.suite.name}: {plural(planned.flows(), 'flow')}, "
+        f"about {round(planned.seconds())} s. Excluded: {shown}{more}."
+    )
