@@ -133,7 +133,8 @@ def _lines(run: Run, seconds: Mapping[str, float]) -> Iterator[str]:
     yield f'  <testsuite name="{attribute(verdict.run)}"{counts}{skipped}{time}{stamp}>'
     yield (
         f'    <properties><property name="verdict" value="{attribute(verdict.verdict)}"/>'
-        f'<property name="scope" value="{attribute(verdict.scope)}"/></properties>'
+        f'<property name="scope" value="{attribute(verdict.scope)}"/>'
+        f'<property name="verdict_sha256" value="{run.mark}"/></properties>'
     )
     for check in checks:
         yield testcase(check, seconds, told.get(check.id, []))

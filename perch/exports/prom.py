@@ -261,6 +261,7 @@ def document(run: Run, results: pl.DataFrame, details: Details, times: Mapping[s
         "run": verdict.run,
         "suite": plan.suite_name if known else None,
         "limits": plan.limits if known else None,
+        "verdict_sha256": run.mark,
     }
     left_out = "perch_pairs_left_out"
     return (

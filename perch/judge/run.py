@@ -23,6 +23,7 @@ from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
 from perch.judge.raw import RawFiles
 from perch.judge.switches import read_switches
+from perch.model import derived
 from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.plan import Plan
@@ -171,6 +172,7 @@ def _outputs(root: Path) -> Iterator[Path]:
         for name in (RECORDS, INTERVALS, VERDICT):
             if (work / name).exists():
                 (work / name).replace(root / name)
+        derived.remove(root, *derived.stale(root))
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE,

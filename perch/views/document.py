@@ -239,5 +239,6 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         "references": references.lines(run.references, along),
         "soak": soak,
         "judged_dir": f"runs/{run.root.resolve().name}",
+        "mark": run.mark,
     }
     return slimmed(document), drawn + over_time

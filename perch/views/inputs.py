@@ -12,6 +12,7 @@ import polars as pl
 from perch.errors import ExitCode, PerchError
 from perch.judge import columns, planned
 from perch.judge.raw import RawFiles
+from perch.model import derived
 from perch.model.limit_sets import decoded as decoded_limits
 from perch.model.limits import Limits
 from perch.model.plan import Plan
@@ -22,7 +23,7 @@ from perch.views.references import Reference, read_references
 
 _T = TypeVar("_T")
 
-VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
+VERDICT, RECORDS, INTERVALS = derived.VERDICT, "records.jsonl", "intervals.jsonl"
 
 
 # ---- what agents found ---------------------------------------------------------------------------
@@ -111,7 +112,7 @@ class LimitsName(msgspec.Struct):
 class Run(msgspec.Struct):
     """A judged run as views see it.
 
-    environments: of the hosts that left one, in the plan's order.
+    environments: of the hosts that left one, in the plan's order. mark: perch.model.derived.
     """
 
     root: Path
@@ -123,6 +124,7 @@ class Run(msgspec.Struct):
     environments: dict[str, Environment]
     history: list[PastRun]
     references: list[Reference]
+    mark: str
 
     @property
     def soak(self) -> dict[str, Any] | None:
@@ -192,6 +194,7 @@ def _run(
         environments=_environments(root, list(digest.hosts)),
         history=_history(root),
         references=read_references(root),
+        mark=derived.mark(root),
     )
 
 

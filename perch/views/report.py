@@ -9,16 +9,12 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
+from perch.model import derived
+from perch.model.derived import CHARTS, JUNIT, MARKDOWN, PROM
 from perch.model.text import clean
 from perch.views.charts import Chart
 from perch.views.draw import Drawer
 from perch.views.inputs import Run
-
-MARKDOWN, PAGE, CHARTS = "report.md", "report.html", "charts"
-JUNIT, PROM = "junit.xml", "perch.prom"
-
-#: What is drawn from a verdict, and must not stay beside a newer one.
-DERIVED = (MARKDOWN, PAGE, JUNIT, PROM)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +37,6 @@ def write(path: Path, text: str) -> None:
     new.write_text(text, encoding="utf-8")
     new.chmod(0o644)
     new.replace(path)
-
-
-def remove_derived(root: Path) -> None:
-    """Of an earlier report nothing stays."""
-    for path in [*(root / name for name in DERIVED), *(root / CHARTS).glob("*.svg")]:
-        path.unlink(missing_ok=True)
 
 
 def write_charts(root: Path, drawn: Iterable[tuple[Chart, Future[str]]]) -> list[str]:
@@ -96,7 +86,7 @@ def command(args: argparse.Namespace) -> int:
         from perch.judge import run as judging
         from perch.views import inputs
 
-        remove_derived(root)
+        derived.remove(root, *derived.DERIVED)
         judged, fault = judging.judged(root)
         faults = [str(fault)] if fault else []
         if isinstance(judged, judging.Judged):

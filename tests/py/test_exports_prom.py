@@ -130,4 +130,4 @@ def test_without_a_plan_no_name_is_told(made: Made, tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("{", encoding="utf-8")
     run = inputs.read_run(tmp_path)
     text = prom.document(run, measured.results(run.records), details.Details(), {})
-    assert 'perch_run_info{run="made-by-hand"} 1' in text
+    assert f'perch_run_info{{run="made-by-hand",verdict_sha256="{run.mark}"}} 1' in text

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from perch.errors import PerchError
+from perch.model import derived
 from perch.views import draw, inputs, page, words
 from perch.views.charts import Chart
 from tests.py.conftest import FIXTURES, Ended
@@ -188,6 +189,27 @@ def test_an_older_report_does_not_stay(
     assert not (run / "report.html").exists()
     assert not (run / "charts/gone.svg").exists()
     assert (run / "report.md").exists()
+
+
+def test_what_was_drawn_from_an_earlier_verdict_is_known(perchctl: Command, run_copy: Copy) -> None:
+    run = run_copy("loopback")
+    reported(perchctl, run)
+    assert derived.stale(run) == []
+    verdict = run / "verdict.json"
+    verdict.write_text(verdict.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert derived.stale(run) == list(derived.DERIVED)
+
+
+def test_a_new_verdict_removes_the_report_of_another(perchctl: Command, run_copy: Copy) -> None:
+    run = run_copy("loopback")
+    reported(perchctl, run)
+    perchctl("judge", run)  # the same verdict
+    assert derived.stale(run) == []
+    assert (run / "report.md").exists()
+    (run / "raw/beta").rename(run / "gone")
+    perchctl("judge", run)
+    assert not [name for name in derived.DERIVED if (run / name).exists()]
+    assert not list((run / "charts").glob("*.svg"))
 
 
 def test_a_chart_that_cannot_be_drawn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

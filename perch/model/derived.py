@@ -1,0 +1,39 @@
+"""What is drawn from a verdict, and how it says from which one: its SHA-256.
+
+A report must not stay beside a newer verdict: it would say PASS after FAIL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+VERDICT = "verdict.json"
+MARKDOWN, PAGE = "report.md", "report.html"
+JUNIT, PROM = "junit.xml", "perch.prom"
+CHARTS = "charts"
+
+#: Each of them holds the mark of its verdict.
+DERIVED = (MARKDOWN, PAGE, JUNIT, PROM)
+
+
+def mark(root: Path) -> str:
+    """Of DIR/verdict.json: the SHA-256 of its bytes, hexadecimal."""
+    return hashlib.sha256((root / VERDICT).read_bytes()).hexdigest()
+
+
+def stale(root: Path) -> list[str]:
+    """Files of an earlier verdict, or without any mark."""
+    current = mark(root).encode()
+    return [
+        name
+        for name in DERIVED
+        if (root / name).is_file() and current not in (root / name).read_bytes()
+    ]
+
+
+def remove(root: Path, *names: str) -> None:
+    """Removes these; with the Markdown its charts, which hold no mark."""
+    charts = (root / CHARTS).glob("*.svg") if MARKDOWN in names else ()
+    for path in [*(root / name for name in names), *charts]:
+        path.unlink(missing_ok=True)
