@@ -157,6 +157,10 @@ def _is_header(line: str) -> bool:
     return "#bytes" in line and _HEADER.match(line) is not None
 
 
+def _is_header_again(lines: Sequence[str], at: int, first: int) -> bool:
+    return at < len(lines) and lines[at].split() == lines[first].split()
+
+
 def table(lines: Sequence[str]) -> Table:
     """The table of an output.
 
@@ -175,7 +179,7 @@ def table(lines: Sequence[str]) -> Table:
             times, at = _times(lines, at)
             continue
         if _RULE.match(line):
-            if times is None or lines[at + 1 : at + 2] != [lines[first]]:
+            if times is None or not _is_header_again(lines, at + 1, first):
                 read.whole = True
                 break
             at += 1
