@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "seal": ("perch.history.seal", "hash the files of a run"),
     "retry": ("perch.history.retry", "plan repeats of what fell outside"),
     "compare": ("perch.history.compare", "lay two judged runs side by side"),
+    "compare-tuning": ("perch.history.compare_tuning", "compare runs untuned and tuned"),
     "bundle": ("perch.history.bundle", "pack a judged run into one file"),
     "verify": ("perch.history.verify", "check a bundle, and judge it again"),
     "import": ("perch.imports.command", "read outputs that were measured elsewhere"),

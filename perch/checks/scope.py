@@ -17,7 +17,7 @@ COLUMNS = ("test", "scope", "link.layer")
 _REAL = ("hardware", "imported")
 
 
-def _weakest(scopes: Iterable[str]) -> Scope:
+def weakest(scopes: Iterable[str]) -> Scope:
     known = set(scopes)
     return next((scope for scope in SCOPES if scope in known), "software")
 
@@ -44,7 +44,7 @@ def weakest_scope(plan: Plan, records: pl.DataFrame) -> Scope:
     """
     flows = list(plan.flows())
     shown = records.select("test", "scope", pl.col("link.layer")).unique(maintain_order=True)
-    least = _weakest([flow.scope for flow in flows] + shown["scope"].to_list())
+    least = weakest([flow.scope for flow in flows] + shown["scope"].to_list())
     if least != "software" or not any(flow.scope in _REAL for flow in flows):
         return least
     beside = {flow.test for flow in flows if _is_beside(flow, plan)}
@@ -52,4 +52,4 @@ def weakest_scope(plan: Plan, records: pl.DataFrame) -> Scope:
     for test, scope, layer in shown.iter_rows():
         if scope != "software" or test not in beside or layer in LOCAL_LAYERS:
             scopes.append(scope)
-    return _weakest(scopes)
+    return weakest(scopes)
