@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,5 +133,5 @@ def said(planned: Planned) -> str:
     more = "; and more, all in plan.json" if len(reasons) > EXCLUDED_SHOWN else ""
     return (
         f"Suite {planned.inputs.suite.name}: {plural(planned.flows(), 'flow')}, "
-        f"about {round(planned.seconds())} s. Excluded: {shown}{more}."
+        f"about {math.ceil(planned.seconds())} s. Excluded: {shown}{more}."
     )

@@ -1,0 +1,131 @@
+"""`perchctl plan`: the folder of a run, made of what the playbook resolved."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perch.plan import engine
+from tests.py.conftest import Ended
+from tests.py.planned import hosts, suite_test, takes_all
+
+LIMITS = Path(__file__).parents[2] / "reports/limits/local.yml"
+
+Perchctl = Callable[..., Ended]
+
+
+@pytest.fixture(autouse=True)
+def _engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "checker", lambda: takes_all)
+
+
+def inputs(**more: Any) -> bytes:
+    return json.dumps(
+        {
+            "run": "20260101T000000Z-s",
+            "created": "2026-01-01T00:00:00Z",
+            "limits": "local",
+            "suite": {"name": "s", "title": "S", "tests": [suite_test()]},
+            "hosts": hosts(2),
+            **more,
+        }
+    ).encode()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A folder with the playbook's inputs."""
+    root = tmp_path / "runs/one"
+    (root / "inputs").mkdir(parents=True)
+    (root / "inputs/plan.json").write_bytes(inputs())
+    return root
+
+
+def test_a_plan_its_limits_and_its_inputs_lie_in_the_folder(run: Path, perchctl: Perchctl) -> None:
+    ended = perchctl("plan", run, "--limits", LIMITS)
+    assert ended == (0, "Suite s: 1 flow, about 1 s. Excluded: nothing.\n", "")
+    plan = json.loads((run / "plan.json").read_bytes())
+    assert (plan["run"], plan["limits"]) == ("20260101T000000Z-s", "local")
+    assert json.loads((run / "inputs/limits.json").read_bytes())["files"] == ["local.yml"]
+    assert (run / "inputs/plan.json").read_bytes() == inputs()
+    assert (run / "raw").is_dir()
+
+
+def test_the_inputs_may_come_from_standard_input(
+    tmp_path: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(inputs())))
+    assert perchctl("plan", tmp_path / "new", "--stdin", "--limits", LIMITS).code == 0
+    assert (tmp_path / "new/inputs/plan.json").read_bytes() == inputs()
+
+
+def test_a_check_writes_nothing(run: Path, perchctl: Perchctl) -> None:
+    ended = perchctl("plan", run, "--check", "--limits", LIMITS)
+    assert ended.code == 0 and ended.stdout.startswith("Suite s: 1 flow")
+    assert [path.name for path in run.iterdir()] == ["inputs"]
+
+
+def test_a_run_is_never_planned_over(run: Path, perchctl: Perchctl) -> None:
+    (run / "plan.json").write_text("kept")
+    ended = perchctl("plan", run, "--limits", LIMITS)
+    assert ended.code == 2 and "it holds a run already" in ended.stderr
+    assert (run / "plan.json").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        (b"{", "inputs/plan.json: it cannot be planned"),
+        (b"[" * 100000, "inputs/plan.json: it cannot be planned"),
+        (b"{}", "missing required field `run`"),
+        (inputs(hosts={"a": {}}), "host a: Object missing required field `perch_address`"),
+        (inputs(soak_duration="1h"), "suite s is no soak"),
+    ],
+)
+def test_inputs_that_cannot_be_planned_leave_no_plan(
+    run: Path, perchctl: Perchctl, document: bytes, why: str
+) -> None:
+    (run / "inputs/plan.json").write_bytes(document)
+    ended = perchctl("plan", run, "--limits", LIMITS)
+    assert ended.code == 2 and why in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert not (run / "plan.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [(None, "it cannot be read"), (b"a: [", "it is no YAML"), (b"\xff", "it is no YAML")],
+)
+def test_limits_that_cannot_be_read_leave_no_plan(
+    run: Path, perchctl: Perchctl, text: bytes | None, why: str
+) -> None:
+    limits = run.parent / "site.yml"
+    if text is not None:
+        limits.write_bytes(text)
+    ended = perchctl("plan", run, "--limits", LIMITS, "--site-limits", limits)
+    assert ended.code == 2 and f"{limits}: {why}" in ended.stderr
+    assert not (run / "plan.json").exists()
+
+
+def test_a_fault_of_the_sites_limits_is_named(run: Path, perchctl: Perchctl) -> None:
+    site = run.parent / "site.yml"
+    site.write_text("limits:\n  - {id: a, severity: removed, source: s}\n")
+    ended = perchctl("plan", run, "--limits", LIMITS, "--site-limits", site)
+    assert ended.code == 2 and "site.yml" in ended.stderr and "removes nothing" in ended.stderr
+
+
+def test_a_baseline_that_is_not_there_is_refused(run: Path, perchctl: Perchctl) -> None:
+    ended = perchctl("plan", run, "--limits", LIMITS, "--baseline", run / "none.json")
+    assert ended.code == 3 and "none.json" in ended.stderr
+
+
+def test_of_many_reasons_some_are_printed(run: Path, perchctl: Perchctl) -> None:
+    (run / "inputs/plan.json").write_bytes(inputs(hosts=hosts(12, perch_backends=[])))
+    ended = perchctl("plan", run, "--limits", LIMITS)
+    assert ended.stdout.count("has no backend tcp") == 8
+    assert ended.stdout.endswith("; and more, all in plan.json.\n")

@@ -1,0 +1,136 @@
+"""What is not measured is listed, with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perch.errors import PerchError
+from tests.py.planned import document, excluded, flows, hosts, planned, suite_test
+
+NOTHING = (
+    "every test of the network",
+    "nothing of the network is measured: all its tests are excluded",
+)
+
+
+def test_what_a_host_lacks_is_excluded_and_the_others_are_measured() -> None:
+    inventory = hosts(3)
+    inventory["h2"]["perch_backends"] = ["ofi"]
+    plan = planned([suite_test()], inventory)
+    assert excluded(plan) == [
+        ("t", "h2 has no backend tcp"),
+        ("every test", "host h2 is in no flow"),
+    ]
+    assert [flow["id"] for flow in flows(plan)] == ["t/h0/h1/1"]
+
+
+def test_a_test_that_too_few_hosts_can_take_part_in_is_excluded_whole() -> None:
+    plan = planned([suite_test(backend="null")], hosts(2))
+    assert plan.rounds == []
+    assert excluded(plan)[:3] == [
+        ("t", "h0 has no backend null"),
+        ("t", "h1 has no backend null"),
+        ("t", "two hosts are needed and 0 can take part"),
+    ]
+
+
+def test_shared_memory_is_not_measured_between_machines() -> None:
+    plan = planned([suite_test(backend="ofi", provider="shm")], hosts(2))
+    assert excluded(plan)[0] == ("t", "h0 shares no memory with another host (provider shm)")
+    inventory = hosts(2, perch_fabric="loopback")
+    assert planned([suite_test(backend="ofi", provider="shm")], inventory).flows() == 1
+
+
+def test_perftest_needs_a_named_device_and_to_be_at_hand() -> None:
+    test = suite_test(tool="perftest", backend=None, params={"size": 8, "iterations": 1000})
+    reason = excluded(planned([test], hosts(2)))[0][1]
+    assert reason == "h0 names no RDMA device (perch_devices), and perftest would take any"
+    inventory = hosts(2, perch_tools=["perch"], perch_devices=["mlx5_0"])
+    assert excluded(planned([test], inventory))[0] == ("t", "h0 has no tool perftest")
+
+
+def test_a_suite_with_nothing_of_the_network_left_says_so() -> None:
+    inventory = hosts(2, perch_backends=["null"])
+    tests = [suite_test(name="n", backend="null"), suite_test(name="t")]
+    assert NOTHING in excluded(planned(tests, inventory))
+    assert NOTHING not in excluded(planned(tests[:1], inventory))
+
+
+def idle(tests: list[dict[str, Any]]) -> list[tuple[str | None, str]]:
+    backends = ["tcp", "verbs", "null"]
+    inventory = hosts(2, perch_backends=backends, perch_devices=[f"mlx5_{i}" for i in range(8)])
+    return [(one.nic, one.reason) for one in planned(tests, inventory).excluded if one.nic]
+
+
+def test_nics_that_no_flow_uses_are_listed_with_their_hosts() -> None:
+    assert idle([suite_test(backend="verbs")]) == [
+        (f"mlx5_{i}", f"no flow uses mlx5_{i} of h0, h1") for i in range(1, 8)
+    ]
+    six = suite_test(
+        name="u", backend="verbs", op="write", kind="transfer", params={"size": 8, "devices": 6}
+    )
+    assert [nic for nic, _ in idle([suite_test(), six])] == ["mlx5_6", "mlx5_7"]
+    assert len(idle([suite_test(backend="null")])) == 8
+
+
+def test_of_many_hosts_with_an_idle_nic_five_are_named() -> None:
+    inventory = hosts(7, perch_devices=["m0", "m1"])
+    reasons = [one.reason for one in planned([suite_test()], inventory).excluded]
+    assert reasons == ["no flow uses m1 of h0, h1, h2, h3, h4 and 2 more hosts"]
+
+
+# ---- switches and hosts --------------------------------------------------------------------------
+
+
+def test_a_switch_has_its_ports_to_hosts_that_take_part() -> None:
+    switch = {
+        **dict.fromkeys(["switch_check_provider"], "nxos"),
+        "switch_check_ports": {"h0": "Ethernet1/1", "h1": ["1", 2], "other": 3},
+        "host_check_pfc_priorities": [3],
+    }
+    plan = document(planned([suite_test()], hosts(2), switches={"leaf": switch}))
+    assert plan["switches"] == {
+        "leaf": {
+            "provider": "nxos",
+            "scope": "hardware",
+            "priorities": [3],
+            "ports": {"h0": ["Ethernet1/1"], "h1": ["1", "2"]},
+        }
+    }
+    assert "switches" not in document(planned([suite_test()], hosts(2)))
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"switch_check_provider": "ios"}, 'switch_check_provider is "ios", not nxos, eos'),
+        ({}, "switch_check_provider is null"),
+        ({"switch_check_provider": "eos", "switch_check_ports": [1]}, "switch_check_ports is"),
+        ({"switch_check_provider": "eos", "switch_check_priorities": [8]}, "from 0 to 7"),
+    ],
+)
+def test_a_switch_that_cannot_be_read_is_refused(variables: dict[str, Any], why: str) -> None:
+    with pytest.raises(PerchError, match=why) as caught:
+        planned([suite_test()], hosts(2), switches={"leaf": variables})
+    assert caught.value.place == "switch leaf"
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"perch_address": None}, "perch_address"),
+        ({"perch_port": "many"}, "perch_port"),
+        ({"perch_iperf_port": "many"}, "many"),
+        ({"perch_devices": [5]}, "perch_devices"),
+    ],
+)
+def test_a_host_that_cannot_be_planned_is_refused_by_name(
+    variables: dict[str, Any], why: str
+) -> None:
+    inventory = hosts(2)
+    inventory["h1"].update(variables)
+    with pytest.raises(PerchError, match=why) as caught:
+        planned([suite_test()], inventory)
+    assert caught.value.place == "host h1"

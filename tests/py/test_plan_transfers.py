@@ -1,0 +1,192 @@
+"""Transfers: devices of both ends, the records that a flow owes, hosts that do not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perch.plan.planner import Planned
+from tests.py.planned import excluded, flows, planned, suite_test
+
+HOSTS: dict[str, dict[str, Any]] = {
+    "a": {
+        "perch_address": "192.0.2.1",
+        "perch_devices": [{"name": f"m{i}", "netdev": f"e{i}", "gid_index": 3} for i in range(3)],
+    },
+    "b": {
+        "perch_address": "192.0.2.2",
+        "perch_devices": [{"name": f"n{i}", "netdev": f"f{i}"} for i in range(2)],
+    },
+}
+
+
+def plan(
+    params: dict[str, Any], devices: dict[str, list[Any]] | None = None, **members: Any
+) -> Planned:
+    """A transfer between hosts with three and two devices, or those in `devices`."""
+    inventory = {
+        name: {**own, "perch_fabric": "roce", "perch_backends": ["verbs", "ofi", "tcp"]}
+        for name, own in HOSTS.items()
+    }
+    for name, given in (devices or {}).items():
+        inventory[name]["perch_devices"] = given
+    test = {"backend": "verbs", "op": "write", "kind": "transfer", **members}
+    return planned([suite_test(**test, params={"size": 8, **params})], inventory)
+
+
+def command(planned: Planned) -> str:
+    return " ".join(flows(planned)[0]["client_argv"])
+
+
+def test_a_flow_owes_a_record_for_each_pair_of_devices_and_one_for_their_sum() -> None:
+    owed = flows(plan({"size": "8:16", "batch": "1:4", "devices": 2}))[0]["expect"]
+    assert len(owed) == 18
+    assert owed[:4] == [
+        {"kind": "transfer", "size_bytes": 8, "batch": 1, "pair": 0},
+        {"kind": "transfer", "size_bytes": 8, "batch": 1, "pair": 1},
+        {"kind": "sum", "size_bytes": 8, "batch": 1},
+        {"kind": "transfer", "size_bytes": 8, "batch": 2, "pair": 0},
+    ]
+    assert owed[-1] == {"kind": "sum", "size_bytes": 16, "batch": 4}
+
+
+def test_batches_double() -> None:
+    owed = flows(plan({"size": 1024, "batch": "3:100"}))[0]["expect"]
+    assert [one["batch"] for one in owed if one["kind"] == "sum"] == [3, 6, 12, 24, 48, 96]
+
+
+def test_the_command_names_the_first_devices_of_each_host() -> None:
+    params = {"size": "1K:64K", "batch": 128, "devices": 2, "session": True, "consecutive": False}
+    assert command(plan({**params, "duration": "1s"})) == (
+        "perch transfer 192.0.2.2 --backend verbs --op write --size 1K:64K --batch 128 "
+        "--duration 1s --devices m0,m1 --server-devices n0,n1 --gid-index 3 --bind 192.0.2.1 --json"
+    )
+    params = {"size": "1M", "batch": 4, "session": False, "consecutive": True}
+    assert command(plan(params, op="read")) == (
+        "perch transfer 192.0.2.2 --backend verbs --op read --size 1M --batch 4 --consecutive "
+        "--no-session --device m0 --gid-index 3 --server-device n0 --bind 192.0.2.1 --json"
+    )
+
+
+def test_libfabric_knows_a_card_by_what_its_provider_drives() -> None:
+    found = command(plan({"devices": 2}, backend="ofi", provider="tcp;ofi_rxm"))
+    assert "--devices e0,e1 --server-devices f0,f1 --bind" in found
+    found = command(plan({"devices": 1}, backend="ofi", provider="tcp;ofi_rxm"))
+    assert "--device e0 --server-device f0 --bind" in found
+    found = command(plan({"devices": 2}, backend="ofi", provider="verbs;ofi_rxm"))
+    assert "--devices m0,m1 --server-devices n0,n1 --bind" in found
+    assert "device" not in command(plan({}, backend="tcp"))
+
+
+def test_all_devices_are_as_many_as_both_hosts_name() -> None:
+    found = plan({"devices": "all"})
+    assert "--devices m0,m1 --server-devices n0,n1 " in command(found)
+    assert excluded(found) == [
+        ("m2 in t", "a and b: the other host has no device to pair with"),
+        ("every test", "no flow uses m2 of a"),
+    ]
+
+
+def test_one_software_device_among_those_in_use_makes_all_of_it_software() -> None:
+    soft = {"b": ["n0", "rxe1"]}
+    assert flows(plan({"devices": "all"}))[0]["scope"] == "hardware"
+    assert flows(plan({"devices": "all"}, soft))[0]["scope"] == "software"
+    assert flows(plan({}, soft))[0]["scope"] == "hardware"
+
+
+@pytest.mark.parametrize(
+    ("reason", "params", "devices"),
+    [
+        ("b names 2 of the 3 devices that the test takes (perch_devices)", {"devices": 3}, {}),
+        (
+            "b names no device (perch_devices), and the test takes all",
+            {"devices": "all"},
+            {"b": []},
+        ),
+        ("b names a device twice (perch_devices)", {"devices": 2}, {"b": ["n0", "n0"]}),
+        (
+            "a and b: devices of a host differ in gid_index: 1, 3; a transfer takes one for all",
+            {"devices": 2},
+            {"b": [{"name": "n0", "gid_index": 1}, {"name": "n1", "gid_index": 3}]},
+        ),
+        (
+            "a and b: devices of a host differ in ib_port: null, 2; a transfer takes one for all",
+            {"devices": 2},
+            {"b": [{"name": "n0"}, {"name": "n1", "ib_port": 2}]},
+        ),
+        (
+            "a and b: 4 threads are neither a multiple nor a divisor of 3 device pairs",
+            {"devices": "all", "threads": 4},
+            {"b": ["n0", "n1", "n2"]},
+        ),
+        (
+            "a and b: cross_rail 2 needs more than 2 devices, and there are 2",
+            {"devices": "all", "cross_rail": 2},
+            {},
+        ),
+        (
+            "a and b: a thread waits by events for one device only: 1 threads do not do for 2",
+            {"devices": "all", "threads": 1, "completion": "event"},
+            {},
+        ),
+    ],
+)
+def test_hosts_whose_devices_do_not_fit_are_left_out_in_words(
+    reason: str, params: dict[str, Any], devices: dict[str, list[Any]]
+) -> None:
+    found = plan(params, devices)
+    assert found.rounds == []
+    assert excluded(found)[0] == ("t", reason)
+
+
+def test_a_device_whose_interface_is_not_known_is_left_out() -> None:
+    devices = {"b": [{"name": "n0", "netdev": "f0"}, {"name": "n1"}]}
+    found = plan({"devices": 2}, devices, backend="ofi", provider="tcp")
+    why = "b does not say which interface is over n1 (netdev in perch_devices)"
+    assert excluded(found)[0] == ("t", why)
+
+
+def test_one_device_is_the_engines_choice_where_none_is_named() -> None:
+    found = command(plan({"devices": 1}, {"a": [], "b": []}))
+    assert found == (
+        "perch transfer 192.0.2.2 --backend verbs --op write --size 8 --bind 192.0.2.1 --json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "members", "why"),
+    [
+        ({}, {"backend": "cxi"}, "plans know no transfers over backend cxi"),
+        ({}, {"op": "send"}, "a transfer is a write or a read, not op send"),
+        ({"devices": 1}, {"backend": "ofi", "provider": "shm"}, "provider shm has no devices"),
+        ({"devices": 9}, {}, "devices is a number from 1 to 8, or all"),
+        ({"devices": "some"}, {}, "devices is a number from 1 to 8, or all"),
+        ({"batch": "4:2"}, {}, 'batch "4:2": write N or MIN:MAX'),
+        ({"batch": "1K"}, {}, 'batch "1K": write N or MIN:MAX'),
+    ],
+)
+def test_what_plans_do_not_know_is_refused(
+    params: dict[str, Any], members: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(Exception, match=why):
+        plan(params, **members)
+
+
+def test_a_longer_sweep_a_larger_batch_and_more_batches_have_later_deadlines() -> None:
+    sweeps: list[dict[str, Any]] = [
+        {"size": "64K"},
+        {"size": "32K:64K"},
+        {"size": "32K:64K", "batch": 1024},
+        {"size": "32K:64K", "batch": "1:32768"},
+        {"size": "32K:64K", "batch": "1:32768", "iterations": 1000},
+    ]
+    found = [flows(plan(params))[0] for params in sweeps]
+    deadlines = [flow["deadline_s"] for flow in found]
+    assert deadlines == sorted(set(deadlines))
+    assert all(flow["deadline_s"] >= 30 + flow["estimate_s"] for flow in found)
+
+
+def test_a_transfer_by_time_takes_its_time() -> None:
+    estimate = flows(plan({"size": 64, "batch": 1024, "duration": "7s"}))[0]["estimate_s"]
+    assert 7 < estimate < 9
