@@ -78,6 +78,18 @@ def test_what_was_not_planted_is_not_found_and_a_half_line_at_the_end_is_no_faul
     assert [one for one in planted.soak["anomalies"] if one["flow"] in clean] == []
 
 
+def test_a_drift_is_no_step(planted: Soak) -> None:
+    assert planted.found("change", "load/node2/node3/1") is None
+
+
+def test_anomalies_stand_with_the_gravest_first_and_then_in_time(planted: Soak) -> None:
+    ranks = {"fail": 0, "inconclusive": 1, "advisory": 2}
+    found = planted.soak["anomalies"]
+    order = [(ranks[one["severity"]], one["start_s"] or -1) for one in found]
+    assert order == sorted(order)
+    assert [one["id"] for one in found] == [f"a{n}" for n in range(1, len(found) + 1)]
+
+
 def test_an_anomaly_has_its_time_its_messages_and_the_line_that_shows_it(planted: Soak) -> None:
     (gap,) = planted.anomalies("gap")
     path = "raw/node1/flows/load/node1/node2/1/client.soak"
@@ -186,6 +198,18 @@ def test_a_clock_that_is_set_back_between_turns_moves_no_time_but_its_own_flows(
     assert soak.soak["started"] == "2026-01-01T00:00:00.000Z"
     assert soak.status("samples") == "pass"
     assert int(soak.anomalies("link")[0]["start_s"]) == 960
+
+
+def test_a_flow_that_says_it_began_before_its_agent_does_not_date_the_soak(root: Path) -> None:
+    soak = composed(root, "--duration 600")
+
+    def set_back(line: Document, place: int) -> None:
+        if place == 0:
+            line["started_ms"] = 1767218400000
+
+    soak.lines("load", set_back)
+    soak.judge()
+    assert soak.soak["started"] == "2026-01-01T00:00:00.000Z"
 
 
 def test_the_file_of_one_turn_is_not_another_s(root: Path) -> None:

@@ -67,6 +67,21 @@ def test_a_few_pages_more_in_a_short_soak_are_no_leak_that_could_be_told(root: P
     assert (soak.status("memory"), soak.texts("leak")) == ("not_judged", [])
 
 
+def test_a_leak_that_restarts_hide_is_one(root: Path) -> None:
+    soak = composed(root, "--duration 86400 --interval 300")
+
+    def restart(sample: Document, place: int) -> None:
+        for one in sample["processes"] if sample["host"] == "node1" else ():
+            if one["role"] == "serve":
+                one["resident_bytes"] += 10**6 * place
+                one["start"] = str(place // 8)
+
+    soak.samples(restart)
+    assert soak.judge() == "FAIL"
+    text = only(soak.texts("leak"))
+    assert text.startswith("fail node1: serve grows by 12.0 MB/h") and text.endswith("restarts")
+
+
 # ---- counters ------------------------------------------------------------------------------------
 
 
@@ -141,6 +156,28 @@ def test_a_sample_whose_uptime_goes_back_is_damage_and_costs_no_verdict(root: Pa
     assert soak.judge() == "FAIL"
     wanted = "line 21 of its samples cannot be used: its uptime lies before that of the one before"
     assert f"inconclusive node1: {wanted}" in soak.texts("damaged")
+
+
+def test_a_half_sample_at_the_end_is_no_fault(root: Path) -> None:
+    soak = composed(root, "--duration 600")
+    with (root / "raw/node1/samples.jsonl").open("a") as file:
+        file.write('{"schema":"perch.sam')
+    assert soak.judge() == "PASS"
+
+
+@pytest.mark.parametrize(("segments", "status"), [(50, "pass"), (10**4, "pass"), (10**6, None)])
+def test_tcp_may_send_one_segment_in_a_hundred_again(
+    root: Path, segments: int, status: str | None
+) -> None:
+    soak = composed(root, "--duration 600")
+
+    def retransmit(sample: Document, place: int) -> None:
+        sample["counters"]["host"]["TcpRetransSegs"] = str(segments * (place > 5))
+
+    soak.samples(retransmit)
+    assert soak.judge() == "PASS"
+    found = {one["severity"] for one in soak.anomalies("counter")}
+    assert found == (set() if status else {"advisory"})
 
 
 @pytest.mark.parametrize(
@@ -291,6 +328,59 @@ def test_bytes_that_are_no_line_are_damage_unless_they_end_the_file(
     path.write_bytes(first + b"\n" + text.rstrip(b"\n") + b"\n" + rest)
     assert soak.judge() == "INCONCLUSIVE"
     assert "line 2 cannot be used" in only(soak.texts("damaged"))
+
+
+def test_many_intervals_in_the_place_of_few_have_their_reason_beside_them(root: Path) -> None:
+    """Else somebody measured otherwise than planned, and a short fault weighs more."""
+    soak = composed(root, "--duration 1200 --interval 60")
+
+    def claim(line: Document, _: int) -> None:
+        if line["kind"] == "soak":
+            line["interval_s"] = 120
+
+    def plan(document: Document) -> None:
+        document["soak"]["interval_s"] = 120
+        for flow in document["rounds"][0]["flows"]:
+            argv = flow["client_argv"]
+            argv[argv.index("--interval") + 1] = "120s"
+
+    soak.edit("plan.json", plan)
+    soak.lines("*", claim)
+    assert soak.judge() == "INCONCLUSIVE"
+    wanted = "intervals are shorter than the planned 120 s, without a reason beside them"
+    assert wanted in soak.texts("length")[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"connection_number": 2}, "line 5 is of connection 2, and the line of 1 stands before it"),
+        (
+            {"status": "error", "error": {"code": 4, "message": "lost"}},
+            "line 5 is an interval that failed, and no gap follows it",
+        ),
+    ],
+)
+def test_what_no_engine_writes_is_damage(root: Path, change: Document, wanted: str) -> None:
+    soak = composed(root, "--duration 1200")
+
+    def alter(line: Document, place: int) -> None:
+        if place == 4:
+            line.update(change)
+
+    soak.lines("load", alter)
+    assert soak.judge() == "INCONCLUSIVE"
+    assert f"inconclusive load/node1/node2/1: {wanted}" in soak.texts("damaged")
+
+
+def test_another_connection_without_a_gap_before_it_is_damage(root: Path) -> None:
+    soak = composed(root, "--duration 600 --plant gap=3@300:0")
+    path = root / "raw/node1/flows/load/node1/node2/1/client.soak"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"kind":"gap"' not in line))
+    assert soak.judge() == "INCONCLUSIVE"
+    wanted = "is another connection, and no gap before it says that one was lost"
+    assert wanted in "\n".join(soak.texts("damaged"))
 
 
 # ---- limits --------------------------------------------------------------------------------------
