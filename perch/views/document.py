@@ -37,7 +37,7 @@ from perch.views.flow_facts import Packets
 from perch.views.inputs import INTERVALS, Run
 from perch.views.measured import Results
 from perch.views.plan import PlannedTest
-from perch.views.table import slimmed
+from perch.views.table import Table, capped, left, right, slimmed
 
 Document = dict[str, Any]
 
@@ -96,18 +96,9 @@ def _missing_place(one: Missing) -> str:
     return f"{said}, all pairs" if expect.get("kind") == "sum" else said
 
 
-def _missing(missing: list[Missing]) -> Document:
-    return {
-        "missing": [
-            {
-                "flow": words.code(one.flow),
-                "size": _missing_place(one),
-                "message": words.cell(one.message),
-            }
-            for one in missing[:MISSING_MAX]
-        ],
-        "missing_more": max(len(missing) - MISSING_MAX, 0),
-    }
+def _missing(missing: list[Missing]) -> Table:
+    rows = [[words.code(one.flow), _missing_place(one), words.cell(one.message)] for one in missing]
+    return capped(left("Flow") + right("Size") + left("Why"), rows, MISSING_MAX)
 
 
 def _moved(details: Details, lost: pl.DataFrame, tests: Iterable[PlannedTest]) -> Document:
@@ -167,7 +158,7 @@ def _of_run(run: Run, devices: fabric.Devices) -> Document:
             for one in run.plan.excluded
         ],
         "commands": plan_view.commands(run.plan.tests),
-        **_missing(run.verdict.coverage.missing),
+        "missing": _missing(run.verdict.coverage.missing),
     }
 
 
