@@ -12,7 +12,7 @@ from perch.model.text import clean, names
 #: A message names so many of the lines that have the same fault.
 MOST_LINES = 5
 
-_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?")
 
 #: What a message says, and what to do then; the first that fits.
 _REMEDIES = (
@@ -50,5 +50,6 @@ def messages(file: str, documents: list[Document]) -> Iterator[str]:
     for first, *others in kinds.values():
         what = clean(first.part.error.message if first.part.error else "")
         lines = [str(result.line) for result in others if result.line != first.line]
-        again = f" (and the like in lines {names(lines, MOST_LINES)})" if lines else ""
+        word = "line" if len(lines) == 1 else "lines"
+        again = f" (the like in {word} {names(lines, MOST_LINES)})" if lines else ""
         yield f"{file}:{first.line}: {what}{again}; {remedy(what)}"

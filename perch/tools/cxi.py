@@ -384,7 +384,7 @@ def _rows(lines: Sequence[str], server_argv: Sequence[str], because: str) -> lis
 
     def found(row: text.TextRow) -> Found:
         try:
-            return Found(_measured(run, row, server_argv))
+            return Found(_measured(run, row, server_argv), row.line)
         except text.ServerError:
             raise
         except UnusableError as why:

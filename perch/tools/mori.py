@@ -364,7 +364,8 @@ def _rows(lines: Sequence[str], argv: Sequence[str]) -> list[Found]:
         batch = _batch(table, settings)
         for row in table.rows:
             try:
-                results.append(Found(_measured(row, table.rank, batch, settings)))
+                part = _measured(row, table.rank, batch, settings)
+                results.append(Found(part, row.line))
             except UnusableError as why:
                 results.append(unusable(LineError(why, row.line), traffic=True))
     return results

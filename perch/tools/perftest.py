@@ -80,7 +80,7 @@ def _text(
                 raise UnusableError("its table has no end: truncated?")
         except UnusableError as why:
             return unusable(LineError(why, row.line), traffic=True, because=complaint)
-        return Found(part)
+        return Found(part, row.line)
 
     for row in read.rows:
         yield found(row, ended=read.whole or row is not read.rows[-1])

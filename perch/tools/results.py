@@ -110,7 +110,7 @@ def failed_part(message: str, *, code: int = UNUSABLE, traffic: bool) -> Part:
 
 
 class Found(NamedTuple):
-    """A result of an output, and the line, counted from 0, that is at fault where it has none."""
+    """A result of an output, and the line, counted from 0, where it stands or is missing."""
 
     part: Part
     line: int | None = None
