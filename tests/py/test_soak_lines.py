@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from perch.model.plan import Flow, SoakPlan
-from perch.soak import flow, lines
+from perch.soak import drift, flow, lines
 from perch.soak.bounds import Bounds, of_flow
 from perch.soak.facts import Facts, Finder
 from perch.soak.figures import figure, with_due
@@ -171,6 +171,16 @@ def flowing(course: list[Line], bounds: Bounds) -> Flowing:
     soak = SoakPlan(60, 60, 0.02, 600, "mixed")
     facts = Facts("r", soak, (), 0.0, False, {}, {}, {}, 0.001)
     return Flowing(planned(), soak, course, bounds, Finder(facts, "a", "file"), 60, 1.2)
+
+
+def test_a_long_drift_is_no_step() -> None:
+    of = flowing([], of_flow(planned("hardware"), []))
+    series = drift.Series()
+    for n in range(1500):
+        series.bandwidth.add(60 * n, 100 - 0.03 * n + n * 7919 % 13 / 10, n, of.found)
+    group, found = drift.of_group("t", series, of.bounds, of.found.facts)
+    assert [one.kind for one in found] == ["drift"]
+    assert group.courses[0].over_soak == pytest.approx(-45 / 78, rel=0.03)
 
 
 HUGE = 10**400
