@@ -234,17 +234,22 @@ def _within(pairs: list[Pair], accepted: BaselineDocument) -> Iterator[Check]:
     )
 
 
+#: A baseline that has fewer of this run's figures cannot tell that the fabric is as it was.
+LEAST_COMMON = 0.5
+
+
 def _alone(now: dict[str, Now], accepted: BaselineDocument, common: set[str]) -> Iterator[Check]:
-    """What only one of the two runs has is shown; with nothing in common, nothing was compared."""
+    """What only one of the two runs has is shown; with little in common, little was compared."""
     gone = [key for key in accepted.figures if key.split("/")[4:] and key.split("/")[4] in POLICY]
     gone = [key for key in gone if key not in now]
     new = [key for key in now if key not in common]
-    if now and not common:
+    if len(common) < LEAST_COMMON * len(now):
         yield Check(
             id="drift/missing",
             title="The accepted run has this run's figures",
             status="inconclusive",
-            measured=f"run {accepted.run} and this one have no figure in common",
+            measured=f"run {accepted.run} has {len(common)} of {plural(len(now), 'figure')} of "
+            "this run",
             evidence=first(new),
             remedy="plan again with the accepted run's suite, or with plan_baseline=none, and "
             "accept that run",
@@ -315,6 +320,39 @@ def _compared(run: RunView, accepted: BaselineDocument, scope: str) -> Iterator[
     yield from _alone(now, accepted, {pair.key for pair in pairs})
 
 
+def _untimely(run: RunView, accepted: BaselineDocument) -> str | None:
+    """Why this run cannot have been planned with this accepted run."""
+    if accepted.run == run.plan.run:
+        return f"run {accepted.run} is this run itself"
+    if accepted.accepted > run.plan.created:
+        return (
+            f"run {accepted.run} was accepted at {accepted.accepted}, after this run was planned "
+            f"at {run.plan.created}"
+        )
+    return None
+
+
+def _cannot_vouch(measured: str, remedy: str) -> Check:
+    return Check(
+        id="drift/baseline",
+        title="The accepted run is an earlier PASS",
+        status="inconclusive",
+        measured=measured,
+        source="design, a baseline that cannot be used is never a PASS",
+        evidence=["inputs/baseline.json"],
+        remedy=remedy,
+    )
+
+
+def _forced(accepted: BaselineDocument) -> Iterator[Check]:
+    """To be as good as a run that failed says nothing good."""
+    if accepted.forced is not None:
+        yield _cannot_vouch(
+            f"run {accepted.run} was {accepted.verdict}, and accepted by force: {accepted.forced}",
+            "accept a run that passes, or plan with plan_baseline=none",
+        )
+
+
 @check(
     family="drift",
     order=920,
@@ -344,6 +382,11 @@ def drift(run: RunView) -> Iterator[Check]:
             else None,
         )
         return
+    untimely = _untimely(run, accepted)
+    if untimely is not None:
+        yield _cannot_vouch(untimely, "plan again; perchctl plan finds what was accepted before")
+        return
+    yield from _forced(accepted)
     scope = scopes.weakest_scope(run.plan, run.records)
     shown = fabrics.ends(run.records.filter(pl.col("status") == "ok"))
     now = fabrics.identity(run.plan, shown, scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,9 +22,9 @@ _baseline = msgspec.json.Decoder(BaselineDocument)
 
 
 def _bytes(path: Path) -> bytes | None:
-    """None where it is no file that can be read."""
+    """None where it is not a file that can be read; a link may lead out of the run."""
     try:
-        return path.read_bytes() if path.is_file() else None
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else None
     except OSError:
         return None
 
@@ -52,9 +53,15 @@ def _has_fabric(document: BaselineDocument) -> bool:
     return all(isinstance(of, list) and all(isinstance(end, dict) for end in of) for of in ends)
 
 
+#: A time as Perch writes it, in UTC: such texts have the order of their times.
+_time = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
 def _baseline_faults(document: BaselineDocument) -> Iterator[str]:
     if document.schema != "perch.baseline/1":
         yield f"its schema is '{document.schema}', not perch.baseline/1"
+    elif not _time.fullmatch(document.accepted):
+        yield "it does not say when it was accepted"
     elif not _has_fabric(document):
         yield "it does not say of which fabric it is"
     elif not document.figures:

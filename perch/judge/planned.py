@@ -204,8 +204,9 @@ def _decoded(text: bytes, file: str) -> Plan:
 
 
 def _text(path: Path) -> bytes:
+    """Of a regular file: a link may lead out of the run, where nothing seals it."""
     try:
-        if path.is_file():
+        if path.is_file() and not path.is_symlink():
             return path.read_bytes().removeprefix(BOM_UTF8)
     except OSError:
         pass

@@ -202,11 +202,11 @@ def test_a_baseline_that_cannot_be_used_is_refused(runs: Path, tmp_path: Path, t
         recall(planned(runs), runs, str(tmp_path / "given.json"))
 
 
-def test_the_same_run_again_does_not_drift(runs: Path, perchctl: Perchctl) -> None:
+def test_an_accepted_run_cannot_vouch_for_itself(runs: Path, perchctl: Perchctl) -> None:
     perchctl("accept", runs / "one")
     root = shutil.copytree(runs / "one", runs / "two")
     recall(root, runs)
-    assert status(Run(root).judge(), "drift") == "pass"
+    assert status(Run(root).judge(), "drift/baseline") == "inconclusive"
 
 
 # ---- sealing -------------------------------------------------------------------------------------
@@ -242,3 +242,11 @@ def test_a_link_is_not_sealed(runs: Path, perchctl: Perchctl, tmp_path: Path, na
     ended = perchctl("seal", runs / "one")
     assert ended.code == 3
     assert f"{name}: it is a link" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["plan.json", "inputs/limits.json"])
+def test_a_link_is_not_judged(runs: Path, tmp_path: Path, name: str) -> None:
+    path = runs / "one" / name
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert Run(runs / "one").judge().verdict == "INCONCLUSIVE"
