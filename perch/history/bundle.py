@@ -67,6 +67,7 @@ def command(args: argparse.Namespace) -> int:
             file=root / folder.PLAN,
         )
     seal.refuse_links(root, (*seal.DOCUMENTS, *PACKED))
+    refuse_stale(root)
     names = run_files(root)
     refuse(root, names)
     with tempfile.TemporaryDirectory(prefix="perch-bundle.") as work:
@@ -78,6 +79,20 @@ def command(args: argparse.Namespace) -> int:
         f"verify with perchctl verify {bundle}"
     )
     return ExitCode.PASS
+
+
+def refuse_stale(root: Path) -> None:
+    """A report of an earlier verdict would say PASS after FAIL. Raises PerchError."""
+    from perch.model import derived
+
+    stale = derived.stale(root)
+    if stale:
+        raise PerchError(
+            ExitCode.FAIL,
+            "it does not show this verdict",
+            file=root / stale[0],
+            remedy=f"run perchctl report {root} first",
+        )
 
 
 def run_files(root: Path) -> list[str]:

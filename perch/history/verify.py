@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
@@ -17,7 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Checks names and sizes, the manifest and the signature of BUNDLE, unpacks it into a\n"
         "temporary folder, judges it there, and says whether records.jsonl, verdict.json and a\n"
-        "soak's intervals.jsonl are the same to the byte. Reports and charts are not made again."
+        "soak's intervals.jsonl are the same to the byte, and report.md, junit.xml and perch.prom\n"
+        "what these give. report.html and charts are not made again."
     )
     parser.epilog = (
         "Exit: 0 the same, 1 it differs, is damaged or badly signed, 2 usage,\n"
@@ -115,8 +117,43 @@ def _check_verdict(bundle: Path, root: Path, work: Path) -> None:
             "raw/manifest.sha256: there is none, so edits of raw files before packing cannot be "
             "detected"
         )
-    print("report.md, report.html, charts, junit.xml and perch.prom: not made again")
+    _check_report(bundle, root, again)
     print(clean(judging.line(verdict)))
+
+
+def _check_report(bundle: Path, root: Path, again: Path) -> None:
+    """Reports are drawn from the run judged again, and compared. Raises PerchError."""
+    from perch.model import derived
+
+    shown = [name for name in derived.DERIVED if (root / name).is_file()]
+    changed = set(derived.stale(root))
+    made = dict(_drawn_again(again))
+    for name in shown:
+        if name in made and (root / name).read_bytes() != made[name]:
+            changed.add(name)
+        elif name in made and name not in changed:
+            print(f"{name}: the same, to the byte")
+    for name in sorted(changed):
+        print(f"perchctl verify: {name}: it does not show this verdict", file=sys.stderr)
+    if changed:
+        raise _differs(bundle, "its report is not what its verdict and records give")
+    if derived.PAGE in shown:
+        print(f"{derived.PAGE} and charts: not made again")
+
+
+def _drawn_again(again: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of a report without pictures, by name."""
+    from perch.model import derived
+    from perch.views import inputs, report
+
+    run = inputs.read_run(again)
+    try:
+        for name, text in report.texts(run, report.draw(run)):
+            yield name, text.encode()
+    except ModuleNotFoundError as error:  # setup/setup verify leaves it out
+        print(
+            f"{derived.MARKDOWN}: not made again, as the Python package '{error.name}' is missing"
+        )
 
 
 def _refuse_older(bundle: Path, root: Path) -> None:

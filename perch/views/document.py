@@ -229,7 +229,7 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         "charts": list(map(_shown_chart, drawn)),
         "references": references.lines(run.references, along),
         "soak": soak,
-        "judged_dir": f"runs/{run.root.resolve().name}",
+        "judged_dir": f"runs/{run.verdict.run}",
         "mark": run.mark,
     }
     return slimmed(document), drawn + over_time

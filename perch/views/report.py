@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perch.errors import ExitCode, PerchError
 from perch.model import derived
@@ -15,6 +16,19 @@ from perch.model.text import clean
 from perch.views.charts import Chart
 from perch.views.draw import Drawer
 from perch.views.inputs import Run
+
+if TYPE_CHECKING:
+    from perch.views.details import Details
+    from perch.views.document import Measured
+
+
+class Drawing(NamedTuple):
+    """What a report shows: its figures, what is read for it, its finished words, its charts."""
+
+    measured: Measured
+    details: Details
+    document: dict[str, Any]
+    charts: list[Chart]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,20 +65,37 @@ def write_charts(root: Path, drawn: Iterable[tuple[Chart, Future[str]]]) -> list
     return faults
 
 
+def texts(run: Run, drawing: Drawing) -> Iterator[tuple[str, str]]:
+    """The files without pictures: name and content. The same run gives the same ones."""
+    from perch.exports import junit, prom
+    from perch.views import flow_facts
+
+    times = flow_facts.times(run.records)
+    yield JUNIT, junit.document(run, times)
+    yield PROM, prom.document(run, drawing.measured.rows, drawing.details, times)
+    from perch.views import markdown  # jinja2, which a set-up for verifying does not have
+
+    yield MARKDOWN, markdown.filled("run.md.j2", report=drawing.document)
+
+
+def draw(run: Run) -> Drawing:
+    """What the report shows."""
+    from perch.views import details, document
+
+    found = document.measure(run)
+    read = details.read(run.root, run.plan.latency_size)
+    return Drawing(found, read, *document.build(run, found, read))
+
+
 def write_report(run: Run, drawer: Drawer) -> list[str]:
     """Writes everything that is drawn from a judged run; returns what could not be made."""
-    from perch.exports import junit, prom
-    from perch.views import details, document, flow_facts, markdown, page
+    from perch.views import page
 
     root = run.root
-    found = document.measure(run)
-    read = details.read(root, run.plan.latency_size)
-    shown, charts = document.build(run, found, read)
-    drawn = drawer.draw(charts)
-    write(root / MARKDOWN, markdown.filled("run.md.j2", report=shown))
-    times = flow_facts.times(run.records)
-    write(root / JUNIT, junit.document(run, times))
-    write(root / PROM, prom.document(run, found.rows, read, times))
+    drawing = draw(run)
+    drawn = drawer.draw(drawing.charts)
+    for name, text in texts(run, drawing):
+        write(root / name, text)
     faults = write_charts(root, drawn)
     try:
         page.make(root)

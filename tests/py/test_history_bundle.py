@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from perch.history import packed
+from perch.views import inputs, markdown, report
 from tests.py.conftest import Ended
 from tests.py.judging import Run
 
@@ -280,6 +281,65 @@ def test_too_much_is_not_unpacked(
     ended = perchctl("verify", bundle)
     assert ended.code == 3
     assert "more than 1000 bytes" in ended.stderr
+
+
+# ---- reports -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reported(run: Path, perchctl: Perchctl) -> Path:
+    """The run with what is drawn from it, but for pictures."""
+    drawn = inputs.read_run(run)
+    for name, text in report.texts(drawn, report.draw(drawn)):
+        report.write(run / name, text)
+    return run
+
+
+def test_a_report_is_drawn_again(reported: Path, perchctl: Perchctl, tmp_path: Path) -> None:
+    assert perchctl("bundle", reported, tmp_path / "packed").code == 0
+    ended = perchctl("verify", tmp_path / "packed")
+    assert (ended.code, ended.stderr) == (0, "")
+    for name in ("report.md", "junit.xml", "perch.prom"):
+        assert f"{name}: the same, to the byte" in ended.stdout
+
+
+@pytest.mark.parametrize("name", ["report.md", "junit.xml", "perch.prom", "report.html"])
+def test_a_report_of_another_verdict_is_not_packed(
+    reported: Path, perchctl: Perchctl, tmp_path: Path, name: str
+) -> None:
+    (reported / name).write_text("PASS")
+    ended = perchctl("bundle", reported, tmp_path / "packed")
+    assert ended.code == 1
+    assert f"{name}: it does not show this verdict; run perchctl report" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["report.md", "junit.xml", "perch.prom"])
+def test_a_forged_report_is_found(
+    reported: Path, perchctl: Perchctl, tmp_path: Path, name: str
+) -> None:
+    perchctl("bundle", reported, tmp_path / "packed")
+    root = opened(tmp_path / "packed", tmp_path / "opened")
+    with (root / name).open("a") as file:
+        file.write("All is well.\n")
+    sealed_again(root)
+    closed(root, tmp_path / "packed")
+    ended = perchctl("verify", tmp_path / "packed")
+    assert ended.code == 1
+    assert f"{name}: it does not show this verdict" in ended.stderr
+
+
+def test_without_jinja2_exports_are_drawn_again_all_the_same(
+    reported: Path, perchctl: Perchctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object, **__: object) -> str:
+        raise ModuleNotFoundError("No module named 'jinja2'", name="jinja2")
+
+    perchctl("bundle", reported, tmp_path / "packed")
+    monkeypatch.setattr(markdown, "filled", missing)
+    ended = perchctl("verify", tmp_path / "packed")
+    assert (ended.code, ended.stderr) == (0, "")
+    assert "report.md: not made again, as the Python package 'jinja2' is missing" in ended.stdout
+    assert "perch.prom: the same, to the byte" in ended.stdout
 
 
 # ---- signatures ----------------------------------------------------------------------------------
