@@ -71,6 +71,8 @@ class Round(Model):
 
 
 class PlanHost(Model):
+    """`tool_ports`: of the tools' own servers; `ports`: all that the host listens on."""
+
     address: str
     fabric: str
     scope: Scope
@@ -81,6 +83,7 @@ class PlanHost(Model):
     group: str | None = None
     switch: str | None = None
     ports: list[int] = []
+    tool_ports: dict[str, int] = {}
 
 
 class PlanSwitch(Model):

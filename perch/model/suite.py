@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from perch.model.record import Number, Scope
+
+#: What carries a test: an RDMA device of the host (hardware or, by its name, software), a card that
+#: no software stands in for, a provider of libfabric that drives one, or the host's sockets.
+Carrier = Literal["rdma", "card", "provider", "sockets"]
 
 
 class SuiteTest(msgspec.Struct, frozen=True):

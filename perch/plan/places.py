@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from perch.model.plan import PlanHost
 from perch.model.record import Scope
-from perch.model.suite import Host
-from perch.tools.command import Carrier
+from perch.model.suite import Carrier, Host
+
+#: A host as it is planned, or as the plan has it.
+Place = Host | PlanHost
 
 #: Software RDMA devices by their usual names; one with another name is known by its driver, from
 #: the record.
@@ -17,7 +20,7 @@ def is_soft(device: str) -> bool:
     return _soft.match(device) is not None
 
 
-def scope_of(carrier: Carrier, client: Host, server: Host, devices: int) -> Scope:
+def scope_of(carrier: Carrier, client: Place, server: Place, devices: int) -> Scope:
     """Hardware only where backend or provider is named and drives a card.
 
     Which provider libfabric chose by itself is known only from the record.
@@ -32,7 +35,7 @@ def scope_of(carrier: Carrier, client: Host, server: Host, devices: int) -> Scop
     return "software" if carrier == "sockets" else "hardware"
 
 
-def hop_class(client: Host, server: Host) -> str | None:
+def hop_class(client: Place, server: Place) -> str | None:
     """By switches and their groups; None where the inventory does not name both ends'."""
     grouped = client.group is not None and server.group is not None
     switched = client.switch is not None and server.switch is not None

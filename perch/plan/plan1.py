@@ -9,10 +9,10 @@ import msgspec
 
 from perch.model import units
 from perch.model.suite import Host
-from perch.plan import template
 from perch.plan.places import hop_class
 from perch.plan.planner import Planned
 from perch.plan.soak import Part, space_bytes
+from perch.plan.template import Facts, Template, facts_of
 
 SCHEMA = "perch.plan/1"
 
@@ -32,16 +32,15 @@ def host_document(host: Host) -> dict[str, Any]:
     return document | ({"switch": host.switch} if host.switch is not None else {})
 
 
-def _facts(end: str, host: Host, devices: int) -> template.Facts:
-    return template.facts_of(end, msgspec.structs.asdict(host), devices)
-
-
 def _flow(planned: Planned, part: Part, client: str, server: str) -> dict[str, Any]:
     one, hosts = planned.tests[part.test], planned.fleet.hosts
     test, (sender, receiver) = one.test, (hosts[client], hosts[server])
     pairing = one.between(client, server)
-    facts = _facts("client", sender, pairing.devices) | _facts("server", receiver, pairing.devices)
-    facts["round.seconds"] = units.shown(part.seconds)
+    facts: dict[str, Facts] = {
+        "client": facts_of(msgspec.structs.asdict(sender), pairing.devices),
+        "server": facts_of(msgspec.structs.asdict(receiver), pairing.devices),
+        "round": {"seconds": units.shown(part.seconds)},
+    }
     commands = one.command.template(test, pairing.devices)
     estimate, deadline = planned.times(part, client, server)
     port = receiver.tool_ports.get(test.tool)
@@ -54,8 +53,8 @@ def _flow(planned: Planned, part: Part, client: str, server: str) -> dict[str, A
         "client": client,
         "server": server,
         "scope": pairing.scope,
-        "client_argv": template.expanded(commands.client, facts),
-        "server_argv": template.expanded(commands.server, facts),
+        "client_argv": Template(commands.client).expanded(facts),
+        "server_argv": Template(commands.server).expanded(facts),
         "ready": None if port is None else {"port": port, "proto": "tcp"},
         "deadline_s": deadline,
         "estimate_s": estimate,

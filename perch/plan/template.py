@@ -11,7 +11,7 @@ says of the ends:
     device.KEY          of the host's first device: name, netdev, ib_port, gid_index, svc_id, vni
     devices.KEY         the same of all devices that the flow uses, with commas between them
 
-and `{round.seconds}` for the time that a round of a soak lasts. `{KEY=VALUE}` has a default.
+and `{round.seconds}` for the time that a round of a soak lasts. `{client.KEY=VALUE}` has a default.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from typing import Any, Optional, Union
 
 # as Python 3.9 has them
 Word = Union[str, list[str]]  # noqa: UP007
-Facts = dict[str, Optional[str]]  # noqa: UP045
+#: What a placeholder of one end stands for, by its key.
+Facts = Mapping[str, Optional[str]]  # noqa: UP045
+#: A word in pieces: literal ones, and placeholders as (end, key, default).
+Piece = Union[str, tuple[str, str, Optional[str]]]  # noqa: UP007, UP045
 
-_placeholder = re.compile(r"\{((?:client|server|round)\.[A-Za-z0-9_.-]+)(?:=([^{}]*))?\}")
+_placeholder = re.compile(r"\{(client|server|round)\.([A-Za-z0-9_.-]+)(?:=([^{}]*))?\}")
 
 
 def _text(value: Any) -> str | None:
@@ -36,59 +39,83 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def facts_of(end: str, host: Mapping[str, Any], devices: int) -> Facts:
-    """What placeholders stand for at one end.
+def facts_of(host: Mapping[str, Any], devices: int) -> dict[str, str | None]:
+    """What placeholders of one end stand for.
 
-    end: client or server.
     host: {address, devices: [{name, ...}], tool_ports: {TOOL: port}}, as the plan has it.
     devices: how many of the host's devices the flow uses, the first ones.
     """
     address = host["address"]
-    facts: Facts = {
-        f"{end}.address": address,
-        f"{end}.is_ipv6": "" if ":" in address else None,
+    facts: dict[str, str | None] = {
+        "address": address,
+        "is_ipv6": "" if ":" in address else None,
     }
     for tool, port in host.get("tool_ports", {}).items():
-        facts[f"{end}.ports.{tool}"] = str(port)
+        facts[f"ports.{tool}"] = str(port)
     used = host.get("devices", [])[:devices]
     for key in sorted({key for device in used for key in device}):
         values = [_text(device.get(key)) for device in used]
-        facts[f"{end}.device.{key}"] = values[0]
-        facts[f"{end}.devices.{key}"] = ",".join(value or "" for value in values)
+        facts[f"device.{key}"] = values[0]
+        facts[f"devices.{key}"] = ",".join(value or "" for value in values)
     return facts
 
 
-def _filled(word: str, facts: Facts) -> str | None:
-    """A word with its placeholders replaced; None where a fact is missing."""
-    missing = False
+def _pieces(word: str) -> list[Piece]:
+    pieces: list[Piece] = []
+    at = 0
+    for match in _placeholder.finditer(word):
+        pieces += [word[at : match.start()], (match[1], match[2], match[3])]
+        at = match.end()
+    return [piece for piece in [*pieces, word[at:]] if piece]
 
-    def value(match: re.Match[str]) -> str:
-        nonlocal missing
-        fact = facts.get(match[1])
+
+class Template:
+    """A command with placeholders, read once and expanded for many flows."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        self.words = words
+        self._parts: list[str | tuple[bool, list[list[Piece]]]] = []
+        for word in words:
+            if isinstance(word, str) and not _placeholder.search(word):
+                self._parts.append(word)
+            else:
+                optional = not isinstance(word, str)
+                group = [word] if isinstance(word, str) else word
+                self._parts.append((optional, [_pieces(one) for one in group]))
+
+    def expanded(self, facts: Mapping[str, Facts]) -> list[str]:
+        """The command of one end of a flow. facts: {client: ..., server: ..., round: ...}.
+
+        Raises:
+            KeyError: a word that is not left out names what the ends lack.
+        """
+        words: list[str] = []
+        for word, part in zip(self.words, self._parts):  # noqa: B905, as Python 3.9 has it
+            if isinstance(part, str):
+                words.append(part)
+                continue
+            optional, group = part
+            filled = [_filled(pieces, facts) for pieces in group]
+            whole = [one for one in filled if one is not None]
+            if len(whole) == len(group):
+                words += whole
+            elif not optional:
+                raise KeyError(word)
+        return words
+
+
+def _filled(pieces: list[Piece], facts: Mapping[str, Facts]) -> str | None:
+    """A word; None where a fact is missing."""
+    word = ""
+    for piece in pieces:
+        if isinstance(piece, str):
+            word += piece
+            continue
+        end, key, default = piece
+        fact = facts.get(end, {}).get(key, default)
         if fact is None:
-            fact = match[2]
+            fact = default
         if fact is None:
-            missing = True
-            return ""
-        return fact
-
-    filled = _placeholder.sub(value, word)
-    return None if missing else filled
-
-
-def expanded(template: Sequence[Word], facts: Facts) -> list[str]:
-    """The command of one end of a flow.
-
-    Raises:
-        KeyError: a word outside of a list names what the ends lack.
-    """
-    words: list[str] = []
-    for part in template:
-        group = [part] if isinstance(part, str) else part
-        filled = [_filled(word, facts) for word in group]
-        whole = [word for word in filled if word is not None]
-        if len(whole) == len(group):
-            words += whole
-        elif isinstance(part, str):
-            raise KeyError(part)
-    return words
+            return None
+        word += fact
+    return word

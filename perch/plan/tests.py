@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,11 +14,12 @@ from perch.model.record import Number, Scope
 from perch.model.suite import Host, SuiteTest
 from perch.model.text import did_you_mean
 from perch.plan import soak as soaks
-from perch.plan import template, times
+from perch.plan import times
 from perch.plan.engine import Check
 from perch.plan.pairs import Pair, circle
 from perch.plan.places import is_soft, scope_of
 from perch.plan.soak import Soak
+from perch.plan.template import Template, facts_of
 from perch.tools import TOOLS
 from perch.tools.command import Command
 from perch.tools.transfer_command import DEVICES_MAX
@@ -86,6 +87,12 @@ class PlannedTest:
             found = self._pairings[key] = self._pairing(hosts[client], hosts[server])
         return found
 
+    def pairings(self) -> Iterable[Pairing]:
+        """All different ones between the hosts of its rounds."""
+        for pair in (pair for pairs in self.rounds for pair in pairs):
+            self.between(*pair)
+        return self._pairings.values()
+
     def _pairing(self, client: Host, server: Host) -> Pairing:
         test, command = self.test, self.command
         devices = test.get("devices", 1)
@@ -123,12 +130,13 @@ def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> li
     if devices == "all":
         given = {key: value for key, value in test.params.items() if key not in BY_DEVICES}
         test, devices = msgspec.structs.replace(test, params=given), 1
-    facts: template.Facts = {}
-    for end in ("client", "server"):
-        facts |= template.facts_of(end, {"address": end, "devices": _SAMPLES}, devices)
+    facts = {
+        end: facts_of({"address": end, "devices": _SAMPLES}, devices)
+        for end in ("client", "server")
+    }
     if soak is not None:
-        facts["round.seconds"] = units.shown(soak.plan.turn_s or soak.plan.duration_s)
-    return template.expanded(command.template(test, devices).client, facts)
+        facts["round"] = {"seconds": units.shown(soak.plan.turn_s or soak.plan.duration_s)}
+    return Template(command.template(test, devices).client).expanded(facts)
 
 
 def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check) -> Iterator[str]:

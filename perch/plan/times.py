@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from perch.model.record import Number, Scope
-from perch.model.suite import SuiteTest
-from perch.tools.command import Carrier, Command, Cost
+from perch.model.suite import Carrier, SuiteTest
+from perch.tools.command import Command, Cost
 
 #: Seconds without progress after which the engine gives up.
 NO_PROGRESS_S = 30

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from perch.model import units
 from perch.model.plan import Expect
-from perch.model.suite import Host, SuiteTest
+from perch.model.suite import Carrier, Host, SuiteTest
 
 #: A word of a command, or words that are left out together where the ends of the flow lack what
 #: one of them names. A word may hold placeholders (perch/plan/template.py).
@@ -16,10 +16,6 @@ Word = str | list[str]
 
 #: Bytes of a message -> seconds that it takes.
 Cost = Callable[[int], float]
-
-#: What carries a test: an RDMA device of the host (hardware or, by its name, software), a card that
-#: no software stands in for, a provider of libfabric that drives one, or the host's sockets.
-Carrier = Literal["rdma", "card", "provider", "sockets"]
 
 
 class Template(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perch.model import units
-from perch.model.suite import Host, SuiteTest
-from perch.tools.command import Carrier, Command, Cost, Template, Word
+from perch.model.suite import Carrier, Host, SuiteTest
+from perch.tools.command import Command, Cost, Template, Word
 
 #: The engine's defaults: messages to warm up, and of a measurement by messages.
 WARMUP = 100

@@ -1,0 +1,220 @@
+"""perch.plan/2: hosts and tests once, rounds by the line, and flows made of them again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from perch.errors import ExitCode, PerchError
+from perch.model.plan2 import Plan2, RoundLine
+from perch.plan import flows, rounds, share
+from perch.plan.planner import Planned
+from tests.py.planned import document, hosts, planned, suite_test
+
+ADAPTER = Path(__file__).parents[2] / "roles/agent/files/share.jq"
+
+#: What an id, and a round's times, are in one version and not in the other.
+APART = ("id", "rail", "deadline_s", "estimate_s")
+
+
+def rdma(number: int) -> dict[str, dict[str, Any]]:
+    """Hosts with two to four devices, the first with a GID index and an address of IPv6."""
+    inventory = hosts(number, perch_backends=["tcp", "ofi", "verbs"], perch_switch="s")
+    for i, host in enumerate(inventory.values()):
+        host["perch_devices"] = [
+            {"name": f"m{j}", "netdev": f"e{j}", "gid_index": 3} for j in range(2 + i % 3)
+        ]
+    inventory["h0"]["perch_address"] = "fd00::1"
+    inventory["h1"].update(perch_scope="simulated", perch_iperf_port=5002)
+    return inventory
+
+
+TRANSFER = {"backend": "verbs", "op": "write", "kind": "transfer"}
+
+PLANS: dict[str, Callable[[], Planned]] = {
+    "latency": lambda: planned([suite_test(repeat=2)], hosts(5)),
+    "every tool": lambda: planned(
+        [
+            suite_test(name="v", backend="verbs"),
+            suite_test(
+                name="i",
+                tool="iperf",
+                backend=None,
+                kind="bandwidth",
+                params={"size": 8, "duration": "2s"},
+            ),
+            suite_test(
+                name="p", tool="perftest", backend=None, params={"size": "all", "iterations": 5}
+            ),
+        ],
+        rdma(4),
+    ),
+    "transfers": lambda: planned(
+        [suite_test(**TRANSFER, params={"size": "8:16", "batch": "1:2", "devices": "all"})],
+        rdma(5),
+    ),
+    "soak": lambda: planned(
+        [suite_test()],
+        hosts(3),
+        soak={"mode": "alternating", "turn": "10s", "interval": "2s"},
+        soak_duration="65s",
+    ),
+}
+
+
+class Written:
+    """A plan in a folder."""
+
+    def __init__(self, plan: Planned, folder: Path) -> None:
+        self.path = folder / flows.ROUNDS
+        content = b"".join(rounds.lines(plan))
+        self.path.write_bytes(content)
+        self.content = msgspec.json.encode(rounds.plan_document(plan, content))
+
+    @property
+    def plan(self) -> Plan2:
+        return flows.decoded(self.content)
+
+    def lines(self) -> list[RoundLine]:
+        return list(flows.rounds(self.path, self.plan))
+
+    def turns(self) -> list[list[dict[str, Any]]]:
+        """The flows of each round."""
+        maker = flows.Flows(self.plan)
+        return [msgspec.to_builtins(maker.round(line)) for line in self.lines()]
+
+
+@pytest.fixture(params=PLANS)
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Written, Planned]:
+    plan = PLANS[request.param]()
+    return Written(plan, tmp_path), plan
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    return Written(planned([suite_test(repeat=2)], hosts(4)), tmp_path)
+
+
+def bare(flow: dict[str, Any]) -> dict[str, Any]:
+    known = {"repeat": 1, **flow}
+    return {k: v for k, v in known.items() if k not in APART and v not in (None, [])}
+
+
+def test_flows_are_those_of_a_plan_that_spells_them_out(both: tuple[Written, Planned]) -> None:
+    written, plan = both
+    spelled = [[bare(flow) for flow in turn["flows"]] for turn in document(plan)["rounds"]]
+    assert [[bare(flow) for flow in turn] for turn in written.turns()] == spelled
+
+
+def test_a_rounds_times_are_those_of_its_longest_flow(both: tuple[Written, Planned]) -> None:
+    written, plan = both
+    for line, turn in zip(written.lines(), document(plan)["rounds"], strict=True):
+        assert line.estimate_s == max(flow["estimate_s"] for flow in turn["flows"])
+        assert line.deadline_s == max(flow["deadline_s"] for flow in turn["flows"])
+
+
+def test_a_flow_is_named_by_test_ends_rail_and_repeat(written: Written) -> None:
+    assert json.loads(written.path.read_bytes().splitlines()[0])["flows"] == [
+        ["t", "h0", "h3", 0, 1],
+        ["t", "h1", "h2", 0, 1],
+    ]
+    assert written.turns()[-1][0]["id"] == "t/h0/h2/0/2"
+
+
+def test_what_is_not_measured_has_no_test_in_the_plan(tmp_path: Path) -> None:
+    plan = Written(
+        planned([suite_test(), suite_test(name="n", backend="null")], hosts(2)), tmp_path
+    )
+    assert list(plan.plan.tests) == ["t"]
+
+
+# ---- damage --------------------------------------------------------------------------------------
+
+
+def test_a_plan_of_another_version_is_refused_by_name() -> None:
+    plan = msgspec.json.encode(document(planned([suite_test()], hosts(2))))
+    with pytest.raises(PerchError) as caught:
+        flows.decoded(plan)
+    assert caught.value.code == ExitCode.INCONCLUSIVE
+    assert str(caught.value) == (
+        "plan.json: its schema is perch.plan/1, and this Perch reads perch.plan/2"
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"schema": 5}', b"[" * 100000])
+def test_a_damaged_plan_is_refused(content: bytes) -> None:
+    with pytest.raises(PerchError, match=r"plan\.json: it is damaged"):
+        flows.decoded(content)
+
+
+def faults(written: Written) -> str:
+    with pytest.raises(PerchError) as caught:
+        written.lines()
+    assert caught.value.code == ExitCode.INCONCLUSIVE
+    return str(caught.value)
+
+
+def test_rounds_that_are_cut_off_are_refused_with_the_line(written: Written) -> None:
+    written.path.write_bytes(written.path.read_bytes()[:-20])
+    assert faults(written).startswith("rounds.jsonl, line 6: it cannot be used: ")
+
+
+def test_rounds_that_are_missing_or_others_are_refused(written: Written) -> None:
+    whole = written.path.read_bytes()
+    written.path.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    assert "it has 5 rounds with 10 flows, the plan 6 with 12" in faults(written)
+    written.path.write_bytes(whole.replace(b"h3", b"h2"))
+    assert "or other ones" in faults(written)
+    written.path.unlink()
+    assert "No such file" in faults(written)
+
+
+# ---- shares --------------------------------------------------------------------------------------
+
+
+def shares(written: Written) -> list[share.Share]:
+    return list(share.shares(written.plan, written.content, written.lines()))
+
+
+def test_a_share_has_a_hosts_own_flows_and_every_rounds_times(written: Written) -> None:
+    own = shares(written)[1]
+    assert (own.host, len(own.rounds)) == ("h1", 6)
+    assert [one.size for one in own.rounds] == [2] * 6
+    flow = own.rounds[0].flows[0]
+    assert (flow.place, flow.client, flow.server) == (1, "h1", "h2")
+    assert len({one.plan_sha256 for one in shares(written)}) == 1
+
+
+def test_a_share_has_no_host_that_its_own_never_meets(tmp_path: Path) -> None:
+    inventory = hosts(3)
+    inventory["h2"]["perch_backends"] = []
+    found = shares(Written(planned([suite_test()], inventory), tmp_path))
+    assert [list(one.hosts) for one in found] == [["h0", "h1"], ["h0", "h1"], ["h2"]]
+    assert [list(one.tests) for one in found] == [["t"], ["t"], []]
+
+
+def test_the_adapter_gives_an_agent_the_plan_that_it_reads(both: tuple[Written, Planned]) -> None:
+    written, _ = both
+    keys = ("id", "title", "client_argv", "server_argv", "ready", "deadline_s", "estimate_s")
+    turns = written.turns()
+    for own in shares(written)[:2]:
+        said = subprocess.run(
+            ["jq", "-f", ADAPTER], input=msgspec.json.encode(own), capture_output=True, check=True
+        )
+        plan = json.loads(said.stdout)
+        assert (plan["schema"], plan["run"]) == ("perch.plan/1", "r")
+        assert [len(turn["flows"]) for turn in plan["rounds"]] == [len(turn) for turn in turns]
+        for adapted, turn in zip(plan["rounds"], turns, strict=True):
+            for got, flow in zip(adapted["flows"], turn, strict=True):
+                if own.host in (flow["client"], flow["server"]):
+                    wanted = {"server_argv": [], "ready": None, "title": "", **flow}
+                    assert {k: got[k] for k in keys} == {k: wanted[k] for k in keys}
+                else:
+                    assert got["client"] is None
+                    assert got["deadline_s"] == flow["deadline_s"]
