@@ -9,9 +9,10 @@ from typing import Any
 
 from perch.judge import commands
 from perch.judge.argv import option_value, planned
-from perch.judge.commands import GIBI, MEBI, Asked, seconds
+from perch.judge.commands import Asked, seconds
 from perch.model.plan import Flow
 from perch.model.record import ROLES, Error, Link, Number, Params, Part, Rate, Role, Side
+from perch.model.units import GIBI, MEBI
 
 #: A duration that ended earlier than this part of it was cut short.
 WHOLE_DURATION = 0.9

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 
 from perch.judge.argv import option_value
 from perch.model.record import Number
-
-KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
+from perch.model.units import RATES, SIZES, TIMES_S
 
 #: perftest's depth of sends and writes where the command names none (force_dependecies in its
 #: src/perftest_parameters.c).
 PERFTEST_DEPTH = 128
 
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 _GPU_TYPES = {"AMD": "rocm", "NVIDIA": "cuda", "INTEL": "ze"}
 
 _time = re.compile(r"([0-9.]+)(ms|us|ns|s|m|h)?")
@@ -62,7 +60,7 @@ def seconds(text: str | None) -> float | None:
     if text is None:
         return None
     found = _time.fullmatch(text)
-    return _float(found[1]) * _UNITS_S[found[2] or "s"] if found else math.nan
+    return _float(found[1]) * TIMES_S[found[2] or "s"] if found else math.nan
 
 
 def amount(text: str | None) -> int | None:
@@ -70,7 +68,7 @@ def amount(text: str | None) -> int | None:
     found = _amount.fullmatch(text) if text is not None else None
     if found is None:
         return None
-    return int(found[1]) * {None: 1, "K": KIBI, "M": MEBI, "G": GIBI}[found[2]]
+    return int(found[1]) * SIZES[found[2] or ""]
 
 
 def amount_of(argv: Sequence[str], *names: str, default: str | None = None) -> int | None:
@@ -112,7 +110,7 @@ def _pace(text: str) -> tuple[float | None, str | None]:
     found = _rate.fullmatch(text)
     if found is None:
         return None, None
-    value = _float(found[1]) * {"": 1, "K": 1e3, "M": 1e6, "G": 1e9}[found[2]]
+    value = _float(found[1]) * RATES[found[2]]
     return (value / 1e9, "Gb/s") if found[3] == "b/s" else (value, "messages/s")
 
 
