@@ -73,8 +73,8 @@ bundle: ## pack a run, so that somebody else can verify it (RUN=, KEY=ssh key)
 .PHONY: verify
 verify: ## say whether a bundle is whole and its raw outputs give its verdict (BUNDLE=, SIGNERS=)
 	@: $(or $(BUNDLE),$(error make verify needs BUNDLE=, the file that make bundle made))
-	@setup/setup --no-venv run
-	@reports/verify $${SIGNERS:+--signers "$$SIGNERS"} "$$BUNDLE"
+	@setup/setup verify
+	@.venv/bin/perchctl verify $${SIGNERS:+--signers "$$SIGNERS"} "$$BUNDLE"
 
 .PHONY: test
 test: ## run tests and linters, ten minutes; the last line counts them

@@ -42,7 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bundle": ("perch.history.bundle", "pack a judged run into one file"),
     "verify": ("perch.history.verify", "check a bundle, and judge it again"),
     "import": ("perch.imports.command", "read outputs that were measured elsewhere"),
-    "runs": ("perch.history.index", "note a judged run in the list of all runs"),
+    "runs": ("perch.history.runs", "note a judged run in the list of all runs"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ PLAN, RETRY = "plan.json", "plan.retry.json"
 VERDICT, RECORDS, INTERVALS = judging.VERDICT, judging.RECORDS, judging.INTERVALS
 
 RECORD_SCHEMA = "perch.record/2"
+
+#: Records that are held at a time while their columns are made.
+PART = 4096
 
 
 class Counted(msgspec.Struct):
@@ -170,7 +174,16 @@ def records(root: Path) -> list[Record]:
 
 def frame(root: Path) -> pl.DataFrame:
     """The columns of all records of a judged run. Raises PerchError."""
-    return columns.frame(records(root))
+    path = root / RECORDS
+    record_heads(path)
+    parts = []
+    try:
+        with path.open("rb") as lines:
+            while part := [_record.decode(line) for line in islice(lines, PART)]:
+                parts.append(columns.part(part))
+    except (*UNREADABLE, OSError) as error:
+        raise _unusable(path, error) from None
+    return columns.joined(parts)
 
 
 def fabric_id(plan: Plan) -> str:

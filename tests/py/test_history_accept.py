@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -54,6 +55,42 @@ def test_a_run_has_one_line_however_often_it_is_noted(runs: Path, perchctl: Perc
     (line,) = index(runs)
     assert (line["folder"], line["verdict"], line["suite"]) == ("one", "PASS", "fixture")
     assert line["planned"] == line["measured"] > 0
+
+
+def test_a_line_has_medians_by_size_and_versions(runs: Path, perchctl: Perchctl) -> None:
+    perchctl("runs", runs / "one")
+    (line,) = index(runs)
+    latency = line["medians"]["tcp-latency"]
+    assert (latency["metric"], latency["unit"]) == ("latency_us.p50", "us")
+    records = Run(runs / "one").records()
+    p50s = [
+        record["latency_us"]["p50"]
+        for record in records
+        if record["test"] == "tcp-latency" and record["params"]["size_bytes"] == 8
+    ]
+    assert latency["by_size"]["8"] == pytest.approx(median(p50s))
+    assert line["medians"].keys() == {record["test"] for record in records}
+    kernel = json.loads((runs / "one/raw/alpha/environment.json").read_text())["kernel"]
+    assert line["versions"]["kernel"] == [kernel]
+
+
+def test_a_line_of_an_older_perch_stays(runs: Path, perchctl: Perchctl) -> None:
+    older = '{"schema": "perch.index/1", "run": "older", "verdict": "PASS"}'
+    (runs / "index.jsonl").write_text(f"{older}\n")
+    assert perchctl("runs", runs / "one").code == 0
+    assert (runs / "index.jsonl").read_text().splitlines()[0] == older
+
+
+def test_index_lines_are_as_their_schema_says(runs: Path, perchctl: Perchctl) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    perchctl("accept", runs / "one")
+    room = Path(__file__).parents[2] / "reports/schema"
+    for name, document in (
+        ("index", index(runs)[0]),
+        ("baseline", json.loads((kept(runs) / "baseline.json").read_text())),
+    ):
+        schema = json.loads((room / f"{name}.schema.json").read_text())
+        jsonschema.Draft202012Validator(schema).validate(document)
 
 
 def test_lines_that_cannot_be_read_are_named_and_kept(runs: Path, perchctl: Perchctl) -> None:
