@@ -81,6 +81,8 @@ def interval_summary(intervals: Sequence[Interval]) -> Peaks:
     if not spans:
         return Peaks()
     longest = max(length for length, _ in spans)
+    if longest < 0:
+        raise UnusableError("its intervals end before they start")
     rates = [rate for length, rate in spans if length >= WHOLE_INTERVAL * longest]
     tenths = math.floor(longest * 10 + 0.5) / 10
     return Peaks(rounded(max(rates)), f"best_interval_{tenths:g}s", rounded(min(rates)))

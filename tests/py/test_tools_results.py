@@ -73,6 +73,8 @@ def test_a_last_interval_of_microseconds_is_neither_minimum_nor_peak() -> None:
     assert interval_summary(intervals) == Peaks(10, "best_interval_1s", 8)
     assert interval_summary([]) == Peaks(None, None, None)
     assert interval_summary([Interval(start_s=0, end_s=0.1, gbit_s=1)])[1] == "best_interval_0.1s"
+    with pytest.raises(UnusableError, match="end before they start"):
+        interval_summary([Interval(start_s=2, end_s=1, gbit_s=1)])
 
 
 @pytest.mark.parametrize(
