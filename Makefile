@@ -93,9 +93,9 @@ test-slow: ## run whole playbooks again and again, and all that each backend doe
 
 # The verdict's own test: the table of what it plants is docs/self-test.md.
 .PHONY: self-test
-self-test: ## plant faults in good runs and see the verdict find each
+self-test: ## plant faults in good runs and see the verdict find each; KEEP=DIR keeps the good runs
 	@setup/setup run build test
-	@tests/self-test/run
+	@tests/self-test/run $(if $(KEEP),--good '$(KEEP)')
 
 .PHONY: soak-test
 soak-test: ## plant faults into compressed soaks and see each found, 20 minutes (SESSIONS="faults clean"); needs root

@@ -1,0 +1,288 @@
+"""How a fault is planted: an edit changes files of the run in whose folder it is called.
+
+An edit that leaves a file as it was raises NothingChangedError: a pattern that misses must not
+look like a check that does.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from perch.history.seal import seal
+from selftest.files import Document, compact, documents, limit_set, write, write_lines
+from selftest.paths import FIXTURES
+from tests.py.judging import put as put
+from tests.py.judging import times as times
+
+Edit = Callable[[Path], None]
+#: Changes a document in place; what it returns is not looked at.
+Change = Callable[[Document], object]
+
+
+class NothingChangedError(Exception):
+    """An edit changed nothing."""
+
+
+def _refuse(path: Path, root: Path) -> NothingChangedError:
+    return NothingChangedError(f"the edit of {path.relative_to(root)} changed nothing")
+
+
+def _files(root: Path, pattern: str) -> list[Path]:
+    found = sorted(root.glob(pattern))
+    if not found:
+        raise NothingChangedError(f"no file is named {pattern}")
+    return found
+
+
+# ---- documents -----------------------------------------------------------------------------------
+
+
+def edit(pattern: str, *changes: Change) -> Edit:
+    """Changes each document of the files that match the pattern."""
+
+    def every(found: list[Document]) -> list[Document]:
+        for document in found:
+            for change in changes:
+                change(document)
+        return found
+
+    return rewrite(pattern, every)
+
+
+def rewrite(pattern: str, change: Callable[[list[Document]], list[Document]]) -> Edit:
+    """Puts other documents in the place of a file's."""
+
+    def plant(root: Path) -> None:
+        for path in _files(root, pattern):
+            before = documents(path)
+            after = change(copy.deepcopy(before))
+            if after == before:
+                raise _refuse(path, root)
+            write(path, *after)
+
+    return plant
+
+
+def where(test: Callable[[Document], bool], *changes: Change) -> Change:
+    """The changes, of documents that pass the test."""
+
+    def change(document: Document) -> None:
+        if test(document):
+            for one in changes:
+                one(document)
+
+    return change
+
+
+def drop(path: str) -> Change:
+    """Removes a key by its path, such as soak or links.eth1."""
+    *parents, key = path.split(".")
+
+    def change(document: Document) -> None:
+        for name in parents:
+            document = document[name]
+        del document[key]
+
+    return change
+
+
+def add(amount: float, *paths: str) -> Change:
+    """Adds to numbers by their paths."""
+
+    def change(document: Document) -> None:
+        for path in paths:
+            value: Any = document
+            for name in path.split("."):
+                value = value[name]
+            put(path, value + amount)(document)
+
+    return change
+
+
+def all_times(factor: float) -> Change:
+    """Multiplies all times of a latency, and leaves its count."""
+
+    def change(document: Document) -> None:
+        figures = document["latency_us"]
+        for name, value in figures.items():
+            if name != "count" and value is not None:
+                figures[name] = value * factor
+
+    return change
+
+
+def fields(path: str, **values: object) -> Change:
+    """Sets keys of the object at a path, or of the document ("")."""
+
+    def change(document: Document) -> None:
+        at: Any = document
+        for name in filter(None, path.split(".")):
+            at = at[name]
+        at.update(values)
+
+    return change
+
+
+def slower(factor: float) -> Change:
+    """A bandwidth of so much less in as much more time."""
+    less = times(factor, "bandwidth.gbit_s", "bandwidth.messages_per_s")
+
+    def change(document: Document) -> None:
+        less(document)
+        times(1 / factor, "elapsed_s")(document)
+
+    return change
+
+
+def says(name: str, change: Callable[[str], str]) -> Change:
+    """Changes what a command of a host check or of a switch's reading printed."""
+
+    def command(document: Document) -> None:
+        said = document["commands"][name]
+        said["stdout"] = change(said["stdout"])
+
+    return command
+
+
+def says_json(name: str, change: Change) -> Change:
+    """The same of a command that printed a JSON document."""
+    import json
+
+    def parsed(text: str) -> str:
+        document = json.loads(text)
+        change(document)
+        return compact(document)
+
+    return says(name, parsed)
+
+
+def file_says(*values: tuple[str, str], part: str = "files") -> Change:
+    """Sets what files of a host held, by their whole names."""
+
+    def change(document: Document) -> None:
+        document[part].update(values)
+
+    return change
+
+
+def substitute(pattern: str, replacement: str) -> Callable[[str], str]:
+    """re.sub over all lines of a text."""
+    return lambda text: re.sub(pattern, replacement, text, flags=re.MULTILINE)
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+
+def text(pattern: str, change: Callable[[str], str]) -> Edit:
+    """Changes the text of files."""
+
+    def plant(root: Path) -> None:
+        for path in _files(root, pattern):
+            before = path.read_text()
+            after = change(before)
+            if after == before:
+                raise _refuse(path, root)
+            path.write_text(after)
+
+    return plant
+
+
+def replaced(path: str, pattern: str, replacement: str) -> Edit:
+    """re.sub over all lines of a file."""
+    return text(path, substitute(pattern, replacement))
+
+
+def lines(path: str, change: Callable[[list[str]], list[str]]) -> Edit:
+    """Changes the lines of a file."""
+    return text(path, lambda all_: "".join(change(all_.splitlines(keepends=True))))
+
+
+def first_lines(path: str, count: int) -> Edit:
+    """Leaves the first lines of a file."""
+    return lines(path, lambda all_: all_[:count])
+
+
+def without_lines(path: str, first: int, last: int) -> Edit:
+    """Takes lines out of a file; the first line is 1."""
+    return lines(path, lambda all_: all_[: first - 1] + all_[last:])
+
+
+def doubled_line(path: str, number: int) -> Edit:
+    """Repeats a line of a file."""
+    return lines(path, lambda all_: all_[:number] + all_[number - 1 :])
+
+
+def cut_at(path: str, size: int) -> Edit:
+    """Leaves the first bytes of a file; a negative number is cut from its end."""
+
+    def plant(root: Path) -> None:
+        file = root / path
+        before = file.read_bytes()
+        if before[:size] == before:
+            raise _refuse(file, root)
+        file.write_bytes(before[:size])
+
+    return plant
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def remove(*paths: str) -> Edit:
+    """Removes files and folders."""
+
+    def plant(root: Path) -> None:
+        for name in paths:
+            path = root / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    return plant
+
+
+def content(path: str, source: str | Path) -> Edit:
+    """Gives a file the content of another one of the run, or of a fixture (an absolute path)."""
+
+    def plant(root: Path) -> None:
+        file, other = root / path, (root / source).read_bytes()
+        if file.exists() and file.read_bytes() == other:
+            raise _refuse(file, root)
+        file.write_bytes(other)
+
+    return plant
+
+
+def line(path: str, said: str) -> Edit:
+    """Makes this one line all that a file holds."""
+    return lambda root: write_lines(root / path, [said])
+
+
+def folder(path: str) -> Edit:
+    """Puts a folder in the place of a file."""
+
+    def plant(root: Path) -> None:
+        (root / path).unlink()
+        (root / path).mkdir()
+
+    return plant
+
+
+def sealed_again(root: Path) -> None:
+    """Makes the manifest again, of the files that are there now."""
+    (root / "raw/manifest.sha256").unlink()
+    seal(root)
+
+
+def limits_of(name: str) -> Edit:
+    """Judges by another set of limits."""
+    return lambda root: write(root / "inputs/limits.json", limit_set(name))
+
+
+TOOLS = FIXTURES / "tools"

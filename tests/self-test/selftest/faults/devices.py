@@ -1,0 +1,177 @@
+"""What devices counted: on a recorded run over Soft-RoCE, and on the same composed as hardware."""
+
+from selftest.edits import drop, edit, limits_of, put
+from selftest.fault import FAIL, INCONCLUSIVE, fault
+from selftest.files import Document
+
+CLIENT = "raw/alpha/flows/write-latency/alpha/beta/1/client.json"
+SERVER = "raw/beta/flows/write-latency/alpha/beta/1/server.json"
+VERBS = "raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client.stdout"
+SENDS = "raw/alpha/flows/send-bandwidth/alpha/beta/1/client.json"
+OF_PATH = "path/write-latency/alpha/beta/1"
+OF_VERBS = "flow/verbs-write-bandwidth/alpha/beta/1 coverage"
+STALL = {"longest_s": 5.2, "start_s": 0.5, "began": "2026-01-01T00:00:00.500Z"}
+
+
+def counted(end: Document, moment: str, device: str = "rxe0/1") -> Document:
+    """A device's counters then."""
+    found: Document = end["counters"][moment]["rdma"][device]["counters"]
+    return found
+
+
+def still(end: Document) -> None:
+    end["counters"]["after"] = end["counters"]["before"]
+
+
+def few_received(end: Document) -> None:
+    before, after = counted(end, "before"), counted(end, "after")
+    after["rcvd_pkts"] = str(int(before["rcvd_pkts"]) + 100)
+
+
+def went_back(end: Document) -> None:
+    counted(end, "before")["sent_pkts"] = "4294967290"
+    counted(end, "after")["sent_pkts"] = "5"
+
+
+def other_port(end: Document) -> None:
+    readings = end["counters"]
+    for moment in ("before", "after"):
+        readings[moment]["rdma"]["rxe0/2"] = readings[moment]["rdma"]["rxe0/1"]
+    readings["after"]["rdma"]["rxe0/1"] = readings["before"]["rdma"]["rxe0/1"]
+
+
+def more_sent(end: Document) -> None:
+    after = counted(end, "after")
+    after["sent_pkts"] = str(int(after["sent_pkts"]) + 30)
+
+
+def soft_driver(environment: Document) -> None:
+    for device in environment["rdma"]:
+        device["driver"] = "rdma_rxe"
+
+
+def soft_counters(end: Document) -> None:
+    counted(end, "before", "mlx5_0/1").update(sent_pkts="0", rcvd_pkts="0")
+    counted(end, "after", "mlx5_0/1").update(sent_pkts="900", rcvd_pkts="900")
+
+
+def more_words(end: Document) -> None:
+    after = counted(end, "after", "mlx5_0/1")
+    after["port_xmit_data"] = str(int(after["port_xmit_data"]) + 9_000_000_000)
+
+
+FAULTS = (
+    fault(
+        "still-counters", "rxe", FAIL, OF_PATH, "counters that did not move", edit(CLIENT, still)
+    ),
+    fault(
+        "lost-packet",
+        "rxe",
+        FAIL,
+        OF_PATH,
+        "a device that counted fewer packets than it was sent",
+        edit(SERVER, few_received),
+    ),
+    fault(
+        "no-counters",
+        "rxe",
+        INCONCLUSIVE,
+        OF_PATH,
+        "a flow of RDMA whose agent left no counters",
+        edit(CLIENT, put("counters", None)),
+    ),
+    fault(
+        "wrapped", "rxe", INCONCLUSIVE, OF_PATH, "a counter that went back", edit(CLIENT, went_back)
+    ),
+    fault(
+        "other-device",
+        "rxe",
+        INCONCLUSIVE,
+        OF_VERBS,
+        "an output of another device than planned",
+        edit(VERBS, put("client.device", "rxe1")),
+    ),
+    fault(
+        "other-port",
+        "rxe",
+        FAIL,
+        OF_PATH,
+        "traffic over another port than planned",
+        edit(CLIENT, other_port),
+    ),
+    fault(
+        "small-claim",
+        "rxe",
+        INCONCLUSIVE,
+        OF_VERBS,
+        "a claim of fewer bytes than the figures need",
+        edit(VERBS, put("path.client_sent_bytes", 6553599)),
+    ),
+    fault(
+        "lossy",
+        "rxe",
+        FAIL,
+        "limit/packets-lost/send-bandwidth",
+        "packets that one device sent and the other did not take",
+        limits_of("rxe"),
+        edit(SENDS, more_sent),
+    ),
+    fault(
+        "stalled",
+        "rxe",
+        FAIL,
+        "limit/stall/verbs-write-bandwidth",
+        "traffic that stood still for longer than a queue pair's retries",
+        limits_of("rxe"),
+        edit(VERBS, put("stall", STALL)),
+    ),
+    fault(
+        "posing",
+        "cards",
+        INCONCLUSIVE,
+        f"{OF_PATH} path/*",
+        "a software device posing as hardware: nothing names its driver",
+        edit("raw/*/environment.json", drop("rdma")),
+    ),
+    fault(
+        "posing-one-end",
+        "cards",
+        INCONCLUSIVE,
+        f"{OF_PATH} path/*",
+        "a driver that only one end names",
+        edit("raw/beta/environment.json", drop("rdma")),
+    ),
+    fault(
+        "posing-rxe",
+        "cards",
+        INCONCLUSIVE,
+        "software",
+        "a software device posing as hardware under a card's name",
+        edit("raw/*/environment.json", soft_driver),
+    ),
+    fault(
+        "posing-counters",
+        "cards",
+        INCONCLUSIVE,
+        "software",
+        "a software device posing as hardware under a card's name and driver: its counters are a "
+        "soft device's",
+        edit("raw/*/flows/verbs-write-bandwidth/*/*/*/*.json", soft_counters),
+    ),
+    fault(
+        "simulated",
+        "cards",
+        INCONCLUSIVE,
+        "simulated",
+        "a simulation posing as hardware",
+        edit(VERBS, put("simulated", True)),
+    ),
+    fault(
+        "foreign-traffic",
+        "cards",
+        INCONCLUSIVE,
+        OF_PATH,
+        "somebody else's traffic on the device",
+        edit(CLIENT, more_words),
+    ),
+)

@@ -1,0 +1,384 @@
+"""Speed, evenness, counters and clocks, on a composed fabric: what only hardware is judged by."""
+
+import re
+
+import numpy as np
+
+from selftest.edits import (
+    Change,
+    Edit,
+    all_times,
+    edit,
+    put,
+    replaced,
+    slower,
+    text,
+    times,
+    where,
+)
+from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
+from selftest.files import Document
+from selftest.runs import noise
+
+SLOW = "raw/gamma/flows/write-bandwidth/gamma/delta/1/client.stdout"
+WRITES = "raw/alpha/flows/write-bandwidth/alpha/beta/1"
+WRITES_END = f"{WRITES}/client.json"
+STEADY = "raw/alpha/flows/steady-bandwidth/alpha/beta/1/client"
+SENDS = "raw/alpha/flows/send-latency/alpha/beta/1/client.stdout"
+PERFTEST = "raw/alpha/flows/perftest-write-bandwidth/alpha/beta/1/client.stdout"
+BETA = "raw/beta/environment.json"
+SHARE = "limit/large-message-share"
+CARD = "mlx5_0/1"
+
+
+def line_rate(line: Document) -> None:
+    factor = line["bandwidth"]["gbit_s"] / 99.5
+    times(1 / factor, "bandwidth.messages_per_s")(line)
+    times(factor, "elapsed_s")(line)
+    line["bandwidth"]["gbit_s"] = 99.5
+
+
+def table_rates(repeat: int, factor: float) -> Edit:
+    """Rates of perftest's rows, whose digits stay as many."""
+
+    def row(found: re.Match[str]) -> str:
+        size, count, peak, average, rate = found[0].split()
+        rates = [float(one) * factor for one in (peak, average, rate)]
+        return f" {size} {count} {rates[0]:.2f} {rates[1]:.2f} {rates[2]:.6f}"
+
+    path = f"raw/alpha/flows/perftest-write-bandwidth/alpha/beta/{repeat}/client.stdout"
+    return text(path, lambda all_: re.sub(r"^ [0-9]+ .*$", row, all_, flags=re.MULTILINE))
+
+
+def link_rate(value: float | None) -> Change:
+    def change(environment: Document) -> None:
+        for interface in environment["interfaces"]:
+            interface["rate_gbit_s"] = value
+
+    return change
+
+
+def bad_interval(line: Document) -> None:
+    if line["kind"] == "interval":
+        if line["start_s"] == 300:
+            line["gbit_s"] = 20
+    else:
+        line["intervals"][30]["gbit_s"] = 20
+        line["bandwidth"]["min_interval_gbit_s"] = 20
+
+
+def tail(samples: int, to_ns: int) -> Change:
+    """The slowest round trips took so long; all figures of the line are those of its samples."""
+
+    def change(line: Document) -> None:
+        ordered = np.sort(noise.samples_of(line))
+        ordered[-samples:] = np.linspace(to_ns, to_ns * 1.1, samples)
+        line |= noise.latency(ordered)
+
+    return change
+
+
+def card_counts(**values: str) -> Change:
+    """What alpha's card had counted after the flow."""
+
+    def change(end: Document) -> None:
+        counters = end["counters"]["after"]["rdma"][CARD]["counters"]
+        counters.update(values)
+
+    return change
+
+
+def pcie_error(end: Document) -> None:
+    for moment, value in (("before", "4"), ("after", "5")):
+        end["counters"][moment]["rdma"][CARD]["counters"]["aer_nonfatal"] = value
+
+
+def pcie_corrected(end: Document) -> None:
+    for moment, value in (("before", "4"), ("after", "900")):
+        end["counters"][moment]["rdma"][CARD]["counters"]["aer_correctable"] = value
+
+
+def no_packets(end: Document) -> None:
+    readings = [end["counters"][moment]["rdma"][CARD]["counters"] for moment in ("before", "after")]
+    for name in ("port_xmit_packets", "port_rcv_packets"):
+        readings[1][name] = readings[0][name]
+
+
+def still_card(end: Document) -> None:
+    end["counters"]["after"]["rdma"] = end["counters"]["before"]["rdma"]
+
+
+def cleared(end: Document) -> None:
+    before = end["counters"]["before"]
+    for counters in (before["rdma"][CARD]["counters"], before["netdev"]["enp1s0"]):
+        counters.update(dict.fromkeys(counters, "999999999999"))
+
+
+def traffic_only(end: Document) -> None:
+    for moment in ("before", "after"):
+        device = end["counters"][moment]["rdma"][CARD]
+        device["counters"] = {
+            name: value
+            for name, value in device["counters"].items()
+            if re.fullmatch(r"port_(xmit|rcv)_(data|packets)", name)
+        }
+
+
+def ten_minutes_later(end: Document) -> None:
+    for name in ("started", "ended"):
+        end[name] = end[name].replace("T00:0", "T00:1")
+
+
+def counted(id_: str, word: str, checks: str, title: str, change: Change) -> Fault:
+    """A fault in what alpha's card counted beside its first writes."""
+    return fault(id_, "fabric", word, checks, title, edit(WRITES_END, change))
+
+
+FAULTS = (
+    fault(
+        "above-line-rate",
+        "fabric",
+        FAIL,
+        "ceiling",
+        "a result above line rate",
+        edit(f"{WRITES}/client.stdout", line_rate),
+    ),
+    fault(
+        "at-80",
+        "fabric",
+        FAIL,
+        f"limit/site-peers/write-bandwidth {SHARE}/write-bandwidth",
+        "a result at 80 % of what its like have",
+        edit(SLOW, slower(0.8)),
+    ),
+    fault(
+        "peer-disagrees",
+        "fabric",
+        FAIL,
+        f"agreement/bandwidth-write-RC {SHARE}/perftest-write-bandwidth",
+        "an engine and perftest that differ by a fifth on one path",
+        *(table_rates(repeat, 0.8) for repeat in (1, 2)),
+    ),
+    fault(
+        "perftest-unit",
+        "fabric",
+        INCONCLUSIVE,
+        "flow/perftest-write-bandwidth/alpha/beta/1 coverage path/*",
+        "another unit in the header of perftest's table",
+        replaced(PERFTEST, "MiB/sec", "Gb/sec"),
+    ),
+    fault(
+        "no-rate-told",
+        "fabric",
+        INCONCLUSIVE,
+        f"{SHARE}/perftest-write-bandwidth",
+        "a host that does not tell its link's rate, nor does the tool",
+        edit(BETA, link_rate(None)),
+    ),
+    fault(
+        "slower-end",
+        "fabric",
+        FAIL,
+        "ceiling",
+        "an end whose link is slower than the result",
+        edit(BETA, link_rate(50)),
+    ),
+    fault(
+        "bad-interval",
+        "fabric",
+        FAIL,
+        "interval/steady-bandwidth",
+        "one bad interval in ten minutes, its bytes made up for by the others",
+        edit(f"{STEADY}.stdout", bad_interval),
+    ),
+    fault(
+        "tail-spike",
+        "fabric",
+        FAIL,
+        "tail/send-latency",
+        "a tail spike: a p99 of twenty medians",
+        edit(SENDS, tail(60, 120_000)),
+    ),
+    fault(
+        "slow-median",
+        "fabric",
+        FAIL,
+        "limit/small-message-median/send-latency",
+        "a median above its limit",
+        edit(SENDS, times(10, "elapsed_s"), all_times(10)),
+    ),
+    fault(
+        "definitions",
+        "fabric",
+        INCONCLUSIVE,
+        "flow/send-latency/alpha/beta/1 coverage path/send-latency/*",
+        "a latency of another definition than its operation can have",
+        edit(SENDS, put("definition", "completion")),
+    ),
+    counted(
+        "dropped",
+        FAIL,
+        "counters/drops",
+        "packets that the card dropped",
+        card_counts(port_xmit_discards="7"),
+    ),
+    counted(
+        "damaged",
+        FAIL,
+        "counters/errors",
+        "damaged packets on a link",
+        card_counts(port_rcv_errors="40", symbol_error="40"),
+    ),
+    counted(
+        "flap",
+        FAIL,
+        "counters/link",
+        "a link that went down during a flow",
+        card_counts(link_downed="1"),
+    ),
+    counted(
+        "retransmitted",
+        FAIL,
+        "counters/retransmissions limit/*",
+        "retransmissions beyond what noise explains",
+        card_counts(local_ack_timeout_err="5000"),
+    ),
+    counted(
+        "disordered",
+        FAIL,
+        "counters/out-of-sequence",
+        "packets that came out of order",
+        card_counts(out_of_sequence="5000"),
+    ),
+    counted("aer", FAIL, "counters/pcie", "an error that PCIe could not correct", pcie_error),
+    counted(
+        "counters-hollow",
+        INCONCLUSIVE,
+        "counters/still",
+        "bytes that a card counted in no packet",
+        no_packets,
+    ),
+    counted(
+        "counters-still",
+        FAIL,
+        "path/write-bandwidth/alpha/beta/1",
+        "counters of a card that did not move",
+        still_card,
+    ),
+    counted(
+        "counters-reset",
+        INCONCLUSIVE,
+        "counters/reset *",
+        "counters that were cleared during a flow",
+        cleared,
+    ),
+    counted(
+        "counters-blind",
+        INCONCLUSIVE,
+        "counters/missing",
+        "a card that does not count what goes wrong",
+        traffic_only,
+    ),
+    fault(
+        "host-drops",
+        "fabric",
+        PASS,
+        "counters/host-drops",
+        "packets that the host's interface dropped",
+        edit(WRITES_END, put("counters.after.netdev.enp1s0.rx_dropped", "900")),
+    ),
+    counted(
+        "paused",
+        PASS,
+        "counters/pause",
+        "a card that had to wait before it sent",
+        card_counts(port_xmit_wait="90000000"),
+    ),
+    counted(
+        "marked",
+        PASS,
+        "counters/congestion",
+        "packets that a switch marked as congested",
+        card_counts(np_ecn_marked_roce_packets="5000", np_cnp_sent="5000"),
+    ),
+    counted(
+        "aer-corrected",
+        PASS,
+        "counters/pcie-corrected",
+        "errors that PCIe corrected",
+        pcie_corrected,
+    ),
+    fault(
+        "unsteady",
+        "fabric",
+        PASS,
+        "repeatability/tcp-bandwidth",
+        "a repeat at 80 % of the first",
+        edit("raw/alpha/flows/tcp-bandwidth/alpha/beta/2/client.stdout", slower(0.8)),
+    ),
+    fault(
+        "far-from-iperf3",
+        "fabric",
+        PASS,
+        "cross-check",
+        "an engine whose TCP bandwidth is a third of iperf3's",
+        *(
+            edit(f"raw/alpha/flows/tcp-bandwidth/alpha/beta/{repeat}/client.stdout", slower(0.3))
+            for repeat in (1, 2)
+        ),
+    ),
+    fault(
+        "skewed",
+        "fabric",
+        INCONCLUSIVE,
+        "clock/ends",
+        "clocks of two hosts ten minutes apart",
+        edit("raw/beta/flows/write-bandwidth/alpha/beta/1/server.json", ten_minutes_later),
+    ),
+    fault(
+        "lived",
+        "fabric",
+        INCONCLUSIVE,
+        "flow/steady-bandwidth/alpha/beta/1 coverage path/*",
+        "ten minutes that were measured by a process of two",
+        edit(f"{STEADY}.json", put("elapsed_s", 120)),
+    ),
+    fault(
+        "asymmetric",
+        "swept",
+        FAIL,
+        f"limit/site-peers/write-sizes {SHARE}/write-sizes",
+        "a pair that is slow in one of its two directions",
+        *(
+            edit(f"raw/delta/flows/write-sizes/delta/gamma/{repeat}/client.stdout", slower(0.8))
+            for repeat in (1, 2)
+        ),
+    ),
+    fault(
+        "slow-size",
+        "swept",
+        FAIL,
+        f"limit/site-peers/write-sizes {SHARE}/write-sizes",
+        "a pair that is slow at one of its three sizes only",
+        *(
+            edit(
+                f"raw/gamma/flows/write-sizes/gamma/delta/{repeat}/client.stdout",
+                where(lambda line: line["params"]["size_bytes"] == 131072, slower(0.8)),
+            )
+            for repeat in (1, 2)
+        ),
+    ),
+    fault(
+        "thin-tail",
+        "swept",
+        FAIL,
+        "limit/site-tail/send-tail",
+        "a tail that only p99.99 shows: fifteen messages of a hundred thousand",
+        *(
+            edit(
+                f"raw/alpha/flows/send-tail/alpha/beta/{repeat}/client.stdout", tail(15, 2_000_000)
+            )
+            for repeat in (1, 2)
+        ),
+    ),
+)

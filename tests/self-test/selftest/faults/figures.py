@@ -1,0 +1,217 @@
+"""Figures that cannot be, or that contradict one another, on recorded runs over loopback."""
+
+from selftest.edits import (
+    TOOLS,
+    all_times,
+    content,
+    edit,
+    put,
+    replaced,
+    times,
+    where,
+    without_lines,
+)
+from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
+from selftest.files import Document
+
+LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout"
+BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout"
+VERIFY = "raw/alpha/flows/tcp-verify/alpha/beta/1/client.stdout"
+TRANSFERS = "raw/alpha/flows/tcp-write/alpha/beta/1/client.stdout"
+OF_LATENCY = "flow/tcp-latency/alpha/beta/1 coverage"
+OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/1 coverage"
+OF_VERIFY = "flow/tcp-verify/alpha/beta/1 coverage"
+OF_TRANSFERS = "flow/tcp-write/alpha/beta/1 coverage"
+
+
+def rate(id_: str, title: str, value: str) -> Fault:
+    """A bandwidth that says this."""
+    return fault(
+        id_,
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        title,
+        replaced(BANDWIDTH, r'"gbit_s":[0-9.]+', f'"gbit_s":{value}'),
+    )
+
+
+def is_sum(line: Document) -> bool:
+    return bool(line["kind"] == "sum")
+
+
+def half_p99(line: Document) -> None:
+    line["latency_us"]["p99"] = line["latency_us"]["p50"] / 2
+
+
+def thin_p99_99(line: Document) -> None:
+    line["latency_us"]["p99_99"] = line["latency_us"]["max"]
+
+
+def high_mean(line: Document) -> None:
+    line["latency_us"]["mean"] = line["latency_us"]["max"] * 2
+
+
+def too_fast(line: Document) -> None:
+    figures = line["bandwidth"]
+    figures["bytes"] *= 200000 / figures["gbit_s"]
+    figures["gbit_s"] = 200000
+
+
+FAULTS = (
+    rate("zero", "a bandwidth of zero", "0"),
+    rate("negative", "a negative bandwidth", "-21"),
+    rate("nan", "a bandwidth that is not a number", "nan"),
+    rate("infinite", "an infinite bandwidth", "1e999"),
+    rate("absent-figure", "a bandwidth that is null, with status ok", "null"),
+    fault(
+        "swapped-unit",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "gigabytes under the name of gigabits",
+        edit(BANDWIDTH, times(1 / 8, "bandwidth.gbit_s")),
+    ),
+    fault(
+        "mib-as-mb",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "MiB/s read as MB/s",
+        edit(BANDWIDTH, times(1 / 1.048576, "bandwidth.gbit_s")),
+    ),
+    fault(
+        "edited-figure",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "a raw figure that was edited upwards, its bytes and seconds left as they were",
+        edit(BANDWIDTH, times(1.2, "bandwidth.gbit_s")),
+    ),
+    fault(
+        "nanoseconds",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "nanoseconds under the name of microseconds",
+        edit(LATENCY, all_times(1000)),
+    ),
+    fault(
+        "percentiles",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a p99 below its p50",
+        edit(LATENCY, half_p99),
+    ),
+    fault(
+        "thin-percentile",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a p99.99 of too few samples",
+        edit(LATENCY, thin_p99_99),
+    ),
+    fault(
+        "mean-outside",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a mean above the maximum",
+        edit(LATENCY, high_mean),
+    ),
+    fault(
+        "too-fast",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "a bandwidth that no link of today carries, its bytes made to fit",
+        edit(BANDWIDTH, too_fast),
+    ),
+    fault(
+        "corrupted",
+        "loopback",
+        FAIL,
+        f"integrity {OF_VERIFY}",
+        "a payload of which one byte arrived corrupted",
+        edit(VERIFY, put("integrity.bad_bytes", 1)),
+    ),
+    fault(
+        "unchecked",
+        "loopback",
+        INCONCLUSIVE,
+        OF_VERIFY,
+        "a verified flow that checked no byte",
+        edit(VERIFY, put("integrity.checked_bytes", 0)),
+    ),
+    fault(
+        "slow-iperf",
+        "loopback",
+        FAIL,
+        "limit/iperf-bandwidth/iperf clock/ends",
+        "a rate in Mbits/sec far below its limit",
+        content("raw/alpha/flows/iperf/alpha/beta/1/client.stdout", TOOLS / "iperf_slow.txt"),
+    ),
+    fault(
+        "transfer-pair",
+        "transfers",
+        INCONCLUSIVE,
+        OF_TRANSFERS,
+        "transfers of a pair of devices that are not there, though their sum is",
+        without_lines(TRANSFERS, 1, 1),
+    ),
+    fault(
+        "transfer-sum",
+        "transfers",
+        INCONCLUSIVE,
+        OF_TRANSFERS,
+        "a sum of transfers that is more than its pairs",
+        edit(
+            TRANSFERS,
+            where(
+                is_sum,
+                times(1.5, "bandwidth.gbit_s", "bandwidth.bytes", "bandwidth.messages_per_s"),
+            ),
+        ),
+    ),
+    fault(
+        "transfer-unit",
+        "transfers",
+        INCONCLUSIVE,
+        f"{OF_TRANSFERS} limits",
+        "transfers whose gigabytes stand under the name of gigabits",
+        edit(TRANSFERS, times(1 / 8, "bandwidth.gbit_s")),
+    ),
+    fault(
+        "transfer-batch",
+        "transfers",
+        INCONCLUSIVE,
+        f"{OF_TRANSFERS} limits",
+        "transfers in other batches than planned",
+        edit(TRANSFERS, put("params.batch", 16)),
+    ),
+    fault(
+        "transfer-latency",
+        "transfers",
+        INCONCLUSIVE,
+        f"{OF_TRANSFERS} limits",
+        "batches that took longer than all of their time",
+        edit(TRANSFERS, all_times(4)),
+    ),
+    fault(
+        "too-short",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "a measurement of half of the time that was asked for",
+        edit(BANDWIDTH, times(1 / 2, "elapsed_s", "bandwidth.bytes")),
+    ),
+    fault(
+        "transfer-times",
+        "transfers",
+        INCONCLUSIVE,
+        OF_TRANSFERS,
+        "a sum of transfers whose batches deviate more than those of its pairs",
+        edit(TRANSFERS, where(is_sum, times(1.5, "latency_us.stddev"))),
+    ),
+)

@@ -1,0 +1,194 @@
+"""The plan and the limits that a run is judged by, mostly on the recorded run over loopback."""
+
+from selftest.edits import Change, cut_at, edit, put, remove, where
+from selftest.fault import FAIL, INCONCLUSIVE, PASS, fault
+from selftest.files import Document
+
+PLAN, LIMITS = "plan.json", "inputs/limits.json"
+
+
+def first_round_twice(plan: Document) -> None:
+    plan["rounds"].append(plan["rounds"][0])
+
+
+def with_itself(plan: Document) -> None:
+    flow = plan["rounds"][0]["flows"][0]
+    flow |= {"server": flow["client"], "id": "tcp-latency/alpha/alpha/1"}
+
+
+def another_host(plan: Document) -> None:
+    plan["hosts"]["gamma"] = plan["hosts"]["beta"]
+
+
+def null_backend(plan: Document) -> None:
+    for round_ in plan["rounds"]:
+        for flow in round_["flows"]:
+            flow["backend"] = "null"
+
+
+def eight_cards(plan: Document) -> None:
+    for host in plan["hosts"].values():
+        host["devices"] += [{"name": f"mlx5_{number}"} for number in range(1, 8)]
+
+
+def unchecked_hardware(plan: Document) -> None:
+    plan["host_checks"] = True
+    for host in plan["hosts"].values():
+        host["scope"] = "hardware"
+
+
+def advisory(limits: Document) -> None:
+    for limit in limits["limits"]:
+        limit["severity"] = "advisory"
+
+
+def of_limit(name: str, change: Change) -> Change:
+    """The change, of one limit of the set."""
+
+    def limits(document: Document) -> None:
+        for limit in document["limits"]:
+            where(lambda one: one["id"] == name, change)(limit)
+
+    return limits
+
+
+FAULTS = (
+    fault(
+        "plan-half",
+        "loopback",
+        INCONCLUSIVE,
+        "plan",
+        "a plan that was written by half",
+        cut_at(PLAN, 3000),
+    ),
+    fault("plan-missing", "loopback", INCONCLUSIVE, "plan", "no plan", remove(PLAN)),
+    fault(
+        "plan-empty",
+        "loopback",
+        INCONCLUSIVE,
+        "plan",
+        "a plan that expects nothing",
+        edit(PLAN, put("rounds", [])),
+    ),
+    fault(
+        "plan-twice",
+        "loopback",
+        INCONCLUSIVE,
+        "plan",
+        "a flow that stands twice in the plan",
+        edit(PLAN, first_round_twice),
+    ),
+    fault(
+        "plan-itself",
+        "loopback",
+        INCONCLUSIVE,
+        "plan",
+        "a flow of a host with itself",
+        edit(PLAN, with_itself),
+    ),
+    fault(
+        "idle-host",
+        "loopback",
+        INCONCLUSIVE,
+        "coverage host/gamma",
+        "a host without any flow",
+        edit(PLAN, another_host),
+    ),
+    fault(
+        "only-null",
+        "loopback",
+        INCONCLUSIVE,
+        "excluded *",
+        "a plan of nothing but the null backend",
+        edit(PLAN, null_backend),
+    ),
+    fault(
+        "nics-idle",
+        "cards",
+        PASS,
+        "nics",
+        "eight NICs, of which one is measured",
+        edit(PLAN, eight_cards),
+    ),
+    fault(
+        "unchecked-host",
+        "loopback",
+        INCONCLUSIVE,
+        "host_check/skipped",
+        "a host check that was skipped, on hosts that the plan calls hardware",
+        edit(PLAN, unchecked_hardware),
+    ),
+    fault("limits-missing", "loopback", INCONCLUSIVE, "limits", "no limits", remove(LIMITS)),
+    fault(
+        "limits-half",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "limits that were written by half",
+        cut_at(LIMITS, 1000),
+    ),
+    fault(
+        "limits-nothing",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "limits of which none is required",
+        edit(LIMITS, advisory),
+    ),
+    fault(
+        "limit-unsourced",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "a limit without source",
+        edit(LIMITS, put("limits.0.source", "")),
+    ),
+    fault(
+        "limit-unbound",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "a limit without bound",
+        edit(LIMITS, put("limits.0.bound", {})),
+    ),
+    fault(
+        "limit-key",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "a limit with a key that nobody knows",
+        edit(LIMITS, put("limits.0.scope.sise_bytes", 8)),
+    ),
+    fault(
+        "limit-typo",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "a limit whose own key is misspelt",
+        edit(LIMITS, put("limits.0.severty", "required")),
+    ),
+    fault(
+        "limit-metric",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "a limit on a figure that no record has",
+        edit(LIMITS, put("limits.0.metric", "latency_us.p42")),
+    ),
+    fault(
+        "limit-missed",
+        "loopback",
+        FAIL,
+        "limit/iperf-bandwidth/iperf3 limit/iperf-bandwidth/*",
+        "a required limit that is missed",
+        edit(LIMITS, of_limit("iperf-bandwidth", put("bound.min", 1000))),
+    ),
+    fault(
+        "limit-unreported",
+        "loopback",
+        INCONCLUSIVE,
+        "limit/small-message-mean/tcp-latency limit/small-message-mean/*",
+        "a required limit on a figure that nobody reported",
+        edit(LIMITS, of_limit("small-message-mean", put("metric", "latency_us.p99_99"))),
+    ),
+)

@@ -1,0 +1,161 @@
+"""Outliers and their repeats, on a composed run whose one outlier was good when measured again.
+
+And figures from elsewhere.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from selftest.edits import edit, remove, slower
+from selftest.fault import FAIL, INCONCLUSIVE, fault
+from selftest.files import Document, document, write
+from selftest.paths import FIXTURES
+
+AGAIN = "write-bandwidth/gamma/delta"
+OF_AGAIN = "limit/site-peers/write-bandwidth"
+OF_PLAN = f"{OF_AGAIN} retry/plan manifest/unplanned"
+RETRY_PLAN = "plan.retry.json"
+MEASURED = ("raw/gamma/retry", "raw/delta/retry")
+REPEATS = [f"raw/gamma/retry/flows/{AGAIN}/{number}" for number in (3, 4)]
+
+
+def other_size(plan: Document) -> None:
+    flow = plan["rounds"][0]["flows"][0]
+    flow["client_argv"] = ["1M" if word == "64K" else word for word in flow["client_argv"]]
+
+
+def once(plan: Document) -> None:
+    del plan["rounds"][1:]
+
+
+def thrice(plan: Document) -> None:
+    plan["rounds"] += [plan["rounds"][-1]] * 2
+
+
+NOTES = "raw/import/notes.md"
+LATENCY = "ib_send_lat -d rocep19s0 -x 3 192.168.251.111"
+#: Test, line of its output, tool, operation, kind, size and command of what notes.md holds.
+ELSEWHERE = (
+    ("send-bandwidth", 42, "perftest", "send", "bandwidth", 2**20,
+     "ib_send_bw -d rocep11s0 -x 3 --report_gbits -s 1048576 -n 5000 -q 4 -F 192.168.251.111"),
+    ("untuned", 90, "perftest", "send", "latency", 2, LATENCY),
+    ("tuned", 97, "perftest", "send", "latency", 2, LATENCY),
+    ("optimized", 104, "perftest", "send", "latency", 2, LATENCY),
+    ("iperf", 133, "iperf", None, "bandwidth", None, "iperf -c 192.168.251.111 -t 6"),
+)  # fmt: skip
+
+
+def _elsewhere() -> Iterator[Document]:
+    """The flows of notes.md, as an import plans them."""
+    link = {"rate_gbit_s": 10, "source": f"{NOTES}:193, in words"}
+    for number, (test, line, tool, op, kind, size, command) in enumerate(ELSEWHERE, 1):
+        yield {
+            "id": f"{test}/unknown/unknown/{number}", "test": test, "title": test, "repeat": 1,
+            "tool": tool, "backend": None, "provider": None, "op": op, "kind": kind,
+            "client": "unknown", "server": "unknown", "scope": "imported",
+            "client_argv": command.split(), "server_argv": [], "expect": [{"size_bytes": size}],
+            "import": {"file": NOTES, "line": line, "link": link},
+        }  # fmt: skip
+
+
+def become_import(root: Path) -> None:
+    """Puts outputs that were measured elsewhere in the place of the run, under its limits."""
+    plan = document(root / "plan.json")
+    shutil.rmtree(root / "raw")
+    (root / "raw/import").mkdir(parents=True)
+    shutil.copy(FIXTURES / "import/notes.md", root / NOTES)
+    unknown = {
+        "address": "unknown",
+        "fabric": "unknown",
+        "scope": "imported",
+        "backends": [],
+        "port": 1,
+    }
+    plan |= {"suite": {"name": "imported", "title": "outputs that were measured elsewhere"}}
+    plan |= {"hosts": {"unknown": unknown}, "rounds": [{"flows": list(_elsewhere())}]}
+    write(root / "plan.json", plan)
+
+
+FAULTS = (
+    fault(
+        "retry-none",
+        "retried",
+        FAIL,
+        OF_AGAIN,
+        "an outlier that was never measured again",
+        remove(RETRY_PLAN, *MEASURED),
+    ),
+    fault(
+        "retry-missing",
+        "retried",
+        FAIL,
+        f"{OF_AGAIN} flow/{AGAIN}/* coverage path/* counters/missing",
+        "an outlier whose repeats were planned and not measured",
+        remove(*MEASURED),
+    ),
+    fault(
+        "retry-half",
+        "retried",
+        INCONCLUSIVE,
+        f"flow/{AGAIN}/4 coverage path/* counters/missing",
+        "an outlier of whose two repeats one is missing",
+        remove(REPEATS[1]),
+    ),
+    fault(
+        "retry-outside",
+        "retried",
+        FAIL,
+        OF_AGAIN,
+        "an outlier whose repeats lie outside, too",
+        *(edit(f"{repeat}/client.stdout", slower(0.8)) for repeat in REPEATS),
+    ),
+    fault(
+        "retry-unlisted",
+        "retried",
+        FAIL,
+        f"{OF_AGAIN} manifest/unplanned",
+        "repeats whose plan is gone",
+        remove(RETRY_PLAN),
+    ),
+    fault(
+        "retry-chosen",
+        "retried",
+        INCONCLUSIVE,
+        f"retry/{AGAIN}",
+        "a pair that was repeated though nothing of it fell outside",
+        edit(f"raw/gamma/flows/{AGAIN}/1/client.stdout", slower(1 / 0.8)),
+    ),
+    fault(
+        "retry-command",
+        "retried",
+        FAIL,
+        OF_PLAN,
+        "repeats under another command than was planned",
+        edit(RETRY_PLAN, other_size),
+    ),
+    fault(
+        "retry-more",
+        "retried",
+        FAIL,
+        OF_PLAN,
+        "an outlier that was repeated once and no more",
+        edit(RETRY_PLAN, once),
+    ),
+    fault(
+        "retry-again",
+        "retried",
+        FAIL,
+        OF_PLAN,
+        "an outlier whose good repeat is counted three times",
+        edit(RETRY_PLAN, thrice),
+    ),
+    fault(
+        "imported",
+        "loopback",
+        INCONCLUSIVE,
+        "imported",
+        "figures from elsewhere in the place of a run",
+        become_import,
+    ),
+)

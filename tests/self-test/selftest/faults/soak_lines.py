@@ -1,0 +1,294 @@
+"""A soak's intervals, stalls and sums, on a composed run of two hosts and two hours."""
+
+from collections.abc import Callable
+
+from selftest.edits import (
+    Change,
+    Edit,
+    add,
+    doubled_line,
+    edit,
+    fields,
+    first_lines,
+    folder,
+    put,
+    remove,
+    rewrite,
+    times,
+    where,
+    without_lines,
+)
+from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
+from selftest.files import Document
+
+LOAD = "raw/node1/flows/load/node1/node2/1/client"
+VERIFY = "raw/node1/flows/verify/node1/node2/1/client"
+LATENCY = "raw/node1/flows/latency/node1/node2/1/client"
+RATES = ("bandwidth.bytes", "bandwidth.gbit_s", "bandwidth.messages_per_s")
+
+
+def interval(begin: float, end: float = float("inf")) -> Callable[[Document], bool]:
+    """Whether a line is an interval that begins between these seconds."""
+    return lambda one: one["kind"] == "interval" and begin < one["start_s"] < end
+
+
+def is_whole(one: Document) -> bool:
+    """Whether a line is that of the whole soak."""
+    return bool(one.get("soak"))
+
+
+def one_interval(*changes: Change, path: str = LOAD) -> Edit:
+    """Changes the interval that begins after ten minutes."""
+    return edit(f"{path}.soak", where(interval(600, 700), *changes))
+
+
+def whole(*changes: Change, path: str = LOAD) -> tuple[Edit, Edit]:
+    """Changes the whole, in both of its files."""
+    return edit(f"{path}.soak", where(is_whole, *changes)), edit(f"{path}.stdout", *changes)
+
+
+def failed(code: int, message: str) -> Change:
+    return fields("", status="error", error={"code": code, "message": message})
+
+
+def stalls(count: int, total_s: float) -> tuple[Edit, Edit, Edit]:
+    """Stalls of one interval, and in the whole."""
+    said = {"count": count, "total_s": total_s}
+    return (
+        one_interval(put("stalls", said)),
+        *whole(add(count, "soak.stalls"), add(total_s, "soak.stall_s")),
+    )
+
+
+def short_stalls(lines: list[Document]) -> list[Document]:
+    """64 stalls of 30 ms, each with its line, before the interval of theirs."""
+    found = []
+    for line in lines:
+        if interval(600, 700)(line):
+            common = {name: line[name] for name in ("schema", "connection_number")}
+            common |= {"kind": "stall", "messages": 3, "started": None, "ended": None}
+            for number in range(64):
+                start = line["start_s"] + 0.1 * number
+                found.append({**common, "start_s": start, "end_s": start + 0.03})
+        found.append(line)
+    return found
+
+
+def overlapping(lines: list[Document]) -> list[Document]:
+    """One interval begins half of a minute before the one before it ended."""
+    for line in lines:
+        if interval(600, 700)(line):
+            line["start_s"] -= 30
+    return lines
+
+
+def pace(line: Document) -> None:
+    rates = {
+        "bytes": 60000 * 65536,
+        "gbit_s": 0.524,
+        "min_interval_gbit_s": 0.5,
+        "peak_gbit_s": 0.6,
+    }
+    line |= {"messages": 60000, "bytes": 60000 * 65536}
+    line["bandwidth"] |= rates
+
+
+def soak(id_: str, word: str, check: str, title: str, *edits: Edit) -> Fault:
+    return fault(id_, "soaked", word, f"soak/{check}", title, *edits)
+
+
+FAULTS = (
+    soak(
+        "soak-gone",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "a soak's flow without the file of its intervals",
+        remove(f"{LOAD}.soak"),
+    ),
+    soak(
+        "soak-hole",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "an interval that was taken out",
+        without_lines(f"{LOAD}.soak", 10, 10),
+    ),
+    soak(
+        "soak-twice",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "an interval that stands there twice",
+        doubled_line(f"{LOAD}.soak", 10),
+    ),
+    soak(
+        "soak-overlapping",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "an interval that begins before the one before it ended",
+        rewrite(f"{LOAD}.soak", overlapping),
+    ),
+    soak(
+        "soak-short",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "a soak that ended after a quarter of its time",
+        first_lines(f"{LOAD}.soak", 9),
+    ),
+    soak(
+        "soak-edited",
+        INCONCLUSIVE,
+        "lines *",
+        "an interval whose figures were made ten times as large",
+        one_interval(times(10, "messages", "bytes", *RATES)),
+    ),
+    soak(
+        "soak-foreign",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "the intervals of another job",
+        edit(f"{LOAD}.soak", where(lambda one: one["kind"] == "soak", put("job.op", "write"))),
+    ),
+    soak(
+        "soak-stopped",
+        INCONCLUSIVE,
+        "state *",
+        "a soak that was stopped, the whole of it said to be all",
+        *whole(put("soak.stopped", True)),
+    ),
+    soak(
+        "soak-dropped",
+        INCONCLUSIVE,
+        "lines *",
+        "a soak whose disk was full",
+        *whole(put("soak.dropped_lines", 3)),
+    ),
+    soak(
+        "soak-sum",
+        INCONCLUSIVE,
+        "sum *",
+        "a whole that is more than its intervals",
+        *whole(times(2, *RATES)),
+    ),
+    soak(
+        "soak-corrupt",
+        FAIL,
+        "integrity *",
+        "an interval in which a byte arrived corrupted, though the whole says none",
+        one_interval(put("integrity.bad_bytes", 1), path=VERIFY),
+    ),
+    soak(
+        "soak-unchecked",
+        INCONCLUSIVE,
+        "integrity *",
+        "an interval of a verified flow that checked no byte",
+        one_interval(put("integrity.checked_bytes", 0), path=VERIFY),
+    ),
+    soak(
+        "soak-slower",
+        FAIL,
+        "change/load *",
+        "a rate that is halved half-way",
+        edit(
+            f"{LOAD}.soak",
+            where(
+                interval(3600),
+                times(1 / 2, "messages", "bytes", "bandwidth.min_interval_gbit_s", *RATES),
+            ),
+        ),
+    ),
+    soak(
+        "soak-stall-among-many",
+        FAIL,
+        "stalls soak/sum",
+        "a stall of five seconds that has no line, behind 64 of 30 ms that have",
+        rewrite(f"{LOAD}.soak", short_stalls),
+        *stalls(65, 6.92),
+    ),
+    soak(
+        "soak-stalls-unlined",
+        INCONCLUSIVE,
+        "stalls soak/sum",
+        "many seconds of stalls that have no line",
+        *stalls(70, 30),
+    ),
+    soak(
+        "soak-stall-removed",
+        INCONCLUSIVE,
+        "sum",
+        "an interval whose stall has no line",
+        *stalls(1, 0.03),
+    ),
+    soak(
+        "soak-silent",
+        FAIL,
+        "stalls",
+        "an interval of a minute without one completion, left out of the whole",
+        edit(
+            f"{LATENCY}.soak",
+            where(interval(600, 660), fields("", messages=0, bytes=0, latency_us=None)),
+        ),
+        *whole(add(-12000, "latency_us.count"), path=LATENCY),
+    ),
+    soak(
+        "soak-failed",
+        INCONCLUSIVE,
+        "lines *",
+        "an interval that failed, with no gap behind it",
+        one_interval(failed(4, "lost")),
+    ),
+    soak(
+        "soak-failed-all",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "a flow of which every interval failed",
+        edit(f"{LOAD}.soak", where(interval(-1), failed(4, "lost"))),
+    ),
+    soak(
+        "soak-corrupt-error",
+        FAIL,
+        "integrity *",
+        "an interval whose error says that bytes arrived corrupted, and no number of them",
+        one_interval(failed(5, "corrupted")),
+    ),
+    soak(
+        "soak-brief",
+        INCONCLUSIVE,
+        "lines *",
+        "an interval that measured a tenth of its minute",
+        one_interval(times(1 / 10, "elapsed_s", "messages", "bytes", "bandwidth.bytes")),
+    ),
+    soak(
+        "soak-unsummed",
+        INCONCLUSIVE,
+        "lines *",
+        "a whole that says nothing of its intervals",
+        *whole(put("soak", None)),
+    ),
+    soak(
+        "soak-reconnected",
+        INCONCLUSIVE,
+        "lines *",
+        "a connection that took the place of another, without a gap between them",
+        edit(f"{LOAD}.soak", where(interval(3600), put("connection_number", 2))),
+    ),
+    soak(
+        "soak-text",
+        INCONCLUSIVE,
+        "lines *",
+        "a number of a soak that is a text",
+        one_interval(put("integrity.bad_bytes", "8"), path=VERIFY),
+    ),
+    soak(
+        "soak-folder",
+        INCONCLUSIVE,
+        "coverage/load *",
+        "a folder in the place of a soak's file",
+        folder(f"{LOAD}.soak"),
+    ),
+    soak(
+        "soak-faster",
+        FAIL,
+        "rate *",
+        "an interval above its pace, with nothing owed by those before it",
+        edit(f"{LOAD}.soak", where(interval(600, 660), pace)),
+    ),
+)

@@ -1,0 +1,118 @@
+"""What a switch said before and after, on a composed run of two hosts below one."""
+
+from selftest.edits import Change, edit, put, remove, says, says_json, substitute
+from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
+from selftest.files import Document
+
+BEFORE, AFTER, BOTH = (f"raw/leaf1/switch-{name}.json" for name in ("before", "after", "*"))
+GROUP_DROPS = "SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS"
+
+
+def value(table: str, name: str, said: str) -> Change:
+    """A value in a table of SONiC's databases."""
+
+    def change(tables: Document) -> None:
+        tables[table]["value"][name] = said
+
+    return change
+
+
+def counter(oid: str, name: str, said: str) -> Change:
+    return says_json("counters", value(f"COUNTERS:oid:{oid}", name, said))
+
+
+def slower_interface(environment: Document) -> None:
+    for interface in environment["interfaces"]:
+        if interface["name"] == "eth1":
+            interface["rate_gbit_s"] = 25
+
+
+def of_port(id_: str, word: str, check: str, title: str, path: str, change: Change) -> Fault:
+    """A fault in what the switch says of alpha's port."""
+    check = f"switch/{check}/leaf1/Ethernet0"
+    return fault(id_, "switched", word, check, title, edit(path, change))
+
+
+UNANSWERED = "switch/answers/leaf1 switch/*"
+FAULTS = (
+    fault(
+        "switch-silent",
+        "switched",
+        INCONCLUSIVE,
+        UNANSWERED,
+        "a switch that was not read after the run",
+        remove(AFTER),
+    ),
+    of_port(
+        "switch-dropped",
+        FAIL,
+        "drops",
+        "a switch that dropped packets of the lossless class",
+        AFTER,
+        counter("0x1a00000000003", GROUP_DROPS, "17"),
+    ),
+    of_port(
+        "switch-storm",
+        FAIL,
+        "pause-storms",
+        "a pause storm on a switch's port",
+        AFTER,
+        counter("0x1500000000003", "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", "2"),
+    ),
+    fault(
+        "switch-foreign",
+        "switched",
+        INCONCLUSIVE,
+        UNANSWERED,
+        "a switch's reading of another run",
+        edit(AFTER, put("run", "20260101T000000Z-other")),
+    ),
+    fault(
+        "switch-port",
+        "switched",
+        INCONCLUSIVE,
+        "switch/ports",
+        "a host that hangs on no port of the switch",
+        edit(BOTH, says("lldp", substitute('"beta"', '"omega"'))),
+    ),
+    of_port(
+        "switch-down",
+        FAIL,
+        "link-up",
+        "a switch's port that is down",
+        AFTER,
+        says_json("ports", value("PORT_TABLE:Ethernet0", "oper_status", "down")),
+    ),
+    of_port(
+        "switch-pfc",
+        FAIL,
+        "pfc",
+        "a switch without PFC on the lossless priority",
+        BOTH,
+        says_json("qos", value("PORT_QOS_MAP|Ethernet0", "pfc_enable", "4")),
+    ),
+    of_port(
+        "switch-errors",
+        FAIL,
+        "errors",
+        "a switch that saw damaged frames",
+        AFTER,
+        counter("0x1000000000012", "SAI_PORT_STAT_IF_IN_ERRORS", "900"),
+    ),
+    fault(
+        "switch-cleared",
+        "switched",
+        INCONCLUSIVE,
+        "switch/drops/leaf1/Ethernet0 switch/*",
+        "a switch's counters that were cleared during the run",
+        edit(BEFORE, counter("0x1a00000000003", GROUP_DROPS, "99999")),
+    ),
+    fault(
+        "switch-speed",
+        "switched",
+        FAIL,
+        "switch/link-speed/leaf1/Ethernet0",
+        "a switch's port of another speed than the host's interface",
+        edit("raw/alpha/environment.json", slower_interface),
+    ),
+)

@@ -1,0 +1,231 @@
+"""The composed fabric as its agents left it: their reports, and counters of cards that go on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from selftest.files import limit_set, write, write_lines
+from selftest.runs.fabric_figures import Size, measured
+from selftest.runs.fabric_plan import HOSTS, Fabric, Test, plan, retry_plan, stamp
+
+Document = dict[str, Any]
+
+#: Seconds from one round to the next, beyond those that a test is planned to take.
+ROUND_S = 10
+#: Of an Ethernet frame with RoCE's headers around a payload, and of an acknowledgement.
+HEADERS, ACKNOWLEDGEMENT = 60, 64
+#: What a session of ssh moves between two readings.
+OTHER_BYTES, OTHER_PACKETS = 3000, 12
+
+#: What goes wrong, and did not.
+ERRORS = (
+    "link_downed", "link_error_recovery", "symbol_error", "port_rcv_errors", "port_xmit_discards",
+    "port_xmit_wait", "out_of_sequence", "packet_seq_err", "local_ack_timeout_err",
+    "implied_nak_seq_err", "rnr_nak_retry_err", "duplicate_request", "rx_icrc_encapsulated",
+    "roce_adp_retrans", "np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled",
+)  # fmt: skip
+DROPS = (
+    "tx_dropped", "tx_errors", "rx_dropped", "rx_errors", "rx_crc_errors", "rx_missed_errors",
+)  # fmt: skip
+MOVED = ("tx_bytes", "tx_packets", "rx_bytes", "rx_packets")
+
+
+class _Card:
+    """A host's card and its interface: what they have counted so far."""
+
+    def __init__(self, number: int) -> None:
+        self.rdma = Counter(dict.fromkeys(MOVED, 4_000_000 * (number + 1)))
+        self.netdev = Counter(dict.fromkeys(MOVED, 70_000 * (number + 1)))
+
+    def rest(self) -> None:
+        """What no flow sends."""
+        self.netdev.update(
+            tx_bytes=OTHER_BYTES,
+            rx_bytes=OTHER_BYTES,
+            tx_packets=OTHER_PACKETS,
+            rx_packets=OTHER_PACKETS,
+        )
+
+    def reading(self, at: float) -> Document:
+        """The card's bytes are counted in words of four."""
+        words = {
+            "port_xmit_data": self.rdma["tx_bytes"] // 4,
+            "port_rcv_data": self.rdma["rx_bytes"] // 4,
+            "port_xmit_packets": self.rdma["tx_packets"],
+            "port_rcv_packets": self.rdma["rx_packets"],
+        }
+        card = {**dict.fromkeys(ERRORS, 0), **words}
+        return {
+            "time_s": f"{at:.6f}",
+            "host": {"TcpRetransSegs": "0"},
+            "netdev": {"enp1s0": _texts({**self.netdev, **dict.fromkeys(DROPS, 0)})},
+            "rdma": {"mlx5_0/1": {"netdev": "enp1s0", "counters": _texts(card)}},
+        }
+
+
+def _texts(counters: dict[str, int]) -> dict[str, str]:
+    return {name: str(value) for name, value in counters.items()}
+
+
+def _wire(sizes: list[Size], mtu: int) -> tuple[Counter[str], Counter[str]]:
+    """What the client's and the server's end count: payload, headers, acknowledgements."""
+    forth: Counter[str] = Counter()
+    back: Counter[str] = Counter()
+    for one in sizes:
+        packets = math.ceil(one.size / mtu) * one.messages
+        if one.received:
+            forth.update(bytes=one.sent + HEADERS * packets // 2, packets=packets // 2)
+            back.update(bytes=one.received + HEADERS * packets // 2, packets=packets // 2)
+        else:
+            forth.update(bytes=one.sent + HEADERS * packets, packets=packets)
+            back.update(bytes=ACKNOWLEDGEMENT * one.messages, packets=one.messages)
+    return forth, back
+
+
+def _moved(sent: Counter[str], received: Counter[str]) -> dict[str, int]:
+    return {
+        "tx_bytes": sent["bytes"],
+        "tx_packets": sent["packets"],
+        "rx_bytes": received["bytes"],
+        "rx_packets": received["packets"],
+    }
+
+
+class _Run:
+    """Composes one run in a folder."""
+
+    def __init__(self, root: Path, fabric: Fabric) -> None:
+        self.root, self.fabric = root, fabric
+        self.cards = {host: _Card(number) for number, host in enumerate(HOSTS)}
+        self.tests = {test.name: test for test in fabric.tests}
+        self.at = float(fabric.begun)
+
+    def compose(self) -> None:
+        planned = plan(self.fabric)
+        write(self.root / "plan.json", planned)
+        write(self.root / "inputs/limits.json", limits())
+        self.at += 2
+        for host in HOSTS:
+            write(self.root / f"raw/{host}/environment.json", self.environment(host))
+        self.rounds(planned, "flows")
+        if self.fabric.again:
+            again = retry_plan(self.fabric, planned)
+            write(self.root / "plan.retry.json", again)
+            self.rounds(again, "retry/flows")
+
+    def rounds(self, planned: Document, folder: str) -> None:
+        """Plays the rounds of a plan, and writes what the agents then report."""
+        begun = self.at
+        for round_ in planned["rounds"]:
+            self.at += ROUND_S
+            for flow in round_["flows"]:
+                self.flow(flow, folder)
+            self.at += max(self.tests[flow["test"]].seconds for flow in round_["flows"])
+        for host in HOSTS:
+            mine = [
+                flow for round_ in planned["rounds"] for flow in round_["flows"]
+                if host in (flow["client"], flow["server"])
+            ]  # fmt: skip
+            report = {
+                "schema": "perch.agent/1", "run": self.fabric.run, "host": host,
+                "started": stamp(begun), "ended": stamp(self.at + ROUND_S), "state": "done",
+                "flows_total": len(mine), "flows_done": len(mine), "message": None,
+            }  # fmt: skip
+            if mine:
+                parent = Path(folder).parent
+                write(self.root / "raw" / host / parent / "agent.json", report)
+        self.at += ROUND_S
+
+    def flow(self, flow: Document, folder: str) -> None:
+        test = self.tests[flow["test"]]
+        sizes = list(measured(self.fabric, test, flow, self.at))
+        forth, back = _wire(sizes, 4096 if test.is_hardware else 8948)
+        moved = {"client": _moved(forth, back), "server": _moved(back, forth)}
+        seconds = sum(one.elapsed_s for one in sizes) + 1
+        for role in ("client", "server"):
+            place = self.root / "raw" / flow[role] / folder / flow["id"]
+            write(place / f"{role}.json", self.end(test, flow, role, seconds, moved[role]))
+            if role == "client":
+                write_lines(place / "client.stdout", _printed(sizes))
+                write_lines(place / "client.stderr", [])
+
+    def end(
+        self, test: Test, flow: Document, role: str, seconds: float, moved: dict[str, int]
+    ) -> Document:
+        """One end's report: its command, and the readings before and after it."""
+        card = self.cards[flow[role]]
+        before = card.reading(self.at)
+        (card.rdma if test.is_hardware else card.netdev).update(moved)
+        card.rest()
+        after = card.reading(self.at + seconds)
+        card.rest()
+        is_service = role == "server" and test.tool == "perch"
+        return {
+            "schema": "perch.flow/1", "run": self.fabric.run, "flow": flow["id"], "role": role,
+            "host": flow[role], "argv": flow[f"{role}_argv"], "started": stamp(self.at),
+            "ended": stamp(self.at + seconds), "elapsed_s": round(seconds, 3),
+            "exit": None if is_service else 0, "signal": None, "timed_out": False, "state": "done",
+            "message": None, "counters": _readings(before, after),
+        }  # fmt: skip
+
+    def environment(self, host: str) -> Document:
+        card = self.cards[host]
+        before = card.reading(self.at)
+        card.rest()
+        idle = _readings(before, card.reading(self.at + 1))
+        return {
+            "schema": "perch.environment/1", "host": host, "hostname": host,
+            "kernel": "6.8.0-60-generic", "os": "Composed",
+            "cpu": {"model": "composed", "cores": 64}, "memory_bytes": 540000000000,
+            "versions": {"perch": "0.1.0", "libfabric": "2.1.0", "iperf3": "3.18",
+                         "perftest": "6.24", "jq": "1.7"},
+            "tuning": {},
+            "interfaces": [{"name": "enp1s0", "mtu_bytes": 9000, "state": "up",
+                            "rate_gbit_s": 100, "driver": "mlx5_core"}],
+            "rdma": [{"name": "mlx5_0", "driver": "mlx5_core", "firmware": "22.39.1002"}],
+            "collected": stamp(self.at - 1), "idle": idle,
+        }  # fmt: skip
+
+
+def _readings(before: Document, after: Document) -> Document:
+    names = {"address_interface": "enp1s0", "route_interface": "enp1s0"}
+    return {**names, "before": before, "after": after}
+
+
+def _printed(sizes: list[Size]) -> Iterator[str]:
+    for one in sizes:
+        yield from one.lines
+
+
+def limits() -> Document:
+    """The set roce, and what a site would ask beside it."""
+    policy = "site policy: of the self-test's fabric, which is composed"
+    found = limit_set("roce")
+    found["limits"] += [
+        {
+            "id": "site-peers", "title": "RDMA bandwidth of large messages beside like flows",
+            "scope": {"kind": "bandwidth", "tool": "perch", "scope": "hardware",
+                      "size_bytes": {"min": 65536}, "op": "write"},
+            "metric": "bandwidth.gbit_s", "bound": {"min": 0.9, "of": "peers"},
+            "unit": "of the median of like flows", "source": policy, "severity": "required",
+            "remedy": "Compare this pair with the others",
+        },
+        {
+            "id": "site-tail", "title": "RDMA send latency, one message of ten thousand",
+            "scope": {"kind": "latency", "tool": "perch", "scope": "hardware", "op": "send",
+                      "size_bytes": {"max": 64}, "test": "send-tail"},
+            "metric": "latency_us.p99_99", "bound": {"max": 200},
+            "unit": "us", "source": policy, "severity": "required",
+            "remedy": "Look for what stops both hosts for so long",
+        },
+    ]  # fmt: skip
+    return found
+
+
+def compose(root: Path, fabric: Fabric) -> None:
+    """Writes the run's files below `root`."""
+    _Run(root, fabric).compose()

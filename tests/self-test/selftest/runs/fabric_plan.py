@@ -1,0 +1,216 @@
+"""What is planned of the composed fabric: five hosts with a card of 100 Gb/s, all pairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+Document = dict[str, Any]
+
+HOSTS = ("alpha", "beta", "gamma", "delta", "epsilon")
+#: 2026-01-01T00:00:00Z
+EPOCH = 1767225600
+
+#: The circle method: ten pairs of five hosts in five rounds, none twice in one.
+PAIRS = (
+    ((0, 1), (2, 4)),
+    ((1, 2), (3, 0)),
+    ((2, 3), (4, 1)),
+    ((3, 4), (0, 2)),
+    ((4, 0), (1, 3)),
+)
+ONE_PAIR = (((0, 1),),)
+
+
+def stamp(seconds: float) -> str:
+    """A moment as the engine and the agents write it."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of the suite. `seconds`: for how long, in the place of a number of messages."""
+
+    name: str
+    title: str
+    tool: str
+    op: str
+    kind: str
+    messages: int = 0
+    sizes: tuple[int, ...] = (65536,)
+    backend: str | None = None
+    seconds: int = 0
+    one_pair: bool = False
+    both_ways: bool = False
+    repeats: int = 2
+    options: str = ""
+
+    @property
+    def is_hardware(self) -> bool:
+        """Whether its bytes go through the card."""
+        return self.backend == "verbs" or self.tool == "perftest"
+
+    def rounds(self) -> Iterator[tuple[tuple[int, int], ...]]:
+        """The pairs of hosts that measure at once, client first."""
+        rounds = ONE_PAIR if self.one_pair else PAIRS
+        yield from rounds
+        if self.both_ways:
+            for pairs in rounds:
+                yield tuple((server, client) for client, server in pairs)
+
+
+CARDS = "--device mlx5_0 --server-device mlx5_0"
+WRITES = Test(
+    "write-bandwidth", "RDMA write bandwidth", "perch", "write", "bandwidth", 200000,
+    backend="verbs",
+    options="--backend verbs --op write --size 64K --iterations 200000 --outstanding 16 "
+    f"--cq-moderation 1 --inline 0 {CARDS}",
+)  # fmt: skip
+SENDS = Test(
+    "send-latency", "RDMA send latency", "perch", "send", "latency", 4000, (64,), "verbs",
+    options=f"--backend verbs --op send --size 64 --iterations 4000 {CARDS}",
+)  # fmt: skip
+PERFTEST = Test(
+    "perftest-write-bandwidth", "perftest, RDMA write bandwidth", "perftest", "write", "bandwidth",
+    200000, one_pair=True,
+)  # fmt: skip
+STEADY = Test(
+    "steady-bandwidth", "RDMA write bandwidth of ten minutes", "perch", "write", "bandwidth",
+    backend="verbs", seconds=600, one_pair=True, repeats=1,
+    options=f"--backend verbs --op write --size 64K --duration 600s --interval 10s {CARDS}",
+)  # fmt: skip
+TCP = (
+    Test(
+        "tcp-latency", "TCP latency", "perch", "send", "latency", 4000, (64,), "tcp",
+        one_pair=True, options="--backend tcp --op send --size 64 --iterations 4000",
+    ),
+    Test(
+        "tcp-bandwidth", "TCP bandwidth", "perch", "send", "bandwidth", 40000, backend="tcp",
+        one_pair=True, options="--backend tcp --op send --size 64K --iterations 40000",
+    ),
+    Test(
+        "iperf3", "iperf3, one stream", "iperf3", "send", "bandwidth", seconds=2, one_pair=True,
+    ),
+)  # fmt: skip
+
+HEALTHY = (WRITES, SENDS, STEADY, *TCP)
+WITH_PERFTEST = (WRITES, SENDS, PERFTEST, STEADY, *TCP)
+
+#: Both ways of each pair, three sizes, and enough samples for p99.99.
+SWEPT = (
+    Test(
+        "write-sizes", "RDMA write bandwidth of three sizes", "perch", "write", "bandwidth", 20000,
+        (65536, 131072, 262144), "verbs", both_ways=True,
+        options="--backend verbs --op write --size 64K:256K --iterations 20000 --outstanding 16 "
+        f"--cq-moderation 1 --inline 0 {CARDS}",
+    ),
+    Test(
+        "send-tail", "RDMA send latency, its tail", "perch", "send", "latency", 100000, (64,),
+        "verbs", one_pair=True,
+        options=f"--backend verbs --op send --size 64 --iterations 100000 {CARDS}",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A run to compose. `seed`: of its noise. `weak`: so much slower are flows whose id matches.
+
+    begun: seconds since 1970. again: a flow that is measured twice more, as a retry is planned.
+    """
+
+    seed: int
+    tests: tuple[Test, ...] = HEALTHY
+    weak: tuple[str, float] = field(default=("$^", 1.0))
+    begun: int = EPOCH
+    again: str = ""
+
+    @property
+    def run(self) -> str:
+        """The id of the run; it says that it is composed."""
+        return f"{datetime.fromtimestamp(self.begun, UTC):%Y%m%dT%H%M%SZ}-healthy-{self.seed}"
+
+    def factor(self, flow: str) -> float:
+        """What is left of a flow's rate."""
+        pattern, factor = self.weak
+        return factor if re.search(pattern, flow) else 1.0
+
+
+def address(host: int) -> str:
+    """Of documentation (RFC 5737)."""
+    return f"192.0.2.{host + 1}"
+
+
+def _commands(test: Test, client: int, server: int) -> tuple[list[str], list[str]]:
+    """What the two ends run."""
+    if test.tool == "perftest":
+        words = f"ib_write_bw -d mlx5_0 -i 1 -p 18515 -F -c RC -s 65536 -n {test.messages} -t 16"
+        both = [*words.split(), "-Q", "1", "-I", "0"]
+        return [*both, address(server)], both
+    if test.tool == "iperf3":
+        ends = f"iperf3 -c {address(server)} -B {address(client)} -p 5201 -J -l 65536 -t 2 -P 1"
+        return ends.split(), f"iperf3 -s -1 -B {address(server)} -p 5201 -J".split()
+    verb = "lat" if test.kind == "latency" else "bw"
+    words = f"perch {verb} {address(server)} {test.options} --bind {address(client)} --json"
+    return words.split(), []
+
+
+def _flow(test: Test, repeat: int, client: int, server: int) -> Document:
+    commands = _commands(test, client, server)
+    ready = {"perftest": {"port": 18515, "proto": "tcp"}, "iperf3": {"port": 5201, "proto": "tcp"}}
+    return {
+        "id": f"{test.name}/{HOSTS[client]}/{HOSTS[server]}/{repeat}",
+        "test": test.name, "title": test.title, "repeat": repeat, "tool": test.tool,
+        "backend": test.backend, "provider": None, "op": test.op, "kind": test.kind,
+        "client": HOSTS[client], "server": HOSTS[server],
+        "scope": "hardware" if test.is_hardware else "software",
+        "client_argv": commands[0], "server_argv": commands[1], "ready": ready.get(test.tool),
+        "deadline_s": (test.seconds or 1) + 32, "estimate_s": (test.seconds or 1) + 1,
+        "expect": [{"size_bytes": size} for size in test.sizes],
+    }  # fmt: skip
+
+
+def plan(fabric: Fabric) -> Document:
+    """plan.json, as the planner makes it."""
+    rounds = [
+        {"flows": [_flow(test, repeat, *pair) for pair in pairs]}
+        for repeat in (1, 2)
+        for test in fabric.tests
+        if repeat <= test.repeats
+        for pairs in test.rounds()
+    ]
+    title = "Composed: hardware that is not there, its noise resampled from recorded runs"
+    return {**_head(fabric, title), "rounds": rounds, "excluded": []}
+
+
+def retry_plan(fabric: Fabric, first: Document) -> Document:
+    """plan.retry.json: the flow is measured twice more, in rounds of its own."""
+    flows = [flow for round_ in first["rounds"] for flow in round_["flows"]]
+    flow = next(flow for flow in flows if flow["id"] == f"{fabric.again}/1")
+    rounds = [
+        {"flows": [{**flow, "id": f"{fabric.again}/{repeat}", "repeat": repeat}]}
+        for repeat in (3, 4)
+    ]
+    return {**first, "rounds": rounds}
+
+
+def _head(fabric: Fabric, title: str) -> Document:
+    return {
+        "schema": "perch.plan/1",
+        "run": fabric.run,
+        "created": stamp(fabric.begun)[:-5] + "Z",
+        "limits": "roce",
+        "suite": {"name": "healthy", "title": title},
+        "hosts": {
+            host: {
+                "address": address(number), "group": None, "fabric": "roce", "scope": "hardware",
+                "backends": ["tcp", "verbs"], "tools": ["perch", "perftest", "iperf3"],
+                "devices": [{"name": "mlx5_0", "netdev": "enp1s0"}], "port": 18600,
+            }
+            for number, host in enumerate(HOSTS)
+        },
+    }  # fmt: skip

@@ -1,0 +1,133 @@
+"""Runs that were recorded (tests/fixtures), and what is composed of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from perch.history.seal import seal
+from selftest.files import compact, document, write
+from selftest.paths import FIXTURES
+
+Document = dict[str, Any]
+
+
+def _copy(name: str, root: Path) -> None:
+    shutil.copytree(FIXTURES / name / "run", root, symlinks=True)
+
+
+def loopback(root: Path) -> None:
+    """Recorded."""
+    _copy("loopback", root)
+
+
+def transfers(root: Path) -> None:
+    """Recorded."""
+    _copy("transfer", root)
+
+
+def rxe(root: Path) -> None:
+    """Recorded."""
+    _copy("rxe", root)
+
+
+def sealed(root: Path) -> None:
+    """Recorded, with the manifest that the playbook makes when all files were fetched."""
+    loopback(root)
+    seal(root)
+
+
+def accepted(root: Path) -> None:
+    """Recorded, with an accepted run of the same fabric, a day earlier, as its baseline.
+
+    The accepted figures are the run's own (tests/fixtures/history), half a hundredth larger.
+    """
+    loopback(root)
+    baseline = document(FIXTURES / "history/baseline.json")
+    dates = {"created": "2026-11-20T08:04:06Z", "accepted": "2026-11-20T09:00:00Z"}
+    baseline |= {"run": "20261120T080406Z-earlier", **dates}
+    for figure in baseline["figures"].values():
+        figure["value"] *= 1.005
+    write(root / "inputs/baseline.json", baseline)
+
+
+# ---- cards in the place of software devices ------------------------------------------------------
+
+#: What of the recorded bytes was sent once. The emulated machines sent packets again; cards on a
+#: good network repeat nothing.
+ONCE = {"verbs-read-bandwidth": 0.8, "read-latency": 0.95, "send-bandwidth": 0.95}
+
+
+def cards(root: Path) -> None:
+    """The run over Soft-RoCE, as if two cards had carried it.
+
+    They have a card's name and driver, and count, in words of four bytes, what the interface below
+    the software device did; the plan calls them hardware. Its limits judge no speed.
+    """
+    rxe(root)
+    for path in root.rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes().replace(b"rxe0", b"mlx5_0"))
+    plan = document(root / "plan.json")
+    for host, facts in plan["hosts"].items():
+        facts["scope"] = "hardware"
+        environment = document(root / f"raw/{host}/environment.json")
+        environment["idle"] = None
+        environment["rdma"][0]["driver"] = "mlx5_core"
+        write(root / f"raw/{host}/environment.json", environment)
+    counted = {host: Counter(port_xmit_data=0, port_rcv_data=0) for host in plan["hosts"]}
+    for round_ in plan["rounds"]:
+        for flow in round_["flows"]:
+            flow["scope"] = "hardware"
+            for role in ("client", "server"):
+                path = root / "raw" / flow[role] / "flows" / flow["id"] / f"{role}.json"
+                end = document(path)
+                _count(end["counters"], counted[flow[role]], ONCE.get(flow["test"], 1.0))
+                write(path, end)
+    write(root / "plan.json", plan)
+
+
+def _count(counters: Document, card: Counter[str], once: float) -> None:
+    """Puts a card's readings in the place of the software device's; `card` goes on counting."""
+    readings = (counters["before"], counters["after"])
+    interface = [reading["netdev"]["eth1"] for reading in readings]
+    moved = {
+        name: int((int(interface[1][counter]) - int(interface[0][counter])) * once / 4)
+        for name, counter in (("port_xmit_data", "tx_bytes"), ("port_rcv_data", "rx_bytes"))
+    }
+    for reading, change in zip(readings, ({}, moved), strict=True):
+        card.update(change)
+        device = reading["rdma"]["mlx5_0/1"]
+        others = dict.fromkeys(device["counters"].keys() - {"sent_pkts", "rcvd_pkts"}, "0")
+        device["counters"] = others | {name: str(value) for name, value in card.items()}
+
+
+# ---- a switch ------------------------------------------------------------------------------------
+
+
+def switched(root: Path) -> None:
+    """The cards' run, between whose readings a SONiC switch counted what its fixture says."""
+    cards(root)
+    plan = document(root / "plan.json")
+    switch = {"provider": "sonic", "scope": "hardware", "priorities": [3], "ports": {}}
+    plan["switches"] = {"leaf1": switch}
+    write(root / "plan.json", plan)
+    for phase, minute in (("before", 0), ("after", 1)):
+        said = compact(_reading(plan["run"], phase, f"2026-01-01T00:0{minute}:30.000000Z"))
+        said = said.replace("node1", "alpha").replace("node2", "beta")
+        write(root / f"raw/leaf1/switch-{phase}.json", json.loads(said))
+
+
+def _reading(run: str, phase: str, collected: str) -> Document:
+    folder = FIXTURES / "switches/sonic" / phase
+    commands = {
+        path.name: {"exit": 0, "stdout": path.read_text(), "stderr": ""}
+        for path in sorted(folder.iterdir())
+    }
+    return {
+        "schema": "perch.switch/1", "run": run, "switch": "leaf1", "phase": phase,
+        "provider": "sonic", "collected": collected, "commands": commands,
+    }  # fmt: skip

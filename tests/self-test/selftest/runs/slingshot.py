@@ -1,0 +1,182 @@
+"""Two nodes with a Cassini NIC each: what HPE printed of its tools, and a flow of the engine.
+
+The nodes are those of tests/fixtures/slingshot; the engine's line is made by hand. The NICs go on
+counting from flow to flow.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from selftest.files import document, limit_set, write
+from selftest.paths import FIXTURES
+from selftest.runs.fabric_plan import EPOCH, stamp
+
+Document = dict[str, Any]
+
+RUN, NODES = "20260101T000000Z-x", ("alpha", "beta")
+ADDRESSES = {"alpha": "192.0.2.1", "beta": "192.0.2.2"}
+#: Seconds from one flow to the next.
+TURN_S = 10
+SIZE, MESSAGES, ELAPSED_S = 65536, 100000, 0.3
+
+CXI_SERVER = "-d cxi0 -v 1 -p 49194"
+ENGINE = (
+    f"perch bw {ADDRESSES['beta']} --backend cxi --op write --size 64K --iterations {MESSAGES} "
+    "--device cxi0 --server-device cxi0 --svc-id 1 --server-svc-id 1 --vni 10 "
+    f"--bind {ADDRESSES['alpha']} --json"
+)
+
+
+def _flow(test: str, title: str, op: str, kind: str, size: int, command: str) -> Document:
+    tool, *_ = command.split()
+    is_engine = tool == "perch"
+    return {
+        "id": f"{test}/alpha/beta/1", "test": test, "title": title, "repeat": 1,
+        "tool": "perch" if is_engine else "cxi", "backend": "cxi" if is_engine else None,
+        "provider": None, "op": op, "kind": kind, "client": "alpha", "server": "beta",
+        "scope": "hardware", "client_argv": command.split(),
+        "server_argv": [] if is_engine else f"{tool} {CXI_SERVER}".split(),
+        "ready": None if is_engine else {"port": 49194, "proto": "tcp"},
+        "deadline_s": 60, "estimate_s": 1, "expect": [{"size_bytes": size}],
+        "hop_class": "same_switch",
+    }  # fmt: skip
+
+
+def _plan() -> Document:
+    """A plan that asks for the checks of Slingshot alone: the fixture has only these."""
+    to = ADDRESSES["beta"]
+    latency = f"cxi_send_lat {CXI_SERVER} -s 8 -n 5 --report-all {to}"
+    bandwidth = f"cxi_write_bw {CXI_SERVER} -s 1048576 -n 10 -l 64 --no-hrp {to}"
+    flows = (
+        _flow("lat", "cxi_send_lat", "send", "latency", 8, latency),
+        _flow("bw", "cxi_write_bw", "write", "bandwidth", 2**20, bandwidth),
+        _flow("engine", "RDMA write bandwidth", "write", "bandwidth", SIZE, ENGINE),
+    )
+    hosts = {
+        node: {
+            "address": address, "group": None, "switch": "x1", "fabric": "slingshot",
+            "scope": "hardware", "backends": ["cxi"], "tools": ["perch", "cxi"],
+            "devices": [{"name": "cxi0", "svc_id": 1, "vni": 10}], "port": 18600,
+            "ports": [5001, 5201, 18515, 18600, 49194],
+        }
+        for node, address in ADDRESSES.items()
+    }  # fmt: skip
+    return {
+        "schema": "perch.plan/1", "run": RUN, "created": stamp(EPOCH)[:-5] + "Z",
+        "suite": {"name": "s", "title": "S"}, "limits": "slingshot-200", "hosts": hosts,
+        "excluded": [], "rounds": [{"flows": [flow]} for flow in flows],
+    }  # fmt: skip
+
+
+def _reading(octets: Counter[str], at: float) -> Document:
+    """Counters of a node's NIC and of its interface, as the agent writes them."""
+    none = (
+        "hni_pcs_uncorrected_cw", "hni_llr_tx_replay_event", "hni_llr_rx_replay_event", "nacks",
+        "pkts_cancelled_o", "pkts_cancelled_u",
+    )  # fmt: skip
+    moved = {
+        "hni_sts_tx_ok_octets": str(octets["tx"]),
+        "hni_sts_rx_ok_octets": str(octets["rx"]),
+    }
+    interface = {"tx_bytes": "0", "rx_bytes": "0", "rx_missed_errors": "0"}
+    return {
+        "time_s": f"{at:.6f}",
+        "host": {"TcpRetransSegs": "0"},
+        "netdev": {"hsn0": {**interface, "carrier_down_count": "1"}},
+        "rdma": {},
+        "cxi": {"cxi0": {"netdev": "hsn0", "counters": {**moved, **dict.fromkeys(none, "0")}}},
+    }
+
+
+def _line() -> Document:
+    """The engine's line of a flow over cxi."""
+    size = SIZE * MESSAGES
+
+    def side(host: str, nic: str) -> Document:
+        return {"host": host, "device": "cxi0", "address": f"NIC {nic} PID 0", "svc_id": 1,
+                "vni": 10, "idc": True, "ll": True}  # fmt: skip
+
+    return {
+        "schema": "perch.record/1", "tool": {"name": "perch", "version": "0.1.0"},
+        "backend": "cxi", "provider": "cxi", "op": "write", "kind": "bandwidth",
+        "definition": "initiator_completion", "completion_level": "transmit", "connection": "RDM",
+        "client": side("alpha", "0x12"), "server": side("beta", "0x13"),
+        "link": {"rate_gbit_s": 200, "mtu_bytes": None, "layer": "slingshot", "hop_class": None},
+        "params": {
+            "size_bytes": SIZE, "iterations": MESSAGES, "duration_s": None, "warmup": 0,
+            "gap_us": 0, "queue_pairs": 1, "outstanding": 64, "batch": 1, "threads": 1,
+            "devices": 1, "inline_bytes": None, "bidirectional": False, "completion": "busy",
+            "memory": "host", "verify": False, "clock": "monotonic", "rate": None, "svc_id": 1,
+            "server_svc_id": 1, "vni": 10, "idc": True, "ll": True, "rdzv": False,
+            "unrestricted": False, "hrp": False, "keys": "client", "atomic_op": None,
+            "atomic_type": None, "tx_memory": "host", "rx_memory": "host",
+        },
+        "started": stamp(EPOCH + 3 * TURN_S + 0.1), "elapsed_s": ELAPSED_S, "latency_us": None,
+        "bandwidth": {
+            "gbit_s": size * 8 / ELAPSED_S / 1e9, "peak_gbit_s": None, "peak_definition": None,
+            "min_interval_gbit_s": None, "messages_per_s": MESSAGES / ELAPSED_S, "bytes": size,
+        },
+        "intervals": [], "histogram": None, "cpu": None, "integrity": None, "tcp": None,
+        "path": {"claimed_bytes": size, "client_sent_bytes": size, "client_received_bytes": 0},
+        "status": "ok", "error": None,
+    }  # fmt: skip
+
+
+def _node(root: Path, node: str) -> None:
+    times = {"started": stamp(EPOCH + 1), "ended": stamp(EPOCH + 4 * TURN_S)}
+    agent = {"schema": "perch.agent/1", "run": RUN, "host": node, **times, "state": "done",
+             "flows_total": 3, "flows_done": 3, "message": None}  # fmt: skip
+    environment = {
+        "schema": "perch.environment/1", "host": node, "hostname": node, "kernel": "k", "os": None,
+        "cpu": {"model": None, "cores": 64}, "memory_bytes": None, "versions": {"cxi": "2.1.0"},
+        "tuning": {}, "interfaces": [], "rdma": [], "collected": stamp(EPOCH + 2),
+        "cxi": [{"name": "cxi0", "driver": "cxi_ss1", "firmware": "1.6.0.326"}],
+    }  # fmt: skip
+    answer = document(FIXTURES / "slingshot/host_check.json")
+    answer |= {"hostname": node, "collected": stamp(EPOCH + 3)[:-5] + "Z"}
+    write(root / f"raw/{node}/agent.json", agent)
+    write(root / f"raw/{node}/environment.json", environment)
+    write(root / f"raw/{node}/host_check.json", answer)
+
+
+#: Octets that a flow moves from client to server and back, with headers.
+OCTETS = {"lat": (90000, 90000), "bw": (690000000, 2000000), "engine": (6800000000, 30000000)}
+PRINTED = {"lat": "send_lat_all.txt", "bw": "write_bw_bytes.txt"}
+
+
+def slingshot(root: Path) -> None:
+    """Composes the run."""
+    plan = _plan()
+    write(root / "plan.json", plan)
+    write(root / "inputs/limits.json", limit_set("slingshot-200"))
+    for node in NODES:
+        _node(root, node)
+    nics = {node: Counter(tx=1000, rx=1000) for node in NODES}
+    for turn, round_ in enumerate(plan["rounds"], 1):
+        flow, at = round_["flows"][0], EPOCH + turn * TURN_S
+        forth, back = OCTETS[flow["test"]]
+        for role, sent, received in (("client", forth, back), ("server", back, forth)):
+            nic = nics[flow[role]]
+            before = _reading(nic, at)
+            nic.update(tx=sent, rx=received)
+            is_service = role == "server" and flow["tool"] == "perch"
+            place = root / "raw" / flow[role] / "flows" / flow["id"]
+            end = {
+                "schema": "perch.flow/1", "run": RUN, "flow": flow["id"], "role": role,
+                "host": flow[role], "argv": flow[f"{role}_argv"], "started": stamp(at),
+                "ended": stamp(at + 1), "elapsed_s": 1, "exit": None if is_service else 0,
+                "signal": None, "timed_out": False, "state": "done", "message": None,
+                "counters": {"address_interface": "hsn0", "route_interface": "hsn0",
+                             "before": before, "after": _reading(nic, at + 1)},
+            }  # fmt: skip
+            write(place / f"{role}.json", end)
+        client = root / "raw/alpha/flows" / flow["id"]
+        (client / "client.stderr").write_bytes(b"")
+        if flow["tool"] == "perch":
+            write(client / "client.stdout", _line())
+        else:
+            shutil.copy(FIXTURES / "cxi" / PRINTED[flow["test"]], client / "client.stdout")
