@@ -12,7 +12,6 @@ from perch.errors import ExitCode, PerchError
 from perch.model.text import clean, plural
 
 if TYPE_CHECKING:
-    from perch.model.limit_sets import LimitFile
     from perch.plan.planner import Planned
 
 INPUTS, PLAN, LIMITS = "inputs/plan.json", "plan.json", "inputs/limits.json"
@@ -52,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Plans a run."""
-    from perch.model import limit_sets
+    from perch.model import limit_files, limit_sets
     from perch.plan import engine, planner
 
     root = Path(args.run)
@@ -65,8 +64,8 @@ def command(args: argparse.Namespace) -> int:
         )
     given = sys.stdin.buffer.read() if args.stdin else _bytes(root / INPUTS)
     planned = planner.plan(planner.decoded(given), engine.checker())
-    site = _limits(Path(args.site_limits)) if args.site_limits else None
-    limits = limit_sets.merged(_limits(Path(args.limits)), site)
+    site = limit_files.read(Path(args.site_limits)) if args.site_limits else None
+    limits = limit_sets.merged(limit_files.read(Path(args.limits)), site)
     if not args.check:
         _write(root, planned, given, limits)
         _recall(root, args)
@@ -81,21 +80,6 @@ def _bytes(path: Path) -> bytes:
         raise PerchError(
             ExitCode.USAGE, f"it cannot be read ({error.strerror})", file=path
         ) from None
-
-
-def _limits(path: Path) -> LimitFile:
-    """A file of limits. Raises PerchError where it is no YAML."""
-    import yaml
-
-    from perch.model.limit_sets import LimitFile
-
-    content = _bytes(path)
-    try:
-        text = content.decode()
-        return LimitFile(path.name, text, yaml.load(text, yaml.CSafeLoader))
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        why = " ".join(str(error).split())
-        raise PerchError(ExitCode.USAGE, f"it is no YAML: {why}", file=path) from None
 
 
 def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:

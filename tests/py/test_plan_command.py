@@ -99,7 +99,12 @@ def test_inputs_that_cannot_be_planned_leave_no_plan(
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [(None, "it cannot be read"), (b"a: [", "it is no YAML"), (b"\xff", "it is no YAML")],
+    [
+        (None, ": it cannot be read (No such file or directory)"),
+        (b"a: [", ", line 1: "),
+        (b"a: 1\nb: 2\na: 3\n", ", line 3: the key a stands there twice"),
+        (b"[" * 5000, ": "),
+    ],
 )
 def test_limits_that_cannot_be_read_leave_no_plan(
     run: Path, perchctl: Perchctl, text: bytes | None, why: str
@@ -108,7 +113,7 @@ def test_limits_that_cannot_be_read_leave_no_plan(
     if text is not None:
         limits.write_bytes(text)
     ended = perchctl("plan", run, "--limits", LIMITS, "--site-limits", limits)
-    assert ended.code == 2 and f"{limits}: {why}" in ended.stderr
+    assert ended.code == 2 and f"{limits}{why}" in ended.stderr
     assert not (run / "plan.json").exists()
 
 

@@ -1,0 +1,41 @@
+"""Files of limits, as people write them (reports/limits/*.yml, a site's own)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from perch.errors import ExitCode, PerchError
+from perch.model.limit_sets import LimitFile
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's last key of a name would win, and a bound be another than the one above it."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in names:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key {key.value} stands there twice", problem_mark=key.start_mark
+                )
+            names.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+def read(path: Path) -> LimitFile:
+    """A file of limits. Raises PerchError where it cannot be read or is no YAML."""
+    try:
+        text = path.read_text(errors="replace")
+        return LimitFile(path.name, text, yaml.load(text, _Loader))
+    except OSError as error:
+        what, place = f"it cannot be read ({error.strerror})", ""
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "it is no YAML"
+    raise PerchError(ExitCode.USAGE, what, file=path, place=place, remedy="correct the limits")
