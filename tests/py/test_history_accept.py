@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from perch.errors import PerchError
+from perch.history import lines
 from perch.history.recall import recall
 from tests.py.conftest import Ended
 from tests.py.judging import Run, put, status
@@ -107,6 +109,17 @@ def test_a_run_without_a_usable_plan_has_a_line(runs: Path, perchctl: Perchctl) 
     Run(runs / "one").judge()
     assert perchctl("runs", runs / "one").code == 0
     assert index(runs)[0]["suite"] is None
+
+
+def test_ten_at_once_each_leave_their_line(runs: Path) -> None:
+    def note(number: int) -> None:
+        with lines.locked(runs):
+            lines.set_line(runs / "index.jsonl", f"run-{number}", {"run": f"run-{number}"})
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(note, range(10)))
+    assert {line["run"] for line in index(runs)} == {f"run-{number}" for number in range(10)}
+    assert len(index(runs)) == 10
 
 
 @pytest.mark.parametrize("name", ["verdict.json", "records.jsonl", "plan.json"])

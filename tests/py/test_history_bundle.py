@@ -151,6 +151,19 @@ def test_links_to_raw_files_are_left_behind(run: Path, perchctl: Perchctl, tmp_p
     assert not (opened(tmp_path / "out", tmp_path / "opened") / "raw/alpha/link").exists()
 
 
+def test_a_part_that_cannot_be_read_is_not_packed(
+    run: Path, perchctl: Perchctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path / "alpha"))
+
+    monkeypatch.setattr(packed, "files", refuse)
+    ended = perchctl("bundle", run, tmp_path / "out")
+    assert ended.code == 3
+    assert "alpha: it cannot be read (Permission denied), and nothing less is" in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
 # ---- verifying -----------------------------------------------------------------------------------
 
 
@@ -189,6 +202,17 @@ def test_a_forged_verdict_is_found_by_judging_again(
     assert ended.code == 1
     assert "verdict.json: judged again, it is another file" in ended.stderr
     assert "give another verdict" in ended.stderr
+
+
+def test_intervals_of_a_soak_are_compared_too(
+    edited: Callable[..., Path], perchctl: Perchctl
+) -> None:
+    def change(root: Path) -> None:
+        (root / "intervals.jsonl").write_text("{}\n")
+
+    ended = perchctl("verify", edited(change, seal=True))
+    assert ended.code == 1
+    assert "intervals.jsonl: judged again, it is another file" in ended.stderr
 
 
 def test_a_forged_description_is_found(edited: Callable[..., Path], perchctl: Perchctl) -> None:
