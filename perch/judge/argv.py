@@ -14,10 +14,12 @@ _PERCH = {"device": "device", "port": "ib-port"}
 
 def option_value(argv: Sequence[str], *names: str) -> str | None:
     """What follows one of these options; the last one counts. None where none has a value."""
-    if not any(name in argv for name in names):
-        return None
-    at = next((i for i in range(len(argv) - 2, -1, -1) if argv[i] in names), None)
-    return None if at is None else argv[at + 1]
+    for name in names:
+        if name in argv:
+            break
+    else:
+        return None  # most often: few commands have a given option
+    return next((argv[i + 1] for i in range(len(argv) - 2, -1, -1) if argv[i] in names), None)
 
 
 def planned(flow: Flow, role: Role, what: Literal["device", "port"]) -> str | None:

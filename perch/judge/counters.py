@@ -98,15 +98,13 @@ def differences(before: Values, after: Values | None) -> Counts:
 def _difference(name: str, before: str, after: str) -> int | None:
     if after in FULL or STOPS_AT.get(name) == after:
         return None
-    if not (_is_count(before) and _is_count(after)):
+    # decimal digits of at most 64 bits
+    if len(after) > 20 or len(before) > 20 or not (before.isdigit() and after.isdigit()):
+        return None
+    if not (before.isascii() and after.isascii()):
         return None
     moved = int(after) - int(before)
     return moved if moved >= 0 else None
-
-
-def _is_count(text: str) -> bool:
-    """Decimal digits of at most 64 bits."""
-    return len(text) <= 20 and text.isascii() and text.isdigit()
 
 
 _DOT_OR_SPACE = str.maketrans(". ", "__")

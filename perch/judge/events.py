@@ -26,6 +26,10 @@ _by_pattern = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in C
 _pause_times = re.compile(PAUSE_TIMES)
 
 
+#: Of the counters of one device.
+Names = tuple[str, ...]
+
+
 @lru_cache(maxsize=4096)
 def class_of(name: str) -> str:
     """The class of a counter; "-" where it has none."""
@@ -67,15 +71,18 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
 
 
 def _counted_by_both(proof: Proof) -> list[str]:
-    client, server = (
-        frozenset().union(*(_counted(tuple(table)) for table in proof.carried[role].values()))
-        for role in ROLES
-    )
-    return [kind for kind in COUNTED_BY if kind in client and kind in server]
+    client, server = (proof.carried[role].values() for role in ROLES)
+    return _in_both(tuple(map(tuple, client)), tuple(map(tuple, server)))
 
 
 @lru_cache(maxsize=256)
-def _counted(names: tuple[str, ...]) -> frozenset[str]:
+def _in_both(client: tuple[Names, ...], server: tuple[Names, ...]) -> list[str]:
+    """`client`, `server`: the names that each device of an end counts."""
+    by_end = [frozenset().union(*map(_counted, devices)) for devices in (client, server)]
+    return [kind for kind in COUNTED_BY if all(kind in counted for counted in by_end)]
+
+
+def _counted(names: Names) -> frozenset[str]:
     """The classes that a device with counters of these names counts."""
     return frozenset(kind for kind, one_of in COUNTED_BY.items() if not one_of.isdisjoint(names))
 

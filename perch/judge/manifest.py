@@ -106,36 +106,32 @@ def _read(root: Path) -> Manifest:
     )
 
 
-def _outputs(root: Path) -> Iterator[str]:
-    """Folders that hold a client's output of a flow: raw/HOST/[retry/]flows/TEST/.../REPEAT."""
-    for host in sorted(os.scandir(root / "raw"), key=lambda entry: entry.name):
-        if not host.is_dir(follow_symlinks=False):
-            continue
-        for part in ("flows", "retry/flows"):
-            for path in _leaves(f"{host.path}/{part}", 4):
-                yield os.path.relpath(path, root)
-
-
-def _leaves(folder: str, depth: int) -> Iterator[str]:
+def _names(path: str) -> list[str]:
+    """Of what lies in a folder, in order; none where it is no folder."""
     try:
-        entries = sorted(entry.path for entry in os.scandir(folder))
+        return sorted(entry.name for entry in os.scandir(path))
     except OSError:
-        return
-    if depth == 1:
-        yield from entries
-        return
-    for entry in entries:
-        yield from _leaves(entry, depth - 1)
+        return []
+
+
+def _outputs(root: str) -> Iterator[str]:
+    """Folders of flows whose client a host was: raw/HOST/[retry/]flows/TEST/HOST/SERVER/REPEAT."""
+    for host in _names(f"{root}/raw"):
+        for part in ("flows", "retry/flows"):
+            flows = f"raw/{host}/{part}"
+            for test in _names(f"{root}/{flows}"):
+                for server in _names(f"{root}/{flows}/{test}/{host}"):
+                    pair = f"{flows}/{test}/{host}/{server}"
+                    for repeat in _names(f"{root}/{pair}"):
+                        yield f"{pair}/{repeat}"
 
 
 def _unplanned(root: Path, flows: Iterable[Flow]) -> list[str]:
     """Client outputs of flows that neither the plan nor that of the repeats has."""
     planned = {flow_folder(flow, flow.client) for flow in flows}
-    if not (root / "raw").is_dir():
-        return []
     return [
         f"{folder}/client.json"
-        for folder in _outputs(root)
+        for folder in _outputs(str(root))
         if folder not in planned and (root / folder / "client.json").is_file()
     ]
 

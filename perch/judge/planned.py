@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -184,10 +186,21 @@ def faults(plan: Plan) -> Iterator[str]:
     yield from _twice(plan.flows())
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """A large plan has a million objects and no cycle: looking for some takes most of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _decoded(text: bytes, file: str) -> Plan:
     """A plan whose types are right. Raises PerchError."""
     try:
-        return _plan.decode(text)
+        with _without_collector():
+            return _plan.decode(text)
     except msgspec.ValidationError as error:
         why = str(error)
         try:

@@ -32,7 +32,6 @@ DAMAGED = "damaged"
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 _T = TypeVar("_T")
 _end = msgspec.json.Decoder(End)
@@ -69,19 +68,16 @@ class RawFiles:
         except OSError:
             return False
 
-    def open(self, path: str) -> int | None:
-        """A folder's descriptor, to be closed; None where none is reached without a link."""
-        if not self.holds(path.rpartition("/")[0]):
-            return None
-        try:
-            return os.open(self._prefix + path, _FOLDER_FLAGS)
-        except OSError:
-            return None
+    def of_flow(self, folder: str) -> str | None:
+        """The path of a flow's folder; None where it is not reached without a link."""
+        if self.holds(folder.rpartition("/")[0]) and self.is_folder(folder):
+            return self._prefix + folder
+        return None
 
     def read(self, path: str) -> bytes:
         """The bytes of a file under `ROOTS`, as `contents` gives them."""
         held = self.holds(path.rpartition("/")[0])
-        return contents(None, self._prefix + path) if held else b""
+        return contents(self._prefix + path) if held else b""
 
     def stream(self, path: str) -> BinaryIO | None:
         """A regular file under `ROOTS` of any size, to be read by parts; None where none is."""
@@ -109,13 +105,13 @@ def flow_folder(flow: Flow, host: str) -> str:
     return f"raw/{host}/{'retry/flows' if flow.retry else 'flows'}/{flow.id}"
 
 
-def contents(folder: int | None, name: str) -> bytes:
-    """The bytes of a regular file, in an open folder; b"" where none can be read.
+def contents(path: str) -> bytes:
+    """The bytes of a regular file; b"" where none can be read.
 
     Raises TooLargeError above `LARGEST` bytes.
     """
     try:
-        file = os.open(name, _FILE_FLAGS, dir_fd=folder)
+        file = os.open(path, _FILE_FLAGS)
     except OSError:
         return b""
     try:
@@ -123,6 +119,7 @@ def contents(folder: int | None, name: str) -> bytes:
         if status.st_size == 0 or not stat.S_ISREG(status.st_mode):
             return b""
         if status.st_size > LARGEST:
+            name = path.rpartition("/")[2]
             raise TooLargeError(f"{name} has more than {LARGEST >> 20} MiB")
         return os.read(file, status.st_size)
     except OSError:
@@ -131,10 +128,10 @@ def contents(folder: int | None, name: str) -> bytes:
         os.close(file)
 
 
-def _end_of(folder: int, name: str) -> End | str | None:
+def _end_of(path: str) -> End | str | None:
     """One end of a flow: None without a file, DAMAGED where it cannot be read."""
     try:
-        text = contents(folder, name)
+        text = contents(path)
         if not text:
             return None
         end = _end.decode(text)
@@ -149,18 +146,12 @@ def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
     Raises TooLargeError where an output is too large to be read.
     """
     raw = FlowFiles(None, None, b"", b"")
-    folder = files.open(flow_folder(flow, flow.client))
-    if folder is not None:
-        try:
-            raw.client = _end_of(folder, "client.json")
-            raw.stdout = contents(folder, "client.stdout")
-            raw.stderr = contents(folder, "client.stderr")
-        finally:
-            os.close(folder)
-    folder = files.open(flow_folder(flow, flow.server))
-    if folder is not None:
-        try:
-            raw.server = _end_of(folder, "server.json")
-        finally:
-            os.close(folder)
+    client = files.of_flow(flow_folder(flow, flow.client))
+    if client is not None:
+        raw.client = _end_of(f"{client}/client.json")
+        raw.stdout = contents(f"{client}/client.stdout")
+        raw.stderr = contents(f"{client}/client.stderr")
+    server = files.of_flow(flow_folder(flow, flow.server))
+    if server is not None:
+        raw.server = _end_of(f"{server}/server.json")
     return raw

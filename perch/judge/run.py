@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -106,10 +107,12 @@ def _judge(root: Path, work: Path) -> Judged:
     limits, baseline = read_limits(root), read_baseline(root)
     files = RawFiles(root)
     hosts = read_hosts(files, plan, findings.judged)
-    if planned.is_imported(plan):
-        records = _imported_records(plan, files, work)
-    else:
-        records = _read_records(plan, hosts, root, work)
+    with ThreadPoolExecutor(1) as beside:  # this process waits while others read outputs
+        manifest = beside.submit(read_manifest, files, plan.flows())
+        if planned.is_imported(plan):
+            records = _imported_records(plan, files, work)
+        else:
+            records = _read_records(plan, hosts, root, work)
     view = RunView(
         plan=plan,
         records=records,
@@ -118,7 +121,7 @@ def _judge(root: Path, work: Path) -> Judged:
         baseline=baseline,
         root=root,
         switches=read_switches(files, plan),
-        manifest=read_manifest(files, plan.flows()),
+        manifest=manifest.result(),
         retry_fault=retry_fault or "",
         soak_state=_soak_state(plan, hosts),
         soak=_judged_soak(plan, hosts, limits, files, work),

@@ -31,8 +31,8 @@ from perch.model.record import Record
 
 #: Flows from which a second process is worth its start of half a second.
 MANY_FLOWS = 2000
-#: Flows of one piece.
-PIECE_FLOWS = 4096
+#: Flows of one piece: their records fit the processor's caches until their columns are made.
+PIECE_FLOWS = 512
 PROCESSES = 2
 
 #: The signal that a process gets when its parent ends (prctl(2)).
