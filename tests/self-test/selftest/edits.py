@@ -7,6 +7,7 @@ look like a check that does.
 from __future__ import annotations
 
 import copy
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from selftest.files import Document, compact, documents, limit_set, write, write
 from selftest.paths import FIXTURES
 from tests.py.judging import put as put
 from tests.py.judging import times as times
+
+#: Outputs of other tools where something was wrong.
+TOOLS = FIXTURES / "tools"
 
 Edit = Callable[[Path], None]
 #: Changes a document in place; what it returns is not looked at.
@@ -151,7 +155,6 @@ def says(name: str, change: Callable[[str], str]) -> Change:
 
 def says_json(name: str, change: Change) -> Change:
     """The same of a command that printed a JSON document."""
-    import json
 
     def parsed(text: str) -> str:
         document = json.loads(text)
@@ -283,6 +286,3 @@ def sealed_again(root: Path) -> None:
 def limits_of(name: str) -> Edit:
     """Judges by another set of limits."""
     return lambda root: write(root / "inputs/limits.json", limit_set(name))
-
-
-TOOLS = FIXTURES / "tools"
