@@ -1,119 +1,238 @@
-#!/usr/bin/env python3
-"""Lays a large run into a folder, as the agents of so many hosts would have left it: report_run.py DIR <plan.json
+"""Lays out a large run, as the agents of so many hosts would have left it: report_run.py DIR.
 
-DIR gets plan.json as it came, inputs/ and raw/. Every flow is the recorded one of tests/fixtures/rxe (64 bytes, verbs, with
-its histogram and what both hosts' devices counted) with figures, counters and times of its own; every host is the recorded
-one, with a host check. Seeded: the same plan gives the same run.
+DIR/plan.json is there. Every flow is the recorded one of tests/fixtures/rxe (verbs, with what both
+hosts' devices counted) with latencies, a histogram, counters and times of its own, and one in a
+thousand has a fault. Every host is the recorded one, with a host check. Seeded: the same plan gives
+the same run.
 """
 
+import base64
 import json
 import pathlib
 import random
+import re
+import struct
 import sys
+import zlib
+
+import msgspec
+import numpy as np
+
+from perch.judge import planned
+from perch.model import histogram
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 RECORDED = FIXTURES / "rxe" / "run"
 FLOW = "flows/verbs-send-latency/alpha/beta/1"
-SPREAD = 0.02  # of latencies, from flow to flow: under the 5 % from which a figure counts as unstable
+
+# Of round trips: the median in ns, the spread of flows (under the 5 % from which a figure counts as
+# unstable) and of samples.
+MEDIAN_NS, FLOWS, SAMPLES = 4_800_000, 0.02, 0.1
+# One flow of so many has a fault.
+FAULTY = 1000
+
+encode = msgspec.json.encode
 
 
 def load(path):
     return json.loads(path.read_text())
 
 
-def moved(counters, start, packets):
-    """Both readings of one end: counts that begin anywhere, and what this one flow of 64 bytes moves."""
-    flow = {"rx_bytes": 40000, "tx_bytes": 40000, "rx_packets": packets + 90, "tx_packets": packets + 90}
-    rdma = {"sent_pkts": packets, "rcvd_pkts": packets, "rdma_sends": packets // 2, "rdma_recvs": packets // 2}
+def line_of(document):
+    return encode(document) + b"\n"
+
+
+# ---- a histogram ---------------------------------------------------------------------------------
+
+
+def place_of(value):
+    """Where HdrHistogram counts so many ns: perch.model.histogram describes the layout."""
+    bucket = max(value.bit_length() - histogram.HALF_BITS - 1, 0)
+    return (bucket << histogram.HALF_BITS) + (value >> bucket)
+
+
+def leb128(value):
+    """ZigZag LEB128."""
+    left, out = value << 1 if value >= 0 else (-value << 1) - 1, bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    out.append(left)
+    return bytes(out)
+
+
+def encoded(places):
+    """The text of a histogram of samples at these places, in order."""
+    counts, end = bytearray(), 0
+    for place in sorted(set(places)):
+        if place > end:
+            counts += leb128(end - place)
+        counts += leb128(places.count(place))
+        end = place + 1
+    layout = histogram.DIGITS, 1, histogram.HIGHEST_NS, 1.0
+    header = struct.pack(">IIIIQQd", 0x1C849313, len(counts), 0, *layout)
+    packed = zlib.compress(header + counts)
+    return base64.b64encode(struct.pack(">II", 0x1C849314, len(packed)) + packed).decode()
+
+
+# ---- a flow --------------------------------------------------------------------------------------
+
+
+def moved(counters, start, packets, size):
+    """Both readings of one end: counts that begin anywhere, and what this one flow moves."""
+    octets = packets * (size + 100) + 20000
+    flow = dict.fromkeys(("rx_bytes", "tx_bytes"), octets)
+    flow |= dict.fromkeys(("rx_packets", "tx_packets"), packets + 90)
+    rdma = dict.fromkeys(("sent_pkts", "rcvd_pkts"), packets)
+    rdma |= dict.fromkeys(("rdma_sends", "rdma_recvs"), packets // 2)
     before, after = counters["before"], counters["after"]
     for reading, times in ((before, 0), (after, 1)):
-        for table, deltas in ((reading["netdev"]["eth1"], flow), (reading["rdma"]["rxe0/1"]["counters"], rdma)):
-            for name in deltas:
-                table[name] = str(start + times * deltas[name])
+        port = reading["rdma"]["rxe0/1"]["counters"]
+        for table, deltas in ((reading["netdev"]["eth1"], flow), (port, rdma)):
             for name in table:
-                if name not in deltas:
-                    table[name] = before["netdev"]["eth1"].get(name, "0") if table is reading["netdev"]["eth1"] else "0"
+                table[name] = str(start + times * deltas[name]) if name in deltas else "0"
     after["time_s"] = f"{float(before['time_s']) + 2.5:.6f}"
 
 
-class Host:
-    """Writes one host's folder; what does not change from flow to flow is read once."""
+class Flows:
+    """Writes flows; what does not change from flow to flow is read once."""
 
-    recorded = {
-        "client": load(RECORDED / "raw/alpha" / FLOW / "client.json"),
-        "server": load(RECORDED / "raw/beta" / FLOW / "server.json"),
-    }
-    line = json.loads((RECORDED / "raw/alpha" / FLOW / "client.stdout").read_text().splitlines()[0])
-    words = (RECORDED / "raw/alpha" / FLOW / "client.stderr").read_text()
-    packets = 2 * (line["params"]["iterations"] + line["params"]["warmup"])  # a message and its acknowledgement each
+    def __init__(self, root, plan):
+        self.root, self.plan, self.rng = root, plan, random.Random(1)
+        self.ends = {
+            "client": load(RECORDED / "raw/alpha" / FLOW / "client.json"),
+            "server": load(RECORDED / "raw/beta" / FLOW / "server.json"),
+        }
+        of_client = RECORDED / "raw/alpha" / FLOW
+        self.words = (of_client / "client.stderr").read_bytes()
+        self.line = json.loads((of_client / "client.stdout").read_text().splitlines()[0])
+        params = self.line["params"]
+        self.measured, self.messages = params["iterations"], params["iterations"] + params["warmup"]
 
-    @classmethod
-    def side(cls, flow, role, run, rng):
-        document = cls.recorded[role]
-        document.update(run=run, flow=flow["id"], host=flow[role])
+    def end(self, flow, role, size):
+        document = self.ends[role]
+        document.update(run=self.plan.run, flow=flow.id, host=flow.host(role))
         if role == "client":
-            document["argv"] = flow["client_argv"] + ["--port", "18600"]
-        moved(document["counters"], rng.randrange(10**6, 10**12), cls.packets)
-        return json.dumps(document, **layout)
+            document["argv"] = [*flow.client_argv, "--port", "18600"]
+        # a message and its acknowledgement each way
+        moved(document["counters"], self.rng.randrange(10**6, 10**12), 2 * self.messages, size)
+        return document
 
-    @classmethod
-    def printed(cls, flow, hosts, rng):
-        line, factor = cls.line, rng.gauss(1, SPREAD)
-        for end in ("client", "server"):
-            line[end].update(host=flow[end], address=hosts[flow[end]]["address"])
-        latency = {"min": 633.646, "max": 13095.123, "mean": 2454.77889, "stddev": 2789.22264, "p50": 1184.7675}
-        line["latency_us"].update({key: round(value * factor, 6) for key, value in latency.items()})
-        line["elapsed_s"] = round(0.245534099 * factor, 9)
-        return json.dumps(line, separators=(",", ":")) + "\n"
+    def printed(self, flow, size):
+        """The engine's line, whose figures are those of its histogram."""
+        rng, line, n = self.rng, self.line, self.measured
+        middle = MEDIAN_NS * rng.gauss(1, FLOWS)
+        samples = sorted(int(middle * max(rng.gauss(1, SAMPLES), 0.1)) for _ in range(n))
+        mean = sum(samples) / n
+        figures = {
+            "min": samples[0],
+            "max": samples[-1],
+            "mean": mean,
+            "stddev": (sum((one - mean) ** 2 for one in samples) / n) ** 0.5,
+            "p50": int(histogram.highest(np.int64(place_of(samples[n // 2 - 1])))),
+        }
+        line["latency_us"].update({name: round(value / 2000, 6) for name, value in figures.items()})
+        line["histogram"]["data"] = encoded([place_of(one) for one in samples])
+        line["elapsed_s"] = sum(samples) * self.messages / n / 1e9
+        line["params"]["size_bytes"] = size
+        octets = self.messages * size
+        line["path"] = dict.fromkeys(("client_sent_bytes", "client_received_bytes"), octets)
+        for role in ("client", "server"):
+            host = flow.host(role)
+            line[role].update(host=host, address=self.plan.hosts[host].address)
+        return line_of(line)
+
+    def write(self, number, flow):
+        (size,) = (one.size_bytes for one in flow.expect)
+        client = self.end(flow, "client", size)
+        files = {
+            "client.json": line_of(client),
+            "client.stdout": self.printed(flow, size),
+            "client.stderr": self.words,
+        }
+        server = {"server.json": line_of(self.end(flow, "server", size))}
+        if number % FAULTY == FAULTY - 1:
+            FAULTS[number // FAULTY % len(FAULTS)](client, files, server)
+        for host, left in ((flow.client, files), (flow.server, server)):
+            folder = self.root / "raw" / host / "flows" / flow.id
+            folder.mkdir(parents=True)
+            for name, content in left.items():
+                (folder / name).write_bytes(content)
 
 
-# As the agent writes them (jq): one line a file.
-layout = {"separators": (",", ":")}
+# ---- one of its faults ---------------------------------------------------------------------------
 
 
-def write_flow(root, flow, plan, rng):
-    for role in ("client", "server"):
-        place = root / "raw" / flow[role] / "flows" / flow["id"]
-        place.mkdir(parents=True)
-        (place / f"{role}.json").write_text(Host.side(flow, role, plan["run"], rng) + "\n")
-    place = root / "raw" / flow["client"] / "flows" / flow["id"]
-    (place / "client.stdout").write_text(Host.printed(flow, plan["hosts"], rng))
-    (place / "client.stderr").write_text(Host.words)
+def truncated(_client, files, _server):
+    files["client.stdout"] = files["client.stdout"][:200]
 
 
-def checked():
+def ended(client, files, _server):
+    files["client.json"] = line_of(client | {"exit": 4})
+    files.update({"client.stdout": b"", "client.stderr": b"perch: timeout\n"})
+
+
+def unserved(_client, _files, server):
+    server.clear()
+
+
+def standing_still(client, files, _server):
+    before = client["counters"]["before"]
+    after = before | {"time_s": client["counters"]["after"]["time_s"]}
+    files["client.json"] = line_of(client | {"counters": client["counters"] | {"after": after}})
+
+
+FAULTS = truncated, ended, unserved, standing_still
+
+
+# ---- a host --------------------------------------------------------------------------------------
+
+
+# The addresses of the recorded host, and where the number of another one stands in its own.
+ADDRESSES = {
+    r"\b192\.0\.2\.2\b": "192.0.2.{0}",
+    r"\bfd00::2\b": "fd00::{0:x}",
+    r"\bc000:0202\b": "c000:02{0:02x}",
+    r"\b00fc:00ff:fe00:0001\b": "00fc:00ff:fe00:{0:04x}",
+    r"\bfc:ff:fe00:1\b": "fc:ff:fe00:{0:x}",
+    r"\b02:fc:00:00:00:01\b": "02:fc:00:00:00:{0:02x}",
+}
+
+
+def checked(address):
     """What host-check printed, with the two things that it reads of every host."""
-    document = load(FIXTURES / "hosts/nic-rxe.json")
+    text, number = (FIXTURES / "hosts/nic-rxe.json").read_text(), int(address.rpartition(".")[2])
+    for recorded, own in ADDRESSES.items():
+        text = re.sub(recorded, own.format(number), text)
+    document = json.loads(text)
     document["files"]["/proc/uptime"] = "864000.00 1728000.00"
-    document["commands"]["kernel"] = {"argv": ["uname", "-sr"], "exit": 0, "stdout": "Linux 6.1.0", "stderr": ""}
+    kernel = {"argv": ["uname", "-sr"], "exit": 0, "stdout": "Linux 6.1.0", "stderr": ""}
+    document["commands"]["kernel"] = kernel
     return document
 
 
 def write_host(root, name, plan):
     place = root / "raw" / name
     place.mkdir(parents=True)
-    agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan["run"], "host": name}
+    agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan.run, "host": name}
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
-    check = checked() | {"hostname": name, "collected": plan["created"]}
+    check = checked(plan.hosts[name].address) | {"hostname": name, "collected": plan.created}
     for file, document in (("agent", agent), ("environment", environment), ("host_check", check)):
-        (place / f"{file}.json").write_text(json.dumps(document) + "\n")
+        (place / f"{file}.json").write_bytes(line_of(document))
     wanted = root / "inputs/hosts"
     wanted.mkdir(parents=True, exist_ok=True)
-    (wanted / f"{name}.json").write_text(json.dumps({"schema": "perch.wanted/1", "host": name, "wanted": {}}) + "\n")
+    document = {"schema": "perch.wanted/1", "host": name, "wanted": {}}
+    (wanted / f"{name}.json").write_bytes(line_of(document))
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    text = sys.stdin.read()
-    (root / "plan.json").write_text(text)
-    plan, rng = json.loads(text), random.Random(1)
-    (root / "inputs").mkdir()
-    (root / "inputs/limits.json").write_text((RECORDED / "inputs/limits.json").read_text())
-    for name in plan["hosts"]:
+    plan = planned.read_plan(root / "plan.json")
+    for name in plan.hosts:
         write_host(root, name, plan)
-    for turn in plan["rounds"]:
-        for flow in turn["flows"]:
-            write_flow(root, flow, plan, rng)
+    flows = Flows(root, plan)
+    for number, flow in enumerate(plan.flows()):
+        flows.write(number, flow)
 
 
 main()
