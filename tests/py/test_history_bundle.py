@@ -249,6 +249,27 @@ def test_a_changed_byte_of_the_archive_is_damage(
     assert "it is damaged" in ended.stderr
 
 
+def test_a_bit_that_no_unpacker_reads_is_damage(bundle: Path, perchctl: Perchctl) -> None:
+    content = bytearray(bundle.read_bytes())
+    content[-9] ^= 0x80  # behind the last code of deflate, before checksum and size
+    bundle.write_bytes(content)
+    ended = perchctl("verify", bundle)
+    assert ended.code == 1
+    assert "it is damaged" in ended.stderr
+
+
+def test_headers_of_the_archive_count_too(bundle: Path, perchctl: Perchctl, tmp_path: Path) -> None:
+    root = opened(bundle, tmp_path / "opened")
+    again = io.BytesIO()
+    with tarfile.open(fileobj=again, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        tar.add(root, root.name)  # with today's times
+    again.seek(0)
+    bundle.write_bytes(b"".join(packed.compressed(again)))
+    ended = perchctl("verify", bundle)
+    assert ended.code == 1
+    assert "names, modes or times" in ended.stderr
+
+
 @pytest.mark.parametrize("more", [b"\0", b"x", gzip.compress(b"more")])
 def test_what_follows_the_archive_is_damage(bundle: Path, perchctl: Perchctl, more: bytes) -> None:
     bundle.write_bytes(bundle.read_bytes() + more)
