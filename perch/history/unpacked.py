@@ -43,7 +43,7 @@ def unpack(bundle: Path, work: Path) -> Path:
     """The run's folder below `work`. Raises PerchError."""
     most = int(os.environ.get(MOST_BYTES_NAME, MOST_BYTES))
     _inflate(bundle, work / "tar", most)
-    _check_compression(bundle, work / "tar")
+    check_compression(bundle, work / "tar")
     try:
         with tarfile.open(work / "tar", "r:", errorlevel=1) as tar:
             names = _extract(bundle, tar, work / "root", most)
@@ -78,7 +78,7 @@ def _inflate(bundle: Path, tar: Path, most: int) -> None:
         raise damaged(bundle, "it ends early")
 
 
-def _check_compression(bundle: Path, tar: Path) -> None:
+def check_compression(bundle: Path, tar: Path) -> None:
     """A few bytes of gzip's code stand for the same content either way. Raises PerchError."""
     with bundle.open("rb") as given, tar.open("rb") as source:
         different = 0
