@@ -29,18 +29,18 @@ engine: setup ## build engine/build/perch
 demo: engine ## measure this machine as two hosts, judge, and write a report (SUITE=quick)
 	@before=$$(readlink runs/latest); status=0; \
 	$(ANSIBLE) -i inventories/local playbooks/site.yml -e plan_suite=$(SUITE) || status=$$?; \
-	if [ "$$(readlink runs/latest)" != "$$before" ]; then reports/summary runs/latest; fi; \
+	if [ "$$(readlink runs/latest)" != "$$before" ]; then .venv/bin/perchctl summary runs/latest; fi; \
 	exit $$status
 
 .PHONY: judge
 judge: ## judge a run anew from its folder; fails unless it is PASS (RUN=runs/latest)
-	@setup/setup --no-venv run
-	@reports/judge "$$RUN_FOLDER"
+	@setup/setup run
+	@.venv/bin/perchctl judge "$$RUN_FOLDER"
 
 .PHONY: report
 report: ## judge a run anew and write its report, whatever the verdict (RUN=runs/latest)
 	@setup/setup run
-	@$(ANSIBLE) -i localhost, playbooks/report.yml -e "$$(jq -cn --arg run "$$(realpath -m -- "$$RUN_FOLDER")" '{report_run_dir: $$run}')"
+	@.venv/bin/perchctl report "$$RUN_FOLDER"
 
 # RUN, A and B are folders, or names of folders in runs/; where they are handed over or accepted they have no default, for they
 # are meant. Words of a person reach the shell as variables, never as a part of its command.
@@ -55,20 +55,20 @@ need = $(if $(and $($(1)),$(call given,$(1))),,$(error make $@ needs $(1)=, the 
 .PHONY: accept
 accept: ## make a run the baseline that later ones are held against (RUN=, LABEL=, FORCE=reason)
 	@:$(call need,RUN)
-	@setup/setup --no-venv run
-	@reports/accept $${LABEL:+--label "$$LABEL"} $${FORCE:+--force "$$FORCE"} "$$RUN_FOLDER"
+	@setup/setup run
+	@.venv/bin/perchctl accept $${LABEL:+--label "$$LABEL"} $${FORCE:+--force "$$FORCE"} "$$RUN_FOLDER"
 
 .PHONY: compare
 compare: ## lay two runs side by side, with confidence intervals (A=, B=)
 	@:$(call need,A)$(call need,B)
-	@$(MAKE) engine
-	@PERCH=$${PERCH:-engine/build/perch} reports/compare "$$A_FOLDER" "$$B_FOLDER"
+	@setup/setup run
+	@.venv/bin/perchctl compare "$$A_FOLDER" "$$B_FOLDER"
 
 .PHONY: bundle
 bundle: ## pack a run, so that somebody else can verify it (RUN=, KEY=ssh key)
 	@:$(call need,RUN)
-	@setup/setup --no-venv run
-	@reports/bundle $${KEY:+--key "$$KEY"} "$$RUN_FOLDER"
+	@setup/setup run
+	@.venv/bin/perchctl bundle $${KEY:+--key "$$KEY"} "$$RUN_FOLDER"
 
 .PHONY: verify
 verify: ## say whether a bundle is whole and its raw outputs give its verdict (BUNDLE=, SIGNERS=)

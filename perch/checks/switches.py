@@ -62,7 +62,7 @@ def _shown(alike: list[Finding]) -> Check:
     measured = "no switch tells"
     if most is not None:
         value = rounded(most["value"])
-        measured = f"at most {value} {one['unit']}, on {_place(most)} ({most['host']})"
+        measured = f"at most {value:,} {one['unit']}, on {_place(most)} ({most['host']})"
     return Check(
         id=f"switch/{one['id']}",
         title=f"Switches: {one['id'].replace('-', ' ')}",

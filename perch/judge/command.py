@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
+from perch.model.text import clean
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +37,6 @@ def command(args: argparse.Namespace) -> int:
         )
     verdict, fault = run.judge(root)
     if fault is not None:
-        print(f"perchctl judge: {root}: {fault}", file=sys.stderr)
+        print(f"perchctl judge: {root}: {clean(str(fault))}", file=sys.stderr)
     print(run.line(verdict))
     return run.CODES[verdict.verdict]

@@ -28,6 +28,7 @@ from perch.model import derived
 from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.plan import Plan
+from perch.model.text import clean
 from perch.model.verdict import Check, Coverage, Verdict
 from perch.soak import judge as soak
 from perch.soak.told import Soak
@@ -233,4 +234,4 @@ def line(verdict: Verdict) -> str:
         more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
         if titles:
             said += f"; {word}: {', '.join(titles[:NAMED])}{more}"
-    return said
+    return clean(said)

@@ -65,11 +65,13 @@ def coverage_line(verdict: Verdict) -> str:
         "planned records measured"
     )
     missing = len(coverage.missing)
-    return f"{said}, **{words.whole(missing)} missing**." if missing else f"{said}."
+    said += f", **{words.whole(missing)} missing**." if missing else "."
+    nics = [check for check in verdict.checks if check.id == "nics" and check.status != "pass"]
+    return " ".join([said, *(f"{words.cell(str(check.measured))}." for check in nics)])
 
 
 def excluded_line(plan: PlanDigest) -> str:
-    tests = sorted({one.test for one in plan.excluded})
+    tests = sorted({one.test for one in plan.excluded if one.nic is None})
     if not tests:
         return ""
     named = words.some(map(words.code, tests), 8)

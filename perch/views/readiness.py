@@ -53,8 +53,8 @@ CRITERIA = (
     Criterion(
         "coverage",
         "Everything planned was measured",
-        ("coverage", "excluded", "hosts", "host/", "flow/", "plan", "soak/coverage", "soak/state",
-         "soak/samples"),
+        ("coverage", "excluded", "nics", "hosts", "host/", "flow/", "plan", "soak/coverage",
+         "soak/state", "soak/samples"),
     ),
     Criterion("limits", "There were limits to judge by", ("limits",), only_faults=True),
     Criterion(
