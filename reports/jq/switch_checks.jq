@@ -1,10 +1,7 @@
-# Switches as switch.jq judged them -> findings (as host_check's are) -> checks of the verdict. A switch that could not be
-# read, and a port that was not found, leave their checks INCONCLUSIVE whatever the scope: never a pass by omission.
-import "checks" as checks;
-import "host_status" as host_status;
+# Switches as switch.jq judged them -> findings, as host_check's are. perch/checks/switches.py makes checks of them: a switch that
+# could not be read, and a port that was not found (`open`), leave them INCONCLUSIVE whatever the scope.
 import "format" as f;
 import "planned" as planned;
-import "tally" as tally;
 
 def finding($id; $status; $severity; $found; $wanted; $why; $remedy; $source):
   {id: $id, status: $status, severity: $severity, found: $found, wanted: $wanted, why: $why, remedy: $remedy, source: $source, value: null, open: false};
@@ -110,45 +107,3 @@ def findings($hosts):
     ( select($s.faults == []) | $s.rows[] | . as $row | ($hosts[.host]) as $host
       | ( link($host), dropped($s.priorities), dropped_elsewhere($s.priorities), pfc($s.priorities; $ib), storms($ib), broken, figures )
       | . + {switch: $s.name, device: $row.port, host: $row.host, scope: ([$s.scope, $host.scope] | planned::weakest)} );
-
-# A host that no port leads to is one that nobody looked at, unless a switch that might lead there could not be read.
-def unfound($switches; $hosts):
-  [$switches[].rows[].host] as $found
-  | [$hosts | keys_unsorted[] | select(. as $h | $found | index([$h]) == null)] as $missing
-  | if $missing == [] then empty
-    else checks::check("switch/ports"; "Switches: a port was found for every host"; "inconclusive")
-      + { measured: "none leads to \($missing | f::names(8))", source: "design, a port that is not found makes its checks inconclusive",
-          evidence: ($missing | .[0:tally::evidence_max]),
-          remedy: "Name the port (switch_check_ports: {HOST: PORT}), turn LLDP on at host and switch, or add the switch that the host hangs on to the group switches" }
-    end;
-
-def place: "\(.switch)" + if .device == null then "" else " \(.device)" end;
-
-def one_check($status):
-  .[0] as $one
-  | checks::check("switch/\($one.id)" + if $status == "pass" then "" else "/" + ($one | place | gsub(" "; "/")) end; "Switches: \($one.id | gsub("-"; " "))"; $status)
-  + { measured: (if $status == "pass" then "\(length | f::plural(if $one.device == null then "switch" else "port" end) | sub("switchs$"; "switches")): \($one.wanted)"
-                 else "\($one | place)\(if $one.host then " (\($one.host))" else "" end): \($one.found)"
-                      + (if length > 1 then ", and \(length - 1) more" else "" end)
-                      + if $one.wanted == null then "" else "; wanted: \($one.wanted)" end end),
-      source: "\($one.source): \($one.why)", evidence: ([.[] | place] | unique | .[0:tally::evidence_max]),
-      remedy: (if $status == "pass" or $one.status == "info" then null else $one.remedy end) };
-
-def figure_check:
-  .[0] as $one | (map(select(.value != null)) | max_by(.value)) as $most
-  | checks::check("switch/\($one.id)"; "Switches: \($one.id | gsub("-"; " "))"; "not_judged")
-  + { measured: (if $most == null then "no switch tells" else "at most \($most.value | f::plain) \($one.unit), on \($most | place) (\($most.host))" end),
-      source: "\($one.source): \($one.why)", evidence: (if $most == null then [] else [$most | place] end) };
-
-def simulated($switches):
-  [$switches[] | select(.scope == "simulated") | .name] | select(. != [])
-  | checks::check("switch/simulated"; "Switches: some are simulated"; "not_judged")
-  + {measured: "simulated, no proof of any switch: \(f::names(8))", source: "design, software and simulated scopes are named", evidence: .[0:tally::evidence_max]};
-
-# $hosts: {NAME: {scope, rates}}
-def all($switches; $hosts):
-  [$switches[] | findings($hosts)] as $found
-  | ( $found | map(select(has("unit") | not) | . + {verdict: (if .open then "inconclusive" else host_status::finding_status(.scope) end)})
-      | group_by([.id, .verdict, if .verdict == "pass" then "" else [place, .found] end])[] | one_check(.[0].verdict) ),
-    ( $found | map(select(has("unit"))) | group_by(.id)[] | figure_check ),
-    unfound($switches; $hosts), simulated($switches);

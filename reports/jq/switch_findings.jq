@@ -9,26 +9,11 @@ import "switch_cumulus" as _;
 import "switch_ib" as _;
 import "switch_raw" as _;
 import "switch_checks" as checks;
-import "checks" as _;
-import "remedies" as _;
-import "host_status" as _;
 import "format" as _;
 import "digits" as _;
-import "words" as _;
-import "tally" as _;
-import "agreement" as _;
-import "limits" as _;
-import "claims" as _;
-import "shares" as _;
-import "ceiling" as _;
-import "figures" as _;
-import "comparison" as _;
-import "fabric" as _;
-import "planned" as _;
-import "evaluated" as _;
 import "common" as _;
-import "bounds" as _;
-import "repeats" as _;
+import "words" as _;
+import "planned" as _;
 
 . as $in
 | [.switches[] | switch::judged($in.run; .name; .planned; [$in.hosts[]]; .before; .after)] as $rows
