@@ -104,7 +104,7 @@ plan_of() {
     hosts: ([[\"alpha\", \"127.0.0.1\"], [\"beta\", \"127.0.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
       perch_fabric: \"loopback\", perch_backends: [\"tcp\", \"ofi\", \"null\"], perch_port: \$port,
       perch_iperf3_port: \$iperf3, perch_iperf_port: \$iperf}}) | from_entries)}" |
-    PATH=${PERCH_TEST_NEWER_JQ:+$PERCH_TEST_NEWER_JQ:}$PATH jq -f "$TOP/playbooks/plan.jq"
+    "$TOP/.venv/bin/python" "$TOP/tests/planned.py"
 }
 
 # run_apart EXIT COMMAND...: like run_expecting, with standard error apart, in $stderr

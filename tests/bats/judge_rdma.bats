@@ -20,11 +20,8 @@ teardown() { common_teardown; }
   judge 0
   assert_equal "$(jq -r '.checks[] | select(.id | startswith("path")) | "\(.id) \(.status) \(.measured)"' run/verdict.json)" "path/proven/software pass 9"
   assert_equal "$(jq -r '.path | "\(.state) \(.counted)"' run/records.jsonl | sort -u)" "proven rxe0 packets, eth1 bytes"
-  # what Soft-RoCE sent again is in the record, and in the report
+  # what Soft-RoCE sent again is in the record
   assert_json <(jq 'select(.test == "write-latency")' run/records.jsonl) '.counters.server["rxe0/1"].duplicate_request == 12'
-  run timeout 30 "$TOP/reports/prepare" run report.json
-  assert_equal "$status" 0
-  assert_json report.json '(.path.rows | length) == 9 and .path.rows[0][5] == "1 proven" and any(.moved.rows[]; test("server: rxe0/1 duplicate_request 12$"))'
 }
 
 @test "RDMA whose device counted less than was claimed fails; more is a finding; what cannot be read proves nothing" {

@@ -46,7 +46,7 @@ measure() {
     suite: {name: \"path\", title: \"Path\", tests: $2},
     hosts: ([[\"alpha\", \"10.77.0.1\"], [\"beta\", \"10.77.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
       perch_fabric: \"ethernet\", perch_scope: \"software\", perch_backends: [\"tcp\", \"ofi\"], perch_port: 18600}}) | from_entries)}" |
-    jq -L "$TOP/playbooks" -f "$TOP/playbooks/plan.jq" >run/plan.json
+    "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >run/plan.json
   local host
   for host in alpha beta; do
     inside "$host" "$AGENT" start --plan run/plan.json --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 \
@@ -138,4 +138,24 @@ EOF
   assert_line '["p0","p1"]'
   # addresses, routes and the counting itself, once
   awk '$2 == "processes" { n = $1 } END { exit !(n > 0 && n <= 10) }' <<<"$output" || fail "$output"
+}
+
+@test "the agent counts an interface's lost links, PCIe errors and, by the card's own words, pauses" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  mkdir bin
+  printf '#!/bin/sh\nprintf "NIC statistics:\\n     rx_prio3_pause: 12\\n     tx_pause_ctrl_phy: 4\\n     rx_discards_phy: 2\\n     rx_packets: 99\\n     a\\"b_pause: 1\\n"\n' >bin/ethtool
+  chmod +x bin/ethtool
+  # shellcheck disable=SC2016  # for the inner shell
+  PATH=$PWD/bin:$PATH unshare --user --map-root-user --mount bash -c 'set -euo pipefail
+    mount -t tmpfs none /sys/class
+    mkdir -p /sys/class/net/{eth9/{statistics,device},veth9/statistics}
+    echo 7 | tee /sys/class/net/{eth9,veth9}/statistics/rx_bytes >/sys/class/net/eth9/carrier_down_count
+    printf "RxErr 0\nBadTLP 3\nTOTAL_ERR_COR 3\n" >/sys/class/net/eth9/device/aer_dev_correctable
+    printf "Undefined 0\nTOTAL_ERR_FATAL 0\n" >/sys/class/net/eth9/device/aer_dev_fatal
+    . "$1/counters.bash"
+    devices_for eth9 veth9
+    snapshot
+    echo "$SNAPSHOT"' counters "$TOP/roles/agent/files/agent.d" >snapshot.json
+  assert_json snapshot.json '.netdev.eth9 == {rx_bytes: "7", carrier_down_count: "7", aer_correctable: "3", aer_fatal: "0",
+    rx_prio3_pause: "12", tx_pause_ctrl_phy: "4", rx_discards_phy: "2"} and .netdev.veth9 == {rx_bytes: "7"}'
 }

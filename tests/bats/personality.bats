@@ -260,7 +260,7 @@ Client GPU Type  : NVIDIA
 Server RX Mem    : GPU 1
 Server GPU Type  : NVIDIA"
   done
-  jq -L "$TOP/reports/jq" -Rsc 'import "cxi" as cxi; split("\n") | cxi::parts(.[:-1]; []; {}; null)[] | {params}' client.out >parts.json
+  "$TOP/.venv/bin/perchctl" import client.out >parts.json
   assert_json parts.json '.params | .tx_memory == "cuda:0" and .rx_memory == "cuda:1" and .idc == false'
 
   unset PORT

@@ -23,7 +23,7 @@ teardown() { common_teardown; }
   assert_equal "$(find runs -name '*token*')" ""
   # sealed as it was fetched, and listed
   assert_json runs/latest/verdict.json '.checks[] | select(.id == "manifest") | .status == "pass"'
-  assert_json runs/index.jsonl '.run as $run | .schema == "perch.index/1" and .planned == 9 and .folder == $run'
+  assert_json runs/index.jsonl '.run as $run | .schema == "perch.index/2" and .planned == 9 and .folder == $run'
 
   local first before
   first=$(readlink runs/latest)
@@ -100,8 +100,8 @@ YAML
 @test "a runs directory that cannot be written is named, with what to do" {
   : >runs-is-a-file
   run_site 2 -e plan_runs_dir="$PWD/runs-is-a-file"
-  assert_output --partial "cannot be made on the controller"
-  assert_output --partial "plan_runs_dir"
+  assert_output --partial "Suite tiny cannot be planned"
+  assert_output --partial "runs-is-a-file"
 }
 
 @test "check mode plans, and neither writes nor measures, on the first run" {

@@ -53,6 +53,7 @@ as_nobody() {
 checkout() {
   mkdir -p "$1/perch"
   cp -r "$TOP/setup" "$1"
+  ln -s "$TOP/engine" "$1"
   printf 'def main():\n    print(__file__)\n' >"$1/perch/cli.py"
 }
 

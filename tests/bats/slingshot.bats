@@ -24,58 +24,6 @@ edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
 # status ID: of a check
 status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | first // "absent"' run/verdict.json; }
 
-@test "all eight tools and both generations of headers are read, --report-all included" {
-  local file
-  for file in send_lat_range=11:send:latency:half_round_trip send_lat_all=1:send:latency:half_round_trip write_lat_all=1:write:latency:completion \
-    read_lat_duration=5:read:latency:completion atomic_lat=1:atomic-op:latency:completion send_bw=1:send:bandwidth:initiator_completion \
-    read_bw=1:read:bandwidth:initiator_completion write_bw_bytes=1:write:bandwidth:initiator_completion \
-    write_bw_both_duration=7:write:bandwidth:initiator_completion atomic_bw_both_duration=1:compare-atomic:bandwidth:initiator_completion; do
-    part "${file%%=*}.txt"
-    assert_equal "$file" "${file%%=*}=$(jq -r '"\(length):\(.[0].op):\(.[0].kind):\(.[0].definition)"' part.json)"
-    assert_json part.json 'all(.[]; .status == "ok" and .link.layer == "slingshot" and .params.svc_id == 1 and .params.vni == 10)'
-  done
-  part write_bw_both_duration.txt
-  assert_json part.json '.[0].bandwidth.gbit_s == 234.51728 and .[0].params.bidirectional and .[0].params.hrp and .[0].elapsed_s == 5'
-  part send_lat_range_all.txt
-  assert_json part.json 'length == 2 and all(.[]; .latency_us.p99 != null and .latency_us.p99_9 == null) and (.[0].params
-    | .rdzv and .idc == false and .tx_memory == "rocm:0" and .rx_memory == "huge:2M")'
-  for file in send_lat_server read_bw_server; do
-    part $file.txt
-    assert_json part.json '.[0].status == "error" and (.[0].error.message | contains("server"))'
-  done
-}
-
-@test "a plan runs the cxi tools where both hosts list them, each end with its own device and service" {
-  slingshot_plan "$CXI_TESTS" >plan.json
-  assert_json plan.json '.rounds[0].flows[0] | .client_argv == ["cxi_send_lat", "-d", "cxi0", "-v", "1", "-p", "49194", "-s", "8", "-n", "5", "--report-all",
-    "192.0.2.2"] and .server_argv == ["cxi_send_lat", "-d", "cxi0", "-v", "1", "-p", "49194"] and .ready == {port: 49194, proto: "tcp"}
-    and .hop_class == "same_switch" and .scope == "hardware" and .expect == [{size_bytes: 8}]'
-  slingshot_plan '[{name: "a", title: "A", tool: "cxi", op: "compare-atomic", kind: "bandwidth", params: {duration: "2s", atomic_op: "cswap-ne",
-    atomic_type: "uint128", bidirectional: true}}]' >plan.json
-  assert_json plan.json '.rounds[0].flows[0] | (.client_argv | join(" ")) == "cxi_atomic_bw -d cxi0 -v 1 -p 49194 -A cswap -C ne -T uint128 --fetching -D 2 -b 192.0.2.2"
-    and .expect == [{size_bytes: 16}]'
-  slingshot_plan "$CXI_TESTS" | jq -e '.hosts' >/dev/null
-  jq -n "{run: \"r\", created: \"c\", limits: \"l\", suite: {name: \"s\", title: \"S\", tests: $CXI_TESTS}, hosts: ({a: \"192.0.2.1\", b: \"192.0.2.2\"}
-    | map_values({perch_address: ., perch_fabric: \"slingshot\", perch_backends: [\"cxi\"]}))}" | jq -f "$TOP/playbooks/plan.jq" >plan.json
-  assert_json plan.json '.rounds == [] and (.excluded[0].reason == "a has no tool cxi")'
-}
-
-@test "a plan gives the cxi backend each side's device, service and VNI, and refuses what it cannot have" {
-  slingshot_plan '[{name: "w", title: "W", tool: "perch", backend: "cxi", op: "write", kind: "latency",
-    params: {size: 8, no_idc: true, fabric_class: "low-latency", tx_memory: "cuda:0", vni: 20}}]' >plan.json
-  assert_json plan.json '.rounds[0].flows[0].client_argv | join(" ")
-    == "perch lat 192.0.2.2 --backend cxi --op write --size 8 --no-idc --traffic-class low-latency --tx-memory cuda:0 --vni 20 --device cxi0 --server-device cxi0 --svc-id 1 --server-svc-id 1 --bind 192.0.2.1 --json"'
-  local wrong
-  for wrong in '{tool: "perch", backend: "tcp", kind: "latency", params: {size: 8, vni: 1}}=tcp has no vni' \
-    '{tool: "cxi", kind: "latency", params: {size: "3:12", iterations: 5}}=powers of two' \
-    '{tool: "cxi", kind: "latency", params: {size: 8}}=either iterations or duration' \
-    '{tool: "cxi", op: "atomic-op", kind: "latency", params: {size: 8, iterations: 5}}=size of its atomic_type' \
-    '{tool: "cxi", op: "write", kind: "latency", params: {size: 8, iterations: 5, rdzv: true}}=op send only'; do
-    run slingshot_plan "[{name: \"t\", title: \"T\"} + ${wrong%%=*}]"
-    assert_output --partial "${wrong##*=}"
-  done
-}
-
 @test "a run of two nodes with published figures passes, its path proven by the NICs' octets" {
   recorded
   judged 0
@@ -110,8 +58,8 @@ status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | 
   run "$TOP/reports/judge" run
   assert_output --partial "scope simulated"
   assert_equal "$(status_of simulated)" not_judged
-  PERCH=/nonexistent "$TOP/reports/prepare" run view.json
-  assert_json view.json '.scope_line | startswith("**Scope: simulated. This run is no proof of hardware.**")'
+  run_expecting 0 "$TOP/.venv/bin/perchctl" report run
+  grep -qF '**Scope: simulated. This run is no proof of hardware.**' run/report.md || fail "$(head -n 8 run/report.md)"
 }
 
 @test "bytes that the NIC did not count contradict the figures" {
@@ -273,7 +221,7 @@ agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
       {name: "engine", title: "engine", tool: "perch", backend: "cxi", kind: "latency", params: {size: "8:16", iterations: 20}}]},
     hosts: ({alpha: "127.0.0.1", beta: "127.0.0.2"} | map_values({perch_address: ., perch_fabric: "slingshot", perch_scope: "simulated",
       perch_backends: ["cxi"], perch_tools: ["perch", "cxi"], perch_devices: [{name: "cxi0", svc_id: 1, vni: 10}], perch_port: $port,
-      perch_cxi_port: $tool}))}' | jq -f "$TOP/playbooks/plan.jq" >plan.json
+      perch_cxi_port: $tool}))}' | "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
   cp plan.json run/
   python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/local.yml" >run/inputs/limits.json
   agent alpha 0x13 >/dev/null

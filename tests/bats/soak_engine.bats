@@ -58,7 +58,7 @@ assert_whole() {
 
 # assert_schema: each line is what the schema says
 assert_schema() {
-  local schema=$TOP/reports/schema/record.schema.json
+  local schema=$TOP/reports/schema/line.schema.json
   jq '{type: "array", items: {"$ref": "#/$defs/soak"}, "$defs": ."$defs", properties: .properties}' "$schema" >lines.schema.json
   jq -s 'map(select(.kind != "latency" and .kind != "bandwidth"))' soak.jsonl >lines.json
   run_expecting 0 check-jsonschema --schemafile lines.schema.json lines.json

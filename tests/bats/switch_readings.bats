@@ -22,10 +22,11 @@ JUDGED='
   [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
     {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
   | def judged($before; $after): s::judged("r"; "leaf1"; {provider: $provider, scope: "hardware", ports: {}, priorities: [3]} + $plan; $hosts; $before; $after)
-      | {switch: ., rows, checks: [c::all([.]; $hosts | map({key: .name, value: .}) | from_entries)]};'
+      | {switch: ., rows, findings: [c::findings($hosts | map({key: .name, value: .}) | from_entries)]};'
 
 judge_switch() {
-  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "$1" --argjson plan "$2" "$(imports switch=s switch_checks=c)$JUDGED $3" >out.json
+  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "$1" --argjson plan "$2" "$(imports switch=s switch_checks=c)$JUDGED $3" |
+    "$TOP/.venv/bin/python" "$TOP/tests/switch_checks.py" >out.json
 }
 
 # switches VARIANT [BEFORE [AFTER [PLAN]]]: out.json; filters change the readings first, and PLAN is laid over the plan's
@@ -272,7 +273,7 @@ planned() {
   jq -n --argjson leaf1 "$1" '{run: "r", created: "2026-01-01T00:00:00Z", limits: "local", switches: {$leaf1},
     suite: {name: "s", title: "S", tests: [{name: "t", title: "T", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}}]},
     hosts: ([["a", "192.0.2.1"], ["b", "192.0.2.2"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: "roce", perch_backends: ["tcp"]}}) | from_entries)}' |
-    jq -f "$TOP/playbooks/plan.jq"
+    "$TOP/.venv/bin/python" "$TOP/tests/planned.py"
 }
 
 @test "a plan holds each switch with its ports and priorities, and refuses what describes none, by its name" {

@@ -50,7 +50,7 @@ lab_plan() {
     hosts: ({alpha: \"$ALPHA\", beta: \"$BETA\"} | map_values({perch_address: ., perch_fabric: \"roce\", perch_scope: \"software\",
       perch_backends: [\"verbs\", \"tcp\"], perch_devices: $DEVICES,
       perch_port: 19300, perch_slowdown: 20}))}" |
-    jq -L "$TOP/playbooks" -f "$TOP/playbooks/plan.jq" >run/plan.json
+    "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >run/plan.json
   "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' \
     <"$TOP/reports/limits/rxe.yml" >run/inputs/limits.json
 }

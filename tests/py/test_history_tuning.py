@@ -21,7 +21,7 @@ from tests.py.conftest import FIXTURES, Ended
 
 Perchctl = Callable[..., Ended]
 Change_ = Callable[[dict[str, Any]], object]
-POOL = Path(__file__).parents[1] / "jq/tuning_pool.json"
+POOL = Path(__file__).parent / "tuning_pool.json"
 #: A change of 20 % in three repeats.
 FASTER = (1, 0.8, 1.01, 0.81, 0.99, 0.795)
 

@@ -14,7 +14,7 @@ begin_session() {
     '{$run, $created, limits: "local", soak_duration: $duration, suite: .,
       hosts: ([["alpha", "192.0.2.1"], ["beta", "192.0.2.2"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: "ethernet",
         perch_scope: "software", perch_backends: ["tcp", "ofi"], perch_port: $port}}) | from_entries)}' \
-    "$here/suite.json" | jq -c -L "$root/playbooks" -f "$root/playbooks/plan.jq" >"$RUN_DIR/plan.json"
+    "$here/suite.json" | "$root/.venv/bin/python" "$root/tests/planned.py" >"$RUN_DIR/plan.json"
   # no speed is judged here: what every soak is judged by is built in
   cp "$root/tests/fixtures/loopback/run/inputs/limits.json" "$RUN_DIR/inputs/"
   "$WORK/witness" >"$DIR/pauses" &
