@@ -10,11 +10,9 @@ import msgspec
 import polars as pl
 
 from perch.checks import RunView, check, design
+from perch.checks.figures import TIMES_COMPLETION
 from perch.model.figures import encode, ratio, rounded
 from perch.model.verdict import Check
-
-#: What is timed is a completion, so its level (inject, transmit, delivery) is part of the question.
-TIMES_COMPLETION = ("completion", "initiator_completion", "batch_completion")
 
 _RDMA_TOOLS = ("perftest", "cxi", "perch-personality")
 
