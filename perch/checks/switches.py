@@ -55,7 +55,7 @@ def _shown(alike: list[Finding]) -> Check:
     """A figure that nothing is wanted of: the largest of all ports."""
     one = alike[0]
     most = max(
-        (finding for finding in alike if finding.get("value") is not None),
+        (finding for finding in reversed(alike) if finding.get("value") is not None),
         key=lambda finding: finding["value"],
         default=None,
     )
