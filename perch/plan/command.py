@@ -89,7 +89,15 @@ def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:
     from perch.plan import plan1
 
     for folder in ("inputs", "raw"):
-        (root / folder).mkdir(parents=True, exist_ok=True)
+        try:
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise PerchError(
+                ExitCode.NOT_WRITABLE,
+                f"it cannot be made ({error.strerror})",
+                file=root / folder,
+                remedy="choose a folder that this user can write (plan_runs_dir)",
+            ) from None
     documents = {
         INPUTS: given,
         LIMITS: msgspec.json.format(msgspec.json.encode(limits), indent=2) + b"\n",

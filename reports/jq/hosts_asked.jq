@@ -9,7 +9,7 @@ def plan_host($name):
   { fabric: .perch_fabric, devices: (.perch_devices // []),
     cxi: ([.perch_backends, .perch_tools | arrays[]] | index(["cxi"]) != null),
     scope: (.perch_scope // (if .perch_fabric == "loopback" then "software" else "hardware" end)),
-    # the ports that the tools of a plan listen on by default (playbooks/plan.jq)
+    # the ports that the tools of a plan listen on by default (perch/tools)
     ports: [(.perch_port // 18600), (.perch_iperf3_port // 5201), (.perch_iperf_port // 5001), (.perch_perftest_port // 18515)],
     $name, wanted: ($wanted[0][$name].wanted // {}) };
 

@@ -64,7 +64,9 @@ WANTED='{"host_tune_mtu": 9000, "host_tune_sysctls": {"vm.swappiness": 10}}'
   before=$(tree)
   play 0 "$TOP/playbooks/tune.yml" -e host_tune_apply=true -e "$WANTED"
   assert_equal "$(cat {alpha,beta}/sys/class/net/eth1/mtu | xargs)" "9000 9000"
-  [ "$(grep -c '^TASK' <<<"$output")" -le 9 ] || fail "the tasks have become more"
+  local tasks
+  tasks=$(sed '1,/^PLAY \[Tune the hosts\]/d' <<<"$output" | grep -c '^TASK')
+  [ "$tasks" -gt 0 ] && [ "$tasks" -le 8 ] || fail "there are $tasks tasks"
   play 0 "$TOP/playbooks/tune.yml" -e host_tune_apply=true -e "$WANTED"
   assert_output --regexp "alpha .*changed=0 "
   play 0 "$TOP/playbooks/revert.yml" --check

@@ -101,7 +101,8 @@ YAML
   : >runs-is-a-file
   run_site 2 -e plan_runs_dir="$PWD/runs-is-a-file"
   assert_output --partial "Suite tiny cannot be planned"
-  assert_output --partial "runs-is-a-file"
+  assert_output --partial "cannot be made (Not a directory)"
+  assert_output --partial "plan_runs_dir)"
 }
 
 @test "check mode plans, and neither writes nor measures, on the first run" {

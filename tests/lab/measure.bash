@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2034  # bats, helpers.bash and measure_files set what is not seen here
 # A small run on the lab's two machines without Ansible, whose tasks take minutes on emulated processors: a plan made by
-# playbooks/plan.jq, walked by the agents that Ansible would start, fetched and judged here. `load measure` after helpers.
+# perch/plan, walked by the agents that Ansible would start, fetched and judged here. `load measure` after helpers.
 
 # The engine with the test hooks, which are asleep unless a variable wakes them.
 : "${HOOKS:=$TOP/engine/build-hooks/perch}"
