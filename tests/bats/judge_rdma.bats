@@ -20,8 +20,11 @@ teardown() { common_teardown; }
   judge 0
   assert_equal "$(jq -r '.checks[] | select(.id | startswith("path")) | "\(.id) \(.status) \(.measured)"' run/verdict.json)" "path/proven/software pass 9"
   assert_equal "$(jq -r '.path | "\(.state) \(.counted)"' run/records.jsonl | sort -u)" "proven rxe0 packets, eth1 bytes"
-  # what Soft-RoCE sent again is in the record
+  # what Soft-RoCE sent again is in the record, and in the report
   assert_json <(jq 'select(.test == "write-latency")' run/records.jsonl) '.counters.server["rxe0/1"].duplicate_request == 12'
+  run_expecting 0 "$TOP/.venv/bin/perchctl" report run
+  assert_equal "$(grep -c '| 1 proven |$' run/report.md)" 9
+  assert_equal "$(grep -c 'RDMA write latency, server: rxe0/1 duplicate_request 12$' run/report.md)" 1
 }
 
 @test "RDMA whose device counted less than was claimed fails; more is a finding; what cannot be read proves nothing" {

@@ -171,6 +171,18 @@ sample() { jq -c --arg name "$1" "select(.name == \$name) | ${2:-.value}" sample
   assert_output --partial "damaged"
 }
 
+@test "a run that is judged again and cannot be read keeps no report of its earlier verdict" {
+  local file
+  copy run
+  cp "$RUN"/{report.html,junit.xml,perch.prom} run
+  echo '{' >run/plan.json
+  run_expecting 3 "$TOP/.venv/bin/perchctl" judge run
+  assert_output --partial "plan.json is damaged"
+  for file in report.md report.html junit.xml perch.prom charts/latency.svg; do
+    [ ! -e "run/$file" ] || fail "the older $file is still there"
+  done
+}
+
 # ---- junit.xml ----
 
 # an XPath expression's value
