@@ -163,10 +163,10 @@ perch_pretended() {
 # The last that was printed is an interval of a size, and not its end.
 under_way() { tail -n 1 out | grep -q '"kind":"interval"'; }
 
-# lost_in_the_middle SIGNAL LIMIT OPTION...: hits the job's process while its second size is measured
+# lost_in_the_middle SIGNAL OPTION...: hits the job's process while its second size is measured
 lost_in_the_middle() {
-  local signal=$1 limit=$2 client code=0 begin
-  shift 2
+  local signal=$1 client code=0
+  shift
   rm -f out # of the backend before: its lines are not what is waited for
   perch_serve
   "$PERCH" lat 127.0.0.1 --port "$PORT" --duration 1s --size 8:1M --interval 100ms --json "$@" >out 2>err 3>&- &
@@ -174,10 +174,8 @@ lost_in_the_middle() {
   wait_until grep -q '"kind":"latency"' out
   wait_until under_way
   signal_jobs "$signal"
-  begin=$SECONDS
   wait "$client" || code=$?
   assert_equal "$code" 4
-  [ $((SECONDS - begin)) -le "$limit" ] || fail "took $((SECONDS - begin)) s to notice"
   # what was measured stands; the size that was under way says why it is not there
   jq -es 'map(select(.kind != "interval")) | length >= 2 and all(.[:-1][]; .status == "ok") and (.[-1] | .status == "error" and .error.code == 4
     and .error.traffic == true and (.error.message | length) > 0)' out || fail "$(cat out)"
@@ -185,14 +183,15 @@ lost_in_the_middle() {
 
 @test "a server killed in the middle is exit 4, and the sizes done are kept" {
   for backend in tcp ofi; do
-    lost_in_the_middle KILL 10 --backend "$backend"
+    lost_in_the_middle KILL --backend "$backend"
+    [[ $(cat err) != *--timeout* ]] || fail "it waited for --timeout: $(cat err)"
     assert_server_lives
     stop_servers
   done
 }
 
 @test "a server that hangs in the middle is exit 4 when --timeout is over" {
-  lost_in_the_middle STOP 10 --timeout 1s
+  lost_in_the_middle STOP --timeout 1s
   [[ $(cat err) = *--timeout* ]] || fail "the message does not name --timeout: $(cat err)"
   signal_jobs KILL
   assert_server_lives
@@ -281,7 +280,7 @@ lost_in_the_middle() {
   local pid
   perch_serve
   for flow in same same other; do
-    timeout 20 "$PERCH" meet 127.0.0.1 --port "$PORT" --flow "$flow" --parties 3 --timeout 6s >out 2>&1 3>&- &
+    timeout 80 "$PERCH" meet 127.0.0.1 --port "$PORT" --flow "$flow" --parties 3 --timeout "$([ "$flow" = same ] && echo 60s || echo 3s)" >out 2>&1 3>&- &
     waiting+=($!)
   done
   sleep 1

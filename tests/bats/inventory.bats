@@ -33,21 +33,19 @@ play() {
   said=$(tr -s ' \n' ' ' <<<"${output//\\\"/\"}")
 }
 
-# refused [OPTION...] -- PART...: site.yml says each of the parts, in less than 10 seconds, and touches no host
+# refused [OPTION...] -- PART...: site.yml says each of the parts, and touches no host
 refused() {
   local -a options=()
   while [ "$1" != -- ]; do options+=("$1") && shift; done
   shift
-  local began=$EPOCHREALTIME part
+  local part
   play "${PLAYBOOK:-site}" "${options[@]}"
-  local took=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000000))
   [ "$status" -eq 2 ] || fail "exit code $status: $output"
   for part in "$@"; do
     [[ $said = *"$part"* ]] || fail "this does not say \"$part\": $output"
   done
   assert_untouched
   [ ! -e runs ] || fail "a run was made: $(ls runs)"
-  [ "$took" -lt 10 ] || fail "it took $took s"
 }
 
 # ends EXIT PART [OPTION...]: check.yml on INVENTORY says PART, and does not begin

@@ -15,12 +15,16 @@ as_nobody() {
   PATH=$PWD/bin:$PATH "$@"
 }
 
-@test "nothing to do is done in under a second, and says nothing" {
+@test "nothing to do installs nothing, and says nothing" {
   "$TOP/setup/setup" run build
-  local before=${EPOCHREALTIME//[.,]/}
-  run_expecting 0 "$TOP/setup/setup" run build
+  mkdir -p bin
+  for program in apt-get sudo python3 pip; do
+    printf '#!/bin/sh\necho "%s $*" >>%q/started\nexit 1\n' "$program" "$PWD" >"bin/$program"
+  done
+  chmod +x bin/*
+  PATH=$PWD/bin:$PATH run_expecting 0 "$TOP/setup/setup" run build
   assert_output ""
-  [ $((${EPOCHREALTIME//[.,]/} - before)) -lt 1000000 ] || fail "it took longer than a second"
+  [ ! -e started ] || fail "it started: $(cat started)"
 }
 
 @test "missing packages and no right to install them: one command, exit code 3" {
