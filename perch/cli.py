@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("perch.judge.command", "judge a run anew from its folder"),
     "report": ("perch.views.report", "judge a run anew and write its report"),
     "summary": ("perch.views.summary", "print a judged run in one screen"),
+    "hosts": ("perch.views.hosts", "judge what was read on hosts, without a run"),
     "accept": ("perch.history.accept", "make a run the baseline of its fabric"),
     "seal": ("perch.history.seal", "hash the files of a run"),
     "retry": ("perch.history.retry", "plan repeats of what fell outside"),

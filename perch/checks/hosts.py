@@ -82,7 +82,7 @@ def finding_status(finding: Finding, scope: str) -> CheckStatus:
     return "inconclusive" if hardware else "not_judged"
 
 
-def _words(finding: Finding) -> str:
+def words(finding: Finding) -> str:
     """What was found, of one of the host's devices or of itself."""
     found = str(finding.get("found"))
     return found if finding.get("device") is None else f"{finding['device']}: {found}"
@@ -98,7 +98,7 @@ def _grouped(alike: list[tuple[str, Finding]], status: CheckStatus) -> Check:
     if status == "pass":
         measured = f"{plural(len(names), 'host')}: {one.get('found') if wanted is None else wanted}"
     else:
-        measured = _words(one) + ("" if wanted is None else f"; wanted: {wanted}")
+        measured = words(one) + ("" if wanted is None else f"; wanted: {wanted}")
     shown_only = status == "pass" or one["status"] == "info"
     return Check(
         id=f"host_check/{one['id']}{place}",
@@ -121,7 +121,7 @@ def _findings(run: RunView) -> Iterator[Check]:
             if finding["status"] == "not_applicable" and status == "not_judged":
                 inapplicable.append((name, finding))
                 continue
-            key = (finding["id"], status, "" if status == "pass" else _words(finding))
+            key = (finding["id"], status, "" if status == "pass" else words(finding))
             groups.setdefault(key, []).append((name, finding))
     if inapplicable:
         yield Check(

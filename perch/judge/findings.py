@@ -16,14 +16,20 @@ from perch.errors import ExitCode, PerchError
 JQ = Path(__file__).parents[2] / "reports/jq"
 
 #: The areas of checks in the order in which their findings are shown; each is
-#: reports/jq/area_AREA.jq.
+#: reports/jq/hosts/AREA.jq.
 AREAS = ("machine", "nic", "qos", "slingshot")
 
 #: Seconds that jq may take: 1,000 hosts' answers take it about a minute an area on one processor.
 DEADLINE_S = 600
 
+#: What one area finds on all hosts, a line each on standard input.
+OF_AREA = """
+import "hosts/area" as area; import "hosts/{area}" as this;
+[inputs] | area::judged("{area}"; .host as $host | .raw | this::findings($host); this::between(.))
+"""
+
 #: Hosts that should be alike and are not, from the findings of all areas.
-BETWEEN = 'import "host_group" as group; import "words" as _; [group::differences(.)]'
+BETWEEN = 'import "hosts/differences" as between; [between::differences(.)]'
 
 Document = dict[str, Any]
 
@@ -113,7 +119,7 @@ def judged(questions: list[Question]) -> dict[str, list[Document]]:
     """
     asked = [area for area in AREAS if any(area in question.areas for question in questions)]
     text = b"".join(_encoder.encode(question) + b"\n" for question in questions)
-    programs = {area: ["-n", "-f", str(JQ / f"area_{area}.jq")] for area in asked}
+    programs = {area: ["-n", OF_AREA.format(area=area)] for area in asked}
     found = [_found.decode(answer) for answer in _answers(programs, text)]
     of_host: dict[str, list[Document]] = {
         question.host["name"]: [

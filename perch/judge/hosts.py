@@ -77,7 +77,21 @@ def _seconds(text: object) -> float | None:
         return None
 
 
-def _is_answer(answer: Document) -> bool:
+def answer_of(files: RawFiles, host: str) -> Document | None:
+    """What host-check printed on a host; None where no such document can be read."""
+    path = f"raw/{host}/host_check.json"
+    return _of_schema(files.document(path, _document), "perch.host_check/1")
+
+
+def wanted_of(files: RawFiles, host: str) -> Document | None:
+    """What the inventory wants of a host; None where no such document can be read."""
+    path = f"inputs/hosts/{host}.json"
+    given = _of_schema(files.document(path, _document), "perch.wanted/1")
+    wanted = given.get("wanted") if given else None
+    return wanted if isinstance(wanted, dict) else None
+
+
+def is_answer(answer: Document) -> bool:
     """Two things are read of every host: an answer without them is not one."""
     parts = [answer.get(key) for key in ("files", "later", "links", "commands")]
     if not all(isinstance(part, dict) for part in parts):
@@ -110,14 +124,14 @@ def _unchecked(
 ) -> str | None:
     if answer is None:
         return "there is none that can be read"
-    if not _is_answer(answer):
+    if not is_answer(answer):
         return "it holds nothing that was read"
     if plan.host_checks and wanted is None:
         return f"inputs/hosts/{host}.json does not say what is wanted"
     return _misplaced(answer, environment, plan.created)
 
 
-def _subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
+def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
     """A host as the areas of checks know it."""
     return {
         "name": name,
@@ -147,13 +161,8 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
     environment = files.document(f"raw/{name}/environment.json", _environment)
     if environment is not None and environment.schema != "perch.environment/1":
         environment = None
-    answer = _of_schema(
-        files.document(f"raw/{name}/host_check.json", _document), "perch.host_check/1"
-    )
-    given = _of_schema(files.document(f"inputs/hosts/{name}.json", _document), "perch.wanted/1")
-    wanted = given.get("wanted") if given else None
-    if not isinstance(wanted, dict):
-        wanted = None
+    answer = answer_of(files, name)
+    wanted = wanted_of(files, name)
     unchecked = _unchecked(answer, wanted, name, environment, plan)
     slingshot = planned.fabric == "slingshot" or uses_cxi
     areas = findings.areas(machine=plan.host_checks, slingshot=slingshot)
@@ -170,7 +179,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         unchecked=unchecked,
     )
     question = (
-        findings.Question(areas, _subject(name, planned, wanted), answer)
+        findings.Question(areas, subject(name, planned, wanted), answer)
         if asked and answer is not None
         else None
     )

@@ -1,4 +1,4 @@
-"""What the switches said before and after a run; reports/jq reads each vendor's words."""
+"""What the switches said before and after a run; reports/jq/switches reads each vendor's words."""
 
 from __future__ import annotations
 
@@ -80,5 +80,10 @@ def read_switches(files: RawFiles, plan: Plan) -> SwitchFacts | None:
         ],
         "hosts": {name: _host(files, name, planned) for name, planned in plan.hosts.items()},
     }
-    program = ["-f", str(findings.JQ / "switch_findings.jq")]
+    return judged(asked)
+
+
+def judged(asked: Document) -> SwitchFacts:
+    """What jq finds on switches. `asked`: as reports/jq/switches/findings.jq takes it."""
+    program = ["-f", str(findings.JQ / "switches/findings.jq")]
     return _facts.decode(findings.answer("switches", program, _encoder.encode(asked)))

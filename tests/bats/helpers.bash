@@ -89,14 +89,8 @@ wait_until() {
   done
 }
 
-# imports MODULE=ALIAS...: the first lines of a jq program of our own that uses these modules, in the order that each jq takes
-imports() { "$TOP/.venv/bin/python" "$TOP/tests/jq_order.py" --imports "$@"; }
-
-# Where tests/run lets a suite judge with the newer jq: this test is for this machine's own, as a user has it.
-own_jq() { PATH=${PATH//"${PERCH_TEST_NEWER_JQ:-/nowhere}:"/}; }
-
 # plan_of JQ-TESTS: a plan for the tests given (a jq expression), between alpha and beta on this machine, whose external
-# tools have ports of their own, too. Not what is tested where it is used: with the newer jq where there is one.
+# tools have ports of their own, too.
 plan_of() {
   jq -n --argjson port "$(free_port)" --argjson iperf3 "$(free_port)" --argjson iperf "$(free_port)" "{
     run: \"20260101T000000Z-bats\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",

@@ -15,7 +15,7 @@ teardown() { common_teardown; }
 
 # judge FILE [JQ-OF-THE-DOCUMENT [JQ-OF-THE-HOST]]: its findings, in findings.json
 judge() {
-  jq --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" "$(imports host_machine=m)"'
+  jq --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" 'import "hosts/machine" as m;
     ($host + {$wanted} | '"${3:-.}"') as $host | '"${2:-.}"' | [m::findings($host)]' "$1" >findings.json
 }
 
@@ -27,8 +27,7 @@ found_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .found] | 
 cases() {
   local id status edit
   {
-    imports host_machine=m
-    printf '. as $doc | ($host + {$wanted}) as $host
+    printf 'import "hosts/machine" as m; . as $doc | ($host + {$wanted}) as $host
       | def is($id; $status; $edit): [m::findings($host) | select(.id == "machine-" + $id) | .status] | unique | join("+")
           | select(. != $status) | "\($edit): \($id) is \(.), not \($status)"; empty'
     while IFS='=' read -r id status edit; do
@@ -106,7 +105,7 @@ CASES
 }
 
 @test "a login's limit is pam_limits': the closest domain's last line, and nothing of groups and all for root" {
-  run jq -n -r -L "$TOP/reports/jq" "$(imports machine_memory=m)"'
+  run jq -n -r -L "$TOP/reports/jq" 'import "hosts/machine_memory" as m;
     def of($user; $conf; $d): {files: {"/etc/security/limits.conf": $conf, "/etc/security/limits.d/90-rdma.conf": $d}} | m::login_limit(.; $user; [$user, "rdma"]) // "none";
     of("perch"; "* soft memlock 64"; ""), of("perch"; "* soft memlock 64"; "* - memlock unlimited"),
     of("perch"; "@rdma soft memlock 128\n* soft memlock unlimited"; ""), of("perch"; "@rdma soft memlock 128"; "* soft memlock unlimited"),
@@ -215,7 +214,7 @@ clock = bad = .commands.chrony.exit = null | .commands.timedatectl.stdout |= sub
 clock = unknown = .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1
 clock = ok = .commands.chrony.stdout = "506 Cannot talk to daemon"
 CASES
-  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" "$(imports host_machine=m)"'
+  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "hosts/machine" as m;
     def at($name; $off; $kept): {host: {name: $name, wanted: {}}, raw: ($raw[0] | .commands.clock.stdout = (1795262398.5 + $off | tostring)
       | if $kept then . else .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1 end)};
     def told(hosts): [m::between([hosts]) | [.host, .status, .found]];

@@ -17,7 +17,7 @@ teardown() { common_teardown; }
 # with_cases PROGRAM [JQ-OPTION...]: a jq program that knows nic_cases.jq as n and the fixtures as $f
 with_cases() {
   jq -n -r -L "$TOP/reports/jq" -L "$TOP/tests/jq" --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" \
-    --slurpfile cases "$TOP/tests/fixtures/hosts/nic-cases.json" "${@:2}" "import \"nic_cases\" as n; $(imports host_nic=_) \$fixtures[0] as \$f | $1"
+    --slurpfile cases "$TOP/tests/fixtures/hosts/nic-cases.json" "${@:2}" "import \"nic_cases\" as n; \$fixtures[0] as \$f | $1"
 }
 
 # topic NAME COUNT: all its cases are as expected, and there are as many
@@ -185,7 +185,7 @@ SCRIPT
   echo "$output" >found.json
   assert_json found.json ".files[\"/sys/class/net/$interface/mtu\"] != null and .links[\"/sys/class/net/$interface\"] != null
     and .commands[\"driver $interface\"].exit == null and .commands[\"rings $interface\"].exit == null"
-  jq -L "$TOP/reports/jq" --arg name "$interface" "$(imports host_nic=n)"'
+  jq -L "$TOP/reports/jq" --arg name "$interface" 'import "hosts/nic" as n;
     [n::findings({name: "here", fabric: "ethernet", scope: "hardware", devices: [{$name}], wanted: {mtu: 68}})]' found.json >judged.json
   assert_json judged.json 'any(.[]; .id == "nic-device" and .status == "ok") and any(.[]; .id == "nic-mtu" and .status == "bad")
     and any(.[]; .id == "nic-ring-rx" and .status == "unknown" and (.found | endswith("ethtool is not installed")))'

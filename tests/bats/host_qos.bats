@@ -35,7 +35,7 @@ holds() { case_of "all_of($1)" "$2" "${3:-.}" "${4:-$WANTED}"; }
 # agree: all cases so far are as they say
 agree() {
   local definitions
-  definitions="$(imports host_qos=q) "'$fixtures[0] as $f |
+  definitions='import "hosts/qos" as q; $fixtures[0] as $f |
     def one($id; $status; $words): [.[] | select(.id == $id) | "\(.status): \(.found)"]
       | select(length != 1 or (.[0] | (startswith($status + ": ") and contains($words)) | not)) | "\($id) is not \($status) with \"\($words)\": \(.)";
     def none($id): select(any(.[]; .id == $id)) | "\($id) is there";
@@ -309,7 +309,7 @@ gathered() {
   [ -n "$net" ] || net=lo
   gathered "$net"
   assert_json found.json ".schema == \"perch.host_check/1\" and (.commands | has(\"dcb-pfc $net\") and has(\"ethtool-pause $net\") and has(\"ethtool-qos-stats $net\"))"
-  jq -c -L "$TOP/reports/jq" --arg net "$net" "$(imports host_qos=q)"'[q::findings({name: "a", fabric: "roce", scope: "hardware", wanted: {}, ports: [],
+  jq -c -L "$TOP/reports/jq" --arg net "$net" 'import "hosts/qos" as q; [q::findings({name: "a", fabric: "roce", scope: "hardware", wanted: {}, ports: [],
     devices: [{name: "none0", netdev: $net}]})]' found.json >judged.json
   assert_json judged.json '[.[] | select(.id == "qos-pfc")] | length == 1'
 }

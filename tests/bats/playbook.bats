@@ -8,7 +8,6 @@ setup() { playbook_setup; }
 teardown() { common_teardown; }
 
 @test "a run leaves plan, raw outputs, records, verdict and report, shows its progress, and does not touch an earlier run" {
-  own_jq # one run as a user's, whole
   site
   LIMIT=400 run timeout 400 "${SITE[@]}" 3>&-
   assert_output --regexp '\[1/3\] TCP latency, alpha -> beta, about [0-9]+ s left'

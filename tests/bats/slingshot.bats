@@ -4,16 +4,8 @@
 
 load helpers
 
-FIXTURES=$TOP/tests/fixtures/cxi
-
 setup() { common_setup; }
 teardown() { common_teardown; }
-
-# part FILE: the parts that are read from an output
-part() {
-  jq -n -c -L "$TOP/reports/jq" --rawfile out "$FIXTURES/$1" "$(imports cxi=x)"'
-    [x::parts($out | split("\n"); []; {server_argv: ["cxi", "-d", "cxi0"]}; "2.1.0")[]]' >part.json
-}
 
 # slingshot_plan, end_of, recorded
 # shellcheck source=tests/fixtures/slingshot/recorded.bash
@@ -129,12 +121,12 @@ node() {
   assert_json found.json '.schema == "perch.host_check/1" and .files["/sys/class/cxi/cxi0/device/port/link"] == "up"
     and .links["/sys/class/cxi/cxi0/device/net"] == "hsn0" and .commands["services cxi0"].exit == null
     and .commands["kernel-log"].argv[0:2] == ["journalctl", "--dmesg"]'
-  jq -L "$TOP/reports/jq" "$(imports host_slingshot=h)"'[h::findings({fabric: "slingshot", devices: [{name: "cxi0"}]})] | map({(.id): .status}) | add' found.json >judged.json
+  jq -L "$TOP/reports/jq" 'import "hosts/slingshot" as h; [h::findings({fabric: "slingshot", devices: [{name: "cxi0"}]})] | map({(.id): .status}) | add' found.json >judged.json
   assert_json judged.json '."slingshot-device" == "ok" and ."slingshot-link-speed" == "ok" and ."slingshot-pfc" == "ok" and ."slingshot-service" == "unknown"
     and ."slingshot-link-flaps" == "ok"'
   [ -e /sys/class/cxi ] || {
     "$TOP/roles/host_check/files/host-check" cxi0 >none.json
-    jq -L "$TOP/reports/jq" "$(imports host_slingshot=h)"'[h::findings({fabric: "slingshot", devices: [{name: "cxi0"}]})]' none.json >judged.json
+    jq -L "$TOP/reports/jq" 'import "hosts/slingshot" as h; [h::findings({fabric: "slingshot", devices: [{name: "cxi0"}]})]' none.json >judged.json
     assert_json judged.json 'map([.status, .found]) == [["not_applicable", "no Slingshot device"]]'
   }
 }
@@ -164,37 +156,6 @@ node() {
   # what a real check leaves is as the schemas say
   run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/wanted.schema.json" runs/*/inputs/hosts/*.json
   run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/host_check.schema.json" runs/*/raw/*/host_check.json
-}
-
-@test "reports/hosts: whole hosts pass, a simulated one is not judged, a damaged answer is none" {
-  mkdir -p run/raw/nid1 run/raw/nid2
-  cp "$TOP/tests/fixtures/slingshot/host_check.json" run/raw/nid1/
-  cp "$TOP/tests/fixtures/slingshot/host_check.json" run/raw/nid2/
-  local hosts='{"nid1": {"perch_fabric": "slingshot", "perch_devices": ["cxi0"]}, "nid2": {"perch_fabric": "slingshot", "perch_devices": ["cxi0"]}}'
-  run "$TOP/reports/hosts" run <<<"$hosts"
-  # the fixture has nothing of the nodes but their NICs
-  assert_equal "$(grep -c '^ok: nid[12]: slingshot-' <<<"$output")" 22
-  refute_output --partial BAD
-  edit run/raw/nid2/host_check.json '.commands["retry-handler cxi0"].stdout = "failed"'
-  run "$TOP/reports/hosts" run <<<"$hosts"
-  assert_equal "$status" 1
-  assert_output --partial "BAD: nid2: slingshot-retry-handler: cxi0: failed; wanted: active"
-  echo '{"schema": "perch.host_check/1"' >run/raw/nid2/host_check.json
-  run "$TOP/reports/hosts" run <<<"$hosts"
-  assert_equal "$status" 3
-  run "$TOP/reports/hosts" run <<<'{"nid3": {"perch_fabric": "slingshot", "perch_scope": "simulated"}}'
-  assert_equal "$status ${lines[-1]}" "3 INCONCLUSIVE: there was nothing to check"
-  local means
-  for means in '"perch_backends": ["tcp", "cxi"]' '"perch_tools": ["cxi"]'; do
-    run "$TOP/reports/hosts" run <<<"{\"nid1\": {\"perch_fabric\": \"ss11\", $means}}"
-    assert_equal "$(grep -c '^ok: nid1: slingshot-' <<<"$output")" 11
-  done
-  local input
-  for input in '{"nid1":' '' '[]' '{"nid1": 1}' '{} {}'; do
-    run "$TOP/reports/hosts" run <<<"$input"
-    assert_equal "$input $status" "$input 2"
-    assert_output --partial "standard input is not the JSON object"
-  done
 }
 
 # agent HOST NIC: walks plan.json as that host, with the tools of bin/

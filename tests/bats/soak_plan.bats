@@ -3,10 +3,7 @@
 
 load helpers
 
-setup() {
-  common_setup
-  PATH=${PERCH_TEST_NEWER_JQ:+$PERCH_TEST_NEWER_JQ:}$PATH
-}
+setup() { common_setup; }
 teardown() { common_teardown; }
 
 readonly TESTS='[{name: "load", title: "L", tool: "perch", backend: "tcp", kind: "bandwidth", params: {size: "64K", rate: "500Mb/s"}},

@@ -5,7 +5,6 @@ load helpers
 
 setup() {
   common_setup
-  PATH=${PERCH_TEST_NEWER_JQ:+$PERCH_TEST_NEWER_JQ:}$PATH
   export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
   cat >suite.yml <<'YAML'
 name: tiny

@@ -18,14 +18,14 @@ reading_of() {
 
 # The rows and checks of one switch. Two hosts; the plan says {provider, scope: hardware, ports: {}, priorities: [3]}, and more.
 # shellcheck disable=SC2016  # jq's own variables
-JUDGED='
+JUDGED='import "switches/readings" as s; import "switches/checks" as c;
   [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
     {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
   | def judged($before; $after): s::judged("r"; "leaf1"; {provider: $provider, scope: "hardware", ports: {}, priorities: [3]} + $plan; $hosts; $before; $after)
       | {switch: ., rows, findings: [c::findings($hosts | map({key: .name, value: .}) | from_entries)]};'
 
 judge_switch() {
-  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "$1" --argjson plan "$2" "$(imports switch=s switch_checks=c)$JUDGED $3" |
+  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "$1" --argjson plan "$2" "$JUDGED $3" |
     "$TOP/.venv/bin/python" "$TOP/tests/switch_checks.py" >out.json
 }
 
@@ -221,7 +221,7 @@ assert_all_pass() {
 
 # ports_of LLDP-NAME LLDP-NAME HOST HOST: whose ports those of the two neighbours are, by host
 ports_of() {
-  jq -n -c -L "$TOP/reports/jq" "$(imports switch=s)"'$ARGS.positional as $n
+  jq -n -c -L "$TOP/reports/jq" 'import "switches/readings" as s; $ARGS.positional as $n
     | [$n[2:][] | {name: ., hostname: null, netdevs: []}] as $hosts
     | [["p1", $n[0]], ["p2", $n[1]] | {port: .[0], neighbours: [{system: .[1], port: "x"}]}] as $ports
     | [$hosts[] as $h | $ports | s::of_host(null; $h; s::unshared($hosts)) | map(.port) | join(" ")] | join(",")' -r --args "$@"

@@ -1,5 +1,5 @@
 # Holds what the checks of NICs find on changed fixtures against what each case expects (tests/fixtures/hosts/nic-cases.json).
-import "host_nic" as nic;
+import "hosts/nic" as nic;
 
 def hosts:
   { "nic-mlx5": {name: "alpha", fabric: "roce", scope: "hardware", devices: [{name: "mlx5_0", gid_index: 3}]},

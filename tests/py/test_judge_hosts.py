@@ -77,6 +77,8 @@ def test_an_answer_is_judged_with_what_is_wanted(root: Path) -> None:
     [
         ({"schema": "perch.host_check/0"}, "there is none that can be read"),
         ({"files": {}}, "it holds nothing that was read"),
+        ({"links": []}, "it holds nothing that was read"),
+        ({"commands": {}}, "it holds nothing that was read"),
         ({"commands": {"kernel": {"exit": 1}}}, "it holds nothing that was read"),
         ({"hostname": "beta"}, "it is of 'beta', environment.json of 'alpha'"),
         ({"collected": "yesterday"}, "it or the plan does not say when it was made"),

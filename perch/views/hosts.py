@@ -1,0 +1,151 @@
+"""`perchctl hosts DIR`: the findings on hosts alone, without a run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from perch.errors import ExitCode, PerchError
+from perch.model.text import clean, plural
+
+if TYPE_CHECKING:
+    from perch.judge.findings import Question
+    from perch.judge.raw import RawFiles
+    from perch.model.plan import PlanHost
+
+Document = dict[str, Any]
+
+#: A host whose name no folder may have has no files, either.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+SIGNS = {
+    "pass": "ok",
+    "fail": "BAD",
+    "inconclusive": "NOT KNOWN",
+    "advisory": "advisory",
+    "not_judged": "not judged",
+}
+
+_variables = msgspec.json.Decoder(dict[str, Document])
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Judges what host-check read on hosts: DIR/raw/HOST/host_check.json against\n"
+        "DIR/inputs/hosts/HOST.json. Standard input has the inventory's variables of the hosts,\n"
+        "{HOST: {perch_fabric, perch_devices, ...}}. Prints what was found, what is wanted, why,\n"
+        "and what to do; the verdict last."
+    )
+    parser.epilog = (
+        "Exit: 0 PASS, 1 FAIL, 2 usage, 3 INCONCLUSIVE (something could not be read, or there\n"
+        "was nothing to check)."
+    )
+    parser.add_argument("folder", metavar="DIR", help="the folder that playbooks/check.yml made")
+
+
+def _planned(name: str, variables: Document) -> PlanHost:
+    """A host as a plan would have it, from the inventory's variables."""
+    from perch.model.plan import PlanHost
+    from perch.plan.hosts import PORT, TOOLS_OF_A_HOST, default_scope, tool_ports
+
+    port = variables.get("perch_port") or PORT
+    given: Document = {
+        "address": variables.get("perch_address") or name,
+        "fabric": variables.get("perch_fabric") or "",
+        "scope": default_scope(variables.get("perch_scope"), variables.get("perch_fabric")),
+        "backends": variables.get("perch_backends") or [],
+        "tools": variables.get("perch_tools") or TOOLS_OF_A_HOST,
+        "devices": variables.get("perch_devices") or [],
+        "port": port,
+    }
+    try:
+        # numbers are text where they were given on Ansible's command line
+        host = msgspec.convert(given, PlanHost, strict=False)
+        of_tools = tool_ports(variables)
+    except (msgspec.ValidationError, ValueError, TypeError) as error:
+        raise PerchError(ExitCode.USAGE, str(error), place=f"host {name}") from None
+    host.ports = [host.port, *(of_tools[tool] for tool in host.tools if tool in of_tools)]
+    return host
+
+
+def _question(files: RawFiles, name: str, host: PlanHost) -> Question | None:
+    """What is to be judged of a host; None where it left no answer."""
+    from perch.judge import findings, hosts
+
+    answer = hosts.answer_of(files, name) if _NAME.fullmatch(name) else None
+    if answer is None or not hosts.is_answer(answer):
+        return None
+    slingshot = host.fabric == "slingshot" or "cxi" in [*host.backends, *host.tools]
+    areas = findings.areas(machine=True, slingshot=slingshot)
+    return findings.Question(areas, hosts.subject(name, host, hosts.wanted_of(files, name)), answer)
+
+
+def _line(finding: Document, scope: str) -> tuple[str, str]:
+    """The status of a finding, and the finding in words."""
+    from perch.checks.hosts import finding_status, words
+
+    status = finding_status(finding, scope)
+    text = f"{finding['id']}: {words(finding)}"
+    if status != "pass" and finding["status"] != "info":
+        wanted = "" if finding["wanted"] is None else f"; wanted: {finding['wanted']}"
+        text += f"{wanted}; {finding['why']}. {finding['remedy']}"
+    return status, text
+
+
+def _lines(files: RawFiles, hosts: dict[str, PlanHost]) -> Iterator[tuple[str, str, str]]:
+    """(status, host, text) of everything that was found."""
+    from perch.judge import findings
+
+    asked = {name: _question(files, name, host) for name, host in hosts.items()}
+    found = findings.judged([question for question in asked.values() if question])
+    for name, host in hosts.items():
+        if asked[name] is None:
+            status = "inconclusive" if host.scope == "hardware" else "not_judged"
+            yield status, name, "the host's checks did not run, or left nothing that can be read"
+        for finding in found.get(name, []):
+            status, text = _line(finding, host.scope)
+            yield status, name, text
+
+
+def _verdict(count: Counter[str]) -> tuple[ExitCode, str]:
+    """Of how many findings have each status."""
+    if bad := count["fail"]:
+        return ExitCode.FAIL, f"FAIL: {plural(bad, 'bad finding')}"
+    if unknown := count["inconclusive"]:
+        return ExitCode.INCONCLUSIVE, f"INCONCLUSIVE: {plural(unknown, 'thing')} not known"
+    if good := count["pass"]:
+        return ExitCode.PASS, f"PASS: {plural(good, 'finding')}, as wanted"
+    return ExitCode.INCONCLUSIVE, "INCONCLUSIVE: there was nothing to check"
+
+
+def command(args: argparse.Namespace) -> int:
+    """Judges the hosts and returns their verdict's exit code."""
+    from perch.judge.raw import UNREADABLE, RawFiles
+
+    root = Path(args.folder)
+    if not root.is_dir():
+        raise PerchError(ExitCode.USAGE, f"no such folder: {args.folder}")
+    try:
+        given = _variables.decode(sys.stdin.buffer.read())
+    except UNREADABLE:
+        raise PerchError(
+            ExitCode.USAGE,
+            "standard input is not the JSON object {HOST: {perch_fabric, ...}}",
+            remedy="give the variables of the hosts",
+        ) from None
+    hosts = {name: _planned(name, variables) for name, variables in given.items()}
+    count: Counter[str] = Counter()
+    for status, name, text in _lines(RawFiles(root), hosts):
+        count[status] += 1
+        print(clean(f"{SIGNS[status]}: {name}: {text}"))
+    code, verdict = _verdict(count)
+    print(verdict)
+    return code

@@ -1,0 +1,93 @@
+# The kernel's log of a machine: errors of PCIe and of the processors, and links that went down.
+import "common" as c;
+import "hosts/machine_read" as m;
+import "hosts/link_flaps" as flaps;
+
+def now($raw): $raw.collected | c::attempt(fromdateiso8601; null);
+def uptime($raw): m::file($raw; "/proc/uptime") // "" | capture("^(?<s>[0-9]+(\\.[0-9]+)?)").s // null | if . == null then null else tonumber end;
+
+# host-check's lines: "source journal" or "source dmesg", the oldest line that the log has, then those that matter, as
+# "1763740800.123456 host kernel: ..." and "[   12.345678] ...". Null where the log could not be read.
+# -> {source, since, lines: [{time, text}]}; a time that cannot be told is null
+def log($raw):
+  m::command($raw; "kernel-log-lines") as $said
+  | (now($raw) - uptime($raw) | c::attempt(.; null))? // null | . as $start
+  | ($said.stdout // "" | split("\n") | map(select(. != ""))) as $all
+  | ($all[0] // "" | capture("^source (?<s>journal|dmesg)$").s // null) as $source
+  | if $said.exit != 0 or $source == null or ($all | length) < 2 then null
+    else
+      [ $all[1:][]
+        | if $source == "journal" then capture("^ *(?<t>[0-9]+(\\.[0-9]+)?) (?<text>.*)$") // {t: null, text: .}
+          else capture("^(<[0-9]+>)?\\[ *(?<t>[0-9]+\\.[0-9]+)\\](\\[[^\\]]*\\])? *(?<text>.*)$") // {t: null, text: .} end
+        | {time: (.t | if . == null then null elif $source == "journal" then tonumber
+                       elif $start == null then null else $start + tonumber end), text} ] as $lines
+      | {$source, since: $lines[0].time, lines: $lines[1:]} end;
+
+def refused($raw): m::command($raw; "kernel-log-lines") | if .exit == 3 or .exit == 0 then "the kernel's log is empty" else m::refusal("dmesg") end;
+
+def ago($now): if . == null or $now == null then "" else ", the last \(($now - .) / 3600 | if . < 1 then "within the hour" else "\(floor | c::plural("hour")) ago" end)" end;
+
+# Lines -> {lost, mended: lines; recent: how many were mended within a day; found}
+def counted($now; lost; mended):
+  { lost: [.[] | select(.text | lost)], mended: [.[] | select(.text | mended)] }
+  | .recent = ([.mended[] | select($now == null or .time == null or .time > $now - 86400)] | length)
+  | .found = (if .lost == [] and .mended == [] then "none"
+              else "\(.lost | length) uncorrected, \(.mended | length) corrected"
+                   + ([.lost[], .mended[] | .time | numbers] | max | ago($now)) end);
+
+# Uncorrected ones fail; corrected ones within a day are said: a sound link or module has none. Source: site policy.
+def errors($raw; $id; $device; $log; lost; mended; $severity; $part):
+  now($raw) as $now
+  | ($log | if . == null then null else .lines | counted($now; lost; mended) end) as $all
+  | m::finding($id;
+      { $device, severity: (if $all != null and $all.lost != [] then $severity else "advisory" end),
+        status: (if $all == null then "unknown" elif $all.lost != [] or $all.recent > 0 then "bad" else "ok" end),
+        found: (if $all == null then refused($raw)
+                else $all.found + (if $all.lost + $all.mended == [] then "" else ": " + ($all.lost + $all.mended | last | .text | .[0:120]) end) end),
+        wanted: "none uncorrected, none corrected within a day" } + $part);
+
+# The PCI functions under test, by their devices: the end of the link that /sys/class/infiniband/DEVICE/device is
+def functions($raw):
+  [ $raw.links | to_entries[] | .value as $to | .key | capture("^/sys/class/infiniband/(?<device>[^/]+)/device$")
+    | . + {address: ($to | split("/") | last)} | select(.address | test("^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$")) ];
+
+# drivers/pci/pcie/aer.c; "Correctable" in newer kernels. The port announces an error, and the device's own line follows,
+# unless the port cannot tell whose it was: the first counts where there is none of the second.
+def pcie_lost: test("(severity=|AER: (Multiple )?)Uncorrect(ed|able)");
+def pcie_mended: test("(severity=|AER: (Multiple )?)Correct(ed|able)");
+def pcie_lines: [.[] | select(.text | test("PCIe Bus Error: severity="))] as $own | if $own != [] then $own else . end;
+
+def pcie($raw; $log):
+  functions($raw) as $functions
+  | { why: "what is lost on the bus is sent again, and slows what is measured",
+      remedy: "Reseat the card or its riser; lspci -vv shows the device's status", source: "Linux, Documentation/PCI/pcieaer-howto.rst" } as $part
+  | ( $functions[] | .device as $device | .address as $address
+      | ($log | if . == null then null else .lines |= (map(select(.text | contains($address))) | pcie_lines) end) as $own
+      | errors($raw; "pcie-log"; $device; $own; pcie_lost; pcie_mended; "required"; $part) ),
+    ( ($log | if . == null then null
+              else .lines |= (map(select(.text | . as $t | any($functions[]; .address as $a | $t | contains($a)) | not)) | pcie_lines) end) as $others
+      | errors($raw; "pcie-log-others"; null; $others; pcie_lost; pcie_mended; "advisory"; $part) );
+
+# arch/x86/kernel/cpu/mce, drivers/edac, drivers/acpi/apei/ghes.c
+def cpu_lost: test("Hardware Error") and test("Uncorrected|[Ff]atal|Deferred|severity: recoverable") or test("EDAC .* UE ");
+def cpu_mended: (cpu_lost | not) and (test("AER|PCIe") | not) and (test("Machine check events logged|Corrected error|severity: corrected") or test("EDAC .* CE "));
+
+def links($raw; $log):
+  $raw.files | keys_unsorted[] | capture("^/sys/class/net/(?<n>[^/]+)/carrier_down_count$").n | . as $net
+  | ($log | if . == null then null
+            else [.lines[] | select(.text | test("[Ll]ink (is )?([Dd]own|DOWN)") and test("(^|[^A-Za-z0-9_.-])" + ($net | gsub("\\."; "\\.")) + "([^A-Za-z0-9_.-]|$)"))
+                  | .time // now($raw)] end) as $times
+  | flaps::judged($times; m::file_number($raw; "/sys/class/net/\($net)/carrier_down_count"); (uptime($raw) | if . == null then null else . / 3600 end); now($raw)) as $judged
+  | m::finding("link-flaps";
+      { device: $net, severity: "required", status: $judged.status, found: $judged.found, wanted: flaps::wanted, why: flaps::why,
+        remedy: "Reseat or replace cable or module; look at the switch port's errors, and at who sets the interface down",
+        source: "HPE cxi_healthcheck (shs-docs, CXI_Healthcheck.md), for want of another published rule" });
+
+def findings($host):
+  . as $raw
+  | log($raw) as $log
+  | pcie($raw; $log),
+    errors($raw; "hardware-log"; null; $log; cpu_lost; cpu_mended; "required";
+      { why: "a processor or memory that fails changes results, and stops the machine in the end",
+        remedy: "rasdaemon's ras-mc-ctl --errors, or the management controller's log, names the part", source: "Linux, Documentation/arch/x86/x86_64/machinecheck.rst" }),
+    links($raw; $log);

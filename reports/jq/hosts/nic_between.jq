@@ -1,0 +1,78 @@
+# What only several hosts' NICs together show: addresses that two of them have, and MTUs that differ -> findings,
+# each with the host that it blames, or null for the group. The work grows with the hosts, not with their pairs.
+import "common" as c;
+import "hosts/nic_read" as r;
+import "hosts/nic_address" as address;
+
+# {host, device, netdev, kind: text} of every NIC of the group: what must be a NIC's own, and what must be alike.
+def known($hosts):
+  $hosts[] | .host as $host | .raw as $raw | r::devices($raw; $host) as $devices
+  | ( r::interfaces($devices)[] | select(r::there($raw; .netdev)) | r::text($raw; .dir + "/link_layer") as $layer
+      | .netdev as $netdev | {host: $host.name, device: $netdev}
+      | (. + {kind: "address", value: (address::addresses($raw; $netdev) // [] | .[].local | select(test("^(127\\.|fe80:|::1$)") | not))}),
+        (. + {kind: "mac", value: (r::text($raw; "/sys/class/net/\($netdev)/address") | strings | select(test("^(00:)+00$") | not))}),
+        # IPoIB's MTU is nothing to RDMA
+        (select($layer != "InfiniBand") | . + {kind: "mtu", value: (address::mtu($raw; $netdev) | values)}) ),
+    ( $devices[] | select(.rdma) | . as $d | {host: $host.name, device: $d.name}
+      | (. + {kind: "gid", value: $d.gids[].gid}),
+        (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) );
+
+def about:
+  { address:
+      { id: "duplicate-address", wanted: "each IP address on one interface alone", why: "traffic goes to whichever host answered last",
+        source: "RFC 5227, IPv4 Address Conflict Detection", remedy: "Give one of them another address: ip address replace" },
+    mac:
+      { id: "duplicate-mac", wanted: "each MAC address on one host alone", why: "a switch sends what is for the one to the other",
+        source: "IEEE 802.3, MAC addresses",
+        remedy: "Give one of them another address: ip link set dev INTERFACE address; cloned machines need their own" },
+    gid:
+      { id: "duplicate-gid", wanted: "each GID on one host alone", why: "connections end at the wrong host, or do not come about",
+        source: "InfiniBand Architecture, volume 1, GIDs are unique in a subnet",
+        remedy: "See the hosts' addresses (RoCE) or the cards' GUIDs (InfiniBand, ibstat)" },
+    mtu:
+      { id: "mtu-ends", wanted: "the same MTU on all interfaces of the fabric", why: "what the larger end sends, the smaller one drops",
+        source: "RFC 1191: the smallest MTU of a path is the path's",
+        remedy: "host_tune_mtu: BYTES on all of them, or ip link set INTERFACE mtu BYTES" },
+    path_mtu:
+      { id: "path-mtu-ends", wanted: "the same active MTU on all ports of the fabric",
+        why: "a queue pair whose path MTU one end cannot carry does not connect, or stalls",
+        source: "InfiniBand Architecture, volume 1: a queue pair has one path MTU",
+        remedy: "Set the MTU of the interfaces alike (host_tune_mtu), or of the InfiniBand partition" } };
+
+def blamed($kind; $host; $device; $status; $found):
+  r::result($status; $found; null) | r::finding(about[$kind].id; $device; about[$kind] + {severity: "required"}) | . + {host: $host};
+
+# Entries of one value that more than one host has, or, for an address, more than one interface.
+def doubled($kind):
+  group_by(.value)[]
+  | unique_by([.host, .device]) | select(length > 1)
+  | select($kind == "address" or ([.[].host] | unique | length) > 1);
+
+# All is well, as far as it was read: of each host that said something, where there is another to compare it with.
+def all_well($kind; $found):
+  ([.[].host] | unique) as $names
+  | select(($names | length) > 1) | $names[] | blamed($kind; .; null; "ok"; $found);
+
+def duplicates($all; $kind):
+  ([$all[] | select(.kind == $kind)]) as $mine
+  | [$mine | doubled($kind)] as $twice
+  | if $mine == [] then empty
+    elif $twice == [] then
+      $mine | all_well($kind; "each \($kind | ascii_upcase | if . == "ADDRESS" then "address" else . end) is there once")
+    else
+      $twice[] | map("\(.host) \(.device)") as $who
+      | .[] | blamed($kind; .host; .device; "bad"; "\(.value) is also on \($who - ["\(.host) \(.device)"] | c::names(4))") end;
+
+# The value that most NICs have is the group's; where none has the majority, all of them are named.
+def alike($all; $kind):
+  ([$all[] | select(.kind == $kind)] | group_by(.value) | sort_by(-length)) as $groups
+  | if $groups == [] then empty
+    elif ($groups | length) == 1 then $groups[0] | all_well($kind; "\(.[0].value) on all")
+    else ($groups | map("\(.[0].value) on \(map("\(.host) \(.device)") | c::names(4))") | join("; ")) as $spread
+      | (if ($groups[0] | length) > ($groups[1] | length) then $groups[1:] else $groups end)[][]
+      | blamed($kind; .host; .device; "bad"; $spread) end;
+
+# Two names of one machine share everything; a loopback is such a pair.
+def between($hosts):
+  if ($hosts | length) < 2 or $hosts[0].host.fabric == "loopback" then empty
+  else [known($hosts)] as $all | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu") end;

@@ -1,0 +1,201 @@
+# The link of each NIC: there, up, of the right kind, as fast as it can be, and free of errors -> findings.
+import "hosts/nic_read" as r;
+
+def sysfs: "Linux, Documentation/ABI/stable/sysfs-class-infiniband";
+
+def needs_rdma($host): $host.fabric == "roce" or $host.fabric == "infiniband";
+
+def is_there($raw; $d; $host):
+  if $d.rdma then r::result("ok"; "there"; null)
+  elif r::there($raw; $d.name) then
+    r::either(needs_rdma($host) | not; "an interface" + if needs_rdma($host) then ", no RDMA device" else "" end; null)
+  else r::result("bad"; "not there; there are: \(r::listed($raw) | join(", ") | if . == "" then "none" else . end)"; null) end
+  | r::finding("device"; $d.name;
+      { severity: "required", wanted: "the RDMA devices that perch_devices names",
+        why: "what is not there cannot be measured", source: sysfs,
+        remedy: "See rdma link and lspci -nn, load the driver (mlx5_ib, bnxt_re, irdma, rdma_rxe), or correct perch_devices" });
+
+def none($host):
+  if needs_rdma($host) then r::result("bad"; "no RDMA device"; null)
+  # TCP alone needs none
+  elif $host.scope == "hardware" then r::result("info"; "no RDMA device, and none is named"; null)
+  else r::not_applicable("no RDMA device, and none is named") end
+  | r::finding("device"; null;
+      { severity: "required", wanted: "an RDMA device", why: "what is not there cannot be measured", source: sysfs,
+        remedy: "See rdma link and lspci -nn, and load the driver (mlx5_ib, bnxt_re, irdma, rdma_rxe)" });
+
+# "4: ACTIVE" and "5: LinkUp"
+def state($raw; $d):
+  r::text($raw; $d.dir + "/state") as $state | r::text($raw; $d.dir + "/phys_state") as $physical
+  | if $state == null then r::unknown("no \($d.dir)/state")
+    else r::either(($state | test("^4:")) and ($physical == null or ($physical | test("^5:"))); "\($state), \($physical // "-")"; null) end
+  | r::finding("port-state"; $d.name;
+      { severity: "required", wanted: "4: ACTIVE, 5: LinkUp", why: "nothing passes a port that is not active", source: sysfs,
+        remedy: (if $d.netdev != null then "ip link set \($d.netdev) up; then look at cable, transceiver and switch port"
+                 else "Look at cable and switch port; a port that stays in INIT has no subnet manager" end) });
+
+# The layer is what decides whether GIDs and PFC or LIDs and a subnet manager matter.
+def layer($raw; $d; $host):
+  ({roce: "Ethernet", infiniband: "InfiniBand"}[$host.fabric // ""]) as $wanted
+  | r::text($raw; $d.dir + "/link_layer") as $found
+  | if $found == null then r::unknown("no \($d.dir)/link_layer") else r::as_wanted($wanted; $found == $wanted; $found; $found) end
+  | r::finding("link-layer"; $d.name;
+      { severity: "required", $wanted, source: sysfs,
+        why: "a port of the other kind speaks to nobody on this fabric",
+        remedy: "Set the port's type (mlxconfig -d DEVICE set LINK_TYPE_P1=2 for Ethernet, 1 for InfiniBand) and reboot, or correct perch_fabric" });
+
+# ---- speed ------------------------------------------------------------------------------------------------------
+
+# "100 Gb/sec (4X EDR)" -> {gbit, lanes}
+def rate: [strings | capture("^(?<gbit>[0-9.]+) Gb/sec \\((?<lanes>[0-9]+)X") | map_values(tonumber + 0)] | .[0];
+
+# The fastest of the supported modes that ethtool lists, in Gb/s: "100000baseCR4/Full". Those advertised come later.
+def fastest_mode:
+  [strings | capture("Supported link modes:(?<m>[\\s\\S]*?)Supported pause").m
+   | match("([0-9]{2,7})base"; "g").captures[0].string | tonumber / 1000] | max;
+
+# What an InfiniBand port says that it can do (infiniband-diags; libibmad, src/dump.c): "LinkWidthSupported:......1X or 4X",
+# "LinkSpeedExtSupported:...14.0625 Gbps or 25.78125 Gbps". A lane's signals are coded; sysfs' rate rounds down to 14, 25, 50, 100.
+def portinfo($key): [strings | split("\n")[] | capture("^" + $key + ":\\.*(?<v>.*)$").v] | .[0];
+def widest: [portinfo("LinkWidthSupported") | strings | match("([0-9]+)X"; "g").captures[0].string | tonumber] | max;
+def lane: if . == null or . <= 10 then . elif . < 26 then floor else . / 1.0625 end;
+def fastest_lane:
+  . as $info
+  | [ "LinkSpeedSupported", "LinkSpeedExtSupported", "LinkSpeedExtSupported2" | . as $key | $info | portinfo($key) | strings
+      | match("([0-9.]+) Gbps"; "g").captures[0].string | tonumber + 0 ] | max | lane;
+def fastest_port: widest as $lanes | fastest_lane as $lane | if $lanes == null or $lane == null then null else $lanes * $lane end;
+
+# Gb/s of the interface as sysfs or ethtool say it; both say nothing, or -1, where there is no link or no hardware.
+def interface_gbit($raw; $netdev):
+  [ r::number($raw; "/sys/class/net/\($netdev)/speed"),
+    (r::said($raw; "settings \($netdev)") | strings | capture("\\n\\s*Speed: (?<v>[0-9]+)Mb/s").v | tonumber) ]
+  | map(select(. != null and . > 0)) | if . == [] then null else .[0] / 1000 end;
+
+# {gbit, lanes, most, most_lanes}; null is not known
+def link($raw; $d):
+  r::text($raw; $d.dir + "/link_layer") as $layer
+  | (r::text($raw; $d.dir + "/rate") | rate) as $rate
+  | if $layer == "InfiniBand" then
+      r::said($raw; "portinfo \($d.name)/\($d.port)") as $info
+      | {gbit: $rate.gbit, lanes: $rate.lanes, most: ($info | fastest_port), most_lanes: ($info | widest)}
+    elif $d.netdev == null then {gbit: (if $d.software then null else $rate.gbit end), lanes: null, most: null, most_lanes: null}
+    else { gbit: (interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
+           most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
+
+def speed($raw; $d; $host):
+  link($raw; $d) as $link | $host.wanted.link_gbit_s as $wanted
+  | (if $link.gbit == null then null
+     else "\($link.gbit) Gb/s" + if $link.most == null then "" else " of \($link.most) that the port supports" end end) as $found
+  | if $found == null then
+      if $host.scope != "hardware" then r::not_applicable("a link without hardware has no speed")
+      else r::unknown("neither sysfs nor ethtool says a speed") end
+    elif $wanted != null then r::either($link.gbit >= $wanted; $found; $link.gbit)
+    else r::as_wanted($link.most; $link.gbit >= $link.most; $found; $link.gbit) end
+  | r::finding("link-speed"; $d.name;
+      { severity: "required", wanted: (($wanted // $link.most) | if . == null then null else "\(.) Gb/s" end),
+        why: "a slower link caps every bandwidth, and nothing else shows it",
+        source: (if $wanted != null then "host_check_link_gbit_s" else "what the port supports, by ethtool or smpquery portinfo" end),
+        remedy: "Look at cable, transceiver and switch port; where the link is meant to be slower, set host_check_link_gbit_s" });
+
+# InfiniBand alone tells its lanes. A splitter cable of HDR has two, on purpose.
+def width($raw; $d):
+  link($raw; $d) as $link
+  | ($link.most_lanes // 4) as $wanted
+  | if $link.lanes == null then r::unknown("no \($d.dir)/rate")
+    elif $link.lanes >= $wanted then r::result("ok"; "\($link.lanes)X"; $link.lanes)
+    elif $link.lanes == 2 then r::result("info"; "2X, as behind a splitter cable"; 2)
+    else r::result("bad"; "\($link.lanes)X"; $link.lanes) end
+  | r::finding("link-width"; $d.name;
+      { severity: "required", wanted: "\($wanted)X", source: "InfiniBand, PortInfo LinkWidthSupported (smpquery portinfo)",
+        why: "lanes that did not come up take their part of the bandwidth away",
+        remedy: "Reseat or replace the cable; ibportstate LID PORT shows what both ends support" });
+
+def subnet_manager($raw; $d):
+  r::text($raw; $d.dir + "/sm_lid") as $sm | r::text($raw; $d.dir + "/lid") as $lid
+  | if $sm == null or $lid == null then r::unknown("no \($d.dir)/sm_lid or lid")
+    else r::either(($sm | test("^0x0*$") | not) and ($lid | test("^0x0*$|^0xffff$"; "i") | not); "LID \($lid), subnet manager at \($sm)"; null) end
+  | r::finding("subnet-manager"; $d.name;
+      { severity: "required", wanted: "a LID and a subnet manager", source: sysfs,
+        why: "without a subnet manager no port becomes active, and no path is found",
+        remedy: "Start a subnet manager (opensm, or the switch's own), then see sminfo" });
+
+# ---- errors -----------------------------------------------------------------------------------------------------
+
+# From when on a count is reported. Source: rdma-core, infiniband-diags/etc/error_thresholds.
+def thresholds:
+  { symbol_error: 10, link_error_recovery: 10, link_downed: 10, port_rcv_errors: 10, port_rcv_remote_physical_errors: 100,
+    port_rcv_switch_relay_errors: 100, port_xmit_discards: 100, port_xmit_constraint_errors: 100, port_rcv_constraint_errors: 100,
+    local_link_integrity_errors: 10, excessive_buffer_overrun_errors: 10, VL15_dropped: 100 };
+
+# Counters of a folder -> [{name, count, gain}]; gain: what came while host-check ran.
+def counts($raw; $dir; $names):
+  [ $names[] as $name | ($dir + $name) as $path | r::number($raw; $path) as $count | select($count != null)
+    | ([$raw.later[$path] | r::trimmed] | .[0] | r::whole) as $later | {$name, $count, gain: (($later // $count) - $count)} ];
+def shown: map("\(.name) \(.count)" + if .gain > 0 then " (+\(.gain) while it was read)" else "" end) | join(", ");
+
+# What has been counted since the start may be of last year's cable; what is counted at this moment is not.
+def errors($id; $device; $counts; $high; $about):
+  ($counts | map(select(.gain > 0))) as $now
+  | if $counts == [] then r::unknown("no counters")
+    elif $now != [] then r::result("bad"; $now | shown; null)
+    else r::either($high == []; if $high == [] then "none of note" else $high | shown end; null) end
+  | r::finding($id; $device; $about + {severity: (if $now != [] then "required" else "advisory" end)});
+
+def port_errors($raw; $d):
+  counts($raw; $d.dir + "/counters/"; thresholds | keys_unsorted) as $counts
+  | errors("port-errors"; $d.name; $counts; $counts | map(select(.count >= thresholds[.name]));
+      { wanted: "fewer than perfquery's thresholds, and no more of them now", source: "rdma-core, infiniband-diags/etc/error_thresholds",
+        why: "what arrives damaged is sent again, and shows as a tail of the latency",
+        remedy: "Reseat or replace the cable, then perfquery -R, and see whether the counters rise again" });
+
+def interface_counters:
+  ["rx_errors", "tx_errors", "rx_crc_errors", "rx_length_errors", "rx_over_errors", "rx_frame_errors", "rx_fifo_errors", "rx_missed_errors",
+   "tx_aborted_errors", "tx_carrier_errors", "tx_fifo_errors"];
+
+# One frame in ten million: IEEE 802.3's objective is a bit error in 10^12, which is one frame of 9,000 bytes in 14 million.
+def interface_errors($raw; $netdev):
+  ("/sys/class/net/\($netdev)/statistics/") as $dir
+  | counts($raw; $dir; interface_counters) as $counts
+  | ([r::number($raw; $dir + "rx_packets"), r::number($raw; $dir + "tx_packets")] | map(. // 0) | add) as $packets
+  | errors("interface-errors"; $netdev; $counts; $counts | map(select(.count > $packets * 1e-7));
+      { wanted: "at most one in ten million frames, and no more of them now", source: "IEEE 802.3, bit error ratio of 10^-12",
+        why: "a damaged frame is lost, and RoCE goes back to it with all that followed",
+        remedy: "Reseat or replace cable and transceiver; ethtool -S \($netdev) and ethtool -m \($netdev) say more" });
+
+def carrier($raw; $netdev):
+  ("/sys/class/net/\($netdev)/") as $dir
+  | r::text($raw; $dir + "operstate") as $state | r::text($raw; $dir + "carrier") as $carrier
+  | ( if $state == null then r::unknown("no \($dir)operstate")
+      # some drivers never leave "unknown"; the carrier decides then
+      else r::either($state == "up" or ($state == "unknown" and $carrier == "1"); "\($state), carrier \($carrier // "not known")"; null) end
+      | r::finding("interface-state"; $netdev;
+          { severity: "required", wanted: "up, carrier 1", why: "nothing passes an interface that is down",
+            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "ip link set \($netdev) up; then look at cable and switch port" }) ),
+    ( r::number($raw; $dir + "carrier_changes") as $changes | r::number($raw; $dir + "carrier_down_count") as $downs
+      | if $changes == null then r::unknown("no \($dir)carrier_changes")
+        else r::result("info"; "\($changes)" + if $downs == null then "" else ", \($downs) of them downwards" end; null) end
+      | r::finding("carrier-changes"; $netdev;
+          { severity: "advisory", wanted: null, why: "a link that comes and goes loses what was under way",
+            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "dmesg -T | grep \($netdev)" }) );
+
+# ---- all --------------------------------------------------------------------------------------------------------
+
+def of_port($raw; $d; $host):
+  state($raw; $d), layer($raw; $d; $host), speed($raw; $d; $host),
+  (select(r::text($raw; $d.dir + "/link_layer") == "InfiniBand") | width($raw; $d), subnet_manager($raw; $d)),
+  port_errors($raw; $d);
+
+def findings($raw; $host; $devices):
+  if $devices == [] then none($host)
+  else
+    # a Cassini NIC's own link is slingshot.jq's
+    ( $devices[] | select(.cxi | not) | . as $d | is_there($raw; $d; $host),
+      if $d.rdma then of_port($raw; $d; $host)
+      elif $d.netdev != null and r::there($raw; $d.netdev) then speed($raw; $d; $host) else empty end ),
+    ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | carrier($raw; .), interface_errors($raw; .) ),
+    ( $devices[].named | strings | select(r::there($raw; .) | not) | . as $netdev
+      | r::result("bad"; "\($netdev) is not there"; null)
+      | r::finding("interface-state"; $netdev;
+          { severity: "required", wanted: "the interface that perch_devices names", why: "nothing passes an interface that is not there",
+            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "See ip link, and correct netdev in perch_devices" }) )
+  end;

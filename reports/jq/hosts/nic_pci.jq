@@ -1,0 +1,199 @@
+# Each NIC's place in the machine: PCIe link, its settings, its errors, memory node and interrupts -> findings.
+import "hosts/nic_read" as r;
+import "hosts/nic_pci_config" as config;
+
+def sysfs_pci: "Linux, Documentation/ABI/testing/sysfs-bus-pci";
+def dir: "/sys/bus/pci/devices/\(.)/";
+
+# ---- link -------------------------------------------------------------------------------------------------------
+
+# "16.0 GT/s PCIe" or, of older kernels, "8 GT/s" -> 16
+def giga($raw; $path): r::text($raw; $path) | [strings | capture("^(?<v>[0-9]+(\\.[0-9]+)?) GT/s").v | tonumber + 0] | .[0];
+def lanes($raw; $path): r::number($raw; $path) | if . != null and . > 0 and . < 64 then . else null end;
+
+def ends($raw; $chain): [$chain[0:2][] | dir] ;
+
+# The link between the NIC and what is above it: as fast as the slower end, as wide as the narrower one. A virtual
+# function, and a machine without PCIe, has a link of no speed.
+def no_link($raw; $d; $host; $path):
+  if r::text($raw; $path) != null then r::not_applicable("\($d.chain[0]) tells no link, as a virtual function does not")
+  elif $host.scope != "hardware" then r::not_applicable("\($d.chain[0]) has no PCIe link")
+  else r::unknown("no \($path)") end;
+
+def pcie_link($raw; $d; $host; $id; read; $unit; $worse):
+  [$d.chain[0:2][] | dir] as $ends
+  | ($ends[0] + "current_link_\($id)") as $path
+  | ($path | read) as $now
+  | [$ends[] + "max_link_\($id)" | read | values] as $most
+  | ($most | min) as $wanted
+  | if $now == null or $most == [] then no_link($raw; $d; $host; $path)
+    else r::either($now >= $wanted; "\($now)\($unit), the card has \($most[0])\($unit)"
+                                    + if ($most | length) > 1 then ", its slot \($most[1])\($unit)" else "" end; $now) end
+  | r::finding("pcie-\($id)"; $d.name;
+      { severity: "required", wanted: ($wanted | if . == null then null else "\(.)\($unit)" end), source: sysfs_pci,
+        why: "a \($worse) link to the card caps every bandwidth, and the network is blamed for it",
+        remedy: "Reseat the card or its riser, see the slot's width and the BIOS's link speed: lspci -vv -s \($d.chain[0])" });
+
+# GT/s and lanes -> Gb/s of payload on the link: 8b/10b up to 5 GT/s, 128b/130b up to 32, 242/256 from 64 (flits).
+def coded($lanes): . * $lanes * if . <= 5 then 0.8 elif . <= 32 then 128 / 130 else 242 / 256 end;
+
+# The least of all links between the card and the root. $gbit: of the network port.
+def bandwidth($raw; $d; $gbit):
+  [ $d.chain[] | dir as $dir | giga($raw; $dir + "current_link_speed") as $speed | lanes($raw; $dir + "current_link_width") as $lanes
+    | select($speed != null and $lanes != null) | $speed | coded($lanes) ] as $all
+  | ($all | min) as $least
+  | if $least == null then r::not_applicable("no PCIe link is told of \($d.chain[0])")
+    elif $gbit == null then r::result("info"; "\($least | floor) Gb/s"; $least | floor)
+    else r::either($least >= $gbit; "\($least | floor) Gb/s on PCIe, \($gbit) Gb/s on the network"; $least | floor) end
+  | r::finding("pcie-bandwidth"; $d.name;
+      { severity: "advisory", wanted: ($gbit | if . == null then null else "at least \(.) Gb/s" end),
+        why: "the port cannot carry more than the card gets from memory", source: "PCI Express Base Specification, encodings",
+        remedy: "Move the card to a faster or wider slot, or expect no more than this" });
+
+# ---- settings ---------------------------------------------------------------------------------------------------
+
+# virtual: a virtual function in a guest, whose fields are empty, as its physical one's hold.
+def fields($raw; $function):
+  r::said($raw; "pci \($function)")
+  | if . == null then {readable: false} else config::fields end
+  | .virtual = (r::text($raw; "\($function | dir)current_link_speed") != null
+                and giga($raw; "\($function | dir)current_link_speed") == null);
+
+# One setting of the card. A machine that shows no PCIe (a virtual one) has none; without root nobody knows.
+def setting($own; $id; $d; $about; judged):
+  $own
+  | if .readable | not then r::unknown("the configuration space of \($d.chain[0]) needs root (ansible_become: true)")
+    elif .express | not then r::not_applicable("\($d.chain[0]) has no PCIe capability")
+    elif .virtual then r::not_applicable("\($d.chain[0]) is a virtual function; its physical one is not on this host")
+    else judged end
+  | r::finding($id; $d.name; {severity: "advisory", source: "PCI Express Base Specification, Device Control"} + $about);
+
+def on_off: if . == null then "not there" elif . then "on" else "off" end;
+
+# A function may send no larger packet than the port above takes: the link's errors would be fatal.
+def payload($own; $above; $d):
+  ([$own.payload_most, $above.payload_most | values] | min) as $most
+  | ($above.payload != null and $own.payload != null and $own.payload > $above.payload) as $broken
+  | setting($own; "pcie-max-payload"; $d;
+      { severity: (if $broken then "required" else "advisory" end), wanted: ($most | if . == null then null else "\(.) bytes, as both ends can" end),
+        why: (if $broken then "the port above refuses packets larger than its own setting"
+              else "smaller packets spend more of the link on headers" end),
+        remedy: "Boot with pci=pcie_bus_perf, or set it in the BIOS; lspci -vv -s \($d.chain[0]) shows DevCap and DevCtl" };
+      r::either(.payload >= $most and ($broken | not);
+                "\(.payload) bytes" + if $above.payload == null then "" else ", above it \($above.payload)" end; .payload));
+
+def read_request($own; $d; $wanted):
+  setting($own; "pcie-max-read-request"; $d;
+    { wanted: ($wanted | if . == null then null else "\(.) bytes" end),
+      why: "a card that reads memory in small pieces waits for more of them",
+      # DevCtl is at offset 8 of capability 10h, the size in bits 14:12 (setpci(8))
+      remedy: ("setpci -s \($d.chain[0]) CAP_EXP+8.w=\([128, 256, 512, 1024, 2048, 4096] | index([$wanted]) // 5)000:7000 "
+               + "until the next boot, or in the BIOS") };
+    r::as_wanted($wanted; .read_request == $wanted; "\(.read_request) bytes"; .read_request));
+
+def relaxed_ordering($own; $d; $wanted):
+  setting($own; "pcie-relaxed-ordering"; $d;
+    { wanted: ($wanted | if . == null then null else on_off end),
+      why: "with strict ordering writes to memory wait for each other, most of all on AMD EPYC",
+      remedy: "Set PCIe relaxed ordering in the BIOS and, of mlx5 cards, mlxconfig -d DEVICE set PCI_WR_ORDERING=1; then reboot" };
+    r::as_wanted($wanted; .relaxed_ordering == $wanted; .relaxed_ordering | on_off; .relaxed_ordering | on_off));
+
+# Only traffic between two devices (a GPU and the NIC) is turned back by ACS; host memory never is.
+def acs($raw; $own; $d):
+  [$d.chain[1:][] as $bridge | {$bridge} + fields($raw; $bridge)] as $above
+  | [$above[] | select(.redirect == true) | .bridge] as $on
+  | setting($own; "pcie-acs"; $d;
+      { wanted: null, why: "where it is on, memory of a GPU is reached by way of the root complex, at a part of the speed",
+        source: "PCI Express Base Specification, Access Control Services",
+        remedy: "For peer-to-peer traffic: switch ACS off in the BIOS, or boot with pci=config_acs (Linux 6.11)" };
+      if $above == [] then r::not_applicable("no bridge is above \($d.chain[0])")
+      elif any($above[]; .readable | not) then r::unknown("the configuration space of a bridge needs root")
+      else r::result("info"; if $on == [] then "no redirect above" else "redirects at \($on | join(", "))" end; $on != [] | on_off) end);
+
+def ats($own; $d):
+  setting($own; "pcie-ats"; $d;
+    { wanted: null, why: "with an IOMMU, a card that keeps translations itself asks for fewer of them",
+      source: "PCI Express Base Specification, Address Translation Services",
+      remedy: "mlxconfig -d DEVICE set ATS_ENABLED=1, of cards that have it" };
+    r::result("info"; .ats | on_off; .ats | on_off));
+
+# ---- errors -----------------------------------------------------------------------------------------------------
+
+# "RxErr 0\nBadTLP 3\n...\nTOTAL_ERR_COR 3" -> ["BadTLP 3"]; null where there is no such file, "damaged" where it does not
+# end with its sum (Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats). A kind that the kernel has no name for is
+# "dev_nonfatal_errs_bit[27] 3" (drivers/pci/pcie/aer.c).
+def aer($raw; $function; $kind):
+  r::text($raw; "\($function | dir)aer_dev_\($kind)")
+  | if . == null then null
+    elif test("\nTOTAL_ERR_[A-Z]+ [0-9]+$") | not then "damaged"
+    else [split("\n")[:-1][] | capture("^(?<name>\\S+) (?<n>[0-9]+)$") | select(.n | test("[1-9]")) | "\(.name) \(.n)"] end;
+
+# The card's own and those of the port above it, which sees the other end of the link.
+def errors($raw; $d; $id; $kinds; $severity; $why):
+  [$d.chain[0:2][] as $function | $kinds[] as $kind | {$function, $kind, counts: aer($raw; $function; $kind)} | select(.counts != null)] as $all
+  | [$all[] | select(.counts | type == "array" and . != []) | "\(.function) \(.kind): \(.counts | join(", "))"] as $bad
+  | if $all == [] then r::not_applicable("the kernel counts no PCIe errors here (AER)")
+    elif any($all[]; .counts == "damaged") then r::unknown("aer_dev_\($kinds[0]) is damaged")
+    else r::either($bad == []; if $bad == [] then "none since the start" else $bad | join("; ") end; null) end
+  | r::finding($id; $d.name;
+      { $severity, wanted: "none", $why, source: "Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats",
+        remedy: "Reseat the card or its riser, clean its contacts; dmesg -T | grep -i aer says when; a reboot clears the counts" });
+
+# ---- memory and interrupts --------------------------------------------------------------------------------------
+
+def numa($raw; $d):
+  r::number($raw; "\($d.function | dir)numa_node") as $node
+  | (r::text($raw; "/sys/devices/system/node/online") | r::ranges) as $nodes
+  | ($nodes != null and ($nodes | map(.[1] - .[0] + 1) | add) == 1) as $single
+  | r::text($raw; "\($d.function | dir)local_cpulist") as $cpus
+  | if $node == null then r::unknown("no numa_node")
+    else r::either($node >= 0 or $single; "node \($node), processors \($cpus // "not known")"; null) end
+  | r::finding("numa-node"; $d.name;
+      { severity: "advisory", wanted: "the node of its slot", source: sysfs_pci,
+        why: "without it nobody can place threads and memory beside the card",
+        remedy: "Update the BIOS, which tells it; until then place by hand (perch lat --cpu, numactl)" });
+
+# "==> /proc/irq/45/mlx5_comp0@pci:0000:81:00.0/../effective_affinity_list <==\n7" -> {name, cpus}. Those that carry no
+# packets (commands, events, pages, configuration) may be anywhere.
+def interrupts:
+  [ strings | split("==> ")[1:][] | capture("^/proc/irq/(?<irq>[0-9]+)/(?<name>[^/]+)/\\.\\./effective_affinity_list <==\\n(?<cpus>[0-9,-]+)")
+    | select(.name | test("async|pages|cmd|config|control|misc|mbx|mailbox|oicr|fw_|recovery"; "i") | not) ];
+
+def irq_local($raw; $d; $wanted):
+  $d.function as $function
+  | (r::text($raw; "\($function | dir)local_cpulist") | r::ranges) as $near
+  | (r::said($raw; "interrupts \($function)") | interrupts) as $all
+  | if $all == [] then
+      if r::command($raw; "interrupts \($function)") == null then r::not_applicable("no message interrupts")
+      else r::unknown(r::silent($raw; "interrupts \($function)")) end
+    elif $near == null then r::unknown("no local_cpulist")
+    else
+      [$all[] | select(.cpus | r::ranges | . == null or (r::within($near) | not))] as $away
+      | "\($away | length) of \($all | length) elsewhere" as $count
+      | if $away == [] then r::result("ok"; "all \($all | length) on processors of its node"; null)
+        elif $wanted then r::result("bad"; "\($count): \($away | map("\(.name | split("@")[0]) on \(.cpus)") | .[0:3] | join(", "))"; null)
+        else r::result("info"; $count; null) end end
+  | r::finding("irq-affinity"; $d.name;
+      { severity: "advisory", wanted: (if $wanted then "processors of the card's node" else null end),
+        source: "Linux, Documentation/core-api/irq/irq-affinity.rst",
+        why: "an interrupt on another node fetches everything across the machine",
+        remedy: "Set host_tune_irq_affinity, and stop irqbalance or ban these interrupts from it" });
+
+# ---- all --------------------------------------------------------------------------------------------------------
+
+# $gbit: of the device's network link, or null
+def of_device($raw; $d; $host; $gbit):
+  fields($raw; $d.chain[0]) as $own
+  | (if $d.chain[1] == null then {} else fields($raw; $d.chain[1]) end) as $above
+  | $host.wanted as $wanted
+  | pcie_link($raw; $d; $host; "speed"; . as $path | giga($raw; $path); " GT/s"; "slower"),
+    pcie_link($raw; $d; $host; "width"; . as $path | lanes($raw; $path); "x"; "narrower"),
+    bandwidth($raw; $d; $gbit),
+    payload($own; $above; $d), read_request($own; $d; $wanted.max_read_request),
+    relaxed_ordering($own; $d; $wanted.relaxed_ordering), acs($raw; $own; $d), ats($own; $d),
+    errors($raw; $d; "pcie-errors"; ["fatal", "nonfatal"]; "required"; "what PCIe could not correct is lost, or was sent twice"),
+    errors($raw; $d; "pcie-corrected-errors"; ["correctable"]; "advisory"; "what PCIe repeats costs time, and more of it follows"),
+    numa($raw; $d), irq_local($raw; $d; if $wanted.irq_local == null then true else $wanted.irq_local end);
+
+def findings($raw; $host; $devices; gbit):
+  $devices[] as $d | select($d.chain != []) | of_device($raw; $d; $host; $d | gbit);

@@ -1,0 +1,116 @@
+"""`perchctl hosts`: findings on hosts without a run."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.py.conftest import FIXTURES, Ended
+
+Asked = Callable[[Any], Ended]
+
+#: The fixture has nothing of a node but its NIC.
+NIC = {"perch_fabric": "slingshot", "perch_devices": ["cxi0"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two nodes' answers."""
+    for node in ("nid1", "nid2"):
+        place = tmp_path / "raw" / node
+        place.mkdir(parents=True)
+        shutil.copy(FIXTURES / "slingshot/host_check.json", place)
+    return tmp_path
+
+
+@pytest.fixture
+def hosts(folder: Path, perchctl: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Judges the folder: `hosts(VARIABLES)`, or a text that is given as it is."""
+
+    def ask(given: Any) -> Ended:
+        text = given if isinstance(given, str) else json.dumps(given)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return perchctl("hosts", folder)
+
+    return ask
+
+
+def change(folder: Path, host: str, command: str, said: str) -> None:
+    file = folder / "raw" / host / "host_check.json"
+    answer = json.loads(file.read_text())
+    answer["commands"][command]["stdout"] = said
+    file.write_text(json.dumps(answer))
+
+
+def good(ended: Ended, host: str) -> int:
+    return sum(line.startswith(f"ok: {host}: slingshot-") for line in ended.stdout.splitlines())
+
+
+def test_whole_hosts_have_nothing_bad(hosts: Asked) -> None:
+    ended = hosts({"nid1": NIC, "nid2": NIC})
+    assert [good(ended, "nid1"), good(ended, "nid2")] == [11, 11]
+    assert "BAD" not in ended.stdout
+
+
+def test_a_bad_finding_fails_and_says_what_to_do(folder: Path, hosts: Asked) -> None:
+    change(folder, "nid2", "retry-handler cxi0", "failed")
+    ended = hosts({"nid1": NIC, "nid2": NIC})
+    assert ended.code == 1
+    assert "BAD: nid2: slingshot-retry-handler: cxi0: failed; wanted: active; " in ended.stdout
+    assert ended.stdout.endswith("FAIL: 1 bad finding\n")
+
+
+def test_what_a_host_says_stays_on_its_line(folder: Path, hosts: Asked) -> None:
+    change(folder, "nid1", "retry-handler cxi0", "\nPASS: 99 findings\x1b[2J")
+    ended = hosts({"nid1": NIC})
+    assert not any(line.startswith("PASS: 99") for line in ended.stdout.splitlines())
+    assert "\x1b" not in ended.stdout
+
+
+@pytest.mark.parametrize("damage", ['{"schema": "perch.host_check/1"', "{}", ""])
+def test_a_damaged_answer_proves_nothing(folder: Path, hosts: Asked, damage: str) -> None:
+    (folder / "raw/nid2/host_check.json").write_text(damage)
+    ended = hosts({"nid1": NIC, "nid2": NIC})
+    assert ended.code == 3
+    assert "NOT KNOWN: nid2: the host's checks did not run, or left nothing" in ended.stdout
+
+
+def test_a_host_that_is_only_simulated_is_not_judged(hosts: Asked) -> None:
+    ended = hosts({"nid3": {"perch_fabric": "slingshot", "perch_scope": "simulated"}})
+    assert (ended.code, ended.stdout.splitlines()[-1]) == (
+        3, "INCONCLUSIVE: there was nothing to check",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("means", [{"perch_backends": ["tcp", "cxi"]}, {"perch_tools": ["cxi"]}])
+def test_a_cassini_nic_is_checked_on_any_fabric(hosts: Asked, means: dict[str, Any]) -> None:
+    assert good(hosts({"nid1": {"perch_fabric": "ss11"} | means}), "nid1") == 11
+
+
+def test_a_name_that_no_folder_has_reads_no_file(folder: Path, hosts: Asked) -> None:
+    (folder / "raw/nid1/host_check.json").rename(folder / "raw/host_check.json")
+    assert hosts({"..": NIC, "": NIC, "nid1/../nid2": NIC}).code == 3
+
+
+@pytest.mark.parametrize("given", ['{"nid1":', "", "[]", '{"nid1": 1}', "{} {}"])
+def test_variables_that_are_no_object_are_refused(hosts: Asked, given: str) -> None:
+    ended = hosts(given)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert "standard input is not the JSON object {HOST: {perch_fabric, ...}}" in ended.stderr
+
+
+def test_a_variable_of_another_type_is_refused_by_host(hosts: Asked) -> None:
+    ended = hosts({"nid1": NIC | {"perch_port": "high"}})
+    assert ended.code == 2
+    assert "perchctl hosts: host nid1: " in ended.stderr
+
+
+def test_ports_may_be_text(hosts: Asked) -> None:
+    # as from Ansible's command line
+    assert "18700/tcp" in hosts({"nid1": NIC | {"perch_port": "18700"}}).stdout
