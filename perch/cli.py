@@ -31,8 +31,8 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 #: Name, module, and a line for `perchctl --help`; in the order of a run's life.
 COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("perch.plan.command", "turn a suite and an inventory into a plan"),
-    "judge": ("perch.judge.command", "judge a run anew from its folder"),
-    "report": ("perch.views.report", "judge a run anew and write its report"),
+    "judge": ("perch.judge.command", "judge a run from its folder"),
+    "report": ("perch.views.report", "judge a run and write its report"),
     "summary": ("perch.views.summary", "print a judged run in one screen"),
     "hosts": ("perch.views.hosts", "judge what was read on hosts, without a run"),
     "accept": ("perch.history.accept", "make a run the baseline of its fabric"),

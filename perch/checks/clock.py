@@ -62,7 +62,7 @@ def clock(run: RunView) -> Iterator[Check]:
         id="clock/ends",
         title="The clocks of a flow's ends agree",
         status="not_judged",
-        measured="no flow's ends told their times",
+        measured="no flow's ends gave their times",
         limit=Bound(None, CLOSE_S),
         unit="s",
     )

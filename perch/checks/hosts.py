@@ -149,7 +149,7 @@ def _skipped(run: RunView) -> Iterator[Check]:
         if not names:
             continue
         facts = run.hosts.get(names[0])
-        why = (facts.unchecked if facts else None) or "there is none that can be read"
+        why = (facts.unchecked if facts else None) or "there is no answer that can be read"
         yield Check(
             id="host_check/skipped" + ("" if hardware else "/simulated"),
             title="The hosts were checked",

@@ -47,7 +47,7 @@ _FAULTS = {
         "Every output is of a planned flow",
         "output is of a flow that the plan does not have",
         "outputs are of flows that the plan does not have",
-        "restore the plan that was measured: without it nobody can say what is missing",
+        "restore the plan that was measured: only it shows what is missing",
     ),
 }
 

@@ -130,7 +130,7 @@ class _Checks:
             "and of anomalies do not fit together there",
         )  # fmt: skip
         yield self.of(
-            "reboots", "No host was booted anew", 0, "site policy: a host of a fabric stays up",
+            "reboots", "No host restarted", 0, "site policy: a host of a fabric stays up",
             "see why it went down (journalctl -b -1)",
         )  # fmt: skip
         yield self.rate()
@@ -241,7 +241,7 @@ class _Checks:
             one.title += " for as long as its limit"
         if one.status in ("fail", "inconclusive") or most is None or least <= most:
             return one
-        text = f"the limit is {most} s, and what is shorter than {least} s was not told"
+        text = f"the limit is {most} s, and stalls shorter than {least} s were not noted"
         return _with(one, "inconclusive", text, f"give the suite a soak.stall of at most {most} s")
 
     # ---- by test ---------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ class _Checks:
         longer = "soak for longer: the interval of a slope narrows with time"
         return _with(
             one, "inconclusive" if gravest.binding else "not_judged",
-            f"{gravest.text}: cannot be told from a drift beyond its limit",
+            f"{gravest.text}: a drift beyond its limit would look the same",
             longer if gravest.binding else None,
         )  # fmt: skip
 
@@ -445,7 +445,7 @@ class _Checks:
         one = self.of(
             "integrity", "No payload was corrupted in the soak", 0,
             design("one bad byte is a failure"),
-            "take the offset, the time and the pattern to whoever knows NIC, memory and switches; "
+            "look for a fault of NIC, memory or switch by offset, time and pattern; "
             "do not use this fabric",
         )  # fmt: skip
         is_verified = any(flow.figures.checked_bytes is not None for flow in self.soak.flows)

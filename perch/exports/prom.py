@@ -281,7 +281,7 @@ def document(run: Run, results: pl.DataFrame, details: Details, times: Mapping[s
             "perch_scope", "1 at the run's scope, 0 at the others.", "scope", SCOPES, verdict.scope
         )
         + _times(times.values())
-        + _one("perch_planned_records", "Records that the plan owes.", verdict.coverage.planned)
+        + _one("perch_planned_records", "Records that the plan expects.", verdict.coverage.planned)
         + _one("perch_measured_records", "Records that were measured.", verdict.coverage.measured)
         + _checks(verdict)
         + _one(

@@ -127,7 +127,7 @@ def plan_head(path: Path) -> Plan:
         return msgspec.convert({**msgspec.structs.asdict(head), "rounds": []}, Plan, strict=False)
     except (*UNREADABLE, OSError) as error:
         raise PerchError(
-            ExitCode.INCONCLUSIVE, f"it cannot be used: {error}", file=path, remedy="plan anew"
+            ExitCode.INCONCLUSIVE, f"it cannot be used: {error}", file=path, remedy="plan again"
         ) from None
 
 

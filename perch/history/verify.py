@@ -114,7 +114,7 @@ def _check_verdict(bundle: Path, root: Path, work: Path) -> None:
     _check_description(bundle, root)
     if not (root / "raw/manifest.sha256").is_file():
         print(
-            "raw/manifest.sha256: there is none, so edits of raw files before packing cannot be "
+            "raw/manifest.sha256 is missing, so edits of raw files before packing cannot be "
             "detected"
         )
     _check_report(bundle, root, again)

@@ -57,8 +57,7 @@ class Output:
         found = self._commands(programs, is_client)
         if len(found) > 1:
             raise UnusableError(
-                f"{len(found)} commands stand before it, and which of them printed it cannot be"
-                " told"
+                f"{len(found)} commands come before it, and nothing shows which of them printed it"
             )
         return found[0] if found else None
 

@@ -162,7 +162,7 @@ def _json(output: Output, argv: Argv) -> list[Result]:
     if len(fitting) == 1 or fitting[0][0].part.kind == "latency":
         return fitting[0]
     why = "its message rate x size fits MiB/s and Gb/s alike, or is missing"
-    return [refused(f"its unit cannot be told: {why}", output.line)]
+    return [refused(f"its unit is not clear: {why}", output.line)]
 
 
 def read(output: Output) -> tuple[list[Result], Argv | None]:

@@ -131,8 +131,8 @@ def judged(bound: Bound, explained_by: str | None) -> Finding:
     if counted < at.least:
         return Finding(
             "unknown",
-            f"{_subject(at, counted)}, and {whole(at.least)} were sent; nobody saw whether the "
-            "rest was lost or went another way: with --verify losses are counted",
+            f"{_subject(at, counted)}, and {whole(at.least)} were sent; the rest was "
+            "lost or went another way: with --verify losses are counted",
         )
     if explained_by is not None and counted - at.idle > at.most:
         explained = f"of which {explained_by} {whole(at.most)} at most"

@@ -123,7 +123,7 @@ def _unchecked(
     plan: Plan,
 ) -> str | None:
     if answer is None:
-        return "there is none that can be read"
+        return "there is no answer that can be read"
     if not is_answer(answer):
         return "it holds nothing that was read"
     if plan.host_checks and wanted is None:

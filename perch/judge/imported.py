@@ -17,7 +17,7 @@ from perch.model.record import ROLES, Link, Number, Part, Path, Record, Scope
 #: The host that no output names.
 UNKNOWN = "unknown"
 
-NO_PROOF = "measured elsewhere: nobody counted what the devices carried"
+NO_PROOF = "measured elsewhere: no counters show what the devices carried"
 
 _SOFT_DEVICE = re.compile("rxe|siw")
 _SOCKETS = re.compile("tcp|udp|shm|sm2|net|sockets")

@@ -141,7 +141,7 @@ def _unjudged(root: Path, why: str) -> Verdict:
         measured=why,
         source="design, coverage is judged against the plan",
         evidence=["plan.json"],
-        remedy="Plan and measure again: without a whole plan nobody can say what is missing",
+        remedy="Plan and measure again: only a whole plan shows what is missing",
     )
     return Verdict(
         run=root.resolve().name,

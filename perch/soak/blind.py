@@ -94,7 +94,7 @@ def _of_flows(flows: Sequence[FlowTold]) -> Iterator[Blind]:
 
 def _of_hosts(hosts: Sequence[Watch]) -> Iterator[Blind]:
     unseen: dict[str, tuple[str, Callable[[Watch], bool]]] = {
-        "temperatures": ("No temperature was told by {}.", lambda one: not one.told.temperatures),
+        "temperatures": ("No temperature was read on {}.", lambda one: not one.told.temperatures),
         "counters": (
             "Nothing is known of counters, links and memory of {}: no samples.",
             lambda one: one.told.samples == 0,

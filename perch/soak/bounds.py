@@ -57,7 +57,7 @@ BUILT_IN = (
     _limit("bandwidth_percent", _HARDWARE, LimitBound(max=5), "required",
            "site policy: as against an accepted run (drift), within one soak"),
     _limit("bandwidth_percent", _SOFTWARE | {"paced": True}, LimitBound(max=25), "required",
-           "site policy: what is paced carries its pace, whatever else runs"),
+           "site policy: what is paced carries its pace, also beside other work"),
     _limit("bandwidth_percent", _SOFTWARE, LimitBound(max=25), "advisory",
            "site policy: sockets share their hosts' cores"),
     _limit("p50_percent", _HARDWARE, LimitBound(max=10), "required",

@@ -159,7 +159,7 @@ def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:
         text = f"{spoken_s(chain.between)} of it are in no interval and in no gap"
         yield of.found(*hole, text, 0, chain.at, value=chain.between, unit="s")
     if of.lines and state in ("done", "short") and not any(of.well):
-        yield of.found(*hole, "none of its intervals can be judged", 0, chain.at)
+        yield of.found(*hole, "no interval of it can be judged", 0, chain.at)
     if of.whole is not None and state == "short":
         text = f"it ended after {spoken_s(chain.at)} of {of.duration_s:g} s"
         left = of.duration_s - chain.at

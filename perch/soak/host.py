@@ -140,7 +140,7 @@ class Host:
         for line in self.lines:
             long_s = line.long_s
             if line.reset:
-                text = f"the host was booted anew; nothing is known of {long_s:.0f} s"
+                text = f"the host restarted; nothing is known of {long_s:.0f} s"
                 yield self._of(line, "reboot", "reboots", "fail", text, long_s, "s")
             elif long_s > 2 * self.facts.soak.interval_s + 1:
                 text = f"no sample for {long_s:.0f} s"
@@ -246,8 +246,8 @@ class Host:
             name for name, n in wanted.items() if n > FEW and seen[name] < SEEN_LEAST * n - 2
         ]
         if missing:
-            text = f"its samples have no {names(missing, 3)} for most of the time: nobody knows "
-            yield self.found("host", "memory", "inconclusive", text + "whether it grows")
+            text = f"its samples have no {names(missing, 3)} for most of the time, so "
+            yield self.found("host", "memory", "inconclusive", text + "growth is not known")
 
     def _unlike_agent(self, flows: Sequence[FlowTold]) -> Iterator[Anomaly]:
         """Restarts that no gap explains, and samples that the agent says are missing."""

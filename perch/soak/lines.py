@@ -335,7 +335,7 @@ def digest(text: bytes, raw: dict[str, msgspec.Raw] | None, run: str) -> Line:
     try:
         line: Line = decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return Damaged(why="what should be a number or an object is none")
+        return Damaged(why="a value is not the number or object that it should be")
     if isinstance(line, Timed) and (line.start_s < 0 or line.end_s < line.start_s):
         return Damaged(why="it ends before it begins")
     why = implausible(line) if isinstance(line, Interval) else None

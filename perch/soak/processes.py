@@ -201,9 +201,7 @@ class ProcessJudge:
         told.judged = (1 if most is None else most) * MEGABYTE * hours >= granted
         if not told.judged:
             least = granted / MEGABYTE / hours if hours else np.inf
-            told.why = (
-                f"in {hours:.2f} h only growth above {least:.1f} MB/h can be told from a warm-up"
-            )
+            told.why = f"in {hours:.2f} h only growth above {least:.1f} MB/h differs from a warm-up"
 
     def _handles(self, told: ProcessTold, course: Course) -> list[Growth]:
         """They mostly stand still, and then need no slope."""
@@ -224,15 +222,15 @@ class ProcessJudge:
         rise, hours = f"{part.rise / MEGABYTE:.1f} MB", f"{part.hours:.1f} h"
         text = f"{life.name} grows by {slope} MB/h ({low} to {high}), {rise} in {hours}"
         if not beyond.is_sure:
-            text = f"{life.name} has grown by {rise} in {hours}, and whether it goes on "
-            text += f"({low} to {high} MB/h) cannot be told"
+            text = f"{life.name} has grown by {rise} in {hours}, and it is not clear whether "
+            text += f"it goes on ({low} to {high} MB/h)"
         return self._grows("leak", "memory", life, beyond, text, MEGABYTE, "MB/h")
 
     def _gathers(self, life: Life, beyond: Beyond) -> Anomaly:
         part = beyond.growth
         goes_on = "and more and more"
         if not beyond.is_sure:
-            goes_on = "and whether it takes more and more cannot be told"
+            goes_on = "and it is not clear whether it takes more and more"
         text = f"{life.name} has {part.rise:.0f} handles more than {part.hours:.1f} h before, "
         return self._grows("handles", "handles", life, beyond, text + goes_on, 1, "handles/h")
 

@@ -269,7 +269,7 @@ def _decoded(text: bytes) -> Sample | str:
         return "it is no sample"
     moments = (_number(sample.time_s), _number(sample.uptime_s))
     if any(one is None or not 0 <= one < LAST_MOMENT for one in moments):
-        return "its time is none"
+        return "it has no valid time"
     return sample
 
 

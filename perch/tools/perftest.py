@@ -49,7 +49,7 @@ def _check_argv(argv: Sequence[str]) -> None:
     """-C counts cycles of the processor under a header that says usec."""
     for word in argv:
         if word in ("-C", "--report-cycles"):
-            raise UnusableError(f"with {word} its figures are cycles, whatever its header says")
+            raise UnusableError(f"with {word} its figures are cycles, not usec")
 
 
 # ---- text ----------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def _about(switch: Switch) -> str:
         said += f"): read {seconds} s apart, {words.plural(ports, 'port')}"
     if gaps:
         told = ", ".join(f"{one['command']} ({one['why']})" for one in gaps)
-        said += f"; not told: {words.cell(told)}"
+        said += f"; not known: {words.cell(told)}"
     lost = [f"{row['port']} ({row['lost'][0]})" for row in switch["rows"] if row.get("lost")]
     if lost:
         named = ", ".join(map(words.cell, lost[:3])) + (", ..." if len(lost) > 3 else "")

@@ -25,7 +25,7 @@ def _why_no_ceiling(about: dict[str, Any]) -> str:
         return f"{cell(layer)} has no ceiling."
     facts = {"rate": about["link.rate_gbit_s"], "MTU": about["link.mtu_bytes"]}
     unknown = [name for name, value in facts.items() if value is None]
-    return f"{' and '.join(unknown) or 'the layer'} not told."
+    return f"{' and '.join(unknown) or 'the layer'} not known."
 
 
 def _throughput(tests: list[Results]) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _integrity(checks: list[Check]) -> Iterator[str]:
     check = _check(checks, "integrity")
     checked = re.search("of ([0-9]+)", check.unit or "") if check else None
     if check and check.status == "pass" and checked:
-        yield f"None of {whole(int(checked[1]))} checked bytes was corrupted."
+        yield f"No corruption in {whole(int(checked[1]))} checked bytes."
 
 
 def _repeats(checks: list[Check]) -> Iterator[str]:

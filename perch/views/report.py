@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "DIR/charts/, DIR/junit.xml for CI systems, and DIR/perch.prom for Prometheus."
     )
     parser.epilog = (
-        "Exit: 0 the report is written, whatever the verdict is (perchctl judge returns it),\n"
+        "Exit: 0 the report is written, also after a FAIL (perchctl judge returns it),\n"
         "2 usage, 6 not writable."
     )
     parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")

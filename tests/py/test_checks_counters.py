@@ -136,7 +136,7 @@ def clock(*skews: float | None) -> Check:
 @pytest.mark.parametrize(
     ("skews", "status", "measured"),
     [
-        ((None,), "not_judged", "no flow's ends told their times"),
+        ((None,), "not_judged", "no flow's ends gave their times"),
         ((0, None), "pass", 0),
         ((0, 0.5, -0.75), "pass", 0.75),
         ((0, 90), "advisory", "b1 is 90 s ahead of a, or one of them was set meanwhile"),

@@ -50,7 +50,7 @@ def test_what_the_shell_would_change_of_a_command_is_not_known(
 
 
 def test_of_several_commands_nobody_knows_which() -> None:
-    with pytest.raises(UnusableError, match="which of them printed it cannot be told"):
+    with pytest.raises(UnusableError, match="nothing shows which of them printed it"):
         output(context=("iperf -c a", "iperf -c b")).command(IPERF, is_client)
 
 

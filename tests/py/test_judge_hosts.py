@@ -68,14 +68,14 @@ def test_an_answer_is_judged_with_what_is_wanted(root: Path) -> None:
     }  # fmt: skip
     assert question.raw == ANSWER
     assert (hosts["alpha"].unchecked, hosts["alpha"].checks) == (None, [{"id": "x"}])
-    assert hosts["beta"].unchecked == "there is none that can be read"
+    assert hosts["beta"].unchecked == "there is no answer that can be read"
     assert hosts["beta"].checks is None
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"schema": "perch.host_check/0"}, "there is none that can be read"),
+        ({"schema": "perch.host_check/0"}, "there is no answer that can be read"),
         ({"files": {}}, "it holds nothing that was read"),
         ({"links": []}, "it holds nothing that was read"),
         ({"commands": {}}, "it holds nothing that was read"),

@@ -327,8 +327,8 @@ KNOWN_LOSS = {"loss": {"sent_messages": 1000, "lost_messages": 10}}
             1000,
             990,
             "unknown",
-            "server: rxe0 received 990 packets, and 1,000 were sent; nobody saw whether the rest "
-            "was lost or went another way: with --verify losses are counted",
+            "server: rxe0 received 990 packets, and 1,000 were sent; the rest was "
+            "lost or went another way: with --verify losses are counted",
         ),
         (
             UNKNOWN_LOSS,
@@ -357,8 +357,8 @@ KNOWN_LOSS = {"loss": {"sent_messages": 1000, "lost_messages": 10}}
             1000,
             990,
             "unknown",
-            "server: rxe0 received 990 packets, and 1,000 were sent; nobody saw whether the rest "
-            "was lost or went another way: with --verify losses are counted",
+            "server: rxe0 received 990 packets, and 1,000 were sent; the rest was "
+            "lost or went another way: with --verify losses are counted",
         ),
     ],
 )

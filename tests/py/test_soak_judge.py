@@ -419,7 +419,7 @@ def test_no_stall_is_no_pass_where_one_beyond_its_limit_would_not_have_been_told
     soak = composed(root, "--duration 1200")
     told_from(soak, 30)
     assert soak.judge() == "INCONCLUSIVE"
-    text = "the limit is 1 s, and what is shorter than 30 s was not told"
+    text = "the limit is 1 s, and stalls shorter than 30 s were not noted"
     assert soak.said("stalls") == f"inconclusive: {text}"
 
 

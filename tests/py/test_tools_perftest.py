@@ -141,7 +141,7 @@ def test_mb_and_mib_are_the_same_bytes() -> None:
             "bandwidth and message rate disagree (11030.45 against 92.5300163 Gb/s)",
         ),
         ("kB", (), 'its table has the unknown column "BW peak[kB/sec]"'),
-        ("MB", ("-C",), "with -C its figures are cycles, whatever its header says"),
+        ("MB", ("-C",), "with -C its figures are cycles, not usec"),
         ("MB", ("-n", "4000"), "it measured 5000 messages of 4000"),
     ],
 )

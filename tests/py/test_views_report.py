@@ -145,7 +145,7 @@ def test_key_findings_are_sentences_of_what_was_measured(made: Made, tmp_path: P
         "standard deviation 0.110 µs, p99 - p50 0.500 µs; the longest of 4,800,000 messages took "
         "9.00 µs.",
         "The RDMA devices counted 72,000 packets: none lost, none retransmitted.",
-        "None of 1,000,000 checked bytes was corrupted.",
+        "No corruption in 1,000,000 checked bytes.",
     ):
         assert sentence in said
 
@@ -348,7 +348,7 @@ def test_a_switch_shows_its_queues_and_what_it_does_not_tell(made: Made, tmp_pat
     assert "| leaf1 Ethernet0 | n1 | UC3 | 1.00 | 1 | 1 | 1 | 1.00 % |" in said
     assert (
         "- leaf1 (sonic, **simulated: no proof of a switch**): read 9.00 s apart, 1 port; not "
-        "told: show pfc (refused); counters were reset in between, so nothing is known of "
+        "known: show pfc (refused); counters were reset in between, so nothing is known of "
         "Ethernet0 (cleared)" in said
     )
 

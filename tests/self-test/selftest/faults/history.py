@@ -85,7 +85,7 @@ FAULTS = (
         "sealed",
         INCONCLUSIVE,
         "manifest/missing",
-        "a raw file that nobody needs and that was removed after all were fetched",
+        "a raw file that no check needs and that was removed after all were fetched",
         remove("raw/alpha/flows/tcp-latency/alpha/beta/1/client.stderr"),
     ),
     fault(
@@ -101,7 +101,7 @@ FAULTS = (
         "sealed",
         INCONCLUSIVE,
         "manifest/changed *",
-        "a plan that was cut afterwards: two flows fewer are owed",
+        "a plan that was cut afterwards by two flows",
         edit("plan.json", cut_rounds),
     ),
     fault(
@@ -109,7 +109,7 @@ FAULTS = (
         "sealed",
         INCONCLUSIVE,
         "manifest/line manifest/new",
-        "a manifest with a line that is none",
+        "a manifest with a malformed line",
         replaced("raw/manifest.sha256", r"\A", "broken "),
     ),
     fault(
@@ -117,7 +117,7 @@ FAULTS = (
         "sealed",
         INCONCLUSIVE,
         "manifest/unplanned",
-        "a flow that was taken out of the plan after it was measured, and a manifest made anew",
+        "a flow that was taken out of the plan after it was measured, and a new manifest",
         edit("plan.json", cut_round),
         sealed_again,
     ),

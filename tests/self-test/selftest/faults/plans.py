@@ -132,7 +132,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "limits",
-        "limits of which none is required",
+        "limits that are all advisory",
         edit(LIMITS, advisory),
     ),
     fault(
@@ -156,7 +156,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "limits",
-        "a limit with a key that nobody knows",
+        "a limit with an unknown key",
         edit(LIMITS, put("limits.0.scope.sise_bytes", 8)),
     ),
     fault(
@@ -188,7 +188,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "limit/small-message-mean/tcp-latency limit/small-message-mean/*",
-        "a required limit on a figure that nobody reported",
+        "a required limit on a figure that no tool reported",
         edit(LIMITS, of_limit("small-message-mean", put("metric", "latency_us.p99_99"))),
     ),
 )

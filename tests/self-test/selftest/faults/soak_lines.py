@@ -288,7 +288,7 @@ FAULTS = (
         "soak-faster",
         FAIL,
         "rate *",
-        "an interval above its pace, with nothing owed by those before it",
+        "an interval above its pace, although those before it kept theirs",
         edit(f"{LOAD}.soak", where(interval(600, 660), pace)),
     ),
 )

@@ -109,7 +109,7 @@ FAULTS = (
         "soak-booted",
         FAIL,
         "reboots",
-        "a host that was booted anew",
+        "a host that restarted",
         later(put("boot_id", "another")),
     ),
     sampled(
@@ -247,7 +247,7 @@ FAULTS = (
     soak(
         "soak-serve-restarts",
         "soak/samples",
-        "a server that was started anew, and no gap",
+        "a server that restarted, without a gap",
         AGENT,
         put("soak.serve_restarts", 1),
     ),
@@ -261,7 +261,7 @@ FAULTS = (
     watched(
         "soak-leak-restarted",
         FAIL,
-        "a server that grows over restarts, none of which lives for ten minutes",
+        "a server that grows over restarts, each within ten minutes",
         growing("resident_bytes", 5 * MIB),
         restarted,
     ),
