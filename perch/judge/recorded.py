@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from perch.judge.asked import huge
+from perch.judge.counter_table import NO_CLASS
+from perch.judge.events import class_of
 from perch.model.figures import rounded
 from perch.model.plan import Expect, Flow, Plan
 from perch.model.record import (
     Counters,
+    Cpu,
     Events,
     Link,
     Number,
@@ -29,6 +34,14 @@ SCHEMA = "perch.record/2"
 #: Exit codes of a host, device or peer that cannot run it, before any traffic: nothing was
 #: measured.
 CANNOT_RUN = (2, 3, 4)
+
+#: Settings that no check, view or comparison reads, left out at the engine's own value (its options
+#: table), and a payload that was not verified, which all of them read as one that does not say so.
+#: The raw line has them; a record is at most 2 KB.
+USUAL = {
+    "clock": "monotonic", "retry": 7, "rnr_retry": 7, "timeout_exponent": 14, "huge": 0,
+    "verify": False,
+}  # fmt: skip
 
 
 class OfFlow(msgspec.Struct):
@@ -69,7 +82,44 @@ def _params(part: Part, expect: Expect) -> Params:
         params.gap_us = rounded(params.gap_us)
     if params.rate is not None and params.rate.asked is not None:
         params.rate.asked = rounded(params.rate.asked)
+    for name, value in USUAL.items():
+        if getattr(params, name) == value:
+            setattr(params, name, None)
     return params
+
+
+def _cpu(part: Part, kind: str | None) -> Cpu | None:
+    """Seconds a gigabyte say nothing of a ping-pong, which moves none."""
+    if part.cpu is not None and kind == "latency":
+        part.cpu.client_s_per_gb = part.cpu.server_s_per_gb = None
+    return part.cpu
+
+
+# ---- counters ------------------------------------------------------------------------------------
+
+
+def _without_volumes(side: dict[str, Any]) -> dict[str, Any]:
+    """The host's own counters, and of its devices what is an event; no device without any."""
+    kept: dict[str, Any] = {}
+    for device, value in side.items():
+        if isinstance(value, dict):
+            value = {name: n for name, n in value.items() if class_of(name) != NO_CLASS}
+            if not value:
+                continue
+        kept[device] = value
+    return kept
+
+
+def _counters(whole: Counters | None, path: Path | None, kind: str | None) -> Counters | None:
+    """Without the bytes and packets that a proven path sums up.
+
+    Where the path is not proven they are evidence; of a transfer they tell its devices apart.
+    """
+    if whole is None or kind not in ("latency", "bandwidth"):
+        return whole
+    if path is None or path.state != "proven":
+        return whole
+    return Counters(_without_volumes(whole.client), _without_volumes(whole.server))
 
 
 def _transfer(part: Part, expect: Expect) -> Transfer | None:
@@ -94,6 +144,7 @@ def record(
 
     The part becomes a part of it: its objects are completed, not copied.
     """
+    kind = part.kind or expect.kind or flow.kind
     return Record(
         schema=SCHEMA,
         run=plan.run,
@@ -109,7 +160,7 @@ def record(
         backend=part.backend or flow.backend,
         provider=part.provider or flow.provider,
         op=part.op or flow.op,
-        kind=part.kind or expect.kind or flow.kind,
+        kind=kind,
         definition=part.definition,
         completion_level=part.completion_level,
         connection=part.connection,
@@ -122,7 +173,7 @@ def record(
         bandwidth=part.bandwidth,
         intervals=part.intervals,
         histogram=part.histogram,
-        cpu=part.cpu,
+        cpu=_cpu(part, kind),
         path=path,
         integrity=part.integrity,
         tcp=part.tcp,
@@ -130,7 +181,7 @@ def record(
         stall=part.stall,
         packets=of_flow.packets,
         events=of_flow.events,
-        counters=of_flow.counters,
+        counters=_counters(of_flow.counters, path, kind),
         transfer=_transfer(part, expect),
         soak=part.soak,
         environment=part.environment,

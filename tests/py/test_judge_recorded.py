@@ -275,3 +275,37 @@ def test_sizes_that_took_longer_than_their_process_lived_are_errors() -> None:
 )
 def test_a_moment_is_read_in_one_format(text: str, seconds: float | None) -> None:
     assert ends.moment(text) == seconds
+
+
+# ---- its length ----------------------------------------------------------------------------------
+
+VOLUMES = {"rx_bytes": 9, "sent_pkts": 3}
+
+
+@pytest.mark.parametrize(
+    ("state", "kept"),
+    [
+        ("proven", {"TcpRetransSegs": 1, "rxe0/1": {"duplicate_request": 2}}),
+        ("exceeded", {"TcpRetransSegs": 1, "eth1": VOLUMES,
+                      "rxe0/1": {**VOLUMES, "duplicate_request": 2}, "eth2": {}}),
+    ],
+)  # fmt: skip
+def test_bytes_and_packets_that_a_proven_path_sums_up_are_not_said_twice(
+    state: Any, kept: dict[str, Any]
+) -> None:
+    side = {"TcpRetransSegs": 1, "eth1": VOLUMES, "rxe0/1": {**VOLUMES, "duplicate_request": 2},
+            "eth2": {}}  # fmt: skip
+    made = recorded.record(
+        PLAN, FLOW, Expect(size_bytes=8), Part(), scope="software", link=Link(),
+        path=Path(state=state), of_flow=recorded.OfFlow(counters=Counters(side, side)),
+    )  # fmt: skip
+    assert made.counters == Counters(kept, kept)
+
+
+def test_settings_at_their_usual_value_and_cpu_by_gigabyte_of_a_ping_pong_are_left_out() -> None:
+    said = {"params": {"retry": 7, "rnr_retry": 3, "clock": "monotonic", "verify": False},
+            "cpu": {"client_s": 1, "client_s_per_gb": 5}}  # fmt: skip
+    line = msgspec.json.decode(encode(record(said)))
+    assert line["params"] == {"size_bytes": 8, "rnr_retry": 3}
+    assert line["cpu"] == {"client_s": 1}
+    assert "client_s_per_gb" in encode(record({"kind": "bandwidth", **said})).decode()
