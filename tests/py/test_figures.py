@@ -11,6 +11,7 @@ import pytest
 
 from perch.checks import fabric, figures
 from perch.judge import columns
+from perch.model.figures import encode, rounded
 from perch.model.record import Record
 
 Document = dict[str, Any]
@@ -110,3 +111,12 @@ def test_a_fabric_is_another_one_by_its_limits_scope_hosts_and_ends(
     now: Document, said: list[str]
 ) -> None:
     assert list(fabric.differences(FABRIC, now)) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0000120, "0.000012"), (1.234e-5, "0.00001234"), (1e17, "100000000000000000"),
+     (123456789012345678, "123456789012345678"), (8.0, "8"), (9.50e1, "95"), (0.1 + 0.2, "0.3")],
+)  # fmt: skip
+def test_a_number_has_one_spelling(value: float, text: str) -> None:
+    assert encode(rounded(value)).decode() == text

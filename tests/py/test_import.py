@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -421,3 +423,17 @@ def test_records_of_the_first_version_are_read(imported: Import, write: Write) -
     (again,) = imported(write("records.jsonl", json.dumps(old))).records
     assert again["rail"] == 0 and again["latency_us"] == record["latency_us"]
     assert again["events"] == {"counts": {"drops": 0}, "reset": ["errors"]}
+
+
+def test_many_files_start_no_process(
+    imported: Import, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [write(f"{n}.txt", SEND_LAT.read_text()) for n in range(300)]
+
+    def refuse(*_words: object, **_options: object) -> None:
+        raise AssertionError("a process was started")
+
+    for module, name in ((subprocess, "Popen"), (os, "fork"), (os, "posix_spawn")):
+        monkeypatch.setattr(module, name, refuse)
+    result = imported(*files)
+    assert (result.code, len(result.records)) == (0, 300)
