@@ -124,9 +124,7 @@ def _tell_faults(jobs: Jobs, tap: Tap, faults: list[Fault]) -> list[Verdict]:
 
 
 def _tell_kinds(tap: Tap, faults: Sequence[Fault], good: Sequence[Verdict]) -> None:
-    """Whether each check has a fault; what cannot be planted yet is listed."""
-    for kind, why in kinds.UNPLANTED.items():
-        tap.note(f"not planted yet: {kind}: {why}")
+    """Whether each check has a fault."""
     bare = kinds.without_fault(faults, good)
     tap.told(not bare, "each check has a planted fault", f"without a fault: {', '.join(bare)}")
 

@@ -15,8 +15,8 @@ class Fault:
     """One fault.
 
     base: the good run (selftest.runs.BASES). word: the verdict that it must have then; PASS where
-    it must warn. checks: the check that must flip it, then those that must flip besides ("*" at the
-    end of one stands for any rest). edits: what plants it, in order.
+    it must warn. checks: the check that must flip it, then those that must flip, warn or judge no
+    longer besides ("*" at the end of one stands for any rest). edits: what plants it, in order.
     """
 
     id: str

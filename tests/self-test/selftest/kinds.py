@@ -15,16 +15,6 @@ FAMILY = {"host": "hosts", "flows": "flow", "interval": "shape", "tail": "shape"
 #: and flows of one run.
 FINE = ("host_check", "switch", "soak", "counters", "manifest", "clock")
 
-#: What cannot be planted yet, and why. It is printed.
-UNPLANTED = {
-    # the check is shown as not judged, and never as a warning
-    "definitions": "it only shows what is not compared",
-    # its configuration space is a table of hexadecimal bytes
-    "host_check/nic-pcie-max-payload": "no recorded card has another payload",
-    "host_check/nic-pcie-bandwidth": "a narrow link fails by its width, too",
-    "host_check/qos-cnp": "no recorded host sends notifications in a lossless class",
-}
-
 
 def family(check: str) -> str:
     """The family of a check's id."""
@@ -54,5 +44,5 @@ def needed(good: Iterable[Verdict]) -> set[str]:
 
 
 def without_fault(faults: Iterable[Fault], good: Iterable[Verdict]) -> list[str]:
-    """The kinds that no fault flips, less those that cannot be planted yet."""
-    return sorted(needed(good) - planted(faults) - UNPLANTED.keys())
+    """The kinds that no fault flips."""
+    return sorted(needed(good) - planted(faults))

@@ -62,9 +62,21 @@ def _wrong(fault: Fault, before: Verdict, after: Verdict) -> Iterator[str]:
     more = [check for check in flipped if check != named and not _any_fits(check, others)]
     if more:
         yield f"others flipped, too: {', '.join(more)}"
-    missed = [one for one in others if not any(_fits(check, one) for check in flipped)]
+    turned = flipped + _turned(before, after)
+    missed = [one for one in others if not any(_fits(check, one) for check in turned)]
     if missed:
         yield f"did not flip: {', '.join(missed)}"
+
+
+def _turned(before: Verdict, after: Verdict) -> list[str]:
+    """The ids of the checks that had passed and now do not."""
+    passed = {check.id for check in before.checks if check.status == "pass"}
+    families = {check.partition("/")[0] for check in passed}
+    return [
+        one.id
+        for one in after.checks
+        if one.status != "pass" and (one.id in passed or one.id.partition("/")[0] in families)
+    ]
 
 
 def _stood_badly(named: str, before: Verdict) -> Iterator[str]:

@@ -1,5 +1,9 @@
 """Figures that cannot be, or that contradict one another, on recorded runs over loopback."""
 
+import shutil
+from pathlib import Path
+
+from perch.imports.run import Given, make
 from selftest.edits import (
     TOOLS,
     all_times,
@@ -13,6 +17,7 @@ from selftest.edits import (
 )
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
+from selftest.paths import FIXTURES
 
 LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout"
 BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout"
@@ -34,6 +39,14 @@ def rate(id_: str, title: str, value: str) -> Fault:
         title,
         replaced(BANDWIDTH, r'"gbit_s":[0-9.]+', f'"gbit_s":{value}'),
     )
+
+
+def measured_elsewhere(root: Path) -> None:
+    """Notes of perftest over RDMA and iperf over TCP in the place of the run."""
+    shutil.rmtree(root)
+    notes = FIXTURES / "import/notes.md"
+    given = [Given(notes.name, notes.read_bytes())]
+    make(root, given, limits_name="none", limits=None, rate_gbit_s=None)
 
 
 def is_sum(line: Document) -> bool:
@@ -213,5 +226,13 @@ FAULTS = (
         OF_TRANSFERS,
         "a sum of transfers whose batches deviate more than those of its pairs",
         edit(TRANSFERS, where(is_sum, times(1.5, "latency_us.stddev"))),
+    ),
+    fault(
+        "measured-elsewhere",
+        "loopback",
+        INCONCLUSIVE,
+        "imported definitions *",
+        "imported figures of RDMA and TCP whose definitions differ",
+        measured_elsewhere,
     ),
 )

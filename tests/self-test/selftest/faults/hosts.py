@@ -20,6 +20,7 @@ BETA = "raw/beta/host_check.json"
 PORT = "/sys/class/infiniband/mlx5_0/ports/1"
 CONFIGURED = "/sys/kernel/config/rdma_cm/mlx5_0/ports/1"
 CARD, BRIDGE = "/sys/bus/pci/devices/0000:81:00.0", "/sys/bus/pci/devices/0000:80:01.1"
+CONGESTION = "/sys/kernel/debug/mlx5/0000:81:00.0/cc_params"
 NETDEV = "/sys/class/net/enp1s0"
 #: Seconds since the host was booted.
 LATELY = 863000
@@ -104,6 +105,10 @@ AER = (
 )
 MCE = f"[{LATELY}.000000] mce: [Hardware Error]: CPU 3: Uncorrected error, bank 5"
 HALF_RATE = file_says((f"{PORT}/rate", "50 Gb/sec (1X HDR)"), (f"{NETDEV}/speed", "50000"))
+NARROW = file_says(
+    *((f"{end}/{of}_link_{what}", value) for end in (CARD, BRIDGE) for of in ("current", "max")
+      for what, value in (("speed", "8.0 GT/s PCIe"), ("width", "12")))
+)  # fmt: skip
 OPEN_PORTS = re.escape('"range": [18000, 19000]')
 
 
@@ -402,5 +407,27 @@ FAULTS = (
         "a question that the host did not answer",
         no_state,
         word=INCONCLUSIVE,
+    ),
+    on_beta(
+        "packets-too-large",
+        "nic-pcie-max-payload/beta/mlx5_0 host_check/*",
+        "a card that sends larger packets on PCIe than the port above takes",
+        # DevCtl, whose bits 7:5 are the size: 512 bytes below, 128 above
+        says("pci 0000:80:01.1", substitute("^000060 57", "000060 17")),
+    ),
+    fault(
+        "pcie-too-slow",
+        "checked",
+        FAIL,
+        "ceiling host_check/nic-pcie-bandwidth/beta/mlx5_0",
+        "a card and a slot of PCIe 3.0 with 12 lanes under a port of 100 Gb/s",
+        edit(BETA, NARROW),
+    ),
+    on_beta(
+        "notified-in-lossless",
+        "qos-cnp/beta/mlx5_0",
+        "congestion notifications in a priority with PFC",
+        file_says((f"{CONGESTION}/np_cnp_dscp", "26"), (f"{CONGESTION}/np_cnp_prio", "3")),
+        word=PASS,
     ),
 )
