@@ -19,7 +19,7 @@ _LINK = design("ceiling of a link")
 
 
 def _unknown(records: pl.DataFrame) -> Iterator[Check]:
-    """A card has a rate that somebody can read; without it nobody sees an impossible figure.
+    """A card has a rate that can be read; without it an impossible figure stays unseen.
 
     The sets for hardware have a required share of the ceiling, which is then INCONCLUSIVE.
     """

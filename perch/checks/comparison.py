@@ -120,7 +120,7 @@ class Group(msgspec.Struct):
 
 
 def _side() -> pl.Expr:
-    """rdma and tcp: the engine's backends. other: what stands beside them.
+    """rdma and tcp: the engine's backends. other: what is shown with them.
 
     Tools of RDMA are compared with the engine elsewhere (agreement); imported ones stand here.
     """

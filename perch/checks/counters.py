@@ -236,7 +236,7 @@ def _class_check(name: str, groups: list[Moved]) -> Check:
 
 
 def _classes(records: pl.DataFrame, known: list[Counted]) -> Iterator[Check]:
-    """Each class; those that nobody counts are named in one check."""
+    """Each class; those without a counter are named in one check."""
     uncounted = []
     for name in CLASSES:
         groups = moved(records, name)

@@ -137,7 +137,7 @@ def _findings(run: RunView) -> Iterator[Check]:
 
 
 def _skipped(run: RunView) -> Iterator[Check]:
-    """Hosts that owe checks, by the plan, their fabric or their flows, and did not answer."""
+    """Hosts that must have checks, by the plan, their fabric or their flows, and did not answer."""
     with_cxi = cxi_hosts(run.plan.flows())
     skipped: dict[bool, list[str]] = {False: [], True: []}
     for name, planned in run.plan.hosts.items():

@@ -1,4 +1,4 @@
-"""The limits of inputs/limits.json, absolute and relative, held against every record."""
+"""The limits of inputs/limits.json, absolute and relative, compared with every record."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _removed_check(limit: Limit, file: str, reason: str) -> Check:
 
 
 def _foreign(run: RunView, held: pl.DataFrame) -> str:
-    """How the accepted run's fabric differs from this one; "" where it does not, or nobody asks."""
+    """How the accepted run's fabric differs; "" where it does not, or no limit asks."""
     document = run.baseline.document
     relative = [limit.id for limit in run.limits.limits if limit.bound.of == "baseline"]
     if document is None or not relative:

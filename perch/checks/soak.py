@@ -225,7 +225,7 @@ class _Checks:
     def stalls(self) -> Check:
         """A silence is a stall from a length on that the suite says.
 
-        Where a limit that must be kept is below it, nobody knows.
+        Where a required limit is below it, the outcome is not known.
         """
         least = self.plan.stall_s
         limits = self.limits("stall_s")
@@ -276,7 +276,7 @@ class _Checks:
         self, name: str, flows: Sequence[FlowTold], title: str, metrics: Iterable[str], well: str,
         without: list[str], lacks: str, remedy: str,
     ) -> Check:  # fmt: skip
-        """Everything that a test's lines are held against; `without`: flows that have nothing."""
+        """Every limit on a test's lines; `without`: flows that have nothing."""
         limits = [limit for metric in metrics for limit in self.limits(metric, flows)]
         found = self.found(name.partition("/")[0], flows)
         one = _check(found, name, title, well, _words(limits) or "no limit", remedy)
@@ -323,7 +323,7 @@ class _Checks:
             yield one
 
     def _doubted(self, one: Check, groups: Sequence[Group]) -> Check:
-        """Where the limit is only shown, so is that nobody knows."""
+        """Where the limit is only shown, the doubt is only shown, too."""
         doubts = [doubt for group in groups for doubt in group.doubts]
         if not doubts:
             return one
@@ -353,7 +353,7 @@ class _Checks:
         return [limit for one in self.soak.hosts for limit in one.limits[name]]
 
     def _growth(self, name: str, title: str, is_told: Callable[[ProcessTold], bool]) -> Check:
-        """Growth that could not be told in any one process is none that was not there.
+        """Growth that is not clear in any one process may still be there.
 
         Handles need no time for it, as few come and go.
         """
@@ -386,7 +386,7 @@ class _Checks:
     # ---- hosts -----------------------------------------------------------------------------------
 
     def _unread(self, count: Callable[[Watch], int]) -> tuple[list[str], CheckStatus]:
-        """Hosts that were looked at and showed nothing: what nobody reads cannot move."""
+        """Hosts that were looked at and showed nothing: what is not read cannot move."""
         unread = [
             one.told.host for one in self.soak.hosts if one.told.samples > 1 and count(one) == 0
         ]

@@ -92,7 +92,7 @@ def _groups(findings: list[Finding]) -> Iterator[Check]:
 
 
 def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
-    """A host that no port leads to is one that nobody looked at."""
+    """A host that no port leads to was not looked at."""
     found = {port["host"] for switch in rows for port in switch["rows"]}
     missing = [name for name in hosts if name not in found]
     if missing:

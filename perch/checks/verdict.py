@@ -27,7 +27,7 @@ def _expected(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def coverage(run: RunView) -> Coverage:
-    """What the plan owes, what was measured, and every record that is missing."""
+    """What the plan expects, what was measured, and every record that is missing."""
     ok = pl.col("status") == "ok"
     missing = [
         Missing(row["flow"], _expected(row), row["status"], row["error.code"], row["error.message"])

@@ -176,7 +176,7 @@ def _growth(soak: Soak) -> str:
 
 
 def families(soak: Soak | None) -> str:
-    """soak: the verdict's, None of a run that is none."""
+    """soak: the verdict's, None where the run is no soak."""
     if soak is None:
         return ""
     return _state(soak) + _anomalies(soak) + _figures(soak) + _corrupted(soak) + _growth(soak)

@@ -29,7 +29,7 @@ _object = msgspec.json.Decoder(dict[str, Any])
 
 @contextmanager
 def locked(runs: Path) -> Iterator[None]:
-    """Nobody else changes the history of `runs` meanwhile. Raises PerchError."""
+    """No other process changes the history of `runs` meanwhile. Raises PerchError."""
     path = runs / ".index.lock"
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

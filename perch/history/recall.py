@@ -59,7 +59,7 @@ def _usable(path: Path) -> BaselineDocument:
 
 
 def _as_accepted(path: Path, history: Path) -> None:
-    """Whoever edits one of the two by hand has no accepted run any more."""
+    """A user who edits one of the two by hand has no accepted run any more."""
     now = lines.parsed(path.read_bytes()) or {}
     was = lines.of_run(lines.read(history), now["run"])
     if was is not None and {**was, "schema": ""} != {**now, "schema": ""}:

@@ -1,4 +1,4 @@
-"""Names of flows and tests that nobody planned, from files and headings."""
+"""Names of flows and tests that no plan has, from files and headings."""
 
 from __future__ import annotations
 

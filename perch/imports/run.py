@@ -44,7 +44,7 @@ class Made(NamedTuple):
 
 
 def check_name(root: Path) -> None:
-    """Refuses a folder that exists, or whose name is none of a run."""
+    """Refuses a folder that exists, or whose name no run may have."""
     if root.exists() or root.is_symlink():
         raise PerchError(
             ExitCode.USAGE,

@@ -142,7 +142,7 @@ def expected_parts(
     server_cause: Cause | None,
     addresses: Sequence[str],
 ) -> list[Part]:
-    """What a flow's output says of each record that it owes.
+    """What a flow's output says of each record that the plan expects.
 
     `addresses`: of the flow's two ends.
     """

@@ -160,7 +160,7 @@ def _margins_s(flow: Flow, duration: Number) -> float:
 def _too_short(flow: Flow, part: Part) -> Error | None:
     """Less time than was asked for.
 
-    A soak that was stopped did as it was told, with exit code 0.
+    A soak that was stopped on request ends with exit code 0.
     """
     duration = part.params.duration_s if part.params else None
     if duration is None or part.elapsed_s is None:

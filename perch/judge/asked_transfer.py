@@ -96,7 +96,7 @@ def _command(argv: tuple[str, ...], size: int, pairs: int) -> _Command:
 
 
 def pairs_of(flow: Flow) -> int:
-    """How many pairs of devices a transfer's flow owes."""
+    """How many pairs of devices a transfer's flow must report."""
     return 1 + max((expect.pair for expect in flow.expect if expect.pair is not None), default=0)
 
 

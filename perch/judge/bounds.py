@@ -82,7 +82,7 @@ class Bound(msgspec.Struct):
     """What one counter says of one way of a flow, in the counter's unit.
 
     `least` was claimed; `sure` of it was seen to arrive, or does not ask for it; `most` can be
-    explained; up to `noise` nothing can be told from control and idle traffic; `late` may be
+    explained; up to `noise` nothing differs from control and idle traffic; `late` may be
     missing from the counter. `over` and `port`: the flow's device and port. `elsewhere`:
     interfaces that carried as many bytes, asked for by a contradiction only.
     """

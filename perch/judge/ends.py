@@ -55,10 +55,10 @@ def skew_s(client: End | str | None, server: End | str | None, parts: list[Part]
     """Seconds by which the server's clock is ahead of the client's; below 0, behind.
 
     As far as the order of events shows it. The client begins after both ends have met and ends
-    before they meet again (roles/agent): an order that is told the other way round is the clocks'.
+    before they meet again (roles/agent): the other order comes from the clocks.
     The same holds of the readings of counters, and of the tool's own start, which lies within its
     process. Texts of one format sort like their times, so that dates are read only where the order
-    is wrong. None where an end told no times.
+    is wrong. None where an end gave no times.
     """
     if not isinstance(client, End) or not isinstance(server, End):
         return None

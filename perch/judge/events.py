@@ -41,7 +41,7 @@ def class_of(name: str) -> str:
 
 
 def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
-    """`measured`: whether a part of the flow was. None where nobody counted.
+    """`measured`: whether a part of the flow was. None where no counter was read.
 
     A class is in `counts` where both ends count it, or where one of them has seen something.
     """

@@ -73,7 +73,7 @@ def _baseline_faults(document: BaselineDocument) -> Iterator[str]:
 
 
 def read_baseline(root: Path) -> Baseline:
-    """The accepted run that a run is compared with, or why there is none that can be used."""
+    """The accepted run that a run is compared with, or why it cannot be used."""
     path = root / "inputs/baseline.json"
     name = "inputs/baseline.json"
     if not (path.exists() or path.is_symlink()):

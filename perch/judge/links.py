@@ -56,7 +56,7 @@ def _interfaces(interfaces: list[Interface]) -> dict[str, LinkFacts]:
 def _devices(idle: Counted | None, interfaces: Mapping[str, LinkFacts]) -> dict[str, LinkFacts]:
     """Of each RDMA device and Cassini NIC: the rate of its interface.
 
-    Of several ports none is known to be the one that is meant.
+    Of several ports it is not known which one is meant.
     """
     found: dict[str, LinkFacts] = {}
     for name, port in [*idle.rdma.items(), *idle.cxi.items()] if idle else []:

@@ -14,7 +14,7 @@ def of_flow(client: Sequence[Counts], server: Sequence[Counts], *, shared: bool)
 
     `client`, `server`: the counters of the ports that carried the flow, empty where they are not
     known (`Proof.ports`). `shared`: the same counters hold packets of another flow of the round.
-    None: nobody counted the packets of this flow alone, or none was sent.
+    None: no counter has the packets of this flow alone, or none was sent.
     """
     of_client, of_server = _one_of(client, SENT), _one_of(server, SENT)
     if shared or of_client is None or of_server is None or of_client + of_server == 0:

@@ -115,7 +115,7 @@ def _is_rdma(flow: Flow, part: Part) -> bool:
 def _without_law(
     flow: Flow, parts: Sequence[Part], claim: wire.Claim | None, uncounted: str | None, fabric: str
 ) -> Finding | None:
-    """Why nothing is held against the counters; None where the law holds."""
+    """Why nothing is compared with the counters; None where the law holds."""
     why = uncounted or _not_judged(parts, fabric)
     if why is not None:
         return Finding("not_judged", why)

@@ -45,7 +45,7 @@ USUAL = {
 
 
 class OfFlow(msgspec.Struct):
-    """What all records of a flow have in common, from what its two ends counted and told."""
+    """What all records of a flow have in common, from what its two ends counted and said."""
 
     counters: Counters | None = None
     events: Events | None = None

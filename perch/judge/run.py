@@ -189,7 +189,7 @@ def _outputs(root: Path) -> Iterator[Path]:
 
 
 def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
-    """Judges a run anew and publishes its outputs.
+    """Judges a run and publishes its outputs.
 
     Returns the run as it was judged; of one that could not be judged, its verdict, and why.
     Raises PerchError where the outputs cannot be written.

@@ -25,7 +25,7 @@ DEPTH = 128
 class Way(msgspec.Struct):
     """Payload bytes of one way, at least (`bytes`) and at most; packets likewise.
 
-    `unseen`: what was sent, but nobody saw it arrive.
+    `unseen`: what was sent, without a sign that it arrived.
     """
 
     bytes: Number
@@ -182,7 +182,7 @@ def _room(link: Link, rdma: bool) -> Number:
 
 
 def _loss_is_unknown(part: Part, kind: str) -> bool:
-    """Whether nobody saw the messages arrive. The engine says so; perftest says nothing at all."""
+    """Whether no end saw the messages arrive. The engine says so; perftest says nothing at all."""
     if part.loss is not None:
         return part.loss.lost_messages is None
     return kind == "bandwidth" and part.connection in ("UC", "UD")

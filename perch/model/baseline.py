@@ -40,7 +40,7 @@ class BaselineDocument(msgspec.Struct, kw_only=True):
 
 
 class Baseline(msgspec.Struct):
-    """The accepted run that a run was planned with, or why there is none that can be used.
+    """The accepted run that a run was planned with, or why it cannot be used.
 
     `given`: whether inputs/baseline.json is there at all.
     """

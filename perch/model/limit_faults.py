@@ -416,7 +416,7 @@ def _first_match(lines: list[str], start: int, pattern: str) -> int | None:
 
 
 def line_of(fault: Fault, text: str) -> int | None:
-    """The line of the fault in YAML or JSON, from 1; None where it cannot be told.
+    """The line of the fault in YAML or JSON, from 1; None where it is not known.
 
     A limit begins with its id or within a few lines of it; the key's last part is the first of its
     name from there on.

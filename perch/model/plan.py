@@ -1,4 +1,4 @@
-"""A plan: every flow that must be measured and every record that it owes, before anything runs."""
+"""A plan: every flow that must be measured and every record that is expected of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perch.model.record import Model, Number, Scope
 
 
 class Expect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One record that a flow owes: a size.
+    """One record that a flow must give: a size.
 
     Of a transfer size, batch, and a pair of devices or their sum.
     """

@@ -44,7 +44,7 @@ class RoundLine(msgspec.Struct):
 
 
 class Form(Model):
-    """A test with so many devices of each end: the command of each, and the records it owes.
+    """A test with so many devices of each end: the command of each, and the records it must give.
 
     A command is a template; the server's is empty where the client's tool reaches the engine.
     """

@@ -48,7 +48,7 @@ def tool_ports(variables: Mapping[str, Any]) -> dict[str, int]:
 
 
 def host(name: str, variables: Mapping[str, Any]) -> Host:
-    """Raises PerchError where a variable is missing or none that a plan can hold."""
+    """Raises PerchError where a variable is missing or no plan can hold it."""
     try:
         # numbers are text where they were given on Ansible's command line
         read = msgspec.convert(variables, _Variables, strict=False)

@@ -11,7 +11,7 @@ def circle(hosts: Sequence[str]) -> list[list[Pair]]:
     """Every pair once, in rounds whose pairs share no host: as few rounds as there can be.
 
     The circle method of round-robin tournaments: one host stays, the others turn by one place a
-    round; with an odd number of hosts, who meets nobody has a free round.
+    round; with an odd number of hosts, a host without a peer has a free round.
     """
     if len(hosts) < 2:
         return []

@@ -74,7 +74,7 @@ def _rounded(seconds: float) -> Number:
 
 
 def _duration_s(asked: Any) -> Number:
-    """24h, 7d -> seconds. A bare number is refused: nobody knows whether 24 is hours."""
+    """24h, 7d -> seconds. A bare number is refused: 24 may be hours or seconds."""
     found = _asked.fullmatch(asked) if isinstance(asked, str) else None
     if found is None:
         said = f"soak_duration {json.dumps(asked)} is no time with a unit"
@@ -129,7 +129,7 @@ def _faults(soak: Soak) -> Iterator[str]:
 
 
 def settings(suite: Suite, duration: Any) -> Soak | None:
-    """The soak that suite and play ask for; None where the suite is none.
+    """The soak that suite and play ask for; None where the suite is no soak.
 
     Raises:
         PerchError: there is a time without a soak or a soak without one, or times do not fit.

@@ -46,7 +46,7 @@ def _ports(given: Mapping[str, Any], hosts: Container[str]) -> dict[str, list[st
 
 
 def switch(name: str, variables: Mapping[str, Any], hosts: Container[str]) -> PlanSwitch:
-    """Raises PerchError where a variable is none that switch_check takes."""
+    """Raises PerchError where switch_check does not take a variable."""
     for fault in _faults(variables):
         raise PerchError(ExitCode.USAGE, fault, place=f"switch {name}")
     return PlanSwitch(

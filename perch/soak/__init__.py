@@ -2,6 +2,6 @@
 
 lines, flow, pace, course, drift, stats    a flow's lines to its coverage, figures and anomalies
 samples, host, processes                   a host's samples to counters, links, memory, handles
-bounds                                     what they are held against
+bounds                                     their limits
 told, judge, blind                         what is found, and all of it as one document
 """

@@ -1,4 +1,4 @@
-"""What every soak is held against: built-in limits, and those of the run in their place."""
+"""The limits of every soak: built-in limits, and those of the run in their place."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ BETWEEN_MOST = 0.05
 class Turns:
     """Judges the turns of one test between two hosts, in their order.
 
-    until: when the turn before was over, by its host's uptime; None: there was none, or nobody can
-    say.
+    until: when the turn before was over, by its host's uptime; None: there was none, or it is not
+    known.
     """
 
     def __init__(self, reader: Reader, facts: Facts) -> None:

@@ -91,8 +91,8 @@ def with_due(
 ) -> Iterator[tuple[Interval, float]]:
     """Each interval with the messages that its pace allows in it.
 
-    That is what the pace asks for, and what those before it owe. Bandwidth makes up for what it is
-    behind, over ends of intervals (`carries`); latency begins anew with each.
+    That is what the pace asks for, and what those before it lack. Bandwidth makes up for what it is
+    behind, over ends of intervals (`carries`); latency starts again with each.
     """
     at: float | None = None
     owed = 0.0

@@ -203,8 +203,8 @@ def short(of: Flowing) -> Iterator[Anomaly]:
 def began(of: Flowing, facts: Facts) -> float | None:
     """When the flow began, in seconds since its agent did.
 
-    Both know the uptime of their host, which nobody sets. None: the last connection was of another
-    boot, or nobody can say.
+    Both know the uptime of their host, which no clock setting changes. None: the last connection
+    was of another boot, or it is not known.
     """
     own = facts.times[of.flow.client]
     last = next((line for line in reversed(of.lines) if isinstance(line, Connection)), None)
@@ -221,7 +221,7 @@ def began(of: Flowing, facts: Facts) -> float | None:
 def stop_asked(of: Flowing, facts: Facts, begun: float | None) -> float | None:
     """When the first host of the flow was asked to stop, in seconds since the flow began.
 
-    None: neither was, or nobody can say. Of the two agents only their walls tell what lies between
+    None: neither was, or it is not known. Of the two agents only their walls tell what lies between
     their beginnings.
     """
     own = facts.times[of.flow.client]
@@ -384,7 +384,7 @@ def of_no_connection(of: Flowing) -> Iterator[Anomaly]:
 
 
 def corrupt(of: Flowing) -> Iterator[Anomaly]:
-    """Payload that arrived otherwise than it was sent, or that nobody looked at."""
+    """Payload that arrived otherwise than it was sent, or that was not checked."""
     for line in of.intervals:
         if line.bad_bytes:
             text = f"{line.bad_bytes} of {line.checked_bytes} bytes arrived corrupted"

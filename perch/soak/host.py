@@ -136,7 +136,7 @@ class Host:
             yield self.found("damaged", "samples", "inconclusive", text, lines=[one.line])
 
     def _times(self) -> Iterator[Anomaly]:
-        """One sample an interval: where one is missing, nobody knows what moved when."""
+        """One sample an interval: where one is missing, it is not known what moved when."""
         for line in self.lines:
             long_s = line.long_s
             if line.reset:
@@ -172,7 +172,7 @@ class Host:
         """Samples that neither disk nor memory had room for, and counters that stay away.
 
         The sampler's count goes on over restarts. A counter that is missing now and then is
-        compared with its last reading; of one that stays away nobody knows.
+        compared with its last reading; one that stays away is not known.
         """
         last = self.lines[-1] if self.lines else None
         if last is not None and last.absent:

@@ -39,7 +39,7 @@ class Line(msgspec.Struct):
 
 
 class Damaged(Line):
-    """What is no line, or none that could have been measured."""
+    """What is no line, or could not have been measured."""
 
     kind = "damaged"
     why: str = ""

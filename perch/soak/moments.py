@@ -24,7 +24,7 @@ def microseconds(seconds: float) -> float:
 
 
 def moment(text: Any) -> float | None:
-    """Of "2026-11-22T18:36:27.238Z"; None where it is none."""
+    """Of "2026-11-22T18:36:27.238Z"; None of any other text."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except (TypeError, ValueError):

@@ -140,7 +140,7 @@ def _beyond(
 ) -> Beyond | None:
     """The part that grows beyond a limit, the gravest first.
 
-    Else, where `tells`, the one of which nobody can say: it ends higher by `enough`, and its growth
+    Else, where `tells`, the one that is in doubt: it ends higher by `enough`, and its growth
     may lie beyond, or does from one end to the other: steps, or a slope that is just beginning.
     """
     sure, unsure = [], []

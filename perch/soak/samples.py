@@ -257,7 +257,7 @@ _part = re.compile(r"at `\$\.(\w+)")
 
 
 def _decoded(text: bytes) -> Sample | str:
-    """A sample, or why it is none."""
+    """A sample, or why the line is not one."""
     try:
         sample = _decode(text)
     except msgspec.ValidationError as error:

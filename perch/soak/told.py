@@ -98,7 +98,7 @@ class Course(msgspec.Struct):
 
 
 class Doubt(msgspec.Struct):
-    """A drift that cannot be told from one beyond its limit; `binding`: a required one."""
+    """A drift that may be one beyond its limit; `binding`: a required one."""
 
     text: str
     binding: bool

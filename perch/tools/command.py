@@ -1,4 +1,4 @@
-"""What the planner asks of a tool: its commands, the records that these owe, and their time."""
+"""What the planner asks of a tool: its commands, their records and their time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Command:
     template: (test, devices) -> the command of each end.
     measuring: (test, cost of a message, pairs of devices that share cores) -> seconds.
     refusals: why such a test can be measured nowhere. ValueError says the same.
-    expect: (test, devices) -> the records that a flow owes, in the tool's order.
+    expect: (test, devices) -> the records that a flow must give, in the tool's order.
     carrier: what carries the test.
     lacks: why a host cannot take part in the test.
     unfit: (test, client, server, devices) -> why two hosts cannot do it with each other.

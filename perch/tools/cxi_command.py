@@ -184,7 +184,7 @@ def _load_words(test: SuiteTest) -> list[str]:
 
 
 def _options(test: SuiteTest) -> list[str]:
-    """What the client is told; it tells the server."""
+    """What the client is given; it informs the server."""
     gap, by_time = test.get("gap"), test.get("duration") is not None
     pages = [m.removeprefix("huge:") for m in _memories(test) if m.startswith("huge:")]
     return [
@@ -206,7 +206,7 @@ def _options(test: SuiteTest) -> list[str]:
 
 
 def _template(test: SuiteTest, devices: int) -> Template:
-    """Each end is told its own device, its service, and the GPU that holds its payload."""
+    """Each end is given its own device, its service, and the GPU that holds its payload."""
     verb = "atomic" if _is_atomic(test) else test.op
     program = f"cxi_{verb}_{'lat' if test.kind == 'latency' else 'bw'}"
 

@@ -116,7 +116,7 @@ def _refuse(constant: str) -> None:
 
 
 def _misfit(text: bytes, error: msgspec.ValidationError) -> tuple[EngineLine, str] | None:
-    """A line with a value of another type: an engine's error is still to be told."""
+    """A line with a value of another type: an engine's error must still be shown."""
     try:
         # unlike msgspec's, the library's decoder goes on behind a number that is out of range
         document = json.loads(text, parse_float=_in_range, parse_constant=_refuse)

@@ -132,7 +132,7 @@ def _initial_rtt_us(lines: Sequence[str]) -> Number | None:
 
 
 def _streams(lines: Sequence[str]) -> int:
-    """With -e iperf says how many; else each has told of its connection."""
+    """With -e iperf says how many; else each has a line of its connection."""
     if found := _first(lines, _FLOWS):
         return int(found["count"])
     ids = {found["id"] for line in lines if (found := _LOCAL.match(line))}

@@ -33,7 +33,7 @@ def tail(lines: Iterable[str], count: int) -> str:
 
 
 def number(text: str | None) -> int | float | None:
-    """The number that the whole text is, or None; one beyond any measurement is none."""
+    """The number that the whole text is, or None; one beyond any measurement is no number."""
     if text is None or not _NUMBER.fullmatch(text):
         return None
     value = float(text)

@@ -70,7 +70,7 @@ def place_of_part(part: Part) -> str:
 
 
 def place_of_expect(expect: Expect) -> str:
-    """The place of a record that the flow owes."""
+    """The place of a record that the flow must give."""
     return place(expect.kind, expect.pair, expect.batch, expect.size_bytes)
 
 

@@ -157,7 +157,7 @@ def _device_words(test: SuiteTest, devices: int) -> list[Word]:
 
 
 def _template(test: SuiteTest, devices: int) -> Template:
-    """A session is what is done unless told otherwise."""
+    """A session is the default."""
     params = {k: v for k, v in test.params.items() if k not in ("devices", "session")}
     no_session = ["--no-session"] if test.params.get("session") is False else []
     return perch_command.command(

@@ -144,7 +144,7 @@ _OTHERS = {"size": "batches", "batch": "sizes"}
 
 
 def _transfers(tests: list[Results], curves: list[Reference], along: str) -> Iterator[Chart]:
-    """Published curves stand beside what was measured, never alone."""
+    """Published curves are shown with what was measured, never alone."""
     mine = [test for test in tests if test.kind == "transfer"]
     values = [value for test in mine for value in transfers.lines(test, along)]
     published = list(references.points(curves, along)) if values else []

@@ -188,7 +188,7 @@ def _shown_chart(one: Chart) -> Document:
 
 
 def _soak(run: Run) -> tuple[Document | None, list[Chart]]:
-    """A soak's section with its charts over time; nothing of a run that is none."""
+    """A soak's section with its charts over time; nothing where the run is no soak."""
     if run.soak is None:
         return None, []
     from perch.views import soak, soak_charts, soak_rows

@@ -215,7 +215,7 @@ def _judge_first(root: Path, what: str) -> PerchError:
 
 
 def read_verdict(root: Path) -> Verdict:
-    """Raises PerchError where there is none that can be read."""
+    """Raises PerchError where it cannot be read."""
     path = root / VERDICT
     if not path.is_file():
         raise _judge_first(root, f"{VERDICT} is missing")

@@ -45,7 +45,7 @@ class _Latency(msgspec.Struct):
 class Loaded(msgspec.Struct):
     """A test at one size. `load`: tests of the streams; `gbit_s`: what they carried.
 
-    `why`: nothing may stand beside it.
+    `why`: nothing may be shown with it.
     """
 
     title: str

@@ -61,7 +61,7 @@ ABOUT_COLUMNS = (
 class Point(msgspec.Struct):
     """A test at one size. `worst`: of all pairs and repeats; a figure that one lacks is None.
 
-    Of a transfer `figures` are of all pairs of devices together, None where nobody measured them;
+    Of a transfer `figures` are of all pairs of devices together, None where no tool measured them;
     `pairs` has each.
     """
 
@@ -102,7 +102,7 @@ class Results(msgspec.Struct):
 
     @property
     def is_rdma(self) -> bool:
-        """RDMA's interface, whoever drives it; over which network the scope says."""
+        """RDMA's interface, with any driver; over which network the scope says."""
         tools = ("perftest", "cxi", "perch-personality")
         about = self.about
         return bool(about["tool.name"] in tools or about["backend"] in ("verbs", "ofi", "cxi"))

@@ -116,7 +116,7 @@ def _stream(flow: Flow) -> Stream:
 def _loaded(flows: Sequence[Flow]) -> Iterable[tuple[Stream, list[Stream]]]:
     """The latency flows of a round with the streams at one of their hosts.
 
-    Of imported outputs nobody knows what ran beside what.
+    Of imported outputs it is not known what ran at the same time.
     """
     if len({flow.kind for flow in flows}) < 2:
         return
@@ -139,7 +139,7 @@ def _hops(pairs: Counter[tuple[str, str, str]]) -> dict[str, Hops]:
 
 
 def digest(plan: Plan) -> PlanDigest:
-    """The planned flows; repeats of outliers, which were planned later, are none of them."""
+    """The planned flows; repeats of outliers, which were planned later, are left out."""
     tests: dict[str, PlannedTest] = {}
     pairs: Counter[tuple[str, str, str]] = Counter()
     beside: dict[Stream, list[Stream]] = {}

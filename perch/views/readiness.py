@@ -135,7 +135,7 @@ class Judged(msgspec.Struct):
 
 
 class _Told(msgspec.Struct):
-    """A check; `beside`: it speaks of a test of TCP that stands beside RDMA's."""
+    """A check; `beside`: it is of a test of TCP that is compared with RDMA's."""
 
     check: Check
     beside: bool

@@ -1,4 +1,4 @@
-"""`perchctl report DIR`: judges a run anew and writes its report."""
+"""`perchctl report DIR`: judges a run and writes its report."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ _JOINED = ("gap", "stall", "low", "slow", "change", "link", "reboot", "clock")
 
 
 class _Group(msgspec.Struct):
-    """What befell several flows at once; `all`: the one that lasted longest first."""
+    """What happened to several flows at once; `all`: the one that lasted longest first."""
 
     first: Anomaly
     all: list[Anomaly]

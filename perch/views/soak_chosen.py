@@ -26,7 +26,7 @@ Process = tuple[str, str, str]
 
 
 def _fallen(part: Figure, whole: Figure) -> float:
-    """As a share: 0 is even, 1 what nobody measured."""
+    """As a share: 0 is even, 1 where nothing was measured."""
     if part is None or whole is None or whole <= 0 or part < 0:
         return 1
     return 1 - part / whole

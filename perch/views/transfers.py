@@ -160,7 +160,7 @@ def _pair_table(test: Results) -> Table:
 
 
 def table(test: Results) -> Table:
-    """Where nobody measured the sum of several pairs, the pairs are all there is."""
+    """Where no tool measured the sum of several pairs, the pairs are all there is."""
     several = max(len(point.pairs) for point in test.sizes) > 1
     if not several:
         return _sum_table(test, several=False)

@@ -1,4 +1,4 @@
-"""The command: what is chosen, judged side by side, and told in order."""
+"""The command: what is chosen, judged side by side, and reported in order."""
 
 from __future__ import annotations
 

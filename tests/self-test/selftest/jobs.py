@@ -1,4 +1,4 @@
-"""Work side by side on as many processes as there are processors, told in order."""
+"""Work side by side on as many processes as there are processors, reported in order."""
 
 from __future__ import annotations
 

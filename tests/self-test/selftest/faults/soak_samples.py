@@ -72,7 +72,7 @@ def soak(id_: str, check: str, title: str, path: str, change: Change) -> Fault:
 
 
 def composed(*plants: str) -> Edit:
-    """Composes the soak anew with faults of tests/soak_compose.py."""
+    """Composes the soak again with faults of tests/soak_compose.py."""
 
     def plant(root: Path) -> None:
         shutil.rmtree(root)
