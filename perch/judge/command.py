@@ -15,7 +15,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Recomputes DIR/records.jsonl and DIR/verdict.json from DIR/plan.json, DIR/raw/,\n"
         "DIR/inputs/limits.json, DIR/inputs/hosts/ and, where there is one, "
-        "DIR/inputs/baseline.json,\nand prints the verdict in one line."
+        "DIR/inputs/baseline.json,\nand prints the verdict in one line. "
+        "DIR/records.parquet has the same records for databases."
     )
     parser.epilog = (
         "Exit: 0 PASS, 1 FAIL, 2 usage, 3 INCONCLUSIVE (also when the folder cannot be judged),\n"

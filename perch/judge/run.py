@@ -1,5 +1,7 @@
 """Judges a run: DIR/plan.json, DIR/raw and DIR/inputs -> DIR/records.jsonl and DIR/verdict.json.
 
+DIR/records.parquet holds the same records for databases.
+
 Nothing else is read, so that a run can be judged again anywhere, at any time, with the same result.
 """
 
@@ -18,7 +20,7 @@ import polars as pl
 from perch.checks import RunView, all_findings
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, findings, imported, planned, worker
+from perch.judge import columns, findings, imported, parquet, planned, worker
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
@@ -34,6 +36,7 @@ from perch.soak import judge as soak
 from perch.soak.told import Soak
 
 VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
+PARQUET = derived.PARQUET
 
 _encoder = msgspec.json.Encoder()
 
@@ -108,27 +111,29 @@ def _judge(root: Path, work: Path) -> Judged:
     limits, baseline = read_limits(root), read_baseline(root)
     files = RawFiles(root)
     hosts = read_hosts(files, plan, findings.judged)
-    with ThreadPoolExecutor(1) as beside:  # this process waits while others read outputs
+    with ThreadPoolExecutor(1) as beside:  # while others read outputs, then beside the checks
         manifest = beside.submit(read_manifest, files, plan.flows())
         if planned.is_imported(plan):
             records = _imported_records(plan, files, work)
         else:
             records = _read_records(plan, hosts, root, work)
-    view = RunView(
-        plan=plan,
-        records=records,
-        hosts=hosts,
-        limits=limits,
-        baseline=baseline,
-        root=root,
-        switches=read_switches(files, plan),
-        manifest=manifest.result(),
-        retry_fault=retry_fault or "",
-        soak_state=_soak_state(plan, hosts),
-        soak=_judged_soak(plan, hosts, limits, files, work),
-    )
-    verdict = assemble(view, all_findings(view))
-    (work / VERDICT).write_bytes(_encoder.encode(verdict) + b"\n")
+        copied = beside.submit(parquet.write, work / RECORDS, work / PARQUET)
+        view = RunView(
+            plan=plan,
+            records=records,
+            hosts=hosts,
+            limits=limits,
+            baseline=baseline,
+            root=root,
+            switches=read_switches(files, plan),
+            manifest=manifest.result(),
+            retry_fault=retry_fault or "",
+            soak_state=_soak_state(plan, hosts),
+            soak=_judged_soak(plan, hosts, limits, files, work),
+        )
+        verdict = assemble(view, all_findings(view))
+        (work / VERDICT).write_bytes(_encoder.encode(verdict) + b"\n")
+        copied.result()
     return Judged(root, plan, hosts, limits, baseline, records, verdict)
 
 
@@ -170,10 +175,10 @@ def _outputs(root: Path) -> Iterator[Path]:
             remedy="judge a copy of it",
         ) from None
     try:
-        for name in (VERDICT, RECORDS, INTERVALS):
+        for name in (VERDICT, RECORDS, PARQUET, INTERVALS):
             (root / name).unlink(missing_ok=True)
         yield work
-        for name in (RECORDS, INTERVALS, VERDICT):
+        for name in (RECORDS, PARQUET, INTERVALS, VERDICT):
             if (work / name).exists():
                 (work / name).replace(root / name)
         derived.remove(root, *derived.stale(root))
@@ -202,6 +207,7 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
                 raise
             verdict = _unjudged(root, str(error))
             (work / RECORDS).write_bytes(b"")
+            parquet.write(work / RECORDS, work / PARQUET)
             (work / INTERVALS).unlink(missing_ok=True)
             (work / VERDICT).write_bytes(_encoder.encode(verdict) + b"\n")
             return verdict, error

@@ -13,6 +13,10 @@ MARKDOWN, PAGE = "report.md", "report.html"
 JUNIT, PROM = "junit.xml", "perch.prom"
 CHARTS = "charts"
 
+#: A copy of records.jsonl. It holds no mark, as it is made and removed with the records themselves;
+#: its bytes may differ with the version of polars, so no bundle has it and nothing is compared.
+PARQUET = "records.parquet"
+
 #: Each of them holds the mark of its verdict.
 DERIVED = (MARKDOWN, PAGE, JUNIT, PROM)
 

@@ -49,7 +49,14 @@ def test_judging_again_gives_the_same_bytes_and_leaves_nothing_else(run: Run) ->
     first = [(run.root / name).read_bytes() for name in outputs]
     run.judge()
     assert [(run.root / name).read_bytes() for name in outputs] == first
-    assert run.names() == ["inputs", "plan.json", "raw", *outputs]
+    assert run.names() == [
+        "inputs",
+        "plan.json",
+        "raw",
+        "records.jsonl",
+        "records.parquet",
+        "verdict.json",
+    ]
 
 
 def test_workers_give_the_same_bytes_as_one_process(
@@ -62,7 +69,14 @@ def test_workers_give_the_same_bytes_as_one_process(
     monkeypatch.setattr(worker, "PIECE_FLOWS", 3)
     run.judge()
     assert [(run.root / name).read_bytes() for name in outputs] == first
-    assert run.names() == ["inputs", "plan.json", "raw", *outputs]
+    assert run.names() == [
+        "inputs",
+        "plan.json",
+        "raw",
+        "records.jsonl",
+        "records.parquet",
+        "verdict.json",
+    ]
 
 
 def test_workers_take_no_module_of_the_callers_folder(
