@@ -73,6 +73,10 @@ def test_what_changed_after_sealing_is_inconclusive_and_named(
     assert (found.status, found.evidence) == ("inconclusive", [file])
 
 
+def link(path: Path) -> None:
+    path.symlink_to("/etc/hostname")
+
+
 def junk(manifest: Path) -> None:
     manifest.write_text(manifest.read_text() + "junk\n")
 
@@ -101,3 +105,22 @@ def test_what_is_no_manifest_is_inconclusive(
     verdict = sealed.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert status(verdict, f"manifest/{check}") == "inconclusive"
+
+
+def test_a_raw_file_that_is_a_pipe_or_a_link_now_is_missing(sealed: Run) -> None:
+    for test, put in (("tcp-latency", os.mkfifo), ("iperf3", link)):
+        path = sealed.flow(test) / "client.stderr"
+        path.unlink()
+        put(path)
+    verdict = sealed.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert len(check_of(verdict, "manifest/missing").evidence) == 2
+
+
+def test_sealing_again_changes_no_hash(sealed: Run) -> None:
+    edited(sealed.root)
+    added(sealed.root)
+    seal(sealed.root)
+    verdict = sealed.judge()
+    found = [one.id for one in verdict.checks if one.id.startswith("manifest/")]
+    assert found == ["manifest/changed"]

@@ -17,7 +17,7 @@ from perch.errors import PerchError
 from perch.history import packed, unpacked
 from perch.views import inputs, markdown, report
 from tests.py.conftest import Ended
-from tests.py.judging import Run
+from tests.py.judging import Run, put
 
 Perchctl = Callable[..., Ended]
 
@@ -169,8 +169,10 @@ def test_a_part_that_cannot_be_read_is_not_packed(
 
 
 @pytest.mark.parametrize(
-    "name", ["plan.json", "verdict.json", "raw/alpha/agent.json", "inputs/limits.json"]
-)
+    "name",
+    ["plan.json", "verdict.json", "records.jsonl", "bundle.json", "raw/alpha/agent.json",
+     "raw/alpha/flows/iperf3/alpha/beta/1/client.stdout", "inputs/limits.json"],
+)  # fmt: skip
 def test_a_changed_file_is_named(
     edited: Callable[..., Path], perchctl: Perchctl, name: str
 ) -> None:
@@ -216,13 +218,32 @@ def test_intervals_of_a_soak_are_compared_too(
     assert "intervals.jsonl: judged again, it is another file" in ended.stderr
 
 
-def test_a_forged_description_is_found(edited: Callable[..., Path], perchctl: Perchctl) -> None:
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        ("verdict", "FAIL", "verdict"),
+        ("scope", "hardware", "scope"),
+        ("host_configuration", {"raw/alpha/environment.json": "0" * 64}, "host_configuration"),
+        ("versions.tools.0.version", "9", "versions"),
+    ],
+)
+def test_a_forged_description_is_found(
+    edited: Callable[..., Path], perchctl: Perchctl, path: str, value: object, named: str
+) -> None:
     def change(root: Path) -> None:
-        Run(root).edit("bundle.json", lambda document: document.update(scope="hardware"))
+        Run(root).edit("bundle.json", put(path, value))
 
     ended = perchctl("verify", edited(change, seal=True))
     assert ended.code == 1
-    assert "bundle.json differs from the run in: scope" in ended.stderr
+    assert f"bundle.json differs from the run in: {named}" in ended.stderr
+
+
+def test_a_bundle_without_its_description_is_refused(
+    edited: Callable[..., Path], perchctl: Perchctl
+) -> None:
+    ended = perchctl("verify", edited(lambda root: (root / "bundle.json").unlink(), seal=True))
+    assert ended.code in (1, 3)
+    assert "bundle.json" in ended.stderr
 
 
 def test_a_bundle_of_an_older_perch_is_refused_by_name(

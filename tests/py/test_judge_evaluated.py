@@ -6,6 +6,7 @@ themselves.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -67,6 +68,7 @@ def test_a_class_of_counters_that_moved_fails_hardware_or_is_shown_where_it_only
     assert finding.evidence == [FLOW]
     assert str(finding.measured).startswith("2 in 1 flow, beta: ")
     assert str(finding.measured).endswith(f" {counter}")
+    assert finding.remedy and finding.source
 
 
 def test_cards_that_saw_nothing_pass(cards: Run) -> None:
@@ -201,6 +203,7 @@ def test_one_bad_interval_is_advisory_on_software(loopback: Run) -> None:
     assert isinstance(finding.measured, float) and finding.measured < 0.5
     assert finding.limit == Bound(0.5, None)
     assert finding.evidence == ["iperf3/alpha/beta/1#131072"]
+    assert "(interval: 1s)" in str(finding.remedy)
 
 
 @pytest.mark.parametrize(("still", "word"), [(None, "PASS"), (411, "FAIL")])
@@ -299,3 +302,37 @@ def test_a_result_that_took_longer_than_its_process_lived_contradicts_itself(loo
     finding = check_of(verdict, "flow/iperf3/alpha/beta/1")
     assert finding.status == "inconclusive"
     assert "0.2 s" in str(finding.measured)
+
+
+# ---- what counters and intervals say of hardware -------------------------------------------------
+
+
+def test_software_whose_devices_do_not_count_what_goes_wrong_is_not_judged(rxe: Run) -> None:
+    rxe.edit(end(rxe, "server"), without("completer_retry_err", "link_downed"))
+    verdict = rxe.judge()
+    assert (verdict.verdict, status(verdict, "counters/missing")) == ("PASS", None)
+
+
+def test_one_bad_interval_fails_hardware(cards: Run) -> None:
+    output = cards.flow("verbs-write-bandwidth") / "client.stdout"
+
+    def minutes(document: Document) -> None:
+        """600 intervals of a second, all alike."""
+        rate = document["bandwidth"]["gbit_s"]
+        document["intervals"] = [
+            {"start_s": n, "end_s": n + 1, "count": 10, "gbit_s": rate} for n in range(600)
+        ]
+
+    cards.edit(output, minutes)
+    assert status(cards.judge(), "interval/verbs-write-bandwidth") == "pass"
+    cards.edit(output, put("intervals.411.gbit_s", 0))
+    verdict = cards.judge()
+    assert status(verdict, "interval/verbs-write-bandwidth") == "fail"
+    assert verdict.verdict == "FAIL"
+
+
+def test_counters_tell_the_time_of_an_end_too(rxe: Run) -> None:
+    file = end(rxe, "server")
+    before = json.loads((rxe.root / file).read_text())["counters"]["before"]["time_s"]
+    rxe.edit(file, put("counters.before.time_s", str(float(before) + 100)))
+    assert status(rxe.judge(), "clock/ends") == "advisory"

@@ -215,6 +215,21 @@ def test_software_does_not_become_hardware_by_the_plans_word(run: Run) -> None:
     assert (verdict.verdict, verdict.scope) == ("INCONCLUSIVE", "software")
     open_checks = [one.id for one in verdict.checks if one.status == "inconclusive"]
     assert open_checks == ["software"]
+    of_all = "29 records planned as hardware came over sockets or a device of software"
+    assert check_of(verdict, "software").measured == of_all
+
+
+def test_one_test_that_the_plan_calls_hardware_is_enough_and_named(run: Run) -> None:
+    def one_test(plan: dict[str, list[dict[str, list[dict[str, str]]]]]) -> None:
+        for turn in plan["rounds"]:
+            for flow in turn["flows"]:
+                flow["scope"] = "hardware" if flow["test"] == "iperf3" else "software"
+
+    run.edit("plan.json", one_test)
+    found = check_of(run.judge(), "software")
+    of_one = "1 record planned as hardware came over sockets or a device of software"
+    assert found.measured == of_one
+    assert [one.partition("/")[0] for one in found.evidence] == ["iperf3"]
 
 
 def test_what_the_plan_leaves_out_is_shown(run: Run) -> None:
