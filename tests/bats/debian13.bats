@@ -23,12 +23,12 @@ there() {
 
 @test "every fixture host and switch has the same findings under both versions of jq" {
   "$TOP/.venv/bin/python" "$DEBIAN13/findings.py" >here
-  there sh -c 'cd /srv/perch && .venv/bin/python tests/debian13/findings.py >/mnt/there'
+  there sh -c 'cd /srv/perch && .venv/bin/python tests/debian13/findings.py >/mnt/there && tests/jq/run >/mnt/units'
   assert_json here '(.hosts | length) > 40 and (.switches.rows | length) > 4'
   cmp here shared/there
 }
 
-@test "every recorded and every composed run leaves the same bytes" {
+@test "every recorded, composed and imported run leaves the same bytes" {
   mkdir good
   PYTHONPATH=$TOP:$TOP/tests/self-test "$TOP/.venv/bin/python" -c '
 from pathlib import Path
@@ -37,6 +37,7 @@ for name, make in BASES.items():
     make(Path("good", name))'
   local run
   for run in "$TOP"/tests/fixtures/*/run; do cp -r "$run" "good/$(basename "${run%/run}")-recorded"; done
+  "$TOP/.venv/bin/perchctl" import --run good/imported "$TOP"/tests/fixtures/{import/*.md,mori/*.txt,tools/*} 2>unread || [ $? -eq 1 ]
   cp -r good here
   cp -r good shared/there
   "$DEBIAN13/results" here
