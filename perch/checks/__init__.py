@@ -29,6 +29,7 @@ from perch.judge.columns import COLUMNS
 from perch.judge.manifest import Manifest
 from perch.judge.switches import SwitchFacts
 from perch.model.baseline import Baseline
+from perch.model.figures import rounded
 from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.text import names as names
@@ -84,13 +85,15 @@ class Family:
     judge: Judge
 
     def findings(self, run: RunView) -> Iterator[Check]:
-        """What it finds; a finding without a source of its own has the family's."""
+        """What it finds, rounded; a finding without a source of its own has the family's."""
         seen = dataclasses.replace(run, records=run.records.select(self.columns))
         for one in self.judge(seen):
-            if one.source is None:
-                yield msgspec.structs.replace(one, source=self.source)
-            else:
-                yield one
+            measured = one.measured
+            yield msgspec.structs.replace(
+                one,
+                source=self.source if one.source is None else one.source,
+                measured=rounded(measured) if isinstance(measured, float) else measured,
+            )
 
 
 _families: dict[str, Family] = {}

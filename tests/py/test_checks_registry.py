@@ -10,6 +10,7 @@ import pytest
 import perch.checks as registry
 from perch.checks import RunView, check, families, first, names, plural
 from perch.errors import PerchError
+from perch.model.figures import encode
 from perch.model.verdict import Check
 from tests.py.checks_built import record, run_of
 
@@ -42,6 +43,18 @@ def test_a_check_sees_only_the_columns_that_it_asks_for_and_its_findings_have_it
     [finding] = registry._families["new"].findings(run_of([record()]))
     assert finding.title == "row,id"
     assert finding.source == "a book"
+
+
+@pytest.mark.parametrize(("measured", "rounded"), [(1 / 3, 0.333333333), (79429632.0, 79429632)])
+def test_a_figure_that_was_measured_is_rounded_as_every_figure_is(
+    measured: float, rounded: float
+) -> None:
+    def figure(run: RunView) -> Iterator[Check]:
+        yield Check(id="x", title="x", status="pass", measured=measured)
+
+    check(family="new", order=1, columns=("row",))(figure)
+    [finding] = registry._families["new"].findings(run_of([record()]))
+    assert encode(finding.measured) == encode(rounded)
 
 
 def test_families_are_in_the_order_of_a_verdict() -> None:
