@@ -9,6 +9,7 @@ import polars as pl
 from perch.judge.scope import LOCAL_LAYERS, SCOPES
 from perch.model.plan import Flow, Plan
 from perch.model.record import Scope
+from perch.tools import is_tcp
 
 #: Columns that weakest_scope() takes.
 COLUMNS = ("test", "scope", "link.layer")
@@ -22,15 +23,15 @@ def weakest(scopes: Iterable[str]) -> Scope:
     return next((scope for scope in SCOPES if scope in known), "software")
 
 
-def _is_beside(flow: Flow, plan: Plan) -> bool:
+def is_beside(flow: Flow, plan: Plan) -> bool:
     """TCP between hosts of hardware, or of an imported run, is what RDMA is compared with.
 
     It says nothing of what RDMA's figures are worth.
     """
-    is_tcp = flow.backend == "tcp" or flow.tool in ("iperf", "iperf3")
+    over_tcp = flow.backend == "tcp" or is_tcp(flow.tool)
     hosts = [plan.hosts[flow.client], plan.hosts[flow.server]]
     return (
-        is_tcp
+        over_tcp
         and flow.scope in ("software", "imported")
         and all(host.scope in _REAL and host.fabric != "loopback" for host in hosts)
     )
@@ -47,8 +48,8 @@ def weakest_scope(plan: Plan, records: pl.DataFrame) -> Scope:
     least = weakest([flow.scope for flow in flows] + shown["scope"].to_list())
     if least != "software" or not any(flow.scope in _REAL for flow in flows):
         return least
-    beside = {flow.test for flow in flows if _is_beside(flow, plan)}
-    scopes = [flow.scope for flow in flows if not _is_beside(flow, plan)]
+    beside = {flow.test for flow in flows if is_beside(flow, plan)}
+    scopes = [flow.scope for flow in flows if not is_beside(flow, plan)]
     for test, scope, layer in shown.iter_rows():
         if scope != "software" or test not in beside or layer in LOCAL_LAYERS:
             scopes.append(scope)

@@ -13,6 +13,7 @@ from perch.judge.recorded import OfFlow
 from perch.judge.scope import LOCAL_LAYERS, device, weakest
 from perch.model.plan import Expect, Flow, Plan
 from perch.model.record import ROLES, Link, Number, Part, Path, Record, Scope
+from perch.tools import is_tcp
 
 #: The host that no output names.
 UNKNOWN = "unknown"
@@ -25,7 +26,7 @@ _SOCKETS = re.compile("tcp|udp|shm|sm2|net|sockets")
 # ---- one record ----------------------------------------------------------------------------------
 
 
-def _shown_scope(part: Part) -> Scope:
+def shown_scope(part: Part) -> Scope:
     """Sockets, soft devices and simulations show; nothing in an output proves hardware."""
     devices = [name for role in ROLES if (name := device(part, role))]
     if part.simulated or any(name.startswith("sim_") for name in devices):
@@ -35,7 +36,7 @@ def _shown_scope(part: Part) -> Scope:
         or part.backend in ("tcp", "null")
         or (part.link is not None and part.link.layer in LOCAL_LAYERS)
         or _SOCKETS.match(part.provider or "")
-        or (part.tool is not None and part.tool.name in ("iperf", "iperf3"))
+        or (part.tool is not None and is_tcp(part.tool.name))
     ):
         return "software"
     return "imported"
@@ -62,7 +63,7 @@ def record(
         flow,
         expect,
         part,
-        scope=weakest(_shown_scope(part), origin.scope if origin else "imported", "imported"),
+        scope=weakest(shown_scope(part), origin.scope if origin else "imported", "imported"),
         link=_link(part, plan.hosts[flow.client].fabric, rate_gbit_s),
         path=Path(state="not_judged", reason=NO_PROOF) if result.is_ok else None,
         of_flow=of_flow,

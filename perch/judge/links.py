@@ -13,6 +13,7 @@ from perch.model.figures import is_finite, rounded
 from perch.model.plan import Flow
 from perch.model.raw import Interface
 from perch.model.record import Link, Number, Part
+from perch.tools import is_tcp
 
 #: Bytes of a PCI Express packet beside its payload, at least: framing and sequence number 4, header
 #: 12, LCRC 4 (PCI Express Base Specification 5.0, sections 2 and 4).
@@ -140,7 +141,7 @@ def _least(values: list[Number | None]) -> Number | None:
 def is_stream(part: Part, flow: Flow) -> bool:
     """Whether a byte stream of sockets carried the part."""
     backend = part.backend or flow.backend
-    return part.connection == "stream" or backend == "tcp" or flow.tool in ("iperf", "iperf3")
+    return part.connection == "stream" or backend == "tcp" or is_tcp(flow.tool)
 
 
 def _positive(value: Number | None) -> Number | None:

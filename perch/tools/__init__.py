@@ -11,7 +11,7 @@ from perch.errors import ExitCode, PerchError
 from perch.model.record import Error, Part
 from perch.tools.tool import UNUSABLE, Tool, ToolOutput
 
-__all__ = ["TOOLS", "Tool", "ToolOutput", "read", "registered"]
+__all__ = ["TOOLS", "Tool", "ToolOutput", "is_tcp", "read", "registered"]
 
 
 def registered(modules: Iterable[ModuleType]) -> dict[str, Tool]:
@@ -40,6 +40,12 @@ def _modules() -> list[ModuleType]:
 
 
 TOOLS = registered(_modules())
+
+
+def is_tcp(name: str | None) -> bool:
+    """Whether the tool of this name measures over TCP sockets, whatever its options."""
+    tool = TOOLS.get(name or "")
+    return tool is not None and tool.is_tcp
 
 
 def read(output: ToolOutput) -> list[Part]:

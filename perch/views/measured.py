@@ -14,6 +14,7 @@ import msgspec
 import polars as pl
 
 from perch.checks.figures import TERM_COLUMNS, terms
+from perch.tools import is_tcp
 from perch.views.plan import PlannedTest
 from perch.views.words import Figure
 
@@ -109,7 +110,7 @@ class Results(msgspec.Struct):
 
     @property
     def is_tcp(self) -> bool:
-        return self.about["backend"] == "tcp" or self.about["tool.name"] in ("iperf", "iperf3")
+        return self.about["backend"] == "tcp" or is_tcp(self.about["tool.name"])
 
     @property
     def is_network(self) -> bool:

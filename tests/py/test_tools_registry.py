@@ -6,8 +6,11 @@ from types import ModuleType
 
 import pytest
 
+from perch.checks import scope
 from perch.errors import PerchError
-from perch.model.plan import Flow
+from perch.judge import imported, links
+from perch.model.plan import Flow, Plan, PlanHost, Suite
+from perch.model.record import Part, ToolName
 from perch.tools import TOOLS, Tool, ToolOutput, read, registered
 
 
@@ -44,3 +47,19 @@ def test_the_shell_says_what_could_not_run(status: int, code: int) -> None:
 
 def test_every_tool_has_its_own_name() -> None:
     assert all(name == tool.name for name, tool in TOOLS.items())
+
+
+def test_a_tool_over_tcp_says_so_in_its_own_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = Tool("netperf", read=lambda output: [], is_tcp=True)
+    monkeypatch.setitem(TOOLS, "netperf", tool)
+    host = PlanHost("192.0.2.1", "roce", "hardware", 1)
+    plan = Plan(
+        schema="perch.plan/1", run="r", created="", suite=Suite("s", "S"), limits="x", rounds=[],
+        hosts={"a": host, "b": host},
+    )  # fmt: skip
+    flow = Flow(id="t/a/b/1", test="t", tool="netperf", kind="bandwidth", client="a", server="b",
+                scope="software")  # fmt: skip
+    part = Part(status="ok", tool=ToolName("netperf"))
+    assert scope.is_beside(flow, plan)
+    assert links.is_stream(part, flow)
+    assert imported.shown_scope(part) == "software"
