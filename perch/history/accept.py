@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perch.errors import ExitCode, PerchError
+from perch.model.figures import pretty
 from perch.model.text import clean, plural
 
 if TYPE_CHECKING:
@@ -119,13 +120,13 @@ def keep(runs: Path, found: BaselineDocument) -> Path:
     """
     import msgspec
 
-    from perch.history import folder, index, lines
+    from perch.history import index, lines
 
     kept = runs / "baseline" / str(found.fabric["id"])
     kept.mkdir(parents=True, exist_ok=True)
     past = {**msgspec.to_builtins(found), "schema": "perch.history/1"}
     lines.set_line(kept / HISTORY, found.run, past)
-    lines.replace(kept / BASELINE, folder.pretty(found))
+    lines.replace(kept / BASELINE, pretty(found))
     line = lines.of_run(lines.read(runs / index.INDEX), found.run)
     assert line is not None  # set_run has just written it
     line |= {"accepted": found.accepted, "label": found.label, "forced": found.forced}

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
+from perch.model.figures import pretty
 
 #: The key of whoever signs is known under this namespace (ssh-keygen -Y).
 NAMESPACE = "perch"
@@ -161,7 +162,7 @@ def _first_line(words: list[str]) -> str | None:
 
 def pack(root: Path, names: list[str], target: Path, key: str | None) -> int:
     """Copies the files, describes and seals them; returns how many the manifest names."""
-    from perch.history import folder, packed
+    from perch.history import packed
     from perch.judge.manifest import digest
 
     for name in names:
@@ -173,7 +174,7 @@ def pack(root: Path, names: list[str], target: Path, key: str | None) -> int:
                 ExitCode.INCONCLUSIVE, f"it cannot be read ({error.strerror})", file=root / name
             ) from None
     described = packed.describe(target, checkout_commit(), _first_line(["jq", "--version"]))
-    (target / packed.DESCRIPTION).write_bytes(folder.pretty(described))
+    (target / packed.DESCRIPTION).write_bytes(pretty(described))
     listed = packed.listed(target)
     lines = "".join(f"{digest(target / name)}  {name}\n" for name in listed)
     (target / packed.MANIFEST).write_text(lines)

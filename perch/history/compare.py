@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perch.errors import ExitCode, PerchError
+from perch.model.figures import pretty
 from perch.model.text import clean
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def command(args: argparse.Namespace) -> int:
     compared = side_by_side.compare(*map(_side, roots))
     text = markdown.filled("comparison.md.j2", comparison_view=comparison_words.view(compared))
     out = _new_folder(roots[0].parent, f"compare-{roots[0].name}-{roots[1].name}")
-    (out / f"{COMPARISON}.json").write_bytes(folder.pretty(compared))
+    (out / f"{COMPARISON}.json").write_bytes(pretty(compared))
     (out / f"{COMPARISON}.md").write_text(text, encoding="utf-8")
     try:
         page.make(out, COMPARISON)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
+from perch.model.figures import pretty
 from perch.model.text import clean
 
 TUNING = "tuning.json"
@@ -28,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Compares them."""
-    from perch.history import folder, lines, tuning, tuning_words
+    from perch.history import lines, tuning, tuning_words
 
     root = Path(args.folder)
     if not root.is_dir():
@@ -45,7 +46,7 @@ def command(args: argparse.Namespace) -> int:
             file=root,
         )
     try:
-        lines.replace(root / TUNING, folder.pretty(tuning.document(found)))
+        lines.replace(root / TUNING, pretty(tuning.document(found)))
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE,
@@ -53,7 +54,7 @@ def command(args: argparse.Namespace) -> int:
             file=root,
         ) from None
     if args.view is not None:
-        Path(args.view).write_bytes(folder.pretty(tuning_words.view(found)))
+        Path(args.view).write_bytes(pretty(tuning_words.view(found)))
     for line in tuning_words.summary(found):
         print(clean(line))
     return ExitCode.INCONCLUSIVE if found.gaps else ExitCode.PASS

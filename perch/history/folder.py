@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -17,7 +16,7 @@ from perch.errors import ExitCode, PerchError
 from perch.judge import columns
 from perch.judge import run as judging
 from perch.judge.raw import UNREADABLE
-from perch.model.figures import encode
+from perch.model.figures import encode_sorted
 from perch.model.plan import Plan
 from perch.model.record import Record, ToolName
 from perch.model.verdict import Verdict
@@ -78,11 +77,6 @@ def is_regular(path: Path) -> bool:
 def digest(content: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
-
-
-def pretty(document: Any) -> bytes:
-    """A document for files that people open, too."""
-    return msgspec.json.format(encode(document), indent=2) + b"\n"
 
 
 def run_folder(name: str) -> Path:
@@ -188,10 +182,7 @@ def frame(root: Path) -> pl.DataFrame:
 
 def fabric_id(plan: Plan) -> str:
     """Twelve hexadecimal digits that tell the fabrics of a site apart."""
-    identity = json.dumps(
-        planned_identity(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
-    return digest(identity.encode() + b"\n")[:12]
+    return digest(encode_sorted(planned_identity(plan)) + b"\n")[:12]
 
 
 def judge_again(root: Path, work: Path) -> tuple[Path, Verdict]:

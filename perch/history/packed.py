@@ -19,7 +19,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.history import folder
 from perch.judge.raw import UNREADABLE
-from perch.model.figures import encode
+from perch.model.figures import encode, encode_sorted
 
 MANIFEST, SIGNATURE, DESCRIPTION = "manifest.sha256", "manifest.sha256.sig", "bundle.json"
 
@@ -76,7 +76,7 @@ def _configuration(path: Path) -> str:
     except UNREADABLE:
         return folder.digest(b"")
     kept = {name: value for name, value in document.items() if name not in _MOMENTARY}
-    return folder.digest(json.dumps(kept, sort_keys=True).encode())
+    return folder.digest(encode_sorted(kept))
 
 
 def describe(root: Path, commit: str | None, jq: str | None) -> dict[str, Any]:

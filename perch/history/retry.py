@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perch.errors import ExitCode, PerchError
+from perch.model.figures import pretty
 from perch.model.text import clean
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def command(args: argparse.Namespace) -> int:
         "rounds": [{"flows": flows} for flows in rounds],
     }
     try:
-        lines.replace(path, folder.pretty(again))
+        lines.replace(path, pretty(again))
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=path

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from perch.errors import ExitCode, PerchError
 from perch.model import limit_files, limit_sets
+from perch.model.figures import pretty
 
 SETS = Path(__file__).resolve().parents[2] / "reports/limits"
 
@@ -34,4 +33,4 @@ def read(name: str) -> bytes:
             raise PerchError(ExitCode.USAGE, limits.fault, remedy="correct the limits")
         return text.encode()
     merged = limit_sets.merged(limit_files.read(path), None)
-    return msgspec.json.format(msgspec.json.encode(merged), indent=2) + b"\n"
+    return pretty(merged)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from perch.errors import ExitCode, PerchError
+from perch.model.figures import encode
 
 JQ = Path(__file__).parents[2] / "reports/jq"
 
@@ -54,7 +55,6 @@ class _Found(msgspec.Struct):
 
 _found = msgspec.json.Decoder(_Found)
 _documents = msgspec.json.Decoder(list[Document])
-_encoder = msgspec.json.Encoder()
 
 
 def areas(*, machine: bool, slingshot: bool) -> list[str]:
@@ -118,7 +118,7 @@ def judged(questions: list[Question]) -> dict[str, list[Document]]:
     Raises PerchError where jq is missing, fails or does not end.
     """
     asked = [area for area in AREAS if any(area in question.areas for question in questions)]
-    text = b"".join(_encoder.encode(question) + b"\n" for question in questions)
+    text = b"".join(encode(question) + b"\n" for question in questions)
     programs = {area: ["-n", OF_AREA.format(area=area)] for area in asked}
     found = [_found.decode(answer) for answer in _answers(programs, text)]
     of_host: dict[str, list[Document]] = {
@@ -141,4 +141,4 @@ def judged(questions: list[Question]) -> dict[str, list[Document]]:
 
 
 def _between(alike: list[Document]) -> list[Document]:
-    return _documents.decode(answer("between hosts", [BETWEEN], _encoder.encode(alike)))
+    return _documents.decode(answer("between hosts", [BETWEEN], encode(alike)))

@@ -28,6 +28,7 @@ from perch.judge.raw import RawFiles
 from perch.judge.switches import read_switches
 from perch.model import derived
 from perch.model.baseline import Baseline
+from perch.model.figures import encode, encode_lines
 from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.text import clean
@@ -37,8 +38,6 @@ from perch.soak.told import Soak
 
 VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
 PARQUET = derived.PARQUET
-
-_encoder = msgspec.json.Encoder()
 
 
 class Judged(msgspec.Struct):
@@ -75,7 +74,7 @@ def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Pat
 def _imported_records(plan: Plan, files: RawFiles, work: Path) -> pl.DataFrame:
     """The same of a run whose outputs were measured elsewhere."""
     records = list(imported.records(plan, files))
-    (work / RECORDS).write_bytes(_encoder.encode_lines(records))
+    (work / RECORDS).write_bytes(encode_lines(records))
     return columns.frame(records)
 
 
@@ -132,7 +131,7 @@ def _judge(root: Path, work: Path) -> Judged:
             soak=_judged_soak(plan, hosts, limits, files, work),
         )
         verdict = assemble(view, all_findings(view))
-        (work / VERDICT).write_bytes(_encoder.encode(verdict) + b"\n")
+        (work / VERDICT).write_bytes(encode(verdict) + b"\n")
         copied.result()
     return Judged(root, plan, hosts, limits, baseline, records, verdict)
 
@@ -209,7 +208,7 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
             (work / RECORDS).write_bytes(b"")
             parquet.write(work / RECORDS, work / PARQUET)
             (work / INTERVALS).unlink(missing_ok=True)
-            (work / VERDICT).write_bytes(_encoder.encode(verdict) + b"\n")
+            (work / VERDICT).write_bytes(encode(verdict) + b"\n")
             return verdict, error
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from perch.judge import findings
 from perch.judge.raw import RawFiles
+from perch.model.figures import encode
 from perch.model.plan import Plan, PlanHost
 from perch.model.raw import Environment
 
@@ -15,7 +16,6 @@ Document = dict[str, Any]
 
 _document = msgspec.json.Decoder(Document)
 _environment = msgspec.json.Decoder(Environment)
-_encoder = msgspec.json.Encoder()
 
 
 class SwitchFacts(msgspec.Struct):
@@ -86,4 +86,4 @@ def read_switches(files: RawFiles, plan: Plan) -> SwitchFacts | None:
 def judged(asked: Document) -> SwitchFacts:
     """What jq finds on switches. `asked`: as reports/jq/switches/findings.jq takes it."""
     program = ["-f", str(findings.JQ / "switches/findings.jq")]
-    return _facts.decode(findings.answer("switches", program, _encoder.encode(asked)))
+    return _facts.decode(findings.answer("switches", program, encode(asked)))

@@ -26,6 +26,7 @@ from perch.judge import columns
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
+from perch.model.figures import encode_lines
 from perch.model.plan import Plan, Round
 from perch.model.record import Record
 
@@ -49,7 +50,6 @@ class Source(msgspec.Struct):
     hosts: dict[str, HostFacts]
 
 
-_encode_records = msgspec.json.Encoder().encode_lines
 _pack = msgspec.msgpack.Encoder().encode
 _source = msgspec.msgpack.Decoder(Source)
 _rounds = msgspec.msgpack.Decoder(list[Round])
@@ -75,7 +75,7 @@ def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> pl.DataF
     with path.open("wb") as file:
         for turn in rounds:
             of_round = reader.read(turn)
-            file.write(_encode_records(of_round))
+            file.write(encode_lines(of_round))
             records += of_round
     return columns.part(records)
 

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 _encoder = msgspec.json.Encoder()
+_sorted = msgspec.json.Encoder(order="sorted")
 
 #: Significant digits of a figure: finer than any tool measures, coarser than what the order of a
 #: sum changes.
@@ -57,3 +58,18 @@ def supports(count: float, quantile: float) -> bool:
 def encode(document: Any) -> bytes:
     """One line of JSON, without the newline."""
     return _encoder.encode(document)
+
+
+def encode_lines(documents: Sequence[Any]) -> bytes:
+    """A line of JSON for each, with its newline."""
+    return _encoder.encode_lines(documents)
+
+
+def encode_sorted(document: Any) -> bytes:
+    """One line whose keys are in the order of their names, for what is hashed."""
+    return _sorted.encode(document)
+
+
+def pretty(document: Any) -> bytes:
+    """A document for files that people open, too."""
+    return msgspec.json.format(encode(document), indent=2) + b"\n"

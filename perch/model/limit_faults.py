@@ -10,9 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgspec
-
-from perch.model.figures import is_finite
+from perch.model.figures import encode, is_finite
 from perch.model.limits import FACETS, METRICS
 from perch.model.text import clean, did_you_mean
 
@@ -79,7 +77,7 @@ class Fault(NamedTuple):
 def shown(value: Any) -> str:
     """A value as JSON; what JSON has no word for as Python has it."""
     try:
-        return msgspec.json.encode(value).decode()
+        return encode(value).decode()
     except (TypeError, ValueError):
         return repr(value)
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-import msgspec
-
 from perch.judge.raw import RawFiles
+from perch.model.figures import encode
 from perch.model.text import names, plural
 from perch.soak.bounds import Bounds, of_host
 from perch.soak.facts import Facts, Finder
@@ -53,7 +52,6 @@ class Host:
         self.has_temperatures = False
 
     def read(self, files: RawFiles, out: BinaryIO) -> None:
-        encode = msgspec.json.Encoder().encode
         lives = Lives()
         last: SampleLine | Fault | None = None
         for last in Sampler(self.name, self.facts.run, self.facts.epoch).read(files):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 import msgspec
 
 from perch.judge.raw import LARGEST, RawFiles, flow_folder
-from perch.model.figures import supports
+from perch.model.figures import encode, supports
 from perch.model.plan import Flow
 from perch.model.record import Bandwidth, Integrity, Latency, Number
 from perch.soak.moments import LAST_MOMENT
@@ -327,7 +327,7 @@ def digest(text: bytes, raw: dict[str, msgspec.Raw] | None, run: str) -> Line:
     schema, kind, of_run = raw.get("schema"), raw.get("kind"), raw.get("run")
     if schema is None or bytes(schema) != b'"perch.record/1"':
         return Damaged(why=f"its schema is {_shown(schema, 40)}")
-    if of_run is not None and bytes(of_run) != msgspec.json.encode(run):
+    if of_run is not None and bytes(of_run) != encode(run):
         return Damaged(why=f"it is of run {_shown(of_run, 80)}")
     decoder = _decoders.get(bytes(kind)) if kind is not None else None
     if decoder is None:
@@ -376,7 +376,6 @@ class Reader:
 
     def __init__(self, files: RawFiles, out: BinaryIO, run: str, epoch: float) -> None:
         self.files, self.out, self.run, self.epoch = files, out, run, epoch
-        self._encode = msgspec.json.Encoder().encode
 
     def read(self, flow: Flow) -> FlowLines:
         folder = flow_folder(flow, flow.client)
@@ -414,7 +413,7 @@ class Reader:
             return text
         is_second_head = isinstance(line, Head) and line.n > 1
         if raw is not None and not isinstance(line, Damaged) and not is_second_head:
-            self.out.write(self._encode(copy.of(line, raw)) + b"\n")
+            self.out.write(encode(copy.of(line, raw)) + b"\n")
         return b""
 
 

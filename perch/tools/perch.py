@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
-
-from perch.model.figures import supports
+from perch.model.figures import encode, supports
 from perch.model.record import (
     Claims,
     Cpu,
@@ -331,7 +329,7 @@ def _part(line: EngineLine) -> Part:
     if line.status not in ("ok", "error"):
         return _damaged(line, f"perch's line has the status {shown(line.status)}")
     if line.error is not None and line.error.code != LIMIT_MISSED:
-        error = msgspec.json.encode(line.error).decode()
+        error = encode(line.error).decode()
         return _damaged(line, f"perch's line says ok and has the error {error[:100]}")
     try:
         return _judged(_measured(line), line.error)
