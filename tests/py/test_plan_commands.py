@@ -260,6 +260,7 @@ def test_iterations_gap_rate_and_warm_up_take_time(
 def test_a_slow_host_has_later_deadlines(tool: str, backend: str | None) -> None:
     test = suite_test(tool=tool, backend=backend, params={"size": 8, "iterations": 10000})
     laptop = times(test, rdma(perch_devices=["rxe0"]))
+    assert flow(test, rdma(perch_devices=["rxe0"]))["scope"] == "software"
     emulated = times(test, rdma(perch_devices=["rxe0"], perch_slowdown=10))
     assert emulated[0] >= 5 * laptop[0] and emulated[1] >= 5 * laptop[1]
 

@@ -49,6 +49,50 @@ def built() -> engine.Check:
         ({"params": {"size": "1:200:1"}}, "--size '1:200:1' is too many"),
         ({"params": {"size": 8, "duration": "0s"}}, "--duration '0s' is out of range"),
         ({"params": {"size": 8, "gap": "soon"}}, "--gap 'soon' is not understood"),
+        ({"params": {"size": 8, "rate": "fast"}}, "--rate 'fast' is not understood"),
+        ({"params": {"size": 8, "iterations": 0}}, "--iterations '0' is out of range"),
+        ({"params": {"size": "8:64:0"}}, "--size '8:64:0' is out of range"),
+        ({"params": {"size": "1:4G"}}, "--size '1:4G' is out of range"),
+        (
+            {"backend": "null", "provider": "tcp", "params": {"size": 8}},
+            "the null backend has no providers",
+        ),
+        (
+            {"kind": "bandwidth", "params": {"size": 8, "definition": "half_round_trip"}},
+            "--definition; it belongs to: lat",
+        ),
+        (
+            {"backend": "verbs", "op": "read", "params": {"size": 8, "connection": "ud"}},
+            "--connection ud has no --op read",
+        ),
+        (
+            {"backend": "verbs", "params": {"size": "8K", "connection": "ud"}},
+            "a message is one packet",
+        ),
+        (
+            {"backend": "verbs", "params": {"size": 8, "queue_pairs": 2}},
+            "--queue-pairs; it belongs to: bw",
+        ),
+        (
+            {
+                "backend": "verbs",
+                "kind": "bandwidth",
+                "params": {"size": 8, "queue_pairs": 16, "cq_moderation": 8},
+            },
+            "--cq-moderation 8 with --queue-pairs 16 needs --outstanding of at least 128",
+        ),
+        (
+            {
+                "backend": "verbs",
+                "op": "write",
+                "params": {
+                    "size": 8,
+                    "relaxed_ordering": True,
+                    "definition": "half_round_trip",
+                },
+            },
+            "the last byte may be visible before the others",
+        ),
     ],
 )
 def test_what_the_engine_refuses_is_said_in_its_words(
