@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 from perch.checks import scope
 from perch.errors import PerchError
@@ -12,6 +15,12 @@ from perch.judge import imported, links
 from perch.model.plan import Flow, Plan, PlanHost, Suite
 from perch.model.record import Part, ToolName
 from perch.tools import TOOLS, Tool, ToolOutput, read, registered
+
+TOP = Path(__file__).parents[2]
+#: The variables of hosts that an inventory may set.
+OF_HOSTS = yaml.safe_load((TOP / "roles/inventory_check/meta/argument_specs.yml").read_text())[
+    "argument_specs"
+]["host"]["options"]
 
 
 def module(name: str, tool: Tool | None = None) -> ModuleType:
@@ -63,3 +72,22 @@ def test_a_tool_over_tcp_says_so_in_its_own_file_alone(monkeypatch: pytest.Monke
     assert scope.is_beside(flow, plan)
     assert links.is_stream(part, flow)
     assert imported.shown_scope(part) == "software"
+
+
+# ---- what suites and inventories may name --------------------------------------------------------
+
+
+def test_suites_and_inventories_may_name_each_tool_that_has_commands() -> None:
+    planned = {tool.name for tool in TOOLS.values() if tool.commands}
+    schema = json.loads((TOP / "playbooks/suites/suite.schema.json").read_text())
+    assert set(schema["$defs"]["test"]["properties"]["tool"]["enum"]) == planned
+    assert set(OF_HOSTS["perch_tools"]["choices"]) == planned
+
+
+def test_inventories_may_set_the_port_of_each_tool_that_has_one() -> None:
+    ports = {
+        f"perch_{tool.name}_port": tool.default_port
+        for tool in TOOLS.values()
+        if tool.default_port is not None
+    }
+    assert {name: OF_HOSTS.get(name, {}).get("default") for name in ports} == ports
