@@ -333,4 +333,6 @@ def of_flow(tool: str, argv: Sequence[str], server_argv: Sequence[str]) -> Itera
         return _of_perftest(argv)
     if tool == "cxi":
         return _of_cxi(argv, server_argv)
-    return _of_iperf(tool, argv)
+    if tool in ("iperf", "iperf3"):
+        return _of_iperf(tool, argv)
+    return iter(())
