@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perch.history.intervals import Range
-from perch.history.side_by_side import Comparison, Named
+from perch.model.comparison import Comparison, Named, Range
 from perch.model.text import plural
 from perch.views import words
 from perch.views.table import Table, left, right

@@ -18,6 +18,7 @@ from perch.errors import PerchError
 from perch.history import folder, lines
 from perch.judge.raw import RawFiles
 from perch.model.figures import rounded
+from perch.model.index import IndexLine, OfHosts, OfTest
 from perch.views.inputs import Environment
 
 INDEX = "index.jsonl"
@@ -45,8 +46,7 @@ def line_of(root: Path, index: list[bytes]) -> dict[str, Any]:
     digest = folder.digest((root / folder.VERDICT).read_bytes())
     was = lines.of_run(index, verdict.run) or {}
     kept = was if was.get("digest") == digest else {}
-    return {
-        "schema": "perch.index/2",
+    head: dict[str, Any] = {
         "run": verdict.run,
         "folder": root.name,
         **_of_plan(root),
@@ -56,9 +56,15 @@ def line_of(root: Path, index: list[bytes]) -> dict[str, Any]:
         "measured": verdict.coverage.measured,
         "digest": digest,
         **{name: kept.get(name) for name in ("accepted", "label", "forced")},
-        "medians": medians(folder.frame(root)),
-        "versions": versions(root),
     }
+    of_index = IndexLine(
+        schema="perch.index/2",
+        medians=medians(folder.frame(root)),
+        versions=versions(root),
+        **head,
+    )
+    found: dict[str, Any] = msgspec.to_builtins(of_index)
+    return found
 
 
 def _of_plan(root: Path) -> dict[str, Any]:
@@ -75,22 +81,22 @@ def _of_plan(root: Path) -> dict[str, Any]:
     }
 
 
-def medians(records: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def medians(records: pl.DataFrame) -> dict[str, OfTest]:
     """Of each test the median over its pairs of hosts and repeats, by size.
 
     A size is in bytes; of a transfer its batch stands beside it, 65536x8.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, OfTest] = {}
     rows = figures.figures(records, MEDIANS).drop_nulls("value")
     places = rows.with_columns(place=pl.col("key").str.split("/").list.get(3))
     over = places.group_by("test", "metric", "unit", "place", maintain_order=True)
     for test, metric, unit, place, value in over.agg(pl.col("value").median()).iter_rows():
-        of_test = found.setdefault(test, {"metric": metric, "unit": unit, "by_size": {}})
-        of_test["by_size"][place] = rounded(value)
+        of_test = found.setdefault(test, OfTest(metric, unit, {}))
+        of_test.by_size[place] = rounded(value)
     return found
 
 
-def versions(root: Path) -> dict[str, list[str]]:
+def versions(root: Path) -> OfHosts:
     """What ran on the hosts, each version once. `firmware`: device and version."""
     files = RawFiles(root)
     seen: dict[str, set[str]] = {"engine": set(), "kernel": set(), "firmware": set()}
@@ -102,4 +108,4 @@ def versions(root: Path) -> dict[str, list[str]]:
         seen["engine"] |= {engine} if isinstance(engine, str) else set()
         seen["kernel"] |= {found.kernel} if found.kernel else set()
         seen["firmware"] |= {f"{one.name} {one.firmware}" for one in found.devices if one.firmware}
-    return {name: sorted(values) for name, values in seen.items()}
+    return OfHosts(**{name: sorted(values) for name, values in seen.items()})

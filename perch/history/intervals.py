@@ -12,17 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from perch.model import histogram, student
+from perch.model.comparison import Range
 from perch.model.figures import rounded, supports
-from perch.model.record import Interval, Model, Number, Record
-
-
-class Range(Model):
-    """In the figure's unit. `of`: repeats, samples or intervals."""
-
-    low: Number
-    high: Number
-    of: str
-
+from perch.model.record import Interval, Record
 
 #: Intervals by place (test/client/server/size) and metric.
 Ranges = dict[str, dict[str, Range]]

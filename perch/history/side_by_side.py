@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any, cast
 
 import msgspec
 
 from perch.checks.figures import unlike
 from perch.history.baseline import is_extreme
-from perch.history.intervals import Range, Ranges
+from perch.history.intervals import Ranges
 from perch.model import student
 from perch.model.baseline import AcceptedFigure, BaselineDocument
+from perch.model.comparison import Comparison, Named, Range, Refused, Row
 from perch.model.figures import rounded
-from perch.model.record import Number
 
 METHOD = (
     "95 % intervals: of repeats by Student's t; where nothing was repeated, of a latency's samples "
@@ -28,46 +29,9 @@ class Side(msgspec.Struct):
     ranges: Ranges
 
 
-class Named(msgspec.Struct):
-    run: str
-    created: str | None
-    verdict: str | None
-    scope: str
-
-
-class Row(msgspec.Struct):
-    """A figure of both runs. `words`: what may be said of the change."""
-
-    figure: str
-    unit: str | None
-    better: str
-    a: Number
-    a_interval: Range | None
-    b: Number
-    b_interval: Range | None
-    change_percent: Number
-    words: str
-
-
-class Refused(msgspec.Struct):
-    figure: str
-    reason: str
-
-
-class Comparison(msgspec.Struct):
-    schema: str
-    a: Named
-    b: Named
-    method: str
-    rows: list[Row]
-    refused: list[Refused]
-    only_a: list[str]
-    only_b: list[str]
-
-
 def _named(side: Side) -> Named:
     of = side.figures
-    return Named(of.run, of.created, of.verdict, of.fabric["scope"])
+    return Named(of.run, of.created, cast(Any, of.verdict), of.fabric["scope"])
 
 
 def interval(side: Side, key: str, figure: AcceptedFigure) -> Range | None:
@@ -101,13 +65,13 @@ def _row(a: Side, b: Side, key: str) -> Row:
     return Row(
         figure=key,
         unit=x.unit,
-        better=x.better,
+        better=cast(Any, x.better),
         a=x.value,
         a_interval=of_a,
         b=y.value,
         b_interval=of_b,
         change_percent=rounded(100 * (y.value / x.value - 1)),
-        words=words(of_a, of_b, x.better, key.rpartition("/")[2]),
+        words=cast(Any, words(of_a, of_b, x.better, key.rpartition("/")[2])),
     )
 
 

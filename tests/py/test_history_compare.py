@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from perch.history import side_by_side
-from perch.history.intervals import Range, of_course, of_samples
+from perch.history.intervals import of_course, of_samples
 from perch.judge import run as judging
+from perch.model.comparison import Range
 from perch.model.record import (
     Bandwidth,
     Histogram,

@@ -19,6 +19,12 @@ def test_a_schema_is_generated_from_its_type(name: str) -> None:
     assert schemas.path(name).read_text(encoding="utf-8") == schemas.text(name)
 
 
+def test_each_schema_is_generated_or_says_why_it_is_not() -> None:
+    files = {path.name.split(".")[0] for path in schemas.FOLDER.iterdir()}
+    assert files == {*schemas.GENERATED, *schemas.BY_HAND}
+    assert not schemas.GENERATED.keys() & schemas.BY_HAND.keys()
+
+
 @pytest.mark.parametrize("name", ["loopback", "rxe", "perftest", "transfer"])
 def test_records_and_verdict_are_as_their_schemas_say(
     name: str, run_copy: Callable[[str], Path]
