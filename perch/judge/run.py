@@ -56,7 +56,7 @@ class Judged(msgspec.Struct):
 
 
 def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> pl.DataFrame:
-    """Writes work/records.jsonl, and returns the columns of all records."""
+    """Writes work/records.jsonl and .parquet, and returns the columns of all records."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
@@ -68,6 +68,7 @@ def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Pat
             with path.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
             path.unlink()
+    parquet.write(work / RECORDS, work / PARQUET)  # before the columns are held twice
     return columns.joined(frames)
 
 
@@ -75,6 +76,7 @@ def _imported_records(plan: Plan, files: RawFiles, work: Path) -> pl.DataFrame:
     """The same of a run whose outputs were measured elsewhere."""
     records = list(imported.records(plan, files))
     (work / RECORDS).write_bytes(encode_lines(records))
+    parquet.write(work / RECORDS, work / PARQUET)
     return columns.frame(records)
 
 
@@ -110,29 +112,27 @@ def _judge(root: Path, work: Path) -> Judged:
     limits, baseline = read_limits(root), read_baseline(root)
     files = RawFiles(root)
     hosts = read_hosts(files, plan, findings.judged)
-    with ThreadPoolExecutor(1) as beside:  # while others read outputs, then beside the checks
+    with ThreadPoolExecutor(1) as beside:  # this process waits while others read outputs
         manifest = beside.submit(read_manifest, files, plan.flows())
         if planned.is_imported(plan):
             records = _imported_records(plan, files, work)
         else:
             records = _read_records(plan, hosts, root, work)
-        copied = beside.submit(parquet.write, work / RECORDS, work / PARQUET)
-        view = RunView(
-            plan=plan,
-            records=records,
-            hosts=hosts,
-            limits=limits,
-            baseline=baseline,
-            root=root,
-            switches=read_switches(files, plan),
-            manifest=manifest.result(),
-            retry_fault=retry_fault or "",
-            soak_state=_soak_state(plan, hosts),
-            soak=_judged_soak(plan, hosts, limits, files, work),
-        )
-        verdict = assemble(view, all_findings(view))
-        (work / VERDICT).write_bytes(encode(verdict) + b"\n")
-        copied.result()
+    view = RunView(
+        plan=plan,
+        records=records,
+        hosts=hosts,
+        limits=limits,
+        baseline=baseline,
+        root=root,
+        switches=read_switches(files, plan),
+        manifest=manifest.result(),
+        retry_fault=retry_fault or "",
+        soak_state=_soak_state(plan, hosts),
+        soak=_judged_soak(plan, hosts, limits, files, work),
+    )
+    verdict = assemble(view, all_findings(view))
+    (work / VERDICT).write_bytes(encode(verdict) + b"\n")
     return Judged(root, plan, hosts, limits, baseline, records, verdict)
 
 
