@@ -42,6 +42,7 @@ def _of_params(name: str) -> Callable[[Part], Any]:
 _STATED: dict[str, Callable[[Part], Any]] = {
     "connection": lambda part: part.connection,
     "mtu_bytes": lambda part: (part.link or _NO_LINK).mtu_bytes,
+    "reverse": lambda part: part.reverse,
     "huge": lambda part: huge(part.params or _NO_PARAMS),
     "paced": lambda part: _rate_of(part) is not None,
     "rate": lambda part: (_rate_of(part) or _NO_RATE).asked,

@@ -323,6 +323,7 @@ def _of_iperf(tool: str, argv: Sequence[str]) -> Iterator[Asked]:
     yield Asked("queue_pairs", number(option_value(argv, "-P", "--parallel") or "1"))
     if tool == "iperf3":
         yield Asked("bidirectional", has(argv, "--bidir"))
+        yield Asked("reverse", has(argv, "-R", "--reverse"))
 
 
 def of_flow(tool: str, argv: Sequence[str], server_argv: Sequence[str]) -> Iterator[Asked]:

@@ -29,11 +29,14 @@ class HostFacts(msgspec.Struct):
     """One host of a run. A driver is None where the host names none.
 
     `unchecked`: why host-check's answer is not judged; `checks`: its findings, None where there was
-    no answer to judge. `idle`: what was counted while no flow ran.
+    no answer to judge. `retry_agent`: of the walk over plan.retry.json. `idle`: what was counted
+    while no flow ran.
     """
 
     agent: Agent | None = None
+    retry_agent: Agent | None = None
     environment: bool = False
+    hostname: str | None = None
     versions: dict[str, Any] = {}
     drivers: dict[str, str | None] = {}
     rdma_drivers: dict[str, str | None] = {}
@@ -57,8 +60,8 @@ def _of_schema(document: Document | None, schema: str) -> Document | None:
     return document if document is not None and document.get("schema") == schema else None
 
 
-def _agent_of(files: RawFiles, host: str, run: str) -> Agent | None:
-    agent = files.document(f"raw/{host}/agent.json", _agent)
+def _agent_of(files: RawFiles, host: str, run: str, folder: str = "") -> Agent | None:
+    agent = files.document(f"raw/{host}/{folder}agent.json", _agent)
     if agent is None or agent.schema != "perch.agent/1":
         return None
     if agent.run != run:
@@ -170,7 +173,9 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
     said = environment or Environment()
     facts = HostFacts(
         agent=_agent_of(files, name, plan.run),
+        retry_agent=_agent_of(files, name, plan.run, "retry/"),
         environment=environment is not None,
+        hostname=said.hostname,
         versions=said.versions,
         drivers={one.name: one.driver for one in said.interfaces if one.name is not None},
         rdma_drivers={one.name: one.driver for one in said.rdma if one.name is not None},

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from perch.judge import as_planned, ends, events, links, packets, path, scope
+from perch.judge import as_planned, ends, events, links, origin, packets, path, scope
 from perch.judge import round as rounds
 from perch.judge.counters import Counted, as_recorded, counted
 from perch.judge.hosts import HostFacts
@@ -101,6 +101,7 @@ class FlowReader:
             flow, parts, why, server_cause(flow, raw.server), addresses
         )
         ends.within_process(parts, raw.client)
+        origin.check(self._plan, self._hosts, flow, parts, raw.client, raw.server)
         readings = _readings(raw.client), _readings(raw.server)
         client, server = counted(readings[0]), counted(readings[1])
         shared = flow.client in shared_hosts or flow.server in shared_hosts

@@ -67,6 +67,8 @@ class Agent(Model):
     schema: str = ""
     run: str | None = None
     host: str | None = None
+    started: str | None = None
+    ended: str | None = None
     state: str | None = None
     message: str | None = None
     soak: dict[str, Any] | None = None

@@ -349,7 +349,10 @@ class Claims(Model):
 
 
 class Part(Model):
-    """One result as a tool printed it; it knows nothing of the plan."""
+    """One result as a tool printed it; it knows nothing of the plan.
+
+    `reverse`: its server sent the payload.
+    """
 
     tool: ToolName | None = None
     backend: str | None = None
@@ -360,6 +363,7 @@ class Part(Model):
     completion_level: str | None = None
     connection: str | None = None
     simulated: bool = False
+    reverse: bool = False
     environment: dict[str, str] | None = None
     client: Side | None = None
     server: Side | None = None

@@ -116,6 +116,7 @@ class _TestStart(msgspec.Struct):
     duration: Number | None = None
     target_bitrate: Number | None = None
     bidir: Number | None = None
+    reverse: Number | None = None
 
 
 class _Start(msgspec.Struct):
@@ -343,6 +344,7 @@ def _measured(document: _Document, protocols: Collection[str]) -> Part:
     ends = start.connected[0] if start.connected else _Connection()
     part.client, part.server = Side(address=ends.local_host), Side(address=ends.remote_host)
     part.params = _params(document)
+    part.reverse = start.test_start.reverse == 1
     part.started = _started(start)
     part.cpu = _cpu(document.end, part.elapsed_s, part.bandwidth.bytes)
     if start.test_start.protocol == "UDP":

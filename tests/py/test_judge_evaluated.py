@@ -276,14 +276,16 @@ def test_clocks_of_both_ends_that_differ_are_shown_and_too_far_apart_inconclusiv
     loopback: Run, seconds: float | None, word: str, expected: str
 ) -> None:
     if seconds is not None:
-        loopback.edit(loopback.flow("tcp-latency", "server") / "server.json", later(seconds))
+        of_beta = loopback.root / "raw/beta"
+        for path in [of_beta / "agent.json", *of_beta.glob("flows/**/server.json")]:
+            loopback.edit(path, later(seconds))
     verdict = loopback.judge()
     finding = check_of(verdict, "clock/ends")
     assert (verdict.verdict, finding.status) == (word, expected)
     if seconds == 90:
         assert str(finding.measured).startswith("beta is 8")
         assert " s ahead of alpha" in str(finding.measured)
-        assert finding.evidence == ["tcp-latency/alpha/beta/1"]
+        assert len(finding.evidence) == 1
 
 
 def test_counters_tell_the_time_too(rxe: Run) -> None:

@@ -21,6 +21,7 @@ OF_LATENCY = "flow/tcp-latency/alpha/beta/1 coverage"
 OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/1 coverage"
 OF_IPERF3 = "flow/iperf3/alpha/beta/1 coverage"
 END = f"{LATENCY}/client.json"
+SERVED = "raw/beta/flows/tcp-latency/alpha/beta/1/server.json"
 SERVERS = "raw/beta/flows"
 
 FAULTS = (
@@ -217,6 +218,88 @@ FAULTS = (
         OF_LATENCY,
         "another repeat's files in the place of a flow's",
         content(END, "raw/alpha/flows/tcp-latency/alpha/beta/2/client.json"),
+    ),
+    fault(
+        "swapped-ends",
+        "rxe",
+        INCONCLUSIVE,
+        "flow/verbs-send-latency/alpha/beta/1 coverage",
+        "an output whose ends are swapped",
+        edit(
+            "raw/alpha/flows/verbs-send-latency/alpha/beta/1/client.stdout",
+            put("client.host", "beta"),
+            put("server.host", "alpha"),
+        ),
+    ),
+    fault(
+        "other-server",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "an output of another server",
+        edit(f"{LATENCY}/client.stdout", put("server.address", "127.0.0.3")),
+    ),
+    fault(
+        "elsewhere",
+        "loopback",
+        INCONCLUSIVE,
+        OF_IPERF3,
+        "iperf3 that connected to another host",
+        edit(f"{IPERF3}/client.stdout", put("start.connected.0.remote_host", "127.0.0.3")),
+    ),
+    fault(
+        "reversed",
+        "loopback",
+        INCONCLUSIVE,
+        OF_IPERF3,
+        "iperf3 whose server sent the payload",
+        edit(f"{IPERF3}/client.stdout", put("start.test_start.reverse", 1)),
+    ),
+    fault(
+        "before-plan",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a flow that was measured a month before its plan",
+        edit(
+            END,
+            put("started", "2026-10-21T08:04:11.928Z"),
+            put("ended", "2026-10-21T08:04:13.183Z"),
+        ),
+        edit(
+            SERVED,
+            put("started", "2026-10-21T08:04:11.488Z"),
+            put("ended", "2026-10-21T08:04:13.626Z"),
+        ),
+        replaced(f"{LATENCY}/client.stdout", '"2026-11-21', '"2026-10-21'),
+    ),
+    fault(
+        "outside-agent",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "an agent that ended before its flow did",
+        edit(
+            END,
+            put("started", "2026-11-21T08:05:11.928Z"),
+            put("ended", "2026-11-21T08:05:13.183Z"),
+        ),
+    ),
+    fault(
+        "no-start",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a flow that does not say when it started",
+        edit(END, put("started", None)),
+    ),
+    fault(
+        "lasted-longer",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a flow that ended long after it had taken its time",
+        edit(SERVED, put("ended", "2026-11-21T08:04:41.000Z")),
     ),
     fault(
         "other-size",

@@ -1,0 +1,154 @@
+"""Where and when a flow was measured, compared with the plan and with its hosts' agents.
+
+An output that names other ends, or a report of another time, is no evidence of its flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from perch.judge.ends import moment
+from perch.judge.hosts import CLOCK_SKEW_S, HostFacts
+from perch.model.figures import rounded
+from perch.model.plan import Flow, Plan
+from perch.model.raw import Agent, End
+from perch.model.record import ROLES, Error, Part, Role, Side
+from perch.tools import TOOLS
+
+#: Seconds that the times of one host may contradict each other by: its clock may have been set by
+#: as much meanwhile. Site policy, as of the hosts' clocks (perch/checks/clock.py).
+SET_S = 1
+#: Seconds by which `ended` may lie later than `started` and `elapsed_s` say: the agent reads the
+#: counters in between. The slowest emulated host took 2.1 s (tests/fixtures/rxe).
+READING_S = 3
+
+_NO_SIDE = Side()
+
+
+class _Window(NamedTuple):
+    """Seconds since the epoch; `end` is infinite where the agent still runs."""
+
+    begin: float
+    end: float
+
+
+@lru_cache(maxsize=4096)
+def _address(text: str | None) -> str | None:
+    """An address of IP in one spelling; None of anything else, such as a name or a NIC."""
+    try:
+        return str(ip_address(text or ""))
+    except ValueError:
+        return None
+
+
+# ---- ends ----------------------------------------------------------------------------------------
+
+
+def _side(part: Part, role: Role) -> Side:
+    return (part.client if role == "client" else part.server) or _NO_SIDE
+
+
+def _by_sockets(flow: Flow) -> bool:
+    """Whether its output names the addresses that its command binds and connects to."""
+    tool = TOOLS.get(flow.tool)
+    return flow.backend == "tcp" or (tool is not None and tool.is_tcp)
+
+
+def _foreign_address(plan: Plan, flow: Flow, part: Part, role: Role) -> str | None:
+    """A stated address that is not this end's.
+
+    Sockets use the planned address. An RDMA device may have one of its own, but not that of another
+    host; both ends of a machine that measures itself may name one device.
+    """
+    stated = _address(_side(part, role).address)
+    planned = _address(plan.hosts[flow.host(role)].address)
+    if stated is None or planned is None or stated == planned:
+        return None
+    why = f"the plan has {role} {flow.host(role)} at {planned}, the output says {stated}"
+    if _by_sockets(flow):
+        return why
+    if _side(part, "client").address == _side(part, "server").address:
+        return None
+    owner = next(
+        (name for name, host in plan.hosts.items() if _address(host.address) == stated), ""
+    )
+    return f"{why}, which is {owner}'s" if owner else None
+
+
+def _foreign_end(
+    plan: Plan, hosts: Mapping[str, HostFacts], flow: Flow, part: Part, role: Role
+) -> str | None:
+    said, known = _side(part, role).host, hosts[flow.host(role)].hostname
+    if said is not None and known is not None and said != known:
+        return f"the {role} {flow.host(role)} is host '{known}', the output says '{said}'"
+    return _foreign_address(plan, flow, part, role)
+
+
+# ---- times ---------------------------------------------------------------------------------------
+
+
+def _window(agent: Agent | None) -> _Window | None:
+    if agent is None or agent.started is None:
+        return None
+    begin = moment(agent.started)
+    end = float("inf") if agent.ended is None else moment(agent.ended)
+    return None if begin is None or end is None else _Window(begin, end)
+
+
+def _untimely(plan: Plan, end: End, window: _Window | None) -> Iterator[str]:
+    """Why an end's times are not those of its flow. A soak's end may have had several agents."""
+    begun, over = moment(end.started or ""), moment(end.ended or "")
+    name = f"{end.role}.json"
+    if begun is None or over is None or end.elapsed_s is None:
+        yield f"{name} does not say when it ran"
+        return
+    if over < begun:
+        yield f"{name} says that it ended at {end.ended}, before it started at {end.started}"
+    beyond = over - begun - end.elapsed_s
+    if plan.soak is None and not -SET_S <= beyond <= READING_S:
+        yield (
+            f"{name} says that it took {rounded(end.elapsed_s)} s, but {rounded(over - begun)} s "
+            "lie between its start and its end"
+        )
+    created = moment(plan.created)
+    if created is not None and begun < created - CLOCK_SKEW_S:
+        yield f"{name} is of {end.started}, before the plan of {plan.created}"
+    if window and not window.begin - SET_S <= begun <= over <= window.end + SET_S:
+        yield f"{name} is of {end.started} to {end.ended}, when the agent on {end.host} did not run"
+
+
+def _foreign_time(
+    plan: Plan, hosts: Mapping[str, HostFacts], flow: Flow, ends: Mapping[Role, End | str | None]
+) -> str | None:
+    for role, end in ends.items():
+        if isinstance(end, End) and end.state == "done":
+            facts = hosts[flow.host(role)]
+            window = _window(facts.retry_agent if flow.retry else facts.agent)
+            why = next(_untimely(plan, end, window), None)
+            if why:
+                return why
+    return None
+
+
+def check(
+    plan: Plan,
+    hosts: Mapping[str, HostFacts],
+    flow: Flow,
+    parts: list[Part],
+    client: End | str | None,
+    server: End | str | None,
+) -> None:
+    """Spoils the parts of a flow that was measured between other ends, or at another time."""
+    untimely = _foreign_time(plan, hosts, flow, {"client": client, "server": server})
+    for part in parts:
+        if part.status != "ok":
+            continue
+        why = untimely or next(
+            (found for role in ROLES if (found := _foreign_end(plan, hosts, flow, part, role))),
+            None,
+        )
+        if why:
+            part.status, part.error = "error", Error(6, why, traffic=True)

@@ -1,0 +1,107 @@
+"""Flows that were measured between other ends, or at another time than planned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.py.judging import Change, Document, Run, check_of, put
+
+MakeRun = Callable[[str], Path]
+
+
+def swapped(line: Document) -> None:
+    line["client"], line["server"] = line["server"], line["client"]
+
+
+def elsewhere(document: Document) -> None:
+    document["start"]["connected"][0]["remote_host"] = "127.0.0.3"
+
+
+ENDS: tuple[tuple[str, str, Change, str], ...] = (
+    ("rxe", "verbs-send-latency", swapped, "is host 'alpha', the output says 'beta'"),
+    ("rxe", "verbs-send-latency", put("server.host", "gamma"), "the output says 'gamma'"),
+    ("rxe", "verbs-send-latency", put("server.address", "192.0.2.1"), ""),
+    ("loopback", "tcp-bandwidth", put("server.address", "127.0.0.3"), "at 127.0.0.2, the output"),
+    ("loopback", "tcp-bandwidth", swapped, "client alpha at 127.0.0.1"),
+    ("loopback", "iperf3", elsewhere, "the output says 127.0.0.3"),
+    ("loopback", "iperf3", put("start.test_start.reverse", 1), "asks for reverse false"),
+)
+
+
+@pytest.mark.parametrize(("name", "test", "change", "words"), ENDS)
+def test_an_output_of_other_ends_is_no_evidence(
+    run_copy: MakeRun, name: str, test: str, change: Change, words: str
+) -> None:
+    run = Run(run_copy(name))
+    run.edit(run.flow(test) / "client.stdout", change)
+    verdict = run.judge()
+    if not words:  # a device that measures itself: whether it may is the machine's affair
+        assert verdict.verdict == "PASS"
+        return
+    assert verdict.verdict == "INCONCLUSIVE"
+    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/")]
+    assert words in str(found.measured)
+
+
+def test_an_iperf_that_connected_elsewhere_is_no_evidence(run_copy: MakeRun) -> None:
+    run = Run(run_copy("loopback"))
+    output = run.flow("iperf") / "client.stdout"
+    output.write_text(output.read_text().replace("connected with 127.0.0.2", "connected with ::1"))
+    assert run.judge().verdict == "INCONCLUSIVE"
+
+
+TIMES: tuple[tuple[str, str, tuple[Change, ...], str], ...] = (
+    ("client", "tcp-latency", (put("started", None),), "does not say when it ran"),
+    ("client", "tcp-latency", (put("elapsed_s", 60),), "lie between its start and its end"),
+    (
+        "server",
+        "tcp-latency",
+        (put("ended", "2026-11-21T08:04:11.000Z"),),
+        "before it started",
+    ),
+    (
+        "client",
+        "iperf3",
+        (
+            put("started", "2026-10-21T08:04:29.186Z"),
+            put("ended", "2026-10-21T08:04:31.205Z"),
+        ),
+        "before the plan of",
+    ),
+    (
+        "client",
+        "iperf3",
+        (
+            put("started", "2026-11-21T08:05:29.186Z"),
+            put("ended", "2026-11-21T08:05:31.205Z"),
+        ),
+        "when the agent on alpha did not run",
+    ),
+)
+
+
+@pytest.mark.parametrize(("role", "test", "changes", "words"), TIMES)
+def test_a_flow_of_another_time_is_no_evidence(
+    run_copy: MakeRun, role: str, test: str, changes: tuple[Change, ...], words: str
+) -> None:
+    run = Run(run_copy("loopback"))
+    run.edit(run.flow(test, role) / f"{role}.json", *changes)
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/")]
+    assert words in str(found.measured)
+
+
+def test_clocks_that_differ_by_seconds_are_borne(run_copy: MakeRun) -> None:
+    """All times of beta, 200 s behind: its clock is worth a warning, and no flow less."""
+    run = Run(run_copy("loopback"))
+    for path in [run.root / "raw/beta/agent.json", *run.root.glob("raw/beta/flows/**/server.json")]:
+        text = path.read_text().replace("T08:04:", "T08:01:")
+        path.write_text(json.dumps(json.loads(text)))
+    verdict = run.judge()
+    assert check_of(verdict, "clock/ends").status == "advisory"
+    assert verdict.verdict == "PASS"
