@@ -302,6 +302,16 @@ FAULTS = (
         edit(SERVED, put("ended", "2026-11-21T08:04:41.000Z")),
     ),
     fault(
+        "copied",
+        "loopback",
+        INCONCLUSIVE,
+        "copies",
+        "one output that is counted as two repeats",
+        content(
+            f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/2/client.stdout"
+        ),
+    ),
+    fault(
         "other-size",
         "loopback",
         INCONCLUSIVE,
