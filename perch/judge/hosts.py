@@ -18,6 +18,9 @@ from perch.model.raw import Agent, Environment
 #: Site policy.
 CLOCK_SKEW_S = 300
 
+#: The schema of environment.json.
+ENVIRONMENT = "perch.environment/1"
+
 Document = dict[str, Any]
 
 _agent = msgspec.json.Decoder(Agent)
@@ -37,6 +40,7 @@ class HostFacts(msgspec.Struct):
     retry_agent: Agent | None = None
     environment: bool = False
     hostname: str | None = None
+    boot_id: str | None = None
     versions: dict[str, Any] = {}
     drivers: dict[str, str | None] = {}
     rdma_drivers: dict[str, str | None] = {}
@@ -162,8 +166,8 @@ class _Read(msgspec.Struct):
 def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Read:
     planned = plan.hosts[name]
     environment = files.document(f"raw/{name}/environment.json", _environment)
-    if environment is not None and environment.schema != "perch.environment/1":
-        environment = None
+    if environment is not None and (environment.schema, environment.host) != (ENVIRONMENT, name):
+        environment = None  # of nothing known, or of another host
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
     unchecked = _unchecked(answer, wanted, name, environment, plan)
@@ -176,6 +180,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         retry_agent=_agent_of(files, name, plan.run, "retry/"),
         environment=environment is not None,
         hostname=said.hostname,
+        boot_id=said.boot_id,
         versions=said.versions,
         drivers={one.name: one.driver for one in said.interfaces if one.name is not None},
         rdma_drivers={one.name: one.driver for one in said.rdma if one.name is not None},

@@ -92,6 +92,7 @@ class Environment(Model):
     schema: str = ""
     host: str | None = None
     hostname: str | None = None
+    boot_id: str | None = None
     versions: dict[str, Any] = {}
     interfaces: list[Interface] = []
     rdma: list[Device] = []

@@ -77,7 +77,8 @@ cxi_json() {
 }
 
 collect_environment() {
-  write_json "$OUT/environment.json" --arg host "$HOST" --arg hostname "$(uname -n)" --arg kernel "$(uname -r)" \
+  write_json "$OUT/environment.json" --arg host "$HOST" --arg hostname "$(uname -n)" --arg boot_id "$(read_line /proc/sys/kernel/random/boot_id)" \
+    --arg kernel "$(uname -r)" \
     --arg os "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release 2>/dev/null)" \
     --arg model "$(sed -n 's/^model name[^:]*: //p;T;q' /proc/cpuinfo)" --argjson cores "$(nproc)" \
     --argjson memory "$(awk '$1 == "MemTotal:" { printf "%.0f", $2 * 1024 }' /proc/meminfo)" \
@@ -88,7 +89,7 @@ collect_environment() {
     --arg jq "$(version_of jq --version)" --argjson tuning "$(tuning_json)" \
     --argjson interfaces "$(interfaces_json)" --arg collected "$(now)" '
     def or_null: if . == "" then null else . end;
-    {schema: "perch.environment/1", $host, $hostname, $kernel, os: ($os | or_null),
+    {schema: "perch.environment/1", $host, $hostname, boot_id: ($boot_id | or_null), $kernel, os: ($os | or_null),
      cpu: {model: ($model | or_null), cores: $cores}, memory_bytes: $memory,
      versions: ({$perch, $libfabric, $iperf, $iperf3, $perftest, cxi: $cxi_tools, $jq} | map_values(or_null)),
      $tuning, $interfaces, $rdma, $collected} + if $cxi == [] then {} else {$cxi} end'

@@ -330,6 +330,14 @@ FAULTS = (
         ),
     ),
     fault(
+        "one-machine",
+        "fabric",
+        INCONCLUSIVE,
+        "machines",
+        "two hosts that are one machine",
+        edit(BETA, put("boot_id", "composed-alpha")),
+    ),
+    fault(
         "skewed",
         "fabric",
         INCONCLUSIVE,

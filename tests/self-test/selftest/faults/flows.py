@@ -302,6 +302,14 @@ FAULTS = (
         edit(SERVED, put("ended", "2026-11-21T08:04:41.000Z")),
     ),
     fault(
+        "environment-foreign",
+        "rxe",
+        INCONCLUSIVE,
+        "host/beta",
+        "an environment of another host",
+        edit("raw/beta/environment.json", put("host", "alpha")),
+    ),
+    fault(
         "copied",
         "loopback",
         INCONCLUSIVE,

@@ -179,6 +179,7 @@ class _Run:
         idle = _readings(before, card.reading(self.at + 1))
         return {
             "schema": "perch.environment/1", "host": host, "hostname": host,
+            "boot_id": f"composed-{host}",
             "kernel": "6.8.0-60-generic", "os": "Composed",
             "cpu": {"model": "composed", "cores": 64}, "memory_bytes": 540000000000,
             "versions": {"perch": "0.1.0", "libfabric": "2.1.0", "iperf3": "3.18",
