@@ -78,6 +78,16 @@ def _foreign_address(plan: Plan, flow: Flow, part: Part, role: Role) -> str | No
     return f"{why}, which is {owner}'s" if owner else None
 
 
+def _foreign_version(hosts: Mapping[str, HostFacts], flow: Flow, part: Part) -> str | None:
+    """Another version of the tool than the client's host has."""
+    tool = TOOLS.get(flow.tool)
+    had = hosts[flow.client].versions.get((tool and tool.version_key) or flow.tool)
+    said = part.tool.version if part.tool else None
+    if not said or not had or said == had:
+        return None
+    return f"host {flow.client} has {flow.tool} {had}, the output is of {said}"
+
+
 def _foreign_end(
     plan: Plan, hosts: Mapping[str, HostFacts], flow: Flow, part: Part, role: Role
 ) -> str | None:
@@ -146,9 +156,13 @@ def check(
     for part in parts:
         if part.status != "ok":
             continue
-        why = untimely or next(
-            (found for role in ROLES if (found := _foreign_end(plan, hosts, flow, part, role))),
-            None,
+        why = (
+            untimely
+            or _foreign_version(hosts, flow, part)
+            or next(
+                (found for role in ROLES if (found := _foreign_end(plan, hosts, flow, part, role))),
+                None,
+            )
         )
         if why:
             part.status, part.error = "error", Error(6, why, traffic=True)

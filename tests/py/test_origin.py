@@ -27,6 +27,8 @@ ENDS: tuple[tuple[str, str, Change, str], ...] = (
     ("rxe", "verbs-send-latency", put("server.address", "192.0.2.1"), ""),
     ("loopback", "tcp-bandwidth", put("server.address", "127.0.0.3"), "at 127.0.0.2, the output"),
     ("loopback", "tcp-bandwidth", swapped, "client alpha at 127.0.0.1"),
+    ("loopback", "tcp-bandwidth", put("tool.version", "0.0.9"), "has perch 0.1.0, the output is"),
+    ("loopback", "iperf3", put("start.version", "iperf 3.9"), "the output is of 3.9"),
     ("loopback", "iperf3", elsewhere, "the output says 127.0.0.3"),
     ("loopback", "iperf3", put("start.test_start.reverse", 1), "asks for reverse false"),
 )

@@ -310,6 +310,14 @@ FAULTS = (
         edit("raw/beta/environment.json", put("host", "alpha")),
     ),
     fault(
+        "other-version",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "an output of another version than the host has",
+        edit(f"{LATENCY}/client.stdout", put("tool.version", "0.0.9")),
+    ),
+    fault(
         "copied",
         "loopback",
         INCONCLUSIVE,

@@ -182,7 +182,7 @@ class _Run:
             "boot_id": f"composed-{host}",
             "kernel": "6.8.0-60-generic", "os": "Composed",
             "cpu": {"model": "composed", "cores": 64}, "memory_bytes": 540000000000,
-            "versions": {"perch": "0.1.0", "libfabric": "2.1.0", "iperf3": "3.18",
+            "versions": {"perch": "0.1.0", "libfabric": "2.1.0", "iperf3": "3.12",
                          "perftest": "6.24", "jq": "1.7"},
             "tuning": {},
             "interfaces": [{"name": "enp1s0", "mtu_bytes": 9000, "state": "up",
