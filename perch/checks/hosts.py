@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from perch.model.verdict import Bound, Check, CheckStatus
 Finding = dict[str, Any]
 
 
-def _unanswered(facts: HostFacts, *, is_soak: bool) -> str | None:
+def _unanswered(facts: HostFacts, flows: int, *, is_soak: bool) -> str | None:
     """Why the raw outputs of a host are not whole."""
     agent = facts.agent
     if agent is None:
@@ -23,6 +24,11 @@ def _unanswered(facts: HostFacts, *, is_soak: bool) -> str | None:
         return f"its agent still ran when its outputs were fetched{said}"
     if agent.state != "done":
         return f"its agent ended in state {agent.state}{said}"
+    if not is_soak and agent.message:
+        return f"its agent ended in state done, but reports{said}"
+    counted = {agent.flows_total, agent.flows_done} - {None}
+    if not is_soak and counted - {flows}:
+        return f"its agent reports {agent.flows_done} of {agent.flows_total} flows, not {flows}"
     return None if facts.environment else "it left no environment.json"
 
 
@@ -36,9 +42,12 @@ def hosts(run: RunView) -> Iterator[Check]:
         return
     is_soak = run.plan.soak is not None
     whole = True
+    flows = Counter(
+        name for flow in run.plan.flows() if not flow.retry for name in {flow.client, flow.server}
+    )
     for name in run.plan.hosts:
         facts = run.hosts.get(name) or HostFacts()
-        why = _unanswered(facts, is_soak=is_soak)
+        why = _unanswered(facts, flows[name], is_soak=is_soak)
         if why is None:
             continue
         whole = False

@@ -70,6 +70,8 @@ class Agent(Model):
     started: str | None = None
     ended: str | None = None
     state: str | None = None
+    flows_total: Number | None = None
+    flows_done: Number | None = None
     message: str | None = None
     soak: dict[str, Any] | None = None
 

@@ -215,6 +215,7 @@ def write_host(root, name, plan):
     place = root / "raw" / name
     place.mkdir(parents=True)
     agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan.run, "host": name}
+    agent |= {"flows_total": None, "flows_done": None}  # the recorded run had fewer
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
     check = checked(plan.hosts[name].address) | {"hostname": name, "collected": plan.created}
     for file, document in (("agent", agent), ("environment", environment), ("host_check", check)):

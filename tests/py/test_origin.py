@@ -107,3 +107,12 @@ def test_clocks_that_differ_by_seconds_are_borne(run_copy: MakeRun) -> None:
     verdict = run.judge()
     assert check_of(verdict, "clock/ends").status == "advisory"
     assert verdict.verdict == "PASS"
+
+
+@pytest.mark.parametrize("change", [put("flows_done", 9), put("message", "the disk is full")])
+def test_an_agent_that_contradicts_the_plan_is_no_evidence(
+    run_copy: MakeRun, change: Change
+) -> None:
+    run = Run(run_copy("loopback"))
+    run.edit("raw/alpha/agent.json", change)
+    assert check_of(run.judge(), "host/alpha").status == "inconclusive"

@@ -50,6 +50,22 @@ FAULTS = (
         edit("raw/alpha/agent.json", put("state", "running"), put("ended", None)),
     ),
     fault(
+        "agent-counts",
+        "loopback",
+        INCONCLUSIVE,
+        "host/alpha",
+        "an agent that reports fewer flows than were planned",
+        edit("raw/alpha/agent.json", put("flows_done", 9)),
+    ),
+    fault(
+        "agent-message",
+        "loopback",
+        INCONCLUSIVE,
+        "host/alpha",
+        "an agent that is done and reports an error",
+        edit("raw/alpha/agent.json", put("message", "the disk is full")),
+    ),
+    fault(
         "agent-foreign",
         "loopback",
         INCONCLUSIVE,
