@@ -21,10 +21,15 @@ def hardware(plan: Document) -> None:
 
 @pytest.mark.parametrize(
     ("scope", "of_beta", "expected"),
-    [("hardware", "a", "inconclusive"), ("hardware", "b", "pass"), ("software", "a", None)],
+    [
+        ("hardware", "a", "inconclusive"),
+        ("hardware", None, "inconclusive"),
+        ("hardware", "b", "pass"),
+        ("software", "a", None),
+    ],
 )
 def test_two_hosts_of_hardware_with_one_boot_id_are_one_machine(
-    run_copy: MakeRun, scope: str, of_beta: str, expected: str | None
+    run_copy: MakeRun, scope: str, of_beta: str | None, expected: str | None
 ) -> None:
     run = Run(run_copy("rxe"))
     if scope == "hardware":

@@ -114,7 +114,7 @@ FAULTS = (
         "unchecked-host",
         "loopback",
         INCONCLUSIVE,
-        "host_check/skipped",
+        "host_check/skipped machines",
         "a host check that was skipped, on hosts that the plan calls hardware",
         edit(PLAN, unchecked_hardware),
     ),

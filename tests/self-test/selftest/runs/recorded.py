@@ -75,7 +75,7 @@ def cards(root: Path) -> None:
     for host, facts in plan["hosts"].items():
         facts["scope"] = "hardware"
         environment = document(root / f"raw/{host}/environment.json")
-        environment["idle"] = None
+        environment["idle"], environment["boot_id"] = None, f"composed-{host}"
         environment["rdma"][0]["driver"] = "mlx5_core"
         write(root / f"raw/{host}/environment.json", environment)
     counted = {host: Counter(port_xmit_data=0, port_rcv_data=0) for host in plan["hosts"]}

@@ -132,6 +132,7 @@ def _node(root: Path, node: str) -> None:
              "flows_total": 3, "flows_done": 3, "message": None}  # fmt: skip
     environment = {
         "schema": "perch.environment/1", "host": node, "hostname": node, "kernel": "k", "os": None,
+        "boot_id": f"composed-{node}",
         "cpu": {"model": None, "cores": 64}, "memory_bytes": None, "versions": {"cxi": "2.1.0"},
         "tuning": {}, "interfaces": [], "rdma": [], "collected": stamp(EPOCH + 2),
         "cxi": [{"name": "cxi0", "driver": "cxi_ss1", "firmware": "1.6.0.326"}],
