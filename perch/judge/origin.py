@@ -57,24 +57,35 @@ def _by_sockets(flow: Flow) -> bool:
     return flow.backend == "tcp" or (tool is not None and tool.is_tcp)
 
 
-def _foreign_address(plan: Plan, flow: Flow, part: Part, role: Role) -> str | None:
+class Planned:
+    """The plan and what its hosts say, prepared once for all flows."""
+
+    def __init__(self, plan: Plan, hosts: Mapping[str, HostFacts]) -> None:
+        self.plan, self.hosts = plan, hosts
+        #: The host at each address; the first of several.
+        self.owners: dict[str, str] = {}
+        for name, host in plan.hosts.items():
+            address = _address(host.address)
+            if address is not None:
+                self.owners.setdefault(address, name)
+
+
+def _foreign_address(planned: Planned, flow: Flow, part: Part, role: Role) -> str | None:
     """A stated address that is not this end's.
 
     Sockets use the planned address. An RDMA device may have one of its own, but not that of another
     host; both ends of a machine that measures itself may name one device.
     """
     stated = _address(_side(part, role).address)
-    planned = _address(plan.hosts[flow.host(role)].address)
-    if stated is None or planned is None or stated == planned:
+    known = _address(planned.plan.hosts[flow.host(role)].address)
+    if stated is None or known is None or stated == known:
         return None
-    why = f"the plan has {role} {flow.host(role)} at {planned}, the output says {stated}"
+    why = f"the plan has {role} {flow.host(role)} at {known}, the output says {stated}"
     if _by_sockets(flow):
         return why
     if _side(part, "client").address == _side(part, "server").address:
         return None
-    owner = next(
-        (name for name, host in plan.hosts.items() if _address(host.address) == stated), ""
-    )
+    owner = planned.owners.get(stated)
     return f"{why}, which is {owner}'s" if owner else None
 
 
@@ -88,13 +99,11 @@ def _foreign_version(hosts: Mapping[str, HostFacts], flow: Flow, part: Part) -> 
     return f"host {flow.client} has {flow.tool} {had}, the output is of {said}"
 
 
-def _foreign_end(
-    plan: Plan, hosts: Mapping[str, HostFacts], flow: Flow, part: Part, role: Role
-) -> str | None:
-    said, known = _side(part, role).host, hosts[flow.host(role)].hostname
+def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | None:
+    said, known = _side(part, role).host, planned.hosts[flow.host(role)].hostname
     if said is not None and known is not None and said != known:
         return f"the {role} {flow.host(role)} is host '{known}', the output says '{said}'"
-    return _foreign_address(plan, flow, part, role)
+    return _foreign_address(planned, flow, part, role)
 
 
 # ---- times ---------------------------------------------------------------------------------------
@@ -131,36 +140,35 @@ def _untimely(plan: Plan, end: End, window: _Window | None) -> Iterator[str]:
 
 
 def _foreign_time(
-    plan: Plan, hosts: Mapping[str, HostFacts], flow: Flow, ends: Mapping[Role, End | str | None]
+    planned: Planned, flow: Flow, ends: Mapping[Role, End | str | None]
 ) -> str | None:
     for role, end in ends.items():
         if isinstance(end, End) and end.state == "done":
-            facts = hosts[flow.host(role)]
+            facts = planned.hosts[flow.host(role)]
             window = _window(facts.retry_agent if flow.retry else facts.agent)
-            why = next(_untimely(plan, end, window), None)
+            why = next(_untimely(planned.plan, end, window), None)
             if why:
                 return why
     return None
 
 
 def check(
-    plan: Plan,
-    hosts: Mapping[str, HostFacts],
+    planned: Planned,
     flow: Flow,
     parts: list[Part],
     client: End | str | None,
     server: End | str | None,
 ) -> None:
     """Spoils the parts of a flow that was measured between other ends, or at another time."""
-    untimely = _foreign_time(plan, hosts, flow, {"client": client, "server": server})
+    untimely = _foreign_time(planned, flow, {"client": client, "server": server})
     for part in parts:
         if part.status != "ok":
             continue
         why = (
             untimely
-            or _foreign_version(hosts, flow, part)
+            or _foreign_version(planned.hosts, flow, part)
             or next(
-                (found for role in ROLES if (found := _foreign_end(plan, hosts, flow, part, role))),
+                (found for role in ROLES if (found := _foreign_end(planned, flow, part, role))),
                 None,
             )
         )

@@ -54,6 +54,7 @@ class FlowReader:
         self._plan = plan
         self._hosts = hosts
         self._files = files
+        self._planned = origin.Planned(plan, hosts)
 
     def read(self, turn: Round) -> list[Record]:
         """The records of one round.
@@ -101,7 +102,7 @@ class FlowReader:
             flow, parts, why, server_cause(flow, raw.server), addresses
         )
         ends.within_process(parts, raw.client)
-        origin.check(self._plan, self._hosts, flow, parts, raw.client, raw.server)
+        origin.check(self._planned, flow, parts, raw.client, raw.server)
         readings = _readings(raw.client), _readings(raw.server)
         client, server = counted(readings[0]), counted(readings[1])
         shared = flow.client in shared_hosts or flow.server in shared_hosts
