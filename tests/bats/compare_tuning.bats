@@ -181,11 +181,10 @@ tests:
 YAML
   printf '#!/bin/sh\ncase $1 in lat) ls %s | xargs -r | grep . >>%s || echo none >>%s ;; esac\nexec %s "$@"\n' "$PWD/state" "$PWD/order" "$PWD/order" "$PERCH" >engine
   chmod +x engine
-  # the charts of a sub-run have their own tests
   ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 ANSIBLE_ROLES_PATH=$TOP/roles:$PWD/roles LIMIT=600 \
     run_expecting 0 ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/compare_tuning.yml" -e plan_suite_file="$PWD/suite.yml" \
     -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e perch_port="$(free_port)" \
-    -e "{\"perch_iperf3_port\": $(free_port), \"perch_iperf_port\": $(free_port)}" -e agent_engine="$PWD/engine" -e report_python=true \
+    -e "{\"perch_iperf3_port\": $(free_port), \"perch_iperf_port\": $(free_port)}" -e agent_engine="$PWD/engine" \
     -e compare_tuning_role=stand_in_tune -e stand_in_tune_dir="$PWD/state" -e compare_tuning_kept_dir="$PWD/kept" -e compare_tuning_repeats=2
   assert_equal "$(xargs <order)" "none alpha beta none alpha beta"
   [ -z "$(ls state)" ] || fail "left tuned: $(ls state)"

@@ -86,7 +86,13 @@ check() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' "${2:-r
   assert_json runs/latest/verdict.json '[.checks[] | select(.status == "inconclusive" or .status == "fail") | .id] == ["switch/answers/leaf3"]'
   assert_json runs/latest/verdict.json '.checks[] | select(.id == "switch/answers/leaf3") | .measured | test("could not be reached.*Permission denied")'
 
-  # whoever does not ask for the one that refuses has a PASS, and it says that the switches are simulated
+  # in words: queue, bandwidth, packets, drops
+  run grep -A 30 '^## Switches' runs/latest/report.md
+  assert_output --partial "| leaf1 Ethernet1/1/1 | alpha | 3 |"
+  assert_output --partial "simulated: no proof of a switch"
+  assert_output --partial "leaf3 (sonic"
+
+  # a plan without the one that refuses gives PASS, and it says that the switches are simulated
   jq -c 'del(.switches.leaf3)' runs/latest/plan.json >plan && mv plan runs/latest/plan.json
   rm runs/latest/raw/manifest.sha256 && "$TOP/.venv/bin/perchctl" seal runs/latest # a plan of our own
   LIMIT=400 run_expecting 0 "$TOP/reports/judge" runs/latest
@@ -94,12 +100,6 @@ check() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' "${2:-r
   assert_equal "$(check switch/simulated)" not_judged
   assert_json runs/latest/verdict.json '[.switches[].rows[] | [.host, .port]] == [["alpha", "Ethernet1/1/1"], ["beta", "Ethernet2/1"]]
     and (.switches[0].rows[0].queues[] | select(.queue == "3") | .drops == 0 and .mbit_s > 0 and .packets_per_s > 0)'
-
-  # in words: queue, bandwidth, packets, drops
-  run grep -A 30 '^## Switches' runs/latest/report.md
-  assert_output --partial "| leaf1 Ethernet1/1/1 | alpha | 3 |"
-  assert_output --partial "simulated: no proof of a switch"
-  assert_output --partial "leaf3 (sonic"
 
   # one command an exec, each given once before and once after, and nothing that is no `show`
   assert_equal "$(sort leaf1.log | uniq -c | awk '{print $1}' | sort -u)" 2
