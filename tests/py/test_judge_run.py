@@ -43,20 +43,16 @@ def test_every_expected_record_is_there_in_the_plans_order(run: Run) -> None:
     ]
 
 
+JUDGED = ["inputs", "plan.json", "raw", "records.jsonl", "records.parquet", "verdict.json"]
+
+
 def test_judging_again_gives_the_same_bytes_and_leaves_nothing_else(run: Run) -> None:
     run.judge()
     outputs = ("records.jsonl", "verdict.json")
     first = [(run.root / name).read_bytes() for name in outputs]
     run.judge()
     assert [(run.root / name).read_bytes() for name in outputs] == first
-    assert run.names() == [
-        "inputs",
-        "plan.json",
-        "raw",
-        "records.jsonl",
-        "records.parquet",
-        "verdict.json",
-    ]
+    assert run.names() == JUDGED
 
 
 def test_workers_give_the_same_bytes_as_one_process(
@@ -69,14 +65,7 @@ def test_workers_give_the_same_bytes_as_one_process(
     monkeypatch.setattr(worker, "PIECE_FLOWS", 3)
     run.judge()
     assert [(run.root / name).read_bytes() for name in outputs] == first
-    assert run.names() == [
-        "inputs",
-        "plan.json",
-        "raw",
-        "records.jsonl",
-        "records.parquet",
-        "verdict.json",
-    ]
+    assert run.names() == JUDGED
 
 
 def test_workers_take_no_module_of_the_callers_folder(
