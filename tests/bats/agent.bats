@@ -241,6 +241,17 @@ END
   assert_json alpha/agent.json '.state == "stopped" and (.message | test("perch serve"))'
 }
 
+@test "a child that loses its SIGTERM is killed at the agent's end, and not waited for" {
+  cat >ends.bash <<'BASH'
+set -euo pipefail
+for part in counters files processes; do source "$1/$part.bash"; done
+(trap "" TERM && : >deaf && exec sleep 300) &
+until [ -e deaf ]; do sleep 0.01; done
+end_children
+BASH
+  LIMIT=60 run_expecting 0 bash ends.bash "$TOP/roles/agent/files/agent.d"
+}
+
 @test "no engine: exit code 3, the path, and what to do" {
   plan_of "$(tests_of "$QUICK")" >plan.json
   run_agent 3 run --plan plan.json --host alpha --out alpha --engine ./no-such-engine

@@ -69,13 +69,18 @@ end_child() {
   wait_child "$1"
 }
 
-# Everything that the agent has started, at its own end.
+# Everything that the agent has started, at its own end. bash loses a SIGTERM that reaches its child between fork and exec:
+# what has not ended after the grace that all others keep is killed.
 end_children() {
-  local pid
+  local pid end=$((EPOCHSECONDS + KILL_AFTER + 2))
   local -a pids
   mapfile -t pids < <(jobs -p)
   for pid in "${pids[@]}"; do ! alive "$pid" || kill -TERM "$pid" 2>/dev/null || true; done
-  for pid in "${pids[@]}"; do wait_child "$pid"; done
+  for pid in "${pids[@]}"; do
+    while alive "$pid" && [ "$EPOCHSECONDS" -le "$end" ]; do sleep 0.02; done
+    ! alive "$pid" || kill -KILL "$pid" 2>/dev/null || true
+    wait_child "$pid"
+  done
 }
 
 # The signal behind a shell's exit status, by name; nothing for an ordinary exit.
