@@ -8,28 +8,48 @@ from typing import Any
 
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
+from perch.judge.ends import moment
 from perch.judge.hosts import HostFacts, cxi_hosts
+from perch.model.raw import Agent
 from perch.model.verdict import Bound, Check, CheckStatus
 
 Finding = dict[str, Any]
 
 
-def _unanswered(facts: HostFacts, flows: int, *, is_soak: bool) -> str | None:
-    """Why the raw outputs of a host are not whole."""
-    agent = facts.agent
+def _unfinished(agent: Agent | None, flows: int, of: str = "") -> str | None:
+    """Why the walk of an agent over its flows is not whole. `of`: of which plan it is."""
+    if agent is None:
+        return f"its agent left no {of}agent.json"
+    said = f": {agent.message}" if agent.message else ""
+    if agent.state != "done":
+        return f"its agent ended in state {agent.state}{said}"
+    if agent.message:
+        return f"its agent ended in state done, but reports{said}"
+    if None in (moment(agent.started or ""), moment(agent.ended or "")):
+        return f"its {of}agent.json does not say when it ran"
+    if (agent.flows_total, agent.flows_done) != (flows, flows):
+        done = f"{agent.flows_done} of {agent.flows_total} flows"
+        return f"its {of}agent.json has {done} done, and the plan {flows}"
+    return None
+
+
+def _unfinished_soak(agent: Agent | None) -> str | None:
     if agent is None:
         return "its agent left no agent.json"
     said = f": {agent.message}" if agent.message else ""
-    if is_soak and agent.state == "running":
+    if agent.state == "running":
         return f"its agent still ran when its outputs were fetched{said}"
-    if agent.state != "done":
-        return f"its agent ended in state {agent.state}{said}"
-    if not is_soak and agent.message:
-        return f"its agent ended in state done, but reports{said}"
-    counted = {agent.flows_total, agent.flows_done} - {None}
-    if not is_soak and counted - {flows}:
-        return f"its agent reports {agent.flows_done} of {agent.flows_total} flows, not {flows}"
-    return None if facts.environment else "it left no environment.json"
+    return None if agent.state == "done" else f"its agent ended in state {agent.state}{said}"
+
+
+def _unanswered(facts: HostFacts, flows: int, again: int, *, is_soak: bool) -> str | None:
+    """Why the raw outputs of a host are not whole. `again`: its flows in plan.retry.json."""
+    why = _unfinished_soak(facts.agent) if is_soak else _unfinished(facts.agent, flows)
+    if why is None and again:
+        why = _unfinished(facts.retry_agent, again, "retry/")
+    if why is None and not facts.environment:
+        why = "it left no environment.json"
+    return why
 
 
 @check(
@@ -43,11 +63,11 @@ def hosts(run: RunView) -> Iterator[Check]:
     is_soak = run.plan.soak is not None
     whole = True
     flows = Counter(
-        name for flow in run.plan.flows() if not flow.retry for name in {flow.client, flow.server}
+        (name, flow.retry) for flow in run.plan.flows() for name in {flow.client, flow.server}
     )
     for name in run.plan.hosts:
         facts = run.hosts.get(name) or HostFacts()
-        why = _unanswered(facts, flows[name], is_soak=is_soak)
+        why = _unanswered(facts, flows[name, False], flows[name, True], is_soak=is_soak)
         if why is None:
             continue
         whole = False

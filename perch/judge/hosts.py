@@ -70,6 +70,8 @@ def _agent_of(files: RawFiles, host: str, run: str, folder: str = "") -> Agent |
         return None
     if agent.run != run:
         return Agent(state="foreign", message=f"its agent.json belongs to run {agent.run!r}")
+    if agent.host != host:
+        return Agent(state="foreign", message=f"its agent.json belongs to host {agent.host!r}")
     return agent
 
 

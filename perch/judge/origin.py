@@ -37,11 +37,15 @@ class _Window(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _address(text: str | None) -> str | None:
-    """An address of IP in one spelling; None of anything else, such as a name or a NIC."""
+    """An address of IP in one spelling; None of anything else, such as a name or a NIC.
+
+    A GID of RoCE v2 holds an IPv4 address in its last 32 bits (RFC 4291, 2.5.5.2).
+    """
     try:
-        return str(ip_address(text or ""))
+        address = ip_address(text or "")
     except ValueError:
         return None
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 # ---- ends ----------------------------------------------------------------------------------------

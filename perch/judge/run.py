@@ -157,6 +157,12 @@ def _unjudged(root: Path, why: str) -> Verdict:
     )
 
 
+def _reason(error: OSError) -> str:
+    """Why, and of which file where the error names one."""
+    name = Path(error.filename).name if isinstance(error.filename, str) else ""
+    return f"{name}: {error.strerror}" if name else str(error.strerror or error)
+
+
 @contextmanager
 def _outputs(root: Path) -> Iterator[Path]:
     """A folder for half-written outputs, which are moved into place when all are whole.
@@ -184,12 +190,14 @@ def _outputs(root: Path) -> Iterator[Path]:
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE,
-            f"it has no verdict: {error.strerror or error}; an earlier one was removed",
+            f"it has no verdict: {_reason(error)}; an earlier one was removed",
             file=root,
             remedy="make room on the disk, see that its files can be written, and judge again",
         ) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        if not (root / VERDICT).exists():  # a report of an earlier one would say PASS
+            derived.remove(root, *derived.DERIVED)
 
 
 def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:

@@ -5,11 +5,14 @@ One end of a flow, readings of counters, the host's environment.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from perch.model.record import Model, Number
+
+#: A duration; 10^9 s are 31 years.
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 #: Counters as the kernel prints them: decimal text, as they may lie above 2^53.
 Values = dict[str, str]
@@ -52,7 +55,7 @@ class End(Model):
     argv: list[str] | None = None
     started: str | None = None
     ended: str | None = None
-    elapsed_s: Number | None = None
+    elapsed_s: Seconds | None = None
     exit: int | None = None
     signal: str | int | None = None
     timed_out: bool = False

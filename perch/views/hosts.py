@@ -56,10 +56,17 @@ def _planned(name: str, variables: Document) -> PlanHost:
     from perch.model.plan import PlanHost
     from perch.plan.hosts import PORT, TOOLS_OF_A_HOST, default_scope, tool_ports
 
+    if not isinstance(variables.get("perch_fabric"), str):
+        raise PerchError(
+            ExitCode.USAGE,
+            "perch_fabric is not set; it says what is checked",
+            place=f"host {name}",
+            remedy="give the variables of the inventory",
+        )
     port = variables.get("perch_port") or PORT
     given: Document = {
         "address": variables.get("perch_address") or name,
-        "fabric": variables.get("perch_fabric") or "",
+        "fabric": variables["perch_fabric"],
         "scope": default_scope(variables.get("perch_scope"), variables.get("perch_fabric")),
         "backends": variables.get("perch_backends") or [],
         "tools": variables.get("perch_tools") or TOOLS_OF_A_HOST,
@@ -134,7 +141,7 @@ def command(args: argparse.Namespace) -> int:
     if not root.is_dir():
         raise PerchError(ExitCode.USAGE, f"no such folder: {args.folder}")
     try:
-        given = _variables.decode(sys.stdin.buffer.read())
+        given = _variables.decode(sys.stdin.buffer.read() if sys.stdin else b"")
     except UNREADABLE:
         raise PerchError(
             ExitCode.USAGE,

@@ -6,6 +6,7 @@ thousand has a fault. Every host is the recorded one, with a host check. Seeded:
 the same run.
 """
 
+import collections
 import base64
 import json
 import pathlib
@@ -211,11 +212,11 @@ def checked(address):
     return document
 
 
-def write_host(root, name, plan):
+def write_host(root, name, plan, flows):
     place = root / "raw" / name
     place.mkdir(parents=True)
     agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan.run, "host": name}
-    agent |= {"flows_total": None, "flows_done": None}  # the recorded run had fewer
+    agent |= {"flows_total": flows, "flows_done": flows}
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
     check = checked(plan.hosts[name].address) | {"hostname": name, "collected": plan.created}
     for file, document in (("agent", agent), ("environment", environment), ("host_check", check)):
@@ -229,8 +230,11 @@ def write_host(root, name, plan):
 def main():
     root = pathlib.Path(sys.argv[1])
     plan = planned.read_plan(root / "plan.json")
+    of_host = collections.Counter(
+        name for flow in plan.flows() for name in {flow.client, flow.server}
+    )
     for name in plan.hosts:
-        write_host(root, name, plan)
+        write_host(root, name, plan, of_host[name])
     flows = Flows(root, plan)
     for number, flow in enumerate(plan.flows()):
         flows.write(number, flow)

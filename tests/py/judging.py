@@ -77,6 +77,13 @@ class Run:
         return [json.loads(line) for line in lines]
 
 
+def walked_again(run: Run, host: str, flows: int = 2) -> None:
+    """The host's agent walked plan.retry.json, which has so many flows of it."""
+    agent = json.loads((run.root / f"raw/{host}/agent.json").read_text())
+    again = run.root / f"raw/{host}/retry/agent.json"
+    again.write_text(json.dumps(agent | {"flows_total": flows, "flows_done": flows}))
+
+
 def status(verdict: Verdict, check: str) -> str | None:
     """The status of the check with this id; None where there is none."""
     return next((one.status for one in verdict.checks if one.id == check), None)

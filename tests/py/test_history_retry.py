@@ -12,7 +12,7 @@ import pytest
 
 from perch.history.retry import placed
 from tests.py.conftest import Ended
-from tests.py.judging import Run, missing, put, status, times
+from tests.py.judging import Run, missing, put, status, times, walked_again
 
 Perchctl = Callable[..., Ended]
 FLOW = "iperf3/alpha/beta"
@@ -42,6 +42,7 @@ def repeated(run: Run, repeat: int, factor: float) -> None:
         target = run.root / f"raw/{host}/retry/flows/{FLOW}/{repeat}"
         shutil.copytree(run.root / f"raw/{host}/flows/{FLOW}/1", target)
         run.edit(target / f"{role}.json", put("flow", f"{FLOW}/{repeat}"))
+        walked_again(run, host)
     run.edit(
         run.root / f"raw/alpha/retry/flows/{FLOW}/{repeat}/client.stdout",
         lambda document: _faster(document, factor),

@@ -13,7 +13,17 @@ import pytest
 from msgspec import UNSET
 
 from perch.model.verdict import Verdict
-from tests.py.judging import Change, Document, Run, check_of, missing, put, status, times
+from tests.py.judging import (
+    Change,
+    Document,
+    Run,
+    check_of,
+    missing,
+    put,
+    status,
+    times,
+    walked_again,
+)
 
 FLOW = "iperf3/alpha/beta"
 RETRY = "plan.retry.json"
@@ -58,6 +68,7 @@ def repeat(run: Run, n: int, pair: str = FLOW, raw: Path | None = None) -> Path:
         folder = run.root / f"raw/{host}/retry/flows/{pair}/{n}"
         shutil.copytree((raw or run.root / "raw") / host / "flows" / pair / "1", folder)
         run.edit(folder / f"{role}.json", put("flow", f"{pair}/{n}"))
+        walked_again(run, host)
     return run.root / f"raw/alpha/retry/flows/{pair}/{n}"
 
 
@@ -99,6 +110,25 @@ def test_repeats_that_were_planned_and_not_measured_are_missing(outlier: Run) ->
     assert (verdict.verdict, status(verdict, "coverage")) == ("FAIL", "inconclusive")
     assert verdict.coverage.planned == 31
     assert missing(verdict) == {f"{FLOW}/2", f"{FLOW}/3"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("state", "failed"),
+        put("message", "the disk is full"),
+        put("flows_done", 1),
+        put("host", "beta"),
+        put("started", None),
+    ],
+)
+def test_a_walk_over_the_repeats_that_was_not_whole_is_no_pass(
+    outlier: Run, change: Change
+) -> None:
+    judged(outlier, 2, 2.2)
+    outlier.edit("raw/alpha/retry/agent.json", change)
+    verdict = outlier.judge()
+    assert (verdict.verdict, status(verdict, "host/alpha")) == ("INCONCLUSIVE", "inconclusive")
 
 
 def test_one_stray_of_three_no_longer_decides_and_stays_visible_with_all_values(

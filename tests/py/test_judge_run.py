@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from perch.errors import PerchError
 from perch.judge import planned, worker
+from perch.model import derived
 from tests.py.conftest import Ended
 from tests.py.judging import Change, Run, check_of, missing, put, status
 
@@ -357,3 +359,14 @@ def test_a_title_cannot_print_a_verdict_of_its_own(run: Run, perchctl: Judge) ->
     assert code == 1
     assert said.splitlines() == [said.strip()]
     assert r"x\nPASS: all is well\x1b[2J" in said
+
+
+def test_a_judgement_that_fails_leaves_no_report_of_an_earlier_verdict(run: Run) -> None:
+    run.judge()
+    for name in derived.DERIVED:
+        (run.root / name).write_text(derived.mark(run.root))
+    (run.root / "records.parquet").unlink()
+    (run.root / "records.parquet").mkdir()
+    with pytest.raises(PerchError, match=r"records\.parquet: Is a directory"):
+        run.judge()
+    assert [name for name in derived.DERIVED if (run.root / name).exists()] == []

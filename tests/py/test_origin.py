@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,6 +99,29 @@ def test_a_flow_of_another_time_is_no_evidence(
     assert words in str(found.measured)
 
 
+def test_gids_of_swapped_ends_are_compared_as_ipv4_addresses(run_copy: MakeRun) -> None:
+    """perftest names its ends by their GIDs, of which the last four bytes are an IPv4 address."""
+    run = Run(run_copy("rxe"))
+    path = next(run.root.glob("raw/alpha/flows/write-latency/alpha/beta/1/client.stdout"))
+    text = path.read_text()
+    local, remote = re.findall(r"GID: ([0-9:]+)", text)
+    path.write_text(text.replace(local, "own").replace(remote, local).replace("own", remote))
+    verdict = run.judge()
+    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{path.parts[-5]}/")]
+    assert "which is beta's" in str(found.measured)
+
+
+@pytest.mark.parametrize("elapsed_s", [10**350, -1, 1e300])
+def test_an_impossible_duration_costs_its_flow_and_no_more(
+    run_copy: MakeRun, elapsed_s: float
+) -> None:
+    run = Run(run_copy("loopback"))
+    path = next(run.root.glob("raw/alpha/flows/tcp-latency/alpha/beta/1/client.json"))
+    run.edit(path, put("elapsed_s", elapsed_s))
+    verdict = run.judge()
+    assert (verdict.verdict, verdict.coverage.measured) == ("INCONCLUSIVE", 25)
+
+
 def test_clocks_that_differ_by_seconds_are_borne(run_copy: MakeRun) -> None:
     """All times of beta, 200 s behind: its clock is worth a warning, and no flow less."""
     run = Run(run_copy("loopback"))
@@ -109,7 +133,17 @@ def test_clocks_that_differ_by_seconds_are_borne(run_copy: MakeRun) -> None:
     assert verdict.verdict == "PASS"
 
 
-@pytest.mark.parametrize("change", [put("flows_done", 9), put("message", "the disk is full")])
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("flows_done", 9),
+        put("flows_done", None),
+        put("message", "the disk is full"),
+        put("started", None),
+        put("ended", "0000-01-01T00:00:00Z"),
+        put("host", "beta"),
+    ],
+)
 def test_an_agent_that_contradicts_the_plan_is_no_evidence(
     run_copy: MakeRun, change: Change
 ) -> None:

@@ -90,7 +90,7 @@ FAULTS = (
         "retry-missing",
         "retried",
         FAIL,
-        f"{OF_AGAIN} flow/{AGAIN}/* coverage path/* counters/missing",
+        f"{OF_AGAIN} flow/{AGAIN}/* coverage path/* counters/missing host/*",
         "an outlier whose repeats were planned and not measured",
         remove(*MEASURED),
     ),
