@@ -56,7 +56,7 @@ _UNITS = (
      "us"),
     (r"(bandwidth\..*|soak\.interval_)gbit_s", "Gb/s"),
     (r"derived\.stall_s|soak\.(stall|clock)_s|cpu\.[a-z_]*_s", "s"),
-    (r"tcp\.window_bytes", "bytes"),
+    (r"tcp\.(window|initial_cwnd|mss)_bytes", "bytes"),
 )  # fmt: skip
 
 

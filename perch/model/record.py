@@ -213,9 +213,13 @@ class Integrity(Model):
 
 
 class Tcp(Model):
+    """`initial_cwnd_bytes`, `mss_bytes`: congestion window and segment once connected."""
+
     retransmissions: Count | None = None
     initial_rtt_us: Number | None = None
     window_bytes: Number | None = None
+    initial_cwnd_bytes: Count | None = None
+    mss_bytes: Count | None = None
 
 
 class Loss(Model):

@@ -50,8 +50,9 @@ PLACE_COLUMNS = ("row", "flow", "test", SIZE, "client.host", "server.host", "def
 ABOUT_COLUMNS = (
     "kind", "definition", "completion_level", "params.completion", "backend", "provider", "op",
     "tool.name", "tool.version", "params.bidirectional", "link.layer", "link.mtu_bytes",
-    "link.rate_gbit_s", "tcp.initial_rtt_us", "tcp.window_bytes", "bandwidth.peak_definition",
-    "connection", "scope", "params.queue_pairs", "params.outstanding", "params.iterations",
+    "link.rate_gbit_s", "tcp.initial_rtt_us", "tcp.window_bytes", "tcp.initial_cwnd_bytes",
+    "tcp.mss_bytes", "bandwidth.peak_definition", "connection",
+    "scope", "params.queue_pairs", "params.outstanding", "params.iterations",
     "params.duration_s", "params.inline_bytes", "params.memory", "params.verify",
     "params.traffic_class", "params.sl", "params.gid_index", "params.gap_us", "params.threads",
     "params.devices", "params.consecutive", "params.session", "params.stride_bytes",

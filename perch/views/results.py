@@ -147,10 +147,23 @@ def _peak(definition: str | None) -> str | None:
     return f"peak: {_PEAKS.get(definition) or definition.replace('_', ' ')}"
 
 
+def _connected(about: dict[str, Any]) -> Iterator[str]:
+    """What the socket says of its connection."""
+    rtt, window = about["tcp.initial_rtt_us"], about["tcp.window_bytes"]
+    congestion, segment = about["tcp.initial_cwnd_bytes"], about["tcp.mss_bytes"]
+    if rtt is not None:
+        yield f"initial round trip {words.figure(rtt)} µs"
+    if window is not None:
+        yield f"window {words.whole(window)} bytes"
+    if congestion is not None:
+        yield f"initial congestion window {words.whole(congestion)} bytes"
+    if segment is not None:
+        yield f"segments of at most {words.whole(segment)} bytes"
+
+
 def _note(test: Results, counted: Packets | None) -> str:
     about = test.about
     tool, connection, provider = about["tool.name"], about["connection"], about["provider"]
-    rtt, window = about["tcp.initial_rtt_us"], about["tcp.window_bytes"]
     records = max((point.records for point in test.sizes), default=0)
     kind = "Latency" if test.kind == "latency" else "Bandwidth"
     waiting = words.waiting_words(about["params.completion"])
@@ -163,8 +176,7 @@ def _note(test: Results, counted: Packets | None) -> str:
         _link(about),
         *_asked(about),
         _peak(about["bandwidth.peak_definition"]),
-        None if rtt is None else f"initial round trip {words.figure(rtt)} µs",
-        None if window is None else f"window {words.whole(window)} bytes",
+        *_connected(about),
         _packets(counted),
         f"medians of {records} records a size, extremes and counts of all of them"
         if records > 1

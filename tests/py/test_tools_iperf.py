@@ -71,7 +71,10 @@ def test_bits_count_in_powers_of_1000_and_bytes_of_1024_and_the_last_line_is_the
     assert part.bandwidth is not None and part.params is not None and part.claims is not None
     assert (part.bandwidth.gbit_s, part.bandwidth.bytes) == (21.5, 5465345884)
     assert (part.bandwidth.peak_gbit_s, part.bandwidth.min_interval_gbit_s) == (23, 20.7)
-    assert part.tcp == Tcp(retransmissions=5, initial_rtt_us=47, window_bytes=16384)
+    assert part.tcp == Tcp(
+        retransmissions=5, initial_rtt_us=47, window_bytes=16384,
+        initial_cwnd_bytes=319 * 1024, mss_bytes=32741,
+    )  # fmt: skip
     assert (part.params.size_bytes, part.params.queue_pairs, part.params.duration_s) == (
         131072, 1, 2,
     )  # fmt: skip
@@ -81,6 +84,29 @@ def test_bits_count_in_powers_of_1000_and_bytes_of_1024_and_the_last_line_is_the
     assert (part.claims.sent, part.claims.most_sent) == (5438019150, 5492672610)
 
 
+def test_the_notes_baseline_keeps_window_and_segment_of_the_handshake() -> None:
+    """iperf prints the window in KiB: 10 segments of 1448 bytes are 14, whatever the notes say."""
+    part = part_of(
+        [
+            "Client connecting to 192.168.251.111, TCP port 5001",
+            "TCP window size: 16.0 KByte (default)",
+            "[  1] local 192.168.250.112 port 39020 connected with 192.168.251.111 port 5001",
+            "      (icwnd/mss/irtt=14/1448/161)",
+            "[ ID] Interval       Transfer     Bandwidth",
+            "[  1] 0.0000-6.0120 sec  3.27 GBytes  4.67 Gbits/sec",
+        ]
+    )
+    assert part.tcp == Tcp(
+        initial_rtt_us=161, window_bytes=16384, initial_cwnd_bytes=14336, mss_bytes=1448
+    )
+
+
+def test_a_window_below_one_kibibyte_is_none() -> None:
+    line = "[  1] local 192.0.2.1 port 1 connected with 192.0.2.2 port 2 (icwnd/mss/irtt=0/88/161)"
+    part = part_of([line, "[  1] 0.0000-6.0120 sec  3.27 GBytes  4.67 Gbits/sec"])
+    assert part.tcp == Tcp(initial_rtt_us=161, mss_bytes=88)
+
+
 def test_several_streams_are_their_sum_and_the_mean_of_their_round_trips() -> None:
     part = part_of(
         [
@@ -88,7 +114,7 @@ def test_several_streams_are_their_sum_and_the_mean_of_their_round_trips() -> No
             "[  2] local 127.0.0.1%lo port 1 connected with 127.0.0.2 port 2 (sock=4)"
             " (icwnd/mss/irtt=319/32741/122) on 2026-11-21 07:26:46 (UTC)",
             "[  1] local 127.0.0.1%lo port 3 connected with 127.0.0.2 port 2 (sock=3)"
-            " (icwnd/mss/irtt=319/32741/191) on 2026-11-21 07:26:46 (UTC)",
+            " (icwnd/mss/irtt=318/32740/191) on 2026-11-21 07:26:46 (UTC)",
             "[  2] 0.0000-2.0010 sec  4.83 GBytes  20.7 Gbits/sec  39578/0          8   3069K/202",
             "[  1] 0.0000-2.0004 sec  5.47 GBytes  23.5 Gbits/sec  44800/0          8   2302K/151",
             "[SUM] 0.0000-2.0008 sec  10.3 GBytes  44.2 Gbits/sec  84378/0        16",
@@ -97,6 +123,7 @@ def test_several_streams_are_their_sum_and_the_mean_of_their_round_trips() -> No
     assert part.bandwidth is not None and part.params is not None and part.tcp is not None
     assert (part.bandwidth.gbit_s, part.params.queue_pairs) == (44.2, 2)
     assert (part.tcp.retransmissions, part.tcp.initial_rtt_us) == (16, 156.5)
+    assert (part.tcp.initial_cwnd_bytes, part.tcp.mss_bytes) == (318 * 1024, 32740)
 
 
 @pytest.mark.parametrize(
