@@ -9,12 +9,8 @@ import polars as pl
 
 from perch.checks import RunView, check, first
 from perch.model.figures import rounded
+from perch.model.moments import CLOSE_S, LOST_S
 from perch.model.verdict import Bound, Check, CheckStatus
-
-#: Within which logs and readings of two hosts can be laid beside each other, as the hosts' own
-#: check has it; and how far off a file can no longer be told from one of another run.
-CLOSE_S = 1
-LOST_S = 300
 
 
 def _status(seconds: float) -> CheckStatus:

@@ -8,8 +8,8 @@ from typing import Any
 
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
-from perch.judge.ends import moment
 from perch.judge.hosts import HostFacts, cxi_hosts
+from perch.model.moments import moment
 from perch.model.raw import Agent
 from perch.model.verdict import Bound, Check, CheckStatus
 
@@ -25,7 +25,7 @@ def _unfinished(agent: Agent | None, flows: int, of: str = "") -> str | None:
         return f"its agent ended in state {agent.state}{said}"
     if agent.message:
         return f"its agent ended in state done, but reports{said}"
-    if None in (moment(agent.started or ""), moment(agent.ended or "")):
+    if None in (moment(agent.started), moment(agent.ended)):
         return f"its {of}agent.json does not say when it ran"
     if (agent.flows_total, agent.flows_done) != (flows, flows):
         done = f"{agent.flows_done} of {agent.flows_total} flows"

@@ -12,9 +12,9 @@ import msgspec
 import polars as pl
 
 from perch.exports import soak_prom
-from perch.exports.moments import instant
 from perch.exports.samples import family, from_gbit_s, from_us, gauge, sample
 from perch.model.figures import median
+from perch.model.moments import moment
 from perch.model.verdict import Verdict
 from perch.views.details import Details
 from perch.views.flow_facts import Times
@@ -222,9 +222,9 @@ def _one(name: str, text: str, value: float | None) -> str:
 
 def _times(times: Iterable[Times]) -> str:
     timed = [one for one in times if one.began is not None]
-    began = instant(min((one.began for one in timed if one.began), default=None))
+    began = moment(min((one.began for one in timed if one.began), default=None))
     last, seconds = max((one.last for one in timed), default=(None, 0), key=_last)
-    ended = instant(last)
+    ended = moment(last)
     return _one(
         "perch_run_start_timestamp_seconds", "When the first flow began, since 1970.", began
     ) + _one(

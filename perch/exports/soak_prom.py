@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from perch.exports.moments import instant
 from perch.exports.samples import from_gbit_s, from_us, gauge, nearest, sample
+from perch.model.moments import moment
 from perch.views.soak_words import KINDS
 
 Soak = Mapping[str, Any]
@@ -69,12 +69,12 @@ def _state(soak: Soak) -> str:
         + _one(
             f"{prefix}_start_timestamp_seconds",
             "When the soak began, since 1970.",
-            instant(soak.get("started")),
+            moment(soak.get("started")),
         )
         + _one(
             f"{prefix}_end_timestamp_seconds",
             "When what is known of the soak ends, since 1970.",
-            instant(soak.get("ended")),
+            moment(soak.get("ended")),
         )
         + _one(f"{prefix}_planned_seconds", "How long the soak is to last.", soak.get("duration_s"))
         + _one(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
-
 from perch.judge.counters import moment as time_of
 from perch.model.figures import rounded
+from perch.model.moments import moment
 from perch.model.raw import End, Reading
 from perch.model.record import Error, Number, Part
 
@@ -15,19 +13,6 @@ from perch.model.record import Error, Number, Part
 GRANTED_S = 1
 #: The same, as a part of the process's life.
 GRANTED = 1.05
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
-
-
-def moment(text: str) -> float | None:
-    """Seconds since the epoch of `2026-11-21T08:04:47.487Z`; None of any other text."""
-    if not _TIME.fullmatch(text):
-        return None
-    try:
-        whole = datetime.fromisoformat(text[:19] + "+00:00").timestamp()
-    except ValueError:
-        return None
-    return whole + float("0" + text[19:-1])
 
 
 def _after(a: float | None, b: float | None) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -11,12 +10,9 @@ import msgspec
 from perch.judge import findings, links
 from perch.judge.counters import Counted, counted
 from perch.judge.raw import RawFiles
+from perch.model.moments import LOST_S, moment
 from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import Agent, Environment
-
-#: Seconds by which a host's clock may be behind the controller's, which wrote the plan's `created`.
-#: Site policy.
-CLOCK_SKEW_S = 300
 
 #: The schema of environment.json.
 ENVIRONMENT = "perch.environment/1"
@@ -78,14 +74,6 @@ def _agent_of(files: RawFiles, host: str, run: str, folder: str = "") -> Agent |
 # ---- host-check's answer -------------------------------------------------------------------------
 
 
-def _seconds(text: object) -> float | None:
-    """Of a time such as 2026-11-21T08:04:06Z."""
-    try:
-        return datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S%z").timestamp()
-    except ValueError:
-        return None
-
-
 def answer_of(files: RawFiles, host: str) -> Document | None:
     """What host-check printed on a host; None where no such document can be read."""
     path = f"raw/{host}/host_check.json"
@@ -116,10 +104,10 @@ def _misplaced(answer: Document, environment: Environment | None, created: str) 
         return "no environment.json says whose it is"
     if answer.get("hostname") != environment.hostname:
         return f"it is of {answer.get('hostname')!r}, environment.json of {environment.hostname!r}"
-    collected, begun = _seconds(answer.get("collected")), _seconds(created)
+    collected, begun = moment(answer.get("collected")), moment(created)
     if collected is None or begun is None:
         return "it or the plan does not say when it was made"
-    if collected < begun - CLOCK_SKEW_S:
+    if collected < begun - LOST_S:
         return f"it is of {answer['collected']}, before the plan of {created}"
     return None
 

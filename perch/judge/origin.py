@@ -10,17 +10,14 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from perch.judge.ends import moment
-from perch.judge.hosts import CLOCK_SKEW_S, HostFacts
+from perch.judge.hosts import HostFacts
 from perch.model.figures import rounded
+from perch.model.moments import CLOSE_S, LOST_S, moment
 from perch.model.plan import Flow, Plan
 from perch.model.raw import Agent, End
 from perch.model.record import ROLES, Error, Part, Role, Side
 from perch.tools import TOOLS
 
-#: Seconds that the times of one host may contradict each other by: its clock may have been set by
-#: as much meanwhile. Site policy, as of the hosts' clocks (perch/checks/clock.py).
-SET_S = 1
 #: Seconds by which `ended` may lie later than `started` and `elapsed_s` say: the agent reads the
 #: counters in between. The slowest emulated host took 2.1 s (tests/fixtures/rxe).
 READING_S = 3
@@ -131,15 +128,15 @@ def _untimely(plan: Plan, end: End, window: _Window | None) -> Iterator[str]:
     if over < begun:
         yield f"{name} says that it ended at {end.ended}, before it started at {end.started}"
     beyond = over - begun - end.elapsed_s
-    if plan.soak is None and not -SET_S <= beyond <= READING_S:
+    if plan.soak is None and not -CLOSE_S <= beyond <= READING_S:
         yield (
             f"{name} says that it took {rounded(end.elapsed_s)} s, but {rounded(over - begun)} s "
             "lie between its start and its end"
         )
     created = moment(plan.created)
-    if created is not None and begun < created - CLOCK_SKEW_S:
+    if created is not None and begun < created - LOST_S:
         yield f"{name} is of {end.started}, before the plan of {plan.created}"
-    if window and not window.begin - SET_S <= begun <= over <= window.end + SET_S:
+    if window and not window.begin - CLOSE_S <= begun <= over <= window.end + CLOSE_S:
         yield f"{name} is of {end.started} to {end.ended}, when the agent on {end.host} did not run"
 
 

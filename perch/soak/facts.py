@@ -12,10 +12,11 @@ from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles, flow_folder
 from perch.model.figures import is_finite, rounded
 from perch.model.limits import Limit
+from perch.model.moments import moment
 from perch.model.plan import Plan, SoakPlan
 from perch.model.record import Number
 from perch.model.verdict import EVIDENCE_MAX
-from perch.soak.moments import APART_MOST, LAST_MOMENT, dated, microseconds, moment
+from perch.soak.moments import APART_MOST, LAST_MOMENT, dated, microseconds
 from perch.soak.stats import FALSE_ALARM
 from perch.soak.told import Anomaly, Severity
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
+from perch.model.moments import moment
 from perch.model.plan import Flow, SoakPlan
 from perch.model.record import Number
 from perch.model.text import plural
@@ -26,7 +27,7 @@ from perch.soak.lines import (
     Whole,
     near,
 )
-from perch.soak.moments import APART_MOST, SLEW, moment
+from perch.soak.moments import APART_MOST, SLEW
 from perch.soak.told import Anomaly, Severity
 
 #: Lines have nine digits of a number.

@@ -1,10 +1,9 @@
-"""Walls of hosts: moments as text and as seconds since 1970."""
+"""Walls of hosts: how far they may be apart, and moments as text."""
 
 from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from typing import Any
 
 #: Seconds that walls of hosts may differ by: far more than where a time server keeps them, as
 #: RFC 5905 steps one at 128 ms.
@@ -21,14 +20,6 @@ SLEW = 5e-4
 def microseconds(seconds: float) -> float:
     """Of a time since the soak began: finer than any clock of a host tells it to another."""
     return round(seconds, 6)
-
-
-def moment(text: Any) -> float | None:
-    """Of "2026-11-22T18:36:27.238Z"; None of any other text."""
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
-    except (TypeError, ValueError):
-        return None
 
 
 def dated(seconds: float) -> str:

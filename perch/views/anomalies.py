@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from perch.model.moments import moment
 from perch.model.verdict import Check
 from perch.views import words
 from perch.views.details import DIP, Dip
@@ -46,14 +47,14 @@ class Anomaly(msgspec.Struct):
 
 def later(started: str | None, seconds: float | None) -> str | None:
     """That much after a time such as 2026-11-21T14:08:06.381Z, in whole seconds."""
-    if started is None:
+    begun = moment(started)
+    if begun is None:
         return None
     try:
-        begun = datetime.strptime(re.sub(r"\.[0-9]+Z$", "Z", started), "%Y-%m-%dT%H:%M:%S%z")
-        moment = begun + timedelta(seconds=int(seconds or 0))
+        at = datetime.fromtimestamp(int(begun) + int(seconds or 0), UTC)
     except (ValueError, OverflowError):
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # ---- of the records ------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from perch.exports import prom, samples
-from perch.exports.moments import instant
 from perch.views import details, flow_facts, measured
 from tests.py.shown import Made, fabric
 
@@ -49,17 +48,6 @@ def test_a_sample_is_a_line(labels: dict[str, object], value: float, line: str) 
 
 def test_a_family_without_samples_is_not_there() -> None:
     assert samples.gauge("n", "h", []) == ""
-
-
-@pytest.mark.parametrize(
-    ("moment", "seconds"),
-    [
-        ("2026-11-21T08:04:12.350Z", 1795248252.35), ("2026-11-21T08:04:12Z", 1795248252),
-        ("yesterday", None), (None, None),
-    ],
-)  # fmt: skip
-def test_an_instant_is_in_seconds(moment: str | None, seconds: float | None) -> None:
-    assert instant(moment) == seconds
 
 
 def test_figures_are_medians_over_repeats(made: Made, tmp_path: Path) -> None:

@@ -263,20 +263,6 @@ def test_sizes_that_took_longer_than_their_process_lived_are_errors() -> None:
     assert parts[0].error.message == "its sizes took 12 s, but its process lived 10 s"
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("1970-01-01T00:01:00Z", 60),
-        ("1970-01-01T00:00:00.25Z", 0.25),
-        ("1970-13-01T00:00:00Z", None),
-        ("1970-01-01 00:00:00Z", None),
-        ("yesterday", None),
-    ],
-)
-def test_a_moment_is_read_in_one_format(text: str, seconds: float | None) -> None:
-    assert ends.moment(text) == seconds
-
-
 # ---- its length ----------------------------------------------------------------------------------
 
 VOLUMES = {"rx_bytes": 9, "sent_pkts": 3}

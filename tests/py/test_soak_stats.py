@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perch.soak import stats
-from perch.soak.moments import dated, moment
+from perch.soak.moments import dated
 
 
 def noise(n: int) -> stats.Values:
@@ -86,22 +86,6 @@ def test_the_normal_quantile_is_that_of_a_printed_table(p: float, z: float) -> N
 
 
 # ---- moments -------------------------------------------------------------------------------------
-
-
-def test_a_moment_keeps_its_milliseconds_there_and_back() -> None:
-    seconds = moment("2026-11-22T18:36:27.038Z")
-    assert seconds == pytest.approx(1795372587.038, abs=1e-6)
-    assert dated(seconds or 0) == "2026-11-22T18:36:27.038Z"
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("2026-11-22T18:36:27Z", 1795372587), ("yesterday", None), (None, None), (5, None)],
-)
-def test_a_moment_may_have_no_fraction_and_what_is_none_is_none(
-    text: object, seconds: float | None
-) -> None:
-    assert moment(text) == seconds
 
 
 @pytest.mark.parametrize(("s", "ms"), [(0.0005, "001"), (0.9996, "000"), (1.2345, "235")])

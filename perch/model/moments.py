@@ -1,0 +1,27 @@
+"""Moments as text and as seconds since 1970, and how far the clocks of a run may be apart."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+#: Seconds within which logs and readings of two hosts can be laid beside each other, as the hosts'
+#: own check has it. The times of one host may contradict each other by as much: its clock may have
+#: been set meanwhile. Site policy.
+CLOSE_S = 1
+#: Seconds beyond which nothing shows that a file is of this run and not of another one: of two
+#: hosts' clocks, or of a host's and the controller's, which wrote the plan. Site policy.
+LOST_S = 300
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
+
+
+def moment(text: object) -> float | None:
+    """Seconds since the epoch of `2026-11-21T08:04:47.487Z`; None of anything else."""
+    if not isinstance(text, str) or not _TIME.fullmatch(text):
+        return None
+    try:
+        whole = datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+    except ValueError:
+        return None
+    return whole + float("0" + text[19:-1])
