@@ -70,8 +70,11 @@ def _is_cxi(flow: Flow, backend: str | None, provider: str) -> bool:
 def _lacks_cassini(part: Part, flow: Flow, hosts: Mapping[str, HostFacts]) -> bool:
     """The provider cxi drives a Cassini device.
 
-    What runs on a host that lists none, or not the named one, is a simulation.
+    What was measured on a host that lists none, or not the named one, is a simulation. A flow that
+    did not measure ran on no device: a host that did not answer lists none, either.
     """
+    if part.status != "ok":
+        return False
     for role in ROLES:
         drivers = hosts[flow.host(role)].cxi_drivers
         name = device(part, role) or planned(flow, role, "device")

@@ -146,7 +146,7 @@ def _conclusions(run: Run, found: Measured, ranked: list[flows.Ranked], heads: A
 def _of_run(run: Run, devices: fabric.Devices) -> Document:
     return {
         "devices": devices,
-        "device_line": devices.line,
+        "device_line": devices.line if run.verdict.coverage.measured else "",
         "topology": fabric.topology(run),
         "switches": fabric.switches(run.switches),
         "configuration": configuration.configuration(run),

@@ -276,7 +276,9 @@ def scope_line(verdict: Verdict, tests: list[Results]) -> str:
     if layers and all(layer in ("loopback", "shm") for layer in layers):
         inside = f" Everything stayed inside one machine ({', '.join(layers)})."
     software = sum(test.about["scope"] == "software" for test in tests)
-    if verdict.scope == "hardware":
+    if not verdict.coverage.measured:
+        said = f"**Nothing was measured.** Scope: {verdict.scope}, as planned."
+    elif verdict.scope == "hardware":
         said = "Scope: hardware."
         if software:
             count = words.plural(software, "test")
