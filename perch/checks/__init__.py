@@ -44,13 +44,14 @@ T = TypeVar("T")
 class RunView:
     """A run as checks see it.
 
-    records: the columns that the check asks for. hosts: by name, perch.judge.hosts.HostFacts.
-    retry_fault: why plan.retry.json does not count, or "". soak_state: "running", "stopped" or
-    None. root: the run's directory.
+    records: the columns that the check asks for. seen: a row a flow (perch.judge.seen). hosts: by
+    name, perch.judge.hosts.HostFacts. retry_fault: why plan.retry.json does not count, or "".
+    soak_state: "running", "stopped" or None. root: the run's directory.
     """
 
     plan: Plan
     records: pl.DataFrame
+    seen: pl.DataFrame = field(default_factory=pl.DataFrame)
     hosts: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     baseline: Baseline = field(default_factory=Baseline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +15,7 @@ from perch.judge.outcome import Cause, belongs, cause, server_cause
 from perch.judge.path import Proof
 from perch.judge.raw import RawFiles, TooLargeError, read_flow
 from perch.judge.recorded import OfFlow, record
+from perch.judge.seen import Seen, seen
 from perch.model.plan import Flow, Plan, Round
 from perch.model.raw import End, FlowFiles, Readings
 from perch.model.record import Counters, Part, Path, Record
@@ -31,6 +33,14 @@ class _Heard(msgspec.Struct):
     proof: Proof
     routes: links.Routes
     of_flow: OfFlow
+    seen: Seen
+
+
+class Read(NamedTuple):
+    """What one round left: its records, and a row for each of its flows."""
+
+    records: list[Record]
+    seen: list[Seen]
 
 
 def _readings(end: End | str | None) -> Readings | None:
@@ -56,8 +66,8 @@ class FlowReader:
         self._files = files
         self._planned = origin.Planned(plan, hosts)
 
-    def read(self, turn: Round) -> list[Record]:
-        """The records of one round.
+    def read(self, turn: Round) -> Read:
+        """One round.
 
         Where flows of it share a host, that host's counters hold the bytes of all: their paths are
         judged together.
@@ -70,11 +80,12 @@ class FlowReader:
             )
         else:
             paths = [one.proof.path for one in heard]
-        return [
+        records = [
             found
             for one, judged in zip(heard, paths, strict=True)
             for found in self._records(one, judged)
         ]
+        return Read(records, [one.seen for one in heard])
 
     def _output(self, flow: Flow, raw: FlowFiles) -> tuple[list[Part], Cause | None]:
         """What the tool printed, and why that is not everything."""
@@ -115,7 +126,7 @@ class FlowReader:
             clock_skew_s=ends.skew_s(raw.client, raw.server, parts),
         )
         routes = links.Routes(_route(client), _route(server))
-        return _Heard(flow, parts, *readings, proof, routes, of_flow)
+        return _Heard(flow, parts, *readings, proof, routes, of_flow, seen(flow, raw))
 
     def _records(self, heard: _Heard, judged: Path) -> Iterator[Record]:
         plan, hosts, flow = self._plan, self._hosts, heard.flow

@@ -20,7 +20,7 @@ import polars as pl
 from perch.checks import RunView, all_findings
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, findings, imported, parquet, planned, worker
+from perch.judge import columns, findings, imported, parquet, planned, seen, worker
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
@@ -55,29 +55,32 @@ class Judged(msgspec.Struct):
 # ---- records -------------------------------------------------------------------------------------
 
 
-def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> pl.DataFrame:
-    """Writes work/records.jsonl and .parquet, and returns the columns of all records."""
+def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> worker.Piece:
+    """Writes work/records.jsonl and .parquet, and returns the columns of the whole run."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
-    frames = []
+    pieces = []
     with (work / RECORDS).open("wb") as whole:
-        for n, frame in enumerate(worker.read(source, plan.rounds, parts)):
-            frames.append(frame)
+        for n, piece in enumerate(worker.read(source, plan.rounds, parts)):
+            pieces.append(piece)
             path = parts / f"{n}.jsonl"
             with path.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
             path.unlink()
     parquet.write(work / RECORDS, work / PARQUET)  # before the columns are held twice
-    return columns.joined(frames)
+    return worker.Piece(
+        columns.joined([piece.records for piece in pieces]),
+        pl.concat([piece.seen for piece in pieces]),
+    )
 
 
-def _imported_records(plan: Plan, files: RawFiles, work: Path) -> pl.DataFrame:
+def _imported_records(plan: Plan, files: RawFiles, work: Path) -> worker.Piece:
     """The same of a run whose outputs were measured elsewhere."""
     records = list(imported.records(plan, files))
     (work / RECORDS).write_bytes(encode_lines(records))
     parquet.write(work / RECORDS, work / PARQUET)
-    return columns.frame(records)
+    return worker.Piece(columns.frame(records), seen.frame([]))
 
 
 # ---- a soak --------------------------------------------------------------------------------------
@@ -115,12 +118,13 @@ def _judge(root: Path, work: Path) -> Judged:
     with ThreadPoolExecutor(1) as beside:  # this process waits while others read outputs
         manifest = beside.submit(read_manifest, files, plan.flows())
         if planned.is_imported(plan):
-            records = _imported_records(plan, files, work)
+            read = _imported_records(plan, files, work)
         else:
-            records = _read_records(plan, hosts, root, work)
+            read = _read_records(plan, hosts, root, work)
     view = RunView(
         plan=plan,
-        records=records,
+        records=read.records,
+        seen=read.seen,
         hosts=hosts,
         limits=limits,
         baseline=baseline,
@@ -133,7 +137,7 @@ def _judge(root: Path, work: Path) -> Judged:
     )
     verdict = assemble(view, all_findings(view))
     (work / VERDICT).write_bytes(encode(verdict) + b"\n")
-    return Judged(root, plan, hosts, limits, baseline, records, verdict)
+    return Judged(root, plan, hosts, limits, baseline, read.records, verdict)
 
 
 def _unjudged(root: Path, why: str) -> Verdict:

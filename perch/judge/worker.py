@@ -1,7 +1,8 @@
 """Records of many flows: pieces of a plan, read by processes side by side.
 
-A piece is a file N.rounds in a folder; reading it gives N.jsonl, its records, and N.columns, their
-columns. Pieces do not depend on the number of processes, and neither do the outputs.
+A piece is a file N.rounds in a folder; reading it gives N.jsonl, its records, N.columns, their
+columns, and N.seen, a row for each flow. Pieces do not depend on the number of processes, and
+neither do the outputs.
 
 `python -m perch.judge.worker FOLDER FIRST STEP PARENT` reads the pieces FIRST, FIRST + STEP, ...
 """
@@ -17,12 +18,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
 
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns
+from perch.judge import columns, seen
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
@@ -50,6 +52,13 @@ class Source(msgspec.Struct):
     hosts: dict[str, HostFacts]
 
 
+class Piece(NamedTuple):
+    """The columns of some rounds' records, and a row for each of their flows (perch.judge.seen)."""
+
+    records: pl.DataFrame
+    seen: pl.DataFrame
+
+
 _pack = msgspec.msgpack.Encoder().encode
 _source = msgspec.msgpack.Decoder(Source)
 _rounds = msgspec.msgpack.Decoder(list[Round])
@@ -69,15 +78,17 @@ def _pieces(rounds: Iterable[Round]) -> Iterator[list[Round]]:
         yield piece
 
 
-def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> pl.DataFrame:
+def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> Piece:
     """Writes the records of some rounds to a file, and returns their columns."""
     records: list[Record] = []
+    rows: list[seen.Seen] = []
     with path.open("wb") as file:
         for turn in rounds:
             of_round = reader.read(turn)
-            file.write(encode_lines(of_round))
-            records += of_round
-    return columns.part(records)
+            file.write(encode_lines(of_round.records))
+            records += of_round.records
+            rows += of_round.seen
+    return Piece(columns.part(records), seen.frame(rows))
 
 
 def _reader(source: Source) -> FlowReader:
@@ -113,7 +124,7 @@ def _forget_commands(rounds: list[Round]) -> None:
             flow.client_argv = flow.server_argv = []
 
 
-def _by_workers(source: Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataFrame]:
+def _by_workers(source: Source, rounds: list[Round], folder: Path) -> Iterator[Piece]:
     (folder / SOURCE).write_bytes(_pack(source))
     count = 0
     for piece in _pieces(rounds):
@@ -130,13 +141,14 @@ def _by_workers(source: Source, rounds: list[Round], folder: Path) -> Iterator[p
         for worker in running:
             _ended(worker)
     for n in range(count):
-        path = folder / f"{n}.columns"
-        yield pl.read_ipc(path)
-        path.unlink()
+        paths = folder / f"{n}.columns", folder / f"{n}.seen"
+        yield Piece(*map(pl.read_ipc, paths))
+        for path in paths:
+            path.unlink()
 
 
-def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[pl.DataFrame]:
-    """The columns of each piece, in order; its records lie in folder/0.jsonl, folder/1.jsonl ...
+def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[Piece]:
+    """Each piece, in order; its records lie in folder/0.jsonl, folder/1.jsonl ...
 
     `source`: without rounds. Raises PerchError where a worker fails.
     """
@@ -162,8 +174,9 @@ def main(folder: Path, first: int, step: int, parent: int) -> None:
     while (piece := folder / f"{n}.rounds").exists():
         rounds = _rounds.decode(piece.read_bytes())
         piece.unlink()
-        frame = _read_piece(reader, rounds, folder / f"{n}.jsonl")
-        frame.write_ipc(folder / f"{n}.columns")
+        read = _read_piece(reader, rounds, folder / f"{n}.jsonl")
+        read.records.write_ipc(folder / f"{n}.columns")
+        read.seen.write_ipc(folder / f"{n}.seen")
         n += step
 
 

@@ -1,13 +1,14 @@
 """Lays out a large run, as the agents of so many hosts would have left it: report_run.py DIR.
 
 DIR/plan.json is there. Every flow is the recorded one of tests/fixtures/rxe (verbs, with what both
-hosts' devices counted) with latencies, a histogram, counters and times of its own, and one in a
-thousand has a fault. Every host is the recorded one, with a host check. Seeded: the same plan gives
+hosts' devices counted) with latencies, a histogram, counters and times of its own: rounds follow
+each other. One in a thousand has a fault. Every host is the recorded one, with a host check. Seeded: the same plan gives
 the same run.
 """
 
 import collections
 import base64
+import itertools
 import json
 import pathlib
 import random
@@ -21,6 +22,8 @@ import numpy as np
 
 from perch.judge import planned
 from perch.model import histogram
+from perch.model.moments import moment
+from perch.soak.moments import dated
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 RECORDED = FIXTURES / "rxe" / "run"
@@ -31,6 +34,8 @@ FLOW = "flows/verbs-send-latency/alpha/beta/1"
 MEDIAN_NS, FLOWS, SAMPLES = 4_800_000, 0.02, 0.1
 # One flow of so many has a fault.
 FAULTY = 1000
+# Seconds from one round to the next: the recorded flow takes 18.4 s of both hosts.
+ROUND_S = 20
 
 encode = msgspec.json.encode
 
@@ -79,7 +84,16 @@ def encoded(places):
 # ---- a flow --------------------------------------------------------------------------------------
 
 
-def moved(counters, start, packets, size):
+def later(document, seconds):
+    """The recorded times, so much later."""
+    return {
+        key: dated(moment(document[key]) + seconds)
+        for key in ("started", "ended")
+        if document.get(key)
+    }
+
+
+def moved(counters, start, packets, size, began):
     """Both readings of one end: counts that begin anywhere, and what this one flow moves."""
     octets = packets * (size + 100) + 20000
     flow = dict.fromkeys(("rx_bytes", "tx_bytes"), octets)
@@ -92,7 +106,7 @@ def moved(counters, start, packets, size):
         for table, deltas in ((reading["netdev"]["eth1"], flow), (port, rdma)):
             for name in table:
                 table[name] = str(start + times * deltas[name]) if name in deltas else "0"
-    after["time_s"] = f"{float(before['time_s']) + 2.5:.6f}"
+    before["time_s"], after["time_s"] = f"{began:.6f}", f"{began + 2.5:.6f}"
 
 
 class Flows:
@@ -100,26 +114,33 @@ class Flows:
 
     def __init__(self, root, plan):
         self.root, self.plan, self.rng = root, plan, random.Random(1)
-        self.ends = {
+        self.recorded = {
             "client": load(RECORDED / "raw/alpha" / FLOW / "client.json"),
             "server": load(RECORDED / "raw/beta" / FLOW / "server.json"),
         }
         of_client = RECORDED / "raw/alpha" / FLOW
         self.words = (of_client / "client.stderr").read_bytes()
         self.line = json.loads((of_client / "client.stdout").read_text().splitlines()[0])
+        self.started = self.line["started"]
+        self.began = {
+            role: float(end["counters"]["before"]["time_s"]) for role, end in self.recorded.items()
+        }
+        self.ends = {role: dict(end) for role, end in self.recorded.items()}
         params = self.line["params"]
         self.measured, self.messages = params["iterations"], params["iterations"] + params["warmup"]
 
-    def end(self, flow, role, size):
-        document = self.ends[role]
+    def end(self, flow, role, size, since):
+        document, recorded = self.ends[role], self.recorded[role]
         document.update(run=self.plan.run, flow=flow.id, host=flow.host(role))
+        document.update(later(recorded, since))
         if role == "client":
             document["argv"] = [*flow.client_argv, "--port", "18600"]
         # a message and its acknowledgement each way
-        moved(document["counters"], self.rng.randrange(10**6, 10**12), 2 * self.messages, size)
+        start, began = self.rng.randrange(10**6, 10**12), self.began[role] + since
+        moved(document["counters"], start, 2 * self.messages, size, began)
         return document
 
-    def printed(self, flow, size):
+    def printed(self, flow, size, since):
         """The engine's line, whose figures are those of its histogram."""
         rng, line, n = self.rng, self.line, self.measured
         middle = MEDIAN_NS * rng.gauss(1, FLOWS)
@@ -135,6 +156,7 @@ class Flows:
         line["latency_us"].update({name: round(value / 2000, 6) for name, value in figures.items()})
         line["histogram"]["data"] = encoded([place_of(one) for one in samples])
         line["elapsed_s"] = sum(samples) * self.messages / n / 1e9
+        line["started"] = dated(moment(self.started) + since)
         line["params"]["size_bytes"] = size
         octets = self.messages * size
         line["path"] = dict.fromkeys(("client_sent_bytes", "client_received_bytes"), octets)
@@ -143,15 +165,16 @@ class Flows:
             line[role].update(host=host, address=self.plan.hosts[host].address)
         return line_of(line)
 
-    def write(self, number, flow):
+    def write(self, number, flow, since):
+        """`since`: seconds from the first round to this one."""
         (size,) = (one.size_bytes for one in flow.expect)
-        client = self.end(flow, "client", size)
+        client = self.end(flow, "client", size, since)
         files = {
             "client.json": line_of(client),
-            "client.stdout": self.printed(flow, size),
+            "client.stdout": self.printed(flow, size, since),
             "client.stderr": self.words,
         }
-        server = {"server.json": line_of(self.end(flow, "server", size))}
+        server = {"server.json": line_of(self.end(flow, "server", size, since))}
         if number % FAULTY == FAULTY - 1:
             FAULTS[number // FAULTY % len(FAULTS)](client, files, server)
         for host, left in ((flow.client, files), (flow.server, server)):
@@ -217,6 +240,7 @@ def write_host(root, name, plan, flows):
     place.mkdir(parents=True)
     agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan.run, "host": name}
     agent |= {"flows_total": flows, "flows_done": flows}
+    agent["ended"] = later(agent, ROUND_S * len(plan.rounds))["ended"]
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
     check = checked(plan.hosts[name].address) | {"hostname": name, "collected": plan.created}
     for file, document in (("agent", agent), ("environment", environment), ("host_check", check)):
@@ -236,8 +260,10 @@ def main():
     for name in plan.hosts:
         write_host(root, name, plan, of_host[name])
     flows = Flows(root, plan)
-    for number, flow in enumerate(plan.flows()):
-        flows.write(number, flow)
+    number = itertools.count()
+    for turn, of_turn in enumerate(plan.rounds):
+        for flow in of_turn.flows:
+            flows.write(next(number), flow, ROUND_S * turn)
 
 
 main()

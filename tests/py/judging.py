@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from perch.judge import run
+from perch.model.moments import moment
 from perch.model.verdict import Check, Verdict
+from perch.soak.moments import dated
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
@@ -36,6 +38,23 @@ def times(factor: float, *paths: str) -> Change:
             for name in path.split("."):
                 value = value[name]
             put(path, value * factor)(document)
+
+    return change
+
+
+def later(seconds: float) -> Change:
+    """Moves all times of a flow's end, of an agent or of the engine's line."""
+
+    def change(document: Document) -> None:
+        for key in ("started", "ended"):
+            at = moment(document.get(key))
+            if at is not None:
+                document[key] = dated(at + seconds)
+        counters = document.get("counters") or {}
+        for name in ("before", "after"):
+            reading = counters.get(name)
+            if reading:
+                reading["time_s"] = f"{float(reading['time_s']) + seconds:.6f}"
 
     return change
 

@@ -17,6 +17,7 @@ from typing import Any
 from perch.history.seal import seal
 from selftest.files import Document, compact, documents, limit_set, write, write_lines
 from selftest.paths import FIXTURES
+from tests.py.judging import later as later
 from tests.py.judging import put as put
 from tests.py.judging import times as times
 

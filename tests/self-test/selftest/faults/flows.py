@@ -6,6 +6,7 @@ from selftest.edits import (
     cut_at,
     edit,
     first_lines,
+    later,
     put,
     remove,
     replaced,
@@ -342,6 +343,16 @@ FAULTS = (
         content(
             f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/2/client.stdout"
         ),
+    ),
+    fault(
+        "two-at-once",
+        "loopback",
+        INCONCLUSIVE,
+        "turns",
+        "two rounds of a host that ran at the same time",
+        edit(END, later(2.5)),
+        edit(f"{LATENCY}/client.stdout", later(2.5)),
+        edit(SERVED, later(2.5)),
     ),
     fault(
         "other-size",
