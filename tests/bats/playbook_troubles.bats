@@ -41,11 +41,32 @@ all:
 YAML
   sed -i '/iperf3/d; s/, repeat: 2//' suite.yml
 
-  INVENTORY=hosts.yml run_site 4 -e agent_install_dir="$PWD/opt" -e agent_start_window=3
+  INVENTORY=hosts.yml run_site 2 -e agent_install_dir="$PWD/opt" -e agent_start_window=3
   assert_equal "$(verdict)" INCONCLUSIVE
   assert_json runs/latest/verdict.json '.coverage.planned == 12 and .coverage.measured == 4'
   assert_json runs/latest/raw/alpha/flows/tcp-latency/alpha/beta/1/client.json '.state == "done" and .exit == 0'
   [ -x opt/agent/perch-agent ] || fail "the agent was not installed"
+}
+
+@test "where no host can be reached, the report is written all the same: it says that nothing was measured" {
+  cat >hosts.yml <<'YAML'
+all:
+  hosts: {alpha: {}, beta: {}}
+  vars:
+    ansible_connection: ssh
+    ansible_host: 127.0.0.3
+    ansible_port: 1
+    perch_address: "{{ inventory_hostname }}"
+    perch_fabric: slingshot
+    perch_backends: [cxi]
+    perch_devices: [cxi0]
+YAML
+  INVENTORY=hosts.yml run_site 2 -e plan_suite=slingshot -e plan_suite_file="$TOP/playbooks/suites/slingshot.yml"
+  assert_output --partial "Verdict: INCONCLUSIVE"
+  assert_equal "$(verdict)" INCONCLUSIVE
+  run cat runs/latest/report.md
+  assert_line --partial "Nothing was measured"
+  refute_output --partial simulat
 }
 
 @test "a tool whose output is cut off is no result: the verdict is not PASS, and what was measured is kept" {
