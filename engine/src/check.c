@@ -125,8 +125,8 @@ static void put_ends_of_all(json_t *o, const struct job *j) {
 		append_name(client, lane.device);
 		append_name(server, lane.server_device);
 	}
-	put(o, "client", end_json(client, -1, -1));
-	put(o, "server", end_json(server, -1, -1));
+	put(o, "client", end_json(client, j->svc_id, j->vni));
+	put(o, "server", end_json(server, j->server_svc_id, j->vni));
 }
 
 /* A line of a transfer; pair -1: the sum of all. */

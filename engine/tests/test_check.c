@@ -101,6 +101,8 @@ static void test_what_is_asked_for(void **state) {
 	says("bw h --backend cxi --op write --svc-id 5 --vni 7 --no-hrp --traffic-class low-latency --keys matching",
 	     "{'client': {'svc_id': 5, 'vni': 7}, 'server': {'vni': 7}, 'params': {'svc_id': 5, 'server_svc_id': null, 'vni': 7, 'hrp': false,"
 	     " 'fabric_class': 'low-latency', 'keys': 'matching', 'rdzv': false}}");
+	says("transfer h --backend cxi --svc-id 5 --server-svc-id 6 --vni 7 --devices a,b --server-devices c,d",
+	     "{'client': {'svc_id': 5, 'vni': 7}, 'server': {'svc_id': 6, 'vni': 7}, 'params': {'svc_id': 5, 'server_svc_id': 6, 'devices': 2}}");
 	says("lat h --backend ofi --provider shm --op fetch-atomic --atomic-type int32", "{'provider': 'shm', 'params': {'atomic_op': 'sum',"
 											 " 'atomic_type': 'int32', 'sizes': [4]}}");
 	says("lat h --backend verbs --rdma-cm --sl 0 --tos 40", "{'params': {'sl': 0, 'traffic_class': 40, 'rdma_cm': true}}");
