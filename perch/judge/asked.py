@@ -184,6 +184,11 @@ def _end_of(part: Part, role: Role) -> tuple[str | None, Number | None]:
     return (part.server or _NO_SIDE).device, params.server_ib_port
 
 
+def real_name(device: str) -> str:
+    """A simulated device has the name of the one that it stands for; its scope is no hardware's."""
+    return device.removeprefix("sim_")
+
+
 def _other_device(flow: Flow, part: Part) -> str | None:
     """Another device or port than planned, whose counters would prove the wrong path.
 
@@ -192,9 +197,7 @@ def _other_device(flow: Flow, part: Part) -> str | None:
     names_device = flow.backend == "verbs" or flow.tool in ("perftest", "cxi")
     for role in ROLES:
         device, port = _end_of(part, role)
-        # a simulated device has the name of the one that it stands for, and its scope is never
-        # hardware
-        said = None if device is None else device.removeprefix("sim_")
+        said = None if device is None else real_name(device)
         asked = planned(flow, role, "device")
         if asked is not None and said != asked and (said is not None or names_device):
             return f"the plan asks for device {asked} on the {role}, the output says {spoken(said)}"

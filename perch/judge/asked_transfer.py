@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from perch.judge.argv import option_value, planned_devices
-from perch.judge.asked import Requests, other_words, spoken, without
-from perch.judge.commands import Asked, amount_of, has, memory, of_verbs, seconds
+from perch.judge.asked import Requests, other_words, real_name, spoken, without
+from perch.judge.commands import Asked, amount_of, has, memory, of_cassini, of_verbs, seconds
 from perch.model.plan import Flow
 from perch.model.record import ROLES, Error, Number, Params, Part, Role, Transfer
 
@@ -79,8 +79,10 @@ def _asked(argv: Sequence[str], size: int, pairs: int) -> Iterator[Asked]:
         )
     if has(argv, "--relaxed-ordering"):
         yield Asked("relaxed_ordering", True)
-    if backend == "ofi":
+    if backend in ("ofi", "cxi"):
         yield Asked("fabric_class", option_value(argv, "--traffic-class"))
+    if backend == "cxi":
+        yield from of_cassini(argv)
 
 
 @lru_cache(maxsize=4096)
@@ -143,7 +145,8 @@ def _other_device(flow: Flow, part: Part, cross_rail: int) -> str | None:
         side = part.client if role == "client" else part.server
         said = (side and side.device) or ""
         asked = _devices(flow, part, role, cross_rail)
-        if asked is not None and sorted(said.split(",")) != asked:
+        names = sorted(real_name(one) for one in said.split(","))
+        if asked is not None and names != asked:
             named, stated = ",".join(asked), said or "nothing"
             return f"the plan asks for device {named} on the {role}, the output says {stated}"
     return None

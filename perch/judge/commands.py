@@ -179,7 +179,7 @@ def _of_libfabric(argv: Sequence[str]) -> Iterator[Asked]:
         yield Asked("atomic_type", option_value(argv, "--atomic-type") or "uint64")
 
 
-def _of_cassini(argv: Sequence[str]) -> Iterator[Asked]:
+def of_cassini(argv: Sequence[str]) -> Iterator[Asked]:
     """Service and VNI as asked for, and as in use where that is stated.
 
     What may be off without having been asked for (a read has no immediate data, GPUs have none,
@@ -220,7 +220,7 @@ def _of_perch(argv: Sequence[str]) -> Iterator[Asked]:
     if backend in ("ofi", "cxi"):
         yield from _of_libfabric(argv)
     if backend == "cxi":
-        yield from _of_cassini(argv)
+        yield from of_cassini(argv)
 
 
 # ---- other tools ---------------------------------------------------------------------------------

@@ -68,36 +68,38 @@ def command(test: SuiteTest, options: list[str], devices: list[Word]) -> Templat
     )
 
 
-def one_device() -> list[Word]:
+def device_words(test: SuiteTest) -> list[Word]:
     """Each end's device as its inventory names it; what is not named the engine chooses."""
-    return [
-        ["--device", "{client.device.name}"],
-        ["--ib-port", "{client.device.ib_port}"],
-        ["--gid-index", "{client.device.gid_index}"],
-        ["--server-device", "{server.device.name}"],
-        ["--server-ib-port", "{server.device.ib_port}"],
-        ["--server-gid-index", "{server.device.gid_index}"],
-    ]
+    if test.backend == "verbs":
+        return [
+            ["--device", "{client.device.name}"],
+            ["--ib-port", "{client.device.ib_port}"],
+            ["--gid-index", "{client.device.gid_index}"],
+            ["--server-device", "{server.device.name}"],
+            ["--server-ib-port", "{server.device.ib_port}"],
+            ["--server-gid-index", "{server.device.gid_index}"],
+        ]
+    if test.backend == "cxi":
+        return [
+            ["--device", "{client.device.name}"],
+            ["--server-device", "{server.device.name}"],
+            *services(test),
+        ]
+    return []
 
 
-def _cassini_device(test: SuiteTest) -> list[Word]:
-    """A Cassini NIC, and its service and VNI where the test names none."""
-    named: dict[str, list[Word]] = {
-        "svc_id": [["--svc-id", "{client.device.svc_id}"]],
-        "server_svc_id": [["--server-svc-id", "{server.device.svc_id}"]],
-        "vni": [["--vni", "{client.device.vni}"]],
+def services(test: SuiteTest) -> list[Word]:
+    """Service and VNI of Cassini NICs, where the test names none."""
+    named: dict[str, Word] = {
+        "svc_id": ["--svc-id", "{client.device.svc_id}"],
+        "server_svc_id": ["--server-svc-id", "{server.device.svc_id}"],
+        "vni": ["--vni", "{client.device.vni}"],
     }
-    own = [word for name, words in named.items() if test.get(name) is None for word in words]
-    return [["--device", "{client.device.name}"], ["--server-device", "{server.device.name}"], *own]
+    return [word for name, word in named.items() if test.get(name) is None]
 
 
 def _template(test: SuiteTest, devices: int) -> Template:
-    own: list[Word] = []
-    if test.backend == "verbs":
-        own = one_device()
-    elif test.backend == "cxi":
-        own = _cassini_device(test)
-    return command(test, options(test.params), own)
+    return command(test, options(test.params), device_words(test))
 
 
 def _refusals(test: SuiteTest) -> Iterator[str]:

@@ -13,8 +13,13 @@ from perch.tools import perch_command
 from perch.tools.command import Command, Cost, Template, Word
 from perch.tools.perch_command import drives_card, options
 
-BACKENDS = ("verbs", "ofi", "tcp")
+BACKENDS = ("verbs", "ofi", "cxi", "tcp")
 OPS = ("write", "read")
+
+#: Settings of a device that a command names once for all devices of an end, by backend.
+SETTINGS: dict[str | None, tuple[str, ...]] = {
+    "verbs": ("ib_port", "gid_index"), "cxi": ("svc_id", "vni"),
+}  # fmt: skip
 
 #: Bounds of engine/src/job.h: JOB_BATCH_MAX, JOB_DEVICES_MAX.
 BATCH_MAX, DEVICES_MAX = 32768, 8
@@ -75,7 +80,7 @@ def _lacks(test: SuiteTest, host: Host) -> str | None:
     if lacking is not None:
         return lacking
     # the engine chooses a device where none is named, one
-    if asked is None or (asked == 1 and has == 0 and test.backend == "verbs"):
+    if asked is None or (asked == 1 and has == 0 and test.backend in SETTINGS):
         return None
     if has == 0:
         return f"names no device (perch_devices), and the test takes {asked}"
@@ -114,14 +119,15 @@ def _unfit(test: SuiteTest, client: Host, server: Host, devices: int) -> str | N
         )
     if 0 < crossed >= devices:
         return f"cross_rail {crossed} needs more than {crossed} devices, and there are {devices}"
-    return _verbs_unfit(client, server, devices) if test.backend == "verbs" else None
+    return _settings_unfit(test, client, server, devices)
 
 
-def _verbs_unfit(client: Host, server: Host, devices: int) -> str | None:
-    for key in ("ib_port", "gid_index"):
-        for host in (client, server):
+def _settings_unfit(test: SuiteTest, client: Host, server: Host, devices: int) -> str | None:
+    for key in SETTINGS.get(test.backend, ()):
+        of_server = key if key == "vni" else f"server_{key}"
+        for host, given in ((client, key), (server, of_server)):
             found = _settings(host, key, devices)
-            if len(found) > 1:
+            if len(found) > 1 and test.get(given) is None:
                 named = ", ".join("null" if value is None else str(value) for value in found)
                 return f"devices of a host differ in {key}: {named}; a transfer takes one for all"
     return None
@@ -132,8 +138,8 @@ def _verbs_unfit(client: Host, server: Host, devices: int) -> str | None:
 
 def _device_words(test: SuiteTest, devices: int) -> list[Word]:
     key = _named_by(test)
-    if test.backend == "verbs" and devices == 1:
-        return perch_command.one_device()
+    if test.backend in SETTINGS and devices == 1:
+        return perch_command.device_words(test)
     if test.get("devices") is None:
         return []
     if devices == 1:
@@ -145,15 +151,15 @@ def _device_words(test: SuiteTest, devices: int) -> list[Word]:
         ["--devices", f"{{client.devices.{key}}}"],
         ["--server-devices", f"{{server.devices.{key}}}"],
     ]
-    if test.backend != "verbs":
-        return named
-    return [
-        *named,
-        ["--ib-port", "{client.device.ib_port}"],
-        ["--gid-index", "{client.device.gid_index}"],
-        ["--server-ib-port", "{server.device.ib_port}"],
-        ["--server-gid-index", "{server.device.gid_index}"],
-    ]
+    if test.backend == "verbs":
+        return [
+            *named,
+            ["--ib-port", "{client.device.ib_port}"],
+            ["--gid-index", "{client.device.gid_index}"],
+            ["--server-ib-port", "{server.device.ib_port}"],
+            ["--server-gid-index", "{server.device.gid_index}"],
+        ]
+    return [*named, *perch_command.services(test)] if test.backend == "cxi" else named
 
 
 def _template(test: SuiteTest, devices: int) -> Template:

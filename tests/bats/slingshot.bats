@@ -158,16 +158,19 @@ node() {
   run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/host_check.schema.json" runs/*/raw/*/host_check.json
 }
 
-# agent HOST NIC: walks plan.json as that host, with the tools of bin/
+# agent HOST NIC...: walks plan.json as that host, whose NICs are cxi0, cxi1, ..., with the tools of bin/
 agent() {
-  local host=$1
-  PATH=$PWD/bin:$PATH SIM_CXI_DEVICES="sim_cxi0=$2" "$AGENT" start --plan plan.json --host "$host" --out "run/raw/$host" \
+  local host=$1 nic i=0 devices=""
+  shift
+  for nic in "$@"; do devices+=${devices:+,}sim_cxi$((i++))=$nic; done
+  PATH=$PWD/bin:$PATH SIM_CXI_DEVICES=$devices "$AGENT" start --plan plan.json --host "$host" --out "run/raw/$host" \
     --engine "$PERCH" --start-window 30 3>&-
 }
 
 agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
 
-@test "over the simulated provider: cxi_send_lat and the engine, run by the agents, judged, and named simulated" {
+# simulate DEVICES TESTS: plan.json of alpha and beta with these NICs, both as jq's, and a run for their agents
+simulate() {
   export FI_PROVIDER_PATH=$TOP/tests/sim_cxi/build SIM_CXI_FABRIC=$PWD/fabric
   [ -e "$FI_PROVIDER_PATH/libcxi-fi.so" ] || skip "NOT TESTED: tests/sim_cxi is not built (make sim-cxi)"
   "$PERCH" lat --help 2>&1 | grep -q -- --svc-id || skip "NOT TESTED: this engine was built without the cxi backend"
@@ -177,21 +180,29 @@ agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
   (umask 077 && echo 0123456789abcdef0123456789abcdef >token)
   export PERCH_TOKEN_FILE=$PWD/token
   jq -n --argjson port "$(free_port)" --argjson tool "$(free_port)" '{run: "20260101T000000Z-x", created: "2026-01-01T00:00:00Z",
-    limits: "local", suite: {name: "s", title: "S", tests: [
-      {name: "tool", title: "cxi_send_lat", tool: "cxi", kind: "latency", params: {size: "8:16", iterations: 20, gap: "0us"}},
-      {name: "engine", title: "engine", tool: "perch", backend: "cxi", kind: "latency", params: {size: "8:16", iterations: 20}}]},
+    limits: "local", suite: {name: "s", title: "S", tests: '"$2"'},
     hosts: ({alpha: "127.0.0.1", beta: "127.0.0.2"} | map_values({perch_address: ., perch_fabric: "slingshot", perch_scope: "simulated",
-      perch_backends: ["cxi"], perch_tools: ["perch", "cxi"], perch_devices: [{name: "cxi0", svc_id: 1, vni: 10}], perch_port: $port,
+      perch_backends: ["cxi"], perch_tools: ["perch", "cxi"], perch_devices: '"$1"', perch_port: $port,
       perch_cxi_port: $tool}))}' | "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
   cp plan.json run/
   python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/local.yml" >run/inputs/limits.json
-  agent alpha 0x13 >/dev/null
-  agent beta 0x12 >/dev/null
+}
+
+agents_end() {
   local end=$((SECONDS + 120))
   until agent_is_done alpha && agent_is_done beta; do
     [ "$SECONDS" -lt "$end" ] || fail "the agents did not end: $(cat run/raw/*/progress.jsonl)"
     sleep 0.2
   done
+}
+
+@test "over the simulated provider: cxi_send_lat and the engine, run by the agents, judged, and named simulated" {
+  simulate '[{name: "cxi0", svc_id: 1, vni: 10}]' '[
+    {name: "tool", title: "cxi_send_lat", tool: "cxi", kind: "latency", params: {size: "8:16", iterations: 20, gap: "0us"}},
+    {name: "engine", title: "engine", tool: "perch", backend: "cxi", kind: "latency", params: {size: "8:16", iterations: 20}}]'
+  agent alpha 0x13 >/dev/null
+  agent beta 0x12 >/dev/null
+  agents_end
   run "$TOP/reports/judge" run
   jq -c '[.flow, .status, .scope, .error, .client]' run/records.jsonl
   assert_output --partial "scope simulated"
@@ -199,4 +210,21 @@ agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
   assert_json records.json 'length == 4 and all(.[]; .status == "ok" and .scope == "simulated" and .path.state == "not_judged" and .link.layer == "slingshot")
     and ([.[] | .tool.name] | unique) == ["perch", "perch-personality"]'
   assert_json run/verdict.json '[.checks[] | select(.id == "simulated") | .status] == ["not_judged"]'
+}
+
+@test "over the simulated provider: transfers between two NICs each, run by the agents, judged, and named simulated" {
+  simulate '[{name: "cxi0", svc_id: 1, vni: 10}, {name: "cxi1", svc_id: 1, vni: 10}]' '[
+    {name: "write", title: "W", tool: "perch", backend: "cxi", op: "write", kind: "transfer", params: {size: "1K:2K", batch: 4, iterations: 20}},
+    {name: "read", title: "R", tool: "perch", backend: "cxi", op: "read", kind: "transfer",
+      params: {size: 1024, batch: 4, devices: "all", iterations: 20, verify: true}}]'
+  agent alpha 0x13 0x15 >/dev/null
+  agent beta 0x12 0x14 >/dev/null
+  agents_end
+  run "$TOP/reports/judge" run
+  jq -c '[.flow, .kind, .status, .scope, .error, .client]' run/records.jsonl
+  assert_output --partial "7 of 7 records measured, scope simulated"
+  jq -s . run/records.jsonl >records.json
+  assert_json records.json 'all(.[]; .status == "ok" and .scope == "simulated" and .backend == "cxi" and .link.layer == "slingshot"
+      and .client.svc_id == 1 and .server.vni == 10)
+    and ([.[] | select(.kind == "transfer") | .client.device] | sort) == ["sim_cxi0", "sim_cxi0", "sim_cxi0", "sim_cxi1"]'
 }

@@ -93,18 +93,19 @@ def test_the_quick_suite_takes_about_a_minute_on_one_machine() -> None:
     assert suite_plan("full", hosts).excluded == []
 
 
-def eight_devices(suite: str) -> dict[str, dict[str, Any]]:
-    """Flows of a suite over verbs, by test, between hosts with eight devices."""
+def eight_devices(suite: str, backend: str = "verbs", nic: str = "mlx5_") -> dict[str, Any]:
+    """Flows of a suite over a backend, by test, between hosts with eight devices."""
     host = {
         "perch_fabric": "infiniband",
-        "perch_backends": VERBS_AND_TCP,
-        "perch_devices": [{"name": f"mlx5_{i}", "netdev": f"e{i}"} for i in range(8)],
+        "perch_backends": [backend, "tcp", "ofi"],
+        "perch_devices": [{"name": f"{nic}{i}", "netdev": f"e{i}"} for i in range(8)],
     }
     plan = suite_plan(
         suite, {name: {**host, "perch_address": f"192.0.2.{i}"} for i, name in enumerate("ab", 1)}
     )
-    assert plan.excluded == []
-    return {flow["test"]: flow for flow in flows(plan) if flow["backend"] == "verbs"}
+    other = {"verbs": "cxi-", "cxi": "verbs-"}[backend]
+    assert all(one.test.startswith(other) for one in plan.excluded)
+    return {flow["test"]: flow for flow in flows(plan) if flow["backend"] == backend}
 
 
 def sums(flow: dict[str, Any], key: str) -> list[int]:
@@ -124,6 +125,20 @@ def test_the_transfer_suites_measure_eight_devices() -> None:
     assert batches == [2**i for i in range(16)]
     single = eight_devices("transfer-one-at-a-time")["verbs-read"]
     assert sums(single, "size_bytes") == [2**i for i in range(10, 27)]
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if name.startswith("transfer")])
+def test_transfers_ask_the_same_of_cxi_as_of_verbs(name: str) -> None:
+    def asked(flow: dict[str, Any]) -> tuple[object, ...]:
+        return flow["op"], flow["scope"], flow["expect"]
+
+    of_verbs, of_cxi = eight_devices(name), eight_devices(name, "cxi", "cxi")
+    assert {test.replace("cxi-", "verbs-") for test in of_cxi} == set(of_verbs)
+    for test, flow in of_cxi.items():
+        same = of_verbs[test.replace("cxi-", "verbs-")]
+        words = " ".join(flow["client_argv"]).replace("cxi", "mlx5_")
+        assert words.replace("--backend mlx5_", "--backend verbs") == " ".join(same["client_argv"])
+        assert asked(flow) == asked(same)
 
 
 @pytest.mark.parametrize("name", [name for name in SUITES if name.startswith("soak")])

@@ -26,7 +26,7 @@ def plan(
 ) -> Planned:
     """A transfer between hosts with three and two devices, or those in `devices`."""
     inventory = {
-        name: {**own, "perch_fabric": "roce", "perch_backends": ["verbs", "ofi", "tcp"]}
+        name: {**own, "perch_fabric": "roce", "perch_backends": ["verbs", "ofi", "cxi", "tcp"]}
         for name, own in HOSTS.items()
     }
     for name, given in (devices or {}).items():
@@ -77,6 +77,33 @@ def test_libfabric_knows_a_card_by_what_its_provider_drives() -> None:
     found = command(plan({"devices": 2}, backend="ofi", provider="verbs;ofi_rxm"))
     assert "--devices m0,m1 --server-devices n0,n1 --bind" in found
     assert "device" not in command(plan({}, backend="tcp"))
+
+
+#: A node with two Cassini NICs, whose service and VNI the inventory names.
+NIDS = {
+    name: [{"name": f"cxi{i}", "netdev": f"hsn{i}", "svc_id": service, "vni": 10} for i in range(2)]
+    for name, service in (("a", 5), ("b", 6))
+}
+
+
+def test_over_cxi_each_end_names_its_nic_service_and_vni() -> None:
+    services = "--svc-id 5 --server-svc-id 6 --vni 10 --bind 192.0.2.1 --json"
+    found = plan({}, NIDS, backend="cxi")
+    assert command(found).endswith(f"--device cxi0 --server-device cxi0 {services}")
+    assert flows(found)[0]["scope"] == "hardware"
+    assert command(plan({"devices": 1}, NIDS, backend="cxi")) == command(found)
+    found = plan({"devices": "all"}, NIDS, backend="cxi", op="read")
+    assert command(found).endswith(f"--devices cxi0,cxi1 --server-devices cxi0,cxi1 {services}")
+    assert len(flows(found)[0]["expect"]) == 3
+    own = {"svc_id": 1, "server_svc_id": 2, "vni": 11}
+    assert command(plan(own, NIDS, backend="cxi")).endswith(
+        "--size 8 --svc-id 1 --server-svc-id 2 --vni 11 --device cxi0 --server-device cxi0 "
+        "--bind 192.0.2.1 --json"
+    )
+    # what the inventory does not name libfabric's provider chooses
+    assert command(plan({}, backend="cxi")).endswith(
+        "--device m0 --server-device n0 --bind 192.0.2.1 --json"
+    )
 
 
 def test_all_devices_are_as_many_as_both_hosts_name() -> None:
@@ -140,6 +167,17 @@ def test_hosts_whose_devices_do_not_fit_are_left_out_in_words(
     assert excluded(found)[0] == ("t", reason)
 
 
+def test_a_transfer_over_cxi_has_one_service_a_host() -> None:
+    devices = {"b": [{"name": "cxi0", "svc_id": 1}, {"name": "cxi1", "svc_id": 2}]}
+    found = plan({"devices": 2}, devices, backend="cxi")
+    assert excluded(found)[0] == (
+        "t",
+        "a and b: devices of a host differ in svc_id: 1, 2; a transfer takes one for all",
+    )
+    # a service that the test names is every device's
+    assert excluded(plan({"devices": 2, "server_svc_id": 1}, devices, backend="cxi"))[0][0] != "t"
+
+
 def test_a_device_whose_interface_is_not_known_is_left_out() -> None:
     devices = {"b": [{"name": "n0", "netdev": "f0"}, {"name": "n1"}]}
     found = plan({"devices": 2}, devices, backend="ofi", provider="tcp")
@@ -157,7 +195,7 @@ def test_one_device_is_the_engines_choice_where_none_is_named() -> None:
 @pytest.mark.parametrize(
     ("params", "members", "why"),
     [
-        ({}, {"backend": "cxi"}, "plans know no transfers over backend cxi"),
+        ({}, {"backend": "null"}, "plans know no transfers over backend null"),
         ({}, {"op": "send"}, "a transfer is a write or a read, not op send"),
         ({"devices": 1}, {"backend": "ofi", "provider": "shm"}, "provider shm has no devices"),
         ({"devices": 9}, {}, "devices is a number from 1 to 8, or all"),
