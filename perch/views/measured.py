@@ -171,7 +171,7 @@ _of_ceiling = 100 * pl.col("bandwidth.gbit_s") / pl.col("ceiling_gbit_s")
 
 _WORST: dict[str, dict[str, pl.Expr]] = {
     "latency": {
-        name: _complete(pl.col(f"latency_us.{name}"), pl.Expr.max) for name in ("p50", "p99")
+        name: _complete(pl.col(f"latency_us.{name}"), pl.Expr.max) for name in ("p50", "p99", "max")
     },
     "bandwidth": {"of_ceiling": _complete(_of_ceiling, pl.Expr.min)},
 }

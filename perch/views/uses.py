@@ -97,6 +97,31 @@ USES = (
         ),
     ),
     Use(
+        "iSER (iSCSI over RDMA)",
+        ("coverage", "path", "loss", "integrity", "stability", "throughput"),
+        (
+            Need(
+                "a read of 4 KiB to its completion, median",
+                "latency",
+                "p50",
+                "us",
+                "site policy: as for NVMe over Fabrics; an iSER target fetches the data of writes "
+                "by RDMA Read (RFC 7145)",
+                size=(4 * KIB, 4 * KIB),
+                op="read",
+                definition="completion",
+                most=10,
+            ),
+            _of_ceiling(
+                "bandwidth of messages of 256 KiB and more",
+                "bandwidth",
+                256 * KIB,
+                "site policy: storage shares the link, and is not to be the first to feel it; "
+                "iSCSI's bursts are up to 256 KiB by default (RFC 7143, MaxBurstLength)",
+            ),
+        ),
+    ),
+    Use(
         "Distributed databases",
         ("coverage", "path", "loss", "integrity", "stability", "tail", "repeatability"),
         (
@@ -134,6 +159,42 @@ USES = (
                 "bandwidth",
                 MIB,
                 "site policy: collective operations go at the slowest link's pace",
+            ),
+        ),
+    ),
+    Use(
+        "Real-time data processing",
+        ("coverage", "path", "loss", "stability", "tail", "repeatability"),
+        (
+            Need(
+                "the longest half of a round trip of up to 4 KiB",
+                "latency",
+                "max",
+                "us",
+                "site policy: a fifth of the shortest cycle of motion control, 500 µs (3GPP TS "
+                "22.104, table 5.2-1), is the network's; the last message counts, not the middle "
+                "one",
+                size=(0, 4 * KIB),
+                definition="half_round_trip",
+                most=100,
+            ),
+        ),
+    ),
+    Use(
+        "Low-latency financial systems",
+        ("coverage", "path", "loss", "latency", "tail", "repeatability"),
+        (
+            Need(
+                "half of a round trip of up to 256 B, p99",
+                "latency",
+                "p99",
+                "us",
+                "site policy: the whole round trip takes at most half of the 40 µs in which an "
+                "exchange answers an order (nasdaqtrader.com, INET)",
+                size=(0, 256),
+                op="send",
+                definition="half_round_trip",
+                most=10,
             ),
         ),
     ),

@@ -41,7 +41,11 @@ def test_hardware_that_meets_every_criterion_is_ready_and_recommended(
     said = made.shown(tmp_path).section("## Readiness")
     assert "**Ready**: all 15 criteria are met." in said
     assert "the best flow reached 98.9 % of its link's ceiling" in said
-    assert "**Recommended uses**: NVMe over Fabrics, Distributed databases" in said
+    assert (
+        "**Recommended uses**: NVMe over Fabrics, iSER (iSCSI over RDMA), Distributed databases, "
+        "MPI and other tightly coupled work, Real-time data processing, Low-latency financial "
+        "systems." in said
+    )
     assert "at most 10 µs; the worst measured 2.00 µs (NVM Express, Inc" in said
     # nobody measured transfers
     assert "weights) | not judged | not judged: transfers of 1 MiB and more" in said
@@ -49,11 +53,36 @@ def test_hardware_that_meets_every_criterion_is_ready_and_recommended(
 
 def test_a_use_is_recommended_by_the_worst_pair(made: Made, tmp_path: Path) -> None:
     said = made.shown(tmp_path).section("## Readiness")
-    assert "**Recommended uses**: Distributed databases." in said
+    assert (
+        "**Recommended uses**: Distributed databases, Real-time data processing, Low-latency "
+        "financial systems." in said
+    )
     assert (
         "| NVMe over Fabrics | not recommended | not met: bandwidth of messages of 128 KiB and "
         "more: at least 90 % of the ceiling; the worst measured 49.5 % of the ceiling" in said
     )
+
+
+@pytest.mark.parametrize(
+    ("test", "figures", "use", "why"),
+    [
+        ("read", {"p50": 10.5}, "iSER (iSCSI over RDMA)", "4 KiB to its completion, median"),
+        ("latency", {"max": 101}, "Real-time data processing",
+         "the longest half of a round trip of up to 4 KiB: at most 100 µs; the worst measured 101"),
+        ("latency", {"p99": 10.5}, "Low-latency financial systems",
+         "half of a round trip of up to 256 B, p99: at most 10 µs; the worst measured 10.5 µs"),
+    ],
+)  # fmt: skip
+def test_one_flow_beyond_a_bound_makes_a_use_not_recommended(
+    made: Made, tmp_path: Path, test: str, figures: dict[str, float], use: str, why: str
+) -> None:
+    made.even()
+    made.change(
+        lambda one: one["flow"] == f"{test}/n2/n3/2", lambda one: one["latency_us"].update(figures)
+    )
+    said = made.shown(tmp_path).section("## Readiness")
+    (row,) = (line for line in said.splitlines() if line.startswith(f"| {use} |"))
+    assert row.startswith(f"| {use} | not recommended | not met: ") and why in row
 
 
 def test_a_use_is_not_judged_where_a_repeat_lacks_the_figure(made: Made, tmp_path: Path) -> None:
@@ -66,7 +95,10 @@ def test_a_use_is_not_judged_where_a_repeat_lacks_the_figure(made: Made, tmp_pat
         lambda one: one["flow"] == "latency/n3/n2/1", lambda one: one["latency_us"].pop("p50")
     )
     said = made.shown(tmp_path).section("## Readiness")
-    assert "**Recommended uses**: NVMe over Fabrics." in said
+    assert (
+        "**Recommended uses**: NVMe over Fabrics, iSER (iSCSI over RDMA), Real-time data "
+        "processing." in said
+    )
     assert "up to 256 B, p99: at most 20 µs; the worst measured 21.0 µs" in said
     assert "not judged: half of a round trip of up to 64 B, median: at most 5 µs; not" in said
 
@@ -106,7 +138,10 @@ def test_what_was_not_judged_is_not_recommended(made: Made, tmp_path: Path) -> N
     ]
     said = made.shown(tmp_path).section("## Readiness")
     assert "not judged: stable over time" in said
-    assert "**Recommended uses**: MPI and other tightly coupled work." in said
+    assert (
+        "**Recommended uses**: MPI and other tightly coupled work, Low-latency financial systems."
+        in said
+    )
     made.verdict["verdict"] = "FAIL"
     said = made.shown(tmp_path).section("## Readiness")
     assert "uses**: not judged: the verdict is FAIL" in said
