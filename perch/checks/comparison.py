@@ -36,7 +36,7 @@ def _per_gigabyte(column: str) -> pl.Expr:
     """Seconds per 10^9 bytes; null where no byte moved."""
     gigabytes = pl.col("bandwidth.bytes") / 1e9
     figure = pl.when(gigabytes > 0).then(pl.col(column) / gigabytes)
-    return figure.map_elements(rounded, return_dtype=pl.Float64)
+    return figure.map_elements(lambda value: float(rounded(value)), return_dtype=pl.Float64)
 
 
 #: One source a side: the host's counter for the engine, the tool's own count for other tools.

@@ -1,0 +1,24 @@
+"""RDMA against TCP in a verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from perch.checks.comparison import compare
+from perch.judge import columns
+from tests.py.checks_built import record
+
+
+@pytest.mark.parametrize(("seconds", "per_gigabyte"), [(0, 0), (1, 0.5), (2, 1)])
+def test_the_hosts_cpu_may_be_a_whole_number_of_seconds(
+    seconds: float, per_gigabyte: float
+) -> None:
+    """As of an idle host over a short flow: its kernel counts in hundredths of a second."""
+    figures = {
+        "bandwidth": {"gbit_s": 1, "bytes": 2 * 10**9},
+        "cpu": {"client_system_s": seconds, "server_system_s": 0},
+    }
+    both = [record(f"{one}/a/b/1", backend=one, **figures) for one in ("ofi", "tcp")]
+    rows = {row["metric"]: row for row in compare(columns.frame(both))["rows"]}
+    assert rows["client_system_s_per_gb"]["rdma"]["value"] == per_gigabyte
+    assert rows["server_system_s_per_gb"]["tcp"]["value"] == 0
