@@ -8,7 +8,7 @@ from typing import Any
 
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
-from perch.judge.hosts import HostFacts, cxi_hosts
+from perch.judge.hosts import HostFacts, cxi_hosts, owed_areas
 from perch.model.moments import moment
 from perch.model.raw import Agent
 from perch.model.verdict import Bound, Check, CheckStatus
@@ -166,12 +166,12 @@ def _findings(run: RunView) -> Iterator[Check]:
 
 
 def _skipped(run: RunView) -> Iterator[Check]:
-    """Hosts that must have checks, by the plan, their fabric or their flows, and did not answer."""
+    """Hosts that must have checks, and did not answer."""
     with_cxi = cxi_hosts(run.plan.flows())
     skipped: dict[bool, list[str]] = {False: [], True: []}
     for name, planned in run.plan.hosts.items():
         facts = run.hosts.get(name)
-        owes = run.plan.host_checks or planned.fabric == "slingshot" or name in with_cxi
+        owes = owed_areas(run.plan, name, uses_cxi=name in with_cxi)
         if owes and (facts is None or facts.checks is None):
             skipped[planned.scope == "hardware"].append(name)
     for hardware, names in skipped.items():

@@ -108,10 +108,88 @@ def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
         )
 
 
+def _unread(run: RunView) -> Iterator[Check]:
+    """Switches that the plan names for hosts of hardware, and that were not read.
+
+    One of the provider infiniband stands for all of its fabric. Nothing reads Slingshot's.
+    """
+    planned = run.plan.switches or {}
+    whole = any(one.provider == "infiniband" for one in planned.values())
+    unread: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
+    for name, host in run.plan.hosts.items():
+        if host.scope != "hardware" or not host.switch or host.switch in planned:
+            continue
+        if not (whole and host.fabric == "infiniband"):
+            unread[host.fabric != "slingshot"].setdefault(host.switch, []).append(name)
+    for readable, found in unread.items():
+        if found:
+            hosts = [name for of_switch in found.values() for name in of_switch]
+            yield Check(
+                id="switch/unread" + ("" if readable else "/slingshot"),
+                title="Switches: those that the inventory names were read",
+                status="inconclusive" if readable else "not_judged",
+                measured=f"{names(list(found), 8)}, of {plural(len(hosts), 'host')}",
+                source="design, never a PASS by omission",
+                evidence=first(hosts),
+                remedy="add the switch to the group switches (roles/switch_check/README.md); "
+                "without perch_switch the verdict is of hosts and links only"
+                if readable
+                else None,
+            )
+
+
+def _lossless(run: RunView, hosts: Iterable[str]) -> list[set[str]]:
+    """The lossless priorities that each of these hosts wants, of those that say so."""
+    wanted = [run.hosts[name].wanted.get("pfc_priorities") for name in hosts if name in run.hosts]
+    return [set(map(str, one)) for one in wanted if isinstance(one, list)]
+
+
+def _by_priorities(run: RunView, rows: list[Finding]) -> Iterator[Check]:
+    """What must be lossless is known, and hosts and switches agree on it.
+
+    A switch without a priority would be judged by whatever it has PFC on.
+    """
+    faults: dict[str, str] = {}
+    judged = 0
+    for row in rows:
+        planned = (run.plan.switches or {})[row["name"]]
+        hosts = {
+            port["host"] for port in row["rows"] if port["host"] in run.plan.hosts
+            and run.plan.hosts[port["host"]].scope == "hardware"
+        }  # fmt: skip
+        if planned.provider == "infiniband" or planned.scope != "hardware" or not hosts:
+            continue
+        judged += 1
+        wanted = _lossless(run, sorted(hosts))
+        lacking = set().union(*wanted) - set(map(str, planned.priorities))
+        if lacking:
+            said = ", ".join(sorted(lacking))
+            faults[row["name"]] = f"its hosts want priority {said} lossless, the plan does not"
+        elif not planned.priorities and not wanted:
+            faults[row["name"]] = "neither its hosts nor the plan name a lossless priority"
+    if judged:
+        name, why = next(iter(faults.items()), ("", ""))
+        yield Check(
+            id="switch/priorities",
+            title="Switches: hosts and switches agree on the lossless priorities",
+            status="inconclusive" if faults else "pass",
+            measured=f"{name}: {why}" if faults else judged,
+            unit=None if faults else "switches",
+            source="design, never a PASS by omission",
+            evidence=first(faults),
+            remedy="set switch_check_priorities as host_check_pfc_priorities; where that is [], no "
+            "priority is lossless"
+            if faults
+            else None,
+        )
+
+
 @check(family="switch", order=180)
 def switches(run: RunView) -> Iterator[Check]:
+    yield from _unread(run)
     if run.switches is None:
         return
+    yield from _by_priorities(run, run.switches.rows)
     yield from _groups(run.switches.findings)
     yield from _unfound(run.plan.hosts, run.switches.rows)
     simulated = [row["name"] for row in run.switches.rows if row.get("scope") == "simulated"]

@@ -13,9 +13,21 @@ from perch.judge.raw import RawFiles
 from perch.model.moments import LOST_S, moment
 from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import Agent, Environment
+from perch.model.text import did_you_mean
 
 #: The schema of environment.json.
 ENVIRONMENT = "perch.environment/1"
+
+#: What an inventory may want of a host: the variables of roles/host_check, without its name, but
+#: for those that name places of the controller.
+_WANTED = """
+    clock_skew_s coalescing dcbx dscp_priority dscp_trust ecn_priorities energy_preference ets
+    firmware governor hugepages_1g hugepages_2m idle_latency_us iommu irq_local irqbalance
+    isolated_cpus link_gbit_s max_read_request memlock mtu numa_balancing path_mtu pause
+    pfc_priorities pfc_watchdog relaxed_ordering ring_rx ring_tx roce_tos smt sysctls
+    transparent_hugepages turbo
+"""
+WANTED = frozenset(_WANTED.split())
 
 Document = dict[str, Any]
 
@@ -28,8 +40,8 @@ class HostFacts(msgspec.Struct):
     """One host of a run. A driver is None where the host names none.
 
     `unchecked`: why host-check's answer is not judged; `checks`: its findings, None where there was
-    no answer to judge. `retry_agent`: of the walk over plan.retry.json. `idle`: what was counted
-    while no flow ran.
+    no answer to judge. `wanted`: what the inventory wants of the host. `retry_agent`: of the walk
+    over plan.retry.json. `idle`: what was counted while no flow ran.
     """
 
     agent: Agent | None = None
@@ -44,6 +56,7 @@ class HostFacts(msgspec.Struct):
     idle: Counted | None = None
     links: dict[str, links.LinkFacts] = {}
     unchecked: str | None = None
+    wanted: Document = {}
     checks: list[dict[str, Any]] | None = None
 
 
@@ -54,6 +67,18 @@ def cxi_hosts(flows: Iterable[Flow]) -> set[str]:
         if (flow.tool == "cxi" or flow.backend == "cxi") and flow.imported is None:
             used |= {flow.client, flow.server}
     return used
+
+
+def owed_areas(plan: Plan, name: str, *, uses_cxi: bool) -> list[str]:
+    """The areas that must be checked of a host.
+
+    Hardware is checked whatever the plan says: a flag of the plan must not switch its checks off.
+    """
+    host = plan.hosts[name]
+    return findings.areas(
+        machine=plan.host_checks or host.scope == "hardware",
+        slingshot=host.fabric == "slingshot" or uses_cxi,
+    )
 
 
 def _of_schema(document: Document | None, schema: str) -> Document | None:
@@ -81,11 +106,32 @@ def answer_of(files: RawFiles, host: str) -> Document | None:
 
 
 def wanted_of(files: RawFiles, host: str) -> Document | None:
-    """What the inventory wants of a host; None where no such document can be read."""
-    path = f"inputs/hosts/{host}.json"
-    given = _of_schema(files.document(path, _document), "perch.wanted/1")
-    wanted = given.get("wanted") if given else None
+    """What the inventory wants of a host; None where no such document of it can be read."""
+    given = _of_schema(files.document(_wanted_file(host), _document), "perch.wanted/1")
+    wanted = given.get("wanted") if given and given.get("host") == host else None
     return wanted if isinstance(wanted, dict) else None
+
+
+def _wanted_file(host: str) -> str:
+    return f"inputs/hosts/{host}.json"
+
+
+def unknown_setting(host: str, wanted: Document) -> str | None:
+    """Why not all that is wanted of a host can be judged: a misspelt setting would want nothing."""
+    unknown = sorted(wanted.keys() - WANTED)
+    if not unknown:
+        return None
+    meant = did_you_mean(unknown[0], sorted(WANTED))
+    return f"{_wanted_file(host)} has the unknown setting '{unknown[0]}'{meant}"
+
+
+def _unwanted(host: str, wanted: Document | None, scope: str) -> str | None:
+    """Why a host cannot be compared with what is wanted of it."""
+    if wanted is None:
+        return f"{_wanted_file(host)} does not say what is wanted"
+    if scope == "hardware" and all(value is None or value == {} for value in wanted.values()):
+        return f"{_wanted_file(host)} wants nothing of it"
+    return unknown_setting(host, wanted)
 
 
 def is_answer(answer: Document) -> bool:
@@ -118,14 +164,14 @@ def _unchecked(
     host: str,
     environment: Environment | None,
     plan: Plan,
+    areas: list[str],
 ) -> str | None:
     if answer is None:
         return "there is no answer that can be read"
     if not is_answer(answer):
         return "it holds nothing that was read"
-    if plan.host_checks and wanted is None:
-        return f"inputs/hosts/{host}.json does not say what is wanted"
-    return _misplaced(answer, environment, plan.created)
+    unwanted = _unwanted(host, wanted, plan.hosts[host].scope) if "machine" in areas else None
+    return unwanted or _misplaced(answer, environment, plan.created)
 
 
 def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
@@ -160,9 +206,8 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         environment = None  # of nothing known, or of another host
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
-    unchecked = _unchecked(answer, wanted, name, environment, plan)
-    slingshot = planned.fabric == "slingshot" or uses_cxi
-    areas = findings.areas(machine=plan.host_checks, slingshot=slingshot)
+    areas = owed_areas(plan, name, uses_cxi=uses_cxi)
+    unchecked = _unchecked(answer, wanted, name, environment, plan, areas)
     asked = unchecked is None and answer is not None and areas
     said = environment or Environment()
     facts = HostFacts(
@@ -177,6 +222,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         cxi_drivers={one.name: one.driver for one in said.cxi if one.name is not None},
         idle=counted(said.idle),
         unchecked=unchecked,
+        wanted=wanted or {},
     )
     question = (
         findings.Question(areas, subject(name, planned, wanted), answer)

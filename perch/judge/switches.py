@@ -72,7 +72,7 @@ def read_switches(files: RawFiles, plan: Plan) -> SwitchFacts | None:
         "switches": [
             {
                 "name": name,
-                "planned": planned,
+                "planned": msgspec.structs.asdict(planned),  # with what is empty, too
                 "before": _reading(files, name, "before"),
                 "after": _reading(files, name, "after"),
             }

@@ -110,13 +110,17 @@ def _line(finding: Document, scope: str) -> tuple[str, str]:
 def _lines(files: RawFiles, hosts: dict[str, PlanHost]) -> Iterator[tuple[str, str, str]]:
     """(status, host, text) of everything that was found."""
     from perch.judge import findings
+    from perch.judge.hosts import unknown_setting
 
     asked = {name: _question(files, name, host) for name, host in hosts.items()}
     found = findings.judged([question for question in asked.values() if question])
     for name, host in hosts.items():
-        if asked[name] is None:
-            status = "inconclusive" if host.scope == "hardware" else "not_judged"
-            yield status, name, "the host's checks did not run, or left nothing that can be read"
+        question = asked[name]
+        unknown = "inconclusive" if host.scope == "hardware" else "not_judged"
+        if question is None:
+            yield unknown, name, "the host's checks did not run, or left nothing that can be read"
+        elif misspelt := unknown_setting(name, question.host["wanted"]):
+            yield unknown, name, misspelt
         for finding in found.get(name, []):
             status, text = _line(finding, host.scope)
             yield status, name, text

@@ -37,7 +37,7 @@ def root(run_copy: Callable[[str], Path]) -> Path:
     plan = json.loads((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(json.dumps(plan | {"host_checks": True}))
     (folder / "inputs/hosts").mkdir()
-    wanted = {"schema": "perch.wanted/1", "wanted": {"mtu": 9000}}
+    wanted = {"schema": "perch.wanted/1", "host": "alpha", "wanted": {"mtu": 9000}}
     (folder / "inputs/hosts/alpha.json").write_text(json.dumps(wanted))
     (folder / "raw/alpha/host_check.json").write_text(json.dumps(ANSWER))
     environment = folder / "raw/alpha/environment.json"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from perch.judge import findings
 from perch.judge import run as judging
+from perch.model.figures import encode
 from perch.model.verdict import Verdict
 from selftest import outcome
 from selftest.fault import Fault
@@ -21,6 +25,9 @@ from selftest.runs.fabric_plan import WITH_PERFTEST, Fabric
 
 #: A reason that is longer is cut.
 WHY_MAX = 400
+
+Found = dict[str, list[findings.Document]]
+Judged = Callable[[list[findings.Question]], Found]
 
 _verdict = msgspec.json.Decoder(Verdict)
 
@@ -35,8 +42,24 @@ class Told:
 
 
 def begin(work: str) -> None:
-    """Once in each process: whatever it writes lies below `work`."""
+    """Once in each process: whatever it writes lies below `work`.
+
+    Hundreds of healthy runs have hosts that answered alike: jq judges each answer once.
+    """
     tempfile.tempdir = work
+    vars(findings)["judged"] = _remembered(findings.judged)
+
+
+def _remembered(judged: Judged) -> Judged:
+    known: dict[bytes, Found] = {}
+
+    def once(questions: list[findings.Question]) -> Found:
+        key = encode(questions)
+        if key not in known:
+            known[key] = judged(questions)
+        return copy.deepcopy(known[key])
+
+    return once
 
 
 def verdict_of(root: Path) -> Verdict:

@@ -8,6 +8,7 @@ from selftest.edits import (
     Change,
     Edit,
     all_times,
+    drop,
     edit,
     later,
     put,
@@ -18,6 +19,7 @@ from selftest.edits import (
     where,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
+from selftest.faults.hosts import HALF_RATE, NETDEV, PORT
 from selftest.files import Document
 from selftest.runs import noise
 
@@ -167,17 +169,24 @@ FAULTS = (
         "no-rate-told",
         "fabric",
         INCONCLUSIVE,
-        f"{SHARE}/perftest-write-bandwidth",
+        f"{SHARE}/perftest-write-bandwidth host_check/*",
         "a host that does not tell its link's rate, nor does the tool",
         edit(BETA, link_rate(None)),
+        edit(
+            "raw/beta/host_check.json",
+            drop(f"files.{PORT}/rate"),
+            drop(f"files.{NETDEV}/speed"),
+            drop("commands.settings enp1s0"),
+        ),
     ),
     fault(
         "slower-end",
         "fabric",
         FAIL,
-        "ceiling",
+        "ceiling host_check/*",
         "an end whose link is slower than the result",
         edit(BETA, link_rate(50)),
+        edit("raw/beta/host_check.json", HALF_RATE),
     ),
     fault(
         "bad-interval",

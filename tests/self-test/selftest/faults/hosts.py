@@ -17,6 +17,8 @@ from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
 from selftest.files import Document
 
 BETA = "raw/beta/host_check.json"
+WANTED_OF_BETA = "inputs/hosts/beta.json"
+HOSTS = ("alpha", "beta", "gamma", "delta", "epsilon")
 PORT = "/sys/class/infiniband/mlx5_0/ports/1"
 CONFIGURED = "/sys/kernel/config/rdma_cm/mlx5_0/ports/1"
 CARD, BRIDGE = "/sys/bus/pci/devices/0000:81:00.0", "/sys/bus/pci/devices/0000:80:01.1"
@@ -112,6 +114,13 @@ NARROW = file_says(
 OPEN_PORTS = re.escape('"range": [18000, 19000]')
 
 
+def wanted(id_: str, title: str, *changes: Change) -> Fault:
+    """A fault in what the inventory wants of beta."""
+    return fault(
+        id_, "checked", INCONCLUSIVE, "host_check/skipped", title, edit(WANTED_OF_BETA, *changes)
+    )
+
+
 def on_beta(id_: str, check: str, title: str, *changes: Change, word: str = FAIL) -> Fault:
     """A fault in what beta answered."""
     return fault(id_, "checked", word, f"host_check/{check}", title, edit(BETA, *changes))
@@ -126,6 +135,22 @@ FAULTS = (
         "a host check that was skipped",
         remove(BETA),
     ),
+    fault(
+        "checks-off",
+        "checked",
+        INCONCLUSIVE,
+        "host_check/skipped",
+        "host checks that the plan switches off, and no host answered",
+        edit("plan.json", put("host_checks", False)),
+        remove(*(f"raw/{host}/host_check.json" for host in HOSTS)),
+    ),
+    wanted(
+        "wanted-misspelt",
+        "a wanted setting whose name is misspelt",
+        put("wanted", {"pfc_prioritys": [3]}),
+    ),
+    wanted("wanted-empty", "nothing wanted of a host of hardware", put("wanted", {})),
+    wanted("wanted-foreign", "what is wanted of another host", put("host", "alpha")),
     on_beta(
         "check-foreign",
         "skipped",

@@ -104,7 +104,7 @@ FAULTS = (
     ),
     fault(
         "nics-idle",
-        "cards",
+        "rxe",
         PASS,
         "nics",
         "eight NICs, of which one is measured",

@@ -1,6 +1,6 @@
 """What a switch said before and after, on a composed run of two hosts below one."""
 
-from selftest.edits import Change, edit, put, remove, says, says_json, substitute
+from selftest.edits import Change, drop, edit, put, remove, says, says_json, substitute
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
 
@@ -58,6 +58,22 @@ FAULTS = (
         "a pause storm on a switch's port",
         AFTER,
         counter("0x1500000000003", "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", "2"),
+    ),
+    fault(
+        "switch-out",
+        "switched",
+        INCONCLUSIVE,
+        "switch/unread",
+        "a switch that is taken out of the plan, although hosts hang on it",
+        edit("plan.json", drop("switches")),
+    ),
+    fault(
+        "switch-no-priorities",
+        "switched",
+        INCONCLUSIVE,
+        "switch/priorities",
+        "a switch of which no lossless priority is wanted, below hosts that want one",
+        edit("plan.json", put("switches.leaf1.priorities", [])),
     ),
     fault(
         "switch-foreign",

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import json
-import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import msgspec
 
 from perch.history import baseline, folder
 from perch.judge import run as judging
-from selftest.files import compact, document, write
-from selftest.paths import FIXTURES
+from selftest.files import document, write
 from selftest.runs.fabric import compose
-from selftest.runs.fabric_plan import EPOCH, HOSTS, SWEPT, WITH_PERFTEST, Fabric
-
-Document = dict[str, Any]
+from selftest.runs.fabric_plan import EPOCH, SWEPT, WITH_PERFTEST, Fabric
 
 #: The pair that is measured again, and the day before a run in seconds.
 AGAIN, DAY_S = "write-bandwidth/gamma/delta", 86400
@@ -60,48 +54,12 @@ def aged(root: Path) -> None:
     write(root / "inputs/baseline.json", msgspec.to_builtins(found))
 
 
-# ---- hosts that were checked ---------------------------------------------------------------------
-
-PARTS = ("files", "later", "links", "commands")
-
-
-def _answer(host: str, number: int) -> Document:
-    """What a host answered: a server of three fixtures, with addresses of its own."""
-    names = ("machine-amd", "qos-mlx5-dcb", "nic-mlx5")
-    found = [document(FIXTURES / f"hosts/{name}.json") for name in names]
-    merged: Document = {
-        "schema": found[0]["schema"],
-        "hostname": host,
-        "collected": "2026-01-01T00:00:10Z",
-        **{part: {} for part in PARTS},
-    }
-    for one in found:
-        for part in PARTS:
-            merged[part] |= one.get(part) or {}
-    text = compact(merged)
-    for pattern, replacement in (
-        (r"ens1np0|enp129s0f0np0", "enp1s0"),
-        (r"c1:00\.0", "81:00.0"),
-        (r"c000:0201", f"c000:020{number}"),
-        (r"192\.0\.2\.1\b", f"192.0.2.{number}"),
-        (r"f0:28:b2", f"f0:28:b{number}"),
-        (r"ef0:28b2", f"ef0:28b{number}"),
-    ):
-        text = re.sub(pattern, replacement, text)
-    answer: Document = json.loads(text)
-    return answer
-
-
 def checked(root: Path) -> None:
-    """The fabric, whose hosts had to be checked, and answered."""
+    """The fabric, by a plan that asks for the checks of its hosts."""
     compose(root, Fabric(1))
     plan = document(root / "plan.json")
     plan["host_checks"] = True
     write(root / "plan.json", plan)
-    for number, host in enumerate(HOSTS, 1):
-        wanted = {"schema": "perch.wanted/1", "host": host, "wanted": {"pfc_priorities": [3]}}
-        write(root / f"inputs/hosts/{host}.json", wanted)
-        write(root / f"raw/{host}/host_check.json", _answer(host, number))
 
 
 # ---- a soak --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selftest.files import limit_set, write, write_lines
+from selftest.runs.answers import check_hosts
 from selftest.runs.fabric_figures import Size, measured
 from selftest.runs.fabric_plan import HOSTS, Fabric, Test, plan, retry_plan, stamp
 
@@ -111,6 +112,7 @@ class _Run:
         self.at += 2
         for host in HOSTS:
             write(self.root / f"raw/{host}/environment.json", self.environment(host))
+        check_hosts(self.root)
         self.rounds(planned, "flows")
         if self.fabric.again:
             again = retry_plan(self.fabric, planned)

@@ -11,6 +11,7 @@ from typing import Any
 from perch.history.seal import seal
 from selftest.files import compact, document, write
 from selftest.paths import FIXTURES
+from selftest.runs.answers import check_hosts
 
 Document = dict[str, Any]
 
@@ -88,6 +89,7 @@ def cards(root: Path) -> None:
                 _count(end["counters"], counted[flow[role]], ONCE.get(flow["test"], 1.0))
                 write(path, end)
     write(root / "plan.json", plan)
+    check_hosts(root, "eth1")
 
 
 def _count(counters: Document, card: Counter[str], once: float) -> None:
@@ -114,6 +116,8 @@ def switched(root: Path) -> None:
     plan = document(root / "plan.json")
     switch = {"provider": "sonic", "scope": "hardware", "priorities": [3], "ports": {}}
     plan["switches"] = {"leaf1": switch}
+    for host in plan["hosts"].values():
+        host["switch"] = "leaf1"
     write(root / "plan.json", plan)
     for phase, minute in (("before", 0), ("after", 1)):
         said = compact(_reading(plan["run"], phase, f"2026-01-01T00:0{minute}:30.000000Z"))

@@ -11,8 +11,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from selftest.files import document, limit_set, write
+from selftest.edits import says, substitute
+from selftest.files import limit_set, write
 from selftest.paths import FIXTURES
+from selftest.runs.answers import answer, want
 from selftest.runs.fabric_plan import EPOCH, stamp
 
 Document = dict[str, Any]
@@ -126,7 +128,7 @@ def _line() -> Document:
     }  # fmt: skip
 
 
-def _node(root: Path, node: str) -> None:
+def _node(root: Path, number: int, node: str) -> None:
     times = {"started": stamp(EPOCH + 1), "ended": stamp(EPOCH + 4 * TURN_S)}
     agent = {"schema": "perch.agent/1", "run": RUN, "host": node, **times, "state": "done",
              "flows_total": 3, "flows_done": 3, "message": None}  # fmt: skip
@@ -137,11 +139,14 @@ def _node(root: Path, node: str) -> None:
         "tuning": {}, "interfaces": [], "rdma": [], "collected": stamp(EPOCH + 2),
         "cxi": [{"name": "cxi0", "driver": "cxi_ss1", "firmware": "1.6.0.326"}],
     }  # fmt: skip
-    answer = document(FIXTURES / "slingshot/host_check.json")
-    answer |= {"hostname": node, "collected": stamp(EPOCH + 3)[:-5] + "Z"}
+    collected = stamp(EPOCH + 3)[:-5] + "Z"
+    answered = answer(node, number, collected, parts=("hosts/machine-amd", "slingshot/host_check"))
+    # its firewall lets the port of the cxi tools through, too
+    says("nft", substitute(r"\[18000, 19000\]", "[18000, 50000]"))(answered)
+    want(root, node)
     write(root / f"raw/{node}/agent.json", agent)
     write(root / f"raw/{node}/environment.json", environment)
-    write(root / f"raw/{node}/host_check.json", answer)
+    write(root / f"raw/{node}/host_check.json", answered)
 
 
 #: Octets that a flow moves from client to server and back, with headers.
@@ -154,8 +159,8 @@ def slingshot(root: Path) -> None:
     plan = _plan()
     write(root / "plan.json", plan)
     write(root / "inputs/limits.json", limit_set("slingshot-200"))
-    for node in NODES:
-        _node(root, node)
+    for number, node in enumerate(NODES, 1):
+        _node(root, number, node)
     nics = {node: Counter(tx=1000, rx=1000) for node in NODES}
     for turn, round_ in enumerate(plan["rounds"], 1):
         flow, at = round_["flows"][0], EPOCH + turn * TURN_S
