@@ -45,7 +45,7 @@ uncommented() {
   assert_json runs/latest/plan.json '[.rounds[].flows[] | select(.tool == "perftest").client_argv | join(" ") | select(contains("-d mlx5_0 -i 1 -x 3"))] | length > 0'
   assert_json runs/latest/plan.json '[.rounds[].flows[] | [.client, .server] | sort] | unique | length == 6'
   plan_for "$TOP/inventories/example_roce" transfer-read-many-nics
-  assert_json runs/latest/plan.json '[.rounds[].flows[] | select(.backend == "verbs").client_argv | join(" ")]
+  assert_json runs/latest/plan.json '[.rounds[].flows[] | select(.test == "verbs-read").client_argv | join(" ")]
     | length > 0 and all(.[]; contains("mlx5_0,mlx5_1"))'
 }
 

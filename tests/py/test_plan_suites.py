@@ -114,11 +114,11 @@ def sums(flow: dict[str, Any], key: str) -> list[int]:
 
 def test_the_transfer_suites_measure_eight_devices() -> None:
     """As MORI-IO's page of published figures does."""
-    (read,) = eight_devices("transfer-read-many-nics").values()
+    read, one = eight_devices("transfer-read-many-nics").values()
     command = " ".join(read["client_argv"])
     assert (read["op"], read["scope"], len(read["expect"])) == ("read", "hardware", 18 * 9)
     assert "--size 8:1M --batch 256 " in command and "--queue-pairs 2 " in command
-    assert "mlx5_7 --server-devices" in command
+    assert "mlx5_7 --server-devices" in command and len(one["expect"]) == 18 * 2
     sizes = eight_devices("transfer-write-sizes").values()
     assert [len(flow["expect"]) for flow in sizes] == [18 * 2, 18 * 9]
     batches = sums(eight_devices("transfer-write-batches")["verbs-write"], "batch")
