@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from perch.checks import RunView, check, design, first
-from perch.checks.remedies import for_code, for_soak
+from perch.checks.remedies import for_code, for_origin, for_soak
 from perch.model.verdict import EVIDENCE_MAX, Bound, Check
 
 _COLUMNS = (
@@ -21,6 +21,7 @@ _COLUMNS = (
     "error.code",
     "error.message",
     "error.traffic",
+    "error.about",
 )
 
 
@@ -45,7 +46,9 @@ def _flow(rows: list[dict[str, Any]], soak_state: str | None) -> Check:
         status=outcomes[at],
         measured=message if named else f"code {code}: {message}",
         evidence=[row["id"] for row in rows[:EVIDENCE_MAX]],
-        remedy=(for_soak(soak_state) if code is None else None) or for_code(code),
+        remedy=(for_soak(soak_state) if code is None else None)
+        or for_origin(rows[at]["error.about"])
+        or for_code(code),
     )
 
 

@@ -21,6 +21,19 @@ _CODES = {
     6: "read the flow's client.stderr and client.stdout under raw/; measure again",
 }  # fmt: skip
 
+_ORIGINS = {
+    "ends": "compare the addresses of both hosts in the inventory with the flow's client.stdout; "
+    "measure again",
+    "times": "compare the clocks of both hosts with the times in the flow's files under raw/; "
+    "measure again",
+    "version": "install one version of the tool on all hosts, and measure again",
+}  # fmt: skip
+
+
+def for_origin(about: str | None) -> str | None:
+    """Of an output that contradicts the plan, its hosts or their agents; None of any other."""
+    return _ORIGINS.get(about or "")
+
 
 def for_soak(state: str | None) -> str | None:
     """Of a soak that runs, or that somebody ended: neither is a fault of a host or a flow."""

@@ -1,35 +1,22 @@
-"""Where and when a flow was measured, compared with the plan and with its hosts' agents.
+"""Where and when a flow was measured, compared with the plan and with its hosts.
 
 An output that names other ends, or a report of another time, is no evidence of its flow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import NamedTuple
 
+from perch.judge import times
 from perch.judge.hosts import HostFacts
-from perch.model.figures import rounded
-from perch.model.moments import CLOSE_S, LOST_S, moment
 from perch.model.plan import Flow, Plan
-from perch.model.raw import Agent, End
-from perch.model.record import ROLES, Error, Part, Role, Side
+from perch.model.raw import End
+from perch.model.record import ROLES, About, Error, Part, Role, Side
 from perch.tools import TOOLS
 
-#: Seconds by which `ended` may lie later than `started` and `elapsed_s` say: the agent reads the
-#: counters in between. The slowest emulated host took 2.1 s (tests/fixtures/rxe).
-READING_S = 3
-
 _NO_SIDE = Side()
-
-
-class _Window(NamedTuple):
-    """Seconds since the epoch; `end` is infinite where the agent still runs."""
-
-    begin: float
-    end: float
 
 
 @lru_cache(maxsize=4096)
@@ -107,52 +94,6 @@ def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | 
     return _foreign_address(planned, flow, part, role)
 
 
-# ---- times ---------------------------------------------------------------------------------------
-
-
-def _window(agent: Agent | None) -> _Window | None:
-    if agent is None or agent.started is None:
-        return None
-    begin = moment(agent.started)
-    end = float("inf") if agent.ended is None else moment(agent.ended)
-    return None if begin is None or end is None else _Window(begin, end)
-
-
-def _untimely(plan: Plan, end: End, window: _Window | None) -> Iterator[str]:
-    """Why an end's times are not those of its flow. A soak's end may have had several agents."""
-    begun, over = moment(end.started or ""), moment(end.ended or "")
-    name = f"{end.role}.json"
-    if begun is None or over is None or end.elapsed_s is None:
-        yield f"{name} does not say when it ran"
-        return
-    if over < begun:
-        yield f"{name} says that it ended at {end.ended}, before it started at {end.started}"
-    beyond = over - begun - end.elapsed_s
-    if plan.soak is None and not -CLOSE_S <= beyond <= READING_S:
-        yield (
-            f"{name} says that it took {rounded(end.elapsed_s)} s, but {rounded(over - begun)} s "
-            "lie between its start and its end"
-        )
-    created = moment(plan.created)
-    if created is not None and begun < created - LOST_S:
-        yield f"{name} is of {end.started}, before the plan of {plan.created}"
-    if window and not window.begin - CLOSE_S <= begun <= over <= window.end + CLOSE_S:
-        yield f"{name} is of {end.started} to {end.ended}, when the agent on {end.host} did not run"
-
-
-def _foreign_time(
-    planned: Planned, flow: Flow, ends: Mapping[Role, End | str | None]
-) -> str | None:
-    for role, end in ends.items():
-        if isinstance(end, End) and end.state == "done":
-            facts = planned.hosts[flow.host(role)]
-            window = _window(facts.retry_agent if flow.retry else facts.agent)
-            why = next(_untimely(planned.plan, end, window), None)
-            if why:
-                return why
-    return None
-
-
 def check(
     planned: Planned,
     flow: Flow,
@@ -161,17 +102,26 @@ def check(
     server: End | str | None,
 ) -> None:
     """Spoils the parts of a flow that was measured between other ends, or at another time."""
-    untimely = _foreign_time(planned, flow, {"client": client, "server": server})
-    for part in parts:
-        if part.status != "ok":
-            continue
-        why = (
-            untimely
-            or _foreign_version(planned.hosts, flow, part)
-            or next(
-                (found for role in ROLES if (found := _foreign_end(planned, flow, part, role))),
-                None,
+    ok = [part for part in parts if part.status == "ok"]
+    hosts = {role: planned.hosts[flow.host(role)] for role in ROLES}
+    agents = {
+        role: facts.retry_agent if flow.retry else facts.agent for role, facts in hosts.items()
+    }
+    untimely = times.foreign(
+        planned.plan, agents, {"client": client, "server": server}
+    ) or times.too_long(parts, client)
+    for part in ok:
+        about: About = "times"
+        why = untimely or times.not_in_process(flow, part, client)
+        if not why:
+            about, why = "version", _foreign_version(planned.hosts, flow, part)
+        if not why:
+            about, why = (
+                "ends",
+                next(
+                    (found for role in ROLES if (found := _foreign_end(planned, flow, part, role))),
+                    None,
+                ),
             )
-        )
         if why:
-            part.status, part.error = "error", Error(6, why, traffic=True)
+            part.status, part.error = "error", Error(6, why, traffic=True, about=about)

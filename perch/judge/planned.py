@@ -17,6 +17,7 @@ from perch.errors import ExitCode, PerchError
 from perch.judge.argv import option_value
 from perch.judge.commands import seconds
 from perch.judge.raw import UNREADABLE
+from perch.model.moments import moment
 from perch.model.plan import Flow, Plan, Round, SoakPlan
 from perch.model.record import Number
 
@@ -174,6 +175,8 @@ def faults(plan: Plan) -> Iterator[str]:
     if not any(turn.flows for turn in plan.rounds):
         yield "it holds no flow"
         return
+    if moment(plan.created) is None:
+        yield f"created is {plan.created!r}, no time such as 2026-11-21T08:04:06Z"
     for kind, names in (("host", plan.hosts), ("switch", plan.switches or {})):
         for name in names:
             if not _name.fullmatch(name):

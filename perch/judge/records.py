@@ -112,7 +112,6 @@ class FlowReader:
         parts = as_planned.expected_parts(
             flow, parts, why, server_cause(flow, raw.server), addresses
         )
-        ends.within_process(parts, raw.client)
         origin.check(self._planned, flow, parts, raw.client, raw.server)
         readings = _readings(raw.client), _readings(raw.server)
         client, server = counted(readings[0]), counted(readings[1])

@@ -328,15 +328,21 @@ class SoakSummary(Model):
     dropped_lines: int
 
 
+#: What of a result is not that of its flow.
+About = Literal["ends", "times", "version"]
+
+
 class Error(Model):
     """`code`.
 
     The design's exit codes, absent where nothing was started; `traffic`: payload had begun to move.
+    `about`: what of the output contradicts the plan, its hosts or their agents.
     """
 
     code: int | None = None
     message: str = ""
     traffic: bool = msgspec.field(default_factory=bool)  # a factory's value is never left out
+    about: About | None = None
 
 
 class Claims(Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def times(factor: float, *paths: str) -> Change:
 
 
 def later(seconds: float) -> Change:
-    """Moves all times of a flow's end, of an agent or of the engine's line."""
+    """Moves all times of a flow's end, of an agent, of the engine's line or iperf3's document."""
 
     def change(document: Document) -> None:
         for key in ("started", "ended"):
@@ -55,6 +56,8 @@ def later(seconds: float) -> Change:
             reading = counters.get(name)
             if reading:
                 reading["time_s"] = f"{float(reading['time_s']) + seconds:.6f}"
+        if "start" in document:
+            document["start"]["timestamp"]["timesecs"] += seconds
 
     return change
 
@@ -97,10 +100,26 @@ class Run:
 
 
 def walked_again(run: Run, host: str, flows: int = 2) -> None:
-    """The host's agent walked plan.retry.json, which has so many flows of it."""
+    """The host's agent walked plan.retry.json, which has so many flows of it, within 10 minutes."""
     agent = json.loads((run.root / f"raw/{host}/agent.json").read_text())
-    again = run.root / f"raw/{host}/retry/agent.json"
-    again.write_text(json.dumps(agent | {"flows_total": flows, "flows_done": flows}))
+    agent |= {"started": agent["ended"], "flows_total": flows, "flows_done": flows}
+    agent["ended"] = dated((moment(agent["started"]) or 0) + 600)
+    (run.root / f"raw/{host}/retry/agent.json").write_text(json.dumps(agent))
+
+
+def measured_again(run: Run, pair: str, n: int, raw: Path | None = None) -> Path:
+    """Repeat n of a pair was measured as the first one was, a minute after the one before it.
+
+    `raw`: where the first one lies. Returns the client's folder.
+    """
+    begin = later(60 * (n - 1))
+    folders = {host: run.root / f"raw/{host}/retry/flows/{pair}/{n}" for host in ("alpha", "beta")}
+    for (host, folder), role in zip(folders.items(), ("client", "server"), strict=True):
+        shutil.copytree((raw or run.root / "raw") / host / "flows" / pair / "1", folder)
+        run.edit(folder / f"{role}.json", put("flow", f"{pair}/{n}"), begin)
+        walked_again(run, host)
+    run.edit(folders["alpha"] / "client.stdout", begin)
+    return folders["alpha"]
 
 
 def status(verdict: Verdict, check: str) -> str | None:

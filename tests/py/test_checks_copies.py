@@ -15,6 +15,7 @@ def test_an_output_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun)
     run = Run(run_copy("loopback"))
     first = run.flow("tcp-latency")
     shutil.copy(first / "client.stdout", first.parent / "2/client.stdout")
+    run.edit(first.parent / "2/client.stdout", put("started", "2026-11-21T08:04:47.900Z"))
     found = check_of(run.judge(), "copies")
     assert (found.status, found.measured) == ("inconclusive", 8)
     assert found.evidence == [f"tcp-latency/alpha/beta/{repeat}" for repeat in (1, 2)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from perch.history.retry import placed
 from tests.py.conftest import Ended
-from tests.py.judging import Run, missing, put, status, times, walked_again
+from tests.py.judging import Run, measured_again, missing, put, status, times
 
 Perchctl = Callable[..., Ended]
 FLOW = "iperf3/alpha/beta"
@@ -38,15 +37,8 @@ def outlier(run: Run) -> Run:
 
 def repeated(run: Run, repeat: int, factor: float) -> None:
     """The outlier was measured again, with its rate times `factor`."""
-    for host, role in (("alpha", "client"), ("beta", "server")):
-        target = run.root / f"raw/{host}/retry/flows/{FLOW}/{repeat}"
-        shutil.copytree(run.root / f"raw/{host}/flows/{FLOW}/1", target)
-        run.edit(target / f"{role}.json", put("flow", f"{FLOW}/{repeat}"))
-        walked_again(run, host)
-    run.edit(
-        run.root / f"raw/alpha/retry/flows/{FLOW}/{repeat}/client.stdout",
-        lambda document: _faster(document, factor),
-    )
+    output = measured_again(run, FLOW, repeat) / "client.stdout"
+    run.edit(output, lambda document: _faster(document, factor))
 
 
 def _faster(part: Any, factor: float) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from perch.model.moments import moment
 from perch.model.verdict import Bound
 from tests.py.cards import PORT, moves, put_cards
-from tests.py.judging import Change, Document, Run, check_of, put, status
+from tests.py.judging import Change, Document, Run, check_of, later, put, status
 
 FLOW = "write-latency/alpha/beta/1"
 
@@ -169,11 +169,14 @@ def test_an_interface_of_a_loopback_that_counted_nothing_of_a_transfer_is_inconc
     }  # fmt: skip
 
     def counters(moved: dict[str, str]) -> Change:
-        sides = {
-            when: {"time_s": time, "host": {}, "netdev": {"lo": counts}, "rdma": {}}
-            for when, time, counts in (("before", "1.0", before), ("after", "2.0", moved))
-        }
-        return put("counters", {"address_interface": "lo", "route_interface": "lo", **sides})
+        def change(end: Document) -> None:
+            sides = {
+                when: {"time_s": str(moment(end[at])), "host": {}, "netdev": {"lo": counts}}
+                for when, at, counts in (("before", "started", before), ("after", "ended", moved))
+            }
+            end["counters"] = {"address_interface": "lo", "route_interface": "lo", **sides}
+
+        return change
 
     files = {
         role: loopback.flow("tcp-latency", role) / f"{role}.json" for role in ("client", "server")
@@ -257,15 +260,6 @@ def test_a_tail_spike_is_found_where_enough_samples_support_it(loopback: Run) ->
 
 
 # ---- clocks --------------------------------------------------------------------------------------
-
-
-def later(seconds: float) -> Change:
-    def change(document: Document) -> None:
-        for key in ("started", "ended"):
-            time = datetime.fromisoformat(document[key]) + timedelta(seconds=seconds)
-            document[key] = time.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    return change
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from tests.py.judging import (
     Document,
     Run,
     check_of,
+    measured_again,
     missing,
     put,
     status,
     times,
-    walked_again,
 )
 
 FLOW = "iperf3/alpha/beta"
@@ -62,20 +62,10 @@ def faster(factor: float) -> Change:
     return change
 
 
-def repeat(run: Run, n: int, pair: str = FLOW, raw: Path | None = None) -> Path:
-    """Repeat n was measured as the first one was; returns the client's folder."""
-    for host, role in (("beta", "server"), ("alpha", "client")):
-        folder = run.root / f"raw/{host}/retry/flows/{pair}/{n}"
-        shutil.copytree((raw or run.root / "raw") / host / "flows" / pair / "1", folder)
-        run.edit(folder / f"{role}.json", put("flow", f"{pair}/{n}"))
-        walked_again(run, host)
-    return run.root / f"raw/alpha/retry/flows/{pair}/{n}"
-
-
 def judged(run: Run, *factors: float) -> Verdict:
     """The verdict with repeats 2, 3 ... at these factors of the first one's rate."""
     for n, factor in enumerate(factors, 2):
-        run.edit(repeat(run, n) / "client.stdout", faster(factor))
+        run.edit(measured_again(run, FLOW, n) / "client.stdout", faster(factor))
     return run.judge()
 
 
@@ -252,7 +242,7 @@ def test_a_flow_that_was_lost_before_traffic_is_cured_by_whole_repeats_and_stays
     assert [one["why"] for one in verdict.outside["first"]] == [[f"flow/{pair}/1"]]
     put_retry(run, planned(run, pair))
     for n in (2, 3):
-        output = repeat(run, n, pair, good) / "client.stdout"
+        output = measured_again(run, pair, n, good) / "client.stdout"
         run.edit(output, times(1 + n / 1000, "cpu.client_s"))
     verdict = run.judge()
     assert verdict.verdict == "PASS"

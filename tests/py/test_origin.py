@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.py.judging import Change, Document, Run, check_of, put
+from tests.py.judging import Change, Document, Run, check_of, later, put, status
 
 MakeRun = Callable[[str], Path]
 
@@ -60,6 +60,9 @@ def test_an_iperf_that_connected_elsewhere_is_no_evidence(run_copy: MakeRun) -> 
 TIMES: tuple[tuple[str, str, tuple[Change, ...], str], ...] = (
     ("client", "tcp-latency", (put("started", None),), "does not say when it ran"),
     ("client", "tcp-latency", (put("elapsed_s", 60),), "lie between its start and its end"),
+    ("client", "tcp-latency", (put("elapsed_s", 0),), "does not say how long it ran"),
+    ("client", "tcp-latency", (put("elapsed_s", 0.001),), "but 1.255 s lie between its start and"),
+    ("server", "iperf3", (put("elapsed_s", 0.001),), "lie between its start and its end"),
     (
         "server",
         "tcp-latency",
@@ -82,7 +85,7 @@ TIMES: tuple[tuple[str, str, tuple[Change, ...], str], ...] = (
             put("started", "2026-11-21T08:05:29.186Z"),
             put("ended", "2026-11-21T08:05:31.205Z"),
         ),
-        "when the agent on alpha did not run",
+        "the agent on alpha ran from 2026-11-21T08:04:10.509Z to 2026-11-21T08:04:54.593Z",
     ),
 )
 
@@ -97,6 +100,79 @@ def test_a_flow_of_another_time_is_no_evidence(
     assert verdict.verdict == "INCONCLUSIVE"
     (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/")]
     assert words in str(found.measured)
+
+
+STARTS: tuple[tuple[str, Change, str], ...] = (
+    ("tcp-latency", put("started", None), "does not say when it began"),
+    ("tcp-latency", put("started", "at noon"), "does not say when it began"),
+    ("tcp-latency", later(-200), "its process ran from 2026-11-21T08:04:11.928Z to"),
+    ("tcp-latency", later(20), "its process ran from 2026-11-21T08:04:11.928Z to"),
+    ("iperf3", put("start.timestamp.timesecs", 1795248269 - 5), "its process ran from"),
+    ("tcp-bandwidth", later(20), "its process ran from"),
+)
+
+
+@pytest.mark.parametrize(("test", "change", "words"), STARTS)
+def test_a_tool_that_measured_outside_of_its_process_is_no_evidence(
+    run_copy: MakeRun, test: str, change: Change, words: str
+) -> None:
+    """Both times are of one host's clock."""
+    run = Run(run_copy("loopback"))
+    run.edit(run.flow(test) / "client.stdout", change)
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/")]
+    assert words in str(found.measured)
+    assert status(verdict, "clock/ends") == "pass"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ((put("elapsed_s", 0.5),), "but 7.663 s lie between its start and its last reading"),
+        ((put("counters.before.time_s", "1795270600.0"),), "client.json read its counters at"),
+        ((put("counters.after.time_s", "1795270645.0"),), "client.json read its counters at"),
+        ((put("counters.after.time_s", "soon"),), "does not say when it read its counters"),
+    ],
+)
+def test_counters_are_read_while_their_flow_runs(
+    run_copy: MakeRun, changes: tuple[Change, ...], words: str
+) -> None:
+    run = Run(run_copy("rxe"))
+    run.edit(run.flow("verbs-send-latency") / "client.json", *changes)
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    (found,) = [one for one in verdict.checks if one.id.startswith("flow/verbs-send-latency/")]
+    assert words in str(found.measured)
+
+
+@pytest.mark.parametrize("created", ["", "yesterday", "2026-11-21 08:04:06"])
+def test_a_plan_that_does_not_say_when_it_was_made_is_refused(
+    run_copy: MakeRun, created: str
+) -> None:
+    run = Run(run_copy("loopback"))
+    run.edit("plan.json", put("created", created))
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert f"created is '{created}', no time" in str(check_of(verdict, "plan").measured)
+
+
+@pytest.mark.parametrize(
+    ("test", "change", "words"),
+    [
+        ("tcp-bandwidth", put("server.address", "127.0.0.3"), "addresses of both hosts"),
+        ("tcp-latency", later(-200), "clocks of both hosts"),
+        ("tcp-latency", put("tool.version", "0.0.9"), "one version"),
+    ],
+)
+def test_what_to_do_fits_what_is_wrong(
+    run_copy: MakeRun, test: str, change: Change, words: str
+) -> None:
+    run = Run(run_copy("loopback"))
+    run.edit(run.flow(test) / "client.stdout", change)
+    (found,) = [one for one in run.judge().checks if one.id.startswith(f"flow/{test}/")]
+    assert words in str(found.remedy)
+    assert "client.stderr" not in str(found.remedy)
 
 
 def test_gids_of_swapped_ends_are_compared_as_ipv4_addresses(run_copy: MakeRun) -> None:

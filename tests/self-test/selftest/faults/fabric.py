@@ -346,8 +346,9 @@ FAULTS = (
         INCONCLUSIVE,
         "clock/ends",
         "clocks of two hosts ten minutes apart",
-        edit("raw/beta/agent.json", later(600)),
-        edit("raw/beta/flows/*/*/*/*/*.json", later(600)),
+        edit("raw/epsilon/agent.json", later(600)),
+        edit("raw/epsilon/flows/*/*/*/*/*.json", later(600)),
+        edit("raw/epsilon/flows/*/*/*/*/client.stdout", later(600)),
     ),
     fault(
         "lived",

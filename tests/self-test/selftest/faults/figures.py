@@ -23,6 +23,7 @@ LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout"
 BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout"
 VERIFY = "raw/alpha/flows/tcp-verify/alpha/beta/1/client.stdout"
 TRANSFERS = "raw/alpha/flows/tcp-write/alpha/beta/1/client.stdout"
+IPERF = "raw/alpha/flows/iperf/alpha/beta/1"
 OF_LATENCY = "flow/tcp-latency/alpha/beta/1 coverage"
 OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/1 coverage"
 OF_VERIFY = "flow/tcp-verify/alpha/beta/1 coverage"
@@ -161,9 +162,10 @@ FAULTS = (
         "slow-iperf",
         "loopback",
         FAIL,
-        "limit/iperf-bandwidth/iperf clock/ends",
+        "limit/iperf-bandwidth/iperf",
         "a rate in Mbits/sec far below its limit",
-        content("raw/alpha/flows/iperf/alpha/beta/1/client.stdout", TOOLS / "iperf_slow.txt"),
+        content(f"{IPERF}/client.stdout", TOOLS / "iperf_slow.txt"),
+        replaced(f"{IPERF}/client.stdout", "2026-11-21 07:29:09", "2026-11-21 08:04:35"),
     ),
     fault(
         "transfer-pair",

@@ -232,7 +232,7 @@ FAULTS = (
         "foreign-flow",
         "loopback",
         INCONCLUSIVE,
-        OF_LATENCY,
+        f"{OF_LATENCY} turns",
         "another repeat's files in the place of a flow's",
         content(END, "raw/alpha/flows/tcp-latency/alpha/beta/2/client.json"),
     ),
@@ -294,7 +294,7 @@ FAULTS = (
         "outside-agent",
         "loopback",
         INCONCLUSIVE,
-        OF_LATENCY,
+        f"{OF_LATENCY} turns",
         "an agent that ended before its flow did",
         edit(
             END,
@@ -314,7 +314,7 @@ FAULTS = (
         "lasted-longer",
         "loopback",
         INCONCLUSIVE,
-        OF_LATENCY,
+        f"{OF_LATENCY} turns",
         "a flow that ended long after it had taken its time",
         edit(SERVED, put("ended", "2026-11-21T08:04:41.000Z")),
     ),
@@ -343,6 +343,7 @@ FAULTS = (
         content(
             f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/2/client.stdout"
         ),
+        edit(f"{LATENCY}/client.stdout", put("started", "2026-11-21T08:04:12.000Z")),
     ),
     fault(
         "two-at-once",

@@ -1,0 +1,143 @@
+"""When a flow was measured, compared with its plan, its hosts' agents and its tool's own times.
+
+All times of one host are of one clock, which may have been set by CLOSE_S meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from perch.judge.counters import moment as read_at
+from perch.model.figures import rounded
+from perch.model.moments import CLOSE_S, LOST_S, moment
+from perch.model.plan import Flow, Plan
+from perch.model.raw import Agent, End
+from perch.model.record import Part, Role
+
+#: Seconds from the end of a process to the last reading of counters: the agent waits until the
+#: counters are younger than the process. The slowest emulated host took 1.1 s (tests/fixtures/rxe).
+READING_S = 2
+
+#: Seconds by which sizes may last longer than their process lived: the tools take their times from
+#: another clock than the agent. No more than the process lived itself.
+GRANTED_S = 1
+#: The same, as a part of the process's life.
+GRANTED = 1.05
+
+
+def _apart(later: float, earlier: float) -> float:
+    """Seconds, to the millisecond that agents write."""
+    return round(later - earlier, 3)
+
+
+def _not_in_agent(end: End, agent: Agent | None, begun: float, over: float) -> str | None:
+    """Why the agent that is said to have run this end did not. Of a soak it may be a later one."""
+    if agent is None:
+        return None
+    begin, stop = moment(agent.started), moment(agent.ended)
+    late = stop is not None and over > stop + CLOSE_S
+    if begin is None or not (begun < begin - CLOSE_S or late):
+        return None
+    return (
+        f"{end.role}.json is of {end.started} to {end.ended}, but the agent on {end.host} ran from "
+        f"{agent.started} to {agent.ended or 'now'}"
+    )
+
+
+def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
+    """Whether an end's duration and its readings of counters are those of its start and end."""
+    name, until, what = f"{end.role}.json", over, "end"
+    readings = end.counters
+    if readings and readings.before and readings.after:
+        before, after = read_at(readings.before.time_s), read_at(readings.after.time_s)
+        if before is None or after is None:
+            yield f"{name} does not say when it read its counters"
+            return
+        if before < begun - CLOSE_S or after > over + CLOSE_S:
+            yield (
+                f"{name} read its counters at {readings.before.time_s} and "
+                f"{readings.after.time_s}, but is of {end.started} to {end.ended}"
+            )
+        until, what = after, "last reading"
+    elapsed = end.elapsed_s or 0
+    granted = CLOSE_S if what == "end" else READING_S
+    if not -CLOSE_S <= until - begun - elapsed <= granted:
+        yield (
+            f"{name} says that it took {rounded(elapsed)} s, but {_apart(until, begun)} s lie "
+            f"between its start and its {what}"
+        )
+
+
+def _untimely(plan: Plan, end: End, agent: Agent | None) -> Iterator[str]:
+    """Why an end's times are not those of its flow."""
+    begun, over = moment(end.started), moment(end.ended)
+    name = f"{end.role}.json"
+    if begun is None or over is None:
+        yield f"{name} does not say when it ran"
+        return
+    if not end.elapsed_s:
+        yield f"{name} does not say how long it ran"
+        return
+    if over < begun:
+        yield f"{name} says that it ended at {end.ended}, before it started at {end.started}"
+    if plan.soak is None:  # whose ends may have had several processes
+        yield from _lasted(end, begun, over)
+    created = moment(plan.created)
+    if created is not None and begun < created - LOST_S:
+        yield f"{name} is of {end.started}, before the plan of {plan.created}"
+    why = _not_in_agent(end, agent, begun, over)
+    if why:
+        yield why
+
+
+def foreign(
+    plan: Plan, agents: Mapping[Role, Agent | None], ends: Mapping[Role, End | str | None]
+) -> str | None:
+    """Why a flow is of another time than its plan and its hosts' agents; None where it is not."""
+    for role, end in ends.items():
+        if isinstance(end, End) and end.state == "done":
+            why = next(_untimely(plan, end, agents[role]), None)
+            if why:
+                return why
+    return None
+
+
+def not_in_process(flow: Flow, part: Part, client: End | str | None) -> str | None:
+    """Why a result is not of the process that printed it; both times are of the client's clock.
+
+    Only the engine's lines always say when they began.
+    """
+    if not isinstance(client, End) or part.soak is not None:
+        return None
+    begun = moment(part.started)
+    if begun is None:
+        is_owed = flow.tool == "perch" or part.started is not None
+        return "the output does not say when it began" if is_owed else None
+    start, stop = moment(client.started), moment(client.ended)
+    if start is None or stop is None:
+        return None
+    if start - CLOSE_S <= begun and begun + (part.elapsed_s or 0) <= stop + CLOSE_S:
+        return None
+    return (
+        f"the output is of {part.started} and {rounded(part.elapsed_s or 0)} s, but its process "
+        f"ran from {client.started} to {client.ended}"
+    )
+
+
+def too_long(parts: list[Part], client: End | str | None) -> str | None:
+    """Why the sizes of a flow cannot all be of its process: together they took longer.
+
+    Devices of a transfer work at the same time, and a soak that goes on after a reboot has had
+    several processes.
+    """
+    if not isinstance(client, End) or client.elapsed_s is None:
+        return None
+    lasted = sum(
+        part.elapsed_s or 0
+        for part in parts
+        if part.status == "ok" and part.kind != "transfer" and not (part.soak and part.soak.resumed)
+    )
+    lived = client.elapsed_s
+    if lasted <= GRANTED * lived + min(GRANTED_S, lived):
+        return None
+    return f"its sizes took {rounded(lasted)} s, but its process lived {lived} s"
