@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from perch.judge import wire
-from perch.judge.places import Counter, Place
+from perch.judge.places import HAVE_HEADERS, Counter, Place
 from perch.model.record import Number, Role
 
 State = Literal["proven", "contradicted", "exceeded", "unknown", "not_judged"]
@@ -75,7 +75,8 @@ PROVEN = Finding("proven")
 
 def worst(findings: Iterable[Finding]) -> Finding:
     """The gravest one, the first of several; proven where there is none."""
-    return min(findings, key=lambda finding: GRAVITY.index(finding.state), default=PROVEN)
+    doubts = [finding for finding in findings if finding is not PROVEN]
+    return min(doubts, key=lambda finding: GRAVITY.index(finding.state), default=PROVEN)
 
 
 class Bound(msgspec.Struct):
@@ -83,32 +84,26 @@ class Bound(msgspec.Struct):
 
     `least` was claimed; `sure` of it was seen to arrive, or does not ask for it; `most` can be
     explained; up to `noise` nothing differs from control and idle traffic; `late` may be
-    missing from the counter. `over` and `port`: the flow's device and port. `elsewhere`:
-    interfaces that carried as many bytes, asked for by a contradiction only.
+    missing from the counter. `role`: of the end, in words. `elsewhere`: interfaces that carried as
+    many bytes, asked for by a contradiction only.
     """
 
     role: str
-    host: str
-    rdma: bool
-    over: str | None
-    port: str | None
-    device: str
-    by: str
+    law: Law
+    of: Counter
     way: Literal["tx", "rx"]
-    unit: str
     counted: int | None
     idle: float
-    seconds: float
     least: Number
     sure: Number
     most: Number
     noise: Number
     late: Number
-    elsewhere: list[str]
+    elsewhere: Sequence[str] = ()
 
     @property
     def counter(self) -> tuple[str, str, str]:
-        return self.device, self.by, self.way
+        return self.of.device, self.of.by, self.way
 
     @property
     def verb(self) -> str:
@@ -124,7 +119,7 @@ def judged(bound: Bound, explained_by: str | None) -> Finding:
     """`explained_by`: whose bytes these are; None where bytes of others are among them."""
     at, counted = bound, bound.counted
     if counted is None:
-        counter = f"{at.role}: the counter of what {at.device} {at.verb}"
+        counter = f"{at.role}: the counter of what {at.of.device} {at.verb}"
         return Finding("unknown", f"{counter} was reset, has wrapped or is full")
     if counted < at.sure:
         return _too_few(at, counted)
@@ -156,7 +151,7 @@ def _too_few(at: Bound, counted: int) -> Finding:
 
 
 def _subject(at: Bound, counted: int) -> str:
-    return f"{at.role}: {at.device} {at.verb} {whole(counted)} {at.unit}"
+    return f"{at.role}: {at.of.device} {at.verb} {whole(counted)} {at.of.unit}"
 
 
 class _Way(msgspec.Struct):
@@ -192,78 +187,65 @@ def _ways(role: Role, claim: wire.Claim) -> tuple[_Way, _Way]:
     )
 
 
-class _Law(msgspec.Struct):
-    """One end of a flow with its claim; `again`: events after which packets were sent again."""
+class Law(msgspec.Struct):
+    """One end of a flow with its claim.
+
+    `again`: events after which packets were sent again. Bytes beside the payload: `control` of the
+    engine's own, `others` of other programs.
+    """
 
     place: Place
     claim: wire.Claim
     rdma: bool
     again: int
     seconds: float
+    header: Header
+    control: float
+    others: float
 
-    @property
-    def header(self) -> Header:
-        return RDMA_HEADER if self.rdma else TCP_HEADER
-
-    def bound(self, counter: Counter, idle_counter: Counter | None, way: _Way) -> Bound:
-        place = self.place
-        counted = counter.tx if way.way == "tx" else counter.rx
-        idle = self._idle(idle_counter, way.way)
-        of_packets = counter.unit == "packets"
-        least, sure = self._least_packets(way) if of_packets else self._least_bytes(counter, way)
-        few = counted is not None and counted < sure
+    def bound(self, counter: Counter, rest: Counter | None, way: _Way) -> Bound:
+        """`rest`: the same counter of the host's idle time."""
+        sent = way.way == "tx"
+        counted = counter.tx if sent else counter.rx
+        at_rest = 0 if rest is None else (rest.tx if sent else rest.rx) or 0
+        idle = at_rest * self.seconds / self.place.idle_seconds
+        if counter.unit == "packets":
+            least, sure, most = self._packets(way)
+        else:
+            least, sure, most = self._bytes(counter, way)
         return Bound(
-            role=place.role,
-            host=place.host,
-            rdma=self.rdma,
-            over=place.device,
-            port=place.port,
-            device=counter.device,
-            by=counter.by,
-            way=way.way,
-            unit=counter.unit,
-            counted=counted,
-            idle=idle,
-            seconds=self.seconds,
-            least=least,
-            sure=sure,
-            most=self._most_packets(way) if of_packets else self._most_bytes(counter, way),
-            noise=idle + self._control(counter),
-            late=0 if of_packets else self._late(least),
-            elsewhere=_elsewhere(place, way) if few else [],
+            self.place.role,
+            self,
+            counter,
+            way.way,
+            counted,
+            idle,
+            least,
+            sure,
+            most,
+            # under a soft RDMA device the packets are the proof, and they are RDMA's only
+            idle + (self.control if counter.of in ("interface", "nic") else 0),
+            self._late(least) if counter.unit == "bytes" else 0,
+            () if counted is None or counted >= sure else _elsewhere(self.place, way),
         )
 
-    def _idle(self, counter: Counter | None, way: str) -> float:
-        rest = None if counter is None else counter.tx if way == "tx" else counter.rx
-        return (rest or 0) * self.seconds / self.place.idle_seconds
-
-    def _least_packets(self, way: _Way) -> tuple[Number, Number]:
+    def _packets(self, way: _Way) -> tuple[Number, Number, Number]:
+        """The least, the sure and the most."""
         least = way.least_packets
-        return max(least, 0), max(least - way.unseen_packets, 0)
+        most = (way.packets + self.again * self.claim.window) * SLACK + CONTROL_PACKETS
+        return max(least, 0), max(least - way.unseen_packets, 0), most
 
-    def _most_packets(self, way: _Way) -> Number:
-        return (way.packets + self.again * self.claim.window) * SLACK + CONTROL_PACKETS
-
-    def _least_bytes(self, counter: Counter, way: _Way) -> tuple[Number, Number]:
-        header = self.header.least if counter.has_headers else 0
-        least = max(way.claimed.bytes - way.lost + header * way.least_packets, 0)
-        return least, max(least - way.unseen - header * way.unseen_packets, 0)
-
-    def _most_bytes(self, counter: Counter, way: _Way) -> Number:
-        claim, header = self.claim, self.header.most
-        payload = way.claimed.most + header * way.packets
+    def _bytes(self, counter: Counter, way: _Way) -> tuple[Number, Number, Number]:
+        claim, header = self.claim, self.header
+        around = header.least if counter.of in HAVE_HEADERS else 0
+        least = max(way.claimed.bytes - way.lost + around * way.least_packets, 0)
+        sure = max(least - way.unseen - around * way.unseen_packets, 0)
+        payload = way.claimed.most + header.most * way.packets
         window = claim.window if self.rdma else 1
-        repeated = self.again * window * (claim.room + header)
+        repeated = self.again * window * (claim.room + header.most)
         if counter.of == "port":
-            return payload * SLACK + repeated + DATAGRAM * CONTROL_PACKETS
-        control = control_bytes(claim.sizes, self.seconds)
-        return payload * SLACK + repeated + control + others_bytes(self.seconds)
-
-    def _control(self, counter: Counter) -> Number:
-        """Under a soft RDMA device the packets are the proof, and they are RDMA's only."""
-        if counter.of in ("interface", "nic"):
-            return control_bytes(self.claim.sizes, self.seconds)
-        return 0
+            return least, sure, payload * SLACK + repeated + DATAGRAM * CONTROL_PACKETS
+        return least, sure, payload * SLACK + repeated + self.control + self.others
 
     def _late(self, least: Number) -> Number:
         if self.rdma or not counts_late(self.place.driver):
@@ -271,14 +253,18 @@ class _Law(msgspec.Struct):
         return least / self.claim.elapsed if self.claim.elapsed > 1 else least
 
 
-def bounds(place: Place, claim: wire.Claim, *, rdma: bool, again: int) -> Iterator[Bound]:
+def bounds(place: Place, claim: wire.Claim, *, rdma: bool, again: int) -> list[Bound]:
     """Of each counter of a place and each way."""
     seconds = (place.side.seconds if place.side else None) or 0
-    law = _Law(place, claim, rdma, again, seconds)
+    header = RDMA_HEADER if rdma else TCP_HEADER
+    control, others = control_bytes(claim.sizes, seconds), others_bytes(seconds)
+    law = Law(place, claim, rdma, again, seconds, header, control, others)
     ways = _ways(place.role, claim)
-    for counter, idle in zip(place.counters, place.idle, strict=True):
-        for way in ways:
-            yield law.bound(counter, idle, way)
+    return [
+        law.bound(counter, rest, way)
+        for counter, rest in zip(place.counters, place.idle, strict=True)
+        for way in ways
+    ]
 
 
 def _elsewhere(place: Place, way: _Way) -> list[str]:

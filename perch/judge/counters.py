@@ -23,8 +23,8 @@ class PortCounts(msgspec.Struct):
     counters: Counts
 
 
-class Counted(msgspec.Struct):
-    """What one end counted over a flow, or a host while idle.
+class Counted(msgspec.Struct, eq=False):
+    """What one end counted over a flow, or a host while idle; equal to itself only.
 
     `seconds` lie between the two readings; None where their clock does not tell. `address` is the
     interface with the host's address, `route` the one towards the peer. `rdma` is by "NAME/PORT".

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -15,6 +16,10 @@ from perch.model.plan import Flow, PlanHost
 from perch.model.record import Part, Role
 
 _port_number = re.compile(r"[1-9][0-9]*")
+
+
+#: What counts frames with their headers (`Counter.of`).
+HAVE_HEADERS = ("interface", "under")
 
 
 class Counter(msgspec.Struct):
@@ -32,10 +37,6 @@ class Counter(msgspec.Struct):
     of: Literal["interface", "under", "nic", "port"]
     tx: int | None
     rx: int | None
-
-    @property
-    def has_headers(self) -> bool:
-        return self.of in ("interface", "under")
 
 
 class Place(msgspec.Struct):
@@ -104,33 +105,41 @@ def _place(
     port = _port(flow, parts, role)
     counters = counters_of(side, device, port, rdma=rdma)
     idle = facts.idle if facts else None
+    at_rest = {} if idle is None else _at_rest(idle, device, port, rdma)
     ports = _ports(side, device, port) if rdma and side and device is not None else []
-    of_idle = {(c.device, c.by): c for c in reversed(counters_of(idle, device, port, rdma=rdma))}
     place = Place(
-        role=role,
-        host=flow.host(role),
-        side=side,
-        device=device,
-        port=port,
-        counters=counters,
-        idle=[of_idle.get((c.device, c.by)) for c in counters],
-        idle_seconds=(idle.seconds if idle else None) or 1,
-        driver=facts.drivers.get(device or "") if facts else None,
-        ports=[side.rdma[ports[0]].counters] if side and len(ports) == 1 else [],
-        carriers=list(_carriers(side, device, ports, rdma)) if side and device is not None else [],
+        role,
+        flow.host(role),
+        side,
+        device,
+        port,
+        counters,
+        [at_rest.get((c.device, c.by)) for c in counters],
+        (idle.seconds if idle else None) or 1,
+        facts.drivers.get(device or "") if facts else None,
+        [side.rdma[ports[0]].counters] if side and len(ports) == 1 else [],
+        _carriers(side, device, ports, rdma) if side and device is not None else [],
     )
-    place.unknown = _unknown(place, ports, rdma)
+    if not counters or len(ports) > 1:
+        place.unknown = _unknown(place, ports, rdma)
     return place
 
 
-def _unknown(place: Place, ports: Sequence[str], rdma: bool) -> str | None:
+@lru_cache(maxsize=4096)
+def _at_rest(
+    idle: Counted, device: str | None, port: str | None, rdma: bool
+) -> dict[tuple[str, str], Counter]:
+    """The counters of a device in its host's idle time, which all flows are compared with."""
+    counters = counters_of(idle, device, port, rdma=rdma)
+    return {(c.device, c.by): c for c in reversed(counters)}
+
+
+def _unknown(place: Place, ports: Sequence[str], rdma: bool) -> str:
     role, device, port = place.role, place.device, place.port
     if place.side is None:
         return f"{role}: its agent left no counters of this flow"
     if len(ports) > 1:
         return f"{role}: {device} has several ports, and neither plan nor tool names the one in use"
-    if place.counters:
-        return None
     which = f", port {port}," if rdma and port is not None else ""
     return f"{role}: no counter of {device or 'any device of this flow'}{which} could be read"
 
@@ -259,20 +268,17 @@ def _ports(side: Counted, device: str, port: str | None) -> list[str]:
 
 def _carriers(
     side: Counted, device: str, ports: Sequence[str], rdma: bool
-) -> Iterator[tuple[str, Counts]]:
+) -> list[tuple[str, Counts]]:
     """The counters of all that carried the bytes.
 
     The RDMA ports or the NIC with the interfaces beside them; of sockets the interface.
     """
     if device in side.cxi:
-        yield device, side.cxi[device].counters
-        interfaces = [side.cxi[device].netdev]
+        own = [(device, side.cxi[device])]
     elif rdma:
-        for key in ports:
-            yield key, side.rdma[key].counters
-        interfaces = [side.rdma[key].netdev for key in ports]
+        own = [(key, side.rdma[key]) for key in ports]
     else:
-        interfaces = [device]
-    for name in interfaces:
-        if name in side.netdev:
-            yield name, side.netdev[name]
+        return [(device, side.netdev[device])] if device in side.netdev else []
+    found = [(name, port.counters) for name, port in own]
+    beside = [port.netdev for _, port in own]
+    return found + [(name, side.netdev[name]) for name in beside if name in side.netdev]

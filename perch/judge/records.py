@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -73,13 +73,21 @@ class FlowReader:
         judged together.
         """
         shared = rounds.shared_hosts(turn.flows)
-        heard = [self._hear(flow, shared) for flow in turn.flows]
         if shared:
-            paths = rounds.judged(
-                [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
-            )
-        else:
-            paths = [one.proof.path for one in heard]
+            return self._read_together(turn.flows, shared)
+        whole = Read([], [])
+        for flow in turn.flows:  # what both ends read of a whole round fits no processor's cache
+            one = self._hear(flow, shared)
+            whole.records.extend(self._records(one, one.proof.path))
+            whole.seen.append(one.seen)
+        return whole
+
+    def _read_together(self, flows: Sequence[Flow], shared: set[str]) -> Read:
+        """A round some of whose flows share hosts."""
+        heard = [self._hear(flow, shared) for flow in flows]
+        paths = rounds.judged(
+            [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
+        )
         records = [
             found
             for one, judged in zip(heard, paths, strict=True)
