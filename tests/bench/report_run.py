@@ -1,13 +1,13 @@
 """Lays out a large run, as the agents of so many hosts would have left it: report_run.py DIR.
 
 DIR/plan.json is there. Every flow is the recorded one of tests/fixtures/rxe (verbs, with what both
-hosts' devices counted) with latencies, a histogram, counters and times of its own: rounds follow
-each other. One in a thousand has a fault. Every host is the recorded one, with a host check. Seeded: the same plan gives
-the same run.
+hosts' devices counted) with latencies, a histogram and times of its own, and one in a thousand has
+a fault. Rounds follow each other, and a host's counters go on from flow to flow. Every host is the
+recorded one, with a host check. Seeded: the same plan gives the same run.
 """
 
-import collections
 import base64
+import collections
 import itertools
 import json
 import pathlib
@@ -15,6 +15,7 @@ import random
 import re
 import struct
 import sys
+import uuid
 import zlib
 
 import msgspec
@@ -36,6 +37,9 @@ MEDIAN_NS, FLOWS, SAMPLES = 4_800_000, 0.02, 0.1
 FAULTY = 1000
 # Seconds from one round to the next: the recorded flow takes 18.4 s of both hosts.
 ROUND_S = 20
+
+# TCP segments that each recorded host sent again during the flow.
+SEGMENTS = {"client": 1, "server": 2}
 
 encode = msgspec.json.encode
 
@@ -93,27 +97,37 @@ def later(document, seconds):
     }
 
 
-def moved(counters, start, packets, size, began):
-    """Both readings of one end: counts that begin anywhere, and what this one flow moves."""
+def read_at(reading, seconds, counts):
+    """A reading of a host at a moment: what does not count stands at 0."""
+    reading["time_s"] = f"{seconds:.6f}"
+    reading["host"]["TcpRetransSegs"] = str(counts["TcpRetransSegs"])
+    for table in (reading["netdev"]["eth1"], reading["rdma"]["rxe0/1"]["counters"]):
+        for name in table:
+            table[name] = str(counts.get(name, 0))
+
+
+def moved(packets, size, segments):
+    """What one flow moves at either end."""
     octets = packets * (size + 100) + 20000
-    flow = dict.fromkeys(("rx_bytes", "tx_bytes"), octets)
-    flow |= dict.fromkeys(("rx_packets", "tx_packets"), packets + 90)
-    rdma = dict.fromkeys(("sent_pkts", "rcvd_pkts"), packets)
-    rdma |= dict.fromkeys(("rdma_sends", "rdma_recvs"), packets // 2)
-    before, after = counters["before"], counters["after"]
-    for reading, times in ((before, 0), (after, 1)):
-        port = reading["rdma"]["rxe0/1"]["counters"]
-        for table, deltas in ((reading["netdev"]["eth1"], flow), (port, rdma)):
-            for name in table:
-                table[name] = str(start + times * deltas[name]) if name in deltas else "0"
-    before["time_s"], after["time_s"] = f"{began:.6f}", f"{began + 2.5:.6f}"
+    return (
+        dict.fromkeys(("rx_bytes", "tx_bytes"), octets)
+        | dict.fromkeys(("rx_packets", "tx_packets"), packets + 90)
+        | dict.fromkeys(("sent_pkts", "rcvd_pkts"), packets)
+        | dict.fromkeys(("rdma_sends", "rdma_recvs"), packets // 2)
+        | {"TcpRetransSegs": segments}
+    )
+
+
+def counts_of(rng):
+    """What a host has counted before its first flow."""
+    return dict.fromkeys(moved(0, 0, 0), rng.randrange(10**6, 10**12)) | {"TcpRetransSegs": 0}
 
 
 class Flows:
     """Writes flows; what does not change from flow to flow is read once."""
 
-    def __init__(self, root, plan):
-        self.root, self.plan, self.rng = root, plan, random.Random(1)
+    def __init__(self, root, plan, counts):
+        self.root, self.plan, self.counts, self.rng = root, plan, counts, random.Random(1)
         self.recorded = {
             "client": load(RECORDED / "raw/alpha" / FLOW / "client.json"),
             "server": load(RECORDED / "raw/beta" / FLOW / "server.json"),
@@ -122,8 +136,10 @@ class Flows:
         self.words = (of_client / "client.stderr").read_bytes()
         self.line = json.loads((of_client / "client.stdout").read_text().splitlines()[0])
         self.started = self.line["started"]
-        self.began = {
-            role: float(end["counters"]["before"]["time_s"]) for role, end in self.recorded.items()
+        self.read_at = {
+            (role, name): float(end["counters"][name]["time_s"])
+            for role, end in self.recorded.items()
+            for name in ("before", "after")
         }
         self.ends = {role: dict(end) for role, end in self.recorded.items()}
         params = self.line["params"]
@@ -135,9 +151,12 @@ class Flows:
         document.update(later(recorded, since))
         if role == "client":
             document["argv"] = [*flow.client_argv, "--port", "18600"]
+        counters, counts = document["counters"], self.counts[flow.host(role)]
+        read_at(counters["before"], self.read_at[role, "before"] + since, counts)
         # a message and its acknowledgement each way
-        start, began = self.rng.randrange(10**6, 10**12), self.began[role] + since
-        moved(document["counters"], start, 2 * self.messages, size, began)
+        for name, n in moved(2 * self.messages, size, SEGMENTS[role]).items():
+            counts[name] += n
+        read_at(counters["after"], self.read_at[role, "after"] + since, counts)
         return document
 
     def printed(self, flow, size, since):
@@ -235,13 +254,16 @@ def checked(address):
     return document
 
 
-def write_host(root, name, plan, flows):
+def write_host(root, name, plan, flows, counts):
     place = root / "raw" / name
     place.mkdir(parents=True)
     agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan.run, "host": name}
     agent |= {"flows_total": flows, "flows_done": flows}
     agent["ended"] = later(agent, ROUND_S * len(plan.rounds))["ended"]
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
+    environment["boot_id"] = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+    for reading in environment["idle"].values():
+        read_at(reading, float(reading["time_s"]), counts)
     check = checked(plan.hosts[name].address) | {"hostname": name, "collected": plan.created}
     for file, document in (("agent", agent), ("environment", environment), ("host_check", check)):
         (place / f"{file}.json").write_bytes(line_of(document))
@@ -257,9 +279,11 @@ def main():
     of_host = collections.Counter(
         name for flow in plan.flows() for name in {flow.client, flow.server}
     )
+    rng = random.Random(2)
+    counts = {name: counts_of(rng) for name in plan.hosts}
     for name in plan.hosts:
-        write_host(root, name, plan, of_host[name])
-    flows = Flows(root, plan)
+        write_host(root, name, plan, of_host[name], counts[name])
+    flows = Flows(root, plan, counts)
     number = itertools.count()
     for turn, of_turn in enumerate(plan.rounds):
         for flow in of_turn.flows:
