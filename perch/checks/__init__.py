@@ -30,6 +30,7 @@ from perch.judge.manifest import Manifest
 from perch.judge.switches import SwitchFacts
 from perch.model.baseline import Baseline
 from perch.model.figures import rounded
+from perch.model.imported import Documents
 from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.text import names as names
@@ -46,7 +47,8 @@ class RunView:
 
     records: the columns that the check asks for. seen: a row a flow (perch.judge.seen). hosts: by
     name, perch.judge.hosts.HostFacts. retry_fault: why plan.retry.json does not count, or "".
-    soak_state: "running", "stopped" or None. root: the run's directory.
+    soak_state: "running", "stopped" or None. root: the run's directory. documents: of outputs that
+    were measured elsewhere, what stands beside them.
     """
 
     plan: Plan
@@ -57,6 +59,7 @@ class RunView:
     baseline: Baseline = field(default_factory=Baseline)
     root: Path = Path()
     switches: SwitchFacts | None = None
+    documents: Documents | None = None
     manifest: Manifest = field(default_factory=Manifest)
     retry_fault: str = ""
     soak_state: str | None = None

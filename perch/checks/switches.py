@@ -12,9 +12,13 @@ from typing import Any
 from perch.checks import RunView, check, first, names, plural
 from perch.checks.hosts import finding_status
 from perch.model.figures import rounded
+from perch.model.imported import Stated
 from perch.model.verdict import Check, CheckStatus
 
 Finding = dict[str, Any]
+
+#: Figures of documents that the check repeats; all are in the verdict.
+STATED_MAX = 5
 
 
 def _place(finding: Finding) -> str:
@@ -184,8 +188,27 @@ def _by_priorities(run: RunView, rows: list[Finding]) -> Iterator[Check]:
         )
 
 
+def _stated(stated: list[Stated]) -> Iterator[Check]:
+    """Words of a person about a switch can warn, and prove nothing."""
+    if not stated:
+        return
+    lost = [one for one in stated if one.measure in ("drops", "errors") and one.high > 0]
+    said = dict.fromkeys(one.words for one in lost or stated)
+    yield Check(
+        id="switch/stated",
+        title="Switches: documents state no drops or errors",
+        status="advisory" if lost else "not_judged",
+        measured=f"in words, read from no switch: {'; '.join(list(said)[:STATED_MAX])}",
+        source="design, imported figures can fail a run, never pass it",
+        evidence=first(one.place for one in lost or stated),
+        remedy="list the switches in the inventory (group switches) and let Perch read them",
+    )
+
+
 @check(family="switch", order=180)
 def switches(run: RunView) -> Iterator[Check]:
+    if run.documents is not None:
+        yield from _stated(run.documents.switches)
     yield from _unread(run)
     if run.switches is None:
         return

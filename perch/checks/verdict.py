@@ -54,6 +54,7 @@ def assemble(run: RunView, checks: list[Check]) -> Verdict:
         "switches": run.switches.rows if run.switches else None,
         "facts": facts or None,
         "outside": retries.outside(run, checks),
+        "documents": run.documents if run.documents and run.documents.holds_any else None,
         "soak": run.soak.section if run.soak else None,
     }
     present = {name: value for name, value in optional.items() if value is not None}

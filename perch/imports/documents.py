@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from perch.imports.cut import Cutter, is_markdown
 from perch.imports.output import Argv, Output, Result, refused
 from perch.imports.readers import READERS
+from perch.imports.switches import stated
+from perch.model.imported import Stated
 from perch.tools.results import LARGEST, UnusableError
 from perch.tools.text import lines_of
 
@@ -27,13 +29,14 @@ class Document:
 class ReadFile:
     """What a file holds. `rate`: Gb/s of its link and the line that states it, in words.
 
-    `is_known`: an output of a tool was found in it.
+    `is_known`: an output of a tool was found in it. `switches`: what it says of switches.
     """
 
     name: str
     documents: list[Document] = field(default_factory=list)
     rate: tuple[float, int] | None = None
     is_known: bool = False
+    switches: list[Stated] = field(default_factory=list)
 
 
 def _results(output: Output) -> tuple[list[Result], Argv | None]:
@@ -93,10 +96,17 @@ def read_files(files: Iterable[tuple[str, bytes]]) -> Iterator[ReadFile]:
     number = 0
     for name, content in files:
         lines = lines_of(content)
-        cutter = Cutter(name, markdown=is_markdown(lines))
+        markdown = is_markdown(lines)
+        cutter = Cutter(name, markdown=markdown)
         cutter.cut(lines)
         documents = [
             _document(output, n) for n, output in enumerate(cutter.outputs, start=number + 1)
         ]
         number += len(documents)
-        yield ReadFile(name, _without_servers(documents), cutter.rate, bool(documents))
+        yield ReadFile(
+            name,
+            _without_servers(documents),
+            cutter.rate,
+            bool(documents),
+            stated(name, lines) if markdown else [],
+        )

@@ -30,7 +30,7 @@ def _slug(text: str) -> str:
     return name[:LONGEST] or "output"
 
 
-def _headings(output: Output) -> list[str]:
+def headings(output: Output) -> list[str]:
     """Those above it that name something, but for the document's own; else its file's name."""
     named = [title for title in output.titles[1:] if not _SAYS_NOTHING.fullmatch(title)]
     headings = [re.sub("^[Tt]est: *", "", title) for title in named]
@@ -39,12 +39,12 @@ def _headings(output: Output) -> list[str]:
 
 def title(document: Document) -> str:
     """What a report calls the test."""
-    return ": ".join(_headings(document.output))
+    return ": ".join(headings(document.output))
 
 
 def test_name(document: Document) -> str:
     """The name of its test: the lowest heading that names something, or the file."""
-    return _slug(_headings(document.output)[-1])
+    return _slug(headings(document.output)[-1])
 
 
 def flow(document: Document, test: str) -> Flow:

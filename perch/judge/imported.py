@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from perch.imports.documents import Document, read_files
+from perch.imports.documents import Document, ReadFile, read_files
 from perch.imports.output import Result, refused
+from perch.imports.stages import candidate, stages
 from perch.judge import recorded
 from perch.judge.raw import RawFiles, TooLargeError
 from perch.judge.recorded import OfFlow
 from perch.judge.scope import LOCAL_LAYERS, device, weakest
+from perch.model.imported import Documents
 from perch.model.plan import Expect, Flow, Plan
 from perch.model.record import ROLES, Link, Number, Part, Path, Record, Scope
 from perch.tools import is_tcp
@@ -138,45 +140,54 @@ def _unplanned(document: Document) -> tuple[Flow, list[Result]]:
     return flow, [refused(why, output.line)]
 
 
-def _documents(files: RawFiles, names: Sequence[str]) -> Iterator[Document]:
+def _read(files: RawFiles, names: Sequence[str]) -> Iterator[ReadFile]:
     def contents(name: str) -> bytes:
         try:
             return files.read(name)
         except TooLargeError:
             return b""  # its outputs are missing
 
-    for read in read_files((name, contents(name)) for name in names):
-        yield from read.documents
+    return read_files((name, contents(name)) for name in names)
 
 
 def _of_flows(
-    flows: Sequence[Flow], documents: Iterator[Document]
-) -> Iterator[tuple[Flow, list[Result]]]:
+    flows: Sequence[Flow], documents: Iterable[Document]
+) -> Iterator[tuple[Flow, list[Result], Document | None]]:
     """Both are in the order of files and lines: a flow that was passed over is missing."""
     index = {_place(flow): n for n, flow in enumerate(flows)}
     following = 0
     for document in documents:
         at = index.get(f"{document.output.file}:{document.output.line}")
         if at is None or at < following:
-            yield _unplanned(document)
+            yield *_unplanned(document), None
             continue
         for flow in flows[following:at]:
-            yield flow, _missing(flow)
-        yield flows[at], _matched(flows[at], document)
+            yield flow, _missing(flow), None
+        yield flows[at], _matched(flows[at], document), document
         following = at + 1
     for flow in flows[following:]:
-        yield flow, _missing(flow)
+        yield flow, _missing(flow), None
 
 
-def records(plan: Plan, files: RawFiles) -> Iterator[Record]:
-    """One record for each `expect` of the plan, in its order.
+def read(plan: Plan, files: RawFiles) -> tuple[list[Record], Documents]:
+    """One record for each `expect` of the plan, in its order; what the documents say beside them.
 
     What the plan expects and no file holds is an error, and so is an output that the plan does not
     know: files may have been changed after the plan.
     """
     flows = list(plan.flows())
     names = list(dict.fromkeys(str((flow.imported or {}).get("file")) for flow in flows))
-    for flow, results in _of_flows(flows, _documents(files, names)):
+    records, staged, switches = [], [], []
+
+    def documents() -> Iterator[Document]:
+        for one in _read(files, names):
+            switches.extend(one.switches)
+            yield from one.documents
+
+    for flow, results, document in _of_flows(flows, documents()):
         link = (flow.imported or {}).get("link") or {}
         for expect, result in zip(flow.expect, results, strict=True):
-            yield record(plan, flow, expect, result, link.get("rate_gbit_s"))
+            records.append(record(plan, flow, expect, result, link.get("rate_gbit_s")))
+        if document is not None and (stage := candidate(flow.test, document)):
+            staged.append(stage)
+    return records, Documents(stages(staged), switches)

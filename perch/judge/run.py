@@ -29,6 +29,7 @@ from perch.judge.switches import read_switches
 from perch.model import derived
 from perch.model.baseline import Baseline
 from perch.model.figures import encode, encode_lines
+from perch.model.imported import Documents
 from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.text import clean
@@ -75,12 +76,12 @@ def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Pat
     )
 
 
-def _imported_records(plan: Plan, files: RawFiles, work: Path) -> worker.Piece:
+def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.Piece, Documents]:
     """The same of a run whose outputs were measured elsewhere."""
-    records = list(imported.records(plan, files))
+    records, documents = imported.read(plan, files)
     (work / RECORDS).write_bytes(encode_lines(records))
     parquet.write(work / RECORDS, work / PARQUET)
-    return worker.Piece(columns.frame(records), seen.frame([]))
+    return worker.Piece(columns.frame(records), seen.frame([])), documents
 
 
 # ---- a soak --------------------------------------------------------------------------------------
@@ -117,8 +118,9 @@ def _judge(root: Path, work: Path) -> Judged:
     hosts = read_hosts(files, plan, findings.judged)
     with ThreadPoolExecutor(1) as beside:  # this process waits while others read outputs
         manifest = beside.submit(read_manifest, files, plan.flows())
+        documents = None
         if planned.is_imported(plan):
-            read = _imported_records(plan, files, work)
+            read, documents = _imported_records(plan, files, work)
         else:
             read = _read_records(plan, hosts, root, work)
     view = RunView(
@@ -130,6 +132,7 @@ def _judge(root: Path, work: Path) -> Judged:
         baseline=baseline,
         root=root,
         switches=read_switches(files, plan),
+        documents=documents,
         manifest=manifest.result(),
         retry_fault=retry_fault or "",
         soak_state=_soak_state(plan, hosts),

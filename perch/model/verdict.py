@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from perch.model.imported import Documents
 from perch.model.record import Scope
 
 CheckStatus = Literal["pass", "fail", "inconclusive", "advisory", "not_judged"]
@@ -70,4 +71,5 @@ class Verdict(msgspec.Struct, kw_only=True):
     switches: list[Any] | msgspec.UnsetType = msgspec.UNSET
     facts: Any = msgspec.UNSET
     outside: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    documents: Documents | msgspec.UnsetType = msgspec.UNSET
     soak: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET

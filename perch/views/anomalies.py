@@ -136,7 +136,7 @@ def of_records(records: pl.DataFrame, dips: Iterable[Dip]) -> list[Anomaly]:
 #: Checks that tell of something that happened, not of how something is set.
 _tells = re.compile(
     r"(counters|interval|tail|clock|drift)/"
-    r"|switch/(drops|drops-elsewhere|pause-storms|errors|link-up)"
+    r"|switch/(drops|drops-elsewhere|stated|pause-storms|errors|link-up)"
     r"|host_check/(machine-(link-flaps|pcie-log|pcie-log-others|hardware-log|memory-errors"
     r"|throttled)|nic-(port|interface)-errors|nic-pcie-errors"
     r"|slingshot-(link-flaps|codewords|retry-handler))"

@@ -271,8 +271,8 @@ def charts(
         *chart(
             "evolution",
             "evolution",
-            "Evolution over accepted runs",
-            "Each figure as a share of what it was in the first of these runs.",
+            "Evolution",
+            "Each figure as a share of what it was at first.",
             evolution,
         ),
         *_distributions(tests, planned, details, latency_size),

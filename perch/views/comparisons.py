@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from perch.model.imported import Stated
 from perch.model.verdict import Verdict
 from perch.views import words
 from perch.views.flow_facts import Packets
@@ -299,6 +300,13 @@ def _short_row(rows: list[Row], metric: str, kind: str, title: str, mode: str | 
     ]
 
 
+def _counted(mine: list[Packets]) -> str:
+    lost, retries, sent = (
+        words.whole(sum(getattr(one, name) for one in mine)) for name in ("lost", "retries", "sent")
+    )
+    return f"{lost} lost, {retries} retransmitted, of {sent}"
+
+
 def _loss_row(
     rows: list[Row], provider: str, tests: list[Results], counted: dict[str, Packets]
 ) -> list[str]:
@@ -312,11 +320,7 @@ def _loss_row(
     of_tcp = tcp["tcp"].get("value") if tcp else None
     of_rdma = tcp["rdma"].get("value") if tcp else None
     if mine:
-        lost, retries, sent = (
-            words.whole(sum(getattr(one, name) for one in mine))
-            for name in ("lost", "retries", "sent")
-        )
-        said = f"{lost} lost, {retries} retransmitted, of {sent}"
+        said = _counted(mine)
     elif of_rdma is not None:
         said = f"{words.plural(of_rdma, 'segment')} of TCP under it retransmitted"
     else:
@@ -343,12 +347,25 @@ def _by_definition(test: Results) -> str:
     return f"{words.cell(test.title)}: {words.cell(definition)}"
 
 
-def _rate(point: Point) -> str:
-    return f"{words.figure(point.get('gbit_s'))} Gb/s"
+#: A figure and how it was measured; None: no output has it.
+_Found = tuple[str, str] | None
+
+_NOT_MEASURED = "not measured"
 
 
-def _unlike(tests: list[Results]) -> Table:
-    """Figures of other tools by definitions of their own, without a ratio."""
+def _unlike_row(title: str, tcp: _Found, rdma: _Found, why: str) -> list[str]:
+    """`why`: both have a figure, but by definitions of their own."""
+    missing = [name for name, found in (("TCP", tcp), ("RDMA", rdma)) if found is None]
+    said = [found[1] for found in (tcp, rdma) if found is not None and found[1]]
+    if missing:
+        said.append(f"no output has it for {' or '.join(missing)}")
+    else:
+        said.append(why)
+    cells = [_NOT_MEASURED if found is None else found[0] for found in (tcp, rdma)]
+    return [title, *cells, "; ".join(one for one in said if one)]
+
+
+def _rates(tests: list[Results]) -> tuple[_Found, _Found]:
     of_tcp = [
         (test, point)
         for test in tests
@@ -357,23 +374,82 @@ def _unlike(tests: list[Results]) -> Table:
         if point.get("gbit_s") is not None
     ]
     tcp = max(reversed(of_tcp), key=lambda one: one[1].get("gbit_s") or 0, default=None)
-    rdma, latency = best_bandwidth(tests), best_latency(tests)
-    rows = []
-    if tcp and rdma:
-        why = f"{_by_definition(tcp[0])}; {_by_definition(rdma[0])}"
-        rows.append(["Bandwidth", _rate(tcp[1]), _rate(rdma[1]), why])
-        trips = [rtt for test in tests if (rtt := test.about["tcp.initial_rtt_us"]) is not None]
-        if trips and latency:
-            half = words.figure(typical(latency[1]))
-            rows.append(
-                [
-                    "Latency",
-                    f"{words.figure(min(trips))} µs",
-                    f"{half} µs",
-                    "TCP's is a whole round trip of the handshake, RDMA's half of one",
-                ]
-            )
-    return Table(left("Metric") + right("TCP", "RDMA") + left("Why there is no ratio"), rows)
+
+    def found(one: tuple[Results, Point] | None) -> _Found:
+        if one is None:
+            return None
+        return f"{words.figure(one[1].get('gbit_s'))} Gb/s", _by_definition(one[0])
+
+    return found(tcp), found(best_bandwidth(tests))
+
+
+def _of_latency(latency: tuple[Results, Point] | None, name: str) -> _Found:
+    value = latency[1].get(name) if latency else None
+    return None if value is None else (f"{words.figure(value)} µs", "")
+
+
+def _in_all(tests: list[Results], name: str, unit: str) -> _Found:
+    """A figure of bandwidth tests: the largest, as none flatters."""
+    known = [
+        value
+        for test in tests
+        if test.test.kind == "bandwidth"
+        for point in test.sizes
+        if (value := point.get(name)) is not None
+    ]
+    return (quantity(max(known), unit), "") if known else None
+
+
+def _lost(stated: list[Stated]) -> str:
+    """What a document says of drops, where no output counts any."""
+    drops = dict.fromkeys(one.words for one in stated if one.measure == "drops")
+    return f"of its switch the document says: {words.cell('; '.join(drops))}" if drops else ""
+
+
+def _loss(
+    tcp: list[Results], rdma: list[Results], counted: dict[str, Packets], stated: list[Stated]
+) -> list[str]:
+    of_rdma = [counted[test.name] for test in rdma if test.name in counted]
+    row = _unlike_row(
+        "Packets lost or retransmitted",
+        _in_all(tcp, "retransmissions", "segments"),
+        (_counted(of_rdma), "") if of_rdma else None,
+        "TCP's are segments of its host, RDMA's packets of its devices",
+    )
+    row[-1] = "; ".join(one for one in (row[-1], _lost(stated)) if one)
+    return row
+
+
+def _unlike(tests: list[Results], counted: dict[str, Packets], stated: list[Stated]) -> Table:
+    """Figures of tools by definitions of their own, without a ratio, and which are missing."""
+    tcp = [test for test in tests if test.is_tcp]
+    rdma = [test for test in tests if test.is_rdma and test.is_network and not test.is_verified]
+    columns = left("Metric") + right("TCP", "RDMA") + left("Why there is no ratio")
+    if not tcp or not rdma:
+        return Table(columns, [])
+    latency = best_latency(tests)
+    trips = [rtt for test in tcp if (rtt := test.about["tcp.initial_rtt_us"]) is not None]
+    rows = [
+        _unlike_row("Bandwidth", *_rates(tests), ""),
+        _unlike_row(
+            "Latency",
+            (f"{words.figure(min(trips))} µs", "") if trips else None,
+            (f"{words.figure(typical(latency[1]))} µs", words.cell(latency[0].title))
+            if latency
+            else None,
+            "TCP's is a whole round trip of the handshake, RDMA's half of one",
+        ),
+        _unlike_row("Jitter, standard deviation", None, _of_latency(latency, "stddev"), ""),
+        _unlike_row("Tail, p99", None, _of_latency(latency, "p99"), ""),
+        _unlike_row(
+            "CPU of the client",
+            _in_all(tcp, "client_s_per_gb", "s/GB"),
+            _in_all(rdma, "client_s_per_gb", "s/GB"),
+            "each tool accounts for itself",
+        ),
+        _loss(tcp, rdma, counted, stated),
+    ]
+    return Table(columns, rows)
 
 
 class AgainstTcp(msgspec.Struct):
@@ -383,10 +459,15 @@ class AgainstTcp(msgspec.Struct):
     unlike: Table
 
 
-def against_tcp(found: Row, tests: list[Results], counted: dict[str, Packets]) -> AgainstTcp:
-    """Shared memory is no network."""
+def against_tcp(
+    found: Row,
+    tests: list[Results],
+    counted: dict[str, Packets],
+    stated: list[Stated] | None = None,
+) -> AgainstTcp:
+    """Shared memory is no network. `stated`: what documents say of switches."""
     rows = [row for row in found["rows"] if row["rdma"]["name"] != "shm"]
-    unlike = _unlike(tests)
+    unlike = _unlike(tests, counted, stated or [])
     if any(row["metric"] == "gbit_s" for row in rows):
         unlike.rows = []
     return AgainstTcp([_short(mine, tests, counted) for mine in _by_provider(rows)], unlike)

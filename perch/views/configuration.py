@@ -97,7 +97,9 @@ def _lines(run: Run) -> Iterator[str]:
             "Flow control, classes and ECN of the hosts were not read: the hosts' checks did not "
             "run, or left nothing that can be judged."
         )
-    if not run.switches:
+    if run.documents.switches:
+        yield "The switches were not read; the document's own words of them are [below](#switches)."
+    elif not run.switches:
         yield "The switches were not read."
     yield (
         "ECN thresholds and buffers (PFC headroom) of switches are not read by this version: keep "

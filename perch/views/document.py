@@ -126,18 +126,22 @@ def lost_messages(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _conclusions(run: Run, found: Measured, ranked: list[flows.Ranked], heads: Any) -> Document:
+def _conclusions(
+    run: Run, found: Measured, ranked: list[flows.Ranked], past: evolution.Evolution
+) -> Document:
     verdict = run.verdict
     criteria = readiness.judged(verdict.checks, run.limits, found.tests)
     line, table = uses.section(criteria, found.tests, verdict)
     return {
-        "key_findings": key_findings.sentences(verdict, found.tests, ranked, found.packets, heads),
+        "key_findings": key_findings.sentences(verdict, found.tests, ranked, found.packets, past),
         "readiness": {
             "headline": readiness.headline(criteria, verdict),
             "table": readiness.table(criteria, verdict.scope),
         },
         "uses": {"line": line, "table": table},
-        "against_tcp": comparisons.against_tcp(verdict.comparison, found.tests, found.packets),
+        "against_tcp": comparisons.against_tcp(
+            verdict.comparison, found.tests, found.packets, run.documents.switches
+        ),
         "comparison": comparisons.comparison(verdict.comparison),
         "agreement": comparisons.agreement(verdict),
     }
@@ -149,6 +153,7 @@ def _of_run(run: Run, devices: fabric.Devices) -> Document:
         "device_line": devices.line if run.verdict.coverage.measured else "",
         "topology": fabric.topology(run),
         "switches": fabric.switches(run.switches),
+        "stated": fabric.stated(run.documents.switches),
         "configuration": configuration.configuration(run),
         "environment": configuration.hosts_table(run),
         "checks": first_screen.table_of_checks(run.verdict, of_hosts=False),
@@ -206,7 +211,7 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
     """What the template shows, with every table slim, and the charts in its order."""
     ranked = flows.ranked(found.rows, run.plan.tests)
     under_load = loaded.loaded(found.rows, run.plan, found.tests)
-    past = evolution.evolution(run.history, found.tests)
+    past = evolution.evolution(run.history, found.tests, run.documents)
     drawn = charts.charts(
         found.tests,
         run.plan.tests,
@@ -223,7 +228,7 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         **_first_lines(run, found),
         **_of_run(run, fabric.devices(run)),
         **_of_records(run, found, details, ranked),
-        **_conclusions(run, found, ranked, past.heads),
+        **_conclusions(run, found, ranked, past),
         "evolution": past,
         "loaded": loaded.section(under_load),
         "charts": list(map(_shown_chart, drawn)),

@@ -1,6 +1,7 @@
 """Evolution: the figures of the accepted runs, oldest first, then this run's, each with its change.
 
-The accepted ones are those of inputs/history.jsonl. Figures of different terms are never compared.
+The accepted ones are those of inputs/history.jsonl. Imported documents have theirs within one run:
+the stages of a measurement. Figures of different terms are never compared.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import msgspec
 
 from perch.checks.figures import unlike
 from perch.model.figures import median
+from perch.model.imported import Documents
 from perch.views import words
 from perch.views.inputs import PastRun
 from perch.views.measured import Point, Results
@@ -31,6 +33,7 @@ P50, P99 = "latency_us.p50", "latency_us.p99"
 _SHOWN = {
     "latency": (
         (P50, "Latency, median", "us"),
+        ("latency_us.mean", "Latency, mean", "us"),
         (P99, "Tail, p99", "us"),
         (JITTER, "Jitter, p99 - p50", "us"),
         ("latency_us.stddev", "Jitter, standard deviation", "us"),
@@ -41,6 +44,12 @@ _SHOWN = {
 }
 #: Single extremes would set the chart's scale.
 _NOT_DRAWN = ("latency_us.stddev", "latency_us.max")
+
+#: What a sentence says of stages: the notes of a site speak of these three.
+_OF_STAGES = {
+    "latency_us.mean": "latency (mean)", "latency_us.stddev": "jitter (standard deviation)",
+    "latency_us.max": "the longest message", "bandwidth.gbit_s": "bandwidth",
+}  # fmt: skip
 
 #: Figure and terms, by metric.
 Past = dict[str, tuple[float, str]]
@@ -60,6 +69,10 @@ class Row(msgspec.Struct):
     def first(self) -> Figure:
         return next((value for value in self.values[:-1] if value is not None), None)
 
+    @property
+    def last(self) -> Figure:
+        return self.values[-1]
+
 
 class Head(msgspec.Struct):
     """What a sentence says of a row: from the first accepted run to this one, in percent."""
@@ -75,7 +88,10 @@ class Head(msgspec.Struct):
 
 
 class Evolution(msgspec.Struct):
-    """`left_out`: accepted runs that are not shown. `refused`: tests whose terms changed."""
+    """`left_out`: accepted runs that are not shown. `refused`: tests whose terms changed.
+
+    `stages`: a table for each measurement in stages; `changes`: a sentence of each.
+    """
 
     runs: list[str]
     table: Table
@@ -83,6 +99,8 @@ class Evolution(msgspec.Struct):
     refused: list[str]
     heads: list[Head]
     chart: list[dict[str, Any]]
+    stages: list[Table] = []
+    changes: list[str] = []
 
 
 def _point(test: Results) -> Point:
@@ -215,7 +233,7 @@ def _run_line(run: PastRun, label: str) -> str:
 
 def _table_row(row: Row) -> list[str]:
     place = [row.title, words.cell(row.test.title), _place_words(row.place)]
-    return [*place, *_cells(row), _signed(_change(row.values[-1], row.first))]
+    return [*place, *_cells(row), _signed(_change(row.last, row.first))]
 
 
 def _head(row: Row, first: str) -> Head:
@@ -225,17 +243,18 @@ def _head(row: Row, first: str) -> Head:
         metric=row.metric,
         test=row.test.title,
         before=quantity(row.first, row.unit),
-        now=quantity(row.values[-1], row.unit),
-        change=_change(row.values[-1], row.first),
+        now=quantity(row.last, row.unit),
+        change=_change(row.last, row.first),
         first=first,
     )
 
 
-def _chart(rows: list[Row], labels: list[str]) -> list[dict[str, Any]]:
+def _chart(rows: list[Row], labels: list[str], title: str = "") -> list[dict[str, Any]]:
+    """`title`: of all rows; else each has its test's."""
     drawn = [row for row in rows if row.metric not in _NOT_DRAWN][:LINES_MAX]
     return [
         {
-            "series": f"{row.test.title}: {row.title}", "order": order, "run": run,
+            "series": f"{title or row.test.title}: {row.title}", "order": order, "run": run,
             "percent": 100 * value / row.first,
         }
         for row in drawn
@@ -245,7 +264,76 @@ def _chart(rows: list[Row], labels: list[str]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def evolution(history: list[PastRun], tests: list[Results]) -> Evolution:
+# ---- stages of an imported document --------------------------------------------------------------
+
+
+class _Course(msgspec.Struct):
+    """A measurement in stages. `labels` and the values of each row are in the document's order."""
+
+    title: str
+    labels: list[str]
+    rows: list[Row]
+
+
+def _of_metrics(tests: list[Results]) -> Iterable[Row]:
+    last = tests[-1]
+    for metric, title, unit in _SHOWN.get(last.test.kind, ()):
+        values = [_own(test, metric) for test in tests]
+        if any(value is not None for value in values):
+            yield Row(last, _place(last), metric, title, unit, values)
+
+
+def _courses(documents: Documents, tests: list[Results]) -> tuple[list[_Course], list[str]]:
+    """What can be compared, and in words what cannot."""
+    of = {test.name: test for test in tests if test.sizes}
+    courses, refused = [], []
+    for stages in documents.stages:
+        measured = [(one.title, of[one.test]) for one in stages.stages if one.test in of]
+        results = [test for _, test in measured]
+        differences = [unlike(one.terms, results[-1].terms) for one in results]
+        if any(differences):
+            why = next(one for one in differences if one)
+            refused.append(words.cell(f"{stages.title}: {why} differ"))
+        elif len(results) > 1:
+            labels = [title for title, _ in measured]
+            courses.append(_Course(stages.title, labels, list(_of_metrics(results))))
+    return courses, refused
+
+
+def _stage_table(course: _Course) -> Table:
+    columns = left("Figure") + right("Size", *map(words.cell, course.labels), "first to last")
+    rows = [
+        [row.title, _place_words(row.place), *_cells(row), _signed(_change(row.last, row.first))]
+        for row in course.rows
+    ]
+    return Table(columns, rows, title=words.cell(course.title))
+
+
+def _course_chart(courses: list[_Course]) -> list[dict[str, Any]]:
+    """Of the first one alone: stages of others have other names."""
+    return [
+        one for course in courses[:1] for one in _chart(course.rows, course.labels, course.title)
+    ]
+
+
+def _stage_sentence(course: _Course) -> Iterable[str]:
+    said = [
+        f"{_OF_STAGES[row.metric]} {quantity(row.first, row.unit)} to "
+        f"{quantity(row.last, row.unit)} ({_signed(_change(row.last, row.first))})"
+        for row in course.rows
+        if row.metric in _OF_STAGES and row.first is not None and row.last is not None
+    ]
+    if said:
+        first, last = words.cell(course.labels[0]), words.cell(course.labels[-1])
+        yield f"From *{first}* to *{last}*: {', '.join(said)}."
+
+
+# ---- all -----------------------------------------------------------------------------------------
+
+
+def evolution(
+    history: list[PastRun], tests: list[Results], documents: Documents | None = None
+) -> Evolution:
     picked = history
     if len(history) > RUNS_MAX:
         picked = [history[0], *history[-(RUNS_MAX - 1) :]]
@@ -253,13 +341,16 @@ def evolution(history: list[PastRun], tests: list[Results]) -> Evolution:
     labels = [_label(run, place) for place, run in enumerate(picked)]
     columns: list[Column] = left("Figure", "Test") + right("Size", *map(words.cell, labels))
     shown = rows[:ROWS_MAX]
+    courses, unlike_stages = _courses(documents or Documents(), tests)
     return Evolution(
         runs=[_run_line(run, label) for run, label in zip(picked, labels, strict=True)],
         table=Table(
             columns + right("this run", "since the first"), [_table_row(row) for row in shown]
         ),
         left_out=len(history) - len(picked),
-        refused=_refused(picked, tests),
+        refused=[*_refused(picked, tests), *unlike_stages],
         heads=[_head(row, labels[0]) for row in shown],
-        chart=_chart(rows, [*labels, "this run"]),
+        chart=_chart(rows, [*labels, "this run"]) or _course_chart(courses),
+        stages=[_stage_table(course) for course in courses],
+        changes=[said for course in courses for said in _stage_sentence(course)],
     )

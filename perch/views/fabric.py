@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from perch.model.figures import is_finite
+from perch.model.imported import Stated
 from perch.model.plan import PlanHost
 from perch.views import words
 from perch.views.inputs import Environment, Run
@@ -210,6 +211,19 @@ def switches(found: list[Switch]) -> SwitchesSection | None:
     )
     table = capped(columns, [row.cells for row in rows], QUEUES_MAX)
     return SwitchesSection([_about(switch) for switch in found][:ABOUT_MAX], table)
+
+
+def stated(found: list[Stated]) -> Table:
+    """What documents say of switches; Perch read none of them."""
+    rows = [
+        [
+            *map(words.cell, (one.switch, one.part or None, one.name, one.figure)),
+            words.code(one.place),
+        ]
+        for one in found
+    ]
+    columns = left("Switch", "Of", "Figure") + right("In words") + left("Where")
+    return capped(columns, rows, QUEUES_MAX)
 
 
 # ---- devices under test --------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from perch.errors import ExitCode, PerchError
 from perch.judge import columns, planned
 from perch.judge.raw import RawFiles
 from perch.model import derived
+from perch.model.imported import Documents
 from perch.model.limit_sets import decoded as decoded_limits
 from perch.model.limits import Limits
 from perch.model.plan import Plan
@@ -134,6 +135,12 @@ class Run(msgspec.Struct):
     def facts(self) -> list[dict[str, Any]] | None:
         """What the hosts' checks found; None: they did not run."""
         return self.verdict.facts if isinstance(self.verdict.facts, list) else None
+
+    @property
+    def documents(self) -> Documents:
+        """What stands beside imported outputs."""
+        found = self.verdict.documents
+        return found if isinstance(found, Documents) else Documents()
 
     @property
     def switches(self) -> list[dict[str, Any]]:

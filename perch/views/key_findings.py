@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from perch.model.figures import is_finite
+from perch.model.imported import Documents
 from perch.model.verdict import Check, Verdict
 from perch.views import words
-from perch.views.evolution import Head
+from perch.views.evolution import Evolution, Head
 from perch.views.flow_facts import Packets
 from perch.views.flows import Ranked
 from perch.views.measured import Results, best_bandwidth, best_latency
@@ -203,12 +204,25 @@ def _evolution(heads: list[Head]) -> Iterator[str]:
         yield f"Since the first accepted run ({cell(changed[0].first)}): {'; '.join(said)}."
 
 
+def _stated(verdict: Verdict) -> Iterator[str]:
+    """What documents say of switches, in short."""
+    documents = verdict.documents
+    switches = documents.switches if isinstance(documents, Documents) else []
+    said = dict.fromkeys(
+        f"{one.name.lower()} {one.figure}"
+        for one in switches
+        if one.measure in ("utilisation", "drops", "errors")
+    )
+    if said:
+        yield f"In the document's words, read from no switch: {cell(', '.join(said))}."
+
+
 def sentences(
     verdict: Verdict,
     tests: list[Results],
     ranked: list[Ranked],
     counted: dict[str, Packets],
-    heads: list[Head],
+    past: Evolution,
 ) -> list[str]:
     checks = verdict.checks
     return [
@@ -221,5 +235,7 @@ def sentences(
         *_path(checks),
         *_integrity(checks),
         *_repeats(checks),
-        *_evolution(heads),
+        *_evolution(past.heads),
+        *past.changes,
+        *_stated(verdict),
     ]

@@ -79,7 +79,7 @@ CRITERIA = (
     Criterion(
         "loss",
         "No loss",
-        ("switch/drops", "switch/drops-elsewhere"),
+        ("switch/drops", "switch/drops-elsewhere", "switch/stated"),
         metrics=r"derived\.(loss_ppm|packets_lost_ppm|packets_retried_ppm|retransmissions)"
         r"|tcp\.retrans",
     ),
