@@ -1,4 +1,4 @@
-"""Is each repeat a measurement of its own?"""
+"""Is each record a measurement of its own?"""
 
 from __future__ import annotations
 
@@ -9,50 +9,101 @@ import polars as pl
 from perch.checks import RunView, check, design, first
 from perch.model.verdict import Bound, Check
 
-#: What two measurements never have in common to the last digit: the engine times in ns, and reports
-#: nine digits of each (perch/model/figures.py).
-_FINE = (
-    "elapsed_s", "bandwidth.gbit_s", "bandwidth.bytes", "latency_us.count", "latency_us.mean",
-    "latency_us.stddev", "latency_us.min", "latency_us.max", "cpu.client_s", "cpu.server_s",
+#: Figures that no two measurements share by chance, whatever their test and size: the engine and
+#: iperf3 print nine digits of each. Their times are left out: a copy may have others.
+_LATENCY = (
+    "latency_us.count", "latency_us.mean", "latency_us.stddev", "latency_us.min", "latency_us.max",
 )  # fmt: skip
+_BANDWIDTH = ("bandwidth.bytes", "bandwidth.gbit_s", "cpu.client_s", "cpu.server_s")
+_INTERVALS = ("bandwidth.gbit_s", "bandwidth.peak_gbit_s", "bandwidth.min_interval_gbit_s")
 
 #: Samples of a latency whose figures do not repeat by chance. Site policy.
 LEAST_SAMPLES = 100
+#: Sizes whose latencies, of two digits behind the point, do not all repeat by chance. Site policy.
+LEAST_SIZES = 3
 
 
-def _timed() -> pl.Expr:
-    """Records with figures that no two measurements share by chance."""
-    of_latency = pl.col("latency_us.stddev").is_not_null() & (
-        pl.col("latency_us.count") >= LEAST_SAMPLES
+def _there(*columns: str) -> pl.Expr:
+    return pl.all_horizontal(pl.col(name).is_not_null() for name in columns)
+
+
+def _alike(records: pl.DataFrame, figures: tuple[str, ...]) -> pl.Series:
+    """The flows of records that have all these figures in common with another record."""
+    return records.filter(_there(*figures) & pl.struct(figures).is_duplicated())["flow"]
+
+
+def _fine(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Records with fine figures: of latency, of bandwidth, and with intervals that differ.
+
+    The sum of a transfer of one pair is that of its pair.
+    """
+    fine = records.filter(
+        pl.col("tool.name").is_in(["perch", "iperf3"]) & (pl.col("kind") != "sum")
     )
-    of_bandwidth = pl.col("bandwidth.bytes").is_not_null() & pl.col("cpu.client_s").is_not_null()
+    varied = pl.col("bandwidth.peak_gbit_s") > pl.col("bandwidth.min_interval_gbit_s")
     return (
-        (pl.col("tool.name") == "perch") & (pl.col("status") == "ok") & (of_latency | of_bandwidth)
-    ).fill_null(value=False)
+        fine.filter(
+            (pl.col("latency_us.count") >= LEAST_SAMPLES) & (pl.col("latency_us.stddev") > 0)
+        ),
+        fine.filter(_there(*_BANDWIDTH)),
+        fine.filter(_there(*_INTERVALS) & varied),
+    )
+
+
+def _tables(records: pl.DataFrame) -> pl.DataFrame:
+    """Of flows whose tools print few digits: all latencies of all sizes, as one text."""
+    figures = pl.concat_str("place", *_LATENCY, separator=" ")
+    return (
+        records.filter(~pl.col("tool.name").is_in(["perch", "iperf3"]) & _there(*_LATENCY))
+        .group_by("flow", maintain_order=True)
+        .agg(figures.str.join("\n").alias("table"), pl.len().alias("sizes"))
+        .filter(pl.col("sizes") >= LEAST_SIZES)
+    )
 
 
 @check(
     family="copies",
     order=95,
-    columns=("flow", "test", "place", "tool.name", "status", *_FINE),
+    columns=(
+        "flow",
+        "place",
+        "kind",
+        "tool.name",
+        "status",
+        *dict.fromkeys((*_LATENCY, *_BANDWIDTH, *_INTERVALS)),
+    ),
     criterion="evidence",
     source=design("each repeat is a measurement of its own"),
 )
 def copies(run: RunView) -> Iterator[Check]:
-    """Figures of one test and size that are alike to the last digit are one measurement."""
-    timed = run.records.filter(_timed())
+    """Outputs that are alike, or whose figures are alike to the last digit, are one measurement."""
+    ok = run.records.filter(pl.col("status") == "ok")
+    seen = run.seen.filter(pl.col("output").is_not_null()) if run.seen.height else run.seen
     finding = Check(
         id="copies",
         title="Each record is a measurement of its own",
         status="not_judged",
-        measured="no record has figures that are fine enough to tell copies",
+        measured="no output shows whether it is a copy",
     )
-    if timed.height:
-        again = timed.filter(pl.struct("test", "place", *_FINE).is_duplicated())
-        finding.status = "inconclusive" if again.height else "pass"
-        finding.measured, finding.limit = again.height, Bound(None, 0)
-        finding.unit = f"records of {timed.height} with the figures of another"
-        if again.height:
-            finding.evidence = first(again["flow"].unique(maintain_order=True))
+    latency, bandwidth, intervals = _fine(ok)
+    tables = _tables(ok)
+    compared = pl.concat([one["flow"] for one in (latency, bandwidth, intervals, tables)])
+    if seen.height:
+        compared = pl.concat([compared, seen["flow"]])
+    if compared.len():
+        alike = [
+            _alike(latency, _LATENCY),
+            _alike(bandwidth, _BANDWIDTH),
+            _alike(intervals, _INTERVALS),
+            tables.filter(pl.col("table").is_duplicated())["flow"],
+        ]
+        if seen.height:
+            alike.append(seen.filter(pl.col("output").is_duplicated())["flow"])
+        again = pl.concat(alike).unique(maintain_order=True)
+        finding.status = "inconclusive" if again.len() else "pass"
+        finding.measured, finding.limit = again.len(), Bound(None, 0)
+        finding.unit = f"flows of {compared.n_unique()} with the output or figures of another"
+        if again.len():
+            finding.evidence = first(again)
             finding.remedy = "one output was counted as several: measure these flows again"
     yield finding

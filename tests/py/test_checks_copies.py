@@ -2,34 +2,152 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from tests.py.judging import Run, check_of, put, status
+import pytest
+
+from perch.judge import seen
+from perch.model.moments import moment
+from tests.py.checks_built import found, record, run_of
+from tests.py.judging import Document, Run, check_of, later, status
 
 MakeRun = Callable[[str], Path]
 
 
+def started(folder: Path) -> float:
+    return moment(json.loads((folder / "client.json").read_text())["started"]) or 0
+
+
+def copied(run: Run) -> Path:
+    """The output of the second repeat is that of the first, at the time of its own process."""
+    first = run.flow("tcp-latency")
+    second = first.parent / "2"
+    shutil.copy(first / "client.stdout", second / "client.stdout")
+    run.edit(second / "client.stdout", later(started(second) - started(first)))
+    return second / "client.stdout"
+
+
 def test_an_output_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
-    first = run.flow("tcp-latency")
-    shutil.copy(first / "client.stdout", first.parent / "2/client.stdout")
-    run.edit(first.parent / "2/client.stdout", put("started", "2026-11-21T08:04:47.900Z"))
-    found = check_of(run.judge(), "copies")
-    assert (found.status, found.measured) == ("inconclusive", 8)
-    assert found.evidence == [f"tcp-latency/alpha/beta/{repeat}" for repeat in (1, 2)]
+    copied(run)
+    finding = check_of(run.judge(), "copies")
+    assert (finding.status, finding.measured) == ("inconclusive", 2)
+    assert finding.evidence == [f"tcp-latency/alpha/beta/{repeat}" for repeat in (1, 2)]
 
 
-def test_a_copy_with_another_start_is_found(run_copy: MakeRun) -> None:
+def longer(line: Document) -> None:
+    line["elapsed_s"] *= 1.001
+    line["cpu"]["client_s"] *= 1.001
+
+
+def test_a_copy_with_other_times_is_found(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
-    first = run.flow("tcp-latency")
+    run.edit(copied(run), longer)
+    assert status(run.judge(), "copies") == "inconclusive"
+
+
+def test_a_line_that_was_copied_to_another_size_is_found(run_copy: MakeRun) -> None:
+    run = Run(run_copy("loopback"))
+    output = run.flow("tcp-latency") / "client.stdout"
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    lines[1] = lines[0] | {"params": lines[1]["params"]}
+    output.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    finding = check_of(run.judge(), "copies")
+    assert (finding.status, finding.evidence) == ("inconclusive", ["tcp-latency/alpha/beta/1"])
+
+
+def test_the_same_output_of_another_tools_test_is_found(run_copy: MakeRun) -> None:
+    """iperf prints three digits: only the whole output tells."""
+    run = Run(run_copy("loopback"))
+    shutil.copy(run.flow("iperf") / "client.stdout", run.flow("iperf-streams") / "client.stdout")
+    finding = check_of(run.judge(), "copies")
+    assert finding.evidence == [f"{test}/alpha/beta/1" for test in ("iperf", "iperf-streams")]
+
+
+def test_perftests_output_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun) -> None:
+    run = Run(run_copy("perftest"))
+    first = run.flow("perftest-send-latency")
     shutil.copy(first / "client.stdout", first.parent / "2/client.stdout")
-    run.edit(first.parent / "2/client.stdout", put("started", "2026-11-21T08:04:47.900Z"))
-    verdict = run.judge()
-    assert (verdict.verdict, status(verdict, "copies")) == ("INCONCLUSIVE", "inconclusive")
+    assert status(run.judge(), "copies") == "inconclusive"
+
+
+def bandwidth(**more: Any) -> Document:
+    figures = {"bytes": 10**9, "gbit_s": 9.87654321, "peak_gbit_s": 9.9}
+    return {"bandwidth": figures | more, "cpu": {"client_s": 1.2345, "server_s": 2.3456}}
+
+
+def latency(**more: Any) -> Document:
+    figures = {"count": 100, "mean": 2.34567891, "stddev": 0.1234, "min": 2.1, "max": 9.8}
+    return {"kind": "latency", "latency_us": figures | more}
+
+
+CASES: tuple[tuple[Document, Document, str], ...] = (
+    (bandwidth(), bandwidth() | {"elapsed_s": 3}, "inconclusive"),
+    (bandwidth(), bandwidth(gbit_s=9.87654322), "pass"),
+    (bandwidth(), bandwidth() | {"cpu": {"client_s": 1.2346, "server_s": 2.3456}}, "pass"),
+    (
+        bandwidth(min_interval_gbit_s=9.1),
+        bandwidth(min_interval_gbit_s=9.1, bytes=10**9 + 1) | {"cpu": None},
+        "inconclusive",
+    ),
+    # a rate that never changed is one figure, not three
+    (
+        bandwidth(min_interval_gbit_s=9.9),
+        bandwidth(min_interval_gbit_s=9.9) | {"cpu": None},
+        "pass",
+    ),
+    (latency(), latency(), "inconclusive"),
+    (latency(), latency() | {"params": {"size_bytes": 8}}, "inconclusive"),
+    (latency(), latency(mean=2.34567892), "pass"),
+    (latency(count=99), latency(count=99), "not_judged"),
+    (latency(stddev=0), latency(stddev=0), "not_judged"),
+    (latency(), latency() | {"status": "error", "error": {"code": 6}}, "pass"),
+    (latency() | {"kind": "sum"}, latency() | {"kind": "transfer"}, "pass"),
+)
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), CASES)
+@pytest.mark.parametrize("tool", ["perch", "iperf3"])
+def test_fine_figures_that_are_alike_are_one_measurement(
+    one: Document, other: Document, expected: str, tool: str
+) -> None:
+    run = run_of(
+        [
+            record(flow, tool={"name": tool}, **more)
+            for flow, more in (("t/a/b/1", one), ("u/c/d/2", other))
+        ]
+    )
+    assert found(run, "copies")["copies"].status == expected
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [(3, "inconclusive"), (2, "not_judged")])
+def test_a_table_of_few_digits_tells_by_all_of_its_sizes(sizes: int, expected: str) -> None:
+    run = run_of(
+        [
+            record(flow, tool={"name": "perftest"}, **latency(), params={"size_bytes": 2**n})
+            for flow in ("t/a/b/1", "t/a/b/2")
+            for n in range(sizes)
+        ]
+    )
+    assert found(run, "copies")["copies"].status == expected
+
+
+def test_outputs_tell_where_no_figure_does() -> None:
+    run = run_of([record("t/a/b/1"), record("t/a/b/2")])
+    assert found(run, "copies")["copies"].status == "not_judged"
+    for second, expected in (("y", "pass"), ("x", "inconclusive"), (None, "pass")):
+        rows = [
+            seen.Seen(flow, None, None, None, None, output)
+            for flow, output in (("t/a/b/1", "x"), ("t/a/b/2", second))
+        ]
+        of_both = run_of([record("t/a/b/1"), record("t/a/b/2")], seen=seen.frame(rows))
+        assert found(of_both, "copies")["copies"].status == expected
 
 
 def test_recorded_repeats_are_measurements_of_their_own(run_copy: MakeRun) -> None:
-    for name in ("loopback", "rxe", "transfer"):
+    for name in ("loopback", "rxe", "perftest", "transfer"):
         assert status(Run(run_copy(name)).judge(), "copies") == "pass"

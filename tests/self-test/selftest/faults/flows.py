@@ -10,10 +10,12 @@ from selftest.edits import (
     put,
     remove,
     replaced,
+    rewrite,
     text,
     times,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, fault
+from selftest.files import Document
 
 LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1"
 BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1"
@@ -24,6 +26,11 @@ OF_IPERF3 = "flow/iperf3/alpha/beta/1 coverage"
 END = f"{LATENCY}/client.json"
 SERVED = "raw/beta/flows/tcp-latency/alpha/beta/1/server.json"
 SERVERS = "raw/beta/flows"
+
+
+def first_twice(lines: list[Document]) -> list[Document]:
+    return [lines[0], lines[0] | {"params": lines[1]["params"]}, *lines[2:]]
+
 
 FAULTS = (
     fault(
@@ -344,6 +351,14 @@ FAULTS = (
             f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/2/client.stdout"
         ),
         edit(f"{LATENCY}/client.stdout", put("started", "2026-11-21T08:04:12.000Z")),
+    ),
+    fault(
+        "copied-size",
+        "loopback",
+        INCONCLUSIVE,
+        "copies",
+        "a line that is counted as two sizes",
+        rewrite(f"{LATENCY}/client.stdout", first_twice),
     ),
     fault(
         "two-at-once",
