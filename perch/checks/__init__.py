@@ -33,6 +33,7 @@ from perch.model.figures import rounded
 from perch.model.imported import Documents
 from perch.model.limits import Limits
 from perch.model.plan import Plan
+from perch.model.text import clean
 from perch.model.text import names as names
 from perch.model.text import plural as plural
 from perch.model.verdict import EVIDENCE_MAX, Check
@@ -77,6 +78,24 @@ class RunView:
 Judge = Callable[[RunView], Iterator[Check]]
 
 
+def shown(one: Check) -> Check:
+    """The finding with its figure rounded, and each text on one line without control characters.
+
+    Here what hosts, tools and people wrote enters the verdict, from which all else is drawn.
+    """
+    measured = rounded(one.measured) if isinstance(one.measured, float) else one.measured
+    return msgspec.structs.replace(
+        one,
+        id=clean(one.id),
+        title=clean(one.title),
+        measured=clean(measured) if isinstance(measured, str) else measured,
+        unit=one.unit and clean(one.unit),
+        source=one.source and clean(one.source),
+        evidence=[clean(place) for place in one.evidence],
+        remedy=one.remedy and clean(one.remedy),
+    )
+
+
 @dataclass(frozen=True)
 class Family:
     """A registered check. `criterion`: the part of readiness; `source`: of its findings."""
@@ -89,15 +108,11 @@ class Family:
     judge: Judge
 
     def findings(self, run: RunView) -> Iterator[Check]:
-        """What it finds, rounded; a finding without a source of its own has the family's."""
+        """What it finds, shown(); a finding without a source of its own has the family's."""
         seen = dataclasses.replace(run, records=run.records.select(self.columns))
         for one in self.judge(seen):
-            measured = one.measured
-            yield msgspec.structs.replace(
-                one,
-                source=self.source if one.source is None else one.source,
-                measured=rounded(measured) if isinstance(measured, float) else measured,
-            )
+            source = self.source if one.source is None else one.source
+            yield shown(msgspec.structs.replace(one, source=source))
 
 
 _families: dict[str, Family] = {}

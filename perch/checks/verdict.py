@@ -9,6 +9,7 @@ import polars as pl
 
 from perch.checks import RunView, agreement, comparison, hosts, retries, scope
 from perch.checks.coverage import planned_records
+from perch.model.text import clean
 from perch.model.verdict import Check, Coverage, Missing, Verdict, word
 
 _MISSING = (
@@ -30,7 +31,13 @@ def coverage(run: RunView) -> Coverage:
     """What the plan expects, what was measured, and every record that is missing."""
     ok = pl.col("status") == "ok"
     missing = [
-        Missing(row["flow"], _expected(row), row["status"], row["error.code"], row["error.message"])
+        Missing(
+            row["flow"],
+            _expected(row),
+            row["status"],
+            row["error.code"],
+            None if row["error.message"] is None else clean(row["error.message"]),
+        )
         for row in run.records.filter(~ok).select(_MISSING).iter_rows(named=True)
     ]
     measured = run.records.height - len(missing)
@@ -41,7 +48,7 @@ def assemble(run: RunView, checks: list[Check]) -> Verdict:
     """`checks`: all of the run, in their order."""
     checks = retries.with_excused(run, checks)
     verdict = Verdict(
-        run=run.plan.run,
+        run=clean(run.plan.run),
         verdict=word(checks),
         scope=scope.weakest_scope(run.plan, run.records),
         coverage=coverage(run),

@@ -12,6 +12,7 @@ from typing import Any
 
 from perch.exports.samples import nearest
 from perch.model.figures import rounded
+from perch.model.text import clean
 from perch.model.verdict import Check, CheckStatus, Verdict
 from perch.views import words
 from perch.views.flow_facts import Times
@@ -23,20 +24,14 @@ TOLD_MAX = 20
 _ELEMENTS = {"fail": "failure", "inconclusive": "error"}
 _STATUS: Mapping[str, CheckStatus] = {"PASS": "pass", "FAIL": "fail"}
 
-# XML 1.0, section 2.2, Char: most control characters have no place, not even as references
+# XML 1.0, section 2.2, Char: what has no place, not even as a reference
 _no_char = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _text = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
-# a parser makes spaces of these in an attribute
-_attribute = str.maketrans({"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
 
 
 def text(value: object) -> str:
-    """Text content of an element."""
-    return _no_char.sub("\ufffd", str(value)).translate(_text)
-
-
-def attribute(value: object) -> str:
-    return text(value).translate(_attribute)
+    """One line, as content of an element or as an attribute."""
+    return _no_char.sub("\ufffd", clean(str(value))).translate(_text)
 
 
 def _headline(check: Check) -> str:
@@ -54,6 +49,7 @@ def _anomaly(one: Mapping[str, Any]) -> str:
 
 
 def _details(check: Check, told: Iterable[Mapping[str, Any]]) -> str:
+    """In XML, a line each."""
     lines = [
         _headline(check),
         None if check.source is None else f"source: {check.source}",
@@ -61,19 +57,19 @@ def _details(check: Check, told: Iterable[Mapping[str, Any]]) -> str:
         None if check.remedy is None else f"to do: {check.remedy}",
         *map(_anomaly, told),
     ]
-    return words.joined(lines, "\n")
+    return words.joined([line and text(line) for line in lines], "\n")
 
 
 def _outcome(check: Check, told: Iterable[Mapping[str, Any]]) -> str:
     if check.status in _ELEMENTS:
         element = _ELEMENTS[check.status]
-        message = attribute(_headline(check))
-        details = text(_details(check, told))
+        message = text(_headline(check))
+        details = _details(check, told)
         return f'<{element} type="{check.status}" message="{message}">{details}</{element}>'
     if check.status == "not_judged":
-        return f'<skipped message="{attribute(_headline(check))}"/>'
+        return f'<skipped message="{text(_headline(check))}"/>'
     if check.status == "advisory":
-        return f"<system-out>{text(_details(check, told))}</system-out>"
+        return f"<system-out>{_details(check, told)}</system-out>"
     return ""
 
 
@@ -87,7 +83,7 @@ def testcase(
     """seconds: that the flows of each test measured; the check of all its flows has them."""
     family, _, rest = check.id.partition("/")
     time = _time(seconds.get(rest)) if family == "flows" else ""
-    name = f'classname="perch.{attribute(family)}" name="{attribute(check.id)}"{time}'
+    name = f'classname="perch.{text(family)}" name="{text(check.id)}"{time}'
     outcome = _outcome(check, told)
     return f"    <testcase {name}>{outcome}</testcase>" if outcome else f"    <testcase {name}/>"
 
@@ -125,15 +121,15 @@ def _lines(run: Run, seconds: Mapping[str, float]) -> Iterator[str]:
     )
     time = _time(sum(seconds.values()) if seconds else None)
     created = run.plan.created
-    stamp = "" if created is None else f' timestamp="{attribute(created)}"'
+    stamp = "" if created is None else f' timestamp="{text(created)}"'
     skipped = f' skipped="{statuses.count("not_judged")}"'
     told = _told(run.soak)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f'<testsuites name="perch"{counts}{time}>'
-    yield f'  <testsuite name="{attribute(verdict.run)}"{counts}{skipped}{time}{stamp}>'
+    yield f'  <testsuite name="{text(verdict.run)}"{counts}{skipped}{time}{stamp}>'
     yield (
-        f'    <properties><property name="verdict" value="{attribute(verdict.verdict)}"/>'
-        f'<property name="scope" value="{attribute(verdict.scope)}"/>'
+        f'    <properties><property name="verdict" value="{text(verdict.verdict)}"/>'
+        f'<property name="scope" value="{text(verdict.scope)}"/>'
         f'<property name="verdict_sha256" value="{run.mark}"/></properties>'
     )
     for check in checks:

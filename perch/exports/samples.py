@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_control = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+from perch.model.text import clean
+
+_escapes = str.maketrans({"\\": r"\\", '"': r"\""})
 
 
 def escaped(value: object) -> str:
     """The value of a label, within quotes."""
-    return _control.sub("\ufffd", str(value)).translate(_escapes)
+    return clean(str(value)).translate(_escapes)
 
 
 def _labels(of: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from perch.model.plan import Expect, Flow, Plan
 from perch.model.record import (
     Counters,
     Cpu,
+    Error,
     Events,
     Link,
     Number,
@@ -28,6 +29,7 @@ from perch.model.record import (
     ToolName,
     Transfer,
 )
+from perch.model.text import clean
 
 SCHEMA = "perch.record/2"
 
@@ -51,6 +53,14 @@ class OfFlow(msgspec.Struct):
     events: Events | None = None
     packets: Packets | None = None
     clock_skew_s: Number | None = None
+
+
+def _error(part: Part) -> Error | None:
+    """Its message may be of anybody who answered: on one line, without control characters."""
+    error = part.error
+    if error is None or error.message is None:
+        return error
+    return msgspec.structs.replace(error, message=clean(error.message))
 
 
 def final_status(part: Part) -> Status:
@@ -185,5 +195,5 @@ def record(
         transfer=_transfer(part, expect),
         soak=part.soak,
         environment=part.environment,
-        error=part.error,
+        error=_error(part),
     )

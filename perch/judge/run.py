@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from perch.checks import RunView, all_findings
+from perch.checks import RunView, all_findings, shown
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
 from perch.judge import columns, findings, imported, parquet, planned, seen, worker
@@ -159,7 +159,7 @@ def _unjudged(root: Path, why: str) -> Verdict:
         verdict="INCONCLUSIVE",
         scope="software",
         coverage=Coverage(0, 0, []),
-        checks=[fault],
+        checks=[shown(fault)],
         comparison={"statistic": None, "rows": [], "refused": [], "others": []},
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, TypeGuard
@@ -55,19 +56,37 @@ def supports(count: float, quantile: float) -> bool:
     return count * (1 - quantile) >= 9.999999
 
 
+#: The signs of perch.model.text.UNSEEN that JSON may hold as they are, in UTF-8.
+_raw = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(match[0].decode())
+
+
+def _visible(text: bytes) -> bytes:
+    """JSON without raw controls of terminals and line separators, which JSON itself allows.
+
+    To a reader of lines, U+2028 may end one. The encoder escapes those below U+0020 itself.
+    """
+    if text.isascii() and b"\x7f" not in text:
+        return text
+    return _raw.sub(_escape, text)
+
+
 def encode(document: Any) -> bytes:
     """One line of JSON, without the newline."""
-    return _encoder.encode(document)
+    return _visible(_encoder.encode(document))
 
 
 def encode_lines(documents: Sequence[Any]) -> bytes:
     """A line of JSON for each, with its newline."""
-    return _encoder.encode_lines(documents)
+    return _visible(_encoder.encode_lines(documents))
 
 
 def encode_sorted(document: Any) -> bytes:
     """One line whose keys are in the order of their names, for what is hashed."""
-    return _sorted.encode(document)
+    return _visible(_sorted.encode(document))
 
 
 def pretty(document: Any) -> bytes:

@@ -8,9 +8,7 @@ from collections.abc import Iterable
 
 # C0 and C1 controls, DELETE, line and paragraph separators, lone surrogates, and the marks,
 # embeddings, overrides and isolates of the Unicode Bidirectional Algorithm (UAX #9)
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -25,7 +23,7 @@ def clean(text: str) -> str:
 
     Such a sign becomes its escape, as in `\x1b[31m` or `\u202e`; so it can be seen.
     """
-    return _UNSEEN.sub(_escaped, text)
+    return UNSEEN.sub(_escaped, text)
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:

@@ -234,7 +234,7 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         "charts": list(map(_shown_chart, drawn)),
         "references": references.lines(run.references, along),
         "soak": soak,
-        "judged_dir": f"runs/{run.verdict.run}",
+        "judged_dir": plan_view.command([f"runs/{run.verdict.run}"]),
         "mark": run.mark,
     }
     return slimmed(document), drawn + over_time

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
+from perch.model.text import clean
 from perch.views.inputs import Run
 from perch.views.table import Table
 
@@ -80,5 +81,5 @@ def command(args: argparse.Namespace) -> int:
             remedy="give the folder of a run, such as runs/latest",
         )
     for line in lines(read_run(root)):
-        print(line)
+        print(clean(line))
     return ExitCode.PASS

@@ -30,7 +30,7 @@ def made() -> Made:
 
 
 def test_a_label_holds_any_text() -> None:
-    assert samples.escaped('a\\b"c\nd\x01\x1b') == 'a\\\\b\\"c\\nd\ufffd\ufffd'
+    assert samples.escaped('a\\b"c\nd\x1b\u202e') == r"a\\b\"c\\nd\\x1b\\u202e"
 
 
 @pytest.mark.parametrize(

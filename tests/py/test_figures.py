@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from perch.checks import fabric, figures
 from perch.judge import columns
 from perch.model.figures import encode, rounded
 from perch.model.record import Record
+from perch.model.text import UNSEEN
 
 Document = dict[str, Any]
 
@@ -120,3 +122,10 @@ def test_a_fabric_is_another_one_by_its_limits_scope_hosts_and_ends(
 )  # fmt: skip
 def test_a_number_has_one_spelling(value: float, text: str) -> None:
     assert encode(rounded(value)).decode() == text
+
+
+def test_json_holds_no_sign_raw_that_a_terminal_or_a_reader_of_lines_obeys() -> None:
+    every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x10000)]))
+    text = encode({"a": every}).decode()
+    assert not UNSEEN.search(text)
+    assert json.loads(text) == {"a": every}
