@@ -95,8 +95,12 @@ def differences(before: Values, after: Values | None) -> Counts:
     }
 
 
+#: Texts at which some counter is full.
+_LAST = FULL | frozenset(STOPS_AT.values())
+
+
 def _difference(name: str, before: str, after: str) -> int | None:
-    if after in FULL or STOPS_AT.get(name) == after:
+    if after in _LAST and (after in FULL or STOPS_AT.get(name) == after):
         return None
     # decimal digits of at most 64 bits
     if len(after) > 20 or len(before) > 20 or not (before.isdigit() and after.isdigit()):

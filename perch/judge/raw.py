@@ -31,6 +31,7 @@ DAMAGED = "damaged"
 #: without end.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
+_FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _T = TypeVar("_T")
@@ -68,11 +69,14 @@ class RawFiles:
         except OSError:
             return False
 
-    def of_flow(self, folder: str) -> str | None:
-        """The path of a flow's folder; None where it is not reached without a link."""
-        if self.holds(folder.rpartition("/")[0]) and self.is_folder(folder):
-            return self._prefix + folder
-        return None
+    def open(self, folder: str) -> int | None:
+        """A descriptor of a flow's folder; None where it is not reached without a link."""
+        if not self.holds(folder.rpartition("/")[0]):
+            return None
+        try:
+            return os.open(self._prefix + folder, _FOLDER_FLAGS)
+        except OSError:
+            return None
 
     def read(self, path: str) -> bytes:
         """The bytes of a file under `ROOTS`, as `contents` gives them."""
@@ -105,13 +109,14 @@ def flow_folder(flow: Flow, host: str) -> str:
     return f"raw/{host}/{'retry/flows' if flow.retry else 'flows'}/{flow.id}"
 
 
-def contents(path: str) -> bytes:
+def contents(path: str, folder: int | None = None) -> bytes:
     """The bytes of a regular file; b"" where none can be read.
 
-    Raises TooLargeError above `LARGEST` bytes.
+    `folder`: a descriptor of the folder that `path` begins in. Raises TooLargeError above `LARGEST`
+    bytes.
     """
     try:
-        file = os.open(path, _FILE_FLAGS)
+        file = os.open(path, _FILE_FLAGS, dir_fd=folder)
     except OSError:
         return b""
     try:
@@ -128,10 +133,10 @@ def contents(path: str) -> bytes:
         os.close(file)
 
 
-def _end_of(path: str) -> End | str | None:
+def _end_of(name: str, folder: int) -> End | str | None:
     """One end of a flow: None without a file, DAMAGED where it cannot be read."""
     try:
-        text = contents(path)
+        text = contents(name, folder)
         if not text:
             return None
         end = _end.decode(text)
@@ -146,12 +151,18 @@ def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
     Raises TooLargeError where an output is too large to be read.
     """
     raw = FlowFiles(None, None, b"", b"")
-    client = files.of_flow(flow_folder(flow, flow.client))
+    client = files.open(flow_folder(flow, flow.client))
     if client is not None:
-        raw.client = _end_of(f"{client}/client.json")
-        raw.stdout = contents(f"{client}/client.stdout")
-        raw.stderr = contents(f"{client}/client.stderr")
-    server = files.of_flow(flow_folder(flow, flow.server))
+        try:
+            raw.client = _end_of("client.json", client)
+            raw.stdout = contents("client.stdout", client)
+            raw.stderr = contents("client.stderr", client)
+        finally:
+            os.close(client)
+    server = files.open(flow_folder(flow, flow.server))
     if server is not None:
-        raw.server = _end_of(f"{server}/server.json")
+        try:
+            raw.server = _end_of("server.json", server)
+        finally:
+            os.close(server)
     return raw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 
 #: Seconds within which logs and readings of two hosts can be laid beside each other, as the hosts'
 #: own check has it. The times of one host may contradict each other by as much: its clock may have
@@ -18,7 +19,12 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 
 def moment(text: object) -> float | None:
     """Seconds since the epoch of `2026-11-21T08:04:47.487Z`; None of anything else."""
-    if not isinstance(text, str) or not _TIME.fullmatch(text):
+    return _moment(text) if isinstance(text, str) else None
+
+
+@lru_cache(maxsize=1024)  # those of the plan and of the agents are asked for with each flow
+def _moment(text: str) -> float | None:
+    if not _TIME.fullmatch(text):
         return None
     try:
         whole = datetime.fromisoformat(text[:19] + "+00:00").timestamp()

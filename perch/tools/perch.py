@@ -58,11 +58,15 @@ TOLERANCE = 0.01
 
 
 Check = Callable[[Any, str], Number | None]
-Checks = tuple[tuple[str, Check, str], ...]
+#: Each field with its check, whether it may be absent, and its name within the line.
+Checks = tuple[tuple[str, Check, bool, str], ...]
 
 
 def _checks(group: str, **fields: Check) -> Checks:
-    return tuple((name, check, f"{group}.{name}") for name, check in fields.items())
+    return tuple(
+        (name, check, check in (positive_or_none, natural_or_none), f"{group}.{name}")
+        for name, check in fields.items()
+    )
 
 
 _LATENCY = _checks(
@@ -104,8 +108,10 @@ _LOSS = _checks("loss", sent_messages=natural, lost_messages=natural_or_none)
 def _checked(figures: Model | None, checks: Checks) -> None:
     """Rounds the figures in place; UnusableError names one that is no result."""
     if figures is not None:
-        for name, check, place in checks:
-            setattr(figures, name, check(getattr(figures, name), place))
+        for name, check, may_be_absent, place in checks:
+            value = getattr(figures, name)
+            if value is not None or not may_be_absent:
+                setattr(figures, name, check(value, place))
 
 
 # ---- one line ------------------------------------------------------------------------------------
