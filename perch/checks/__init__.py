@@ -33,8 +33,8 @@ from perch.model.figures import rounded
 from perch.model.imported import Documents
 from perch.model.limits import Limits
 from perch.model.plan import Plan
-from perch.model.text import clean
 from perch.model.text import names as names
+from perch.model.text import one_line
 from perch.model.text import plural as plural
 from perch.model.verdict import EVIDENCE_MAX, Check
 from perch.soak.told import Soak
@@ -86,13 +86,13 @@ def shown(one: Check) -> Check:
     measured = rounded(one.measured) if isinstance(one.measured, float) else one.measured
     return msgspec.structs.replace(
         one,
-        id=clean(one.id),
-        title=clean(one.title),
-        measured=clean(measured) if isinstance(measured, str) else measured,
-        unit=one.unit and clean(one.unit),
-        source=one.source and clean(one.source),
-        evidence=[clean(place) for place in one.evidence],
-        remedy=one.remedy and clean(one.remedy),
+        id=one_line(one.id),
+        title=one_line(one.title),
+        measured=one_line(measured) if isinstance(measured, str) else measured,
+        unit=one.unit and one_line(one.unit),
+        source=one.source and one_line(one.source),
+        evidence=[one_line(place) for place in one.evidence],
+        remedy=one.remedy and one_line(one.remedy),
     )
 
 

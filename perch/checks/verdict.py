@@ -9,7 +9,7 @@ import polars as pl
 
 from perch.checks import RunView, agreement, comparison, hosts, retries, scope
 from perch.checks.coverage import planned_records
-from perch.model.text import clean
+from perch.model.text import one_line
 from perch.model.verdict import Check, Coverage, Missing, Verdict, word
 
 _MISSING = (
@@ -36,7 +36,7 @@ def coverage(run: RunView) -> Coverage:
             _expected(row),
             row["status"],
             row["error.code"],
-            None if row["error.message"] is None else clean(row["error.message"]),
+            None if row["error.message"] is None else one_line(row["error.message"]),
         )
         for row in run.records.filter(~ok).select(_MISSING).iter_rows(named=True)
     ]
@@ -48,7 +48,7 @@ def assemble(run: RunView, checks: list[Check]) -> Verdict:
     """`checks`: all of the run, in their order."""
     checks = retries.with_excused(run, checks)
     verdict = Verdict(
-        run=clean(run.plan.run),
+        run=one_line(run.plan.run),
         verdict=word(checks),
         scope=scope.weakest_scope(run.plan, run.records),
         coverage=coverage(run),

@@ -29,7 +29,7 @@ from perch.model.record import (
     ToolName,
     Transfer,
 )
-from perch.model.text import clean
+from perch.model.text import one_line
 
 SCHEMA = "perch.record/2"
 
@@ -60,7 +60,7 @@ def _error(part: Part) -> Error | None:
     error = part.error
     if error is None or error.message is None:
         return error
-    return msgspec.structs.replace(error, message=clean(error.message))
+    return msgspec.structs.replace(error, message=one_line(error.message))
 
 
 def final_status(part: Part) -> Status:

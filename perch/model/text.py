@@ -26,6 +26,15 @@ def clean(text: str) -> str:
     return UNSEEN.sub(_escaped, text)
 
 
+#: White space with more than spaces in it.
+_break = re.compile(r"\s*[^\S ]\s*")
+
+
+def one_line(text: str) -> str:
+    """`text` with a space for each end of a line or tab, and otherwise clean()."""
+    return clean(_break.sub(" ", text).strip())
+
+
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """`, did you mean '...'?` where a valid word is close, else nothing."""
     close = difflib.get_close_matches(word, list(valid), n=1)

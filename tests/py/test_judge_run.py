@@ -358,7 +358,7 @@ def test_a_title_cannot_print_a_verdict_of_its_own(run: Run, perchctl: Judge) ->
     code, said, _ = perchctl("judge", run.root)
     assert code == 1
     assert said.splitlines() == [said.strip()]
-    assert r"x\nPASS: all is well\x1b[2J" in said
+    assert r"x PASS: all is well\x1b[2J" in said
 
 
 def test_a_judgement_that_fails_leaves_no_report_of_an_earlier_verdict(run: Run) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perch.model.text import clean, did_you_mean
+from perch.model.text import clean, did_you_mean, one_line
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,7 @@ def test_the_nearest_valid_word_is_offered_where_one_is_close() -> None:
         ", did you mean 'latency_us.p99'?"
     )
     assert did_you_mean("sky", ["ceiling"]) == ""
+
+
+def test_several_lines_become_one_with_spaces() -> None:
+    assert one_line(" a\r\n  b\u2028c\td  e\x1b ") == r"a b c d  e\x1b"
