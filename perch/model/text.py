@@ -6,9 +6,12 @@ import difflib
 import re
 from collections.abc import Iterable
 
-# C0 and C1 controls, DELETE, line and paragraph separators, lone surrogates, and the marks,
-# embeddings, overrides and isolates of the Unicode Bidirectional Algorithm (UAX #9)
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 and C1 controls, DELETE, line and paragraph separators, lone surrogates, U+FFFE and U+FFFF,
+# which XML does not have, and the marks, embeddings, overrides and isolates of the Unicode
+# Bidirectional Algorithm (UAX #9)
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 

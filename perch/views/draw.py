@@ -16,6 +16,7 @@ from typing import Any
 
 from perch.errors import ExitCode, PerchError
 from perch.model.record import Number
+from perch.model.text import clean
 from perch.views.charts import Chart
 
 ROOM = Path(__file__).resolve().parents[2] / "reports/charts"
@@ -33,10 +34,15 @@ def spec_of(chart: Chart) -> dict[str, Any]:
     """The whole spec, values included."""
     text = (ROOM / f"{chart.spec}.vl.json").read_text(encoding="utf-8")
     # colours and shapes share a legend only where both know their names beforehand
-    series = json.dumps(chart.series)
+    series = json.dumps([clean(name) for name in chart.series])
     spec: dict[str, Any] = json.loads(text.replace('"domain": "series"', f'"domain": {series}'))
     # colours are of middle lightness and the ground is transparent, for light and dark pages
-    return spec | {"config": _style(), "datasets": {"values": chart.values}}
+    return spec | {"config": _style(), "datasets": {"values": [*map(_fit, chart.values)]}}
+
+
+def _fit(value: dict[str, Any]) -> dict[str, Any]:
+    """Without signs that XML does not have: vl-convert ends the process at one."""
+    return {key: clean(one) if isinstance(one, str) else one for key, one in value.items()}
 
 
 def svg(chart: Chart) -> str:

@@ -17,7 +17,7 @@ from tests.py.shown import check, fabric
     [
         ("a<b>&\"c\"'d'", "a&lt;b&gt;&amp;&quot;c&quot;&#39;d&#39;"),
         ("tab\tline\n", "tab\\tline\\n"),
-        ("\x01\x1f\ufffe\uffff\x85\u202e", "\\x01\\x1f\ufffd\ufffd\\x85\\u202e"),
+        ("\x01\x1f\ufffe\uffff\x85\u202e", "\\x01\\x1f\\ufffe\\uffff\\x85\\u202e"),
         ("]]>", "]]&gt;"),
         (5, "5"),
     ],

@@ -219,6 +219,17 @@ def test_a_chart_that_cannot_be_drawn_is_named(monkeypatch: pytest.MonkeyPatch) 
         draw.svg(chart)
 
 
+@pytest.mark.parametrize("sign", ["\x1b", "\x00", "\ufffe", "\uffff", "\ud800"])
+def test_signs_that_no_picture_can_hold_are_escaped_in_charts(sign: str) -> None:
+    """vl-convert ends the whole process at one."""
+    series = f"TCP {sign}[31m"
+    value = {"series": series, "order": 0, "run": f"after{sign}", "percent": 100}
+    one = Chart("evolution", "evolution", "E", "c", "a", [series], [value])
+    spec = json.dumps(draw.spec_of(one), ensure_ascii=False)
+    assert sign not in spec and "TCP \\\\" in spec
+    assert "TCP \\" in draw.svg(one)
+
+
 def test_pandocs_message_is_kept(tmp_path: Path) -> None:
     with pytest.raises(PerchError, match="pandoc cannot make report"):
         page.make(tmp_path)
