@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from perch.judge import times
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, Plan
-from perch.model.raw import End
+from perch.model.raw import End, FlowFiles
 from perch.model.record import ROLES, About, Error, Part, Role, Side
 from perch.tools import TOOLS
 
@@ -42,7 +42,7 @@ def _side(part: Part, role: Role) -> Side:
 def _by_sockets(flow: Flow) -> bool:
     """Whether its output names the addresses that its command binds and connects to."""
     tool = TOOLS.get(flow.tool)
-    return flow.backend == "tcp" or (tool is not None and tool.is_tcp)
+    return flow.backend == "tcp" or bool(tool and tool.is_tcp and tool.connections)
 
 
 class Planned:
@@ -64,13 +64,16 @@ def _foreign_address(planned: Planned, flow: Flow, part: Part, role: Role) -> st
     Sockets use the planned address. An RDMA device may have one of its own, but not that of another
     host; both ends of a machine that measures itself may name one device.
     """
-    stated = _address(_side(part, role).address)
-    known = _address(planned.plan.hosts[flow.host(role)].address)
-    if stated is None or known is None or stated == known:
+    said = _side(part, role).address
+    stated, known = _address(said), _address(planned.plan.hosts[flow.host(role)].address)
+    if known is None or stated == known:
         return None
-    why = f"the plan has {role} {flow.host(role)} at {known}, the output says {stated}"
+    says = f"says {stated or said}" if said else "names no address"
+    why = f"the plan has {role} {flow.host(role)} at {known}, the output {says}"
     if _by_sockets(flow):
         return why
+    if stated is None:  # a NIC, or shared memory
+        return None
     if _side(part, "client").address == _side(part, "server").address:
         return None
     owner = planned.owners.get(stated)
@@ -89,18 +92,33 @@ def _foreign_version(hosts: Mapping[str, HostFacts], flow: Flow, part: Part) -> 
 
 def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | None:
     said, known = _side(part, role).host, planned.hosts[flow.host(role)].hostname
-    if said is not None and known is not None and said != known:
-        return f"the {role} {flow.host(role)} is host '{known}', the output says '{said}'"
+    if known is not None and said != known and (said is not None or flow.tool == "perch"):
+        says = f"says '{said}'" if said else "names no host"
+        return f"the {role} {flow.host(role)} is host '{known}', the output {says}"
     return _foreign_address(planned, flow, part, role)
 
 
-def check(
-    planned: Planned,
-    flow: Flow,
-    parts: list[Part],
-    client: End | str | None,
-    server: End | str | None,
-) -> None:
+def _other_connections(flow: Flow, part: Part, raw: FlowFiles) -> str | None:
+    """Why both ends' outputs are not of the same connections; None of tools that name none.
+
+    A server that its agent terminated may have lost what it had not written yet.
+    """
+    tool = TOOLS.get(flow.tool)
+    if tool is None or tool.connections is None:
+        return None
+    mine, served = tool.connections(raw.stdout), tool.connections(raw.server_stdout)
+    streams = part.params.queue_pairs if part.params and tool.is_tcp else None
+    if streams is not None and len(mine) != streams:
+        return f"client.stdout names {len(mine)} connections of {streams}"
+    by_itself = isinstance(raw.server, End) and raw.server.exit == 0 and not raw.server.signal
+    if mine and not served and by_itself:
+        return "server.stdout names no connection"
+    if mine and served and not mine.issubset({(own, peer) for peer, own in served}):
+        return "server.stdout names other connections than client.stdout"
+    return None
+
+
+def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> None:
     """Spoils the parts of a flow that was measured between other ends, or at another time."""
     ok = [part for part in parts if part.status == "ok"]
     hosts = {role: planned.hosts[flow.host(role)] for role in ROLES}
@@ -108,20 +126,17 @@ def check(
         role: facts.retry_agent if flow.retry else facts.agent for role, facts in hosts.items()
     }
     untimely = times.foreign(
-        planned.plan, agents, {"client": client, "server": server}
-    ) or times.too_long(parts, client)
+        planned.plan, agents, {"client": raw.client, "server": raw.server}
+    ) or times.too_long(parts, raw.client)
     for part in ok:
         about: About = "times"
-        why = untimely or times.not_in_process(flow, part, client)
+        why = untimely or times.not_in_process(flow, part, raw.client)
         if not why:
             about, why = "version", _foreign_version(planned.hosts, flow, part)
         if not why:
-            about, why = (
-                "ends",
-                next(
-                    (found for role in ROLES if (found := _foreign_end(planned, flow, part, role))),
-                    None,
-                ),
-            )
+            found = (_foreign_end(planned, flow, part, role) for role in ROLES)
+            about, why = "ends", next(filter(None, found), None)
+        if not why:
+            why = _other_connections(flow, part, raw)
         if why:
             part.status, part.error = "error", Error(6, why, traffic=True, about=about)

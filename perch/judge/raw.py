@@ -16,6 +16,7 @@ import msgspec
 
 from perch.model.plan import Flow
 from perch.model.raw import End, FlowFiles
+from perch.tools import TOOLS
 
 #: Bytes of one output or document that are read. `perch lat --report-all` prints some 60 bytes a
 #: sample: a million samples fit. What is larger is damaged, whatever it holds.
@@ -163,6 +164,9 @@ def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
     if server is not None:
         try:
             raw.server = _end_of("server.json", server)
+            tool = TOOLS.get(flow.tool)
+            if tool is not None and tool.connections is not None:
+                raw.server_stdout = contents("server.stdout", server)
         finally:
             os.close(server)
     return raw

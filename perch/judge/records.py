@@ -120,7 +120,7 @@ class FlowReader:
         parts = as_planned.expected_parts(
             flow, parts, why, server_cause(flow, raw.server), addresses
         )
-        origin.check(self._planned, flow, parts, raw.client, raw.server)
+        origin.check(self._planned, flow, parts, raw)
         readings = _readings(raw.client), _readings(raw.server)
         client, server = counted(readings[0]), counted(readings[1])
         shared = flow.client in shared_hosts or flow.server in shared_hosts

@@ -108,10 +108,12 @@ class Environment(Model):
 class FlowFiles(msgspec.Struct):
     """What both agents left of one flow.
 
-    An end is None where its file is missing, "damaged" where it cannot be read.
+    An end is None where its file is missing, "damaged" where it cannot be read. `server_stdout`: of
+    tools whose server prints its connections.
     """
 
     client: End | str | None
     server: End | str | None
     stdout: bytes
     stderr: bytes
+    server_stdout: bytes = b""

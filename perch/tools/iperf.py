@@ -31,10 +31,11 @@ from perch.tools.results import (
     failed,
     interval_summary,
     positive,
+    several,
     shown,
 )
 from perch.tools.text import lines_of, number, option_value, tail
-from perch.tools.tool import PEER_LOST, UNUSABLE, Tool, ToolOutput
+from perch.tools.tool import PEER_LOST, UNUSABLE, Connection, Tool, ToolOutput
 
 #: Bytes count in powers of 1024, bits in powers of 1000 (iperf 2.1.8, src/stdio.c: kKilo_to_Unit).
 BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -64,6 +65,9 @@ _CONNECTED = re.compile(
 _ENDS = re.compile(
     r"^\[ *[0-9]+\] local (?P<client>[^ %]+)(?:%[^ ]+)? port [0-9]+"
     r" connected with (?P<server>[^ ]+) port"
+)
+_PORTS = re.compile(
+    rb"^\[ *[0-9]+\] local [^ ]+ port ([0-9]+) connected with [^ ]+ port ([0-9]+)", re.MULTILINE
 )
 _LOCAL = re.compile(r"\[ *(?P<id>[0-9]+)\] local ")
 _FLOWS = re.compile(rf"\((?P<count>{_WHOLE}) flows?\)")
@@ -149,6 +153,20 @@ def _streams(lines: Sequence[str]) -> int:
         return int(found["count"])
     ids = {found["id"] for line in lines if (found := _LOCAL.match(line))}
     return max(len(ids), 1)
+
+
+def _both_ends(lines: Sequence[str]) -> tuple[Side, Side]:
+    """Of all streams. Raises UnusableError where they have several."""
+    found = {(ends["client"], ends["server"]) for line in lines if (ends := _ENDS.search(line))}
+    if len(found) > 1:
+        raise UnusableError(f"its streams have several ends: {several(found)}")
+    client, server = next(iter(found), (None, None))
+    return Side(address=client), Side(address=server)
+
+
+def connections(output: bytes) -> frozenset[Connection]:
+    """The ports of each stream that an output of either end names."""
+    return frozenset(_PORTS.findall(output))
 
 
 def _params(lines: Sequence[str], argv: Sequence[str]) -> Params:
@@ -250,10 +268,8 @@ def _measured(lines: Sequence[str], argv: Sequence[str], version: str | None) ->
     if several:
         _check_streams(total, every_row)
     _check_end(lines)
-    ends = _first(lines, _ENDS)
     started = _first(lines, _STARTED)
-    part.client = Side(address=ends["client"] if ends else None)
-    part.server = Side(address=ends["server"] if ends else None)
+    part.client, part.server = _both_ends(lines)
     part.params = params
     part.started = f"{started['day']}T{started['time']}Z" if started else None
     part.elapsed_s = total.end_s
@@ -306,5 +322,6 @@ TOOL = Tool(
     is_tcp=True,
     default_port=5001,
     version_key="iperf",
+    connections=connections,
     commands={"bandwidth": IPERF},
 )

@@ -36,11 +36,12 @@ from perch.tools.results import (
     natural,
     natural_or_none,
     positive,
+    several,
     shown,
     whole,
 )
 from perch.tools.text import explained
-from perch.tools.tool import PEER_LOST, UNUSABLE, Tool
+from perch.tools.tool import PEER_LOST, UNUSABLE, Connection, Tool
 
 #: Rates and sizes of one document are rounded each by itself.
 TOLERANCE = 0.01
@@ -56,6 +57,8 @@ IN_FLIGHT = 0.05
 _PEER = re.compile(
     "refused|connect|timed out|closed|reset|unreachable|no route|broken pipe|busy", re.IGNORECASE
 )
+
+_PORT = {side: re.compile(rf'"{side}_port":\s*([0-9]+)'.encode()) for side in ("local", "remote")}
 
 
 # ---- what iperf3 writes --------------------------------------------------------------------------
@@ -305,6 +308,21 @@ def _check_sum(end: _End) -> None:
         )
 
 
+def _both_ends(connected: Sequence[_Connection]) -> tuple[Side, Side]:
+    """Of all streams. Raises UnusableError where they have several."""
+    found = {(str(one.local_host), str(one.remote_host)) for one in connected}
+    if len(found) > 1:
+        raise UnusableError(f"its streams have several ends: {several(found)}")
+    one = connected[0] if connected else _Connection()
+    return Side(address=one.local_host), Side(address=one.remote_host)
+
+
+def connections(output: bytes) -> frozenset[Connection]:
+    """The ports of each stream that a document of either end names."""
+    own, peers = (_PORT[side].findall(output) for side in ("local", "remote"))
+    return frozenset(zip(own, peers, strict=False))
+
+
 def _started(start: _Start) -> str:
     seconds = positive(start.timestamp.timesecs, "start.timestamp.timesecs")
     try:
@@ -341,8 +359,7 @@ def _measured(document: _Document, protocols: Collection[str]) -> Part:
     part.bandwidth = _bandwidth(document.end, part.intervals)
     check_rate(part.bandwidth, part.elapsed_s, TOLERANCE)
     _check_whole(document, part.elapsed_s)
-    ends = start.connected[0] if start.connected else _Connection()
-    part.client, part.server = Side(address=ends.local_host), Side(address=ends.remote_host)
+    part.client, part.server = _both_ends(start.connected)
     part.params = _params(document)
     part.reverse = start.test_start.reverse == 1
     part.started = _started(start)
@@ -397,5 +414,6 @@ TOOL = Tool(
     read=lambda output: parts(output.stdout),
     is_tcp=True,
     default_port=5201,
+    connections=connections,
     commands={"bandwidth": IPERF3},
 )

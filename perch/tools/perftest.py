@@ -28,7 +28,15 @@ from perch.tools.perftest_text import (
 )
 from perch.tools.results import Found, LineError, UnusableError, told, unusable
 from perch.tools.text import explained, lines_of
-from perch.tools.tool import HOST_CANNOT, PEER_LOST, UNUSABLE, Tool, ToolOutput, shell_exit_code
+from perch.tools.tool import (
+    HOST_CANNOT,
+    PEER_LOST,
+    UNUSABLE,
+    Connection,
+    Tool,
+    ToolOutput,
+    shell_exit_code,
+)
 
 _COMPLAINT = re.compile(
     "fail|error|unable|couldn't|can't|invalid|cannot|not support|refused", re.IGNORECASE
@@ -141,6 +149,22 @@ def _json(lines: Sequence[str], argv: Sequence[str], server_argv: Sequence[str])
     return measured(document.results.row(), run, argv, server_argv, unit)
 
 
+# ---- queue pairs ---------------------------------------------------------------------------------
+
+_QUEUE_PAIR = {
+    side: re.compile(
+        rf"^ *{side} address:.* (QPN 0x[0-9a-f]+ PSN 0x[0-9a-f]+)".encode(), re.MULTILINE
+    )
+    for side in ("local", "remote")
+}
+
+
+def connections(output: bytes) -> frozenset[Connection]:
+    """Number and first packet of both queue pairs of each connection, by either end's text."""
+    own, peers = (_QUEUE_PAIR[side].findall(output) for side in ("local", "remote"))
+    return frozenset(zip(own, peers, strict=False))
+
+
 # ---- all of it -----------------------------------------------------------------------------------
 
 
@@ -198,5 +222,6 @@ TOOL = Tool(
     exit_code_of=exit_code,
     default_port=18515,
     version_key="perftest",
+    connections=connections,
     commands=dict.fromkeys(("latency", "bandwidth"), COMMAND),
 )

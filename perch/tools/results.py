@@ -25,6 +25,11 @@ class UnusableError(Exception):
     """An output, or a line of it, whose figures cannot be used; the text says why."""
 
 
+def several(ends: Iterable[tuple[str, str]]) -> str:
+    """Ends of streams, in words."""
+    return ", ".join(f"{client} to {server}" for client, server in sorted(ends))
+
+
 def shown(value: object) -> str:
     """A value of an output as JSON spells it, for a message."""
     if isinstance(value, float):

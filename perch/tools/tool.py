@@ -10,6 +10,9 @@ from perch.model.plan import Flow
 from perch.model.record import Part
 from perch.tools.command import Command
 
+#: The marks of both ends, such as their ports: the own one, and the peer's.
+Connection = tuple[bytes, bytes]
+
 #: Perch's exit codes that name a fault of a measurement (docs/definitions.md).
 HOST_CANNOT, PEER_LOST, UNUSABLE = 3, 4, 6
 
@@ -47,6 +50,8 @@ class Tool:
     default_port: of its server; None where the tool takes the host's own port.
     version_key: its key in `versions` of environment.json; None where its output tells its version.
     server_outlives_client: its server may be ended by a signal of the agent (TERM).
+    connections: an output of either end -> the connections that it names, each as the marks of the
+        own end and of the peer's; None where the tool names none.
     commands: of each kind of test (latency, bandwidth, transfer) that suites may ask it for.
     """
 
@@ -57,4 +62,5 @@ class Tool:
     default_port: int | None = None
     version_key: str | None = None
     server_outlives_client: bool = True
+    connections: Callable[[bytes], frozenset[Connection]] | None = None
     commands: Mapping[str, Command] = field(default_factory=dict)

@@ -353,6 +353,26 @@ FAULTS = (
         edit(f"{LATENCY}/client.stdout", put("started", "2026-11-21T08:04:12.000Z")),
     ),
     fault(
+        "other-stream",
+        "loopback",
+        INCONCLUSIVE,
+        "flow/iperf-streams/alpha/beta/1 coverage",
+        "iperf one of whose streams went elsewhere",
+        replaced(
+            "raw/alpha/flows/iperf-streams/alpha/beta/1/client.stdout",
+            r"^(\[  2\] local .* with) 127.0.0.2",
+            r"\1 127.0.0.3",
+        ),
+    ),
+    fault(
+        "other-client",
+        "loopback",
+        INCONCLUSIVE,
+        OF_IPERF3,
+        "a server of iperf3 that another client measured",
+        replaced(f"{SERVERS}/iperf3/alpha/beta/1/server.stdout", "54775", "54776"),
+    ),
+    fault(
         "copied-size",
         "loopback",
         INCONCLUSIVE,
@@ -418,7 +438,7 @@ FAULTS = (
         "other-backend",
         "loopback",
         INCONCLUSIVE,
-        OF_LATENCY,
+        f"{OF_LATENCY} copies",
         "the output of another backend",
         content(
             f"{LATENCY}/client.stdout", "raw/alpha/flows/ofi-latency/alpha/beta/1/client.stdout"

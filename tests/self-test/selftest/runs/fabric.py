@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,9 +152,12 @@ class _Run:
         for role in ("client", "server"):
             place = self.root / "raw" / flow[role] / folder / flow["id"]
             write(place / f"{role}.json", self.end(test, flow, role, seconds, moved[role]))
+            printed = list(_printed(sizes))
             if role == "client":
-                write_lines(place / "client.stdout", _printed(sizes))
+                write_lines(place / "client.stdout", printed)
                 write_lines(place / "client.stderr", [])
+            elif test.tool != "perch":
+                write_lines(place / "server.stdout", map(_served, printed))
 
     def end(
         self, test: Test, flow: Document, role: str, seconds: float, moved: dict[str, int]
@@ -192,6 +196,12 @@ class _Run:
             "rdma": [{"name": "mlx5_0", "driver": "mlx5_core", "firmware": "22.39.1002"}],
             "collected": stamp(self.at - 1), "idle": idle,
         }  # fmt: skip
+
+
+def _served(printed: str) -> str:
+    """What the server prints in the place of its client: the ends the other way round."""
+    side = r"\b(local|remote)(?=[ _](?:address|host|port)\b)"
+    return re.sub(side, lambda end: {"local": "remote", "remote": "local"}[end[0]], printed)
 
 
 def _readings(before: Document, after: Document) -> Document:

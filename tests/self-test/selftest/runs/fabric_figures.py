@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from numpy.random import Generator
 
@@ -68,6 +69,10 @@ class _Drawn:
         if self.test.kind == "latency":
             return self.latency()
         return self.steady() if self.test.seconds else self.bandwidth()
+
+    def mark(self, role: str) -> int:
+        """What tells this flow's connection from others: of its queue pair, or its port."""
+        return crc32(f"{self.flow['id']} {role}".encode())
 
     def rate(self) -> float:
         return self.gbit_s * noise.ratio(self.random)
@@ -170,7 +175,11 @@ class _Drawn:
         row = f" 65536      {messages}           {mib:.2f}               {mib:.2f}   \t\t     "
         head = "                    RDMA_Write BW Test"
         columns = " #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]"
-        printed = [RULE, head, *PERFTEST, RULE, f"{columns}   MsgRate[Mpps]"]
+        ends = [
+            f" {side} address: LID 0000 QPN 0x{mark >> 24 & 0xFF:04x} PSN 0x{mark & 0xFFFFFF:06x}"
+            for side, mark in (("local", self.mark("client")), ("remote", self.mark("server")))
+        ]
+        printed = [RULE, head, *PERFTEST, RULE, *ends, RULE, f"{columns}   MsgRate[Mpps]"]
         lines = [*printed, f"{row}{mib * 16 / 1e6:.6f}", RULE]
         return self.sent(messages, messages * self.size / (mib * 2**20), lines)
 
@@ -185,7 +194,8 @@ class _Drawn:
         ends = [address(HOSTS.index(self.flow[role])) for role in ("client", "server")]
         document = {
             "start": {
-                "connected": [{"socket": 5, "local_host": ends[0], "local_port": 54775,
+                "connected": [{"socket": 5, "local_host": ends[0],
+                               "local_port": 32768 + self.mark("client") % 28232,
                                "remote_host": ends[1], "remote_port": 5201}],
                 "version": "iperf 3.12", "tcp_mss_default": 8948,
                 "timestamp": {"time": stamp(self.at)[:-5] + "Z", "timesecs": int(self.at)},
