@@ -19,7 +19,13 @@ import random
 import re
 import sys
 
-FIXTURES = pathlib.Path(__file__).resolve().parent / "fixtures"
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "self-test"), str(HERE.parent)]
+from selftest.runs import noise  # noqa: E402
+
+FIXTURES = HERE / "fixtures"
 RECORDED = FIXTURES / "loopback/run/raw/alpha"
 EPOCH = 1767225600.0  # 2026-01-01
 UPTIME = 5000  # of each host then, in seconds
@@ -47,6 +53,14 @@ def borne(count, figures):
     """Percentiles that the engine writes of so many samples: those that ten lie above."""
     return {key: digits(figures[key]) if count * (1 - share) >= 10 - 1e-6 else None
             for key, share in (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999))}  # fmt: skip
+
+
+def round_trips(figures):
+    """Samples in ns with the least, the most and, as near as these allow, the percentiles of an interval."""
+    shares = {"min": 0, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "max": 1}
+    knots = [(share, figures[key]) for key, share in shares.items() if figures[key] is not None]
+    values = np.interp(np.linspace(0, 1, figures["count"]), *zip(*knots, strict=True))
+    return np.rint(values * 2000).astype(np.int64)
 
 
 class Plant:
@@ -259,15 +273,11 @@ class Flow:
                 "messages_per_s": digits(t["messages"] / t["elapsed"]), "bytes": t["bytes"],
             }  # fmt: skip
         else:
-            def middle(key):
-                values = sorted(s["latency_us"][key] for s in self.seen if s["latency_us"][key] is not None)
-                return values[len(values) // 2] if values else max(s["latency_us"]["max"] for s in self.seen)
-
-            line["latency_us"] = {
-                "count": t["messages"], "min": min(s["latency_us"]["min"] for s in self.seen), "max": max(s["latency_us"]["max"] for s in self.seen),
-                "mean": middle("mean"), "stddev": middle("stddev"),
-            } | borne(t["messages"], {key: middle(key) for key in ("p50", "p90", "p95", "p99", "p99_9", "p99_99")})  # fmt: skip
+            found = noise.latency(np.concatenate([round_trips(s["latency_us"]) for s in self.seen]))
+            line |= {key: found[key] for key in ("latency_us", "histogram")}
         size = t["bytes"]
+        costs = {f"{side}_s_per_gb": digits(line["cpu"][f"{side}_s"] / size * 1e9) for side in ("client", "server")}
+        line["cpu"] = dict(line["cpu"], **costs)
         sent = size if self.test["kind"] == "bandwidth" else 2 * size
         line["path"] = {"claimed_bytes": sent, "client_sent_bytes": size, "client_received_bytes": sent - size, "lost_bytes": 0}
         line["integrity"] = {"checked_bytes": size, "bad_bytes": t["bad"]} if self.test["name"] == "verify" else None

@@ -20,7 +20,7 @@ import polars as pl
 from perch.checks import RunView, all_findings, shown
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, findings, imported, parquet, planned, seen, worker
+from perch.judge import columns, findings, imported, laws, parquet, planned, seen, worker
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
@@ -79,9 +79,11 @@ def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Pat
 def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.Piece, Documents]:
     """The same of a run whose outputs were measured elsewhere."""
     records, documents = imported.read(plan, files)
+    frame = laws.judged(records)
     (work / RECORDS).write_bytes(encode_lines(records))
     parquet.write(work / RECORDS, work / PARQUET)
-    return worker.Piece(columns.frame(records), seen.frame([])), documents
+    whole = columns.joined([frame] if records else [])
+    return worker.Piece(whole, seen.frame([])), documents
 
 
 # ---- a soak --------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ import msgspec
 import polars as pl
 
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, seen
+from perch.judge import laws, seen
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
@@ -82,13 +82,13 @@ def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> Piece:
     """Writes the records of some rounds to a file, and returns their columns."""
     records: list[Record] = []
     rows: list[seen.Seen] = []
-    with path.open("wb") as file:
-        for turn in rounds:
-            of_round = reader.read(turn)
-            file.write(encode_lines(of_round.records))
-            records += of_round.records
-            rows += of_round.seen
-    return Piece(columns.part(records), seen.frame(rows))
+    for turn in rounds:
+        of_round = reader.read(turn)
+        records += of_round.records
+        rows += of_round.seen
+    frame = laws.judged(records)
+    path.write_bytes(encode_lines(records))
+    return Piece(frame, seen.frame(rows))
 
 
 def _reader(source: Source) -> FlowReader:

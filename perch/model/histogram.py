@@ -13,6 +13,7 @@ import binascii
 import struct
 import zlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -39,6 +40,21 @@ _TOO_LONG = -(2**62)
 _BATCH = 256
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Moments(NamedTuple):
+    """Of each histogram in ns: bounds of the mean, and the deviation with its greatest error.
+
+    Each sample lies within its place. From the middles of their places the samples differ by half
+    a width at most, so their deviation (divided by count - 1) does by no more than the root of the
+    mean square of these (the triangle inequality).
+    """
+
+    least_mean: Floats
+    most_mean: Floats
+    deviation: Floats
+    error: Floats
 
 
 class Decoded(msgspec.Struct):
@@ -56,6 +72,34 @@ class Decoded(msgspec.Struct):
     def totals(self) -> Ints:
         """Samples of each histogram."""
         return np.bincount(self.row, self.count, self.n).astype(np.int64)
+
+    def moments(self) -> Moments:
+        """What the samples of each histogram sum up to, as far as their places tell."""
+        low, high = lowest(self.place).astype(float), highest(self.place).astype(float)
+        totals = np.maximum(self.totals(), 1)
+
+        def summed(values: Floats) -> Floats:
+            sums: Floats = np.bincount(self.row, self.count * values, self.n).astype(np.float64)
+            return sums
+
+        least, most = summed(low) / totals, summed(high) / totals
+        middle = (low + high) / 2 - ((least + most) / 2)[self.row]
+        freedom = np.maximum(totals - 1, 1)
+        squares = summed(middle**2) - summed(middle) ** 2 / totals
+        return Moments(
+            least,
+            most,
+            np.sqrt(np.maximum(squares, 0) / freedom),
+            np.sqrt(summed(((high - low) / 2) ** 2) / freedom),
+        )
+
+    def ends(self) -> tuple[Ints, Ints]:
+        """The first and the last place of each histogram with a sample; 0 of one without."""
+        ordered = np.flatnonzero(np.diff(self.row, prepend=-1))
+        first, last = np.zeros(self.n, np.int64), np.zeros(self.n, np.int64)
+        first[self.row[ordered]] = self.place[ordered]
+        last[self.row[ordered]] = self.place[np.append(ordered[1:], len(self.row)) - 1]
+        return first, last
 
     def merged(self) -> Ints:
         """The counts of all of them together, by place."""

@@ -283,6 +283,9 @@ def _check_bandwidth(part: Part, params: Params) -> None:
 def _check_claims(part: Part) -> None:
     if part.claims is None:
         return
+    if part.claims.lost and part.loss is None:
+        said = f"its path lost {shown(part.claims.lost)} bytes"
+        raise UnusableError(f"{said}, but its connection has no losses")
     claimed, needed = (part.claims.sent or 0) + (part.claims.received or 0), needed_bytes(part)
     if claimed < needed:
         said = f"its path claims {shown(claimed)} bytes"

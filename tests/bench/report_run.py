@@ -169,12 +169,12 @@ class Flows:
             "min": samples[0],
             "max": samples[-1],
             "mean": mean,
-            "stddev": (sum((one - mean) ** 2 for one in samples) / n) ** 0.5,
+            "stddev": (sum((one - mean) ** 2 for one in samples) / (n - 1)) ** 0.5,
             "p50": int(histogram.highest(np.int64(place_of(samples[n // 2 - 1])))),
         }
         line["latency_us"].update({name: round(value / 2000, 6) for name, value in figures.items()})
         line["histogram"]["data"] = encoded([place_of(one) for one in samples])
-        line["elapsed_s"] = sum(samples) * self.messages / n / 1e9
+        line["elapsed_s"] = sum(samples) / 1e9
         line["started"] = dated(moment(self.started) + since)
         line["params"]["size_bytes"] = size
         octets = self.messages * size

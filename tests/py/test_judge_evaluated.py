@@ -10,7 +10,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from selftest.runs import noise
 
 from perch.model.moments import moment
 from perch.model.verdict import Bound
@@ -194,7 +196,10 @@ def test_an_interface_of_a_loopback_that_counted_nothing_of_a_transfer_is_inconc
 
 
 def slow_interval(document: Document) -> None:
-    document["intervals"][1]["sum"]["bits_per_second"] *= 0.4
+    """What the second interval lacks, the first one has."""
+    first, second = (one["sum"] for one in document["intervals"])
+    first["bits_per_second"] += second["bits_per_second"] * 0.6
+    second["bits_per_second"] *= 0.4
 
 
 def test_one_bad_interval_is_advisory_on_software(loopback: Run) -> None:
@@ -209,18 +214,23 @@ def test_one_bad_interval_is_advisory_on_software(loopback: Run) -> None:
     assert "(interval: 1s)" in str(finding.remedy)
 
 
+def intervals(document: Document) -> None:
+    """Six hundred intervals of the line's time, all alike."""
+    rate, long_s = document["bandwidth"]["gbit_s"], document["elapsed_s"] / 600
+    document["intervals"] = [
+        {"start_s": n * long_s, "end_s": (n + 1) * long_s, "count": 10, "gbit_s": rate}
+        for n in range(600)
+    ]
+
+
 @pytest.mark.parametrize(("still", "word"), [(None, "PASS"), (411, "FAIL")])
-def test_one_second_of_ten_minutes_without_traffic_fails_a_card(
+def test_one_interval_of_six_hundred_without_traffic_fails_a_card(
     cards: Run, still: int | None, word: str
 ) -> None:
-    def change(document: Document) -> None:
-        rate = document["bandwidth"]["gbit_s"]
-        document["intervals"] = [
-            {"start_s": n, "end_s": n + 1, "count": 10, "gbit_s": 0 if n == still else rate}
-            for n in range(600)
-        ]
-
-    cards.edit(cards.flow("verbs-write-bandwidth") / "client.stdout", change)
+    output = cards.flow("verbs-write-bandwidth") / "client.stdout"
+    cards.edit(output, intervals)
+    if still is not None:
+        cards.edit(output, put(f"intervals.{still}.gbit_s", 0))
     verdict = cards.judge()
     assert verdict.verdict == word
     assert status(verdict, "interval/verbs-write-bandwidth") == word.lower()
@@ -228,24 +238,30 @@ def test_one_second_of_ten_minutes_without_traffic_fails_a_card(
 
 def test_the_worst_window_of_a_tenth_of_a_second_is_compared_with_the_whole(cards: Run) -> None:
     def change(document: Document) -> None:
-        rate = document["bandwidth"]["gbit_s"]
+        rate, size = document["bandwidth"]["gbit_s"], document["params"]["size_bytes"]
         document["bandwidth"] |= {
-            "min_interval_gbit_s": rate * 0.49, "bytes": int(rate * 2e9 / 8),
+            "min_interval_gbit_s": rate * 0.49, "bytes": int(rate * 2e9 / 8 / size) * size,
         }  # fmt: skip
         document["elapsed_s"] = 2
+        document["cpu"] |= {"client_s_per_gb": None, "server_s_per_gb": None}
         document["path"] = dict.fromkeys(document["path"], 0) | {"client_sent_bytes": 1e9}
 
     cards.edit(cards.flow("verbs-write-bandwidth") / "client.stdout", change)
     assert status(cards.judge(), "interval/verbs-write-bandwidth") == "fail"
 
 
-def spike(document: Document) -> None:
-    latency = document["latency_us"]
-    latency |= {"p99_9": latency["p50"] * 11, "max": latency["p50"] * 900}
+def spike(line: Document) -> None:
+    """Thirty messages take longer than eleven medians."""
+    samples = np.sort(noise.samples_of(line))
+    samples[-30:] = np.maximum(samples[-30:], samples[len(samples) // 2] * 11)
+    line |= noise.latency(samples)
 
 
-def few(document: Document) -> None:
-    document["latency_us"] |= {"p99_9": None, "count": 9000}
+def few(line: Document) -> None:
+    """A third of the messages, in the same time: nine of them are longer than eleven medians."""
+    samples = np.sort(noise.samples_of(line))[::3] * 3
+    samples[-9:] = np.maximum(samples[-9:], samples[len(samples) // 2] * 11)
+    line |= noise.latency(samples)
 
 
 def test_a_tail_spike_is_found_where_enough_samples_support_it(loopback: Run) -> None:
@@ -311,15 +327,7 @@ def test_software_whose_devices_do_not_count_what_goes_wrong_is_not_judged(rxe: 
 
 def test_one_bad_interval_fails_hardware(cards: Run) -> None:
     output = cards.flow("verbs-write-bandwidth") / "client.stdout"
-
-    def minutes(document: Document) -> None:
-        """600 intervals of a second, all alike."""
-        rate = document["bandwidth"]["gbit_s"]
-        document["intervals"] = [
-            {"start_s": n, "end_s": n + 1, "count": 10, "gbit_s": rate} for n in range(600)
-        ]
-
-    cards.edit(output, minutes)
+    cards.edit(output, intervals)
     assert status(cards.judge(), "interval/verbs-write-bandwidth") == "pass"
     cards.edit(output, put("intervals.411.gbit_s", 0))
     verdict = cards.judge()

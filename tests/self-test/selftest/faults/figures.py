@@ -6,11 +6,15 @@ from pathlib import Path
 from perch.imports.run import Given, make
 from selftest.edits import (
     TOOLS,
+    Change,
+    Edit,
     all_times,
     content,
     edit,
+    fields,
     put,
     replaced,
+    rewrite,
     times,
     where,
     without_lines,
@@ -42,6 +46,11 @@ def rate(id_: str, title: str, value: str) -> Fault:
     )
 
 
+def contradiction(id_: str, title: str, plant: Edit) -> Fault:
+    """A latency whose figures contradict each other."""
+    return fault(id_, "loopback", INCONCLUSIVE, OF_LATENCY, title, plant)
+
+
 def measured_elsewhere(root: Path) -> None:
     """Notes of perftest over RDMA and iperf over TCP in the place of the run."""
     shutil.rmtree(root)
@@ -64,6 +73,41 @@ def thin_p99_99(line: Document) -> None:
 
 def high_mean(line: Document) -> None:
     line["latency_us"]["mean"] = line["latency_us"]["max"] * 2
+
+
+def latency(**figures: float | None) -> Change:
+    """Sets these times of a line."""
+    return fields("latency_us", **figures)
+
+
+def halved_median(line: Document) -> None:
+    times(1 / 2, "latency_us.min", "latency_us.p50")(line)
+
+
+def flattened_tail(line: Document) -> None:
+    figures = line["latency_us"]
+    figures |= {"p99": figures["p95"], "p99_9": figures["p95"]}
+
+
+def another_histogram(lines: list[Document]) -> list[Document]:
+    """Of the first line that of the second."""
+    lines[0]["histogram"] = lines[1]["histogram"]
+    return lines
+
+
+def posing(lines: list[Document]) -> list[Document]:
+    """The first size's line, under the name of the last."""
+    last = lines[-1]["params"]["size_bytes"]
+    return [*lines[:-1], {**lines[0], "params": {**lines[0]["params"], "size_bytes": last}}]
+
+
+def a_tenth(line: Document) -> None:
+    figures = line["latency_us"]
+    figures |= {"count": figures["count"] // 10, "p99_9": None}
+
+
+def above_best(line: Document) -> None:
+    line["bandwidth"]["peak_gbit_s"] = line["bandwidth"]["gbit_s"] / 2.1
 
 
 def too_fast(line: Document) -> None:
@@ -229,6 +273,63 @@ FAULTS = (
         OF_TRANSFERS,
         "a sum of transfers whose batches deviate more than those of its pairs",
         edit(TRANSFERS, where(is_sum, times(1.5, "latency_us.stddev"))),
+    ),
+    contradiction("halved-median", "medians that were halved", edit(LATENCY, halved_median)),
+    contradiction("flat-tail", "tails that were flattened", edit(LATENCY, flattened_tail)),
+    contradiction(
+        "garbage-histogram",
+        "a histogram that is none",
+        edit(LATENCY, put("histogram.data", "HISTFAAAABt4nGNgYGBg")),
+    ),
+    contradiction(
+        "other-histogram", "a histogram of another size", rewrite(LATENCY, another_histogram)
+    ),
+    contradiction("tenth", "a tenth of the samples", edit(LATENCY, a_tenth)),
+    contradiction("no-median", "a latency without its median", edit(LATENCY, latency(p50=None))),
+    contradiction("even", "a deviation of 0", edit(LATENCY, latency(stddev=0))),
+    contradiction("uneven", "a deviation beyond all times", edit(LATENCY, latency(stddev=10**6))),
+    fault(
+        "posing-size",
+        "loopback",
+        INCONCLUSIVE,
+        "copies",
+        "one size's output that poses as another's",
+        rewrite(LATENCY, posing),
+    ),
+    fault(
+        "ten-times",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "ten times the bytes in the same time",
+        edit(
+            BANDWIDTH,
+            times(10, "bandwidth.gbit_s", "bandwidth.bytes", "bandwidth.messages_per_s"),
+        ),
+    ),
+    fault(
+        "above-best",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "an average above its best interval",
+        edit(BANDWIDTH, above_best),
+    ),
+    fault(
+        "reliable-lost",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "bytes that a reliable connection lost",
+        edit(BANDWIDTH, put("loss", {"sent_messages": 20000, "lost_messages": 3829})),
+    ),
+    fault(
+        "stalled-longer",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "traffic that stood still for longer than it was measured",
+        edit(LATENCY, put("stall", {"longest_s": 9, "start_s": 0, "began": None})),
     ),
     fault(
         "measured-elsewhere",

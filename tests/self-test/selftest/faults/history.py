@@ -3,7 +3,6 @@
 import re
 
 from selftest.edits import (
-    all_times,
     content,
     cut_at,
     edit,
@@ -11,10 +10,11 @@ from selftest.edits import (
     remove,
     replaced,
     sealed_again,
-    times,
+    slower,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 from selftest.files import Document
+from selftest.runs import noise
 
 ACCEPTED, LIMITS = "inputs/baseline.json", "inputs/limits.json"
 WRITES = "drift/write-bandwidth/bandwidth.gbit_s"
@@ -77,7 +77,7 @@ FAULTS = (
         "a raw file that was edited coherently after it was fetched",
         edit(
             "raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout",
-            times(1.1, "bandwidth.gbit_s", "bandwidth.bytes", "bandwidth.messages_per_s"),
+            slower(1.1),
         ),
     ),
     fault(
@@ -170,8 +170,7 @@ FAULTS = (
         "a median latency that grew by a quarter since it was accepted",
         edit(
             "raw/*/flows/send-latency/*/*/*/client.stdout",
-            times(1.25, "elapsed_s"),
-            all_times(1.25),
+            noise.longer(1.25),
         ),
     ),
     fault(

@@ -1,0 +1,142 @@
+"""The histograms of many records, decoded together, against the figures beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from perch.model import histogram
+from perch.model.figures import rounded
+from perch.model.histogram import Floats
+from perch.model.record import Latency, Record
+from perch.tools.results import shown
+
+ENCODING = "hdr-v2-zlib-base64"
+
+#: Nanoseconds of a histogram's unit in one of the record's figure: a round trip is halved there.
+UNITS = {"ns_round_trip": 2, "ns": 1}
+
+#: A figure has nine digits (perch/model/figures.py).
+DIGITS = 1e-8
+
+Mask = npt.NDArray[np.bool_]
+#: What is wrong where; a mask over the histograms, and the words for one of them.
+Misfit = tuple[Mask, Callable[[int], str]]
+
+
+def _unit_fits(record: Record) -> bool:
+    """The engine halves round trips, and nothing else."""
+    one = record.histogram
+    if one is None or one.encoding != ENCODING:
+        return False
+    halved = record.definition == "half_round_trip"
+    return one.unit == ("ns_round_trip" if halved else "ns")
+
+
+def _far(said: Floats, found: Floats) -> Mask:
+    """Whether figures differ by more than their digits; one that is missing differs in nothing."""
+    far: Mask = np.abs(said - found) > DIGITS * found
+    return far
+
+
+class _Compared:
+    """Figures of records, in ns of their histograms, and what these hold."""
+
+    def __init__(self, records: Sequence[Record], frame: pl.DataFrame) -> None:
+        texts = [one.histogram.data if one.histogram else "" for one in records]
+        self.decoded = histogram.decode(texts)
+        units = [UNITS.get(one.histogram.unit, 1) if one.histogram else 1 for one in records]
+        self.scale = 1000.0 * np.array(units, float)
+        self.frame = frame
+
+    def said(self, name: str) -> Floats:
+        """A time in ns; nan where a record has none."""
+        column = f"latency_us.{name}"
+        if column not in self.frame.columns:
+            return np.full(len(self.scale), np.nan)
+        times: Floats = self.frame[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        return times * self.scale
+
+    def _words(self, name: str, said: Floats, found: Floats) -> Callable[[int], str]:
+        def words(row: int) -> str:
+            us = [shown(rounded(float(ns[row] / self.scale[row]))) for ns in (said, found)]
+            return f"{name} is {us[0]} us, and {us[1]} us in its histogram"
+
+        return words
+
+    def misfits(self) -> Iterator[Misfit]:
+        damaged = np.zeros(len(self.scale), bool)
+        damaged[self.decoded.damaged] = True
+        yield damaged, lambda row: "its histogram cannot be decoded"
+        yield from self._count()
+        yield from self._quantiles()
+        yield from self._ends()
+        yield from self._moments()
+
+    def _count(self) -> Iterator[Misfit]:
+        totals = self.decoded.totals()
+        count = self.frame["latency_us.count"].fill_null(0).to_numpy()
+        yield (
+            count != totals,
+            lambda row: f"its histogram has {totals[row]} of {count[row]} samples",
+        )
+
+    def _quantiles(self) -> Iterator[Misfit]:
+        """The engine's own arithmetic: never above the exact maximum."""
+        quantiles = self.decoded.quantiles(*Latency.PERCENTILES.values())
+        most = self.said("max")
+        for name, column in zip(Latency.PERCENTILES, quantiles.T, strict=True):
+            said, found = self.said(name), np.fmin(column.astype(float), most)
+            yield _far(said, found), self._words(name, said, found)
+
+    def _ends(self) -> Iterator[Misfit]:
+        """The exact least and most lie in the first and the last place."""
+        for name, place in zip(("min", "max"), self.decoded.ends(), strict=True):
+            said = self.said(name)
+            low = histogram.lowest(place).astype(float)
+            high = histogram.highest(place).astype(float)
+            capped = np.fmin(said, float(histogram.HIGHEST_NS))  # what is longer counts as an hour
+            outside = (capped < low * (1 - DIGITS)) | (capped > high * (1 + DIGITS))
+            yield outside, self._words(name, said, high)
+
+    def _moments(self) -> Iterator[Misfit]:
+        moments = self.decoded.moments()
+        mean, stddev = self.said("mean"), self.said("stddev")
+        outside = (mean < moments.least_mean * (1 - DIGITS)) | (
+            mean > moments.most_mean * (1 + DIGITS)
+        )
+        is_clipped = self.said("max") > histogram.HIGHEST_NS
+        yield outside & ~is_clipped, self._words("mean", mean, moments.most_mean)
+        far = np.abs(stddev - moments.deviation) > moments.error + DIGITS * moments.deviation
+        yield far & ~is_clipped, self._words("stddev", stddev, moments.deviation)
+
+
+def contradictions(records: Sequence[Record], frame: pl.DataFrame) -> dict[int, str]:
+    """By row why a record's histogram is not that of its latency. frame: columns of the records.
+
+    The engine writes one beside each latency.
+    """
+    timed = [
+        (row, one)
+        for row, one in enumerate(records)
+        if one.status == "ok" and one.latency_us is not None
+    ]
+    found = {
+        row: "its times have no histogram"
+        for row, one in timed
+        if one.histogram is None and one.tool.name == "perch"
+    }
+    rows = [row for row, one in timed if one.histogram is not None]
+    if not rows:
+        return found
+    mine = [records[row] for row in rows]
+    for row, one in zip(rows, mine, strict=True):
+        if not _unit_fits(one):
+            found[row] = "its histogram is in another unit than its definition says"
+    for mask, words in _Compared(mine, frame[rows]).misfits():
+        for at in np.flatnonzero(mask).tolist():
+            found.setdefault(rows[at], words(at))
+    return found

@@ -1,0 +1,207 @@
+"""Figures of one record that contradict each other, planted one at a time into good runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from perch.judge import laws
+from perch.model.record import Record
+from tests.py.judging import Change, Document, Run, missing, put, times
+
+
+@pytest.fixture
+def run(run_copy: Callable[[str], Path], request: pytest.FixtureRequest) -> Run:
+    return Run(run_copy(request.param))
+
+
+def latency(**figures: float | None) -> Change:
+    def change(line: Document) -> None:
+        line["latency_us"] |= figures
+
+    return change
+
+
+def halved_median(line: Document) -> None:
+    figures = line["latency_us"]
+    figures |= {name: figures[name] / 2 for name in ("min", "p50")}
+
+
+def flattened_tail(line: Document) -> None:
+    figures = line["latency_us"]
+    figures |= {"p99": figures["p95"], "p99_9": figures["p95"]}
+
+
+def lower_most(line: Document) -> None:
+    figures = line["latency_us"]
+    figures["max"] = figures["p99_9"]
+
+
+def lower_mean(line: Document) -> None:
+    figures = line["latency_us"]
+    figures["mean"] = figures["p50"]
+
+
+def wide(line: Document) -> None:
+    figures = line["latency_us"]
+    figures["stddev"] = figures["max"]
+
+
+def a_tenth(line: Document) -> None:
+    figures = line["latency_us"]
+    figures |= {"count": figures["count"] // 10, "p99_9": None}
+
+
+def ten_times(line: Document) -> None:
+    names = ("gbit_s", "bytes", "messages_per_s")
+    times(10, *(f"bandwidth.{name}" for name in names))(line)
+
+
+def above_best(line: Document) -> None:
+    line["bandwidth"]["peak_gbit_s"] = line["bandwidth"]["gbit_s"] / 2.1
+
+
+def below_worst(line: Document) -> None:
+    line["bandwidth"]["min_interval_gbit_s"] = line["bandwidth"]["peak_gbit_s"] * 1.1
+
+
+def another_histogram(line: Document) -> None:
+    line["histogram"]["data"] = line["histogram"]["data"][:-8] + "AAAAAAA="
+
+
+def stalled(line: Document) -> None:
+    line["stall"] = {"longest_s": line["elapsed_s"] * 2, "start_s": 0, "began": line["started"]}
+
+
+def stalled_before(line: Document) -> None:
+    began = "2026-11-21T08:04:01.000Z"
+    line["stall"] = {"longest_s": 0.01, "start_s": 0.01, "began": began}
+
+
+def fewer_bytes(line: Document) -> None:
+    line["bandwidth"]["bytes"] -= 1
+
+
+@pytest.mark.parametrize(
+    ("run", "test", "fault", "said"),
+    [
+        ("loopback", "tcp-latency", halved_median, "in its histogram"),
+        ("loopback", "tcp-latency", flattened_tail, "in its histogram"),
+        ("loopback", "tcp-latency", lower_most, "in its histogram"),
+        ("loopback", "tcp-latency", lower_mean, "in its histogram"),
+        ("loopback", "tcp-latency", latency(stddev=0), "in its histogram"),
+        ("loopback", "tcp-latency", wide, "in its histogram"),
+        ("loopback", "tcp-latency", a_tenth, "samples"),
+        ("loopback", "tcp-latency", latency(p50=None), "it has no p50"),
+        ("loopback", "tcp-latency", another_histogram, "cannot be decoded"),
+        ("loopback", "tcp-latency", put("histogram.unit", "ns"), "in another unit"),
+        ("loopback", "tcp-latency", put("histogram", None), "have no histogram"),
+        ("loopback", "tcp-latency", stalled, "it stood still for"),
+        ("loopback", "tcp-latency", stalled_before, "it stood still at"),
+        ("loopback", "tcp-bandwidth", stalled, "it stood still for"),
+        ("loopback", "tcp-bandwidth", ten_times, "above its best window"),
+        ("loopback", "tcp-bandwidth", above_best, "above its best window"),
+        ("loopback", "tcp-bandwidth", below_worst, "above its best"),
+        ("loopback", "tcp-bandwidth", fewer_bytes, "no whole messages"),
+        ("loopback", "tcp-bandwidth", times(1 / 9, "cpu.client_s_per_gb"), "s a gigabyte"),
+        (
+            "loopback", "tcp-bandwidth", put("loss", {"sent_messages": 9, "lost_messages": 4}),
+            "has losses",
+        ),
+        ("loopback", "tcp-verify", put("integrity.checked_bytes", 65536), "less than arrived"),
+        ("rxe", "verbs-write-bandwidth", put("path.lost_bytes", 65536), "its path lost"),
+        (
+            "rxe", "verbs-write-bandwidth", times(1 / 2, "bandwidth.bytes", "elapsed_s"),
+            "bytes are not those of 100 messages",
+        ),
+        ("rxe", "verbs-ud-send-bandwidth", put("loss.lost_messages", 50), "leaves other bytes"),
+    ],
+    indirect=["run"],
+)  # fmt: skip
+def test_figures_that_contradict_each_other_are_no_result(
+    run: Run, test: str, fault: Change, said: str
+) -> None:
+    output = run.flow(test) / "client.stdout"
+    run.edit(output, fault)
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    flow = json.loads((run.root / run.flow(test) / "client.json").read_text())["flow"]
+    assert missing(verdict) == {flow}
+    messages = {one["error"]["message"] for one in run.records() if "error" in one}
+    assert messages and all(said in message for message in messages), messages
+
+
+@pytest.mark.parametrize("run", ["loopback", "rxe", "transfer"], indirect=True)
+def test_recorded_runs_contradict_nothing(run: Run) -> None:
+    assert run.judge().verdict == "PASS"
+
+
+# ---- tools without a histogram -------------------------------------------------------------------
+
+UNTUNED = {"count": 1000, "min": 13.98, "max": 626.09, "mean": 52.07, "stddev": 114.54,
+           "p50": 16.77}  # fmt: skip
+BEST = {"gbit_s": 9.23, "peak_gbit_s": 9.23, "peak_definition": "best_run_of_messages",
+        "bytes": 20971520000}  # fmt: skip
+
+
+def judged(**figures: object) -> Record:
+    record = msgspec.convert(
+        {
+            "schema": "perch.record/2", "run": "r", "flow": "t/a/b/1", "test": "t", "repeat": 1,
+            "rail": 0, "scope": "hardware", "tool": {"name": "perftest"}, "status": "ok",
+            "client": {}, "server": {}, "elapsed_s": 18.2, "connection": "RC", **figures,
+        },
+        Record,
+    )  # fmt: skip
+    laws.judged([record])
+    return record
+
+
+def test_what_a_person_noted_of_perftest_contradicts_nothing() -> None:
+    assert judged(latency_us=UNTUNED).status == "ok"
+    assert judged(bandwidth=BEST).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"stddev": 0}, "its deviation of 0 us does not fit"),
+        ({"stddev": 1.1}, "its deviation of 1.1 us does not fit"),
+        ({"stddev": 160}, "its deviation of 160 us does not fit"),
+        ({"mean": 330}, "its mean of 330 us is not one of these percentiles"),
+        ({"mean": 13}, "its mean of 13 us is not one of these percentiles"),
+        ({"p50": 200}, "its mean of 52.07 us is not one of these percentiles"),
+        ({"p50": 40, "stddev": 9}, "is farther from its mean of 52.07 us than a deviation"),
+    ],
+)
+def test_extremes_mean_median_and_deviation_bound_each_other(
+    change: dict[str, float], said: str
+) -> None:
+    record = judged(latency_us=UNTUNED | change)
+    assert record.error is not None and said in record.error.message
+
+
+def test_an_average_is_not_above_the_best_run_of_messages() -> None:
+    record = judged(bandwidth=BEST | {"peak_gbit_s": 9.0})
+    assert record.error is not None and "above its best window" in record.error.message
+
+
+@pytest.mark.parametrize(
+    ("intervals", "said"),
+    [
+        ([(0, 1, 9.23), (0.5, 2, 9.23)], "overlaps the one before"),
+        ([(0, 30, 9.23)], "its intervals end at 30 s"),
+        ([(0, 18.2, 8)], "is above the 8 of its intervals"),
+        ([(0, 18.2, 11)], "its intervals moved more"),
+    ],
+)
+def test_intervals_are_parts_of_their_whole(
+    intervals: list[tuple[float, float, float]], said: str
+) -> None:
+    these = [{"start_s": a, "end_s": b, "gbit_s": rate} for a, b, rate in intervals]
+    record = judged(bandwidth=BEST, intervals=these)
+    assert record.error is not None and said in record.error.message
