@@ -28,6 +28,7 @@ from perch.errors import ExitCode, PerchError
 from perch.judge.columns import COLUMNS
 from perch.judge.manifest import Manifest
 from perch.judge.switches import SwitchFacts
+from perch.judge.trail import Trail
 from perch.model.baseline import Baseline
 from perch.model.figures import rounded
 from perch.model.imported import Documents
@@ -46,15 +47,16 @@ T = TypeVar("T")
 class RunView:
     """A run as checks see it.
 
-    records: the columns that the check asks for. seen: a row a flow (perch.judge.seen). hosts: by
-    name, perch.judge.hosts.HostFacts. retry_fault: why plan.retry.json does not count, or "".
-    soak_state: "running", "stopped" or None. root: the run's directory. documents: of outputs that
-    were measured elsewhere, what stands beside them.
+    records: the columns that the check asks for. seen: a row a flow (perch.judge.seen). trail: the
+    readings of counters, in time. hosts: by name, perch.judge.hosts.HostFacts. retry_fault: why
+    plan.retry.json does not count, or "". soak_state: "running", "stopped" or None. root: the run's
+    directory. documents: of outputs that were measured elsewhere, what stands beside them.
     """
 
     plan: Plan
     records: pl.DataFrame
     seen: pl.DataFrame = field(default_factory=pl.DataFrame)
+    trail: Trail = field(default_factory=Trail)
     hosts: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     baseline: Baseline = field(default_factory=Baseline)

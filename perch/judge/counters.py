@@ -12,7 +12,7 @@ import msgspec
 from perch.judge.counter_table import FULL, STOPS_AT, TROUBLE
 from perch.model.raw import Port, Reading, Readings, Values
 
-#: Differences by name. None: the counter was reset, has wrapped, or is full.
+#: Differences by name. None: the counter was reset, has wrapped, is full, or was read only once.
 Counts = dict[str, int | None]
 
 
@@ -50,8 +50,8 @@ def counted(readings: Readings | None) -> Counted | None:
         route=readings.route_interface,
         host=differences(before.host, after.host),
         netdev={
-            name: differences(values, after.netdev.get(name))
-            for name, values in before.netdev.items()
+            name: differences(before.netdev.get(name, {}), after.netdev.get(name, {}))
+            for name in before.netdev | after.netdev
         },
         rdma=_ports(before.rdma, after.rdma),
         cxi=_ports(before.cxi, after.cxi),
@@ -73,25 +73,30 @@ def _seconds(before: Reading, after: Reading) -> float | None:
 
 
 def _ports(before: dict[str, Port], after: dict[str, Port]) -> dict[str, PortCounts]:
+    none = Port()
     return {
         key: PortCounts(
-            port.netdev, differences(port.counters, after[key].counters if key in after else None)
+            port.netdev, differences(before.get(key, none).counters, after.get(key, none).counters)
         )
-        for key, port in before.items()
+        for key, port in (before | after).items()
     }
 
 
-def differences(before: Values, after: Values | None) -> Counts:
-    """Of every counter that both readings have, in the order of the first.
+def differences(before: Values, after: Values) -> Counts:
+    """Of every counter that one of the readings has; None where the other lacks it.
 
     Nearly all counters of a flow stand still at 0, so that their text decides.
     """
-    if after is None:
-        return {}
+    if list(before) == list(after):
+        return {
+            name: 0 if late == "0" == early else difference(name, early, late)
+            for name, early, late in zip(before, before.values(), after.values(), strict=True)
+        }
     return {
-        name: 0 if late == "0" == early else _difference(name, early, late)
-        for name, early in before.items()
-        if (late := after.get(name)) is not None
+        name: difference(name, before[name], after[name])
+        if name in before and name in after
+        else None
+        for name in before | after
     }
 
 
@@ -99,7 +104,8 @@ def differences(before: Values, after: Values | None) -> Counts:
 _LAST = FULL | frozenset(STOPS_AT.values())
 
 
-def _difference(name: str, before: str, after: str) -> int | None:
+def difference(name: str, before: str, after: str) -> int | None:
+    """By how much a counter moved; None where it was reset, has wrapped, is full or no number."""
     if after in _LAST and (after in FULL or STOPS_AT.get(name) == after):
         return None
     # decimal digits of at most 64 bits

@@ -12,7 +12,7 @@ from perch.judge.counters import Counted, counted
 from perch.judge.raw import RawFiles
 from perch.model.moments import LOST_S, moment
 from perch.model.plan import Flow, Plan, PlanHost
-from perch.model.raw import Agent, Environment
+from perch.model.raw import Agent, Environment, Readings
 from perch.model.text import did_you_mean
 
 #: The schema of environment.json.
@@ -41,7 +41,7 @@ class HostFacts(msgspec.Struct):
 
     `unchecked`: why host-check's answer is not judged; `checks`: its findings, None where there was
     no answer to judge. `wanted`: what the inventory wants of the host. `retry_agent`: of the walk
-    over plan.retry.json. `idle`: what was counted while no flow ran.
+    over plan.retry.json. `idle`: what was counted while no flow ran, of these readings.
     """
 
     agent: Agent | None = None
@@ -54,6 +54,7 @@ class HostFacts(msgspec.Struct):
     rdma_drivers: dict[str, str | None] = {}
     cxi_drivers: dict[str, str | None] = {}
     idle: Counted | None = None
+    idle_readings: Readings | None = None
     links: dict[str, links.LinkFacts] = {}
     unchecked: str | None = None
     wanted: Document = {}
@@ -221,6 +222,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         rdma_drivers={one.name: one.driver for one in said.rdma if one.name is not None},
         cxi_drivers={one.name: one.driver for one in said.cxi if one.name is not None},
         idle=counted(said.idle),
+        idle_readings=said.idle,
         unchecked=unchecked,
         wanted=wanted or {},
     )

@@ -118,8 +118,11 @@ def _other_connections(flow: Flow, part: Part, raw: FlowFiles) -> str | None:
     return None
 
 
-def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> None:
-    """Spoils the parts of a flow that was measured between other ends, or at another time."""
+def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bool:
+    """Spoils the parts of a flow that was measured between other ends, or at another time.
+
+    Returns whether its ends are of its time.
+    """
     ok = [part for part in parts if part.status == "ok"]
     hosts = {role: planned.hosts[flow.host(role)] for role in ROLES}
     agents = {
@@ -127,7 +130,7 @@ def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> No
     }
     untimely = times.foreign(
         planned.plan, agents, {"client": raw.client, "server": raw.server}
-    ) or times.too_long(parts, raw.client)
+    ) or times.too_long(parts, raw.client, raw.server)
     for part in ok:
         about: About = "times"
         why = untimely or times.not_in_process(flow, part, raw.client)
@@ -140,3 +143,4 @@ def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> No
             why = _other_connections(flow, part, raw)
         if why:
             part.status, part.error = "error", Error(6, why, traffic=True, about=about)
+    return untimely is None

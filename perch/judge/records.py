@@ -16,9 +16,11 @@ from perch.judge.path import Proof
 from perch.judge.raw import RawFiles, TooLargeError, read_flow
 from perch.judge.recorded import OfFlow, record
 from perch.judge.seen import Seen, seen
+from perch.judge.trail import End as ReadEnd
+from perch.judge.trail import Trail
 from perch.model.plan import Flow, Plan, Round
 from perch.model.raw import End, FlowFiles, Readings
-from perch.model.record import Counters, Part, Path, Record
+from perch.model.record import ROLES, Counters, Part, Path, Record
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.tool import shell_exit_code
 
@@ -34,6 +36,7 @@ class _Heard(msgspec.Struct):
     routes: links.Routes
     of_flow: OfFlow
     seen: Seen
+    ends: list[ReadEnd]
 
 
 class Read(NamedTuple):
@@ -66,40 +69,38 @@ class FlowReader:
         self._files = files
         self._planned = origin.Planned(plan, hosts)
 
-    def read(self, turn: Round) -> Read:
-        """One round.
+    def read(self, turn: Round, trail: Trail) -> Read:
+        """One round; `trail` goes on with it.
 
         Where flows of it share a host, that host's counters hold the bytes of all: their paths are
         judged together.
         """
         shared = rounds.shared_hosts(turn.flows)
         if shared:
-            return self._read_together(turn.flows, shared)
+            return self._read_together(turn.flows, shared, trail)
         whole = Read([], [])
         for flow in turn.flows:  # what both ends read of a whole round fits no processor's cache
             one = self._hear(flow, shared)
-            whole.records.extend(self._records(one, one.proof.path))
+            records = list(self._records(one, one.proof.path))
+            _follow(trail, [(one, records)])
+            whole.records.extend(records)
             whole.seen.append(one.seen)
         return whole
 
-    def _read_together(self, flows: Sequence[Flow], shared: set[str]) -> Read:
+    def _read_together(self, flows: Sequence[Flow], shared: set[str], trail: Trail) -> Read:
         """A round some of whose flows share hosts."""
         heard = [self._hear(flow, shared) for flow in flows]
         paths = rounds.judged(
             [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
         )
         records = [
-            found
-            for one, judged in zip(heard, paths, strict=True)
-            for found in self._records(one, judged)
+            list(self._records(one, judged)) for one, judged in zip(heard, paths, strict=True)
         ]
-        return Read(records, [one.seen for one in heard])
+        _follow(trail, list(zip(heard, records, strict=True)))
+        return Read([one for each in records for one in each], [one.seen for one in heard])
 
     def _output(self, flow: Flow, raw: FlowFiles) -> tuple[list[Part], Cause | None]:
         """What the tool printed, and why that is not everything."""
-        foreign = belongs(self._plan.run, flow, raw.client, raw.server)
-        if foreign:
-            return [], foreign
         tool = TOOLS.get(flow.tool)
         exit_code = tool.exit_code_of if tool else shell_exit_code
         host = self._hosts[flow.client]
@@ -109,9 +110,11 @@ class FlowReader:
         return read(ToolOutput(flow, raw.stdout, raw.stderr, host.versions)), why
 
     def _hear(self, flow: Flow, shared_hosts: set[str]) -> _Heard:
+        foreign: Cause | None = None
         try:
             raw = read_flow(self._files, flow)
-            parts, why = self._output(flow, raw)
+            foreign = belongs(self._plan.run, flow, raw.client, raw.server)
+            parts, why = ([], foreign) if foreign else self._output(flow, raw)
         except TooLargeError as error:
             raw = FlowFiles(None, None, b"", b"")
             parts, why = [], Cause("error", 6, str(error))
@@ -120,7 +123,7 @@ class FlowReader:
         parts = as_planned.expected_parts(
             flow, parts, why, server_cause(flow, raw.server), addresses
         )
-        origin.check(self._planned, flow, parts, raw)
+        timely = origin.check(self._planned, flow, parts, raw)
         readings = _readings(raw.client), _readings(raw.server)
         client, server = counted(readings[0]), counted(readings[1])
         shared = flow.client in shared_hosts or flow.server in shared_hosts
@@ -133,7 +136,13 @@ class FlowReader:
             clock_skew_s=ends.skew_s(raw.client, raw.server, parts),
         )
         routes = links.Routes(_route(client), _route(server))
-        return _Heard(flow, parts, *readings, proof, routes, of_flow, seen(flow, raw))
+        follows = timely and not foreign and self._plan.soak is None
+        read_ends = [
+            ReadEnd(flow.host(role), flow.id, found)
+            for role, found in zip(ROLES, readings, strict=True)
+            if follows and found is not None
+        ]
+        return _Heard(flow, parts, *readings, proof, routes, of_flow, seen(flow, raw), read_ends)
 
     def _records(self, heard: _Heard, judged: Path) -> Iterator[Record]:
         plan, hosts, flow = self._plan, self._hosts, heard.flow
@@ -153,6 +162,15 @@ class FlowReader:
                 path=scope.proven_hardware(judged, part, worth, flow, hosts),
                 of_flow=heard.of_flow,
             )
+
+
+def _follow(trail: Trail, heard: Sequence[tuple[_Heard, Sequence[Record]]]) -> None:
+    """Goes on with what the flows of one round read, and which devices carried them."""
+    for one, records in heard:
+        hardware = any(record.scope == "hardware" for record in records)
+        for role in ROLES:
+            trail.carried(one.flow.host(role), one.proof.carried[role], hardware=hardware)
+    trail.read(end for one, _ in heard for end in one.ends)
 
 
 def _says_nothing(flow: Flow, stdout: bytes) -> bool:

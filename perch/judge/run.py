@@ -26,6 +26,7 @@ from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
 from perch.judge.raw import RawFiles
 from perch.judge.switches import read_switches
+from perch.judge.trail import Trail, of_idle
 from perch.model import derived
 from perch.model.baseline import Baseline
 from perch.model.figures import encode, encode_lines
@@ -61,19 +62,19 @@ def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Pat
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
-    pieces = []
+    records, rows = [], []
+    trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
     with (work / RECORDS).open("wb") as whole:
         for n, piece in enumerate(worker.read(source, plan.rounds, parts)):
-            pieces.append(piece)
+            records.append(piece.records)
+            rows.append(piece.seen)
+            trail.follow(piece.trail)
             path = parts / f"{n}.jsonl"
             with path.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
             path.unlink()
     parquet.write(work / RECORDS, work / PARQUET)  # before the columns are held twice
-    return worker.Piece(
-        columns.joined([piece.records for piece in pieces]),
-        pl.concat([piece.seen for piece in pieces]),
-    )
+    return worker.Piece(columns.joined(records), pl.concat(rows), trail)
 
 
 def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.Piece, Documents]:
@@ -83,7 +84,7 @@ def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.P
     (work / RECORDS).write_bytes(encode_lines(records))
     parquet.write(work / RECORDS, work / PARQUET)
     whole = columns.joined([frame] if records else [])
-    return worker.Piece(whole, seen.frame([])), documents
+    return worker.Piece(whole, seen.frame([]), Trail()), documents
 
 
 # ---- a soak --------------------------------------------------------------------------------------
@@ -129,6 +130,7 @@ def _judge(root: Path, work: Path) -> Judged:
         plan=plan,
         records=read.records,
         seen=read.seen,
+        trail=read.trail,
         hosts=hosts,
         limits=limits,
         baseline=baseline,

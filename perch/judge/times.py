@@ -58,6 +58,11 @@ def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
                 f"{name} read its counters at {readings.before.time_s} and "
                 f"{readings.after.time_s}, but is of {end.started} to {end.ended}"
             )
+        if before >= after:
+            yield (
+                f"{name} read its counters at {readings.before.time_s} before its flow, and at "
+                f"{readings.after.time_s} after it"
+            )
         until, what = after, "last reading"
     elapsed = end.elapsed_s or 0
     granted = CLOSE_S if what == "end" else READING_S
@@ -124,11 +129,20 @@ def not_in_process(flow: Flow, part: Part, client: End | str | None) -> str | No
     )
 
 
-def too_long(parts: list[Part], client: End | str | None) -> str | None:
-    """Why the sizes of a flow cannot all be of its process: together they took longer.
+def _between_readings(end: End | str | None) -> float | None:
+    """Seconds from an end's first reading of counters to the last one."""
+    readings = end.counters if isinstance(end, End) else None
+    if readings is None or readings.before is None or readings.after is None:
+        return None
+    before, after = read_at(readings.before.time_s), read_at(readings.after.time_s)
+    return after - before if before is not None and after is not None else None
 
-    Devices of a transfer work at the same time, and a soak that goes on after a reboot has had
-    several processes.
+
+def too_long(parts: list[Part], client: End | str | None, server: End | str | None) -> str | None:
+    """Why the sizes of a flow cannot all be of its process, or between its readings of counters.
+
+    Together they took longer. Devices of a transfer work at the same time, and a soak that goes on
+    after a reboot has had several processes.
     """
     if not isinstance(client, End) or client.elapsed_s is None:
         return None
@@ -138,6 +152,17 @@ def too_long(parts: list[Part], client: End | str | None) -> str | None:
         if part.status == "ok" and part.kind != "transfer" and not (part.soak and part.soak.resumed)
     )
     lived = client.elapsed_s
-    if lasted <= GRANTED * lived + min(GRANTED_S, lived):
-        return None
-    return f"its sizes took {rounded(lasted)} s, but its process lived {lived} s"
+    if not _fits(lasted, lived):
+        return f"its sizes took {rounded(lasted)} s, but its process lived {lived} s"
+    for end in (client, server):
+        seconds = _between_readings(end)
+        if isinstance(end, End) and seconds is not None and not _fits(lasted, seconds):
+            return (
+                f"its sizes took {rounded(lasted)} s, but {end.role}.json has counters of "
+                f"{rounded(seconds)} s"
+            )
+    return None
+
+
+def _fits(lasted: float, lived: float) -> bool:
+    return lasted <= GRANTED * lived + min(GRANTED_S, max(lived, 0))

@@ -1,8 +1,8 @@
 """Records of many flows: pieces of a plan, read by processes side by side.
 
 A piece is a file N.rounds in a folder; reading it gives N.jsonl, its records, N.columns, their
-columns, and N.seen, a row for each flow. Pieces do not depend on the number of processes, and
-neither do the outputs.
+columns, N.seen, a row for each flow, and N.trail, its readings. Pieces do not depend on the number
+of processes, and neither do the outputs.
 
 `python -m perch.judge.worker FOLDER FIRST STEP PARENT` reads the pieces FIRST, FIRST + STEP, ...
 """
@@ -28,6 +28,7 @@ from perch.judge import laws, seen
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
+from perch.judge.trail import Trail
 from perch.model.figures import encode_lines
 from perch.model.plan import Plan, Round
 from perch.model.record import Record
@@ -53,15 +54,20 @@ class Source(msgspec.Struct):
 
 
 class Piece(NamedTuple):
-    """The columns of some rounds' records, and a row for each of their flows (perch.judge.seen)."""
+    """The columns of some rounds' records, a row for each of their flows (perch.judge.seen).
+
+    `trail`: the readings of their counters.
+    """
 
     records: pl.DataFrame
     seen: pl.DataFrame
+    trail: Trail
 
 
 _pack = msgspec.msgpack.Encoder().encode
 _source = msgspec.msgpack.Decoder(Source)
 _rounds = msgspec.msgpack.Decoder(list[Round])
+_trail = msgspec.msgpack.Decoder(Trail)
 
 
 def _pieces(rounds: Iterable[Round]) -> Iterator[list[Round]]:
@@ -82,13 +88,14 @@ def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> Piece:
     """Writes the records of some rounds to a file, and returns their columns."""
     records: list[Record] = []
     rows: list[seen.Seen] = []
+    trail = Trail()
     for turn in rounds:
-        of_round = reader.read(turn)
+        of_round = reader.read(turn, trail)
         records += of_round.records
         rows += of_round.seen
     frame = laws.judged(records)
     path.write_bytes(encode_lines(records))
-    return Piece(frame, seen.frame(rows))
+    return Piece(frame, seen.frame(rows), trail)
 
 
 def _reader(source: Source) -> FlowReader:
@@ -141,9 +148,9 @@ def _by_workers(source: Source, rounds: list[Round], folder: Path) -> Iterator[P
         for worker in running:
             _ended(worker)
     for n in range(count):
-        paths = folder / f"{n}.columns", folder / f"{n}.seen"
-        yield Piece(*map(pl.read_ipc, paths))
-        for path in paths:
+        records, rows, trail = (folder / f"{n}.{name}" for name in ("columns", "seen", "trail"))
+        yield Piece(pl.read_ipc(records), pl.read_ipc(rows), _trail.decode(trail.read_bytes()))
+        for path in (records, rows, trail):
             path.unlink()
 
 
@@ -177,6 +184,7 @@ def main(folder: Path, first: int, step: int, parent: int) -> None:
         read = _read_piece(reader, rounds, folder / f"{n}.jsonl")
         read.records.write_ipc(folder / f"{n}.columns")
         read.seen.write_ipc(folder / f"{n}.seen")
+        (folder / f"{n}.trail").write_bytes(_pack(read.trail))
         n += step
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from tests.py.judging import Document, Run, put
+from tests.py.judging import Document, Run, counts, ends_of, put
 
 PORT = "mlx5_0/1"
 
@@ -32,10 +33,10 @@ def call_cards(run: Run) -> Run:
 def put_cards(run: Run) -> Run:
     """The same, and both hosts count as a card does."""
     call_cards(run)
-    for role in ("client", "server"):
-        for file in run.root.glob(f"raw/*/flows/*/alpha/beta/1/{role}.json"):
-            run.edit(file, _as_a_card_counts)
     for host in ("alpha", "beta"):
+        card: Counter[str] = Counter()
+        for file in ends_of(run.root, host):
+            run.edit(file, partial(_as_a_card_counts, card=card))
         run.edit(Path("raw") / host / "environment.json", put("idle", None))
     return run
 
@@ -51,10 +52,11 @@ def _with_a_cards_driver(known: Document) -> None:
         device["driver"] = "mlx5_core"
 
 
-def _as_a_card_counts(end: Document) -> None:
+def _as_a_card_counts(end: Document, card: Counter[str]) -> None:
     """Bytes in words of four, without what the emulated machines sent again.
 
-    The interface's stand for them: cards on a good network repeat nothing.
+    The interface's stand for them: cards on a good network repeat nothing. `card`: what it counted
+    so far.
     """
     once = 1.0
     if re.match("verbs-read-b", end["flow"]):
@@ -63,28 +65,23 @@ def _as_a_card_counts(end: Document) -> None:
         once = 0.95
     before, after = (end["counters"][when] for when in ("before", "after"))
 
-    def words(name: str) -> str:
+    def words(name: str) -> int:
         sides = [int(side["netdev"]["eth1"][name]) for side in (before, after)]
-        return str(int((sides[1] - sides[0]) * once / 4))
+        return int((sides[1] - sides[0]) * once / 4)
 
-    for side in (before, after):
+    moved = {"port_xmit_data": words("tx_bytes"), "port_rcv_data": words("rx_bytes")}
+    for side, by in ((before, dict.fromkeys(moved, 0)), (after, moved)):
+        card.update(by)
         counters = side["rdma"][PORT]["counters"]
         zeros = {name: "0" for name in counters if name not in ("tx_pkts", "rx_pkts")}
-        side["rdma"][PORT]["counters"] = {**zeros, "port_xmit_data": "0", "port_rcv_data": "0"}
-    after["rdma"][PORT]["counters"] |= {
-        "port_xmit_data": words("tx_bytes"),
-        "port_rcv_data": words("rx_bytes"),
-    }
+        data = {name: str(card[name]) for name in moved}
+        side["rdma"][PORT]["counters"] = {**zeros, **data}
 
 
-def moves(where: str, counter: str, before: int, after: int) -> Any:
-    """A change: what a counter of the port, or of an interface, saw of the flow."""
+def counted(run: Run, end: Path, where: str, counter: str, before: int, after: int) -> None:
+    """Sets what a counter of the port, or of an interface, showed before a flow and after it.
 
-    def change(end: Document) -> None:
-        for when, count in (("before", before), ("after", after)):
-            reading = end["counters"][when]
-            of_port = reading["rdma"][PORT]["counters"]
-            counters = of_port if where == "port" else reading["netdev"][where]
-            counters[counter] = str(count)
-
-    return change
+    So do all readings of the host that are earlier, and all that are later.
+    """
+    place = f"rdma.{PORT}.counters" if where == "port" else f"netdev.{where}"
+    counts(run.root, end, f"{place}.{counter}", before, after)

@@ -62,6 +62,73 @@ def later(seconds: float) -> Change:
     return change
 
 
+def ends_of(root: Path, host: str) -> list[Path]:
+    """The host's ends of flows, client.json or server.json, as they followed each other."""
+    begun = {
+        path: float(counters["before"]["time_s"])
+        for name in ("client", "server")
+        for path in (root / "raw" / host).rglob(f"{name}.json")
+        if (counters := json.loads(path.read_text()).get("counters")) and counters.get("before")
+    }
+    return sorted(begun, key=lambda path: (begun[path], path))
+
+
+def go_on(root: Path, end: Path, change: Change, *, since: str = "after") -> None:
+    """Changes a reading of a flow's end, and all that its host read later: counters go on.
+
+    `end`: client.json or server.json. `since`: before or after the flow. The change is of one
+    reading, such as `more("rdma.mlx5_0/1.counters.link_downed", 1)`.
+    """
+    document = json.loads(end.read_text())
+    host, begin = document["host"], float(document["counters"][since]["time_s"])
+    changed = 0
+    for path in ends_of(root, host):
+        found = json.loads(path.read_text())
+        readings = found["counters"]
+        late = [
+            readings[when] for when in ("before", "after")
+            if readings.get(when) and float(readings[when]["time_s"]) >= begin
+        ]  # fmt: skip
+        for reading in late:
+            change(reading)
+            changed += 1
+        if late:
+            path.write_text(json.dumps(found) + "\n")
+    if not changed:
+        raise LookupError(f"no reading of {host} is as late as {end.name}")
+
+
+def more(path: str, by: int) -> Change:
+    """Adds to a counter, which is text; one that was not there began at 0."""
+    *parents, name = path.split(".")
+
+    def change(reading: Document) -> None:
+        at = reading
+        for parent in parents:
+            at = at[parent]
+        at[name] = str(int(at.get(name, "0")) + by)
+
+    return change
+
+
+def counts(root: Path, end: Path, path: str, before: int, after: int) -> None:
+    """Sets what a counter showed before a flow and after it, and in all other readings of the host.
+
+    `end`: client.json or server.json; `path`: such as rdma.mlx5_0/1.counters.link_downed.
+    """
+    document = json.loads(end.read_text())
+    over = float(document["counters"]["after"]["time_s"])
+    environment = root / "raw" / document["host"] / "environment.json"
+    for file in (environment, *ends_of(root, document["host"])):
+        found = json.loads(file.read_text())
+        readings = found.get("idle" if file == environment else "counters") or {}
+        for when in ("before", "after"):
+            if reading := readings.get(when):
+                late = float(reading["time_s"]) >= over
+                put(path, str(after if late else before))(reading)
+        file.write_text(json.dumps(found) + "\n")
+
+
 class Run:
     """A run's folder."""
 

@@ -52,9 +52,11 @@ def test_narrow_counter_stops_at_its_width(
     assert differences({name: before}, {name: after}) == {name: moved}
 
 
-def test_counter_of_one_reading_is_no_counter() -> None:
-    assert differences({"a": "1", "gone": "1"}, {"new": "1", "a": "3"}) == {"a": 2}
-    assert differences({"a": "1"}, None) == {}
+def test_a_counter_that_one_reading_lacks_does_not_tell() -> None:
+    moved = differences({"a": "1", "gone": "1"}, {"new": "1", "a": "3"})
+    assert moved == {"a": 2, "gone": None, "new": None}
+    assert differences({"b": "4", "a": "1"}, {"a": "1", "b": "5"}) == {"a": 0, "b": 1}
+    assert differences({"a": "1"}, {}) == {"a": None}
 
 
 def reading(**more: Any) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def test_counted_has_every_table_and_the_seconds_between() -> None:
     assert found is not None
     assert (found.seconds, found.address, found.route) == (2, "eth1.5", "eth2")
     assert found.host == {"TcpRetransSegs": 0}
-    assert found.netdev == {"eth1.5": {"rx_bytes": 5, "tx_bytes": 0}, "gone": {}}
+    assert found.netdev == {"eth1.5": {"rx_bytes": 5, "tx_bytes": 0}, "gone": {"rx_bytes": None}}
     assert found.rdma["rxe0/1"].netdev == "eth1.5"
     assert found.rdma["rxe0/1"].counters == {"sent_pkts": 2, "symbol_error": None}
     assert found.cxi["cxi0"].counters == {"hni_sts_tx_ok_octets": 0}
@@ -109,7 +111,7 @@ def test_record_leaves_out_what_did_not_move_and_renames_dots() -> None:
     assert as_recorded(counted(read(BEFORE, AFTER))) == {
         "TcpRetransSegs": 0,
         "eth1_5": {"rx_bytes": 5},
-        "gone": {},
+        "gone": {"rx_bytes": None},
         "rxe0/1": {"sent_pkts": 2, "symbol_error": None},
         "cxi0": {},
     }

@@ -16,8 +16,19 @@ from selftest.runs import noise
 
 from perch.model.moments import moment
 from perch.model.verdict import Bound
-from tests.py.cards import PORT, moves, put_cards
-from tests.py.judging import Change, Document, Run, check_of, later, put, status
+from tests.py.cards import PORT, counted, put_cards
+from tests.py.judging import (
+    Change,
+    Document,
+    Run,
+    check_of,
+    ends_of,
+    go_on,
+    later,
+    more,
+    put,
+    status,
+)
 
 FLOW = "write-latency/alpha/beta/1"
 
@@ -62,7 +73,7 @@ def end(run: Run, role: str) -> Path:
 def test_a_class_of_counters_that_moved_fails_hardware_or_is_shown_where_it_only_explains(
     cards: Run, device: str, counter: str, word: str, check: str
 ) -> None:
-    cards.edit(end(cards, "server"), moves(device, counter, 7, 9))
+    counted(cards, end(cards, "server"), device, counter, 7, 9)
     verdict = cards.judge()
     assert verdict.verdict == word
     finding = check_of(verdict, f"counters/{check}")
@@ -78,7 +89,7 @@ def test_cards_that_saw_nothing_pass(cards: Run) -> None:
 
 
 def test_on_software_the_same_counters_are_advisory_and_the_run_passes(rxe: Run) -> None:
-    rxe.edit(end(rxe, "server"), put("counters.after.netdev.eth1.rx_missed_errors", "9"))
+    go_on(rxe.root, end(rxe, "server"), more("netdev.eth1.rx_missed_errors", 9))
     verdict = rxe.judge()
     assert verdict.verdict == "PASS"
     assert status(verdict, "counters/drops") == "advisory"
@@ -90,9 +101,9 @@ def test_what_was_sent_again_is_compared_with_the_packets_one_in_a_million(
     cards: Run, again: int, expected: str
 ) -> None:
     for role in ("client", "server"):
-        packets = [moves("port", f"port_{way}_packets", 0, 6_000_000) for way in ("xmit", "rcv")]
-        cards.edit(end(cards, role), *packets)
-    cards.edit(end(cards, "client"), moves("port", "packet_seq_err", 0, again))
+        for way in ("xmit", "rcv"):
+            counted(cards, end(cards, role), "port", f"port_{way}_packets", 0, 6_000_000)
+    counted(cards, end(cards, "client"), "port", "packet_seq_err", 0, again)
     finding = check_of(cards.judge(), "counters/retransmissions")
     assert finding.status == expected
     if expected == "fail":
@@ -100,12 +111,12 @@ def test_what_was_sent_again_is_compared_with_the_packets_one_in_a_million(
 
 
 @pytest.mark.parametrize(
-    "fault", [moves("eth1", "rx_crc_errors", 9, 2), moves("port", "link_downed", 255, 255)]
+    "fault", [("eth1", "rx_crc_errors", 9, 2), ("port", "link_downed", 255, 255)]
 )
 def test_a_counter_that_went_backwards_or_is_full_is_inconclusive(
-    cards: Run, fault: Change
+    cards: Run, fault: tuple[str, str, int, int]
 ) -> None:
-    cards.edit(end(cards, "server"), fault)
+    counted(cards, end(cards, "server"), *fault)
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert status(verdict, "counters/reset") == "inconclusive"
@@ -320,7 +331,9 @@ def test_a_result_that_took_longer_than_its_process_lived_contradicts_itself(loo
 
 
 def test_software_whose_devices_do_not_count_what_goes_wrong_is_not_judged(rxe: Run) -> None:
-    rxe.edit(end(rxe, "server"), without("completer_retry_err", "link_downed"))
+    for path in ends_of(rxe.root, "beta"):
+        rxe.edit(path, without("completer_retry_err", "link_downed"))
+    rxe.edit("raw/beta/environment.json", put("idle", None))
     verdict = rxe.judge()
     assert (verdict.verdict, status(verdict, "counters/missing")) == ("PASS", None)
 

@@ -249,11 +249,11 @@ def test_an_end_without_times_tells_no_skew() -> None:
 
 def test_sizes_took_no_longer_than_their_process_lived() -> None:
     parts = [Part(elapsed_s=6), Part(elapsed_s=6), Part(status="not_measured", elapsed_s=9)]
-    assert times.too_long(parts, End(elapsed_s=10.5)) is None
-    why = times.too_long(parts, End(elapsed_s=10))
+    assert times.too_long(parts, End(elapsed_s=10.5), None) is None
+    why = times.too_long(parts, End(elapsed_s=10), None)
     assert why == "its sizes took 12 s, but its process lived 10 s"
     # the second that is granted is no more than the process lived
-    assert times.too_long([Part(elapsed_s=0.9)], End(elapsed_s=0.001)) is not None
+    assert times.too_long([Part(elapsed_s=0.9)], End(elapsed_s=0.001), None) is not None
 
 
 # ---- its length ----------------------------------------------------------------------------------

@@ -17,7 +17,9 @@ from typing import Any
 from perch.history.seal import seal
 from selftest.files import Document, compact, documents, limit_set, write, write_lines
 from selftest.paths import FIXTURES
+from tests.py.judging import counts, go_on
 from tests.py.judging import later as later
+from tests.py.judging import more as more
 from tests.py.judging import put as put
 from tests.py.judging import times as times
 
@@ -177,6 +179,21 @@ def file_says(*values: tuple[str, str], part: str = "files") -> Change:
 def substitute(pattern: str, replacement: str) -> Callable[[str], str]:
     """re.sub over all lines of a text."""
     return lambda text: re.sub(pattern, replacement, text, flags=re.MULTILINE)
+
+
+def from_then_on(end: str, *changes: Change, since: str = "after") -> Edit:
+    """Changes a reading of a flow's end, and all later ones of its host; counters go on."""
+
+    def plant(root: Path) -> None:
+        for change in changes:
+            go_on(root, root / end, change, since=since)
+
+    return plant
+
+
+def counting(end: str, path: str, before: int, after: int) -> Edit:
+    """Sets what a counter showed before a flow and after it, in all readings of its host."""
+    return lambda root: counts(root, root / end, path, before, after)
 
 
 # ---- text ----------------------------------------------------------------------------------------

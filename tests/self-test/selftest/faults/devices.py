@@ -1,12 +1,15 @@
 """What devices counted: on a recorded run over Soft-RoCE, and on the same composed as hardware."""
 
-from selftest.edits import drop, edit, limits_of, put, slower
+from selftest.edits import counting, drop, edit, from_then_on, limits_of, more, put, slower
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 from selftest.files import Document
 
 CLIENT = "raw/alpha/flows/write-latency/alpha/beta/1/client.json"
 SERVER = "raw/beta/flows/write-latency/alpha/beta/1/server.json"
-VERBS = "raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client.stdout"
+VERBS_CLIENT = "raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client"
+VERBS_SERVER = "raw/beta/flows/verbs-write-bandwidth/alpha/beta/1/server"
+VERBS = f"{VERBS_CLIENT}.stdout"
+COUNTERS = "rdma.mlx5_0/1.counters"
 SENDS = "raw/alpha/flows/send-bandwidth/alpha/beta/1/client.json"
 OF_PATH = "path/write-latency/alpha/beta/1"
 OF_VERBS = "flow/verbs-write-bandwidth/alpha/beta/1 coverage"
@@ -28,8 +31,8 @@ def counted(end: Document, moment: str, device: str = "rxe0/1") -> Document:
 
 
 def still(end: Document) -> None:
-    readings = end["counters"]
-    readings["after"] = readings["before"] | {"time_s": readings["after"]["time_s"]}
+    counters = end["counters"]
+    counters["after"] = counters["before"] | {"time_s": counters["after"]["time_s"]}
 
 
 def few_received(end: Document) -> None:
@@ -49,24 +52,9 @@ def other_port(end: Document) -> None:
     readings["after"]["rdma"]["rxe0/1"] = readings["before"]["rdma"]["rxe0/1"]
 
 
-def more_sent(end: Document) -> None:
-    after = counted(end, "after")
-    after["sent_pkts"] = str(int(after["sent_pkts"]) + 30)
-
-
 def soft_driver(environment: Document) -> None:
     for device in environment["rdma"]:
         device["driver"] = "rdma_rxe"
-
-
-def soft_counters(end: Document) -> None:
-    counted(end, "before", "mlx5_0/1").update(sent_pkts="0", rcvd_pkts="0")
-    counted(end, "after", "mlx5_0/1").update(sent_pkts="900", rcvd_pkts="900")
-
-
-def more_words(end: Document) -> None:
-    after = counted(end, "after", "mlx5_0/1")
-    after["port_xmit_data"] = str(int(after["port_xmit_data"]) + 9_000_000_000)
 
 
 FAULTS = (
@@ -123,7 +111,7 @@ FAULTS = (
         "limit/packets-lost/send-bandwidth",
         "packets that one device sent and the other did not take",
         limits_of("rxe"),
-        edit(SENDS, more_sent),
+        from_then_on(SENDS, more("rdma.rxe0/1.counters.sent_pkts", 30)),
     ),
     fault(
         "stalled",
@@ -165,7 +153,11 @@ FAULTS = (
         "software",
         "a software device posing as hardware under a card's name and driver: its counters are a "
         "soft device's",
-        edit("raw/*/flows/verbs-write-bandwidth/*/*/*/*.json", soft_counters),
+        *(
+            counting(f"{end}.json", f"{COUNTERS}.{name}", 0, 900)
+            for end in (VERBS_CLIENT, VERBS_SERVER)
+            for name in ("sent_pkts", "rcvd_pkts")
+        ),
     ),
     fault(
         "simulated",
@@ -181,6 +173,6 @@ FAULTS = (
         INCONCLUSIVE,
         OF_PATH,
         "somebody else's traffic on the device",
-        edit(CLIENT, more_words),
+        from_then_on(CLIENT, more(f"{COUNTERS}.port_xmit_data", 9_000_000_000)),
     ),
 )

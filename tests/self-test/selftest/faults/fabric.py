@@ -7,9 +7,12 @@ import numpy as np
 from selftest.edits import (
     Change,
     Edit,
+    counting,
     drop,
     edit,
+    from_then_on,
     later,
+    more,
     put,
     replaced,
     rewrite,
@@ -32,6 +35,7 @@ PERFTEST = "raw/alpha/flows/perftest-write-bandwidth/alpha/beta/1/client.stdout"
 BETA = "raw/beta/environment.json"
 SHARE = "limit/large-message-share"
 CARD = "mlx5_0/1"
+COUNTERS = f"rdma.{CARD}.counters"
 
 
 def line_rate(line: Document) -> None:
@@ -85,24 +89,11 @@ def tail(samples: int, to_ns: int) -> Change:
     return change
 
 
-def card_counts(**values: str) -> Change:
-    """What alpha's card had counted after the flow."""
-
-    def change(end: Document) -> None:
-        counters = end["counters"]["after"]["rdma"][CARD]["counters"]
-        counters.update(values)
-
-    return change
-
-
-def pcie_error(end: Document) -> None:
-    for moment, value in (("before", "4"), ("after", "5")):
-        end["counters"][moment]["rdma"][CARD]["counters"]["aer_nonfatal"] = value
-
-
-def pcie_corrected(end: Document) -> None:
-    for moment, value in (("before", "4"), ("after", "900")):
-        end["counters"][moment]["rdma"][CARD]["counters"]["aer_correctable"] = value
+def card_counts(**values: int) -> Edit:
+    """How much more alpha's card had counted after its first writes, and ever since."""
+    return from_then_on(
+        WRITES_END, *(more(f"{COUNTERS}.{name}", value) for name, value in values.items())
+    )
 
 
 def no_packets(end: Document) -> None:
@@ -115,12 +106,6 @@ def still_card(end: Document) -> None:
     end["counters"]["after"]["rdma"] = end["counters"]["before"]["rdma"]
 
 
-def cleared(end: Document) -> None:
-    before = end["counters"]["before"]
-    for counters in (before["rdma"][CARD]["counters"], before["netdev"]["enp1s0"]):
-        counters.update(dict.fromkeys(counters, "999999999999"))
-
-
 def traffic_only(end: Document) -> None:
     for moment in ("before", "after"):
         device = end["counters"][moment]["rdma"][CARD]
@@ -131,9 +116,9 @@ def traffic_only(end: Document) -> None:
         }
 
 
-def counted(id_: str, word: str, checks: str, title: str, change: Change) -> Fault:
+def counted(id_: str, word: str, checks: str, title: str, *edits: Edit) -> Fault:
     """A fault in what alpha's card counted beside its first writes."""
-    return fault(id_, "fabric", word, checks, title, edit(WRITES_END, change))
+    return fault(id_, "fabric", word, checks, title, *edits)
 
 
 FAULTS = (
@@ -229,64 +214,71 @@ FAULTS = (
         FAIL,
         "counters/drops",
         "packets that the card dropped",
-        card_counts(port_xmit_discards="7"),
+        card_counts(port_xmit_discards=7),
     ),
     counted(
         "damaged",
         FAIL,
         "counters/errors",
         "damaged packets on a link",
-        card_counts(port_rcv_errors="40", symbol_error="40"),
+        card_counts(port_rcv_errors=40, symbol_error=40),
     ),
     counted(
         "flap",
         FAIL,
         "counters/link",
         "a link that went down during a flow",
-        card_counts(link_downed="1"),
+        card_counts(link_downed=1),
     ),
     counted(
         "retransmitted",
         FAIL,
         "counters/retransmissions limit/*",
         "retransmissions beyond what noise explains",
-        card_counts(local_ack_timeout_err="5000"),
+        card_counts(local_ack_timeout_err=5000),
     ),
     counted(
         "disordered",
         FAIL,
         "counters/out-of-sequence",
         "packets that came out of order",
-        card_counts(out_of_sequence="5000"),
+        card_counts(out_of_sequence=5000),
     ),
-    counted("aer", FAIL, "counters/pcie", "an error that PCIe could not correct", pcie_error),
+    counted(
+        "aer",
+        FAIL,
+        "counters/pcie",
+        "an error that PCIe could not correct",
+        counting(WRITES_END, f"{COUNTERS}.aer_nonfatal", 4, 5),
+    ),
     counted(
         "counters-hollow",
         INCONCLUSIVE,
         "counters/still",
         "bytes that a card counted in no packet",
-        no_packets,
+        edit(WRITES_END, no_packets),
     ),
     counted(
         "counters-still",
         FAIL,
         "path/write-bandwidth/alpha/beta/1",
         "counters of a card that did not move",
-        still_card,
+        edit(WRITES_END, still_card),
     ),
     counted(
         "counters-reset",
         INCONCLUSIVE,
-        "counters/reset *",
+        "counters/reset",
         "counters that were cleared during a flow",
-        cleared,
+        counting(WRITES_END, f"{COUNTERS}.port_rcv_errors", 9, 0),
     ),
     counted(
         "counters-blind",
         INCONCLUSIVE,
         "counters/missing",
         "a card that does not count what goes wrong",
-        traffic_only,
+        edit("raw/alpha/flows/*/*/*/*/*.json", traffic_only),
+        edit("raw/alpha/environment.json", put("idle", None)),
     ),
     fault(
         "host-drops",
@@ -294,28 +286,28 @@ FAULTS = (
         PASS,
         "counters/host-drops",
         "packets that the host's interface dropped",
-        edit(WRITES_END, put("counters.after.netdev.enp1s0.rx_dropped", "900")),
+        from_then_on(WRITES_END, more("netdev.enp1s0.rx_dropped", 900)),
     ),
     counted(
         "paused",
         PASS,
         "counters/pause",
         "a card that had to wait before it sent",
-        card_counts(port_xmit_wait="90000000"),
+        card_counts(port_xmit_wait=90000000),
     ),
     counted(
         "marked",
         PASS,
         "counters/congestion",
         "packets that a switch marked as congested",
-        card_counts(np_ecn_marked_roce_packets="5000", np_cnp_sent="5000"),
+        card_counts(np_ecn_marked_roce_packets=5000, np_cnp_sent=5000),
     ),
     counted(
         "aer-corrected",
         PASS,
         "counters/pcie-corrected",
         "errors that PCIe corrected",
-        pcie_corrected,
+        counting(WRITES_END, f"{COUNTERS}.aer_correctable", 4, 900),
     ),
     fault(
         "unsteady",

@@ -1,0 +1,106 @@
+"""What devices counted between the flows, and readings of another time than their flow."""
+
+from selftest.edits import Change, edit, from_then_on, more, put
+from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
+from selftest.files import Document
+
+#: Alpha's second flow as a client, and gamma's measured again, which come after others.
+WRITES = "write-bandwidth/alpha/gamma/1"
+END = f"raw/alpha/flows/{WRITES}/client.json"
+AGAIN = "raw/gamma/retry/flows/write-bandwidth/gamma/delta/3/client.json"
+COUNTERS = "rdma.mlx5_0/1.counters"
+
+
+def cleared(reading: Document) -> None:
+    reading["netdev"]["enp1s0"]["rx_packets"] = "0"
+
+
+def uncounted(reading: Document) -> None:
+    del reading["rdma"]["mlx5_0/1"]["counters"]["symbol_error"]
+
+
+def one_moment(end: Document) -> None:
+    end["counters"]["after"]["time_s"] = end["counters"]["before"]["time_s"]
+
+
+def backwards(end: Document) -> None:
+    readings = end["counters"]
+    before, after = (readings[when]["time_s"] for when in ("before", "after"))
+    put("before.time_s", after)(readings)
+    put("after.time_s", before)(readings)
+
+
+def before_flow(id_: str, word: str, check: str, title: str, *changes: Change) -> Fault:
+    """A fault in what alpha read before its second flow, and since then."""
+    edits = from_then_on(END, *changes, since="before")
+    return fault(id_, "fabric", word, f"between/{check}", title, edits)
+
+
+FAULTS = (
+    before_flow(
+        "between-link",
+        FAIL,
+        "link",
+        "a link that went down seven times between two flows",
+        more(f"{COUNTERS}.link_downed", 7),
+    ),
+    before_flow(
+        "between-errors",
+        FAIL,
+        "errors",
+        "90,000 symbol errors between two flows",
+        more(f"{COUNTERS}.symbol_error", 90000),
+    ),
+    before_flow(
+        "between-retransmissions",
+        FAIL,
+        "retransmissions",
+        "packets that were sent again between two flows",
+        more(f"{COUNTERS}.packet_seq_err", 40),
+    ),
+    before_flow(
+        "between-pause",
+        PASS,
+        "pause",
+        "pauses between two flows",
+        more(f"{COUNTERS}.port_xmit_wait", 90000),
+    ),
+    before_flow(
+        "between-reset",
+        INCONCLUSIVE,
+        "readings",
+        "counters that were cleared between two flows",
+        cleared,
+    ),
+    before_flow(
+        "between-missing",
+        INCONCLUSIVE,
+        "readings",
+        "a counter that is missing from some flow on",
+        uncounted,
+    ),
+    fault(
+        "between-retry",
+        "retried",
+        FAIL,
+        "between/drops",
+        "packets that were dropped between a flow and its repeats",
+        from_then_on(AGAIN, more(f"{COUNTERS}.port_xmit_discards", 3), since="before"),
+    ),
+    fault(
+        "one-moment",
+        "fabric",
+        INCONCLUSIVE,
+        f"flow/{WRITES} coverage path/*",
+        "counters that were read twice at one moment",
+        edit(END, one_moment),
+    ),
+    fault(
+        "counters-backwards",
+        "fabric",
+        INCONCLUSIVE,
+        f"flow/{WRITES} coverage path/*",
+        "counters whose time runs backwards",
+        edit(END, backwards),
+    ),
+)
