@@ -37,6 +37,12 @@ def default_scope(scope: Scope | None, fabric: str | None) -> Scope:
     return scope or ("software" if fabric == "loopback" else "hardware")
 
 
+def variables_of_a_host() -> list[str]:
+    """The names of all variables that an inventory may give a host."""
+    ports = [f"perch_{tool.name}_port" for tool in TOOLS.values() if tool.default_port is not None]
+    return [*(f"perch_{name}" for name in _Variables.__struct_fields__), *ports]
+
+
 def tool_ports(variables: Mapping[str, Any]) -> dict[str, int]:
     """The port of each tool's server: perch_TOOL_port, or the tool's own default."""
     ports = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perch.errors import ExitCode, PerchError
-from perch.model.text import clean, plural
+from perch.model.text import clean, did_you_mean, plural
 
 if TYPE_CHECKING:
     from perch.judge.findings import Question
@@ -24,6 +24,9 @@ Document = dict[str, Any]
 
 #: A host whose name no folder may have has no files, either.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+#: The largest port of TCP (RFC 9293).
+LAST_PORT = 65535
 
 SIGNS = {
     "pass": "ok",
@@ -51,11 +54,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder that playbooks/check.yml made")
 
 
+def _is_port(text: str) -> bool:
+    """Numbers are text where they were given on Ansible's command line."""
+    return re.fullmatch("[0-9]{1,5}", text) is not None and 1 <= int(text) <= LAST_PORT
+
+
+def _wrong(variables: Document) -> Iterator[str]:
+    """What is wrong with a host's variables, in words."""
+    from perch.plan.hosts import variables_of_a_host
+
+    known = variables_of_a_host()
+    for key, value in variables.items():
+        if key.startswith("perch_") and key not in known:
+            yield f"there is no variable '{key}'{did_you_mean(key, known)}"
+        elif key.endswith("_port") and value is not None and not _is_port(str(value)):
+            yield f"{key} is '{value}', not a port from 1 to {LAST_PORT}"
+
+
 def _planned(name: str, variables: Document) -> PlanHost:
     """A host as a plan would have it, from the inventory's variables."""
     from perch.model.plan import PlanHost
     from perch.plan.hosts import PORT, TOOLS_OF_A_HOST, default_scope, tool_ports
 
+    for why in _wrong(variables):
+        raise PerchError(
+            ExitCode.USAGE, why, place=f"host {name}", remedy="correct it in the inventory"
+        )
     if not isinstance(variables.get("perch_fabric"), str):
         raise PerchError(
             ExitCode.USAGE,

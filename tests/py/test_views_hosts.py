@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from perch.plan.hosts import variables_of_a_host
 from tests.py.conftest import FIXTURES, Ended
+
+TOP = Path(__file__).parents[2]
 
 Asked = Callable[[Any], Ended]
 
@@ -109,6 +113,40 @@ def test_a_variable_of_another_type_is_refused_by_host(hosts: Asked) -> None:
     ended = hosts({"nid1": NIC | {"perch_port": "high"}})
     assert ended.code == 2
     assert "perchctl hosts: host nid1: " in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["perch_port", "perch_iperf3_port"])
+@pytest.mark.parametrize("port", [0, -1, 70000, 1.5, True, "", "18600x", "0x10"])
+def test_a_port_that_is_none_is_refused_by_name(hosts: Asked, name: str, port: object) -> None:
+    ended = hosts({"nid1": NIC | {name: port}})
+    assert (ended.code, ended.stdout) == (2, "")
+    assert f"host nid1: {name} is '{port}', not a port from 1 to 65535" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("perch_devcies", "there is no variable 'perch_devcies', did you mean 'perch_devices'?"),
+        ("perch_cxi_prot", "did you mean 'perch_cxi_port'?"),
+        ("perch_zzz", "there is no variable 'perch_zzz'"),
+    ],
+)
+def test_an_unknown_variable_is_refused_with_the_nearest_word(
+    hosts: Asked, name: str, words: str
+) -> None:
+    ended = hosts({"nid1": NIC, "nid2": NIC | {name: 1}})
+    assert (ended.code, ended.stdout) == (2, "")
+    assert "host nid2: " in ended.stderr
+    assert words in ended.stderr
+
+
+def test_all_variables_of_an_inventory_are_known(hosts: Asked) -> None:
+    """Those of the role's argument_specs.yml, and what is no variable of Perch."""
+    specs = (TOP / "roles/inventory_check/meta/argument_specs.yml").read_text()
+    of_hosts = yaml.safe_load(specs)["argument_specs"]["host"]["options"]
+    known = variables_of_a_host()
+    assert {name for name in of_hosts if name.startswith("perch_")} == set(known)
+    assert hosts({"nid1": NIC | {"ansible_host": "x", "perch_port": None}}).code != 2
 
 
 def test_ports_may_be_text(hosts: Asked) -> None:
