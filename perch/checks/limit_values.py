@@ -15,24 +15,38 @@ from perch.model.record import Latency
 
 _col = pl.col
 
+#: The cxi tools print no median: their mean stands for it.
+_MIDDLE = pl.coalesce(_col("latency_us.p50"), _col("latency_us.mean"))
+
 #: Figures of METRICS that are made of others of a record: how, and what such a record must have.
 #: A pause that was asked for is no stall, and a flow without an RDMA device has no packets of it.
 _PER_MILLION = 1e6
-_DERIVED: dict[str, tuple[pl.Expr, str | None]] = {
+_DERIVED: dict[str, tuple[pl.Expr, pl.Expr | None]] = {
+    "mean_per_median": (
+        _col("latency_us.mean") / _col("latency_us.p50"),
+        _col("latency_us.p50").is_not_null(),
+    ),
+    **{
+        f"{name}_per_median": (
+            _col(f"latency_us.{name}") / _MIDDLE,
+            _col(f"latency_us.{name}").is_not_null(),
+        )
+        for name in ("stddev", "max")
+    },
     "p99_minus_p50_us": (_col("latency_us.p99") - _col("latency_us.p50"), None),
     "retransmissions_per_gb": (
         _col("tcp.retransmissions") / (_col("bandwidth.bytes") / 1e9),
         None,
     ),
-    "stall_s": (_col("stall.longest_s"), "has.stall"),
+    "stall_s": (_col("stall.longest_s"), _col("has.stall")),
     "loss_ppm": (
         _col("loss.lost_messages") / (_col("loss.sent_messages") / _PER_MILLION),
-        "has.loss",
+        _col("has.loss"),
     ),
     **{
         f"packets_{name}_ppm": (
             _col(f"packets.{column}") / (_col("packets.sent") / _PER_MILLION),
-            "has.packets",
+            _col("has.packets"),
         )
         for name, column in (("lost", "lost"), ("retried", "retries"), ("corrupted", "corrupted"))
     },
@@ -94,8 +108,8 @@ def _can_have(limit: Limit) -> Iterator[pl.Expr]:
     """A limit says nothing of a record that cannot have its figure."""
     metric, least = limit.metric, limit.bound.min
     needs = _DERIVED[metric.split(".", 1)[1]][1] if metric.startswith("derived.") else None
-    if needs:
-        yield _col(needs)
+    if needs is not None:
+        yield needs
     if metric.startswith("bandwidth."):
         # the time of a verified transfer has the checking in it, that of its batches has not
         is_verified = _col("has.transfer") & _col("params.verify")

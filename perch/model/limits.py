@@ -21,7 +21,8 @@ Relation = Literal["ceiling", "peers", "baseline"]
 
 #: Figures that are made of others of the same record.
 DERIVED = (
-    "p99_minus_p50_us", "retransmissions_per_gb", "stall_s", "loss_ppm",
+    "p99_minus_p50_us", "mean_per_median", "stddev_per_median", "max_per_median",
+    "retransmissions_per_gb", "stall_s", "loss_ppm",
     "packets_lost_ppm", "packets_retried_ppm", "packets_corrupted_ppm",
 )  # fmt: skip
 AGREEMENT = ("p50_us", "mean_us", "gbit_s")

@@ -74,7 +74,7 @@ CRITERIA = (
         "tail",
         "Jitter and tail",
         ("tail/",),
-        metrics=r"latency_us\.(p9|max|stddev)|derived\.p99",
+        metrics=r"latency_us\.(p9|max|stddev)|derived\.(p99|(mean|stddev|max)_per_median)",
     ),
     Criterion(
         "loss",

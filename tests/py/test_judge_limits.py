@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 import yaml
+from selftest.runs import noise
 
 from perch.checks import fabric, figures
+from perch.imports.run import Given, make
 from perch.judge import columns, planned
 from perch.model import limit_sets
 from perch.model.limit_sets import LimitFile
@@ -274,3 +277,51 @@ def test_an_accepted_run_that_is_damaged_judges_nothing(rxe: Run) -> None:
     finding = judged(rxe, SHARE)
     assert finding.status == "inconclusive"
     assert "baseline.json is damaged" in str(finding.measured)
+
+
+# ---- tails of tools that print no percentile -----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["roce", "infiniband"])
+def test_a_mean_far_above_the_median_fails_a_card_whatever_else_is_printed(
+    tmp_path: Path, name: str
+) -> None:
+    notes = Path(__file__).parents[1] / "fixtures/import/notes.md"
+    limits = msgspec.json.encode(yaml.safe_load((SETS / f"{name}.yml").read_text()))
+    given = [Given(notes.name, notes.read_bytes())]
+    make(tmp_path / "run", given, limits_name=name, limits=limits, rate_gbit_s=None)
+    verdict = Run(tmp_path / "run").judge()
+    found = {
+        f"{figure} {stage}": status(verdict, f"limit/latency-{figure}-spread/{stage}")
+        for figure in ("mean", "deviation", "longest")
+        for stage in ("Initial-Test-Untuned-System", "Final-Results-Optimized")
+    }
+    assert verdict.verdict == "FAIL"
+    assert found == {
+        "mean Initial-Test-Untuned-System": "fail",
+        "mean Final-Results-Optimized": "pass",
+        "deviation Initial-Test-Untuned-System": "advisory",
+        "deviation Final-Results-Optimized": "pass",
+        "longest Initial-Test-Untuned-System": "advisory",
+        "longest Final-Results-Optimized": "pass",
+    }
+
+
+def one_waited(line: Document) -> None:
+    """One message of the last size took a quarter of a second there and back."""
+    if line["params"]["size_bytes"] == 64:
+        samples = np.sort(noise.samples_of(line))
+        samples[-1] = 250_000_000
+        line |= noise.latency(samples)
+
+
+def test_one_message_that_waited_for_a_timer_is_a_warning_on_software(loopback: Run) -> None:
+    shipped = yaml.safe_load((SETS / "local.yml").read_text())
+    loopback.edit(LIMITS, put("limits", shipped["limits"]))
+    name = "limit/longest-message/tcp-latency"
+    assert status(loopback.judge(), name) == "pass"
+    loopback.edit(loopback.flow("tcp-latency") / "client.stdout", one_waited)
+    verdict = loopback.judge()
+    found = check_of(verdict, name)
+    assert (verdict.verdict, found.status, found.measured) == ("PASS", "advisory", 125_000)
+    assert [one.rpartition("#")[2] for one in found.evidence] == ["64"]

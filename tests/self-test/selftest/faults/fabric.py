@@ -194,6 +194,14 @@ FAULTS = (
         edit(SENDS, tail(60, 120_000)),
     ),
     fault(
+        "one-message",
+        "fabric",
+        FAIL,
+        "limit/longest-message/send-latency limit/*",
+        "one message of 4,000 that took half a second",
+        edit(SENDS, tail(1, 1_000_000_000)),
+    ),
+    fault(
         "slow-median",
         "fabric",
         FAIL,

@@ -20,7 +20,7 @@ from selftest.edits import (
     without_lines,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
-from selftest.files import Document
+from selftest.files import Document, compact, limit_set
 from selftest.paths import FIXTURES
 
 LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout"
@@ -57,6 +57,15 @@ def measured_elsewhere(root: Path) -> None:
     notes = FIXTURES / "import/notes.md"
     given = [Given(notes.name, notes.read_bytes())]
     make(root, given, limits_name="none", limits=None, rate_gbit_s=None)
+
+
+def untuned(root: Path) -> None:
+    """A person's notes of perftest on a system that was tuned in three stages."""
+    shutil.rmtree(root)
+    notes = FIXTURES / "import/notes.md"
+    given = [Given(notes.name, notes.read_bytes())]
+    limits = compact(limit_set("roce")).encode()
+    make(root, given, limits_name="roce", limits=limits, rate_gbit_s=None)
 
 
 def is_sum(line: Document) -> bool:
@@ -338,5 +347,13 @@ FAULTS = (
         "imported definitions *",
         "imported figures of RDMA and TCP whose definitions differ",
         measured_elsewhere,
+    ),
+    fault(
+        "untuned",
+        "loopback",
+        FAIL,
+        "limit/latency-mean-spread/Initial-Test-Untuned-System imported *",
+        "a mean of three medians, of a tool that prints no percentile",
+        untuned,
     ),
 )
