@@ -12,8 +12,9 @@ import polars as pl
 
 from perch.checks import RunView
 from perch.checks.switches import switches
+from perch.judge.hosts import HostFacts
 from perch.judge.switches import SwitchFacts
-from perch.model.plan import Plan, PlanHost, Suite
+from perch.model.plan import Plan, PlanHost, PlanSwitch, Suite
 
 HOSTS = {
     name: PlanHost(address="192.0.2.1", fabric="roce", scope="hardware", port=1)
@@ -22,9 +23,16 @@ HOSTS = {
 PLAN = Plan("perch.plan/1", "r", "2026-01-01T00:00:00Z", Suite("s", "S"), "roce", HOSTS, [])
 
 
+#: They want no priority lossless: the switches' own are judged.
+ANSWERS = {name: HostFacts(wanted={"pfc_priorities": []}) for name in HOSTS}
+
+
 def judged(one: dict[str, Any]) -> dict[str, Any]:
-    facts = SwitchFacts([one["switch"]], one["findings"])
-    view = RunView(plan=PLAN, records=pl.DataFrame(), switches=facts)
+    row = one["switch"]
+    facts = SwitchFacts([row], one["findings"])
+    planned = PlanSwitch(row["provider"], row["scope"], row["priorities"])
+    plan = msgspec.structs.replace(PLAN, switches={row["name"]: planned})
+    view = RunView(plan=plan, records=pl.DataFrame(), hosts=ANSWERS, switches=facts)
     return one | {"checks": msgspec.to_builtins(list(switches(view)))}
 
 

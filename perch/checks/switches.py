@@ -161,7 +161,8 @@ def _by_priorities(run: RunView, rows: list[Finding]) -> Iterator[Check]:
             port["host"] for port in row["rows"] if port["host"] in run.plan.hosts
             and run.plan.hosts[port["host"]].scope == "hardware"
         }  # fmt: skip
-        if planned.provider == "infiniband" or planned.scope != "hardware" or not hosts:
+        hollow = row.get("faults") or not hosts  # nothing of such a switch is judged
+        if planned.provider == "infiniband" or planned.scope != "hardware" or hollow:
             continue
         judged += 1
         wanted = _lossless(run, sorted(hosts))

@@ -43,13 +43,19 @@ spoil() {
 # cards DRIVER: the recorded Soft-RoCE as if two cards had carried it, planned as hardware; DRIVER is a word of JSON.
 cards() {
   recorded rxe
-  find run -type f -exec sed -i 's/rxe0/mlx5_0/g' {} +
-  edit run/plan.json '.rounds[].flows[].scope = "hardware"'
+  PYTHONPATH=$TOP "$TOP/.venv/bin/python" -c 'import pathlib
+from tests.py.cards import put_cards
+from tests.py.judging import Run
+put_cards(Run(pathlib.Path("run").resolve()))'
   local file
-  for file in run/raw/*/flows/*/alpha/beta/1/{client,server}.json; do
-    edit "$file" "$(<"$TOP/tests/self-test/card_counters.jq")"
-  done
   for file in run/raw/*/environment.json; do
-    edit "$file" ".idle = null | .rdma[].driver = $1"
+    edit "$file" ".rdma[].driver = $1"
   done
+}
+
+# more END COUNTER BY: a counter of a host is that much higher after a flow, and in all of its later readings
+more() {
+  PYTHONPATH=$TOP "$TOP/.venv/bin/python" -c 'import pathlib, sys
+from tests.py.judging import go_on, more
+go_on(pathlib.Path("run"), pathlib.Path(sys.argv[1]), more(sys.argv[2], int(sys.argv[3])))' "$@"
 }

@@ -38,11 +38,11 @@ FAULTS
   spoil "$server" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
 .counters.after.rdma["rxe0/1"].counters |= (.rcvd_pkts = "199")
 FAULTS
-  cp "$client" whole
-  edit "$client" '.counters.after.rdma["rxe0/1"].counters.sent_pkts = "9000000000"'
+  more "$client" rdma.rxe0/1.counters.sent_pkts 9000000000
   judge 0
   assert_equal "$(check_status path/write-latency/alpha/beta/1)" advisory
-  cp whole "$client"
+  recorded rxe
+  cp "$client" whole
   local fault
   for fault in '.counters = null' '.counters.after.rdma = {}' 'del(.counters.after.rdma["rxe0/1"].counters.sent_pkts)' \
     '.counters.before.rdma["rxe0/1"].counters.sent_pkts = "4294967290" | .counters.after.rdma["rxe0/1"].counters.sent_pkts = "5"'; do
