@@ -76,8 +76,7 @@ def outside(run: RunView, checks: Iterable[Check]) -> dict[str, Any] | None:
 
     None where there is none, or where pairs were repeated already.
     """
-    flows = list(run.plan.flows())
-    if repeated_pairs(flows):
+    if repeated_pairs(run.plan.flows()):
         return None
     held = pl.concat([held_limits(run).spoken, held_shapes(run)[0]])
     broken = held.filter(pl.col("broken") & _is_grave(run) & _is_hard())
@@ -98,7 +97,7 @@ def outside(run: RunView, checks: Iterable[Check]) -> dict[str, Any] | None:
     pairs = sorted(pair.split("/") for pair in whys)
     return {
         "pairs": len(pairs),
-        "of": len({(flow.test, flow.client, flow.server) for flow in flows}),
+        "of": run.records["pair"].n_unique(),
         "first": [
             {"test": test, "client": client, "server": server,
              "why": sorted(whys[f"{test}/{client}/{server}"])}

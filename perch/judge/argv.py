@@ -14,12 +14,13 @@ _PERCH = {"device": "device", "port": "ib-port"}
 
 def option_value(argv: Sequence[str], *names: str) -> str | None:
     """What follows one of these options; the last one counts. None where none has a value."""
+    last = -1
     for name in names:
-        if name in argv:
-            break
-    else:
-        return None  # most often: few commands have a given option
-    return next((argv[i + 1] for i in range(len(argv) - 2, -1, -1) if argv[i] in names), None)
+        if name in argv:  # seldom: few commands have a given option
+            backwards = argv[-2::-1]
+            if name in backwards:
+                last = max(last, len(argv) - 2 - backwards.index(name))
+    return None if last < 0 else argv[last + 1]
 
 
 def planned(flow: Flow, role: Role, what: Literal["device", "port"]) -> str | None:

@@ -58,7 +58,7 @@ class Judged(msgspec.Struct):
 
 
 def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> worker.Piece:
-    """Writes work/records.jsonl and .parquet, and returns the columns of the whole run."""
+    """Writes work/records.jsonl, and returns the columns of the whole run."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
@@ -73,7 +73,6 @@ def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Pat
             with path.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
             path.unlink()
-    parquet.write(work / RECORDS, work / PARQUET)  # before the columns are held twice
     return worker.Piece(columns.joined(records), pl.concat(rows), trail)
 
 
@@ -82,7 +81,6 @@ def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.P
     records, documents = imported.read(plan, files)
     frame = laws.judged(records)
     (work / RECORDS).write_bytes(encode_lines(records))
-    parquet.write(work / RECORDS, work / PARQUET)
     whole = columns.joined([frame] if records else [])
     return worker.Piece(whole, seen.frame([]), Trail()), documents
 
@@ -126,23 +124,25 @@ def _judge(root: Path, work: Path) -> Judged:
             read, documents = _imported_records(plan, files, work)
         else:
             read = _read_records(plan, hosts, root, work)
-    view = RunView(
-        plan=plan,
-        records=read.records,
-        seen=read.seen,
-        trail=read.trail,
-        hosts=hosts,
-        limits=limits,
-        baseline=baseline,
-        root=root,
-        switches=read_switches(files, plan),
-        documents=documents,
-        manifest=manifest.result(),
-        retry_fault=retry_fault or "",
-        soak_state=_soak_state(plan, hosts),
-        soak=_judged_soak(plan, hosts, limits, files, work),
-    )
-    verdict = assemble(view, all_findings(view))
+        table = beside.submit(parquet.write, work / RECORDS, work / PARQUET)
+        view = RunView(
+            plan=plan,
+            records=read.records,
+            seen=read.seen,
+            trail=read.trail,
+            hosts=hosts,
+            limits=limits,
+            baseline=baseline,
+            root=root,
+            switches=read_switches(files, plan),
+            documents=documents,
+            manifest=manifest.result(),
+            retry_fault=retry_fault or "",
+            soak_state=_soak_state(plan, hosts),
+            soak=_judged_soak(plan, hosts, limits, files, work),
+        )
+        verdict = assemble(view, all_findings(view))
+        table.result()
     (work / VERDICT).write_bytes(encode(verdict) + b"\n")
     return Judged(root, plan, hosts, limits, baseline, read.records, verdict)
 

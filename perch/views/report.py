@@ -104,6 +104,19 @@ def write_report(run: Run, drawer: Drawer) -> list[str]:
     return faults
 
 
+def _judged(root: Path) -> tuple[Run, list[str]]:
+    """The run as views see it, without the flows of its plan, and why it could not be judged."""
+    from perch.judge import run as judging
+    from perch.views import inputs
+
+    judged, fault = judging.judged(root)
+    faults = [str(fault)] if fault else []
+    if not isinstance(judged, judging.Judged):
+        return inputs.read_run(root), faults
+    plan, limits, verdict = judged.plan, judged.limits, judged.verdict
+    return inputs.of_judged(root, plan, verdict, judged.records, limits), faults
+
+
 def command(args: argparse.Namespace) -> int:
     """Judges, and writes the report."""
     root = Path(args.run)
@@ -115,16 +128,9 @@ def command(args: argparse.Namespace) -> int:
         )
     with Drawer() as drawer:
         from perch.judge import run as judging
-        from perch.views import inputs
 
         derived.remove(root, *derived.DERIVED)
-        judged, fault = judging.judged(root)
-        faults = [str(fault)] if fault else []
-        if isinstance(judged, judging.Judged):
-            plan, limits, verdict = judged.plan, judged.limits, judged.verdict
-            run = inputs.of_judged(root, plan, verdict, judged.records, limits)
-        else:
-            run = inputs.read_run(root)
+        run, faults = _judged(root)
         faults += write_report(run, drawer)
     for one in faults:
         print(f"perchctl report: {clean(one)}", file=sys.stderr)
