@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal
@@ -11,6 +12,7 @@ import msgspec
 from perch.model.plan import Flow
 from perch.model.raw import Agent, End
 from perch.model.record import Role
+from perch.tools.tool import UNUSABLE
 
 #: An end's signal and exit code where the agent ended an external tool's server, which does not end
 #: by itself.
@@ -21,6 +23,16 @@ TERMINATED_SIGNALS = ("TERM", 15)
 WORDS_MAX = 400
 #: Bytes from the end of standard error among which the last words are looked for.
 WORDS_WITHIN = 65536
+
+#: What says on standard error that a work request failed: libibverbs' words for the states of a
+#: completion (ibv_wc_status_str in rdma-core), and perftest's own.
+_FAILED = re.compile(
+    rb"[Cc]ompletion with error|Failed status [1-9]"
+    rb"|local (length|QP operation|EE context operation|protection|access|RDD violation) error"
+    rb"|remote (invalid request|access|operation) error|bad response error|response timeout error"
+    rb"|memory management operation error|Work Request Flushed Error"
+    rb"|(transport|RNR) retry counter exceeded"
+)
 
 #: A tool's exit code and its last words -> the design's exit codes.
 ExitCode = Callable[[int, str], int]
@@ -42,6 +54,15 @@ def last_words(stderr: bytes, lines: int = 2) -> str:
     text = stderr[-WORDS_WITHIN:].decode("utf-8", "replace")
     words = "; ".join([line for line in text.split("\n") if line.strip()][-lines:])
     return words if len(words) <= WORDS_MAX else words[:WORDS_MAX] + "..."
+
+
+def _failed_completion(stderr: bytes) -> str | None:
+    """The first line of standard error that names a failed completion."""
+    found = _FAILED.search(stderr) if stderr else None
+    if found is None:
+        return None
+    line = stderr[stderr.rfind(b"\n", 0, found.start()) + 1 :].partition(b"\n")[0]
+    return last_words(line)
 
 
 def _said(end: End) -> str:
@@ -137,9 +158,13 @@ def _not_started(flow: Flow, client: End, server: End | str | None) -> Cause | N
 
 
 def _badly_ended(flow: Flow, client: End, stderr: bytes, exit_code: ExitCode) -> Cause | None:
-    """Of a client that was started; None where it exited 0."""
+    """Of a client that was started; None where it exited 0, and no completion had failed."""
     if client.exit == 0 and not client.timed_out and not client.signal:
-        return None
+        failed = _failed_completion(stderr)
+        if failed is None:
+            return None
+        code = exit_code(UNUSABLE, last_words(stderr))
+        return Cause("error", code, f"it exited 0, but said: {failed}")
     words = last_words(stderr)
     after = f": {words}" if words else ""
     if client.timed_out:
@@ -173,7 +198,7 @@ def cause(
 # ---- the server ----------------------------------------------------------------------------------
 
 
-def server_cause(flow: Flow, server: End | str | None) -> Cause | None:
+def server_cause(flow: Flow, server: End | str | None, stderr: bytes = b"") -> Cause | None:
     """Why no result of the flow counts, from what the server's side left; None where it may count.
 
     An external tool's server ends by itself (one client, then exit 0) or by the agent's TERM.
@@ -193,6 +218,9 @@ def server_cause(flow: Flow, server: End | str | None) -> Cause | None:
     by_itself = server.exit == 0 and server.signal is None
     terminated = server.exit == TERMINATED_EXIT and server.signal in TERMINATED_SIGNALS
     if not server.timed_out and (by_itself or terminated):
-        return None
+        failed = _failed_completion(stderr)
+        if failed is None:
+            return None
+        return Cause("error", UNUSABLE, f"{flow.tool}'s server said: {failed}")
     why = f"{flow.tool}'s server ended with exit {server.exit}, signal {server.signal}"
     return Cause("error", 6, why)

@@ -167,6 +167,8 @@ def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
             tool = TOOLS.get(flow.tool)
             if tool is not None and tool.connections is not None:
                 raw.server_stdout = contents("server.stdout", server)
+            if tool is not None and tool.server_outlives_client:
+                raw.server_stderr = contents("server.stderr", server)
         finally:
             os.close(server)
     return raw

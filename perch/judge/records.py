@@ -121,7 +121,7 @@ class FlowReader:
         hosts = self._plan.hosts
         addresses = (hosts[flow.client].address, hosts[flow.server].address)
         parts = as_planned.expected_parts(
-            flow, parts, why, server_cause(flow, raw.server), addresses
+            flow, parts, why, server_cause(flow, raw.server, raw.server_stderr), addresses
         )
         timely = origin.check(self._planned, flow, parts, raw)
         readings = _readings(raw.client), _readings(raw.server)

@@ -109,7 +109,7 @@ class FlowFiles(msgspec.Struct):
     """What both agents left of one flow.
 
     An end is None where its file is missing, "damaged" where it cannot be read. `server_stdout`: of
-    tools whose server prints its connections.
+    tools whose server prints its connections. `server_stderr`: of those whose server is theirs.
     """
 
     client: End | str | None
@@ -117,3 +117,4 @@ class FlowFiles(msgspec.Struct):
     stdout: bytes
     stderr: bytes
     server_stdout: bytes = b""
+    server_stderr: bytes = b""

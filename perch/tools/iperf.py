@@ -45,6 +45,9 @@ BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 #: be off by 2.4 % and more.
 ROUNDED, DISAGREE = 0.005, 0.02
 
+#: Times of intervals have one decimal or more: each may be off by half of it, and two by all.
+TENTH_S = 0.1
+
 # a longer number is none of a measurement
 _WHOLE = "[0-9]{1,18}"
 _DECIMAL = rf"{_WHOLE}(?:\.{_WHOLE})?"
@@ -196,13 +199,24 @@ def _total(rows: Sequence[_Row], duration_s: Number | None) -> _Row:
     """
     if not rows:
         raise UnusableError("it holds no result line")
-    total = rows[-1]
+    *intervals, total = rows
     if total.start_s != 0:
         raise UnusableError("its last line is an interval, not the total: truncated?")
     if duration_s is not None and total.end_s < 0.9 * duration_s:
         end = f"{shown(total.end_s)} s of {shown(duration_s)} s"
         raise UnusableError(f"its last line ends at {end}: truncated?")
+    _check_course(intervals, total)
     return total
+
+
+def _check_course(intervals: Sequence[_Row], total: _Row) -> None:
+    """Intervals of one id follow each other up to the total; none stands there twice."""
+    before: Number = 0
+    for row in intervals:
+        if row == total or row.start_s < before or row.end_s > total.end_s + TENTH_S:
+            span = f"{shown(row.start_s)} to {shown(row.end_s)} s"
+            raise UnusableError(f"its line of {span} does not follow the one before: twice?")
+        before = row.end_s
 
 
 def _check_columns(total: _Row) -> None:

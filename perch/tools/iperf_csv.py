@@ -185,6 +185,9 @@ def _check_together(totals: Sequence[_Row], sums: Sequence[_Row]) -> None:
     if sums and abs(sums[-1].gbit_s / gbit_s - 1) > SUM_TOLERANCE:
         said, added = shown(sums[-1].gbit_s), shown(rounded(gbit_s))
         raise UnusableError(f"line {sums[-1].line}: the sum is {said} Gb/s, the streams' {added}")
+    whole = [one for one in sums[:-1] if (one.start_s, one.end_s) == (0, sums[-1].end_s)]
+    if whole and len(sums) > 2:
+        raise UnusableError(f"line {sums[-1].line}: the sum stands there twice")
     if any(total.end_s < 0.9 * elapsed_s for total in totals):
         raise UnusableError(f"line {totals[0].line}: its streams do not end together: truncated?")
 

@@ -37,6 +37,40 @@ def test_a_client_that_exited_0_has_no_cause() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool", "words", "code"),
+    [
+        (
+            "perftest",
+            b"Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81",
+            4,
+        ),
+        ("perftest", b"Failed status 10: wr_id 0 syndrom 0x88\nscnt=128, ccnt=1", 6),
+        ("cxi", b"remote access error", 6),
+        ("perch", b"perch: mlx5_0 port 1 to beta: transport retry counter exceeded (12)", 6),
+    ],
+)
+def test_a_completion_that_failed_is_no_exit_0(tool: str, words: bytes, code: int) -> None:
+    found = cause(flow(tool), end(**DONE), None, None, b"a warning\n" + words, code_of(tool))
+    assert found is not None
+    assert (found.state, found.code) == ("error", code)
+    assert found.message.startswith("it exited 0, but said: ")
+    assert words.split(b"\n")[0].decode() in found.message
+
+
+def test_a_completion_that_failed_at_the_server_is_no_exit_0() -> None:
+    words = b"Completion with error at server"
+    assert server_cause(flow("perftest"), end(**DONE), b"") is None
+    found = server_cause(flow("perftest"), end(**DONE), words)
+    assert found is not None
+    assert found.message == "perftest's server said: Completion with error at server"
+
+
+def test_what_tools_warn_of_is_no_failed_completion() -> None:
+    words = b"Device not recognized to implement inline feature. Disabling it\nr^2: 0.47 < 0.9"
+    assert cause(flow("perftest"), end(**DONE), None, None, words, code_of("perftest")) is None
+
+
+@pytest.mark.parametrize(
     ("agent", "message"),
     [
         (None, "host a returned no raw data"),

@@ -184,6 +184,10 @@ SUM = "[SUM] 0.0000-2.0000 sec  2.00 GBytes  8.59 Gbits/sec  18/0         7"
     ("lines", "message"),
     [
         ([ONE, TWO, SUM], "ok"),
+        ([ONE, TWO, SUM, SUM],
+         "its line of 0 to 2 s does not follow the one before: twice?"),
+        ([SUM.replace("-2.0000", "-1.0000"), SUM.replace("-2.0000", "-1.0000"), ONE, TWO, SUM],
+         "its line of 0 to 1 s does not follow the one before: twice?"),
         ([ONE, SUM], "the sum of its streams is not that of its last line: truncated?"),
         ([ONE, TWO.replace("  4   ", "  5   "), SUM],
          "the retries of its streams are not those of its last line: truncated?"),

@@ -7,6 +7,8 @@ from selftest.edits import (
     edit,
     first_lines,
     later,
+    line,
+    lines,
     put,
     remove,
     replaced,
@@ -30,6 +32,12 @@ SERVERS = "raw/beta/flows"
 
 def first_twice(lines: list[Document]) -> list[Document]:
     return [lines[0], lines[0] | {"params": lines[1]["params"]}, *lines[2:]]
+
+
+def sum_twice(printed: list[str]) -> list[str]:
+    """The last row of all streams stands there again."""
+    at = max(n for n, one in enumerate(printed) if one.startswith("[SUM]"))
+    return [*printed[: at + 1], *printed[at:]]
 
 
 FAULTS = (
@@ -218,6 +226,22 @@ FAULTS = (
         OF_LATENCY,
         "a server that left no word",
         remove(f"{SERVERS}/tcp-latency/alpha/beta/1/server.json"),
+    ),
+    fault(
+        "completion-failed",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a client that exited 0 and whose standard error names a failed completion",
+        line(f"{LATENCY}/client.stderr", "remote access error (10, vendor 0x88)"),
+    ),
+    fault(
+        "sum-twice",
+        "loopback",
+        INCONCLUSIVE,
+        "flow/iperf-streams/alpha/beta/1 coverage",
+        "an iperf whose sum stands there twice",
+        lines("raw/alpha/flows/iperf-streams/alpha/beta/1/client.stdout", sum_twice),
     ),
     fault(
         "not-run",
