@@ -43,7 +43,7 @@ spoil() {
 # cards DRIVER: the recorded Soft-RoCE as if two cards had carried it, planned as hardware; DRIVER is a word of JSON.
 cards() {
   recorded rxe
-  PYTHONPATH=$TOP "$TOP/.venv/bin/python" -c 'import pathlib
+  PYTHONPATH=$TOP:$TOP/tests/self-test "$TOP/.venv/bin/python" -c 'import pathlib
 from tests.py.cards import put_cards
 from tests.py.judging import Run
 put_cards(Run(pathlib.Path("run").resolve()))'

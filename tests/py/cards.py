@@ -7,6 +7,8 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+from selftest.runs.answers import check_hosts
+
 from tests.py.judging import Document, Run, counts, ends_of, put
 
 PORT = "mlx5_0/1"
@@ -26,7 +28,9 @@ def call_cards(run: Run) -> Run:
             file.write_bytes(content)
     run.edit("plan.json", _on_hardware)
     for host in ("alpha", "beta"):
-        run.edit(Path("raw") / host / "environment.json", _with_a_cards_driver)
+        environment = Path("raw") / host / "environment.json"
+        run.edit(environment, _with_a_cards_driver, put("boot_id", f"of-{host}"))
+    check_hosts(run.root, "eth1")
     return run
 
 
@@ -42,6 +46,8 @@ def put_cards(run: Run) -> Run:
 
 
 def _on_hardware(plan: Document) -> None:
+    for host in plan["hosts"].values():
+        host["scope"] = "hardware"
     for turn in plan["rounds"]:
         for flow in turn["flows"]:
             flow["scope"] = "hardware"

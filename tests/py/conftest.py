@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from selftest.work import Judged, remembered
 
 from perch.cli import main
+from perch.judge import findings
 
 pytest_plugins = ["tests.py.tap"]
 
@@ -32,6 +34,18 @@ def run_copy(tmp_path: Path) -> Callable[[str], Path]:
         return shutil.copytree(FIXTURES / name / "run", tmp_path / name, symlinks=True)
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def findings_once() -> Judged:
+    """perch.judge.findings.judged, which asks jq once for all hosts that answered alike."""
+    return remembered(findings.judged)
+
+
+@pytest.fixture
+def hosts_once(monkeypatch: pytest.MonkeyPatch, findings_once: Judged) -> None:
+    """Judges the composed cards' hosts once for all tests."""
+    monkeypatch.setattr(findings, "judged", findings_once)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def rxe(run_copy: Callable[[str], Path]) -> Run:
 
 
 @pytest.fixture
-def cards(rxe: Run) -> Run:
+def cards(rxe: Run, hosts_once: None) -> Run:
     return put_cards(rxe)
 
 
