@@ -81,13 +81,22 @@ def _foreign_address(planned: Planned, flow: Flow, part: Part, role: Role) -> st
 
 
 def _foreign_version(hosts: Mapping[str, HostFacts], flow: Flow, part: Part) -> str | None:
-    """Another version of the tool than the client's host has."""
+    """Another version of the tool than its hosts have; the engine's ends refuse another one.
+
+    Of a tool whose output tells none, the host's own record is the only one.
+    """
     tool = TOOLS.get(flow.tool)
-    had = hosts[flow.client].versions.get((tool and tool.version_key) or flow.tool)
-    said = part.tool.version if part.tool else None
-    if not said or not had or said == had:
+    if tool is None or tool.version_key is not None:
         return None
-    return f"host {flow.client} has {flow.tool} {had}, the output is of {said}"
+    said = part.tool.version if part.tool else None
+    if not said:
+        return f"the output names no version of {flow.tool}"
+    for host in (flow.client, flow.server) if flow.tool == "perch" else (flow.client,):
+        had = hosts[host].versions.get(flow.tool)
+        if hosts[host].environment and said != had:
+            has = f"has {flow.tool} {had}" if had else f"names no version of {flow.tool}"
+            return f"host {host} {has}, the output is of {said}"
+    return None
 
 
 def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | None:
@@ -96,6 +105,16 @@ def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | 
         says = f"says '{said}'" if said else "names no host"
         return f"the {role} {flow.host(role)} is host '{known}', the output {says}"
     return _foreign_address(planned, flow, part, role)
+
+
+def _unaddressed(planned: Planned, flow: Flow, role: Role, end: End | str | None) -> str | None:
+    """Whether no interface of a host has its planned address, as far as its counters were read."""
+    host, facts = planned.plan.hosts[flow.host(role)], planned.hosts[flow.host(role)]
+    if host.scope != "hardware" or not facts.environment or not isinstance(end, End):
+        return None
+    if end.counters is None or end.counters.address_interface in facts.drivers:
+        return None
+    return f"no interface of host {flow.host(role)} has the address {host.address}"
 
 
 def _other_connections(flow: Flow, part: Part, raw: FlowFiles) -> str | None:
@@ -128,9 +147,10 @@ def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bo
     agents = {
         role: facts.retry_agent if flow.retry else facts.agent for role, facts in hosts.items()
     }
-    untimely = times.foreign(
-        planned.plan, agents, {"client": raw.client, "server": raw.server}
-    ) or times.too_long(parts, raw.client, raw.server)
+    ends: dict[Role, End | str | None] = {"client": raw.client, "server": raw.server}
+    untimely = times.foreign(planned.plan, agents, ends) or times.too_long(
+        parts, raw.client, raw.server
+    )
     for part in ok:
         about: About = "times"
         why = untimely or times.not_in_process(flow, part, raw.client)
@@ -139,6 +159,9 @@ def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bo
         if not why:
             found = (_foreign_end(planned, flow, part, role) for role in ROLES)
             about, why = "ends", next(filter(None, found), None)
+        if not why:
+            found = (_unaddressed(planned, flow, role, end) for role, end in ends.items())
+            why = next(filter(None, found), None)
         if not why:
             why = _other_connections(flow, part, raw)
         if why:

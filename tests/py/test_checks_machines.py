@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.py.judging import Document, Run, put, status
+from tests.py.judging import Change, Document, Run, check_of, put, status
 
 MakeRun = Callable[[str], Path]
 
@@ -24,6 +24,8 @@ def hardware(plan: Document) -> None:
     [
         ("hardware", "a", "inconclusive"),
         ("hardware", None, "inconclusive"),
+        ("hardware", "A", "inconclusive"),
+        ("hardware", " a\n", "inconclusive"),
         ("hardware", "b", "pass"),
         ("software", "a", None),
     ],
@@ -37,6 +39,48 @@ def test_two_hosts_of_hardware_with_one_boot_id_are_one_machine(
     run.edit("raw/alpha/environment.json", put("boot_id", "a"))
     run.edit("raw/beta/environment.json", put("boot_id", of_beta))
     assert status(run.judge(), "machines") == expected
+
+
+def one_device(**device: str) -> Change:
+    def change(plan: Document) -> None:
+        hardware(plan)
+        for host in plan["hosts"].values():
+            host["devices"] = [device]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("planned", "changes", "words"),
+    [
+        (one_device(name="rxe0", netdev="eth1"), (), None),
+        (one_device(name="rxe7"), (), "beta: environment.json names no device rxe7"),
+        (one_device(name="rxe0", netdev="eth7"), (), "beta: environment.json names no device eth7"),
+        (hardware, (put("rdma", []),), "beta: environment.json names no device rxe0"),
+    ],
+)
+def test_a_host_has_the_devices_that_the_plan_gives_it(
+    run_copy: MakeRun, planned: Change, changes: tuple[Change, ...], words: str | None
+) -> None:
+    run = Run(run_copy("rxe"))
+    run.edit("plan.json", planned)
+    run.edit("raw/beta/environment.json", *changes)
+    found = check_of(run.judge(), "machines/devices")
+    assert found.status == ("inconclusive" if words else "pass")
+    assert (words or "2") in str(found.measured)
+
+
+@pytest.mark.parametrize(("interface", "is_known"), [("eth1", True), ("", False), ("eth7", False)])
+def test_an_interface_of_a_host_of_hardware_has_its_address(
+    run_copy: MakeRun, interface: str, is_known: bool
+) -> None:
+    run = Run(run_copy("rxe"))
+    run.edit("plan.json", hardware)
+    end = run.flow("verbs-send-latency", "server") / "server.json"
+    run.edit(end, put("counters.address_interface", interface))
+    words = "no interface of host beta has the address 192.0.2.2"
+    found = [one for one in run.judge().checks if words in str(one.measured)]
+    assert bool(found) is not is_known
 
 
 def test_an_environment_of_another_host_counts_as_missing(run_copy: MakeRun) -> None:

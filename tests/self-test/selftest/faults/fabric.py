@@ -345,6 +345,14 @@ FAULTS = (
         edit(BETA, put("boot_id", "composed-alpha")),
     ),
     fault(
+        "one-machine-spelt-twice",
+        "fabric",
+        INCONCLUSIVE,
+        "machines",
+        "two hosts that are one machine, whose ids differ in case",
+        edit(BETA, put("boot_id", "COMPOSED-ALPHA")),
+    ),
+    fault(
         "skewed",
         "fabric",
         INCONCLUSIVE,

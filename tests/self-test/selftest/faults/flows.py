@@ -16,7 +16,7 @@ from selftest.edits import (
     text,
     times,
 )
-from selftest.fault import FAIL, INCONCLUSIVE, fault
+from selftest.fault import FAIL, INCONCLUSIVE, PASS, fault
 from selftest.files import Document
 
 LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1"
@@ -364,6 +364,14 @@ FAULTS = (
         OF_LATENCY,
         "an output of another version than the host has",
         edit(f"{LATENCY}/client.stdout", put("tool.version", "0.0.9")),
+    ),
+    fault(
+        "versions-differ",
+        "loopback",
+        PASS,
+        "versions",
+        "a server with another version of libfabric",
+        edit("raw/beta/environment.json", put("versions.libfabric", "2.1.0")),
     ),
     fault(
         "copied",

@@ -95,7 +95,7 @@ FAULTS = (
         "cxi-provider",
         "slingshot",
         INCONCLUSIVE,
-        "simulated limits",
+        "simulated limits machines/devices",
         "a NIC that its node does not have",
         edit("raw/beta/environment.json", put("cxi", [])),
     ),

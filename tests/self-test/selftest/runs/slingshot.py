@@ -135,8 +135,9 @@ def _node(root: Path, number: int, node: str) -> None:
     environment = {
         "schema": "perch.environment/1", "host": node, "hostname": node, "kernel": "k", "os": None,
         "boot_id": f"composed-{node}",
-        "cpu": {"model": None, "cores": 64}, "memory_bytes": None, "versions": {"cxi": "2.1.0"},
-        "tuning": {}, "interfaces": [], "rdma": [], "collected": stamp(EPOCH + 2),
+        "cpu": {"model": None, "cores": 64}, "memory_bytes": None,
+        "versions": {"perch": "0.1.0", "libfabric": "2.1.0", "cxi": "2.1.0"},
+        "tuning": {}, "interfaces": [{"name": "hsn0"}], "rdma": [], "collected": stamp(EPOCH + 2),
         "cxi": [{"name": "cxi0", "driver": "cxi_ss1", "firmware": "1.6.0.326"}],
     }  # fmt: skip
     collected = stamp(EPOCH + 3)[:-5] + "Z"

@@ -1,0 +1,69 @@
+"""Have both ends of each flow the same versions of what measures?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perch.checks import RunView, check, design, first, names
+from perch.judge.hosts import HostFacts
+from perch.model.plan import Flow
+from perch.model.verdict import Check
+from perch.tools import TOOLS
+
+#: The engine's backends that go through libfabric.
+OF_LIBFABRIC = ("ofi", "cxi")
+
+
+def _keys(flow: Flow) -> Iterator[str]:
+    """What a flow uses of its hosts, by its key in `versions` of environment.json."""
+    tool = TOOLS.get(flow.tool)
+    yield (tool and tool.version_key) or flow.tool
+    if flow.tool == "perch" and flow.backend in OF_LIBFABRIC:
+        yield "libfabric"
+
+
+def _used(run: RunView) -> dict[str, dict[str, None]]:
+    """The hosts at which each of these is used, in the plan's order."""
+    used: dict[str, dict[str, None]] = {}
+    for flow in run.plan.flows():
+        if flow.imported is None:
+            for key in _keys(flow):
+                used.setdefault(key, {}).update(dict.fromkeys((flow.client, flow.server)))
+    return used
+
+
+@check(
+    family="versions",
+    order=46,
+    source=design("figures of one test are compared with each other: one version measures them"),
+)
+def versions(run: RunView) -> Iterator[Check]:
+    """Hosts with other versions are no like hosts: a warning, as each may be sound by itself."""
+    told, unlike, evidence = [], [], dict[str, None]()
+    for key, hosts in _used(run).items():
+        by_version: dict[str, list[str]] = {}
+        for host in hosts:
+            facts = run.hosts.get(host) or HostFacts()
+            if facts.environment:  # a host without one is found by itself
+                by_version.setdefault(str(facts.versions.get(key) or ""), []).append(host)
+        unknown = by_version.pop("", [])
+        told += [f"{key} {version}" for version in by_version]
+        if unknown:
+            unlike.append(f"{names(unknown, 3)} names no version of {key}")
+            evidence.update(dict.fromkeys(unknown))
+        if len(by_version) > 1:
+            parts = [f"{version} on {names(of, 3)}" for version, of in by_version.items()]
+            unlike.append(f"{key}: {', '.join(parts)}")
+            evidence.update(dict.fromkeys(host for of in by_version.values() for host in of))
+    if not told and not unlike:
+        return
+    finding = Check(
+        id="versions",
+        title="Hosts have the same versions of what measures",
+        status="advisory" if unlike else "pass",
+        measured="; ".join(unlike or told),
+    )
+    if unlike:
+        finding.evidence = first(evidence)
+        finding.remedy = "install one version on all hosts, and measure again"
+    yield finding
