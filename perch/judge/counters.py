@@ -85,27 +85,28 @@ def _ports(before: dict[str, Port], after: dict[str, Port]) -> dict[str, PortCou
 def differences(before: Values, after: Values) -> Counts:
     """Of every counter that one of the readings has; None where the other lacks it.
 
-    Nearly all counters of a flow stand still at 0, so that their text decides.
+    Nearly all counters of a flow stand still at 0, so that their text decides. Counters only grow:
+    one that is read for the first time, at 0, has not moved.
     """
     if list(before) == list(after):
         return {
             name: 0 if late == "0" == early else difference(name, early, late)
             for name, early, late in zip(before, before.values(), after.values(), strict=True)
         }
-    return {
-        name: difference(name, before[name], after[name])
-        if name in before and name in after
-        else None
-        for name in before | after
-    }
+    return {name: difference(name, before.get(name), after.get(name)) for name in before | after}
 
 
 #: Texts at which some counter is full.
 _LAST = FULL | frozenset(STOPS_AT.values())
 
 
-def difference(name: str, before: str, after: str) -> int | None:
-    """By how much a counter moved; None where it was reset, has wrapped, is full or no number."""
+def difference(name: str, before: str | None, after: str | None) -> int | None:
+    """By how much a counter moved; None where it does not tell.
+
+    It was reset, has wrapped, is full, is no number, or was not read.
+    """
+    if before is None or after is None:
+        return 0 if after == "0" else None
     if after in _LAST and (after in FULL or STOPS_AT.get(name) == after):
         return None
     # decimal digits of at most 64 bits

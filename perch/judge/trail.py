@@ -160,20 +160,22 @@ def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]
     changed = [name for name, late in after.items() if before.get(name) != late]
     for name in changed:
         early, late = before.get(name), after[name]
-        if early is None:
-            yield Step(*where, class_of(name), name, None, None, "is missing before")
-            continue
-        if name in _WORK and (early < late if len(early) == len(late) else len(early) < len(late)):
+        if early is not None and name in _WORK and _grew(early, late):
             continue
         kind, moved = class_of(name), difference(name, early, late)
         if moved is None:
-            yield Step(*where, kind, name, None, None, "went back, or is full")
-        elif kind != NO_CLASS:
+            why = "is missing before" if early is None else "went back, or is full"
+            yield Step(*where, kind, name, None, None, why)
+        elif moved and kind != NO_CLASS:
             yield Step(*where, kind, name, moved, _sent(before, after), "")
     if len(before) > len(after) or None in map(before.get, changed):
         for name in before:
             if name not in after:
                 yield Step(*where, class_of(name), name, None, None, "is missing later")
+
+
+def _grew(early: str, late: str) -> bool:
+    return early < late if len(early) == len(late) else len(early) < len(late)
 
 
 def _sent(before: Values, after: Values) -> int | None:

@@ -134,12 +134,10 @@ def _moved(known: Mapping[str, Values], tables: Mapping[str, Values]) -> Counts:
         if table == old:
             continue
         for counter, n in differences(old, table).items():
-            if n != 0:
-                moved[f"{name}/{counter}"] = n
-        for counter, value in table.items():
             # what a counter that no sample had before counted until then nobody knows
-            if counter not in old and value != "0" and class_of(counter) != NO_CLASS:
-                moved[f"{name}/{counter}"] = None
+            known_before = counter in old or class_of(counter) != NO_CLASS
+            if n != 0 and counter in table and known_before:
+                moved[f"{name}/{counter}"] = n
     return moved
 
 

@@ -168,6 +168,7 @@ def test_readings_of_another_time_than_their_flow_are_no_evidence(
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_counter_that_one_reading_of_a_flow_lacks_is_inconclusive(cards: Run, when: str) -> None:
     path = cards.flow("write-latency", "server") / "server.json"
+    go_on(cards.root, path, more(f"{COUNTERS}.link_downed", 1))
     cards.edit(path, lambda end: without(end["counters"][when]))
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"

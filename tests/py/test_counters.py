@@ -53,8 +53,8 @@ def test_narrow_counter_stops_at_its_width(
 
 
 def test_a_counter_that_one_reading_lacks_does_not_tell() -> None:
-    moved = differences({"a": "1", "gone": "1"}, {"new": "1", "a": "3"})
-    assert moved == {"a": 2, "gone": None, "new": None}
+    moved = differences({"a": "1", "gone": "1"}, {"new": "1", "a": "3", "first": "0"})
+    assert moved == {"a": 2, "gone": None, "new": None, "first": 0}
     assert differences({"b": "4", "a": "1"}, {"a": "1", "b": "5"}) == {"a": 0, "b": 1}
     assert differences({"a": "1"}, {}) == {"a": None}
 

@@ -65,6 +65,21 @@ def test_a_device_that_some_flows_do_not_read_goes_on() -> None:
     assert [(step.earlier, step.later, step.moved) for step in trail.steps] == [("f", "h", 2)]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [({}, {"nacks": 0}, []), ({}, {"nacks": 2}, ["is missing before"]),
+     ({"nacks": 2}, {}, ["is missing later"]), ({"nacks": 2}, {"nacks": 0}, ["went back"]),
+     ({"nacks": 1}, {"link_downed": 3}, ["is missing before", "is missing later"])],
+)  # fmt: skip
+def test_a_counter_goes_on_or_does_not_tell(
+    before: dict[str, int], after: dict[str, int], why: list[str]
+) -> None:
+    earlier = End("a", "f", read(reading(1, **before), reading(2, **before)))
+    later = End("a", "g", read(reading(3, **after), reading(4, **after)))
+    said = [step.why.partition(",")[0] for step in followed([earlier], [later]).steps]
+    assert said == why
+
+
 def test_pieces_join_as_if_they_were_one() -> None:
     rounds = [[flow(f"f{n}", 2 * n, 2 * n + 1, n, n)] for n in range(6)]
     whole, joined = followed(*rounds), Trail()
