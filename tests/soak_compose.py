@@ -120,7 +120,7 @@ def planned(o):
                 })  # fmt: skip
         rounds.append({"flows": flows})
     return {
-        "schema": "perch.plan/1", "run": o.run, "created": wall(EPOCH - 60), "limits": "tcp",
+        "schema": "perch.plan/1", "run": o.run, "created": wall(EPOCH - 60), "limits": "fixture",
         "suite": {"name": "soak-composed", "title": "Composed, and never measured"}, "hosts": hosts, "host_checks": False, "excluded": [],
         "soak": {"duration_s": o.duration, "interval_s": o.interval, "stall_s": 0.02, "reconnect_s": 600, "mode": o.mode,
                  "turn_s": None if o.mode == "mixed" else o.turn},

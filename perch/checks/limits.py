@@ -8,7 +8,7 @@ from itertools import islice
 import msgspec
 import polars as pl
 
-from perch.checks import RunView, check, design, fabric, limit_shares, plural, scope
+from perch.checks import RunView, check, design, fabric, limit_set, limit_shares, plural, scope
 from perch.checks.held import groups
 from perch.checks.limit_shares import held_limits
 from perch.checks.remedies import for_soak
@@ -196,7 +196,11 @@ def _groups(run: RunView) -> list[Group]:
     source=design("limits are copied to inputs/ when a run is planned"),
 )
 def limits_to_judge_by(run: RunView) -> Iterator[Check]:
-    """A run without a required limit that judged a record proves nothing."""
+    """A run without a required limit that judged a record proves nothing.
+
+    Nor does one whose limits ask less than the set that its plan names.
+    """
+    yield from limit_set.of_set(run)
     required = [limit.id for limit in run.limits.limits if limit.is_required]
     spoken = held_limits(run).spoken
     is_judged = pl.col("v").is_not_null() & pl.col("name").is_in(required)

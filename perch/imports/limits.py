@@ -8,16 +8,14 @@ from perch.errors import ExitCode, PerchError
 from perch.model import limit_files, limit_sets
 from perch.model.figures import pretty
 
-SETS = Path(__file__).resolve().parents[2] / "reports/limits"
-
 
 def _path(name: str) -> Path:
     path = Path(name)
     if not path.is_file():
-        path = SETS / f"{name}.yml"
+        path = limit_files.SETS / f"{name}.yml"
     if path.is_file():
         return path
-    known = ", ".join(sorted(one.stem for one in SETS.glob("*.yml")))
+    known = ", ".join(sorted(one.stem for one in limit_files.SETS.glob("*.yml")))
     raise PerchError(
         ExitCode.USAGE, f"no set of limits '{name}'", remedy=f"give a file, or one of {known}"
     )

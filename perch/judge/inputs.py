@@ -13,6 +13,7 @@ from perch.judge.raw import UNREADABLE
 from perch.model import limit_sets
 from perch.model.baseline import AcceptedFigure, Baseline, BaselineDocument
 from perch.model.figures import is_finite
+from perch.model.json_keys import repeated_key
 from perch.model.limits import Limits
 
 #: A message names so many faults of a document.
@@ -95,6 +96,10 @@ def decoded_baseline(content: bytes, name: str) -> Baseline:
         return Baseline(fault=f"{name} cannot be used: {error}", given=True)
     except UNREADABLE as error:
         return Baseline(fault=f"{name} is damaged: {error}", given=True)
+    repeated = repeated_key(content)
+    if repeated is not None:
+        why = f"{name} has the key '{repeated}' twice in one object"
+        return Baseline(fault=why, given=True)
     fault = "; ".join(islice(_baseline_faults(document), FAULTS_MAX))
     if fault:
         return Baseline(fault=f"{name} cannot be used: {fault}", given=True)

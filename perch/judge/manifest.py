@@ -91,11 +91,15 @@ def _read(root: Path) -> Manifest:
         return Manifest(sealed=0, lines=["0"])
     lines = text.splitlines()
     given = [(number, _line.fullmatch(line)) for number, line in enumerate(lines, 1)]
-    digests = {match[2]: match[1] for _, match in given if match}
+    digests: dict[str, str] = {}
+    odd = [str(number) for number, match in given if match is None]
+    for number, match in given:
+        if match and digests.setdefault(match[2], match[1]) != match[1]:
+            odd.append(str(number))  # two digests of one file
     there = set(files(root))
     return Manifest(
         sealed=len(lines),
-        lines=[str(number) for number, match in given if match is None],
+        lines=sorted(odd, key=int),
         missing=sorted(digests.keys() - there),
         new=sorted(there - digests.keys()),
         changed=[

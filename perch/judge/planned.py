@@ -17,6 +17,7 @@ from perch.errors import ExitCode, PerchError
 from perch.judge.argv import option_value
 from perch.judge.commands import seconds
 from perch.judge.raw import UNREADABLE
+from perch.model.json_keys import repeated_key
 from perch.model.moments import moment
 from perch.model.plan import Flow, Plan, Round, SoakPlan
 from perch.model.record import Number
@@ -203,7 +204,8 @@ def _decoded(text: bytes, file: str) -> Plan:
     """A plan whose types are right. Raises PerchError."""
     try:
         with _without_collector():
-            return _plan.decode(text)
+            plan = _plan.decode(text)
+            repeated = repeated_key(text)
     except msgspec.ValidationError as error:
         why = str(error)
         try:
@@ -217,6 +219,12 @@ def _decoded(text: bytes, file: str) -> Plan:
         raise PerchError(
             ExitCode.INCONCLUSIVE, f"{file} is damaged (half-written?): {error}"
         ) from None
+    if repeated is not None:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"{file} cannot be used: it has the key '{repeated}' twice in one object",
+        )
+    return plan
 
 
 def _text(path: Path) -> bytes:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from perch.errors import ExitCode, PerchError
 from perch.model.limit_sets import LimitFile
+from perch.model.limits import Limit
+
+#: The sets that come with this version.
+SETS = Path(__file__).resolve().parents[2] / "reports/limits"
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML's last key of a name would win, and a bound be another than the one above it."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -24,7 +29,8 @@ class _Loader(yaml.SafeLoader):
                     problem=f"the key {key.value} stands there twice", problem_mark=key.start_mark
                 )
             names.add(key.value)
-        return super().construct_mapping(node, deep=deep)
+        made: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return made
 
 
 def read(path: Path) -> LimitFile:
@@ -39,3 +45,13 @@ def read(path: Path) -> LimitFile:
         place = f"line {mark.line + 1}" if mark else ""
         what = getattr(error, "problem", None) or "it is no YAML"
     raise PerchError(ExitCode.USAGE, what, file=path, place=place, remedy="correct the limits")
+
+
+def shipped(name: str) -> tuple[Limit, ...] | None:
+    """The limits of a set that comes with this version; None where none has this name."""
+    path = next((one for one in SETS.glob("*.yml") if one.stem == name), None)
+    return None if path is None else msgspec.convert(read(path).document, _Set).limits
+
+
+class _Set(msgspec.Struct):
+    limits: tuple[Limit, ...]

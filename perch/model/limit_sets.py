@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, NamedTuple
 
 import msgspec
 
 from perch.errors import ExitCode, PerchError
 from perch.model import limit_faults
+from perch.model.json_keys import repeated_key
 from perch.model.limit_faults import Fault, is_text
 from perch.model.limits import Limit, Limits
 
@@ -21,6 +23,14 @@ class LimitFile(NamedTuple):
     name: str
     text: str
     document: Any
+
+
+class _Document(msgspec.Struct):
+    """inputs/limits.json, when its faults are known to be none."""
+
+    limits: tuple[Limit, ...]
+    name: str | None = None
+    files: tuple[str, ...] = ()
 
 
 def _is_removal(entry: Any) -> bool:
@@ -132,10 +142,15 @@ def decoded(content: bytes | None, name: str = "inputs/limits.json") -> Limits:
         document = msgspec.json.decode(content)
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         return Limits(fault=f"{name} is damaged: {error}")
+    repeated = repeated_key(content)
+    if repeated is not None:
+        return Limits(fault=f"{name} has the key '{repeated}' twice in one object")
     faults = [limit_faults.at(fault, name, text) for fault in limit_faults.run_faults(document)]
     if faults:
         return Limits(fault="; ".join(faults[:MOST_FAULTS]))
     try:
-        return Limits(msgspec.convert(document["limits"], tuple[Limit, ...]))
+        made = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
         return Limits(fault=f"{name}: {error}")
+    digest = hashlib.sha256(content).hexdigest()
+    return Limits(made.limits, name=made.name, files=made.files, digest=digest)

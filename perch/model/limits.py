@@ -110,10 +110,17 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The limits of a run, or why they cannot be used."""
+    """The limits of a run, or why they cannot be used.
+
+    name: of the set. files: that it was made of, the set's first; () where it does not say so.
+    digest: SHA-256 of inputs/limits.json in hexadecimal, "" of limits that were no file.
+    """
 
     limits: tuple[Limit, ...] = ()
     fault: str = ""
+    name: str | None = None
+    files: tuple[str, ...] = ()
+    digest: str = ""
 
 
 def fits(wanted: Any, value: Any) -> bool:

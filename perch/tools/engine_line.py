@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from perch.model.json_keys import repeated_key
 from perch.model.record import (
     Bandwidth,
     Cpu,
@@ -99,7 +100,9 @@ _STEP = re.compile(r"\.(\w+)")
 def decoded(text: bytes) -> tuple[EngineLine, str | None] | None:
     """A line, and why a part of it was left out; None where the text is no JSON object."""
     try:
-        return _decode(text), None
+        line = _decode(text)
+        repeated = repeated_key(text)
+        return line, repeated and f"it has the key '{repeated}' twice in one object"
     except msgspec.ValidationError as error:
         return _misfit(text, error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -316,7 +316,10 @@ def only(limit: str, change: Change) -> Change:
 
 
 def test_a_required_limit_that_is_missed_fails_an_advisory_one_warns(run: Run) -> None:
-    run.edit("inputs/limits.json", only("iperf-bandwidth", put("bound.min", 1e6)))
+    run.edit("plan.json", put("limits", "own"))
+    run.edit(
+        "inputs/limits.json", put("name", "own"), only("iperf-bandwidth", put("bound.min", 1e6))
+    )
     verdict = run.judge()
     assert (verdict.verdict, status(verdict, "limit/iperf-bandwidth/iperf3")) == ("FAIL", "fail")
     run.edit(

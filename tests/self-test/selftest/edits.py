@@ -302,5 +302,10 @@ def sealed_again(root: Path) -> None:
 
 
 def limits_of(name: str) -> Edit:
-    """Judges by another set of limits."""
-    return lambda root: write(root / "inputs/limits.json", limit_set(name))
+    """Plans with another set of limits."""
+
+    def planted(root: Path) -> None:
+        write(root / "inputs/limits.json", limit_set(name))
+        edit("plan.json", put("limits", name))(root)
+
+    return planted

@@ -1,6 +1,6 @@
 """The plan and the limits that a run is judged by, mostly on the recorded run over loopback."""
 
-from selftest.edits import Change, cut_at, edit, put, remove, where
+from selftest.edits import Change, cut_at, edit, put, remove, replaced, where
 from selftest.fault import FAIL, INCONCLUSIVE, PASS, fault
 from selftest.files import Document
 
@@ -40,6 +40,13 @@ def unchecked_hardware(plan: Document) -> None:
 def advisory(limits: Document) -> None:
     for limit in limits["limits"]:
         limit["severity"] = "advisory"
+
+
+def without(name: str) -> Change:
+    def limits(document: Document) -> None:
+        document["limits"] = [one for one in document["limits"] if one["id"] != name]
+
+    return limits
 
 
 def of_limit(name: str, change: Change) -> Change:
@@ -131,7 +138,7 @@ FAULTS = (
         "limits-nothing",
         "loopback",
         INCONCLUSIVE,
-        "limits",
+        "limits limits/set",
         "limits that are all advisory",
         edit(LIMITS, advisory),
     ),
@@ -176,6 +183,38 @@ FAULTS = (
         edit(LIMITS, put("limits.0.metric", "latency_us.p42")),
     ),
     fault(
+        "limit-loosened",
+        "loopback",
+        INCONCLUSIVE,
+        "limits/set",
+        "a limit that was loosened under its own name",
+        edit(LIMITS, of_limit("small-message-mean", put("bound.max", 500000))),
+    ),
+    fault(
+        "limit-taken-out",
+        "loopback",
+        INCONCLUSIVE,
+        "limits/set",
+        "a set without one of its limits",
+        edit(LIMITS, without("small-message-mean")),
+    ),
+    fault(
+        "limits-other",
+        "loopback",
+        INCONCLUSIVE,
+        "limits/set",
+        "limits of another set than the plan names",
+        edit(PLAN, put("limits", "roce")),
+    ),
+    fault(
+        "limits-repeated",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "limits with a key that they have twice, of which the last would count",
+        replaced(LIMITS, r'("severity": ?)"required"', r'\1"required", \1"advisory"'),
+    ),
+    fault(
         "limit-missed",
         "loopback",
         FAIL,
@@ -187,7 +226,7 @@ FAULTS = (
         "limit-unreported",
         "loopback",
         INCONCLUSIVE,
-        "limit/small-message-mean/tcp-latency limit/small-message-mean/*",
+        "limit/small-message-mean/tcp-latency limit/small-message-mean/* limits/set",
         "a required limit on a figure that no tool reported",
         edit(LIMITS, of_limit("small-message-mean", put("metric", "latency_us.p99_99"))),
     ),

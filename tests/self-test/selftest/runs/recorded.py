@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.history.seal import seal
-from selftest.files import compact, document, write
+from selftest.files import compact, document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import check_hosts
 
@@ -21,8 +21,9 @@ def _copy(name: str, root: Path) -> None:
 
 
 def loopback(root: Path) -> None:
-    """Recorded."""
+    """Recorded, with the set that it names as it is now."""
     _copy("loopback", root)
+    write(root / "inputs/limits.json", limit_set("local"))
 
 
 def transfers(root: Path) -> None:

@@ -1,0 +1,207 @@
+"""The limits of a run are those of the set that its plan names, or a site says what it changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from perch.model import limit_sets
+from perch.model.json_keys import repeated_key
+from perch.model.limit_files import SETS
+from perch.model.limit_sets import LimitFile
+from tests.py.conftest import Ended
+from tests.py.judging import Change, Document, Run, check_of, put, status
+
+LIMITS = "inputs/limits.json"
+Perchctl = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(run_copy: Callable[[str], Path]) -> Run:
+    """The run, with the set that it names as it is now."""
+    made = Run(run_copy("loopback"))
+    (made.root / LIMITS).write_text(json.dumps(limit_sets.merged(shipped(), None)))
+    return made
+
+
+def shipped() -> LimitFile:
+    text = (SETS / "local.yml").read_text()
+    return LimitFile("local.yml", text, yaml.safe_load(text))
+
+
+def of(name: str, *changes: Change) -> Change:
+    """Changes one limit."""
+
+    def change(document: Document) -> None:
+        for limit in document["limits"]:
+            if limit["id"] == name:
+                for one in changes:
+                    one(limit)
+
+    return change
+
+
+def without(name: str) -> Change:
+    def change(document: Document) -> None:
+        document["limits"] = [one for one in document["limits"] if one["id"] != name]
+
+    return change
+
+
+def test_the_verdict_names_the_set_and_the_digest_of_its_limits(run: Run) -> None:
+    found = check_of(run.judge(), "limits/set")
+    digest = hashlib.sha256((run.root / LIMITS).read_bytes()).hexdigest()
+    assert found.status == "pass"
+    assert found.measured == (
+        f"set 'local' of this version; inputs/limits.json has SHA-256 {digest}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            of("small-message-mean", put("bound.max", 500000)),
+            "less than the set 'local' of this version: small-message-mean has max 500000 in place "
+            "of max 20000",
+        ),
+        (of("small-message-mean", put("severity", "advisory")), "is advisory, not required"),
+        (of("small-message-mean", put("scope.size_bytes", 1)), "has another scope"),
+        (without("small-message-mean"), "small-message-mean is missing"),
+        (put("name", "roce"), "the plan names the set 'local', its limits are of 'roce'"),
+        (
+            of(
+                "small-message-mean",
+                put("bound.max", 500000),
+                put("from", "site.yml"),
+                put(
+                    "replaces",
+                    {"from": "local.yml", "severity": "required", "bound": {"max": 4000},
+                     "source": "s"},
+                ),
+            ),
+            "small-message-mean replaces required max 4000, which the set does not have",
+        ),
+    ],
+)  # fmt: skip
+def test_limits_that_ask_less_than_their_set_are_inconclusive(
+    run: Run, change: Change, says: str
+) -> None:
+    run.edit(LIMITS, change)
+    verdict = run.judge()
+    found = check_of(verdict, "limits/set")
+    assert (verdict.verdict, found.status) == ("INCONCLUSIVE", "inconclusive")
+    assert says in str(found.measured)
+    assert "plan_limits_site" in str(found.remedy)
+
+
+def test_an_advisory_limit_that_is_missing_is_a_warning(run: Run) -> None:
+    run.edit(LIMITS, without("small-message-tail"))
+    verdict = run.judge()
+    assert (verdict.verdict, status(verdict, "limits/set")) == ("PASS", "advisory")
+
+
+def test_stricter_limits_of_the_same_set_still_judge(run: Run) -> None:
+    run.edit(LIMITS, of("small-message-mean", put("bound.max", 19999)))
+    assert status(run.judge(), "limits/set") == "pass"
+
+
+def test_a_site_that_says_what_it_changed_passes_and_is_counted(run: Run) -> None:
+    base = shipped()
+    own = next(one for one in base.document["limits"] if one["id"] == "small-message-mean")
+    entries = [
+        {**own, "bound": {"max": 500000}, "source": "site policy: slow machines"},
+        {"id": "small-message-tail", "severity": "removed", "source": "site policy: no tail"},
+    ]
+    site = {"schema": "perch.limits/1", "name": "ours", "title": "Ours", "limits": entries}
+    made = limit_sets.merged(base, LimitFile("site.yml", json.dumps(site), site))
+    (run.root / LIMITS).write_text(json.dumps(made))
+    verdict = run.judge()
+    found = check_of(verdict, "limits/set")
+    assert (verdict.verdict, found.status) == ("PASS", "pass")
+    assert "1 limit replaced by the site, 1 limit removed by the site" in str(found.measured)
+
+
+def test_a_set_of_the_sites_own_is_named_as_such(run: Run) -> None:
+    run.edit("plan.json", put("limits", "own"))
+    run.edit(LIMITS, put("name", "own"), of("small-message-mean", put("bound.max", 500000)))
+    found = check_of(run.judge(), "limits/set")
+    assert found.status == "not_judged"
+    assert "'own' is a set of the site's own" in str(found.measured)
+
+
+# ---- what JSON lets pass -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (b'{"a": 1, "b": {"a": 2}}', None),
+        (b'{"a": 1, "b": {"c": 2, "c": 3}}', "c"),
+        (b'[{"a": 1, "a": 1}]', "a"),
+        (b'{"a": 1, "a" : 1}', "a"),
+        (b'{"a": "\\u003a", "a": ""}', "a"),
+        (b'{"a:b": "c:d\\u00e9"}', None),
+        (b'{"a', None),
+        (b"5", None),
+    ],
+)
+def test_a_key_that_is_there_twice_is_found(text: bytes, key: str | None) -> None:
+    assert repeated_key(text) == key
+
+
+def repeat(path: Path, key: str, value: str) -> None:
+    """Writes a key of the document twice: first with another value, which a reader sees."""
+    text = path.read_text()
+    assert f'"{key}":' in text
+    path.write_text(text.replace(f'"{key}":', f'"{key}": {value}, "{key}":', 1))
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value", "check"),
+    [
+        ("plan.json", "limits", '"roce"', "plan"),
+        (LIMITS, "bound", "null", "limits"),
+        (
+            "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout",
+            "latency_us",
+            "null",
+            "coverage",
+        ),
+    ],
+)
+def test_what_has_a_key_twice_is_not_judged_by_its_last_value(
+    run: Run, file: str, key: str, value: str, check: str
+) -> None:
+    repeat(run.root / file, key, value)
+    verdict = run.judge()
+    assert (verdict.verdict, status(verdict, check)) == ("INCONCLUSIVE", "inconclusive")
+    assert any(f"the key '{key}' twice" in str(one.measured) for one in verdict.checks)
+
+
+def test_iperf3_may_write_keys_twice(run: Run) -> None:
+    output = run.flow("iperf3") / "client.stdout"
+    output.write_text(
+        output.read_text().replace('"start":', '"title": "a", "title": "b", "start":', 1)
+    )
+    assert run.judge().verdict == "PASS"
+
+
+@pytest.mark.parametrize("text", ["NaN", "1\x00", "\x001", "1e400", "Infinity"])
+def test_a_bound_that_is_no_number_is_no_bound(run: Run, text: str) -> None:
+    file = run.root / LIMITS
+    file.write_text(file.read_text().replace('"max": 20000', f'"max": {text}', 1))
+    verdict = run.judge()
+    assert (verdict.verdict, status(verdict, "limits")) == ("INCONCLUSIVE", "inconclusive")
+
+
+def test_a_manifest_with_two_digests_of_a_file_is_no_manifest(run: Run, perchctl: Perchctl) -> None:
+    perchctl("seal", run.root)
+    manifest = run.root / "raw/manifest.sha256"
+    manifest.write_text(f"{'0' * 64}  plan.json\n" + manifest.read_text())
+    assert status(run.judge(), "manifest/line") == "inconclusive"
