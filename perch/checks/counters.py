@@ -262,13 +262,13 @@ def _reset(records: pl.DataFrame) -> Iterator[Check]:
     if found:
         yield Check(
             id="counters/reset",
-            title="No counter was reset during a flow",
+            title="No counter was reset or lost during a flow",
             status="inconclusive",
             measured=names([f"{name}: {one.at}" for name, one in found], 4),
             source=design("counters are differences over a flow"),
             evidence=first(sorted({flow for _, one in found for flow in one.evidence})),
             remedy="clear no counters during a run, and those that are full before it (perfquery "
-            "-R, or the driver); then measure again",
+            "-R, or the driver); see that the agent can read them each time; then measure again",
         )
 
 
