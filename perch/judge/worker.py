@@ -35,8 +35,12 @@ from perch.model.record import Record
 
 #: Flows from which a second process is worth its start of half a second.
 MANY_FLOWS = 2000
-#: Flows of one piece: their records fit the processor's caches until their columns are made.
+#: Flows whose records are made together, and those of the smallest piece: they fit the processor's
+#: caches until they are columns.
 PIECE_FLOWS = 512
+#: Pieces of a large plan: few, as each hands back the counters of all its hosts, and enough for two
+#: processes to end at the same time.
+PIECES = 24
 PROCESSES = 2
 
 #: The signal that a process gets when its parent ends (prctl(2)).
@@ -70,14 +74,14 @@ _rounds = msgspec.msgpack.Decoder(list[Round])
 _trail = msgspec.msgpack.Decoder(Trail)
 
 
-def _pieces(rounds: Iterable[Round]) -> Iterator[list[Round]]:
-    """Whole rounds, some `PIECE_FLOWS` flows at a time."""
+def _pieces(rounds: Iterable[Round], size: int) -> Iterator[list[Round]]:
+    """Whole rounds, some `size` flows at a time."""
     piece: list[Round] = []
     flows = 0
     for turn in rounds:
         piece.append(turn)
         flows += len(turn.flows)
-        if flows >= PIECE_FLOWS:
+        if flows >= size:
             yield piece
             piece, flows = [], 0
     if piece:
@@ -86,16 +90,20 @@ def _pieces(rounds: Iterable[Round]) -> Iterator[list[Round]]:
 
 def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> Piece:
     """Writes the records of some rounds to a file, and returns their columns."""
-    records: list[Record] = []
+    frames: list[pl.DataFrame] = []
     rows: list[seen.Seen] = []
     trail = Trail()
-    for turn in rounds:
-        of_round = reader.read(turn, trail)
-        records += of_round.records
-        rows += of_round.seen
-    frame = laws.judged(records)
-    path.write_bytes(encode_lines(records))
-    return Piece(frame, seen.frame(rows), trail)
+    with path.open("wb") as file:
+        for together in _pieces(rounds, PIECE_FLOWS):
+            records: list[Record] = []
+            for turn in together:
+                of_round = reader.read(turn, trail)
+                records += of_round.records
+                rows += of_round.seen
+            frames.append(laws.judged(records))
+            file.write(encode_lines(records))
+    whole = pl.concat(frames, how="diagonal", rechunk=True)
+    return Piece(whole, seen.frame(rows), trail)
 
 
 def _reader(source: Source) -> FlowReader:
@@ -131,10 +139,10 @@ def _forget_commands(rounds: list[Round]) -> None:
             flow.client_argv = flow.server_argv = []
 
 
-def _by_workers(source: Source, rounds: list[Round], folder: Path) -> Iterator[Piece]:
+def _by_workers(source: Source, rounds: list[Round], flows: int, folder: Path) -> Iterator[Piece]:
     (folder / SOURCE).write_bytes(_pack(source))
     count = 0
-    for piece in _pieces(rounds):
+    for piece in _pieces(rounds, max(flows // PIECES, PIECE_FLOWS)):
         (folder / f"{count}.rounds").write_bytes(_pack(piece))
         if source.plan.soak is None:  # whose commands say what each flow was to do
             _forget_commands(piece)
@@ -159,11 +167,12 @@ def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[Piece]:
 
     `source`: without rounds. Raises PerchError where a worker fails.
     """
-    if sum(len(turn.flows) for turn in rounds) >= MANY_FLOWS:
-        yield from _by_workers(source, rounds, folder)
+    flows = sum(len(turn.flows) for turn in rounds)
+    if flows >= MANY_FLOWS:
+        yield from _by_workers(source, rounds, flows, folder)
         return
     reader = _reader(source)
-    for n, piece in enumerate(_pieces(rounds)):
+    for n, piece in enumerate(_pieces(rounds, PIECE_FLOWS)):
         yield _read_piece(reader, piece, folder / f"{n}.jsonl")
 
 
