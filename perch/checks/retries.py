@@ -54,7 +54,7 @@ def _is_hard() -> pl.Expr:
 
 
 def _check_id() -> pl.Expr:
-    """The id of the check that a row leads to: limit/ID/TEST, interval/TEST, tail/TEST."""
+    """The id of the check that a row leads to: limit/ID/TEST, NAME/TEST of a shape."""
     of_shape = pl.concat_str("name", "test", separator="/")
     is_limit = pl.col("kind") == "limit"
     return pl.when(is_limit).then(pl.concat_str(pl.lit("limit/"), of_shape)).otherwise(of_shape)

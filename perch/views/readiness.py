@@ -65,7 +65,7 @@ CRITERIA = (
     Criterion(
         "throughput",
         "Throughput",
-        ("like/", "peers/"),
+        ("like/", "peers/", "directions/", "sizes/"),
         metrics=r"bandwidth\.(gbit_s|messages_per_s)$",
     ),
     Criterion("possible", "No result above line rate", ("ceiling",)),
@@ -73,7 +73,7 @@ CRITERIA = (
     Criterion(
         "tail",
         "Jitter and tail",
-        ("tail/",),
+        ("tail/", "far-tail/"),
         metrics=r"latency_us\.(p9|max|stddev)|derived\.(p99|(mean|stddev|max)_per_median)",
     ),
     Criterion(

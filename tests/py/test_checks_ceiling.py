@@ -167,3 +167,23 @@ def test_only_measured_bandwidths_are_held_to_a_ceiling() -> None:
     failed = record(link=CARD, status="error", error={"code": 6}, bandwidth={"gbit_s": 1e6})
     lat = record("lat/a/b/1", kind="latency", link=CARD, latency_us={"p50": 1})
     assert found(run_of([failed, lat]), "ceiling")["ceiling"].status == "not_judged"
+
+
+@pytest.mark.parametrize(
+    ("definition", "op", "least", "status"),
+    [
+        ("half_round_trip", "send", 2.7, "pass"),
+        ("half_round_trip", "send", 2.6, "fail"),
+        ("completion", "read", 2.6, "fail"),
+        ("completion", "write", 0.2, "pass"),
+    ],
+)
+def test_a_message_does_not_arrive_before_its_link_has_carried_it(
+    definition: str, op: str, least: float, status: str
+) -> None:
+    """32 KiB take 2.67 us at 98 Gb/s, whatever a line of 8 B says under their name."""
+    link = {"layer": "roce", "mtu_bytes": 4096, "rate_gbit_s": 100}
+    one = record(kind="latency", definition=definition, op=op, latency_us={"min": least},
+                 params={"size_bytes": 32768}, link=link, scope="hardware")  # fmt: skip
+    whole = record("t/a/b/2", link=link, bandwidth={"gbit_s": 90}, scope="hardware")
+    assert found(run_of([one, whole]), "ceiling")["ceiling"].status == status

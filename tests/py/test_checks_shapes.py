@@ -91,3 +91,18 @@ def test_shapes_stand_by_their_first_record_and_only_of_records_with_status_ok()
     bad = record("x/a/b/1", status="error", error={"code": 6}, intervals=intervals(1, 1, 1))
     checks = shape(record("z/a/b/1", **lat), record("y/a/b/1", intervals=intervals(1, 1, 1)), bad)
     assert list(checks) == ["tail/z", "interval/y"]
+
+
+@pytest.mark.parametrize(("far", "status"), [(200, "pass"), (202, "fail"), (None, None)])
+def test_a_tail_of_one_message_in_ten_thousand_is_judged_by_itself(
+    far: float | None, status: str | None
+) -> None:
+    times = {"count": 100_000, "p50": 2, "p99": 3, "p99_9": 4}
+    one = record(scope="hardware", kind="latency",
+                 latency_us=times | ({} if far is None else {"p99_99": far}))  # fmt: skip
+    checks = shape(one)
+    assert checks["tail/t"].status == "pass"
+    found_far = checks.get("far-tail/t")
+    assert (found_far and found_far.status) == status
+    if found_far is not None and far is not None:
+        assert (found_far.measured, found_far.limit) == (far / 2, Bound(None, 100))

@@ -9,7 +9,8 @@ from perch.model.verdict import Verdict
 from selftest.fault import Fault
 
 #: The family of ids that do not begin with its name.
-FAMILY = {"host": "hosts", "flows": "flow", "interval": "shape", "tail": "shape"}
+FAMILY = {"host": "hosts", "flows": "flow", "interval": "shape", "tail": "shape",
+          "far-tail": "shape"}  # fmt: skip
 
 #: Families of which each check needs a fault of its own: their second words name checks, not tests
 #: and flows of one run.

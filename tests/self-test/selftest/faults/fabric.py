@@ -374,7 +374,7 @@ FAULTS = (
         "asymmetric",
         "swept",
         FAIL,
-        f"limit/site-peers/write-sizes {SHARE}/write-sizes",
+        f"directions/write-sizes limit/site-peers/write-sizes {SHARE}/write-sizes",
         "a pair that is slow in one of its two directions",
         *(
             edit(f"raw/delta/flows/write-sizes/delta/gamma/{repeat}/client.stdout", slower(0.8))
@@ -385,12 +385,13 @@ FAULTS = (
         "slow-size",
         "swept",
         FAIL,
-        f"limit/site-peers/write-sizes {SHARE}/write-sizes",
+        f"sizes/write-sizes limit/site-peers/write-sizes {SHARE}/write-sizes "
+        "directions/write-sizes",
         "a pair that is slow at one of its three sizes only",
         *(
             edit(
                 f"raw/gamma/flows/write-sizes/gamma/delta/{repeat}/client.stdout",
-                where(lambda line: line["params"]["size_bytes"] == 131072, slower(0.8)),
+                where(lambda line: line["params"]["size_bytes"] == 131072, slower(0.7)),
             )
             for repeat in (1, 2)
         ),
@@ -399,7 +400,7 @@ FAULTS = (
         "thin-tail",
         "swept",
         FAIL,
-        "limit/site-tail/send-tail",
+        "far-tail/send-tail limit/site-tail/send-tail",
         "a tail that only p99.99 shows: fifteen messages of a hundred thousand",
         *(
             edit(
