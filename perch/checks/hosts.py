@@ -9,14 +9,14 @@ from typing import Any
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
 from perch.judge.hosts import HostFacts, cxi_hosts, owed_areas
-from perch.model.moments import moment
+from perch.model.moments import LOST_S, moment
 from perch.model.raw import Agent
 from perch.model.verdict import Bound, Check, CheckStatus
 
 Finding = dict[str, Any]
 
 
-def _unfinished(agent: Agent | None, flows: int, of: str = "") -> str | None:
+def _unfinished(agent: Agent | None, flows: int, created: float, of: str = "") -> str | None:
     """Why the walk of an agent over its flows is not whole. `of`: of which plan it is."""
     if agent is None:
         return f"its agent left no {of}agent.json"
@@ -25,8 +25,13 @@ def _unfinished(agent: Agent | None, flows: int, of: str = "") -> str | None:
         return f"its agent ended in state {agent.state}{said}"
     if agent.message:
         return f"its agent ended in state done, but reports{said}"
-    if None in (moment(agent.started), moment(agent.ended)):
+    begin, end = moment(agent.started), moment(agent.ended)
+    if begin is None or end is None:
         return f"its {of}agent.json does not say when it ran"
+    if end < begin:
+        return f"its {of}agent.json says that it ended before it began"
+    if begin < created - LOST_S:
+        return f"its {of}agent.json is of {agent.started}, before the plan"
     if (agent.flows_total, agent.flows_done) != (flows, flows):
         done = f"{agent.flows_done} of {agent.flows_total} flows"
         return f"its {of}agent.json has {done} done, and the plan {flows}"
@@ -42,14 +47,26 @@ def _unfinished_soak(agent: Agent | None) -> str | None:
     return None if agent.state == "done" else f"its agent ended in state {agent.state}{said}"
 
 
-def _unanswered(facts: HostFacts, flows: int, again: int, *, is_soak: bool) -> str | None:
+def _unanswered(
+    facts: HostFacts, flows: int, again: int, created: float, *, is_soak: bool
+) -> str | None:
     """Why the raw outputs of a host are not whole. `again`: its flows in plan.retry.json."""
-    why = _unfinished_soak(facts.agent) if is_soak else _unfinished(facts.agent, flows)
+    why = _unfinished_soak(facts.agent) if is_soak else _unfinished(facts.agent, flows, created)
     if why is None and again:
-        why = _unfinished(facts.retry_agent, again, "retry/")
-    if why is None and not facts.environment:
-        why = "it left no environment.json"
-    return why
+        why = _unfinished(facts.retry_agent, again, created, "retry/")
+    return why or _unknown(facts, created)
+
+
+def _unknown(facts: HostFacts, created: float) -> str | None:
+    """Why a host's environment.json does not say which host it was in this run."""
+    if not facts.environment:
+        return "it left no environment.json"
+    collected = moment(facts.collected)
+    if facts.hostname is None or collected is None:
+        return "its environment.json does not say whose it is, or when it was collected"
+    if collected < created - LOST_S:
+        return f"its environment.json is of {facts.collected}, before the plan"
+    return None
 
 
 @check(
@@ -62,12 +79,14 @@ def hosts(run: RunView) -> Iterator[Check]:
         return
     is_soak = run.plan.soak is not None
     whole = True
+    created = moment(run.plan.created) or 0
     flows = Counter(
         (name, flow.retry) for flow in run.plan.flows() for name in {flow.client, flow.server}
     )
     for name in run.plan.hosts:
         facts = run.hosts.get(name) or HostFacts()
-        why = _unanswered(facts, flows[name, False], flows[name, True], is_soak=is_soak)
+        planned = flows[name, False], flows[name, True]
+        why = _unanswered(facts, *planned, created, is_soak=is_soak)
         if why is None:
             continue
         whole = False
@@ -75,7 +94,7 @@ def hosts(run: RunView) -> Iterator[Check]:
         state = facts.agent.state if is_soak and facts.agent else None
         yield Check(
             id=f"host/{name}",
-            title=f"Raw outputs of host {name}",
+            title=f"Host {name} left whole outputs",
             status="inconclusive",
             measured=why,
             evidence=[name],
@@ -85,7 +104,7 @@ def hosts(run: RunView) -> Iterator[Check]:
         count = len(run.plan.hosts)
         yield Check(
             id="hosts",
-            title="Raw outputs of every host",
+            title="Every host left whole outputs",
             status="pass",
             measured=count,
             limit=Bound(count, None),

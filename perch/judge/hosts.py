@@ -49,6 +49,7 @@ class HostFacts(msgspec.Struct):
     environment: bool = False
     hostname: str | None = None
     boot_id: str | None = None
+    collected: str | None = None
     versions: dict[str, Any] = {}
     drivers: dict[str, str | None] = {}
     rdma_drivers: dict[str, str | None] = {}
@@ -217,6 +218,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         environment=environment is not None,
         hostname=said.hostname,
         boot_id=said.boot_id,
+        collected=said.collected,
         versions=said.versions,
         drivers={one.name: one.driver for one in said.interfaces if one.name is not None},
         rdma_drivers={one.name: one.driver for one in said.rdma if one.name is not None},

@@ -10,6 +10,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 
 from perch.judge import times
+from perch.judge.argv import option_value
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, Plan
 from perch.model.raw import End, FlowFiles
@@ -112,7 +113,10 @@ def _unaddressed(planned: Planned, flow: Flow, role: Role, end: End | str | None
     host, facts = planned.plan.hosts[flow.host(role)], planned.hosts[flow.host(role)]
     if host.scope != "hardware" or not facts.environment or not isinstance(end, End):
         return None
-    if end.counters is None or end.counters.address_interface in facts.drivers:
+    if end.counters is None:
+        return None
+    interface = end.counters.address_interface
+    if interface in facts.drivers and interface != "lo":
         return None
     return f"no interface of host {flow.host(role)} has the address {host.address}"
 
@@ -129,12 +133,15 @@ def _other_connections(flow: Flow, part: Part, raw: FlowFiles) -> str | None:
     streams = part.params.queue_pairs if part.params and tool.is_tcp else None
     if streams is not None and len(mine) != streams:
         return f"client.stdout names {len(mine)} connections of {streams}"
+    port = option_value(flow.client_argv, "-p") if tool.is_tcp else None
+    if port is not None and any(peer != port.encode() for _, peer in mine):
+        return f"client.stdout names another port than {port}, which was planned"
     by_itself = isinstance(raw.server, End) and raw.server.exit == 0 and not raw.server.signal
     if mine and not served and by_itself:
         return "server.stdout names no connection"
     if mine and served and not mine.issubset({(own, peer) for peer, own in served}):
         return "server.stdout names other connections than client.stdout"
-    return None
+    return tool.contradiction(part, raw.server_stdout) if served and tool.contradiction else None
 
 
 def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bool:
@@ -148,8 +155,10 @@ def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bo
         role: facts.retry_agent if flow.retry else facts.agent for role, facts in hosts.items()
     }
     ends: dict[Role, End | str | None] = {"client": raw.client, "server": raw.server}
-    untimely = times.foreign(planned.plan, agents, ends) or times.too_long(
-        parts, raw.client, raw.server
+    untimely = (
+        times.foreign(planned.plan, agents, ends)
+        or times.too_long(parts, raw.client, raw.server)
+        or times.overlapping(flow, parts)
     )
     for part in ok:
         about: About = "times"

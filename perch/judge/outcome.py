@@ -96,8 +96,9 @@ def _stranger(run: str, flow: Flow, end: End, role: Role) -> str | None:
         return f"role {end.role!r}, not {role}"
     if end.host != host:
         return f"host {end.host!r}, not {host}"
-    ran = role == "client" and end.state == "done"
-    if ran and (end.argv is None or not _is_planned(end.argv, flow.client_argv)):
+    planned = flow.client_argv if role == "client" else flow.server_argv
+    ran = end.state == "done" and bool(planned)  # the engine's server is a service of its host
+    if ran and (end.argv is None or not _is_planned(end.argv, planned)):
         return "another command than planned"
     return None
 
@@ -161,6 +162,8 @@ def _badly_ended(flow: Flow, client: End, stderr: bytes, exit_code: ExitCode) ->
     """Of a client that was started; None where it exited 0, and no completion had failed."""
     if client.exit == 0 and not client.timed_out and not client.signal:
         failed = _failed_completion(stderr)
+        if failed is None and client.message:  # no agent has a word for what ended well
+            return Cause("error", UNUSABLE, f"it exited 0, but client.json has{_said(client)}")
         if failed is None:
             return None
         code = exit_code(UNUSABLE, last_words(stderr))
@@ -211,9 +214,9 @@ def server_cause(flow: Flow, server: End | str | None, stderr: bytes = b"") -> C
         why = f"the server's side ended in state {server.state!r}{_said(server)}"
         return Cause("error", 6, why)
     if flow.tool == "perch":
-        if not server.exit:
+        if not server.exit and not server.signal and not server.timed_out:
             return None
-        why = f"the server's side ended with exit {server.exit}"
+        why = f"the server's side ended with exit {server.exit}, signal {server.signal}"
         return Cause("error", 6, why)
     by_itself = server.exit == 0 and server.signal is None
     terminated = server.exit == TERMINATED_EXIT and server.signal in TERMINATED_SIGNALS

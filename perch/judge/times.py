@@ -138,6 +138,24 @@ def _between_readings(end: End | str | None) -> float | None:
     return after - before if before is not None and after is not None else None
 
 
+def overlapping(flow: Flow, parts: list[Part]) -> str | None:
+    """Why the engine's sizes did not follow each other, as its process measures them."""
+    if flow.tool != "perch" or flow.kind == "transfer":
+        return None
+    over, before = float("-inf"), None
+    for part in parts:
+        begun = moment(part.started)
+        if part.status != "ok" or begun is None:
+            continue
+        if begun < over - CLOSE_S:
+            return (
+                f"the output says that a size began at {part.started}, {_apart(over, begun)} s "
+                f"before the one of {before} was over"
+            )
+        over, before = begun + (part.elapsed_s or 0), part.started
+    return None
+
+
 def too_long(parts: list[Part], client: End | str | None, server: End | str | None) -> str | None:
     """Why the sizes of a flow cannot all be of its process, or between its readings of counters.
 

@@ -102,6 +102,7 @@ class Environment(Model):
     interfaces: list[Interface] = []
     rdma: list[Device] = []
     cxi: list[Device] = []
+    collected: str | None = None
     idle: Readings | None = None
 
 

@@ -172,6 +172,25 @@ def connections(output: bytes) -> frozenset[Connection]:
     return frozenset(_PORTS.findall(output))
 
 
+def contradiction(part: Part, served: bytes) -> str | None:
+    """Whether the server received other bytes than its client sent, both rounded to three digits.
+
+    A server that was terminated may have no total.
+    """
+    streams = part.params.queue_pairs if part.params else None
+    try:
+        rows = _rows(lines_of(served))
+        rows = [row for row in rows if (row.id == "SUM") == ((streams or 1) > 1)]
+    except UnusableError as why:
+        return f"server.stdout cannot be used: {why}"
+    sent = part.bandwidth.bytes if part.bandwidth else None
+    if not rows or rows[-1].start_s != 0 or sent is None:
+        return None
+    if abs(rows[-1].bytes - sent) <= DISAGREE * sent:
+        return None
+    return f"server.stdout has {shown(rows[-1].bytes)} bytes received, client.stdout {shown(sent)}"
+
+
 def _params(lines: Sequence[str], argv: Sequence[str]) -> Params:
     """Queue pairs count connections: for TCP tools those are the streams."""
     streams, rate = _streams(lines), option_value(argv, ("-b", "--bandwidth"))
@@ -337,5 +356,6 @@ TOOL = Tool(
     default_port=5001,
     version_key="iperf",
     connections=connections,
+    contradiction=contradiction,
     commands={"bandwidth": IPERF},
 )

@@ -323,6 +323,25 @@ def connections(output: bytes) -> frozenset[Connection]:
     return frozenset(zip(own, peers, strict=False))
 
 
+def contradiction(part: Part, served: bytes) -> str | None:
+    """Whether the server's own document has an error, or other bytes than it told the client.
+
+    Both ways at once, and in reverse, its client has counted a part of them.
+    """
+    try:
+        document = _decode(served)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "server.stdout is not a JSON document: truncated?"
+    if document.error is not None:
+        return f"server.stdout has the error {shown(document.error)}"
+    received = (document.end.sum_received or _NONE).bytes
+    said = part.bandwidth.bytes if part.bandwidth else None
+    both_ways = part.params is not None and part.params.bidirectional
+    if both_ways or part.reverse or said == received:
+        return None
+    return f"server.stdout has {shown(received)} bytes received, client.stdout {shown(said)}"
+
+
 def _started(start: _Start) -> str:
     seconds = positive(start.timestamp.timesecs, "start.timestamp.timesecs")
     try:
@@ -415,5 +434,6 @@ TOOL = Tool(
     is_tcp=True,
     default_port=5201,
     connections=connections,
+    contradiction=contradiction,
     commands={"bandwidth": IPERF3},
 )

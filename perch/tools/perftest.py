@@ -151,6 +151,7 @@ def _json(lines: Sequence[str], argv: Sequence[str], server_argv: Sequence[str])
 
 # ---- queue pairs ---------------------------------------------------------------------------------
 
+_TEST = re.compile(rb"^ +([A-Za-z_ ]+ Test) *$", re.MULTILINE)
 _QUEUE_PAIR = {
     side: re.compile(
         rf"^ *{side} address:.* (QPN 0x[0-9a-f]+ PSN 0x[0-9a-f]+)".encode(), re.MULTILINE
@@ -160,9 +161,13 @@ _QUEUE_PAIR = {
 
 
 def connections(output: bytes) -> frozenset[Connection]:
-    """Number and first packet of both queue pairs of each connection, by either end's text."""
+    """Number and first packet of both queue pairs of each connection, by either end's text.
+
+    Both ends name their test, too.
+    """
     own, peers = (_QUEUE_PAIR[side].findall(output) for side in ("local", "remote"))
-    return frozenset(zip(own, peers, strict=False))
+    test = b" ".join(_TEST.findall(output))
+    return frozenset((test + mark, test + peer) for mark, peer in zip(own, peers, strict=False))
 
 
 # ---- all of it -----------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ class Tool:
     server_outlives_client: its server may be ended by a signal of the agent (TERM).
     connections: an output of either end -> the connections that it names, each as the marks of the
         own end and of the peer's; None where the tool names none.
+    contradiction: a result and its server's output -> why the server tells another one, or None.
     commands: of each kind of test (latency, bandwidth, transfer) that suites may ask it for.
     """
 
@@ -63,4 +64,5 @@ class Tool:
     version_key: str | None = None
     server_outlives_client: bool = True
     connections: Callable[[bytes], frozenset[Connection]] | None = None
+    contradiction: Callable[[Part, bytes], str | None] | None = None
     commands: Mapping[str, Command] = field(default_factory=dict)

@@ -174,10 +174,10 @@ def walked_again(run: Run, host: str, flows: int = 2) -> None:
     (run.root / f"raw/{host}/retry/agent.json").write_text(json.dumps(agent))
 
 
-def measured_again(run: Run, pair: str, n: int, raw: Path | None = None) -> Path:
+def measured_again(run: Run, pair: str, n: int, *changes: Change, raw: Path | None = None) -> Path:
     """Repeat n of a pair was measured as the first one was, a minute after the one before it.
 
-    `raw`: where the first one lies. Returns the client's folder.
+    `changes`: of both ends' outputs; `raw`: where the first one lies. Returns the client's folder.
     """
     begin = later(60 * (n - 1))
     folders = {host: run.root / f"raw/{host}/retry/flows/{pair}/{n}" for host in ("alpha", "beta")}
@@ -185,7 +185,10 @@ def measured_again(run: Run, pair: str, n: int, raw: Path | None = None) -> Path
         shutil.copytree((raw or run.root / "raw") / host / "flows" / pair / "1", folder)
         run.edit(folder / f"{role}.json", put("flow", f"{pair}/{n}"), begin)
         walked_again(run, host)
-    run.edit(folders["alpha"] / "client.stdout", begin)
+    run.edit(folders["alpha"] / "client.stdout", begin, *changes)
+    served = folders["beta"] / "server.stdout"
+    if served.exists():  # of tools whose servers print something
+        run.edit(served, begin, *changes)
     return folders["alpha"]
 
 

@@ -70,7 +70,9 @@ def test_a_host_has_the_devices_that_the_plan_gives_it(
     assert (words or "2") in str(found.measured)
 
 
-@pytest.mark.parametrize(("interface", "is_known"), [("eth1", True), ("", False), ("eth7", False)])
+@pytest.mark.parametrize(
+    ("interface", "is_known"), [("eth1", True), ("", False), ("eth7", False), ("lo", False)]
+)
 def test_an_interface_of_a_host_of_hardware_has_its_address(
     run_copy: MakeRun, interface: str, is_known: bool
 ) -> None:

@@ -37,8 +37,7 @@ def outlier(run: Run) -> Run:
 
 def repeated(run: Run, repeat: int, factor: float) -> None:
     """The outlier was measured again, with its rate times `factor`."""
-    output = measured_again(run, FLOW, repeat) / "client.stdout"
-    run.edit(output, lambda document: _faster(document, factor))
+    measured_again(run, FLOW, repeat, lambda document: _faster(document, factor))
 
 
 def _faster(part: Any, factor: float) -> None:

@@ -65,7 +65,7 @@ def faster(factor: float) -> Change:
 def judged(run: Run, *factors: float) -> Verdict:
     """The verdict with repeats 2, 3 ... at these factors of the first one's rate."""
     for n, factor in enumerate(factors, 2):
-        run.edit(measured_again(run, FLOW, n) / "client.stdout", faster(factor))
+        measured_again(run, FLOW, n, faster(factor))
     return run.judge()
 
 
@@ -242,8 +242,7 @@ def test_a_flow_that_was_lost_before_traffic_is_cured_by_whole_repeats_and_stays
     assert [one["why"] for one in verdict.outside["first"]] == [[f"flow/{pair}/1"]]
     put_retry(run, planned(run, pair))
     for n in (2, 3):
-        output = measured_again(run, pair, n, good) / "client.stdout"
-        run.edit(output, times(1 + n / 1000, "cpu.client_s"))
+        measured_again(run, pair, n, times(1 + n / 1000, "cpu.client_s"), raw=good)
     verdict = run.judge()
     assert verdict.verdict == "PASS"
     assert status(verdict, f"flow/{pair}/1") == "advisory"

@@ -146,7 +146,7 @@ def test_a_run_without_a_host_has_its_report(perchctl: Command, run_copy: Copy) 
     (run / "raw/beta").rename(run / "gone")
     text = reported(perchctl, run).text
     assert "**INCONCLUSIVE**" in text
-    assert "Raw outputs of host beta" in text
+    assert "Host beta left whole outputs" in text
 
 
 def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None:

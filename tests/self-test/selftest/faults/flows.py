@@ -6,18 +6,15 @@ from selftest.edits import (
     cut_at,
     edit,
     first_lines,
-    later,
     line,
     lines,
     put,
     remove,
     replaced,
-    rewrite,
     text,
     times,
 )
-from selftest.fault import FAIL, INCONCLUSIVE, PASS, fault
-from selftest.files import Document
+from selftest.fault import FAIL, INCONCLUSIVE, fault
 
 LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1"
 BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1"
@@ -28,10 +25,6 @@ OF_IPERF3 = "flow/iperf3/alpha/beta/1 coverage"
 END = f"{LATENCY}/client.json"
 SERVED = "raw/beta/flows/tcp-latency/alpha/beta/1/server.json"
 SERVERS = "raw/beta/flows"
-
-
-def first_twice(lines: list[Document]) -> list[Document]:
-    return [lines[0], lines[0] | {"params": lines[1]["params"]}, *lines[2:]]
 
 
 def sum_twice(printed: list[str]) -> list[str]:
@@ -266,161 +259,6 @@ FAULTS = (
         f"{OF_LATENCY} turns",
         "another repeat's files in the place of a flow's",
         content(END, "raw/alpha/flows/tcp-latency/alpha/beta/2/client.json"),
-    ),
-    fault(
-        "swapped-ends",
-        "rxe",
-        INCONCLUSIVE,
-        "flow/verbs-send-latency/alpha/beta/1 coverage",
-        "an output whose ends are swapped",
-        edit(
-            "raw/alpha/flows/verbs-send-latency/alpha/beta/1/client.stdout",
-            put("client.host", "beta"),
-            put("server.host", "alpha"),
-        ),
-    ),
-    fault(
-        "other-server",
-        "loopback",
-        INCONCLUSIVE,
-        OF_LATENCY,
-        "an output of another server",
-        edit(f"{LATENCY}/client.stdout", put("server.address", "127.0.0.3")),
-    ),
-    fault(
-        "elsewhere",
-        "loopback",
-        INCONCLUSIVE,
-        OF_IPERF3,
-        "iperf3 that connected to another host",
-        edit(f"{IPERF3}/client.stdout", put("start.connected.0.remote_host", "127.0.0.3")),
-    ),
-    fault(
-        "reversed",
-        "loopback",
-        INCONCLUSIVE,
-        OF_IPERF3,
-        "iperf3 whose server sent the payload",
-        edit(f"{IPERF3}/client.stdout", put("start.test_start.reverse", 1)),
-    ),
-    fault(
-        "before-plan",
-        "loopback",
-        INCONCLUSIVE,
-        OF_LATENCY,
-        "a flow that was measured a month before its plan",
-        edit(
-            END,
-            put("started", "2026-10-21T08:04:11.928Z"),
-            put("ended", "2026-10-21T08:04:13.183Z"),
-        ),
-        edit(
-            SERVED,
-            put("started", "2026-10-21T08:04:11.488Z"),
-            put("ended", "2026-10-21T08:04:13.626Z"),
-        ),
-        replaced(f"{LATENCY}/client.stdout", '"2026-11-21', '"2026-10-21'),
-    ),
-    fault(
-        "outside-agent",
-        "loopback",
-        INCONCLUSIVE,
-        f"{OF_LATENCY} turns",
-        "an agent that ended before its flow did",
-        edit(
-            END,
-            put("started", "2026-11-21T08:05:11.928Z"),
-            put("ended", "2026-11-21T08:05:13.183Z"),
-        ),
-    ),
-    fault(
-        "no-start",
-        "loopback",
-        INCONCLUSIVE,
-        OF_LATENCY,
-        "a flow that does not say when it started",
-        edit(END, put("started", None)),
-    ),
-    fault(
-        "lasted-longer",
-        "loopback",
-        INCONCLUSIVE,
-        f"{OF_LATENCY} turns",
-        "a flow that ended long after it had taken its time",
-        edit(SERVED, put("ended", "2026-11-21T08:04:41.000Z")),
-    ),
-    fault(
-        "environment-foreign",
-        "rxe",
-        INCONCLUSIVE,
-        "host/beta",
-        "an environment of another host",
-        edit("raw/beta/environment.json", put("host", "alpha")),
-    ),
-    fault(
-        "other-version",
-        "loopback",
-        INCONCLUSIVE,
-        OF_LATENCY,
-        "an output of another version than the host has",
-        edit(f"{LATENCY}/client.stdout", put("tool.version", "0.0.9")),
-    ),
-    fault(
-        "versions-differ",
-        "loopback",
-        PASS,
-        "versions",
-        "a server with another version of libfabric",
-        edit("raw/beta/environment.json", put("versions.libfabric", "2.1.0")),
-    ),
-    fault(
-        "copied",
-        "loopback",
-        INCONCLUSIVE,
-        "copies",
-        "one output that is counted as two repeats",
-        content(
-            f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/2/client.stdout"
-        ),
-        edit(f"{LATENCY}/client.stdout", put("started", "2026-11-21T08:04:12.000Z")),
-    ),
-    fault(
-        "other-stream",
-        "loopback",
-        INCONCLUSIVE,
-        "flow/iperf-streams/alpha/beta/1 coverage",
-        "iperf one of whose streams went elsewhere",
-        replaced(
-            "raw/alpha/flows/iperf-streams/alpha/beta/1/client.stdout",
-            r"^(\[  2\] local .* with) 127.0.0.2",
-            r"\1 127.0.0.3",
-        ),
-    ),
-    fault(
-        "other-client",
-        "loopback",
-        INCONCLUSIVE,
-        OF_IPERF3,
-        "a server of iperf3 that another client measured",
-        replaced(f"{SERVERS}/iperf3/alpha/beta/1/server.stdout", "54775", "54776"),
-    ),
-    fault(
-        "copied-size",
-        "loopback",
-        INCONCLUSIVE,
-        "copies",
-        "a line that is counted as two sizes",
-        rewrite(f"{LATENCY}/client.stdout", first_twice),
-    ),
-    fault(
-        "two-at-once",
-        "loopback",
-        INCONCLUSIVE,
-        "turns",
-        "two rounds of a host that ran at the same time",
-        edit(END, later(2.5)),
-        edit(f"{LATENCY}/client.stdout", later(2.5)),
-        edit(SERVED, later(2.5)),
     ),
     fault(
         "other-size",

@@ -1,0 +1,115 @@
+"""What both ends of a flow, their agents and their hosts say against each other or the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.py.judging import Change, Document, Run, check_of, put
+
+MakeRun = Callable[[str], Path]
+
+IPERF3, LATENCY, IPERF = (f"{test}/alpha/beta/1" for test in ("iperf3", "tcp-latency", "iperf"))
+WRITE = "write-latency/alpha/beta/1"
+
+
+def of_flow(run: Run, flow: str) -> str:
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    return str(check_of(verdict, f"flow/{flow}").measured)
+
+
+# ---- what agents say of a flow's ends ------------------------------------------------------------
+
+ENDS: tuple[tuple[str, str, Change, str], ...] = (
+    (IPERF3, "server", put("argv", ["iperf3", "-s", "-1", "-B", "127.0.0.9"]), "another command"),
+    (IPERF3, "server", put("argv", None), "server.json is of another command than planned"),
+    (LATENCY, "server", put("signal", "KILL"), "server's side ended with exit None, signal KILL"),
+    (LATENCY, "server", put("timed_out", True), "the server's side ended with"),
+    (LATENCY, "client", put("message", "half of it"), "but client.json has: half of it"),
+)
+
+
+@pytest.mark.parametrize(("flow", "role", "change", "words"), ENDS)
+def test_an_end_that_contradicts_its_own_end_is_no_evidence(
+    run_copy: MakeRun, flow: str, role: str, change: Change, words: str
+) -> None:
+    run = Run(run_copy("loopback"))
+    host = {"client": "alpha", "server": "beta"}[role]
+    run.edit(f"raw/{host}/flows/{flow}/{role}.json", change)
+    assert words in of_flow(run, flow)
+
+
+def long_size(line: Document) -> None:
+    """The recorded sizes begin 0.2 s after each other."""
+    if line["params"]["size_bytes"] == 64:
+        line["started"] = "2026-11-21T08:04:10.950Z"
+
+
+def test_sizes_follow_each_other(run_copy: MakeRun) -> None:
+    run = Run(run_copy("loopback"))
+    run.edit(f"raw/alpha/flows/{LATENCY}/client.stdout", long_size)
+    assert "a size began at 2026-11-21T08:04:10.950Z" in of_flow(run, LATENCY)
+
+
+# ---- what the server printed ---------------------------------------------------------------------
+
+SERVED = (
+    ("loopback", IPERF3, '"bytes":\t5295308800', '"bytes":\t5295308', "5295308 bytes received"),
+    ("loopback", IPERF3, r'(\s*"end":)', r'"error": "lost", \1', 'has the error "lost"'),
+    ("loopback", IPERF3, r"\}\s*\Z", "", "is not a JSON document"),
+    ("loopback", IPERF, "3.63 GBytes  15.6 Gb", "363 MBytes  1.56 Gb", "bytes received, client"),
+    ("rxe", WRITE, "RDMA_Write Lat", "RDMA_Read Lat", "other connections than client.stdout"),
+)
+
+
+@pytest.mark.parametrize(("name", "flow", "pattern", "replacement", "words"), SERVED)
+def test_a_server_that_tells_of_another_measurement_is_not_its_clients(
+    run_copy: MakeRun, name: str, flow: str, pattern: str, replacement: str, words: str
+) -> None:
+    run = Run(run_copy(name))
+    output = run.root / f"raw/beta/flows/{flow}/server.stdout"
+    text = re.sub(pattern, replacement, output.read_text())
+    assert text != output.read_text()
+    output.write_text(text)
+    assert words in of_flow(run, flow)
+
+
+@pytest.mark.parametrize("flow", [IPERF3, IPERF])
+def test_both_ends_use_the_planned_port(run_copy: MakeRun, flow: str) -> None:
+    run = Run(run_copy("loopback"))
+    for host, role in (("alpha", "client"), ("beta", "server")):
+        output = run.root / f"raw/{host}/flows/{flow}/{role}.stdout"
+        output.write_text(re.sub(r"\b(5201|5001)\b", "5999", output.read_text()))
+    assert "client.stdout names another port than 5" in of_flow(run, flow)
+
+
+# ---- what hosts say of themselves ----------------------------------------------------------------
+
+HOSTS: tuple[tuple[str, Change, str], ...] = (
+    ("environment", put("collected", None), "does not say whose it is, or when"),
+    ("environment", put("hostname", None), "does not say whose it is, or when"),
+    ("environment", put("collected", "2026-10-21T08:04:11Z"), "before the plan"),
+    ("agent", put("started", "2020-01-01T00:00:00Z"), "of 2020-01-01T00:00:00Z, before the plan"),
+    ("agent", put("ended", "2026-11-21T08:04:10.000Z"), "ended before it began"),
+)
+
+
+@pytest.mark.parametrize(("name", "change", "words"), HOSTS)
+def test_a_host_of_another_time_is_no_evidence(
+    run_copy: MakeRun, name: str, change: Change, words: str
+) -> None:
+    run = Run(run_copy("loopback"))
+    run.edit(f"raw/beta/{name}.json", change)
+    found = check_of(run.judge(), "host/beta")
+    assert found.status == "inconclusive"
+    assert words in str(found.measured)
+
+
+def test_a_flow_that_began_before_its_agent_is_no_evidence(run_copy: MakeRun) -> None:
+    run = Run(run_copy("loopback"))
+    run.edit("raw/alpha/agent.json", put("started", "2026-11-21T08:04:20.000Z"))
+    assert "but the agent on alpha ran from 2026-11-21T08:04:20.000Z" in of_flow(run, LATENCY)
