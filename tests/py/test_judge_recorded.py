@@ -14,7 +14,7 @@ from perch.judge.links import LinkFacts
 from perch.model.figures import encode
 from perch.model.plan import Expect, Flow, Plan, PlanHost, Suite
 from perch.model.raw import End, Interface
-from perch.model.record import Counters, Link, Part, Path, Record
+from perch.model.record import Counters, Link, Part, Path, Record, SoakSummary
 
 FLOW = Flow(
     id="t/a/b/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
@@ -254,6 +254,15 @@ def test_sizes_took_no_longer_than_their_process_lived() -> None:
     assert why == "its sizes took 12 s, but its process lived 10 s"
     # the second that is granted is no more than the process lived
     assert times.too_long([Part(elapsed_s=0.9)], End(elapsed_s=0.001), None) is not None
+
+
+def test_a_soak_may_have_begun_in_an_earlier_process() -> None:
+    """It goes on after a reboot."""
+    part = Part(started="2026-11-21T08:00:01.000Z", elapsed_s=1)
+    client = end("00:05", "00:09")
+    assert times.not_in_process(FLOW, part, client) is not None
+    part.soak = SoakSummary(9, 9, 1, 9, 1, 0, 0, 0, 0, False, True, 0)
+    assert times.not_in_process(FLOW, part, client) is None
 
 
 # ---- its length ----------------------------------------------------------------------------------

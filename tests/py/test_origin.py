@@ -124,6 +124,8 @@ STARTS: tuple[tuple[str, Change, str], ...] = (
     ("tcp-latency", later(-200), "its process ran from 2026-11-21T08:04:11.928Z to"),
     ("tcp-latency", later(20), "its process ran from 2026-11-21T08:04:11.928Z to"),
     ("iperf3", put("start.timestamp.timesecs", 1795248269 - 5), "its process ran from"),
+    # its start lies in its process, and its end does not
+    ("iperf3", put("start.timestamp.timesecs", 1795248269 + 2), "its process ran from"),
     ("tcp-bandwidth", later(20), "its process ran from"),
 )
 
@@ -189,6 +191,23 @@ def test_what_to_do_fits_what_is_wrong(
     (found,) = [one for one in run.judge().checks if one.id.startswith(f"flow/{test}/")]
     assert words in str(found.remedy)
     assert "client.stderr" not in str(found.remedy)
+
+
+@pytest.mark.parametrize(
+    ("created", "is_evidence"),
+    [("2026-11-21T08:09:00Z", True), ("2026-11-21T08:09:30Z", False)],
+)
+def test_clocks_of_a_host_and_the_controller_may_be_minutes_apart(
+    run_copy: MakeRun, created: str, is_evidence: bool
+) -> None:
+    """The first flow began at 08:04:11.9, its agent at 08:04:10.5; 300 s are granted."""
+    run = Run(run_copy("loopback"))
+    run.edit("plan.json", put("created", created))
+    verdict = run.judge()
+    assert (verdict.verdict == "PASS") is is_evidence
+    if not is_evidence:
+        flow = check_of(verdict, "flow/tcp-latency/alpha/beta/1")
+        assert "client.json is of 2026-11-21T08:04:11.928Z, before the plan" in str(flow.measured)
 
 
 def test_gids_of_swapped_ends_are_compared_as_ipv4_addresses(run_copy: MakeRun) -> None:
