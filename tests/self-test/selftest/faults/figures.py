@@ -116,7 +116,7 @@ def a_tenth(line: Document) -> None:
 
 
 def above_best(line: Document) -> None:
-    line["bandwidth"]["peak_gbit_s"] = line["bandwidth"]["gbit_s"] / 2.1
+    line["bandwidth"]["peak_gbit_s"] = line["bandwidth"]["gbit_s"] / 5
 
 
 def too_fast(line: Document) -> None:
