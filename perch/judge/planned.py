@@ -204,8 +204,8 @@ def _decoded(text: bytes, file: str) -> Plan:
     """A plan whose types are right. Raises PerchError."""
     try:
         with _without_collector():
+            repeated = repeated_key(text)  # first: a large plan is not held twice
             plan = _plan.decode(text)
-            repeated = repeated_key(text)
     except msgspec.ValidationError as error:
         why = str(error)
         try:
