@@ -47,6 +47,16 @@ def test_other_versions_on_a_server_are_a_warning(
     assert "beta" in found.evidence
 
 
+def test_a_client_whose_output_tells_no_version_may_name_none(run_copy: MakeRun) -> None:
+    """Only the host's own record tells iperf's version."""
+    run = Run(run_copy("loopback"))
+    run.edit("raw/alpha/environment.json", put("versions.iperf", None))
+    verdict = run.judge()
+    found = check_of(verdict, "versions")
+    assert (verdict.verdict, found.status) == ("PASS", "advisory")
+    assert "alpha names no version of iperf" in str(found.measured)
+
+
 def test_a_version_that_no_flow_uses_is_not_compared(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
     run.edit("raw/beta/environment.json", put("versions.jq", "1.7"))
