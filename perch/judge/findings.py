@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -19,6 +20,9 @@ JQ = Path(__file__).parents[2] / "reports/jq"
 #: The areas of checks in the order in which their findings are shown; each is
 #: reports/jq/hosts/AREA.jq.
 AREAS = ("machine", "nic", "qos", "slingshot")
+
+#: Where jq met an error: in a file of ours with a name of chance.
+_place = re.compile(r" \(at [^)]*\)")
 
 #: Seconds that jq may take: 1,000 hosts' answers take it about a minute an area on one processor.
 DEADLINE_S = 600
@@ -44,6 +48,18 @@ class Question(msgspec.Struct):
     areas: list[str]
     host: Document
     raw: Document
+
+
+class UnjudgeableError(PerchError):
+    """A program of findings failed on what a host answered."""
+
+    def __init__(self, area: str, why: str) -> None:
+        super().__init__(
+            ExitCode.INCONCLUSIVE,
+            f"the findings on hosts ({area}) failed: {why}",
+            remedy="run the hosts' checks again; if it stays, report it with their host_check.json",
+        )
+        self.why = why
 
 
 class _Found(msgspec.Struct):
@@ -86,8 +102,8 @@ def _answer(area: str, process: subprocess.Popen[bytes]) -> bytes:
             remedy="judge again on a machine with less other work",
         ) from None
     if process.returncode != 0:
-        why = errors.decode("utf-8", "replace").partition("\n")[0]
-        raise PerchError(ExitCode.INCONCLUSIVE, f"the findings on hosts ({area}) failed: {why}")
+        why = _place.sub("", errors.decode("utf-8", "replace").partition("\n")[0])
+        raise UnjudgeableError(area, why)
     return output
 
 
@@ -112,11 +128,47 @@ def answer(what: str, program: list[str], text: bytes) -> bytes:
     return said
 
 
+def _unjudgeable(questions: list[Question]) -> dict[str, str]:
+    """The hosts on whose answer a program fails, and how; found by halves."""
+    try:
+        _judged(questions)
+    except UnjudgeableError as error:
+        if len(questions) == 1:
+            return {questions[0].host["name"]: error.why}
+        half = len(questions) // 2
+        return _unjudgeable(questions[:half]) | _unjudgeable(questions[half:])
+    return {}
+
+
+def _unknown(why: str) -> Document:
+    """The finding on a host whose answer no program can judge."""
+    return {
+        "id": "answer", "device": None, "status": "unknown", "severity": "required",
+        "found": f"its answer cannot be judged: {why}", "wanted": None,
+        "why": "what a check prints on a host is of known types",
+        "remedy": "run the role host_check again; if it stays, report it with host_check.json",
+        "source": "docs/definitions.md",
+    }  # fmt: skip
+
+
 def judged(questions: list[Question]) -> dict[str, list[Document]]:
     """The findings of each host by its name, in the order of the areas, those between hosts last.
 
-    Raises PerchError where jq is missing, fails or does not end.
+    An answer on which a program fails keeps no other host from being judged. Raises PerchError
+    where jq is missing, fails on several answers together, or does not end.
     """
+    try:
+        return _judged(questions)
+    except UnjudgeableError:
+        bad = _unjudgeable(questions)
+        if not bad:
+            raise
+    found = _judged([one for one in questions if one.host["name"] not in bad])
+    return found | {name: [_unknown(why)] for name, why in bad.items()}
+
+
+def _judged(questions: list[Question]) -> dict[str, list[Document]]:
+    """The same of answers that can be judged."""
     asked = [area for area in AREAS if any(area in question.areas for question in questions)]
     text = b"".join(encode(question) + b"\n" for question in questions)
     programs = {area: ["-n", OF_AREA.format(area=area)] for area in asked}

@@ -147,6 +147,10 @@ def _judge(root: Path, work: Path) -> Judged:
     return Judged(root, plan, hosts, limits, baseline, read.records, verdict)
 
 
+#: What to do where a run cannot be judged, if the fault itself does not say it.
+AGAIN = "plan and measure again: only a whole plan shows what is missing"
+
+
 def _unjudged(root: Path, why: str) -> Verdict:
     """Of a run that cannot be judged: it must not keep an older PASS, nor be without a verdict."""
     fault = Check(
@@ -156,7 +160,7 @@ def _unjudged(root: Path, why: str) -> Verdict:
         measured=why,
         source="design, coverage is judged against the plan",
         evidence=["plan.json"],
-        remedy="Plan and measure again: only a whole plan shows what is missing",
+        remedy=AGAIN,
     )
     return Verdict(
         run=root.resolve().name,
@@ -224,6 +228,7 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
             if error.code != ExitCode.INCONCLUSIVE:
                 raise
             verdict = _unjudged(root, str(error))
+            error.remedy = error.remedy or AGAIN
             (work / RECORDS).write_bytes(b"")
             parquet.write(work / RECORDS, work / PARQUET)
             (work / INTERVALS).unlink(missing_ok=True)

@@ -16,16 +16,19 @@ _sorted = msgspec.json.Encoder(order="sorted")
 #: sum changes.
 DIGITS = 9
 
+#: Readers of JSON take no larger integer (int64 of databases).
+_WHOLE = 2**63
+
 
 def rounded(value: float) -> int | float:
-    """`value` with 9 significant digits, a whole number as an integer.
+    """`value` with 9 significant digits, a whole number as an integer if 64 bits hold it.
 
     Integers are counts and stay exact.
     """
     if isinstance(value, int):
         return value
     figure = float(f"{value:.{DIGITS}g}")
-    return int(figure) if figure.is_integer() else figure
+    return int(figure) if figure.is_integer() and abs(figure) < _WHOLE else figure
 
 
 def is_finite(value: object) -> TypeGuard[int | float]:

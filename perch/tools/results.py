@@ -101,7 +101,7 @@ def check_rate(bandwidth: Bandwidth, elapsed_s: float, tolerance: float) -> None
     rate, size = bandwidth.gbit_s or 0, bandwidth.bytes or 0
     if rate > IMPOSSIBLE_GBIT_S:
         raise UnusableError(f"bandwidth of {shown(rate)} Gb/s is impossible")
-    if abs(size * 8 / elapsed_s / 1e9 / rate - 1) > tolerance:
+    if not abs(size * 8 / elapsed_s / 1e9 - rate) <= tolerance * rate:
         said = f"{shown(size)} bytes in {shown(elapsed_s)} s"
         raise UnusableError(f"{said} are not the {shown(rate)} Gb/s that it says")
 

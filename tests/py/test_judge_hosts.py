@@ -159,11 +159,12 @@ def test_a_machine_without_jq_says_what_to_install(monkeypatch: pytest.MonkeyPat
         findings.judged([question("alpha")])
 
 
-def test_an_area_that_fails_is_named() -> None:
+def test_an_answer_on_which_an_area_fails_is_a_finding_on_its_host() -> None:
     damaged = question("alpha")
     damaged.raw = {"files": 5}
-    with pytest.raises(PerchError, match=r"the findings on hosts \(machine\) failed: jq: error"):
-        findings.judged([damaged])
+    (found,) = findings.judged([damaged])["alpha"]
+    assert (found["id"], found["status"]) == ("answer", "unknown")
+    assert found["found"].startswith("its answer cannot be judged: jq: error")
 
 
 def test_an_area_that_does_not_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,188 @@
+"""Input that cannot be used: a message with file, place, what and what to do; never a PASS."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perch.model.verdict import Check
+from tests.py.conftest import Ended
+from tests.py.judging import Run, check_of, put
+from tests.py.test_history_bundle import closed, opened, sealed_again
+
+Perchctl = Callable[..., Ended]
+TOP = Path(__file__).parents[2]
+OUTPUT, END = "client.stdout", "client.json"
+
+
+@pytest.fixture
+def run(run_copy: Callable[[str], Path]) -> Run:
+    return Run(run_copy("loopback"))
+
+
+def refused(ended: Ended, code: int, *says: str) -> None:
+    """One line that says it, its exit code, and neither a traceback nor a PASS."""
+    assert ended.code == code
+    for words in says:
+        assert words in ended.stderr
+    assert "Traceback" not in ended.stderr and "internal error" not in ended.stderr
+    assert "PASS" not in ended.stdout
+
+
+def of_flow(run: Run, test: str) -> Check:
+    """The finding on the test's flow, which has a remedy."""
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    flow = next(one.flow for one in verdict.coverage.missing if one.flow.startswith(f"{test}/"))
+    found = check_of(verdict, f"flow/{flow}")
+    assert found.remedy
+    return found
+
+
+# ---- a run's files -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [(OUTPUT, "of its output is not JSON: truncated?"), (END, END)],
+)
+def test_a_truncated_raw_file(run: Run, perchctl: Perchctl, name: str, says: str) -> None:
+    path = run.flow("tcp-latency") / name
+    path.write_bytes(path.read_bytes()[:-100])
+    refused(perchctl("judge", run.root), 3)
+    assert says in str(of_flow(run, "tcp-latency").measured)
+
+
+def test_a_plan_of_another_version(run: Run, perchctl: Perchctl) -> None:
+    run.edit("plan.json", put("schema", "perch.plan/9"))
+    refused(
+        perchctl("judge", run.root), 3, "plan.json", "its schema is 'perch.plan/9', not",
+        "plan and measure again",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("file", "schema", "check"),
+    [
+        ("inputs/limits.json", "perch.limits/9", "limits"),
+        ("raw/alpha/agent.json", "perch.agent/9", "host/alpha"),
+        ("raw/alpha/environment.json", "perch.environment/9", "host/alpha"),
+    ],
+)
+def test_a_document_whose_schema_does_not_fit(
+    run: Run, perchctl: Perchctl, file: str, schema: str, check: str
+) -> None:
+    run.edit(file, put("schema", schema))
+    refused(perchctl("judge", run.root), 3)
+    found = check_of(run.judge(), check)
+    assert found.status == "inconclusive"
+    assert Path(file).name in str(found.measured)
+    assert found.remedy
+
+
+def test_a_line_whose_schema_does_not_fit(run: Run, perchctl: Perchctl) -> None:
+    run.edit(run.flow("tcp-latency") / OUTPUT, put("schema", "perch.record/9"))
+    refused(perchctl("judge", run.root), 3)
+    said = "line 1 of its output has schema perch.record/9"
+    assert said in str(of_flow(run, "tcp-latency").measured).replace('"', "")
+
+
+def test_a_type_that_does_not_fit(run: Run, perchctl: Perchctl) -> None:
+    run.edit(run.flow("tcp-latency") / OUTPUT, put("latency_us.p50", "fast"))
+    refused(perchctl("judge", run.root), 3)
+    said = "latency_us.p50: expected number, got string"
+    assert said in str(of_flow(run, "tcp-latency").measured)
+
+
+def test_a_run_that_cannot_be_written(
+    run: Run, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(**_: object) -> str:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.mkdtemp", no)  # root may write whatever the mode is
+    for command in ("judge", "report"):
+        refused(
+            perchctl(command, run.root), 6, str(run.root), "Read-only file system",
+            "judge a copy of it",
+        )  # fmt: skip
+    assert not (run.root / "verdict.json").exists()
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+def test_a_limit_with_an_unknown_metric(run: Run, perchctl: Perchctl, tmp_path: Path) -> None:
+    known = "metric: latency_us.mean\n"
+    text = (TOP / "reports/limits/local.yml").read_text()
+    line = text[: text.index(known)].count("\n") + 1
+    site = tmp_path / "own.yml"
+    site.write_text(text.replace(known, "metric: latency_us.meen\n", 1))
+    output = TOP / "tests/fixtures/tools/iperf_plain.txt"
+    refused(
+        perchctl("import", "--run", tmp_path / "imported", "--limits", site, output), 2,
+        f"own.yml:{line}:", "metric", "did you mean 'latency_us.mean'?", "correct the limits",
+    )  # fmt: skip
+    assert not (tmp_path / "imported").exists()
+    run.edit("inputs/limits.json", put("limits.0.metric", "latency_us.meen"))
+    refused(perchctl("judge", run.root), 3)
+    found = check_of(run.judge(), "limits")
+    assert str(found.measured).startswith("inputs/limits.json:")
+    assert "did you mean 'latency_us.mean'?" in str(found.measured)
+
+
+# ---- bundles -------------------------------------------------------------------------------------
+
+
+def test_a_bundle_of_an_earlier_perch(run: Run, perchctl: Perchctl, tmp_path: Path) -> None:
+    run.judge()
+    bundle = tmp_path / "run.tar.gz"
+    assert perchctl("bundle", run.root, bundle).code == 0
+    root = opened(bundle, tmp_path / "opened")
+    records = root / "records.jsonl"
+    records.write_text(records.read_text().replace("perch.record/2", "perch.record/1"))
+    sealed_again(root)
+    closed(root, bundle)
+    refused(
+        perchctl("verify", bundle), 3, str(bundle), "records.jsonl, line 1",
+        "its schema is 'perch.record/1'", "verify it with the Perch that made it",
+    )  # fmt: skip
+    bundle.write_bytes(bundle.read_bytes()[:1000])
+    refused(perchctl("verify", bundle), 1, str(bundle), "it is damaged: it ends early")
+
+
+# ---- Perch's own files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("room", "name", "code", "says"),
+    [
+        ("tools", "iperf", 2, "tool 'iperf' is defined twice; rename it: perch.tools."),
+        ("checks", "ceiling", 3, "check 'ceiling' is defined twice; the other is in "),
+    ],
+)
+def test_a_duplicate_tool_or_check(
+    run: Run, tmp_path: Path, room: str, name: str, code: int, says: str
+) -> None:
+    shutil.copytree(TOP / "perch", tmp_path / "perch", ignore=shutil.ignore_patterns("__pyc*"))
+    (tmp_path / "reports").symlink_to(TOP / "reports")
+    source = tmp_path / f"perch/{room}/{name}.py"
+    shutil.copy(source, source.with_name(f"z{name}.py"))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "perch", "judge", run.root],
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    refused(Ended(done.returncode, done.stdout, done.stderr), code, f"z{name}", says)
+    assert "rename" in done.stderr
+    verdict = run.root / "verdict.json"
+    assert not verdict.exists() or json.loads(verdict.read_text())["verdict"] != "PASS"
