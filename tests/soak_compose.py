@@ -24,6 +24,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "self-test"), str(HERE.parent)]
 from selftest.runs import noise  # noqa: E402
+from tests import spelled  # noqa: E402
 
 FIXTURES = HERE / "fixtures"
 RECORDED = FIXTURES / "loopback/run/raw/alpha"
@@ -113,14 +114,14 @@ def planned(o):
             for i, client in enumerate(names):
                 server = names[(i + 1) % len(names)]
                 flows.append({
-                    "id": f"{test['name']}/{client}/{server}/{turn + 1}", "test": test["name"], "title": test["name"], "repeat": turn + 1, "tool": "perch",
+                    "id": f"{test['name']}/{client}/{server}/0/{turn + 1}", "test": test["name"], "title": test["name"], "repeat": turn + 1, "tool": "perch",
                     "backend": o.backend, "provider": None, "op": "send", "kind": test["kind"], "client": client, "server": server,
                     "scope": "software", "client_argv": argv(test, hosts[server]["address"], hosts[client]["address"], o, seconds),
                     "server_argv": [], "ready": None, "deadline_s": seconds + 630, "estimate_s": seconds, "expect": [{"size_bytes": test["bytes"]}],
                 })  # fmt: skip
         rounds.append({"flows": flows})
     return {
-        "schema": "perch.plan/1", "run": o.run, "created": wall(EPOCH - 60), "limits": "fixture",
+        "run": o.run, "created": wall(EPOCH - 60), "limits": "fixture",
         "suite": {"name": "soak-composed", "title": "Composed, and never measured"}, "hosts": hosts, "host_checks": False, "excluded": [],
         "soak": {"duration_s": o.duration, "interval_s": o.interval, "stall_s": 0.02, "reconnect_s": 600, "mode": o.mode,
                  "turn_s": None if o.mode == "mixed" else o.turn},
@@ -435,7 +436,7 @@ def write_flow(root, flow, turn, o, plants):
     for role in ("client", "server"):
         place = root / "raw" / flow[role] / "flows" / flow["id"]
         place.mkdir(parents=True, exist_ok=True)
-        side = load(RECORDED / "flows/tcp-latency/alpha/beta/1/client.json") | {
+        side = load(RECORDED / "flows/tcp-latency/alpha/beta/0/1/client.json") | {
             "run": o.run, "flow": flow["id"], "role": role, "host": flow[role], "argv": flow["client_argv"] + ["--port", "18600"] if role == "client" else [],
             "started": wall(EPOCH - 0.5), "ended": wall(EPOCH + o.duration + 2), "elapsed_s": seconds + 1, "exit": 0 if role == "client" else None,
         }  # fmt: skip
@@ -463,7 +464,7 @@ def main(words=None):
     o.run = "20260101T000000Z-composed"
     plan = planned(o)
     (o.dir / "inputs").mkdir(parents=True)
-    (o.dir / "plan.json").write_text(json.dumps(plan, separators=(",", ":")) + "\n")
+    spelled.write(o.dir, plan)
     (o.dir / "inputs/limits.json").write_text((FIXTURES / "rxe/run/inputs/limits.json").read_text())
     flows = [(turn, flow) for turn, round_ in enumerate(plan["rounds"]) for flow in round_["flows"]]
     host_kinds = ("leak", "handles", "counter", "flap", "nosample", "hot")

@@ -20,7 +20,15 @@ HOSTS = {
     name: PlanHost(address="192.0.2.1", fabric="roce", scope="hardware", port=1)
     for name in ("node1", "node2")
 }
-PLAN = Plan("perch.plan/1", "r", "2026-01-01T00:00:00Z", Suite("s", "S"), "roce", HOSTS, [])
+PLAN = Plan(
+    schema="perch.plan/2",
+    run="r",
+    created="2026-01-01T00:00:00Z",
+    suite=Suite("s", "S"),
+    limits="roce",
+    hosts=HOSTS,
+    rounds=[],
+)
 
 
 #: They want no priority lossless: the switches' own are judged.

@@ -93,7 +93,7 @@ static void test_every_value(void **state) {
 	assert_string_equal(options.job.device, "eth0");
 	assert_int_equal(options.connection_fd, 3);
 	assert_int_equal(options.listener_fd, 4);
-	assert_int_equal(parse("meet h --flow a/b/c/1 --parties 3"), 0);
+	assert_int_equal(parse("meet h --flow a/b/c/0/1 --parties 3"), 0);
 	assert_int_equal(options.parties, 3);
 	assert_int_equal(parse("hist --quantiles 0.5,0.9 --distribution a - b"), 0);
 	assert_int_equal(options.n_quantiles, 2);

@@ -43,8 +43,7 @@ def _strange(planned: PlanHost, facts: HostFacts) -> str | None:
     """What of the plan a host does not have. Interfaces of a Cassini NIC may have any name."""
     there = {*facts.drivers, *facts.rdma_drivers, *facts.cxi_drivers}
     for device in planned.devices:
-        of_device = device if isinstance(device, dict) else {"name": device}
-        for name in (of_device.get("name"), of_device.get("netdev")):
+        for name in (device.get("name"), device.get("netdev")):
             if name is not None and name not in there:
                 return f"environment.json names no device {name}"
     return None

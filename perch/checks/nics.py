@@ -32,8 +32,7 @@ def used_by(flows: Iterable[Flow]) -> Counter[str]:
 def _devices(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The devices of each host that names some."""
     named = {
-        host: tuple(one["name"] if isinstance(one, dict) else one for one in planned.devices)
-        for host, planned in plan.hosts.items()
+        host: tuple(one["name"] for one in planned.devices) for host, planned in plan.hosts.items()
     }
     return {host: devices for host, devices in named.items() if devices}
 

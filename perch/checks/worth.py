@@ -17,10 +17,8 @@ def imported(run: RunView) -> Iterator[Check]:
     outputs = [flow.imported for flow in run.plan.flows() if flow.imported is not None]
     if not outputs:
         return
-    files = sorted({one["file"] for one in outputs})
-    links = sorted(
-        {(one["link"]["rate_gbit_s"], one["link"]["source"]) for one in outputs if one.get("link")}
-    )
+    files = sorted({one.file for one in outputs})
+    links = sorted({(one.link["rate_gbit_s"], one.link["source"]) for one in outputs if one.link})
     yield Check(
         id="imported",
         title="Perch measured everything itself",

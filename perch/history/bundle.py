@@ -18,8 +18,8 @@ NAMESPACE = "perch"
 
 #: What a run holds and others may see, beside plan.*.json. Half-made files are left behind.
 PACKED = (
-    "plan.json", "inputs", "raw", "charts", "records.jsonl", "intervals.jsonl", "verdict.json",
-    "report.md", "report.html", "junit.xml", "perch.prom",
+    "plan.json", "rounds.jsonl", "inputs", "raw", "charts", "records.jsonl", "intervals.jsonl",
+    "verdict.json", "report.md", "report.html", "junit.xml", "perch.prom",
 )  # fmt: skip
 
 _secret_name = re.compile(

@@ -6,14 +6,13 @@ import hashlib
 import shutil
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import polars as pl
 
 from perch.checks.fabric import planned_identity
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns
+from perch.judge import columns, planned
 from perch.judge import run as judging
 from perch.judge.raw import UNREADABLE
 from perch.model.figures import encode_sorted
@@ -21,7 +20,7 @@ from perch.model.plan import Plan
 from perch.model.record import Record, ToolName
 from perch.model.verdict import Verdict
 
-PLAN, RETRY = "plan.json", "plan.retry.json"
+PLAN, ROUNDS, RETRY = planned.PLAN, planned.ROUNDS, planned.RETRY
 VERDICT, RECORDS, INTERVALS = judging.VERDICT, judging.RECORDS, judging.INTERVALS
 
 RECORD_SCHEMA = "perch.record/2"
@@ -53,17 +52,6 @@ class RecordHead(msgspec.Struct):
     tool: ToolName
 
 
-# a plan may have half a gigabyte of rounds, which the lists do not need
-class _Plan(msgspec.Struct):
-    schema: str
-    run: str
-    created: str
-    suite: Any
-    limits: str
-    hosts: Any
-
-
-_plan = msgspec.json.Decoder(_Plan)
 _verdict = msgspec.json.Decoder(VerdictHead)
 _record = msgspec.json.Decoder(Record)
 _record_head = msgspec.json.Decoder(RecordHead)
@@ -117,12 +105,12 @@ def _unusable(path: Path, error: Exception) -> PerchError:
 def plan_head(path: Path) -> Plan:
     """A plan without its rounds. Raises PerchError."""
     try:
-        head = _plan.decode(path.read_bytes())
-        return msgspec.convert({**msgspec.structs.asdict(head), "rounds": []}, Plan, strict=False)
-    except (*UNREADABLE, OSError) as error:
+        head = planned.document(path.read_bytes(), str(path))
+    except OSError as error:
         raise PerchError(
-            ExitCode.INCONCLUSIVE, f"it cannot be used: {error}", file=path, remedy="plan again"
+            ExitCode.INCONCLUSIVE, f"it cannot be read ({error.strerror})", file=path
         ) from None
+    return Plan(**msgspec.structs.asdict(head) | {"rounds": []})
 
 
 def verdict_head(root: Path) -> VerdictHead:
@@ -192,7 +180,7 @@ def judge_again(root: Path, work: Path) -> tuple[Path, Verdict]:
     """
     again = work / root.name
     again.mkdir(parents=True)
-    for name in (PLAN, RETRY):
+    for name in (PLAN, ROUNDS, RETRY):
         if (root / name).exists() or (root / name).is_symlink():
             shutil.copyfile(root / name, again / name, follow_symlinks=False)
     for name in ("raw", "inputs"):

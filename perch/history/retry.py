@@ -1,28 +1,24 @@
 """`perchctl retry DIR`: plans two more repeats of what fell outside of its limits.
 
-The agents walk DIR/plan.retry.json, their outputs lie in DIR/raw/HOST/retry/, and the judge then
-judges all repeats.
+The agents walk the flows of DIR/plan.retry.json, their outputs lie in DIR/raw/HOST/retry/, and
+the judge then judges all repeats.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from perch.errors import ExitCode, PerchError
 from perch.model.figures import pretty
+from perch.model.plan import RETRY_SCHEMA, Flow, Plan, RetryDocument, RoundLine
 from perch.model.text import clean
 
 if TYPE_CHECKING:
     from perch.model.verdict import Verdict
-
-#: A flow as plan.json has it; agents read every key of it.
-Flow = dict[str, Any]
-
-#: What a plan of repeats has of its run's plan.
-_KEPT = ("schema", "run", "created", "suite", "limits", "hosts")
 
 #: The message names so many.
 _NAMED = 3
@@ -31,10 +27,10 @@ _NAMED = 3
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Judges DIR and writes DIR/plan.retry.json where a repeat may tell a stray from the\n"
-        "fabric: a required limit missed (of hardware also an interval or a tail), or a flow\n"
-        "lost before its traffic began. Never repeated: a corrupted payload, a peer lost during\n"
-        "traffic, a figure above its link's ceiling."
+        "Judges DIR and writes DIR/plan.retry.json, and each host's part in DIR/shares.retry/,\n"
+        "where a repeat may tell a stray from the fabric: a required limit missed (of hardware\n"
+        "also an interval or a tail), or a flow lost before its traffic began. Never repeated: a\n"
+        "corrupted payload, a peer lost during traffic, a figure above its link's ceiling."
     )
     parser.epilog = (
         "Exit: 0 there is something to repeat, 1 there is not, 2 usage, 3 no repeat can help\n"
@@ -46,7 +42,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Plans the repeats."""
     from perch.history import folder, lines
+    from perch.judge import planned
     from perch.judge import run as judging
+    from perch.plan import share
 
     root = folder.run_folder(args.run)
     path = root / folder.RETRY
@@ -56,18 +54,16 @@ def command(args: argparse.Namespace) -> int:
     if fault is not None or not verdict.coverage.planned:
         why = judging.line(verdict) if fault is None else str(fault)
         raise PerchError(ExitCode.INCONCLUSIVE, f"there is nothing to repeat: {why}", file=root)
-    plan = json.loads((root / folder.PLAN).read_bytes())
     if verdict.verdict == "PASS":
         raise PerchError(ExitCode.FAIL, "the verdict is PASS; nothing is repeated", file=root)
     pairs = outside(verdict, root)
-    rounds = placed(repeats(plan, pairs))
-    again = {
-        **{name: plan[name] for name in _KEPT if name in plan},
-        "excluded": [],
-        "rounds": [{"flows": flows} for flows in rounds],
-    }
+    content = (root / folder.PLAN).read_bytes()
+    plan = planned.document(content)
+    again = placed(repeats(planned.read_plan(root / folder.PLAN), pairs))
+    share.write(root / share.RETRY_FOLDER, share.shares(plan, content, again))
+    document = RetryDocument(RETRY_SCHEMA, plan.run, folder.digest(content), again)
     try:
-        lines.replace(path, pretty(again))
+        lines.replace(path, pretty(document))
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=path
@@ -100,29 +96,28 @@ def _name(pair: dict[str, Any]) -> str:
     return f"{pair['test']}/{pair['client']}/{pair['server']}"
 
 
-def repeats(plan: dict[str, Any], pairs: list[dict[str, Any]]) -> list[Flow]:
-    """The flows that follow the planned ones, as these were planned."""
+def repeats(plan: Plan, pairs: list[dict[str, Any]]) -> list[Flow]:
+    """The flows that follow the planned ones; all rails of a pair are measured again."""
     from perch.judge.planned import REPEATS
 
-    planned: dict[str, list[Flow]] = {}
-    for turn in plan["rounds"]:
-        for flow in turn["flows"]:
-            planned.setdefault(_name(flow), []).append(flow)
-    found = []
-    for more in range(1, REPEATS + 1):
-        for name in map(_name, pairs):
-            own = planned[name]
-            repeat = max(flow.get("repeat", 1) for flow in own) + more
-            found.append({**own[0], "id": f"{name}/{repeat}", "repeat": repeat})
-    return found
+    own: dict[tuple[str, int], list[Flow]] = {}
+    for flow in plan.flows():
+        own.setdefault((f"{flow.test}/{flow.client}/{flow.server}", flow.rail), []).append(flow)
+    named = list(map(_name, pairs))
+    asked = [flows for name in named for (pair, _), flows in own.items() if pair == name]
+    return [
+        msgspec.structs.replace(flows[0], repeat=max(flow.repeat for flow in flows) + more)
+        for more in range(1, REPEATS + 1)
+        for flows in asked
+    ]
 
 
-def placed(flows: list[Flow]) -> list[list[Flow]]:
+def placed(flows: list[Flow]) -> list[RoundLine]:
     """Each in the first round in which both of its hosts are free, as the planner does."""
     rounds: list[list[Flow]] = []
     busy: list[set[str]] = []
     for flow in flows:
-        hosts = {flow["client"], flow["server"]}
+        hosts = {flow.client, flow.server}
         free = next((i for i, taken in enumerate(busy) if not hosts & taken), None)
         if free is None:
             rounds.append([])
@@ -130,7 +125,15 @@ def placed(flows: list[Flow]) -> list[list[Flow]]:
             free = len(rounds) - 1
         rounds[free].append(flow)
         busy[free] |= hosts
-    return rounds
+    return [
+        RoundLine(
+            number,
+            estimate_s=max(flow.estimate_s for flow in turn),
+            deadline_s=max(flow.deadline_s for flow in turn),
+            flows=[flow.key for flow in turn],
+        )
+        for number, turn in enumerate(rounds)
+    ]
 
 
 def _said(verdict: Verdict, pairs: list[dict[str, Any]]) -> str:

@@ -9,13 +9,15 @@ from pathlib import Path
 from perch.errors import ExitCode, PerchError
 
 #: What the judge reads besides raw/: regular files, or none.
-DOCUMENTS = ("plan.json", "plan.retry.json", "inputs/limits.json", "inputs/baseline.json")
+DOCUMENTS = (
+    "plan.json", "rounds.jsonl", "plan.retry.json", "inputs/limits.json", "inputs/baseline.json",
+)  # fmt: skip
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Adds plan.json and every file of inputs/ and raw/ that is not there yet to\n"
+        "Adds plan.json, rounds.jsonl and every file of inputs/ and raw/ that is not there yet to\n"
         "DIR/raw/manifest.sha256 (the format of sha256sum). Its lines are never changed:\n"
         "files that come later, such as those of repeated flows, are added."
     )

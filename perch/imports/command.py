@@ -91,12 +91,13 @@ def _print_records(files: _Files, rate_gbit_s: Number | None) -> None:
     from perch.model.figures import encode
     from perch.model.plan import Plan, PlanHost, Suite
 
+    namer = names.Namer()
     for read in read_files(files.read()):
         if not read.is_known:
             files.say(f"{read.name}:1: no output of a known tool; give one of {_TOOLS}")
         rate = rate_gbit_s or (read.rate[0] if read.rate else None)
         for document in read.documents:
-            flow = names.flow(document, names.test_name(document))
+            flow = names.flow(document, namer.name(document))
             host = PlanHost(address="", fabric="", scope="imported", port=1)
             plan = Plan(
                 schema="",

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from perch.imports.documents import Document
 from perch.imports.output import Output
-from perch.model.plan import Flow
+from perch.model.plan import Flow, FlowKey
 
 #: The host that no output names.
 UNKNOWN = "unknown"
@@ -54,26 +54,27 @@ def flow(document: Document, test: str) -> Flow:
     kinds = [one.part.kind for one in document.results if one.part.kind]
     kind = kinds[0] if kinds else "transfer" if tool == "mori" else "bandwidth"
     part = next((one.part for one in document.results if one.is_ok), result.part)
-    made = Flow(
-        id=f"{test}/{UNKNOWN}/{UNKNOWN}/{document.number}",
-        test=test,
-        title=title(document),
+    key, shown = FlowKey(test, UNKNOWN, UNKNOWN, rail=0, repeat=1), title(document)
+    if origin is not None:
+        client, server = origin.client.host or UNKNOWN, origin.server.host or UNKNOWN
+        key = FlowKey(origin.test, client, server, origin.rail, origin.repeat)
+        shown = origin.test
+    return Flow(
+        id=key.id,
+        test=key.test,
+        title=shown,
         tool=tool,
         backend=part.backend,
         provider=part.provider,
         op=part.op,
         kind=kind,
-        client=UNKNOWN,
-        server=UNKNOWN,
+        client=key.client,
+        server=key.server,
+        repeat=key.repeat,
+        rail=key.rail,
         scope="imported",
         client_argv=document.command or [],
     )
-    if origin is not None:
-        made.id, made.test, made.title = origin.flow, origin.test, origin.test
-        made.repeat, made.rail = origin.repeat, origin.rail
-        made.client = origin.client.host or UNKNOWN
-        made.server = origin.server.host or UNKNOWN
-    return made
 
 
 class Namer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import tempfile
@@ -12,15 +13,26 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-import msgspec
-
 from perch.errors import ExitCode, PerchError
 from perch.imports import faults, names
 from perch.imports.documents import Document, ReadFile, read_files
 from perch.judge.imported import expected
 from perch.judge.raw import LARGEST
-from perch.model.plan import Flow, Plan, PlanHost, Round, Suite
+from perch.model.figures import pretty
+from perch.model.plan import (
+    SCHEMA,
+    Flow,
+    Imported,
+    PlanDocument,
+    PlanHost,
+    PlanTest,
+    RoundLine,
+    RoundsFile,
+    Suite,
+)
 from perch.model.record import ROLES, Number
+from perch.plan.flows import FILE
+from perch.plan.rounds import text
 
 #: Where the copies lie within the run.
 FOLDER = "raw/import"
@@ -100,20 +112,53 @@ def _link(read: ReadFile, rate_gbit_s: Number | None) -> dict[str, object] | Non
     return {"rate_gbit_s": stated, "source": f"{read.name}:{line}, in words"}
 
 
-def _flow(read: ReadFile, document: Document, test: str, rate_gbit_s: Number | None) -> Flow:
-    made = names.flow(document, test)
-    made.expect = [expected(result) for result in document.results]
-    made.imported = {"file": read.name, "line": document.output.line}
-    link = _link(read, rate_gbit_s)
-    if link:
-        made.imported["link"] = link
-    return made
+class _Output(NamedTuple):
+    """An output as the plan has it."""
+
+    flow: Flow
+    source: Imported
 
 
-def _plan(run: str, limits: str, flows: list[Flow]) -> Plan:
+def _output(read: ReadFile, document: Document, test: str, rate_gbit_s: Number | None) -> _Output:
+    flow = names.flow(document, test)
+    source = Imported(
+        read.name,
+        document.output.line,
+        [expected(result) for result in document.results],
+        _link(read, rate_gbit_s),
+        flow.client_argv,
+    )
+    return _Output(flow, source)
+
+
+def _tests(outputs: Iterable[_Output]) -> dict[str, PlanTest]:
+    """Raises PerchError where records of other runs have one test that was measured in two ways."""
+    tests: dict[str, PlanTest] = {}
+    for flow, source in outputs:
+        test = PlanTest(
+            title=flow.title,
+            tool=flow.tool,
+            kind=flow.kind,
+            op=flow.op,
+            carrier="sockets",
+            forms={},
+            backend=flow.backend,
+            provider=flow.provider,
+        )
+        if tests.setdefault(flow.test, test) != test:
+            raise PerchError(
+                ExitCode.FAIL,
+                f"no run was made: test {flow.test} of {source.file} was measured in another way",
+                remedy="import the two runs apart",
+            )
+    return tests
+
+
+def _plan(run: str, limits: str, outputs: list[_Output], rounds: bytes) -> PlanDocument:
+    flows = [output.flow for output in outputs]
     hosts = sorted({flow.host(role) for flow in flows for role in ROLES})
-    return Plan(
-        schema="perch.plan/1",
+    return PlanDocument(
+        schema=SCHEMA,
         run=run,
         created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         suite=Suite("imported", "outputs that were measured elsewhere"),
@@ -122,7 +167,9 @@ def _plan(run: str, limits: str, flows: list[Flow]) -> Plan:
             name: PlanHost(address=name, fabric="unknown", scope="imported", port=1)
             for name in hosts
         },
-        rounds=[Round(flows)],
+        tests=_tests(outputs),
+        imports={flow.id: source for flow, source in outputs},
+        rounds=RoundsFile(1, len(outputs), hashlib.sha256(rounds).hexdigest()),
     )
 
 
@@ -179,7 +226,7 @@ def make(
     check_name(root)
     with _folder(root) as half:
         copies, namer = _Copies(half), names.Namer()
-        flows: list[Flow] = []
+        outputs: list[_Output] = []
         messages: list[str] = []
         unknown: list[str] = []
         for read in read_files(copies.copied(files)):
@@ -187,18 +234,20 @@ def make(
             if not read.is_known:
                 unknown.append(given)
             messages += faults.messages(given, read.documents)
-            flows += [_flow(read, one, namer.name(one), rate_gbit_s) for one in read.documents]
+            outputs += [_output(read, one, namer.name(one), rate_gbit_s) for one in read.documents]
         if unknown:
             raise PerchError(
                 ExitCode.FAIL,
                 f"no run was made: no output of a known tool in {', '.join(unknown)}",
                 remedy="leave such files out",
             )
-        if not flows:
+        if not outputs:
             raise PerchError(ExitCode.FAIL, "no run was made: no file could be read")
+        flows = [output.flow for output in outputs]
         _refuse_twice(flows)
-        plan = msgspec.json.encode(_plan(root.name, limits_name, flows))
-        (half / "plan.json").write_bytes(msgspec.json.format(plan, indent=2) + b"\n")
+        rounds = text(RoundLine(0, 0, 0, [flow.key for flow in flows]))
+        (half / FILE).write_bytes(rounds)
+        (half / "plan.json").write_bytes(pretty(_plan(root.name, limits_name, outputs, rounds)))
         if limits is not None:
             (half / "inputs/limits.json").write_bytes(limits)
-    return Made(len(flows), len(copies.given), messages)
+    return Made(len(outputs), len(copies.given), messages)

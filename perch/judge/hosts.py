@@ -184,9 +184,7 @@ def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
         "scope": host.scope,
         "wanted": wanted or {},
         "ports": host.ports or [host.port],
-        "devices": [
-            device if isinstance(device, dict) else {"name": device} for device in host.devices
-        ],
+        "devices": host.devices,
     }
 
 

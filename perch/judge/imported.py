@@ -93,8 +93,8 @@ def expected(result: Result) -> Expect:
 
 
 def _place(flow: Flow) -> str:
-    source = flow.imported or {}
-    return f"{source.get('file')}:{source.get('line')}"
+    source = flow.imported
+    return f"{source.file}:{source.line}" if source else ""
 
 
 def _matched(flow: Flow, document: Document) -> list[Result]:
@@ -127,8 +127,9 @@ def _missing(flow: Flow) -> list[Result]:
 def _unplanned(document: Document) -> tuple[Flow, list[Result]]:
     output = document.output
     flow = Flow(
-        id=f"not-planned/{UNKNOWN}/{UNKNOWN}/{document.number}",
+        id=f"not-planned/{UNKNOWN}/{UNKNOWN}/0/{document.number}",
         test="not-planned",
+        repeat=document.number,
         tool=output.tool,
         kind="bandwidth",
         client=UNKNOWN,
@@ -176,7 +177,7 @@ def read(plan: Plan, files: RawFiles) -> tuple[list[Record], Documents]:
     know: files may have been changed after the plan.
     """
     flows = list(plan.flows())
-    names = list(dict.fromkeys(str((flow.imported or {}).get("file")) for flow in flows))
+    names = list(dict.fromkeys(flow.imported.file for flow in flows if flow.imported))
     records, staged, switches = [], [], []
 
     def documents() -> Iterator[Document]:
@@ -185,7 +186,7 @@ def read(plan: Plan, files: RawFiles) -> tuple[list[Record], Documents]:
             yield from one.documents
 
     for flow, results, document in _of_flows(flows, documents()):
-        link = (flow.imported or {}).get("link") or {}
+        link = (flow.imported.link if flow.imported else None) or {}
         for expect, result in zip(flow.expect, results, strict=True):
             records.append(record(plan, flow, expect, result, link.get("rate_gbit_s")))
         if document is not None and (stage := candidate(flow.test, document)):

@@ -17,9 +17,11 @@ MANIFEST = "raw/manifest.sha256"
 
 #: What the manifest names. sha256sum writes a name with a backslash in its own way; no file that
 #: anybody reads has one.
-SEALED = ("plan.json", "plan.retry.json", "inputs", "raw")
+SEALED = ("plan.json", "rounds.jsonl", "plan.retry.json", "inputs", "raw")
 
-_line = re.compile(r"([0-9a-f]{64})  ((?:plan\.json|plan\.retry\.json|(?:inputs|raw)/.*))")
+_line = re.compile(
+    r"([0-9a-f]{64})  ((?:plan\.json|rounds\.jsonl|plan\.retry\.json|(?:inputs|raw)/.*))"
+)
 
 #: Bytes that are hashed at a time.
 _BLOCK = 2**20
@@ -119,15 +121,21 @@ def _names(path: str) -> list[str]:
 
 
 def _outputs(root: str) -> Iterator[str]:
-    """Folders of flows whose client a host was: raw/HOST/[retry/]flows/TEST/HOST/SERVER/REPEAT."""
+    """Folders of flows whose client a host was: raw/HOST/[retry/]flows/ID."""
     for host in _names(f"{root}/raw"):
         for part in ("flows", "retry/flows"):
             flows = f"raw/{host}/{part}"
             for test in _names(f"{root}/{flows}"):
-                for server in _names(f"{root}/{flows}/{test}/{host}"):
-                    pair = f"{flows}/{test}/{host}/{server}"
-                    for repeat in _names(f"{root}/{pair}"):
-                        yield f"{pair}/{repeat}"
+                yield from _below(root, f"{flows}/{test}/{host}", levels=3)  # server, rail, repeat
+
+
+def _below(root: str, folder: str, levels: int) -> Iterator[str]:
+    """The folders so many levels below `folder`."""
+    for name in _names(f"{root}/{folder}"):
+        if levels == 1:
+            yield f"{folder}/{name}"
+        else:
+            yield from _below(root, f"{folder}/{name}", levels - 1)
 
 
 def _unplanned(root: Path, flows: Iterable[Flow]) -> list[str]:

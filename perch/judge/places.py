@@ -171,7 +171,7 @@ def _device(
     if said or not rdma:
         return said or side.address
     for device in planned_host.devices:
-        name = device.get("name") if isinstance(device, dict) else device
+        name = device.get("name")
         if name in side.cxi or any(key.startswith(f"{name}/") for key in side.rdma):
             return str(name)
     for ports in (side.rdma, side.cxi):

@@ -1,15 +1,19 @@
-"""plan.json and plan.retry.json: read, and refused where a run could not be judged by them."""
+"""A run's plan and its repeats: read, and refused where a run could not be judged by them.
+
+plan.json and rounds.jsonl are the plan, plan.retry.json names the repeats.
+"""
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,10 +23,24 @@ from perch.judge.commands import seconds
 from perch.judge.raw import UNREADABLE
 from perch.model.json_keys import repeated_key
 from perch.model.moments import moment
-from perch.model.plan import Flow, Plan, Round, SoakPlan
+from perch.model.plan import (
+    RETRY_SCHEMA,
+    SCHEMA,
+    Flow,
+    Imported,
+    Plan,
+    PlanDocument,
+    RetryDocument,
+    Round,
+    RoundLine,
+    SoakPlan,
+)
 from perch.model.record import Number
+from perch.plan.flows import FILE, Flows
+from perch.plan.flows import lines as flow_lines
 
-SCHEMA = "perch.plan/1"
+#: Files of a run.
+PLAN, ROUNDS, RETRY = "plan.json", FILE, "plan.retry.json"
 
 #: A message names so many faults of a plan; the others follow from the same mistake, as a rule.
 FAULTS_MAX = 3
@@ -41,7 +59,7 @@ TURNS_TOLERANCE = 1e-6
 
 _name = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 #: An id becomes a path under raw/, so nothing in it may climb out of there.
-_flow_id = re.compile(rf"{_name.pattern}(/{_name.pattern}){{3}}")
+_flow_id = re.compile(rf"{_name.pattern}(/{_name.pattern}){{4}}")
 _imported_file = re.compile(r"raw/import/[^/\n]+")
 
 
@@ -50,8 +68,14 @@ class _Head(msgspec.Struct):
 
 
 #: An inventory's numbers are text where they were given on Ansible's command line.
-_plan = msgspec.json.Decoder(Plan, strict=False)
+_plan = msgspec.json.Decoder(PlanDocument, strict=False)
+_retry = msgspec.json.Decoder(RetryDocument)
 _head = msgspec.json.Decoder(_Head)
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _joined(faults: Iterable[str]) -> str:
@@ -73,30 +97,29 @@ def _expect_faults(flow: Flow) -> Iterator[str]:
         yield f"flow '{flow.id}' expects a record twice"
 
 
-def _import_faults(flow: Flow) -> Iterator[str]:
-    source = flow.imported or {}
-    file, line = source.get("file"), source.get("line")
-    if not (isinstance(file, str) and _imported_file.fullmatch(file) and isinstance(line, int)):
+def _import_faults(flow: Flow, source: Imported) -> Iterator[str]:
+    if not _imported_file.fullmatch(source.file):
         yield f"flow '{flow.id}' has no line of a file of raw/import"
 
 
-def _flow_faults(flow: Flow, plan: Plan) -> Iterator[str]:
+def _flow_faults(flow: Flow) -> Iterator[str]:
     if not _flow_id.fullmatch(flow.id):
-        yield f"flow id '{flow.id}' is not test/client/server/repeat"
-    for role in ("client", "server"):
-        if flow.host(role) not in plan.hosts:
-            yield f"flow '{flow.id}': {role} '{flow.host(role)}' is not a host of the plan"
-    if flow.retry:
-        yield f"flow '{flow.id}' says of itself that it is a repeat"
+        yield f"flow id '{flow.id}' is not test/client/server/rail/repeat"
     yield from _expect_faults(flow)
     if flow.imported is not None:
-        yield from _import_faults(flow)
+        yield from _import_faults(flow, flow.imported)
         return
     # what never leaves a host is no measurement of the fabric between hosts
     if flow.client == flow.server:
         yield f"flow '{flow.id}' is of host '{flow.client}' with itself"
-    if not flow.tool or not flow.client_argv:
-        yield f"flow '{flow.id}' has no tool or no command"
+
+
+def _test_faults(plan: Plan) -> Iterator[str]:
+    for name, test in plan.tests.items():
+        if not test.tool or not all(form.client for form in test.forms.values()):
+            yield f"test '{name}' has no tool or no command"
+        if plan.soak is None and any("--soak" in form.client for form in test.forms.values()):
+            yield f"test '{name}' is of a soak, and the plan is not"
 
 
 def _is_positive(value: Number | None) -> bool:
@@ -144,9 +167,6 @@ def _turns_s(plan: Plan) -> float:
 def _soak_faults(plan: Plan) -> Iterator[str]:
     soak = plan.soak
     if soak is None:
-        for flow in plan.flows():
-            if "--soak" in flow.client_argv:
-                yield f"flow '{flow.id}' is of a soak, and the plan is not"
         return
     if not _has_times(soak):
         yield "its soak has no times"
@@ -170,9 +190,6 @@ def _twice(flows: Iterable[Flow]) -> Iterator[str]:
 
 def faults(plan: Plan) -> Iterator[str]:
     """What is wrong with a plan, in words; nothing where it can be judged by."""
-    if plan.schema != SCHEMA:
-        yield f"its schema is '{plan.schema}', not {SCHEMA}"
-        return
     if not any(turn.flows for turn in plan.rounds):
         yield "it holds no flow"
         return
@@ -184,8 +201,9 @@ def faults(plan: Plan) -> Iterator[str]:
                 yield f"{kind} name '{name}' is not usable as a path"
     if len({flow.imported is None for flow in plan.flows()}) > 1:
         yield "it has flows that were measured elsewhere beside others"
+    yield from _test_faults(plan)
     for flow in plan.flows():
-        yield from _flow_faults(flow, plan)
+        yield from _flow_faults(flow)
     yield from _soak_faults(plan)
     yield from _twice(plan.flows())
 
@@ -200,31 +218,35 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-def _decoded(text: bytes, file: str) -> Plan:
-    """A plan whose types are right. Raises PerchError."""
+_Document = TypeVar("_Document", PlanDocument, RetryDocument)
+
+
+def _decoded(
+    decoder: msgspec.json.Decoder[_Document], text: bytes, schema: str, file: str
+) -> _Document:
+    """A document whose types are right. Raises PerchError; another version is named."""
     try:
-        with _without_collector():
-            repeated = repeated_key(text)  # first: a large plan is not held twice
-            plan = _plan.decode(text)
+        document = decoder.decode(text)
+        if document.schema == schema:
+            repeated = repeated_key(text)
+            why = f"it has the key '{repeated}' twice in one object" if repeated else None
+            if why is None:
+                return document
+        else:
+            why = f"its schema is {document.schema!r}, and this Perch reads {schema}"
     except msgspec.ValidationError as error:
-        why = str(error)
-        try:
-            schema = _head.decode(text).schema
-        except UNREADABLE:
-            schema = SCHEMA  # it has none that could be read, and `why` says more
-        if schema != SCHEMA:
-            why = f"its schema is {schema!r}, not {SCHEMA}"
-        raise PerchError(ExitCode.INCONCLUSIVE, f"{file} cannot be used: {why}") from None
+        why = _other_version(text, schema) or f"it cannot be used: {error}"
     except UNREADABLE as error:
-        raise PerchError(
-            ExitCode.INCONCLUSIVE, f"{file} is damaged (half-written?): {error}"
-        ) from None
-    if repeated is not None:
-        raise PerchError(
-            ExitCode.INCONCLUSIVE,
-            f"{file} cannot be used: it has the key '{repeated}' twice in one object",
-        )
-    return plan
+        why = f"it is damaged: {error}"
+    raise PerchError(ExitCode.INCONCLUSIVE, why, file=file)
+
+
+def _other_version(text: bytes, schema: str) -> str | None:
+    try:
+        found = _head.decode(text).schema
+    except UNREADABLE:
+        return None
+    return f"its schema is {found!r}, and this Perch reads {schema}" if found != schema else None
 
 
 def _text(path: Path) -> bytes:
@@ -234,73 +256,96 @@ def _text(path: Path) -> bytes:
             return path.read_bytes().removeprefix(BOM_UTF8)
     except OSError:
         pass
-    raise PerchError(ExitCode.INCONCLUSIVE, f"{path.name} is missing or cannot be read")
+    raise PerchError(ExitCode.INCONCLUSIVE, "it is missing or cannot be read", file=path.name)
+
+
+def document(text: bytes, file: str = "plan.json") -> PlanDocument:
+    """plan.json, its types right. Raises PerchError."""
+    return _decoded(_plan, text, SCHEMA, file)
+
+
+def _rounds(
+    maker: Flows, lines: Iterable[RoundLine], file: str, *, retry: bool = False
+) -> Iterator[Round]:
+    try:
+        for line in lines:
+            yield maker.round(line, retry=retry)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE, f"it names what plan.json does not have: {error}", file=file
+        ) from None
 
 
 def read_plan(path: Path) -> Plan:
-    """plan.json of a run. Raises PerchError where a run cannot be judged by it."""
-    plan = _decoded(_text(path), path.name)
+    """The plan whose plan.json this is, with its rounds.
+
+    Flows have their commands in a soak, which is judged by them; else `Flows.fill` gives them.
+    Raises PerchError where a run cannot be judged by it.
+    """
+    head = document(_text(path), path.name)
+    with _without_collector():
+        maker = Flows(head)
+        lines = flow_lines(_text(path.with_name(ROUNDS)), head.rounds)
+        rounds = list(_rounds(maker, lines, ROUNDS))
+        plan = Plan(**msgspec.structs.asdict(head) | {"rounds": rounds})
+        if plan.soak is not None:
+            maker.fill(plan.flows())
     found = _joined(faults(plan))
     if found:
-        raise PerchError(ExitCode.INCONCLUSIVE, f"{path.name} cannot be used: {found}")
+        raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot be used: {found}", file=path.name)
     return plan
 
 
 # ---- a plan of repeats ---------------------------------------------------------------------------
 
+#: Test, client, server and rail: what is measured again.
+_Pair = tuple[str, str, str, int]
 
-def _by_pair(flows: Iterable[Flow]) -> dict[str, list[Flow]]:
-    pairs: dict[str, list[Flow]] = {}
+
+def _by_pair(flows: Iterable[Flow]) -> dict[_Pair, list[int]]:
+    """The repeats of each pair."""
+    pairs: dict[_Pair, list[int]] = {}
     for flow in flows:
-        pairs.setdefault(f"{flow.test}/{flow.client}/{flow.server}", []).append(flow)
+        pairs.setdefault((flow.test, flow.client, flow.server, flow.rail), []).append(flow.repeat)
     return pairs
 
 
-def _unlike(flow: Flow, planned: Flow) -> list[str]:
-    keys = (key for key in Flow.__struct_fields__ if key not in ("id", "repeat"))
-    return [key for key in keys if getattr(flow, key) != getattr(planned, key)]
-
-
-def _repeat_fault(flow: Flow, pair: str, planned: list[Flow]) -> str | None:
+def _pair_faults(pair: _Pair, repeats: list[int], planned: list[int]) -> Iterator[str]:
+    name = "/".join(map(str, pair))
     if not planned:
-        return f"flow '{flow.id}' repeats what was not planned"
-    if flow.id != f"{pair}/{flow.repeat}":
-        return f"flow '{flow.id}' is not named by its test, hosts and repeat"
-    last = max(one.repeat for one in planned)
-    if not last < flow.repeat <= last + REPEATS:
-        return f"flow '{flow.id}' has a repeat that does not follow the planned ones"
-    unlike = _unlike(flow, planned[0])
-    if unlike:
-        return f"flow '{flow.id}' is not as it was planned: {', '.join(unlike[:FAULTS_MAX])}"
-    return None
+        yield f"it repeats {name}, which was not planned"
+        return
+    wanted = [max(planned) + more for more in range(1, REPEATS + 1)]
+    if sorted(repeats) != wanted:  # one that is named several times would outvote all others
+        named, follow = (", ".join(map(str, one)) for one in (repeats, wanted))
+        yield f"{name} is repeated as {named}, not as {follow}"
 
 
-def retry_faults(again: Plan, plan: Plan) -> Iterator[str]:
-    """What keeps the flows of a plan.retry.json from counting as repeats of this plan's."""
-    if again.schema != SCHEMA:
-        yield f"its schema is '{again.schema}', not {SCHEMA}"
-    elif again.run != plan.run:
-        yield f"it is of run '{again.run}', not {plan.run}"
-    elif again.hosts != plan.hosts:
-        yield "its hosts are not those of the plan"
-    else:
-        planned, repeated = _by_pair(plan.flows()), _by_pair(again.flows())
-        for pair, flows in repeated.items():
-            for flow in flows:
-                fault = _repeat_fault(flow, pair, planned.get(pair, []))
-                if fault:
-                    yield fault
-        # one repeat that is named several times would outvote all others
-        for pair, flows in repeated.items():
-            repeats = [flow.repeat for flow in flows]
-            if len(repeats) != REPEATS or len(set(repeats)) != REPEATS:
-                named = ", ".join(map(str, repeats))
-                yield f"{pair} is repeated {len(repeats)} times ({named}), not {REPEATS} times"
-        # one pair may always be tried again
-        if len(repeated) > max(MOST_REPEATED * len(planned), 1):
-            yield (
-                f"it repeats {len(repeated)} of {len(planned)} pairs of hosts, more than a quarter"
-            )
+def _retry_faults(again: Iterable[Flow], plan: Plan) -> Iterator[str]:
+    """What keeps flows from counting as repeats of this plan's."""
+    planned, repeated = _by_pair(plan.flows()), _by_pair(again)
+    for pair, repeats in repeated.items():
+        yield from _pair_faults(pair, repeats, planned.get(pair, []))
+    # one pair may always be tried again
+    if len(repeated) > max(MOST_REPEATED * len(planned), 1):
+        yield f"it repeats {len(repeated)} of {len(planned)} pairs of hosts, more than a quarter"
+
+
+def _repeats(plan: Plan, path: Path) -> list[Round]:
+    """The rounds of plan.retry.json. Raises PerchError where they do not count."""
+    again = _decoded(_retry, _text(path), RETRY_SCHEMA, path.name)
+    found = ""
+    if again.run != plan.run:
+        found = f"it is of run '{again.run}', not {plan.run}"
+    elif again.plan_sha256 != digest(_text(path.with_name(PLAN))):
+        found = "it was made from another plan.json"
+    if found:
+        raise PerchError(ExitCode.INCONCLUSIVE, found, file=path.name)
+    rounds = list(_rounds(Flows(plan), again.rounds, path.name, retry=True))
+    found = _joined(_retry_faults((flow for turn in rounds for flow in turn.flows), plan))
+    if found:
+        raise PerchError(ExitCode.INCONCLUSIVE, found, file=path.name)
+    return rounds
 
 
 def with_retry(plan: Plan, path: Path) -> tuple[Plan, str | None]:
@@ -308,16 +353,10 @@ def with_retry(plan: Plan, path: Path) -> tuple[Plan, str | None]:
     if not (path.exists() or path.is_symlink()):
         return plan, None
     try:
-        again = _decoded(_text(path), path.name)
+        rounds = _repeats(plan, path)
     except PerchError as error:
         return plan, error.what
-    found = _joined(retry_faults(again, plan))
-    if found:
-        return plan, found
-    for flow in again.flows():
-        flow.retry = True
-    rounds = plan.rounds + [Round(turn.flows) for turn in again.rounds]
-    return msgspec.structs.replace(plan, rounds=rounds), None
+    return msgspec.structs.replace(plan, rounds=plan.rounds + rounds), None
 
 
 def is_imported(plan: Plan) -> bool:

@@ -45,9 +45,7 @@ def _host(files: RawFiles, name: str, planned: PlanHost) -> Document:
     if environment is None or environment.schema != "perch.environment/1":
         environment = Environment()
     netdevs = [
-        device["netdev"]
-        for device in planned.devices
-        if isinstance(device, dict) and isinstance(device.get("netdev"), str)
+        device["netdev"] for device in planned.devices if isinstance(device.get("netdev"), str)
     ]
     rates = [
         one.rate_gbit_s

@@ -30,8 +30,9 @@ from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
 from perch.judge.trail import Trail
 from perch.model.figures import encode_lines
-from perch.model.plan import Plan, Round
+from perch.model.plan import Plan, Round, RoundLine
 from perch.model.record import Record
+from perch.plan.flows import Flows
 
 #: Flows from which a second process is worth its start of half a second.
 MANY_FLOWS = 2000
@@ -70,7 +71,9 @@ class Piece(NamedTuple):
 
 _pack = msgspec.msgpack.Encoder().encode
 _source = msgspec.msgpack.Decoder(Source)
-_rounds = msgspec.msgpack.Decoder(list[Round])
+#: Rounds as their lines, and whether they are repeats.
+_Packed = list[tuple[RoundLine, bool]]
+_rounds = msgspec.msgpack.Decoder(_Packed)
 _trail = msgspec.msgpack.Decoder(Trail)
 
 
@@ -88,26 +91,34 @@ def _pieces(rounds: Iterable[Round], size: int) -> Iterator[list[Round]]:
         yield piece
 
 
-def _read_piece(reader: FlowReader, rounds: list[Round], path: Path) -> Piece:
-    """Writes the records of some rounds to a file, and returns their columns."""
-    frames: list[pl.DataFrame] = []
-    rows: list[seen.Seen] = []
-    trail = Trail()
-    with path.open("wb") as file:
-        for together in _pieces(rounds, PIECE_FLOWS):
-            records: list[Record] = []
-            for turn in together:
-                of_round = reader.read(turn, trail)
-                records += of_round.records
-                rows += of_round.seen
-            frames.append(laws.judged(records))
-            file.write(encode_lines(records))
-    whole = pl.concat(frames, how="diagonal", rechunk=True)
-    return Piece(whole, seen.frame(rows), trail)
+class _Reader:
+    """Reads pieces of one run."""
 
+    def __init__(self, source: Source) -> None:
+        self._flows = Flows(source.plan)
+        self._reader = FlowReader(source.plan, source.hosts, RawFiles(Path(source.root)))
 
-def _reader(source: Source) -> FlowReader:
-    return FlowReader(source.plan, source.hosts, RawFiles(Path(source.root)))
+    def unpacked(self, piece: _Packed) -> Iterator[Round]:
+        for line, retry in piece:
+            yield self._flows.round(line, retry=retry)
+
+    def read(self, rounds: Iterable[Round], path: Path) -> Piece:
+        """Writes the records of some rounds to a file, and returns their columns."""
+        frames: list[pl.DataFrame] = []
+        rows: list[seen.Seen] = []
+        trail = Trail()
+        with path.open("wb") as file:
+            for together in _pieces(rounds, PIECE_FLOWS):
+                records: list[Record] = []
+                for turn in together:
+                    self._flows.fill(turn.flows)
+                    of_round = self._reader.read(turn, trail)
+                    records += of_round.records
+                    rows += of_round.seen
+                frames.append(laws.judged(records))
+                file.write(encode_lines(records))
+        whole = pl.concat(frames, how="diagonal", rechunk=True)
+        return Piece(whole, seen.frame(rows), trail)
 
 
 # ---- the process that judges ---------------------------------------------------------------------
@@ -132,20 +143,22 @@ def _ended(worker: subprocess.Popen[bytes]) -> None:
         raise PerchError(ExitCode.NOT_WRITABLE, f"a process that reads raw outputs failed: {why}")
 
 
-def _forget_commands(rounds: list[Round]) -> None:
-    """Commands are half of a large plan's memory, and only who reads outputs needs them."""
+def _packed(rounds: Iterable[Round]) -> _Packed:
+    """Each round as its line; the times of a round are those of its flows."""
+    packed = []
     for turn in rounds:
-        for flow in turn.flows:
-            flow.client_argv = flow.server_argv = []
+        if not turn.flows:
+            continue
+        first, keys = turn.flows[0], [flow.key for flow in turn.flows]
+        packed.append((RoundLine(0, first.estimate_s, first.deadline_s, keys), first.retry))
+    return packed
 
 
 def _by_workers(source: Source, rounds: list[Round], flows: int, folder: Path) -> Iterator[Piece]:
     (folder / SOURCE).write_bytes(_pack(source))
     count = 0
     for piece in _pieces(rounds, max(flows // PIECES, PIECE_FLOWS)):
-        (folder / f"{count}.rounds").write_bytes(_pack(piece))
-        if source.plan.soak is None:  # whose commands say what each flow was to do
-            _forget_commands(piece)
+        (folder / f"{count}.rounds").write_bytes(_pack(_packed(piece)))
         count += 1
     with ExitStack() as workers:
         running = []
@@ -171,9 +184,9 @@ def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[Piece]:
     if flows >= MANY_FLOWS:
         yield from _by_workers(source, rounds, flows, folder)
         return
-    reader = _reader(source)
+    reader = _Reader(source)
     for n, piece in enumerate(_pieces(rounds, PIECE_FLOWS)):
-        yield _read_piece(reader, piece, folder / f"{n}.jsonl")
+        yield reader.read(piece, folder / f"{n}.jsonl")
 
 
 # ---- a worker ------------------------------------------------------------------------------------
@@ -185,12 +198,12 @@ def main(folder: Path, first: int, step: int, parent: int) -> None:
     if os.getppid() != parent:
         sys.exit("the process that judges has ended")
     gc.disable()  # records form no cycles, and looking for some takes a tenth of the time
-    reader = _reader(_source.decode((folder / SOURCE).read_bytes()))
+    reader = _Reader(_source.decode((folder / SOURCE).read_bytes()))
     n = first
     while (piece := folder / f"{n}.rounds").exists():
         rounds = _rounds.decode(piece.read_bytes())
         piece.unlink()
-        read = _read_piece(reader, rounds, folder / f"{n}.jsonl")
+        read = reader.read(reader.unpacked(rounds), folder / f"{n}.jsonl")
         read.records.write_ipc(folder / f"{n}.columns")
         read.seen.write_ipc(folder / f"{n}.seen")
         (folder / f"{n}.trail").write_bytes(_pack(read.trail))

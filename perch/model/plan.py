@@ -1,4 +1,8 @@
-"""A plan: every flow that must be measured and every record that is expected of it."""
+"""A plan: every flow that must be measured and every record that is expected of it.
+
+On disk plan.json (`PlanDocument`) has hosts and tests, and rounds.jsonl a line for each round
+(`RoundLine`). A flow is five words of such a line; perch/plan/flows.py makes a `Flow` of it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from typing import Any, Literal
 import msgspec
 
 from perch.model.record import Model, Number, Scope
+from perch.model.suite import Carrier
+
+SCHEMA, RETRY_SCHEMA = "perch.plan/2", "perch.retry/1"
 
 
 class Expect(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -22,18 +29,77 @@ class Expect(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: Literal["transfer", "sum"] | None = None
 
 
+class FlowKey(msgspec.Struct, array_like=True, frozen=True):
+    """A flow in a line of rounds.jsonl: [test, client, server, rail, repeat]."""
+
+    test: str
+    client: str
+    server: str
+    rail: int
+    repeat: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.test}/{self.client}/{self.server}/{self.rail}/{self.repeat}"
+
+
+class RoundLine(msgspec.Struct):
+    """Flows that run at the same time; seconds.
+
+    `estimate_s`: what the longest takes, about; of a soak how long all of them last. `deadline_s`:
+    when all have ended for certain.
+    """
+
+    round: int
+    estimate_s: Number
+    deadline_s: Number
+    flows: list[FlowKey]
+
+
+class Form(Model):
+    """A test with so many devices of each end: the command of each, and the records it must give.
+
+    A command is a template (perch/plan/template.py); the server's is empty where the client's tool
+    reaches the engine.
+    """
+
+    client: list[str | list[str]]
+    server: list[str | list[str]]
+    expect: list[Expect]
+
+
+class PlanTest(Model):
+    """`forms` by the number of devices of each end that a flow uses; none of imported outputs."""
+
+    title: str
+    tool: str
+    kind: str
+    op: str | None
+    carrier: Carrier
+    forms: dict[str, Form]
+    params: dict[str, Any] = {}
+    backend: str | None = None
+    provider: str | None = None
+
+
 class Imported(Model):
-    """Where an imported output stands: file, number of the output, what is known of the link."""
+    """An output that was measured elsewhere: where it begins, and what it must hold.
+
+    `link`: what is known of its link: {rate_gbit_s, source}. `command`: of its client.
+    """
 
     file: str
-    output: int = 0
+    line: int
+    expect: list[Expect]
     link: dict[str, Any] | None = None
+    command: list[str] = []
 
 
-class Flow(msgspec.Struct, omit_defaults=True, rename={"imported": "import"}):
+class Flow(msgspec.Struct, omit_defaults=True):
     """One measurement between two hosts.
 
-    `retry` is set by the judge on flows of plan.retry.json.
+    `retry`: it is of plan.retry.json. The commands are there where they are needed:
+    `perch.plan.flows.Flows.fill`.
     """
 
     id: str
@@ -45,6 +111,7 @@ class Flow(msgspec.Struct, omit_defaults=True, rename={"imported": "import"}):
     scope: Scope
     repeat: int = 1
     rail: int = 0
+    devices: int = 1
     title: str = ""
     backend: str | None = None
     provider: str | None = None
@@ -52,16 +119,18 @@ class Flow(msgspec.Struct, omit_defaults=True, rename={"imported": "import"}):
     hop_class: str | None = None
     client_argv: list[str] = []
     server_argv: list[str] = []
-    ready: Any = None
     deadline_s: Number = 0
     estimate_s: Number = 0
     expect: list[Expect] = []
-    imported: dict[str, Any] | None = None
+    imported: Imported | None = None
     retry: bool = False
-    soak: dict[str, Any] | None = None
 
     def host(self, role: str) -> str:
         return self.client if role == "client" else self.server
+
+    @property
+    def key(self) -> FlowKey:
+        return FlowKey(self.test, self.client, self.server, self.rail, self.repeat)
 
 
 class Round(Model):
@@ -79,7 +148,7 @@ class PlanHost(Model):
     port: int
     backends: list[str] = []
     tools: list[str] = []
-    devices: list[Any] = []
+    devices: list[dict[str, Any]] = []
     group: str | None = None
     switch: str | None = None
     ports: list[int] = []
@@ -120,19 +189,49 @@ class Excluded(Model):
     nic: str | None = None
 
 
-class Plan(Model):
+class RoundsFile(Model):
+    """What rounds.jsonl must be: its lines, their flows, and its hash."""
+
+    rounds: int
+    flows: int
+    sha256: str
+
+
+class _Head(Model, kw_only=True):
     schema: str
     run: str
     created: str
     suite: Suite
     limits: str
     hosts: dict[str, PlanHost]
-    rounds: list[Round]
+    tests: dict[str, PlanTest] = {}
+    imports: dict[str, Imported] = {}
     host_checks: bool = False
     switches: dict[str, PlanSwitch] | None = None
     soak: SoakPlan | None = None
     excluded: list[Excluded] = []
 
+
+class PlanDocument(_Head, kw_only=True):
+    """plan.json. `imports`: by the ids of flows, of a run whose outputs were measured elsewhere."""
+
+    rounds: RoundsFile
+
+
+class Plan(_Head, kw_only=True):
+    """A plan whose rounds were read."""
+
+    rounds: list[Round]
+
     def flows(self) -> Iterator[Flow]:
         for turn in self.rounds:
             yield from turn.flows
+
+
+class RetryDocument(Model):
+    """plan.retry.json: repeats of a plan's flows. `plan_sha256`: of its plan.json."""
+
+    schema: str
+    run: str
+    plan_sha256: str
+    rounds: list[RoundLine]

@@ -10,7 +10,9 @@ import msgspec
 
 from perch.model.comparison import Comparison
 from perch.model.index import IndexLine
+from perch.model.plan import PlanDocument, RetryDocument, RoundLine
 from perch.model.record import Record
+from perch.model.share import Share
 
 FOLDER = Path(__file__).parents[2] / "reports/schema"
 
@@ -18,7 +20,11 @@ FOLDER = Path(__file__).parents[2] / "reports/schema"
 GENERATED: dict[str, tuple[str, type]] = {
     "comparison": ("perch.comparison/1", Comparison),
     "index": ("perch.index/2", IndexLine),
+    "plan": ("perch.plan/2", PlanDocument),
     "record": ("perch.record/2", Record),
+    "retry": ("perch.retry/1", RetryDocument),
+    "rounds": ("perch.plan/2#round", RoundLine),
+    "share": ("perch.share/1", Share),
 }
 
 #: Why the others are written by hand.
@@ -35,7 +41,6 @@ BY_HAND = {
     "reference": "people write it; perch/views/references.py reads what it draws",
     "baseline": "not yet: its fabric has no type",
     "bundle": "not yet: it has no type",
-    "plan": "not yet: perch.plan/2 takes its place",
     "tuning": "not yet: it has no type",
     "verdict": "not yet: comparison, facts, switches and soak have no types",
 }

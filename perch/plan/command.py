@@ -23,8 +23,9 @@ EXCLUDED_SHOWN = 8
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Turns DIR/inputs/plan.json (suite, hosts, switches) into DIR/plan.json and\n"
-        "DIR/inputs/limits.json, and prints what will be measured and what will not.\n"
+        "Turns DIR/inputs/plan.json (suite, hosts, switches) into DIR/plan.json, its rounds in\n"
+        "DIR/rounds.jsonl, each host's part in DIR/shares/ and DIR/inputs/limits.json, and\n"
+        "prints what will be measured and what will not.\n"
         "The accepted run of the same fabric is copied to DIR/inputs/baseline.json."
     )
     parser.epilog = (
@@ -86,7 +87,7 @@ def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:
     """The plan comes last: a folder with a plan has all that belongs to it."""
     import msgspec
 
-    from perch.plan import plan1
+    from perch.plan import flows, rounds, share
 
     for folder in ("inputs", "raw"):
         try:
@@ -98,14 +99,20 @@ def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:
                 file=root / folder,
                 remedy="choose a folder that this user can write (plan_runs_dir)",
             ) from None
+    lines = list(rounds.lines(planned))
+    whole = b"".join(map(rounds.text, lines))
+    plan = rounds.plan_document(planned, whole)
+    content = msgspec.json.encode(plan) + b"\n"
+    share.write(root / share.FOLDER, share.shares(plan, content, lines))
     documents = {
         INPUTS: given,
         LIMITS: msgspec.json.format(msgspec.json.encode(limits), indent=2) + b"\n",
-        PLAN: msgspec.json.encode(plan1.document(planned)) + b"\n",
+        flows.FILE: whole,
+        PLAN: content,
     }
-    for name, content in documents.items():
+    for name, one in documents.items():
         part = root / f"{name}.part"
-        part.write_bytes(content)
+        part.write_bytes(one)
         part.replace(root / name)
 
 

@@ -1,23 +1,32 @@
-"""The flows of a plan: lines of rounds.jsonl -> flows with their commands, one round at a time."""
+"""The flows of a plan: lines of rounds.jsonl -> flows with their commands."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from perch.errors import ExitCode, PerchError
 from perch.model import units
-from perch.model.plan import Expect, Flow, PlanHost
-from perch.model.plan2 import FlowKey, Plan2, PlanTest, RoundLine
+from perch.model.plan import (
+    Expect,
+    Flow,
+    FlowKey,
+    Plan,
+    PlanDocument,
+    PlanHost,
+    PlanTest,
+    Round,
+    RoundLine,
+    RoundsFile,
+)
 from perch.plan.places import hop_class, scope_of
 from perch.plan.template import Facts, Template, facts_of
 from perch.tools.transfer_command import DEVICES_MAX
 
-ROUNDS = "rounds.jsonl"
+#: Lies beside plan.json.
+FILE = "rounds.jsonl"
 
 _line = msgspec.json.Decoder(RoundLine)
 
@@ -32,10 +41,10 @@ class _Form:
 class Flows:
     """Makes the flows of a plan."""
 
-    def __init__(self, plan: Plan2) -> None:
+    def __init__(self, plan: PlanDocument | Plan) -> None:
         self.plan = plan
         self._forms = {
-            (name, number): _Form(Template(form.client), Template(form.server), form.expect)
+            (name, int(number)): _Form(Template(form.client), Template(form.server), form.expect)
             for name, test in plan.tests.items()
             for number, form in test.forms.items()
         }
@@ -49,24 +58,22 @@ class Flows:
         return int(asked)
 
     def facts(self, host: str, devices: int) -> Facts:
+        """What the placeholders of a host's end stand for."""
         found = self._facts.get((host, devices))
         if found is None:
             document = msgspec.structs.asdict(self.plan.hosts[host])
             found = self._facts[host, devices] = facts_of(document, devices)
         return found
 
-    def flow(self, key: FlowKey, line: RoundLine) -> Flow:
-        """Raises KeyError where the plan has no such test, host or number of devices."""
+    def flow(self, key: FlowKey, line: RoundLine, *, retry: bool = False) -> Flow:
+        """A flow without its commands.
+
+        Raises KeyError where the plan has no such test, host or number of devices.
+        """
         test = self.plan.tests[key.test]
         client, server = self.plan.hosts[key.client], self.plan.hosts[key.server]
+        imported = self.plan.imports.get(key.id) if self.plan.imports else None
         devices = self.devices(test, client, server)
-        form = self._forms[key.test, str(devices)]
-        facts: dict[str, Facts] = {
-            "client": self.facts(key.client, devices),
-            "server": self.facts(key.server, devices),
-            "round": {"seconds": units.shown(line.estimate_s)},
-        }
-        port = server.tool_ports.get(test.tool)
         return Flow(
             id=key.id,
             test=key.test,
@@ -74,83 +81,79 @@ class Flows:
             kind=test.kind,
             client=key.client,
             server=key.server,
-            scope=scope_of(test.carrier, client, server, devices),
+            scope="imported" if imported else scope_of(test.carrier, client, server, devices),
             repeat=key.repeat,
             rail=key.rail,
+            devices=devices,
             title=test.title,
             backend=test.backend,
             provider=test.provider,
             op=test.op,
             hop_class=hop_class(client, server),
-            client_argv=form.client.expanded(facts),
-            server_argv=form.server.expanded(facts),
-            ready=None if port is None else {"port": port, "proto": "tcp"},
             deadline_s=line.deadline_s,
             estimate_s=line.estimate_s,
-            expect=form.expect,
+            expect=imported.expect if imported else self._forms[key.test, devices].expect,
+            imported=imported,
+            retry=retry,
         )
 
-    def round(self, line: RoundLine) -> list[Flow]:
-        return [self.flow(key, line) for key in line.flows]
+    def round(self, line: RoundLine, *, retry: bool = False) -> Round:
+        """The flows of a line, without their commands. Raises KeyError as `flow`."""
+        return Round([self.flow(key, line, retry=retry) for key in line.flows])
+
+    def commands(self, flow: Flow) -> tuple[list[str], list[str]]:
+        """What client and server of a flow run.
+
+        Raises PerchError where the plan does not say what a command names.
+        """
+        if flow.imported is not None:
+            return flow.imported.command, []
+        form = self._forms[flow.test, flow.devices]
+        facts: dict[str, Facts] = {
+            "client": self.facts(flow.client, flow.devices),
+            "server": self.facts(flow.server, flow.devices),
+            "round": {"seconds": units.shown(flow.estimate_s)},
+        }
+        try:
+            return form.client.expanded(facts), form.server.expanded(facts)
+        except KeyError as error:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                f"its test's command needs {error}, which the plan does not say",
+                file="plan.json",
+                place=f"flow {flow.id}",
+            ) from None
+
+    def fill(self, flows: Iterable[Flow]) -> None:
+        """Gives flows their commands."""
+        for flow in flows:
+            flow.client_argv, flow.server_argv = self.commands(flow)
 
 
-def _damaged(path: Path, what: str, place: str = "") -> PerchError:
+def _damaged(what: str, place: str = "") -> PerchError:
     return PerchError(
         ExitCode.INCONCLUSIVE,
         f"it cannot be used: {what}",
-        file=path.name,
+        file=FILE,
         place=place,
         remedy="fetch the run's folder again, or restore it from a bundle",
     )
 
 
-def rounds(path: Path, plan: Plan2) -> Iterator[RoundLine]:
-    """The rounds of a plan, in order, lazily.
+def lines(content: bytes, wanted: RoundsFile) -> Iterator[RoundLine]:
+    """The rounds of a plan, in order. `content`: of rounds.jsonl. `wanted`: as plan.json has it.
 
     Raises:
-        PerchError: the file is missing, damaged, or not the one that the plan was written with.
+        PerchError: the file is damaged, or not the one that the plan was written with.
     """
-    digest, flows, seen = hashlib.sha256(), 0, 0
+    seen = flows = 0
     try:
-        with path.open("rb") as file:
-            for text in file:
-                digest.update(text)
-                line = _line.decode(text)
-                seen, flows = seen + 1, flows + len(line.flows)
-                yield line
+        for text in content.splitlines():
+            line = _line.decode(text)
+            seen, flows = seen + 1, flows + len(line.flows)
+            yield line
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _damaged(path, str(error), f"line {seen + 1}") from None
-    except OSError as error:
-        raise _damaged(path, str(error.strerror)) from None
-    planned = plan.rounds
-    if digest.hexdigest() != planned.sha256:
-        said = f"it has {seen} rounds with {flows} flows, the plan {planned.rounds}"
-        raise _damaged(path, f"{said} with {planned.flows}, or other ones")
-
-
-def decoded(content: bytes, file: str = "plan.json") -> Plan2:
-    """Raises PerchError; a plan of another version is refused by name."""
-    try:
-        plan = msgspec.json.decode(content, type=Plan2)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = _other_version(content) or f"it is damaged: {error}"
-        raise PerchError(ExitCode.INCONCLUSIVE, why, file=file) from None
-    if plan.schema != "perch.plan/2":
-        raise PerchError(
-            ExitCode.INCONCLUSIVE, _other_version(content) or "it has no schema", file=file
-        )
-    return plan
-
-
-class _Head(msgspec.Struct):
-    schema: Any = None
-
-
-def _other_version(content: bytes) -> str | None:
-    try:
-        schema = msgspec.json.decode(content, type=_Head).schema
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    if not isinstance(schema, str) or schema == "perch.plan/2":
-        return None
-    return f"its schema is {schema}, and this Perch reads perch.plan/2"
+        raise _damaged(str(error), f"line {seen + 1}") from None
+    if hashlib.sha256(content).hexdigest() != wanted.sha256:
+        said = f"it has {seen} rounds with {flows} flows, plan.json says {wanted.rounds}"
+        raise _damaged(f"{said} with {wanted.flows}, or other ones")

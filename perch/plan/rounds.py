@@ -1,4 +1,4 @@
-"""A plan as perch.plan/2 has it: plan.json, and rounds.jsonl with a line for each round."""
+"""What was planned -> plan.json, and rounds.jsonl with a line for each round."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perch.model.plan import PlanHost, SoakPlan
+from perch.model.plan import (
+    SCHEMA,
+    FlowKey,
+    Form,
+    PlanDocument,
+    PlanHost,
+    PlanTest,
+    RoundLine,
+    RoundsFile,
+    SoakPlan,
+)
 from perch.model.plan import Suite as PlanSuite
-from perch.model.plan2 import SCHEMA, FlowKey, Form, Plan2, PlanTest, RoundLine, RoundsFile
 from perch.model.suite import Host
 from perch.plan.planner import Planned
 from perch.plan.soak import space_bytes
@@ -21,8 +30,13 @@ RAIL = 0
 _encoder = msgspec.json.Encoder()
 
 
-def lines(planned: Planned) -> Iterator[bytes]:
-    """rounds.jsonl."""
+def text(line: RoundLine) -> bytes:
+    """A line of rounds.jsonl."""
+    return _encoder.encode(line) + b"\n"
+
+
+def lines(planned: Planned) -> Iterator[RoundLine]:
+    """The lines of rounds.jsonl."""
     names = [one.test.name for one in planned.tests]
     for number, (parts, times) in enumerate(
         zip(planned.rounds, planned.round_times(), strict=True)
@@ -32,7 +46,7 @@ def lines(planned: Planned) -> Iterator[bytes]:
             for part in parts
             for client, server in part.pairs
         ]
-        yield _encoder.encode(RoundLine(number, *times, flows)) + b"\n"
+        yield RoundLine(number, *times, flows)
 
 
 def _host(host: Host) -> PlanHost:
@@ -85,10 +99,10 @@ def _soak(planned: Planned) -> SoakPlan | None:
     return msgspec.structs.replace(planned.soak.plan, space_bytes=space)
 
 
-def plan_document(planned: Planned, rounds: bytes) -> Plan2:
+def plan_document(planned: Planned, rounds: bytes) -> PlanDocument:
     """plan.json. `rounds`: all of rounds.jsonl, which it vouches for."""
     inputs = planned.inputs
-    return Plan2(
+    return PlanDocument(
         schema=SCHEMA,
         run=inputs.run,
         created=inputs.created,

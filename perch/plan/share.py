@@ -4,53 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
-from perch.model.plan import PlanHost, SoakPlan
-from perch.model.plan2 import Plan2, PlanTest, RoundLine
-from perch.model.record import Model, Number
+from perch.errors import ExitCode, PerchError
+from perch.model.plan import PlanDocument, RoundLine
+from perch.model.share import SCHEMA, Share, ShareFlow, ShareRound
 
-SCHEMA = "perch.share/1"
-
-
-class ShareFlow(msgspec.Struct, array_like=True, frozen=True):
-    """[place in the round from 0, test, client, server, rail, repeat]."""
-
-    place: int
-    test: str
-    client: str
-    server: str
-    rail: int
-    repeat: int
+#: Where the shares of a plan lie, HOST.json each, and those of its plan.retry.json. They are made
+#: for the agents' sake: no verdict reads them.
+FOLDER, RETRY_FOLDER = "shares", "shares.retry"
 
 
-class ShareRound(Model):
-    """Every round, so that an agent knows when the others have come to the next one.
-
-    `size`: flows of all hosts; `flows`: the host's own.
-    """
-
-    estimate_s: Number
-    deadline_s: Number
-    size: int
-    flows: list[ShareFlow] = []
-
-
-class Share(Model):
-    """`plan_sha256`: of the plan.json that it is a part of."""
-
-    schema: str
-    run: str
-    plan_sha256: str
-    host: str
-    hosts: dict[str, PlanHost]
-    tests: dict[str, PlanTest]
-    rounds: list[ShareRound]
-    soak: SoakPlan | None = None
-
-
-def shares(plan: Plan2, content: bytes, lines: Iterable[RoundLine]) -> Iterator[Share]:
+def shares(plan: PlanDocument, content: bytes, lines: Iterable[RoundLine]) -> Iterator[Share]:
     """Every host's share, in one pass over the rounds.
 
     content: plan.json as it is written. lines: of rounds.jsonl.
@@ -69,7 +36,7 @@ def shares(plan: Plan2, content: bytes, lines: Iterable[RoundLine]) -> Iterator[
 
 
 def _share(
-    plan: Plan2,
+    plan: PlanDocument,
     digest: str,
     host: str,
     rounds: list[ShareRound],
@@ -91,3 +58,15 @@ def _share(
         ],
         soak=plan.soak,
     )
+
+
+def write(folder: Path, made: Iterable[Share]) -> None:
+    """Writes FOLDER/HOST.json of each host. Raises PerchError."""
+    try:
+        folder.mkdir(exist_ok=True)
+        for one in made:
+            (folder / f"{one.host}.json").write_bytes(msgspec.json.encode(one) + b"\n")
+    except OSError as error:
+        raise PerchError(
+            ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=folder
+        ) from None

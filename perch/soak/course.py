@@ -102,10 +102,9 @@ class Turns:
                 self.series.p50.add(at, line.p50, line.n, found)
                 self.series.p99.add(at, line.p99, line.n, found)
         summary = of.whole.soak if of.whole else None
-        last = one.id.split("/")[3:4]
         return FlowTold(
             flow=one.id, test=one.test, kind=one.kind, client=one.client, server=one.server,
-            turn=int(last[0]) if last and last[0].isdecimal() else 1,
+            turn=one.repeat,
             size_bytes=one.expect[0].size_bytes if one.expect else None,
             scope=one.scope, backend=one.backend, provider=one.provider, op=one.op, state=state,
             soak_s=None if soak_s is None else microseconds(soak_s),

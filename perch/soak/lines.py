@@ -421,10 +421,9 @@ class _Copy:
     """The lines of one flow as intervals.jsonl has them."""
 
     def __init__(self, flow: Flow, run: str) -> None:
-        last = flow.id.rpartition("/")[2]
         members = {
             "run": run, "flow": flow.id, "test": flow.test, "client": flow.client,
-            "server": flow.server, "turn": int(last) if last.isdecimal() else 1, "repeat": 1,
+            "server": flow.server, "turn": flow.repeat, "repeat": 1,
             "scope": flow.scope,
         }  # fmt: skip
         #: lines of these kinds say themselves who client and server are

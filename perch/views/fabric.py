@@ -279,8 +279,8 @@ def _devices(planned: PlanHost, environment: Environment) -> list[_Named]:
     """Those that the inventory names, then those that the agent found; else the interfaces."""
     found: dict[str | None, _Named] = {}
     for device in planned.devices:
-        of = device if isinstance(device, dict) else {"name": device}
-        found.setdefault(of.get("name"), _Named(of.get("name"), of.get("netdev")))
+        name = device.get("name")
+        found.setdefault(name, _Named(name, device.get("netdev")))
     for read in environment.devices:
         found.setdefault(read.name, _Named(read.name, None))
     for one in found.values():

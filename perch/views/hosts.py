@@ -94,7 +94,10 @@ def _planned(name: str, variables: Document) -> PlanHost:
         "scope": default_scope(variables.get("perch_scope"), variables.get("perch_fabric")),
         "backends": variables.get("perch_backends") or [],
         "tools": variables.get("perch_tools") or TOOLS_OF_A_HOST,
-        "devices": variables.get("perch_devices") or [],
+        "devices": [
+            {"name": one} if isinstance(one, str) else one
+            for one in variables.get("perch_devices") or []
+        ],
         "port": port,
     }
     try:

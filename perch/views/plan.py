@@ -12,6 +12,7 @@ import msgspec
 
 from perch.model.plan import Excluded, Flow, Plan, PlanHost
 from perch.model.text import clean
+from perch.plan.flows import Flows
 from perch.views import words
 
 #: Commands of one test differ in addresses and devices; some of them are enough.
@@ -101,10 +102,11 @@ def _add_command(commands: list[str], argv: Sequence[str]) -> None:
 # ---- a digest ------------------------------------------------------------------------------------
 
 
-def _count(test: PlannedTest, flow: Flow) -> None:
+def _count(test: PlannedTest, flow: Flow, maker: Flows) -> None:
     if test.flows < 4 * COMMANDS_MAX:
-        _add_command(test.client, flow.client_argv)
-        _add_command(test.server, flow.server_argv)
+        client, server = maker.commands(flow)
+        _add_command(test.client, client)
+        _add_command(test.server, server)
     test.flows += 1
     test.repeats = max(test.repeats, flow.repeat)
 
@@ -144,6 +146,7 @@ def digest(plan: Plan) -> PlanDigest:
     pairs: Counter[tuple[str, str, str]] = Counter()
     beside: dict[Stream, list[Stream]] = {}
     sizes: set[int] = set()
+    maker = Flows(plan)
     rounds = [flows for turn in plan.rounds if (flows := [f for f in turn.flows if not f.retry])]
     for flows in rounds:
         for flow in flows:
@@ -151,7 +154,7 @@ def digest(plan: Plan) -> PlanDigest:
             if test is None:
                 title = flow.title or flow.test
                 test = tests[flow.test] = PlannedTest(flow.test, title, flow.kind)
-            _count(test, flow)
+            _count(test, flow, maker)
             pairs[flow.hop_class or NOT_STATED, flow.client, flow.server] += 1
             if flow.kind == "latency" and flow.tool == "perch":
                 sizes.update(one.size_bytes for one in flow.expect if one.size_bytes is not None)

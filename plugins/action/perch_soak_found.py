@@ -44,15 +44,13 @@ class Known:
     def __init__(self, runs_dir: Path, run: str) -> None:
         self.dir = runs_dir / run
         self.plan: dict | None = None
-        self.checksum = ""
         if NAME.fullmatch(run):
             try:
-                text = (self.dir / "plan.json").read_bytes()
-                plan = json.loads(text)
+                plan = json.loads((self.dir / "plan.json").read_bytes())
             except (OSError, ValueError):
                 return
             if isinstance(plan, dict) and "soak" in plan:
-                self.plan, self.checksum = plan, hashlib.sha256(text).hexdigest()
+                self.plan = plan
 
     def stranger(self, host: str, found: Mapping) -> str:
         """Why what this host has is not this run; empty where it is."""
@@ -62,9 +60,16 @@ class Known:
             return f"known here, but its plan has no host {host}"
         if found.get("host") not in (None, "", host):
             return f"known here, but was started there as host {found['host']}"
-        if found.get("plan") not in (None, "", self.checksum):
+        if found.get("plan") and found["plan"] != self._share(host):
             return "known here by its name, but with another plan"
         return ""
+
+    def _share(self, host: str) -> str:
+        """The hash of what the host was given of the plan."""
+        try:
+            return hashlib.sha256((self.dir / "shares" / f"{host}.json").read_bytes()).hexdigest()
+        except OSError:
+            return ""
 
 
 class ActionModule(ActionBase):

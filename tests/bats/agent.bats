@@ -24,7 +24,7 @@ tests_of() {
 agent() {
   local host=$1 command=$2
   shift 2
-  "$AGENT" "$command" --plan plan.json --host "$host" --out "$host" --engine "$PERCH" --start-window 15 "$@" 3>&-
+  "$AGENT" "$command" --plan "$(share "$host")" --host "$host" --out "$host" --engine "$PERCH" --start-window 15 "$@" 3>&-
 }
 
 # What is waited for here takes long where other tests want the processors, too: a plan of two flows half a minute.
@@ -50,15 +50,15 @@ both_end() {
   assert_json alpha/agent.json '.schema == "perch.agent/1" and .flows_total == 2 and .flows_done == 2 and .message == null
     and .run == "20260101T000000Z-bats"'
   for test in t1 t2; do
-    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.schema == "perch.flow/1" and .run == "20260101T000000Z-bats" and .state == "done" and .exit == 0
+    assert_json "alpha/flows/$test/alpha/beta/0/1/client.json" '.schema == "perch.flow/1" and .run == "20260101T000000Z-bats" and .state == "done" and .exit == 0
       and .timed_out == false and .argv[1] == "lat" and .elapsed_s > 0.1'
-    assert_json "beta/flows/$test/alpha/beta/1/server.json" '.state == "done" and .argv == [] and .exit == null'
-    for side in alpha/flows/$test/alpha/beta/1/client beta/flows/$test/alpha/beta/1/server; do
+    assert_json "beta/flows/$test/alpha/beta/0/1/server.json" '.state == "done" and .argv == [] and .exit == null'
+    for side in alpha/flows/$test/alpha/beta/0/1/client beta/flows/$test/alpha/beta/0/1/server; do
       assert_json "$side.json" '.counters | .address_interface == "lo" and .route_interface == "lo" and (.before.host.TcpRetransSegs | test("^[0-9]+$"))
         and (.after.time_s | tonumber) > (.before.time_s | tonumber)
         and (.after.netdev.lo.rx_bytes | tonumber) > (.before.netdev.lo.rx_bytes | tonumber) and (.after.netdev | keys) == ["lo"]'
     done
-    assert_equal "$(jq -r .params.size_bytes "alpha/flows/$test/alpha/beta/1/client.stdout" | xargs)" "8 16"
+    assert_equal "$(jq -r .params.size_bytes "alpha/flows/$test/alpha/beta/0/1/client.stdout" | xargs)" "8 16"
   done
   assert_equal "$(jq -r '"\(.index)/\(.total) \(.event) \(.exit)"' alpha/progress.jsonl | paste -sd,)" \
     "1/2 start null,1/2 end 0,2/2 start null,2/2 end 0"
@@ -72,7 +72,7 @@ both_end() {
   agent alpha start --token-file "$PWD/token"
   agent beta start --token-file "$PWD/token"
   both_end
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.exit == 0 and (.argv | join(" ") | contains("token") | not)'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.exit == 0 and (.argv | join(" ") | contains("token") | not)'
   refute grep -r "a-secret-of-this-test" alpha beta
 }
 
@@ -82,7 +82,7 @@ both_end() {
   agent alpha start --token-file "$PWD/token"
   agent beta start --token-file "$PWD/other"
   both_end
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "peer_dead" and (.message | test("token"))'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "peer_dead" and (.message | test("token"))'
 }
 
 @test "external tools: the client starts when the server listens" {
@@ -91,11 +91,11 @@ both_end() {
   agent alpha start
   agent beta start
   both_end
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
-  assert_json alpha/flows/t1/alpha/beta/1/client.stdout '.end.sum_received.bits_per_second > 0'
-  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "done" and .exit == 0'
-  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done" and .exit == 0'
-  grep -q "irtt" alpha/flows/t2/alpha/beta/1/client.stdout
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.stdout '.end.sum_received.bits_per_second > 0'
+  assert_json beta/flows/t1/alpha/beta/0/1/server.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t2/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
+  grep -q "irtt" alpha/flows/t2/alpha/beta/0/1/client.stdout
 }
 
 @test "a stranger on an external tool's port is not measured" {
@@ -105,9 +105,9 @@ both_end() {
   agent beta start
   both_end
   kill %1
-  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "not_run" and (.message | test("did not come to listen on port"))'
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "not_run" and (.message | test("beta could not start"))'
-  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  assert_json beta/flows/t1/alpha/beta/0/1/server.json '.state == "not_run" and (.message | test("did not come to listen on port"))'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "not_run" and (.message | test("beta could not start"))'
+  assert_json alpha/flows/t2/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
 }
 
 @test "a tool that is not installed is named, and the next flow is measured" {
@@ -115,8 +115,8 @@ both_end() {
   agent alpha start
   agent beta start
   both_end
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "not_run" and (.message | startswith("no-such-tool is not installed on alpha"))'
-  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done"'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "not_run" and (.message | startswith("no-such-tool is not installed on alpha"))'
+  assert_json alpha/flows/t2/alpha/beta/0/1/client.json '.state == "done"'
 }
 
 @test "a client that overruns its deadline is ended, even if it ignores SIGTERM" {
@@ -125,8 +125,8 @@ both_end() {
   agent alpha start
   agent beta start
   both_end
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.timed_out and .state == "done" and .elapsed_s < 10 and (.message | test("deadline"))'
-  assert_json alpha/flows/t2/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.timed_out and .state == "done" and .elapsed_s < 10 and (.message | test("deadline"))'
+  assert_json alpha/flows/t2/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
 }
 
 @test "a number that a stranger has after a child of the agent's is no child: it is not waited for, and not ended" {
@@ -160,9 +160,9 @@ END
   wait_until client_runs
   kill -KILL "$(cut -d ' ' -f 1 beta/control/pid)"
   wait_until agent_state_is alpha "done"
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
-  assert_json alpha/flows/t2/alpha/beta/1/client.json '.exit == 4 and .elapsed_s < 15'
-  assert_json alpha/flows/t3/alpha/beta/1/client.json '.state == "peer_dead" and (.message | test("beta does not answer"))'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t2/alpha/beta/0/1/client.json '.exit == 4 and .elapsed_s < 15'
+  assert_json alpha/flows/t3/alpha/beta/0/1/client.json '.state == "peer_dead" and (.message | test("beta does not answer"))'
   assert_json beta/agent.json '.state == "running"' # it had no time to say otherwise
 }
 
@@ -174,16 +174,16 @@ END
   wait_until client_runs
   kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
   wait_until agent_state_is beta "done"
-  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "peer_dead" and .elapsed_s < 20'
-  assert_json beta/flows/t2/alpha/beta/1/server.json '.state == "peer_dead"'
+  assert_json beta/flows/t1/alpha/beta/0/1/server.json '.state == "peer_dead" and .elapsed_s < 20'
+  assert_json beta/flows/t2/alpha/beta/0/1/server.json '.state == "peer_dead"'
 }
 
 @test "a peer that never starts is dead after the start window" {
   plan_of "$(tests_of "$QUICK")" >plan.json
-  LIMIT=30 run_agent run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 2
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "peer_dead" and .counters == null'
-  LIMIT=30 run_agent run --plan plan.json --host beta --out beta --engine "$PERCH" --start-window 2
-  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "peer_dead" and (.message | test("alpha does not answer"))'
+  LIMIT=30 run_agent run --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH" --start-window 2
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "peer_dead" and .counters == null'
+  LIMIT=30 run_agent run --plan "$(share beta)" --host beta --out beta --engine "$PERCH" --start-window 2
+  assert_json beta/flows/t1/alpha/beta/0/1/server.json '.state == "peer_dead" and (.message | test("alpha does not answer"))'
 }
 
 @test "SIGTERM: nothing stays behind, and each flow that did not run says why" {
@@ -194,8 +194,8 @@ END
   run_agent stop --out alpha
   assert_output "stopped"
   assert_json alpha/agent.json '.state == "stopped" and .message == "stopped by the controller" and .flows_done == 1'
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done"'
-  assert_json alpha/flows/t3/alpha/beta/1/client.json '.state == "not_run" and .message == "stopped by the controller"'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "done"'
+  assert_json alpha/flows/t3/alpha/beta/0/1/client.json '.state == "not_run" and .message == "stopped by the controller"'
   run_agent stop --out beta
   run_agent stop --out beta
   assert_output "" # there was nothing to stop any more
@@ -231,11 +231,11 @@ END
   port=$(jq .hosts.alpha.port plan.json)
   "$PERCH" serve --bind 127.0.0.1 --port "$port" --ready-file ready 2>/dev/null 3>&- &
   wait_until test -e ready
-  run_agent 3 start --plan plan.json --host alpha --out alpha --engine "$PERCH"
+  run_agent 3 start --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH"
   assert_output --partial "$port"
   kill %1
   for test in t1 t2; do
-    assert_json "alpha/flows/$test/alpha/beta/1/client.json" '.state == "not_run" and .exit == null and (.message | test("perch serve on alpha ended"))
+    assert_json "alpha/flows/$test/alpha/beta/0/1/client.json" '.state == "not_run" and .exit == null and (.message | test("perch serve on alpha ended"))
       and .run == "20260101T000000Z-bats"'
   done
   assert_json alpha/agent.json '.state == "stopped" and (.message | test("perch serve"))'
@@ -254,16 +254,16 @@ BASH
 
 @test "no engine: exit code 3, the path, and what to do" {
   plan_of "$(tests_of "$QUICK")" >plan.json
-  run_agent 3 run --plan plan.json --host alpha --out alpha --engine ./no-such-engine
+  run_agent 3 run --plan "$(share alpha)" --host alpha --out alpha --engine ./no-such-engine
   assert_output --partial "./no-such-engine"
   assert_output --partial "make engine"
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "not_run" and (.message | test("no engine"))'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "not_run" and (.message | test("no engine"))'
 }
 
 @test "a directory that cannot be written: exit code 3, and nothing is started" {
   plan_of "$(tests_of "$QUICK")" >plan.json
   for out in /proc/perch-agent ./plan.json/out; do
-    run_agent 3 run --plan plan.json --host alpha --out "$out" --engine "$PERCH"
+    run_agent 3 run --plan "$(share alpha)" --host alpha --out "$out" --engine "$PERCH"
     assert_output --partial "cannot write to the directory $out"
   done
 }
@@ -274,9 +274,9 @@ BASH
   plan_of "$(tests_of "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow")" >plan.json
   agent beta start
   run_expecting 6 bash -c 'trap "" XFSZ; ulimit -f 3; exec "$@"' -- \
-    "$AGENT" run --plan plan.json --host alpha --out alpha --engine "$PERCH" --start-window 15
+    "$AGENT" run --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH" --start-window 15
   assert_output --partial "the disk is full"
-  assert_json alpha/flows/t1/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
   assert_json alpha/agent.json '.state == "stopped" and (.message | test("the disk is full"))'
   run_agent stop --out beta
 }
@@ -290,29 +290,33 @@ BASH
   kill -KILL "$(marked_processes | awk '$3 == "serve" && /--bind 127.0.0.2 / { print $1 }')"
   wait_until agent_state_is beta stopped
   assert_json beta/agent.json '.message | test("^perch serve on beta ended: by signal KILL$")'
-  assert_json beta/flows/t1/alpha/beta/1/server.json '.state == "done" and .message == null'
-  assert_json beta/flows/t2/alpha/beta/1/server.json '.state == "done" and (.message | test("its end was not seen here: perch serve on beta"))'
-  assert_json beta/flows/t3/alpha/beta/1/server.json '.state == "not_run" and (.message | test("signal KILL"))'
-  assert_json alpha/flows/t2/alpha/beta/1/client.json '.exit == 4'
+  assert_json beta/flows/t1/alpha/beta/0/1/server.json '.state == "done" and .message == null'
+  assert_json beta/flows/t2/alpha/beta/0/1/server.json '.state == "done" and (.message | test("its end was not seen here: perch serve on beta"))'
+  assert_json beta/flows/t3/alpha/beta/0/1/server.json '.state == "not_run" and (.message | test("signal KILL"))'
+  assert_json alpha/flows/t2/alpha/beta/0/1/client.json '.exit == 4'
   run_agent stop --out alpha
 }
 
 @test "a plan that is cut off, of another version, or without this host is refused with exit code 3" {
   plan_of "$(tests_of "$QUICK")" >plan.json
-  head -c 300 plan.json >cut.json
+  cp "$(share alpha)" whole.json
+  head -c 300 whole.json >cut.json
   run_agent 3 run --plan cut.json --host alpha --out alpha --engine "$PERCH"
   assert_output --partial "cannot read the plan cut.json"
-  jq '.schema = "perch.plan/9"' plan.json >other.json
+  jq '.schema = "perch.share/9"' whole.json >other.json
   run_agent 3 run --plan other.json --host alpha --out alpha --engine "$PERCH"
-  assert_output --partial "perch.plan/9"
-  run_agent 3 run --plan plan.json --host gamma --out gamma --engine "$PERCH"
-  assert_output --partial "alpha, beta"
+  assert_output --partial 'has the schema "perch.share/9"; this agent reads perch.share/1'
+  run_agent 3 run --plan whole.json --host gamma --out gamma --engine "$PERCH"
+  assert_output --partial 'is of host "alpha", and not of "gamma"'
+  jq 'del(.hosts.beta)' whole.json >holes.json
+  run_agent 3 run --plan holes.json --host alpha --out alpha --engine "$PERCH"
+  assert_output --partial "the plan holes.json is damaged"
 }
 
 @test "an earlier run's results are not overwritten" {
   plan_of "$(tests_of "$QUICK")" >plan.json
   mkdir alpha && echo '{}' >alpha/agent.json
-  run_agent 3 run --plan plan.json --host alpha --out alpha --engine "$PERCH"
+  run_agent 3 run --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH"
   assert_output --partial "an earlier run"
   assert_equal "$(<alpha/agent.json)" "{}"
 }

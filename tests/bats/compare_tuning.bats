@@ -38,9 +38,6 @@ comparison() {
 
 compare() { run_expecting "$1" "$TOP/.venv/bin/perchctl" compare-tuning c view.json; }
 
-# edit FILE FILTER: jq in place, record by record
-edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
-
 # ---- the role ----
 
 # stand_in ROLE FILE < tasks

@@ -268,10 +268,10 @@ lost_in_the_middle() {
 
 @test "two parties of a flow wait for each other" {
   perch_serve
-  "$PERCH" meet 127.0.0.1 --port "$PORT" --flow a/b/c/1 >out 2>&1 3>&- &
+  "$PERCH" meet 127.0.0.1 --port "$PORT" --flow a/b/c/0/1 >out 2>&1 3>&- &
   first=$!
   wait_until server_jobs
-  run_perch meet 127.0.0.1 --port "$PORT" --flow a/b/c/1
+  run_perch meet 127.0.0.1 --port "$PORT" --flow a/b/c/0/1
   wait "$first"
 }
 

@@ -89,8 +89,8 @@ wait_until() {
   done
 }
 
-# plan_of JQ-TESTS: a plan for the tests given (a jq expression), between alpha and beta on this machine, whose external
-# tools have ports of their own, too.
+# plan_of JQ-TESTS: a plan, its flows spelled out, for the tests given (a jq expression), between alpha and beta on this
+# machine, whose external tools have ports of their own, too.
 plan_of() {
   jq -n --argjson port "$(free_port)" --argjson iperf3 "$(free_port)" --argjson iperf "$(free_port)" "{
     run: \"20260101T000000Z-bats\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
@@ -99,6 +99,25 @@ plan_of() {
       perch_fabric: \"loopback\", perch_backends: [\"tcp\", \"ofi\", \"null\"], perch_port: \$port,
       perch_iperf3_port: \$iperf3, perch_iperf_port: \$iperf}}) | from_entries)}" |
     "$TOP/.venv/bin/python" "$TOP/tests/planned.py"
+}
+
+# share HOST [PLAN]: the host's share of a spelled-out plan (./plan.json), as perchctl plan would make it; prints its path
+share() {
+  local plan=${2:-plan.json}
+  "$TOP/.venv/bin/python" "$TOP/tests/spelled.py" shares "shares.$(basename "$plan" .json)" <"$plan" && echo "$PWD/shares.$(basename "$plan" .json)/$1.json"
+}
+
+# put_plan RUN < PLAN: a spelled-out plan becomes plan.json and rounds.jsonl of a run; spelled RUN prints it
+put_plan() { "$TOP/.venv/bin/python" "$TOP/tests/spelled.py" write "$1"; }
+spelled() { "$TOP/.venv/bin/python" "$TOP/tests/spelled.py" read "$1"; }
+
+# edit FILE FILTER: jq in place; of a run's plan.json the plan with its flows spelled out
+edit() {
+  if [ "${1##*/}" = plan.json ]; then
+    spelled "${1%/*}" | jq -c "$2" | put_plan "${1%/*}"
+  else
+    jq -c "$2" "$1" >edited && mv edited "$1"
+  fi
 }
 
 # run_apart EXIT COMMAND...: like run_expecting, with standard error apart, in $stderr

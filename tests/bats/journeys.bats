@@ -30,7 +30,7 @@ import pathlib, sys
 from perch.model.plan import Flow
 from perch.tools import ToolOutput, read
 
-flow = Flow(id="t/a/b/1", test="t", tool="netperf", kind="bandwidth", client="a", server="b", scope="software")
+flow = Flow(id="t/a/b/0/1", test="t", tool="netperf", kind="bandwidth", client="a", server="b", scope="software")
 (part,) = read(ToolOutput(flow, pathlib.Path(sys.argv[1]).read_bytes()))
 print(part.status, part.bandwidth and part.bandwidth.gbit_s, part.tcp and part.tcp.retransmissions)
 PYTHON
@@ -50,13 +50,15 @@ PYTHON
     suite: {name: \"netperf\", title: \"netperf\", tests: [$name]},
     hosts: ([[\"alpha\", \"127.0.0.1\"], [\"beta\", \"127.0.0.2\"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: \"loopback\",
       perch_backends: [\"tcp\"], perch_tools: [\"perch\", \"netperf\"], perch_port: \$serve, perch_netperf_port: \$port}}) | from_entries)}" |
-    python tree/tests/planned.py >run/plan.json
+    python tree/tests/planned.py >plan.json
+  python tree/tests/spelled.py write run <plan.json
+  python tree/tests/spelled.py shares shares <plan.json
   # no test judges speed: any rate will do
   jq '.limits |= map(select(.metric == "bandwidth.gbit_s") | .bound = {min: 1e-9} | .scope = {kind: "bandwidth"} | .severity = "required")[0:1]' \
     "$TOP/tests/fixtures/loopback/run/inputs/limits.json" >run/inputs/limits.json
   echo "a-secret-of-this-test" >token && chmod 600 token
   for host in alpha beta; do
-    "$AGENT" start --plan run/plan.json --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 --token-file "$PWD/token" 3>&-
+    "$AGENT" start --plan "shares/$host.json" --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 --token-file "$PWD/token" 3>&-
   done
   WAIT=90 wait_until jq -es 'length == 2 and all(.[]; .state == "done")' run/raw/alpha/agent.json run/raw/beta/agent.json
   run_expecting 0 python -m perch judge run

@@ -10,8 +10,8 @@ judge_setup() {
   common_setup
   JUDGE=$TOP/reports/judge
   recorded loopback
-  TCP=run/raw/alpha/flows/tcp-latency/alpha/beta/1
-  IPERF3=run/raw/alpha/flows/iperf3/alpha/beta/1
+  TCP=run/raw/alpha/flows/tcp-latency/alpha/beta/0/1
+  IPERF3=run/raw/alpha/flows/iperf3/alpha/beta/0/1
 }
 
 # judge CODE: the run is judged, and the exit code is that one
@@ -19,9 +19,6 @@ judge() {
   run "$JUDGE" run
   assert_equal "$status" "$1"
 }
-
-# edit FILE FILTER: jq in place
-edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
 
 check_status() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' run/verdict.json; }
 

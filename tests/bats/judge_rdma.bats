@@ -8,8 +8,9 @@ setup() { judge_setup; }
 teardown() { common_teardown; }
 
 @test "hardware without device counters is never a PASS" {
-  local flow=ofi-bandwidth-event/alpha/beta/1
-  edit run/plan.json '(.rounds[].flows[] | select(.test == "ofi-bandwidth-event")) |= (.scope = "hardware" | .provider = "verbs")'
+  local flow=ofi-bandwidth-event/alpha/beta/0/1
+  edit run/plan.json '.hosts[] |= (.scope = "hardware" | .fabric = "roce")
+    | (.rounds[].flows[] | select(.test == "ofi-bandwidth-event")) |= (.scope = "hardware" | .provider = "verbs")'
   edit run/raw/alpha/flows/$flow/client.stdout '.provider = "verbs" | .link.layer = "infiniband"'
   judge 3
   assert_equal "$(check_status path/$flow)" inconclusive
@@ -29,18 +30,18 @@ teardown() { common_teardown; }
 
 @test "RDMA whose device counted less than was claimed fails; more is a finding; what cannot be read proves nothing" {
   recorded rxe
-  local client=run/raw/alpha/flows/write-latency/alpha/beta/1/client.json server=run/raw/beta/flows/write-latency/alpha/beta/1/server.json
+  local client=run/raw/alpha/flows/write-latency/alpha/beta/0/1/client.json server=run/raw/beta/flows/write-latency/alpha/beta/0/1/server.json
   # the packets went nowhere; only the interface moved; one packet of 200 is missing at the other end
-  spoil "$client" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+  spoil "$client" 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
 .counters.after.rdma = .counters.before.rdma
 .counters.after.netdev = .counters.before.netdev
 FAULTS
-  spoil "$server" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+  spoil "$server" 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
 .counters.after.rdma["rxe0/1"].counters |= (.rcvd_pkts = "199")
 FAULTS
   more "$client" rdma.rxe0/1.counters.sent_pkts 9000000000
   judge 0
-  assert_equal "$(check_status path/write-latency/alpha/beta/1)" advisory
+  assert_equal "$(check_status path/write-latency/alpha/beta/0/1)" advisory
   recorded rxe
   cp "$client" whole
   local fault
@@ -48,7 +49,7 @@ FAULTS
     '.counters.before.rdma["rxe0/1"].counters.sent_pkts = "4294967290" | .counters.after.rdma["rxe0/1"].counters.sent_pkts = "5"'; do
     edit "$client" "$fault"
     judge 3
-    assert_equal "$(check_status path/write-latency/alpha/beta/1)" inconclusive
+    assert_equal "$(check_status path/write-latency/alpha/beta/0/1)" inconclusive
     assert_equal "$(jq -r 'select(.test == "write-latency").path.state' run/records.jsonl)" unknown
     cp whole "$client"
   done
@@ -60,29 +61,31 @@ FAULTS
   assert_output --partial "scope hardware"
   edit run/raw/beta/environment.json 'del(.rdma)'
   judge 3
-  assert_json run/verdict.json 'any(.checks[]; .id == "path/write-latency/alpha/beta/1" and .status == "inconclusive" and (.remedy | test("driver"))
+  assert_json run/verdict.json 'any(.checks[]; .id == "path/write-latency/alpha/beta/0/1" and .status == "inconclusive" and (.remedy | test("driver"))
     and .measured == "nothing shows that mlx5_0 of beta (server) is hardware: its driver is not in environment.json")'
   cards null
   judge 3
-  assert_equal "$(check_status path/verbs-read-bandwidth/alpha/beta/1)" inconclusive
+  assert_equal "$(check_status path/verbs-read-bandwidth/alpha/beta/0/1)" inconclusive
 }
 
 @test "TCP between hosts of hardware is the baseline, and no reason to call the cards' run software; any other software is" {
   cards '"mlx5_core"'
   cp -r run whole
   # a recorded flow of TCP, as if it had gone between hosts of scope $1, over layer $2
-  local flow=flows/tcp-bandwidth-event/alpha/beta/1 fixture=$TOP/tests/fixtures/loopback/run host
+  local flow=flows/tcp-bandwidth-event/alpha/beta/0/1 fixture=$TOP/tests/fixtures/loopback/run host
   beside() {
     rm -rf run && cp -r whole run
-    edit run/plan.json ".hosts[].scope = \"$1\""
+    edit run/plan.json ".hosts[].scope = \"$1\" | .rounds[].flows[].scope = \"$1\""
     for host in alpha beta; do
       mkdir -p "run/raw/$host/$flow"
       cp "$fixture/raw/$host/$flow"/* "run/raw/$host/$flow"
     done
     find run/raw -path '*/tcp-*.json' -exec sed -i "s/$(jq -r .run "$fixture/plan.json")/$(jq -r .run run/plan.json)/" {} +
     edit "run/raw/alpha/$flow/client.stdout" ".link.layer = \"$2\""
-    jq -c '.rounds += [{flows: [$tcp[0].rounds[].flows[] | select(.test == "tcp-bandwidth-event")]}]' --slurpfile tcp "$fixture/plan.json" run/plan.json >edited
-    mv edited run/plan.json
+    spelled "$fixture" >tcp.json
+    # over the addresses of these hosts
+    spelled run | jq -c --slurpfile tcp tcp.json '(.hosts | map_values(.address)) as $now | ($tcp[0].hosts | with_entries({key: .value.address, value: $now[.key]})) as $other
+      | .rounds += [{flows: [$tcp[0].rounds[].flows[] | select(.test == "tcp-bandwidth-event") | .client_argv |= map($other[.] // .)]}]' | put_plan run
     "$JUDGE" run >/dev/null || true
   }
   beside hardware ethernet
@@ -102,7 +105,7 @@ FAULTS
 @test "Soft-RoCE under a card's name and without its driver's is software by its counters" {
   recorded rxe
   find run -type f -exec sed -i 's/rxe0/mlx5_0/g' {} +
-  edit run/plan.json '.rounds[].flows[].scope = "hardware"'
+  edit run/plan.json '.rounds[].flows[].scope = "hardware" | .hosts[].scope = "hardware"'
   local host
   for host in alpha beta; do
     edit "run/raw/$host/environment.json" 'del(.rdma)'
@@ -114,7 +117,7 @@ FAULTS
 
 @test "RDMA that claims less than its figures need, or has another device than planned, is inconclusive" {
   recorded rxe
-  local flow=verbs-write-bandwidth/alpha/beta/1
+  local flow=verbs-write-bandwidth/alpha/beta/0/1
   local out=run/raw/alpha/flows/$flow/client.stdout
   spoil "$out" 3 flow/$flow <<'FAULTS'
 .path = {claimed_bytes: 0, client_sent_bytes: 0, client_received_bytes: 0}
@@ -122,30 +125,30 @@ FAULTS
 .client.device = "rxe1"
 .server.device = null
 FAULTS
-  out=run/raw/alpha/flows/send-bandwidth/alpha/beta/1/client.stdout
+  out=run/raw/alpha/flows/send-bandwidth/alpha/beta/0/1/client.stdout
   sed -i 's/: rxe0$/: rxe1/' $out
   judge 3
-  assert_json run/verdict.json 'any(.checks[]; .id == "flow/send-bandwidth/alpha/beta/1" and .status == "inconclusive"
+  assert_json run/verdict.json 'any(.checks[]; .id == "flow/send-bandwidth/alpha/beta/0/1" and .status == "inconclusive"
     and (.measured | test("the plan asks for device rxe0 on the client, the output says rxe1")))'
 }
 
 @test "another port of the planned device is no proof" {
   recorded rxe
-  local client=run/raw/alpha/flows/write-latency/alpha/beta/1/client.json
+  local client=run/raw/alpha/flows/write-latency/alpha/beta/0/1/client.json
   # all went over port 2, while port 1, which the plan names, stood still
-  spoil "$client" 1 path/write-latency/alpha/beta/1 <<'FAULTS'
+  spoil "$client" 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
 .counters |= ((.before, .after).rdma |= (.["rxe0/2"] = .["rxe0/1"]) | .after.rdma["rxe0/1"] = .before.rdma["rxe0/1"])
 FAULTS
   # where nothing names the port, nobody knows
-  client=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client.json
-  spoil "$client" 3 path/verbs-write-bandwidth/alpha/beta/1 <<'FAULTS'
+  client=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/0/1/client.json
+  spoil "$client" 3 path/verbs-write-bandwidth/alpha/beta/0/1 <<'FAULTS'
 (.counters.before, .counters.after).rdma |= (.["rxe0/2"] = .["rxe0/1"])
 FAULTS
 }
 
 @test "queue pairs of another connection, number or MTU than planned are inconclusive; lost messages are judged" {
   recorded rxe
-  local flow=verbs-ud-send-bandwidth/alpha/beta/1
+  local flow=verbs-ud-send-bandwidth/alpha/beta/0/1
   spoil run/raw/alpha/flows/$flow/client.stdout 3 flow/$flow <<'FAULTS'
 .connection = "RC"
 .params.queue_pairs = 4
@@ -169,25 +172,25 @@ with_limits() {
   judge 0
   assert_equal "$(check_status limit/packets-lost/send-bandwidth)" pass
   # of 3,443 packets to the server 30 more were sent than came
-  edit run/raw/alpha/flows/send-bandwidth/alpha/beta/1/client.json \
+  edit run/raw/alpha/flows/send-bandwidth/alpha/beta/0/1/client.json \
     '.counters.after.rdma["rxe0/1"].counters.sent_pkts |= (tonumber + 30 | tostring)'
   judge 1
   assert_json run/verdict.json 'any(.checks[]; .id == "limit/packets-lost/send-bandwidth" and .status == "fail" and .measured > 100 and .remedy != null
-    and .evidence == ["send-bandwidth/alpha/beta/1#65536"])'
+    and .evidence == ["send-bandwidth/alpha/beta/0/1#65536"])'
   assert_equal "$(jq -r 'select(.test == "send-bandwidth").packets.lost' run/records.jsonl)" 30
 }
 
 @test "traffic that stood still for longer than a queue pair's retries fails, with the time when it did" {
   recorded rxe
   with_limits rxe
-  local out=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client.stdout
+  local out=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/0/1/client.stdout
   edit $out '.stall = {longest_s: 2.1, start_s: 0.5, began: "2026-01-01T00:00:00.500Z"}'
   judge 0
   assert_equal "$(check_status limit/stall/verbs-write-bandwidth)" pass
   edit $out '.stall = {longest_s: 5.2, start_s: 0.5, began: "2026-01-01T00:00:00.500Z"}'
   judge 1
   assert_json run/verdict.json 'any(.checks[]; .id == "limit/stall/verbs-write-bandwidth" and .status == "fail" and .measured == 5.2
-    and .evidence == ["verbs-write-bandwidth/alpha/beta/1#65536 at 2026-01-01T00:00:00.500Z"])'
+    and .evidence == ["verbs-write-bandwidth/alpha/beta/0/1#65536 at 2026-01-01T00:00:00.500Z"])'
   # where a pause was asked for there is none to judge
   edit $out '.stall = null'
   judge 0

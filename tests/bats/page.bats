@@ -9,10 +9,9 @@ setup_file() {
   local script='</td></table><script>document.title="owned"</script>' flow
   cd "$BATS_FILE_TMPDIR" || return
   cp -r "$TOP/tests/fixtures/loopback/run" run
-  jq -c --arg text "$script [click](javascript:alert(1)) \"quoted\" {{ 3 * 37 }}" \
-    '(.rounds[].flows[] | select(.test == "tcp-latency")).title = $text' run/plan.json >plan.json
+  jq -c --arg text "$script [click](javascript:alert(1)) \"quoted\" {{ 3 * 37 }}" '.tests["tcp-latency"].title = $text' run/plan.json >plan.json
   mv plan.json run/plan.json
-  flow=run/raw/alpha/flows/iperf3/alpha/beta/1/client.json
+  flow=run/raw/alpha/flows/iperf3/alpha/beta/0/1/client.json
   jq -c --arg text "$script ]]> <img src=x onerror=alert(1)> ![i](https://evil.example/i.png) [away](file:///etc/passwd) \"q\" "$'\u0001\u001b[31m'"" \
     '.state = "not_run" | .exit = null | .message = $text' "$flow" >client.json
   mv client.json "$flow"
@@ -34,7 +33,7 @@ $(jq -c "${2:-.}" "$FACTS" | head -c 3000)"; }
 # copy NAME: a folder with this run's judged files, to be altered
 copy() {
   mkdir "$1"
-  cp -r "$RUN"/{plan.json,records.jsonl,verdict.json,report.md,charts} "$1"
+  cp -r "$RUN"/{plan.json,rounds.jsonl,records.jsonl,verdict.json,report.md,charts} "$1"
 }
 
 prom() { python "$TOP/tests/prometheus.py" "${1:-$RUN}/perch.prom" >samples.json; }
@@ -177,7 +176,7 @@ sample() { jq -c --arg name "$1" "select(.name == \$name) | ${2:-.value}" sample
   cp "$RUN"/{report.html,junit.xml,perch.prom} run
   echo '{' >run/plan.json
   run_expecting 3 "$TOP/.venv/bin/perchctl" judge run
-  assert_output --partial "plan.json is damaged"
+  assert_output --partial "plan.json: it is damaged"
   for file in report.md report.html junit.xml perch.prom charts/latency.svg; do
     [ ! -e "run/$file" ] || fail "the older $file is still there"
   done

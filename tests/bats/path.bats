@@ -46,10 +46,11 @@ measure() {
     suite: {name: \"path\", title: \"Path\", tests: $2},
     hosts: ([[\"alpha\", \"10.77.0.1\"], [\"beta\", \"10.77.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
       perch_fabric: \"ethernet\", perch_scope: \"software\", perch_backends: [\"tcp\", \"ofi\"], perch_port: 18600}}) | from_entries)}" |
-    "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >run/plan.json
+    "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
+  put_plan run <plan.json
   local host
   for host in alpha beta; do
-    inside "$host" "$AGENT" start --plan run/plan.json --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 \
+    inside "$host" "$AGENT" start --plan "$(share "$host")" --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 \
       --token-file "$PWD/token" 3>&-
   done
   timeout 90 bash -c 'until jq -es "all(.[]; .state == \"done\")" run/raw/*/agent.json >/dev/null; do sleep 0.1; done'
@@ -84,7 +85,7 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
   ip -n "$NET-beta" route replace 10.77.0.1/32 dev p1 src 10.77.0.2
   measure 1 "[$BANDWIDTH]"
   assert_equal "$(states)" "bw contradicted"
-  assert_json run/verdict.json '.verdict == "FAIL" and any(.checks[]; .id == "path/bw/alpha/beta/1" and .status == "fail"
+  assert_json run/verdict.json '.verdict == "FAIL" and any(.checks[]; .id == "path/bw/alpha/beta/0/1" and .status == "fail"
     and (.measured | test("client: p0 sent .* but at least .* were claimed; p1 carried as many bytes")) and .remedy != null)'
 }
 
@@ -106,18 +107,18 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
   wait $!
   kill "$SERVER"
   assert_equal "$(states)" "lat exceeded"
-  assert_json run/verdict.json 'any(.checks[]; .id == "path/lat/alpha/beta/1" and .status == "advisory" and .remedy != null)'
+  assert_json run/verdict.json 'any(.checks[]; .id == "path/lat/alpha/beta/0/1" and .status == "advisory" and .remedy != null)'
 }
 
 @test "an interface whose counters are not there proves nothing, and does not fail sockets in software" {
   measure 0 "[$LATENCY]"
   local side
-  for side in alpha/flows/lat/alpha/beta/1/client beta/flows/lat/alpha/beta/1/server; do
+  for side in alpha/flows/lat/alpha/beta/0/1/client beta/flows/lat/alpha/beta/0/1/server; do
     cp "run/raw/$side.json" whole
     jq -c '.counters |= (.before.netdev = {} | .after.netdev = {})' whole >"run/raw/$side.json"
     run_expecting 0 "$TOP/reports/judge" run
     assert_equal "$(states)" "lat unknown"
-    assert_json run/verdict.json 'any(.checks[]; .id == "path/not_judged/lat/alpha/beta/1" and .status == "not_judged" and (.measured | test("no counter of p0")))'
+    assert_json run/verdict.json 'any(.checks[]; .id == "path/not_judged/lat/alpha/beta/0/1" and .status == "not_judged" and (.measured | test("no counter of p0")))'
     cp whole "run/raw/$side.json"
   done
 }

@@ -60,9 +60,9 @@ YAML
     and ([.checks[] | select(.id | startswith("manifest")) | [.id, .status]] == [["manifest", "pass"]])'
   # sealed twice: the first walk's files before they were judged, the repeats' behind them
   run sed -nE 's|^[0-9a-f]{64}  ||; \|^plan.retry.json$\|^raw/.*/retry/|p; \|/flows/one/.*/client.json$|p' runs/latest/raw/manifest.sha256
-  assert_line --index 0 raw/alpha/flows/one/alpha/beta/1/client.json
+  assert_line --index 0 raw/alpha/flows/one/alpha/beta/0/1/client.json
   assert_line plan.retry.json
-  assert_line raw/beta/retry/flows/four/alpha/beta/3/server.json
+  assert_line raw/beta/retry/flows/four/alpha/beta/0/3/server.json
   assert_equal "$(jq -c '[.verdict, .planned, .measured]' runs/index.jsonl)" '["FAIL",6,6]'
 }
 

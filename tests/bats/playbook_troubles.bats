@@ -44,7 +44,7 @@ YAML
   INVENTORY=hosts.yml run_site 2 -e agent_install_dir="$PWD/opt" -e agent_start_window=3
   assert_equal "$(verdict)" INCONCLUSIVE
   assert_json runs/latest/verdict.json '.coverage.planned == 12 and .coverage.measured == 4'
-  assert_json runs/latest/raw/alpha/flows/tcp-latency/alpha/beta/1/client.json '.state == "done" and .exit == 0'
+  assert_json runs/latest/raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
   [ -x opt/agent/perch-agent ] || fail "the agent was not installed"
 }
 

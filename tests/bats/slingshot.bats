@@ -16,7 +16,6 @@ slingshot(pathlib.Path("run"))'
 }
 
 judged() { run_expecting "$1" "$TOP/reports/judge" run; }
-edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
 # status ID: of a check
 status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | first // "absent"' run/verdict.json; }
 
@@ -40,7 +39,7 @@ status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | 
 
 @test "a simulation never passes as hardware: said by the tool, or shown by a host without the device" {
   recorded
-  echo "cxi_send_lat: sim_cxi0 is a simulated device: these figures are no proof of hardware" >run/raw/alpha/flows/lat/alpha/beta/1/client.stderr
+  echo "cxi_send_lat: sim_cxi0 is a simulated device: these figures are no proof of hardware" >run/raw/alpha/flows/lat/alpha/beta/0/1/client.stderr
   judged 3
   assert_equal "$(status_of simulated)" inconclusive
   assert_output --partial "scope simulated"
@@ -60,10 +59,10 @@ status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | 
 
 @test "bytes that the NIC did not count contradict the figures" {
   recorded
-  edit run/raw/beta/flows/bw/alpha/beta/1/server.json '.counters.before.cxi.cxi0.counters.hni_sts_rx_ok_octets as $before
+  edit run/raw/beta/flows/bw/alpha/beta/0/1/server.json '.counters.before.cxi.cxi0.counters.hni_sts_rx_ok_octets as $before
     | .counters.after.cxi.cxi0.counters.hni_sts_rx_ok_octets = ($before | tonumber + 600000000 | tostring)'
   judged 1
-  assert_equal "$(status_of path/bw/alpha/beta/1)" fail
+  assert_equal "$(status_of path/bw/alpha/beta/0/1)" fail
 }
 
 @test "what hosts say of their NICs is judged: a link that is down fails, checks that did not run prove nothing" {
@@ -168,7 +167,7 @@ agent() {
   local host=$1 nic i=0 devices=""
   shift
   for nic in "$@"; do devices+=${devices:+,}sim_cxi$((i++))=$nic; done
-  PATH=$PWD/bin:$PATH SIM_CXI_DEVICES=$devices "$AGENT" start --plan plan.json --host "$host" --out "run/raw/$host" \
+  PATH=$PWD/bin:$PATH SIM_CXI_DEVICES=$devices "$AGENT" start --plan "$(share "$host")" --host "$host" --out "run/raw/$host" \
     --engine "$PERCH" --start-window 30 3>&-
 }
 
@@ -189,7 +188,7 @@ simulate() {
     hosts: ({alpha: "127.0.0.1", beta: "127.0.0.2"} | map_values({perch_address: ., perch_fabric: "slingshot", perch_scope: "simulated",
       perch_backends: ["cxi"], perch_tools: ["perch", "cxi"], perch_devices: '"$1"', perch_port: $port,
       perch_cxi_port: $tool}))}' | "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
-  cp plan.json run/
+  put_plan run <plan.json
   python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/local.yml" >run/inputs/limits.json
 }
 

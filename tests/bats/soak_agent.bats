@@ -22,13 +22,13 @@ soak_plan() {
   jq -n --argjson port "$(free_port)" --argjson duration "$1" --argjson turn "${2:-null}" '
     {alpha: "127.0.0.2", beta: "127.0.0.3"} as $hosts
     | def flow($test; $kind; $client; $server; $turn; $seconds):
-        {id: "\($test)/\($client)/\($server)/\($turn)", $test, title: $test, repeat: $turn, tool: "perch", backend: "tcp", provider: null, op: "send",
+        {id: "\($test)/\($client)/\($server)/0/\($turn)", $test, title: $test, repeat: $turn, tool: "perch", backend: "tcp", provider: null, op: "send",
          kind: (if $kind == "lat" then "latency" else "bandwidth" end), $client, $server, scope: "software", server_argv: [], ready: null,
          deadline_s: ($seconds + 60), estimate_s: $seconds, expect: [{size_bytes: 8}],
          client_argv: ["perch", $kind, $hosts[$server], "--bind", $hosts[$client], "--backend", "tcp", "--completion", "event", "--duration", "\($seconds)s",
            "--interval", "1s", "--stall", "500ms", "--reconnect", "20s", "--rate", (if $kind == "lat" then "50msg/s" else "0.05Gb/s" end),
            "--soak", "client.soak", "--json"]};
-    {schema: "perch.plan/1", run: "20260101T000000Z-soak", created: "2026-01-01T00:00:00Z", suite: {name: "soak", title: "soak"}, limits: "local",
+    {run: "20260101T000000Z-soak", created: "2026-01-01T00:00:00Z", suite: {name: "soak", title: "soak"}, limits: "local",
      hosts: ($hosts | map_values({address: ., fabric: "loopback", scope: "software", backends: ["tcp"], port: $port})), excluded: [],
      soak: {duration_s: $duration, interval_s: 1, stall_s: 0.5, reconnect_s: 20, mode: (if $turn then "alternating" else "mixed" end), turn_s: $turn},
      rounds: (if $turn then [range($duration / $turn) | {flows: [
@@ -41,7 +41,7 @@ soak_plan() {
 soak() {
   local host=$1 command=$2
   shift 2
-  "$AGENT" "soak-$command" --plan plan.json --host "$host" --out "$host" --engine "$PERCH" --start-window 10 --state "$PWD/$host.state" \
+  "$AGENT" "soak-$command" --plan "$(share "$host")" --host "$host" --out "$host" --engine "$PERCH" --start-window 10 --state "$PWD/$host.state" \
     --supervisor session "$@" 3>&-
 }
 of() { "$AGENT" "soak-$1" --state "$PWD/$2.state" 3>&-; }
@@ -61,7 +61,7 @@ matches_schema() {
 
 samples_say() { jq -e "$1" array.json >/dev/null || fail "of the samples this does not hold: $1, $(jq -c 'map({number, uptime_s, roles: [.processes[].role]})' array.json)"; }
 
-readonly BW=flows/bw/alpha/beta/1 LAT=flows/lat/alpha/beta/1
+readonly BW=flows/bw/alpha/beta/0/1 LAT=flows/lat/alpha/beta/0/1
 
 @test "all flows of a mixed soak run at once, without a word between the hosts, and each interval has its sample" {
   soak_plan 4
@@ -69,7 +69,7 @@ readonly BW=flows/bw/alpha/beta/1 LAT=flows/lat/alpha/beta/1
   soak beta start >/dev/null
   assert_json status.json '.state == "running" and .run == "20260101T000000Z-soak" and .host == "alpha" and .duration_s == 4 and .turns == 1'
   both_are "done"
-  for flow in "alpha/$BW" "beta/flows/bw/beta/alpha/1" "alpha/$LAT"; do
+  for flow in "alpha/$BW" "beta/flows/bw/beta/alpha/0/1" "alpha/$LAT"; do
     assert_json "$flow/client.json" '.schema == "perch.flow/1" and .state == "done" and .exit == 0 and .message == null and .elapsed_s >= 4
       and .argv[-2] == "--port" and (.counters.after.netdev.lo.rx_bytes | tonumber) > (.counters.before.netdev.lo.rx_bytes | tonumber)'
     assert_json "$flow/client.stdout" '.soak.intervals == 4 and .soak.gaps == 0 and .soak.stopped == false and .error == null'
@@ -84,7 +84,7 @@ readonly BW=flows/bw/alpha/beta/1 LAT=flows/lat/alpha/beta/1
   samples_say 'map(.number) == [range(1; length + 1)] and all(.run == "20260101T000000Z-soak" and .host == "alpha" and .links.lo.operstate != null)'
   samples_say 'map(.uptime_s | tonumber) | [.[2] - .[1], .[3] - .[2]] | all(. > 0.5 and . < 3)' # the grid is of one second
   samples_say 'any(.processes | (map(.role) | unique) == ["agent", "job", "keeper", "measurer", "sampler", "serve"]
-      and all(.resident_bytes > 100000 and .handles > 2) and ([.[] | select(.role == "keeper") | .flow] | sort) == ["bw/alpha/beta/1", "lat/alpha/beta/1"])'
+      and all(.resident_bytes > 100000 and .handles > 2) and ([.[] | select(.role == "keeper") | .flow] | sort) == ["bw/alpha/beta/0/1", "lat/alpha/beta/0/1"])'
   samples_say 'map(.counters.netdev.lo.rx_bytes | tonumber) | . == sort'
   [ ! -e alpha.state ] || fail "the soak is over, and the host still has it: $(<alpha.state)"
 }
@@ -97,10 +97,10 @@ readonly BW=flows/bw/alpha/beta/1 LAT=flows/lat/alpha/beta/1
   soak beta start --begin "$begin" >/dev/null
   both_are "done"
   assert_json "alpha/$BW/client.stdout" '.soak.planned_s == 2 and .soak.intervals == 2'
-  assert_json beta/flows/lat/beta/alpha/2/client.stdout '.soak.planned_s == 2 and .soak.intervals == 2'
-  jq -s 'map(.started)' "alpha/$BW/client.json" beta/flows/lat/beta/alpha/2/client.json >turns.json
+  assert_json beta/flows/lat/beta/alpha/0/2/client.stdout '.soak.planned_s == 2 and .soak.intervals == 2'
+  jq -s 'map(.started)' "alpha/$BW/client.json" beta/flows/lat/beta/alpha/0/2/client.json >turns.json
   assert_json turns.json 'map(sub("\\.[0-9]+Z"; "Z") | fromdate) | .[1] - .[0] >= 1'
-  assert_json alpha/flows/lat/beta/alpha/2/server.json '.state == "done"'
+  assert_json alpha/flows/lat/beta/alpha/0/2/server.json '.state == "done"'
 }
 
 # limit_of HOST: for how many seconds at most its client may run, as the process says; 0: none does
@@ -122,7 +122,7 @@ may_run_for() { (($(limit_of "$1") >= $2)); }
   # six seconds, the start window of ten and as much for the end; two would end it before
   wait_until may_run_for beta 24
   both_are "done"
-  assert_json beta/flows/lat/beta/alpha/2/client.stdout '.soak.planned_s == 6 and .soak.intervals == 6'
+  assert_json beta/flows/lat/beta/alpha/0/2/client.stdout '.soak.planned_s == 6 and .soak.intervals == 6'
 }
 
 @test "across a reboot the clock goes on from the last sample, whatever the wall was set to before it" {
@@ -185,10 +185,10 @@ END
   echo '{"run": "forgotten", "host": "alpha", "out": "/nowhere"}' >alpha.state
   soak alpha start >/dev/null 2>said
   grep -q "the soak of run forgotten nothing is left in /nowhere; it is forgotten" said
-  run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  run_agent 3 soak-start --plan "$(share alpha)" --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "the soak of run 20260101T000000Z-soak runs on alpha already, in $PWD/alpha"
   [ ! -e other ] || fail "something was begun: $(find other)"
-  run_agent 3 soak-start --plan plan.json --host alpha --out alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  run_agent 3 soak-start --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "runs on alpha already"
   of stop alpha
 }
@@ -201,7 +201,7 @@ stops() { assert_equal "$(of stop "$1")" stopped; }
   soak beta start >/dev/null
   wait_until grep -q '"kind":"interval"' "alpha/$BW/client.soak"
   of status alpha >status.json
-  assert_json status.json '.state == "running" and .passed_s > 0.5 and .remaining_s < 60 and (.flows | map(.id) | sort) == ["bw/alpha/beta/1", "lat/alpha/beta/1"]
+  assert_json status.json '.state == "running" and .passed_s > 0.5 and .remaining_s < 60 and (.flows | map(.id) | sort) == ["bw/alpha/beta/0/1", "lat/alpha/beta/0/1"]
     and (.flows[0] | .state == "running" and .intervals >= 1 and .gaps == 0 and .last.gbit_s > 0.01)'
   # of two stops the first counts, unless the session has outlived it
   jq '.passed_s * 1000 | floor' status.json >alpha/control/stop_asked
@@ -226,7 +226,7 @@ stops() { assert_equal "$(of stop "$1")" stopped; }
   assert_json status.json '.state == "none"'
   "$AGENT" soak-status --out alpha >status.json
   assert_json status.json '.state == "stopped" and .message == "stopped by the controller"'
-  run_agent 3 soak-start --plan plan.json --host alpha --out alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  run_agent 3 soak-start --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "holds the results of an earlier run"
 }
 
@@ -244,7 +244,7 @@ intervals_after_gap() { jq -es 'map(.kind) | .[(index("gap") // length):] | inde
   kill -KILL "$(pid_of beta serve)"
   wait_until intervals_after_gap "alpha/$BW/client.soak"
   wait_until intervals_after_gap "alpha/$LAT/client.soak"
-  kill -KILL "$(pid_of alpha keeper lat/alpha/beta/1)" "$(pid_of alpha sampler)"
+  kill -KILL "$(pid_of alpha keeper lat/alpha/beta/0/1)" "$(pid_of alpha sampler)"
   wait_until grep -q '"reason":"perch was ended in the middle' "alpha/$LAT/client.soak"
   wait_until grep -q sampler_ended alpha/progress.jsonl
   of stop alpha
@@ -263,12 +263,12 @@ intervals_after_gap() { jq -es 'map(.kind) | .[(index("gap") // length):] | inde
   soak_plan 14
   soak alpha start >/dev/null
   soak beta start >/dev/null
-  wait_until sampled alpha keeper bw/alpha/beta/1
+  wait_until sampled alpha keeper bw/alpha/beta/0/1
   kill -KILL "$(cut -d ' ' -f 1 alpha/control/pid)"
   wait_until only_beta_runs
   of status alpha >status.json
   assert_json status.json '.state == "interrupted" and .passed_s >= 0.5 and (.message | contains("soak-resume --state '"$PWD"'/alpha.state")) and all(.flows[]; .state == "waiting")'
-  run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  run_agent 3 soak-start --plan "$(share alpha)" --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "was interrupted and is not over"
   # what stops leave that die before they have stopped anything; nor is it a reason of the session that they did not reach
   for host in alpha beta; do echo "stopped by the controller" >$host/control/reason && echo 1 >$host/control/stop_asked; done
@@ -304,7 +304,7 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   soak_plan 60
   soak alpha start >/dev/null
   rm -r alpha
-  run_agent 3 soak-start --plan plan.json --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
+  run_agent 3 soak-start --plan "$(share alpha)" --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "the soak of run 20260101T000000Z-soak still runs on alpha, though $PWD/alpha has no control/session.json any more"
   [ ! -e other ] || fail "something was begun: $(find other)"
   of status alpha >status.json
@@ -353,15 +353,15 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   assert_equal "$(of stop alpha)" stopped
   assert_json alpha/agent.json '.state == "stopped" and .flows_done == 3 and (.message | test("interrupted"))'
   assert_json "alpha/$BW/client.json" '.state == "done" and .message == "stopped by the controller"'
-  assert_json "alpha/flows/bw/beta/alpha/1/server.json" '.state == "done"'
+  assert_json "alpha/flows/bw/beta/alpha/0/1/server.json" '.state == "done"'
   [ ! -e alpha.state ] || fail "the host still has it: $(<alpha.state)"
 }
 
 @test "nobody answers: the flow says so after the start window, and the others are measured" {
   soak_plan 5
-  jq '.rounds[0].flows[0].client_argv[2] = "127.0.0.9"' plan.json >edited && mv edited plan.json
   soak beta start >/dev/null
-  soak alpha start --start-window 2 >/dev/null
+  jq '.tests.bw.forms["1"].client[2] = "127.0.0.9"' "$(share alpha)" >astray.json
+  soak alpha start --start-window 2 --plan astray.json >/dev/null
   both_are "done"
   assert_json "alpha/$BW/client.json" '.state == "peer_dead" and .exit == null and (.message | test("no connection within 2 s: cannot connect to 127.0.0.9"))'
   assert_json "alpha/$LAT/client.json" '.state == "done" and .exit == 0'
@@ -398,18 +398,18 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   local -a start=(soak-start --host alpha --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session)
   soak_plan 4
   jq 'del(.soak)' plan.json >no_soak.json
-  run_agent 3 "${start[@]}" --plan no_soak.json --out a
+  run_agent 3 "${start[@]}" --plan "$(share alpha no_soak.json)" --out a
   assert_output --partial "is no soak's"
   jq '.soak.interval_s = 5' plan.json >long.json
-  run_agent 3 "${start[@]}" --plan long.json --out a
+  run_agent 3 "${start[@]}" --plan "$(share alpha long.json)" --out a
   assert_output --partial "its interval is longer than it lasts"
-  run_agent 3 "${start[@]}" --plan plan.json --out a --engine /nowhere
+  run_agent 3 "${start[@]}" --plan "$(share alpha)" --out a --engine /nowhere
   assert_output --partial "there is no engine at /nowhere"
-  run_agent 2 "${start[@]}" --plan plan.json --out a --supervisor cron
+  run_agent 2 "${start[@]}" --plan "$(share alpha)" --out a --supervisor cron
   assert_output --partial 'takes auto, systemd or session, not "cron"'
   perch_serve --bind 127.0.0.2 # another program on the port
   jq --argjson port "$PORT" '.hosts |= map_values(.port = $port)' plan.json >taken.json
-  run_agent 3 "${start[@]}" --plan taken.json --out b
+  run_agent 3 "${start[@]}" --plan "$(share alpha taken.json)" --out b
   assert_regex "${lines[-1]}" "did not start on alpha: perch serve on alpha ended with exit code 3: cannot listen on 127.0.0.2:$PORT: the port is in use"
   assert_json b/agent.json '.state == "stopped"'
   [ ! -e alpha.state ] || fail "the host has a soak that did not start: $(<alpha.state)"
@@ -461,22 +461,23 @@ unit_file() {
 @test "systemd keeps a soak: it comes back after a crash, goes on after a boot, and leaves no unit behind" {
   "$TOP/tests/systemd/box" --possible || skip "no systemd of our own can run here"
   soak_plan 60
+  share alpha
   cat >steps <<'END'
 set -euo pipefail
 keep() { "$AGENT" soak-"$1" --state "$PWD/$2.state" "${@:3}"; }
 pid() { systemctl show --property=MainPID --value perch-soak.service; }
 until_true() { for _ in {1..300}; do ! "$@" || return 0; sleep 0.1; done; echo "not so within 30 s: $*"; exit 1; }
-grown() { [ "$(grep -c '"kind":"interval"' alpha/flows/bw/alpha/beta/1/client.soak)" -gt "$1" ]; }
+grown() { [ "$(grep -c '"kind":"interval"' alpha/flows/bw/alpha/beta/0/1/client.soak)" -gt "$1" ]; }
 came_back() { [ "$(pid)" -gt 0 ] && [ "$(pid)" != "$crashed" ]; }
 
-keep_alpha() { keep start alpha --plan plan.json --host alpha --engine "$PERCH" --start-window 20 "$@"; }
+keep_alpha() { keep start alpha --plan shares.plan/alpha.json --host alpha --engine "$PERCH" --start-window 20 "$@"; }
 systemd-run --quiet --unit=perch-soak.service sleep 100
 keep_alpha --out alpha 2>stranger || echo "stranger: $?"
 systemctl stop perch-soak.service
 systemd-run --quiet --unit=perch-soak.service false # a stale unit, of what crashed
 until_true systemctl is-failed perch-soak.service
 
-keep start beta --plan plan.json --host beta --out beta --engine "$PERCH" --start-window 20 --supervisor session >/dev/null
+keep start beta --plan shares.plan/beta.json --host beta --out beta --engine "$PERCH" --start-window 20 --supervisor session >/dev/null
 # systemd does not answer once, just when its unit has begun: nothing of it stays
 mkdir deaf
 cat >deaf/systemctl <<'DEAF'

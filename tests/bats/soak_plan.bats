@@ -38,10 +38,14 @@ refuses() {
     # tests of a backend that no host has are left out, and nothing else
     assert_json "$suite.json" 'all(.excluded[]; .test | startswith("cxi")) and (.rounds[0].flows | length) > 1'
   done
-  check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" soak.json soak-local.json soak-turns.json
+  for suite in soak soak-local soak-turns; do
+    mkdir "$suite"
+    put_plan "$suite" <"$suite.json"
+    check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" "$suite/plan.json"
+  done
   local fault
-  for fault in 'del(.duration_s)' '.mode = "both"' '.turn_s = 0' '.space_bytes.h0 = "much"' '.more = 1'; do
-    jq ".soak |= ($fault)" soak.json >odd.json
+  for fault in 'del(.duration_s)' '.mode = "both"' '.turn_s = "0"' '.space_bytes.h0 = "much"'; do
+    jq ".soak |= ($fault)" soak/plan.json >odd.json
     run check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" odd.json
     assert_equal "$fault: $status" "$fault: 1"
   done

@@ -57,8 +57,8 @@ nothing_begun() {
   assert_equal "$(status alpha) $(status beta)" "running running"
   assert_json runs/latest/verdict.json '.verdict == "INCONCLUSIVE"'
   # what was fetched is still there, and nothing that grows is sealed
-  [ -s "$(echo agents/*-alpha/out/flows/load/alpha/beta/1/client.soak)" ]
-  [ -s runs/latest/raw/alpha/flows/load/alpha/beta/1/client.soak ]
+  [ -s "$(echo agents/*-alpha/out/flows/load/alpha/beta/0/1/client.soak)" ]
+  [ -s runs/latest/raw/alpha/flows/load/alpha/beta/0/1/client.soak ]
   [ ! -e runs/latest/raw/manifest.sha256 ]
   local run
   run=$(readlink runs/latest)
@@ -90,7 +90,7 @@ nothing_begun() {
     assert_json "runs/latest/raw/$host/agent.json" '.state == "stopped"'
   done
   # whole lines, and the whole at the end
-  tail -n 1 runs/latest/raw/alpha/flows/load/alpha/beta/1/client.soak >whole
+  tail -n 1 runs/latest/raw/alpha/flows/load/alpha/beta/0/1/client.soak >whole
   assert_json whole '.kind == "bandwidth" and .soak.stopped'
   assert_json runs/latest/verdict.json '.verdict != "PASS"'
   [ -s runs/latest/raw/manifest.sha256 ]
@@ -115,7 +115,7 @@ nothing_begun() {
   for host in alpha beta; do
     assert_json "runs/latest/raw/$host/agent.json" '.state == "done"'
   done
-  assert_json runs/latest/raw/beta/flows/load/beta/alpha/1/client.json '.state == "done" and .exit == 0'
+  assert_json runs/latest/raw/beta/flows/load/beta/alpha/0/1/client.json '.state == "done" and .exit == 0'
   [ -s runs/latest/raw/manifest.sha256 ] && [ -s runs/latest/report.md ]
   assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(jq -r .verdict runs/latest/verdict.json | sed '/^PASS$/!s/.*/other/')"
   assert_equal "$(find agents -type f ! -name '*.lock')" ""
@@ -284,7 +284,7 @@ SH
 said() {
   jq -cn --arg state "$1" --arg supervisor "$2" --argjson left "$3" --argjson gaps "$4" --argjson stalls "$5" --arg flow "$6" '{$state, $supervisor,
     run: "r", passed_s: (100 - $left), duration_s: 100, remaining_s: $left, message: (if $state == "interrupted" then "it crashed" else null end),
-    flows: [{id: "load/a/b/1", state: $flow, gaps: $gaps, stalls: $stalls, intervals: 1, last: {gbit_s: 0.5}}]}'
+    flows: [{id: "load/a/b/0/1", state: $flow, gaps: $gaps, stalls: $stalls, intervals: 1, last: {gbit_s: 0.5}}]}'
 }
 
 @test "waiting: progress, new gaps and stalls, a host that is silent for a while, and soaks that crash or do not end" {
@@ -324,9 +324,9 @@ YAML
   assert_line "[localhost] 00:00:10 of 00:01:40, 00:01:30 left; gaps 0, stalls 0; load to b 0.5 Gb/s"
   assert_output --partial "[localhost] does not answer; its soak goes on without us"
   assert_line "[localhost] answers again"
-  assert_line "[localhost] load/a/b/1: 1 gap more, 1 in all"
-  assert_line "[localhost] load/a/b/1: 3 stalls more, 3 in all"
-  assert_line "[localhost] load/a/b/1: waiting"
+  assert_line "[localhost] load/a/b/0/1: 1 gap more, 1 in all"
+  assert_line "[localhost] load/a/b/0/1: 3 stalls more, 3 in all"
+  assert_line "[localhost] load/a/b/0/1: waiting"
   assert_line "[localhost] interrupted: it crashed"
   # said once, not at each look
   assert_equal "$(grep -c "does not answer; its soak goes on" <<<"$output")" 2
@@ -336,8 +336,10 @@ YAML
   mkdir -p runs/one runs/two
   echo '{"run": "one", "soak": {}, "hosts": {"a": {}, "b": {}}}' | tee runs/one/plan.json >runs/two/plan.json
   echo '{"run": "none"}' >runs/plan.json
+  mkdir runs/one/shares
+  echo '{}' >runs/one/shares/a.json
   local sum
-  sum=$(sha256sum runs/one/plan.json | cut -d ' ' -f 1)
+  sum=$(sha256sum runs/one/shares/a.json | cut -d ' ' -f 1)
   cat >cases.yml <<YAML
 - hosts: localhost
   connection: local

@@ -19,7 +19,7 @@ made() {
     jq -nc --argjson hosts "$1" --argjson n "$2" --argjson each "$3" --arg part "$part" -f "$TOP/tests/fixtures/soak_report/made.jq" >"run/$part"
   done
   mv run/intervals run/intervals.jsonl
-  jq 'del(.soak) | .hosts[].port = 18600' run/plan >run/plan.json && rm run/plan
+  jq 'del(.soak) | .hosts[].port = 18600' run/plan | put_plan run && rm run/plan
   jq "{schema: \"perch.verdict/1\", run: \"made-by-hand\", verdict: \"FAIL\", scope: \"software\", coverage: {planned: 6, measured: 0, missing: []}, checks: [], facts: [],
     comparison: {statistic: null, rows: [], refused: [], others: []}, soak: .} | ${4:-.}" run/soak >run/verdict.json
   rm run/soak

@@ -33,7 +33,7 @@ cp -- "${vars#@}" vars.json
 runs=$(jq -r .plan_runs_dir vars.json)
 mkdir -p "$runs/$RUN"
 ln -sfn "$RUN" "$runs/latest"
-printf '{"run":"%s","schema":"perch.plan/1","rounds":[]}\n' "id-$RUN" >"$runs/$RUN/plan.json"
+printf '{"run":"%s","schema":"perch.plan/2","rounds":[]}\n' "id-$RUN" >"$runs/$RUN/plan.json"
 [ -z "${WAITS-}" ] || { : >waiting; read -r _ <"$WAITS" || true; }
 [ "${MAKES-all}" != plan ] || exit "${CODE:-2}"
 printf '{"schema":"perch.verdict/1","verdict":"%s","soak":{"running":%s,"ended":"%s"}}\n' "${VERDICT=PASS}" "${RUNNING:-false}" \

@@ -31,7 +31,7 @@ runs=$(jq -r .plan_runs_dir "${vars#@}")
 run=$(date -u +%Y%m%dT%H%M%S%NZ)-soak
 mkdir -p "$runs/$run"
 ln -sfn "$run" "$runs/latest"
-printf '{"schema":"perch.plan/1","run":"%s","rounds":[]}\n' "$run" >"$runs/$run/plan.json"
+printf '{"schema":"perch.plan/2","run":"%s","rounds":[]}\n' "$run" >"$runs/$run/plan.json"
 verdict=PASS
 [ ! -e "${0%/*}/runs/told" ] || verdict=FAIL
 printf '{"schema":"perch.verdict/1","verdict":"%s","soak":{"running":false}}\n' "$verdict" >"$runs/$run/verdict.json"

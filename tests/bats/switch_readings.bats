@@ -279,7 +279,9 @@ planned() {
 @test "a plan holds each switch with its ports and priorities, and refuses what describes none, by its name" {
   planned '{"switch_check_provider": "eos", "switch_check_ports": {"a": "Et1", "b": [2, "Et3"], "not-here": "Et4"}, "host_check_pfc_priorities": [3]}' >plan.json
   assert_json plan.json '.switches == {leaf1: {provider: "eos", scope: "hardware", priorities: [3], ports: {a: ["Et1"], b: ["2", "Et3"]}}}'
-  run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" plan.json
+  mkdir -p run
+  put_plan run <plan.json
+  run_expecting 0 check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" run/plan.json
   planned '{"switch_check_provider": "nxos", "switch_check_priorities": [], "host_check_pfc_priorities": [3], "perch_scope": "simulated"}' >plan.json
   assert_json plan.json '.switches.leaf1 == {provider: "nxos", scope: "simulated", priorities: [], ports: {}}'
   local wrong

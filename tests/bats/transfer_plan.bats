@@ -27,11 +27,16 @@ argv() { jq -r '.rounds[0].flows[0].client_argv | join(" ")' plan.json; }
 @test "plans of transfers are as their schema says" {
   plan_with "[$(transfer_test '{size: "8:16", batch: "1:4", devices: 2}'), {name: \"l\", title: \"L\", tool: \"perch\", backend: \"tcp\",
     kind: \"latency\", params: {size: 8}}]"
-  jq '.run = "r" | .created = "2026-01-01T00:00:00Z" | .limits = "roce"' plan.json >whole.json
-  check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" whole.json
+  mkdir run
+  put_plan run <plan.json
+  check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" run/plan.json
+  jq -s . run/rounds.jsonl >rounds.json
+  jq '{type: "array", items: del(."$defs"), "$defs": ."$defs"}' "$TOP/reports/schema/rounds.schema.json" >rounds.schema.json
+  check-jsonschema --schemafile rounds.schema.json rounds.json
+  check-jsonschema --schemafile "$TOP/reports/schema/share.schema.json" "$(share a)"
   local fault
-  for fault in '.kind = "bandwidth"' 'del(.batch)' 'del(.pair)' '.batch = 32769' '.pair = 8' 'del(.kind)' '.kind = "sum"'; do
-    jq ".rounds[0].flows[0].expect[0] |= ($fault)" whole.json >odd.json
+  for fault in '.kind = "bandwidth"' '.size_bytes = "8"' '.pair = 0.5'; do
+    jq ".tests.t.forms[\"2\"].expect[0] |= ($fault)" run/plan.json >odd.json
     run check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" odd.json
     assert_equal "$fault: $status" "$fault: 1"
   done
@@ -81,15 +86,12 @@ print(json.dumps(hosts))' "$1"
 }
 
 # agent_run HOST: walks plan.json as that host
-agent_run() { "$AGENT" start --plan plan.json --host "$1" --out "run/raw/$1" --engine "$PERCH" --start-window 30 3>&-; }
+agent_run() { "$AGENT" start --plan "$(share "$1")" --host "$1" --out "run/raw/$1" --engine "$PERCH" --start-window 30 3>&-; }
 
 agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
 
 # judged CODE: the verdict of ./run
 judged() { run_expecting "$1" "$TOP/reports/judge" run; }
-
-# edit FILE FILTER: jq in place
-edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
 
 @test "agents measure transfers over ofi and tcp; all pairs and sums are covered and judged, and none may be missing" {
   jq -n --argjson port "$(free_port)" '{run: "20260101T000000Z-x", created: "2026-01-01T00:00:00Z", limits: "local",
@@ -104,7 +106,7 @@ edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
       perch_devices: [{name: "lo", netdev: "lo"}, {name: "lo", netdev: "lo"}], perch_port: $port}))}' | "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
   assert_json plan.json '.excluded == []'
   mkdir -p run/inputs
-  cp plan.json run/
+  put_plan run <plan.json
   # that limits speak of the right records is tested here, and no speed: they are out of reach of any machine
   jq -n '{schema: "perch.limits/1", name: "local", title: "T", limits: [
     {id: "sums", metric: "bandwidth.gbit_s", scope: {kind: "sum", size_bytes: {min: 65536}, batch: {min: 4}}, bound: {min: 1e-6}, unit: "Gb/s"},
@@ -120,11 +122,11 @@ edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
   jq '{type: "array", items: .}' "$TOP/reports/schema/record.schema.json" >records.schema.json
   check-jsonschema --schemafile records.schema.json records.json
   check-jsonschema --schemafile "$TOP/reports/schema/verdict.schema.json" run/verdict.json
-  check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" plan.json
+  check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" run/plan.json
   check-jsonschema --schemafile "$TOP/reports/schema/limits.schema.json" run/inputs/limits.json "$TOP"/reports/limits/*.yml
   # two sizes by five batches by two pairs and their sum; one of one pair; two of one pair
   assert_json run/verdict.json '.verdict == "PASS" and .scope == "software" and .coverage == {planned: 36, measured: 36, missing: []}'
-  diff <(jq -c '.rounds[].flows[] | .id as $id | .expect[] | [$id, .kind, .size_bytes, .batch, .pair]' run/plan.json) \
+  diff <(spelled run | jq -c '.rounds[].flows[] | .id as $id | .expect[] | [$id, .kind, .size_bytes, .batch, .pair]') \
     <(jq -c '[.flow, .kind, .params.size_bytes, .params.batch, .transfer.pair]' run/records.jsonl)
   assert_json records.json 'all(.[]; .status == "ok" and .definition == "batch_completion" and .path.state == "not_judged" and .stall == null)'
   assert_json records.json '[.[] | select(.test == "ofi-read") | .params | [.session, .chunks, .chunk_bytes, .stride_bytes, .queue_pairs]] | unique
@@ -135,13 +137,13 @@ edit() { jq -c "$2" "$1" >edited && mv edited "$1"; }
       ["limit/sums/tcp-write", "pass"]]'
 
   # one pair's line is lost
-  local flow=run/raw/alpha/flows/ofi-write/alpha/beta/1
+  local flow=run/raw/alpha/flows/ofi-write/alpha/beta/0/1
   cp "$flow/client.stdout" whole
   grep -v '"kind":"transfer".*"size_bytes":4096,.*"batch":8,.*"pair":1' whole >"$flow/client.stdout"
   assert_equal "$(($(wc -l <whole) - $(wc -l <"$flow/client.stdout")))" 1
   judged 3
   assert_json run/verdict.json '.verdict == "INCONCLUSIVE" and (.coverage | .measured == 35 and (.missing | map([.flow, .expect]))
-    == [["ofi-write/alpha/beta/1", {kind: "transfer", size_bytes: 4096, batch: 8, pair: 1}]])'
+    == [["ofi-write/alpha/beta/0/1", {kind: "transfer", size_bytes: 4096, batch: 8, pair: 1}]])'
   cp whole "$flow/client.stdout"
 
   # the plan asked for no session, and the engine says that it had one

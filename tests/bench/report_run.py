@@ -25,10 +25,11 @@ from perch.judge import planned
 from perch.model import histogram
 from perch.model.moments import moment
 from perch.soak.moments import dated
+from perch.plan import flows as plan_flows
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 RECORDED = FIXTURES / "rxe" / "run"
-FLOW = "flows/verbs-send-latency/alpha/beta/1"
+FLOW = "flows/verbs-send-latency/alpha/beta/0/1"
 
 # Of round trips: the median in ns, the spread of flows (under the 5 % from which a figure counts as
 # unstable) and of samples.
@@ -276,6 +277,7 @@ def write_host(root, name, plan, flows, counts):
 def main():
     root = pathlib.Path(sys.argv[1])
     plan = planned.read_plan(root / "plan.json")
+    plan_flows.Flows(plan).fill(plan.flows())
     of_host = collections.Counter(
         name for flow in plan.flows() for name in {flow.client, flow.server}
     )

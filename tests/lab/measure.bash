@@ -50,7 +50,8 @@ lab_plan() {
     hosts: ({alpha: \"$ALPHA\", beta: \"$BETA\"} | map_values({perch_address: ., perch_fabric: \"roce\", perch_scope: \"software\",
       perch_backends: [\"verbs\", \"tcp\"], perch_devices: $DEVICES,
       perch_port: 19300, perch_slowdown: 20}))}" |
-    "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >run/plan.json
+    "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
+  put_plan run <plan.json
   "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' \
     <"$TOP/reports/limits/rxe.yml" >run/inputs/limits.json
 }
@@ -58,8 +59,9 @@ lab_plan() {
 # with_option TEST OPTION VALUE: that test's command line says another value, as a wrong inventory would make it
 with_option() {
   jq --arg test "$1" --arg option "$2" --arg value "$3" '
-    (.rounds[].flows[] | select(.test == $test) | .client_argv) |= (index([$option]) as $i | .[$i + 1] = $value)' run/plan.json >plan.new
-  mv plan.new run/plan.json
+    (.rounds[].flows[] | select(.test == $test) | .client_argv) |= (index([$option]) as $i | .[$i + 1] = $value)' plan.json >plan.new
+  mv plan.new plan.json
+  put_plan run <plan.json
 }
 
 # The agents' own way to start, on each machine as the command words AS (such as: env NAME=VALUE) say. The token is the
@@ -69,10 +71,10 @@ start_agents() {
   local host pid
   local -a pids=()
   for host in alpha beta; do
-    lab_ssh "$host" "rm -rf $THERE/run; mkdir -m 777 $THERE/run; chown $AS_USER $THERE/token; cat >$THERE/run/plan.json" <run/plan.json 3>&-
+    lab_ssh "$host" "rm -rf $THERE/run; mkdir -m 777 $THERE/run; chown $AS_USER $THERE/token; cat >$THERE/run/share.json" <"$(share "$host")" 3>&-
   done
   for host in alpha beta; do
-    lab_ssh "$host" "cd / && ${AS[*]} $THERE/agent/perch-agent start --plan $THERE/run/plan.json --host $host --out $THERE/run/$host \
+    lab_ssh "$host" "cd / && ${AS[*]} $THERE/agent/perch-agent start --plan $THERE/run/share.json --host $host --out $THERE/run/$host \
       --engine $THERE/perch --token-file $THERE/token --lease 600 --start-window 150" >"start.$host" 2>&1 3>&- &
     pids+=($!)
   done
@@ -133,7 +135,7 @@ nothing_left() {
 }
 
 # flow_of TEST: the path of that test's flow, below a host's flows/
-flow_of() { echo "$1/alpha/beta/1"; }
+flow_of() { echo "$1/alpha/beta/0/1"; }
 
 # record TEST JQ-CONDITION: holds of each of that test's records
 record() {

@@ -15,14 +15,14 @@ from perch.model.record import Record
 from perch.model.verdict import Check
 
 
-def record(flow: str = "t/a/b/1", **more: Any) -> Record:
+def record(flow: str = "t/a/b/0/1", **more: Any) -> Record:
     """A record of 64 KiB with status ok; `more` are keys of it, objects as dicts."""
-    test, client, server, repeat = flow.split("/")
+    test, client, server, rail, repeat = flow.split("/")
     made: dict[str, Any] = {
-        "schema": "perch.record/2", "run": "r", "flow": flow, "test": test, "repeat": int(repeat),
-        "rail": 0, "scope": "software", "tool": {"name": "perch"}, "client": {"host": client},
-        "server": {"host": server}, "status": "ok", "kind": "bandwidth", "op": "send",
-        "backend": "ofi", "params": {"size_bytes": 65536},
+        "schema": "perch.record/2", "run": "r", "flow": flow, "test": test, "rail": int(rail),
+        "repeat": int(repeat), "scope": "software", "tool": {"name": "perch"},
+        "client": {"host": client}, "server": {"host": server}, "status": "ok",
+        "kind": "bandwidth", "op": "send", "backend": "ofi", "params": {"size_bytes": 65536},
     } | more  # fmt: skip
     return msgspec.convert(made, Record)
 
@@ -53,7 +53,7 @@ def plan_of(flows: Iterable[Flow]) -> Plan:
     names = sorted({flow.host(role) for flow in known.values() for role in ("client", "server")})
     host = PlanHost(address="", fabric="roce", scope="hardware", port=1)
     return Plan(
-        schema="perch.plan/1",
+        schema="perch.plan/2",
         run="r",
         created="2026-01-01T00:00:00Z",
         suite=Suite("s", "S"),

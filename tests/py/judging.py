@@ -12,6 +12,7 @@ from perch.judge import run
 from perch.model.moments import moment
 from perch.model.verdict import Check, Verdict
 from perch.soak.moments import dated
+from tests import spelled
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
@@ -138,10 +139,17 @@ class Run:
     def flow(self, test: str, role: str = "client") -> Path:
         """The folder of the test's first flow on one host."""
         host = {"client": "alpha", "server": "beta"}[role]
-        return self.root / f"raw/{host}/flows/{test}/alpha/beta/1"
+        return self.root / f"raw/{host}/flows/{test}/alpha/beta/0/1"
 
     def edit(self, path: Path | str, *changes: Change) -> None:
-        """Changes a JSON document; of an output with a line for each size, each line."""
+        """Changes a JSON document; of an output with a line for each size, each line.
+
+        plan.json is changed with its flows spelled out.
+        """
+        if path == "plan.json":
+            for change in changes:
+                spelled.edit(self.root, change)
+            return
         file = self.root / path
         try:
             documents = [json.loads(file.read_text())]
@@ -151,6 +159,10 @@ class Run:
             for change in changes:
                 change(document)
         file.write_text("".join(json.dumps(document) + "\n" for document in documents))
+
+    def plan(self) -> Document:
+        """The plan, its flows spelled out."""
+        return spelled.read(self.root)
 
     def names(self) -> list[str]:
         """What lies in the folder."""
@@ -175,7 +187,7 @@ def walked_again(run: Run, host: str, flows: int = 2) -> None:
 
 
 def measured_again(run: Run, pair: str, n: int, *changes: Change, raw: Path | None = None) -> Path:
-    """Repeat n of a pair was measured as the first one was, a minute after the one before it.
+    """Repeat n of a pair and rail, measured as the first one, a minute after the one before it.
 
     `changes`: of both ends' outputs; `raw`: where the first one lies. Returns the client's folder.
     """

@@ -18,7 +18,7 @@ Table = Mapping[str, int | None]
 
 def flow(**more: Any) -> Flow:
     known: dict[str, Any] = {
-        "id": "t/a/b/1", "test": "t", "tool": "perch", "kind": "latency", "client": "a",
+        "id": "t/a/b/0/1", "test": "t", "tool": "perch", "kind": "latency", "client": "a",
         "server": "b", "scope": "hardware", "backend": "verbs", "op": "send",
     }  # fmt: skip
     return msgspec.convert(known | more, Flow)
@@ -31,7 +31,7 @@ def part(**more: Any) -> Part:
 
 def plan(fabric: str = "roce", hosts: str = "ab", devices: Sequence[Any] = ()) -> Plan:
     return Plan(
-        schema="perch.plan/1",
+        schema="perch.plan/2",
         run="run",
         created="2026-01-01T00:00:00Z",
         suite=Suite("s", "S"),

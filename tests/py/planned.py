@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from perch.plan import plan1, planner
+from perch.plan import planner, rounds
 from perch.plan.planner import Planned
+from tests import spelled
 
 #: A latency test; tests change what they are about.
 LATENCY = {
@@ -63,8 +64,10 @@ def planned(
 
 
 def document(planned: Planned) -> Any:
-    """What plan.json holds."""
-    return msgspec.json.decode(msgspec.json.encode(plan1.document(planned)))
+    """The plan, its flows spelled out."""
+    lines = list(rounds.lines(planned))
+    plan = rounds.plan_document(planned, b"".join(map(rounds.text, lines)))
+    return spelled.spelled(plan, lines)
 
 
 def flows(planned: Planned) -> list[dict[str, Any]]:

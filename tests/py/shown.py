@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ from typing import Any
 
 import msgspec
 
-from perch.judge import columns
+from perch.judge import columns, planned
 from perch.model.limits import Limit, LimitBound, Limits
-from perch.model.plan import Plan
 from perch.model.record import Record
 from perch.model.verdict import Verdict
 from perch.views import details, document, inputs, markdown
 from perch.views.charts import Chart
 from perch.views.table import Table
+from tests import spelled
 
 Document = dict[str, Any]
 
@@ -69,12 +68,12 @@ class Made:
 
     def write(self, root: Path) -> inputs.Run:
         """The run in a folder, as it was judged."""
-        plan = msgspec.convert(self.plan, Plan, strict=False)
+        spelled.write(root, self.plan)
+        plan = planned.read_plan(root / "plan.json")
         records = [msgspec.convert(record, Record) for record in self.records]
         verdict = msgspec.convert(self.verdict, Verdict)
         encoder = msgspec.json.Encoder()
         (root / "records.jsonl").write_bytes(encoder.encode_lines(records))
-        (root / "plan.json").write_text(json.dumps(self.plan), encoding="utf-8")
         (root / "verdict.json").write_bytes(encoder.encode(verdict))
         limits = Limits(tuple(self.limits))
         return inputs.of_judged(root, plan, verdict, columns.frame(records), limits)
@@ -125,7 +124,7 @@ def host(**more: Any) -> Document:
 
 def plan(hosts: Document, rounds: list[list[Document]], title: str = "All to all") -> Document:
     return {
-        "schema": "perch.plan/1", "run": "made-by-hand", "created": "2026-01-01T00:00:00Z",
+        "run": "made-by-hand", "created": "2026-01-01T00:00:00Z",
         "limits": "roce", "suite": {"name": "s", "title": title}, "excluded": [], "hosts": hosts,
         "rounds": [{"flows": flows} for flows in rounds],
     }  # fmt: skip
@@ -136,7 +135,7 @@ def plan(hosts: Document, rounds: list[list[Document]], title: str = "All to all
 
 def flow(test: str, client: str, server: str, repeat: int = 1) -> Document:
     return {
-        "id": f"{test}/{client}/{server}/{repeat}", "test": test, "title": f"RDMA {test}",
+        "id": f"{test}/{client}/{server}/0/{repeat}", "test": test, "title": f"RDMA {test}",
         "repeat": repeat, "tool": "perch", "backend": "verbs", "scope": "hardware",
         "kind": "bandwidth" if test == "bandwidth" else "latency", "client": client,
         "op": "read" if test == "read" else "send", "hop_class": "same_switch", "server": server,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.judge.run import judge
+from tests import spelled
 
 Document = dict[str, Any]
 
@@ -25,7 +26,10 @@ class Soak:
     # ---- altering --------------------------------------------------------------------------------
 
     def edit(self, path: str, change: Callable[[Document], None]) -> None:
-        """Changes a JSON document."""
+        """Changes a JSON document; of plan.json the plan with its flows spelled out."""
+        if path == "plan.json":
+            spelled.edit(self.root, change)
+            return
         document = json.loads((self.root / path).read_text())
         change(document)
         (self.root / path).write_text(json.dumps(document, separators=(",", ":")) + "\n")
@@ -43,8 +47,8 @@ class Soak:
 
     def lines(self, test: str, change: Callable[[Document, int], None]) -> None:
         """Of the flows of a test, and what their clients printed, which is the same."""
-        self.edit_lines(f"*/flows/{test}/*/*/*/client.soak", change)
-        for path in self.root.glob("raw/*/flows/*/*/*/*/client.soak"):
+        self.edit_lines(f"*/flows/{test}/*/*/*/*/client.soak", change)
+        for path in self.root.glob("raw/*/flows/*/*/*/*/*/client.soak"):
             printed = path.read_text().splitlines(keepends=True)[-1]
             (path.parent / "client.stdout").write_text(printed)
 

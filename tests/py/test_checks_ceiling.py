@@ -138,7 +138,7 @@ def measured(*percents: float, link: dict[str, Any] = CARD, scope: str = "hardwa
     return run_of(
         [
             record(
-                f"t/a/b/{n}", link=link, scope=scope, backend="verbs", params={"size_bytes": MIB},
+                f"t/a/b/0/{n}", link=link, scope=scope, backend="verbs", params={"size_bytes": MIB},
                 bandwidth={"gbit_s": percent / 100 * known},
             )
             for n, percent in enumerate(percents, 1)
@@ -149,23 +149,23 @@ def measured(*percents: float, link: dict[str, Any] = CARD, scope: str = "hardwa
 def test_a_bandwidth_above_the_ceiling_fails_and_half_a_percent_is_granted() -> None:
     check = found(measured(100.4, 100.6, 99), "ceiling")["ceiling"]
     assert (check.status, check.measured) == ("fail", 100.6)
-    assert check.evidence == [f"t/a/b/2#{MIB}"]
+    assert check.evidence == [f"t/a/b/0/2#{MIB}"]
     assert check.limit == Bound(None, 100.5)
     kept = found(measured(100.4, 100), "ceiling")["ceiling"]
-    assert (kept.status, kept.measured, kept.evidence) == ("pass", 100.4, [f"t/a/b/1#{MIB}"])
+    assert (kept.status, kept.measured, kept.evidence) == ("pass", 100.4, [f"t/a/b/0/1#{MIB}"])
 
 
 def test_where_no_ceiling_is_known_nothing_is_judged_and_hardware_is_named() -> None:
     checks = found(measured(50, link=ROCE), "ceiling")
     assert checks["ceiling"].status == "not_judged"
     assert "roce" in str(checks["ceiling"].measured)
-    assert checks["ceiling/unknown"].evidence == [f"t/a/b/1#{MIB}"]
+    assert checks["ceiling/unknown"].evidence == [f"t/a/b/0/1#{MIB}"]
     assert list(found(measured(50, link=ROCE, scope="software"), "ceiling")) == ["ceiling"]
 
 
 def test_only_measured_bandwidths_are_held_to_a_ceiling() -> None:
     failed = record(link=CARD, status="error", error={"code": 6}, bandwidth={"gbit_s": 1e6})
-    lat = record("lat/a/b/1", kind="latency", link=CARD, latency_us={"p50": 1})
+    lat = record("lat/a/b/0/1", kind="latency", link=CARD, latency_us={"p50": 1})
     assert found(run_of([failed, lat]), "ceiling")["ceiling"].status == "not_judged"
 
 
@@ -185,5 +185,5 @@ def test_a_message_does_not_arrive_before_its_link_has_carried_it(
     link = {"layer": "roce", "mtu_bytes": 4096, "rate_gbit_s": 100}
     one = record(kind="latency", definition=definition, op=op, latency_us={"min": least},
                  params={"size_bytes": 32768}, link=link, scope="hardware")  # fmt: skip
-    whole = record("t/a/b/2", link=link, bandwidth={"gbit_s": 90}, scope="hardware")
+    whole = record("t/a/b/0/2", link=link, bandwidth={"gbit_s": 90}, scope="hardware")
     assert found(run_of([one, whole]), "ceiling")["ceiling"].status == status

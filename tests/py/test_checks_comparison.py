@@ -18,7 +18,7 @@ def test_the_hosts_cpu_may_be_a_whole_number_of_seconds(
         "bandwidth": {"gbit_s": 1, "bytes": 2 * 10**9},
         "cpu": {"client_system_s": seconds, "server_system_s": 0},
     }
-    both = [record(f"{one}/a/b/1", backend=one, **figures) for one in ("ofi", "tcp")]
+    both = [record(f"{one}/a/b/0/1", backend=one, **figures) for one in ("ofi", "tcp")]
     rows = {row["metric"]: row for row in compare(columns.frame(both))["rows"]}
     assert rows["client_system_s_per_gb"]["rdma"]["value"] == per_gigabyte
     assert rows["server_system_s_per_gb"]["tcp"]["value"] == 0

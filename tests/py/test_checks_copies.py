@@ -36,7 +36,7 @@ def test_an_output_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun)
     copied(run)
     finding = check_of(run.judge(), "copies")
     assert (finding.status, finding.measured) == ("inconclusive", 2)
-    assert finding.evidence == [f"tcp-latency/alpha/beta/{repeat}" for repeat in (1, 2)]
+    assert finding.evidence == [f"tcp-latency/alpha/beta/0/{repeat}" for repeat in (1, 2)]
 
 
 def longer(line: Document) -> None:
@@ -57,7 +57,7 @@ def test_a_line_that_was_copied_to_another_size_is_found(run_copy: MakeRun) -> N
     lines[1] = lines[0] | {"params": lines[1]["params"]}
     output.write_text("".join(json.dumps(line) + "\n" for line in lines))
     finding = check_of(run.judge(), "copies")
-    assert (finding.status, finding.evidence) == ("inconclusive", ["tcp-latency/alpha/beta/1"])
+    assert (finding.status, finding.evidence) == ("inconclusive", ["tcp-latency/alpha/beta/0/1"])
 
 
 def test_the_same_output_of_another_tools_test_is_found(run_copy: MakeRun) -> None:
@@ -65,7 +65,7 @@ def test_the_same_output_of_another_tools_test_is_found(run_copy: MakeRun) -> No
     run = Run(run_copy("loopback"))
     shutil.copy(run.flow("iperf") / "client.stdout", run.flow("iperf-streams") / "client.stdout")
     finding = check_of(run.judge(), "copies")
-    assert finding.evidence == [f"{test}/alpha/beta/1" for test in ("iperf", "iperf-streams")]
+    assert finding.evidence == [f"{test}/alpha/beta/0/1" for test in ("iperf", "iperf-streams")]
 
 
 def test_perftests_output_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun) -> None:
@@ -118,7 +118,7 @@ def test_fine_figures_that_are_alike_are_one_measurement(
     run = run_of(
         [
             record(flow, tool={"name": tool}, **more)
-            for flow, more in (("t/a/b/1", one), ("u/c/d/2", other))
+            for flow, more in (("t/a/b/0/1", one), ("u/c/d/0/2", other))
         ]
     )
     assert found(run, "copies")["copies"].status == expected
@@ -129,7 +129,7 @@ def test_a_table_of_few_digits_tells_by_all_of_its_sizes(sizes: int, expected: s
     run = run_of(
         [
             record(flow, tool={"name": "perftest"}, **latency(), params={"size_bytes": 2**n})
-            for flow in ("t/a/b/1", "t/a/b/2")
+            for flow in ("t/a/b/0/1", "t/a/b/0/2")
             for n in range(sizes)
         ]
     )
@@ -137,14 +137,14 @@ def test_a_table_of_few_digits_tells_by_all_of_its_sizes(sizes: int, expected: s
 
 
 def test_outputs_tell_where_no_figure_does() -> None:
-    run = run_of([record("t/a/b/1"), record("t/a/b/2")])
+    run = run_of([record("t/a/b/0/1"), record("t/a/b/0/2")])
     assert found(run, "copies")["copies"].status == "not_judged"
     for second, expected in (("y", "pass"), ("x", "inconclusive"), (None, "pass")):
         rows = [
             seen.Seen(flow, None, None, None, None, output)
-            for flow, output in (("t/a/b/1", "x"), ("t/a/b/2", second))
+            for flow, output in (("t/a/b/0/1", "x"), ("t/a/b/0/2", second))
         ]
-        of_both = run_of([record("t/a/b/1"), record("t/a/b/2")], seen=seen.frame(rows))
+        of_both = run_of([record("t/a/b/0/1"), record("t/a/b/0/2")], seen=seen.frame(rows))
         assert found(of_both, "copies")["copies"].status == expected
 
 

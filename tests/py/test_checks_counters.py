@@ -18,7 +18,7 @@ def flow(n: int = 1, scope: str = "hardware", **events: Any) -> Record:
     """A flow whose ends count every class, and that saw these events."""
     given: dict[str, Any] = {"counts": {**WELL, **events.pop("counts", {})}, **events}
     packets = {"packets": {"sent": given.pop("sent")}} if "sent" in given else {}
-    return record(f"t/a/b/{n}", scope=scope, events=given, **packets)
+    return record(f"t/a/b/0/{n}", scope=scope, events=given, **packets)
 
 
 def moved(name: str, count: float | None, n: int = 1, **more: Any) -> Record:
@@ -41,7 +41,7 @@ def test_a_class_that_moved_fails_hardware_or_is_shown_where_it_only_explains(na
     shown = name in ("pause", "congestion", "host-drops", "pcie-corrected")
     assert check.status == ("advisory" if shown else "fail")
     assert check.measured == f"2 in 1 flow, b: m0 {name}"
-    assert (check.evidence, check.remedy is not None) == (["t/a/b/1"], True)
+    assert (check.evidence, check.remedy is not None) == (["t/a/b/0/1"], True)
     kept = counters(flow())[f"counters/{name}"]
     assert (kept.status, kept.measured, kept.remedy) == ("pass", 0, None)
 
@@ -68,14 +68,14 @@ def test_every_size_of_a_flow_carries_its_counters_and_they_count_once() -> None
     sizes = [moved("drops", 3) for _ in range(2)]
     check = counters(*sizes, moved("drops", 5, n=2))["counters/drops"]
     assert check.measured == "8 in 2 flows, b: m0 drops"
-    assert check.evidence == ["t/a/b/1", "t/a/b/2"]
+    assert check.evidence == ["t/a/b/0/1", "t/a/b/0/2"]
 
 
 def test_hardware_speaks_before_software() -> None:
     check = counters(moved("drops", 9, scope="software"), moved("drops", 1, n=2))["counters/drops"]
     assert check.status == "fail"
     assert str(check.measured).startswith("1 in 1 flow")
-    assert check.evidence == ["t/a/b/1", "t/a/b/2"]
+    assert check.evidence == ["t/a/b/0/1", "t/a/b/0/2"]
 
 
 def test_classes_that_no_device_counts_are_named_in_one_check() -> None:
@@ -90,7 +90,7 @@ def test_a_counter_that_was_reset_is_inconclusive_and_counts_as_counted() -> Non
     checks = counters(moved("errors", None), flow(2))
     check = checks["counters/reset"]
     assert (check.status, check.measured) == ("inconclusive", "errors: b: m0 errors")
-    assert check.evidence == ["t/a/b/1"]
+    assert check.evidence == ["t/a/b/0/1"]
     assert checks["counters/errors"].status == "pass"
     assert "counters/missing" not in checks
 
@@ -99,11 +99,11 @@ def test_a_counter_that_was_reset_is_inconclusive_and_counts_as_counted() -> Non
 def test_hardware_whose_devices_do_not_count_what_goes_wrong_is_inconclusive(name: str) -> None:
     counts = {one: 0 for one in CLASSES if one != name}
     hard = record(scope="hardware", events={"counts": counts})
-    soft = record("t/a/b/2", scope="software", events={"counts": counts})
+    soft = record("t/a/b/0/2", scope="software", events={"counts": counts})
     check = counters(hard, soft)["counters/missing"]
     assert check.status == "inconclusive"
     assert check.measured == f"1 flow on hardware whose devices count no {name}"
-    assert check.evidence == ["t/a/b/1"]
+    assert check.evidence == ["t/a/b/0/1"]
     assert "counters/missing" not in counters(soft)
 
 
@@ -117,7 +117,7 @@ def test_counters_that_contradict_each_other_are_inconclusive() -> None:
     checks = counters(flow(1, stale=stale), flow(1, stale=stale), flow(2, stale=stale), flow(3))
     check = checks["counters/still"]
     assert (check.status, check.measured) == ("inconclusive", f"{stale}, and 1 more")
-    assert check.evidence == ["t/a/b/1", "t/a/b/2"]
+    assert check.evidence == ["t/a/b/0/1", "t/a/b/0/2"]
     kept = counters(flow(1), flow(2))["counters/still"]
     assert (kept.status, kept.measured, kept.unit) == ("pass", 2, "flows")
 
@@ -127,7 +127,7 @@ def test_counters_that_contradict_each_other_are_inconclusive() -> None:
 
 def clock(*skews: float | None) -> Check:
     records = [
-        record(f"t/a/b{n}/1", **({} if skew is None else {"clock_skew_s": skew}))
+        record(f"t/a/b{n}/0/1", **({} if skew is None else {"clock_skew_s": skew}))
         for n, skew in enumerate(skews)
     ]
     return found(run_of(records), "clock")["clock/ends"]
@@ -153,6 +153,6 @@ def test_clocks_of_both_ends_that_differ_are_shown_and_too_far_apart_inconclusiv
 
 
 def test_each_pair_of_hosts_whose_clocks_differ_is_evidence_once() -> None:
-    records = [record(f"t/a/b/{n}", clock_skew_s=skew) for n, skew in enumerate((2, 9, 3), 1)]
-    check = found(run_of([*records, record("t/a/c/1", clock_skew_s=4)]), "clock")["clock/ends"]
-    assert check.evidence == ["t/a/b/2", "t/a/c/1"]
+    records = [record(f"t/a/b/0/{n}", clock_skew_s=skew) for n, skew in enumerate((2, 9, 3), 1)]
+    check = found(run_of([*records, record("t/a/c/0/1", clock_skew_s=4)]), "clock")["clock/ends"]
+    assert check.evidence == ["t/a/b/0/2", "t/a/c/0/1"]

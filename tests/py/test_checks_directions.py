@@ -41,7 +41,7 @@ def checked(family: str, *records: Record) -> Check | None:
 def test_a_pair_that_is_slow_one_way_is_outside(
     back: float, size: int, scope: str, status: str
 ) -> None:
-    ways = rate("t/a/b/1", 100, size, scope), rate("t/b/a/1", back, size, scope)
+    ways = rate("t/a/b/0/1", 100, size, scope), rate("t/b/a/0/1", back, size, scope)
     one = checked("directions", *ways)
     assert one is not None
     assert one.status == status
@@ -51,18 +51,18 @@ def test_a_pair_that_is_slow_one_way_is_outside(
 
 
 def test_a_latency_of_one_way_is_a_warning() -> None:
-    one = checked("directions", latency("t/a/b/1", 2), latency("t/b/a/1", 10))
+    one = checked("directions", latency("t/a/b/0/1", 2), latency("t/b/a/0/1", 10))
     assert one is not None and (one.status, one.measured) == ("advisory", 0.2)
 
 
 def test_the_best_of_all_repeats_speaks() -> None:
-    ways = rate("t/a/b/1", 100), rate("t/b/a/1", 50), rate("t/b/a/2", 99)
+    ways = rate("t/a/b/0/1", 100), rate("t/b/a/0/1", 50), rate("t/b/a/0/2", 99)
     one = checked("directions", *ways)
     assert one is not None and (one.status, one.measured) == ("pass", 0.99)
 
 
 def test_one_way_or_other_sizes_are_not_compared() -> None:
-    assert checked("directions", rate("t/a/b/1", 100), rate("t/b/a/1", 9, 4096)) is None
+    assert checked("directions", rate("t/a/b/0/1", 100), rate("t/b/a/0/1", 9, 4096)) is None
 
 
 # ---- sizes ---------------------------------------------------------------------------------------
@@ -80,17 +80,17 @@ def test_one_way_or_other_sizes_are_not_compared() -> None:
 def test_a_rate_below_both_neighbours_is_one_size_only(
     rates: tuple[float, ...], status: str, share: float
 ) -> None:
-    sizes = [rate("t/a/b/1", one, 65536 << n) for n, one in enumerate(rates)]
+    sizes = [rate("t/a/b/0/1", one, 65536 << n) for n, one in enumerate(rates)]
     one = checked("sizes", *sizes)
     assert one is not None and (one.status, one.measured) == (status, share)
 
 
 def test_a_latency_above_both_neighbours_is_one_size_only() -> None:
-    sizes = [latency("t/a/b/1", one, 64 << n) for n, one in enumerate((2, 3, 2.1))]
+    sizes = [latency("t/a/b/0/1", one, 64 << n) for n, one in enumerate((2, 3, 2.1))]
     one = checked("sizes", *sizes)
     assert one is not None and (one.status, one.measured) == ("fail", 0.7)
     assert one.evidence == ["t/a/b#128"]
 
 
 def test_two_sizes_have_no_middle() -> None:
-    assert checked("sizes", rate("t/a/b/1", 9), rate("t/a/b/1", 1, 131072)) is None
+    assert checked("sizes", rate("t/a/b/0/1", 9), rate("t/a/b/0/1", 1, 131072)) is None

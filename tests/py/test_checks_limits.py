@@ -172,7 +172,7 @@ def test_figures_are_a_records_own_or_made_of_them(
 def bandwidths(*rates: float | None, **more: Any) -> list[Record]:
     return [
         record(
-            f"t/a/b/{n}", **({"bandwidth": {"gbit_s": rate}} if rate is not None else {}), **more
+            f"t/a/b/0/{n}", **({"bandwidth": {"gbit_s": rate}} if rate is not None else {}), **more
         )
         for n, rate in enumerate(rates, 1)
     ]
@@ -188,7 +188,7 @@ def test_a_figure_beyond_a_bound_fails_and_the_first_are_evidence(
     check = judged(*bandwidths(9, 10, 20, 21), bound=bound)
     assert check.status == ("fail" if broken else "pass")
     if broken:
-        assert check.evidence == [f"t/a/b/{n}#65536" for n in broken]
+        assert check.evidence == [f"t/a/b/0/{n}#65536" for n in broken]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_zero_is_beyond_any_lower_bound() -> None:
 
 def test_evidence_is_cut_and_in_the_order_of_the_records() -> None:
     check = judged(*bandwidths(*[0.5] * 30))
-    assert check.evidence == [f"t/a/b/{n}#65536" for n in range(1, 21)]
+    assert check.evidence == [f"t/a/b/0/{n}#65536" for n in range(1, 21)]
 
 
 @pytest.mark.parametrize(
@@ -241,18 +241,18 @@ def test_a_missing_figure_is_counted_in_words() -> None:
 
 
 def test_only_records_with_status_ok_are_held_to_limits() -> None:
-    slow = record("t/a/b/2", status="error", error={"code": 6}, bandwidth={"gbit_s": 0.1})
+    slow = record("t/a/b/0/2", status="error", error={"code": 6}, bandwidth={"gbit_s": 0.1})
     assert judged(*bandwidths(5), slow).status == "pass"
 
 
 def test_a_stall_is_told_with_its_time() -> None:
     stall = {"longest_s": 2, "start_s": 1, "began": "2026-01-01T00:00:00Z"}
     check = judged(record(stall=stall), metric="derived.stall_s", bound={"max": 1}, unit="s")
-    assert check.evidence == ["t/a/b/1#65536 at 2026-01-01T00:00:00Z"]
+    assert check.evidence == ["t/a/b/0/1#65536 at 2026-01-01T00:00:00Z"]
 
 
 def test_limits_stand_by_their_first_record_then_those_without_one() -> None:
-    records = [*bandwidths(5), record("lat/a/b/1", **LATENCY), record("t2/a/b/1", **FAST)]
+    records = [*bandwidths(5), record("lat/a/b/0/1", **LATENCY), record("t2/a/b/0/1", **FAST)]
     limits = [
         limit(id="idle", scope={"backend": "verbs"}),
         limit(id="bw"),
@@ -340,7 +340,7 @@ PEERS: dict[str, Any] = {"unit": "of the median"}
 def among(pairs: list[tuple[str, str]], value: float, repeats: int = 1) -> list[Record]:
     """Pairs with some 10 Gb/s, the fourth with `value`."""
     return [
-        record(f"t/{a}/{b}/{n}", bandwidth={"gbit_s": value if place == 3 else 10 + place / 100})
+        record(f"t/{a}/{b}/0/{n}", bandwidth={"gbit_s": value if place == 3 else 10 + place / 100})
         for place, (a, b) in enumerate(pairs)
         for n in range(1, repeats + 1)
     ]
@@ -349,9 +349,9 @@ def among(pairs: list[tuple[str, str]], value: float, repeats: int = 1) -> list[
 @pytest.mark.parametrize(
     ("value", "bound", "evidence"),
     [
-        (8, {"min": 0.9}, ["t/a/e/1#65536"]),
+        (8, {"min": 0.9}, ["t/a/e/0/1#65536"]),
         (9.5, {"min": 0.9}, []),
-        (12, {"max": 1.1}, ["t/a/e/1#65536"]),
+        (12, {"max": 1.1}, ["t/a/e/0/1#65536"]),
     ],
 )
 def test_one_pair_far_from_its_like_is_outside(
@@ -384,7 +384,7 @@ def test_both_directions_of_a_pair_are_one_pair() -> None:
 def test_only_like_records_are_peers() -> None:
     sizes = [{"params": {"size_bytes": size}} for size in (8, 65536)]
     records = [
-        record(f"t/{a}/{b}/1", bandwidth={"gbit_s": rate}, **size)
+        record(f"t/{a}/{b}/0/1", bandwidth={"gbit_s": rate}, **size)
         for a, b in PAIRS
         for size, rate in zip(sizes, (1, 10), strict=True)
     ]
@@ -426,7 +426,7 @@ def test_an_accepted_figure_that_is_missing_or_was_measured_otherwise_is_inconcl
     other = of_baseline(one, accepted(one, 10, op="x"))
     assert other.status == "inconclusive"
     assert other.measured == "the accepted run r0 measured it otherwise (op: xsend and send)"
-    none = of_baseline(one, accepted(record("u/a/b/1"), 10))
+    none = of_baseline(one, accepted(record("u/a/b/0/1"), 10))
     assert none.measured == "the accepted run r0 has no such figure"
     fault = of_baseline(one, Baseline(fault="inputs/baseline.json is damaged"))
     assert (fault.status, fault.measured) == ("inconclusive", "inputs/baseline.json is damaged")

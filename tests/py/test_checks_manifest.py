@@ -11,7 +11,7 @@ import pytest
 from perch.history.seal import seal
 from tests.py.judging import Run, check_of, status
 
-STDERR = "raw/alpha/flows/iperf3/alpha/beta/1/client.stderr"
+STDERR = "raw/alpha/flows/iperf3/alpha/beta/0/1/client.stderr"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.py.checks_built import found, record, run_of
 
 def repeats(*rates: float, test: str = "t", **more: Any) -> list[Record]:
     return [
-        record(f"{test}/a/b/{n}", bandwidth={"gbit_s": rate}, **more)
+        record(f"{test}/a/b/0/{n}", bandwidth={"gbit_s": rate}, **more)
         for n, rate in enumerate(rates, 1)
     ]
 
@@ -32,16 +32,16 @@ def test_the_coefficient_of_variation_is_the_sample_deviation_by_the_mean(
 
 def test_only_repeats_of_one_place_between_one_pair_are_compared() -> None:
     other_size = repeats(99, params={"size_bytes": 8})
-    other_pair = [record("t/a/c/1", bandwidth={"gbit_s": 99})]
-    failed = [record("t/a/b/9", status="error", error={"code": 6}, bandwidth={"gbit_s": 99})]
+    other_pair = [record("t/a/c/0/1", bandwidth={"gbit_s": 99})]
+    failed = [record("t/a/b/0/9", status="error", error={"code": 6}, bandwidth={"gbit_s": 99})]
     found_ones = variations(columns.frame([*repeats(10, 10), *other_size, *other_pair, *failed]))
     assert found_ones.rows() == [("t", "t/a/b#65536", 0.0)]
 
 
 def test_latency_is_compared_by_its_median_else_its_mean() -> None:
     lat: dict[str, Any] = {"kind": "latency"}
-    one = [record(f"t/a/b/{n}", latency_us={"p50": 4, "mean": n}, **lat) for n in (1, 2)]
-    two = [record(f"u/a/b/{n}", latency_us={"mean": 4}, **lat) for n in (1, 2)]
+    one = [record(f"t/a/b/0/{n}", latency_us={"p50": 4, "mean": n}, **lat) for n in (1, 2)]
+    two = [record(f"u/a/b/0/{n}", latency_us={"mean": 4}, **lat) for n in (1, 2)]
     assert variations(columns.frame(one + two))["percent"].to_list() == [0, 0]
 
 

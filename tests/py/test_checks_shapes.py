@@ -28,7 +28,7 @@ def test_one_bad_interval_is_advisory_on_software_and_fails_hardware() -> None:
     assert checked(5, "hardware").status == "pass"
     soft = checked(4, "software")
     assert (soft.status, soft.measured, soft.limit) == ("advisory", 0.4, Bound(0.5, None))
-    assert soft.evidence == ["t/a/b/1#65536"]
+    assert soft.evidence == ["t/a/b/0/1#65536"]
     assert "(interval: 1s)" in str(soft.remedy)
     assert checked(4, "hardware").status == "fail"
     assert checked(0, "hardware").measured == 0
@@ -77,19 +77,21 @@ def test_the_tail_is_the_furthest_percentile_that_ten_samples_support(
 def test_what_breaks_on_hardware_decides_and_the_worst_is_told() -> None:
     tails = [(5, "hardware"), (30, "software"), (20, "hardware")]
     records = [
-        record(f"t/a/b/{n}", kind="latency", scope=scope, latency_us={**SUPPORTED, "p99_9": p})
+        record(f"t/a/b/0/{n}", kind="latency", scope=scope, latency_us={**SUPPORTED, "p99_9": p})
         for n, (p, scope) in enumerate(tails, 1)
     ]
     check = shape(*records)["tail/t"]
     assert (check.status, check.measured) == ("fail", 30)
-    assert check.evidence == ["t/a/b/2#65536", "t/a/b/3#65536"]
+    assert check.evidence == ["t/a/b/0/2#65536", "t/a/b/0/3#65536"]
     assert shape(*records[:2])["tail/t"].status == "advisory"
 
 
 def test_shapes_stand_by_their_first_record_and_only_of_records_with_status_ok() -> None:
     lat: dict[str, Any] = {"kind": "latency", "latency_us": {"count": 10000, "p50": 1, "p99_9": 2}}
-    bad = record("x/a/b/1", status="error", error={"code": 6}, intervals=intervals(1, 1, 1))
-    checks = shape(record("z/a/b/1", **lat), record("y/a/b/1", intervals=intervals(1, 1, 1)), bad)
+    bad = record("x/a/b/0/1", status="error", error={"code": 6}, intervals=intervals(1, 1, 1))
+    checks = shape(
+        record("z/a/b/0/1", **lat), record("y/a/b/0/1", intervals=intervals(1, 1, 1)), bad
+    )
     assert list(checks) == ["tail/z", "interval/y"]
 
 

@@ -75,7 +75,7 @@ def test_both_hosts_have_the_engine_that_measured(
     run.edit(f"raw/{host}/environment.json", change)
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    (found,) = [one for one in verdict.checks if one.id.startswith("flow/tcp-latency/alpha/beta/1")]
+    found = check_of(verdict, "flow/tcp-latency/alpha/beta/0/1")
     assert f"host {host} " in str(found.measured)
 
 
@@ -88,5 +88,5 @@ def test_an_output_names_its_version(run_copy: MakeRun, test: str, change: Chang
     run.edit(run.flow(test) / "client.stdout", change)
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/alpha/beta/1")]
+    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/alpha/beta/0/1")]
     assert "the output names no version" in str(found.measured)

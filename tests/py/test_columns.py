@@ -46,7 +46,7 @@ def test_place_and_id_are_those_of_the_record(more: dict[str, Any]) -> None:
 
 
 def test_parts_join_in_order_with_columns_that_only_one_of_them_has() -> None:
-    ones: list[Record] = [record(f"t/a/b/{n}", **more) for n, more in enumerate(
+    ones: list[Record] = [record(f"t/a/b/0/{n}", **more) for n, more in enumerate(
         [{"latency_us": {"p50": 1}}, {}, {"tcp": {"retransmissions": 3}}], 1)]  # fmt: skip
     joined = columns.joined([columns.part(ones[:1]), columns.part(ones[1:])])
     assert joined.equals(columns.frame(ones))

@@ -137,7 +137,7 @@ def test_a_server_that_was_terminated_may_have_lost_what_it_had_to_say(run_copy:
 
 
 def outputs(name: str, test: str) -> tuple[bytes, bytes]:
-    flow = f"flows/{test}/alpha/beta/1"
+    flow = f"flows/{test}/alpha/beta/0/1"
     root = FIXTURES / name / "run/raw"
     client, server = root / f"alpha/{flow}/client.stdout", root / f"beta/{flow}/server.stdout"
     return client.read_bytes(), server.read_bytes()

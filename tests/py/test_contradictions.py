@@ -12,8 +12,8 @@ from tests.py.judging import Change, Document, Run, check_of, put
 
 MakeRun = Callable[[str], Path]
 
-IPERF3, LATENCY, IPERF = (f"{test}/alpha/beta/1" for test in ("iperf3", "tcp-latency", "iperf"))
-WRITE = "write-latency/alpha/beta/1"
+IPERF3, LATENCY, IPERF = (f"{test}/alpha/beta/0/1" for test in ("iperf3", "tcp-latency", "iperf"))
+WRITE = "write-latency/alpha/beta/0/1"
 
 
 def of_flow(run: Run, flow: str) -> str:

@@ -52,7 +52,7 @@ def test_a_family_without_samples_is_not_there() -> None:
 
 def test_figures_are_medians_over_repeats(made: Made, tmp_path: Path) -> None:
     made.change(
-        lambda one: one["flow"] == "bandwidth/n1/n2/2",
+        lambda one: one["flow"] == "bandwidth/n1/n2/0/2",
         lambda one: one["bandwidth"].update(gbit_s=95),
     )
     text = text_of(made, tmp_path)
@@ -69,7 +69,7 @@ def test_figures_are_medians_over_repeats(made: Made, tmp_path: Path) -> None:
 
 def test_a_figure_that_one_repeat_lacks_the_group_lacks(made: Made, tmp_path: Path) -> None:
     made.change(
-        lambda one: one["flow"] == "latency/n1/n2/2", lambda one: one["latency_us"].pop("p99")
+        lambda one: one["flow"] == "latency/n1/n2/0/2", lambda one: one["latency_us"].pop("p99")
     )
     text = text_of(made, tmp_path)
     tails = [
@@ -97,11 +97,11 @@ def test_above_a_thousand_groups_only_extremes_are_written(
 def test_counters_that_moved_are_counted_once_a_flow(made: Made, tmp_path: Path) -> None:
     counters = {"client": {"TcpRetransSegs": 3, "mlx5_0/1": {"out_of_sequence": 2}}, "server": {}}
     made.change(
-        lambda one: one["flow"] in ("latency/n1/n2/1", "latency/n1/n3/1"),
+        lambda one: one["flow"] in ("latency/n1/n2/0/1", "latency/n1/n3/0/1"),
         lambda one: one.update(counters=counters),
     )
     # a second record of the same flow has the same counters
-    first = next(one for one in made.records if one["flow"] == "latency/n1/n2/1")
+    first = next(one for one in made.records if one["flow"] == "latency/n1/n2/0/1")
     size = {"params": first["params"] | {"size_bytes": 128}}
     made.records.insert(made.records.index(first) + 1, first | size)
     trouble = values(text_of(made, tmp_path), "perch_trouble_counter")

@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 def record(**more: Any) -> Document:
     return {
-        "schema": "perch.record/2", "run": "r", "flow": "t/a/b/1", "test": "t", "repeat": 1,
+        "schema": "perch.record/2", "run": "r", "flow": "t/a/b/0/1", "test": "t", "repeat": 1,
         "rail": 0, "scope": "hardware", "tool": {"name": "perch"}, "status": "ok",
         "client": {"host": "a"}, "server": {"host": "b"}, "kind": "latency",
         "params": {"size_bytes": 64, "batch": 8}, **more,

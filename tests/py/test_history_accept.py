@@ -44,7 +44,8 @@ def planned(runs: Path, name: str = "two") -> Path:
     """The plan of another run of this fabric."""
     root = runs / name
     (root / "inputs").mkdir(parents=True)
-    shutil.copy(runs / "one/plan.json", root)
+    for file in ("plan.json", "rounds.jsonl"):
+        shutil.copy(runs / "one" / file, root)
     return root
 
 

@@ -171,7 +171,7 @@ def test_a_part_that_cannot_be_read_is_not_packed(
 @pytest.mark.parametrize(
     "name",
     ["plan.json", "verdict.json", "records.jsonl", "bundle.json", "raw/alpha/agent.json",
-     "raw/alpha/flows/iperf3/alpha/beta/1/client.stdout", "inputs/limits.json"],
+     "raw/alpha/flows/iperf3/alpha/beta/0/1/client.stdout", "inputs/limits.json"],
 )  # fmt: skip
 def test_a_changed_file_is_named(
     edited: Callable[..., Path], perchctl: Perchctl, name: str

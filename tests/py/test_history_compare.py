@@ -142,7 +142,7 @@ def test_runs_without_a_common_figure_are_not_compared(runs: Path, perchctl: Per
 
 def record(**fields: Any) -> Record:
     return Record(
-        schema="perch.record/2", run="r", flow="t/a/b/1", test="t", repeat=1, rail=0,
+        schema="perch.record/2", run="r", flow="t/a/b/0/1", test="t", repeat=1, rail=0,
         scope="software", tool=ToolName("perch"), client=Side("a"), server=Side("b"),
         status="ok", **fields,
     )  # fmt: skip

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from perch.history.retry import placed
+from perch.model.plan import Flow, RoundLine
 from tests.py.conftest import Ended
 from tests.py.judging import Run, measured_again, missing, put, status, times
 
@@ -37,7 +40,7 @@ def outlier(run: Run) -> Run:
 
 def repeated(run: Run, repeat: int, factor: float) -> None:
     """The outlier was measured again, with its rate times `factor`."""
-    measured_again(run, FLOW, repeat, lambda document: _faster(document, factor))
+    measured_again(run, f"{FLOW}/0", repeat, lambda document: _faster(document, factor))
 
 
 def _faster(part: Any, factor: float) -> None:
@@ -56,14 +59,16 @@ def test_what_fell_outside_is_repeated_twice_as_it_was_planned(
     assert (ended.code, ended.stderr) == (0, "")
     assert f"1 of 12 fell outside: {FLOW} (limit/stray/iperf3)" in ended.stdout
     again = json.loads((outlier.root / "plan.retry.json").read_text())
-    flows = [flow for turn in again["rounds"] for flow in turn["flows"]]
-    assert [flow["id"] for flow in flows] == [f"{FLOW}/2", f"{FLOW}/3"]
-    plan = json.loads((outlier.root / "plan.json").read_text())
-    (own,) = (
-        flow for turn in plan["rounds"] for flow in turn["flows"] if flow["id"] == f"{FLOW}/1"
-    )
-    assert all({**flow, "id": own["id"], "repeat": 1} == own for flow in flows)
-    assert missing(outlier.judge()) == {f"{FLOW}/2", f"{FLOW}/3"}
+    assert [turn["flows"] for turn in again["rounds"]] == [
+        [["iperf3", "alpha", "beta", 0, repeat]] for repeat in (2, 3)
+    ]
+    plan = (outlier.root / "plan.json").read_bytes()
+    assert again["plan_sha256"] == hashlib.sha256(plan).hexdigest()
+    share = json.loads((outlier.root / "shares.retry/beta.json").read_text())
+    assert [turn["flows"][0][1:] for turn in share["rounds"]] == [
+        turn["flows"][0] for turn in again["rounds"]
+    ]
+    assert missing(outlier.judge()) == {f"{FLOW}/0/2", f"{FLOW}/0/3"}
 
 
 def test_a_run_with_repeats_is_accepted_packed_and_verified(
@@ -96,7 +101,7 @@ def test_a_flow_that_was_lost_before_traffic_is_repeated(run: Run, perchctl: Per
     (flow / "client.stdout").write_text("")
     ended = perchctl("retry", run.root)
     assert ended.code == 0
-    assert "tcp-verify/alpha/beta (flow/tcp-verify/alpha/beta/1)" in ended.stdout
+    assert "tcp-verify/alpha/beta (flow/tcp-verify/alpha/beta/0/1)" in ended.stdout
 
 
 def test_a_pass_is_not_repeated(run: Run, perchctl: Perchctl) -> None:
@@ -138,5 +143,12 @@ def test_a_run_without_a_plan_has_nothing_to_repeat(run: Run, perchctl: Perchctl
 
 
 def test_flows_of_a_round_share_no_host() -> None:
-    flows = [{"client": a, "server": b} for a, b in ("ab", "cd", "bc", "ef", "da")]
-    assert placed(flows) == [[flows[0], flows[1], flows[3]], [flows[2], flows[4]]]
+    like = Flow("", "t", "perch", "latency", "", "", "software", deadline_s=9, estimate_s=2)
+    flows = [
+        msgspec.structs.replace(like, client=a, server=b) for a, b in ("ab", "cd", "bc", "ef", "da")
+    ]
+    keys = [flow.key for flow in flows]
+    assert placed(flows) == [
+        RoundLine(0, 2, 9, [keys[0], keys[1], keys[3]]),
+        RoundLine(1, 2, 9, [keys[2], keys[4]]),
+    ]

@@ -51,7 +51,8 @@ class Folder:
         for file in ("plan.json", "verdict.json"):
             document = json.loads((self.base / file).read_text())
             (self.root / name / file).write_text(json.dumps(document | run))
-        shutil.copy(self.base / "records.jsonl", self.root / name)
+        for file in ("rounds.jsonl", "records.jsonl"):
+            shutil.copy(self.base / file, self.root / name)
         self.edit(name, lambda record: record.update(run))
         self.edit(name, lambda record: scale(record, factor))
 

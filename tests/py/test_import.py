@@ -76,7 +76,7 @@ def tools(records: list[Record]) -> dict[str, int]:
 
 def test_an_output_of_each_tool_becomes_records(imported: Import, write: Write) -> None:
     cut = write("cut.txt", SEND_LAT.read_text().rstrip("\n"))
-    flows = sorted(FIXTURES.glob("loopback/run/raw/*/flows/*/*/*/1/client.stdout"))
+    flows = sorted(FIXTURES.glob("loopback/run/raw/*/flows/*/*/*/0/1/client.stdout"))
     result = imported(
         cut,
         FIXTURES / "perftest/4.5/write_bw_both.json",

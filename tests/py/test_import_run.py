@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests import spelled
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOTES = FIXTURES / "import/notes.md"
 IPERF = FIXTURES / "tools/iperf_plain.txt"
@@ -51,7 +53,8 @@ def missing() -> list[tuple[str, str]]:
 
 
 def plan() -> Any:
-    return json.loads(Path("run/plan.json").read_text())
+    """The plan, its flows spelled out."""
+    return spelled.read(Path("run"))
 
 
 def flows() -> Any:
@@ -107,8 +110,8 @@ def test_an_output_that_cannot_be_read_is_expected_by_the_run(perchctl: Perchctl
     assert ended.code == 1 and "perchctl import: bad.txt:" in ended.stderr
     assert "1 of 2 records measured" in judged(perchctl, 3)
     ((flow, message),) = missing()
-    assert flow == "bad.txt/unknown/unknown/2" and "raw/import/bad.txt:23: BW peak" in message
-    assert check("flow/bad.txt/unknown/unknown/2")["status"] == "inconclusive"
+    assert flow == "bad.txt/unknown/unknown/0/1" and "raw/import/bad.txt:23: BW peak" in message
+    assert check("flow/bad.txt/unknown/unknown/0/1")["status"] == "inconclusive"
 
 
 def test_files_of_one_name_and_outputs_without_a_size_keep_their_places(
@@ -162,7 +165,7 @@ def test_one_flow_of_another_run_given_twice_makes_no_run(perchctl: Perchctl) ->
     for name in ("a.jsonl", "b.jsonl"):
         Path(name).write_text(records)
     ended = perchctl("import", "--run", "run", "a.jsonl", "b.jsonl")
-    assert ended.code == 1 and "unknown/1 is in 2 outputs; give one of them" in ended.stderr
+    assert ended.code == 1 and "unknown/0/1 is in 2 outputs; give one of them" in ended.stderr
     assert not Path("run").exists()
 
 
@@ -214,7 +217,7 @@ def test_an_output_more_is_found(perchctl: Perchctl) -> None:
     file.write_text(f"{file.read_text()}\n```\n{IPERF.read_text()}\n```\n")
     assert "5 of 5 records measured" in judged(perchctl, 1)
     ((flow, message),) = missing()
-    assert flow == "not-planned/unknown/unknown/6"
+    assert flow == "not-planned/unknown/unknown/0/6"
     assert message.endswith("holds an output that the plan does not know")
     assert check(f"flow/{flow}")["status"] == "inconclusive"
 
@@ -253,8 +256,10 @@ def test_a_plan_cannot_lead_the_judge_to_files_outside(
     flow = changed["rounds"][0]["flows"][0]
     if change is None:
         del flow["import"]
+        for host in changed["hosts"].values():
+            host["scope"] = flow["scope"] = "software"
     else:
-        flow["import"] = change
-    Path("run/plan.json").write_text(json.dumps(changed))
+        flow["import"] |= change
+    spelled.write(Path("run"), changed)
     judged(perchctl, 3)
     assert said in check("plan")["measured"]

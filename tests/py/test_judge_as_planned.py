@@ -17,7 +17,7 @@ LOST = {"code": 4, "message": "peer lost", "traffic": True}
 
 def flow(*sizes: int) -> Flow:
     return Flow(
-        id="t/a/b/1", test="t", tool="iperf", kind="latency", client="a", server="b",
+        id="t/a/b/0/1", test="t", tool="iperf", kind="latency", client="a", server="b",
         scope="software", expect=[Expect(size_bytes=size) for size in sizes],
     )  # fmt: skip
 

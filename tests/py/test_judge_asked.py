@@ -18,7 +18,7 @@ ADDRESSES = ("192.0.2.1", "192.0.2.2")
 
 def flow(tool: str, argv: list[str], **stated: Any) -> Flow:
     return Flow(
-        id="t/a/b/1", test="t", tool=tool, client="a", server="b", scope="software",
+        id="t/a/b/0/1", test="t", tool=tool, client="a", server="b", scope="software",
         client_argv=argv, **{"kind": "latency", **stated},
     )  # fmt: skip
 

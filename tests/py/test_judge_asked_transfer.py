@@ -34,7 +34,7 @@ STATED: dict[str, Any] = {
 
 def why(**stated: Any) -> str | None:
     owed = [Expect(8, 1, pair, "transfer") for pair in range(2)]
-    planned = Flow(id="t/a/b/1", test="t", tool="perch", kind="transfer", client="a", server="b",
+    planned = Flow(id="t/a/b/0/1", test="t", tool="perch", kind="transfer", client="a", server="b",
                    scope="hardware", client_argv=COMMAND.split(), backend="cxi", op="write",
                    expect=[*owed, Expect(8, 1, kind="sum")])  # fmt: skip
     part = msgspec.convert(STATED | stated, Part)

@@ -30,7 +30,7 @@ from tests.py.judging import (
     status,
 )
 
-FLOW = "write-latency/alpha/beta/1"
+FLOW = "write-latency/alpha/beta/0/1"
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ def test_one_bad_interval_is_advisory_on_software(loopback: Run) -> None:
     assert (verdict.verdict, finding.status) == ("PASS", "advisory")
     assert isinstance(finding.measured, float) and finding.measured < 0.5
     assert finding.limit == Bound(0.5, None)
-    assert finding.evidence == ["iperf3/alpha/beta/1#131072"]
+    assert finding.evidence == ["iperf3/alpha/beta/0/1#131072"]
     assert "(interval: 1s)" in str(finding.remedy)
 
 
@@ -322,7 +322,7 @@ def test_a_result_that_took_longer_than_its_process_lived_contradicts_itself(loo
     loopback.edit(loopback.flow("iperf3") / "client.json", put("elapsed_s", 0.2))
     verdict = loopback.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    finding = check_of(verdict, "flow/iperf3/alpha/beta/1")
+    finding = check_of(verdict, "flow/iperf3/alpha/beta/0/1")
     assert finding.status == "inconclusive"
     assert "0.2 s" in str(finding.measured)
 

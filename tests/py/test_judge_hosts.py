@@ -122,12 +122,14 @@ def test_an_agents_report_is_of_this_run(root: Path, text: str, state: str | Non
 
 def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:
     def flow(**said: Any) -> Flow:
-        made = {"id": "t/a/b/1", "test": "t", "tool": "perch", "kind": "latency", "client": "a",
+        made = {"id": "t/a/b/0/1", "test": "t", "tool": "perch", "kind": "latency", "client": "a",
                 "server": "b", "scope": "hardware"}  # fmt: skip
         return msgspec.convert(made | said, Flow)
 
     assert cxi_hosts([flow(), flow(tool="cxi", client="c")]) == {"c", "b"}
-    assert cxi_hosts([flow(backend="cxi", **{"import": {"file": "x"}})]) == set()
+    assert (
+        cxi_hosts([flow(backend="cxi", imported={"file": "x", "line": 1, "expect": []})]) == set()
+    )
     assert findings.areas(machine=False, slingshot=True) == ["slingshot"]
 
 

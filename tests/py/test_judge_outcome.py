@@ -19,7 +19,7 @@ DONE: dict[str, Any] = {"state": "done", "exit": 0}
 
 def flow(tool: str = "perch") -> Flow:
     return Flow(
-        id="t/a/b/1", test="t", tool=tool, kind="latency", client="a", server="b",
+        id="t/a/b/0/1", test="t", tool=tool, kind="latency", client="a", server="b",
         scope="software", deadline_s=9, client_argv=["perch", "lat", "b"],
     )  # fmt: skip
 
@@ -142,12 +142,12 @@ def test_an_unknown_state_is_an_error() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"run": None}, {"run": "s"}, {"flow": "u/a/b/1"}, {"role": "server"}, {"host": "b"},
+        {"run": None}, {"run": "s"}, {"flow": "u/a/b/0/1"}, {"role": "server"}, {"host": "b"},
         {"argv": ["perch", "lat", "c"]}, {"argv": None},
     ],
 )  # fmt: skip
 def test_a_raw_file_of_another_measurement_is_refused(change: dict[str, Any]) -> None:
-    good = {"run": "r", "flow": "t/a/b/1", "role": "client", "host": "a", "state": "done"}
+    good = {"run": "r", "flow": "t/a/b/0/1", "role": "client", "host": "a", "state": "done"}
     argv = ["/x/perch", "lat", "b", "--port", "1"]
     assert belongs("r", flow(), end(**good, argv=argv), None) is None
     found = belongs("r", flow(), end(**{**good, "argv": argv, **change}), None)
@@ -156,7 +156,7 @@ def test_a_raw_file_of_another_measurement_is_refused(change: dict[str, Any]) ->
 
 
 def test_a_port_in_the_middle_of_a_command_is_not_compared() -> None:
-    good = {"run": "r", "flow": "t/a/b/1", "role": "client", "host": "a", "state": "done"}
+    good = {"run": "r", "flow": "t/a/b/0/1", "role": "client", "host": "a", "state": "done"}
     argv = ["perch", "-p", "7", "lat", "b"]
     assert belongs("r", flow(), end(**good, argv=argv), None) is None
 

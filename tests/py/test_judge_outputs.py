@@ -23,7 +23,7 @@ def run(run_copy: Callable[[str], Path]) -> Run:
 
 
 def flow_status(run: Run, test: str) -> str | None:
-    return status(run.judge(), f"flow/{test}/alpha/beta/1")
+    return status(run.judge(), f"flow/{test}/alpha/beta/0/1")
 
 
 # ---- outputs that are cut, empty or of something else --------------------------------------------
@@ -80,7 +80,7 @@ def test_an_output_that_is_too_large_is_an_error_that_names_it(
     monkeypatch.setattr(raw, "LARGEST", 2**20)
     (run.flow("tcp-latency") / "client.stdout").write_bytes(bytes(2**20 + 1))
     verdict = run.judge()
-    assert missing(verdict) == {"tcp-latency/alpha/beta/1"}
+    assert missing(verdict) == {"tcp-latency/alpha/beta/0/1"}
     assert verdict.coverage.missing[0].message == "client.stdout has more than 1 MiB"
 
 
@@ -155,7 +155,7 @@ def test_a_damaged_client_is_inconclusive(run: Run) -> None:
     [
         ("client", put("run", "another")),
         ("client", lambda end: end.pop("run")),
-        ("client", put("flow", "tcp-latency/alpha/beta/2")),
+        ("client", put("flow", "tcp-latency/alpha/beta/0/2")),
         ("client", put("role", "server")),
         ("client", put("host", "beta")),
         ("client", put("argv.1", "bw")),
@@ -168,7 +168,7 @@ def test_a_raw_file_of_another_measurement_is_no_evidence(
 ) -> None:
     run.edit(run.flow("tcp-latency", role) / f"{role}.json", change)
     verdict = run.judge()
-    assert status(verdict, "flow/tcp-latency/alpha/beta/1") == "inconclusive"
+    assert status(verdict, "flow/tcp-latency/alpha/beta/0/1") == "inconclusive"
     first = verdict.coverage.missing[0]
     assert first.code == 6
     assert str(first.message).startswith("raw file belongs to another measurement")
@@ -243,8 +243,8 @@ def test_an_output_that_was_not_asked_for_or_cannot_be_is_inconclusive(
     run.edit(run.flow(test) / "client.stdout", *changes)
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    assert status(verdict, f"flow/{test}/alpha/beta/1") == "inconclusive"
-    assert missing(verdict) == {f"{test}/alpha/beta/1"}
+    assert status(verdict, f"flow/{test}/alpha/beta/0/1") == "inconclusive"
+    assert missing(verdict) == {f"{test}/alpha/beta/0/1"}
 
 
 def test_a_bandwidth_above_what_the_link_can_carry_fails(run: Run) -> None:

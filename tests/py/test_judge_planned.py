@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from perch.errors import PerchError
+from perch.judge.commands import seconds
 from perch.judge.planned import read_plan, with_retry
+from perch.model.plan import Plan
+from tests import spelled
 
 Document = dict[str, Any]
 
 
 def flow(test: str = "t", repeat: int = 1, **said: Any) -> Document:
     made = {
-        "id": f"{test}/a/b/{repeat}", "test": test, "repeat": repeat, "tool": "perch",
+        "id": f"{test}/a/b/0/{repeat}", "test": test, "repeat": repeat, "tool": "perch",
         "kind": "latency", "client": "a", "server": "b", "scope": "software",
         "client_argv": ["perch", "lat", "192.0.2.2"], "expect": [{"size_bytes": 8}],
     }  # fmt: skip
@@ -27,7 +30,7 @@ def flow(test: str = "t", repeat: int = 1, **said: Any) -> Document:
 def plan(*flows: Document, **said: Any) -> Document:
     host = {"fabric": "roce", "scope": "software", "port": 18600}
     made = {
-        "schema": "perch.plan/1", "run": "r", "created": "2026-11-21T08:04:06Z", "limits": "local",
+        "run": "r", "created": "2026-11-21T08:04:06Z", "limits": "local",
         "suite": {"name": "s", "title": "S"},
         "hosts": {"a": host | {"address": "192.0.2.1"}, "b": host | {"address": "192.0.2.2"}},
         "rounds": [{"flows": [one]} for one in flows or [flow()]],
@@ -35,15 +38,26 @@ def plan(*flows: Document, **said: Any) -> Document:
     return made | said
 
 
-def fault(folder: Path, document: object) -> str:
-    """Why a plan cannot be used; "" where it can."""
+def fault(folder: Path, document: Document | str, **raw: Any) -> str:
+    """Why a plan, or the text in the place of plan.json, cannot be used; "" where it can.
+
+    raw: keys of plan.json as it is written.
+    """
     path = folder / "plan.json"
-    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    spelled.write(folder, plan() if isinstance(document, str) else document)
+    if isinstance(document, str):
+        path.write_text(document)
+    elif raw:
+        path.write_text(json.dumps(json.loads(path.read_text()) | raw))
+    return why(path)
+
+
+def why(path: Path) -> str:
     try:
         read_plan(path)
     except PerchError as error:
         assert error.code == 3
-        return error.what
+        return str(error)
     return ""
 
 
@@ -53,7 +67,9 @@ def test_a_whole_plan_has_no_fault(tmp_path: Path) -> None:
     document = plan()
     document["hosts"]["a"]["port"] = "18600"
     assert fault(tmp_path, document) == ""
-    assert fault(tmp_path, "\ufeff" + json.dumps(plan())) == ""
+    path = tmp_path / "plan.json"
+    path.write_text("\ufeff" + path.read_text())
+    assert why(path) == ""
 
 
 TWO_LINES = plan()
@@ -63,44 +79,75 @@ INSIDE = {"file": "raw/import/x", "line": 1}
 
 
 @pytest.mark.parametrize(
-    ("document", "words"),
+    ("text", "words"),
     [
-        ("", "plan.json is damaged"),
-        ('{"schema": "perch.pl', "plan.json is damaged"),
-        (json.dumps(plan()) * 2, "plan.json is damaged"),
-        ('{"more": ' + "[" * 100_000, "plan.json is damaged"),
-        ('{"schema": ' + "[" * 100_000, "plan.json cannot be used"),
-        ([], "cannot be used: Expected `object`"),
-        (plan(schema="perch.plan/2"), "its schema is 'perch.plan/2', not perch.plan/1"),
-        ({"schema": "perch.plan/2"}, "its schema is 'perch.plan/2', not perch.plan/1"),
-        (plan(hosts=[]), "$.hosts"),
-        (plan(rounds=[]), "it holds no flow"),
-        (plan(flow(id="../../x/y")), "is not test/client/server/repeat"),
-        (plan(flow(id="t/a/b/1\n")), "is not test/client/server/repeat"),
-        (TWO_LINES, "is not usable as a path"),
-        (plan(switches={"../s": {"provider": "x", "scope": "software"}}), "switch name '../s'"),
-        (plan(flow(server="c")), "server 'c' is not a host of the plan"),
-        (plan(flow(server="a")), "is of host 'a' with itself"),
-        (plan(flow(retry=True)), "says of itself that it is a repeat"),
-        (plan(flow(expect=[])), "expects no record"),
-        (plan(flow(expect=[{}])), "expects a record without a size"),
-        (plan(flow(expect=[{"size_bytes": 8}] * 2)), "expects a record twice"),
-        (plan(flow(scope="real")), "Invalid enum value 'real'"),
-        (plan(flow(client_argv=[])), "has no tool or no command"),
-        (plan(flow(), flow()), "two flows have the same id"),
-        (plan(flow() | {"import": OUTSIDE}), "has no line of a file of raw/import"),
-        (plan(flow("u"), flow() | {"import": INSIDE}), "measured elsewhere beside others"),
-        (plan(flow(client_argv=["perch", "lat", "b", "--soak", "f"])), "is of a soak"),
+        ("", "plan.json: it is damaged"),
+        ('{"schema": "perch.pl', "plan.json: it is damaged"),
+        ("{} {}", "plan.json: it cannot be used"),
+        ('{"more": ' + "[" * 100_000, "plan.json: it is damaged"),
+        ('{"schema": ' + "[" * 100_000, "plan.json: it cannot be used"),
+        ("[]", "plan.json: it cannot be used: Expected `object`"),
+        ('{"schema": "perch.plan/1"}', "its schema is 'perch.plan/1', and this Perch reads perch."),
     ],
 )
+def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    assert words in fault(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("document", "raw", "words"),
+    [
+        (plan(), {"hosts": []}, "$.hosts"),
+        (plan(), {"hosts": {}}, "rounds.jsonl: it names what plan.json does not have: 'a'"),
+        (plan(), {"tests": {}}, "rounds.jsonl: it names what plan.json does not have: 't'"),
+        (plan(rounds=[]), {}, "it holds no flow"),
+        (plan(flow("../../x")), {}, "is not test/client/server/rail/repeat"),
+        (plan(flow("t\n")), {}, "is not test/client/server/rail/repeat"),
+        (TWO_LINES, {}, "is not usable as a path"),
+        (plan(switches={"../s": {"provider": "x", "scope": "software"}}), {}, "switch name '../s'"),
+        (plan(flow(server="a")), {}, "is of host 'a' with itself"),
+        (plan(flow(expect=[])), {}, "expects no record"),
+        (plan(flow(expect=[{}])), {}, "expects a record without a size"),
+        (plan(flow(expect=[{"size_bytes": 8}] * 2)), {}, "expects a record twice"),
+        (plan(flow(client_argv=[])), {}, "has no tool or no command"),
+        (plan(flow(), flow()), {}, "two flows have the same id"),
+        (plan(flow() | {"import": OUTSIDE, "scope": "imported"}), {}, "line of a file of raw/imp"),
+        (
+            plan(flow("u"), flow() | {"import": INSIDE, "scope": "imported"}),
+            {},
+            "measured elsewhere beside others",
+        ),
+        (plan(flow(client_argv=["perch", "lat", "b", "--soak", "f"])), {}, "is of a soak"),
+    ],
+)  # fmt: skip
 def test_a_plan_that_cannot_be_judged_by_is_refused_with_its_place(
-    tmp_path: Path, document: object, words: str
+    tmp_path: Path, document: Document, raw: Document, words: str
 ) -> None:
-    assert words in fault(tmp_path, document)
+    assert words in fault(tmp_path, document, **raw)
+
+
+def test_a_command_that_needs_what_the_plan_does_not_say_is_refused(tmp_path: Path) -> None:
+    spelled.write(tmp_path, plan(soaking("60s"), soak=SOAK))
+    document = json.loads((tmp_path / "plan.json").read_text())
+    document["tests"]["t"]["forms"]["1"]["client"].append("{client.device.name}")
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    assert why(tmp_path / "plan.json") == (
+        "plan.json, flow t/a/b/0/1: its test's command needs '{client.device.name}', which the "
+        "plan does not say"
+    )
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("[]\n")])
+def test_rounds_that_are_missing_or_damaged_are_said(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    fault(tmp_path, plan())
+    damage(tmp_path / "rounds.jsonl")
+    assert why(tmp_path / "plan.json").startswith("rounds.jsonl")
 
 
 def test_a_missing_plan_is_said(tmp_path: Path) -> None:
-    with pytest.raises(PerchError, match=r"plan\.json is missing"):
+    with pytest.raises(PerchError, match=r"plan\.json: it is missing"):
         read_plan(tmp_path / "plan.json")
 
 
@@ -131,7 +178,10 @@ def soaking(duration: str) -> Document:
 def test_a_soaks_commands_have_its_times(
     tmp_path: Path, soak: Document, durations: list[str], words: str
 ) -> None:
-    flows = [soaking(duration) | {"id": f"t/a/b/{n}"} for n, duration in enumerate(durations)]
+    flows = [
+        soaking(duration) | {"repeat": n, "estimate_s": seconds(duration)}
+        for n, duration in enumerate(durations)
+    ]
     said = fault(tmp_path, plan(*flows, soak=soak))
     assert (words in said) if words else said == ""
 
@@ -141,53 +191,55 @@ def test_a_soaks_commands_have_its_times(
 AGAIN = [flow(repeat=2), flow(repeat=3)]
 
 
-def first_of(flows: list[Document], **said: Any) -> list[Document]:
-    return [flows[0] | said, *flows[1:]]
+def retried(folder: Path, flows: list[Document], **said: Any) -> tuple[Plan, str | None]:
+    """The plan with repeats, and why these do not count."""
+    spelled.write_retry(folder, [[one] for one in flows], **said)
+    return with_retry(read_plan(folder / "plan.json"), folder / "plan.retry.json")
 
 
 def test_two_repeats_of_a_pair_are_judged_with_its_plan(tmp_path: Path) -> None:
     fault(tmp_path, plan())
-    (tmp_path / "plan.retry.json").write_text(json.dumps(plan(*AGAIN)))
-    whole, why = with_retry(read_plan(tmp_path / "plan.json"), tmp_path / "plan.retry.json")
+    whole, why = retried(tmp_path, AGAIN)
     assert why is None
     assert [(one.repeat, one.retry) for one in whole.flows()] == [(1, False), (2, True), (3, True)]
 
 
 @pytest.mark.parametrize(
-    ("document", "words"),
+    ("flows", "said", "words"),
     [
-        ("{", "plan.retry.json is damaged"),
-        (plan(*AGAIN, run="s"), "it is of run 's', not r"),
-        (plan(*AGAIN, hosts={"a": plan()["hosts"]["a"]}), "its hosts are not those of the plan"),
-        (plan(flow("u", 2), flow("u", 3)), "repeats what was not planned"),
-        (plan(*first_of(AGAIN, id="t/a/b/9")), "is not named by its test, hosts and repeat"),
-        (plan(flow(repeat=1), flow(repeat=2)), "does not follow the planned ones"),
-        (
-            plan(*first_of(AGAIN, client_argv=["perch", "lat"])),
-            "not as it was planned: client_argv",
-        ),
-        (plan(AGAIN[0]), "is repeated 1 times (2), not 2 times"),
-        (plan(AGAIN[0], AGAIN[0]), "is repeated 2 times (2, 2), not 2 times"),
+        (AGAIN, {"run": "s"}, "it is of run 's', not r"),
+        (AGAIN, {"schema": "perch.plan/1"}, "its schema is 'perch.plan/1', and this Perch reads"),
+        (AGAIN, {"run": 3}, "it cannot be used: "),
+        (AGAIN, {"plan_sha256": "0"}, "it was made from another plan.json"),
+        ([flow("u", 2), flow("u", 3)], {}, "it names what plan.json does not have: 'u'"),
+        ([flow("t", 2, server="a"), flow("t", 3, server="a")], {}, "which was not planned"),
+        ([flow(repeat=1), flow(repeat=2)], {}, "t/a/b/0 is repeated as 1, 2, not as 2, 3"),
+        (AGAIN[:1], {}, "is repeated as 2, not as 2, 3"),
+        ([AGAIN[0], AGAIN[0]], {}, "is repeated as 2, 2, not as 2, 3"),
     ],
 )
 def test_repeats_of_something_else_do_not_count(
-    tmp_path: Path, document: object, words: str
+    tmp_path: Path, flows: list[Document], said: Document, words: str
 ) -> None:
     fault(tmp_path, plan())
-    text = document if isinstance(document, str) else json.dumps(document)
-    (tmp_path / "plan.retry.json").write_text(text)
-    whole, why = with_retry(read_plan(tmp_path / "plan.json"), tmp_path / "plan.retry.json")
+    whole, why = retried(tmp_path, flows, **said)
     assert why is not None
     assert words in why
-    assert [one.id for one in whole.flows()] == ["t/a/b/1"]
+    assert [one.id for one in whole.flows()] == ["t/a/b/0/1"]
 
 
 def test_outliers_are_the_exception(tmp_path: Path) -> None:
     fault(tmp_path, plan(*[flow(test) for test in "tuvwxyz"]))
-    again = [flow(test, repeat) for test in "tu" for repeat in (2, 3)]
-    (tmp_path / "plan.retry.json").write_text(json.dumps(plan(*again)))
-    _, why = with_retry(read_plan(tmp_path / "plan.json"), tmp_path / "plan.retry.json")
+    _, why = retried(tmp_path, [flow(test, repeat) for test in "tu" for repeat in (2, 3)])
     assert why == "it repeats 2 of 7 pairs of hosts, more than a quarter"
+
+
+def test_a_damaged_plan_of_repeats_is_said(tmp_path: Path) -> None:
+    fault(tmp_path, plan())
+    (tmp_path / "plan.retry.json").write_text("{")
+    _, why = with_retry(read_plan(tmp_path / "plan.json"), tmp_path / "plan.retry.json")
+    assert why is not None
+    assert why.startswith("it is damaged")
 
 
 @pytest.mark.parametrize("damage", [Path.mkdir, lambda path: path.symlink_to("nowhere")])
@@ -197,4 +249,4 @@ def test_a_plan_of_repeats_that_cannot_be_read_is_said(
     fault(tmp_path, plan())
     damage(tmp_path / "plan.retry.json")
     _, why = with_retry(read_plan(tmp_path / "plan.json"), tmp_path / "plan.retry.json")
-    assert why == "plan.retry.json is missing or cannot be read"
+    assert why == "it is missing or cannot be read"

@@ -15,10 +15,10 @@ from perch.model.plan import Flow
 from perch.model.raw import End
 
 FLOW = Flow(
-    id="t/a/b/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
+    id="t/a/b/0/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
 )
-CLIENT = Path("raw/a/flows/t/a/b/1")
-SERVER = Path("raw/b/flows/t/a/b/1")
+CLIENT = Path("raw/a/flows/t/a/b/0/1")
+SERVER = Path("raw/b/flows/t/a/b/0/1")
 END = '{"schema":"perch.flow/1","role":"client"}'
 
 
@@ -44,7 +44,7 @@ def test_a_flow_has_its_four_files(run: Path) -> None:
 
 def test_a_repeat_lies_beside_the_first_walk() -> None:
     again = msgspec.structs.replace(FLOW, retry=True)
-    assert flow_folder(again, "a") == "raw/a/retry/flows/t/a/b/1"
+    assert flow_folder(again, "a") == "raw/a/retry/flows/t/a/b/0/1"
 
 
 def test_files_that_are_not_there_are_missing(tmp_path: Path) -> None:

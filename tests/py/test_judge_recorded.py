@@ -17,10 +17,10 @@ from perch.model.raw import End, Interface
 from perch.model.record import Counters, Link, Part, Path, Record, SoakSummary
 
 FLOW = Flow(
-    id="t/a/b/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
+    id="t/a/b/0/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
 )
 PLAN = Plan(
-    schema="perch.plan/1", run="r", created="", suite=Suite("s", "S"), limits="x", rounds=[],
+    schema="perch.plan/2", run="r", created="", suite=Suite("s", "S"), limits="x", rounds=[],
     hosts={name: PlanHost(address, "loopback", "software", 1) for name, address in
            (("a", "1"), ("b", "2"))},
 )  # fmt: skip
@@ -82,7 +82,7 @@ def test_a_transfer_that_was_not_measured_has_its_place() -> None:
         scope="software", link=Link(), path=None, of_flow=recorded.OfFlow(),
     )  # fmt: skip
     assert made.place == "8x4/1"
-    assert made.id == "t/a/b/1#8x4/1"
+    assert made.id == "t/a/b/0/1#8x4/1"
 
 
 # ---- its worth -----------------------------------------------------------------------------------

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from msgspec import UNSET
 
 from perch.model.verdict import Verdict
+from tests import spelled
 from tests.py.judging import (
     Change,
     Document,
@@ -25,7 +24,8 @@ from tests.py.judging import (
     times,
 )
 
-FLOW = "iperf3/alpha/beta"
+PAIR = "iperf3/alpha/beta"
+FLOW = f"{PAIR}/0"
 RETRY = "plan.retry.json"
 
 
@@ -36,16 +36,14 @@ def stray(document: Document) -> None:
     document["limits"].append({**one, "id": "stray", "scope": {"test": "iperf3"}, "bound": bound})
 
 
-def planned(run: Run, pair: str = FLOW) -> Document:
-    """The plan of two more repeats of the pair."""
-    plan: Document = json.loads((run.root / "plan.json").read_text())
-    [flow] = [one for turn in plan["rounds"] for one in turn["flows"] if one["id"] == f"{pair}/1"]
-    again = [{**flow, "id": f"{pair}/{n}", "repeat": n} for n in (2, 3)]
-    return {**plan, "rounds": [{"flows": [one]} for one in again]}
+def planned(run: Run, *pairs: str) -> list[list[Document]]:
+    """The rounds of two more repeats of these pairs."""
+    flows = {one["id"]: one for turn in run.plan()["rounds"] for one in turn["flows"]}
+    return [[{**flows[f"{pair}/1"], "repeat": n}] for pair in pairs or (FLOW,) for n in (2, 3)]
 
 
-def put_retry(run: Run, document: Document) -> None:
-    (run.root / RETRY).write_text(json.dumps(document))
+def put_retry(run: Run, rounds: list[list[Document]]) -> None:
+    spelled.write_retry(run.root, rounds)
 
 
 def faster(factor: float) -> Change:
@@ -127,7 +125,7 @@ def test_one_stray_of_three_no_longer_decides_and_stays_visible_with_all_values(
     verdict = judged(outlier, 2, 2.2)
     assert (verdict.verdict, status(verdict, "limit/stray/iperf3")) == ("PASS", "pass")
     assert verdict.coverage.measured == 31
-    finding = check_of(verdict, f"retry/{FLOW}")
+    finding = check_of(verdict, f"retry/{PAIR}")
     assert finding.status == "advisory"
     told = str(finding.measured).removeprefix("limit/stray/iperf3 at 131072: ").split(", ")
     assert [round(float(value) / float(told[0]), 3) for value in told] == [1, 2, 2.2]
@@ -141,14 +139,7 @@ def test_two_of_three_outside_fail_whichever_they_are(
 ) -> None:
     verdict = judged(outlier, *factors)
     assert (verdict.verdict, status(verdict, "limit/stray/iperf3")) == ("FAIL", "fail")
-    assert status(verdict, f"retry/{FLOW}") == "advisory"
-
-
-def first_flow(**keys: Any) -> Change:
-    def change(plan: Document) -> None:
-        plan["rounds"][0]["flows"][0].update(keys)
-
-    return change
+    assert status(verdict, f"retry/{PAIR}") == "advisory"
 
 
 def one_repeat(plan: Document) -> None:
@@ -159,38 +150,30 @@ def many_repeats(plan: Document) -> None:
     plan["rounds"] += [plan["rounds"][1]] * 2
 
 
-def other_command(plan: Document) -> None:
-    plan["rounds"][0]["flows"][0]["client_argv"] += ["-w", "4M"]
-
-
 @pytest.mark.parametrize(
     "fault",
     [
-        other_command,
+        put("plan_sha256", "0" * 64),
         put("run", "another"),
         one_repeat,
         many_repeats,
-        first_flow(id=f"{FLOW}/5", repeat=5),
-        first_flow(deadline_s=1),
-        first_flow(id=f"{FLOW}/1.5", repeat=1.5),
+        put("rounds.0.flows.0.4", 5),
+        put("rounds.0.flows.0.4", 1.5),
+        put("rounds.0.flows.0.3", 1),
     ],
 )
 def test_repeats_that_are_not_this_verdicts_are_refused(outlier: Run, fault: Change) -> None:
-    document = planned(outlier)
-    fault(document)
-    put_retry(outlier, document)
+    put_retry(outlier, planned(outlier))
+    outlier.edit(RETRY, fault)
     verdict = judged(outlier, 2, 2)
     assert (verdict.verdict, status(verdict, "retry/plan")) == ("FAIL", "inconclusive")
     assert status(verdict, "limit/stray/iperf3") == "fail"
 
 
 def test_more_than_a_quarter_of_the_pairs_is_no_outlier(outlier: Run) -> None:
-    plan = json.loads((outlier.root / "plan.json").read_text())
-    tests = sorted({one["test"] for turn in plan["rounds"] for one in turn["flows"]} - {"iperf3"})
-    document = planned(outlier)
-    for test in tests[:3]:
-        document["rounds"] += planned(outlier, f"{test}/alpha/beta")["rounds"]
-    put_retry(outlier, document)
+    flows = [one for turn in outlier.plan()["rounds"] for one in turn["flows"]]
+    tests = sorted({one["test"] for one in flows} - {"iperf3"})
+    put_retry(outlier, planned(outlier, FLOW, *(f"{test}/alpha/beta/0" for test in tests[:3])))
     finding = check_of(judged(outlier, 2, 2), "retry/plan")
     assert finding.status == "inconclusive"
     assert "4 of 12 pairs of hosts, more than a quarter" in str(finding.measured)
@@ -207,23 +190,13 @@ def test_a_pair_that_had_not_fallen_outside_is_inconclusive(loopback: Run) -> No
     put_retry(loopback, planned(loopback))
     verdict = judged(loopback, 2, 2)
     assert verdict.verdict == "INCONCLUSIVE"
-    assert status(verdict, f"retry/{FLOW}") == "inconclusive"
-
-
-def test_a_plan_cannot_call_its_own_flows_repeats(loopback: Run) -> None:
-    again = deepcopy(planned(loopback)["rounds"])
-    for turn in again:
-        turn["flows"][0]["retry"] = True
-    loopback.edit("plan.json", lambda plan: plan["rounds"].extend(again))
-    verdict = loopback.judge()
-    assert verdict.verdict == "INCONCLUSIVE"
-    assert "is a repeat" in str(check_of(verdict, "plan").measured)
+    assert status(verdict, f"retry/{PAIR}") == "inconclusive"
 
 
 @pytest.fixture
 def lost(loopback: Run, tmp_path: Path) -> tuple[Run, Path, str]:
     """The run with a flow that was lost before traffic; the raw files from before; its pair."""
-    pair = "tcp-verify/alpha/beta"
+    pair = "tcp-verify/alpha/beta/0"
     good = shutil.copytree(loopback.root / "raw", tmp_path / "good")
     flow = loopback.flow("tcp-verify")
     loopback.edit(flow / "client.json", put("exit", 4))
@@ -246,7 +219,7 @@ def test_a_flow_that_was_lost_before_traffic_is_cured_by_whole_repeats_and_stays
     verdict = run.judge()
     assert verdict.verdict == "PASS"
     assert status(verdict, f"flow/{pair}/1") == "advisory"
-    assert status(verdict, f"retry/{pair}") == "advisory"
+    assert status(verdict, f"retry/{pair.removesuffix('/0')}") == "advisory"
     assert missing(verdict) == {f"{pair}/1"}
 
 

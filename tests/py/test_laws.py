@@ -163,7 +163,7 @@ BEST = {"gbit_s": 9.23, "peak_gbit_s": 9.23, "peak_definition": "best_run_of_mes
 def judged(**figures: object) -> Record:
     record = msgspec.convert(
         {
-            "schema": "perch.record/2", "run": "r", "flow": "t/a/b/1", "test": "t", "repeat": 1,
+            "schema": "perch.record/2", "run": "r", "flow": "t/a/b/0/1", "test": "t", "repeat": 1,
             "rail": 0, "scope": "hardware", "tool": {"name": "perftest"}, "status": "ok",
             "client": {}, "server": {}, "elapsed_s": 18.2, "connection": "RC", **figures,
         },

@@ -168,7 +168,7 @@ def repeat(path: Path, key: str, value: str) -> None:
         ("plan.json", "limits", '"roce"', "plan"),
         (LIMITS, "bound", "null", "limits"),
         (
-            "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout",
+            "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stdout",
             "latency_us",
             "null",
             "coverage",

@@ -206,19 +206,19 @@ def test_clocks_of_a_host_and_the_controller_may_be_minutes_apart(
     verdict = run.judge()
     assert (verdict.verdict == "PASS") is is_evidence
     if not is_evidence:
-        flow = check_of(verdict, "flow/tcp-latency/alpha/beta/1")
+        flow = check_of(verdict, "flow/tcp-latency/alpha/beta/0/1")
         assert "client.json is of 2026-11-21T08:04:11.928Z, before the plan" in str(flow.measured)
 
 
 def test_gids_of_swapped_ends_are_compared_as_ipv4_addresses(run_copy: MakeRun) -> None:
     """perftest names its ends by their GIDs, of which the last four bytes are an IPv4 address."""
     run = Run(run_copy("rxe"))
-    path = next(run.root.glob("raw/alpha/flows/write-latency/alpha/beta/1/client.stdout"))
+    path = next(run.root.glob("raw/alpha/flows/write-latency/alpha/beta/0/1/client.stdout"))
     text = path.read_text()
     local, remote = re.findall(r"GID: ([0-9:]+)", text)
     path.write_text(text.replace(local, "own").replace(remote, local).replace("own", remote))
     verdict = run.judge()
-    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{path.parts[-5]}/")]
+    (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{path.parts[-6]}/")]
     assert "which is beta's" in str(found.measured)
 
 
@@ -227,7 +227,7 @@ def test_an_impossible_duration_costs_its_flow_and_no_more(
     run_copy: MakeRun, elapsed_s: float
 ) -> None:
     run = Run(run_copy("loopback"))
-    path = next(run.root.glob("raw/alpha/flows/tcp-latency/alpha/beta/1/client.json"))
+    path = next(run.root.glob("raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.json"))
     run.edit(path, put("elapsed_s", elapsed_s))
     verdict = run.judge()
     assert (verdict.verdict, verdict.coverage.measured) == ("INCONCLUSIVE", 25)

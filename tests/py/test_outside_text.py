@@ -102,7 +102,7 @@ def words_of_servers(run: Run) -> None:
     line = run.flow("tcp-bandwidth") / "client.stdout"
     error = {"code": 4, "message": f"peer: {EVIL}", "traffic": True}
     run.edit(line, lambda document: document.update(status="error", error=error))
-    plant(run, "raw/alpha/flows/tcp-verify/alpha/beta/1/client.stdout", "schema")
+    plant(run, "raw/alpha/flows/tcp-verify/alpha/beta/0/1/client.stdout", "schema")
 
 
 @pytest.mark.parametrize("fault", [words_of_people, words_of_hosts, words_of_servers])

@@ -77,7 +77,7 @@ def test_packets_of_a_device_with_several_ports_are_those_of_the_flows_own(
 
 @pytest.mark.parametrize(
     ("devices", "carrier"),
-    [([{"name": "rxe1"}], "rxe1/1"), (["rxe1"], "rxe1/1"), (["absent"], "rxe0/1"), ([], "rxe0/1")],
+    [([{"name": "rxe1"}], "rxe1/1"), ([{"name": "absent"}], "rxe0/1"), ([], "rxe0/1")],
 )
 def test_device_of_the_plan_or_over_the_hosts_address_where_nobody_names_one(
     devices: list[Any], carrier: str

@@ -23,7 +23,7 @@ def test_what_a_host_lacks_is_excluded_and_the_others_are_measured() -> None:
         ("t", "h2 has no backend tcp"),
         ("every test", "host h2 is in no flow"),
     ]
-    assert [flow["id"] for flow in flows(plan)] == ["t/h0/h1/1"]
+    assert [flow["id"] for flow in flows(plan)] == ["t/h0/h1/0/1"]
 
 
 def test_a_test_that_too_few_hosts_can_take_part_in_is_excluded_whole() -> None:

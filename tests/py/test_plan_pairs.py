@@ -38,7 +38,7 @@ def test_a_mesh_has_each_host_send_about_as_often_as_the_others(number: int) -> 
 def test_repeats_are_spread_over_the_run() -> None:
     tests = [suite_test(name="a", repeat=3), suite_test(name="b", repeat=2)]
     ids = [flow["id"] for flow in flows(planned(tests, hosts(2)))]
-    assert ids == [f"{name}/h0/h1/{repeat}" for name, repeat in ("a1", "b1", "a2", "b2", "a3")]
+    assert ids == [f"{name}/h0/h1/0/{repeat}" for name, repeat in ("a1", "b1", "a2", "b2", "a3")]
 
 
 def test_no_two_flows_have_the_same_id() -> None:

@@ -12,15 +12,14 @@ import msgspec
 import pytest
 
 from perch.errors import ExitCode, PerchError
-from perch.model.plan2 import Plan2, RoundLine
+from perch.judge.planned import document as decoded
+from perch.model.plan import PlanDocument, RoundLine
+from perch.model.share import Share
 from perch.plan import flows, rounds, share
 from perch.plan.planner import Planned
-from tests.py.planned import document, hosts, planned, suite_test
+from tests.py.planned import hosts, planned, suite_test
 
-ADAPTER = Path(__file__).parents[2] / "roles/agent/files/share.jq"
-
-#: What an id, and a round's times, are in one version and not in the other.
-APART = ("id", "rail", "deadline_s", "estimate_s")
+ADAPTER = Path(__file__).parents[2] / "roles/agent/files/agent.d/share.jq"
 
 
 def rdma(number: int) -> dict[str, dict[str, Any]]:
@@ -69,88 +68,96 @@ PLANS: dict[str, Callable[[], Planned]] = {
 
 
 class Written:
-    """A plan in a folder."""
+    """A plan as it is written."""
 
-    def __init__(self, plan: Planned, folder: Path) -> None:
-        self.path = folder / flows.ROUNDS
-        content = b"".join(rounds.lines(plan))
-        self.path.write_bytes(content)
-        self.content = msgspec.json.encode(rounds.plan_document(plan, content))
+    def __init__(self, plan: Planned) -> None:
+        self.rounds = b"".join(map(rounds.text, rounds.lines(plan)))
+        self.content = msgspec.json.encode(rounds.plan_document(plan, self.rounds))
 
     @property
-    def plan(self) -> Plan2:
-        return flows.decoded(self.content)
+    def plan(self) -> PlanDocument:
+        return decoded(self.content)
 
     def lines(self) -> list[RoundLine]:
-        return list(flows.rounds(self.path, self.plan))
+        return list(flows.lines(self.rounds, self.plan.rounds))
 
     def turns(self) -> list[list[dict[str, Any]]]:
-        """The flows of each round."""
+        """The flows of each round, with their commands."""
         maker = flows.Flows(self.plan)
-        return [msgspec.to_builtins(maker.round(line)) for line in self.lines()]
+        made = [maker.round(line).flows for line in self.lines()]
+        for turn in made:
+            maker.fill(turn)
+        return [msgspec.to_builtins(turn) for turn in made]
 
 
 @pytest.fixture(params=PLANS)
-def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Written, Planned]:
+def both(request: pytest.FixtureRequest) -> tuple[Written, Planned]:
     plan = PLANS[request.param]()
-    return Written(plan, tmp_path), plan
+    return Written(plan), plan
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Written:
-    return Written(planned([suite_test(repeat=2)], hosts(4)), tmp_path)
+def written() -> Written:
+    return Written(planned([suite_test(repeat=2)], hosts(4)))
 
 
-def bare(flow: dict[str, Any]) -> dict[str, Any]:
-    known = {"repeat": 1, **flow}
-    return {k: v for k, v in known.items() if k not in APART and v not in (None, [])}
-
-
-def test_flows_are_those_of_a_plan_that_spells_them_out(both: tuple[Written, Planned]) -> None:
+def test_flows_are_the_planned_ones(both: tuple[Written, Planned]) -> None:
     written, plan = both
-    spelled = [[bare(flow) for flow in turn["flows"]] for turn in document(plan)["rounds"]]
-    assert [[bare(flow) for flow in turn] for turn in written.turns()] == spelled
+    turns = written.turns()
+    for turn, parts in zip(turns, plan.rounds, strict=True):
+        wanted = [
+            (plan.tests[part.test].test.name, *pair, part.repeat)
+            for part in parts
+            for pair in part.pairs
+        ]
+        assert [
+            (flow["test"], flow["client"], flow["server"], flow.get("repeat", 1)) for flow in turn
+        ] == wanted
+    assert sum(map(len, turns)) == plan.flows()
 
 
 def test_a_rounds_times_are_those_of_its_longest_flow(both: tuple[Written, Planned]) -> None:
     written, plan = both
-    for line, turn in zip(written.lines(), document(plan)["rounds"], strict=True):
-        assert line.estimate_s == max(flow["estimate_s"] for flow in turn["flows"])
-        assert line.deadline_s == max(flow["deadline_s"] for flow in turn["flows"])
+    for line, parts in zip(written.lines(), plan.rounds, strict=True):
+        times = [plan.times(part, *pair) for part in parts for pair in part.pairs]
+        assert line.estimate_s == max(estimate for estimate, _ in times)
+        assert line.deadline_s == max(deadline for _, deadline in times)
 
 
 def test_a_flow_is_named_by_test_ends_rail_and_repeat(written: Written) -> None:
-    assert json.loads(written.path.read_bytes().splitlines()[0])["flows"] == [
+    assert json.loads(written.rounds.splitlines()[0])["flows"] == [
         ["t", "h0", "h3", 0, 1],
         ["t", "h1", "h2", 0, 1],
     ]
     assert written.turns()[-1][0]["id"] == "t/h0/h2/0/2"
 
 
-def test_what_is_not_measured_has_no_test_in_the_plan(tmp_path: Path) -> None:
-    plan = Written(
-        planned([suite_test(), suite_test(name="n", backend="null")], hosts(2)), tmp_path
-    )
+def test_what_is_not_measured_has_no_test_in_the_plan() -> None:
+    plan = Written(planned([suite_test(), suite_test(name="n", backend="null")], hosts(2)))
     assert list(plan.plan.tests) == ["t"]
 
 
 # ---- damage --------------------------------------------------------------------------------------
 
 
-def test_a_plan_of_another_version_is_refused_by_name() -> None:
-    plan = msgspec.json.encode(document(planned([suite_test()], hosts(2))))
-    with pytest.raises(PerchError) as caught:
-        flows.decoded(plan)
-    assert caught.value.code == ExitCode.INCONCLUSIVE
-    assert str(caught.value) == (
-        "plan.json: its schema is perch.plan/1, and this Perch reads perch.plan/2"
-    )
+@pytest.mark.parametrize("schema", ["perch.plan/1", "perch.plan/3"])
+def test_a_plan_of_another_version_is_refused_by_name(written: Written, schema: str) -> None:
+    for plan in (
+        {"schema": schema, "rounds": []},
+        json.loads(written.content) | {"schema": schema},
+    ):
+        with pytest.raises(PerchError) as caught:
+            decoded(json.dumps(plan).encode())
+        assert caught.value.code == ExitCode.INCONCLUSIVE
+        assert str(caught.value) == (
+            f"plan.json: its schema is '{schema}', and this Perch reads perch.plan/2"
+        )
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"schema": 5}', b"[" * 100000])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"a": ' + b"[" * 100000])
 def test_a_damaged_plan_is_refused(content: bytes) -> None:
     with pytest.raises(PerchError, match=r"plan\.json: it is damaged"):
-        flows.decoded(content)
+        decoded(content)
 
 
 def faults(written: Written) -> str:
@@ -161,24 +168,22 @@ def faults(written: Written) -> str:
 
 
 def test_rounds_that_are_cut_off_are_refused_with_the_line(written: Written) -> None:
-    written.path.write_bytes(written.path.read_bytes()[:-20])
+    written.rounds = written.rounds[:-20]
     assert faults(written).startswith("rounds.jsonl, line 6: it cannot be used: ")
 
 
-def test_rounds_that_are_missing_or_others_are_refused(written: Written) -> None:
-    whole = written.path.read_bytes()
-    written.path.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
-    assert "it has 5 rounds with 10 flows, the plan 6 with 12" in faults(written)
-    written.path.write_bytes(whole.replace(b"h3", b"h2"))
+def test_other_rounds_are_refused(written: Written) -> None:
+    whole = written.rounds
+    written.rounds = b"".join(whole.splitlines(keepends=True)[:-1])
+    assert "it has 5 rounds with 10 flows, plan.json says 6 with 12" in faults(written)
+    written.rounds = whole.replace(b"h3", b"h2")
     assert "or other ones" in faults(written)
-    written.path.unlink()
-    assert "No such file" in faults(written)
 
 
 # ---- shares --------------------------------------------------------------------------------------
 
 
-def shares(written: Written) -> list[share.Share]:
+def shares(written: Written) -> list[Share]:
     return list(share.shares(written.plan, written.content, written.lines()))
 
 
@@ -191,17 +196,17 @@ def test_a_share_has_a_hosts_own_flows_and_every_rounds_times(written: Written) 
     assert len({one.plan_sha256 for one in shares(written)}) == 1
 
 
-def test_a_share_has_no_host_that_its_own_never_meets(tmp_path: Path) -> None:
+def test_a_share_has_no_host_that_its_own_never_meets() -> None:
     inventory = hosts(3)
     inventory["h2"]["perch_backends"] = []
-    found = shares(Written(planned([suite_test()], inventory), tmp_path))
+    found = shares(Written(planned([suite_test()], inventory)))
     assert [list(one.hosts) for one in found] == [["h0", "h1"], ["h0", "h1"], ["h2"]]
     assert [list(one.tests) for one in found] == [["t"], ["t"], []]
 
 
 def test_the_adapter_gives_an_agent_the_plan_that_it_reads(both: tuple[Written, Planned]) -> None:
     written, _ = both
-    keys = ("id", "title", "client_argv", "server_argv", "ready", "deadline_s", "estimate_s")
+    keys = ("id", "title", "client_argv", "server_argv", "deadline_s", "estimate_s")
     turns = written.turns()
     for own in shares(written)[:2]:
         said = subprocess.run(
@@ -213,7 +218,7 @@ def test_the_adapter_gives_an_agent_the_plan_that_it_reads(both: tuple[Written, 
         for adapted, turn in zip(plan["rounds"], turns, strict=True):
             for got, flow in zip(adapted["flows"], turn, strict=True):
                 if own.host in (flow["client"], flow["server"]):
-                    wanted = {"server_argv": [], "ready": None, "title": "", **flow}
+                    wanted = {"server_argv": [], "title": "", **flow}
                     assert {k: got[k] for k in keys} == {k: wanted[k] for k in keys}
                 else:
                     assert got["client"] is None

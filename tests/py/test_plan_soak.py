@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from perch.errors import PerchError
-from perch.plan import plan1
 from perch.plan.planner import Planned
 from tests.py.planned import document, flows, hosts, planned, suite_test
 
@@ -48,7 +47,6 @@ def test_mixed_is_one_round_in_which_all_send_and_receive() -> None:
         "stall_s": 0.02,
         "reconnect_s": 1800,
         "mode": "mixed",
-        "turn_s": None,
     }
     assert set(space) == {"h0", "h1"}
     assert rounds(soak(3, {"pairs": "all"}, "1h", LOAD)) == [
@@ -146,7 +144,7 @@ def test_tests_that_cannot_be_soaked_are_refused_by_name(members: dict[str, Any]
 
 
 def test_what_a_host_will_write_grows_with_time() -> None:
-    day, hour = (plan1.document(soak(2, {}, time))["soak"]["space_bytes"] for time in ("24h", "1h"))
+    day, hour = (document(soak(2, {}, time))["soak"]["space_bytes"] for time in ("24h", "1h"))
     # 1440 intervals and 4 lines against 60 and 4
     assert abs(day["h0"] * 64 / 1444 - hour["h0"]) <= 64
     assert 10e6 < day["h0"] < 100e6

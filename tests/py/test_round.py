@@ -32,7 +32,7 @@ def readings(before: Reading, after: Reading) -> Readings:
 def member(
     client: str, of_client: Readings | None, of_server: Readings | None, measured: Part = WRITES
 ) -> Member:
-    of_flow = flow(id=f"t/{client}/s/1", client=client, server="s", op="write", kind="bandwidth")
+    of_flow = flow(id=f"t/{client}/s/0/1", client=client, server="s", op="write", kind="bandwidth")
     both = counted(of_client), counted(of_server)
     found = proof(of_flow, measured, *both, of_plan=plan(hosts="abcs"), shared=True)
     return Member(of_flow, of_client, of_server, found)

@@ -15,9 +15,9 @@ from selftest.table import page
 from perch.judge import run as judging
 
 TOP = Path(__file__).parents[2]
-LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout"
-BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout"
-OF_LATENCY = "flow/tcp-latency/alpha/beta/1"
+LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stdout"
+BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1/client.stdout"
+OF_LATENCY = "flow/tcp-latency/alpha/beta/0/1"
 
 
 @pytest.fixture(scope="module")

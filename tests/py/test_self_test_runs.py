@@ -31,7 +31,8 @@ def fabric(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lines(root: Path, test: str) -> list[Document]:
     """The last line of each output of a test."""
     return [
-        documents(path)[-1] for path in sorted(root.glob(f"raw/*/flows/{test}/*/*/*/client.stdout"))
+        documents(path)[-1]
+        for path in sorted(root.glob(f"raw/*/flows/{test}/*/*/*/*/client.stdout"))
     ]
 
 
@@ -78,7 +79,7 @@ def test_no_figure_is_there_twice(fabric: Path) -> None:
 def ends(root: Path) -> dict[str, list[Document]]:
     """The ends of each host's flows in the order of their times."""
     found: dict[str, list[Document]] = defaultdict(list)
-    for path in root.glob("raw/*/**/flows/*/*/*/*/*.json"):
+    for path in root.glob("raw/*/**/flows/*/*/*/*/*/*.json"):
         end = document(path)
         found[end["host"]].append(end)
     return {host: sorted(some, key=lambda end: end["started"]) for host, some in found.items()}
@@ -97,8 +98,8 @@ def test_counters_go_on_from_flow_to_flow(tmp_path: Path) -> None:
 def test_a_pair_measured_again_has_figures_of_its_own(tmp_path: Path) -> None:
     retried(tmp_path / "run")
     flow = tmp_path / "run/raw/gamma"
-    paths = [flow / f"flows/{AGAIN}/{n}/client.stdout" for n in (1, 2)]
-    paths += [flow / f"retry/flows/{AGAIN}/{n}/client.stdout" for n in (3, 4)]
+    paths = [flow / f"flows/{AGAIN}/0/{n}/client.stdout" for n in (1, 2)]
+    paths += [flow / f"retry/flows/{AGAIN}/0/{n}/client.stdout" for n in (3, 4)]
     rates = [document(path)["bandwidth"]["gbit_s"] for path in paths]
     assert len(set(rates)) == 4
     assert rates[0] < 80 < min(rates[1:])

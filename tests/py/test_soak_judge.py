@@ -40,23 +40,23 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("kind", "at", "severity"),
     [
-        ("gap", "load/node1/node2/1", "fail"),
-        ("stall", "latency/node1/node2/1", "advisory"),
-        ("stall", "latency/node2/node3/1", "fail"),
-        ("drift", "load/node2/node3/1", "fail"),
-        ("change", "load/node3/node4/1", "fail"),
-        ("slow", "latency/node3/node4/1", "advisory"),
-        ("corrupt", "verify/node1/node2/1", "fail"),
-        ("rate", "load/node4/node5/1", "fail"),
-        ("sum", "load/node4/node5/1", "inconclusive"),
-        ("hole", "load/node5/node6/1", "inconclusive"),
-        ("overlap", "load/node6/node1/1", "inconclusive"),
-        ("length", "verify/node2/node3/1", "inconclusive"),
-        ("foreign", "verify/node3/node4/1", "inconclusive"),
-        ("damaged", "verify/node4/node5/1", "inconclusive"),
-        ("dropped", "verify/node5/node6/1", "inconclusive"),
-        ("hole", "latency/node4/node5/1", "inconclusive"),
-        ("clock", "latency/node5/node6/1", "advisory"),
+        ("gap", "load/node1/node2/0/1", "fail"),
+        ("stall", "latency/node1/node2/0/1", "advisory"),
+        ("stall", "latency/node2/node3/0/1", "fail"),
+        ("drift", "load/node2/node3/0/1", "fail"),
+        ("change", "load/node3/node4/0/1", "fail"),
+        ("slow", "latency/node3/node4/0/1", "advisory"),
+        ("corrupt", "verify/node1/node2/0/1", "fail"),
+        ("rate", "load/node4/node5/0/1", "fail"),
+        ("sum", "load/node4/node5/0/1", "inconclusive"),
+        ("hole", "load/node5/node6/0/1", "inconclusive"),
+        ("overlap", "load/node6/node1/0/1", "inconclusive"),
+        ("length", "verify/node2/node3/0/1", "inconclusive"),
+        ("foreign", "verify/node3/node4/0/1", "inconclusive"),
+        ("damaged", "verify/node4/node5/0/1", "inconclusive"),
+        ("dropped", "verify/node5/node6/0/1", "inconclusive"),
+        ("hole", "latency/node4/node5/0/1", "inconclusive"),
+        ("clock", "latency/node5/node6/0/1", "advisory"),
         ("leak", "node1", "fail"),
         ("handles", "node2", "fail"),
         ("counter", "node3", "advisory"),
@@ -74,12 +74,12 @@ def test_each_planted_fault_is_found_where_it_is_with_its_severity(
 def test_what_was_not_planted_is_not_found_and_a_half_line_at_the_end_is_no_fault(
     planted: Soak,
 ) -> None:
-    clean = ("verify/node6/node1/1", "latency/node6/node1/1")
+    clean = ("verify/node6/node1/0/1", "latency/node6/node1/0/1")
     assert [one for one in planted.soak["anomalies"] if one["flow"] in clean] == []
 
 
 def test_a_drift_is_no_step(planted: Soak) -> None:
-    assert planted.found("change", "load/node2/node3/1") is None
+    assert planted.found("change", "load/node2/node3/0/1") is None
 
 
 def test_anomalies_stand_with_the_gravest_first_and_then_in_time(planted: Soak) -> None:
@@ -92,7 +92,7 @@ def test_anomalies_stand_with_the_gravest_first_and_then_in_time(planted: Soak) 
 
 def test_an_anomaly_has_its_time_its_messages_and_the_line_that_shows_it(planted: Soak) -> None:
     (gap,) = planted.anomalies("gap")
-    path = "raw/node1/flows/load/node1/node2/1/client.soak"
+    path = "raw/node1/flows/load/node1/node2/0/1/client.soak"
     assert gap == gap | {
         "start": "2026-01-01T00:11:40.000Z", "start_s": 700, "end_s": 712, "duration_s": 12,
         "value": 12, "unit": "s", "evidence": [f"{path}:15"],
@@ -105,13 +105,13 @@ def test_an_anomaly_has_its_time_its_messages_and_the_line_that_shows_it(planted
 
 def test_a_step_is_dated_to_its_interval(planted: Soak) -> None:
     steps = planted.anomalies("change")
-    (at,) = [one["start_s"] for one in steps if one["flow"] == "load/node3/node4/1"]
+    (at,) = [one["start_s"] for one in steps if one["flow"] == "load/node3/node4/0/1"]
     assert 870 < at <= 960
 
 
 def test_intervals_have_every_line_but_wholes_and_what_cannot_be_used(planted: Soak) -> None:
     lines = list(planted.intervals())
-    of_flow = [one for one in lines if one.get("flow") == "latency/node6/node1/1"]
+    of_flow = [one for one in lines if one.get("flow") == "latency/node6/node1/0/1"]
     assert [one["kind"] for one in of_flow] == ["soak", "connection", *["interval"] * 30]
     samples = [one for one in lines if one["kind"] == "sample" and one["host"] == "node1"]
     assert [one["line"] for one in samples] == list(range(1, 32))
@@ -119,17 +119,17 @@ def test_intervals_have_every_line_but_wholes_and_what_cannot_be_used(planted: S
     assert [(one["line"], one["turn"], one["client"], one["soak_s"]) for one in gaps] == [
         (15, 1, "node1", 0)
     ]
-    junk = [one["line"] for one in lines if one.get("flow") == "verify/node4/node5/1"]
+    junk = [one["line"] for one in lines if one.get("flow") == "verify/node4/node5/0/1"]
     assert 17 not in junk and 18 in junk
 
 
 def test_lines_keep_every_digit_and_lose_only_their_histogram(planted: Soak) -> None:
-    path = planted.root / "raw/node6/flows/latency/node6/node1/1/client.soak"
+    path = planted.root / "raw/node6/flows/latency/node6/node1/0/1/client.soak"
     raw = json.loads(path.read_text().splitlines()[2])
     (line,) = [
         one
         for one in planted.intervals()
-        if one.get("flow") == "latency/node6/node1/1" and one["line"] == 3
+        if one.get("flow") == "latency/node6/node1/0/1" and one["line"] == 3
     ]
     assert raw["histogram"]["data"]
     assert line == line | raw | {"histogram": None}
@@ -168,7 +168,7 @@ def test_turns_that_alternate_are_one_course(root: Path) -> None:
     drifts = " ".join(f"--plant drift=-0.6:{flow}" for flow in (0, 6, 12, 18))
     soak = judged(root, f"--duration 7200 --mode alternating --turn 600 {drifts}")
     assert soak.verdict["verdict"] == "FAIL"
-    assert [one["flow"] for one in soak.anomalies("drift")] == ["load/node1/node2/10"]
+    assert [one["flow"] for one in soak.anomalies("drift")] == ["load/node1/node2/0/10"]
     assert [flow["state"] for flow in soak.soak["flows"]] == ["done"] * 24
 
 
@@ -193,7 +193,7 @@ def test_a_clock_that_is_set_back_between_turns_moves_no_time_but_its_own_flows(
             line["started_ms"] = 1767218400000
 
     for turn in (2, 3):
-        soak.edit_lines(f"node2/flows/*/*/*/{turn}/client.soak", set_back)
+        soak.edit_lines(f"node2/flows/*/*/*/0/{turn}/client.soak", set_back)
     soak.judge()
     assert soak.soak["started"] == "2026-01-01T00:00:00.000Z"
     assert soak.status("samples") == "pass"
@@ -215,12 +215,12 @@ def test_a_flow_that_says_it_began_before_its_agent_does_not_date_the_soak(root:
 def test_the_file_of_one_turn_is_not_another_s(root: Path) -> None:
     soak = composed(root, "--mode alternating --turn 600 --duration 3600")
     assert soak.judge() == "PASS"
-    flows = root / "raw/node1/flows/load/node1/node2"
+    flows = root / "raw/node1/flows/load/node1/node2/0"
     for name in ("client.soak", "client.stdout"):
         shutil.copy(flows / "1" / name, flows / "4" / name)
     assert soak.judge() == "INCONCLUSIVE"
     assert soak.texts("foreign") == [
-        "inconclusive load/node1/node2/4: its file is of another measurement: it began 0.000 s "
+        "inconclusive load/node1/node2/0/4: its file is of another measurement: it began 0.000 s "
         "after its agent, when the turn before it had 600.0 s to go"
     ]
 
@@ -270,7 +270,7 @@ def test_a_link_in_the_place_of_a_file_is_no_file(root: Path) -> None:
 
 # ---- the stop ------------------------------------------------------------------------------------
 
-GAP = "load/node1/node2/1"
+GAP = "load/node1/node2/0/1"
 
 
 @pytest.mark.parametrize(
@@ -305,12 +305,12 @@ def test_which_was_first_is_told_by_the_uptime_of_the_host(root: Path, late_s: i
     )
     (path,) = [
         one
-        for one in root.glob("raw/*/flows/*/*/*/*/client.soak")
+        for one in root.glob("raw/*/flows/*/*/*/*/*/client.soak")
         if '"kind":"gap"' in one.read_text()
     ]
     last = str(path.relative_to(root / "raw"))
-    flow = "/".join(path.parts[-5:-1])
-    client, server = path.parts[-4], path.parts[-3]
+    flow = "/".join(path.parts[-6:-1])
+    client, server = path.parts[-5], path.parts[-4]
     for host in (client, server):
         soak.agent(host, state="stopped", passed_s=3700)
 
@@ -410,7 +410,7 @@ def told_from(soak: Soak, seconds: float) -> None:
 
     soak.edit("plan.json", of_plan)
     soak.lines("*", of_line)
-    soak.edit_lines("*/flows/*/*/*/*/client.json", of_end)
+    soak.edit_lines("*/flows/*/*/*/*/*/client.json", of_end)
 
 
 def test_no_stall_is_no_pass_where_one_beyond_its_limit_would_not_have_been_told(

@@ -88,7 +88,7 @@ def test_figures_have_three_digits_and_all_of_a_large_one() -> None:
 
 def planned(scope: Any = "software", **more: Any) -> Flow:
     return Flow(
-        "t/a/b/1", "t", "perch", more.pop("kind", "bandwidth"), "a", "b", scope,
+        "t/a/b/0/1", "t", "perch", more.pop("kind", "bandwidth"), "a", "b", scope,
         expect=[], **more,
     )  # fmt: skip
 

@@ -245,7 +245,7 @@ def test_what_nobody_read_is_inconclusive_on_hardware(root: Path) -> None:
 def test_a_tail_that_no_interval_has_samples_for_is_not_judged(root: Path) -> None:
     soak = composed(root, "--duration 600 --interval 1")
     assert soak.judge() == "PASS"
-    flows = "latency/node1/node2/1, latency/node2/node1/1"
+    flows = "latency/node1/node2/0/1, latency/node2/node1/0/1"
     wanted = f"not_judged: no interval of {flows} has samples enough for a p99"
     assert soak.said("latency/latency") == wanted
 
@@ -276,15 +276,15 @@ def test_the_tail_of_the_whole_lies_within_those_of_its_intervals(root: Path) ->
     assert soak.judge() == "INCONCLUSIVE"
     texts = "\n".join(soak.texts("sum"))
     for tail in ("p90", "p95", "p99", "p99.9"):
-        assert f"latency/node1/node2/1: a {tail} of " in texts
+        assert f"latency/node1/node2/0/1: a {tail} of " in texts
 
 
 def test_what_was_printed_is_the_last_line_of_the_file(root: Path) -> None:
     soak = composed(root, "--duration 600")
-    path = root / "raw/node1/flows/load/node1/node2/1/client.stdout"
+    path = root / "raw/node1/flows/load/node1/node2/0/1/client.stdout"
     path.write_text(path.read_text().replace('"status":"ok"', '"status":"OK"'))
     assert soak.judge() == "INCONCLUSIVE"
-    wanted = "load/node1/node2/1: the last line of client.soak is not what it printed"
+    wanted = "load/node1/node2/0/1: the last line of client.soak is not what it printed"
     assert soak.said("sum") == f"inconclusive: {wanted}"
 
 
@@ -312,7 +312,7 @@ def test_an_interval_of_no_length_costs_no_verdict(root: Path) -> None:
 
     soak.lines("load", shrink)
     assert soak.judge() == "FAIL"
-    assert soak.said("rate").startswith("fail: load/node1/node2/1: ")
+    assert soak.said("rate").startswith("fail: load/node1/node2/0/1: ")
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe\n", b"[]\n", b"\0\n", b'{"kind":'])
@@ -320,7 +320,7 @@ def test_bytes_that_are_no_line_are_damage_unless_they_end_the_file(
     root: Path, text: bytes
 ) -> None:
     soak = composed(root, "--duration 600")
-    path = root / "raw/node1/flows/load/node1/node2/1/client.soak"
+    path = root / "raw/node1/flows/load/node1/node2/0/1/client.soak"
     whole = path.read_bytes()
     path.write_bytes(whole + text)
     assert soak.judge() == "PASS"
@@ -370,12 +370,12 @@ def test_what_no_engine_writes_is_damage(root: Path, change: Document, wanted: s
 
     soak.lines("load", alter)
     assert soak.judge() == "INCONCLUSIVE"
-    assert f"inconclusive load/node1/node2/1: {wanted}" in soak.texts("damaged")
+    assert f"inconclusive load/node1/node2/0/1: {wanted}" in soak.texts("damaged")
 
 
 def test_another_connection_without_a_gap_before_it_is_damage(root: Path) -> None:
     soak = composed(root, "--duration 600 --plant gap=3@300:0")
-    path = root / "raw/node1/flows/load/node1/node2/1/client.soak"
+    path = root / "raw/node1/flows/load/node1/node2/0/1/client.soak"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(line for line in lines if '"kind":"gap"' not in line))
     assert soak.judge() == "INCONCLUSIVE"
@@ -385,7 +385,7 @@ def test_another_connection_without_a_gap_before_it_is_damage(root: Path) -> Non
 
 # ---- limits --------------------------------------------------------------------------------------
 
-KEPT = "load/node1/node2/1: the flow kept 89.9 % of its pace only"
+KEPT = "load/node1/node2/0/1: the flow kept 89.9 % of its pace only"
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def switched(
     planned: dict[str, PlanSwitch] | None, wanted: Any = None, **of_host: Any
 ) -> dict[str, Check]:
     """What is found where both hosts hang on leaf1; `wanted`: their lossless priorities."""
-    run: RunView = run_of([record("t/a/b/1", scope="hardware")])
+    run: RunView = run_of([record("t/a/b/0/1", scope="hardware")])
     host = PlanHost(address="", fabric="roce", scope="hardware", port=1, switch="leaf1")
     for name in run.plan.hosts:
         run.plan.hosts[name] = msgspec.structs.replace(host, **of_host)

@@ -17,7 +17,7 @@ RULE = "-" * 70
 
 
 def parts_of(lines: list[str], *, errors: tuple[str, ...] = (), device: str = "cxi1") -> list[Part]:
-    flow = Flow(id="t/a/b/1", test="t", tool="cxi", kind="latency", client="a", server="b",
+    flow = Flow(id="t/a/b/0/1", test="t", tool="cxi", kind="latency", client="a", server="b",
                 scope="hardware", client_argv=["cxi"],
                 server_argv=["cxi", "-d", device])  # fmt: skip
     output, said = "\n".join(lines).encode(), "\n".join(errors).encode()

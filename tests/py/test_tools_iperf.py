@@ -63,7 +63,7 @@ def fixture(name: str) -> list[str]:
 
 
 def test_bits_count_in_powers_of_1000_and_bytes_of_1024_and_the_last_line_is_the_total() -> None:
-    flow = Flow(id="t/a/b/1", test="t", tool="iperf", kind="bandwidth", client="a", server="b",
+    flow = Flow(id="t/a/b/0/1", test="t", tool="iperf", kind="bandwidth", client="a", server="b",
                 scope="software", client_argv=["iperf", "-t", "2"])  # fmt: skip
     output = ToolOutput(flow, "\n".join(WHOLE).encode(), versions={"iperf": "2.1.8"})
     (part,) = read(output)

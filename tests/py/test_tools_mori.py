@@ -31,7 +31,7 @@ def table(*rows: str, rank: int = 0, header: str = HEADER) -> list[str]:
 
 
 def parts_of(lines: list[str], *argv: str) -> list[Part]:
-    flow = Flow(id="t/a/b/1", test="t", tool="mori", kind="transfer", client="a", server="b",
+    flow = Flow(id="t/a/b/0/1", test="t", tool="mori", kind="transfer", client="a", server="b",
                 scope="imported", client_argv=list(argv))  # fmt: skip
     return read(ToolOutput(flow, "\n".join(lines).encode()))
 

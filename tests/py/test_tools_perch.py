@@ -320,7 +320,7 @@ def test_the_exit_status_is_the_code(status: int, code: int) -> None:
 
 @pytest.mark.parametrize("run", ["rxe", "loopback", "transfer"])
 def test_every_line_of_the_recorded_runs_is_ok(run: str) -> None:
-    flow = Flow(id="t/a/b/1", test="t", tool="perch", kind="latency", client="a", server="b",
+    flow = Flow(id="t/a/b/0/1", test="t", tool="perch", kind="latency", client="a", server="b",
                 scope="software")  # fmt: skip
     files = sorted((FIXTURES / run / "run" / "raw").rglob("client.stdout"))
     outputs = [(path.read_bytes(), path) for path in files if "perch" in path.read_text()]

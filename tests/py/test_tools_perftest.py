@@ -39,7 +39,7 @@ def parts_of(
     version: str | None = None,
 ) -> list[Part]:
     flow = Flow(
-        id="t/a/b/1",
+        id="t/a/b/0/1",
         test="t",
         tool="perftest",
         kind="latency",

@@ -42,7 +42,7 @@ def test_two_tools_of_one_name_refuse_to_load() -> None:
 
 
 def test_a_tool_without_a_reader_is_an_error_part() -> None:
-    flow = Flow(id="t/a/b/1", test="t", tool="ttcp", kind="bandwidth", client="a", server="b",
+    flow = Flow(id="t/a/b/0/1", test="t", tool="ttcp", kind="bandwidth", client="a", server="b",
                 scope="software")  # fmt: skip
     (part,) = read(ToolOutput(flow))
     assert part.status == "error" and part.error is not None and part.error.code == 6
@@ -63,10 +63,10 @@ def test_a_tool_over_tcp_says_so_in_its_own_file_alone(monkeypatch: pytest.Monke
     monkeypatch.setitem(TOOLS, "netperf", tool)
     host = PlanHost("192.0.2.1", "roce", "hardware", 1)
     plan = Plan(
-        schema="perch.plan/1", run="r", created="", suite=Suite("s", "S"), limits="x", rounds=[],
+        schema="perch.plan/2", run="r", created="", suite=Suite("s", "S"), limits="x", rounds=[],
         hosts={"a": host, "b": host},
     )  # fmt: skip
-    flow = Flow(id="t/a/b/1", test="t", tool="netperf", kind="bandwidth", client="a", server="b",
+    flow = Flow(id="t/a/b/0/1", test="t", tool="netperf", kind="bandwidth", client="a", server="b",
                 scope="software")  # fmt: skip
     part = Part(status="ok", tool=ToolName("netperf"))
     assert scope.is_beside(flow, plan)

@@ -56,7 +56,7 @@ def line(pair: int | None, pairs: int, change: dict[str, Any] | None = None) -> 
 
 
 FLOW = Flow(
-    id="t/a/b/1", test="t", tool="perch", kind="transfer", client="a", server="b",
+    id="t/a/b/0/1", test="t", tool="perch", kind="transfer", client="a", server="b",
     scope="hardware",
     expect=[Expect(kind="transfer", size_bytes=1024, batch=128, pair=0),
             Expect(kind="transfer", size_bytes=1024, batch=128, pair=1),

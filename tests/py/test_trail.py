@@ -120,7 +120,7 @@ def checked(*hardware: bool, packets: int | None = None, moved: int = 2) -> dict
     trail.steps = [
         Step("a", PORT, "f", "g", 1.5, "retransmissions", "packet_seq_err", moved, packets, "")
     ]
-    run: RunView = run_of([record("t/a/b/1")], trail=trail)
+    run: RunView = run_of([record("t/a/b/0/1")], trail=trail)
     return found(run, "between")
 
 

@@ -35,7 +35,7 @@ def _with_load(made: Made) -> None:
     ]
 
     def named(one: Document, test: str, title: str) -> Document:
-        name = f"{test}/{one['client']}/{one['server']}/1"
+        name = f"{test}/{one['client']}/{one['server']}/0/1"
         return one | {"test": test, "id": name, "title": title}
 
     latency, stream = flow("latency", "n1", "n2"), flow("bandwidth", "n1", "n3")
@@ -79,12 +79,12 @@ def test_latency_under_load_stands_beside_the_same_without(made: Made, tmp_path:
 def test_a_pair_that_was_not_measured_without_load_is_left_out(made: Made, tmp_path: Path) -> None:
     _with_load(made)
     alone = flow("latency", "n3", "n4") | {
-        "test": "loaded", "id": "loaded/n3/n4/1", "title": "Loaded | latency",
+        "test": "loaded", "id": "loaded/n3/n4/0/1", "title": "Loaded | latency",
     }  # fmt: skip
     made.plan["rounds"][-1]["flows"].append(alone)
     slow = record(alone)
     slow["latency_us"] = dict.fromkeys(slow["latency_us"], 99) | {"count": 200000}
-    idle = ("latency/n3/n4/1", "latency/n3/n4/2")
+    idle = ("latency/n3/n4/0/1", "latency/n3/n4/0/2")
     made.records = [one for one in made.records if one["flow"] not in idle] + [slow]
     said = made.shown(tmp_path).section("### Latency under load")
     assert "| Loaded \\| latency | 64 B | Median | 2.00 µs | 8.00 µs | 4.00x |" in said

@@ -78,7 +78,8 @@ def test_one_flow_beyond_a_bound_makes_a_use_not_recommended(
 ) -> None:
     made.even()
     made.change(
-        lambda one: one["flow"] == f"{test}/n2/n3/2", lambda one: one["latency_us"].update(figures)
+        lambda one: one["flow"] == f"{test}/n2/n3/0/2",
+        lambda one: one["latency_us"].update(figures),
     )
     said = made.shown(tmp_path).section("## Readiness")
     (row,) = (line for line in said.splitlines() if line.startswith(f"| {use} |"))
@@ -88,11 +89,11 @@ def test_one_flow_beyond_a_bound_makes_a_use_not_recommended(
 def test_a_use_is_not_judged_where_a_repeat_lacks_the_figure(made: Made, tmp_path: Path) -> None:
     made.even()
     made.change(
-        lambda one: one["flow"] == "latency/n2/n3/2",
+        lambda one: one["flow"] == "latency/n2/n3/0/2",
         lambda one: one["latency_us"].update(p99=21),
     )
     made.change(
-        lambda one: one["flow"] == "latency/n3/n2/1", lambda one: one["latency_us"].pop("p50")
+        lambda one: one["flow"] == "latency/n3/n2/0/1", lambda one: one["latency_us"].pop("p50")
     )
     said = made.shown(tmp_path).section("## Readiness")
     assert (
@@ -111,7 +112,7 @@ def test_a_criterion_that_tcp_alone_met_is_not_met_by_rdma(made: Made, tmp_path:
     ]
     _put(made, "limit/bw/bandwidth", id="limit/bw/tcp")
     tcp = flow("bandwidth", "n1", "n2") | {
-        "id": "tcp/n1/n2/1", "test": "tcp", "title": "TCP", "backend": "tcp", "scope": "software",
+        "id": "tcp/n1/n2/0/1", "test": "tcp", "title": "TCP", "backend": "tcp", "scope": "software",
     }  # fmt: skip
     made.plan["rounds"][0]["flows"].append(tcp)
     made.records.append(record(tcp))
@@ -201,7 +202,7 @@ def test_findings_of_one_kind_are_one_line(made: Made, tmp_path: Path) -> None:
     made.verdict["verdict"] = "FAIL"
     made.verdict["checks"] += [
         *(
-            check(f"flow/bandwidth/n{i}/n1/1", "fail", f"exit 5 after {i} s", remedy="r")
+            check(f"flow/bandwidth/n{i}/n1/0/1", "fail", f"exit 5 after {i} s", remedy="r")
             for i in range(40)
         ),
         check("limit/bw/a", "fail", 50, **bound) | {"title": "Bandwidth, test a"},
@@ -267,7 +268,7 @@ def test_what_has_no_room_is_counted(made: Made, tmp_path: Path, more: int, said
 
 def test_extremes_are_those_of_all_pairs_and_repeats(made: Made, tmp_path: Path) -> None:
     made.change(
-        lambda one: one["flow"] == "bandwidth/n2/n3/2",
+        lambda one: one["flow"] == "bandwidth/n2/n3/0/2",
         lambda one: one["bandwidth"].update(min_interval_gbit_s=3, peak_gbit_s=98),
     )
     said = made.shown(tmp_path).section("## Results")
@@ -277,7 +278,7 @@ def test_extremes_are_those_of_all_pairs_and_repeats(made: Made, tmp_path: Path)
 
 def test_a_figure_that_one_repeat_lacks_all_lack(made: Made, tmp_path: Path) -> None:
     made.change(
-        lambda one: one["flow"] == "latency/n2/n3/2", lambda one: one["latency_us"].pop("p99")
+        lambda one: one["flow"] == "latency/n2/n3/0/2", lambda one: one["latency_us"].pop("p99")
     )
     report = made.shown(tmp_path)
     assert "median 2.00 µs (no p99: too few samples in a repeat) at 64 B" in report.text
@@ -305,9 +306,9 @@ def test_anomalies_have_their_time_flow_and_evidence(made: Made, tmp_path: Path)
     made.verdict["checks"].append(pause | {"title": "Pause frames"})
     said = made.shown(tmp_path).section("## Anomalies")
     for row in (
-        "| 2026-01-01T00:00:13.500Z | `bandwidth/n1/n4/1#1048576` | nothing was completed for "
-        "1.25 s | record `bandwidth/n1/n4/1#1048576`, `raw/n1/flows/bandwidth/n1/n4/1/` |",
-        "| 2026-01-01T00:00:13Z | `bandwidth/n1/n4/2#1048576` | 1 interval below 80 % of the "
+        "| 2026-01-01T00:00:13.500Z | `bandwidth/n1/n4/0/1#1048576` | nothing was completed for "
+        "1.25 s | record `bandwidth/n1/n4/0/1#1048576`, `raw/n1/flows/bandwidth/n1/n4/0/1/` |",
+        "| 2026-01-01T00:00:13Z | `bandwidth/n1/n4/0/2#1048576` | 1 interval below 80 % of the "
         "flow's average, the lowest 10.0 of 48.5 Gb/s, 3.00 s after its start |",
         "| 2026-01-01T00:00:14Z | `n1 mlx5_0/1 at 2026-01-01T00:00:14Z` | Pause frames: 12 frames "
         "(limit: at most 0 frames) | check `counters/pause` |",
@@ -317,25 +318,25 @@ def test_anomalies_have_their_time_flow_and_evidence(made: Made, tmp_path: Path)
 
 def test_a_single_late_message_and_a_lost_peer_are_anomalies(made: Made, tmp_path: Path) -> None:
     made.change(
-        lambda one: one["flow"] in ("latency/n1/n2/1", "latency/n2/n1/1"),
+        lambda one: one["flow"] in ("latency/n1/n2/0/1", "latency/n2/n1/0/1"),
         lambda one: one["latency_us"].update(max=900 if one["flow"][8:10] == "n1" else 300),
     )
     made.change(
-        lambda one: one["flow"] == "read/n1/n2/1",
+        lambda one: one["flow"] == "read/n1/n2/0/1",
         lambda one: one.update(
             status="error", error={"code": 4, "message": "peer lost", "traffic": True}
         ),
     )
     made.change(
-        lambda one: one["flow"] == "read/n2/n1/1",
+        lambda one: one["flow"] == "read/n2/n1/0/1",
         lambda one: one.update(status="error", error={"code": 4, "message": "never met"}),
     )
     said = made.shown(tmp_path).section("## Anomalies")
     assert (
-        "`latency/n1/n2/1#64` | one of 200,000 messages took 900 µs, 450 times the median" in said
+        "`latency/n1/n2/0/1#64` | one of 200,000 messages took 900 µs, 450 times the median" in said
     )
-    assert "latency/n2/n1/1" not in said
-    assert "`read/n1/n2/1#4096` | peer lost |" in said
+    assert "latency/n2/n1/0/1" not in said
+    assert "`read/n1/n2/0/1#4096` | peer lost |" in said
     assert "never met" not in said
 
 
@@ -452,7 +453,7 @@ def _hostile(part: object) -> object:
 def test_words_of_hosts_tools_and_people_stay_words(made: Made, tmp_path: Path) -> None:
     made.verdict["switches"] = [_leaf()]
     made.verdict["coverage"]["missing"] = [
-        {"flow": "latency/n1/n2/1", "expect": {"size_bytes": 64}, "status": "error", "code": 6,
+        {"flow": "latency/n1/n2/0/1", "expect": {"size_bytes": 64}, "status": "error", "code": 6,
          "message": "gone"},
     ]  # fmt: skip
     made.verdict["checks"] += [

@@ -154,7 +154,7 @@ def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None
     (run / "plan.json").write_bytes(b"")
     done = perchctl("report", run)
     assert done.code == 0
-    assert "plan.json is damaged" in done.stderr
+    assert "plan.json: it is damaged" in done.stderr
     text = (run / "report.md").read_text(encoding="utf-8")
     assert "**INCONCLUSIVE**" in text
     assert "Suite *the plan cannot be read*" in text
@@ -162,7 +162,7 @@ def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None
 
 def test_text_from_outside_breaks_no_table(perchctl: Command, run_copy: Copy) -> None:
     run = run_copy("loopback")
-    path = run / "raw/alpha/flows/tcp-latency/alpha/beta/1/client.json"
+    path = run / "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.json"
     end = json.loads(path.read_text(encoding="utf-8"))
     end.update(state="not_run", exit=None, message="a|b\n<img src=x>\x1b[31m")
     path.write_text(json.dumps(end), encoding="utf-8")
@@ -407,7 +407,7 @@ def test_a_soak_that_runs_says_no_more_than_was_measured(perchctl: Command, tmp_
     assert "Wait for its end: playbooks/soak.yml finds the running soak" in text
     assert not re.search(r"[Mm]easure again|agent\.(log|json)|[Pp]ut the run's limits", text)
     assert "No anomaly was found in what was measured so far." in text
-    assert re.search(r"\| load \| so far 0.4[0-9]+ Gb/s in the mean \|", text)
+    assert re.search(r"\| load \| so far 0\.[45][0-9]+ Gb/s in the mean \|", text)
     assert list(table_faults(text)) == []
 
 

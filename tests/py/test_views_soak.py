@@ -240,8 +240,8 @@ def test_many_alike_hide_no_other_anomaly(soak_of: Maker) -> None:
     assert [row.split(" ")[1] for row in rows] == names
     assert (
         "| a1 | FAIL | the connection was lost for 5.01 s and came back at the 3rd attempt | "
-        "bw/n1/n2/1 | 2026-11-22 18:26:36.250 | 18:26:41.250 | 0:03:20 | 5.01 s | - | "
-        "`raw/n1/flows/bw/n1/n2/1/client.soak`:17, 18, 19 |" in rows
+        "bw/n1/n2/0/1 | 2026-11-22 18:26:36.250 | 18:26:41.250 | 0:03:20 | 5.01 s | - | "
+        "`raw/n1/flows/bw/n1/n2/0/1/client.soak`:17, 18, 19 |" in rows
     )
     assert re.search(r"a4 \| advisory .* 50.0 ms \| 64 \|", rows[0])
     assert "67 more, alike or less severe, are in `verdict.json`" in report.text
@@ -251,7 +251,7 @@ def test_what_befalls_several_flows_at_once_is_one_row(soak_of: Maker) -> None:
     run = soak_of(2, 60, 10)
     one = _of_kind(run, "stall")[0]
     other = {
-        "id": "b", "flow": "bw/n2/n1/1", "start_s": one["start_s"] + 0.4, "text": "longer",
+        "id": "b", "flow": "bw/n2/n1/0/1", "start_s": one["start_s"] + 0.4, "text": "longer",
         "end_s": one["start_s"] + 0.9, "duration_s": 0.5, "end": "2026-11-22T18:23:26.600Z",
         "messages": 7,
     }  # fmt: skip
@@ -263,7 +263,7 @@ def test_what_befalls_several_flows_at_once_is_one_row(soak_of: Maker) -> None:
     ]
     first, later, worse = _rows(run.shown())
     assert first.startswith(
-        "| a4 and 1 more | advisory | longer | bw/n2/n1/1 and 1 more | 2026-11-22 18:23:25.250 | "
+        "| a4 and 1 more | advisory | longer | bw/n2/n1/0/1 and 1 more | 2026-11-22 18:23:25.250 | "
         "18:23:26.600 | 9.7 s | 0.500 s | 71 |"
     )
     assert later.startswith("| c | advisory | nothing was completed")
@@ -303,7 +303,7 @@ MEAN, LOW = "mean of the interval", "its lowest 0.1 s"
 def test_charts_keep_the_extremes_of_what_they_thin(soak_of: Maker) -> None:
     run = soak_of(2, 900, 1)
     for line in run.lines:
-        odd = line["kind"] == "interval" and line["flow"] == "bw/n1/n2/1"
+        odd = line["kind"] == "interval" and line["flow"] == "bw/n1/n2/0/1"
         if odd and 700.005 < line["start_s"] < 700.02:
             line["bandwidth"].update(gbit_s=3, min_interval_gbit_s=0.25)
     report = run.shown()
@@ -330,13 +330,13 @@ def test_stalls_that_the_verdict_has_no_room_for_have_their_bars(soak_of: Maker)
     run = soak_of(2, 60, 10)
     run.soak.update(anomalies=[], anomalies_left_out=78)
     intervals = [
-        line for line in run.lines if line["kind"] == "interval" and line["flow"] == "lat/n1/n2/1"
+        line for line in run.lines if line["kind"] == "interval" and line["flow"] == "lat/n1/n2/0/1"
     ]
     for line in intervals:
         start = line["start_s"] + 3
         stall = line | {"kind": "stall", "start_s": start, "end_s": start + 0.05}
         # these are not longer than their flow's limit, so they are no anomalies
-        within = {"flow": "lat/n2/n1/1", "client": "n2", "server": "n1", "start_s": start + 4}
+        within = {"flow": "lat/n2/n1/0/1", "client": "n2", "server": "n1", "start_s": start + 4}
         run.lines += [stall, stall | within | {"end_s": start + 4.03}]
     report = run.shown()
     chart = report.chart("soak_anomalies")
@@ -418,8 +418,8 @@ def test_the_worst_interval_of_a_turn_counts_from_the_soaks_start(soak_of: Maker
     run.soak["flows"][0]["soak_s"] = 3000
     run.soak["flows"][1]["soak_s"] = None
     text = run.shown().text
-    assert re.search(r"bw/n1/n2/1. \| done \|.* 0:50:20 \|", text)
-    assert re.search(r"bw/n2/n1/1. \| done \|.* \| - \| -2.00 %", text)
+    assert re.search(r"bw/n1/n2/0/1. \| done \|.* 0:50:20 \|", text)
+    assert re.search(r"bw/n2/n1/0/1. \| done \|.* \| - \| -2.00 %", text)
 
 
 def test_key_findings_name_each_tests_worst_interval(soak_of: Maker) -> None:
@@ -474,7 +474,7 @@ def test_a_soaks_check_that_failed_tells_when_and_where(soak_of: Maker, tmp_path
     text = junit.document(run.made.write(tmp_path), {})
     assert 'classname="perch.soak" name="soak/gap"' in text
     assert (
-        "2026-11-22T18:23:36.250Z to 2026-11-22T18:23:41.250Z, bw/n1/n2/1: the connection was lost "
-        "for 5.01 s and came back at the 3rd attempt (raw/n1/flows/bw/n1/n2/1/client.soak:17, "
-        in text
+        "2026-11-22T18:23:36.250Z to 2026-11-22T18:23:41.250Z, bw/n1/n2/0/1: the connection was "
+        "lost for 5.01 s and came back at the 3rd attempt "
+        "(raw/n1/flows/bw/n1/n2/0/1/client.soak:17, " in text
     )

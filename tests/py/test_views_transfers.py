@@ -64,10 +64,10 @@ def _entries(records: list[Document]) -> pl.DataFrame:
 def test_pairs_and_sums_become_points_in_gigabytes() -> None:
     found = _entries(
         [
-            _record("t/a/b/1", "transfer", 0, 8, 3),
-            _record("t/a/b/1", "transfer", 1, 16, 2),
-            _record("t/a/b/1", "sum", None, 24, 2),
-            _record("t/a/b/2", "sum", None, 40, 1),
+            _record("t/a/b/0/1", "transfer", 0, 8, 3),
+            _record("t/a/b/0/1", "transfer", 1, 16, 2),
+            _record("t/a/b/0/1", "sum", None, 24, 2),
+            _record("t/a/b/0/2", "sum", None, 40, 1),
         ]
     )
     (point,), devices = transfers.by_test(found)["t"]
@@ -82,7 +82,7 @@ def test_pairs_and_sums_become_points_in_gigabytes() -> None:
 
 
 def test_of_what_one_flow_reports_twice_the_last_counts() -> None:
-    found = _entries([_record("t/a/b/1", "sum", None, rate, 1) for rate in (8, 80)])
+    found = _entries([_record("t/a/b/0/1", "sum", None, rate, 1) for rate in (8, 80)])
     (point,), _ = transfers.by_test(found)["t"]
     assert (point.records, point.get("gbyte_s")) == (1, 10)
 
@@ -312,7 +312,7 @@ def _transfer(
 ) -> Document:  # fmt: skip
     peak = {} if pair is None and pairs > 1 else {"peak_gbit_s": rate * 9}
     return {
-        "schema": "perch.record/2", "run": "made-by-hand", "flow": f"{test}/alpha/beta/1",
+        "schema": "perch.record/2", "run": "made-by-hand", "flow": f"{test}/alpha/beta/0/1",
         "test": test, "repeat": 1, "rail": 0, "scope": "software",
         "tool": {"name": "perch", "version": "0"}, "backend": "tcp", "op": "write", "kind": kind,
         "definition": "batch_completion", "link": {"layer": "loopback"}, "status": "ok",
@@ -338,7 +338,7 @@ def _transfer(
 
 def _flow(test: str) -> Document:
     return {
-        "id": f"{test}/alpha/beta/1", "test": test, "title": f"Test {test}", "tool": "perch",
+        "id": f"{test}/alpha/beta/0/1", "test": test, "title": f"Test {test}", "tool": "perch",
         "kind": "transfer", "op": "write", "scope": "software", "client": "alpha",
         "server": "beta", "client_argv": ["perch", "transfer"],
         "expect": [{"kind": "sum", "size_bytes": 1024, "batch": 1}],
@@ -359,7 +359,7 @@ def made() -> Made:
         for kind, pair in (("transfer", 0), ("sum", None)):
             records.append(_transfer("batches", kind, 1024, batch, pair, 1, batch / 20, 20))
     missing = {
-        "flow": "sizes/alpha/beta/1", "status": "error", "code": None, "message": "gone",
+        "flow": "sizes/alpha/beta/0/1", "status": "error", "code": None, "message": "gone",
         "expect": {"kind": "transfer", "size_bytes": 8192, "batch": 128, "pair": 1},
     }  # fmt: skip
     loopback = {"fabric": "loopback", "scope": "software"}
@@ -399,7 +399,7 @@ def test_tables_have_all_pairs_and_the_slowest(made: Made, tmp_path: Path) -> No
         "| 4 KiB | 128 | 0.524 | 2.50 | 94.5 | 105 | 104 | 210 | 610,352 | pair 1: 1.00 |",
         "| 4 KiB | 128 | **1** | a1 to b1 | 1.13 | 1.00 | 108 | 120 | 119 | 240 | 244,141 |",
         "| 1 KiB | 64 | 0.0655 | 3.60 | 3.20 | 18.0 | 20.0 | 19.8 | 40.0 | 3,125,000 |",
-        "| `sizes/alpha/beta/1` | 8 KiB, batch 128, pair 1 | gone |",
+        "| `sizes/alpha/beta/0/1` | 8 KiB, batch 128, pair 1 | gone |",
     ):
         assert row in text
     # one pair needs no table of pairs

@@ -68,7 +68,7 @@ fill_disk() {
   planted disk_full said alpha "" "disk of alpha full for 8 s"
   cat /dev/zero >"$RUN_DIR/raw/alpha/fill" 2>/dev/null || :
   # shellcheck disable=SC2317  # wait_for calls it
-  said() { grep -rqs "No space left" "$RUN_DIR"/raw/alpha/flows/*/*/*/*/client.stderr "$RUN_DIR/raw/alpha/agent.log"; }
+  said() { grep -rqs "No space left" "$RUN_DIR"/raw/alpha/flows/*/*/*/*/*/client.stderr "$RUN_DIR/raw/alpha/agent.log"; }
   if wait_for 20 said; then epoch >"$DIR/disk_full.said"; fi
   sleep 5
   rm -f "$RUN_DIR/raw/alpha/fill"

@@ -14,7 +14,9 @@ begin_session() {
     '{$run, $created, limits: "local", soak_duration: $duration, suite: .,
       hosts: ([["alpha", "192.0.2.1"], ["beta", "192.0.2.2"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: "ethernet",
         perch_scope: "software", perch_backends: ["tcp", "ofi"], perch_port: $port}}) | from_entries)}' \
-    "$here/suite.json" | "$root/.venv/bin/python" "$root/tests/planned.py" >"$RUN_DIR/plan.json"
+    "$here/suite.json" | "$root/.venv/bin/python" "$root/tests/planned.py" >"$DIR/plan.json"
+  "$root/.venv/bin/python" "$root/tests/spelled.py" write "$RUN_DIR" <"$DIR/plan.json"
+  "$root/.venv/bin/python" "$root/tests/spelled.py" shares "$DIR/shares" <"$DIR/plan.json"
   # no speed is judged here: what every soak is judged by is built in
   cp "$root/tests/fixtures/loopback/run/inputs/limits.json" "$RUN_DIR/inputs/"
   "$WORK/witness" >"$DIR/pauses" &
@@ -53,7 +55,7 @@ agent() {
 
 start_host() {
   echo "a-secret-of-this-soak" >"$DIR/token" && chmod 600 "$DIR/token"
-  agent "$1" start --plan "$RUN_DIR/plan.json" --host "$1" --out "$RUN_DIR/raw/$1" --engine "$PERCH" --token-file "$DIR/token" \
+  agent "$1" start --plan "$DIR/shares/$1.json" --host "$1" --out "$RUN_DIR/raw/$1" --engine "$PERCH" --token-file "$DIR/token" \
     --start-window 20 --supervisor session >/dev/null
 }
 
@@ -90,7 +92,7 @@ wait_for() {
 
 # Each flow of the plan has an interval.
 all_measure() {
-  [ "$(grep -ls '"kind":"interval"' "$RUN_DIR"/raw/*/flows/*/*/*/*/client.soak | wc -l)" -eq "$(jq '[.rounds[].flows[]] | length' "$RUN_DIR/plan.json")" ]
+  [ "$(grep -ls '"kind":"interval"' "$RUN_DIR"/raw/*/flows/*/*/*/*/*/client.soak | wc -l)" -eq "$(jq .rounds.flows "$RUN_DIR/plan.json")" ]
 }
 
 has_ended() { jq -e '.state == "done"' "$RUN_DIR/raw/$1/agent.json"; }

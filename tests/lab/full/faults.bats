@@ -26,7 +26,7 @@ set -euo pipefail
 exec {never}<> <(:)
 tc qdisc add dev eth1 root netem loss 0%
 while read -r test seconds; do
-  until [ -s $THERE/run/alpha/flows/\$test/alpha/beta/1/client.stdout ]; do read -rt 0.2 -u \$never || true; done
+  until [ -s $THERE/run/alpha/flows/\$test/alpha/beta/0/1/client.stdout ]; do read -rt 0.2 -u \$never || true; done
   tc qdisc change dev eth1 root netem loss 100%
   echo \$EPOCHREALTIME >/run/cut-\$test.from
   sleep \$seconds

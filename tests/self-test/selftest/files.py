@@ -10,18 +10,25 @@ from typing import Any
 import yaml
 
 from selftest.paths import LIMITS
+from tests import spelled
 
 Document = dict[str, Any]
 
+PLAN = "plan.json"
+
 
 def document(path: Path) -> Document:
-    """The document of a file."""
+    """The document of a file; of plan.json the plan with its flows spelled out."""
+    if path.name == PLAN:
+        return spelled.read(path.parent)
     found: Document = json.loads(path.read_bytes())
     return found
 
 
 def documents(path: Path) -> list[Document]:
     """The documents of a file; a file of one document may have it over several lines."""
+    if path.name == PLAN:
+        return [document(path)]
     text = path.read_text()
     try:
         return [json.loads(text)]
@@ -35,7 +42,11 @@ def compact(value: object) -> str:
 
 
 def write(path: Path, *found: object) -> None:
-    """Writes a file of documents, with its folder."""
+    """Writes a file of documents, with its folder; of a spelled-out plan its two files."""
+    if path.name == PLAN:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        spelled.write(path.parent, dict(*found))
+        return
     write_lines(path, map(compact, found))
 
 

@@ -4,14 +4,21 @@
 # Seconds that a round may overrun its deadline while everyone is well: a child's last grace, the two meetings, jq.
 readonly ROUND_GRACE=10
 
+# PLAN is this host's share of a plan. RUN goes into every result, so that none is taken for another run's.
 check_plan() {
-  local schema
-  schema=$(jq -r '.schema' "$PLAN" 2>/dev/null) || fail "$EXIT_HOST" "cannot read the plan $PLAN, or it is not JSON"
-  [ "$schema" = perch.plan/1 ] ||
-    fail "$EXIT_HOST" "the plan $PLAN has the schema \"$schema\"; this agent reads perch.plan/1"
-  jq -e --arg host "$HOST" '.hosts | has($host)' "$PLAN" >/dev/null ||
-    fail "$EXIT_HOST" "the plan $PLAN has no host \"$HOST\"; it has: $(jq -r '.hosts | keys | join(", ")' "$PLAN")"
-  RUN=$(jq -r .run "$PLAN") # in every result, so that none is taken for another run's
+  local -a said
+  mapfile -t said < <(jq -r '.schema, .host, .run' "$PLAN" 2>/dev/null)
+  [ ${#said[@]} -eq 3 ] || fail "$EXIT_HOST" "cannot read the plan $PLAN, or it is not JSON"
+  [ "${said[0]}" = perch.share/1 ] ||
+    fail "$EXIT_HOST" "the plan $PLAN has the schema \"${said[0]}\"; this agent reads perch.share/1 (shares/$HOST.json of a run)"
+  [ "${said[1]}" = "$HOST" ] || fail "$EXIT_HOST" "the plan $PLAN is of host \"${said[1]}\", and not of \"$HOST\""
+  RUN=${said[2]}
+}
+
+# From here on PLAN has the host's flows with their commands.
+spell_plan() {
+  jq -f "$here/agent.d/share.jq" "$PLAN" >"$OUT/control/plan.json" || fail "$EXIT_HOST" "the plan $PLAN is damaged: jq says why"
+  PLAN=$OUT/control/plan.json
 }
 
 # This host's flows, one object a line, with what its end of each needs. `latest_s`: seconds after the agent's start by

@@ -143,8 +143,7 @@ prepare_soak() {
   [ -z "$TOKEN_FILE" ] || TOKEN_FILE=$(realpath "$TOKEN_FILE")
   choose_supervisor "$1"
   claim_soak
-  cp "$PLAN" "$OUT/control/plan.json"
-  PLAN=$OUT/control/plan.json
+  spell_plan
   sync_claim
 }
 

@@ -20,7 +20,7 @@ accepted_runs() {
 run_of() {
   [[ -f $1/plan.json && ! -L $1/plan.json ]] || return
   jq -ner --stream 'reduce (label $stop | inputs | if .[0][0] == "rounds" then break $stop else . end | select(length == 2)) as $e ({}; setpath($e[0]; $e[1]))
-    | select(.schema == "perch.plan/1") | .run | strings' "$1/plan.json" 2>/dev/null
+    | select(.schema == "perch.plan/2") | .run | strings' "$1/plan.json" 2>/dev/null
 }
 
 # Whether an agent's last word of the run is that it runs, or a verdict's.

@@ -5,9 +5,9 @@ from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
 from selftest.files import Document
 
 #: Alpha's second flow as a client, and gamma's measured again, which come after others.
-WRITES = "write-bandwidth/alpha/gamma/1"
+WRITES = "write-bandwidth/alpha/gamma/0/1"
 END = f"raw/alpha/flows/{WRITES}/client.json"
-AGAIN = "raw/gamma/retry/flows/write-bandwidth/gamma/delta/3/client.json"
+AGAIN = "raw/gamma/retry/flows/write-bandwidth/gamma/delta/0/3/client.json"
 COUNTERS = "rdma.mlx5_0/1.counters"
 
 

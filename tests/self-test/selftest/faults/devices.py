@@ -4,15 +4,15 @@ from selftest.edits import counting, drop, edit, from_then_on, limits_of, more, 
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 from selftest.files import Document
 
-CLIENT = "raw/alpha/flows/write-latency/alpha/beta/1/client.json"
-SERVER = "raw/beta/flows/write-latency/alpha/beta/1/server.json"
-VERBS_CLIENT = "raw/alpha/flows/verbs-write-bandwidth/alpha/beta/1/client"
-VERBS_SERVER = "raw/beta/flows/verbs-write-bandwidth/alpha/beta/1/server"
+CLIENT = "raw/alpha/flows/write-latency/alpha/beta/0/1/client.json"
+SERVER = "raw/beta/flows/write-latency/alpha/beta/0/1/server.json"
+VERBS_CLIENT = "raw/alpha/flows/verbs-write-bandwidth/alpha/beta/0/1/client"
+VERBS_SERVER = "raw/beta/flows/verbs-write-bandwidth/alpha/beta/0/1/server"
 VERBS = f"{VERBS_CLIENT}.stdout"
 COUNTERS = "rdma.mlx5_0/1.counters"
-SENDS = "raw/alpha/flows/send-bandwidth/alpha/beta/1/client.json"
-OF_PATH = "path/write-latency/alpha/beta/1"
-OF_VERBS = "flow/verbs-write-bandwidth/alpha/beta/1 coverage"
+SENDS = "raw/alpha/flows/send-bandwidth/alpha/beta/0/1/client.json"
+OF_PATH = "path/write-latency/alpha/beta/0/1"
+OF_VERBS = "flow/verbs-write-bandwidth/alpha/beta/0/1 coverage"
 
 
 def stood_still(line: Document) -> None:

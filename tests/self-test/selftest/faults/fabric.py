@@ -26,12 +26,13 @@ from selftest.faults.hosts import HALF_RATE, NETDEV, PORT
 from selftest.files import Document
 from selftest.runs import noise
 
-SLOW = "raw/gamma/flows/write-bandwidth/gamma/delta/1/client.stdout"
-WRITES = "raw/alpha/flows/write-bandwidth/alpha/beta/1"
+SLOW = "raw/gamma/flows/write-bandwidth/gamma/delta/0/1/client.stdout"
+WRITES = "raw/alpha/flows/write-bandwidth/alpha/beta/0/1"
 WRITES_END = f"{WRITES}/client.json"
-STEADY = "raw/alpha/flows/steady-bandwidth/alpha/beta/1/client"
-SENDS = "raw/alpha/flows/send-latency/alpha/beta/1/client.stdout"
-PERFTEST = "raw/alpha/flows/perftest-write-bandwidth/alpha/beta/1/client.stdout"
+STEADY = "raw/alpha/flows/steady-bandwidth/alpha/beta/0/1/client"
+TAILS = "raw/alpha/flows/send-tail/alpha/beta/0"
+SENDS = "raw/alpha/flows/send-latency/alpha/beta/0/1/client.stdout"
+PERFTEST = "raw/alpha/flows/perftest-write-bandwidth/alpha/beta/0/1/client.stdout"
 BETA = "raw/beta/environment.json"
 SHARE = "limit/large-message-share"
 CARD = "mlx5_0/1"
@@ -53,7 +54,7 @@ def table_rates(repeat: int, factor: float) -> Edit:
         rates = [float(one) * factor for one in (peak, average, rate)]
         return f" {size} {count} {rates[0]:.2f} {rates[1]:.2f} {rates[2]:.6f}"
 
-    path = f"raw/alpha/flows/perftest-write-bandwidth/alpha/beta/{repeat}/client.stdout"
+    path = f"raw/alpha/flows/perftest-write-bandwidth/alpha/beta/0/{repeat}/client.stdout"
     return text(path, lambda all_: re.sub(r"^ [0-9]+ .*$", row, all_, flags=re.MULTILINE))
 
 
@@ -150,7 +151,7 @@ FAULTS = (
         "perftest-unit",
         "fabric",
         INCONCLUSIVE,
-        "flow/perftest-write-bandwidth/alpha/beta/1 coverage path/*",
+        "flow/perftest-write-bandwidth/alpha/beta/0/1 coverage path/*",
         "another unit in the header of perftest's table",
         replaced(PERFTEST, "MiB/sec", "Gb/sec"),
     ),
@@ -213,7 +214,7 @@ FAULTS = (
         "definitions",
         "fabric",
         INCONCLUSIVE,
-        "flow/send-latency/alpha/beta/1 coverage path/send-latency/*",
+        "flow/send-latency/alpha/beta/0/1 coverage path/send-latency/*",
         "a latency of another definition than its operation can have",
         edit(SENDS, put("definition", "completion")),
     ),
@@ -269,7 +270,7 @@ FAULTS = (
     counted(
         "counters-still",
         FAIL,
-        "path/write-bandwidth/alpha/beta/1",
+        "path/write-bandwidth/alpha/beta/0/1",
         "counters of a card that did not move",
         edit(WRITES_END, still_card),
     ),
@@ -285,7 +286,7 @@ FAULTS = (
         INCONCLUSIVE,
         "counters/missing",
         "a card that does not count what goes wrong",
-        edit("raw/alpha/flows/*/*/*/*/*.json", traffic_only),
+        edit("raw/alpha/flows/*/*/*/*/*/*.json", traffic_only),
         edit("raw/alpha/environment.json", put("idle", None)),
     ),
     fault(
@@ -323,7 +324,7 @@ FAULTS = (
         PASS,
         "repeatability/tcp-bandwidth",
         "a repeat at 80 % of the first",
-        edit("raw/alpha/flows/tcp-bandwidth/alpha/beta/2/client.stdout", slower(0.8)),
+        edit("raw/alpha/flows/tcp-bandwidth/alpha/beta/0/2/client.stdout", slower(0.8)),
     ),
     fault(
         "far-from-iperf3",
@@ -332,7 +333,7 @@ FAULTS = (
         "cross-check",
         "an engine whose TCP bandwidth is a third of iperf3's",
         *(
-            edit(f"raw/alpha/flows/tcp-bandwidth/alpha/beta/{repeat}/client.stdout", slower(0.3))
+            edit(f"raw/alpha/flows/tcp-bandwidth/alpha/beta/0/{repeat}/client.stdout", slower(0.3))
             for repeat in (1, 2)
         ),
     ),
@@ -359,14 +360,14 @@ FAULTS = (
         "clock/ends",
         "clocks of two hosts ten minutes apart",
         edit("raw/epsilon/agent.json", later(600)),
-        edit("raw/epsilon/flows/*/*/*/*/*.json", later(600)),
-        edit("raw/epsilon/flows/*/*/*/*/client.stdout", later(600)),
+        edit("raw/epsilon/flows/*/*/*/*/*/*.json", later(600)),
+        edit("raw/epsilon/flows/*/*/*/*/*/client.stdout", later(600)),
     ),
     fault(
         "lived",
         "fabric",
         INCONCLUSIVE,
-        "flow/steady-bandwidth/alpha/beta/1 coverage path/*",
+        "flow/steady-bandwidth/alpha/beta/0/1 coverage path/*",
         "ten minutes that were measured by a process of two",
         edit(f"{STEADY}.json", put("elapsed_s", 120)),
     ),
@@ -377,7 +378,7 @@ FAULTS = (
         f"directions/write-sizes limit/site-peers/write-sizes {SHARE}/write-sizes",
         "a pair that is slow in one of its two directions",
         *(
-            edit(f"raw/delta/flows/write-sizes/delta/gamma/{repeat}/client.stdout", slower(0.8))
+            edit(f"raw/delta/flows/write-sizes/delta/gamma/0/{repeat}/client.stdout", slower(0.8))
             for repeat in (1, 2)
         ),
     ),
@@ -390,7 +391,7 @@ FAULTS = (
         "a pair that is slow at one of its three sizes only",
         *(
             edit(
-                f"raw/gamma/flows/write-sizes/gamma/delta/{repeat}/client.stdout",
+                f"raw/gamma/flows/write-sizes/gamma/delta/0/{repeat}/client.stdout",
                 where(lambda line: line["params"]["size_bytes"] == 131072, slower(0.7)),
             )
             for repeat in (1, 2)
@@ -404,7 +405,8 @@ FAULTS = (
         "a tail that only p99.99 shows: fifteen messages of a hundred thousand",
         *(
             edit(
-                f"raw/alpha/flows/send-tail/alpha/beta/{repeat}/client.stdout", tail(15, 2_000_000)
+                f"raw/alpha/flows/send-tail/alpha/beta/0/{repeat}/client.stdout",
+                tail(15, 2_000_000),
             )
             for repeat in (1, 2)
         ),

@@ -23,15 +23,15 @@ from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document, compact, limit_set
 from selftest.paths import FIXTURES
 
-LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1/client.stdout"
-BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout"
-VERIFY = "raw/alpha/flows/tcp-verify/alpha/beta/1/client.stdout"
-TRANSFERS = "raw/alpha/flows/tcp-write/alpha/beta/1/client.stdout"
-IPERF = "raw/alpha/flows/iperf/alpha/beta/1"
-OF_LATENCY = "flow/tcp-latency/alpha/beta/1 coverage"
-OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/1 coverage"
-OF_VERIFY = "flow/tcp-verify/alpha/beta/1 coverage"
-OF_TRANSFERS = "flow/tcp-write/alpha/beta/1 coverage"
+LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stdout"
+BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1/client.stdout"
+VERIFY = "raw/alpha/flows/tcp-verify/alpha/beta/0/1/client.stdout"
+TRANSFERS = "raw/alpha/flows/tcp-write/alpha/beta/0/1/client.stdout"
+IPERF = "raw/alpha/flows/iperf/alpha/beta/0/1"
+OF_LATENCY = "flow/tcp-latency/alpha/beta/0/1 coverage"
+OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/0/1 coverage"
+OF_VERIFY = "flow/tcp-verify/alpha/beta/0/1 coverage"
+OF_TRANSFERS = "flow/tcp-write/alpha/beta/0/1 coverage"
 
 
 def rate(id_: str, title: str, value: str) -> Fault:
@@ -219,7 +219,7 @@ FAULTS = (
         "a rate in Mbits/sec far below its limit",
         content(f"{IPERF}/client.stdout", TOOLS / "iperf_slow.txt"),
         replaced(f"{IPERF}/client.stdout", "2026-11-21 07:29:09", "2026-11-21 08:04:35"),
-        replaced("raw/beta/flows/iperf/alpha/beta/1/server.stdout", r"^\[  1\] 0.*\n", ""),
+        replaced("raw/beta/flows/iperf/alpha/beta/0/1/server.stdout", r"^\[  1\] 0.*\n", ""),
         replaced(f"{IPERF}/client.stdout", "port 40540(.*) port 15004", r"port 56595\1 port 5001"),
     ),
     fault(

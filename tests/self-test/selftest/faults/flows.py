@@ -16,14 +16,14 @@ from selftest.edits import (
 )
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 
-LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/1"
-BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/1"
-IPERF3 = "raw/alpha/flows/iperf3/alpha/beta/1"
-OF_LATENCY = "flow/tcp-latency/alpha/beta/1 coverage"
-OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/1 coverage"
-OF_IPERF3 = "flow/iperf3/alpha/beta/1 coverage"
+LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1"
+BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1"
+IPERF3 = "raw/alpha/flows/iperf3/alpha/beta/0/1"
+OF_LATENCY = "flow/tcp-latency/alpha/beta/0/1 coverage"
+OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/0/1 coverage"
+OF_IPERF3 = "flow/iperf3/alpha/beta/0/1 coverage"
 END = f"{LATENCY}/client.json"
-SERVED = "raw/beta/flows/tcp-latency/alpha/beta/1/server.json"
+SERVED = "raw/beta/flows/tcp-latency/alpha/beta/0/1/server.json"
 SERVERS = "raw/beta/flows"
 
 
@@ -134,7 +134,7 @@ FAULTS = (
         "exit-1",
         "loopback",
         FAIL,
-        "flow/tcp-latency/alpha/beta/1",
+        "flow/tcp-latency/alpha/beta/0/1",
         "a limit on the command line that was missed (exit code 1)",
         edit(END, put("exit", 1)),
     ),
@@ -210,7 +210,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server that ended badly, while its client exited 0",
-        edit(f"{SERVERS}/iperf3/alpha/beta/1/server.json", put("exit", 1)),
+        edit(f"{SERVERS}/iperf3/alpha/beta/0/1/server.json", put("exit", 1)),
     ),
     fault(
         "server-silent",
@@ -218,7 +218,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a server that left no word",
-        remove(f"{SERVERS}/tcp-latency/alpha/beta/1/server.json"),
+        remove(f"{SERVERS}/tcp-latency/alpha/beta/0/1/server.json"),
     ),
     fault(
         "completion-failed",
@@ -232,9 +232,9 @@ FAULTS = (
         "sum-twice",
         "loopback",
         INCONCLUSIVE,
-        "flow/iperf-streams/alpha/beta/1 coverage",
+        "flow/iperf-streams/alpha/beta/0/1 coverage",
         "an iperf whose sum stands there twice",
-        lines("raw/alpha/flows/iperf-streams/alpha/beta/1/client.stdout", sum_twice),
+        lines("raw/alpha/flows/iperf-streams/alpha/beta/0/1/client.stdout", sum_twice),
     ),
     fault(
         "not-run",
@@ -258,7 +258,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"{OF_LATENCY} turns",
         "another repeat's files in the place of a flow's",
-        content(END, "raw/alpha/flows/tcp-latency/alpha/beta/2/client.json"),
+        content(END, "raw/alpha/flows/tcp-latency/alpha/beta/0/2/client.json"),
     ),
     fault(
         "other-size",
@@ -311,17 +311,17 @@ FAULTS = (
         f"{OF_LATENCY} copies",
         "the output of another backend",
         content(
-            f"{LATENCY}/client.stdout", "raw/alpha/flows/ofi-latency/alpha/beta/1/client.stdout"
+            f"{LATENCY}/client.stdout", "raw/alpha/flows/ofi-latency/alpha/beta/0/1/client.stdout"
         ),
     ),
     fault(
         "unlike-definition",
         "loopback",
         INCONCLUSIVE,
-        "flow/shm-read-latency/alpha/beta/1 coverage",
+        "flow/shm-read-latency/alpha/beta/0/1 coverage",
         "a time to completion that claims to be half a round trip",
         edit(
-            "raw/alpha/flows/shm-read-latency/alpha/beta/1/client.stdout",
+            "raw/alpha/flows/shm-read-latency/alpha/beta/0/1/client.stdout",
             put("definition", "half_round_trip"),
         ),
     ),

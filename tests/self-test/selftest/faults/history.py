@@ -76,7 +76,7 @@ FAULTS = (
         "manifest/changed",
         "a raw file that was edited coherently after it was fetched",
         edit(
-            "raw/alpha/flows/tcp-bandwidth/alpha/beta/1/client.stdout",
+            "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1/client.stdout",
             slower(1.1),
         ),
     ),
@@ -86,7 +86,7 @@ FAULTS = (
         INCONCLUSIVE,
         "manifest/missing",
         "a raw file that no check needs and that was removed after all were fetched",
-        remove("raw/alpha/flows/tcp-latency/alpha/beta/1/client.stderr"),
+        remove("raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stderr"),
     ),
     fault(
         "sealed-added",
@@ -169,7 +169,7 @@ FAULTS = (
         "drift/send-latency/latency_us.p50",
         "a median latency that grew by a quarter since it was accepted",
         edit(
-            "raw/*/flows/send-latency/*/*/*/client.stdout",
+            "raw/*/flows/send-latency/*/*/*/*/client.stdout",
             noise.longer(1.25),
         ),
     ),

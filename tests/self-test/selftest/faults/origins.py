@@ -15,10 +15,10 @@ FAULTS = (
         "swapped-ends",
         "rxe",
         INCONCLUSIVE,
-        "flow/verbs-send-latency/alpha/beta/1 coverage",
+        "flow/verbs-send-latency/alpha/beta/0/1 coverage",
         "an output whose ends are swapped",
         edit(
-            "raw/alpha/flows/verbs-send-latency/alpha/beta/1/client.stdout",
+            "raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.stdout",
             put("client.host", "beta"),
             put("server.host", "alpha"),
         ),
@@ -124,7 +124,7 @@ FAULTS = (
         "copies",
         "one output that is counted as two repeats",
         content(
-            f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/2/client.stdout"
+            f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/0/2/client.stdout"
         ),
         edit(f"{LATENCY}/client.stdout", put("started", "2026-11-21T08:04:12.000Z")),
     ),
@@ -132,10 +132,10 @@ FAULTS = (
         "other-stream",
         "loopback",
         INCONCLUSIVE,
-        "flow/iperf-streams/alpha/beta/1 coverage",
+        "flow/iperf-streams/alpha/beta/0/1 coverage",
         "iperf one of whose streams went elsewhere",
         replaced(
-            "raw/alpha/flows/iperf-streams/alpha/beta/1/client.stdout",
+            "raw/alpha/flows/iperf-streams/alpha/beta/0/1/client.stdout",
             r"^(\[  2\] local .* with) 127.0.0.2",
             r"\1 127.0.0.3",
         ),
@@ -146,7 +146,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server of iperf3 that another client measured",
-        replaced(f"{SERVERS}/iperf3/alpha/beta/1/server.stdout", "54775", "54776"),
+        replaced(f"{SERVERS}/iperf3/alpha/beta/0/1/server.stdout", "54775", "54776"),
     ),
     fault(
         "other-server-command",
@@ -154,7 +154,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server under another command than was planned",
-        edit(f"{SERVERS}/iperf3/alpha/beta/1/server.json", put("argv", ["iperf3", "-s"])),
+        edit(f"{SERVERS}/iperf3/alpha/beta/0/1/server.json", put("argv", ["iperf3", "-s"])),
     ),
     fault(
         "received-less",
@@ -162,7 +162,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server that received a thousandth of what its client reports",
-        replaced(f"{SERVERS}/iperf3/alpha/beta/1/server.stdout", "5295308800", "5295308"),
+        replaced(f"{SERVERS}/iperf3/alpha/beta/0/1/server.stdout", "5295308800", "5295308"),
     ),
     fault(
         "environment-of-last-month",

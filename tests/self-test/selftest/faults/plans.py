@@ -12,8 +12,10 @@ def first_round_twice(plan: Document) -> None:
 
 
 def with_itself(plan: Document) -> None:
-    flow = plan["rounds"][0]["flows"][0]
-    flow |= {"server": flow["client"], "id": "tcp-latency/alpha/alpha/1"}
+    for round_ in plan["rounds"]:
+        for flow in round_["flows"]:
+            if flow["test"] == "tcp-latency":
+                flow["server"] = flow["client"]
 
 
 def another_host(plan: Document) -> None:

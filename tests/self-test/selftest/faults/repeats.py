@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from selftest.edits import edit, remove, slower
+from selftest.edits import edit, put, remove, slower
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 from selftest.files import Document, document, write
 from selftest.paths import FIXTURES
@@ -17,12 +17,7 @@ OF_AGAIN = "limit/site-peers/write-bandwidth"
 OF_PLAN = f"{OF_AGAIN} retry/plan manifest/unplanned"
 RETRY_PLAN = "plan.retry.json"
 MEASURED = ("raw/gamma/retry", "raw/delta/retry")
-REPEATS = [f"raw/gamma/retry/flows/{AGAIN}/{number}" for number in (3, 4)]
-
-
-def other_size(plan: Document) -> None:
-    flow = plan["rounds"][0]["flows"][0]
-    flow["client_argv"] = ["1M" if word == "64K" else word for word in flow["client_argv"]]
+REPEATS = [f"raw/gamma/retry/flows/{AGAIN}/0/{number}" for number in (3, 4)]
 
 
 def once(plan: Document) -> None:
@@ -49,12 +44,13 @@ ELSEWHERE = (
 def _elsewhere() -> Iterator[Document]:
     """The flows of notes.md, as an import plans them."""
     link = {"rate_gbit_s": 10, "source": f"{NOTES}:193, in words"}
-    for number, (test, line, tool, op, kind, size, command) in enumerate(ELSEWHERE, 1):
+    for test, line, tool, op, kind, size, command in ELSEWHERE:
         yield {
-            "id": f"{test}/unknown/unknown/{number}", "test": test, "title": test, "repeat": 1,
+            "test": test, "title": test, "repeat": 1,
             "tool": tool, "backend": None, "provider": None, "op": op, "kind": kind,
             "client": "unknown", "server": "unknown", "scope": "imported",
-            "client_argv": command.split(), "server_argv": [], "expect": [{"size_bytes": size}],
+            "client_argv": command.split(), "server_argv": [],
+            "expect": [{"size_bytes": size} if size else {}],
             "import": {"file": NOTES, "line": line, "link": link},
         }  # fmt: skip
 
@@ -98,7 +94,7 @@ FAULTS = (
         "retry-half",
         "retried",
         INCONCLUSIVE,
-        f"flow/{AGAIN}/4 coverage path/*",
+        f"flow/{AGAIN}/0/4 coverage path/*",
         "an outlier of whose two repeats one is missing",
         remove(REPEATS[1]),
     ),
@@ -124,15 +120,15 @@ FAULTS = (
         INCONCLUSIVE,
         f"retry/{AGAIN}",
         "a pair that was repeated though nothing of it fell outside",
-        edit(f"raw/gamma/flows/{AGAIN}/1/client.stdout", slower(1 / 0.8)),
+        edit(f"raw/gamma/flows/{AGAIN}/0/1/client.stdout", slower(1 / 0.8)),
     ),
     fault(
-        "retry-command",
+        "retry-of-another",
         "retried",
         FAIL,
         OF_PLAN,
-        "repeats under another command than was planned",
-        edit(RETRY_PLAN, other_size),
+        "repeats that were planned from another plan",
+        edit(RETRY_PLAN, put("plan_sha256", "0" * 64)),
     ),
     fault(
         "retry-more",

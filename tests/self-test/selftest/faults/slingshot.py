@@ -19,12 +19,12 @@ from selftest.edits import (
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
 
-ENGINE = "raw/alpha/flows/engine/alpha/beta/1/client"
-SERVER = "raw/beta/flows/engine/alpha/beta/1/server.json"
-TOOL = "raw/alpha/flows/bw/alpha/beta/1/client"
+ENGINE = "raw/alpha/flows/engine/alpha/beta/0/1/client"
+SERVER = "raw/beta/flows/engine/alpha/beta/0/1/server.json"
+TOOL = "raw/alpha/flows/bw/alpha/beta/0/1/client"
 NODE = "raw/beta/host_check.json"
-OF_ENGINE = "flow/engine/alpha/beta/1 coverage path/engine/*"
-OF_TOOL = "flow/bw/alpha/beta/1 coverage path/bw/*"
+OF_ENGINE = "flow/engine/alpha/beta/0/1 coverage path/engine/*"
+OF_TOOL = "flow/bw/alpha/beta/0/1 coverage path/bw/*"
 PORT = "/sys/class/cxi/cxi0/device/port"
 CODEWORDS = "/sys/class/cxi/cxi0/device/telemetry/hni_pcs_uncorrected_cw"
 POSING = "cxi_write_bw: sim_cxi0 is a simulated device: these figures are no proof of hardware"
@@ -87,7 +87,7 @@ FAULTS = (
         "cxi-fallback",
         "slingshot",
         INCONCLUSIVE,
-        "flow/engine/alpha/beta/1 coverage",
+        "flow/engine/alpha/beta/0/1 coverage",
         "a fallback to a software provider: sockets in the place of the NIC",
         edit(f"{ENGINE}.stdout", fields("", backend="ofi", provider="tcp;ofi_rxm")),
     ),
@@ -143,7 +143,7 @@ FAULTS = (
         "cxi-octets",
         "slingshot",
         FAIL,
-        "path/engine/alpha/beta/1",
+        "path/engine/alpha/beta/0/1",
         "octets that the other NIC did not take",
         edit(SERVER, few_octets),
     ),

@@ -24,9 +24,9 @@ from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
 from selftest.runs import noise
 
-LOAD = "raw/node1/flows/load/node1/node2/1/client"
-VERIFY = "raw/node1/flows/verify/node1/node2/1/client"
-LATENCY = "raw/node1/flows/latency/node1/node2/1/client"
+LOAD = "raw/node1/flows/load/node1/node2/0/1/client"
+VERIFY = "raw/node1/flows/verify/node1/node2/0/1/client"
+LATENCY = "raw/node1/flows/latency/node1/node2/0/1/client"
 RATES = ("bandwidth.bytes", "bandwidth.gbit_s", "bandwidth.messages_per_s")
 
 

@@ -139,9 +139,7 @@ FAULTS = (
         "a server that keeps a handle each minute",
         growing("handles", 1),
     ),
-    soak(
-        "soak-unplanned", "plan", "a soak that its plan calls none", "plan.json", put("soak", "x")
-    ),
+    soak("soak-unplanned", "plan", "a soak that its plan calls none", "plan.json", drop("soak")),
     soak(
         "soak-unplanned-gone",
         "plan",

@@ -13,6 +13,7 @@ from selftest.files import limit_set, write, write_lines
 from selftest.runs.answers import check_hosts
 from selftest.runs.fabric_figures import Size, measured
 from selftest.runs.fabric_plan import HOSTS, Fabric, Test, plan, retry_plan, stamp
+from tests import spelled
 
 Document = dict[str, Any]
 
@@ -117,7 +118,7 @@ class _Run:
         self.rounds(planned, "flows")
         if self.fabric.again:
             again = retry_plan(self.fabric, planned)
-            write(self.root / "plan.retry.json", again)
+            spelled.write_retry(self.root, [turn["flows"] for turn in again["rounds"]])
             self.rounds(again, "retry/flows")
 
     def rounds(self, planned: Document, folder: str) -> None:

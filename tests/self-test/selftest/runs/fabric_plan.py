@@ -163,7 +163,7 @@ def _flow(test: Test, repeat: int, client: int, server: int) -> Document:
     commands = _commands(test, client, server)
     ready = {"perftest": {"port": 18515, "proto": "tcp"}, "iperf3": {"port": 5201, "proto": "tcp"}}
     return {
-        "id": f"{test.name}/{HOSTS[client]}/{HOSTS[server]}/{repeat}",
+        "id": f"{test.name}/{HOSTS[client]}/{HOSTS[server]}/0/{repeat}",
         "test": test.name, "title": test.title, "repeat": repeat, "tool": test.tool,
         "backend": test.backend, "provider": None, "op": test.op, "kind": test.kind,
         "client": HOSTS[client], "server": HOSTS[server],
@@ -190,9 +190,9 @@ def plan(fabric: Fabric) -> Document:
 def retry_plan(fabric: Fabric, first: Document) -> Document:
     """plan.retry.json: the flow is measured twice more, in rounds of its own."""
     flows = [flow for round_ in first["rounds"] for flow in round_["flows"]]
-    flow = next(flow for flow in flows if flow["id"] == f"{fabric.again}/1")
+    flow = next(flow for flow in flows if flow["id"] == f"{fabric.again}/0/1")
     rounds = [
-        {"flows": [{**flow, "id": f"{fabric.again}/{repeat}", "repeat": repeat}]}
+        {"flows": [{**flow, "id": f"{fabric.again}/0/{repeat}", "repeat": repeat}]}
         for repeat in (3, 4)
     ]
     return {**first, "rounds": rounds}
@@ -200,7 +200,6 @@ def retry_plan(fabric: Fabric, first: Document) -> Document:
 
 def _head(fabric: Fabric, title: str) -> Document:
     return {
-        "schema": "perch.plan/1",
         "run": fabric.run,
         "created": stamp(fabric.begun)[:-5] + "Z",
         "limits": "roce",

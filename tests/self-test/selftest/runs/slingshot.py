@@ -37,7 +37,7 @@ def _flow(test: str, title: str, op: str, kind: str, size: int, command: str) ->
     tool, *_ = command.split()
     is_engine = tool == "perch"
     return {
-        "id": f"{test}/alpha/beta/1", "test": test, "title": title, "repeat": 1,
+        "id": f"{test}/alpha/beta/0/1", "test": test, "title": title, "repeat": 1,
         "tool": "perch" if is_engine else "cxi", "backend": "cxi" if is_engine else None,
         "provider": None, "op": op, "kind": kind, "client": "alpha", "server": "beta",
         "scope": "hardware", "client_argv": command.split(),
@@ -68,7 +68,7 @@ def _plan() -> Document:
         for node, address in ADDRESSES.items()
     }  # fmt: skip
     return {
-        "schema": "perch.plan/1", "run": RUN, "created": stamp(EPOCH)[:-5] + "Z",
+        "run": RUN, "created": stamp(EPOCH)[:-5] + "Z",
         "suite": {"name": "s", "title": "S"}, "limits": "slingshot-200", "hosts": hosts,
         "excluded": [], "rounds": [{"flows": [flow]} for flow in flows],
     }  # fmt: skip
