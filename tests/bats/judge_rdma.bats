@@ -154,7 +154,8 @@ FAULTS
 .params.queue_pairs = 4
 .params.relaxed_ordering = true
 FAULTS
-  edit run/raw/alpha/flows/$flow/client.stdout '.loss.lost_messages = 30'
+  edit run/raw/alpha/flows/$flow/client.stdout '.loss.lost_messages = 30 | .bandwidth.bytes *= 0.85 | .bandwidth.gbit_s *= 0.85
+    | .bandwidth.messages_per_s *= 0.85 | .cpu |= (.client_s_per_gb = null | .server_s_per_gb = null)'
   edit run/inputs/limits.json '.limits += [{id: "lost", title: "Lost", scope: {tool: "perch"}, metric: "derived.loss_ppm", bound: {max: 10000},
     unit: "ppm", source: "test", severity: "required", remedy: "none"}]'
   judge 1
@@ -164,6 +165,7 @@ FAULTS
 # The limits of the lab in place of the fixture's.
 with_limits() {
   "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <"$TOP/reports/limits/$1.yml" >run/inputs/limits.json
+  edit run/plan.json ".limits = \"$1\""
 }
 
 @test "packets that one device sent and the other did not take fail a run whose payload is whole" {
@@ -184,13 +186,16 @@ with_limits() {
   recorded rxe
   with_limits rxe
   local out=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/0/1/client.stdout
-  edit $out '.stall = {longest_s: 2.1, start_s: 0.5, began: "2026-01-01T00:00:00.500Z"}'
+  # five seconds longer than it was, and begun as much earlier
+  edit $out '.started = "2026-11-21T14:17:34.945Z" | .elapsed_s = 6.2 | .bandwidth |= (.gbit_s = .bytes * 8e-9 / 6.2
+    | .messages_per_s = .bytes / 65536 / 6.2 | .min_interval_gbit_s = 0)'
+  edit $out '.stall = {longest_s: 2.1, start_s: 0.5, began: "2026-11-21T14:17:35.445Z"}'
   judge 0
   assert_equal "$(check_status limit/stall/verbs-write-bandwidth)" pass
-  edit $out '.stall = {longest_s: 5.2, start_s: 0.5, began: "2026-01-01T00:00:00.500Z"}'
+  edit $out '.stall = {longest_s: 5.2, start_s: 0.5, began: "2026-11-21T14:17:35.445Z"}'
   judge 1
   assert_json run/verdict.json 'any(.checks[]; .id == "limit/stall/verbs-write-bandwidth" and .status == "fail" and .measured == 5.2
-    and .evidence == ["verbs-write-bandwidth/alpha/beta/0/1#65536 at 2026-01-01T00:00:00.500Z"])'
+    and .evidence == ["verbs-write-bandwidth/alpha/beta/0/1#65536 at 2026-11-21T14:17:35.445Z"])'
   # where a pause was asked for there is none to judge
   edit $out '.stall = null'
   judge 0
