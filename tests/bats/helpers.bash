@@ -103,8 +103,9 @@ plan_of() {
 
 # share HOST [PLAN]: the host's share of a spelled-out plan (./plan.json), as perchctl plan would make it; prints its path
 share() {
-  local plan=${2:-plan.json}
-  "$TOP/.venv/bin/python" "$TOP/tests/spelled.py" shares "shares.$(basename "$plan" .json)" <"$plan" && echo "$PWD/shares.$(basename "$plan" .json)/$1.json"
+  local plan=${2:-plan.json} name
+  name=$(basename "$plan" .json)
+  "$TOP/.venv/bin/python" "$TOP/tests/spelled.py" shares "shares.$name" <"$plan" && echo "$PWD/shares.$name/$1.json"
 }
 
 # put_plan RUN < PLAN: a spelled-out plan becomes plan.json and rounds.jsonl of a run; spelled RUN prints it
