@@ -33,6 +33,9 @@ VALUES: tuple[Any, ...] = (
     "\x00\x1b[31m", "9" * 400, [], {}, [None], {"a": None}, [[]], {"": ""},
 )  # fmt: skip
 
+#: Without a plan nothing is judged, and the run says so.
+PLAN = ("plan.json", "rounds.jsonl")
+
 #: Runs that are mutated and judged whole: some 0.3 s each.
 WHOLE = 8
 #: Mutated outputs of flows that are read to their records: some milliseconds each.
@@ -114,7 +117,7 @@ def test_a_mutated_run_has_a_verdict(sources: list[Path], tmp_path: Path, seed: 
     source = sources[seed % 2]
     root = shutil.copytree(source, tmp_path / "run")
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.stat().st_size]
-    path = draw.choice([path for path in files if path.name != "plan.json"])
+    path = draw.choice([path for path in files if path.name not in PLAN])
     before = path.read_bytes()
     path.write_bytes(mutated(before, draw))
     verdict, fault = run.judge(root)
