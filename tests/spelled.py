@@ -168,7 +168,8 @@ def spelled(plan: PlanDocument, lines: list[RoundLine]) -> Document:
                 flow["import"] = source
         rounds.append({"flows": flows})
     head = msgspec.to_builtins(plan)
-    return {**{k: v for k, v in head.items() if k not in ("tests", "imports")}, "rounds": rounds}
+    head = {key: value for key, value in head.items() if key not in ("tests", "imports")}
+    return {"excluded": [], **head, "rounds": rounds}
 
 
 def read(root: Path) -> Document:

@@ -23,7 +23,7 @@ GENERATED: dict[str, tuple[str, type]] = {
     "plan": ("perch.plan/2", PlanDocument),
     "record": ("perch.record/2", Record),
     "retry": ("perch.retry/1", RetryDocument),
-    "rounds": ("perch.plan/2#round", RoundLine),
+    "rounds": ("perch.rounds/2", RoundLine),
     "share": ("perch.share/1", Share),
 }
 

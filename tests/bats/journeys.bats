@@ -46,7 +46,7 @@ PYTHON
   local host name='{name: "netperf", title: "TCP by netperf", tool: "netperf", kind: "bandwidth", params: {size: "128K", duration: "1s"}}'
   mkdir -p run/inputs run/raw
   jq -n --argjson serve "$(free_port)" --argjson port "$(free_port)" "{
-    run: \"20260101T000000Z-netperf\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
+    run: \"20260101T000000Z-netperf\", created: \"2026-01-01T00:00:00Z\", limits: \"netperf\",
     suite: {name: \"netperf\", title: \"netperf\", tests: [$name]},
     hosts: ([[\"alpha\", \"127.0.0.1\"], [\"beta\", \"127.0.0.2\"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: \"loopback\",
       perch_backends: [\"tcp\"], perch_tools: [\"perch\", \"netperf\"], perch_port: \$serve, perch_netperf_port: \$port}}) | from_entries)}" |
@@ -54,7 +54,7 @@ PYTHON
   python tree/tests/spelled.py write run <plan.json
   python tree/tests/spelled.py shares shares <plan.json
   # no test judges speed: any rate will do
-  jq '.limits |= map(select(.metric == "bandwidth.gbit_s") | .bound = {min: 1e-9} | .scope = {kind: "bandwidth"} | .severity = "required")[0:1]' \
+  jq '.name = "netperf" | .limits |= map(select(.metric == "bandwidth.gbit_s") | .bound = {min: 1e-9} | .scope = {kind: "bandwidth"} | .severity = "required")[0:1]' \
     "$TOP/tests/fixtures/loopback/run/inputs/limits.json" >run/inputs/limits.json
   echo "a-secret-of-this-test" >token && chmod 600 token
   for host in alpha beta; do

@@ -80,13 +80,24 @@ FAULTS
       mkdir -p "run/raw/$host/$flow"
       cp "$fixture/raw/$host/$flow"/* "run/raw/$host/$flow"
     done
-    find run/raw -path '*/tcp-*.json' -exec sed -i "s/$(jq -r .run "$fixture/plan.json")/$(jq -r .run run/plan.json)/" {} +
-    edit "run/raw/alpha/$flow/client.stdout" ".link.layer = \"$2\""
+    # of this run, its addresses and its time
+    find run/raw -path '*/tcp-*/*' -type f -exec sed -i "s/$(jq -r .run "$fixture/plan.json")/$(jq -r .run run/plan.json)/
+      s/127\.0\.0\.1/$(jq -r .hosts.alpha.address run/plan.json)/; s/127\.0\.0\.2/$(jq -r .hosts.beta.address run/plan.json)/" {} +
+    PYTHONPATH=$TOP:$TOP/tests/self-test "$TOP/.venv/bin/python" -c 'import json, pathlib, sys
+from perch.model.moments import moment
+from tests.py.judging import Run, later
+run, flow = Run(pathlib.Path("run").resolve()), sys.argv[1]
+first = json.loads((run.root / "raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.json").read_text())
+own = json.loads((run.root / "raw/alpha" / flow / "client.json").read_text())
+shift = later(moment(first["started"]) - moment(own["started"]))
+for file in ("alpha/%s/client.json", "alpha/%s/client.stdout", "beta/%s/server.json"):
+    run.edit("raw/" + file % flow, shift)' "$flow"
+    edit "run/raw/alpha/$flow/client.stdout" ".link.layer = \"$2\" | .client.host = \"alpha\" | .server.host = \"beta\""
     spelled "$fixture" >tcp.json
-    # over the addresses of these hosts
     spelled run | jq -c --slurpfile tcp tcp.json '(.hosts | map_values(.address)) as $now | ($tcp[0].hosts | with_entries({key: .value.address, value: $now[.key]})) as $other
       | .rounds += [{flows: [$tcp[0].rounds[].flows[] | select(.test == "tcp-bandwidth-event") | .client_argv |= map($other[.] // .)]}]' | put_plan run
     "$JUDGE" run >/dev/null || true
+    jq -e 'select(.test == "tcp-bandwidth-event") | .status == "ok"' run/records.jsonl >/dev/null || fail "$(jq -c 'select(.test == "tcp-bandwidth-event") | .error' run/records.jsonl)"
   }
   beside hardware ethernet
   assert_equal "$(jq -r .scope run/verdict.json)" hardware

@@ -201,7 +201,7 @@ xpath() { xmllint --xpath "$1" "${2:-$RUN}/junit.xml"; }
   assert_equal "$(xpath 'string(//testcase[@name="flows/tcp-bandwidth"]/@time)')" 0.605
 }
 
-@test "junit.xml: a check that fails is a failure, and hostile text arrives as it was, but for what XML cannot carry" {
+@test "junit.xml: a check that fails is a failure, and hostile text arrives, its control characters as escapes" {
   copy run
   jq -c '.verdict = "FAIL" | .checks = [.checks[0] | .id = "limit/a\"b" | .status = "fail" | .measured = "x ]]> <b> & \"q\"\n\u0001\u001b\ufffe\ud83d\ude00"]' \
     "$RUN/verdict.json" >run/verdict.json
@@ -211,7 +211,7 @@ xpath() { xmllint --xpath "$1" "${2:-$RUN}/junit.xml"; }
   assert_equal "$(xpath 'string(//testcase[2]/@name)' run)" 'limit/a"b'
   assert_equal "$(xpath 'string(//testcase[2]/@classname)' run)" perch.limit
   run xpath 'string(//testcase[2]/failure/@message)' run
-  assert_output --partial $'x ]]> <b> & "q"\n\ufffd\ufffd\ufffd\U0001f600'
+  assert_output --partial $'x ]]> <b> & "q"\\n\\x01\\x1b\\ufffe\U0001f600'
   run xpath 'string(//testcase[2]/failure)' run
   assert_output --partial 'source: design'
 }
@@ -261,7 +261,7 @@ xpath() { xmllint --xpath "$1" "${2:-$RUN}/junit.xml"; }
   run_expecting 0 "$TOP/.venv/bin/python" "$TOP/tests/drawn.py" export run
   prom run
   # two flows of tcp-latency with four records each, and one of iperf
-  assert_equal "$(sample perch_trouble_counter 'select(.labels.counter == "rx_errors") | [.value, .labels.host, .labels.device]')" '[15,"alpha","eth\"0\\\n"]'
+  assert_equal "$(sample perch_trouble_counter 'select(.labels.counter == "rx_errors") | [.value, .labels.host, .labels.device]')" '[15,"alpha","eth\"0\\\\n"]'
   assert_equal "$(sample perch_trouble_counter 'select(.labels.counter == "TcpRetransSegs") | [.value, .labels.device]')" '[6,null]'
   assert_equal "$(sample perch_trouble_counter .labels.counter | wc -l)" 2
 }

@@ -14,7 +14,7 @@ setup() {
   wire p1 10.78.0
   mkdir -p run/inputs run/raw
   # no test judges speed: any rate will do
-  jq '.limits |= map(select(.metric | test("latency_us.mean|bandwidth")) | .bound = {min: 1e-9})' \
+  jq '.name = "path" | .limits |= map(select(.metric | test("latency_us.mean|bandwidth")) | .bound = {min: 1e-9})' \
     "$TOP/tests/fixtures/loopback/run/inputs/limits.json" >run/inputs/limits.json
   echo "a-secret-of-this-test" >token && chmod 600 token
 }
@@ -42,7 +42,7 @@ wire() {
 
 # measure CODE JQ-TESTS: a plan for them between the two, walked by both agents; then it is judged, with that exit code.
 measure() {
-  jq -n "{run: \"20260101T000000Z-path\", created: \"2026-01-01T00:00:00Z\", limits: \"local\",
+  jq -n "{run: \"20260101T000000Z-path\", created: \"2026-01-01T00:00:00Z\", limits: \"path\",
     suite: {name: \"path\", title: \"Path\", tests: $2},
     hosts: ([[\"alpha\", \"10.77.0.1\"], [\"beta\", \"10.77.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
       perch_fabric: \"ethernet\", perch_scope: \"software\", perch_backends: [\"tcp\", \"ofi\"], perch_port: 18600}}) | from_entries)}" |

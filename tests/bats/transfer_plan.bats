@@ -31,7 +31,7 @@ argv() { jq -r '.rounds[0].flows[0].client_argv | join(" ")' plan.json; }
   put_plan run <plan.json
   check-jsonschema --schemafile "$TOP/reports/schema/plan.schema.json" run/plan.json
   jq -s . run/rounds.jsonl >rounds.json
-  jq '{type: "array", items: del(."$defs"), "$defs": ."$defs"}' "$TOP/reports/schema/rounds.schema.json" >rounds.schema.json
+  jq '{type: "array", items: {"$ref": ."$ref"}, "$defs": ."$defs"}' "$TOP/reports/schema/rounds.schema.json" >rounds.schema.json
   check-jsonschema --schemafile rounds.schema.json rounds.json
   check-jsonschema --schemafile "$TOP/reports/schema/share.schema.json" "$(share a)"
   local fault
@@ -94,7 +94,7 @@ agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
 judged() { run_expecting "$1" "$TOP/reports/judge" run; }
 
 @test "agents measure transfers over ofi and tcp; all pairs and sums are covered and judged, and none may be missing" {
-  jq -n --argjson port "$(free_port)" '{run: "20260101T000000Z-x", created: "2026-01-01T00:00:00Z", limits: "local",
+  jq -n --argjson port "$(free_port)" '{run: "20260101T000000Z-x", created: "2026-01-01T00:00:00Z", limits: "sums",
     suite: {name: "s", title: "S", tests: [
       {name: "ofi-write", title: "W", tool: "perch", backend: "ofi", provider: "tcp;ofi_rxm", op: "write", kind: "transfer",
        params: {size: "4K:64K:60K", batch: "1:16", devices: 2, iterations: 20, verify: true, completion: "event"}},
@@ -108,7 +108,7 @@ judged() { run_expecting "$1" "$TOP/reports/judge" run; }
   mkdir -p run/inputs
   put_plan run <plan.json
   # that limits speak of the right records is tested here, and no speed: they are out of reach of any machine
-  jq -n '{schema: "perch.limits/1", name: "local", title: "T", limits: [
+  jq -n '{schema: "perch.limits/1", name: "sums", title: "T", limits: [
     {id: "sums", metric: "bandwidth.gbit_s", scope: {kind: "sum", size_bytes: {min: 65536}, batch: {min: 4}}, bound: {min: 1e-6}, unit: "Gb/s"},
     {id: "pairs", metric: "latency_us.mean", scope: {kind: "transfer", op: "write", batch: 16, backend: ["ofi", "tcp"]}, bound: {max: 2e7}, unit: "us"}
     ] | map(. + {title: .id, source: "site policy: none", severity: "required", remedy: "mend this test"})}' >run/inputs/limits.json
