@@ -141,7 +141,7 @@ RECEIVED = "end.sum_received."
         ("start.test_start.protocol", "SCTP", 'protocol "SCTP" is not read, only TCP'),
         ("start.test_start.protocol", "UDP", 'protocol "UDP" is not read, only TCP'),
         ("start.timestamp", {}, "start.timestamp.timesecs is null, which is no result"),
-        ("start.timestamp.timesecs", 1e20, "start.timestamp.timesecs is 100000000000000000000"),
+        ("start.timestamp.timesecs", 1e20, "start.timestamp.timesecs is 1e+20"),
         ("end.sum_sent.bytes", 1900000000, "more was received than was sent"),
         ("end.sum_sent.retransmits", 1.5, "sum_sent.retransmits is 1.5, which is no whole number"),
         ("end.streams", [{"receiver": {"bytes": 10}}] * 4,
