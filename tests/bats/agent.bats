@@ -289,6 +289,7 @@ BASH
   wait_until client_runs
   kill -KILL "$(marked_processes | awk '$3 == "serve" && /--bind 127.0.0.2 / { print $1 }')"
   wait_until agent_state_is beta stopped
+  wait_until test -s beta/flows/t3/alpha/beta/0/1/server.json # what never ran is said after the state
   assert_json beta/agent.json '.message | test("^perch serve on beta ended: by signal KILL$")'
   assert_json beta/flows/t1/alpha/beta/0/1/server.json '.state == "done" and .message == null'
   assert_json beta/flows/t2/alpha/beta/0/1/server.json '.state == "done" and (.message | test("its end was not seen here: perch serve on beta"))'

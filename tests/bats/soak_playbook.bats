@@ -336,8 +336,8 @@ YAML
   mkdir -p runs/one runs/two
   echo '{"run": "one", "soak": {}, "hosts": {"a": {}, "b": {}}}' | tee runs/one/plan.json >runs/two/plan.json
   echo '{"run": "none"}' >runs/plan.json
-  mkdir runs/one/shares
-  echo '{}' >runs/one/shares/a.json
+  mkdir runs/{one,two}/shares
+  echo '{}' | tee runs/one/shares/a.json >runs/two/shares/b.json
   local sum
   sum=$(sha256sum runs/one/shares/a.json | cut -d ' ' -f 1)
   cat >cases.yml <<YAML
