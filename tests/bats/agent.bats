@@ -273,9 +273,14 @@ BASH
   local flow='{tool: "perch", backend: "tcp", kind: "latency", params: {size: 8, duration: "50ms"}}'
   plan_of "$(tests_of "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow" "$flow")" >plan.json
   agent beta start
-  run_expecting 6 bash -c 'trap "" XFSZ; ulimit -f 3; exec "$@"' -- \
-    "$AGENT" run --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH" --start-window 15
-  assert_output --partial "the disk is full"
+  local pid status=0
+  bash -c 'trap "" XFSZ; exec "$@"' -- "$AGENT" run --plan "$(share alpha)" --host alpha --out alpha --engine "$PERCH" --start-window 15 >said 2>&1 3>&- &
+  pid=$!
+  wait_until flow_started alpha t1
+  prlimit --pid "$pid" --fsize=3072
+  wait "$pid" || status=$?
+  assert_equal "$status" 6
+  grep -F "the disk is full" said
   assert_json alpha/flows/t1/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
   assert_json alpha/agent.json '.state == "stopped" and (.message | test("the disk is full"))'
   run_agent stop --out beta

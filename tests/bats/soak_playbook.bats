@@ -76,7 +76,7 @@ nothing_begun() {
   command_of soak -e soak_duration=9h
   "${COMMAND[@]}" >log 2>&1 3>&- &
   local playbook=$!
-  WAIT=120 wait_until grep -qE '^\[alpha\] .* left; ' log
+  WAIT=300 wait_until grep -qE '^\[alpha\] .* left; ' log
   grep -F "The soak $run is on alpha, beta: no other one is begun." log
   marked_processes | grep ansible-playbook | while read -r pid _; do kill -KILL "$pid" || true; done
   wait "$playbook" || true

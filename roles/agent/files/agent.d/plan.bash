@@ -17,7 +17,10 @@ check_plan() {
 
 # From here on PLAN has the host's flows with their commands.
 spell_plan() {
-  jq -f "$here/agent.d/share.jq" "$PLAN" >"$OUT/control/plan.json" || fail "$EXIT_HOST" "the plan $PLAN is damaged: jq says why"
+  local status=0
+  jq -f "$here/agent.d/share.jq" "$PLAN" >"$OUT/control/plan.json" || status=$?
+  [ "$status" -ne 2 ] || fail "$EXIT_INTERNAL" "cannot write $OUT/control/plan.json; make room on this disk" # jq(1): 2 is a system error
+  [ "$status" -eq 0 ] || fail "$EXIT_HOST" "the plan $PLAN is damaged: jq says why"
   PLAN=$OUT/control/plan.json
 }
 
