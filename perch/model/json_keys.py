@@ -35,7 +35,7 @@ def _has_as_many(text: bytes) -> bool:
 def repeated_key(text: bytes) -> str | None:
     """The first key that an object of the document has twice; None where none has.
 
-    text: JSON that msgspec decodes; what is none has no such key. A line of the engine takes some
+    text: JSON that msgspec decodes; other text has no such key. A line of the engine takes some
     10 microseconds.
     """
     try:

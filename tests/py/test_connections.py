@@ -73,7 +73,7 @@ def test_each_stream_of_iperf_has_the_planned_ends(
     assert words in measured_of(run.judge(), "iperf-streams")
 
 
-# ---- addresses that are none ---------------------------------------------------------------------
+# ---- invalid addresses ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("address", [None, "", "somewhere", "0x13"])

@@ -48,7 +48,7 @@ def _job(*command: str) -> Any:
 
 
 def _latency(iterations: int | None) -> dict[str, Any]:
-    """A percentile has ten samples beyond it, or is none (docs/definitions.md)."""
+    """A percentile has ten samples beyond it, or no value (docs/definitions.md)."""
     count = iterations or 10**6
     tails = {"p99": 2, "p99_9": 3}
     enough = {"p99": count >= 1000, "p99_9": count >= 10000}

@@ -288,7 +288,7 @@ FAULTS = (
     contradiction("flat-tail", "tails that were flattened", edit(LATENCY, flattened_tail)),
     contradiction(
         "garbage-histogram",
-        "a histogram that is none",
+        "a histogram that cannot be decoded",
         edit(LATENCY, put("histogram.data", "HISTFAAAABt4nGNgYGBg")),
     ),
     contradiction(
