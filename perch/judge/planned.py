@@ -114,8 +114,21 @@ def _flow_faults(flow: Flow) -> Iterator[str]:
         yield f"flow '{flow.id}' is of host '{flow.client}' with itself"
 
 
-def _test_faults(plan: Plan) -> Iterator[str]:
+def _host_faults(plan: PlanDocument) -> Iterator[str]:
+    for kind, names in (("host", plan.hosts), ("switch", plan.switches or {})):
+        for name in names:
+            if not _name.fullmatch(name):
+                yield f"{kind} name '{name}' is not usable as a path"
+    for name, host in plan.hosts.items():
+        if not all(isinstance(device.get("name"), str) for device in host.devices):
+            yield f"host '{name}' has a device without a name"
+
+
+def _test_faults(plan: PlanDocument) -> Iterator[str]:
     for name, test in plan.tests.items():
+        devices = test.params.get("devices")
+        if devices not in (None, "all") and type(devices) is not int:
+            yield f"test '{name}' has {devices!r} devices, no number and not 'all'"
         if not test.tool or not all(form.client for form in test.forms.values()):
             yield f"test '{name}' has no tool or no command"
         if plan.soak is None and any("--soak" in form.client for form in test.forms.values()):
@@ -195,13 +208,8 @@ def faults(plan: Plan) -> Iterator[str]:
         return
     if moment(plan.created) is None:
         yield f"created is {plan.created!r}, no time such as 2026-11-21T08:04:06Z"
-    for kind, names in (("host", plan.hosts), ("switch", plan.switches or {})):
-        for name in names:
-            if not _name.fullmatch(name):
-                yield f"{kind} name '{name}' is not usable as a path"
     if len({flow.imported is None for flow in plan.flows()}) > 1:
         yield "it has flows that were measured elsewhere beside others"
-    yield from _test_faults(plan)
     for flow in plan.flows():
         yield from _flow_faults(flow)
     yield from _soak_faults(plan)
@@ -270,7 +278,7 @@ def _rounds(
     try:
         for line in lines:
             yield maker.round(line, retry=retry)
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except KeyError as error:
         raise PerchError(
             ExitCode.INCONCLUSIVE, f"it names what plan.json does not have: {error}", file=file
         ) from None
@@ -283,6 +291,7 @@ def read_plan(path: Path) -> Plan:
     Raises PerchError where a run cannot be judged by it.
     """
     head = document(_text(path), path.name)
+    _refuse((*_host_faults(head), *_test_faults(head)), path.name)
     with _without_collector():
         maker = Flows(head)
         lines = flow_lines(_text(path.with_name(ROUNDS)), head.rounds)
@@ -290,10 +299,13 @@ def read_plan(path: Path) -> Plan:
         plan = Plan(**msgspec.structs.asdict(head) | {"rounds": rounds})
         if plan.soak is not None:
             maker.fill(plan.flows())
-    found = _joined(faults(plan))
-    if found:
-        raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot be used: {found}", file=path.name)
+    _refuse(faults(plan), path.name)
     return plan
+
+
+def _refuse(found: Iterable[str], file: str) -> None:
+    if why := _joined(found):
+        raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot be used: {why}", file=file)
 
 
 # ---- a plan of repeats ---------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class PlanTest(Model):
     kind: str
     op: str | None
     carrier: Carrier
-    forms: dict[str, Form]
+    forms: dict[int, Form]
     params: dict[str, Any] = {}
     backend: str | None = None
     provider: str | None = None

@@ -44,7 +44,7 @@ class Flows:
     def __init__(self, plan: PlanDocument | Plan) -> None:
         self.plan = plan
         self._forms = {
-            (name, int(number)): _Form(Template(form.client), Template(form.server), form.expect)
+            (name, number): _Form(Template(form.client), Template(form.server), form.expect)
             for name, test in plan.tests.items()
             for number, form in test.forms.items()
         }

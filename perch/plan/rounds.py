@@ -84,7 +84,7 @@ def _test(one: PlannedTest) -> PlanTest:
         kind=test.kind,
         op=test.op,
         carrier=one.command.carrier(test),
-        forms={str(number): _form(one, number) for number in devices},
+        forms={number: _form(one, number) for number in devices},
         params=test.params,
         backend=test.backend,
         provider=test.provider,

@@ -74,6 +74,11 @@ def test_a_whole_plan_has_no_fault(tmp_path: Path) -> None:
 
 TWO_LINES = plan()
 TWO_LINES["hosts"]["c\n"] = TWO_LINES["hosts"]["a"]
+WITHOUT_NAME = plan()
+WITHOUT_NAME["hosts"]["a"]["devices"] = [{"netdev": "e0"}]
+FORM = {"client": ["perch", "lat"], "server": [], "expect": [{"size_bytes": 8}]}
+TEST = {"title": "t", "tool": "perch", "kind": "latency", "op": None, "carrier": "sockets",
+        "forms": {"1": FORM}}  # fmt: skip
 OUTSIDE = {"file": "raw/import/../x", "line": 1}
 INSIDE = {"file": "raw/import/x", "line": 1}
 
@@ -101,6 +106,10 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> Non
         (plan(), {"hosts": {}}, "rounds.jsonl: it names what plan.json does not have: 'a'"),
         (plan(), {"tests": {}}, "rounds.jsonl: it names what plan.json does not have: 't'"),
         (plan(rounds=[]), {}, "it holds no flow"),
+        (WITHOUT_NAME, {}, "host 'a' has a device without a name"),
+        (plan(), {"tests": {"t": TEST | {"forms": {"one": FORM}}}}, "$.tests[...].forms"),
+        (plan(), {"tests": {"t": TEST | {"params": {"devices": "x"}}}}, "has 'x' devices"),
+        (plan(), {"tests": {"t": TEST | {"params": {"devices": 2}}}}, "not have: ('t', 2)"),
         (plan(flow("../../x")), {}, "is not test/client/server/rail/repeat"),
         (plan(flow("t\n")), {}, "is not test/client/server/rail/repeat"),
         (TWO_LINES, {}, "is not usable as a path"),
