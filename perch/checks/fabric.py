@@ -10,18 +10,16 @@ from typing import Any
 
 import polars as pl
 
+from perch.model.baseline import End, Fabric, FabricHost
 from perch.model.figures import rounded
 from perch.model.plan import Plan
-from perch.model.record import ROLES
+from perch.model.record import ROLES, Scope
 
 #: Columns that ends() takes.
 COLUMNS = (
     "client.host", "client.device", "server.host", "server.device",
     "link.rate_gbit_s", "link.mtu_bytes", "link.layer",
 )  # fmt: skip
-
-#: What is known of one end: device, rate_gbit_s, mtu_bytes, layer.
-End = dict[str, Any]
 
 
 def planned_identity(plan: Plan) -> dict[str, Any]:
@@ -51,12 +49,7 @@ def ends(records: pl.DataFrame) -> dict[str, list[End]]:
             "link.layer",
         ).filter(pl.col("device").is_not_null())
         for host, device, rate, mtu, layer in of_role.unique(maintain_order=True).iter_rows():
-            end = {
-                "device": device,
-                "rate_gbit_s": _number(rate),
-                "mtu_bytes": _number(mtu),
-                "layer": layer,
-            }
+            end = End(device, _number(rate), _number(mtu), layer)
             known = shown.setdefault(host, [])
             if end not in known:
                 known.append(end)
@@ -64,44 +57,46 @@ def ends(records: pl.DataFrame) -> dict[str, list[End]]:
 
 
 def _end_order(end: End) -> tuple[Any, ...]:
-    """By the values of the keys in order; what is not known comes first."""
-    return tuple(() if end[key] is None else (end[key],) for key in sorted(end))
+    """What is not known comes first."""
+    values = (end.device, end.layer, end.mtu_bytes, end.rate_gbit_s)
+    return tuple(() if value is None else (value,) for value in values)
 
 
-def identity(plan: Plan, shown: dict[str, list[End]], scope: str) -> dict[str, Any]:
+def identity(plan: Plan, shown: dict[str, list[End]], scope: Scope, fabric_id: str = "") -> Fabric:
     """The same with the ends that records showed. `scope`: the verdict's."""
-    known = planned_identity(plan)
-    hosts = {name: {**host, "ends": shown.get(name, [])} for name, host in known["hosts"].items()}
-    return {"suite": known["suite"], "limits": plan.limits, "scope": scope, "hosts": hosts}
+    hosts = {
+        name: FabricHost(host.fabric, host.scope, shown.get(name, []))
+        for name, host in plan.hosts.items()
+    }
+    return Fabric(fabric_id, plan.suite.name, plan.limits, scope, hosts)
 
 
 def _said(end: End) -> str:
-    rate, mtu = end.get("rate_gbit_s"), end.get("mtu_bytes")
+    rate, mtu = end.rate_gbit_s, end.mtu_bytes
     speed = "an unknown rate" if rate is None else f"{rate} Gb/s"
-    return f"{end.get('device')} at {speed}, MTU {'unknown' if mtu is None else mtu}"
+    return f"{end.device} at {speed}, MTU {'unknown' if mtu is None else mtu}"
 
 
-def _host_differences(name: str, was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    if now["fabric"] != was.get("fabric"):
-        yield f"{name} was on {was.get('fabric')} and is on {now['fabric']}"
-    had: list[End] = was.get("ends") or []
-    new = [end for end in now["ends"] if end not in had]
-    if new and had:
-        yield f"{name} has {'; '.join(map(_said, new))}; it had {'; '.join(map(_said, had))}"
+def _host_differences(name: str, was: FabricHost, now: FabricHost) -> Iterator[str]:
+    if now.fabric != was.fabric:
+        yield f"{name} was on {was.fabric} and is on {now.fabric}"
+    new = [end for end in now.ends if end not in was.ends]
+    if new and was.ends:
+        yield f"{name} has {'; '.join(map(_said, new))}; it had {'; '.join(map(_said, was.ends))}"
 
 
-def differences(was: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+def differences(was: Fabric, now: Fabric) -> Iterator[str]:
     """Where the fabric `now` is another one than `was`.
 
     What was measured then and is not now is the plan's affair.
     """
-    if was.get("limits") != now["limits"]:
-        yield f"the limits were {was.get('limits')} and are {now['limits']}"
-    if was.get("scope") != now["scope"]:
-        yield f"the scope was {was.get('scope')} and is {now['scope']}"
-    before, after = sorted(was["hosts"]), sorted(now["hosts"])
+    if was.limits != now.limits:
+        yield f"the limits were {was.limits} and are {now.limits}"
+    if was.scope != now.scope:
+        yield f"the scope was {was.scope} and is {now.scope}"
+    before, after = sorted(was.hosts), sorted(now.hosts)
     if before != after:
         yield f"the hosts were {', '.join(before)} and are {', '.join(after)}"
-    for name, host in now["hosts"].items():
-        if name in was["hosts"]:
-            yield from _host_differences(name, was["hosts"][name], host)
+    for name, host in now.hosts.items():
+        if name in was.hosts:
+            yield from _host_differences(name, was.hosts[name], host)

@@ -65,10 +65,10 @@ def command(args: argparse.Namespace) -> int:
         lines.report_unreadable("perchctl accept", path)
         for path in (kept / HISTORY, root.parent / index.INDEX)
     ]
-    hosts = ", ".join(sorted(found.fabric["hosts"]))
+    hosts = ", ".join(sorted(found.fabric.hosts))
     print(
         f"{found.run} ({found.verdict}) is the baseline of {hosts}, suite "
-        f"{found.fabric['suite']}, limits {found.fabric['limits']}: "
+        f"{found.fabric.suite}, limits {found.fabric.limits}: "
         f"{plural(len(found.figures), 'figure')}, kept in {kept}"
     )
     return ExitCode.FAIL if any(faulty) else ExitCode.PASS
@@ -122,7 +122,7 @@ def keep(runs: Path, found: BaselineDocument) -> Path:
 
     from perch.history import index, lines
 
-    kept = runs / "baseline" / str(found.fabric["id"])
+    kept = runs / "baseline" / found.fabric.id
     kept.mkdir(parents=True, exist_ok=True)
     past = {**msgspec.to_builtins(found), "schema": "perch.history/1"}
     lines.set_line(kept / HISTORY, found.run, past)

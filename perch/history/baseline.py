@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import polars as pl
@@ -11,7 +11,8 @@ from perch.checks import fabric
 from perch.checks import figures as figure
 from perch.model.baseline import AcceptedFigure, BaselineDocument
 from perch.model.plan import Plan
-from perch.model.record import Number
+from perch.model.record import Number, Scope
+from perch.model.verdict import Word
 
 
 class _Found(msgspec.Struct):
@@ -19,7 +20,7 @@ class _Found(msgspec.Struct):
 
     metric: str
     unit: str
-    better: str
+    better: Literal["higher", "lower"]
     terms: str
     values: list[Number]
     whole: bool = True
@@ -57,7 +58,7 @@ def _accepted(one: _Found, terms: list[str]) -> AcceptedFigure:
 
 
 def document(
-    plan: Plan, records: pl.DataFrame, verdict: str, scope: str, **accepted: Any
+    plan: Plan, records: pl.DataFrame, verdict: Word, scope: Scope, **accepted: Any
 ) -> BaselineDocument:
     """The run's figures. `accepted`: id, accepted, label and forced of an accepted run."""
     shown = fabric.ends(records.filter(pl.col("status") == "ok"))
@@ -71,7 +72,7 @@ def document(
         label=accepted.get("label"),
         forced=accepted.get("forced"),
         verdict=verdict,
-        fabric={"id": accepted.get("id", ""), **fabric.identity(plan, shown, scope)},
+        fabric=fabric.identity(plan, shown, scope, accepted.get("id", "")),
         terms=terms,
         figures={key: _accepted(one, terms) for key, one in found.items()},
     )

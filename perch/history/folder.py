@@ -17,8 +17,8 @@ from perch.judge import run as judging
 from perch.judge.raw import UNREADABLE
 from perch.model.figures import encode_sorted
 from perch.model.plan import Plan
-from perch.model.record import Record, ToolName
-from perch.model.verdict import Verdict
+from perch.model.record import Record, Scope, ToolName
+from perch.model.verdict import Verdict, Word
 
 PLAN, ROUNDS, RETRY = planned.PLAN, planned.ROUNDS, planned.RETRY
 VERDICT, RECORDS, INTERVALS = judging.VERDICT, judging.RECORDS, judging.INTERVALS
@@ -39,8 +39,8 @@ class VerdictHead(msgspec.Struct):
 
     schema: str
     run: str
-    verdict: str
-    scope: str
+    verdict: Word
+    scope: Scope
     coverage: Counted
 
 

@@ -31,7 +31,7 @@ class Side(msgspec.Struct):
 
 def _named(side: Side) -> Named:
     of = side.figures
-    return Named(of.run, of.created, cast(Any, of.verdict), of.fabric["scope"])
+    return Named(of.run, of.created, of.verdict, of.fabric.scope)
 
 
 def interval(side: Side, key: str, figure: AcceptedFigure) -> Range | None:
@@ -65,7 +65,7 @@ def _row(a: Side, b: Side, key: str) -> Row:
     return Row(
         figure=key,
         unit=x.unit,
-        better=cast(Any, x.better),
+        better=x.better,
         a=x.value,
         a_interval=of_a,
         b=y.value,

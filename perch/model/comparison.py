@@ -19,9 +19,9 @@ Words = Annotated[str, Meta(min_length=1)]
 FigureKey = Annotated[
     str,
     Meta(
-        pattern=r"^[^/]+/[^/]+/[^/]+/[0-9]+(x[0-9]+)?/[a-z0-9_]+\.[a-z0-9_]+$",
+        pattern=r"^[^/]+/[^/]+/[^/]+/([0-9]+(x[0-9]+)?|null)/[a-z0-9_]+\.[a-z0-9_]+$",
         description="test/client/server/size_bytes/metric; of transfers the size has the batch "
-        "beside it, 65536x8",
+        "beside it, 65536x8; null: the tool names no size",
     ),
 ]
 #: Integers and floats have bounds of their own in a schema.

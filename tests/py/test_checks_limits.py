@@ -11,7 +11,13 @@ import pytest
 from perch.checks import figures, limit_values
 from perch.checks.limits import status_of
 from perch.judge import columns
-from perch.model.baseline import AcceptedFigure, Baseline, BaselineDocument
+from perch.model.baseline import (
+    AcceptedFigure,
+    Baseline,
+    BaselineDocument,
+    Fabric,
+    FabricHost,
+)
 from perch.model.limits import Limits, Removed
 from perch.model.record import Record
 from perch.model.verdict import Bound, Check
@@ -397,14 +403,14 @@ def accepted(one: Record, value: float, **terms: str) -> Baseline:
     for old, new in terms.items():
         text = text.replace(f"{old}=", f"{old}={new}")
     key = f"{one.test}/{one.client.host}/{one.server.host}/{one.place}/bandwidth.gbit_s"
-    fabric = {
-        "suite": "S", "limits": "local", "scope": "software",
-        "hosts": {name: {"fabric": "roce", "scope": "hardware", "ends": []} for name in "ab"},
-    }  # fmt: skip
+    hosts = {name: FabricHost("roce", "hardware", []) for name in "ab"}
+    figure = AcceptedFigure(value, n=1, better="higher", of=0, unit="Gb/s", cv_percent=None)
     return Baseline(
         BaselineDocument(
-            schema="perch.baseline/1", run="r0", accepted="2026-01-01", fabric=fabric, terms=[text],
-            figures={key: AcceptedFigure(value=value, n=1, better="higher", of=0)},
+            schema="perch.baseline/1", run="r0", created="2026-01-01T00:00:00Z",
+            accepted="2026-01-01T00:00:00Z", label=None, forced=None, verdict="PASS",
+            fabric=Fabric("0123456789ab", "S", "local", "software", hosts),
+            terms=[text], figures={key: figure},
         )
     )  # fmt: skip
 
@@ -437,7 +443,7 @@ def test_a_baseline_of_another_fabric_judges_nothing() -> None:
     one = record(**FAST)
     baseline = accepted(one, 100)
     assert baseline.document
-    baseline.document.fabric["limits"] = "roce"
+    baseline.document.fabric.limits = "roce"
     check = of_baseline(one, baseline)
     assert (check.status, check.measured) == (
         "inconclusive",

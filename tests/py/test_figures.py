@@ -12,6 +12,7 @@ import pytest
 
 from perch.checks import fabric, figures
 from perch.judge import columns
+from perch.model.baseline import Fabric
 from perch.model.figures import encode, rounded
 from perch.model.record import Record
 from perch.model.text import UNSEEN
@@ -73,14 +74,12 @@ def test_repeats_have_a_median_and_a_coefficient_of_variation() -> None:
     assert figures.of_repeats([5]) == figures.Repeats(5, None, 1)
 
 
-END = {"rate_gbit_s": 100, "mtu_bytes": 4096}
+END = {"rate_gbit_s": 100, "mtu_bytes": 4096, "layer": "Ethernet"}
+ENDS = [{"device": f"mlx5_{i}", **END} for i in (0, 1)]
 FABRIC: Document = {
-    "limits": "roce",
-    "scope": "hardware",
-    "hosts": {
-        "a": {"fabric": "roce", "ends": [{"device": f"mlx5_{i}", **END} for i in (0, 1)]},
-    },
-}
+    "id": "0123456789ab", "suite": "S", "limits": "roce", "scope": "hardware",
+    "hosts": {"a": {"fabric": "roce", "scope": "hardware", "ends": ENDS}},
+}  # fmt: skip
 
 
 def _put(*path: str | int, value: object) -> Document:
@@ -112,7 +111,8 @@ def _put(*path: str | int, value: object) -> Document:
 def test_a_fabric_is_another_one_by_its_limits_scope_hosts_and_ends(
     now: Document, said: list[str]
 ) -> None:
-    assert list(fabric.differences(FABRIC, now)) == said
+    was, is_now = (msgspec.convert(one, Fabric) for one in (FABRIC, now))
+    assert list(fabric.differences(was, is_now)) == said
 
 
 @pytest.mark.parametrize(

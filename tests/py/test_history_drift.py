@@ -128,6 +128,15 @@ def test_a_figure_without_a_counterpart_is_shown(judged: Callable[..., Verdict])
     assert found.evidence == ["gone/alpha/beta/8/latency_us.p50", IPERF]
 
 
+def test_a_figure_of_a_tool_that_names_no_size_is_kept(judged: Callable[..., Verdict]) -> None:
+    key = "iperf/alpha/beta/null/bandwidth.gbit_s"
+
+    def without_size(document: Document) -> None:
+        document["figures"][key] = document["figures"].pop(IPERF)
+
+    assert key in check_of(judged(without_size), "drift/missing").evidence
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -135,6 +144,9 @@ def test_a_figure_without_a_counterpart_is_shown(judged: Callable[..., Verdict])
         put("figures", {}),
         put("accepted", "yesterday"),
         put("fabric", {}),
+        put("fabric.hosts.alpha.ends.0", {"device": "lo"}),
+        put("verdict", "PERHAPS"),
+        put("more", 1),
         lambda document: put("value", 0)(document["figures"][IPERF]),
         lambda document: put("of", 99)(document["figures"][IPERF]),
     ],

@@ -13,12 +13,11 @@ import pytest
 import yaml
 from selftest.runs import noise
 
-from perch.checks import fabric, figures
+from perch.history import baseline as history
+from perch.history import folder
 from perch.imports.run import Given, make
-from perch.judge import columns, planned
 from perch.model import limit_sets
 from perch.model.limit_sets import LimitFile
-from perch.model.record import Record
 from perch.model.verdict import Check, Verdict
 from tests.py.cards import call_cards
 from tests.py.judging import Change, Document, Run, check_of, put, status
@@ -215,21 +214,13 @@ BASELINE = "inputs/baseline.json"
 
 def baseline(run: Run, verdict: Verdict) -> Document:
     """What accepting this run would keep of its figures."""
-    lines = (run.root / "records.jsonl").read_bytes()
-    records = columns.frame(msgspec.json.Decoder(Record).decode_lines(lines))
-    plan = planned.read_plan(run.root / "plan.json")
-    found = figures.figures(records).drop_nulls("value")
-    terms = found["terms"].unique(maintain_order=True).to_list()
-    return {
-        "schema": "perch.baseline/1", "run": "r0", "accepted": "2026-01-01T00:00:00Z",
-        "fabric": fabric.identity(plan, fabric.ends(records), verdict.scope),
-        "terms": terms,
-        "figures": {
-            row["key"]: {"unit": row["unit"], "better": row["better"], "value": row["value"],
-                         "n": 1, "of": terms.index(row["terms"])}
-            for row in found.iter_rows(named=True)
-        },
-    }  # fmt: skip
+    plan = folder.plan_head(run.root / folder.PLAN)
+    found = history.document(
+        plan, folder.frame(run.root), verdict.verdict, verdict.scope,
+        id=folder.fabric_id(plan), accepted="2026-01-01T00:00:00Z",
+    )  # fmt: skip
+    document: Document = msgspec.to_builtins(found) | {"run": "r0"}
+    return document
 
 
 def test_a_share_of_the_accepted_run_without_one_is_inconclusive(rxe: Run) -> None:
