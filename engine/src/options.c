@@ -8,7 +8,10 @@
 #include "parse.h"
 #include "personality.h"
 
-enum { GETOPT_FIRST = 256 }; /* what getopt_long() answers for the first option: above any letter */
+enum {
+	GETOPT_FIRST = 256,                     /* what getopt_long() answers for the first option: above any letter */
+	LETTERS_MAX = 2 * OPTIONS_MAX + 2,      /* ':' before all, each letter and its ':', and the end */
+};
 
 static const char *const command_names[COMMAND_MAX] = {
 	[COMMAND_SERVE] = "serve", [COMMAND_LAT] = "lat",   [COMMAND_BW] = "bw",     [COMMAND_TRANSFER] = "transfer",
@@ -130,7 +133,7 @@ static int apply(const struct option_entry *e, const char *value, struct options
 }
 
 /* What getopt_long() wants, from the table. */
-static void build_getopt(struct option ret[OPTIONS_MAX + 1], char ret_letters[16]) {
+static void build_getopt(struct option ret[OPTIONS_MAX + 1], char ret_letters[LETTERS_MAX]) {
 	size_t letters = 0;
 
 	ret_letters[letters++] = ':'; /* tell a missing value from an unknown option */
@@ -142,6 +145,8 @@ static void build_getopt(struct option ret[OPTIONS_MAX + 1], char ret_letters[16
 		};
 		if (option_table[i].letter)
 			ret_letters[letters++] = option_table[i].letter;
+		if (option_table[i].letter && option_table[i].metavar)
+			ret_letters[letters++] = ':';
 	}
 	ret_letters[letters] = 0;
 	ret[option_table_size] = (struct option){ 0 };
@@ -176,7 +181,7 @@ static bool spelled_out(const char *word, const struct option_entry *e) {
 
 static int parse_options(int argc, char **argv, struct options *o, bool *ret_printed) {
 	struct option longs[OPTIONS_MAX + 1];
-	char letters[16];
+	char letters[LETTERS_MAX];
 	int answer, r;
 
 	build_getopt(longs, letters);
@@ -312,6 +317,8 @@ static int complete(struct options *o) {
 	struct job *job = &o->job;
 	bool lat = o->command == COMMAND_LAT, transfer = o->command == COMMAND_TRANSFER;
 
+	if (o->any_frequency && job->clock == CLOCK_KIND_CYCLES)
+		job->ignore_mismatch = true;
 	if (op_is_general_atomic(job->op) && job->atomic_op == ATOMIC_NONE)
 		job->atomic_op = job->op == OP_COMPARE_ATOMIC ? ATOMIC_CSWAP : ATOMIC_SUM;
 	if (!job->n_sizes) {

@@ -64,6 +64,7 @@ struct options {
 	bool json;
 	enum log_level log_level;       /* transfer */
 	double max_p99_us, min_gbit;    /* 0: no limit */
+	bool any_frequency;             /* perftest's -F: asks for job.ignore_mismatch wherever that is allowed */
 	int cpu;                        /* -1: where the scheduler likes */
 	char soak_file[PATH_MAX];       /* empty: no soak */
 	uint64_t reconnect_ns, stall_ns;        /* 0: not given, until the defaults are set */
@@ -134,7 +135,7 @@ struct option_entry {
 	enum option_section section;
 	unsigned long choice;           /* the bit of enum job_option that a backend must have; 0: every backend takes it */
 	bool hidden;                    /* between the program's own processes */
-	char letter;                    /* 0: none */
+	char letter;                    /* perftest's, where it has one; 0: none */
 
 	enum option_type type;
 	size_t offset, size;            /* of the field in struct options */

@@ -76,11 +76,9 @@ static void print_option(FILE *f, const struct option_entry *e) {
 	char left[64], text[512];
 	int n;
 
-	if (e->letter)
-		n = snprintf(left, sizeof(left), "  -%c, --%s", e->letter, e->name);
-	else
-		n = snprintf(left, sizeof(left), "  --%s%s%s", e->name, e->metavar ? " " : "",
-			     e->metavar ? e->metavar : "");
+	n = e->letter ? snprintf(left, sizeof(left), "  -%c, ", e->letter) : snprintf(left, sizeof(left), "      ");
+	n += snprintf(left + n, sizeof(left) - (size_t) n, "--%s%s%s", e->name, e->metavar ? " " : "",
+		      e->metavar ? e->metavar : "");
 	fputs(left, f);
 	if (n > HELP_COLUMN - 2) {
 		fputc('\n', f);

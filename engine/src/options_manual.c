@@ -43,7 +43,12 @@ static const char description[] =
 	"Both sides prove to each other that they know the same token, which itself never travels.\n"
 	"Without a token, only loopback is served.\n"
 	".PP\n"
-	"Options may stand anywhere after the subcommand and are written out in full.\n"
+	"Options may stand anywhere after the subcommand; long names are written out in full.\n"
+	"The letters are those of\n"
+	".BR perftest (1),\n"
+	"with one difference:\n"
+	".B \\-n\n"
+	"counts the messages of all queue pairs together.\n"
 	"Sizes take K, M and G for powers of 1024 (KiB, MiB and GiB mean the same).\n"
 	"Times take ns, us, ms, s, m and h.\n"
 	"Rates take K, M and G for powers of 1000.\n";

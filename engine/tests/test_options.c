@@ -150,6 +150,30 @@ static void test_choices(void **state) {
 	assert_int_equal(options.job.gid_index, 3);
 }
 
+/* What fingers type that know perftest. */
+static void test_short_options(void **state) {
+	(void) state;
+	assert_int_equal(parse("bw h --backend verbs -d mlx5_0 -s 64:256 -n 7 -q 4 -x 3 -F -p 18515"), 0);
+	assert_string_equal(options.job.device, "mlx5_0");
+	assert_int_equal(options.job.n_sizes, 3);
+	assert_int_equal(options.job.iterations, 7);
+	assert_int_equal(options.job.queue_pairs, 4);
+	assert_int_equal(options.job.gid_index, 3);
+	assert_int_equal(options.port, 18515);
+	assert_false(options.job.ignore_mismatch); /* -F speaks of a clock that is not in use */
+	assert_int_equal(options_validate(&options), 0);
+
+	assert_int_equal(parse("lat -FD10 -s64K h --clock cycles"), 0); /* a cluster, and values without a blank */
+	assert_int_equal(options.job.duration_ns, 10 * NSEC_PER_SEC);
+	assert_int_equal(options.job.sizes[0], 65536);
+	assert_true(options.job.ignore_mismatch);
+
+	assert_int_equal(parse("transfer h --backend verbs -d mlx5_0 -s 4K -n 5 -q 2 -x 1 -F -p 1"), 0);
+	assert_int_equal(options.job.queue_pairs, 2);
+	assert_int_equal(parse("serve -d mlx5_0 -x 3 -p 18515"), 0);
+	assert_int_equal(options.job.gid_index, 3);
+}
+
 /* What a backend does not have is refused even where the value says what is so anyway: whoever gives it thinks it does something. */
 static void test_choices_of_other_backends(void **state) {
 	(void) state;
@@ -260,8 +284,10 @@ static void test_bad_words(void **state) {
 	refused("lat a b", "'b' is a second operand");
 	refused("serve host", "'host'");
 	refused("lat h --frobnicate", "unknown option '--frobnicate'");
-	refused("lat h -q", "unknown option '-q'");
-	refused("lat h -qrs", "unknown option '-q'");
+	refused("lat h -z", "unknown option '-z'");
+	refused("lat h -zrs", "unknown option '-z'");
+	refused("lat h -n", "--iterations needs a value");
+	refused("lat h -q 4", "no option --queue-pairs; it belongs to: bw, transfer");
 	refused("lat h --iter 5", "unknown option '--iter'"); /* no shortening: names are a contract */
 	refused("lat h --iterations", "--iterations needs a value");
 	refused("lat h --json=yes", "--json takes no value");
@@ -286,7 +312,7 @@ static bool lists(const char *help, const struct option_entry *e) {
 	if (e->letter)
 		n = (size_t) snprintf(word, sizeof(word), "\n  -%c, --%s", e->letter, e->name);
 	else
-		n = (size_t) snprintf(word, sizeof(word), "\n  --%s", e->name);
+		n = (size_t) snprintf(word, sizeof(word), "\n      --%s", e->name);
 	while ((help = strstr(help, word)) && help[n] != ' ' && help[n] != '\n')
 		help += n;
 	return help != NULL;
@@ -303,8 +329,10 @@ static void test_table_is_sound(void **state) {
 		assert_true(takes_value == (e->metavar != NULL));
 		assert_true(takes_value == (e->accepts != NULL));
 		assert_true((e->section == SECTION_INFORMATION) == (e->commands == 0));
-		for (size_t j = 0; j < i; j++)
+		for (size_t j = 0; j < i; j++) {
 			assert_string_not_equal(e->name, option_table[j].name);
+			assert_true(!e->letter || e->letter != option_table[j].letter);
+		}
 	}
 }
 
@@ -364,6 +392,7 @@ int main(void) {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_every_value),
 		cmocka_unit_test(test_choices),
+		cmocka_unit_test(test_short_options),
 		cmocka_unit_test(test_choices_of_other_backends),
 		cmocka_unit_test(test_bad_choices),
 		cmocka_unit_test(test_token_environment),
