@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -19,6 +18,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.history import folder
 from perch.judge.raw import UNREADABLE
+from perch.model.bundle import BundleDocument, BundleTool, BundleVersions
 from perch.model.figures import encode, encode_sorted
 
 MANIFEST, SIGNATURE, DESCRIPTION = "manifest.sha256", "manifest.sha256.sig", "bundle.json"
@@ -79,36 +79,35 @@ def _configuration(path: Path) -> str:
     return folder.digest(encode_sorted(kept))
 
 
-def describe(root: Path, commit: str | None, jq: str | None) -> dict[str, Any]:
+def describe(root: Path, commit: str | None, jq: str | None) -> BundleDocument:
     """bundle.json of a run that this commit packed. `jq` is what judges the hosts' findings.
 
     Raises PerchError where the run's files cannot be read.
     """
     plan, verdict = folder.plan_head(root / folder.PLAN), folder.verdict_head(root)
-    tools = {encode(head.tool) for head in folder.record_heads(root / folder.RECORDS)}
+    tools = {
+        BundleTool(head.tool.name, head.tool.version)
+        for head in folder.record_heads(root / folder.RECORDS)
+    }
     documents = [
         path
         for name in _HOST_DOCUMENTS
         for path in sorted((root / "raw").glob(f"*/{name}"))
         if folder.is_regular(path)
     ]
-    return {
-        "schema": "perch.bundle/1",
-        "run": plan.run,
-        "created": plan.created,
-        "suite": plan.suite.name,
-        "limits": plan.limits,
-        "verdict": verdict.verdict,
-        "scope": verdict.scope,
-        "versions": {
-            "perch_commit": commit,
-            "jq": jq,
-            "tools": [json.loads(tool) for tool in sorted(tools)],
-        },
-        "host_configuration": {
+    return BundleDocument(
+        schema="perch.bundle/1",
+        run=plan.run,
+        created=plan.created,
+        suite=plan.suite.name,
+        limits=plan.limits,
+        verdict=verdict.verdict,
+        scope=verdict.scope,
+        versions=BundleVersions(commit, jq, sorted(tools, key=encode)),
+        host_configuration={
             os.fspath(path.relative_to(root)): _configuration(path) for path in documents
         },
-    }
+    )
 
 
 def versions(root: Path) -> str:

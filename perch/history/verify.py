@@ -183,7 +183,7 @@ def _check_description(bundle: Path, root: Path) -> None:
         said = msgspec.json.decode((root / packed.DESCRIPTION).read_bytes(), type=packed.Described)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise damaged(bundle, f"{packed.DESCRIPTION} cannot be used: {error}") from None
-    made = packed.describe(root, said.versions.perch_commit, said.versions.jq)
+    made = msgspec.to_builtins(packed.describe(root, said.versions.perch_commit, said.versions.jq))
     given = msgspec.json.decode((root / packed.DESCRIPTION).read_bytes())
     off = [name for name in {**made, **given} if made.get(name) != given.get(name)]
     if off:

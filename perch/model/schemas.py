@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from perch.model.baseline import BaselineDocument
+from perch.model.bundle import BundleDocument
 from perch.model.comparison import Comparison
 from perch.model.index import IndexLine
 from perch.model.plan import PlanDocument, RetryDocument, RoundLine
@@ -20,6 +21,7 @@ FOLDER = Path(__file__).parents[2] / "reports/schema"
 #: Name, identifier and type of each.
 GENERATED: dict[str, tuple[str, type]] = {
     "baseline": ("perch.baseline/1", BaselineDocument),
+    "bundle": ("perch.bundle/1", BundleDocument),
     "comparison": ("perch.comparison/1", Comparison),
     "index": ("perch.index/2", IndexLine),
     "plan": ("perch.plan/2", PlanDocument),
@@ -41,7 +43,6 @@ BY_HAND = {
     "limits": "people write it; perch/model/limit_faults.py says where and what to do, and knows "
     "rules between keys that no type has",
     "reference": "people write it; perch/views/references.py reads what it draws",
-    "bundle": "not yet: it has no type",
     "tuning": "not yet: it has no type",
     "verdict": "not yet: comparison, facts, switches and soak have no types",
 }

@@ -11,10 +11,13 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
 import pytest
 
 from perch.errors import PerchError
 from perch.history import packed, unpacked
+from perch.model import schemas
 from perch.views import inputs, markdown, report
 from tests.py.conftest import Ended
 from tests.py.judging import Run, put
@@ -110,6 +113,16 @@ def test_the_description_says_what_the_run_says(bundle: Path, tmp_path: Path) ->
     assert said["host_configuration"].keys() == {
         f"raw/{host}/environment.json" for host in ("alpha", "beta")
     }
+
+
+@pytest.mark.parametrize("name", ["loopback", "perftest"])
+def test_a_description_is_as_its_schema_says(name: str, run_copy: Callable[[str], Path]) -> None:
+    # an output of the perftest run does not name its tool's version
+    root = run_copy(name)
+    Run(root).judge()
+    described = packed.describe(root, "0" * 40, "jq-1.7")
+    validator = jsonschema.Draft202012Validator(schemas.schema("bundle"))
+    validator.validate(msgspec.to_builtins(described))
 
 
 @pytest.mark.parametrize(
