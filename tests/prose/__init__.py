@@ -1,0 +1,1 @@
+"""A linter of the words that users read."""
