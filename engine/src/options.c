@@ -66,8 +66,7 @@ static int store_duration(const struct option_entry *e, void *field, const char 
 	return 0;
 }
 
-/* Puts one value where the table says. */
-static int store(const struct option_entry *e, const char *value, struct options *o) {
+int option_store(const struct option_entry *e, const char *value, struct options *o) {
 	void *field = (char *) o + e->offset;
 	uint64_t n;
 	int r;
@@ -97,21 +96,6 @@ static int store(const struct option_entry *e, const char *value, struct options
 	return -EINVAL;
 }
 
-static const char *why(int error) {
-	switch (error) {
-	case -ERANGE:
-		return "out of range";
-	case -E2BIG:
-		return "too many";
-	case -ENAMETOOLONG:
-		return "too long";
-	case -ENOMEM:
-		return "no memory";
-	default:
-		return "not understood";
-	}
-}
-
 /* One option that getopt_long() has found: *ret_printed says that it was a question and is answered. */
 static int apply(const struct option_entry *e, const char *value, struct options *o, bool *ret_printed) {
 	char commands[128];
@@ -125,9 +109,9 @@ static int apply(const struct option_entry *e, const char *value, struct options
 		*ret_printed = true;
 		return 0;
 	}
-	r = store(e, value, o);
+	r = option_store(e, value, o);
 	if (r < 0)
-		return failure(r, EXIT_USAGE, "--%s '%s' is %s; give %s", e->name, value, why(r), e->accepts);
+		return refuse_value(e, value, r, o);
 	o->choices |= e->choice;
 	return 0;
 }
@@ -163,11 +147,10 @@ static const struct option_entry *entry_of(int value) {
 
 static int refuse(const char *word, int answer, const struct option_entry *e, enum command command) {
 	if (answer == ':' && e)
-		return failure(-EINVAL, EXIT_USAGE, "--%s needs a value; give %s", e->name, e->accepts);
+		return refuse_missing_value(e);
 	if (e && !e->metavar)
 		return failure(-EINVAL, EXIT_USAGE, "--%s takes no value, and '%s' gives one", e->name, word);
-	return failure(-EINVAL, EXIT_USAGE, "unknown option '%s'; 'perch %s --help' lists the options", word,
-		       command_name(command));
+	return refuse_unknown(word, command);
 }
 
 /* getopt_long() also takes shortened names; a name that is a contract must not depend on which others exist. */
@@ -356,11 +339,7 @@ static int parse_without_command(int argc, char **argv) {
 			return 1;
 		}
 	}
-	if (argc < 2)
-		return failure(-EINVAL, EXIT_USAGE, "no subcommand; give serve, lat, bw, transfer, check, hist, meet or devices "
-			       "('perch --help' explains them)");
-	return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand; give serve, lat, bw, transfer, check, hist, meet or devices "
-		       "('perch --help' explains them)", argv[1]);
+	return refuse_command(argc < 2 ? NULL : argv[1]);
 }
 
 /* argv[0] is the subcommand's name. */

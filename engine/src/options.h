@@ -130,7 +130,7 @@ struct option_entry {
 	const char *metavar;            /* NULL: takes no value */
 	const char *help;               /* one sentence */
 	const char *fallback;           /* the default, for people; NULL: none worth saying */
-	const char *accepts;            /* ends "give ..." in the message about a bad value */
+	const char *accepts;            /* ends "give ..." in the message about a bad value; NULL: the choices */
 	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
 	enum option_section section;
 	unsigned long choice;           /* the bit of enum job_option that a backend must have; 0: every backend takes it */
@@ -140,7 +140,7 @@ struct option_entry {
 	enum option_type type;
 	size_t offset, size;            /* of the field in struct options */
 	uint64_t min, max, unit;
-	const char *const *choices;     /* ends with NULL */
+	const char *const *choices;     /* words that it takes, among others for OPTION_CUSTOM; ends with NULL */
 	int (*set)(struct options *o, const char *value);
 	void (*print)(FILE *f, enum command command);
 };
@@ -153,6 +153,18 @@ bool option_belongs(const struct option_entry *e, enum command command);
 
 /* "lat, bw": the subcommands that have an option. */
 const char *option_commands(const struct option_entry *e, char *ret, size_t size);
+
+/* Puts one value where the table says. Negative, not said. */
+int option_store(const struct option_entry *e, const char *value, struct options *o);
+
+/* "a, b or c" */
+const char *join_words(const char *const *words, char *ret, size_t size);
+
+/* options_refuse.c: say a mistake, with the nearest word that is right. `o`: what was parsed so far, of no use any more. */
+int refuse_value(const struct option_entry *e, const char *value, int error, struct options *o);
+int refuse_missing_value(const struct option_entry *e);
+int refuse_unknown(const char *word, enum command command);
+int refuse_command(const char *word);           /* NULL: there is none */
 
 /* COMMAND_INVALID: the program's own help. */
 void options_print_help(FILE *f, enum command command);

@@ -2,6 +2,7 @@
 /* The table itself. A new option is one entry here (and a setter where no type fits), nothing more. */
 #include <sched.h>
 
+#include "backend_facts.h"
 #include "memory_kind.h"
 #include "options.h"
 #include "parse.h"
@@ -26,12 +27,35 @@ static const char *const connections[] = { "rc", "uc", "ud", NULL };
 static const char *const log_levels[] = { "warning", "info", NULL };
 static const char *const keys[] = { "client", "matching", "provider", NULL };
 
+/* Words that a setter takes; test_options.c sees that it takes each. */
+static const char *const backend_words[] = { "tcp", "verbs", "ofi", "cxi", "null", NULL };
+static const char *const op_words[] = { "send", "send-imm", "write", "write-imm", "read", "fetch-add", "compare-swap", "atomic",
+					"atomic-op", "fetch-atomic", "compare-atomic", NULL };
+static const char *const atomic_op_words[] = { "min", "max", "sum", "prod", "lor", "land", "bor", "band", "lxor", "bxor", "read",
+					       "write", "cswap", "cswap-ne", "cswap-le", "cswap-lt", "cswap-ge", "cswap-gt",
+					       "mswap", NULL };
+static const char *const atomic_type_words[] = { "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+						 "int128", "uint128", "float", "double", "float-complex", "double-complex",
+						 NULL };
+static const char *const mtu_words[] = { "256", "512", "1024", "2048", "4096", NULL };
+static const char *const traffic_class_words[] = { "best-effort", "low-latency", "dedicated-access", "bulk-data",
+						   "network-ctrl", NULL };
+static const char *const memory_words[] = { "host", "huge:2M", "huge:1G", "cuda", "rocm", "ze", NULL };
+static const char *const huge_words[] = { "2M", "1G", NULL };
+
+_Static_assert(ELEMENTSOF(backend_words) == BACKEND_ID_MAX + 1, "enum backend_id");
+_Static_assert(ELEMENTSOF(op_words) == OP_MAX + 2, "enum op, and \"atomic\"");
+_Static_assert(ELEMENTSOF(traffic_class_words) == FABRIC_CLASS_MAX, "enum fabric_class, but the default");
 _Static_assert(ELEMENTSOF(definitions) == DEFINITION_MAX + 1, "enum definition");
 _Static_assert(ELEMENTSOF(completions) == COMPLETION_MODE_MAX + 1, "enum completion_mode");
 _Static_assert(ELEMENTSOF(clocks) == CLOCK_KIND_MAX + 1, "enum clock_kind");
 _Static_assert(ELEMENTSOF(connections) == CONNECTION_MAX + 1, "enum connection");
 _Static_assert(ELEMENTSOF(log_levels) == LOG_LEVEL_MAX + 1, "enum log_level");
 _Static_assert(ELEMENTSOF(keys) == KEYS_MAX + 1, "enum key_mode");
+
+static int set_backend(struct options *o, const char *value) {
+	return backend_facts_of(value) ? copy_string(o->job.backend, sizeof(o->job.backend), value) : -EINVAL;
+}
 
 static int set_op(struct options *o, const char *value) {
 	int op = op_from_name(value);
@@ -170,7 +194,7 @@ static int set_atomic_type(struct options *o, const char *value) {
 const struct option_entry option_table[] = {
 	{ .name = "backend", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Data path to measure; the backends are listed below.", .fallback = "tcp",
-	  .type = OPTION_STRING, FIELD(job.backend), .accepts = "the name of a backend: see 'perch --help'" },
+	  .type = OPTION_CUSTOM, .set = set_backend, .choices = backend_words },
 	{ .name = "provider", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Provider of the ofi backend, as in fi_info(1): tcp, shm, verbs, cxi, efa.",
 	  .fallback = "the best usable one", .type = OPTION_STRING, FIELD(job.provider),
@@ -185,18 +209,16 @@ const struct option_entry option_table[] = {
 	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add (or atomic), compare-swap, and by --atomic-op: atomic-op, "
 		  "fetch-atomic, compare-atomic.",
 	  .fallback = "send; write for transfer, which has write and read", .type = OPTION_CUSTOM, .set = set_op,
-	  .accepts = "send, send-imm, write, write-imm, read, fetch-add, compare-swap, atomic, atomic-op, fetch-atomic or compare-atomic" },
+	  .choices = op_words },
 	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE, .choice = JOB_OPTION_ATOMIC,
 	  .help = "What atomic-op and fetch-atomic do: min, max, sum, prod, lor, land, bor, band, lxor, bxor, write, read (fetch-atomic "
 		  "only); compare-atomic: cswap, cswap-ne, -le, -lt, -ge, -gt, mswap.",
 	  .fallback = "sum; cswap", .type = OPTION_CUSTOM, .set = set_atomic_op,
-	  .accepts = "min, max, sum, prod, lor, land, bor, band, lxor, bxor, read, write, cswap, cswap-ne, cswap-le, cswap-lt, cswap-ge, "
-		     "cswap-gt or mswap" },
+	  .choices = atomic_op_words },
 	{ .name = "atomic-type", .metavar = "TYPE", .section = SECTION_WHAT, .commands = MEASURE, .choice = JOB_OPTION_ATOMIC,
 	  .help = "Type that they work on: int8 to int128, uint8 to uint128, float, double, float-complex or double-complex.",
 	  .fallback = "uint64", .type = OPTION_CUSTOM, .set = set_atomic_type,
-	  .accepts = "int8, uint8, int16, uint16, int32, uint32, int64, uint64, int128, uint128, float, double, float-complex or "
-		     "double-complex" },
+	  .choices = atomic_type_words },
 	{ .name = "size", .letter = 's', .metavar = "MIN[:MAX[:STEP]]", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Message bytes: one size, MIN doubled up to MAX, or MIN to MAX by STEP; K, M and G are "
 		  "powers of 1024.",
@@ -206,7 +228,7 @@ const struct option_entry option_table[] = {
 	{ .name = "definition", .metavar = "WHAT", .section = SECTION_WHAT, .commands = FOR(LAT),
 	  .help = "What a latency is: half_round_trip or completion, where the operation has both.",
 	  .fallback = "half_round_trip where possible", .type = OPTION_CHOICE, FIELD(job.definition),
-	  .choices = definitions, .accepts = "half_round_trip, completion or auto" },
+	  .choices = definitions },
 
 	{ .name = "iterations", .letter = 'n', .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
 	  .help = "Messages to measure for each size; excludes --duration.",
@@ -242,11 +264,10 @@ const struct option_entry option_table[] = {
 
 	{ .name = "completion", .metavar = "MODE", .section = SECTION_TIMING, .commands = EVERY,
 	  .help = "How to wait: busy polls and takes a core, event sleeps.", .fallback = "busy",
-	  .type = OPTION_CHOICE, FIELD(job.completion), .choices = completions, .accepts = "busy or event" },
+	  .type = OPTION_CHOICE, FIELD(job.completion), .choices = completions },
 	{ .name = "clock", .metavar = "KIND", .section = SECTION_TIMING, .commands = EVERY,
 	  .help = "Clock of the measurement: monotonic, or cycles where the time stamp counter is invariant.",
-	  .fallback = "monotonic", .type = OPTION_CHOICE, FIELD(job.clock), .choices = clocks,
-	  .accepts = "monotonic or cycles" },
+	  .fallback = "monotonic", .type = OPTION_CHOICE, FIELD(job.clock), .choices = clocks },
 	{ .name = "ignore-frequency-mismatch", .section = SECTION_TIMING, .commands = EVERY,
 	  .help = "With --clock cycles: measure also where the counter does not prove to be a clock.", .type = OPTION_FLAG,
 	  FIELD(job.ignore_mismatch) },
@@ -260,7 +281,7 @@ const struct option_entry option_table[] = {
 
 	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_CONNECTION,
 	  .help = "Transport of the queue pairs: rc (all operations), uc (send, write) or ud (send, a message at most one packet).",
-	  .fallback = "rc", .type = OPTION_CHOICE, FIELD(job.connection), .choices = connections, .accepts = "rc, uc or ud" },
+	  .fallback = "rc", .type = OPTION_CHOICE, FIELD(job.connection), .choices = connections },
 	{ .name = "ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY | FOR(SERVE), .choice = JOB_OPTION_IB_PORT,
 	  .help = "Own port of the device, from 1; each side names its own.", .fallback = "the first active one",
 	  .type = OPTION_COUNT, FIELD(job.ib_port), .min = 1, .max = JOB_IB_PORT_MAX, .accepts = "a port of the device, from 1 to 255" },
@@ -279,7 +300,7 @@ const struct option_entry option_table[] = {
 	  .accepts = "an index that 'perch devices' lists on the server, from 0 to 255" },
 	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_MTU,
 	  .help = "Path MTU: payload bytes of one packet.", .fallback = "the smaller active MTU of both ends",
-	  .type = OPTION_CUSTOM, .set = set_mtu, .accepts = "256, 512, 1024, 2048 or 4096" },
+	  .type = OPTION_CUSTOM, .set = set_mtu, .choices = mtu_words },
 	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_SL,
 	  .help = "Service level: the InfiniBand lane, or the priority of RoCE.", .fallback = "0; with --rdma-cm, the connection manager's",
 	  .type = OPTION_COUNT, FIELD(job.sl), .max = JOB_SL_MAX, .accepts = "a service level from 0 to 15" },
@@ -287,6 +308,7 @@ const struct option_entry option_table[] = {
 	  .help = "Traffic class of the packets: verbs, DSCP x 4 + ECN; ofi and cxi, best-effort, low-latency, dedicated-access, bulk-data "
 		  "or network-ctrl.",
 	  .fallback = "0; with --rdma-cm, the connection manager's; of ofi and cxi the provider's", .type = OPTION_CUSTOM, .set = set_traffic_class,
+	  .choices = traffic_class_words,
 	  .accepts = "a number from 0 to 255, or best-effort, low-latency, dedicated-access, bulk-data or network-ctrl" },
 	{ .name = "tos", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_TRAFFIC_CLASS,
 	  .help = "The same as --traffic-class with a number.", .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
@@ -353,19 +375,22 @@ const struct option_entry option_table[] = {
 	  FIELD(job.max_chunks), .min = 1, .max = JOB_CHUNKS_MAX, .accepts = "a whole number from 1 to 1024" },
 	{ .name = "log-level", .metavar = "LEVEL", .section = SECTION_OUTPUT, .commands = FOR(TRANSFER),
 	  .help = "What is said on standard error: warning, or info: pairs, threads and lists, too.", .fallback = "warning",
-	  .type = OPTION_CHOICE, FIELD(log_level), .choices = log_levels, .accepts = "warning or info" },
+	  .type = OPTION_CHOICE, FIELD(log_level), .choices = log_levels },
 
 	{ .name = "memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "Where the buffers of both ends lie: " MEMORY_KINDS " (NVIDIA, AMD, Intel GPUs).", .fallback = "host",
-	  .type = OPTION_CUSTOM, .set = set_memory, .accepts = MEMORY_KINDS },
+	  .type = OPTION_CUSTOM, .set = set_memory, .choices = memory_words,
+	  .accepts = MEMORY_KINDS },
 	{ .name = "tx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "The same for what each end sends from alone.", .fallback = "host",
-	  .type = OPTION_CUSTOM, .set = set_tx_memory, .accepts = MEMORY_KINDS },
+	  .type = OPTION_CUSTOM, .set = set_tx_memory, .choices = memory_words,
+	  .accepts = MEMORY_KINDS },
 	{ .name = "rx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "The same for what comes in alone.", .fallback = "host",
-	  .type = OPTION_CUSTOM, .set = set_rx_memory, .accepts = MEMORY_KINDS },
+	  .type = OPTION_CUSTOM, .set = set_rx_memory, .choices = memory_words,
+	  .accepts = MEMORY_KINDS },
 	{ .name = "huge", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = EVERY,
-	  .help = "The same as --memory huge:SIZE.", .type = OPTION_CUSTOM, .set = set_huge, .accepts = "2M or 1G" },
+	  .help = "The same as --memory huge:SIZE.", .type = OPTION_CUSTOM, .set = set_huge, .choices = huge_words },
 	{ .name = "bounce", .section = SECTION_MEMORY, .commands = MEASURE,
 	  .help = "Copy each message of a GPU through host memory; the copy is a part of the time.",
 	  .type = OPTION_FLAG, FIELD(job.bounce) },
@@ -393,7 +418,7 @@ const struct option_entry option_table[] = {
 	  .type = OPTION_FLAG, FIELD(job.no_hrp) },
 	{ .name = "keys", .metavar = "MODE", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_KEYS,
 	  .help = "Keys of the targets: client (below 100, no matching), matching (100 and up), or provider.", .fallback = "client",
-	  .type = OPTION_CHOICE, FIELD(job.keys), .choices = keys, .accepts = "client, matching or provider" },
+	  .type = OPTION_CHOICE, FIELD(job.keys), .choices = keys },
 
 	{ .name = "verify", .section = SECTION_CHECKS, .commands = EVERY,
 	  .help = "Fill every message with a numbered pattern and check what arrives (exit 5 where it differs).",

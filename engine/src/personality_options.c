@@ -12,6 +12,7 @@
 #include "message.h"
 #include "parse.h"
 #include "personality.h"
+#include "suggest.h"
 #include "version.h"
 
 enum {
@@ -156,6 +157,7 @@ static const char *join(const char *const *choices, char *ret, size_t size) {
 }
 
 static int store_choice(const struct personality *p, const struct original *o, const char *value, unsigned *ret) {
+	const char *nearest = suggest_nearest(value, o->choices);
 	char words[160] = "give one of ";
 
 	for (unsigned i = 0; o->choices[i]; i++)
@@ -164,6 +166,10 @@ static int store_choice(const struct personality *p, const struct original *o, c
 				*ret = i;
 			return 0;
 		}
+	if (nearest) {
+		(void) snprintf(words, sizeof(words), "did you mean '%s'?", nearest);
+		return bad_value(p, o, value, words);
+	}
 	(void) join(o->choices, words + strlen(words), sizeof(words) - strlen(words));
 	return bad_value(p, o, value, words);
 }
@@ -263,8 +269,25 @@ static const struct original *original_of(int value) {
 	return NULL;
 }
 
+/* NULL: none of the tool's options is near. */
+static const char *nearest_option(const struct personality *p, const char *word) {
+	const char *names[ORIGINALS_MAX + 1];
+	char name[SUGGEST_WORD_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(originals); i++)
+		if (has(p, &originals[i]))
+			names[n++] = originals[i].name;
+	names[n] = NULL;
+	if (strncmp(word, "--", 2) != 0 || strcspn(word, "=") >= sizeof(name))
+		return NULL;
+	(void) snprintf(name, sizeof(name), "%.*s", (int) strcspn(word, "=") - 2, word + 2);
+	return suggest_nearest(name, names);
+}
+
 static int refuse(const struct personality *p, int answer, const char *word) {
 	const struct original *o = original_of(optopt);
+	const char *nearest = nearest_option(p, word);
 
 	if (answer == ':' && o)
 		return failure(-EINVAL, EXIT_USAGE, "%s: --%s needs a value (%s)", p->name, o->name, o->metavar);
@@ -272,6 +295,8 @@ static int refuse(const struct personality *p, int answer, const char *word) {
 		return failure(-EINVAL, EXIT_USAGE, "%s: --%s takes no value, and '%s' gives one", p->name, o->name, word);
 	if (optopt > 0 && optopt < GETOPT_FIRST)
 		return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '-%c'; '%s --help' lists the options", p->name, optopt, p->name);
+	if (nearest)
+		return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '%s', did you mean '--%s'?", p->name, word, nearest);
 	return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '%s'; '%s --help' lists the options", p->name, word, p->name);
 }
 

@@ -189,7 +189,7 @@ static void test_choices_of_other_backends(void **state) {
 
 static void test_bad_choices(void **state) {
 	(void) state;
-	refused("lat h --connection xrc", "rc, uc or ud");
+	refused("lat h --connection dc", "rc, uc or ud");
 	refused("lat h --ib-port 0", "out of range");
 	refused("lat h --ib-port 256", "from 1 to 255");
 	refused("lat h --gid-index -1", "--gid-index '-1'");
@@ -245,7 +245,7 @@ static void test_bad_values(void **state) {
 	refused("lat h --op put", "send, send-imm, write, write-imm, read, fetch-add, compare-swap");
 	refused("lat h --completion sleep", "busy or event");
 	refused("lat h --clock sun", "monotonic or cycles");
-	refused("lat h --definition x", "half_round_trip, completion");
+	refused("lat h --definition x", "auto, half_round_trip or completion");
 	refused("lat h --rate 1000", "1000msg/s");
 	refused("lat h --max-p99 0", "--max-p99 '0'");
 	refused("lat h --port 65536", "1 to 65535");
@@ -253,7 +253,7 @@ static void test_bad_values(void **state) {
 	refused("lat h --cpu -1", "--cpu '-1'");
 	refused("lat h --cpu 1024", "out of range");
 	refused("bw h --outstanding 8193", "1 to 8192");
-	refused("bw h --backend aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
+	refused("bw h --provider aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
 	refused("meet h --flow f --parties 0", "from 1");
 	refused("hist --quantiles 1.5", "out of range");
 }
@@ -293,6 +293,40 @@ static void test_bad_words(void **state) {
 	refused("lat h --json=yes", "--json takes no value");
 }
 
+static void test_did_you_mean(void **state) {
+	(void) state;
+	refused("lat h --sise 8", "unknown option '--sise', did you mean '--size'?");
+	refused("lat h --sise=8", "unknown option '--sise', did you mean '--size'?");
+	refused("lat h --iter 5", "did you mean '--iterations'?"); /* the only one that begins so */
+	refused("bw h --queue-piars 4", "did you mean '--queue-pairs'?");
+	refused("lat h --connection-f 3", "did you mean '--connection'?"); /* not --connection-fd, which is hidden */
+	refused("lat h --frobnicate", "'perch lat --help-all' lists the options");
+	refused("ltt h", "'ltt' is no subcommand, did you mean 'lat'?");
+	refused("devcies", "did you mean 'devices'?");
+
+	refused("lat h --backend verb", "--backend 'verb' is not understood, did you mean 'verbs'?");
+	refused("lat h --backend rdma", "give tcp, verbs, ofi, cxi or null");
+	refused("lat h --backend OFI", "did you mean 'ofi'?");
+	refused("lat h --op sedn", "did you mean 'send'?");
+	refused("lat h --connection xrc", "did you mean 'rc'?");
+	refused("lat h --completion evnt", "did you mean 'event'?");
+	refused("lat h --traffic-class best-efort", "did you mean 'best-effort'?");
+	refused("lat h --memory huge:2m", "did you mean 'huge:2M'?");
+	refused("lat h --atomic-type uint23", "did you mean 'uint32'?");
+}
+
+static void test_letters_of_units(void **state) {
+	(void) state;
+	refused("lat h --size 64k", "--size '64k': K, M and G are upper case, did you mean '64K'?");
+	refused("lat h --size 64k:1m", "did you mean '64K:1M'?");
+	refused("lat h -s 64KB", "did you mean '64K'?");
+	refused("lat h --size 8K:64kib:8k", "did you mean '8K:64K:8K'?");
+	refused("bw h --rate 5gb/s", "did you mean '5Gb/s'?");
+	refused("lat h --duration 5S", "--duration '5S': units are lower case, did you mean '5s'?");
+	refused("lat h --size 5g", "--size '5g' is not understood"); /* 5G would be too much */
+	refused("lat h --size k", "--size 'k' is not understood");
+}
+
 static char *capture(void (*print)(FILE *f, enum command command), enum command command) {
 	char *text = NULL;
 	size_t size;
@@ -327,7 +361,10 @@ static void test_table_is_sound(void **state) {
 		assert_non_null(e->help);
 		assert_int_equal(e->help[strlen(e->help) - 1], '.');
 		assert_true(takes_value == (e->metavar != NULL));
-		assert_true(takes_value == (e->accepts != NULL));
+		assert_true(takes_value == (e->accepts || e->choices));
+		for (size_t j = 0; e->type == OPTION_CUSTOM && e->choices && e->choices[j]; j++)
+			if (option_store(e, e->choices[j], &options) < 0)
+				fail_msg("--%s refuses %s", e->name, e->choices[j]);
 		assert_true((e->section == SECTION_INFORMATION) == (e->commands == 0));
 		for (size_t j = 0; j < i; j++) {
 			assert_string_not_equal(e->name, option_table[j].name);
@@ -399,6 +436,8 @@ int main(void) {
 		cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_bad_combinations),
 		cmocka_unit_test(test_bad_words),
+		cmocka_unit_test(test_did_you_mean),
+		cmocka_unit_test(test_letters_of_units),
 		cmocka_unit_test(test_table_is_sound),
 		cmocka_unit_test(test_help_lists_every_option),
 		cmocka_unit_test(test_manual_lists_everything),

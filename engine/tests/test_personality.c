@@ -190,12 +190,15 @@ static void test_atomics(void **state) {
 	assert_int_equal(parse_line("cxi_atomic_lat h -A AXOR -T UINT64"), 0);
 	assert_int_equal(options.job.atomic_op, ATOMIC_MSWAP);
 	refused_line("cxi_atomic_lat h -A prod", "MIN, MAX");
-	refused_line("cxi_atomic_lat h -T uint7", "UINT64, INT8");
+	refused_line("cxi_atomic_lat h -T long", "UINT64, INT8");
+	refused_line("cxi_atomic_lat h -T uint7", "--atomic-type 'uint7': did you mean 'UINT8'?");
 }
 
 static void test_wrong(void **state) {
 	(void) state;
 	refused_line("cxi_send_lat h --frobnicate", "unknown option '--frobnicate'; 'cxi_send_lat --help'");
+	refused_line("cxi_send_lat h --itres 5", "unknown option '--itres', did you mean '--iters'?");
+	refused_line("cxi_send_lat h --latency_gap=5", "did you mean '--latency-gap'?");
 	refused_line("cxi_send_lat h -l 5", "unknown option '-l'");                  /* a sister's */
 	refused_line("cxi_read_lat h --no-idc", "unknown option '--no-idc'");
 	refused_line("cxi_write_lat h -R", "unknown option '-R'");

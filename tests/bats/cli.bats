@@ -56,7 +56,7 @@ refused() {
 
 @test "an unknown, shortened or misplaced option is exit 2 and named" {
   refused 2 "unknown option '--frobnicate'" lat 127.0.0.1 --frobnicate
-  refused 2 "unknown option '--iter'" lat 127.0.0.1 --iter 5
+  refused 2 "unknown option '--iter', did you mean '--iterations'?" lat 127.0.0.1 --iter 5
   refused 2 "no option --bidirectional; it belongs to: bw" lat 127.0.0.1 --bidirectional
   refused 2 "no option --size; it belongs to: lat, bw" serve --size 8
   refused 2 "--iterations needs a value" lat 127.0.0.1 --iterations
@@ -116,7 +116,7 @@ refused() {
 
 @test "choices of verbs: a bad value, and what no device can do, is exit 2" {
   have_backend verbs || skip "built without verbs"
-  refused 2 "give rc, uc or ud" lat 127.0.0.1 --backend verbs --connection xrc
+  refused 2 "give rc, uc or ud" lat 127.0.0.1 --backend verbs --connection dc
   refused 2 "256, 512, 1024, 2048 or 4096" lat 127.0.0.1 --backend verbs --mtu 1500
   refused 2 "--gid-index '256' is out of range" lat 127.0.0.1 --backend verbs --gid-index 256
   refused 2 "2M or 1G" lat 127.0.0.1 --backend verbs --huge 4K
