@@ -180,10 +180,20 @@ def read(root: Path) -> Document:
 
 
 def write(root: Path, document: Document) -> None:
-    """plan.json and rounds.jsonl of a spelled-out plan."""
+    """plan.json and rounds.jsonl of a spelled-out plan; agents that named theirs walked this one."""
     split = Split(document)
     (root / "rounds.jsonl").write_bytes(split.rounds)
     (root / "plan.json").write_bytes(split.content)
+    walked(root, only_named=True)
+
+
+def walked(root: Path, *, only_named: bool = False) -> None:
+    """The agents walked the plan of `root`: their reports have its hash, where they had one."""
+    digest = hashlib.sha256((root / "plan.json").read_bytes()).hexdigest()
+    for path in [*root.glob("raw/*/agent.json"), *root.glob("raw/*/retry/agent.json")]:
+        agent = json.loads(path.read_text())
+        if "plan_sha256" in agent or not only_named:
+            path.write_text(json.dumps(agent | {"plan_sha256": digest}) + "\n")
 
 
 def edit(root: Path, change: Callable[[Document], object]) -> None:

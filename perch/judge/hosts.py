@@ -87,15 +87,32 @@ def _of_schema(document: Document | None, schema: str) -> Document | None:
     return document if document is not None and document.get("schema") == schema else None
 
 
-def _agent_of(files: RawFiles, host: str, run: str, folder: str = "") -> Agent | None:
+def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent | None:
     agent = files.document(f"raw/{host}/{folder}agent.json", _agent)
     if agent is None or agent.schema != "perch.agent/1":
         return None
-    if agent.run != run:
-        return Agent(state="foreign", message=f"its agent.json belongs to run {agent.run!r}")
+    stranger = _stranger(agent, plan, host)
+    return agent if stranger is None else Agent(state="foreign", message=stranger)
+
+
+def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
+    """Why a report is not of this host's walk over this plan; None where it is.
+
+    An older agent does not say which plan it walked; of hardware that proves nothing.
+    """
+    if agent.run != plan.run:
+        return f"its agent.json belongs to run {agent.run!r}"
     if agent.host != host:
-        return Agent(state="foreign", message=f"its agent.json belongs to host {agent.host!r}")
-    return agent
+        return f"its agent.json belongs to host {agent.host!r}"
+    if agent.plan_sha256 is None:
+        unsaid = plan.hosts[host].scope == "hardware"
+        return "its agent.json does not say which plan it walked" if unsaid else None
+    if agent.plan_sha256 != plan.sha256:
+        return (
+            f"it walked the plan with SHA-256 {agent.plan_sha256[:12]}, "
+            f"and plan.json has {plan.sha256[:12]}"
+        )
+    return None
 
 
 # ---- host-check's answer -------------------------------------------------------------------------
@@ -211,8 +228,8 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
     asked = unchecked is None and answer is not None and areas
     said = environment or Environment()
     facts = HostFacts(
-        agent=_agent_of(files, name, plan.run),
-        retry_agent=_agent_of(files, name, plan.run, "retry/"),
+        agent=_agent_of(files, plan, name),
+        retry_agent=_agent_of(files, plan, name, "retry/"),
         environment=environment is not None,
         hostname=said.hostname,
         boot_id=said.boot_id,

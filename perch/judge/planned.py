@@ -290,13 +290,14 @@ def read_plan(path: Path) -> Plan:
     Flows have their commands in a soak, which is judged by them; else `Flows.fill` gives them.
     Raises PerchError where a run cannot be judged by it.
     """
-    head = document(_text(path), path.name)
+    text = _text(path)
+    head = document(text, path.name)
     _refuse((*_host_faults(head), *_test_faults(head)), path.name)
     with _without_collector():
         maker = Flows(head)
         lines = flow_lines(_text(path.with_name(ROUNDS)), head.rounds)
         rounds = list(_rounds(maker, lines, ROUNDS))
-        plan = Plan(**msgspec.structs.asdict(head) | {"rounds": rounds})
+        plan = Plan(**msgspec.structs.asdict(head) | {"rounds": rounds, "sha256": digest(text)})
         if plan.soak is not None:
             maker.fill(plan.flows())
     _refuse(faults(plan), path.name)

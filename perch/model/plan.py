@@ -219,9 +219,10 @@ class PlanDocument(_Head, kw_only=True):
 
 
 class Plan(_Head, kw_only=True):
-    """A plan whose rounds were read."""
+    """A plan whose rounds were read. `sha256`: of plan.json; "" where it was not read from it."""
 
     rounds: list[Round]
+    sha256: str = ""
 
     def flows(self) -> Iterator[Flow]:
         for turn in self.rounds:

@@ -65,10 +65,11 @@ class End(Model):
 
 
 class Agent(Model):
-    """perch.agent/1: what an agent says of itself."""
+    """perch.agent/1: what an agent says of itself. `plan_sha256`: of the plan that it walked."""
 
     schema: str = ""
     run: str | None = None
+    plan_sha256: str | None = None
     host: str | None = None
     started: str | None = None
     ended: str | None = None

@@ -48,7 +48,7 @@ both_end() {
   both_end
   [ "$(<limit)" -gt 60 ] || fail "the agent did not say how long its plan may take: $(<limit)"
   assert_json alpha/agent.json '.schema == "perch.agent/1" and .flows_total == 2 and .flows_done == 2 and .message == null
-    and .run == "20260101T000000Z-bats"'
+    and .run == "20260101T000000Z-bats" and .plan_sha256 == "'"$(jq -r .plan_sha256 "$(share alpha)")"'"'
   for test in t1 t2; do
     assert_json "alpha/flows/$test/alpha/beta/0/1/client.json" '.schema == "perch.flow/1" and .run == "20260101T000000Z-bats" and .state == "done" and .exit == 0
       and .timed_out == false and .argv[1] == "lat" and .elapsed_s > 0.1'

@@ -78,7 +78,7 @@ readonly BW=flows/bw/alpha/beta/0/1 LAT=flows/lat/alpha/beta/0/1
   assert_json "beta/$BW/server.json" '.state == "done" and .argv == [] and .exit == null'
   assert_json alpha/agent.json '.flows_total == 3 and .flows_done == 3 and .soak.supervisor == "session" and (.soak.boots | length) == 1
     and .soak.serve_restarts == 0 and .soak.client_restarts == 0 and .soak.samples >= 5 and .soak.samples_dropped == 0 and .soak.unwritten == null
-    and (.soak.begun | test("T[0-9:]{8}[.][0-9]{3}Z$"))'
+    and (.soak.begun | test("T[0-9:]{8}[.][0-9]{3}Z$")) and (.plan_sha256 | test("^[0-9a-f]{64}$"))'
   assert_json alpha/environment.json '.schema == "perch.environment/1"'
   matches_schema sample alpha/samples.jsonl
   samples_say 'map(.number) == [range(1; length + 1)] and all(.run == "20260101T000000Z-soak" and .host == "alpha" and .links.lo.operstate != null)'

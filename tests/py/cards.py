@@ -9,6 +9,7 @@ from pathlib import Path
 
 from selftest.runs.answers import check_hosts
 
+from tests import spelled
 from tests.py.judging import Document, Run, counts, ends_of, put
 
 PORT = "mlx5_0/1"
@@ -31,6 +32,7 @@ def call_cards(run: Run) -> Run:
         environment = Path("raw") / host / "environment.json"
         run.edit(environment, _with_a_cards_driver, put("boot_id", f"of-{host}"))
     check_hosts(run.root, "eth1")
+    spelled.walked(run.root)
     return run
 
 

@@ -16,6 +16,8 @@ from perch.judge.findings import Question
 from perch.judge.hosts import HostFacts, cxi_hosts, read_hosts
 from perch.judge.raw import RawFiles
 from perch.model.plan import Flow
+from tests import spelled
+from tests.py.judging import Run, check_of
 
 Document = dict[str, Any]
 
@@ -118,6 +120,37 @@ def test_an_agents_report_is_of_this_run(root: Path, text: str, state: str | Non
     (root / "raw/alpha/agent.json").write_text(text)
     agent = read(root)["alpha"].agent
     assert (agent and agent.state) == state
+
+
+def test_an_agent_that_walked_another_plan_leaves_no_verdict(
+    run_copy: Callable[[str], Path],
+) -> None:
+    run = Run(run_copy("loopback"))
+    spelled.walked(run.root)
+    assert run.judge().verdict == "PASS"
+    walked = planned.read_plan(run.root / "plan.json").sha256[:12]
+    plan = json.loads((run.root / "plan.json").read_bytes())
+    (run.root / "plan.json").write_text(json.dumps(plan))  # the same, but for its blanks
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    said = check_of(verdict, "host/alpha").measured
+    there = planned.read_plan(run.root / "plan.json").sha256[:12]
+    assert said == (
+        "its agent ended in state foreign: it walked the plan with SHA-256 "
+        f"{walked}, and plan.json has {there}"
+    )
+
+
+@pytest.mark.parametrize(("scope", "state"), [("software", "done"), ("hardware", "foreign")])
+def test_an_agent_must_say_which_plan_it_walked_on_hardware(
+    root: Path, scope: str, state: str
+) -> None:
+    plan = json.loads((root / "plan.json").read_bytes())
+    for host in plan["hosts"].values():
+        host["scope"] = scope
+    (root / "plan.json").write_text(json.dumps(plan))
+    agent = read(root)["alpha"].agent
+    assert agent and agent.state == state
 
 
 def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:

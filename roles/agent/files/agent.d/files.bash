@@ -70,9 +70,9 @@ prepare_out() {
 
 # agent.json: state running|done|stopped, message
 write_state() {
-  write_json "$OUT/agent.json" --arg run "$RUN" --arg host "$HOST" --arg started "$STARTED" --arg ended "$([ "$1" = running ] || now)" \
-    --arg state "$1" --arg message "${2:-}" --argjson total "$FLOWS_TOTAL" --argjson walked "$FLOWS_DONE" --argjson soak "${SOAK_JSON:-null}" '
-    {schema: "perch.agent/1", $run, $host, $started, ended: (if $ended == "" then null else $ended end), $state,
+  write_json "$OUT/agent.json" --arg run "$RUN" --arg plan "$PLAN_SHA256" --arg host "$HOST" --arg started "$STARTED" \
+    --arg ended "$([ "$1" = running ] || now)" --arg state "$1" --arg message "${2:-}" --argjson total "$FLOWS_TOTAL" --argjson walked "$FLOWS_DONE" --argjson soak "${SOAK_JSON:-null}" '
+    {schema: "perch.agent/1", $run, plan_sha256: $plan, $host, $started, ended: (if $ended == "" then null else $ended end), $state,
      flows_total: $total, flows_done: $walked, message: (if $message == "" then null else $message end)}
     + if $soak == null then {} else {$soak} end'
 }

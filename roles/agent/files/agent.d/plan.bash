@@ -4,15 +4,16 @@
 # Seconds that a round may overrun its deadline while everyone is well: a child's last grace, the two meetings, jq.
 readonly ROUND_GRACE=10
 
-# PLAN is this host's share of a plan. RUN goes into every result, so that none is taken for another run's.
+# PLAN is this host's share of a plan. RUN goes into every result, so that none is taken for another run's; PLAN_SHA256, of the plan that it
+# is a share of, into agent.json, so that the results of another plan of the same run are not taken for this one's.
 check_plan() {
   local -a said
-  mapfile -t said < <(jq -r '.schema, .host, .run' "$PLAN" 2>/dev/null)
-  [ ${#said[@]} -eq 3 ] || fail "$EXIT_HOST" "cannot read the plan $PLAN, or it is not JSON"
+  mapfile -t said < <(jq -r '.schema, .host, .run, .plan_sha256' "$PLAN" 2>/dev/null)
+  [ ${#said[@]} -eq 4 ] || fail "$EXIT_HOST" "cannot read the plan $PLAN, or it is not JSON"
   [ "${said[0]}" = perch.share/1 ] ||
     fail "$EXIT_HOST" "the plan $PLAN has the schema \"${said[0]}\"; this agent reads perch.share/1 (shares/$HOST.json of a run)"
   [ "${said[1]}" = "$HOST" ] || fail "$EXIT_HOST" "the plan $PLAN is of host \"${said[1]}\", and not of \"$HOST\""
-  RUN=${said[2]}
+  RUN=${said[2]} PLAN_SHA256=${said[3]}
 }
 
 # From here on PLAN has the host's flows with their commands.

@@ -21,11 +21,11 @@ soak_command() {
 # The session's options, of the directory that OUT is.
 load_session() {
   local -a field
-  mapfile -t field < <(jq -r '.host, .plan, .engine, .token_file, .start_window, .begin, .state, .supervisor, .cpus, .numa_policy, .numa_mask, .run' \
+  mapfile -t field < <(jq -r '.host, .plan, .engine, .token_file, .start_window, .begin, .state, .supervisor, .cpus, .numa_policy, .numa_mask, .run, .plan_sha256' \
     "$OUT/control/session.json" 2>/dev/null)
-  [ ${#field[@]} -eq 12 ] || fail "$EXIT_HOST" "there is no soak in $OUT: control/session.json is missing or unreadable"
+  [ ${#field[@]} -eq 13 ] || fail "$EXIT_HOST" "there is no soak in $OUT: control/session.json is missing or unreadable"
   HOST=${field[0]} PLAN=${field[1]} ENGINE=${field[2]} TOKEN_FILE=${field[3]} START_WINDOW=${field[4]} BEGIN=${field[5]} STATE=${field[6]}
-  SUPERVISOR=${field[7]} CPUS=${field[8]} NUMA_POLICY=${field[9]} NUMA_MASK=${field[10]} RUN=${field[11]}
+  SUPERVISOR=${field[7]} CPUS=${field[8]} NUMA_POLICY=${field[9]} NUMA_MASK=${field[10]} RUN=${field[11]} PLAN_SHA256=${field[12]}
 }
 
 # Whether OUT holds a session that can be read. Its directory may have been removed, or a crash may have taken what was just written.
@@ -107,10 +107,10 @@ refuse_second() (
 )
 
 write_session() {
-  write_json "$OUT/control/session.json" --arg run "$RUN" --arg host "$HOST" --arg plan "$OUT/control/plan.json" --arg engine "$ENGINE" \
+  write_json "$OUT/control/session.json" --arg run "$RUN" --arg plan_sha256 "$PLAN_SHA256" --arg host "$HOST" --arg plan "$OUT/control/plan.json" --arg engine "$ENGINE" \
     --arg token_file "$TOKEN_FILE" --argjson start_window "$START_WINDOW" --argjson begin "$BEGIN" --arg state "$STATE" \
     --arg supervisor "$SUPERVISOR" --arg cpus "$CPUS" --arg numa_policy "$NUMA_POLICY" --arg numa_mask "$NUMA_MASK" '
-    {$run, $host, $plan, $engine, $token_file, $start_window, $begin, $state, $supervisor,
+    {$run, $plan_sha256, $host, $plan, $engine, $token_file, $start_window, $begin, $state, $supervisor,
      unit: (if $supervisor == "systemd" then "perch-soak.service" else null end), $cpus, $numa_policy, $numa_mask}'
 }
 

@@ -70,6 +70,14 @@ FAULTS = (
         "a plan that was written by half",
         cut_at(PLAN, 3000),
     ),
+    fault(
+        "plan-exchanged",
+        "cards",
+        INCONCLUSIVE,
+        "host/alpha host/beta",
+        "a plan that was exchanged after its agents had walked theirs",
+        replaced(PLAN, '"created": "2026', '"created":  "2026'),
+    ),
     fault("plan-missing", "loopback", INCONCLUSIVE, "plan", "no plan", remove(PLAN)),
     fault(
         "plan-empty",
@@ -123,7 +131,7 @@ FAULTS = (
         "unchecked-host",
         "loopback",
         INCONCLUSIVE,
-        "host_check/skipped machines",
+        "host_check/skipped machines host/*",
         "a host check that was skipped, on hosts that the plan calls hardware",
         edit(PLAN, unchecked_hardware),
     ),

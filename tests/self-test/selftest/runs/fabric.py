@@ -120,6 +120,7 @@ class _Run:
             again = retry_plan(self.fabric, planned)
             spelled.write_retry(self.root, [turn["flows"] for turn in again["rounds"]])
             self.rounds(again, "retry/flows")
+        spelled.walked(self.root)
 
     def rounds(self, planned: Document, folder: str) -> None:
         """Plays the rounds of a plan, and writes what the agents then report."""

@@ -12,6 +12,7 @@ from perch.history.seal import seal
 from selftest.files import compact, document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import check_hosts
+from tests import spelled
 
 Document = dict[str, Any]
 
@@ -91,6 +92,7 @@ def cards(root: Path) -> None:
                 write(path, end)
     write(root / "plan.json", plan)
     check_hosts(root, "eth1")
+    spelled.walked(root)
 
 
 def _count(counters: Document, card: Counter[str], once: float) -> None:

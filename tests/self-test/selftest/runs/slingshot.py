@@ -16,6 +16,7 @@ from selftest.files import limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import answer, want
 from selftest.runs.fabric_plan import EPOCH, stamp
+from tests import spelled
 
 Document = dict[str, Any]
 
@@ -187,3 +188,4 @@ def slingshot(root: Path) -> None:
             write(client / "client.stdout", _line())
         else:
             shutil.copy(FIXTURES / "cxi" / PRINTED[flow["test"]], client / "client.stdout")
+    spelled.walked(root)
