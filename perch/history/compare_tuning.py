@@ -30,6 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Compares them."""
     from perch.history import lines, tuning, tuning_words
+    from perch.model.tuning import MOST_REPEATS
 
     root = Path(args.folder)
     if not root.is_dir():
@@ -42,7 +43,7 @@ def command(args: argparse.Namespace) -> int:
     if found is None:
         raise PerchError(
             ExitCode.INCONCLUSIVE,
-            f"it holds no sub-run such as 01-untuned, or more than {tuning.MOST_REPEATS} pairs",
+            f"it holds no sub-run such as 01-untuned, or more than {MOST_REPEATS} pairs",
             file=root,
         )
     try:

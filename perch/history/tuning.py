@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from perch.checks.scope import weakest
 from perch.history import folder, tuning_figures, tuning_runs
@@ -16,34 +17,30 @@ from perch.history.tuning_figures import (
     NO_EFFECT,
     NOT_COMPARED,
     WORSE,
-    Change,
     Figure,
     FlowChange,
     Overall,
 )
 from perch.history.tuning_runs import SubRun
 from perch.judge.raw import UNREADABLE
+from perch.model.record import Scope
 from perch.model.text import names, plural
+from perch.model.tuning import (
+    MOST_REPEATS,
+    Asked,
+    Counts,
+    FigureRow,
+    FlowRow,
+    Method,
+    Outcome,
+    OverallRow,
+    Result,
+    RunRow,
+    TuningDocument,
+)
 
-#: An interval of more values has no critical value (perch.model.student).
-MOST_REPEATS = 30
-
+_RUN = RunRow.__struct_fields__
 _sub_run = re.compile(r"(\d\d)-(?:untuned|tuned)")
-
-
-class Outcome(msgspec.Struct):
-    """What came of it. `changes`: by host what the role said that it changed."""
-
-    stopped: str | None = None
-    changes: dict[str, list[str]] | None = None
-    not_reverted: list[str] = []
-
-
-class Asked(msgspec.Struct):
-    """What the playbook meant to do. `settings`: by host."""
-
-    role: str | None = None
-    settings: dict[str, dict[str, Any]] = {}
 
 
 class Tuning(msgspec.Struct):
@@ -68,7 +65,7 @@ class Tuning(msgspec.Struct):
         return next((one for run in self.runs if (one := getattr(run, name)) is not None), None)
 
     @property
-    def scope(self) -> str | None:
+    def scope(self) -> Scope | None:
         scopes = [run.scope for run in self.runs if run.scope is not None]
         return weakest(scopes) if scopes else None
 
@@ -81,14 +78,16 @@ class Tuning(msgspec.Struct):
         return sorted({run.suite for run in self.runs if run.usable and run.suite is not None})
 
     @property
-    def result(self) -> str:
+    def result(self) -> Result:
         """By what remains over all flows after Holm's correction; never of half a comparison."""
         sure = {one.change.verdict for one in self.overall if one.change.is_sure}
         if self.gaps:
             return "incomplete"
         if sure >= {BETTER, WORSE}:
             return "mixed"
-        return next((word for word in (BETTER, WORSE) if word in sure), NO_EFFECT)
+        if BETTER in sure:
+            return BETTER
+        return WORSE if WORSE in sure else NO_EFFECT
 
 
 # ---- what was asked ------------------------------------------------------------------------------
@@ -108,11 +107,10 @@ def _asked(given: Any) -> Asked | None:
     if not isinstance(given, dict):
         return None
     role, settings = given.get("role"), given.get("settings")
+    if not isinstance(role, str):
+        return None
     of_hosts = settings.items() if isinstance(settings, dict) else ()
-    return Asked(
-        role if isinstance(role, str) else None,
-        {host: one if isinstance(one, dict) else {} for host, one in of_hosts},
-    )
+    return Asked(role, {host: one if isinstance(one, dict) else {} for host, one in of_hosts})
 
 
 def _texts(given: Any) -> list[str]:
@@ -224,7 +222,7 @@ def compare(root: Path) -> Tuning | None:
 # ---- the document --------------------------------------------------------------------------------
 
 
-def counts(found: Tuning) -> dict[str, Any]:
+def counts(found: Tuning) -> Counts:
     """Of the figures of single flows."""
     changes = [figure.change for figure in found.figures]
 
@@ -232,87 +230,80 @@ def counts(found: Tuning) -> dict[str, Any]:
         return sum(one.verdict == verdict and (one.is_sure or not sure) for one in changes)
 
     compared = len(changes) - of(NOT_COMPARED)
-    return {
-        "compared": compared,
-        "better": of(BETTER),
-        "worse": of(WORSE),
-        "no_effect": of(NO_EFFECT),
-        "not_compared": of(NOT_COMPARED),
-        "by_chance": compared / 20,
-        "sure_better": of(BETTER, sure=True),
-        "sure_worse": of(WORSE, sure=True),
-    }
+    return Counts(
+        compared=compared,
+        better=of(BETTER),
+        worse=of(WORSE),
+        no_effect=of(NO_EFFECT),
+        not_compared=of(NOT_COMPARED),
+        by_chance=compared / 20,
+        sure_better=of(BETTER, sure=True),
+        sure_worse=of(WORSE, sure=True),
+    )
 
 
-def _change(change: Change) -> dict[str, Any]:
-    return msgspec.structs.asdict(change)
+def _figure(figure: Figure) -> FigureRow:
+    return FigureRow(
+        metric=figure.metric.name,
+        title=figure.metric.title,
+        unit=figure.metric.unit,
+        better=figure.metric.better,
+        untuned=figure.untuned,
+        tuned=figure.tuned,
+        **structs.asdict(figure.change),
+        resolution=msgspec.UNSET if figure.resolution is None else figure.resolution,
+    )
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
-    document = {
-        "metric": figure.metric.name,
-        "title": figure.metric.title,
-        "unit": figure.metric.unit,
-        "better": figure.metric.better,
-        "untuned": figure.untuned,
-        "tuned": figure.tuned,
-        **_change(figure.change),
-    }
-    return document if figure.resolution is None else document | {"resolution": figure.resolution}
+def _flow(flow: FlowChange) -> FlowRow:
+    return FlowRow(
+        **flow.key._asdict(),
+        title=flow.title,
+        **structs.asdict(flow.about),
+        why=flow.why,
+        figures=[_figure(figure) for figure in flow.figures],
+    )
 
 
-def _flow(flow: FlowChange) -> dict[str, Any]:
-    return {
-        "test": flow.key.test,
-        "title": flow.title,
-        "client": flow.key.client,
-        "server": flow.key.server,
-        "place": flow.key.place,
-        **msgspec.structs.asdict(flow.about),
-        "why": flow.why,
-        "figures": [_figure(figure) for figure in flow.figures],
-    }
+def _overall(one: Overall) -> OverallRow:
+    return OverallRow(
+        kind=one.kind,
+        metric=one.metric.name,
+        title=one.metric.title,
+        better=one.metric.better,
+        flows=one.flows,
+        **structs.asdict(one.change),
+    )
 
 
-def _overall(one: Overall) -> dict[str, Any]:
-    return {
-        "kind": one.kind,
-        "metric": one.metric.name,
-        "title": one.metric.title,
-        "better": one.metric.better,
-        "flows": one.flows,
-        **_change(one.change),
-    }
+def _method(found: Tuning) -> Method:
+    return Method(
+        statistic="mean of the logarithms of tuned / untuned, neighbours in time; Student's t",
+        confidence=0.95,
+        repeats=found.repeats,
+        pairs=len(found.pairs),
+        correction="Holm 1979",
+        t_values="NIST/SEMATECH e-Handbook 1.3.6.7.2",
+    )
 
 
-_RUN = ("name", "phase", "repeat", "run", "verdict", "planned", "measured", "usable", "why")
-
-
-def document(found: Tuning) -> dict[str, Any]:
+def document(found: Tuning) -> TuningDocument:
     """perch.tuning/1."""
-    return {
-        "schema": "perch.tuning/1",
-        "run": found.name,
-        "suite": next(iter(found.suites), None),
-        "title": found.first("title"),
-        "created": found.first("created"),
-        "scope": found.scope,
-        "hosts": found.hosts,
-        "tuning": found.asked,
-        "outcome": found.outcome,
-        "method": {
-            "statistic": "mean of the logarithms of tuned / untuned, neighbours in time; "
-            "Student's t",
-            "confidence": 0.95,
-            "repeats": found.repeats,
-            "pairs": len(found.pairs),
-            "correction": "Holm 1979",
-            "t_values": "NIST/SEMATECH e-Handbook 1.3.6.7.2",
-        },
-        "result": found.result,
-        "gaps": found.gaps,
-        "counts": counts(found),
-        "runs": [{name: getattr(run, name) for name in _RUN} for run in found.runs],
-        "overall": [_overall(one) for one in found.overall],
-        "flows": [_flow(flow) for flow in found.flows],
-    }
+    return TuningDocument(
+        schema="perch.tuning/1",
+        run=found.name,
+        suite=next(iter(found.suites), None),
+        title=found.first("title"),
+        created=found.first("created"),
+        scope=found.scope,
+        hosts=found.hosts,
+        tuning=found.asked,
+        outcome=found.outcome,
+        method=_method(found),
+        result=found.result,
+        gaps=found.gaps,
+        counts=counts(found),
+        runs=[RunRow(*(getattr(run, name) for name in _RUN)) for run in found.runs],
+        overall=[_overall(one) for one in found.overall],
+        flows=[_flow(flow) for flow in found.flows],
+    )

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import exp, fsum, log
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from perch.history.tuning_runs import Key, Line
+from perch.history.tuning_runs import About, Key, Line
 from perch.model import student
 from perch.model.figures import median, rounded
 from perch.model.record import Latency, Number
+from perch.model.tuning import Better, Change, Kind, MetricName
 
 #: The engine's histogram has three significant digits (docs/definitions.md): the ratio of two
 #: figures is known to 0.2 %.
@@ -24,31 +25,36 @@ _ENGINE_RESOLUTION = 0.002
 #: Other tools print two decimals (perftest, the cxi tools) or three digits (iperf).
 _STEP = 0.01
 
-BETTER, WORSE, NO_EFFECT, NOT_COMPARED = "better", "worse", "no_effect", "not_compared"
+BETTER: Final = "better"
+WORSE: Final = "worse"
+NO_EFFECT: Final = "no_effect"
+NOT_COMPARED: Final = "not_compared"
 
 
 class Metric(NamedTuple):
-    name: str
+    name: MetricName
     title: str
-    unit: str
-    better: str
+    unit: Literal["us", "Gb/s"]
+    better: Better
 
 
-_LATENCY = tuple(
-    Metric(name, title, "us", "lower")
-    for name, title in (
-        ("min", "minimum"),
-        ("p50", "typical (p50)"),
-        ("mean", "average"),
-        ("stddev", "deviation"),
-        ("max", "maximum"),
-        ("p99", "p99"),
-        ("p99_9", "p99.9"),
-    )
-)
+_TITLES: dict[MetricName, str] = {
+    "min": "minimum",
+    "p50": "typical (p50)",
+    "mean": "average",
+    "stddev": "deviation",
+    "max": "maximum",
+    "p99": "p99",
+    "p99_9": "p99.9",
+}
+_LATENCY = tuple(Metric(name, title, "us", "lower") for name, title in _TITLES.items())
 _BANDWIDTH = (Metric("gbit_s", "bandwidth", "Gb/s", "higher"),)
 #: In the order of the tables.
-METRICS = {"latency": _LATENCY, "bandwidth": _BANDWIDTH, "sum": (*_BANDWIDTH, *_LATENCY)}
+METRICS: dict[Kind, tuple[Metric, ...]] = {
+    "latency": _LATENCY,
+    "bandwidth": _BANDWIDTH,
+    "sum": (*_BANDWIDTH, *_LATENCY),
+}
 
 
 class Ratios(NamedTuple):
@@ -58,26 +64,8 @@ class Ratios(NamedTuple):
     back: list[float]
 
 
-class Change(msgspec.Struct):
-    """Of tuned over untuned, in percent, with its 95 % interval.
-
-    `smallest_percent`: the least gain that these repeats would have shown. `p`: how often chance
-    alone is as clear; `p_holm`: after Holm's correction for all figures of its kind.
-    """
-
-    change_percent: Number | None = None
-    low_percent: Number | None = None
-    high_percent: Number | None = None
-    smallest_percent: Number | None = None
-    p: Number | None = None
-    verdict: str = NOT_COMPARED
-    why: str | None = None
-    p_holm: Number | None = None
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether it remains after Holm's correction."""
-        return self.p_holm is not None and self.p_holm < 0.05
+def not_compared(why: str | None) -> Change:
+    return Change(None, None, None, None, None, NOT_COMPARED, why, None)
 
 
 class Figure(msgspec.Struct):
@@ -94,7 +82,7 @@ class FlowChange(msgspec.Struct):
 
     key: Key
     title: str
-    about: Any
+    about: About
     why: str | None
     figures: list[Figure]
 
@@ -102,7 +90,7 @@ class FlowChange(msgspec.Struct):
 class Overall(msgspec.Struct):
     """A figure over all flows."""
 
-    kind: str
+    kind: Kind
     metric: Metric
     flows: int
     change: Change
@@ -144,7 +132,14 @@ def compared(ratios: Ratios, better: str, known_to: float) -> Change:
     half = found.half_width
     smallest = _percent(half) if better == "higher" else -_percent(-half)
     change = Change(
-        _percent(found.mean), _percent(low), _percent(high), smallest, rounded(found.p), NO_EFFECT
+        change_percent=_percent(found.mean),
+        low_percent=_percent(low),
+        high_percent=_percent(high),
+        smallest_percent=smallest,
+        p=rounded(found.p),
+        verdict=NO_EFFECT,
+        why=None,
+        p_holm=None,
     )
     if way == 0:
         return change
@@ -183,7 +178,7 @@ def figure(metric: Metric, lines: Sequence[Line], names: Sequence[str]) -> Figur
     ]
     why = obstacle(values, metric.name, names)
     untuned, tuned = of_run(values[::2], ""), of_run(values[1::2], "")
-    found = Figure(metric, untuned, tuned, Change(why=why))
+    found = Figure(metric, untuned, tuned, not_compared(why))
     known = [value for value in values if value is not None]
     if why is None:
         found.ratios = log_ratios(known[::2], known[1::2])
@@ -228,7 +223,7 @@ def refused(lines: Sequence[Line], names: Sequence[str]) -> str | None:
 def flow(key: Key, lines: Sequence[Line], names: Sequence[str], title: str) -> FlowChange:
     about = next((line.about for line in lines if line.why is None), lines[0].about)
     why = refused(lines, names)
-    metrics = METRICS.get(about.kind or "", ()) if why is None else ()
+    metrics = METRICS[about.kind] if why is None and about.kind is not None else ()
     return FlowChange(key, title, about, why, [figure(one, lines, names) for one in metrics])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -14,9 +14,12 @@ from perch.history import folder
 from perch.judge import planned
 from perch.model.figures import encode, supports
 from perch.model.plan import Plan
-from perch.model.record import Latency, Number, Params, Record
+from perch.model.record import Latency, Number, Params, Record, Scope
+from perch.model.tuning import KINDS, Kind, Phase
+from perch.model.verdict import Word
 
-UNTUNED, TUNED = "untuned", "tuned"
+UNTUNED: Final = "untuned"
+TUNED: Final = "tuned"
 
 #: What makes two transfers the same question.
 _TRANSFER = ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks")
@@ -32,7 +35,7 @@ class Key(NamedTuple):
 class About(msgspec.Struct):
     """What a flow measures. `batch`: of a transfer's sum."""
 
-    kind: str | None = None
+    kind: Kind | None = None
     op: str | None = None
     definition: str | None = None
     size_bytes: int | None = None
@@ -55,7 +58,7 @@ class SubRun(msgspec.Struct):
     """One sub-run. `why`: it cannot be used."""
 
     name: str
-    phase: str
+    phase: Phase
     repeat: int
     why: str | None = None
     run: str | None = None
@@ -63,8 +66,8 @@ class SubRun(msgspec.Struct):
     title: str | None = None
     created: str | None = None
     hosts: list[str] = []
-    scope: str | None = None
-    verdict: str | None = None
+    scope: Scope | None = None
+    verdict: Word | None = None
     titles: dict[str, str] = {}
     planned: int | None = None
     measured: int | None = None
@@ -132,12 +135,13 @@ def _line(name: str, record: Record) -> Line:
     if record.status != "ok":
         why = record.status if record.error is None else record.error.message
         return Line(name, record.flow, key, why or record.status, {}, About(), {})
+    kind: Kind | None = next((one for one in KINDS if one == record.kind), None)
     about = About(
-        record.kind,
+        kind,
         record.op,
         record.definition,
         params.size_bytes,
-        params.batch if record.kind == "sum" else None,
+        params.batch if kind == "sum" else None,
     )
     like = _like(record, params)
     return Line(name, record.flow, key, None, like, about, _values(record))
@@ -194,7 +198,7 @@ def read(root: Path, repeats: int) -> list[SubRun]:
     """All sub-runs in order; what was not made is among them, and a copy is not used twice."""
     runs: list[SubRun] = []
     for number in range(1, 2 * repeats + 1):
-        phase = UNTUNED if number % 2 else TUNED
+        phase: Phase = UNTUNED if number % 2 else TUNED
         found = SubRun(f"{number:02d}-{phase}", phase, (number + 1) // 2)
         _sub_run(root / found.name, found)
         twin = next((one.name for one in runs if one.run and one.run == found.run), None)

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from perch.history.tuning import Tuning, counts
-from perch.history.tuning_figures import BETTER, WORSE, Change, FlowChange, Overall
+from perch.history.tuning_figures import BETTER, WORSE, FlowChange, Overall
 from perch.model.figures import encode
 from perch.model.record import Number
 from perch.model.text import plural
+from perch.model.tuning import Change
 from perch.views import words
 from perch.views.table import Table, left, right
 
@@ -191,7 +192,7 @@ def _scope(found: Tuning) -> str:
 def _counts(found: Tuning) -> str:
     said = {
         name: words.whole(value) if float(value).is_integer() else words.fixed(value, 1)
-        for name, value in counts(found).items()
+        for name, value in msgspec.structs.asdict(counts(found)).items()
     }
     return (
         "{compared} figures of single flows were compared: {better} better, {worse} worse, "

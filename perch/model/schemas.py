@@ -15,6 +15,7 @@ from perch.model.index import IndexLine
 from perch.model.plan import PlanDocument, RetryDocument, RoundLine
 from perch.model.record import Record
 from perch.model.share import Share
+from perch.model.tuning import TuningDocument
 
 FOLDER = Path(__file__).parents[2] / "reports/schema"
 
@@ -29,6 +30,7 @@ GENERATED: dict[str, tuple[str, type]] = {
     "retry": ("perch.retry/1", RetryDocument),
     "rounds": ("perch.rounds/2", RoundLine),
     "share": ("perch.share/1", Share),
+    "tuning": ("perch.tuning/1", TuningDocument),
 }
 
 #: Why the others are written by hand.
@@ -43,7 +45,6 @@ BY_HAND = {
     "limits": "people write it; perch/model/limit_faults.py says where and what to do, and knows "
     "rules between keys that no type has",
     "reference": "people write it; perch/views/references.py reads what it draws",
-    "tuning": "not yet: it has no type",
     "verdict": "not yet: comparison, facts, switches and soak have no types",
 }
 

@@ -10,13 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
+from msgspec.structs import replace
 
 from perch.history import tuning_figures as figures
-from perch.history.tuning_figures import Change, Figure, Metric, Ratios
+from perch.history.tuning_figures import Figure, Metric, Ratios, not_compared
 from perch.history.tuning_runs import About, Key
 from perch.history.tuning_words import verdict
 from perch.judge import run as judging
+from perch.model import schemas
+from perch.model.tuning import Change, ChangeVerdict, Kind
 from tests.py.conftest import FIXTURES, Ended
 
 Perchctl = Callable[..., Ended]
@@ -122,6 +126,18 @@ def test_a_change_is_found_in_latency_and_bandwidth(
     table = next(one for one in view["flows"] if one["title"].startswith("TCP latency"))
     titles = ["minimum", "typical (p50)", "average", "deviation", "maximum", "p99", "p99.9"]
     assert [row[1] for row in table["rows"][:7]] == titles
+
+
+@pytest.mark.parametrize("outcome", [None, {"stopped": "x", "changes": None, "not_reverted": []}])
+def test_a_comparison_is_as_its_schema_says(
+    folder: Callable[..., Folder], perchctl: Perchctl, outcome: dict[str, Any] | None
+) -> None:
+    given = folder(*FASTER)
+    if outcome is not None:
+        given.write("outcome.json", outcome)
+        given.edit("01-untuned", lambda record: record.update(status="error"))
+    perchctl("compare-tuning", given.root)
+    jsonschema.Draft202012Validator(schemas.schema("tuning")).validate(given.document)
 
 
 @pytest.mark.parametrize(
@@ -424,9 +440,9 @@ def test_no_figure_is_known_better_than_its_digits() -> None:
     ],
 )
 def test_what_does_not_remain_after_the_correction_is_marked(
-    word: str, p_holm: float | None, said: str
+    word: ChangeVerdict, p_holm: float | None, said: str
 ) -> None:
-    assert verdict(Change(verdict=word, p_holm=p_holm)) == said
+    assert verdict(replace(not_compared(None), verdict=word, p_holm=p_holm)) == said
 
 
 @pytest.mark.parametrize(
@@ -454,11 +470,11 @@ def test_a_percentile_that_one_repeat_lacks_is_not_the_runs() -> None:
 # ---- over all flows ------------------------------------------------------------------------------
 
 
-def _flow(kind: str, metric: str, better: str, *ratio: float) -> figures.FlowChange:
+def _flow(kind: Kind, metric: str, better: str, *ratio: float) -> figures.FlowChange:
     ratios = Ratios(list(ratio), list(ratio[:1]))
     known = next(one for one in figures.METRICS[kind] if one.name == metric)
     assert known.better == better
-    figure = Figure(Metric(*known), 1, 1, Change(), ratios)
+    figure = Figure(Metric(*known), 1, 1, not_compared(None), ratios)
     return figures.FlowChange(Key("t", "a", "b", "8"), "t", About(kind), None, [figure])
 
 
@@ -476,6 +492,6 @@ def test_over_all_flows_the_repeat_stays_the_unit() -> None:
 
 
 def test_the_correction_is_over_all_figures_that_were_compared() -> None:
-    changes = [Change(p=p) for p in (0.03, None, None, 0.01, 0.2)]
+    changes = [replace(not_compared(None), p=p) for p in (0.03, None, None, 0.01, 0.2)]
     figures.correct(changes)
     assert [change.p_holm for change in changes] == [0.06, None, None, 0.03, 0.2]
