@@ -129,6 +129,8 @@ struct option_entry {
 	const char *name;
 	const char *metavar;            /* NULL: takes no value */
 	const char *help;               /* one sentence */
+	const char *brief;              /* a phrase for the short help; one line with what stands before it */
+	unsigned common;                /* 1u << COMMAND_*: those whose short help has it; others have no short help */
 	const char *fallback;           /* the default, for people; NULL: none worth saying */
 	const char *accepts;            /* ends "give ..." in the message about a bad value; NULL: the choices */
 	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
@@ -166,8 +168,9 @@ int refuse_missing_value(const struct option_entry *e);
 int refuse_unknown(const char *word, enum command command);
 int refuse_command(const char *word);           /* NULL: there is none */
 
-/* COMMAND_INVALID: the program's own help. */
+/* COMMAND_INVALID: the program's own help. The short one fits a terminal of 80 columns and 24 lines. */
 void options_print_help(FILE *f, enum command command);
+void options_print_help_all(FILE *f, enum command command);
 void options_print_version(FILE *f, enum command command);
 void options_print_manual(FILE *f, enum command command);
 
@@ -178,6 +181,7 @@ struct command_description {
 	const char *arguments;          /* after the name in a usage line */
 	const char *summary;            /* a phrase */
 	const char *text;               /* a few sentences for its help and the manual */
+	const char *examples[3];
 };
 
 extern const struct command_description command_descriptions[COMMAND_MAX];

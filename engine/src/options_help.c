@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --help and --version print, from the tables. */
+#include <ctype.h>
+
 #include "backend.h"
 #include "options.h"
 #include "version.h"
 
 enum {
 	COLUMNS = 80,           /* of a terminal that nobody has widened */
-	HELP_COLUMN = 30,       /* where an option's sentence begins */
+	HELP_COLUMN = 31,       /* where an option's sentence begins */
 };
 
 const struct command_description command_descriptions[COMMAND_MAX] = {
@@ -14,41 +16,59 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 		"[OPTION...]", "wait for measurements and take the other side of them",
 		"Listens until SIGTERM and serves any number of clients, each measurement in a process of its "
 		"own. Without a token it listens on loopback only.",
+		{ "perch serve",
+		  "perch serve --bind 192.0.2.1 --token-file token",
+		  "perch serve -d mlx5_0 -x 3 --token-file token" },
 	},
 	[COMMAND_LAT] = {
 		"HOST [OPTION...]", "measure latency to HOST, where 'perch serve' runs",
 		"Measures one message after the other and prints a line for each size. Latencies are in "
 		"microseconds; half_round_trip is half of the observed round trip.",
+		{ "perch lat 192.0.2.1 --token-file token -s 8:64K",
+		  "perch lat 192.0.2.1 --token-file token --backend verbs -d mlx5_0 -x 3",
+		  "perch lat 192.0.2.1 --token-file token -D 10 --json" },
 	},
 	[COMMAND_BW] = {
 		"HOST [OPTION...]", "measure bandwidth to HOST, where 'perch serve' runs",
 		"Keeps many messages under way and prints a line for each size. Bandwidth counts payload only, in "
 		"Gb/s of 1e9 bits.",
+		{ "perch bw 192.0.2.1 --token-file token -s 64K:1M -D 10",
+		  "perch bw 192.0.2.1 --token-file token --backend verbs -d mlx5_0 -x 3 -q 4",
+		  "perch bw 192.0.2.1 --token-file token --bidirectional --json" },
 	},
 	[COMMAND_TRANSFER] = {
 		"HOST [OPTION...]", "measure batches of transfers to HOST, where 'perch serve' runs",
 		"Writes to, or reads from, the memory of HOST in batches, on several devices and threads at once, as applications "
 		"do that move tensors or checkpoints. Prints a line for each size and batch. Latency is that of a batch; bandwidth "
 		"counts payload only, in GB/s of 1e9 bytes.",
+		{ "perch transfer 192.0.2.1 --token-file token --backend verbs --batch 128",
+		  "perch transfer 192.0.2.1 --token-file token --op read -s 1M --threads 2",
+		  "perch transfer 192.0.2.1 --token-file token -s 4K:1M --batch 1:64 --json" },
 	},
 	[COMMAND_CHECK] = {
 		"lat|bw|transfer HOST [OPTION...]", "validate a command without a host and print its job",
 		"Takes the words that 'perch lat', 'perch bw' or 'perch transfer' would be given, checks all that can be checked without "
 		"a network, a device or a backend's library, for every backend, and prints the job and the lines that it owes as one "
 		"JSON object. HOST is not looked up, and no token is read.",
+		{ "perch check lat 192.0.2.1 --backend verbs -s 8:64K" },
 	},
 	[COMMAND_HIST] = {
 		"[OPTION...] [FILE...]", "merge encoded histograms and print their quantiles",
 		"Reads encoded histograms (the histogram.data of records), one a line, from the files or from "
 		"standard input, adds them up and prints one JSON object in the unit recorded.",
+		{ "perch hist histograms",
+		  "perch hist --quantiles 0.5,0.999 first second" },
 	},
 	[COMMAND_MEET] = {
 		"HOST --flow ID [OPTION...]", "wait at HOST for the other side of a flow",
 		"Returns 0 once all parties have arrived, and 4 if they have not within --timeout.",
+		{ "perch meet 192.0.2.1 --token-file token --flow a" },
 	},
 	[COMMAND_DEVICES] = {
 		"[OPTION...]", "list backends, providers and devices of this host",
 		"Lists what --backend, --provider and --device can name here.",
+		{ "perch devices",
+		  "perch devices --json" },
 	},
 };
 
@@ -72,8 +92,9 @@ void options_print_wrapped(FILE *f, const char *text, int indent) {
 	fputc('\n', f);
 }
 
-static void print_option(FILE *f, const struct option_entry *e) {
-	char left[64], text[512];
+/* The option's names, and where `text` is too long for the rest of the line, the lines that follow. */
+static void print_option(FILE *f, const struct option_entry *e, const char *text) {
+	char left[64];
 	int n;
 
 	n = e->letter ? snprintf(left, sizeof(left), "  -%c, ", e->letter) : snprintf(left, sizeof(left), "      ");
@@ -85,9 +106,15 @@ static void print_option(FILE *f, const struct option_entry *e) {
 		n = 0;
 	}
 	fprintf(f, "%*s", HELP_COLUMN - n, "");
+	options_print_wrapped(f, text, HELP_COLUMN);
+}
+
+static void print_described(FILE *f, const struct option_entry *e) {
+	char text[512];
+
 	(void) snprintf(text, sizeof(text), "%s%s%s%s", e->help, e->fallback ? " (default: " : "",
 			e->fallback ? e->fallback : "", e->fallback ? ")" : "");
-	options_print_wrapped(f, text, HELP_COLUMN);
+	print_option(f, e, text);
 }
 
 static void print_options(FILE *f, enum command command) {
@@ -102,7 +129,7 @@ static void print_options(FILE *f, enum command command) {
 			if (!titled)
 				fprintf(f, "\n%s:\n", section_title(e->section));
 			titled = true;
-			print_option(f, e);
+			print_described(f, e);
 		}
 	}
 }
@@ -117,33 +144,76 @@ static void print_backends(FILE *f) {
 	}
 }
 
-static void print_command_help(FILE *f, enum command command) {
-	const struct command_description *d = command_descriptions + command;
-
-	fprintf(f, "Usage: perch %s %s\n\n", command_name(command), d->arguments);
-	options_print_wrapped(f, d->text, 0);
-	print_options(f, command);
-	if (command_measures(command))
-		print_backends(f);
+static void print_usage(FILE *f, enum command command) {
+	fprintf(f, "Usage: perch %s %s\n\n", command_name(command), command_descriptions[command].arguments);
 }
 
-void options_print_help(FILE *f, enum command command) {
-	if (command >= 0) {
-		print_command_help(f, command);
-		return;
+static void print_examples(FILE *f, enum command command) {
+	const char *const *examples = command_descriptions[command].examples;
+
+	fputs("\nExamples:\n", f);
+	for (size_t i = 0; i < ELEMENTSOF(command_descriptions[command].examples) && examples[i]; i++)
+		fprintf(f, "  %s\n", examples[i]);
+}
+
+/* Only commands that measure have more options than a screen holds. */
+static void print_short(FILE *f, enum command command) {
+	const char *summary = command_descriptions[command].summary;
+
+	print_usage(f, command);
+	fprintf(f, "%c%s.\n\nMost used options:\n", toupper((unsigned char) summary[0]), summary + 1);
+	for (size_t i = 0; i < option_table_size; i++) {
+		const struct option_entry *e = option_table + i;
+
+		if (e->common & 1u << command)
+			print_option(f, e, e->brief);
+		else if (e->print == options_print_help || e->print == options_print_help_all)
+			print_option(f, e, e->help);
 	}
+	print_examples(f, command);
+}
+
+static void print_subcommands(FILE *f) {
 	fputs("perch measures the latency and bandwidth of a network fabric between two hosts.\n\n"
 	      "Usage: perch SUBCOMMAND [OPERAND...] [OPTION...]\n\nSubcommands:\n", f);
 	for (int c = 0; c < COMMAND_MAX; c++)
 		fprintf(f, "  %-10s%s\n", command_name(c), command_descriptions[c].summary);
-	fputs("\n'perch SUBCOMMAND --help' lists the subcommand's options.\n", f);
+}
+
+void options_print_help(FILE *f, enum command command) {
+	if (command >= 0 && !command_measures(command)) {
+		options_print_help_all(f, command);
+		return;
+	}
+	if (command >= 0) {
+		print_short(f, command);
+		return;
+	}
+	print_subcommands(f);
+	fputs("\n'perch SUBCOMMAND --help' lists the most used options, '--help-all' every one.\n"
+	      "'perch --help-all' describes the backends:", f);
+	for (const struct backend *const *b = backends; *b; b++)
+		fprintf(f, " %s", (*b)->facts->name);
+	fputs("\n\nExamples:\n"
+	      "  perch serve --bind 192.0.2.1 --token-file token\n"
+	      "  perch lat 192.0.2.1 --token-file token -s 8:64K\n"
+	      "  perch bw 192.0.2.1 --token-file token --backend verbs -D 10\n", f);
+}
+
+void options_print_help_all(FILE *f, enum command command) {
+	if (command >= 0) {
+		print_usage(f, command);
+		options_print_wrapped(f, command_descriptions[command].text, 0);
+		print_options(f, command);
+		if (command_measures(command))
+			print_backends(f);
+		print_examples(f, command);
+		return;
+	}
+	options_print_help(f, command);
 	print_backends(f);
 	fputs("\nIn the place of cxi_send_lat or a sister, cxi_{send,write,read,atomic}_{lat,bw}:\n"
-	      "  through a link of that name, or by perch --personality NAME [OPTION...]\n", f);
-	fputs("\nExamples:\n"
-	      "  perch serve --bind 192.0.2.1 --token-file token\n"
-	      "  perch lat 192.0.2.1 --token-file token --size 8:64K\n"
-	      "  perch bw 192.0.2.1 --token-file token --backend ofi --duration 10s --json\n"
+	      "  through a link of that name, or by perch --personality NAME [OPTION...]\n"
 	      "\nExit status:\n"
 	      "  0  measured                    4  the peer: unknown, lost, refused, timed\n"
 	      "  1  measured, outside a limit      out, wrong token or version\n"

@@ -168,7 +168,7 @@ static void put_synopsis(FILE *f) {
 		fprintf(f, "%s.B perch %s\n", c ? ".br\n" : "", command_name(c));
 		put_line(f, command_descriptions[c].arguments);
 	}
-	fputs(".br\n.B perch\n\\-\\-help | \\-\\-version\n", f);
+	fputs(".br\n.B perch\n\\-\\-help | \\-\\-help\\-all | \\-\\-version\n", f);
 }
 
 static void put_commands(FILE *f) {

@@ -193,6 +193,7 @@ static int set_atomic_type(struct options *o, const char *value) {
 
 const struct option_entry option_table[] = {
 	{ .name = "backend", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
+	  .common = EVERY, .brief = "Data path: tcp (default), verbs, ofi, cxi, null",
 	  .help = "Data path to measure; the backends are listed below.", .fallback = "tcp",
 	  .type = OPTION_CUSTOM, .set = set_backend, .choices = backend_words },
 	{ .name = "provider", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
@@ -200,12 +201,14 @@ const struct option_entry option_table[] = {
 	  .fallback = "the best usable one", .type = OPTION_STRING, FIELD(job.provider),
 	  .accepts = "a provider that 'perch devices' lists" },
 	{ .name = "device", .letter = 'd', .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY | FOR(SERVE),
+	  .common = MEASURE, .brief = "Own device, such as mlx5_0 or eth0",
 	  .help = "Own device to use; each side names its own.", .fallback = "the one that reaches the peer",
 	  .type = OPTION_STRING, FIELD(job.device), .accepts = "a device that 'perch devices' lists" },
 	{ .name = "server-device", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
 	  .help = "Device that the server shall use, before what its own --device says.", .fallback = "the server's choice",
 	  .type = OPTION_STRING, FIELD(job.server_device), .accepts = "a device that 'perch devices' lists on the server" },
 	{ .name = "op", .metavar = "OP", .section = SECTION_WHAT, .commands = EVERY,
+	  .common = EVERY, .brief = "Operation, such as send, write or read",
 	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add (or atomic), compare-swap, and by --atomic-op: atomic-op, "
 		  "fetch-atomic, compare-atomic.",
 	  .fallback = "send; write for transfer, which has write and read", .type = OPTION_CUSTOM, .set = set_op,
@@ -220,6 +223,7 @@ const struct option_entry option_table[] = {
 	  .fallback = "uint64", .type = OPTION_CUSTOM, .set = set_atomic_type,
 	  .choices = atomic_type_words },
 	{ .name = "size", .letter = 's', .metavar = "MIN[:MAX[:STEP]]", .section = SECTION_WHAT, .commands = EVERY,
+	  .common = EVERY, .brief = "Message bytes: 8, 64K, or 8:1M (doubling)",
 	  .help = "Message bytes: one size, MIN doubled up to MAX, or MIN to MAX by STEP; K, M and G are "
 		  "powers of 1024.",
 	  .fallback = "8 for lat, 64K for bw and transfer", .type = OPTION_CUSTOM, .set = set_size,
@@ -231,10 +235,12 @@ const struct option_entry option_table[] = {
 	  .choices = definitions },
 
 	{ .name = "iterations", .letter = 'n', .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
+	  .common = EVERY, .brief = "Messages (transfer: batches) for each size",
 	  .help = "Messages to measure for each size; excludes --duration.",
 	  .fallback = "1000 for lat, 5000 for bw, 100 batches for transfer", .type = OPTION_COUNT, FIELD(job.iterations),
 	  .min = 1, .max = COUNT_MAX, .accepts = "a whole number of messages from 1 to 1000000000000000" },
 	{ .name = "duration", .letter = 'D', .metavar = "TIME", .section = SECTION_PACE, .commands = EVERY,
+	  .common = MEASURE, .brief = "Seconds for each size, instead of -n",
 	  .help = "Time to measure for each size, such as 5s or 2m; excludes --iterations.",
 	  .type = OPTION_DURATION, FIELD(job.duration_ns), .min = 1, .max = TIME_MAX, .unit = NSEC_PER_SEC,
 	  .accepts = "a time above 0 and below a year such as 500ms, 10s, 5m or 1h (a bare number is seconds)" },
@@ -290,6 +296,7 @@ const struct option_entry option_table[] = {
 	  .type = OPTION_COUNT, FIELD(job.server_ib_port), .min = 1, .max = JOB_IB_PORT_MAX,
 	  .accepts = "a port of the server's device, from 1 to 255" },
 	{ .name = "gid-index", .letter = 'x', .metavar = "N", .section = SECTION_VERBS, .commands = EVERY | FOR(SERVE), .choice = JOB_OPTION_GID_INDEX,
+	  .common = MEASURE, .brief = "Own GID index (default: RoCE v2 of the path)",
 	  .help = "Own entry of the port's GID table; each side names its own.",
 	  .fallback = "RoCEv2 of the interface that reaches the peer; none on InfiniBand",
 	  .type = OPTION_COUNT, FIELD(job.gid_index), .max = JOB_GID_INDEX_MAX,
@@ -314,9 +321,11 @@ const struct option_entry option_table[] = {
 	  .help = "The same as --traffic-class with a number.", .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
 	  .accepts = "a number from 0 to 255" },
 	{ .name = "queue-pairs", .letter = 'q', .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(TRANSFER), .choice = JOB_OPTION_QUEUE_PAIRS,
+	  .common = FOR(BW) | FOR(TRANSFER), .brief = "Queue pairs (default: 1)",
 	  .help = "Queue pairs that share the messages under way; for transfer over ofi and tcp, endpoints and connections.", .fallback = "1",
 	  .type = OPTION_COUNT, FIELD(job.queue_pairs), .min = 1, .max = JOB_QUEUE_PAIRS_MAX, .accepts = "a whole number from 1 to 1024" },
 	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(TRANSFER), .choice = JOB_OPTION_BATCH,
+	  .common = FOR(TRANSFER), .brief = "Transfers that start together: 32, or 1:32768",
 	  .help = "bw: work requests of one post list, which rings the doorbell once. transfer: transfers that are waited for together, MIN or "
 		  "MIN:MAX (MIN doubled up to MAX).", .fallback = "1", .type = OPTION_CUSTOM, .set = set_batch,
 	  .accepts = "for bw a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to 32768, such as 128 or 1:32768" },
@@ -344,6 +353,7 @@ const struct option_entry option_table[] = {
 	  .type = OPTION_COUNT, FIELD(job.timeout_exponent), .max = JOB_TIMEOUT_EXPONENT_MAX, .accepts = "a number from 0 to 31" },
 
 	{ .name = "devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .common = FOR(TRANSFER), .brief = "Own devices, such as mlx5_0,mlx5_1",
 	  .help = "Own devices, 1 to 8: each works with the server's device in the same place.", .fallback = "--device",
 	  .type = OPTION_STRING, FIELD(job.devices), .accepts = "1 to 8 devices that 'perch devices' lists, between commas" },
 	{ .name = "server-devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
@@ -353,6 +363,7 @@ const struct option_entry option_table[] = {
 	  .help = "Device i works with the server's device i + N, around.", .fallback = "0", .type = OPTION_COUNT, FIELD(job.cross_rail),
 	  .max = JOB_DEVICES_MAX - 1, .accepts = "a whole number below the number of devices" },
 	{ .name = "threads", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
+	  .common = FOR(TRANSFER), .brief = "Threads (default: one for each device)",
 	  .help = "Threads: a multiple or a divisor of the number of devices. Each has queue pairs and buffers of its own.",
 	  .fallback = "one a device", .type = OPTION_COUNT, FIELD(job.threads), .min = 1, .max = JOB_THREADS_MAX,
 	  .accepts = "a whole number from 1 to 64" },
@@ -431,6 +442,7 @@ const struct option_entry option_table[] = {
 	  .type = OPTION_DECIMAL, FIELD(min_gbit), .accepts = "Gb/s above 0, such as 92.5" },
 
 	{ .name = "json", .section = SECTION_OUTPUT, .commands = EVERY | FOR(DEVICES),
+	  .common = EVERY, .brief = "One JSON object a line instead of a table",
 	  .help = "Print one JSON object a line instead of a table.", .type = OPTION_FLAG, FIELD(json) },
 	{ .name = "interval", .metavar = "TIME", .section = SECTION_OUTPUT, .commands = MEASURE,
 	  .help = "Also print a line for each TIME while measuring.", .type = OPTION_DURATION,
@@ -460,6 +472,7 @@ const struct option_entry option_table[] = {
 	  .accepts = "a time of at least 1ms, such as 20ms or 1s (a bare number is milliseconds)" },
 
 	{ .name = "port", .letter = 'p', .metavar = "N", .section = SECTION_CONNECTION, .commands = CONNECT | FOR(SERVE),
+	  .common = FOR(LAT), .brief = "TCP port of perch serve (default: 18600)",
 	  .help = "TCP port of perch serve.", .fallback = "18600", .type = OPTION_COUNT, FIELD(port),
 	  .min = 1, .max = UINT16_MAX, .accepts = "a port number from 1 to 65535" },
 	{ .name = "bind", .metavar = "ADDRESS", .section = SECTION_CONNECTION, .commands = CONNECT | FOR(SERVE),
@@ -467,6 +480,7 @@ const struct option_entry option_table[] = {
 	  .fallback = "any with a token, else loopback", .type = OPTION_STRING, FIELD(bind),
 	  .accepts = "an IPv4 or IPv6 address of this host" },
 	{ .name = "token-file", .metavar = "FILE", .section = SECTION_CONNECTION, .commands = CONNECT | FOR(SERVE),
+	  .common = EVERY, .brief = "File with the secret that both ends share",
 	  .help = "File with the secret that both sides share; PERCH_TOKEN_FILE says the same.",
 	  .fallback = "none: loopback only", .type = OPTION_STRING, FIELD(token_file),
 	  .accepts = "the path of a file" },
@@ -498,6 +512,8 @@ const struct option_entry option_table[] = {
 
 	{ .name = "help", .letter = 'h', .section = SECTION_INFORMATION, .help = "Print help and exit.",
 	  .type = OPTION_PRINT, .print = options_print_help },
+	{ .name = "help-all", .section = SECTION_INFORMATION, .help = "Print help with every option and exit.",
+	  .type = OPTION_PRINT, .print = options_print_help_all },
 	{ .name = "version", .letter = 'V', .section = SECTION_INFORMATION,
 	  .help = "Print the version and exit.", .type = OPTION_PRINT, .print = options_print_version },
 	{ .name = "manual", .section = SECTION_INFORMATION, .hidden = true,

@@ -373,20 +373,65 @@ static void test_table_is_sound(void **state) {
 	}
 }
 
+static size_t lines_of(const char *text) {
+	size_t n = 0;
+
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+		assert_true(strcspn(line, "\n") <= 80);
+		n++;
+	}
+	return n;
+}
+
 static void test_help_lists_every_option(void **state) {
 	(void) state;
 	for (int c = 0; c < COMMAND_MAX; c++) {
-		_cleanup_free_ char *help = capture(options_print_help, (enum command) c);
+		_cleanup_free_ char *help = capture(options_print_help_all, (enum command) c);
 
 		for (size_t i = 0; i < option_table_size; i++) {
 			const struct option_entry *e = option_table + i;
 			bool expected = !e->hidden && option_belongs(e, (enum command) c);
 
 			if (lists(help, e) != expected)
-				fail_msg("perch %s --help and --%s", command_name(c), e->name);
+				fail_msg("perch %s --help-all and --%s", command_name(c), e->name);
 		}
-		for (const char *line = help; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
-			assert_true(strcspn(line, "\n") <= 80);
+		(void) lines_of(help);
+	}
+}
+
+/* Ten options, each in one line, and all of it on a terminal of 24 lines. */
+static void test_short_help_fits_a_screen(void **state) {
+	(void) state;
+	for (int c = -1; c < COMMAND_MAX; c++) {
+		_cleanup_free_ char *help = capture(options_print_help, c < 0 ? COMMAND_INVALID : (enum command) c);
+		size_t common = 0;
+
+		if (lines_of(help) > (c < 0 || command_measures((enum command) c) ? 24 : 60))
+			fail_msg("perch %s --help has %zu lines", c < 0 ? "" : command_name(c), lines_of(help));
+		for (size_t i = 0; c >= 0 && i < option_table_size; i++) {
+			const struct option_entry *e = option_table + i;
+			bool is_common = e->common & 1u << c;
+
+			assert_true(!is_common || (option_belongs(e, (enum command) c) && e->brief && lists(help, e)));
+			common += is_common;
+		}
+		assert_true(c < 0 || common == (command_measures((enum command) c) ? 10 : 0));
+		assert_non_null(strstr(help, "--help-all"));
+	}
+}
+
+static void test_examples_are_right(void **state) {
+	(void) state;
+	for (int c = 0; c < COMMAND_MAX; c++) {
+		const struct command_description *d = command_descriptions + c;
+
+		assert_non_null(d->examples[0]);
+		for (size_t i = 0; i < ELEMENTSOF(d->examples) && d->examples[i]; i++) {
+			assert_int_equal(parse_line(d->examples[i]), 0);
+			assert_int_equal(options.command, c);
+			if (command_measures(options.command))
+				assert_int_equal(options_validate(&options), 0);
+		}
 	}
 }
 
@@ -440,6 +485,8 @@ int main(void) {
 		cmocka_unit_test(test_letters_of_units),
 		cmocka_unit_test(test_table_is_sound),
 		cmocka_unit_test(test_help_lists_every_option),
+		cmocka_unit_test(test_short_help_fits_a_screen),
+		cmocka_unit_test(test_examples_are_right),
 		cmocka_unit_test(test_manual_lists_everything),
 		cmocka_unit_test(test_commands),
 	};

@@ -22,14 +22,15 @@ refused() {
 }
 
 @test "help, version and their subcommands go to standard output, fit 80 columns and exit 0" {
-  for arguments in --help -h --version -V "lat --help" "bw -h" "serve --help" "check --help" "hist --help" "meet --help" "devices --help"; do
+  for arguments in --help -h --version -V "lat --help" "bw -h" "serve --help" "check --help" "hist --help" "meet --help" "devices --help" \
+    --help-all "lat --help-all" "bw --help-all" "transfer --help-all"; do
     # shellcheck disable=SC2086  # words
     run_apart 0 "$PERCH" $arguments
     assert_equal "$stderr" ""
     [ -n "$output" ] || fail "perch $arguments says nothing"
     [ "$(wc -L <<<"$output")" -le 80 ] || fail "wider than 80 columns: perch $arguments"
   done
-  run_perch --help
+  run_perch --help-all
   for word in serve lat bw check hist meet devices tcp ofi null "Exit status"; do assert_output --partial "$word"; done
 }
 
@@ -41,8 +42,8 @@ refused() {
   for section in NAME SYNOPSIS DESCRIPTION COMMANDS OPTIONS BACKENDS OUTPUT DEFINITIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do
     assert_line --regexp "^$section"
   done
-  for command in serve lat bw check hist meet devices; do
-    for option in $("$PERCH" "$command" --help | sed -n 's/^  .*\(--[a-z0-9-]*\).*/\1/p'); do
+  for command in serve lat bw transfer check hist meet devices; do
+    for option in $("$PERCH" "$command" --help-all | sed -n 's/^  .*\(--[a-z0-9-]*\).*/\1/p'); do
       grep -qF -- "$option" <<<"$output" || fail "$option of perch $command is not in the manual"
     done
   done

@@ -177,7 +177,7 @@ agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
 simulate() {
   export FI_PROVIDER_PATH=$TOP/tests/sim_cxi/build SIM_CXI_FABRIC=$PWD/fabric
   [ -e "$FI_PROVIDER_PATH/libcxi-fi.so" ] || skip "NOT TESTED: tests/sim_cxi is not built (make sim-cxi)"
-  "$PERCH" lat --help 2>&1 | grep -q -- --svc-id || skip "NOT TESTED: this engine was built without the cxi backend"
+  "$PERCH" lat --help-all 2>&1 | grep -q -- --svc-id || skip "NOT TESTED: this engine was built without the cxi backend"
   mkdir -p bin run/inputs
   ln -s "$PERCH" bin/cxi_send_lat
   # without a token Perch accepts 127.0.0.1 alone, under whatever name; the original has neither
