@@ -102,6 +102,9 @@ static void print_interval(struct run *r, json_t *interval) {
 
 	if (w->interval)
 		w->interval(r, interval);
+	/* Without a reader the rest would load the fabric for nothing. */
+	if (ferror(stdout))
+		run_ask_to_stop();
 }
 
 /* duration_ns: of a measurement without a count. */
@@ -416,7 +419,7 @@ static int measure(const struct options *o, struct soak *soak) {
 		w->header(o, &c.run, c.peer.end);
 	if (e == 0 && soak)
 		e = measure_soak(&c);
-	for (size_t i = 0; !soak && e == 0 && i < c.job.n_sizes; i++)
+	for (size_t i = 0; !soak && e == 0 && !ferror(stdout) && i < c.job.n_sizes; i++)
 		e = measure_size(&c, c.job.sizes[i]);
 	if (opened && w->end)
 		w->end(o);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perch: measures a fabric between two hosts. */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -33,6 +34,26 @@ static int run(const struct options *o) {
 	}
 }
 
+/* Of a pipe or a socket; a file or a terminal has no reader to lose. */
+static bool reader_is_gone(void) {
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP);
+}
+
+/* Results that could not be written are no results; `code` stands where all were. */
+static int finish(int code) {
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	if (reader_is_gone()) {
+		/* as of "perch lat HOST | head -1": the shell expects the signal, and no words */
+		(void) signal(SIGPIPE, SIG_DFL);
+		(void) raise(SIGPIPE);
+	}
+	(void) failure(-EIO, EXIT_INTERNAL, "cannot write the results to standard output: %s", strerror(errno));
+	return EXIT_INTERNAL;
+}
+
 int main(int argc, char **argv) {
 	struct options options;
 	int e;
@@ -43,13 +64,7 @@ int main(int argc, char **argv) {
 		if (backend_check(backends[i]) < 0)
 			return EXIT_INTERNAL;
 	e = options_parse(argc, argv, &options);
-	if (e != 0)
-		return e > 0 ? EXIT_MEASURED : (int) failure_code();
-	e = run(&options);
-	/* Results that could not be written are no results. */
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		(void) failure(-EIO, EXIT_INTERNAL, "cannot write the results to standard output: %s", strerror(errno));
-		return EXIT_INTERNAL;
-	}
-	return e;
+	if (e < 0)
+		return (int) failure_code();
+	return finish(e > 0 ? EXIT_MEASURED : run(&options));
 }

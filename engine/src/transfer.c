@@ -303,7 +303,7 @@ static int measure_all(struct leader *l) {
 	int e = 0;
 
 	for (size_t i = 0; e == 0 && i < job->n_sizes; i++)
-		for (size_t k = 0; e == 0 && k < job->n_batches; k++) {
+		for (size_t k = 0; e == 0 && !ferror(stdout) && k < job->n_batches; k++) {
 			if (l->options->log_level == LOG_INFO)
 				notice("size %llu, batch %u: %zu of %zu", (unsigned long long) job->sizes[i], job->batches[k],
 				       i * job->n_batches + k + 1, job->n_sizes * job->n_batches);

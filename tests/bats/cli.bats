@@ -169,6 +169,38 @@ refused() {
   assert_output --partial "standard output"
 }
 
+# without_reader COMMAND...: with a pipe as standard output whose reader has gone; prints how it ended, and what it said
+without_reader() {
+  python3 - "$@" <<'PYTHON'
+import os, subprocess, sys
+reader, writer = os.pipe()
+os.close(reader)
+ended = subprocess.run(sys.argv[1:], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+print(ended.returncode, ended.stderr.decode())
+PYTHON
+}
+
+@test "a reader that has gone ends perch as SIGPIPE does, without a word" {
+  for arguments in devices "devices --json" --help --manual "hist histograms"; do
+    echo HISTFAAAACp4nJNpmSzMwMDAyQABzFCaEch0M9ixgMH+A0SAk+kwP9P7eYxMAIIKBsM= >histograms
+    # shellcheck disable=SC2086  # words
+    run without_reader "$PERCH" $arguments
+    assert_output "-13 "
+  done
+}
+
+@test "a measurement ends at once when nobody reads it, and serves the next" {
+  perch_serve
+  for command in "lat 127.0.0.1 -D 300 --interval 10ms" "bw 127.0.0.1 -D 300 --interval 10ms" \
+    "lat 127.0.0.1 -n 10 --size 8:1M --json" "transfer 127.0.0.1 -n 1 --batch 1:32768 --size 1:64"; do
+    # shellcheck disable=SC2016  # the inner shell's
+    LIMIT=30 run_expecting 0 env PERCH="$PERCH" bash -c '"$PERCH" '"$command --port $PORT"' 2>errors | head -n 1; echo "${PIPESTATUS[0]}"'
+    assert_line --index 1 141
+    assert_equal "$(cat errors)" ""
+  done
+  run_perch lat 127.0.0.1 --port "$PORT" -n 10
+}
+
 @test "hist merges files and standard input, and refuses what is no histogram" {
   # 5, 1000 and 1000000, as PyPI's hdrhistogram writes them
   one=HISTFAAAACp4nJNpmSzMwMDAyQABzFCaEch0M9ixgMH+A0SAk+kwP9P7eYxMAIIKBsM=
