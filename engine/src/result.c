@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result.h"
 
+#include "transfer.h"
+
 double result_gbit_s(const struct result *r) {
 	uint64_t ns = r->run->outcome.elapsed_ns;
 
@@ -11,6 +13,18 @@ double result_messages_s(const struct result *r) {
 	uint64_t ns = r->run->outcome.elapsed_ns;
 
 	return ns ? (double) r->messages * 1e9 / (double) ns : 0;
+}
+
+double result_link_gbit_s(const struct result *r) {
+	const struct session *s = r->run->session;
+
+	return r->transfer ? r->transfer->rate_gbit_s : s ? s->rate_gbit_s : 0;
+}
+
+double result_link_percent(const struct result *r) {
+	double rate = result_link_gbit_s(r) * (r->run->job->bidirectional ? 2 : 1);
+
+	return rate > 0 ? 100 * result_gbit_s(r) / rate : -1;
 }
 
 double result_p99_us(const struct result *r) {

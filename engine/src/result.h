@@ -45,6 +45,12 @@ double result_gbit_s(const struct result *r);
 /* Messages that the record calls sent: in a second, both ways. */
 double result_messages_s(const struct result *r);
 
+/* Rate of the links in one direction, in Gb/s; 0: unknown. */
+double result_link_gbit_s(const struct result *r);
+
+/* The bandwidth in percent of the links' rate, of both directions where both were measured; negative: unknown. */
+double result_link_percent(const struct result *r);
+
 /* Adds what a phase that is over has moved; `theirs`: messages that the server sent, or started, itself. */
 void result_claim(struct result *r, uint64_t theirs);
 

@@ -155,6 +155,9 @@ struct transfer_view {
 int view_open(const struct transfer *x, int pair, struct run *run, struct transfer_view *view, struct result *ret);
 void view_close(struct run *run, struct transfer_view *view, struct result *r);
 
+/* Rate of the links of `pair` (-1: of all together); 0: that of one is unknown. */
+double transfer_link_gbit_s(const struct transfer *x, int pair);
+
 /*
  * transfer_table.c: each pair has a table of its own, and then the sum. One pair's lines are printed as they come; several pairs'
  * are kept until transfer_table_end().

@@ -58,8 +58,7 @@ static void add_lane(const struct transfer *x, const struct lane *l, struct run 
 	*(l->job.op == OP_WRITE ? &ret->path.sent_bytes : &ret->path.received_bytes) += l->moved_batches * bytes;
 }
 
-/* Bytes of the links together; unknown where one is. */
-static double rate_of(const struct transfer *x, int pair) {
+double transfer_link_gbit_s(const struct transfer *x, int pair) {
 	double sum = 0;
 
 	for (uint32_t i = 0; i < x->n_pairs; i++) {
@@ -104,7 +103,7 @@ int view_open(const struct transfer *x, int pair, struct run *run, struct transf
 		.shape = x->shape,
 		.lists = lists_of(x),
 		.buffer_bytes = job_buffer(&x->job),
-		.rate_gbit_s = rate_of(x, pair),
+		.rate_gbit_s = transfer_link_gbit_s(x, pair),
 		.node = pair < 0 ? -1 : first->node,
 	};
 	*ret = (struct result) {

@@ -13,7 +13,7 @@ struct row {
 	bool complete, verified;
 	uint64_t size, checked, bad;
 	uint32_t batch;
-	double total_mb, peak, average, min_us, mean_us, p50_us, p99_us, ops; /* negative: none */
+	double total_mb, peak, average, min_us, mean_us, p50_us, p99_us, ops, link; /* negative: none */
 };
 
 struct transfer_table {
@@ -45,8 +45,9 @@ static void print_header(const struct transfer_table *t, int pair) {
 	(void) printf(", %s over %s%s%s, %u thread%s, %u queue pair%s each, %s%s completion%s\n", op_name((int) j->op), j->backend,
 		      s->provider[0] ? " " : "", s->provider, j->threads, j->threads > 1 ? "s" : "", j->queue_pairs, j->queue_pairs > 1 ? "s" : "",
 		      j->consecutive ? "one list a transfer, " : "", completion_mode_name((int) j->completion), j->no_session ? ", no session" : "");
-	(void) printf("%12s%8s%14s%12s%12s%12s%12s%12s%12s%14s\n", "MsgSize[B]", "Batch", "TotalSize[MB]", "MaxBW[GB/s]", "AvgBW[GB/s]", "MinLat[us]",
-		      "AvgLat[us]", "p50[us]", "p99[us]", "Ops/s");
+	(void) printf("%12s%8s%14s%12s%12s%12s%12s%12s%12s%14s%s\n", "MsgSize[B]", "Batch", "TotalSize[MB]", "MaxBW[GB/s]",
+		      "AvgBW[GB/s]", "MinLat[us]", "AvgLat[us]", "p50[us]", "p99[us]", "Ops/s",
+		      transfer_link_gbit_s(x, pair) > 0 ? "     Link[%]" : "");
 }
 
 static void print_number(int width, int digits, double value) {
@@ -66,6 +67,8 @@ static void print_row(const struct row *r) {
 	print_number(12, 2, r->p50_us);
 	print_number(12, 2, r->p99_us);
 	print_number(14, 0, r->ops);
+	if (r->link >= 0)
+		print_number(12, 1, r->link);
 	if (r->verified)
 		(void) printf("  %llu bytes checked, %llu bad", (unsigned long long) r->checked, (unsigned long long) r->bad);
 	(void) printf("%s\n", r->complete ? "" : "  incomplete");
@@ -113,6 +116,7 @@ void transfer_table_add(struct transfer_table *t, const struct result *r) {
 		.p50_us = percentile(h, 0.5),
 		.p99_us = percentile(h, 0.99),
 		.ops = result_messages_s(r),
+		.link = result_link_percent(r),
 	};
 
 	/* One pair is its own sum; what was not measured has its reason on standard error. */

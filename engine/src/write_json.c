@@ -185,7 +185,7 @@ json_t *params_json(const struct result *r, const struct backend_facts *facts) {
 
 static json_t *link_json(const struct result *r) {
 	const struct session *s = r->run->session;
-	double rate = r->transfer ? r->transfer->rate_gbit_s : s ? s->rate_gbit_s : 0;
+	double rate = result_link_gbit_s(r);
 
 	return json_pack("{s:o, s:o, s:o, s:n}", "rate_gbit_s", rate > 0 ? json_real(rate) : json_null(), "mtu_bytes",
 			 count_or_null(s ? s->mtu : 0), "layer", text_or_null(s ? s->layer : NULL), "hop_class");

@@ -57,7 +57,8 @@ void write_table_header(const struct options *o, const struct run *r, const json
 		(void) printf("%10s%12s%12s%12s%12s%12s%12s%12s%12s\n", "Bytes", message_column(j), "Min[us]", "Max[us]", "Mean[us]",
 			      "StdDev[us]", "p50[us]", "p99[us]", "p99.9[us]");
 	else
-		(void) printf("%10s%12s%14s%14s%14s%14s\n", "Bytes", message_column(j), "Avg[Gb/s]", "Peak[Gb/s]", "Min[Gb/s]", "Rate[msg/s]");
+		(void) printf("%10s%12s%14s%14s%14s%14s%s\n", "Bytes", message_column(j), "Avg[Gb/s]", "Peak[Gb/s]", "Min[Gb/s]",
+			      "Rate[msg/s]", s->rate_gbit_s > 0 ? "     Link[%]" : "");
 	(void) fflush(stdout);
 }
 
@@ -93,6 +94,8 @@ static void print_bandwidth(const struct result *r) {
 	else
 		(void) printf("%14s%14s", "-", "-");
 	(void) printf("%14.0f", result_messages_s(r));
+	if (result_link_percent(r) >= 0)
+		(void) printf("%12.1f", result_link_percent(r));
 }
 
 void write_table_result(const struct result *r) {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "result.h"
+#include "transfer.h"
 
 enum { SIZE = 8, SENT = 100, RECEIVED = 30, THEIRS = 40 };
 
@@ -76,6 +76,62 @@ static void test_no_network_claims_nothing(void **state) {
 	assert_int_equal(r.path.sent_bytes, 0);
 }
 
+/* 1 MB in 100 us are 80 Gb/s. */
+static struct result bandwidth(double rate_gbit_s, bool bidirectional) {
+	static struct session session;
+	struct result r = phase(&wire, OP_SEND, false, bidirectional, false);
+
+	job.kind = KIND_BANDWIDTH;
+	session = (struct session) { .rate_gbit_s = rate_gbit_s };
+	run.session = &session;
+	run.outcome.elapsed_ns = 100 * NSEC_PER_USEC;
+	r.bytes = 1000000;
+	return r;
+}
+
+static void test_percent_of_the_link(void **state) {
+	struct result r = bandwidth(100, false);
+
+	(void) state;
+	assert_true(result_link_percent(&r) == 80);
+	r = bandwidth(100, true); /* the sum of both directions, of which the link has 100 Gb/s each */
+	assert_true(result_link_percent(&r) == 40);
+	r = bandwidth(0, false);
+	assert_true(result_link_percent(&r) < 0);
+	r.transfer = &(struct transfer_view) { .rate_gbit_s = 400 };
+	assert_true(result_link_percent(&r) == 20);
+}
+
+/* What a writer prints for one result: standard output is a file meanwhile. */
+static void table_of(const struct result *r, char *ret, size_t size) {
+	int saved = dup(STDOUT_FILENO);
+	FILE *f = tmpfile();
+
+	assert_non_null(f);
+	(void) fflush(stdout);
+	assert_true(dup2(fileno(f), STDOUT_FILENO) >= 0);
+	write_table_header(&(struct options) { .host = "h" }, r->run, json_null());
+	write_table_result(r);
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	(void) close(saved);
+	rewind(f);
+	ret[fread(ret, 1, size - 1, f)] = '\0';
+	(void) fclose(f);
+}
+
+static void test_table_has_the_percent_where_the_rate_is_known(void **state) {
+	struct result r = bandwidth(100, false);
+	char text[1024];
+
+	(void) state;
+	table_of(&r, text, sizeof(text));
+	assert_non_null(strstr(text, "   Rate[msg/s]     Link[%]\n"));
+	assert_non_null(strstr(text, "        80.0\n"));
+	r = bandwidth(0, false);
+	table_of(&r, text, sizeof(text));
+	assert_non_null(strstr(text, "   Rate[msg/s]\n"));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_way),
@@ -83,6 +139,8 @@ int main(void) {
 		cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_phases_add_up),
 		cmocka_unit_test(test_no_network_claims_nothing),
+		cmocka_unit_test(test_percent_of_the_link),
+		cmocka_unit_test(test_table_has_the_percent_where_the_rate_is_known),
 	};
 
 	return cmocka_run_group_tests_name("result", tests, NULL, NULL);
