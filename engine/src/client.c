@@ -7,6 +7,7 @@
 #include "bad_byte.h"
 #include "exchange.h"
 #include "personality.h"
+#include "progress.h"
 #include "result.h"
 #include "soak.h"
 
@@ -100,8 +101,10 @@ static const struct writer *writer_of(const struct options *o) {
 static void print_interval(struct run *r, json_t *interval) {
 	const struct writer *w = writer_of(client_of(r)->options);
 
+	progress_hide();
 	if (w->interval)
 		w->interval(r, interval);
+	progress_show();
 	/* Without a reader the rest would load the fabric for nothing. */
 	if (ferror(stdout))
 		run_ask_to_stop();
@@ -177,7 +180,9 @@ static void write_result(const struct client *c, struct result *r) {
 		r->code = failure_code();
 		r->message = failure_text();
 	}
+	progress_hide();
 	writer_of(c->options)->result(r);
+	progress_show();
 }
 
 /* Of a soak: what had come until the connection was lost is an interval, too, which ends where the silence began. */
@@ -240,9 +245,11 @@ static int measure_size(struct client *c, uint64_t size) {
 	c->run.traffic = false;
 	c->current = &r;
 	c->run.on_stall = write_stalled;
+	progress_step("%llu bytes", (unsigned long long) size);
 	if (c->job.warmup > 0)
 		e = run_phase(c, size, true, 0, &r);
 	if (e == 0) {
+		progress_begin();
 		/* What was corrupted while warming up is corrupted all the same: integrity covers both. */
 		warm = r;
 		r = new_result(c, size);
@@ -419,8 +426,11 @@ static int measure(const struct options *o, struct soak *soak) {
 		w->header(o, &c.run, c.peer.end);
 	if (e == 0 && soak)
 		e = measure_soak(&c);
+	else if (e == 0 && !o->personality)
+		progress_start(c.job.n_sizes, c.job.iterations, c.job.duration_ns);
 	for (size_t i = 0; !soak && e == 0 && !ferror(stdout) && i < c.job.n_sizes; i++)
 		e = measure_size(&c, c.job.sizes[i]);
+	progress_stop();
 	if (opened && w->end)
 		w->end(o);
 	if (e < 0) {

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "progress.h"
+
 json_t *number_or_null(double x) {
 	return isfinite(x) && x >= 0 ? json_real(x) : json_null();
 }
@@ -104,6 +106,7 @@ bool run_event(struct run *r, uint64_t now, uint64_t bytes) {
 	if (now >= r->next_look) {
 		r->event_error = run_look(r);
 		r->next_look = now + clock_ticks_of(&r->clock, RUN_LOOK_NS);
+		progress_done(r->outcome.messages);
 	}
 	r->next_event = earliest(r);
 	/* A server that sends, too, has nobody left to send to when its client has ended early. */

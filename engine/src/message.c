@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "progress.h"
+
 static struct {
 	char text[FAILURE_TEXT_MAX];
 	enum exit_code code;
@@ -70,6 +72,8 @@ void notice(const char *format, ...) {
 	(void) vsnprintf(line + n, sizeof(line) - (size_t) n - 1, format, ap);
 	va_end(ap);
 	strcat(line, "\n"); /* room is kept by the -1 above */
+	progress_hide();
 	/* One write, so that lines of concurrent jobs do not mix. */
 	(void) !write(STDERR_FILENO, line, strlen(line));
+	progress_show();
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "message.h"
+#include "progress.h"
 
 /* How often the threads' progress is looked at: a hundred times within the shortest time-out that makes sense. */
 enum { LOOK_MS = 100 };
@@ -151,6 +152,7 @@ static int run_phase(struct leader *l) {
 		e = run_part(l, true);
 	(void) clock_gettime(CLOCK_REALTIME, &l->started);
 	cpu_now(&l->cpu);
+	progress_begin();
 	if (e == 0)
 		e = run_part(l, false);
 	l->cpu = cpu_since(&l->cpu);
@@ -217,11 +219,13 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 static enum exit_code write_views(const struct leader *l, bool failed) {
 	enum exit_code worst = EXIT_MEASURED, code;
 
+	progress_hide();
 	for (int pair = 0; pair <= (int) l->x.n_pairs; pair++) {
 		code = write_view(l, pair < (int) l->x.n_pairs ? pair : -1, failed);
 		if (code == EXIT_CORRUPT || worst == EXIT_MEASURED)
 			worst = code;
 	}
+	progress_show();
 	return worst;
 }
 
@@ -246,6 +250,7 @@ static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 
 	failure_reset();
 	shape_of(&x->job, size, batch, &x->shape);
+	progress_step("%llu bytes in batches of %u", (unsigned long long) size, batch);
 	if (shape_pieces(&x->shape) > (uint64_t) x->job.outstanding * x->job.queue_pairs)
 		notice("a batch of %u takes %llu work requests, and the queues have %u: it is posted in several lists (--outstanding %u on each of %u "
 		       "queue pairs)", batch, (unsigned long long) shape_pieces(&x->shape), x->job.outstanding * x->job.queue_pairs, x->job.outstanding,
@@ -302,6 +307,7 @@ static int measure_all(struct leader *l) {
 	const struct job *job = &l->x.job;
 	int e = 0;
 
+	progress_start(job->n_sizes * job->n_batches, 0, job->duration_ns); /* how far a batch is only its thread knows */
 	for (size_t i = 0; e == 0 && i < job->n_sizes; i++)
 		for (size_t k = 0; e == 0 && !ferror(stdout) && k < job->n_batches; k++) {
 			if (l->options->log_level == LOG_INFO)
@@ -309,6 +315,7 @@ static int measure_all(struct leader *l) {
 				       i * job->n_batches + k + 1, job->n_sizes * job->n_batches);
 			e = measure(l, job->sizes[i], job->batches[k]);
 		}
+	progress_stop();
 	return e;
 }
 

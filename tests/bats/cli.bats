@@ -201,6 +201,21 @@ PYTHON
   run_perch lat 127.0.0.1 --port "$PORT" -n 10
 }
 
+@test "progress is drawn on a terminal, and nowhere else" {
+  perch_serve
+  measure="'$PERCH' lat 127.0.0.1 --port $PORT -D 2 --size 8:16"
+  TERM=xterm run_expecting 0 script --quiet --return --command "$measure" /dev/null
+  assert_output --partial $'\r\e[Kperch: 8 bytes, 1 of 2: '
+  assert_output --partial " s left"
+  # removed before each row, so that the table stands as it does elsewhere
+  clean=$(tr -d '\r' <<<"$output" | sed $'s/perch: [^\e]*\e\\[K//g; s/\e\\[K//g')
+  assert_equal "$(awk '!/^#/ { print $1 }' <<<"$clean")" $'Bytes\n8\n16'
+  TERM=dumb run_expecting 0 script --quiet --return --command "$measure" /dev/null
+  refute_output --partial " of 2"
+  run_apart 0 "$PERCH" lat 127.0.0.1 --port "$PORT" -D 2
+  assert_equal "$stderr" ""
+}
+
 @test "hist merges files and standard input, and refuses what is no histogram" {
   # 5, 1000 and 1000000, as PyPI's hdrhistogram writes them
   one=HISTFAAAACp4nJNpmSzMwMDAyQABzFCaEch0M9ixgMH+A0SAk+kwP9P7eYxMAIIKBsM=
