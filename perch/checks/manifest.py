@@ -52,6 +52,12 @@ _FAULTS = {
 }
 
 
+def _must_be_sealed(run: RunView) -> bool:
+    """A run of hardware that is over: the playbook has sealed it before it was judged."""
+    hardware = any(host.scope == "hardware" for host in run.plan.hosts.values())
+    return hardware and run.soak_state != "running"
+
+
 @check(
     family="manifest",
     order=910,
@@ -79,11 +85,16 @@ def manifest(run: RunView) -> Iterator[Check]:
         return
     title = "The raw files are as they were fetched"
     if found.sealed is None:
+        owed = _must_be_sealed(run)
         yield Check(
             id="manifest",
             title=title,
-            status="not_judged",
+            status="inconclusive" if owed else "not_judged",
             measured="there is no raw/manifest.sha256, so later edits cannot be detected",
+            remedy="restore raw/manifest.sha256, or measure again; where you fetch by hand, run "
+            "perchctl seal before judging"
+            if owed
+            else None,
         )
     else:
         yield Check(

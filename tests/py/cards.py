@@ -33,6 +33,7 @@ def call_cards(run: Run) -> Run:
         run.edit(environment, _with_a_cards_driver, put("boot_id", f"of-{host}"))
     check_hosts(run.root, "eth1")
     spelled.walked(run.root)
+    run.fetched = True
     return run
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from perch.history.seal import seal
 from perch.judge import run
+from perch.judge.manifest import MANIFEST
 from perch.model.moments import moment
 from perch.model.verdict import Check, Verdict
 from perch.soak.moments import dated
@@ -131,10 +133,11 @@ def counts(root: Path, end: Path, path: str, before: int, after: int) -> None:
 
 
 class Run:
-    """A run's folder."""
+    """A run's folder. `fetched`: it is sealed whenever it is judged, as by the playbook."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.fetched = False
 
     def flow(self, test: str, role: str = "client") -> Path:
         """The folder of the test's first flow on one host."""
@@ -170,6 +173,9 @@ class Run:
 
     def judge(self) -> Verdict:
         """The verdict of the run as it is now."""
+        if self.fetched:
+            (self.root / MANIFEST).unlink(missing_ok=True)
+            seal(self.root)
         return run.judge(self.root)[0]
 
     def records(self) -> list[Document]:

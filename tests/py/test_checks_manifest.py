@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from perch.history.seal import seal
+from tests.py.cards import put_cards
 from tests.py.judging import Run, check_of, status
 
 STDERR = "raw/alpha/flows/iperf3/alpha/beta/0/1/client.stderr"
@@ -29,6 +30,17 @@ def sealed(run: Run) -> Run:
 def test_a_run_without_a_manifest_says_so(run: Run) -> None:
     verdict = run.judge()
     assert (verdict.verdict, status(verdict, "manifest")) == ("PASS", "not_judged")
+
+
+def test_a_run_of_hardware_must_have_its_manifest(
+    run_copy: Callable[[str], Path], hosts_once: None
+) -> None:
+    cards = put_cards(Run(run_copy("rxe")))
+    assert cards.judge().verdict == "PASS"
+    (cards.root / "raw/manifest.sha256").unlink()
+    cards.fetched = False
+    verdict = cards.judge()
+    assert (verdict.verdict, status(verdict, "manifest")) == ("INCONCLUSIVE", "inconclusive")
 
 
 def test_a_sealed_run_passes(sealed: Run) -> None:

@@ -210,9 +210,9 @@ def test_software_does_not_become_hardware_by_the_plans_word(run: Run) -> None:
     verdict = run.judge()
     assert (verdict.verdict, verdict.scope) == ("INCONCLUSIVE", "software")
     open_checks = [one.id for one in verdict.checks if one.status == "inconclusive"]
-    # one machine stands for two hosts here, which were not checked, nor said which plan they walked
+    # one machine for two hosts that were not checked, which agents or manifest would have to show
     assert sorted(open_checks) == [
-        "host/alpha", "host/beta", "host_check/skipped", "machines", "software",
+        "host/alpha", "host/beta", "host_check/skipped", "machines", "manifest", "software",
     ]  # fmt: skip
     of_all = "29 records planned as hardware came over sockets or a device of software"
     assert check_of(verdict, "software").measured == of_all

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.history.seal import seal
+from perch.judge.manifest import MANIFEST
 from selftest.files import Document, compact, documents, limit_set, write, write_lines
 from selftest.paths import FIXTURES
 from tests.py.judging import counts, go_on
@@ -297,7 +298,7 @@ def folder(path: str) -> Edit:
 
 def sealed_again(root: Path) -> None:
     """Makes the manifest again, of the files that are there now."""
-    (root / "raw/manifest.sha256").unlink()
+    (root / MANIFEST).unlink()
     seal(root)
 
 

@@ -14,9 +14,11 @@ import msgspec
 
 from perch.judge import findings
 from perch.judge import run as judging
+from perch.judge.manifest import MANIFEST
 from perch.model.figures import encode
 from perch.model.verdict import Verdict
 from selftest import outcome
+from selftest.edits import sealed_again
 from selftest.fault import Fault
 from selftest.faults import all_faults
 from selftest.runs import BASES
@@ -113,6 +115,8 @@ def spoil(work: Path, fault: Fault) -> Told:
 def _spoilt(fault: Fault, base: Path, root: Path) -> Told:
     try:
         fault.plant(root)
+        if fault.base != "sealed" and (root / MANIFEST).is_file():
+            sealed_again(root)  # what is planted was so before the files were fetched
     except Exception as error:
         return failed("the fault could not be planted", error)
     try:

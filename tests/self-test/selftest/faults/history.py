@@ -122,6 +122,14 @@ FAULTS = (
         sealed_again,
     ),
     fault(
+        "unsealed",
+        "cards",
+        INCONCLUSIVE,
+        "manifest",
+        "a run of hardware whose manifest was removed",
+        remove("raw/manifest.sha256"),
+    ),
+    fault(
         "drift-fabric",
         "accepted",
         INCONCLUSIVE,

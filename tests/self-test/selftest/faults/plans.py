@@ -131,7 +131,7 @@ FAULTS = (
         "unchecked-host",
         "loopback",
         INCONCLUSIVE,
-        "host_check/skipped machines host/*",
+        "host_check/skipped machines host/* manifest",
         "a host check that was skipped, on hosts that the plan calls hardware",
         edit(PLAN, unchecked_hardware),
     ),

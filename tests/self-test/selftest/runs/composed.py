@@ -10,6 +10,7 @@ import msgspec
 
 from perch.history import baseline, folder
 from perch.judge import run as judging
+from selftest.edits import sealed_again
 from selftest.files import document, write
 from selftest.runs.fabric import compose
 from selftest.runs.fabric_plan import EPOCH, SWEPT, WITH_PERFTEST, Fabric
@@ -38,6 +39,7 @@ def retried(root: Path) -> None:
         if one["id"] == "large-message-share":
             one["removed"] = reason
     write(root / "inputs/limits.json", limits)
+    sealed_again(root)
 
 
 def aged(root: Path) -> None:
@@ -55,6 +57,7 @@ def aged(root: Path) -> None:
             accepted="2025-12-23T00:00:00Z",
         )  # fmt: skip
     write(root / "inputs/baseline.json", msgspec.to_builtins(found))
+    sealed_again(root)
 
 
 def checked(root: Path) -> None:
@@ -63,6 +66,7 @@ def checked(root: Path) -> None:
     plan = document(root / "plan.json")
     plan["host_checks"] = True
     write(root / "plan.json", plan)
+    sealed_again(root)
 
 
 # ---- a soak --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from perch.history.seal import seal
 from selftest.files import limit_set, write, write_lines
 from selftest.runs.answers import check_hosts
 from selftest.runs.fabric_figures import Size, measured
@@ -121,6 +122,7 @@ class _Run:
             spelled.write_retry(self.root, [turn["flows"] for turn in again["rounds"]])
             self.rounds(again, "retry/flows")
         spelled.walked(self.root)
+        seal(self.root)
 
     def rounds(self, planned: Document, folder: str) -> None:
         """Plays the rounds of a plan, and writes what the agents then report."""

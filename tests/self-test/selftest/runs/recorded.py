@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.history.seal import seal
+from selftest.edits import sealed_again
 from selftest.files import compact, document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import check_hosts
@@ -93,6 +94,7 @@ def cards(root: Path) -> None:
     write(root / "plan.json", plan)
     check_hosts(root, "eth1")
     spelled.walked(root)
+    seal(root)
 
 
 def _count(counters: Document, card: Counter[str], once: float) -> None:
@@ -126,6 +128,7 @@ def switched(root: Path) -> None:
         said = compact(_reading(plan["run"], phase, f"2026-01-01T00:0{minute}:30.000000Z"))
         said = said.replace("node1", "alpha").replace("node2", "beta")
         write(root / f"raw/leaf1/switch-{phase}.json", json.loads(said))
+    sealed_again(root)
 
 
 def _reading(run: str, phase: str, collected: str) -> Document:

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from perch.history.seal import seal
 from selftest.edits import says, substitute
 from selftest.files import limit_set, write
 from selftest.paths import FIXTURES
@@ -189,3 +190,4 @@ def slingshot(root: Path) -> None:
         else:
             shutil.copy(FIXTURES / "cxi" / PRINTED[flow["test"]], client / "client.stdout")
     spelled.walked(root)
+    seal(root)
