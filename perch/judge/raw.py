@@ -32,7 +32,7 @@ DAMAGED = "damaged"
 #: without end.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
-_FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _T = TypeVar("_T")
@@ -49,49 +49,52 @@ class RawFiles:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._prefix = f"{root}/"
-        self._folders: dict[str, bool] = {str(folder): True for folder in ROOTS}
+        self._real = {f"{folder}/": os.path.realpath(root / folder) for folder in ROOTS}
 
-    def holds(self, folder: str) -> bool:
-        """Whether `folder` is one, reached without a link.
-
-        Remembered: many flows share their parents.
-        """
-        known = self._folders.get(folder)
-        if known is None:
-            parent = folder.rpartition("/")[0]
-            known = parent != "" and self.holds(parent) and self.is_folder(folder)
-            self._folders[folder] = known
-        return known
-
-    def is_folder(self, path: str) -> bool:
-        """Whether `path` itself is a folder, and no link to one."""
-        try:
-            return stat.S_ISDIR(os.lstat(self._prefix + path).st_mode)
-        except OSError:
-            return False
+    def _path_of(self, folder: str) -> str | None:
+        """Where a folder under `ROOTS` lies if no link leads to it."""
+        for top, real in self._real.items():
+            if f"{folder}/".startswith(top):
+                return f"{real}/{folder[len(top) :]}".rstrip("/")
+        return None
 
     def open(self, folder: str) -> int | None:
-        """A descriptor of a flow's folder; None where it is not reached without a link."""
-        if not self.holds(folder.rpartition("/")[0]):
+        """A descriptor of a folder under `ROOTS`; None where it is not reached without a link."""
+        path = self._path_of(folder)
+        if path is None:
             return None
         try:
-            return os.open(self._prefix + folder, _FOLDER_FLAGS)
+            found = os.open(self._prefix + folder, _FOLDER_FLAGS)
         except OSError:
             return None
+        if os.readlink(f"/proc/self/fd/{found}") == path:  # noqa: PTH115 -- Path makes objects
+            return found
+        os.close(found)
+        return None
 
     def read(self, path: str) -> bytes:
         """The bytes of a file under `ROOTS`, as `contents` gives them."""
-        held = self.holds(path.rpartition("/")[0])
-        return contents(self._prefix + path) if held else b""
+        folder, _, name = path.rpartition("/")
+        held = self.open(folder)
+        if held is None:
+            return b""
+        try:
+            return contents(name, held)
+        finally:
+            os.close(held)
 
     def stream(self, path: str) -> BinaryIO | None:
         """A regular file under `ROOTS` of any size, to be read by parts; None where none is."""
-        if not self.holds(path.rpartition("/")[0]):
+        folder, _, name = path.rpartition("/")
+        held = self.open(folder)
+        if held is None:
             return None
         try:
-            file = os.open(self._prefix + path, _FILE_FLAGS)
+            file = os.open(name, _FILE_FLAGS, dir_fd=held)
         except OSError:
             return None
+        finally:
+            os.close(held)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
             return None
@@ -110,14 +113,13 @@ def flow_folder(flow: Flow, host: str) -> str:
     return f"raw/{host}/{'retry/flows' if flow.retry else 'flows'}/{flow.id}"
 
 
-def contents(path: str, folder: int | None = None) -> bytes:
-    """The bytes of a regular file; b"" where none can be read.
+def contents(name: str, folder: int) -> bytes:
+    """The bytes of a regular file in a folder, of which this is a descriptor.
 
-    `folder`: a descriptor of the folder that `path` begins in. Raises TooLargeError above `LARGEST`
-    bytes.
+    b"" where none can be read. Raises TooLargeError above `LARGEST` bytes.
     """
     try:
-        file = os.open(path, _FILE_FLAGS, dir_fd=folder)
+        file = os.open(name, _FILE_FLAGS, dir_fd=folder)
     except OSError:
         return b""
     try:
@@ -125,7 +127,6 @@ def contents(path: str, folder: int | None = None) -> bytes:
         if status.st_size == 0 or not stat.S_ISREG(status.st_mode):
             return b""
         if status.st_size > LARGEST:
-            name = path.rpartition("/")[2]
             raise TooLargeError(f"{name} has more than {LARGEST >> 20} MiB")
         return os.read(file, status.st_size)
     except OSError:
