@@ -68,6 +68,18 @@ def _marks(flow: str, reading: Reading | None) -> dict[str, Mark]:
     return marks
 
 
+def _earliest(known: dict[str, Mark], marks: Mapping[str, Mark]) -> None:
+    for device, mark in marks.items():
+        if device not in known or mark.time_s < known[device].time_s:
+            known[device] = mark
+
+
+def _latest(known: dict[str, Mark], marks: Mapping[str, Mark]) -> None:
+    for device, mark in marks.items():
+        if device not in known or mark.time_s > known[device].time_s:
+            known[device] = mark
+
+
 class Trail(msgspec.Struct):
     """What was read in one piece of a plan, or in all of it.
 
@@ -90,14 +102,12 @@ class Trail(msgspec.Struct):
         begins: dict[str, dict[str, Mark]] = {}
         over: dict[str, dict[str, Mark]] = {}
         for host, flow, readings in ends:
-            begin = begins.setdefault(host, {})
-            for device, mark in _marks(flow, readings.before).items():
-                if device not in begin or mark.time_s < begin[device].time_s:
-                    begin[device] = mark
-            end = over.setdefault(host, {})
-            for device, mark in _marks(flow, readings.after).items():
-                if device not in end or mark.time_s > end[device].time_s:
-                    end[device] = mark
+            begin, end = _marks(flow, readings.before), _marks(flow, readings.after)
+            if host in begins:
+                _earliest(begins[host], begin)
+                _latest(over[host], end)
+            else:
+                begins[host], over[host] = begin, end
         for host, marks in begins.items():
             self._meet(host, marks)
             self.last.setdefault(host, {}).update(over[host])
@@ -108,7 +118,9 @@ class Trail(msgspec.Struct):
             known = last.get(device)
             if known is not None:
                 self.intervals += 1
-                self.steps += _steps(host, device, known, mark)
+                # most devices stand still between two flows
+                if known.counters != mark.counters or known.time_s >= mark.time_s:
+                    self.steps += _steps(host, device, known, mark)
             elif device not in first:
                 first[device] = mark
 
@@ -155,8 +167,6 @@ def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]
     if seconds == 0 or seconds < -CLOSE_S:
         why = "were read at the same time" if seconds == 0 else "were read before"
         yield Step(*where, NO_CLASS, "", None, None, why)
-        return
-    if before == after:  # most devices stand still between two flows
         return
     changed = [name for name, late in after.items() if before.get(name) != late]
     for name in changed:
