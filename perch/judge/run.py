@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -57,32 +58,38 @@ class Judged(msgspec.Struct):
 # ---- records -------------------------------------------------------------------------------------
 
 
-def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> worker.Piece:
-    """Writes work/records.jsonl, and returns the columns of the whole run."""
+class _Records(NamedTuple):
+    """The columns of a whole run, and the files that hold its records, in order."""
+
+    piece: worker.Piece
+    files: list[Path]
+
+
+def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> _Records:
+    """Writes work/records.jsonl."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
-    records, rows = [], []
+    records, rows, files = [], [], []
     trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
     with (work / RECORDS).open("wb") as whole:
         for n, piece in enumerate(worker.read(source, plan.rounds, parts)):
             records.append(piece.records)
             rows.append(piece.seen)
             trail.follow(piece.trail)
-            path = parts / f"{n}.jsonl"
-            with path.open("rb") as part:
+            files.append(parts / f"{n}.jsonl")
+            with files[-1].open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
-            path.unlink()
-    return worker.Piece(columns.joined(records), pl.concat(rows), trail)
+    return _Records(worker.Piece(columns.joined(records), pl.concat(rows), trail), files)
 
 
-def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.Piece, Documents]:
+def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[_Records, Documents]:
     """The same of a run whose outputs were measured elsewhere."""
     records, documents = imported.read(plan, files)
     frame = laws.judged(records)
     (work / RECORDS).write_bytes(encode_lines(records))
     whole = columns.joined([frame] if records else [])
-    return worker.Piece(whole, seen.frame([]), Trail()), documents
+    return _Records(worker.Piece(whole, seen.frame([]), Trail()), [work / RECORDS]), documents
 
 
 # ---- a soak --------------------------------------------------------------------------------------
@@ -121,10 +128,10 @@ def _judge(root: Path, work: Path) -> Judged:
         manifest = beside.submit(read_manifest, files, plan.flows())
         documents = None
         if planned.is_imported(plan):
-            read, documents = _imported_records(plan, files, work)
+            (read, of_records), documents = _imported_records(plan, files, work)
         else:
-            read = _read_records(plan, hosts, root, work)
-        table = beside.submit(parquet.write, work / RECORDS, work / PARQUET)
+            read, of_records = _read_records(plan, hosts, root, work)
+        table = beside.submit(parquet.write, of_records, work / PARQUET)
         view = RunView(
             plan=plan,
             records=read.records,
@@ -230,7 +237,7 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
             verdict = _unjudged(root, str(error))
             error.remedy = error.remedy or AGAIN
             (work / RECORDS).write_bytes(b"")
-            parquet.write(work / RECORDS, work / PARQUET)
+            parquet.write([], work / PARQUET)
             (work / INTERVALS).unlink(missing_ok=True)
             (work / VERDICT).write_bytes(encode(verdict) + b"\n")
             return verdict, error
