@@ -71,7 +71,7 @@ RULES = (
         r"\bnone (?:is|are|was|were|begun)\b|\b(?:is|are|was|were|as|of|and|that) none\b",
         "say which thing is missing or invalid",
     ),
-    _rule("is-no", r"\b(?:it|that|this|what|which|and|'s) is no\b", "write 'is not a ...'"),
+    _rule("is-no", r"\b(?:it|that|this|what|which|and|'s) is no\b(?! longer)", "write 'is not a ...'"),
     _rule("owe", r"\bow(?:e|es|ed|ing)\b(?! to\b)", "write 'must provide' or 'is expected to'"),
     _rule("befall", r"\bbefall(?:s|en|ing)?\b|\bbefell\b", "write 'happens to'"),
     _rule(
@@ -121,7 +121,7 @@ RULES = (
     _rule(
         "double-negation",
         rf"\b{_NEGATION}\b(?:(?! (?:but|and|or|nor) )[^,;:.()])*? (?:none|nobody|nothing)\b"
-        r"|\b(?:no|none|nobody|nothing)\b(?:(?! (?:but|and|or|nor) )[^,;:.()])*? (?:not|cannot)\b",
+        r"|\b(?:no|none|nobody|nothing)\b(?:(?! (?:but|and|or|nor) )[^,;:.()])*? (?:not(?! judged)|cannot)\b",
         "say it without one of the negations",
     ),
 )

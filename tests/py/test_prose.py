@@ -68,6 +68,8 @@ def test_a_rejected_form_is_found(rule: str, words: str) -> None:
         "The run has no device and no counter.",
         "The server cannot open the device, so there is no measurement.",
         "The judge tells lost messages from corrupted ones.",
+        "A counter that is no longer read counts as missing.",
+        "No p99 in any interval is not judged.",
     ],
 )
 def test_plain_sentences_are_accepted(words: str) -> None:
