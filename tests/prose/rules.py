@@ -62,6 +62,8 @@ def _rule(name: str, pattern: str, advice: str, *, headings: bool = True) -> Rul
 
 
 _NEGATION = r"(?:no|not|cannot|never|none|nobody|nothing)"
+#: Words of the same clause, shortest first.
+_WITHIN = r"(?:(?! (?:but|and|or|nor) )[^,;:.()])*?"
 
 RULES = (
     _rule("anew", r"\banew\b", "write 'again'"),
@@ -71,7 +73,7 @@ RULES = (
         r"\bnone (?:is|are|was|were|begun)\b|\b(?:is|are|was|were|as|of|and|that) none\b",
         "say which thing is missing or invalid",
     ),
-    _rule("is-no", r"\b(?:it|that|this|what|which|and|'s) is no\b(?! longer)", "write 'is not a ...'"),
+    _rule("is-no", r"\b(?:it|that|this|what|which|and|'s) is no\b(?! longer)", "write 'is not a'"),
     _rule("owe", r"\bow(?:e|es|ed|ing)\b(?! to\b)", "write 'must provide' or 'is expected to'"),
     _rule("befall", r"\bbefall(?:s|en|ing)?\b|\bbefell\b", "write 'happens to'"),
     _rule(
@@ -120,8 +122,8 @@ RULES = (
     ),
     _rule(
         "double-negation",
-        rf"\b{_NEGATION}\b(?:(?! (?:but|and|or|nor) )[^,;:.()])*? (?:none|nobody|nothing)\b"
-        r"|\b(?:no|none|nobody|nothing)\b(?:(?! (?:but|and|or|nor) )[^,;:.()])*? (?:not(?! judged)|cannot)\b",
+        rf"\b{_NEGATION}\b{_WITHIN} (?:none|nobody|nothing)\b"
+        rf"|\b(?:no|none|nobody|nothing)\b{_WITHIN} (?:not(?! judged)|cannot)\b",
         "say it without one of the negations",
     ),
 )
