@@ -29,6 +29,8 @@ static int run(const struct options *o) {
 		return command_meet(o);
 	case COMMAND_DEVICES:
 		return command_devices(o);
+	case COMMAND_COMPLETION:
+		return command_completion(o);
 	default:
 		return EXIT_INTERNAL;
 	}

@@ -16,7 +16,10 @@ enum {
 static const char *const command_names[COMMAND_MAX] = {
 	[COMMAND_SERVE] = "serve", [COMMAND_LAT] = "lat",   [COMMAND_BW] = "bw",     [COMMAND_TRANSFER] = "transfer",
 	[COMMAND_CHECK] = "check", [COMMAND_HIST] = "hist", [COMMAND_MEET] = "meet", [COMMAND_DEVICES] = "devices",
+	[COMMAND_COMPLETION] = "completion",
 };
+
+const char *const shell_names[SHELL_MAX + 1] = { [SHELL_BASH] = "bash", [SHELL_ZSH] = "zsh" };
 
 const char *command_name(int command) {
 	return command >= 0 && command < COMMAND_MAX ? command_names[command] : NULL;
@@ -189,6 +192,21 @@ static int parse_options(int argc, char **argv, struct options *o, bool *ret_pri
 	return 0;
 }
 
+static int parse_shell(int argc, char **argv, struct options *o) {
+	const char *word = optind < argc ? argv[optind] : NULL;
+	int shell;
+
+	if (argc - optind > 1)
+		return failure(-EINVAL, EXIT_USAGE, "perch completion takes one shell, and '%s' is a second operand",
+			       argv[optind + 1]);
+	for (shell = 0; word && shell < SHELL_MAX; shell++)
+		if (streq(word, shell_names[shell])) {
+			o->shell = (enum shell) shell;
+			return 0;
+		}
+	return refuse_shell(word);
+}
+
 /* HOST or FILE...; optind stands at the first. */
 static int parse_operands(int argc, char **argv, struct options *o) {
 	int n = argc - optind;
@@ -199,6 +217,8 @@ static int parse_operands(int argc, char **argv, struct options *o) {
 		o->n_files = (size_t) n;
 		return 0;
 	}
+	if (o->command == COMMAND_COMPLETION)
+		return parse_shell(argc, argv, o);
 	if (o->command == COMMAND_CHECK)
 		return failure(-EINVAL, EXIT_USAGE, "perch check needs lat, bw or transfer and its arguments: perch check lat HOST");
 	if (o->command == COMMAND_SERVE || o->command == COMMAND_DEVICES)

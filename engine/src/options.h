@@ -19,6 +19,7 @@ enum command {
 	COMMAND_HIST,
 	COMMAND_MEET,
 	COMMAND_DEVICES,
+	COMMAND_COMPLETION,
 	COMMAND_MAX,
 	COMMAND_INVALID = -EINVAL,
 };
@@ -50,6 +51,12 @@ enum log_level {
 	LOG_LEVEL_MAX,
 };
 
+enum shell {
+	SHELL_BASH,
+	SHELL_ZSH,
+	SHELL_MAX,
+};
+
 struct options {
 	enum command command;
 	enum command checked;           /* COMMAND_CHECK: lat, bw or transfer, whose words follow */
@@ -75,6 +82,7 @@ struct options {
 	bool distribution;
 	const char *const *files;       /* of argv; n_files of them */
 	size_t n_files;
+	enum shell shell;               /* completion */
 	int connection_fd, listener_fd; /* -1; set only in the child that serve executes for each job */
 	bool once;                      /* serve: end with the first measurement */
 	const struct personality *personality;  /* writes as another program does; NULL: as perch */
@@ -91,6 +99,11 @@ int options_validate(const struct options *o);
 static inline bool command_measures(enum command command) {
 	return command == COMMAND_LAT || command == COMMAND_BW || command == COMMAND_TRANSFER;
 }
+
+extern const char *const shell_names[SHELL_MAX + 1];     /* ends with NULL */
+
+/* completion.c: prints what makes a shell complete perch's command line. */
+int command_completion(const struct options *o);
 
 const char *command_name(int command);
 int command_from_name(const char *name);        /* -EINVAL: no such command */
@@ -125,6 +138,13 @@ enum option_type {
 	OPTION_PRINT,           /* print(): information instead of work */
 };
 
+/* What a shell completes a value with where there are no choices. */
+enum option_value {
+	VALUE_ANY,
+	VALUE_FILE,
+	VALUE_DEVICE,           /* of this host */
+};
+
 struct option_entry {
 	const char *name;
 	const char *metavar;            /* NULL: takes no value */
@@ -142,6 +162,7 @@ struct option_entry {
 	enum option_type type;
 	size_t offset, size;            /* of the field in struct options */
 	uint64_t min, max, unit;
+	enum option_value value;
 	const char *const *choices;     /* words that it takes, among others for OPTION_CUSTOM; ends with NULL */
 	int (*set)(struct options *o, const char *value);
 	void (*print)(FILE *f, enum command command);
@@ -167,6 +188,7 @@ int refuse_value(const struct option_entry *e, const char *value, int error, str
 int refuse_missing_value(const struct option_entry *e);
 int refuse_unknown(const char *word, enum command command);
 int refuse_command(const char *word);           /* NULL: there is none */
+int refuse_shell(const char *word);             /* the same */
 
 /* COMMAND_INVALID: the program's own help. The short one fits a terminal of 80 columns and 24 lines. */
 void options_print_help(FILE *f, enum command command);

@@ -70,6 +70,13 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 		{ "perch devices",
 		  "perch devices --json" },
 	},
+	[COMMAND_COMPLETION] = {
+		"bash|zsh", "print what makes a shell complete perch's command line",
+		"Prints a script for the shell. For one session: source <(perch completion bash). For every one: write it to "
+		"/usr/share/bash-completion/completions/perch, or as _perch to a directory of zsh's fpath.",
+		{ "perch completion bash",
+		  "perch completion zsh" },
+	},
 };
 
 void options_print_wrapped(FILE *f, const char *text, int indent) {
@@ -177,7 +184,7 @@ static void print_subcommands(FILE *f) {
 	fputs("perch measures the latency and bandwidth of a network fabric between two hosts.\n\n"
 	      "Usage: perch SUBCOMMAND [OPERAND...] [OPTION...]\n\nSubcommands:\n", f);
 	for (int c = 0; c < COMMAND_MAX; c++)
-		fprintf(f, "  %-10s%s\n", command_name(c), command_descriptions[c].summary);
+		fprintf(f, "  %-12s%s\n", command_name(c), command_descriptions[c].summary);
 }
 
 void options_print_help(FILE *f, enum command command) {

@@ -136,3 +136,13 @@ int refuse_command(const char *word) {
 		return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand, did you mean '%s'?", word, nearest);
 	return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand; give %s ('perch --help' explains them)", word, list);
 }
+
+int refuse_shell(const char *word) {
+	const char *nearest = word ? suggest_nearest(word, shell_names) : NULL;
+
+	if (nearest)
+		return failure(-EINVAL, EXIT_USAGE, "no completion for '%s', did you mean '%s'?", word, nearest);
+	if (word)
+		return failure(-EINVAL, EXIT_USAGE, "no completion for '%s'; give bash or zsh", word);
+	return failure(-EINVAL, EXIT_USAGE, "perch completion needs a shell; give bash or zsh");
+}

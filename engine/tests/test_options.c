@@ -100,6 +100,8 @@ static void test_every_value(void **state) {
 	assert_int_equal(options.n_files, 3);
 	assert_string_equal(options.files[1], "-");
 	assert_int_equal(parse("devices --json"), 0);
+	assert_int_equal(parse("completion zsh"), 0);
+	assert_int_equal(options.shell, SHELL_ZSH);
 }
 
 static void test_choices(void **state) {
@@ -303,6 +305,10 @@ static void test_did_you_mean(void **state) {
 	refused("lat h --frobnicate", "'perch lat --help-all' lists the options");
 	refused("ltt h", "'ltt' is no subcommand, did you mean 'lat'?");
 	refused("devcies", "did you mean 'devices'?");
+	refused("completion", "needs a shell; give bash or zsh");
+	refused("completion fish", "no completion for 'fish'; give bash or zsh");
+	refused("completion bsh", "did you mean 'bash'?");
+	refused("completion bash zsh", "'zsh' is a second operand");
 
 	refused("lat h --backend verb", "--backend 'verb' is not understood, did you mean 'verbs'?");
 	refused("lat h --backend rdma", "give tcp, verbs, ofi, cxi or null");

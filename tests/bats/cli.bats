@@ -42,7 +42,7 @@ refused() {
   for section in NAME SYNOPSIS DESCRIPTION COMMANDS OPTIONS BACKENDS OUTPUT DEFINITIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do
     assert_line --regexp "^$section"
   done
-  for command in serve lat bw transfer check hist meet devices; do
+  for command in serve lat bw transfer check hist meet devices completion; do
     for option in $("$PERCH" "$command" --help-all | sed -n 's/^  .*\(--[a-z0-9-]*\).*/\1/p'); do
       grep -qF -- "$option" <<<"$output" || fail "$option of perch $command is not in the manual"
     done
@@ -50,7 +50,7 @@ refused() {
 }
 
 @test "no subcommand, or an unknown one, is exit 2 and names them all" {
-  refused 2 "serve, lat, bw, transfer, check, hist, meet or devices"
+  refused 2 "serve, lat, bw, transfer, check, hist, meet, devices or completion"
   refused 2 "'measure' is no subcommand" measure
   refused 2 "'--json' is no subcommand" --json
 }
