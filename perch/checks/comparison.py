@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import polars as pl
@@ -12,6 +12,8 @@ import polars as pl
 from perch.checks import RunView, check, design
 from perch.checks.figures import TIMES_COMPLETION
 from perch.model.figures import encode, ratio, rounded
+from perch.model.record import Scope
+from perch.model.sections import Cell, ComparisonRow, ComparisonSection, OtherRow, RefusedRow
 from perch.model.verdict import Check
 
 _RDMA_TOOLS = ("perftest", "cxi", "perch-personality")
@@ -109,7 +111,7 @@ class Group(msgspec.Struct):
 
     column: str
     name: str
-    scope: str
+    scope: Scope
     terms: list[Any]
     records: int
     medians: list[int | float | None]
@@ -210,16 +212,16 @@ def _group(row: tuple[Any, ...], n: int) -> Group:
     return Group(column, name, scope, terms, records, [_plain(value) for value in medians])
 
 
-def _cell(group: Group, i: int) -> dict[str, Any]:
+def _cell(group: Group, i: int) -> Cell:
     return {
         "name": group.name, "scope": group.scope, "value": group.medians[i],
         "records": group.records,
     }  # fmt: skip
 
 
-def _row(rdma: Group, tcp: Group, metric: Metric, i: int) -> dict[str, Any]:
+def _row(rdma: Group, tcp: Group, metric: Metric, i: int) -> ComparisonRow:
     terms = rdma.terms
-    row = {
+    row: dict[str, Any] = {
         "kind": terms[0], "metric": metric.name, "title": metric.title, "unit": metric.unit,
         "better": metric.better, "definition": terms[1], "completion": terms[3],
         "size_bytes": terms[8],
@@ -230,14 +232,15 @@ def _row(rdma: Group, tcp: Group, metric: Metric, i: int) -> dict[str, Any]:
             zip((name.removeprefix("params.") for name in _TRANSFER_TERMS), terms[10:], strict=True)
         )
     value = ratio(rdma.medians[i], tcp.medians[i]) if metric.name != "retransmissions" else None
-    return row | {"rdma": _cell(rdma, i), "tcp": _cell(tcp, i), "ratio": value}
+    row |= {"rdma": _cell(rdma, i), "tcp": _cell(tcp, i), "ratio": value}
+    return cast(ComparisonRow, row)
 
 
 def _measured(group: Group) -> str:
     return f"{group.name} measured {group.terms[1] or 'no definition'}"
 
 
-def _refused(rdma: list[Group], tcp: list[Group], others: list[Group]) -> list[dict[str, Any]]:
+def _refused(rdma: list[Group], tcp: list[Group], others: list[Group]) -> list[RefusedRow]:
     """Pairs whose definitions differ are named, not compared; so are other tools' RDMA and TCP."""
     pairs = [
         (one, other)
@@ -271,7 +274,7 @@ def _refused(rdma: list[Group], tcp: list[Group], others: list[Group]) -> list[d
     ]
 
 
-def _other(group: Group) -> dict[str, Any]:
+def _other(group: Group) -> OtherRow:
     return {
         "name": group.name, "definition": group.terms[1], "completion": group.terms[3],
         "size_bytes": group.terms[8], "gbit_s": group.medians[0],
@@ -280,7 +283,7 @@ def _other(group: Group) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def compare(records: pl.DataFrame) -> dict[str, Any]:
+def compare(records: pl.DataFrame) -> ComparisonSection:
     """The verdict's `comparison`: rows, what was refused, other tools, transfers."""
     found = groups(records)
     rdma, tcp, others = (
@@ -294,13 +297,15 @@ def compare(records: pl.DataFrame) -> dict[str, Any]:
         for i, metric in enumerate(METRICS[one.kind])
     ]
     transfers = [row for row in rows if row["kind"] == "sum"]
-    section = {
+    section: ComparisonSection = {
         "statistic": "median over the records of all pairs and repeats",
         "rows": [row for row in rows if row["kind"] != "sum"],
         "refused": _refused(rdma, tcp, others),
         "others": [_other(group) for group in others],
     }
-    return section | ({"transfers": transfers} if transfers else {})
+    if transfers:
+        section["transfers"] = transfers
+    return section
 
 
 @check(

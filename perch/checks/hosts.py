@@ -11,6 +11,7 @@ from perch.checks.remedies import for_soak
 from perch.judge.hosts import HostFacts, cxi_hosts, owed_areas
 from perch.model.moments import LOST_S, moment
 from perch.model.raw import Agent
+from perch.model.sections import Fact
 from perch.model.verdict import Bound, Check, CheckStatus
 
 Finding = dict[str, Any]
@@ -254,7 +255,7 @@ DESCRIBED = frozenset(
 )
 
 
-def facts(run: RunView) -> list[dict[str, Any]]:
+def facts(run: RunView) -> list[Fact]:
     """What the hosts' checks found of devices and settings, each once with the hosts that have it.
 
     `hosts` is None where all of them have it. Empty where no host was checked.
@@ -273,7 +274,12 @@ def facts(run: RunView) -> list[dict[str, Any]]:
             _, names = groups.setdefault((id_, device, status, found), (finding, set()))
             names.add(name)
     return [
-        {key: one.get(key) for key in ("id", "device", "status", "found")}
-        | {"hosts": None if len(names) == len(run.plan.hosts) else sorted(names)}
+        Fact(
+            id=one["id"],
+            device=one.get("device"),
+            status=one["status"],
+            found=one.get("found"),
+            hosts=None if len(names) == len(run.plan.hosts) else sorted(names),
+        )
         for _, (one, names) in sorted(groups.items(), key=lambda item: item[0])
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -16,6 +16,7 @@ from perch.checks.shapes import COLUMNS as SHAPE_COLUMNS
 from perch.checks.shapes import held_shapes
 from perch.model.figures import rounded
 from perch.model.plan import Flow
+from perch.model.sections import Outside
 from perch.model.verdict import Check
 
 #: The exit code of a client that lost its peer.
@@ -71,7 +72,7 @@ def _final(checks: Iterable[Check]) -> set[str]:
     return {_pair_of(flow.split("#")[0]) for flow in flows}
 
 
-def outside(run: RunView, checks: Iterable[Check]) -> dict[str, Any] | None:
+def outside(run: RunView, checks: Iterable[Check]) -> Outside | None:
     """The section `outside` of a verdict: pairs that a repeat may cure, with the ids of checks.
 
     None where there is none, or where pairs were repeated already.

@@ -9,8 +9,9 @@ import msgspec
 from perch.checks import RunView, check, design, first, names, plural
 from perch.checks.remedies import for_soak
 from perch.model.limits import Limit
+from perch.model.soak import Anomaly, FlowTold, ProcessTold
 from perch.model.verdict import EVIDENCE_MAX, Bound, Check, CheckStatus
-from perch.soak.told import Anomaly, FlowTold, Group, ProcessTold, Soak, Watch
+from perch.soak.told import Group, Soak, Watch
 
 _RANKS = ("fail", "inconclusive", "advisory")
 

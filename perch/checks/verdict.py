@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import polars as pl
 
 from perch.checks import RunView, agreement, comparison, hosts, retries, scope
 from perch.checks.coverage import planned_records
+from perch.model.sections import AgreementRow
 from perch.model.text import one_line
-from perch.model.verdict import Check, Coverage, Missing, Verdict, word
+from perch.model.verdict import Check, Coverage, ExpectedRecord, Missing, Verdict, word
 
 _MISSING = (
     "flow", "kind", "status", "params.size_bytes", "params.batch", "transfer.pair", "error.code",
@@ -18,13 +19,15 @@ _MISSING = (
 )  # fmt: skip
 
 
-def _expected(row: dict[str, Any]) -> dict[str, Any]:
+def _expected(row: dict[str, Any]) -> ExpectedRecord:
     """A missing record as the plan named it."""
-    size = {"size_bytes": row["params.size_bytes"]}
-    if row["kind"] not in ("transfer", "sum"):
-        return size
-    named = {"kind": row["kind"], **size, "batch": row["params.batch"]}
-    return named | ({"pair": row["transfer.pair"]} if row["kind"] == "transfer" else {})
+    kind, size = row["kind"], row["params.size_bytes"]
+    if kind not in ("transfer", "sum"):
+        return {"size_bytes": size}
+    named: ExpectedRecord = {"kind": kind, "size_bytes": size, "batch": row["params.batch"]}
+    if kind == "transfer":
+        named["pair"] = row["transfer.pair"]
+    return named
 
 
 def coverage(run: RunView) -> Coverage:
@@ -36,7 +39,7 @@ def coverage(run: RunView) -> Coverage:
             _expected(row),
             row["status"],
             row["error.code"],
-            None if row["error.message"] is None else one_line(row["error.message"]),
+            one_line(row["error.message"] or ""),
         )
         for row in run.records.filter(~ok).select(_MISSING).iter_rows(named=True)
     ]
@@ -47,6 +50,7 @@ def coverage(run: RunView) -> Coverage:
 def assemble(run: RunView, checks: list[Check]) -> Verdict:
     """`checks`: all of the run, in their order."""
     checks = retries.with_excused(run, checks)
+    compared = agreement.rows(agreement.groups(run.records), run.limits.limits)
     verdict = Verdict(
         run=one_line(run.plan.run),
         verdict=word(checks),
@@ -54,7 +58,7 @@ def assemble(run: RunView, checks: list[Check]) -> Verdict:
         coverage=coverage(run),
         checks=checks,
         comparison=comparison.compare(run.records),
-        agreement=agreement.rows(agreement.groups(run.records), run.limits.limits),
+        agreement=cast(list[AgreementRow], compared),
     )
     facts = hosts.facts(run)
     optional = {

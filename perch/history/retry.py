@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from perch.errors import ExitCode, PerchError
 from perch.model.figures import pretty
 from perch.model.plan import RETRY_SCHEMA, Flow, Plan, RetryDocument, RoundLine
+from perch.model.sections import OutsidePair
 from perch.model.text import clean
 
 if TYPE_CHECKING:
@@ -72,15 +73,14 @@ def command(args: argparse.Namespace) -> int:
     return ExitCode.PASS
 
 
-def outside(verdict: Verdict, root: Path) -> list[dict[str, Any]]:
+def outside(verdict: Verdict, root: Path) -> list[OutsidePair]:
     """The pairs of hosts and test that are repeated. Raises PerchError where there are none."""
     from perch.judge.planned import MOST_REPEATED
 
-    found = verdict.outside if isinstance(verdict.outside, dict) else {}
-    count, of = found.get("pairs", 0), found.get("of", 1)
-    pairs: list[dict[str, Any]] = found.get("first", [])
-    if not count:
+    found = verdict.outside
+    if not isinstance(found, dict):
         raise PerchError(ExitCode.FAIL, "nothing fell outside that a repeat could cure", file=root)
+    count, of, pairs = found["pairs"], found["of"], found["first"]
     # one pair may always be tried again
     if count > max(MOST_REPEATED * of, 1) or count > len(pairs):
         raise PerchError(
@@ -92,11 +92,11 @@ def outside(verdict: Verdict, root: Path) -> list[dict[str, Any]]:
     return pairs
 
 
-def _name(pair: dict[str, Any]) -> str:
+def _name(pair: OutsidePair) -> str:
     return f"{pair['test']}/{pair['client']}/{pair['server']}"
 
 
-def repeats(plan: Plan, pairs: list[dict[str, Any]]) -> list[Flow]:
+def repeats(plan: Plan, pairs: list[OutsidePair]) -> list[Flow]:
     """The flows that follow the planned ones; all rails of a pair are measured again."""
     from perch.judge.planned import REPEATS
 
@@ -136,7 +136,7 @@ def placed(flows: list[Flow]) -> list[RoundLine]:
     ]
 
 
-def _said(verdict: Verdict, pairs: list[dict[str, Any]]) -> str:
+def _said(verdict: Verdict, pairs: list[OutsidePair]) -> str:
     assert isinstance(verdict.outside, dict)  # pairs are of it
     named = ", ".join(f"{_name(pair)} ({pair['why'][0]})" for pair in pairs[:_NAMED])
     more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from perch.model.record import Number
-
+NotNegative = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
 Measure = Literal["utilisation", "bandwidth", "packets", "drops", "errors", "pause", "ecn"]
 
 
@@ -22,7 +22,7 @@ class Stages(msgspec.Struct):
     """In the document's order. `title`: the heading that they share, or the file."""
 
     title: str
-    stages: list[Stage]
+    stages: Annotated[list[Stage], Meta(min_length=2)]
 
 
 class Stated(msgspec.Struct, omit_defaults=True):
@@ -36,12 +36,12 @@ class Stated(msgspec.Struct, omit_defaults=True):
     switch: str
     name: str
     measure: Measure
-    low: Number
-    high: Number
-    place: str
+    low: NotNegative
+    high: NotNegative
+    place: Annotated[str, Meta(pattern="^raw/import/[^/]+:[1-9][0-9]*$")]
     part: str = ""
-    unit: str = ""
-    about: bool = False
+    unit: Annotated[str, Meta(extra_json_schema={"enum": ["%", "Mb/s", "packets/s"]})] = ""
+    about: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
 
     @property
     def figure(self) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from perch.model.baseline import BaselineDocument
 from perch.model.bundle import BundleDocument
@@ -16,6 +18,7 @@ from perch.model.plan import PlanDocument, RetryDocument, RoundLine
 from perch.model.record import Record
 from perch.model.share import Share
 from perch.model.tuning import TuningDocument
+from perch.model.verdict_document import VerdictDocument
 
 FOLDER = Path(__file__).parents[2] / "reports/schema"
 
@@ -31,6 +34,7 @@ GENERATED: dict[str, tuple[str, type]] = {
     "rounds": ("perch.rounds/2", RoundLine),
     "share": ("perch.share/1", Share),
     "tuning": ("perch.tuning/1", TuningDocument),
+    "verdict": ("perch.verdict/1", VerdictDocument),
 }
 
 #: Why the others are written by hand.
@@ -45,16 +49,56 @@ BY_HAND = {
     "limits": "people write it; perch/model/limit_faults.py says where and what to do, and knows "
     "rules between keys that no type has",
     "reference": "people write it; perch/views/references.py reads what it draws",
-    "verdict": "not yet: comparison, facts, switches and soak have no types",
 }
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
+#: Documents in which every object has every key that is written, and no other.
+WHOLE = ("verdict",)
+
+
+def _objects(info: Any) -> Iterator[inspect.StructType | inspect.TypedDictType]:
+    """The types of objects in a type, itself included."""
+    if isinstance(info, tuple):
+        for one in info:
+            yield from _objects(one)
+    elif isinstance(info, inspect.Type | inspect.Field):
+        if isinstance(info, inspect.StructType | inspect.TypedDictType):
+            yield info
+        for name in info.__struct_fields__:
+            yield from _objects(getattr(info, name))
+
+
+def _written(info: inspect.StructType | inspect.TypedDictType) -> list[str]:
+    """The keys that such an object always has.
+
+    A field with a default may be missing where a document is read, and is there where it is
+    written; what may be unset has no default here.
+    """
+    omits = isinstance(info, inspect.StructType) and info.cls.__struct_config__.omit_defaults
+    return [
+        field.encode_name
+        for field in info.fields
+        if field.required
+        or not (omits or field.default is field.default_factory is msgspec.NODEFAULT)
+    ]
+
+
+def _whole(model: type) -> dict[str, Any]:
+    """A schema that requires every key that is written, and refuses others."""
+    document = msgspec.json.schema(model)
+    for one in _objects(inspect.type_info(model)):
+        definition = document["$defs"][one.cls.__name__]
+        definition |= {"required": _written(one), "additionalProperties": False}
+    return document
+
+
 def schema(name: str) -> dict[str, Any]:
     """The JSON Schema of a document, by the name of its file."""
     identifier, model = GENERATED[name]
-    return {"$schema": _DIALECT, "$id": identifier, **msgspec.json.schema(model)}
+    document = _whole(model) if name in WHOLE else msgspec.json.schema(model)
+    return {"$schema": _DIALECT, "$id": identifier, **document}
 
 
 def text(name: str) -> str:

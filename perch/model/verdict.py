@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import msgspec
+from msgspec import Meta
 
 from perch.model.imported import Documents
 from perch.model.record import Scope
+from perch.model.sections import AgreementRow, ComparisonSection, Fact, Outside, Switch
 
 CheckStatus = Literal["pass", "fail", "inconclusive", "advisory", "not_judged"]
 Word = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -31,7 +33,7 @@ class Check(msgspec.Struct, kw_only=True):
     limit: Bound | None = None
     unit: str | None = None
     source: str | None = None
-    evidence: list[str] = []
+    evidence: Annotated[list[str], Meta(max_length=50)] = []
     remedy: str | None = None
 
 
@@ -43,22 +45,37 @@ def word(checks: list[Check]) -> Word:
     return "INCONCLUSIVE" if "inconclusive" in statuses else "PASS"
 
 
+#: test/client/server/rail/repeat; also a path under raw/<host>/flows/.
+FlowId = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){4}$")
+]
+
+
+class ExpectedRecord(TypedDict):
+    """A record as the plan named it. The keys beside the size are those of transfers."""
+
+    kind: NotRequired[Literal["transfer", "sum"]]
+    size_bytes: Annotated[int, Meta(ge=0)] | None
+    batch: NotRequired[Annotated[int, Meta(ge=1)]]
+    pair: NotRequired[Annotated[int, Meta(ge=0)]]
+
+
 class Missing(msgspec.Struct):
-    flow: str
-    expect: dict[str, Any]
-    status: str
-    code: int | None
-    message: str | None
+    flow: FlowId
+    expect: ExpectedRecord
+    status: Literal["error", "not_measured"]
+    code: Annotated[int, Meta(ge=0)] | None
+    message: str
 
 
 class Coverage(msgspec.Struct):
-    planned: int
-    measured: int
+    planned: Annotated[int, Meta(ge=0)]
+    measured: Annotated[int, Meta(ge=0)]
     missing: list[Missing]
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """The sections from `comparison` on are made by perch.checks and perch.soak."""
+    """`soak` is a perch.model.soak.SoakSection as objects; perch.model.sections has the others."""
 
     schema: str = "perch.verdict/1"
     run: str
@@ -66,10 +83,10 @@ class Verdict(msgspec.Struct, kw_only=True):
     scope: Scope
     coverage: Coverage
     checks: list[Check]
-    comparison: dict[str, Any]
-    agreement: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
-    switches: list[Any] | msgspec.UnsetType = msgspec.UNSET
-    facts: Any = msgspec.UNSET
-    outside: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    comparison: ComparisonSection
+    agreement: list[AgreementRow] | msgspec.UnsetType = msgspec.UNSET
+    switches: list[Switch] | msgspec.UnsetType = msgspec.UNSET
+    facts: list[Fact] | msgspec.UnsetType = msgspec.UNSET
+    outside: Outside | msgspec.UnsetType = msgspec.UNSET
     documents: Documents | msgspec.UnsetType = msgspec.UNSET
     soak: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET

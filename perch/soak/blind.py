@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from perch.model.figures import supports
 from perch.model.plan import SoakPlan
 from perch.model.record import Latency
+from perch.model.soak import FlowTold
 from perch.model.text import names
 from perch.soak.lines import PERCENTILES
-from perch.soak.told import FlowTold, Group, Watch
+from perch.soak.told import Group, Watch
 
 Blind = tuple[str, str]
 

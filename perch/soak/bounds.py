@@ -8,7 +8,7 @@ from typing import Any
 from perch.model.limits import Limit, LimitBound, fits
 from perch.model.limits import Severity as Binding
 from perch.model.plan import Flow
-from perch.soak.told import Severity
+from perch.model.soak import Severity
 
 #: Half: an interval that carried less was for more than half of its time without traffic, or on a
 #: link at half its speed; no repair of single packets takes so long. Site policy.

@@ -10,13 +10,14 @@ from perch.judge.raw import flow_folder
 from perch.model.figures import rounded
 from perch.model.limits import Limit
 from perch.model.plan import Flow
+from perch.model.soak import Anomaly, AnomalyKind, FlowState, FlowTold, Severity
 from perch.soak import drift, figures, flow
 from perch.soak.bounds import Bounds, of_flow
 from perch.soak.facts import Facts, Finder
 from perch.soak.flow import Flowing, spoken_s
 from perch.soak.lines import FlowLines, Reader, slack
 from perch.soak.moments import dated, microseconds
-from perch.soak.told import Anomaly, FlowTold, Group, Severity
+from perch.soak.told import Group
 
 #: Of the time that a flow covers, what all moments between intervals may be. Site policy.
 BETWEEN_MOST = 0.05
@@ -136,7 +137,7 @@ class Turns:
             )
 
 
-def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> str:
+def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> FlowState:
     whole = of.whole
     if not of.lines:
         return "waiting" if agent == "running" else "none"
@@ -151,7 +152,7 @@ def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> st
 
 def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:
     """Time of the plan that the lines do not have."""
-    hole: tuple[str, str, Severity] = ("hole", "coverage", "inconclusive")
+    hole: tuple[AnomalyKind, str, Severity] = ("hole", "coverage", "inconclusive")
     if state == "none":
         yield of.found(*hole, "there is no client.soak of this flow")
     if chain.at > 0 and chain.between > BETWEEN_MOST * chain.at:
@@ -167,7 +168,7 @@ def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:
 
 def _unlike_whole(of: Flowing, read: FlowLines, total: figures.Total) -> Iterator[Anomaly]:
     whole = of.whole
-    unlike: tuple[str, str, Severity] = ("sum", "sum", "inconclusive")
+    unlike: tuple[AnomalyKind, str, Severity] = ("sum", "sum", "inconclusive")
     if whole is not None:
         for why in figures.sums(of, whole, total):
             yield of.found(*unlike, why, lines=[whole.n])

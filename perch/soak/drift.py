@@ -8,17 +8,18 @@ import msgspec
 import numpy as np
 
 from perch.model.figures import rounded
+from perch.model.soak import Anomaly, Change, Course, CourseMetric
 from perch.soak import stats
 from perch.soak.bounds import Bounds
 from perch.soak.facts import Facts, Finder
-from perch.soak.told import Anomaly, Change, Course, Doubt, Group
+from perch.soak.told import Doubt, Group
 
 #: Longer courses are halved in their detail until they fit: what a step costs grows faster than its
 #: length. A step is then dated to so many intervals.
 POINTS_MOST = 2000
 
 #: A figure, and the sign of what is worse: a bandwidth that fell, a latency that rose.
-METRICS = (("bandwidth", -100), ("p50", 100), ("p99", 100))
+METRICS: tuple[tuple[CourseMetric, int], ...] = (("bandwidth", -100), ("p50", 100), ("p99", 100))
 
 HOUR_S = 3600
 
@@ -70,7 +71,9 @@ def of_group(
 class _Judged:
     """One course while it is judged."""
 
-    def __init__(self, name: str, sign: int, points: Points, bounds: Bounds, facts: Facts) -> None:
+    def __init__(
+        self, name: CourseMetric, sign: int, points: Points, bounds: Bounds, facts: Facts
+    ) -> None:
         self.metric, self.sign, self.points = f"{name}_percent", sign, points
         self.bounds, self.facts = bounds, facts
         self.told = Course(name)

@@ -15,10 +15,10 @@ from perch.model.limits import Limit
 from perch.model.moments import moment
 from perch.model.plan import Plan, SoakPlan
 from perch.model.record import Number
+from perch.model.soak import Anomaly, AnomalyKind, Severity
 from perch.model.verdict import EVIDENCE_MAX
 from perch.soak.moments import APART_MOST, LAST_MOMENT, dated, microseconds
 from perch.soak.stats import FALSE_ALARM
-from perch.soak.told import Anomaly, Severity
 
 #: Bytes of a flow's first line that are looked at for its beginning.
 _FIRST_LINE = 2**16
@@ -150,7 +150,7 @@ class Finder:
 
     def __call__(
         self,
-        kind: str,
+        kind: AnomalyKind,
         check: str,
         severity: Severity,
         text: str,
@@ -167,6 +167,7 @@ class Finder:
         e = None if e is None else microseconds(e + self.offset)
         places = [self._place(n) for n in lines][:EVIDENCE_MAX]
         return Anomaly(
+            id="",
             kind=kind,
             check=f"soak/{check}",
             severity=severity,

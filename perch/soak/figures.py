@@ -9,10 +9,10 @@ import msgspec
 
 from perch.model.figures import rounded
 from perch.model.record import Number
+from perch.model.soak import Anomaly, BandwidthFigures, Figures, LatencyFigures
 from perch.soak.flow import Flowing
 from perch.soak.lines import PERCENTILES, Connection, Gap, Interval, Stall, Whole
 from perch.soak.stats import median
-from perch.soak.told import Anomaly, BandwidthFigures, Figures, LatencyFigures
 
 #: Seconds of its pace that a flow may be behind; a pacer that is behind by more gives up what is
 #: due (RUN_RATE_BACKLOG_S of the engine).

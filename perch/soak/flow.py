@@ -10,6 +10,7 @@ import msgspec
 from perch.model.moments import moment
 from perch.model.plan import Flow, SoakPlan
 from perch.model.record import Number
+from perch.model.soak import Anomaly, Severity
 from perch.model.text import plural
 from perch.soak.bounds import Bounds
 from perch.soak.facts import Facts, Finder
@@ -28,7 +29,6 @@ from perch.soak.lines import (
     near,
 )
 from perch.soak.moments import APART_MOST, SLEW
-from perch.soak.told import Anomaly, Severity
 
 #: Lines have nine digits of a number.
 DIGITS = 1e-8

@@ -8,13 +8,14 @@ from typing import BinaryIO
 
 from perch.judge.raw import RawFiles
 from perch.model.figures import encode
+from perch.model.soak import Anomaly, AnomalyKind, FlowTold, HostTold, Hottest, Severity
 from perch.model.text import names, plural
 from perch.soak.bounds import Bounds, of_host
 from perch.soak.facts import Facts, Finder
 from perch.soak.moments import SLEW
 from perch.soak.processes import Life, Lives, ProcessJudge, successive
 from perch.soak.samples import Fault, SampleLine, Sampler, moved_class
-from perch.soak.told import Anomaly, FlowTold, HostTold, Hottest, Severity, Watch
+from perch.soak.told import Watch
 
 #: Classes that are no anomalies: pauses and marks are how a network shares, what the stack drops
 #: may be nobody's, and what was corrected did no harm.
@@ -121,7 +122,7 @@ class Host:
     # ---- single samples --------------------------------------------------------------------------
 
     def _of(
-        self, line: SampleLine, kind: str, check: str, severity: Severity, text: str,
+        self, line: SampleLine, kind: AnomalyKind, check: str, severity: Severity, text: str,
         value: float | None = None, unit: str | None = None,
     ) -> Anomaly:  # fmt: skip
         return self.found(

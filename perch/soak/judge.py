@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
@@ -16,16 +16,25 @@ from perch.judge.raw import RawFiles
 from perch.model.figures import rounded
 from perch.model.limits import Limit, Limits
 from perch.model.plan import Flow, Plan, SoakPlan
+from perch.model.record import Number
+from perch.model.soak import (
+    ANOMALIES_MAX,
+    Anomaly,
+    Blind,
+    FlowState,
+    FlowTold,
+    SoakSection,
+    SoakState,
+)
 from perch.soak.blind import blind
 from perch.soak.course import Turns
 from perch.soak.facts import Facts, gathered
 from perch.soak.host import Host
 from perch.soak.lines import Reader
-from perch.soak.told import Anomaly, FlowTold, Group, Soak, Watch
+from perch.soak.told import Group, Soak, Watch
 
-#: Anomalies in the verdict: of each kind and flow or host, and of all together.
+#: Anomalies in the verdict of each kind and flow or host.
 KEPT_OF_EACH = 20
-KEPT = 500
 
 _RANKS = {"fail": 0, "inconclusive": 1, "advisory": 2}
 
@@ -68,11 +77,20 @@ def judge(
     for flow_told in flows:
         flow_told.anomalies = by_flow[flow_told.flow]
     passed_s = _least(plan, told, "passed_s")
+    measured_s = _least(plan, told, "measured_s")
     state = _state([flow.state for flow in flows])
-    section = _section(facts, flows, watches, groups, found)
-    section |= {"passed_s": passed_s, "measured_s": _least(plan, told, "measured_s")}
-    section |= {"state": state, "running": state == "running"}
-    return Soak(section, state, passed_s, lines, flows, limits_of, watches, groups, found)
+    section = _section(facts, flows, watches, groups, found, passed_s, measured_s, state)
+    return Soak(
+        msgspec.to_builtins(section),
+        state,
+        passed_s,
+        lines,
+        flows,
+        limits_of,
+        watches,
+        groups,
+        found,
+    )
 
 
 def _hosts(
@@ -88,7 +106,7 @@ def _hosts(
     return watches, found
 
 
-def _state(states: Sequence[str]) -> str:
+def _state(states: Sequence[FlowState]) -> SoakState:
     """Of the soak, by its flows' states."""
     if all(state == "none" for state in states):
         return "none"
@@ -108,14 +126,14 @@ def _least(plan: Plan, told: Mapping[str, FlowTold], name: str) -> float:
 
 
 def _shown(found: Sequence[Anomaly]) -> list[Anomaly]:
-    """The gravest first; of each kind and flow or host the first."""
+    """The gravest first, numbered; of each kind and flow or host the first."""
     of_each: Counter[tuple[str, str]] = Counter()
     shown: list[Anomaly] = []
     for one in found:
         key = (one.flow or one.host, one.kind)
-        if of_each[key] < KEPT_OF_EACH and len(shown) < KEPT:
+        if of_each[key] < KEPT_OF_EACH and len(shown) < ANOMALIES_MAX:
             of_each[key] += 1
-            shown.append(one)
+            shown.append(msgspec.structs.replace(one, id=f"a{len(shown) + 1}"))
     return shown
 
 
@@ -125,26 +143,31 @@ def _section(
     watches: Sequence[Watch],
     groups: Sequence[Group],
     found: Sequence[Anomaly],
-) -> dict[str, Any]:
+    passed_s: Number,
+    measured_s: Number,
+    state: SoakState,
+) -> SoakSection:
     soak, shown = facts.soak, _shown(found)
     ends = [flow.soak_s + flow.passed_s for flow in flows if flow.soak_s is not None]
     stall_limits = {flow.stall_limit_s for flow in flows if flow.stall_limit_s is not None}
-    return {
-        "mode": soak.mode,
-        "duration_s": soak.duration_s,
-        "interval_s": soak.interval_s,
-        "stall_s": soak.stall_s,
-        "reconnect_s": soak.reconnect_s,
-        "turn_s": soak.turn_s,
-        "stall_limits_s": sorted(stall_limits),
-        "started": facts.date(0),
-        "ended": facts.date(max(ends, default=None)),
-        "flows": msgspec.to_builtins(flows),
-        "hosts": [msgspec.to_builtins(watch.told) for watch in watches],
-        "anomalies": [
-            {"id": f"a{n}", **msgspec.to_builtins(one)} for n, one in enumerate(shown, 1)
-        ],
-        "anomaly_counts": dict(Counter(one.kind for one in found)),
-        "anomalies_left_out": len(found) - len(shown),
-        "blind": [{"id": name, "text": text} for name, text in blind(soak, flows, watches, groups)],
-    }
+    return SoakSection(
+        mode=soak.mode,
+        duration_s=soak.duration_s,
+        interval_s=soak.interval_s,
+        stall_s=soak.stall_s,
+        reconnect_s=soak.reconnect_s,
+        turn_s=soak.turn_s,
+        stall_limits_s=sorted(stall_limits),
+        started=facts.date(0),
+        ended=facts.date(max(ends, default=None)),
+        flows=list(flows),
+        hosts=[watch.told for watch in watches],
+        anomalies=shown,
+        anomaly_counts=dict(Counter(one.kind for one in found)),
+        anomalies_left_out=len(found) - len(shown),
+        blind=[Blind(name, text) for name, text in blind(soak, flows, watches, groups)],
+        passed_s=passed_s,
+        measured_s=measured_s,
+        state=state,
+        running=state == "running",
+    )

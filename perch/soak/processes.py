@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from perch.model.figures import rounded
+from perch.model.soak import Anomaly, AnomalyKind, ProcessTold, Severity
 from perch.soak import stats
 from perch.soak.bounds import Bounds
 from perch.soak.facts import Finder
 from perch.soak.samples import SampleLine
-from perch.soak.told import Anomaly, ProcessTold, Severity
 
 MEGABYTE = 1e6
 HOUR_S = 3600
@@ -235,7 +235,14 @@ class ProcessJudge:
         return self._grows("handles", "handles", life, beyond, text + goes_on, 1, "handles/h")
 
     def _grows(
-        self, kind: str, check: str, life: Life, beyond: Beyond, text: str, unit: float, name: str
+        self,
+        kind: AnomalyKind,
+        check: str,
+        life: Life,
+        beyond: Beyond,
+        text: str,
+        unit: float,
+        name: str,
     ) -> Anomaly:
         part = beyond.growth
         one = self.found(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from perch.views.table import Table, left, right
 from perch.views.transfers import picked
 from perch.views.words import Figure, quantity
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 
 #: A page, where many curves bend.
 PAGE = 4096

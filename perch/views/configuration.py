@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from perch.model.limits import Limit
+from perch.model.sections import Fact
 from perch.views import words
 from perch.views.fabric import of_hosts
 from perch.views.inputs import Environment, Interface, Run
@@ -41,14 +42,14 @@ class Configuration(msgspec.Struct):
     versions: Table
 
 
-def _where(fact: dict[str, Any], hosts: int) -> str:
+def _where(fact: Fact, hosts: int) -> str:
     named = fact.get("hosts")
     if named is None:
         return "all hosts" if hosts > 1 else "the host"
     return words.cell(words.some(named, 8))
 
 
-def _said(fact: dict[str, Any]) -> str:
+def _said(fact: Fact) -> str:
     found = fact.get("found")
     if fact["status"] == "unknown":
         return f"not known: {words.cell('not read' if found is None else found)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from perch.views.plan import NOT_STATED, Hops, PlanDigest
 from perch.views.ranks import grouped
 from perch.views.table import Table, capped, left, right
 
-Switch = dict[str, Any]
+Switch = Mapping[str, Any]
 
 # ---- topology ------------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ class Topology(msgspec.Struct):
     hops: Table
 
 
-def _ports_of(host: str, switches: list[Switch]) -> str | None:
+def _ports_of(host: str, switches: Sequence[Switch]) -> str | None:
     ports = {
         f"{switch['name']} {row['port']}"
         for switch in switches
@@ -46,7 +46,7 @@ def _ports_of(host: str, switches: list[Switch]) -> str | None:
     return words.some(sorted(ports), 4) or None
 
 
-def _host_table(hosts: dict[str, PlanHost], switches: list[Switch]) -> Table:
+def _host_table(hosts: dict[str, PlanHost], switches: Sequence[Switch]) -> Table:
     rows = [
         [name, host.address, host.fabric, host.group, host.switch, _ports_of(name, switches)]
         for name, host in hosts.items()
@@ -75,7 +75,7 @@ def _hop_table(hops: dict[str, Hops]) -> Table:
     return Table(left("Way between the ends") + right("Pairs", "Flows"), rows)
 
 
-def _lines(plan: PlanDigest, switches: list[Switch], *, imported: bool) -> Iterator[str]:
+def _lines(plan: PlanDigest, switches: Sequence[Switch], *, imported: bool) -> Iterator[str]:
     if imported:
         yield (
             "The outputs were measured elsewhere: their hosts and how they are connected are "
@@ -199,7 +199,7 @@ def _about(switch: Switch) -> str:
     return said
 
 
-def switches(found: list[Switch]) -> SwitchesSection | None:
+def switches(found: Sequence[Switch]) -> SwitchesSection | None:
     """None without switches."""
     if not found:
         return None
@@ -232,7 +232,8 @@ DEVICES_MAX = 100
 #: Devices of the first screen.
 NAMED_MAX = 3
 
-Fact = dict[str, Any]
+
+Fact = Mapping[str, Any]
 
 
 class Facts:

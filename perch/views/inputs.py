@@ -18,6 +18,7 @@ from perch.model.limit_sets import decoded as decoded_limits
 from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.record import Number, Record
+from perch.model.sections import Fact, Switch
 from perch.model.verdict import Verdict
 from perch.views import plan as plan_view
 from perch.views.references import Reference, read_references
@@ -132,7 +133,7 @@ class Run(msgspec.Struct):
         return self.verdict.soak if isinstance(self.verdict.soak, dict) else None
 
     @property
-    def facts(self) -> list[dict[str, Any]] | None:
+    def facts(self) -> list[Fact] | None:
         """What the hosts' checks found; None: they did not run."""
         return self.verdict.facts if isinstance(self.verdict.facts, list) else None
 
@@ -143,7 +144,7 @@ class Run(msgspec.Struct):
         return found if isinstance(found, Documents) else Documents()
 
     @property
-    def switches(self) -> list[dict[str, Any]]:
+    def switches(self) -> list[Switch]:
         return self.verdict.switches if isinstance(self.verdict.switches, list) else []
 
 

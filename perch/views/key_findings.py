@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perch.model.figures import is_finite
 from perch.model.imported import Documents
+from perch.model.sections import ComparisonSection
 from perch.model.verdict import Check, Verdict
 from perch.views import words
 from perch.views.evolution import Evolution, Head
@@ -91,7 +92,7 @@ def _latency(tests: list[Results]) -> Iterator[str]:
         yield f"{said}."
 
 
-def _against_tcp(comparison: dict[str, Any]) -> Iterator[str]:
+def _against_tcp(comparison: ComparisonSection) -> Iterator[str]:
     """Ratios as the verdict has them; shared memory is no network."""
     rows = [
         row
@@ -99,7 +100,7 @@ def _against_tcp(comparison: dict[str, Any]) -> Iterator[str]:
         if row["rdma"]["name"] != "shm" and row.get("ratio") is not None
     ]
 
-    def of(metric: str) -> list[dict[str, Any]]:
+    def of(metric: str) -> list[Mapping[str, Any]]:
         return [row for row in rows if row["metric"] == metric]
 
     largest = reversed(of("gbit_s"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
@@ -12,6 +12,7 @@ import pytest
 
 from perch.judge import run as judging
 from perch.model import schemas
+from tests.py import soak_built
 
 
 @pytest.mark.parametrize("name", schemas.GENERATED)
@@ -34,7 +35,41 @@ def test_records_and_verdict_are_as_their_schemas_say(
     record = jsonschema.Draft202012Validator(schemas.schema("record"))
     for line in (root / "records.jsonl").read_bytes().splitlines():
         record.validate(msgspec.json.decode(line))
-    verdict = json.loads(schemas.path("verdict").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(verdict).validate(
-        msgspec.json.decode((root / "verdict.json").read_bytes())
-    )
+    assert verdict_of(root)["verdict"] in ("PASS", "INCONCLUSIVE")
+
+
+def verdict_of(root: Path) -> dict[str, Any]:
+    """The run's verdict, which is as its schema says."""
+    found: dict[str, Any] = msgspec.json.decode((root / "verdict.json").read_bytes())
+    jsonschema.Draft202012Validator(schemas.schema("verdict")).validate(found)
+    return found
+
+
+def test_the_verdict_of_a_soak_is_as_its_schema_says(tmp_path: Path) -> None:
+    soak = soak_built.composed(tmp_path / "run", "--duration 1200")
+    next((tmp_path / "run/raw").glob("*/flows/**/client.soak")).unlink()
+    soak.judge()
+    found = verdict_of(tmp_path / "run")["soak"]
+    assert [one["id"] for one in found["anomalies"]] == ["a1"]
+
+
+def test_the_verdict_of_an_unreadable_plan_is_as_its_schema_says(
+    run_copy: Callable[[str], Path],
+) -> None:
+    root = run_copy("loopback")
+    (root / "plan.json").write_text("{")
+    judging.judge(root)
+    assert verdict_of(root)["verdict"] == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize(
+    "change", [lambda found: found.pop("evidence"), lambda found: found.update(x=1)]
+)
+def test_a_verdict_has_every_key_and_no_other(
+    change: Callable[[dict[str, Any]], object], run_copy: Callable[[str], Path]
+) -> None:
+    root = run_copy("loopback")
+    judging.judge(root)
+    found = verdict_of(root)
+    change(found["checks"][0])
+    assert not jsonschema.Draft202012Validator(schemas.schema("verdict")).is_valid(found)

@@ -366,15 +366,17 @@ def test_what_differs_between_hosts_has_a_row_of_its_own(made: Made, tmp_path: P
 def _leaf() -> Document:
     pauses = {"rx": [0, 0, 0, 1], "tx": [0, 0, 0, 1]}
     queue = {"queue": "UC3", "priority": 3, "mbit_s": 1, "drops": 1}
+    queue |= {"packets_per_s": None, "ecn_marked": None}
     port = {
-        "port": "Ethernet0", "host": "n1", "lost": ["cleared"], "tx_mbit_s": 1,
-        "pause": {"rx": 0, "tx": 0}, "pause_by_priority": pauses, "utilisation_percent": 1,
+        "port": "Ethernet0", "host": "n1", "up": None, "speed_gbit_s": None, "priorities": None,
+        "lost": ["cleared"], "rx_mbit_s": None, "tx_mbit_s": 1, "pause": {"rx": 0, "tx": 0},
+        "pause_by_priority": pauses, "utilisation_percent": 1, "storms": None, "errors": {},
         "queues": [queue],
     }  # fmt: skip
     return {
         "name": "leaf1", "provider": "sonic", "scope": "simulated", "priorities": [3],
         "seconds": 9, "faults": [], "gaps": [{"command": "show pfc", "why": "refused"}],
-        "rows": [port],
+        "not_found": [], "rows": [port],
     }  # fmt: skip
 
 
