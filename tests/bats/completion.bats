@@ -18,7 +18,7 @@ in_zsh() {
   cat >terminal <<'ZSH'
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell "PS1=; stty -echo; autoload -Uz compinit && compinit -u -D; source ./completion.zsh; echo re''ady"
+zpty -w shell "PS1=; stty -echo; autoload -Uz compinit && compinit -u -D; eval \"\$(<completion.zsh)\"; echo re''ady"
 zpty -r -m shell shown '*ready*'
 zpty -n -w shell "$1"$'\t'
 zpty -r -m shell shown "*$2*"
@@ -65,4 +65,24 @@ ZSH
   in_zsh "perch completion z" zsh
   touch token-of-mine
   in_zsh "perch lat --token-file tok" token-of-mine
+}
+
+@test "bash and zsh complete perchctl's commands, options and paths" {
+  mkdir folder-of-mine && touch file-of-mine
+  perchctl completion bash >completion.bash
+  in_bash perchctl judg
+  assert_output "judge "
+  in_bash perchctl accept --fo
+  assert_output "--force "
+  in_bash perchctl judge folder
+  assert_output "folder-of-mine "
+  in_bash perchctl verify --signers file
+  assert_output "file-of-mine "
+  in_bash perchctl completion z
+  assert_output "zsh "
+  perchctl completion zsh >completion.zsh
+  run_expecting 0 zsh -n completion.zsh
+  in_zsh "perchctl compl" etion
+  in_zsh "perchctl accept --fo" rce
+  in_zsh "perchctl judge folder" -of-mine
 }
