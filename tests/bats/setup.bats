@@ -47,6 +47,21 @@ as_nobody() {
   assert_output --partial "--no-such-option"
 }
 
+@test "help names every option and section, and installs nothing" {
+  mkdir -p bin
+  printf '#!/bin/sh\necho "$0 $*" >>%q/started\nexit 1\n' "$PWD" | tee bin/apt-get bin/dpkg-query >bin/sudo
+  chmod +x bin/*
+  for word in -h --help; do
+    PATH=$PWD/bin:$PATH run_apart 0 "$TOP/setup/setup" "$word"
+    assert_equal "$stderr" ""
+    for part in --packages --no-venv --help $(sed -n 's/^\[\(.*\)\].*/\1/p' "$TOP/setup/packages.txt"); do
+      assert_line --regexp "^  (-h, )?$part( |$)"
+    done
+    [ "$(wc -L <<<"$output")" -le 100 ] || fail "wider than 100 columns"
+  done
+  [ ! -e started ] || fail "it started: $(cat started)"
+}
+
 @test "the list names every section's packages once, in words that apt knows as names" {
   run awk '/^\[/ { section = $1; next } { sub(/#.*/, ""); gsub(/[ \t]/, "") } $0 && seen[section $0]++ { print section $0 }
     $0 && $0 !~ /^[a-z0-9][a-z0-9+.-]+$/ { print }' "$TOP/setup/packages.txt"
