@@ -60,6 +60,8 @@ def _unanswered(
 
 def _unknown(facts: HostFacts, created: float) -> str | None:
     """Why a host's environment.json does not say which host it was in this run."""
+    if facts.environment_fault:
+        return f"its environment.json {facts.environment_fault}"
     if not facts.environment:
         return "it left no environment.json"
     collected = moment(facts.collected)

@@ -39,14 +39,16 @@ _document = msgspec.json.Decoder(Document)
 class HostFacts(msgspec.Struct):
     """One host of a run. A driver is None where the host names none.
 
-    `unchecked`: why host-check's answer is not judged; `checks`: its findings, None where there was
-    no answer to judge. `wanted`: what the inventory wants of the host. `retry_agent`: of the walk
-    over plan.retry.json. `idle`: what was counted while no flow ran, of these readings.
+    `environment_fault`: why environment.json cannot be used. `unchecked`: why host-check's answer
+    is not judged; `checks`: its findings, None where there was none to judge. `wanted`: what the
+    inventory wants of the host. `retry_agent`: of the walk over plan.retry.json. `idle`: what was
+    counted while no flow ran, of these readings.
     """
 
     agent: Agent | None = None
     retry_agent: Agent | None = None
     environment: bool = False
+    environment_fault: str | None = None
     hostname: str | None = None
     boot_id: str | None = None
     collected: str | None = None
@@ -88,7 +90,10 @@ def _of_schema(document: Document | None, schema: str) -> Document | None:
 
 
 def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent | None:
-    agent = files.document(f"raw/{host}/{folder}agent.json", _agent)
+    path = f"raw/{host}/{folder}agent.json"
+    agent = files.document(path, _agent)
+    if agent is None and (why := files.repeated(path)):
+        return Agent(state="foreign", message=f"its agent.json {why}")
     if agent is None or agent.schema != "perch.agent/1":
         return None
     stranger = _stranger(agent, plan, host)
@@ -120,8 +125,7 @@ def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
 
 def answer_of(files: RawFiles, host: str) -> Document | None:
     """What host-check printed on a host; None where no such document can be read."""
-    path = f"raw/{host}/host_check.json"
-    return _of_schema(files.document(path, _document), "perch.host_check/1")
+    return _of_schema(files.document(_answer_file(host), _document), "perch.host_check/1")
 
 
 def wanted_of(files: RawFiles, host: str) -> Document | None:
@@ -129,6 +133,18 @@ def wanted_of(files: RawFiles, host: str) -> Document | None:
     given = _of_schema(files.document(_wanted_file(host), _document), "perch.wanted/1")
     wanted = given.get("wanted") if given and given.get("host") == host else None
     return wanted if isinstance(wanted, dict) else None
+
+
+def _repeated(files: RawFiles, host: str) -> str | None:
+    """Why neither answer nor wanted settings can be used: one of them has a key twice."""
+    for path in (_answer_file(host), _wanted_file(host)):
+        if why := files.repeated(path):
+            return f"{path} {why}"
+    return None
+
+
+def _answer_file(host: str) -> str:
+    return f"raw/{host}/host_check.json"
 
 
 def _wanted_file(host: str) -> str:
@@ -218,19 +234,21 @@ class _Read(msgspec.Struct):
 
 def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Read:
     planned = plan.hosts[name]
-    environment = files.document(f"raw/{name}/environment.json", _environment)
+    place = f"raw/{name}/environment.json"
+    environment = files.document(place, _environment)
     if environment is not None and (environment.schema, environment.host) != (ENVIRONMENT, name):
         environment = None  # of nothing known, or of another host
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
     areas = owed_areas(plan, name, uses_cxi=uses_cxi)
-    unchecked = _unchecked(answer, wanted, name, environment, plan, areas)
+    unchecked = _repeated(files, name) or _unchecked(answer, wanted, name, environment, plan, areas)
     asked = unchecked is None and answer is not None and areas
     said = environment or Environment()
     facts = HostFacts(
         agent=_agent_of(files, plan, name),
         retry_agent=_agent_of(files, plan, name, "retry/"),
         environment=environment is not None,
+        environment_fault=files.repeated(place),
         hostname=said.hostname,
         boot_id=said.boot_id,
         collected=said.collected,

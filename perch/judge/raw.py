@@ -14,6 +14,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow
 from perch.model.raw import End, FlowFiles
 from perch.tools import TOOLS
@@ -101,11 +102,24 @@ class RawFiles:
         return os.fdopen(file, "rb")
 
     def document(self, path: str, decoder: msgspec.json.Decoder[_T]) -> _T | None:
-        """A document of a host; None where it is absent, too large or not of the decoder's type."""
+        """A document of a host.
+
+        None where it is absent, too large, not of the decoder's type, or has a key twice.
+        """
         try:
-            return decoder.decode(self.read(path))
+            text = self.read(path)
+            found = decoder.decode(text)
         except (*UNREADABLE, TooLargeError):
             return None
+        return found if repeated_key(text) is None else None
+
+    def repeated(self, path: str) -> str | None:
+        """In words, the key that a document has twice; None where it has none, or is damaged."""
+        try:
+            key = repeated_key(self.read(path))
+        except TooLargeError:
+            return None
+        return None if key is None else f"has the key '{key}' twice in one object"
 
 
 def flow_folder(flow: Flow, host: str) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from perch.judge.raw import LARGEST, RawFiles, flow_folder
 from perch.model.figures import encode, supports
+from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow
 from perch.model.record import Bandwidth, Integrity, Latency, Number
 from perch.soak.moments import LAST_MOMENT
@@ -336,6 +337,9 @@ def digest(text: bytes, raw: dict[str, msgspec.Raw] | None, run: str) -> Line:
         line: Line = decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return Damaged(why="a value is not the number or object that it should be")
+    repeated = repeated_key(text)
+    if repeated is not None:
+        return Damaged(why=f"it has the key '{repeated}' twice in one object")
     if isinstance(line, Timed) and (line.start_s < 0 or line.end_s < line.start_s):
         return Damaged(why="it ends before it begins")
     why = implausible(line) if isinstance(line, Interval) else None

@@ -15,6 +15,7 @@ from perch.judge.counters import Counts, differences
 from perch.judge.events import class_of
 from perch.judge.raw import LARGEST, RawFiles
 from perch.model.figures import rounded
+from perch.model.json_keys import repeated_key
 from perch.model.raw import Values
 from perch.model.record import Number
 from perch.soak.lines import Natural
@@ -265,6 +266,9 @@ def _decoded(text: bytes) -> Sample | str:
         return "no line of JSON"
     if sample.schema != "perch.sample/1":
         return "it is no sample"
+    repeated = repeated_key(text)
+    if repeated is not None:
+        return f"it has the key '{repeated}' twice in one object"
     moments = (_number(sample.time_s), _number(sample.uptime_s))
     if any(one is None or not 0 <= one < LAST_MOMENT for one in moments):
         return "it has no valid time"

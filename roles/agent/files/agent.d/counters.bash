@@ -39,6 +39,7 @@ read_first() {
 
 # counters_of DIR...: every file there that holds a count, as members of a JSON object in COUNTERS. Most of what a flow costs is spent here, so
 # files are read without read_first's redirections, and held against patterns, which bash need not compile each time as it does a regex.
+# A name that an earlier directory has is left out: JSON with a key twice says two things.
 counters_of() {
   local dir file name
   COUNTERS=''
@@ -47,7 +48,7 @@ counters_of() {
       name=${file##*/} LINE=''
       case $name in lifespan | *[!A-Za-z0-9_.-]*) continue ;; esac
       # not every driver ends its line
-      if [ ! -f "$file" ] || ! { read -r LINE <"$file" || [ -n "$LINE" ]; }; then continue; fi
+      if [ ! -f "$file" ] || { [ "$dir" != "$1" ] && [ -e "$1/$name" ]; } || ! { read -r LINE <"$file" || [ -n "$LINE" ]; }; then continue; fi
       case $LINE in '' | *[!0-9]*) continue ;; esac
       [ ${#LINE} -gt 20 ] || COUNTERS+="${COUNTERS:+, }\"$name\": \"$LINE\""
     done
@@ -86,9 +87,11 @@ link_counters() {
 # card_counters NAME: what a card counts of flow control, added to COUNTERS; one process, and none for a virtual interface
 card_counters() {
   local name value
+  local -A seen=() # some drivers name two counters alike
   [ -e "$SYS_NET/$1/device" ] && command -v ethtool >/dev/null || return 0
   while IFS=': ' read -r name value; do
-    [[ $name =~ $CARD_COUNTERS && $value =~ ^[0-9]{1,20}$ ]] || continue
+    [[ $name =~ $CARD_COUNTERS && $value =~ ^[0-9]{1,20}$ && -z ${seen[$name]:-} ]] || continue
+    seen[$name]=1
     COUNTERS+="${COUNTERS:+, }\"$name\": \"$value\""
   done < <(timeout 2 ethtool -S "$1" 2>/dev/null || true)
 }

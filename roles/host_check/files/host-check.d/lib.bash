@@ -10,6 +10,14 @@ readonly MOST_BYTES=262144
 readonly COMMAND_SECONDS=15
 
 FILES='' LATER='' LINKS='' COMMANDS=''
+declare -A KEPT=()
+
+# is_kept PART NAME: whether an area has read it already. JSON with a key twice would say two things, and the judge refuses it.
+is_kept() {
+  [ -z "${KEPT["$1 $2"]:-}" ] || return 0
+  KEPT["$1 $2"]=1
+  return 1
+}
 
 # json TEXT: as a JSON string in JSON. Bytes that are no printable ASCII become a question mark.
 json() {
@@ -46,7 +54,7 @@ text_of() {
 keep() {
   local file
   for file in "$@"; do
-    text_of "$file" || continue
+    if ! text_of "$file" || is_kept file "$file"; then continue; fi
     pair "$file" "$TEXT"
     FILES+="${FILES:+, }$PAIR"
   done
@@ -56,7 +64,7 @@ keep() {
 keep_later() {
   local file
   for file in "$@"; do
-    text_of "$file" || continue
+    if ! text_of "$file" || is_kept later "$file"; then continue; fi
     pair "$file" "$TEXT"
     LATER+="${LATER:+, }$PAIR"
   done
@@ -65,6 +73,7 @@ keep_later() {
 keep_link() {
   local target
   target=$(readlink "$1" 2>/dev/null) || return 0
+  ! is_kept link "$1" || return 0
   pair "$1" "$target"
   LINKS+="${LINKS:+, }$PAIR"
 }
@@ -73,6 +82,7 @@ keep_link() {
 ask() {
   local name=$1 status=0 out='' err='' argv='' word
   shift
+  ! is_kept command "$name" || return 0
   for word in "$@"; do
     json "$word"
     argv+="${argv:+, }$JSON"

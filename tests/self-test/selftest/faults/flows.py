@@ -83,6 +83,14 @@ FAULTS = (
         edit("raw/alpha/agent.json", put("run", "another")),
     ),
     fault(
+        "agent-repeated",
+        "loopback",
+        INCONCLUSIVE,
+        "host/alpha",
+        "an agent's report that has a key twice, of which the last would count",
+        replaced("raw/alpha/agent.json", '"state":', '"state": "running", "state":'),
+    ),
+    fault(
         "truncated-line",
         "loopback",
         INCONCLUSIVE,

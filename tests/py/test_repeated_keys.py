@@ -1,0 +1,78 @@
+"""JSON with a key twice in one object: a decoder takes the last, and a reader sees the first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perch.model.json_keys import repeated_key
+from tests.py.cards import put_cards
+from tests.py.judging import Run, check_of
+from tests.py.soak_built import composed
+
+HOST_CHECK = Path(__file__).parents[2] / "roles/host_check/files/host-check"
+
+
+@pytest.fixture
+def cards(run_copy: Callable[[str], Path], hosts_once: None) -> Run:
+    return put_cards(Run(run_copy("rxe")))
+
+
+def twice(path: Path, key: str, value: object) -> None:
+    """Puts another value before an object's first one of this key: it changes no decoded value."""
+    text = path.read_text()
+    name = json.dumps(key) + ":"
+    assert text.count(name) > 0
+    path.write_text(text.replace(name, f"{name} {json.dumps(value)}, {name}", 1))
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "check", "said"),
+    [
+        ("raw/alpha/agent.json", "state", "host/alpha",
+         "its agent ended in state foreign: its agent.json has the key 'state' twice in one "
+         "object"),
+        ("raw/beta/environment.json", "hostname", "host/beta",
+         "its environment.json has the key 'hostname' twice in one object"),
+        ("raw/beta/host_check.json", "hostname", "host_check/skipped",
+         "no host_check.json of this run, of 1 host: beta: raw/beta/host_check.json has the key "
+         "'hostname' twice in one object"),
+        ("inputs/hosts/beta.json", "wanted", "host_check/skipped",
+         "no host_check.json of this run, of 1 host: beta: inputs/hosts/beta.json has the key "
+         "'wanted' twice in one object"),
+    ],
+)  # fmt: skip
+def test_a_hosts_document_with_a_key_twice_is_not_judged(
+    cards: Run, file: str, key: str, check: str, said: str
+) -> None:
+    assert cards.judge().verdict == "PASS"
+    twice(cards.root / file, key, "another")
+    verdict = cards.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    found = check_of(verdict, check)
+    assert (found.status, found.measured) == ("inconclusive", said)
+
+
+@pytest.mark.parametrize(
+    ("file", "key"), [("flows/load/node1/node2/0/1/client.soak", "end_s"), ("samples.jsonl", "run")]
+)
+def test_a_soaks_line_with_a_key_twice_is_damaged(tmp_path: Path, file: str, key: str) -> None:
+    soak = composed(tmp_path / "run", "--duration 600")
+    assert soak.judge() == "PASS"
+    path = soak.root / "raw/node1" / file
+    first, *lines = path.read_text().splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if f'"{key}":' in line)
+    lines[place] = lines[place].replace(f'"{key}":', f'"{key}":0,"{key}":', 1)
+    path.write_text(first + "".join(lines))
+    assert soak.judge() == "INCONCLUSIVE"
+    assert f"it has the key '{key}' twice in one object" in "\n".join(soak.texts("damaged"))
+
+
+def test_the_hosts_checks_print_no_key_twice() -> None:
+    said = subprocess.run([HOST_CHECK], check=True, capture_output=True, timeout=60).stdout
+    assert json.loads(said)["files"]["/proc/uptime"]
+    assert repeated_key(said) is None
