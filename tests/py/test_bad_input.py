@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from perch.model.verdict import Check
+from tests.py.bundle_built import closed, opened, sealed_again
 from tests.py.conftest import Ended
 from tests.py.judging import Run, check_of, put
-from tests.py.test_history_bundle import closed, opened, sealed_again
 
 Perchctl = Callable[..., Ended]
 TOP = Path(__file__).parents[2]

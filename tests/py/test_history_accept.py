@@ -273,6 +273,7 @@ def test_sealing_names_every_file_once(runs: Path, perchctl: Perchctl) -> None:
     assert perchctl("seal", root).stdout.startswith("1 files sealed")
     assert (root / "raw/manifest.sha256").read_text().startswith(manifest)
     assert status(Run(root).judge(), "manifest") == "pass"
+    assert perchctl("seal", runs / "nowhere").code == 2
 
 
 def test_an_edit_after_sealing_is_seen(runs: Path, perchctl: Perchctl) -> None:

@@ -19,6 +19,7 @@ from perch.errors import PerchError
 from perch.history import packed, unpacked
 from perch.model import schemas
 from perch.views import inputs, markdown, report
+from tests.py.bundle_built import closed, opened, sealed_again
 from tests.py.conftest import Ended
 from tests.py.judging import Run, put
 
@@ -40,29 +41,6 @@ def bundle(run: Path, perchctl: Perchctl, tmp_path: Path) -> Path:
     ended = perchctl("bundle", run, path)
     assert ended.code == 0, ended.stderr
     return path
-
-
-def opened(bundle: Path, work: Path) -> Path:
-    """The folder of the run, unpacked."""
-    with tarfile.open(bundle) as tar:
-        tar.extractall(work)
-    return next(work.iterdir())
-
-
-def closed(root: Path, bundle: Path) -> None:
-    """Packs as perchctl bundle does."""
-    tar = bundle.with_suffix(".tar")
-    packed.archive(root, tar)
-    with tar.open("rb") as source:
-        bundle.write_bytes(b"".join(packed.compressed(source)))
-
-
-def sealed_again(root: Path) -> None:
-    """A new manifest, as one who edits the bundle would write it."""
-    from perch.judge.manifest import digest
-
-    lines = "".join(f"{digest(root / name)}  {name}\n" for name in packed.listed(root))
-    (root / packed.MANIFEST).write_text(lines)
 
 
 @pytest.fixture
@@ -259,6 +237,24 @@ def test_a_bundle_without_its_description_is_refused(
     assert "bundle.json" in ended.stderr
 
 
+def test_a_bundle_whose_folder_is_not_named_as_its_run_is_damaged(
+    bundle: Path, perchctl: Perchctl, tmp_path: Path
+) -> None:
+    root = opened(bundle, tmp_path / "opened")
+    closed(root.rename(root.with_name("another")), bundle)
+    ended = perchctl("verify", bundle)
+    assert ended.code == 1
+    assert "its folder another is not named as its run" in ended.stderr
+
+
+def test_a_run_that_was_never_sealed_is_verified_and_named(
+    bundle: Path, perchctl: Perchctl
+) -> None:
+    ended = perchctl("verify", bundle)
+    assert ended.code == 0
+    assert "edits of raw files before packing cannot be detected" in ended.stdout
+
+
 def test_a_bundle_of_an_older_perch_is_refused_by_name(
     edited: Callable[..., Path], perchctl: Perchctl
 ) -> None:
@@ -422,78 +418,3 @@ def test_without_jinja2_exports_are_drawn_again_all_the_same(
     assert (ended.code, ended.stderr) == (0, "")
     assert "report.md: not made again, as the Python package 'jinja2' is missing" in ended.stdout
     assert "perch.prom: the same, to the byte" in ended.stdout
-
-
-# ---- signatures ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    """An ssh key, its public half beside it."""
-    path = tmp_path / "signer"
-    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)]
-    subprocess.run(words, check=True)
-    return path
-
-
-@pytest.fixture
-def signed(run: Path, perchctl: Perchctl, tmp_path: Path, key: Path) -> Path:
-    """The bundle with the key's signature."""
-    ended = perchctl("bundle", "--key", key, run, tmp_path / "signed")
-    assert ended.code == 0, ended.stderr
-    return tmp_path / "signed"
-
-
-def signers(key: Path, *lines: str) -> Path:
-    """An allowed_signers file; KEY stands for the key."""
-    public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
-    path = key.with_name("allowed")
-    path.write_text("".join(line.replace("KEY", public) + "\n" for line in lines))
-    return path
-
-
-def test_a_known_signer_vouches(signed: Path, perchctl: Perchctl, key: Path) -> None:
-    allowed = signers(key, 'other@site namespaces="git" KEY', "me@site KEY")
-    ended = perchctl("verify", "--signers", allowed, signed)
-    assert ended.code == 0, ended.stderr
-    assert "me@site" in ended.stdout
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'me@site namespaces="git" KEY',
-        'me@site valid-before="20200101" KEY',
-        "me@site ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    ],
-)
-def test_nobody_else_vouches(signed: Path, perchctl: Perchctl, key: Path, line: str) -> None:
-    ended = perchctl("verify", "--signers", signers(key, line), signed)
-    assert ended.code == 1
-    assert "the signature is bad" in ended.stderr
-
-
-def test_without_signers_the_signature_is_checked_alone(signed: Path, perchctl: Perchctl) -> None:
-    ended = perchctl("verify", signed)
-    assert ended.code == 0
-    assert "signed, by a key that is not checked" in ended.stdout
-
-
-def test_a_signature_that_is_wanted_must_be_there(
-    bundle: Path, perchctl: Perchctl, key: Path
-) -> None:
-    ended = perchctl("verify", "--signers", signers(key, "me@site KEY"), bundle)
-    assert ended.code == 1
-    assert "it is not signed" in ended.stderr
-
-
-def test_a_new_manifest_breaks_the_signature(
-    signed: Path, perchctl: Perchctl, tmp_path: Path
-) -> None:
-    root = opened(signed, tmp_path / "opened")
-    (root / "report.md").write_text("# All is well\n")
-    sealed_again(root)
-    closed(root, signed)
-    ended = perchctl("verify", signed)
-    assert ended.code == 1
-    assert "manifest.sha256.sig: the signature is bad" in ended.stderr

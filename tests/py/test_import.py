@@ -142,6 +142,12 @@ def test_a_wrong_command_line_is_named(
     assert result.code == 2 and said in result.only_fault()
 
 
+def test_a_table_that_has_a_column_twice_is_refused(imported: Import, write: Write) -> None:
+    result = imported(write("twice.txt", edited(SEND_LAT, r"t_min\[usec\]", "t_avg[usec]")))
+    assert (result.code, result.records) == (1, [])
+    assert re.search(r"twice\.txt:22: .*column average_us twice", result.only_fault())
+
+
 def test_a_fault_that_repeats_is_one_message(imported: Import, write: Write) -> None:
     result = imported(write("rate.txt", edited(SWEEP, r"0\.(\d{6})$", r"7.\1")))
     assert (result.code, result.records) == (1, [])
