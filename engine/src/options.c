@@ -222,8 +222,7 @@ static int parse_operands(int argc, char **argv, struct options *o) {
 	if (o->command == COMMAND_CHECK)
 		return failure(-EINVAL, EXIT_USAGE, "perch check needs lat, bw or transfer and its arguments: perch check lat HOST");
 	if (o->command == COMMAND_SERVE || o->command == COMMAND_DEVICES)
-		return n == 0 ? 0 : failure(-EINVAL, EXIT_USAGE, "perch %s takes no operand, and '%s' is one; "
-					    "see 'perch %s --help'", name, argv[optind], name);
+		return n == 0 ? 0 : failure(-EINVAL, EXIT_USAGE, "perch %s takes no operand such as '%s'; see 'perch %s --help'", name, argv[optind], name);
 	if (n < 1)
 		return failure(-EINVAL, EXIT_USAGE, "perch %s needs the host where 'perch serve' runs: "
 			       "perch %s HOST", name, name);
@@ -256,7 +255,7 @@ static void set_defaults(enum command command, struct options *o) {
 			       &o->n_quantiles);
 }
 
-/* An option that says what is so anyway would be harmless, but whoever gives it believes that the backend has it. */
+/* Refused even with the default as value: its user believes that the backend has it. */
 static int check_choices(const struct options *o) {
 	const struct backend_facts *b = command_measures(o->command) ? backend_facts_of(o->job.backend) : NULL;
 	unsigned long refused = b ? o->choices & ~job_options_of(&o->job, b->options) : 0;
@@ -271,16 +270,16 @@ static int check_soak(const struct options *o) {
 	const struct job *job = &o->job;
 
 	if (!o->soak_file[0])
-		return o->reconnect_ns || o->stall_ns ? failure(-EINVAL, EXIT_USAGE, "--%s is of a soak; give --soak FILE, too",
-								o->reconnect_ns ? "reconnect" : "stall") : 0;
+		return o->reconnect_ns || o->stall_ns ? failure(-EINVAL, EXIT_USAGE, "--%s requires --soak FILE",
+							 o->reconnect_ns ? "reconnect" : "stall") : 0;
 	if (!o->json || !job->duration_ns)
-		return failure(-EINVAL, EXIT_USAGE, "--soak keeps records for a time; give --json and --duration, too");
+		return failure(-EINVAL, EXIT_USAGE, "--soak requires --json and --duration");
 	if (job->interval_ns > job->duration_ns)
-		return failure(-EINVAL, EXIT_USAGE, "--interval is longer than --duration, so that --soak would have no whole interval; give a shorter one");
+		return failure(-EINVAL, EXIT_USAGE, "--soak needs an --interval no longer than --duration; give a shorter one");
 	if (job->n_sizes > 1)
-		return failure(-EINVAL, EXIT_USAGE, "--soak measures one size, and --size names %zu", job->n_sizes);
+		return failure(-EINVAL, EXIT_USAGE, "--soak measures one size, and --size has %zu; give one", job->n_sizes);
 	if (o->max_p99_us > 0 || o->min_gbit > 0)
-		return failure(-EINVAL, EXIT_USAGE, "--%s judges one result, and --soak has one for each interval; judge its records",
+		return failure(-EINVAL, EXIT_USAGE, "--%s does not work with --soak; check the soak's records instead",
 			       o->max_p99_us > 0 ? "max-p99" : "min-gbit");
 	return 0;
 }
@@ -294,8 +293,7 @@ static int check(struct options *o) {
 	if (job->iterations && job->duration_ns)
 		return failure(-EINVAL, EXIT_USAGE, "--iterations and --duration exclude each other; give one");
 	if (job->report_all && job->duration_ns)
-		return failure(-EINVAL, EXIT_USAGE, "--report-all keeps every sample and so needs --iterations, "
-			       "not --duration");
+		return failure(-EINVAL, EXIT_USAGE, "--report-all keeps every latency; give --iterations, not --duration");
 	if (job->report_all && job->iterations > JOB_REPORT_ALL_MAX)
 		return failure(-ERANGE, EXIT_USAGE, "--report-all with --iterations %ju is too much; give at most %d",
 			       (uintmax_t) job->iterations, JOB_REPORT_ALL_MAX);
@@ -306,8 +304,7 @@ static int check(struct options *o) {
 	if (job->server_device[0] && job->server_devices[0])
 		return failure(-EINVAL, EXIT_USAGE, "--server-device and --server-devices both name the server's devices; give one");
 	if (lat && job->outstanding > 1)
-		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u is not a latency: perch lat knows only 1; "
-			       "use perch bw", job->outstanding);
+		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u is not a latency; perch lat has 1, use perch bw", job->outstanding);
 	if (o->command == COMMAND_MEET && !*o->flow)
 		return failure(-EINVAL, EXIT_USAGE, "perch meet needs --flow ID, the same on every side");
 	r = check_soak(o);

@@ -195,6 +195,7 @@ void options_print_help(FILE *f, enum command command);
 void options_print_help_all(FILE *f, enum command command);
 void options_print_version(FILE *f, enum command command);
 void options_print_manual(FILE *f, enum command command);
+void options_print_markdown(FILE *f, enum command command);
 
 /* Prints words up to 80 columns, continuing at `indent`, where the cursor stands; ends the line. */
 void options_print_wrapped(FILE *f, const char *text, int indent);

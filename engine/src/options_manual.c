@@ -242,3 +242,32 @@ void options_print_manual(FILE *f, enum command command) {
 	fputs(exit_status, f);
 	fputs(examples, f);
 }
+
+/* One cell of Markdown. */
+static void put_cell(FILE *f, const char *text) {
+	for (; *text; text++)
+		fprintf(f, *text == '|' || *text == '<' || *text == '*' ? "\\%c" : "%c", *text);
+}
+
+void options_print_markdown(FILE *f, enum command command) {
+	char commands[128];
+
+	(void) command;
+	fputs("| option | subcommands | default | meaning |\n|---|---|---|---|\n", f);
+	for (int section = 0; section < SECTION_MAX; section++)
+		for (size_t i = 0; i < option_table_size; i++) {
+			const struct option_entry *e = option_table + i;
+
+			if ((int) e->section != section || e->hidden)
+				continue;
+			fputs("| ", f);
+			if (e->letter)
+				fprintf(f, "`-%c`, ", e->letter);
+			fprintf(f, "`--%s%s%s` | %s | ", e->name, e->metavar ? " " : "", e->metavar ? e->metavar : "",
+				e->commands ? option_commands(e, commands, sizeof(commands)) : "all");
+			put_cell(f, e->fallback ? e->fallback : "-");
+			fputs(" | ", f);
+			put_cell(f, e->help);
+			fputs(" |\n", f);
+		}
+}

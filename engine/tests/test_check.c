@@ -175,7 +175,7 @@ static void test_lines_of_two_pairs(void **state) {
 /* Whatever this program was built with. */
 static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	(void) state;
-	refused("lat h --backend nosuch", "unknown backend 'nosuch'; give tcp, verbs, ofi, cxi or null");
+	refused("lat h --backend nosuch", "--backend 'nosuch' is not understood; give tcp, verbs, ofi, cxi or null");
 	refused("lat h --backend tcp --op write", "--op write: the tcp backend does not have it");
 	refused("bw h --backend ofi --op send-imm", "--op send-imm: the ofi backend does not have it");
 	refused("bw h --backend verbs --svc-id 1", "--svc-id: the verbs backend does not have it");
@@ -200,7 +200,7 @@ static void test_only_what_measures_is_checked(void **state) {
 	refused_line("perch check hist --quantiles 0.5", "perch check has no option --quantiles");
 	refused_line("perch check lat", "perch lat needs the host");
 	refused_line("perch check lat a b", "'b' is a second operand");
-	refused_line("perch check lat h --frobnicate", "unknown option '--frobnicate'; 'perch lat --help'");
+	refused_line("perch check lat h --frobnicate", "unknown option '--frobnicate'; 'perch lat --help-all'");
 }
 
 static void test_it_is_the_job_that_the_client_would_send(void **state) {

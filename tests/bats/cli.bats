@@ -49,6 +49,12 @@ refused() {
   done
 }
 
+@test "docs/options.md lists the options as the table has them" {
+  "$PERCH" --markdown >listed
+  diff <(sed '1,/^## List of options/d' "$TOP/docs/options.md" | grep '^|') listed ||
+    fail "in docs/options.md, put the output of engine/build/perch --markdown in place of this table"
+}
+
 @test "no subcommand, or an unknown one, is exit 2 and names them all" {
   refused 2 "serve, lat, bw, transfer, check, hist, meet, devices or completion"
   refused 2 "'measure' is no subcommand" measure
