@@ -17,6 +17,7 @@ from tests.py.planned import flows, planned
 
 TOP = Path(__file__).parents[2]
 README = (TOP / "README.md").read_text()
+CHANGELOG = (TOP / "CHANGELOG.md").read_text()
 DECISIONS = (TOP / "docs/decisions.md").read_text()
 
 
@@ -85,3 +86,9 @@ def test_decisions_are_few_each_with_date_and_alternative() -> None:
     dated = re.compile(r"^- \*\*.+?\*\*.*?\((?:[^()]*, )?20\d\d-\d\d-\d\d[^()]*\)")
     assert [entry for entry in decisions if not dated.search(entry)] == []
     assert [entry for entry in decisions if "lternative" not in entry] == []
+
+
+def test_the_changelog_has_the_headings_of_keep_a_changelog() -> None:
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    found = re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)
+    assert {"Added", "Changed", "Fixed"} <= set(found) <= kinds
