@@ -25,6 +25,7 @@ SOURCES: tuple[tuple[str, Reader], ...] = (
     ("roles/*.yml", strings.yaml_strings),
     ("playbooks/*.yml", strings.yaml_strings),
     ("reports/limits/*.yml", strings.yaml_strings),
+    ("reports/jq/*.jq", strings.jq),
     ("engine/src/*.[ch]", strings.c),
 )
 

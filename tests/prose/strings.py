@@ -1,4 +1,4 @@
-"""The texts that programs show: strings of Python, Jinja templates, YAML and C."""
+"""The texts that programs show: strings of Python, Jinja templates, YAML, C and jq."""
 
 from __future__ import annotations
 
@@ -176,3 +176,36 @@ def c(file: str, source: str) -> Iterator[Text]:
 def _c_words(written: str) -> str:
     words = written.replace("\\n", " ").replace("\\t", " ").replace('\\"', '"')
     return _DIRECTIVE.sub(CODE, words).replace("%%", "%")
+
+
+# jq ----------------------------------------------------------------------------------------------
+
+_JQ = re.compile(r'#[^\n]*|(?P<open>\\?\()|(?P<close>\))|(?P<quote>")|\\.|[^\\"#()]+|.', re.DOTALL)
+
+
+def jq(file: str, source: str) -> Iterator[Text]:
+    """Every string of a jq module that is a phrase; each of its interpolations is one word."""
+    #: One entry for each open string or parenthesis: a string's line and parts, else None.
+    open_: list[tuple[int, list[str]] | None] = []
+    position, line = 0, 1
+    while (token := _JQ.match(source, position)) is not None:
+        words = token.group()
+        inside = open_[-1] if open_ else None
+        if inside is not None and words.startswith("#"):
+            words = "#"  # no comment within a string
+        position += len(words)
+        if inside is None and token["quote"]:
+            open_.append((line, []))
+        elif inside is not None and token["quote"]:
+            open_.pop()
+            yield from _text(file, inside[0], Kind.MESSAGE, "".join(inside[1]))
+        elif inside is not None and words == r"\(":
+            inside[1].append(CODE)
+            open_.append(None)
+        elif inside is not None:
+            inside[1].append(words)
+        elif token["open"]:
+            open_.append(None)
+        elif token["close"] and open_:
+            open_.pop()
+        line += words.count("\n")

@@ -136,6 +136,9 @@ def test_lines_of_markdown_have_100_columns_but_for_tables_and_addresses() -> No
         (strings.yaml_strings, f"- name: Check\n  assert:\n    fail_msg: >-\n      {RIDDLE}\n", 3),
         (strings.c, f'/* {RIDDLE} */\n\nfailure(-EINVAL,\n\t"{RIDDLE}", x);\n', 4),
         (strings.c, 'say("the server said "\n"what is no line");\n', 1),
+        (strings.jq, f'# {RIDDLE}\n\n{{why: ("{RIDDLE}")}}\n', 3),
+        (strings.jq, f'("a" | if . then "#\\(map(")"))" else\n"{RIDDLE}" end)\n', 2),
+        (strings.jq, f'"\\(if . then "{RIDDLE}" else ")" end) # 1 and (2)"\n', 1),
     ],
 )
 def test_strings_are_found_with_their_line(read: lint.Reader, source: str, line: int) -> None:
