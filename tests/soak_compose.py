@@ -84,16 +84,16 @@ class Plant:
         return self.end if self.end is not None else self.begin + default
 
 
-def argv(test, address, own, o, seconds):
-    return ["perch", test["word"], address, "--backend", o.backend, "--op", "send", "--size", test["size"], "--rate", test["rate"], *test["more"],
-            "--completion", "event", "--duration", f"{seconds}s", "--interval", f"{o.interval}s", "--stall", "20ms", "--reconnect", "10m",
-            "--soak", "client.soak", "--bind", own, "--json"]  # fmt: skip
+def params(test, o):
+    """As the planner has them of a soak."""
+    return {"size": test["size"], "rate": test["rate"], **test["more"], "completion": "event", "duration": "{round.seconds}s", "interval": f"{o.interval}s",
+            "stall": "20ms", "reconnect": "10m", "soak": "client.soak"}  # fmt: skip
 
 
 TESTS = (
-    {"name": "load", "word": "bw", "size": "64K", "bytes": 65536, "kind": "bandwidth", "rate": "500Mb/s", "more": []},
-    {"name": "verify", "word": "bw", "size": "64K", "bytes": 65536, "kind": "bandwidth", "rate": "100Mb/s", "more": ["--verify"]},
-    {"name": "latency", "word": "lat", "size": "64", "bytes": 64, "kind": "latency", "rate": "200msg/s", "more": []},
+    {"name": "load", "word": "bw", "size": "64K", "bytes": 65536, "kind": "bandwidth", "rate": "500Mb/s", "more": {}},
+    {"name": "verify", "word": "bw", "size": "64K", "bytes": 65536, "kind": "bandwidth", "rate": "100Mb/s", "more": {"verify": True}},
+    {"name": "latency", "word": "lat", "size": "64", "bytes": 64, "kind": "latency", "rate": "200msg/s", "more": {}},
 )
 
 
@@ -116,8 +116,7 @@ def planned(o):
                 flows.append({
                     "id": f"{test['name']}/{client}/{server}/0/{turn + 1}", "test": test["name"], "title": test["name"], "repeat": turn + 1, "tool": "perch",
                     "backend": o.backend, "provider": None, "op": "send", "kind": test["kind"], "client": client, "server": server,
-                    "scope": "software", "client_argv": argv(test, hosts[server]["address"], hosts[client]["address"], o, seconds),
-                    "server_argv": [], "ready": None, "deadline_s": seconds + 630, "estimate_s": seconds, "expect": [{"size_bytes": test["bytes"]}],
+                    "scope": "software", "params": params(test, o), "ready": None, "deadline_s": seconds + 630, "estimate_s": seconds, "expect": [{"size_bytes": test["bytes"]}],
                 })  # fmt: skip
         rounds.append({"flows": flows})
     return {
@@ -137,7 +136,7 @@ class Flow:
         self.rng = random.Random(f"{o.seed} {flow['id']}")
         self.test = next(t for t in TESTS if t["name"] == flow["test"])
         self.begin = turn * o.turn if o.mode == "alternating" else 0
-        self.seconds = float(flow["client_argv"][flow["client_argv"].index("--duration") + 1][:-1])
+        self.seconds = float(flow["estimate_s"])
         self.lines = [dict(line) for line in LINES[self.test["word"]]]
         self.rate = {"load": 5e8, "verify": 1e8, "latency": 200}[flow["test"]]
         self.noise = 0.0
@@ -432,7 +431,7 @@ def write_flow(root, flow, turn, o, plants):
     text, whole = Flow(flow, turn, o, plants).made()
     if not text:
         return
-    seconds = float(flow["client_argv"][flow["client_argv"].index("--duration") + 1][:-1])
+    seconds = float(flow["estimate_s"])
     for role in ("client", "server"):
         place = root / "raw" / flow[role] / "flows" / flow["id"]
         place.mkdir(parents=True, exist_ok=True)
@@ -462,9 +461,9 @@ def main(words=None):
     parser.add_argument("--plant", action="append", default=[], type=Plant)
     o = parser.parse_args(words)
     o.run = "20260101T000000Z-composed"
-    plan = planned(o)
     (o.dir / "inputs").mkdir(parents=True)
-    spelled.write(o.dir, plan)
+    spelled.write(o.dir, planned(o))
+    plan = spelled.read(o.dir)
     (o.dir / "inputs/limits.json").write_text((FIXTURES / "rxe/run/inputs/limits.json").read_text())
     flows = [(turn, flow) for turn, round_ in enumerate(plan["rounds"]) for flow in round_["flows"]]
     host_kinds = ("leak", "handles", "counter", "flap", "nosample", "hot")

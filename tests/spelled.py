@@ -1,8 +1,11 @@
 """Plans whose flows are spelled out: what tests plant faults in, and composers write.
 
 A spelled-out plan is plan.json whose `rounds` are [{flows: [flow]}], each flow with its own
-commands, scope and expected records. `write` makes plan.json and rounds.jsonl of it, `read` the
-other way round. Flows of a test must differ only as a test's template lets them.
+params, commands, scope and expected records. `write` makes plan.json and rounds.jsonl of it,
+`read` the other way round. Flows of a test must differ only as a test's template lets them.
+
+The planner makes the commands of a flow that has params: `read` shows them, and `write` does not
+look at them. A flow without params keeps its commands; no run can be judged by it.
 
 As a command, for bats:
   spelled.py read DIR            the spelled-out plan of a run
@@ -22,9 +25,9 @@ from typing import Any, get_args
 import msgspec
 
 from perch.model import units
-from perch.model.plan import SCHEMA, FlowKey, PlanDocument, PlanHost, RoundLine
+from perch.model.plan import SCHEMA, FlowKey, PlanDocument, PlanHost, PlanTest, RoundLine
 from perch.model.suite import Carrier
-from perch.plan import share
+from perch.plan import forms, share
 from perch.plan.flows import Flows
 from perch.plan.places import scope_of
 from perch.plan.rounds import text
@@ -33,6 +36,7 @@ Document = dict[str, Any]
 
 #: What all flows of a test have in common.
 COMMON = ("title", "tool", "kind", "op", "backend", "provider")
+COMMANDS = ("client_argv", "server_argv")
 
 
 class Split:
@@ -82,19 +86,27 @@ class Split:
             more = {"expect": flow["expect"], "command": flow.get("client_argv", [])}
             self.imports[key_of(flow).id] = source | more
             return
-        form = {
-            "client": self._template(flow, flow.get("client_argv", [])),
-            "server": self._template(flow, flow.get("server_argv", [])),
+        number = devices_of(flow)
+        if str(number) in test["forms"]:
+            return
+        if flow.get("params"):
+            client, server = made(flow, test, number)
+        else:
+            client, server = (self._template(flow, flow.get(key, [])) for key in COMMANDS)
+        test["forms"][str(number)] = {
+            "client": client,
+            "server": server,
             "expect": flow["expect"],
         }
-        test["forms"].setdefault(str(devices_of(flow)), form)
 
     def _test(self, flow: Document) -> Document:
         """The carrier is one that gives the flow's scope."""
         test = {key: flow[key] for key in COMMON if flow.get(key) is not None}
         test |= {"title": flow.get("title") or flow["test"], "op": flow.get("op"), "forms": {}}
         number = devices_of(flow)
-        if number > 1:
+        if flow.get("params"):
+            test["params"] = flow["params"]
+        elif number > 1:
             test["params"] = {"devices": number}
         ends = [
             msgspec.convert(self.hosts[flow[role]], PlanHost, strict=False)
@@ -131,14 +143,25 @@ class Split:
         """What cannot be said by a test's template is no plan."""
         maker = Flows(self.plan())
         for line, turn in zip(self.lines, self.spelled["rounds"], strict=True):
-            for made, flow in zip(maker.round(line).flows, turn["flows"], strict=True):
-                said = {"scope": made.scope, "expect": msgspec.to_builtins(made.expect)}
-                said["client_argv"], said["server_argv"] = maker.commands(made)
+            for of, flow in zip(maker.round(line).flows, turn["flows"], strict=True):
+                said: Document = {"scope": of.scope, "expect": msgspec.to_builtins(of.expect)}
+                if not flow.get("params"):
+                    said |= dict(zip(COMMANDS, maker.commands(of), strict=True))
                 given = {key: flow.get(key) or [] for key in said}
                 if flow.get("hop_class"):  # else it follows from the hosts' switches
-                    said["hop_class"], given["hop_class"] = made.hop_class, flow["hop_class"]
+                    said["hop_class"], given["hop_class"] = of.hop_class, flow["hop_class"]
                 if said != given:
-                    raise ValueError(f"{made.id}: the plan says {said}, and not {given}")
+                    raise ValueError(f"{of.id}: the plan says {said}, and not {given}")
+
+
+def made(flow: Document, test: Document, devices: int) -> tuple[list[Any], list[Any]]:
+    """The planner's commands of a flow's test."""
+    planned = msgspec.convert(test | {"forms": {}}, PlanTest)
+    command = forms.command_of(planned)
+    if command is None:
+        raise ValueError(f"{flow['test']}: {planned.tool} has no test of {planned.kind}")
+    form = forms.form(forms.test_of(flow["test"], planned), command, devices)
+    return form.client, form.server
 
 
 def key_of(flow: Document) -> FlowKey:

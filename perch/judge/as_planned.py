@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from perch.judge import asked, asked_transfer
+from perch.judge.asked import Asked, spoken
 from perch.judge.outcome import Cause
 from perch.model.figures import encode
 from perch.model.plan import Expect, Flow
@@ -27,13 +25,6 @@ def _place_of_record(flow: Flow, expect: Expect) -> Place:
 
 def _in_words(expect: Expect) -> str:
     return encode(expect).decode()
-
-
-def _as_planned(flow: Flow, part: Part, addresses: Sequence[str]) -> None:
-    if flow.kind == "transfer":
-        asked_transfer.as_planned(flow, part, addresses)
-    else:
-        asked.as_planned(flow, part, addresses)
 
 
 def _spoil(part: Part, code: int | None, message: str) -> None:
@@ -62,9 +53,7 @@ def _unmeasured(cause: Cause | None, ended: Part | None, some: bool, expect: Exp
     return Part(status="error", error=Error(6, message, traffic=True))
 
 
-def matched(
-    flow: Flow, parts: list[Part], cause: Cause | None, addresses: Sequence[str]
-) -> list[Part]:
+def matched(flow: Flow, parts: list[Part], cause: Cause | None, asked: Asked) -> list[Part]:
     """One part for each `expect`. A part that is not as planned is an error from here on."""
     placed: dict[Place, list[Part]] = {}
     for part in parts:
@@ -73,12 +62,12 @@ def matched(
     ended = next((part for part in parts if part.status == "error"), None)
     some = any(part.status == "ok" for part in parts)
     found = []
-    for expect in flow.expect:
+    for at, expect in enumerate(flow.expect):
         mine = placed.get(_place_of_record(flow, expect), [])
         if len(mine) > 1:
             _spoil(mine[0], 6, f"the output holds {len(mine)} results for {_in_words(expect)}")
         elif mine:
-            _as_planned(flow, mine[0], addresses)
+            asked.judge(at, mine[0])
         found.append(mine[0] if mine else _unmeasured(cause, ended, some, expect))
     return summed(flow, found)
 
@@ -92,7 +81,7 @@ def name_misfit(found: list[Part], parts: list[Part]) -> None:
         return
     size = parts[0].params and parts[0].params.size_bytes
     if found[0].error:
-        found[0].error.message = f"the result is for {asked.spoken(size)} bytes, not as planned"
+        found[0].error.message = f"the result is for {spoken(size)} bytes, not as planned"
 
 
 def check_rest(flow: Flow, found: list[Part], parts: list[Part]) -> None:
@@ -106,7 +95,7 @@ def check_rest(flow: Flow, found: list[Part], parts: list[Part]) -> None:
     for part in parts:
         size = part.params and part.params.size_bytes
         if size is None or _place_of_part(flow, part) not in expected:
-            other = f"it holds a result for {asked.spoken(size)} bytes, which was not asked for"
+            other = f"it holds a result for {spoken(size)} bytes, which was not asked for"
             _spoil(found[-1], 6, part.error.message if part.error else other)
             return
 
@@ -140,13 +129,10 @@ def expected_parts(
     parts: list[Part],
     cause: Cause | None,
     server_cause: Cause | None,
-    addresses: Sequence[str],
+    asked: Asked,
 ) -> list[Part]:
-    """What a flow's output says of each record that the plan expects.
-
-    `addresses`: of the flow's two ends.
-    """
-    found = matched(flow, parts, cause, addresses)
+    """What a flow's output says of each record that the plan expects."""
+    found = matched(flow, parts, cause, asked)
     name_misfit(found, parts)
     check_rest(flow, found, parts)
     check_exit(found, cause)

@@ -1,18 +1,22 @@
-"""What a flow's planned command asks for, compared with what the output says was done."""
+"""What the plan asks of a flow's output, compared with what the output says was done.
+
+Each tool says what its outputs must state (`perch.tools.command.Command.wants`).
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from perch.judge import commands
-from perch.judge.argv import option_value, planned
-from perch.judge.commands import Asked, seconds
-from perch.model.plan import Flow
-from perch.model.record import ROLES, Error, Link, Number, Params, Part, Rate, Role, Side
+import msgspec
+
+from perch.model.plan import Flow, PlanHost
+from perch.model.record import ROLES, Error, Link, Number, Params, Part, Rate, Role, Side, Transfer
 from perch.model.units import GIBI, MEBI
+from perch.plan.forms import command_of, test_of
+from perch.tools.command import Ends, Want
 
 #: A duration that ended earlier than this part of it was cut short.
 WHOLE_DURATION = 0.9
@@ -20,9 +24,11 @@ WHOLE_DURATION = 0.9
 #: The engine's names of huge pages, in bytes.
 HUGE = {"huge:2M": 2 * MEBI, "huge:1G": GIBI}
 
-_port = re.compile(r"[1-9][0-9]*")
+#: Differently stated values of one test that are kept as good; there are a few.
+GOOD_MAX = 1000
 
-_NO_PARAMS, _NO_LINK, _NO_RATE, _NO_SIDE = Params(), Link(), Rate(), Side()
+_NO_PARAMS, _NO_LINK, _NO_RATE = Params(), Link(), Rate()
+_NO_SIDE, _NO_TRANSFER = Side(), Transfer()
 
 
 def huge(params: Params) -> Number | None:
@@ -30,48 +36,68 @@ def huge(params: Params) -> Number | None:
     return HUGE.get(params.tx_memory or "") if params.huge is None else params.huge
 
 
-def _rate_of(part: Part) -> Rate | None:
+# ---- what an output states -----------------------------------------------------------------------
+
+
+def _rate(part: Part) -> Rate | None:
     return part.params.rate if part.params else None
 
 
-def _of_params(name: str) -> Callable[[Part], Any]:
-    return lambda part: getattr(part.params, name, None)
+def _side(part: Part, role: Role) -> Side:
+    return (part.client if role == "client" else part.server) or _NO_SIDE
+
+
+def _devices(part: Part, role: Role) -> str | None:
+    """The device; of a sum all, sorted. A simulation has the name of what it stands for.
+
+    The scope of a simulated device is never hardware's.
+    """
+    said = _side(part, role).device
+    if said is None:
+        return None
+    return ",".join(sorted(one.removeprefix("sim_") for one in said.split(",")))
+
+
+def _of_size(name: str) -> Callable[[Part], Any]:
+    """A distance that is not stated is the size of a message."""
+
+    def stated(part: Part) -> Any:
+        params = part.params or _NO_PARAMS
+        return getattr(params, name) or params.size_bytes
+
+    return stated
 
 
 #: What is not stated in a part's params under its own name.
-_STATED: dict[str, Callable[[Part], Any]] = {
+STATED: dict[str, Callable[[Part], Any]] = {
+    "backend": lambda part: part.backend,
+    "provider": lambda part: part.provider,
+    "op": lambda part: part.op,
+    "kind": lambda part: part.kind,
+    "definition": lambda part: part.definition,
     "connection": lambda part: part.connection,
-    "mtu_bytes": lambda part: (part.link or _NO_LINK).mtu_bytes,
     "reverse": lambda part: part.reverse,
+    "mtu_bytes": lambda part: (part.link or _NO_LINK).mtu_bytes,
     "huge": lambda part: huge(part.params or _NO_PARAMS),
-    "paced": lambda part: _rate_of(part) is not None,
-    "rate": lambda part: (_rate_of(part) or _NO_RATE).asked,
-    "rate_unit": lambda part: (_rate_of(part) or _NO_RATE).unit,
-    "client.svc_id": lambda part: (part.client or _NO_SIDE).svc_id,
-    "server.svc_id": lambda part: (part.server or _NO_SIDE).svc_id,
-    "client.vni": lambda part: (part.client or _NO_SIDE).vni,
-    "server.vni": lambda part: (part.server or _NO_SIDE).vni,
+    "paced": lambda part: _rate(part) is not None,
+    "rate": lambda part: (_rate(part) or _NO_RATE).asked,
+    "rate_unit": lambda part: (_rate(part) or _NO_RATE).unit,
+    "stride_bytes": _of_size("stride_bytes"),
+    "chunk_bytes": _of_size("chunk_bytes"),
+    "pairs": lambda part: (part.transfer or _NO_TRANSFER).pairs,
+    "transfers": lambda part: (part.transfer or _NO_TRANSFER).asked or 0,
+    "client.device": lambda part: _devices(part, "client"),
+    "server.device": lambda part: _devices(part, "server"),
+    "client.port": lambda part: (part.params or _NO_PARAMS).ib_port,
+    "server.port": lambda part: (part.params or _NO_PARAMS).server_ib_port,
+    "client.svc_id": lambda part: _side(part, "client").svc_id,
+    "server.svc_id": lambda part: _side(part, "server").svc_id,
+    "client.vni": lambda part: _side(part, "client").vni,
+    "server.vni": lambda part: _side(part, "server").vni,
 }
 
 
-class Requests:
-    """What one command asks for, ready to be compared with many outputs."""
-
-    def __init__(self, asked: Iterable[Asked]) -> None:
-        self._wanted = [
-            (_STATED.get(one.name) or _of_params(one.name), *one)
-            for one in asked
-            if one.value is not None
-        ]
-
-    def unlike(self, part: Part) -> str | None:
-        """The first thing that the output states otherwise, in words."""
-        for stated_by, name, value, optional in self._wanted:
-            stated = stated_by(part)
-            if stated == value or (stated is None and optional) or near(stated, value):
-                continue
-            return f"the plan asks for {name} {spoken(value)}, the output says {spoken(stated)}"
-        return None
+# ---- as planned or not ---------------------------------------------------------------------------
 
 
 def near(stated: object, value: object) -> bool:
@@ -89,85 +115,61 @@ def spoken(value: object) -> str:
         return "nothing"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple):
+        return " or ".join(map(spoken, value))
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-@lru_cache(maxsize=4096)
-def _requests(tool: str, argv: tuple[str, ...], server_argv: tuple[str, ...]) -> Requests:
-    return Requests(commands.of_flow(tool, argv, server_argv))
-
-
-def without(addresses: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
-    """A command without the addresses of its two ends, in which flows of one test differ."""
-    return tuple(["" if word in addresses else word for word in argv])
-
-
-def _known_definitions(part: Part) -> tuple[str, ...]:
-    """What an operation may be timed by."""
-    if part.kind != "latency":
-        return ("receiver_acknowledged",) if part.op == "send" else ("initiator_completion",)
-    if part.op == "write":
-        return ("half_round_trip", "completion")
-    return ("half_round_trip",) if part.op == "send" else ("completion",)
-
-
-def fits_plan(key: str, stated: str | None, wanted: str) -> bool:
+def _fits(want: Want, stated: object) -> bool:
     """libfabric names a provider with the layer on it: "tcp" is answered by "tcp;ofi_rxm"."""
-    if stated == wanted:
+    name, value, optional = want
+    if isinstance(value, tuple):
+        return stated in value
+    if name == "provider" and isinstance(stated, str) and stated.startswith(f"{value};"):
         return True
-    return key == "provider" and stated is not None and stated.startswith(wanted + ";")
+    return stated == value or (stated is None and optional) or near(stated, value)
 
 
-def other_words(flow: Flow, part: Part, keys: Sequence[str]) -> str | None:
-    """The first of these keys in which a part differs from what its flow states."""
-    for key in keys:
-        wanted, stated = getattr(flow, key), getattr(part, key)
-        if wanted is not None and not fits_plan(key, stated, wanted):
-            return f"the plan asks for {key} {wanted}, the output says {spoken(stated)}"
-    return None
+def _unlike(want: Want, stated: object) -> str:
+    role, _, key = want.name.rpartition(".")
+    asked = f"{key} {spoken(want.value)}" + (f" on the {role}" if role else "")
+    return f"the plan asks for {asked}, the output says {spoken(stated)}"
 
 
-_KEYS = {
-    "perch": ("backend", "provider", "op", "kind"),
-    "perftest": ("op", "kind"),
-    "cxi": ("op", "kind"),
-}
+class Requests:
+    """What one record must state, ready to be compared with many outputs."""
+
+    def __init__(self, wants: Iterable[Want]) -> None:
+        asked = [want for want in wants if want.value is not None]
+        own = [want for want in asked if want.name not in STATED]
+        self._wants = [*(want for want in asked if want.name in STATED), *own]
+        self._order = [self._wants.index(want) for want in asked]
+        self._others = [STATED[want.name] for want in asked if want.name in STATED]
+        # several names give a tuple, one alone would give its value
+        self._of_params = attrgetter(*(want.name for want in own), "size_bytes", "size_bytes")
+        self._good: set[tuple[Any, ...]] = set()
+
+    def unlike(self, part: Part) -> str | None:
+        """The first thing that the output states otherwise, in words."""
+        others = tuple([stated(part) for stated in self._others])
+        own = self._of_params(part.params or _NO_PARAMS)
+        said: tuple[Any, ...] = others + own[:-2]
+        if said in self._good:  # nearly all outputs of a test say the same
+            return None
+        for at in self._order:
+            if not _fits(self._wants[at], said[at]):
+                return _unlike(self._wants[at], said[at])
+        if len(self._good) < GOOD_MAX:
+            self._good.add(said)
+        return None
 
 
-def _unlike(flow: Flow, part: Part, addresses: Sequence[str]) -> str | None:
-    why = other_words(flow, part, _KEYS.get(flow.tool, ("kind",)))
-    if why:
-        return why
-    asked = _requests(
-        flow.tool, without(addresses, flow.client_argv), without(addresses, flow.server_argv)
-    )
-    why = asked.unlike(part)
-    if why or flow.tool != "perch" or part.definition in _known_definitions(part):
-        return why
-    return f"{part.kind} of {part.op} has no definition {spoken(part.definition)}"
-
-
-def _margins_s(flow: Flow, duration: Number) -> float:
-    """What perftest leaves out at both ends of its duration.
-
-    Without the option each version has its own.
-    """
-    if flow.tool != "perftest":
-        return 0
-    margin = seconds(option_value(flow.client_argv, "-f", "--margin"))
-    return duration if margin is None else 2 * margin
-
-
-def _too_short(flow: Flow, part: Part) -> Error | None:
+def _too_short(part: Part, planned_s: float | None) -> Error | None:
     """Less time than was asked for.
 
     A soak that was stopped on request ends with exit code 0.
     """
-    duration = part.params.duration_s if part.params else None
-    if duration is None or part.elapsed_s is None:
-        return None
-    planned_s = duration - _margins_s(flow, duration)
-    if part.elapsed_s >= WHOLE_DURATION * planned_s:
+    if planned_s is None or part.elapsed_s is None or part.elapsed_s >= WHOLE_DURATION * planned_s:
         return None
     if part.soak and part.soak.stopped:
         passed = part.soak.passed_s
@@ -176,53 +178,100 @@ def _too_short(flow: Flow, part: Part) -> Error | None:
     return Error(6, f"it lasted {spoken(part.elapsed_s)} s of {spoken(planned_s)} s")
 
 
-def _end_of(part: Part, role: Role) -> tuple[str | None, Number | None]:
-    """The device and the port that the output names for one end."""
-    params = part.params or _NO_PARAMS
-    if role == "client":
-        return (part.client or _NO_SIDE).device, params.ib_port
-    return (part.server or _NO_SIDE).device, params.server_ib_port
+# ---- a flow --------------------------------------------------------------------------------------
 
 
-def real_name(device: str) -> str:
-    """A simulated device has the name of the one that it stands for; its scope is no hardware's."""
-    return device.removeprefix("sim_")
+class Use(NamedTuple):
+    """The device and the port that a flow must use at one end; None leaves it to the tool."""
+
+    device: str | None = None
+    port: str | None = None
 
 
-def _other_device(flow: Flow, part: Part) -> str | None:
-    """Another device or port than planned, whose counters would prove the wrong path.
+NO_USES: Mapping[Role, Use] = {role: Use() for role in ROLES}
 
-    Verbs' tools always name theirs.
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the plan asks of a flow.
+
+    `requests`: of its expected records, in their order. `lasts_s`: seconds that each must have
+    measured.
     """
-    names_device = flow.backend == "verbs" or flow.tool in ("perftest", "cxi")
-    for role in ROLES:
-        device, port = _end_of(part, role)
-        said = None if device is None else real_name(device)
-        asked = planned(flow, role, "device")
-        if asked is not None and said != asked and (said is not None or names_device):
-            return f"the plan asks for device {asked} on the {role}, the output says {spoken(said)}"
-        wanted = planned(flow, role, "port")
-        if wanted and port is not None and _port.fullmatch(wanted) and spoken(port) != wanted:
-            return f"the plan asks for port {wanted} on the {role}, the output says {spoken(port)}"
-    return None
+
+    requests: Sequence[Requests]
+    uses: Mapping[Role, Use]
+    lasts_s: float | None = None
+
+    def judge(self, at: int, part: Part) -> None:
+        """Turns the part of an expected record into an error where it is not as planned."""
+        if part.status != "ok":
+            return
+        unlike = self.requests[at].unlike(part)
+        why = Error(6, unlike) if unlike else _too_short(part, self.lasts_s)
+        if why is not None:
+            why.traffic = True
+            part.status, part.error = "error", why
 
 
-def _error(message: str | None) -> Error | None:
-    return None if message is None else Error(6, message)
+def _use(wants: Sequence[Sequence[Want]], role: Role) -> Use:
+    """Of a transfer with several devices none is the flow's."""
+
+    def only(name: str) -> str | None:
+        found = {want.value for each in wants for want in each if want.name == f"{role}.{name}"}
+        value = found.pop() if len(found) == 1 else None
+        return None if value is None else str(value)
+
+    return Use(only("device"), only("port"))
 
 
-def as_planned(flow: Flow, part: Part, addresses: Sequence[str]) -> None:
-    """Turns a part into an error if it is not what its flow planned.
+class Asking:
+    """What a plan asks of its flows, made once for all pairs of hosts with the same devices."""
 
-    `addresses`: of the flow's two ends.
-    """
-    if part.status != "ok":
-        return
-    why = (
-        _error(_unlike(flow, part, addresses))
-        or _too_short(flow, part)
-        or _error(_other_device(flow, part))
-    )
-    if why is not None:
-        why.traffic = True
-        part.status, part.error = "error", why
+    def __init__(self, hosts: Mapping[str, PlanHost]) -> None:
+        self._hosts = hosts
+        self._alike: dict[bytes, int] = {}
+        self._kinds: dict[tuple[str, int], int] = {}
+        self._asked: dict[tuple[object, ...], Asked] = {}
+
+    def of(self, flow: Flow) -> Asked:
+        number = flow.devices
+        ends = self._kind(flow.client, number), self._kind(flow.server, number)
+        key = flow.test, number, *ends, flow.estimate_s
+        found = self._asked.get(key)
+        if found is None:
+            found = self._asked[key] = self._made(flow)
+        return found
+
+    def _kind(self, host: str, number: int) -> int:
+        """A number that hosts with the same devices share."""
+        found = self._kinds.get((host, number))
+        if found is None:
+            devices = msgspec.json.encode(self._hosts[host].devices[:number])
+            found = self._alike.setdefault(devices, len(self._alike))
+            self._kinds[host, number] = found
+        return found
+
+    def _made(self, flow: Flow) -> Asked:
+        ends = Ends(
+            self._hosts[flow.client].devices[: flow.devices],
+            self._hosts[flow.server].devices[: flow.devices],
+            flow.devices,
+        )
+        return asked(flow, ends)
+
+
+def asked(flow: Flow, ends: Ends) -> Asked:
+    """What a flow between such ends must give; of a tool without commands that is nothing."""
+    test, command = test_of(flow.test, flow, flow.estimate_s), command_of(flow)
+    if command is None:
+        return Asked([Requests(()) for _ in flow.expect], NO_USES)
+    wants = [list(command.wants(test, ends, expect)) for expect in flow.expect]
+    uses: dict[Role, Use] = {role: _use(wants, role) for role in ROLES}
+    return Asked(_requests(wants), uses, command.lasts(test))
+
+
+def _requests(wants: Sequence[list[Want]]) -> list[Requests]:
+    """Sizes of one test ask for the same, as a rule."""
+    made: dict[tuple[Want, ...], Requests] = {}
+    return [made.setdefault(tuple(one), Requests(one)) for one in wants]

@@ -10,7 +10,6 @@ from functools import lru_cache
 from ipaddress import ip_address
 
 from perch.judge import times
-from perch.judge.argv import option_value
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, Plan
 from perch.model.raw import End, FlowFiles
@@ -121,7 +120,7 @@ def _unaddressed(planned: Planned, flow: Flow, role: Role, end: End | str | None
     return f"no interface of host {flow.host(role)} has the address {host.address}"
 
 
-def _other_connections(flow: Flow, part: Part, raw: FlowFiles) -> str | None:
+def _other_connections(planned: Planned, flow: Flow, part: Part, raw: FlowFiles) -> str | None:
     """Why both ends' outputs are not of the same connections; None of tools that name none.
 
     A server that its agent terminated may have lost what it had not written yet.
@@ -133,8 +132,9 @@ def _other_connections(flow: Flow, part: Part, raw: FlowFiles) -> str | None:
     streams = part.params.queue_pairs if part.params and tool.is_tcp else None
     if streams is not None and len(mine) != streams:
         return f"client.stdout names {len(mine)} connections of {streams}"
-    port = option_value(flow.client_argv, "-p") if tool.is_tcp else None
-    if port is not None and any(peer != port.encode() for _, peer in mine):
+    ports = planned.plan.hosts[flow.server].tool_ports
+    port = ports.get(flow.tool) if tool.is_tcp else None
+    if port is not None and any(peer != b"%d" % port for _, peer in mine):
         return f"client.stdout names another port than {port}, which was planned"
     by_itself = isinstance(raw.server, End) and raw.server.exit == 0 and not raw.server.signal
     if mine and not served and by_itself:
@@ -172,7 +172,7 @@ def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bo
             found = (_unaddressed(planned, flow, role, end) for role, end in ends.items())
             why = next(filter(None, found), None)
         if not why:
-            why = _other_connections(flow, part, raw)
+            why = _other_connections(planned, flow, part, raw)
         if why:
             part.status, part.error = "error", Error(6, why, traffic=True, about=about)
     return untimely is None

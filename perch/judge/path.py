@@ -14,6 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from perch.judge import wire
+from perch.judge.asked import Use
 from perch.judge.bounds import Bound, Finding, bounds, judged, worst
 from perch.judge.counter_table import GOES_BACK
 from perch.judge.counters import Counted, Counts
@@ -54,10 +55,13 @@ def proof(
     parts: Sequence[Part],
     client: Counted | None,
     server: Counted | None,
+    uses: Mapping[Role, Use],
     *,
     shared: bool,
 ) -> Proof:
     """`client` and `server`: what both ends counted. `parts`: the results that the plan expects.
+
+    `uses`: what the plan asks each end to use.
 
     `shared`: another flow of the round uses one of the two hosts, so that their devices count its
     bytes, too.
@@ -72,7 +76,7 @@ def proof(
         return [
             _End(place, claim if own is parts else wire.of_flow(flow, own, rdma=rdma))
             for place, own in places(
-                flow, parts, role, plan.hosts[name], hosts.get(name), side, rdma=rdma
+                flow, parts, role, uses[role], plan.hosts[name], hosts.get(name), side, rdma=rdma
             )
         ]
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
-from perch.judge.argv import planned
+from perch.judge.asked import Use
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, PlanHost
 from perch.model.record import Part, Role
-
-_port_number = re.compile(r"[1-9][0-9]*")
-
 
 #: What counts frames with their headers (`Counter.of`).
 HAVE_HEADERS = ("interface", "under")
@@ -65,6 +61,7 @@ def places(
     flow: Flow,
     parts: Sequence[Part],
     role: Role,
+    use: Use,
     planned_host: PlanHost,
     facts: HostFacts | None,
     side: Counted | None,
@@ -73,7 +70,7 @@ def places(
 ) -> list[tuple[Place, Sequence[Part]]]:
     """Each place of one end, with the parts that claim bytes of it."""
     return [
-        (_place(flow, own, role, planned_host, facts, side, rdma), own)
+        (_place(flow, own, role, use, planned_host, facts, side, rdma), own)
         for own in by_device(flow, parts, role) or [[]]
     ]
 
@@ -96,13 +93,14 @@ def _place(
     flow: Flow,
     parts: Sequence[Part],
     role: Role,
+    use: Use,
     planned_host: PlanHost,
     facts: HostFacts | None,
     side: Counted | None,
     rdma: bool,
 ) -> Place:
-    device = None if side is None else _device(flow, parts, role, planned_host, side, rdma)
-    port = _port(flow, parts, role)
+    device = None if side is None else _device(use, parts, role, planned_host, side, rdma)
+    port = _port(use, parts, role)
     counters = counters_of(side, device, port, rdma=rdma)
     idle = facts.idle if facts else None
     at_rest = {} if idle is None else _at_rest(idle, device, port, rdma)
@@ -153,7 +151,7 @@ def _said_device(part: Part, role: Role) -> str | None:
 
 
 def _device(
-    flow: Flow,
+    use: Use,
     parts: Sequence[Part],
     role: Role,
     planned_host: PlanHost,
@@ -162,12 +160,10 @@ def _device(
 ) -> str | None:
     """The device whose counters must show the bytes.
 
-    The one that the planned command names; else the tool's; of RDMA the plan's, or the one over the
+    The one that the plan asks for; else the tool's; of RDMA the plan's, or the one over the
     interface with the host's address; without RDMA that interface itself.
     """
-    said = planned(flow, role, "device") or next(
-        (name for part in parts if (name := _said_device(part, role))), None
-    )
+    said = use.device or next((name for part in parts if (name := _said_device(part, role))), None)
     if said or not rdma:
         return said or side.address
     for device in planned_host.devices:
@@ -181,11 +177,10 @@ def _device(
     return None
 
 
-def _port(flow: Flow, parts: Sequence[Part], role: Role) -> str | None:
-    """The port in use, as plan or tool name it; 0 leaves the choice to the tool."""
-    said = planned(flow, role, "port")
-    if said is not None and _port_number.fullmatch(said):
-        return said
+def _port(use: Use, parts: Sequence[Part], role: Role) -> str | None:
+    """The port in use, as plan or tool name it."""
+    if use.port is not None:
+        return use.port
     for part in parts:
         if part.params is not None:
             params = part.params

@@ -9,7 +9,7 @@ import gc
 import hashlib
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -18,8 +18,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from perch.errors import ExitCode, PerchError
-from perch.judge.argv import option_value
-from perch.judge.commands import seconds
 from perch.judge.raw import UNREADABLE
 from perch.model.json_keys import repeated_key
 from perch.model.moments import moment
@@ -36,6 +34,8 @@ from perch.model.plan import (
     SoakPlan,
 )
 from perch.model.record import Number
+from perch.model.units import seconds
+from perch.plan import forms
 from perch.plan.flows import FILE, Flows
 from perch.plan.flows import lines as flow_lines
 
@@ -129,9 +129,7 @@ def _test_faults(plan: PlanDocument) -> Iterator[str]:
         devices = test.params.get("devices")
         if devices not in (None, "all") and type(devices) is not int:
             yield f"test '{name}' has {devices!r} devices, no number and not 'all'"
-        if not test.tool or not all(form.client for form in test.forms.values()):
-            yield f"test '{name}' has no tool or no command"
-        if plan.soak is None and any("--soak" in form.client for form in test.forms.values()):
+        if plan.soak is None and test.params.get("soak") is not None:
             yield f"test '{name}' is of a soak, and the plan is not"
 
 
@@ -148,33 +146,44 @@ def _has_times(soak: SoakPlan) -> bool:
     return _is_positive(soak.turn_s)
 
 
-def _soak_flow_faults(flow: Flow, soak: SoakPlan) -> Iterator[str]:
-    """A soak is judged over the time that its commands were given."""
-    asked = {
-        "--duration": soak.duration_s,
-        "--interval": soak.interval_s,
-        "--stall": soak.stall_s,
-    }
-    for option, planned in asked.items():
-        given = seconds(option_value(flow.client_argv, option))
-        if option == "--duration" and soak.mode == "alternating":
-            # a turn has a part of the time, the last one what is left, with a rest that is no
-            # interval
-            most = (soak.turn_s or 0) + soak.interval_s
-            fits = given is not None and 0 < given < most
-        else:
-            fits = given is not None and abs(given - planned) <= 1e-9 * planned
+def _soak_test_faults(name: str, params: Mapping[str, Any], soak: SoakPlan) -> Iterator[str]:
+    """A soak is judged over the times that its tests were given."""
+    lasts = f"{forms.ROUND_SECONDS}s"
+    if params.get("duration") != lasts:
+        yield f"test '{name}' has duration {params.get('duration')!r}, a soak's has '{lasts}'"
+    for what, planned in (("interval", soak.interval_s), ("stall", soak.stall_s)):
+        given = params.get(what)
+        try:
+            fits = given is not None and abs(seconds(given) - planned) <= 1e-9 * planned
+        except (TypeError, ValueError):
+            fits = False
         if not fits:
-            yield f"flow '{flow.id}' has {option} of {given} s, and the soak {planned} s"
+            yield f"test '{name}' has {what} {given!r}, and the soak {planned} s"
+
+
+def _params_faults(plan: Plan) -> Iterator[str]:
+    """Why outputs cannot be compared with what the tests' params ask for."""
+    for name, test in plan.tests.items():
+        if test.forms:  # a run that was measured elsewhere has none
+            yield from forms.faults(name, test)
+        if plan.soak is not None:
+            yield from _soak_test_faults(name, test.params, plan.soak)
+
+
+def _soak_flow_faults(flow: Flow, soak: SoakPlan) -> Iterator[str]:
+    lasts, planned = flow.estimate_s, soak.duration_s
+    if soak.mode == "alternating":
+        # a turn has a part of the time, the last one what is left, with a rest that is no interval
+        fits = 0 < lasts < (soak.turn_s or 0) + soak.interval_s
+    else:
+        fits = abs(lasts - planned) <= 1e-9 * planned
+    if not fits:
+        yield f"flow '{flow.id}' lasts {lasts} s, and the soak {planned} s"
 
 
 def _turns_s(plan: Plan) -> float:
     """Seconds of all turns together: each lasts as long as its shortest flow."""
-    total = 0.0
-    for turn in plan.rounds:
-        given = [seconds(option_value(flow.client_argv, "--duration")) for flow in turn.flows]
-        total += min((time for time in given if time is not None), default=0)
-    return total
+    return sum(min((flow.estimate_s for flow in turn.flows), default=0) for turn in plan.rounds)
 
 
 def _soak_faults(plan: Plan) -> Iterator[str]:
@@ -287,8 +296,7 @@ def _rounds(
 def read_plan(path: Path) -> Plan:
     """The plan whose plan.json this is, with its rounds.
 
-    Flows have their commands in a soak, which is judged by them; else `Flows.fill` gives them.
-    Raises PerchError where a run cannot be judged by it.
+    `Flows.fill` gives flows their commands. Raises PerchError where it contradicts itself.
     """
     text = _text(path)
     head = document(text, path.name)
@@ -298,9 +306,17 @@ def read_plan(path: Path) -> Plan:
         lines = flow_lines(_text(path.with_name(ROUNDS)), head.rounds)
         rounds = list(_rounds(maker, lines, ROUNDS))
         plan = Plan(**msgspec.structs.asdict(head) | {"rounds": rounds, "sha256": digest(text)})
-        if plan.soak is not None:
-            maker.fill(plan.flows())
     _refuse(faults(plan), path.name)
+    return plan
+
+
+def plan_to_judge(path: Path) -> Plan:
+    """The same. Raises PerchError also where a test's params do not say what its commands do.
+
+    A run that was judged can be shown whatever commands this Perch would make of its params.
+    """
+    plan = read_plan(path)
+    _refuse(_params_faults(plan), path.name)
     return plan
 
 

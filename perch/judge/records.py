@@ -9,6 +9,7 @@ import msgspec
 
 from perch.judge import as_planned, ends, events, links, origin, packets, path, scope
 from perch.judge import round as rounds
+from perch.judge.asked import Asked, Asking
 from perch.judge.counters import Counted, as_recorded, counted
 from perch.judge.hosts import HostFacts
 from perch.judge.outcome import Cause, belongs, cause, server_cause
@@ -29,6 +30,7 @@ class _Heard(msgspec.Struct):
     """A flow before the other flows of its round are known."""
 
     flow: Flow
+    asked: Asked
     parts: list[Part]
     client: Readings | None
     server: Readings | None
@@ -68,6 +70,7 @@ class FlowReader:
         self._hosts = hosts
         self._files = files
         self._planned = origin.Planned(plan, hosts)
+        self._asking = Asking(plan.hosts)
 
     def read(self, turn: Round, trail: Trail) -> Read:
         """One round; `trail` goes on with it.
@@ -111,6 +114,7 @@ class FlowReader:
 
     def _hear(self, flow: Flow, shared_hosts: set[str]) -> _Heard:
         foreign: Cause | None = None
+        asked = self._asking.of(flow)
         try:
             raw = read_flow(self._files, flow)
             foreign = belongs(self._plan.run, flow, raw.client, raw.server)
@@ -118,16 +122,16 @@ class FlowReader:
         except TooLargeError as error:
             raw = FlowFiles(None, None, b"", b"")
             parts, why = [], Cause("error", 6, str(error))
-        hosts = self._plan.hosts
-        addresses = (hosts[flow.client].address, hosts[flow.server].address)
         parts = as_planned.expected_parts(
-            flow, parts, why, server_cause(flow, raw.server, raw.server_stderr), addresses
+            flow, parts, why, server_cause(flow, raw.server, raw.server_stderr), asked
         )
         timely = origin.check(self._planned, flow, parts, raw)
         readings = _readings(raw.client), _readings(raw.server)
         client, server = counted(readings[0]), counted(readings[1])
         shared = flow.client in shared_hosts or flow.server in shared_hosts
-        proof = path.proof(self._plan, self._hosts, flow, parts, client, server, shared=shared)
+        proof = path.proof(
+            self._plan, self._hosts, flow, parts, client, server, asked.uses, shared=shared
+        )
         measured = any(part.status == "ok" for part in parts)
         of_flow = OfFlow(
             counters=_counters(client, server),
@@ -142,15 +146,16 @@ class FlowReader:
             for role, found in zip(ROLES, readings, strict=True)
             if follows and found is not None
         ]
-        return _Heard(flow, parts, *readings, proof, routes, of_flow, seen(flow, raw), read_ends)
+        row = seen(flow, raw)
+        return _Heard(flow, asked, parts, *readings, proof, routes, of_flow, row, read_ends)
 
     def _records(self, heard: _Heard, judged: Path) -> Iterator[Record]:
-        plan, hosts, flow = self._plan, self._hosts, heard.flow
+        plan, hosts, flow, uses = self._plan, self._hosts, heard.flow, heard.asked.uses
         fabric = plan.hosts[flow.client].fabric
         known = hosts[flow.client].links, hosts[flow.server].links
         counters = heard.of_flow.counters or Counters()
         for part, expect in zip(heard.parts, flow.expect, strict=True):
-            shown = scope.shown(part, flow, fabric, hosts, counters)
+            shown = scope.shown(part, flow, fabric, hosts, counters, uses)
             worth = scope.weakest(flow.scope, shown)
             yield record(
                 plan,
@@ -159,7 +164,7 @@ class FlowReader:
                 part,
                 scope=worth,
                 link=links.of_part(part, flow, fabric, known, heard.routes),
-                path=scope.proven_hardware(judged, part, worth, flow, hosts),
+                path=scope.proven_hardware(judged, part, worth, flow, hosts, uses),
                 of_flow=heard.of_flow,
             )
 

@@ -119,7 +119,7 @@ def _judged_soak(
 def _judge(root: Path, work: Path) -> Judged:
     """Writes all outputs into `work`. Raises PerchError where the run cannot be judged."""
     plan, retry_fault = planned.with_retry(
-        planned.read_plan(root / "plan.json"), root / "plan.retry.json"
+        planned.plan_to_judge(root / "plan.json"), root / "plan.retry.json"
     )
     limits, baseline = read_limits(root), read_baseline(root)
     files = RawFiles(root)

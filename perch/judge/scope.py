@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from perch.judge.argv import planned
+from perch.judge.asked import Use
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow
 from perch.model.record import ROLES, Counters, Part, Path, Role, Scope
@@ -67,7 +67,9 @@ def _is_cxi(flow: Flow, backend: str | None, provider: str) -> bool:
     return flow.tool == "cxi" or backend == "cxi" or bool(_cxi_provider.search(provider))
 
 
-def _lacks_cassini(part: Part, flow: Flow, hosts: Mapping[str, HostFacts]) -> bool:
+def _lacks_cassini(
+    part: Part, flow: Flow, hosts: Mapping[str, HostFacts], uses: Mapping[Role, Use]
+) -> bool:
     """The provider cxi drives a Cassini device.
 
     What was measured on a host that lists none, or not the named one, is a simulation. A flow that
@@ -77,7 +79,7 @@ def _lacks_cassini(part: Part, flow: Flow, hosts: Mapping[str, HostFacts]) -> bo
         return False
     for role in ROLES:
         drivers = hosts[flow.host(role)].cxi_drivers
-        name = device(part, role) or planned(flow, role, "device")
+        name = device(part, role) or uses[role].device
         if not drivers if name is None else not drivers.get(name):
             return True
     return False
@@ -89,16 +91,17 @@ def shown(
     fabric: str,
     hosts: Mapping[str, HostFacts],
     counters: Counters,
+    uses: Mapping[Role, Use],
 ) -> Scope:
     """Sockets, memory of one host and soft devices are software, whatever the plan calls them.
 
-    `counters`: of the record.
+    `counters`: of the record. `uses`: what the plan asks each end to use.
     """
     backend, provider = part.backend or flow.backend, part.provider or flow.provider or ""
     devices = {role: device(part, role) for role in ROLES}
     if part.simulated or any(name and name.startswith("sim_") for name in devices.values()):
         return "simulated"
-    if _is_cxi(flow, backend, provider) and _lacks_cassini(part, flow, hosts):
+    if _is_cxi(flow, backend, provider) and _lacks_cassini(part, flow, hosts, uses):
         return "simulated"
     layer = (part.link.layer if part.link else None) or fabric
     if layer in LOCAL_LAYERS or any(
@@ -113,12 +116,14 @@ def shown(
     return "software" if flow.tool != "perch" or sockets else "hardware"
 
 
-def _without_driver(part: Part, flow: Flow, hosts: Mapping[str, HostFacts]) -> Iterator[str]:
+def _without_driver(
+    part: Part, flow: Flow, hosts: Mapping[str, HostFacts], uses: Mapping[Role, Use]
+) -> Iterator[str]:
     """Devices of which nothing shows that they are hardware, in words."""
     for role in ROLES:
         name = flow.host(role)
         host = hosts[name]
-        devices = device(part, role) or planned(flow, role, "device")
+        devices = device(part, role) or uses[role].device
         for one in _names(devices) or [""]:
             if not host.rdma_drivers.get(one) and not host.cxi_drivers.get(one):
                 yield (
@@ -128,12 +133,17 @@ def _without_driver(part: Part, flow: Flow, hosts: Mapping[str, HostFacts]) -> I
 
 
 def proven_hardware(
-    path: Path, part: Part, scope: Scope, flow: Flow, hosts: Mapping[str, HostFacts]
+    path: Path,
+    part: Part,
+    scope: Scope,
+    flow: Flow,
+    hosts: Mapping[str, HostFacts],
+    uses: Mapping[Role, Use],
 ) -> Path:
     """A path is proven as hardware's only where both hosts name the drivers of its devices."""
     if scope != "hardware" or path.state != "proven":
         return path
-    why = next(_without_driver(part, flow, hosts), None)
+    why = next(_without_driver(part, flow, hosts, uses), None)
     if why is None:
         return path
     return msgspec.structs.replace(path, state="unknown", reason=why)

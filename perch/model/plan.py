@@ -98,8 +98,8 @@ class Imported(Model):
 class Flow(msgspec.Struct, omit_defaults=True):
     """One measurement between two hosts.
 
-    `retry`: it is of plan.retry.json. The commands are there where they are needed:
-    `perch.plan.flows.Flows.fill`.
+    `params`: of its test. `retry`: it is of plan.retry.json. The commands are there where they are
+    needed: `perch.plan.flows.Flows.fill`.
     """
 
     id: str
@@ -117,6 +117,7 @@ class Flow(msgspec.Struct, omit_defaults=True):
     provider: str | None = None
     op: str | None = None
     hop_class: str | None = None
+    params: dict[str, Any] = {}
     client_argv: list[str] = []
     server_argv: list[str] = []
     deadline_s: Number = 0

@@ -75,15 +75,21 @@ def seconds(given: Number | str) -> float:
     return float(found[1]) * TIMES_S[found[2]]
 
 
-def pace(given: str, size: int) -> float:
-    """Seconds from one message of `size` bytes to the next, at a rate. Raises ValueError."""
+def rate(given: str) -> tuple[float, str]:
+    """A rate and its unit, b/s or messages/s: "5Gb/s" is 5e9 b/s. Raises ValueError."""
     found = _rate.fullmatch(given)
     if found is None:
         raise ValueError(f'"{given}" is no rate; write 1000msg/s or 5Gb/s')
-    rate = float(found[1]) * RATES[found[2]]
-    if rate == 0:
+    value = float(found[1]) * RATES[found[2]]
+    if value == 0:
         raise ValueError("a rate must be above 0")
-    return 8 * size / rate if found[3] == "b/s" else 1 / rate
+    return value, "b/s" if found[3] == "b/s" else "messages/s"
+
+
+def pace(given: str, size: int) -> float:
+    """Seconds from one message of `size` bytes to the next, at a rate. Raises ValueError."""
+    value, unit = rate(given)
+    return 8 * size / value if unit == "b/s" else 1 / value
 
 
 def shown(value: object) -> str:

@@ -90,6 +90,7 @@ class Flows:
             provider=test.provider,
             op=test.op,
             hop_class=hop_class(client, server),
+            params=test.params,
             deadline_s=line.deadline_s,
             estimate_s=line.estimate_s,
             expect=imported.expect if imported else self._forms[key.test, devices].expect,

@@ -10,7 +10,6 @@ import msgspec
 from perch.model.plan import (
     SCHEMA,
     FlowKey,
-    Form,
     PlanDocument,
     PlanHost,
     PlanTest,
@@ -20,6 +19,7 @@ from perch.model.plan import (
 )
 from perch.model.plan import Suite as PlanSuite
 from perch.model.suite import Host
+from perch.plan.forms import form
 from perch.plan.planner import Planned
 from perch.plan.soak import space_bytes
 from perch.plan.tests import PlannedTest
@@ -65,15 +65,6 @@ def _host(host: Host) -> PlanHost:
     )
 
 
-def _form(one: PlannedTest, devices: int) -> Form:
-    template = one.command.template(one.test, devices)
-    return Form(
-        client=list(template.client),
-        server=list(template.server),
-        expect=one.command.expect(one.test, devices),
-    )
-
-
 def _test(one: PlannedTest) -> PlanTest:
     """With a form for each number of devices that its pairs of hosts have."""
     test = one.test
@@ -84,7 +75,7 @@ def _test(one: PlannedTest) -> PlanTest:
         kind=test.kind,
         op=test.op,
         carrier=one.command.carrier(test),
-        forms={number: _form(one, number) for number in devices},
+        forms={number: form(test, one.command, number) for number in devices},
         params=test.params,
         backend=test.backend,
         provider=test.provider,

@@ -15,6 +15,7 @@ from perch.model import units
 from perch.model.plan import SoakPlan
 from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
+from perch.plan.forms import ROUND_SECONDS
 from perch.plan.pairs import Pair, mesh, ring
 from perch.plan.times import NO_PROGRESS_S, whole
 
@@ -166,7 +167,7 @@ def lasting(test: SuiteTest, soak: Soak) -> SuiteTest:
     """A test as its flows run it: engine options of the same names."""
     texts = soak.texts
     times = {
-        "duration": "{round.seconds}s",
+        "duration": f"{ROUND_SECONDS}s",
         "interval": texts.interval,
         "stall": texts.stall,
         "reconnect": texts.reconnect,

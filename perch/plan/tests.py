@@ -16,6 +16,7 @@ from perch.model.text import did_you_mean
 from perch.plan import soak as soaks
 from perch.plan import times
 from perch.plan.engine import Check
+from perch.plan.forms import command_of
 from perch.plan.pairs import Pair, circle
 from perch.plan.places import is_soft, scope_of
 from perch.plan.soak import Soak
@@ -113,15 +114,15 @@ class PlannedTest:
 
 def _command(test: SuiteTest) -> Command:
     """Raises ValueError."""
+    command = command_of(test)
+    if command is not None:
+        return command
     tool = TOOLS.get(test.tool)
-    commands = tool.commands if tool is not None else {}
-    if not commands:
+    if tool is None or not tool.commands:
         known = [name for name, one in TOOLS.items() if one.commands]
         near = did_you_mean(test.tool, known) or f"; known are {', '.join(known)}"
         raise ValueError(f"no suite can ask for the tool '{test.tool}'{near}")
-    if test.kind not in commands:
-        raise ValueError(f"{test.tool} measures {' and '.join(commands)} only")
-    return commands[test.kind]
+    raise ValueError(f"{test.tool} measures {' and '.join(tool.commands)} only")
 
 
 def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> list[str]:

@@ -92,7 +92,7 @@ def _facets(flow: Flow) -> dict[str, Any]:
         "tool": flow.tool, "backend": flow.backend, "provider": flow.provider, "op": flow.op,
         "kind": flow.kind, "test": flow.test, "scope": flow.scope, "client": flow.client,
         "server": flow.server, "size_bytes": flow.expect[0].size_bytes if flow.expect else None,
-        "paced": "--rate" in flow.client_argv,
+        "paced": flow.params.get("rate") is not None,
     }  # fmt: skip
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perch.judge import commands
-from perch.judge.argv import option_value
 from perch.judge.raw import flow_folder
 from perch.model.figures import rounded
 from perch.model.limits import Limit
@@ -60,7 +58,7 @@ class Turns:
         found = Finder(
             facts, one.client, f"{path}.soak", flow=one.id, more=(read.in_file, f"{path}.stdout")
         )
-        duration_s = commands.seconds(option_value(one.client_argv, "--duration")) or 0.0
+        duration_s = float(one.estimate_s)
         of = Flowing(one, soak, read.lines, bounds, found, duration_s, slack(soak.interval_s))
         heads = of.heads
         started_s = heads[0].started_ms / 1000 if heads and heads[0].started_ms else None
@@ -124,7 +122,7 @@ class Turns:
     def _foreign(self, of: Flowing, begun: float | None) -> Iterator[str]:
         if not of.lines:
             return
-        why = flow.foreign(of)
+        why = flow.foreign(of, self.facts.addresses[of.flow.server])
         if why is not None:
             yield why
         heads = of.heads

@@ -43,7 +43,7 @@ class Times(msgspec.Struct):
 class Facts(msgspec.Struct):
     """`epoch`: seconds since 1970 at which the soak began; `known`: whether anybody said so.
 
-    alpha: the probability of a false alarm that each figure may have.
+    addresses: of the hosts. alpha: the probability of a false alarm that each figure may have.
     """
 
     run: str
@@ -54,6 +54,7 @@ class Facts(msgspec.Struct):
     states: dict[str, str | None]
     times: dict[str, Times]
     agents: dict[str, dict[str, Any]]
+    addresses: dict[str, str]
     alpha: float
 
     def date(self, s: float | None) -> str | None:
@@ -119,6 +120,7 @@ def gathered(
         states={name: agent.state if agent else None for name, agent in agents.items()},
         times=times,
         agents=told,
+        addresses={name: host.address for name, host in plan.hosts.items()},
         alpha=FALSE_ALARM / (3 * pairs + 20 * len(plan.hosts)),
     )
 

@@ -79,15 +79,15 @@ class Flowing(msgspec.Struct):
         """Without stalls, which stand before their interval, and what cannot be used."""
         return [line for line in self.lines if not isinstance(line, Stall | Damaged)]
 
-    def asks(self, option: str) -> bool:
-        return option in self.flow.client_argv
+    def asks(self, name: str) -> bool:
+        return self.flow.params.get(name) not in (None, False)
 
 
 # ---- is it this flow's file? ---------------------------------------------------------------------
 
 
-def foreign(of: Flowing) -> str | None:
-    """Why the first line is not that of the planned command."""
+def foreign(of: Flowing, server: str) -> str | None:
+    """Why the first line is not of the planned test. `server`: the address of its host."""
     head, soak, flow = of.lines[0], of.soak, of.flow
     if not isinstance(head, Head):
         return "its first line does not say what was measured"
@@ -105,15 +105,14 @@ def foreign(of: Flowing) -> str | None:
         f"its stalls begin at {head.stall_s} s, and not at {soak.stall_s} s": not near(
             head.stall_s, soak.stall_s, DIGITS
         ),
-        f"its server is {head.server!r}, and not {flow.client_argv[2]}": head.server
-        != flow.client_argv[2],
+        f"its server is {head.server!r}, and not {server}": head.server != server,
         f"it measured {job.kind} of {job.op} over {job.backend}, and not as planned": (
             (job.kind, job.op, job.backend) != (flow.kind, flow.op, flow.backend)
         ),
         f"its messages are of {words} bytes": sizes != [one.size_bytes for one in flow.expect],
-        "its pace is not the planned one": of.asks("--rate") != ((job.rate or 0) > 0),
-        f"its payload was {verified}verified": job.verify != of.asks("--verify"),
-        "its directions are not the planned ones": job.bidirectional != of.asks("--bidirectional"),
+        "its pace is not the planned one": of.asks("rate") != ((job.rate or 0) > 0),
+        f"its payload was {verified}verified": job.verify != of.asks("verify"),
+        "its directions are not the planned ones": job.bidirectional != of.asks("bidirectional"),
     }
     return next((why for why, is_so in unlike.items() if is_so), None)
 
@@ -400,7 +399,7 @@ def corrupt(of: Flowing) -> Iterator[Anomaly]:
 
 
 def unchecked(of: Flowing) -> Iterator[Anomaly]:
-    for line in of.well if of.asks("--verify") else ():
+    for line in of.well if of.asks("verify") else ():
         if line.messages > 0 and line.checked_bytes == 0:
             text = "--verify checked no byte in this interval"
             yield of.found("damaged", "integrity", "inconclusive", text, *line.at)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from perch.model import units
 from perch.model.plan import Expect
+from perch.model.record import Role
 from perch.model.suite import Carrier, Host, SuiteTest
 
 #: A word of a command, or words that are left out together where the ends of the flow lack what
@@ -25,6 +26,56 @@ class Template(NamedTuple):
     server: Sequence[Word] = ()
 
 
+class Want(NamedTuple):
+    """A value that the output must state.
+
+    `name`: of `Params`, or one of `perch.judge.asked.STATED`. `value`: None asks for nothing, a
+    tuple for any of its values. `optional`: the output may also leave it out.
+    """
+
+    name: str
+    value: Any
+    optional: bool = False
+
+
+class Ends(NamedTuple):
+    """The devices of each end that a flow uses, as the inventory names them.
+
+    `pairs`: of devices that measure, one also where the inventory names none.
+    """
+
+    client: Sequence[Mapping[str, Any]] = ()
+    server: Sequence[Mapping[str, Any]] = ()
+    pairs: int = 1
+
+    def first(self, role: Role, key: str) -> Any:
+        """A setting of an end's first device; None where the inventory has none.
+
+        An inventory's numbers are text where they were given on Ansible's command line.
+        """
+        devices = self.client if role == "client" else self.server
+        value = devices[0].get(key) if devices else None
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def count(test: SuiteTest, name: str, default: int | None = None) -> int | None:
+    """A number, or bytes such as "64K"; None where the test does not say it. Raises ValueError."""
+    value = test.get(name, default)
+    return None if value is None else units.size_bytes(units.shown(value))
+
+
+def duration_s(test: SuiteTest) -> float | None:
+    """How long the test measures; None where it counts messages. Raises ValueError."""
+    duration = test.get("duration")
+    return None if duration is None else units.seconds(duration)
+
+
+def named_first(ends: Ends) -> Iterator[Want]:
+    """Each end's first device, which the output must name."""
+    yield Want("client.device", ends.first("client", "name"))
+    yield Want("server.device", ends.first("server", "name"))
+
+
 def expect_sizes(test: SuiteTest, devices: int) -> list[Expect]:
     """A record for each size."""
     return [Expect(size_bytes=size) for size in units.sizes(test.params["size"])]
@@ -38,6 +89,8 @@ class Command:
     measuring: (test, cost of a message, pairs of devices that share cores) -> seconds.
     refusals: why such a test can be measured nowhere. ValueError says the same.
     expect: (test, devices) -> the records that a flow must give, in the tool's order.
+    wants: (test, ends, expected record) -> what the output must state. ValueError as refusals.
+    lasts: (test) -> seconds that the output must have measured; None: no such time is known.
     carrier: what carries the test.
     lacks: why a host cannot take part in the test.
     unfit: (test, client, server, devices) -> why two hosts cannot do it with each other.
@@ -48,6 +101,8 @@ class Command:
     measuring: Callable[[SuiteTest, Cost, int], float]
     refusals: Callable[[SuiteTest], Iterable[str]] = lambda test: ()
     expect: Callable[[SuiteTest, int], list[Expect]] = expect_sizes
+    wants: Callable[[SuiteTest, Ends, Expect], Iterable[Want]] = lambda *_: ()
+    lasts: Callable[[SuiteTest], float | None] = duration_s
     carrier: Callable[[SuiteTest], Carrier] = lambda test: "sockets"
     lacks: Callable[[SuiteTest, Host], str | None] = lambda test, host: None
     unfit: Callable[[SuiteTest, Host, Host, int], str | None] = lambda *_: None

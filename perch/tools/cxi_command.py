@@ -12,7 +12,19 @@ from collections.abc import Iterator
 from perch.model import units
 from perch.model.plan import Expect
 from perch.model.suite import Host, SuiteTest
-from perch.tools.command import Command, Cost, Template, Word, flag, whole
+from perch.tools.command import (
+    Command,
+    Cost,
+    Ends,
+    Template,
+    Want,
+    Word,
+    count,
+    duration_s,
+    flag,
+    named_first,
+    whole,
+)
 
 ATOMICS = ("atomic-op", "fetch-atomic", "compare-atomic")
 OPS = ("send", "write", "read", *ATOMICS)
@@ -146,6 +158,17 @@ def _lacks(test: SuiteTest, host: Host) -> str | None:
     return "names no Cassini device (perch_devices), and the tool would take cxi0"
 
 
+def _gap_us(test: SuiteTest) -> int | None:
+    gap = test.get("gap")
+    return None if gap is None else round(units.seconds(gap) * 1e6)
+
+
+def _huge(test: SuiteTest) -> str | None:
+    """The kind of huge pages, of which a command has one for all memory: 2M or 1G."""
+    pages = [m.removeprefix("huge:") for m in _memories(test) if m.startswith("huge:")]
+    return pages[0] if pages else None
+
+
 # ---- their commands ------------------------------------------------------------------------------
 
 
@@ -185,13 +208,12 @@ def _load_words(test: SuiteTest) -> list[str]:
 
 def _options(test: SuiteTest) -> list[str]:
     """What the client is given; it informs the server."""
-    gap, by_time = test.get("gap"), test.get("duration") is not None
-    pages = [m.removeprefix("huge:") for m in _memories(test) if m.startswith("huge:")]
+    by_time = test.get("duration") is not None
     return [
         *_load_words(test),
         *_length(test),
         *flag("--warmup", test.get("warmup")),
-        *flag("--latency-gap", None if gap is None else round(units.seconds(gap) * 1e6)),
+        *flag("--latency-gap", _gap_us(test)),
         *flag("-l", test.get("batch")),
         *flag("-b", test.get("bidirectional")),
         *flag("-R", test.get("rdzv")),
@@ -201,7 +223,7 @@ def _options(test: SuiteTest) -> list[str]:
         *flag("--no-ll", test.get("no_ll")),
         *flag("--report-all", test.kind == "latency" and not by_time and test.get("report_all")),
         *flag("-c", _CLOCKS.get(test.get("clock", ""))),
-        *flag("--use-hp", pages[0] if pages else None),
+        *flag("--use-hp", _huge(test)),
     ]
 
 
@@ -247,11 +269,62 @@ def _expect(test: SuiteTest, devices: int) -> list[Expect]:
     return [Expect(size_bytes=size) for size in _sizes(test)]
 
 
+# ---- what their output must state ----------------------------------------------------------------
+
+
+def _memory_wants(test: SuiteTest) -> Iterator[Want]:
+    """Where payload lies; only some versions print a kind of memory that is the host's."""
+    pages = _huge(test)
+    other = "host" if pages is None else f"huge:{pages}"
+    for name in ("tx_memory", "rx_memory"):
+        given = test.get(name, "host")
+        where = given if _gpu.fullmatch(given) else other
+        yield Want(name, where, where == "host")
+
+
+def _atomic_wants(test: SuiteTest) -> Iterator[Want]:
+    yield Want("atomic_op", _operation(test))
+    yield Want("fetching", test.op != "atomic-op")
+    yield Want("atomic_type", test.get("atomic_type", "uint64"))
+    yield Want("keys", "matching" if test.get("matching") is True else "client")
+
+
+def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
+    """They state what they were asked for; by duration they count no iterations.
+
+    What only some versions print (rendezvous where it is off, restricted operations) is compared
+    where it is stated. An atomic's packets are never restricted, whatever its line says.
+    """
+    duration = duration_s(test)
+    yield Want("op", test.op)
+    yield Want("kind", test.kind)
+    yield Want("duration_s", duration)
+    if duration is None:
+        yield Want("iterations", count(test, "iterations"))
+    yield Want("bidirectional", test.get("bidirectional") is True)
+    yield Want("batch", count(test, "batch"))
+    yield Want("warmup", count(test, "warmup"))
+    yield Want("gap_us", _gap_us(test))
+    yield Want("svc_id", ends.first("client", "svc_id"))
+    for switch in ("idc", "ll", "hrp"):
+        if test.get(f"no_{switch}") is True:
+            yield Want(switch, False)
+    rendezvous, unrestricted = test.get("rdzv") is True, test.get("unrestricted") is True
+    yield Want("rdzv", rendezvous, not rendezvous)
+    if unrestricted or not _is_atomic(test):
+        yield Want("unrestricted", unrestricted, True)
+    yield from _memory_wants(test)
+    if _is_atomic(test):
+        yield from _atomic_wants(test)
+    yield from named_first(ends)
+
+
 COMMAND = Command(
     template=_template,
     measuring=_measuring,
     refusals=_refusals,
     expect=_expect,
+    wants=_wants,
     carrier=lambda test: "card",
     lacks=_lacks,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perch.model import units
+from perch.model.plan import Expect
 from perch.model.suite import SuiteTest
-from perch.tools.command import Command, Cost, Template, Word, flag
+from perch.tools.command import Command, Cost, Ends, Template, Want, Word, count, duration_s, flag
 
 
 def _refusals(test: SuiteTest) -> Iterator[str]:
@@ -64,5 +65,14 @@ def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
     return units.seconds(test.params["duration"]) + units.seconds(test.get("omit", 0))
 
 
-IPERF3 = Command(template=_iperf3, measuring=_measuring, refusals=_refusals)
-IPERF = Command(template=_iperf, measuring=_measuring, refusals=_refusals)
+def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
+    yield Want("kind", test.kind)
+    yield Want("duration_s", duration_s(test))
+    yield Want("queue_pairs", count(test, "streams", 1))
+    if test.tool == "iperf3":
+        yield Want("bidirectional", False)
+        yield Want("reverse", False)
+
+
+IPERF3 = Command(template=_iperf3, measuring=_measuring, refusals=_refusals, wants=_wants)
+IPERF = Command(template=_iperf, measuring=_measuring, refusals=_refusals, wants=_wants)

@@ -8,6 +8,7 @@ from typing import Any
 
 from perch.model import units
 from perch.model.suite import Carrier, Host, SuiteTest
+from perch.tools import perch_params
 from perch.tools.command import Command, Cost, Template, Word
 
 #: The engine's defaults: messages to warm up, and of a measurement by messages.
@@ -126,6 +127,7 @@ COMMAND = Command(
     template=_template,
     measuring=_measuring,
     refusals=_refusals,
+    wants=perch_params.wants,
     carrier=carrier,
     lacks=lacks,
     is_engine=True,

@@ -10,7 +10,19 @@ from collections.abc import Iterator
 from perch.model import units
 from perch.model.plan import Expect
 from perch.model.suite import Host, SuiteTest
-from perch.tools.command import Command, Cost, Template, Word, flag, whole
+from perch.tools.command import (
+    Command,
+    Cost,
+    Ends,
+    Template,
+    Want,
+    Word,
+    count,
+    duration_s,
+    flag,
+    named_first,
+    whole,
+)
 
 OPS = ("send", "write", "read", "fetch-add", "compare-swap")
 ATOMICS = {"fetch-add": "FETCH_AND_ADD", "compare-swap": "CMP_AND_SWAP"}
@@ -21,6 +33,10 @@ ALL_SIZES = units.doubled(2, 8 * units.MEBI)
 
 #: Bounds of its parser, src/perftest_parameters.h.
 ITERATIONS_MIN, ITERATIONS_MAX = 5, 100_000_000
+
+#: Its depth of sends and writes where a test names none (force_dependecies in its
+#: src/perftest_parameters.c).
+DEPTH = 128
 
 OF_BANDWIDTH = (
     *("queue_pairs", "tx_depth", "batch", "cq_moderation"),
@@ -205,11 +221,63 @@ def _expect(test: SuiteTest, devices: int) -> list[Expect]:
     return [Expect(size_bytes=size) for size in _sizes(test)]
 
 
+# ---- what its output must state ------------------------------------------------------------------
+
+
+def _least(*values: int | None) -> int | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _queue_wants(test: SuiteTest) -> Iterator[Want]:
+    """perftest lowers depth and moderation to the messages, and moderation to the depth."""
+    messages, batch = count(test, "iterations"), count(test, "batch")
+    depth, moderation = count(test, "tx_depth"), count(test, "cq_moderation")
+    if depth is not None and (batch or 1) <= depth:
+        outstanding = (_least(depth, messages) or 0) * (count(test, "queue_pairs") or 1)
+        yield Want("outstanding", outstanding, True)
+    yield Want("batch", batch, True)
+    by_default = DEPTH if test.kind == "bandwidth" and test.op in ("send", "write") else None
+    deep = depth or by_default
+    if moderation is not None and deep is not None:
+        yield Want("cq_moderation", _least(moderation, deep, messages), True)
+
+
+def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
+    """Beside its queue pairs and devices an output may leave all of it out."""
+    managed = test.get("rdma_cm") is True
+    yield Want("op", test.op)
+    yield Want("kind", test.kind)
+    yield Want("bidirectional", test.get("bidirectional") is True)
+    yield Want("completion", test.get("completion", "busy"))
+    yield Want("queue_pairs", count(test, "queue_pairs", 1))
+    yield Want("connection", test.get("connection", "rc").upper(), True)
+    yield from _queue_wants(test)
+    yield Want("inline_bytes", count(test, "inline"), True)
+    yield Want("gid_index", ends.first("client", "gid_index"), True)
+    if not managed:
+        yield Want("mtu_bytes", count(test, "mtu"), True)
+    yield Want("srq", test.get("srq") is True, True)
+    yield Want("rdma_cm", managed, True)
+    if test.params.get("relaxed_ordering") is False:
+        yield Want("relaxed_ordering", False, True)
+    yield from named_first(ends)
+    yield Want("client.port", ends.first("client", "ib_port") or 1, True)
+    yield Want("server.port", ends.first("server", "ib_port") or 1, True)
+
+
+def _lasts(test: SuiteTest) -> float | None:
+    """Its duration without what is left out at both ends."""
+    duration = duration_s(test)
+    return None if duration is None else duration - 2 * _margin(test)
+
+
 COMMAND = Command(
     template=_template,
     measuring=_measuring,
     refusals=_refusals,
     expect=_expect,
+    wants=_wants,
+    lasts=_lasts,
     carrier=lambda test: "rdma",
     lacks=_lacks,
 )

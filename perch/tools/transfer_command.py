@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from perch.model import units
 from perch.model.plan import Expect
+from perch.model.record import ROLES, Role
 from perch.model.suite import Host, SuiteTest
 from perch.tools import perch_command
-from perch.tools.command import Command, Cost, Template, Word
+from perch.tools.command import Command, Cost, Ends, Template, Want, Word, count, duration_s
 from perch.tools.perch_command import drives_card, options
+from perch.tools.perch_params import (
+    cassini_wants,
+    fabric_class,
+    memory_wants,
+    path_wants,
+    port_wants,
+)
 
 BACKENDS = ("verbs", "ofi", "cxi", "tcp")
 OPS = ("write", "read")
@@ -26,6 +35,9 @@ BATCH_MAX, DEVICES_MAX = 32768, 8
 
 #: The engine's defaults, in batches.
 WARMUP, ITERATIONS = 10, 100
+
+#: No transfer is cut into more pieces, unless asked for (perch transfer --help).
+MAX_CHUNKS = 1024
 
 #: What a transfer in a batch costs of what a lone message waits. MORI-IO's page: 11 us alone, 0.14
 #: us in a batch of 32768, an eightieth; software gains less. Posted one by one they wait in part
@@ -196,11 +208,107 @@ def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
     return total
 
 
+# ---- what the output must state ------------------------------------------------------------------
+
+
+def _chunk(test: SuiteTest, size: int) -> int:
+    """Bytes of a transfer's pieces: larger than asked for where there would be too many."""
+    chunk = count(test, "chunk")
+    if chunk is None:
+        return size
+    most = count(test, "max_chunks", MAX_CHUNKS) or MAX_CHUNKS
+    return min(max(chunk, math.ceil(size / most)), size)
+
+
+def _batch_wants(test: SuiteTest, expect: Expect, pairs: int) -> Iterator[Want]:
+    """A duration has no number of batches. One pair has its share of the lanes, the sum all."""
+    size, duration = expect.size_bytes or 0, duration_s(test)
+    chunk, number = _chunk(test, size), count(test, "iterations", ITERATIONS)
+    number = None if duration is not None else number
+    lanes = max(count(test, "threads") or pairs, pairs)
+    share = lanes if expect.kind == "sum" else lanes / pairs
+    yield Want("duration_s", duration)
+    yield Want("iterations", number)
+    yield Want("warmup", count(test, "warmup", WARMUP))
+    yield Want("buffer_bytes", count(test, "buffer"))
+    yield Want("stride_bytes", count(test, "stride") or size)
+    yield Want("chunk_bytes", chunk)
+    yield Want("chunks", math.ceil(size / chunk) if chunk else None)
+    yield Want("transfers", (number or 0) * (expect.batch or 0) * share)
+
+
+def _pair_wants(test: SuiteTest, pairs: int) -> Iterator[Want]:
+    yield Want("pairs", pairs)
+    yield Want("devices", pairs)
+    yield Want("threads", count(test, "threads", pairs))
+    yield Want("queue_pairs", count(test, "queue_pairs", 1))
+    yield Want("cross_rail", count(test, "cross_rail", 0))
+    yield Want("consecutive", test.get("consecutive") is True)
+    yield Want("session", test.params.get("session") is not False)
+    yield Want("outstanding", count(test, "outstanding"))
+
+
+def _backend_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+    """Of verbs a service level and a class that nobody asked for may go unstated."""
+    if test.backend == "verbs":
+        for want in path_wants(test, ends):
+            free = want.name in ("sl", "traffic_class")
+            yield want._replace(optional=True) if free else want
+        yield from port_wants(ends)
+    if test.get("relaxed_ordering") is True:
+        yield Want("relaxed_ordering", True)
+    if test.backend in ("ofi", "cxi"):
+        yield Want("fabric_class", fabric_class(test))
+    if test.backend == "cxi":
+        yield from cassini_wants(test, ends)
+
+
+def _named(test: SuiteTest, ends: Ends, role: Role, pairs: int) -> list[str] | None:
+    """The devices that the command names for an end, by pair; None leaves them to the engine."""
+    first = test.backend in SETTINGS and pairs == 1
+    if test.get("devices") is None and not first:
+        return None
+    devices = ends.client if role == "client" else ends.server
+    names = [device.get("name" if first else _named_by(test)) for device in devices[:pairs]]
+    return [str(name) for name in names] if names and None not in names else None
+
+
+def _device_wants(test: SuiteTest, ends: Ends, expect: Expect, pairs: int) -> Iterator[Want]:
+    """The devices of one pair; of the sum all of them, sorted."""
+    crossed = count(test, "cross_rail", 0) or 0
+    for role in ROLES:
+        names = _named(test, ends, role, pairs)
+        if names is None:
+            continue
+        if expect.kind == "sum":
+            yield Want(f"{role}.device", ",".join(sorted(names)))
+            continue
+        at = (expect.pair or 0) + (crossed if role == "server" else 0)
+        yield Want(f"{role}.device", names[at % len(names)])
+
+
+def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
+    pairs = ends.pairs
+    for name in ("backend", "provider", "op"):
+        yield Want(name, getattr(test, name))
+    yield Want("completion", test.get("completion", "busy"))
+    yield Want("verify", test.get("verify") is True)
+    yield Want("bidirectional", False, True)
+    yield from _batch_wants(test, expect, pairs)
+    yield from _pair_wants(test, pairs)
+    yield from memory_wants(test)
+    yield from _backend_wants(test, ends)
+    yield Want("definition", "batch_completion")
+    yield from _device_wants(test, ends, expect, pairs)
+
+
 COMMAND = Command(
     template=_template,
     measuring=_measuring,
     refusals=_refusals,
     expect=_expect,
+    wants=_wants,
+    lasts=lambda test: None,  # each pair of devices has a window of its own
     carrier=perch_command.carrier,
     lacks=_lacks,
     unfit=_unfit,

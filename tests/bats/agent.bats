@@ -111,7 +111,7 @@ both_end() {
 }
 
 @test "a tool that is not installed is named, and the next flow is measured" {
-  plan_of "$(tests_of "$QUICK" "$QUICK")" | jq '.rounds[0].flows[0].client_argv = ["no-such-tool", "-c"]' >plan.json
+  plan_of "$(tests_of "$QUICK" "$QUICK")" | jq '.rounds[0].flows[0] |= (del(.params) | .client_argv = ["no-such-tool", "-c"])' >plan.json
   agent alpha start
   agent beta start
   both_end
@@ -121,7 +121,7 @@ both_end() {
 
 @test "a client that overruns its deadline is ended, even if it ignores SIGTERM" {
   plan_of "$(tests_of "$QUICK" "$QUICK")" |
-    jq '.rounds[0].flows[0] |= (.client_argv = ["bash", "-c", "trap \"\" TERM; sleep 60 & wait; sleep 60"] | .deadline_s = 1)' >plan.json
+    jq '.rounds[0].flows[0] |= (del(.params) | .client_argv = ["bash", "-c", "trap \"\" TERM; sleep 60 & wait; sleep 60"] | .deadline_s = 1)' >plan.json
   agent alpha start
   agent beta start
   both_end

@@ -47,10 +47,10 @@ FAULTS
   run_expecting 0 "$TOP/.venv/bin/perchctl" summary run
   assert_line --partial "records measured. 1 of 8 NICs measured on alpha, not mlx5_1"
   # a transfer over six of them, and a NIC whose only flow is one of the null backend
-  edit run/plan.json '(.rounds[].flows[] | select(.test == "tcp-latency")).expect[0].pair = 5'
+  edit run/plan.json '(.rounds[].flows[] | select(.test == "tcp-latency")) |= (.kind = "transfer" | .op = "write" | .params = {size: "8:64", devices: 6} | .expect[0].pair = 5)'
   run "$TOP/reports/judge" run
   [[ "$(check)" = '["advisory","6 of 8 NICs measured on alpha, not mlx5_6, mlx5_7"]' ]] || fail "$(check)"
-  edit run/plan.json '.rounds[].flows[] |= (.backend = "null" | del(.expect[].pair))'
+  edit run/plan.json '.rounds[].flows[] |= (.backend = "null" | del(.params.devices, .expect[].pair))'
   run "$TOP/reports/judge" run
   [[ "$(check)" = '["advisory","0 of 1 NIC measured on beta, not mlx5_0; 0 of 8 NICs measured on alpha, not '* ]] || fail "$(check)"
 }

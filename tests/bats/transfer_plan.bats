@@ -147,8 +147,8 @@ judged() { run_expecting "$1" "$TOP/reports/judge" run; }
   cp whole "$flow/client.stdout"
 
   # the plan asked for no session, and the engine says that it had one
-  edit run/plan.json '.rounds[0].flows[0].client_argv += ["--no-session"]'
-  edit "$flow/client.json" '.argv += ["--no-session"]'
+  edit run/plan.json '.rounds[0].flows[0].params.session = false'
+  edit "$flow/client.json" ".argv = $(spelled run | jq -c '.rounds[0].flows[0].client_argv') + .argv[-2:]"
   judged 3
   assert_json run/verdict.json '.verdict == "INCONCLUSIVE" and (.coverage.missing | length) == 30
     and (.coverage.missing[0].message | contains("the plan asks for session false, the output says true"))'

@@ -41,7 +41,8 @@ teardown() {
 # The devices of each machine, as an inventory names them; a suite may have more.
 DEVICES='[{name: "rxe0", netdev: "eth1", ib_port: 1, gid_index: 1}]'
 
-# lab_plan JQ-TESTS: run/plan.json and run/inputs/limits.json for these tests (a jq expression) from alpha to beta
+# lab_plan JQ-TESTS [JQ-ALPHA [JQ-BETA]]: run/plan.json and run/inputs/limits.json for these tests (a jq expression) from alpha
+# to beta. The filters change what the inventory says of a host's device.
 lab_plan() {
   rm -rf run
   mkdir -p run/inputs run/raw
@@ -49,19 +50,12 @@ lab_plan() {
     suite: {name: \"faults\", title: \"Faults\", tests: $1},
     hosts: ({alpha: \"$ALPHA\", beta: \"$BETA\"} | map_values({perch_address: ., perch_fabric: \"roce\", perch_scope: \"software\",
       perch_backends: [\"verbs\", \"tcp\"], perch_devices: $DEVICES,
-      perch_port: 19300, perch_slowdown: 20}))}" |
+      perch_port: 19300, perch_slowdown: 20})
+      | .alpha.perch_devices |= map(${2:-.}) | .beta.perch_devices |= map(${3:-.}))}" |
     "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
   put_plan run <plan.json
   "$TOP/.venv/bin/python" -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' \
     <"$TOP/reports/limits/rxe.yml" >run/inputs/limits.json
-}
-
-# with_option TEST OPTION VALUE: that test's command line says another value, as a wrong inventory would make it
-with_option() {
-  jq --arg test "$1" --arg option "$2" --arg value "$3" '
-    (.rounds[].flows[] | select(.test == $test) | .client_argv) |= (index([$option]) as $i | .[$i + 1] = $value)' plan.json >plan.new
-  mv plan.new plan.json
-  put_plan run <plan.json
 }
 
 # The agents' own way to start, on each machine as the command words AS (such as: env NAME=VALUE) say. The token is the

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from perch.judge import path
+from perch.judge.asked import NO_USES, Use
 from perch.judge.counters import Counted, PortCounts
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, Plan, PlanHost, Suite
-from perch.model.record import Part
+from perch.model.record import Part, Role
 
 Table = Mapping[str, int | None]
 
@@ -87,6 +88,7 @@ def proof(
     *,
     hosts: Mapping[str, HostFacts] | None = None,
     of_plan: Plan | None = None,
+    uses: Mapping[Role, Use] = NO_USES,
     shared: bool = False,
 ) -> path.Proof:
     return path.proof(
@@ -96,6 +98,7 @@ def proof(
         [parts] if isinstance(parts, Part) else parts,
         client,
         server,
+        uses,
         shared=shared,
     )
 

@@ -1,4 +1,4 @@
-"""A transfer's output against its planned command, over Cassini NICs."""
+"""A transfer's output against what its test asks for, over Cassini NICs and over verbs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from perch.judge import asked_transfer
+from perch.judge.asked import asked
 from perch.model.plan import Expect, Flow
 from perch.model.record import Part
+from perch.tools.command import Ends
 
-COMMAND = (
-    "perch transfer b --backend cxi --op write --size 8 --devices cxi0,cxi1 "
-    "--server-devices cxi0,cxi1 --svc-id 1 --server-svc-id 2 --vni 10 --cross-rail 1"
+PARAMS = {"size": 8, "devices": 2, "cross_rail": 1}
+ENDS = Ends(
+    [{"name": "cxi0", "svc_id": 1, "vni": 10}, {"name": "cxi1", "svc_id": 1, "vni": 10}],
+    [{"name": "cxi0", "svc_id": 2, "vni": 10}, {"name": "cxi1", "svc_id": 2, "vni": 10}],
+    pairs=2,
 )
 
 #: Of the first pair: its device here works with the other end's second one.
@@ -32,32 +35,57 @@ STATED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def why(**stated: Any) -> str | None:
+def why(at: int = 0, more: dict[str, Any] | None = None, **stated: Any) -> str | None:
+    """`at`: the place of the record; 2 is the sum's. `more`: params of the test."""
     owed = [Expect(8, 1, pair, "transfer") for pair in range(2)]
     planned = Flow(id="t/a/b/0/1", test="t", tool="perch", kind="transfer", client="a", server="b",
-                   scope="hardware", client_argv=COMMAND.split(), backend="cxi", op="write",
-                   expect=[*owed, Expect(8, 1, kind="sum")])  # fmt: skip
+                   scope="hardware", params=PARAMS | (more or {}), backend="cxi", op="write",
+                   devices=2, expect=[*owed, Expect(8, 1, kind="sum")])  # fmt: skip
     part = msgspec.convert(STATED | stated, Part)
-    asked_transfer.as_planned(planned, part, ("a", "b"))
+    asked(planned, ENDS).judge(at, part)
     return None if part.error is None else part.error.message
 
 
-def test_nics_services_and_vni_are_those_of_the_command() -> None:
+def test_nics_services_and_vni_are_those_of_the_plan() -> None:
     assert why() is None
     # of a simulation, whose scope is never hardware
     assert why(client=STATED["client"] | {"device": "sim_cxi0"}) is None
+
+
+def test_the_other_pair_and_the_sum_have_devices_and_transfers_of_their_own() -> None:
+    second = {"client": {"device": "cxi1"}, "server": {"device": "cxi0"}}
+    assert why(1, **second, transfer={"pair": 1, "pairs": 2, "asked": 100}) is None
+    both = {"client": {"device": "cxi1,cxi0"}, "server": {"device": "cxi0,cxi1"}}
+    assert why(2, **both, kind="sum", transfer={"pairs": 2, "asked": 200}) is None
+    assert why(2, **both, kind="sum", transfer={"pairs": 2, "asked": 100}) == (
+        "the plan asks for transfers 200, the output says 100"
+    )
+
+
+def test_a_duration_has_no_number_of_transfers() -> None:
+    timed = {"iterations": None, "duration_s": 2}
+    params = STATED["params"] | timed
+    transfer = {"pair": 0, "pairs": 2}
+    assert why(0, {"duration": "2s"}, params=None) is not None
+    assert why(0, {"duration": "2s"}, params=params, transfer=transfer) is None
 
 
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
         ({"server": {"device": "cxi0"}}, "device cxi1 on the server, the output says cxi0"),
-        ({"client": {"device": "cxi0", "svc_id": 5}}, "client.svc_id 1, the output says 5"),
-        ({"server": {"device": "cxi1", "vni": 11}}, "server.vni 10, the output says 11"),
+        ({"client": {"device": "cxi0", "svc_id": 5}}, "svc_id 1 on the client, the output says 5"),
+        ({"server": {"device": "cxi1", "vni": 11}}, "vni 10 on the server, the output says 11"),
         ({"params": STATED["params"] | {"svc_id": None}}, "svc_id 1, the output says nothing"),
         ({"params": STATED["params"] | {"keys": "provider"}},
          "keys client, the output says provider"),
+        ({"params": STATED["params"] | {"stride_bytes": 64}},
+         "stride_bytes 8, the output says 64"),
+        ({"params": STATED["params"] | {"chunk_bytes": 4}}, "chunk_bytes 8, the output says 4"),
+        ({"transfer": {"pair": 0, "pairs": 1, "asked": 100}}, "pairs 2, the output says 1"),
+        ({"definition": "completion"},
+         "definition batch_completion, the output says completion"),
     ],
 )  # fmt: skip
-def test_what_differs_from_the_command_is_named(stated: dict[str, Any], message: str) -> None:
+def test_what_differs_from_the_plan_is_named(stated: dict[str, Any], message: str) -> None:
     assert why(**stated) == f"the plan asks for {message}"

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from perch.errors import PerchError
-from perch.judge.commands import seconds
-from perch.judge.planned import read_plan, with_retry
+from perch.judge.planned import plan_to_judge, read_plan, with_retry
 from perch.model.plan import Plan
 from tests import spelled
 
@@ -22,7 +21,7 @@ def flow(test: str = "t", repeat: int = 1, **said: Any) -> Document:
     made = {
         "id": f"{test}/a/b/0/{repeat}", "test": test, "repeat": repeat, "tool": "perch",
         "kind": "latency", "client": "a", "server": "b", "scope": "software",
-        "client_argv": ["perch", "lat", "192.0.2.2"], "expect": [{"size_bytes": 8}],
+        "backend": "tcp", "op": "send", "params": {"size": 8}, "expect": [{"size_bytes": 8}],
     }  # fmt: skip
     return made | said
 
@@ -54,7 +53,7 @@ def fault(folder: Path, document: Document | str, **raw: Any) -> str:
 
 def why(path: Path) -> str:
     try:
-        read_plan(path)
+        plan_to_judge(path)
     except PerchError as error:
         assert error.code == 3
         return str(error)
@@ -76,9 +75,13 @@ TWO_LINES = plan()
 TWO_LINES["hosts"]["c\n"] = TWO_LINES["hosts"]["a"]
 WITHOUT_NAME = plan()
 WITHOUT_NAME["hosts"]["a"]["devices"] = [{"netdev": "e0"}]
-FORM = {"client": ["perch", "lat"], "server": [], "expect": [{"size_bytes": 8}]}
-TEST = {"title": "t", "tool": "perch", "kind": "latency", "op": None, "carrier": "sockets",
-        "forms": {"1": FORM}}  # fmt: skip
+COMMAND = [
+    *("perch", "lat", "{server.address}", "--backend", "tcp", "--op", "send", "--size", "8"),
+    *("--bind", "{client.address}", "--json"),
+]
+FORM = {"client": COMMAND, "server": [], "expect": [{"size_bytes": 8}]}
+TEST = {"title": "t", "tool": "perch", "kind": "latency", "op": "send", "carrier": "sockets",
+        "backend": "tcp", "params": {"size": 8}, "forms": {"1": FORM}}  # fmt: skip
 OUTSIDE = {"file": "raw/import/../x", "line": 1}
 INSIDE = {"file": "raw/import/x", "line": 1}
 
@@ -109,7 +112,6 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> Non
         (WITHOUT_NAME, {}, "host 'a' has a device without a name"),
         (plan(), {"tests": {"t": TEST | {"forms": {"one": FORM}}}}, "$.tests[...].forms"),
         (plan(), {"tests": {"t": TEST | {"params": {"devices": "x"}}}}, "has 'x' devices"),
-        (plan(), {"tests": {"t": TEST | {"params": {"devices": 2}}}}, "not have: ('t', 2)"),
         (plan(flow("../../x")), {}, "is not test/client/server/rail/repeat"),
         (plan(flow("t\n")), {}, "is not test/client/server/rail/repeat"),
         (TWO_LINES, {}, "is not usable as a path"),
@@ -118,7 +120,7 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> Non
         (plan(flow(expect=[])), {}, "expects no record"),
         (plan(flow(expect=[{}])), {}, "expects a record without a size"),
         (plan(flow(expect=[{"size_bytes": 8}] * 2)), {}, "expects a record twice"),
-        (plan(flow(client_argv=[])), {}, "has no tool or no command"),
+        (plan(flow() | {"params": {}, "client_argv": []}), {}, "test 't' has no parameter size"),
         (plan(flow(), flow()), {}, "two flows have the same id"),
         (plan(flow() | {"import": OUTSIDE, "scope": "imported"}), {}, "line of a file of raw/imp"),
         (
@@ -126,7 +128,7 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> Non
             {},
             "measured elsewhere beside others",
         ),
-        (plan(flow(client_argv=["perch", "lat", "b", "--soak", "f"])), {}, "is of a soak"),
+        (plan(flow(params={"size": 8, "soak": "f"})), {}, "is of a soak"),
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_judged_by_is_refused_with_its_place(
@@ -135,15 +137,75 @@ def test_a_plan_that_cannot_be_judged_by_is_refused_with_its_place(
     assert words in fault(tmp_path, document, **raw)
 
 
-def test_a_command_that_needs_what_the_plan_does_not_say_is_refused(tmp_path: Path) -> None:
-    spelled.write(tmp_path, plan(soaking("60s"), soak=SOAK))
-    document = json.loads((tmp_path / "plan.json").read_text())
-    document["tests"]["t"]["forms"]["1"]["client"].append("{client.device.name}")
-    (tmp_path / "plan.json").write_text(json.dumps(document))
-    assert why(tmp_path / "plan.json") == (
-        "plan.json, flow t/a/b/0/1: its test's command needs '{client.device.name}', which the "
-        "plan does not say"
-    )
+def edited(folder: Path, document: Document, change: Callable[[Document], object]) -> str:
+    """Why a plan whose test was changed in plan.json by hand cannot be used."""
+    spelled.write(folder, document)
+    path = folder / "plan.json"
+    whole = json.loads(path.read_text())
+    change(whole["tests"]["t"])
+    path.write_text(json.dumps(whole))
+    return why(path)
+
+
+def asks(**params: Any) -> Callable[[Document], object]:
+    return lambda test: test["params"].update(params)
+
+
+def says(end: str, *words: Any, at: int = -1) -> Callable[[Document], object]:
+    """The command of an end has these words in the place of one."""
+
+    def change(test: Document) -> None:
+        command = test["forms"]["1"][end]
+        place = at if at >= 0 else max(len(command) - 1, 0)
+        command[place : place + 1] = words
+
+    return change
+
+
+IPERF3 = {"tool": "iperf3", "kind": "bandwidth", "params": {"size": 8, "duration": "2s"}}
+PERFTEST = {"tool": "perftest", "backend": None, "params": {"size": 8, "iterations": 9}}
+
+
+@pytest.mark.parametrize(
+    ("more", "change", "words"),
+    [
+        ({}, asks(), ""),
+        ({}, says("client", "64", at=8), "the client's command of test 't' has '64' after "
+         "'--size', its params ask for '8'"),
+        ({}, asks(size=64), "has '8' after '--size', its params ask for '64'"),
+        ({}, asks(verify=True), "has '--bind' after '8', its params ask for '--verify'"),
+        ({}, says("client"), "ends after '{client.address}', its params ask for '--json'"),
+        ({}, says("client", "--json", "--rate"), "has '--rate' after '--json', its params ask for "
+         "no more"),
+        ({}, says("client", at=0), "has 'lat', its params ask for 'perch'"),
+        ({}, says("server", "perch"), "the server's command of test 't' has 'perch', its params "),
+        ({}, lambda test: test.update(op="read"), "has 'send' after '--op', its params ask for "),
+        ({}, lambda test: test.update(tool="sockperf"), "test 't' is latency of 'sockperf', which"),
+        ({}, lambda test: test.update(kind="poem"), "test 't' is poem of 'perch', which Perch can"),
+        ({}, lambda test: test["params"].clear(), "test 't' has no parameter size"),
+        (IPERF3, says("server", "-p", at=1), "the server's command of test 't' has '-p' after "),
+        (IPERF3, lambda test: test["params"].pop("duration"), "has no parameter duration"),
+        (PERFTEST, says("client", "-x", "{client.device.gid_index}", at=5),
+         "leaves out other words where a host lacks a setting"),
+    ],
+)  # fmt: skip
+def test_a_command_that_contradicts_its_params_is_refused(
+    tmp_path: Path, more: Document, change: Callable[[Document], object], words: str
+) -> None:
+    found = edited(tmp_path, plan(flow(**more)), change)
+    assert found == "" if words == "" else words in found
+
+
+def test_a_number_of_devices_that_has_no_command_is_refused(tmp_path: Path) -> None:
+    transfer = flow(kind="transfer", op="write", params={"size": 8, "devices": 1})
+    assert "does not have: ('t', 2)" in edited(tmp_path, plan(transfer), asks(devices=2))
+
+
+@pytest.mark.parametrize("params", [{"connection": 5}, {"gap": "x"}, {"keys": ["client"]}])
+def test_params_that_cannot_be_compared_are_refused(tmp_path: Path, params: Document) -> None:
+    backend = "cxi" if "keys" in params else "verbs"
+    found = fault(tmp_path, plan(flow(params={"size": 8, **params}, backend=backend)))
+    assert "test 't' has params that Perch cannot plan" in found
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("[]\n")])
@@ -166,31 +228,32 @@ SOAK = {"duration_s": 60, "interval_s": 1, "stall_s": 1, "reconnect_s": 5, "mode
 TURNS = SOAK | {"mode": "alternating", "turn_s": 20}
 
 
-def soaking(duration: str) -> Document:
-    argv = ["perch", "bw", "b", "--soak", "f", "--duration", duration]
-    return flow(client_argv=[*argv, "--interval", "1s", "--stall", "1s"])
+def soaking(seconds: int, **params: Any) -> Document:
+    times = {"duration": "{round.seconds}s", "interval": "1s", "stall": "1s", "soak": "f"}
+    params = {"size": 8, **times, **params}
+    return flow(kind="bandwidth", params=params, estimate_s=seconds)
 
 
 @pytest.mark.parametrize(
-    ("soak", "durations", "words"),
+    ("soak", "seconds", "params", "words"),
     [
-        (SOAK, ["60s"], ""),
-        (SOAK, ["59s"], "has --duration of 59.0 s, and the soak 60 s"),
-        (SOAK | {"interval_s": 2}, ["60s"], "has --interval of 1.0 s, and the soak 2 s"),
-        (SOAK | {"stall_s": 0}, ["60s"], "its soak has no times"),
-        (SOAK | {"mode": "alternating"}, ["60s"], "its soak has no times"),
-        (TURNS, ["20s", "20s", "20s"], ""),
-        (TURNS, ["20s", "20s"], "its turns together last 40 s, and the soak 60 s"),
-        (TURNS, ["30s", "30s"], "has --duration of 30.0 s"),
+        (SOAK, [60], {}, ""),
+        (SOAK, [59], {}, "flow 't/a/b/0/0' lasts 59 s, and the soak 60 s"),
+        (SOAK, [60], {"duration": "60s"}, "test 't' has duration '60s', a soak's has '{round.s"),
+        (SOAK | {"interval_s": 2}, [60], {}, "test 't' has interval '1s', and the soak 2 s"),
+        (SOAK, [60], {"stall": 1.5}, "test 't' has stall 1.5, and the soak 1 s"),
+        (SOAK, [60], {"stall": None}, "test 't' has stall None, and the soak 1 s"),
+        (SOAK | {"stall_s": 0}, [60], {}, "its soak has no times"),
+        (SOAK | {"mode": "alternating"}, [60], {}, "its soak has no times"),
+        (TURNS, [20, 20, 20], {}, ""),
+        (TURNS, [20, 20], {}, "its turns together last 40 s, and the soak 60 s"),
+        (TURNS, [30, 30], {}, "flow 't/a/b/0/0' lasts 30 s"),
     ],
 )
-def test_a_soaks_commands_have_its_times(
-    tmp_path: Path, soak: Document, durations: list[str], words: str
+def test_a_soaks_tests_have_its_times(
+    tmp_path: Path, soak: Document, seconds: list[int], params: Document, words: str
 ) -> None:
-    flows = [
-        soaking(duration) | {"repeat": n, "estimate_s": seconds(duration)}
-        for n, duration in enumerate(durations)
-    ]
+    flows = [soaking(each, **params) | {"repeat": n} for n, each in enumerate(seconds)]
     said = fault(tmp_path, plan(*flows, soak=soak))
     assert (words in said) if words else said == ""
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from perch.judge import ends, links, recorded, scope, times
+from perch.judge.asked import NO_USES
 from perch.judge.counters import Counted, PortCounts
 from perch.judge.hosts import HostFacts
 from perch.judge.links import LinkFacts
@@ -96,7 +97,7 @@ def worth(
     flow: Flow, said: dict[str, Any], hosts: dict[str, HostFacts] | None = None, **counted: Any
 ) -> str:
     facts = {"a": HostFacts(), "b": HostFacts()} | (hosts or {})
-    return scope.shown(part(said), flow, "roce", facts, Counters(**counted))
+    return scope.shown(part(said), flow, "roce", facts, Counters(**counted), NO_USES)
 
 
 CARDS: dict[str, Any] = {"client": {"device": "mlx5_0"}, "server": {"device": "mlx5_0"}}
@@ -160,7 +161,7 @@ def test_hardware_needs_a_drivers_name_on_both_hosts(
 ) -> None:
     hosts = {"a": HostFacts(rdma_drivers=dict(a)), "b": HostFacts(rdma_drivers=dict(b))}
     said = part({"client": {"device": "m0"}, "server": {"device": "m1"}})
-    found = scope.proven_hardware(Path(state="proven"), said, "hardware", FLOW, hosts)
+    found = scope.proven_hardware(Path(state="proven"), said, "hardware", FLOW, hosts, NO_USES)
     assert found.state == ("proven" if reason is None else "unknown")
     assert found.reason == (
         reason and f"nothing shows that {reason} is hardware: its driver is not in environment.json"

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from perch.judge.asked import Use
 from perch.judge.counters import Counted
 from perch.judge.hosts import HostFacts
+from perch.model.record import ROLES
 from tests.py.path_built import flow, part, plan, proof, rxe, side, word
 
 RXE = {
@@ -169,16 +171,19 @@ def test_cassini_counts_octets_of_all_frames_of_its_port() -> None:
         counts = {"hni_sts_tx_ok_octets": octets, "hni_sts_rx_ok_octets": octets}
         return side(cxi={"cxi0": counts}, netdev={"hsn0": {}}, under="hsn0")
 
-    of_flow = flow(backend="cxi", client_argv=["--device", "cxi0", "--server-device", "cxi0"])
+    of_flow = flow(backend="cxi")
+    uses = dict.fromkeys(ROLES, Use("cxi0"))
     claim = part(params={"size_bytes": 4096}, claims={"sent": 4096000, "received": 4096000})
 
     def found(octets: int) -> str:
-        return word(proof(of_flow, claim, nic(octets), nic(octets)))[0]
+        return word(proof(of_flow, claim, nic(octets), nic(octets), uses=uses))[0]
 
     assert [found(4200000), found(4000000), found(9000000)] == [
         "proven", "contradicted", "exceeded",
     ]  # fmt: skip
-    assert set(proof(of_flow, claim, nic(1), nic(1)).carried["client"]) == {"cxi0", "hsn0"}
+    assert set(proof(of_flow, claim, nic(1), nic(1), uses=uses).carried["client"]) == {
+        "cxi0", "hsn0",
+    }  # fmt: skip
 
 
 # ---- sockets

@@ -1,4 +1,4 @@
-"""perch.judge.places, perch.judge.argv: the device and port whose counters must show bytes."""
+"""perch.judge.places and what tests ask of the ends: whose counters must show a flow's bytes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from perch.judge.argv import option_value, planned, planned_devices
-from perch.model.plan import Flow
-from perch.model.record import Role
+from perch.judge.asked import NO_USES, Use, asked
+from perch.model.plan import Expect, Flow
+from perch.tools.command import Ends
 from tests.py.path_built import flow, part, plan, proof, side, word
 
 _MOVED = {"tx_bytes": 110000, "rx_bytes": 110000}
@@ -16,19 +16,21 @@ _THREE = side(rdma={"m0/1": {"tx_bytes": 0, "rx_bytes": 0}, "m0/2": _MOVED, "m1/
 
 
 @pytest.mark.parametrize(
-    ("argv", "device", "params", "expected"),
+    ("client", "server", "device", "params", "expected"),
     [
-        ("", "m1", {}, ("proven", None)),
+        (Use(), Use(), "m1", {}, ("proven", None)),
         (
-            "--device m0 --ib-port 1 --server-device m1",
+            Use("m0", "1"),
+            Use("m1"),
             "m1",
             {},
             ("contradicted", "client: m0 sent 0 bytes, but at least 100,000 were claimed"),
         ),
-        ("--ib-port 2 --server-ib-port 2", "m0", {}, ("proven", None)),
-        ("--ib-port 0", "m0", {"ib_port": 2, "server_ib_port": 2}, ("proven", None)),
+        (Use(port="2"), Use(port="2"), "m0", {}, ("proven", None)),
+        (Use(), Use(), "m0", {"ib_port": 2, "server_ib_port": 2}, ("proven", None)),
         (
-            "--ib-port 2",
+            Use(port="2"),
+            Use(),
             "m0",
             {},
             (
@@ -37,7 +39,8 @@ _THREE = side(rdma={"m0/1": {"tx_bytes": 0, "rx_bytes": 0}, "m0/2": _MOVED, "m1/
             ),
         ),
         (
-            "--ib-port 3",
+            Use(port="3"),
+            Use(),
             "m0",
             {"server_ib_port": 2},
             ("unknown", "client: no counter of m0, port 3, could be read"),
@@ -45,10 +48,14 @@ _THREE = side(rdma={"m0/1": {"tx_bytes": 0, "rx_bytes": 0}, "m0/2": _MOVED, "m1/
     ],
 )
 def test_planned_device_and_port_count_whatever_the_tool_names(
-    argv: str, device: str, params: dict[str, Any], expected: tuple[str, str | None]
+    client: Use,
+    server: Use,
+    device: str,
+    params: dict[str, Any],
+    expected: tuple[str, str | None],
 ) -> None:
     found = proof(
-        flow(op="write", kind="bandwidth", client_argv=argv.split()),
+        flow(op="write", kind="bandwidth"),
         part(
             client={"device": device},
             server={"device": device},
@@ -58,19 +65,19 @@ def test_planned_device_and_port_count_whatever_the_tool_names(
         ),
         _THREE,
         _THREE,
+        uses={"client": client, "server": server},
     )
     assert word(found) == expected
 
 
 @pytest.mark.parametrize(
-    ("argv", "device", "ports"),
-    [("--ib-port 2", "m0", [_MOVED]), ("", "m0", []), ("", "m1", [_MOVED])],
+    ("port", "device", "ports"), [("2", "m0", [_MOVED]), (None, "m0", []), (None, "m1", [_MOVED])]
 )
 def test_packets_of_a_device_with_several_ports_are_those_of_the_flows_own(
-    argv: str, device: str, ports: list[dict[str, int]]
+    port: str | None, device: str, ports: list[dict[str, int]]
 ) -> None:
-    of_flow = flow(client_argv=argv.split())
-    found = proof(of_flow, part(client={"device": device}), _THREE, _THREE)
+    uses = {**NO_USES, "client": Use(port=port)}
+    found = proof(flow(), part(client={"device": device}), _THREE, _THREE, uses=uses)
     assert found.ports["client"] == ports
     assert found.path.client_device_bytes == (220000 if ports else None)
 
@@ -92,39 +99,43 @@ def test_device_of_the_plan_or_over_the_hosts_address_where_nobody_names_one(
     assert list(found.carried["client"]) == [carrier]
 
 
-PERFTEST = flow(
-    tool="perftest",
-    client_argv=["ib_send_lat", "-d", "rxe0", "-i", "2"],
-    server_argv=["ib_send_lat", "--ib-dev", "rxe1", "--ib-port", "1"],
+ENDS = Ends(
+    [{"name": "m0", "netdev": "e0", "ib_port": "2"}, {"name": "m1", "netdev": "e1"}],
+    [{"name": "n0", "netdev": "f0"}, {"name": "n1", "netdev": "f1"}],
 )
-CXI = flow(tool="cxi", client_argv=["cxi_write_bw", "-d", "cxi0"], server_argv=["cxi_write_bw"])
-PERCH = flow(client_argv=["perch", "bw", "--device", "m0", "--server-ib-port", "2"])
+
+
+def of_test(tool: str, *, kind: str = "latency", backend: str | None = None, **params: Any) -> Flow:
+    known = {"size": 8, "iterations": 9, "duration": "4s"} | params
+    return flow(tool=tool, kind=kind, backend=backend, params=known, expect=[Expect(8, 1, 0)])
 
 
 @pytest.mark.parametrize(
-    ("of_flow", "role", "device", "port"),
+    ("of_flow", "client", "server"),
     [
-        (PERFTEST, "client", "rxe0", "2"),
-        (PERFTEST, "server", "rxe1", "1"),
-        (CXI, "client", "cxi0", None),
-        (CXI, "server", None, None),
-        (PERCH, "client", "m0", None),
-        (PERCH, "server", None, "2"),
-        (flow(tool="iperf3", client_argv=["-d", "x", "--device", "y"]), "client", None, None),
+        (of_test("perftest"), Use("m0", "2"), Use("n0", "1")),
+        (of_test("cxi"), Use("m0"), Use("n0")),
+        (of_test("iperf3", kind="bandwidth"), Use(), Use()),
+        (of_test("perch", backend="verbs"), Use("m0", "2"), Use("n0")),
+        (of_test("perch", backend="cxi"), Use("m0"), Use("n0")),
+        (of_test("perch", backend="tcp"), Use(), Use()),
+        (of_test("perch", kind="transfer", backend="tcp"), Use(), Use()),
+        (of_test("perch", kind="transfer", backend="ofi", devices=1), Use("e0"), Use("f0")),
     ],
 )
-def test_each_tool_names_its_device_and_port_in_its_own_command(
-    of_flow: Flow, role: Role, device: str | None, port: str | None
+def test_each_tool_says_which_device_and_port_an_end_must_use(
+    of_flow: Flow, client: Use, server: Use
 ) -> None:
-    assert planned(of_flow, role, "device") == device
-    assert planned(of_flow, role, "port") == port
+    assert asked(of_flow, ENDS).uses == {"client": client, "server": server}
 
 
-def test_last_option_with_a_value_counts() -> None:
-    assert option_value(["-d", "a", "--ib-dev", "b"], "-d", "--ib-dev") == "b"
-    assert option_value(["-d", "a", "-d"], "-d") == "a"
-    assert option_value(["-x"], "-d") is None
-    transfer = flow(kind="transfer", client_argv=["--devices", "c0,c1", "--server-device", "s0"])
-    assert planned_devices(transfer, "client") == ["c0", "c1"]
-    assert planned_devices(transfer, "server") == ["s0"]
-    assert planned_devices(flow(), "client") is None
+def test_an_inventory_without_devices_leaves_them_to_the_tool() -> None:
+    assert asked(of_test("perch", backend="verbs"), Ends()).uses == NO_USES
+    zero = Ends([{"name": "m0", "ib_port": 0}], [{"name": "n0"}])
+    assert asked(of_test("perch", backend="verbs"), zero).uses["client"] == Use("m0")
+
+
+def test_of_a_transfer_with_several_devices_none_is_the_flows() -> None:
+    two = of_test("perch", kind="transfer", backend="verbs", devices=2)
+    two.expect = [Expect(8, 1, 0), Expect(8, 1, 1), Expect(8, 1, kind="sum")]
+    assert asked(two, ENDS._replace(pairs=2)).uses["server"] == Use()

@@ -397,9 +397,7 @@ def told_from(soak: Soak, seconds: float) -> None:
         plan["soak"]["stall_s"] = seconds
         for turn in plan["rounds"]:
             for flow in turn["flows"]:
-                flow["client_argv"] = [
-                    f"{seconds}s" if word == "20ms" else word for word in flow["client_argv"]
-                ]
+                flow["params"]["stall"] = f"{seconds}s"
 
     def of_line(line: Document, _: int) -> None:
         if line["kind"] == "soak":

@@ -98,7 +98,7 @@ def planned(scope: Any = "software", **more: Any) -> Flow:
     [
         (planned("hardware"), ("fail", "fail", "fail")),
         (planned(), ("advisory", None, "fail")),
-        (planned(client_argv=["--rate", "1Gb/s"]), ("fail", None, "fail")),
+        (planned(params={"rate": "1Gb/s"}), ("fail", None, "fail")),
     ],
 )
 def test_hardware_is_held_to_more_than_software_and_a_flow_with_a_pace_to_it(
@@ -169,7 +169,7 @@ def test_an_interval_owes_as_many_lines_of_stalls_as_it_counts_and_their_time(
 
 def flowing(course: list[Line], bounds: Bounds) -> Flowing:
     soak = SoakPlan(60, 60, 0.02, 600, "mixed")
-    facts = Facts("r", soak, (), 0.0, False, {}, {}, {}, 0.001)
+    facts = Facts("r", soak, (), 0.0, False, {}, {}, {}, {}, 0.001)
     return Flowing(planned(), soak, course, bounds, Finder(facts, "a", "file"), 60, 1.2)
 
 

@@ -341,8 +341,7 @@ def test_many_intervals_in_the_place_of_few_have_their_reason_beside_them(root: 
     def plan(document: Document) -> None:
         document["soak"]["interval_s"] = 120
         for flow in document["rounds"][0]["flows"]:
-            argv = flow["client_argv"]
-            argv[argv.index("--interval") + 1] = "120s"
+            flow["params"]["interval"] = "120s"
 
     soak.edit("plan.json", plan)
     soak.lines("*", claim)

@@ -88,6 +88,22 @@ FAULTS = (
         edit(PLAN, put("rounds", [])),
     ),
     fault(
+        "plan-command",
+        "loopback",
+        INCONCLUSIVE,
+        "plan",
+        "a command that measures for a tenth of the time that its test's params ask for",
+        replaced(PLAN, r'"--duration",\s*"300ms"', '"--duration", "30ms"'),
+    ),
+    fault(
+        "plan-params",
+        "loopback",
+        INCONCLUSIVE,
+        "plan",
+        "params that ask for other messages than the command",
+        replaced(PLAN, r'("params": \{\s*"size": )"64K"', r'\1"4K"'),
+    ),
+    fault(
         "plan-twice",
         "loopback",
         INCONCLUSIVE,

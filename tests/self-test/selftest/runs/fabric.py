@@ -109,8 +109,8 @@ class _Run:
         self.at = float(fabric.begun)
 
     def compose(self) -> None:
-        planned = plan(self.fabric)
-        write(self.root / "plan.json", planned)
+        write(self.root / "plan.json", plan(self.fabric))
+        planned = spelled.read(self.root)
         write(self.root / "inputs/limits.json", limits())
         self.at += 2
         for host in HOSTS:

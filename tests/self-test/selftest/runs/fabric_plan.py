@@ -33,7 +33,10 @@ def stamp(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Test:
-    """A test of the suite. `seconds`: for how long, in the place of a number of messages."""
+    """A test of the suite. `seconds`: for how long, in the place of a number of messages.
+
+    `params`: beside the sizes and the length.
+    """
 
     name: str
     title: str
@@ -47,7 +50,7 @@ class Test:
     one_pair: bool = False
     both_ways: bool = False
     repeats: int = 2
-    options: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_hardware(self) -> bool:
@@ -63,34 +66,28 @@ class Test:
                 yield tuple((server, client) for client, server in pairs)
 
 
-CARDS = "--device mlx5_0 --server-device mlx5_0"
 WRITES = Test(
     "write-bandwidth", "RDMA write bandwidth", "perch", "write", "bandwidth", 200000,
-    backend="verbs",
-    options="--backend verbs --op write --size 64K --iterations 200000 --outstanding 16 "
-    f"--cq-moderation 1 --inline 0 {CARDS}",
+    backend="verbs", params={"outstanding": 16, "cq_moderation": 1, "inline": 0},
 )  # fmt: skip
 SENDS = Test(
     "send-latency", "RDMA send latency", "perch", "send", "latency", 4000, (64,), "verbs",
-    options=f"--backend verbs --op send --size 64 --iterations 4000 {CARDS}",
 )  # fmt: skip
 PERFTEST = Test(
     "perftest-write-bandwidth", "perftest, RDMA write bandwidth", "perftest", "write", "bandwidth",
-    200000, one_pair=True,
+    200000, one_pair=True, params={"tx_depth": 16, "cq_moderation": 1, "inline": 0},
 )  # fmt: skip
 STEADY = Test(
     "steady-bandwidth", "RDMA write bandwidth of ten minutes", "perch", "write", "bandwidth",
-    backend="verbs", seconds=600, one_pair=True, repeats=1,
-    options=f"--backend verbs --op write --size 64K --duration 600s --interval 10s {CARDS}",
+    backend="verbs", seconds=600, one_pair=True, repeats=1, params={"interval": "10s"},
 )  # fmt: skip
 TCP = (
     Test(
-        "tcp-latency", "TCP latency", "perch", "send", "latency", 4000, (64,), "tcp",
-        one_pair=True, options="--backend tcp --op send --size 64 --iterations 4000",
+        "tcp-latency", "TCP latency", "perch", "send", "latency", 4000, (64,), "tcp", one_pair=True,
     ),
     Test(
         "tcp-bandwidth", "TCP bandwidth", "perch", "send", "bandwidth", 40000, backend="tcp",
-        one_pair=True, options="--backend tcp --op send --size 64K --iterations 40000",
+        one_pair=True,
     ),
     Test(
         "iperf3", "iperf3, one stream", "iperf3", "send", "bandwidth", seconds=2, one_pair=True,
@@ -105,13 +102,11 @@ SWEPT = (
     Test(
         "write-sizes", "RDMA write bandwidth of three sizes", "perch", "write", "bandwidth", 20000,
         (65536, 131072, 262144), "verbs", both_ways=True,
-        options="--backend verbs --op write --size 64K:256K --iterations 20000 --outstanding 16 "
-        f"--cq-moderation 1 --inline 0 {CARDS}",
+        params={"outstanding": 16, "cq_moderation": 1, "inline": 0},
     ),
     Test(
         "send-tail", "RDMA send latency, its tail", "perch", "send", "latency", 100000, (64,),
         "verbs", one_pair=True,
-        options=f"--backend verbs --op send --size 64 --iterations 100000 {CARDS}",
     ),
 )  # fmt: skip
 
@@ -145,22 +140,15 @@ def address(host: int) -> str:
     return f"192.0.2.{host + 1}"
 
 
-def _commands(test: Test, client: int, server: int) -> tuple[list[str], list[str]]:
-    """What the two ends run."""
-    if test.tool == "perftest":
-        words = f"ib_write_bw -d mlx5_0 -i 1 -p 18515 -F -c RC -s 65536 -n {test.messages} -t 16"
-        both = [*words.split(), "-Q", "1", "-I", "0"]
-        return [*both, address(server)], both
-    if test.tool == "iperf3":
-        ends = f"iperf3 -c {address(server)} -B {address(client)} -p 5201 -J -l 65536 -t 2 -P 1"
-        return ends.split(), f"iperf3 -s -1 -B {address(server)} -p 5201 -J".split()
-    verb = "lat" if test.kind == "latency" else "bw"
-    words = f"perch {verb} {address(server)} {test.options} --bind {address(client)} --json"
-    return words.split(), []
+def _params(test: Test) -> Document:
+    """The test's params as a suite has them."""
+    sizes = [f"{size >> 10}K" if size % 1024 == 0 else size for size in test.sizes]
+    size = sizes[0] if len(sizes) == 1 else f"{sizes[0]}:{sizes[-1]}"
+    length = {"duration": f"{test.seconds}s"} if test.seconds else {"iterations": test.messages}
+    return {"size": size, **length, **test.params}
 
 
 def _flow(test: Test, repeat: int, client: int, server: int) -> Document:
-    commands = _commands(test, client, server)
     ready = {"perftest": {"port": 18515, "proto": "tcp"}, "iperf3": {"port": 5201, "proto": "tcp"}}
     return {
         "id": f"{test.name}/{HOSTS[client]}/{HOSTS[server]}/0/{repeat}",
@@ -168,14 +156,14 @@ def _flow(test: Test, repeat: int, client: int, server: int) -> Document:
         "backend": test.backend, "provider": None, "op": test.op, "kind": test.kind,
         "client": HOSTS[client], "server": HOSTS[server],
         "scope": "hardware" if test.is_hardware else "software",
-        "client_argv": commands[0], "server_argv": commands[1], "ready": ready.get(test.tool),
+        "params": _params(test), "ready": ready.get(test.tool),
         "deadline_s": (test.seconds or 1) + 32, "estimate_s": (test.seconds or 1) + 1,
         "expect": [{"size_bytes": size} for size in test.sizes],
     }  # fmt: skip
 
 
 def plan(fabric: Fabric) -> Document:
-    """plan.json, as the planner makes it."""
+    """plan.json; the planner makes its commands."""
     rounds = [
         {"flows": [_flow(test, repeat, *pair) for pair in pairs]}
         for repeat in (1, 2)

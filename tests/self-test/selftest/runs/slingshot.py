@@ -13,7 +13,7 @@ from typing import Any
 
 from perch.history.seal import seal
 from selftest.edits import says, substitute
-from selftest.files import limit_set, write
+from selftest.files import document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import answer, want
 from selftest.runs.fabric_plan import EPOCH, stamp
@@ -27,23 +27,14 @@ ADDRESSES = {"alpha": "192.0.2.1", "beta": "192.0.2.2"}
 TURN_S = 10
 SIZE, MESSAGES, ELAPSED_S = 65536, 100000, 0.3
 
-CXI_SERVER = "-d cxi0 -v 1 -p 49194"
-ENGINE = (
-    f"perch bw {ADDRESSES['beta']} --backend cxi --op write --size 64K --iterations {MESSAGES} "
-    "--device cxi0 --server-device cxi0 --svc-id 1 --server-svc-id 1 --vni 10 "
-    f"--bind {ADDRESSES['alpha']} --json"
-)
 
-
-def _flow(test: str, title: str, op: str, kind: str, size: int, command: str) -> Document:
-    tool, *_ = command.split()
-    is_engine = tool == "perch"
+def _flow(test: str, title: str, op: str, kind: str, size: int, **params: Any) -> Document:
+    is_engine = test == "engine"
     return {
         "id": f"{test}/alpha/beta/0/1", "test": test, "title": title, "repeat": 1,
         "tool": "perch" if is_engine else "cxi", "backend": "cxi" if is_engine else None,
         "provider": None, "op": op, "kind": kind, "client": "alpha", "server": "beta",
-        "scope": "hardware", "client_argv": command.split(),
-        "server_argv": [] if is_engine else f"{tool} {CXI_SERVER}".split(),
+        "scope": "hardware", "params": {"size": size, **params},
         "ready": None if is_engine else {"port": 49194, "proto": "tcp"},
         "deadline_s": 60, "estimate_s": 1, "expect": [{"size_bytes": size}],
         "hop_class": "same_switch",
@@ -52,14 +43,16 @@ def _flow(test: str, title: str, op: str, kind: str, size: int, command: str) ->
 
 def _plan() -> Document:
     """A plan that asks for the checks of Slingshot alone: the fixture has only these."""
-    to = ADDRESSES["beta"]
-    latency = f"cxi_send_lat {CXI_SERVER} -s 8 -n 5 --report-all {to}"
-    bandwidth = f"cxi_write_bw {CXI_SERVER} -s 1048576 -n 10 -l 64 --no-hrp {to}"
     flows = (
-        _flow("lat", "cxi_send_lat", "send", "latency", 8, latency),
-        _flow("bw", "cxi_write_bw", "write", "bandwidth", 2**20, bandwidth),
-        _flow("engine", "RDMA write bandwidth", "write", "bandwidth", SIZE, ENGINE),
-    )
+        _flow("lat", "cxi_send_lat", "send", "latency", 8, iterations=5, report_all=True),
+        _flow(
+            "bw", "cxi_write_bw", "write", "bandwidth", 2**20,
+            iterations=10, batch=64, no_hrp=True,
+        ),
+        _flow(
+            "engine", "RDMA write bandwidth", "write", "bandwidth", SIZE, iterations=MESSAGES,
+        ),
+    )  # fmt: skip
     hosts = {
         node: {
             "address": address, "group": None, "switch": "x1", "fabric": "slingshot",
@@ -159,8 +152,8 @@ PRINTED = {"lat": "send_lat_all.txt", "bw": "write_bw_bytes.txt"}
 
 def slingshot(root: Path) -> None:
     """Composes the run."""
-    plan = _plan()
-    write(root / "plan.json", plan)
+    write(root / "plan.json", _plan())
+    plan = document(root / "plan.json")
     write(root / "inputs/limits.json", limit_set("slingshot-200"))
     for number, node in enumerate(NODES, 1):
         _node(root, number, node)

@@ -1,0 +1,206 @@
+"""What an output of the engine must state, from the params of its test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from perch.model import units
+from perch.model.plan import Expect
+from perch.model.suite import SuiteTest
+from perch.tools.command import Ends, Want, count, duration_s
+
+_gpu = re.compile(r"(cuda|rocm|ze)(?::([0-9]+))?")
+
+_ATOMICS = ("atomic-op", "fetch-atomic", "compare-atomic")
+
+
+def _is_on(test: SuiteTest, name: str) -> bool:
+    return test.get(name) is True
+
+
+# ---- every backend -------------------------------------------------------------------------------
+
+
+def _memory(test: SuiteTest, way: str) -> str | None:
+    """Where payload lies (`way`: tx or rx): of several params the engine takes the last one.
+
+    The engine numbers GPUs: cuda is cuda:0.
+    """
+    word = None
+    for name, value in test.params.items():
+        if name == "huge" and value is not None:
+            word = f"huge:{value}"
+        elif name in ("memory", f"{way}_memory") and value is not None:
+            word = str(value)
+    gpu = _gpu.fullmatch(word) if word is not None else None
+    return f"{gpu[1]}:{int(gpu[2] or 0)}" if gpu else word
+
+
+def memory_wants(test: SuiteTest) -> Iterator[Want]:
+    """Memory that was not asked for may go unstated, but must not be another."""
+    for way in ("tx", "rx"):
+        where = _memory(test, way)
+        yield Want(f"{way}_memory", where or "host", where is None)
+
+
+def _rate_wants(test: SuiteTest) -> Iterator[Want]:
+    """A rate that was not asked for would excuse a figure from its limit."""
+    rate = test.get("rate")
+    yield Want("paced", rate is not None)
+    if rate is not None:
+        value, unit = units.rate(rate)
+        yield Want("rate", value / 1e9 if unit == "b/s" else value)
+        yield Want("rate_unit", "Gb/s" if unit == "b/s" else "messages/s")
+
+
+def _shared_wants(test: SuiteTest) -> Iterator[Want]:
+    yield Want("completion", test.get("completion", "busy"))
+    yield Want("verify", _is_on(test, "verify"))
+    yield Want("bidirectional", _is_on(test, "bidirectional"))
+    yield Want("iterations", count(test, "iterations"))
+    yield Want("outstanding", count(test, "outstanding"))
+    yield Want("duration_s", duration_s(test))
+    yield Want("warmup", count(test, "warmup"))
+    gap = test.get("gap")
+    yield Want("gap_us", 0 if gap is None else units.seconds(gap) * 1e6, gap is None)
+    yield from _rate_wants(test)
+    yield from memory_wants(test)
+    yield Want("bounce", _is_on(test, "bounce"), not _is_on(test, "bounce"))
+
+
+def _definition(test: SuiteTest) -> str | tuple[str, ...]:
+    """What the operation may be timed by."""
+    if test.kind == "bandwidth":
+        return "receiver_acknowledged" if test.op == "send" else "initiator_completion"
+    if test.op == "write":
+        asked: str | None = test.get("definition")
+        return asked or ("half_round_trip", "completion")
+    return "half_round_trip" if test.op == "send" else "completion"
+
+
+# ---- verbs ---------------------------------------------------------------------------------------
+
+
+def path_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+    """A queue pair's path. A connection manager settles the MTU, and the rest if not asked for."""
+    managed = _is_on(test, "rdma_cm")
+    if not managed:
+        yield Want("mtu_bytes", count(test, "mtu"))
+    yield Want("gid_index", ends.first("client", "gid_index"))
+    unset = None if managed else 0
+    yield Want("sl", count(test, "sl", unset))
+    classes = [
+        value
+        for name, value in test.params.items()
+        if name in ("traffic_class", "tos") and value is not None
+    ]
+    yield Want("traffic_class", classes[-1] if classes else unset)
+    yield Want("retry", count(test, "retry"))
+    yield Want("rnr_retry", count(test, "rnr_retry"))
+    yield Want("timeout_exponent", count(test, "timeout_exponent"))
+
+
+def _verbs_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+    """The engine's queue pairs, with its defaults. What it chooses by itself is not compared."""
+    yield Want("connection", test.get("connection", "rc").upper())
+    yield Want("queue_pairs", count(test, "queue_pairs", 1))
+    yield Want("batch", count(test, "batch", 1))
+    yield Want("cq_moderation", count(test, "cq_moderation", 1))
+    yield Want("inline_bytes", count(test, "inline"))
+    yield from path_wants(test, ends)
+    yield Want("huge", count(test, "huge"))
+    for switch in ("srq", "rdma_cm", "relaxed_ordering"):
+        yield Want(switch, _is_on(test, switch))
+
+
+# ---- libfabric -----------------------------------------------------------------------------------
+
+
+def fabric_class(test: SuiteTest) -> str | None:
+    """The traffic class, by name or number."""
+    given = test.get("fabric_class", test.get("traffic_class"))
+    return None if given is None else units.shown(given)
+
+
+def _libfabric_wants(test: SuiteTest) -> Iterator[Want]:
+    """Lists, traffic class and atomics; the engine's defaults may go unstated."""
+    batch, named = count(test, "batch"), fabric_class(test)
+    yield Want("batch", batch or 1, batch is None)
+    yield Want("fabric_class", named or "default", named is None)
+    if test.op in _ATOMICS:
+        default = "cswap" if test.op == "compare-atomic" else "sum"
+        yield Want("atomic_op", test.get("atomic_op", default))
+        yield Want("atomic_type", test.get("atomic_type", "uint64"))
+
+
+def _service_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+    """Service and VNI as the test or else the inventory has them; in use where that is stated."""
+    service = test.get("svc_id", ends.first("client", "svc_id"))
+    other = test.get("server_svc_id", ends.first("server", "svc_id"))
+    vni = test.get("vni", ends.first("client", "vni"))
+    yield Want("svc_id", service)
+    yield Want("client.svc_id", service, True)
+    yield Want("server_svc_id", other)
+    yield Want("server.svc_id", other, True)
+    yield Want("vni", vni)
+    yield Want("client.vni", vni, True)
+    yield Want("server.vni", vni, True)
+
+
+def cassini_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+    """What may be off without having been asked for is compared where it was asked for.
+
+    A read has no immediate data, GPUs have none, large writes are no high-rate puts.
+    """
+    yield from _service_wants(test, ends)
+    for switch in ("idc", "ll", "hrp"):
+        if _is_on(test, f"no_{switch}"):
+            yield Want(switch, False)
+    yield Want("rdzv", _is_on(test, "rdzv"))
+    unrestricted = _is_on(test, "unrestricted")
+    if unrestricted:
+        yield Want("unrestricted", True)
+    # unrestricted reads go through a match list (keys_of in the engine)
+    keys = test.get("keys", "client")
+    matched = keys == "client" and unrestricted and test.op == "read"
+    yield Want("keys", "matching" if matched else keys)
+
+
+# ---- latency and bandwidth -----------------------------------------------------------------------
+
+
+def _device_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+    """Each end's device as its inventory names it. Verbs always name theirs, and its port."""
+    if test.backend not in ("verbs", "cxi"):
+        return
+    verbs = test.backend == "verbs"
+    yield Want("client.device", ends.first("client", "name"), not verbs)
+    yield Want("server.device", ends.first("server", "name"), not verbs)
+    if verbs:
+        yield from port_wants(ends)
+
+
+def port_wants(ends: Ends) -> Iterator[Want]:
+    """Port 0 leaves the choice to the engine."""
+    yield Want("client.port", ends.first("client", "ib_port") or None, True)
+    yield Want("server.port", ends.first("server", "ib_port") or None, True)
+
+
+def wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
+    """Of the engine's tests of latency and bandwidth."""
+    for name in ("backend", "provider", "op", "kind"):
+        yield Want(name, getattr(test, name))
+    yield from _shared_wants(test)
+    if test.backend == "verbs":
+        yield from _verbs_wants(test, ends)
+    else:
+        # several connections are another question than one, sockets' too
+        pairs = count(test, "queue_pairs")
+        yield Want("queue_pairs", pairs or 1, pairs is None)
+    if test.backend in ("ofi", "cxi"):
+        yield from _libfabric_wants(test)
+    if test.backend == "cxi":
+        yield from cassini_wants(test, ends)
+    yield Want("definition", _definition(test))
+    yield from _device_wants(test, ends)
