@@ -27,7 +27,7 @@ says() {
   says "engine: engine_ownr is in defaults/main.yml and not in meta/argument_specs.yml"
   says "engine: engine_owner is in meta/argument_specs.yml and not in defaults/main.yml"
   cp "$TOP/$engine" $engine
-  sed -i 's/^engine_make_jobs: 4/engine_make_jobs: 5/; /^# Build and install even/d' $engine
+  sed -i 's/^engine_make_jobs: 4/engine_make_jobs: 5/; /^# Build and install without/d' $engine
   says "engine_make_jobs is 5 in defaults/main.yml, and 4 in meta/argument_specs.yml"
   says "engine_rebuild has no comment in defaults/main.yml"
   echo 'plan_limits: local' >>$engine

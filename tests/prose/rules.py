@@ -130,7 +130,7 @@ RULES = (
 
 #: Ends of a word with a full stop that end no sentence.
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|[A-Z])\.$")
-_END = re.compile(r"[.!?][\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9\u00ab])")
+_END = re.compile(r"(?<!\.)[.!?][\"')\]]*\s+(?=\S)")  # names of tools begin sentences, too
 _PART = re.compile(r";\s+")
 
 

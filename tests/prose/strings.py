@@ -112,35 +112,42 @@ def jinja(file: str, source: str) -> Iterator[Text]:
 
 # YAML --------------------------------------------------------------------------------------------
 
-_KEYS = {"name", "msg", "fail_msg", "success_msg", "description", "short_description", "title"}
-_KEYS |= {"remedy", "source", "why", "help"}
+#: What is shown of a task, an option or a limit, and how long its sentences may be.
+_SHOWN = dict.fromkeys(("description", "source"), Kind.PROSE) | dict.fromkeys(
+    ("name", "msg", "fail_msg", "success_msg", "title", "short_description", "remedy"),
+    Kind.MESSAGE,
+)
 _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def yaml_strings(file: str, source: str) -> Iterator[Text]:
     """What tasks, options, suites and limits show; of a role's defaults its comments, too."""
     for document in yaml.compose_all(source, Loader=yaml.SafeLoader):
-        yield from _yaml(file, document, shown=False)
+        yield from _yaml(file, document, None)
     if file.endswith("/defaults/main.yml"):
         yield from _comments(file, source)
 
 
-def _yaml(file: str, node: yaml.Node | None, *, shown: bool) -> Iterator[Text]:
+def _yaml(file: str, node: yaml.Node | None, kind: Kind | None) -> Iterator[Text]:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            yield from _yaml(file, value, shown=key.value in _KEYS)
+            yield from _yaml(file, value, _SHOWN.get(key.value))
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
-            yield from _yaml(file, value, shown=shown)
-    elif isinstance(node, yaml.ScalarNode) and shown:
+            yield from _yaml(file, value, kind)
+    elif isinstance(node, yaml.ScalarNode) and kind is not None:
         line = node.start_mark.line + 1
-        yield from _text(file, line, Kind.MESSAGE, _EXPRESSION.sub(CODE, node.value))
+        yield from _text(file, line, kind, _EXPRESSION.sub(CODE, node.value))
+
+
+#: A comment's prose: an example is indented or a variable with its value.
+_COMMENT = re.compile(r"# (?!\s|[a-z0-9_]+:(?: |$))")
 
 
 def _comments(file: str, source: str) -> Iterator[Text]:
     paragraph: list[str] = []
     for number, line in enumerate([*source.splitlines(), ""], 1):
-        if line.startswith("# "):
+        if _COMMENT.match(line):
             paragraph.append(line[2:])
         elif paragraph:
             yield from _text(file, number - len(paragraph), Kind.PROSE, " ".join(paragraph))

@@ -88,10 +88,10 @@ def test_a_sentence_has_so_many_words_at_most(kind: Kind, most: int) -> None:
 
 
 def test_sentences_end_at_full_stops_that_are_none_of_an_abbreviation() -> None:
-    assert list(sentences("One e.g. Two. Three at 5.5 GB. Four")) == [
-        "One e.g. Two.",
+    assert list(sentences("One e.g. Two, ... two. Three at 5.5 GB. iperf3 is four")) == [
+        "One e.g. Two, ... two.",
         "Three at 5.5 GB.",
-        "Four",
+        "iperf3 is four",
     ]
     assert list(sentences("file missing; create it", Kind.MESSAGE)) == ["file missing", "create it"]
 
@@ -154,7 +154,7 @@ def test_names_patterns_and_docstrings_are_no_phrases() -> None:
 
 
 def test_comments_of_a_roles_defaults_are_its_manual() -> None:
-    source = f"---\n# Port of the server:\n# {RIDDLE}\nport: 1\n"
+    source = f"---\n# Port of the server:\n# {RIDDLE}\n#   port: {{one two three}}\n# port: 1\n"
     found = list(strings.yaml_strings("roles/x/defaults/main.yml", source))
     assert [(t.line, t.words) for t in found] == [(2, f"Port of the server: {RIDDLE}")]
     assert list(strings.yaml_strings("roles/x/tasks/main.yml", source)) == []
