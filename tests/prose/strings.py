@@ -175,14 +175,28 @@ def c(file: str, source: str) -> Iterator[Text]:
         elif token["format"] is not None and parts:
             parts.append("s")  # the rest of a directive that the % before it began
         elif token["other"] is not None and parts:
-            yield from _text(file, first, Kind.MESSAGE, _c_words("".join(parts)))
+            for kind, words in _paragraphs(_c_words("".join(parts))):
+                yield from _text(file, first, kind, words)
             parts = []
         line += token.group().count("\n")
 
 
 def _c_words(written: str) -> str:
-    words = written.replace("\\n", " ").replace("\\t", " ").replace('\\"', '"')
+    words = written.replace("\\n", "\n").replace("\\t", " ").replace('\\"', '"')
     return _DIRECTIVE.sub(CODE, words).replace("%%", "%")
+
+
+#: A line of man(7): a word in another font, or the beginning of a paragraph.
+_MACRO = re.compile(r"^\.(?:(?P<font>[BI][RIB]?)\b.*|[A-Z]+.*)$", re.MULTILINE)
+
+
+def _paragraphs(words: str) -> Iterator[tuple[Kind, str]]:
+    """A message as it is; of a manual page its paragraphs, with one word for each in a font."""
+    if not _MACRO.search(words):
+        yield Kind.MESSAGE, words
+        return
+    plain = _MACRO.sub(lambda macro: CODE if macro["font"] else "\n\n", words)
+    yield from ((Kind.PROSE, paragraph) for paragraph in plain.split("\n\n"))
 
 
 # jq ----------------------------------------------------------------------------------------------

@@ -146,6 +146,17 @@ def test_strings_are_found_with_their_line(read: lint.Reader, source: str, line:
     assert found == [(line, "is-no")]
 
 
+def test_a_manual_page_in_c_has_paragraphs() -> None:
+    page = (
+        r'p(".SH NAME\nperch measures a fabric\n.TP\n.B lat\nmeasures the latency of\n.I HOST\n");'
+    )
+    found = [(text.kind, text.words) for text in strings.c("a.c", page)]
+    assert found == [
+        (Kind.PROSE, "perch measures a fabric"),
+        (Kind.PROSE, "«x» measures the latency of «x»"),
+    ]
+
+
 def test_names_patterns_and_docstrings_are_no_phrases() -> None:
     source = (
         '"""said what is no line"""\na = "one two three".split()\nb = r"said what is no (?:line)"\n'
