@@ -77,7 +77,7 @@ static int hear_result(struct client *c, struct result *r) {
 	theirs.located = first;
 	json_decref(payload);
 	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0 || lost < 0 || idle < 0)
-		return failure(-EBADMSG, EXIT_PEER, "%s sent a result that is none; refused", c->control->peer_name);
+		return failure(-EBADMSG, EXIT_PEER, "%s sent a malformed result message; rejected", c->control->peer_name);
 	r->server_footprint = (struct footprint) { resident, handles };
 	theirs.checked_bytes = (uint64_t) checked;
 	theirs.bad_bytes = (uint64_t) bad;
@@ -414,9 +414,9 @@ static int measure(const struct options *o, struct soak *soak) {
 	e = open_job(&c);
 	c.run.on_interval = print_interval;
 	if (e == 0 && loss_is_unknown(&c))
-		notice("--op write over %s: nobody sees these writes arrive, so losses are not known, and the %s of what was sent; "
-		       "--verify counts losses, --op write-imm too", connection_name((int) c.job.connection),
-		       c.job.kind == KIND_LATENCY ? "latency is that" : "bandwidth is that");
+		notice("--op write over %s: arrivals are not reported, so losses are unknown and the %s counts sent messages; "
+		       "--verify or --op write-imm counts losses", connection_name((int) c.job.connection),
+		       c.job.kind == KIND_LATENCY ? "latency" : "bandwidth");
 	if (e == 0 && c.run.session->simulated)
 		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware", c.run.session->device);
 	if (e == 0 && w->check)

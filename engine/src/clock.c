@@ -89,12 +89,12 @@ static int open_cycles(bool ignore_mismatch, struct clock *ret) {
 	if (!invariant && !ignore_mismatch)
 		return failure(-EOPNOTSUPP, EXIT_HOST,
 			       "--clock cycles: this machine's time stamp counter is not constant and nonstop "
-			       "(/proc/cpuinfo has no constant_tsc and nonstop_tsc), so cycles are no clock here; "
+			       "(/proc/cpuinfo has no constant_tsc and nonstop_tsc); "
 			       "use --clock monotonic, or --ignore-frequency-mismatch");
 	ns_per_tick = calibrate(&agree, &spread);
 	if (!agree && !ignore_mismatch)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "--clock cycles: the time stamp counter changed its rate by %.2f %% against CLOCK_MONOTONIC "
-			       "within %d ms, so cycles are no clock here; use --clock monotonic, or --ignore-frequency-mismatch", spread * 100,
+		return failure(-EOPNOTSUPP, EXIT_HOST, "--clock cycles: the rate of the time stamp counter changed by %.2f %% against CLOCK_MONOTONIC "
+			       "within %d ms; use --clock monotonic, or --ignore-frequency-mismatch", spread * 100,
 			       (int) (CALIBRATION_ROUNDS * CALIBRATION_NS / NSEC_PER_MSEC));
 	if (!invariant || !agree)
 		notice("--clock cycles: the time stamp counter %s; it is used as --ignore-frequency-mismatch asks for, and the figures may be wrong",

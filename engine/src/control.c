@@ -60,13 +60,13 @@ static int say_lost(const struct control *c, int r, const char *what) {
 static int say_bad_frame(const struct control *c, int r, const struct header *h, size_t limit) {
 	switch (r) {
 	case -EPROTONOSUPPORT:
-		return failure(r, EXIT_PEER, "%s speaks control protocol version %u, this perch speaks %d; install the same version on both hosts",
+		return failure(r, EXIT_PEER, "%s has control protocol version %u, this perch has %d; install the same version on both hosts",
 			       c->peer_name, h->version, CONTROL_VERSION);
 	case -EMSGSIZE:
 		return failure(r, EXIT_PEER, "%s sent a frame of %u bytes, above the limit of %zu; refused", c->peer_name, h->length,
 			       limit);
 	default:
-		return failure(r, EXIT_PEER, "%s does not speak perch's control protocol; is another program on that port?", c->peer_name);
+		return failure(r, EXIT_PEER, "%s does not use perch's control protocol; is another program on that port?", c->peer_name);
 	}
 }
 
@@ -168,7 +168,7 @@ int control_receive(struct control *c, uint64_t timeout_ns, enum frame_type *ret
 	payload = json_loadb((char *) text, h.length, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(payload)) {
 		json_decref(payload);
-		return failure(-EPROTO, EXIT_PEER, "%s sent a frame that is no JSON object; refused", c->peer_name);
+		return failure(-EPROTO, EXIT_PEER, "%s sent a frame that is not a JSON object; rejected", c->peer_name);
 	}
 	if (h.type == FRAME_ERROR) {
 		r = peer_failed(c, payload);
@@ -273,7 +273,7 @@ static int handshake_client(struct control *c, const struct token *token) {
 	if (r < 0)
 		return r;
 	if (theirs.has_token && !mine.has_token)
-		return failure(-EACCES, EXIT_PEER, "%s wants a token and none was given; use --token-file or PERCH_TOKEN_FILE", c->peer_name);
+		return failure(-EACCES, EXIT_PEER, "%s requires a token; give --token-file or PERCH_TOKEN_FILE", c->peer_name);
 	if (!theirs.has_token && mine.has_token)
 		return failure(-EACCES, EXIT_PEER, "%s has no token, so it cannot prove who it is; start it with --token-file too", c->peer_name);
 	auth_proof(token, false, mine.nonce, theirs.nonce, proof);
@@ -285,7 +285,7 @@ static int handshake_client(struct control *c, const struct token *token) {
 		return r;
 	auth_proof(token, true, mine.nonce, theirs.nonce, expected);
 	if (proof_length > 0 && !auth_equal(proof, expected))
-		return failure(-EACCES, EXIT_PEER, "%s could not prove that it knows the token; it is not the server that you meant", c->peer_name);
+		return failure(-EACCES, EXIT_PEER, "%s has another token, so it is not the intended server; check --token-file on both hosts", c->peer_name);
 	auth_key(token, mine.nonce, theirs.nonce, c->key);
 	c->keyed = proof_length > 0;
 	return 0;

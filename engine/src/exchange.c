@@ -191,7 +191,7 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 	if (e == 0)
 		r->session->simulated |= is_simulated_name(device) || is_simulated_name(gpu) || strstr(gpu, ", " SIMULATED_MARK);
 	json_decref(payload);
-	return e < 0 ? failure(-EBADMSG, EXIT_PEER, "%s sent an address that is none; refused", r->control->peer_name) : 0;
+	return e < 0 ? failure(-EBADMSG, EXIT_PEER, "%s sent a malformed address; rejected", r->control->peer_name) : 0;
 }
 
 int exchange_addresses(struct run *r, struct peer *ret) {

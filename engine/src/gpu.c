@@ -11,7 +11,7 @@ int gpu_open(const struct memory_kind *kind, struct gpu **ret) {
 	for (size_t i = 0; i < ELEMENTSOF(runtimes); i++)
 		if (runtimes[i]->type == kind->type)
 			return runtimes[i]->open(kind->ordinal, ret);
-	return failure(-EINVAL, EXIT_INTERNAL, "memory of type %d is none of a GPU", (int) kind->type);
+	return failure(-EINVAL, EXIT_INTERNAL, "memory type %d does not belong to a GPU", (int) kind->type);
 }
 
 struct gpu *gpu_close(struct gpu *g) {
@@ -43,7 +43,7 @@ int gpu_library_load(const struct gpu_runtime *r, const struct gpu_symbol *symbo
 			       r->libraries[0], r->maker, why[0] ? ": " : "", why, r->remedy, r->devices);
 	for (size_t i = 0; i < n; i++)
 		if (!find(handle, symbols[i].name, symbols[i].place) && !symbols[i].optional)
-			return failure(-ENOSYS, EXIT_HOST, "--memory %s: the runtime of %s GPUs on this host has no %s: it is too old, or another "
+			return failure(-ENOSYS, EXIT_HOST, "--memory %s: the runtime of %s GPUs on this host has no %s; it is too old, or another "
 				       "library of that name; %s", r->name, r->maker, symbols[i].name, r->remedy);
 	return 0;
 }

@@ -104,7 +104,7 @@ static void choice_set(const struct choice *c, struct job *job, int64_t value) {
 	}
 }
 
-_Static_assert(sizeof(bool) == 1, "told from the other types by its width");
+_Static_assert(sizeof(bool) == 1, "distinguished from the other types by its width");
 
 void job_defaults(struct job *ret) {
 	memset(ret, 0, sizeof(*ret)); /* padding too: jobs are compared as bytes in tests */
@@ -163,9 +163,8 @@ static int validate_connection(const struct job *job) {
 			       (unsigned long long) job_largest_size(job), mtu);
 	for (size_t i = 0; job->connection != CONNECTION_RC && job->verify && i < job->n_sizes; i++)
 		if (job->sizes[i] < VERIFY_LOSSY_MIN)
-			return failure(-EINVAL, EXIT_USAGE, "--verify with --connection %s needs messages of %d bytes or more, and --size is %llu: a "
-				       "shorter one cannot say which message it is, so a corrupted one would pass for another; raise --size, or use "
-				       "--connection rc", name, VERIFY_LOSSY_MIN, (unsigned long long) job->sizes[i]);
+			return failure(-EINVAL, EXIT_USAGE, "--verify with --connection %s needs messages of %d bytes or more to number them, and --size is "
+				       "%llu; raise --size, or use --connection rc", name, VERIFY_LOSSY_MIN, (unsigned long long) job->sizes[i]);
 	if (job->rdma_cm && job->connection != CONNECTION_RC)
 		return failure(-EINVAL, EXIT_USAGE, "--rdma-cm makes reliable connections only; leave it or --connection %s out", name);
 	if (job->connection != CONNECTION_RC && job_options_used(job) & (JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT))
@@ -227,7 +226,7 @@ static int validate_fabric(const struct job *job) {
 		const char *option, *why;
 	} checks[] = {
 		{ job->no_idc && job->op == OP_READ, "no-idc", "carries no payload to the target; all other operations do" },
-		{ job->rdzv && !op_is_send(job->op), "rdzv", "knows no rendezvous; send does" },
+		{ job->rdzv && !op_is_send(job->op), "rdzv", "has no rendezvous; send does" },
 		{ job->unrestricted && op_is_send(job->op), "unrestricted", "is always ordered; write, read and atomics have the choice" },
 		{ job->no_hrp && job->op != OP_WRITE, "no-hrp", "is never a high-rate put; write is" },
 		{ job->keys != KEYS_CLIENT && op_is_send(job->op), "keys", "names no memory of the target; write, read and atomics do" },
@@ -274,7 +273,7 @@ static int validate_queues(const struct job *job) {
 		return failure(-EINVAL, EXIT_USAGE, "latency is measured with one message at a time: --queue-pairs, --batch and --cq-moderation "
 			       "belong to bw");
 	if (job->queue_pairs > job->outstanding)
-		return failure(-EINVAL, EXIT_USAGE, "--queue-pairs %u needs as many messages under way, and --outstanding is %u; raise it",
+		return failure(-EINVAL, EXIT_USAGE, "--queue-pairs %u needs as many outstanding messages, and --outstanding is %u; raise it",
 			       job->queue_pairs, job->outstanding);
 	/* Else a post list would never be full, or a queue would be full of work requests of which none ever completes. */
 	for (size_t i = 0; i < ELEMENTSOF(each); i++)
@@ -330,7 +329,7 @@ static int validate_load(const struct job *job) {
 		return failure(-EINVAL, EXIT_USAGE, "--interval with --bidirectional: what the peer's --op %s moves is not seen while it runs; "
 			       "leave one of them out", op_name(job->op));
 	if (job->kind != KIND_LATENCY && job->barrier)
-		return failure(-EINVAL, EXIT_USAGE, "--barrier belongs to lat: bw has many messages under way, and no moment between two");
+		return failure(-EINVAL, EXIT_USAGE, "--barrier belongs to lat; bw has many outstanding messages, with no pause between two");
 	if (job->ignore_mismatch && job->clock != CLOCK_KIND_CYCLES)
 		return failure(-EINVAL, EXIT_USAGE, "--ignore-frequency-mismatch belongs to --clock cycles; the other clock has no frequency to check");
 	if (job->kind != KIND_LATENCY && job->gap_ns)

@@ -126,7 +126,7 @@ static int validate_pairs(const struct job *job, const struct backend_facts *b) 
 	if (r < 0)
 		return r;
 	if (ours != theirs)
-		return failure(-EINVAL, EXIT_USAGE, "--devices names %u and --server-devices %u: each device works with one of the peer's, so "
+		return failure(-EINVAL, EXIT_USAGE, "--devices names %u and --server-devices %u; "
 			       "name as many on both sides", ours, theirs);
 	if (job->cross_rail >= pairs)
 		return failure(-EINVAL, EXIT_USAGE, "--cross-rail %u with %u pairs of devices; it is below their number", job->cross_rail, pairs);
@@ -137,8 +137,8 @@ static int validate_pairs(const struct job *job, const struct backend_facts *b) 
 		return failure(-EINVAL, EXIT_USAGE, "--completion event with --threads %u and %u pairs: a thread sleeps for one device only; give "
 			       "--threads %u, or --completion busy", job->threads, pairs, pairs);
 	if (job->completion == COMPLETION_EVENT && job->queue_pairs > 1 && !(b->options & JOB_OPTION_QUEUE_PAIRS))
-		return failure(-EINVAL, EXIT_USAGE, "--completion event with --queue-pairs %u: over %s each is an endpoint of its own, and a thread "
-			       "sleeps for one only; use more --threads, or --completion busy", job->queue_pairs, b->name);
+		return failure(-EINVAL, EXIT_USAGE, "--completion event with --queue-pairs %u: over %s a thread can sleep for one queue pair "
+			       "only; use more --threads, or --completion busy", job->queue_pairs, b->name);
 	return 0;
 }
 
@@ -182,10 +182,10 @@ int job_validate_transfer(const struct job *job, const struct backend_facts *b) 
 	int r;
 
 	if (job->connection != CONNECTION_RC)
-		return failure(-EINVAL, EXIT_USAGE, "transfers need a reliable connection, and %s is none", connection_name((int) job->connection));
+		return failure(-EINVAL, EXIT_USAGE, "transfers need a reliable connection, and %s is unreliable", connection_name((int) job->connection));
 	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce || job->batch != 1 ||
 	    job->cq_moderation != 1)
-		return failure(-EINVAL, EXIT_USAGE, "transfers go one way, as fast as they can, in batches of their own: --bidirectional, --rate, "
+		return failure(-EINVAL, EXIT_USAGE, "transfers go one way at full speed; --bidirectional, --rate, "
 			       "--interval, --srq, --bounce and --cq-moderation belong to bw");
 	r = validate_pairs(job, b);
 	if (r == 0)

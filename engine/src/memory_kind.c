@@ -96,8 +96,8 @@ static int validate_bounce(const struct job *job) {
 	if (!tx && !rx)
 		return failure(-EINVAL, EXIT_USAGE, "--bounce: the buffers are in host memory already; it belongs to --memory cuda, rocm or ze");
 	if (op_is_atomic(job->op) || (job->op == OP_READ && tx) || (job->op == OP_WRITE && rx))
-		return failure(-EINVAL, EXIT_USAGE, "--bounce with --op %s: nobody is awake at the end whose %s memory is worked on, so the copy there "
-			       "would be no part of what is timed; use --op send, or leave --bounce out", op_name((int) job->op),
+		return failure(-EINVAL, EXIT_USAGE, "--bounce with --op %s: no process runs at the end of the %s memory to time the copy; "
+			       "use --op send, or omit --bounce", op_name((int) job->op),
 			       job->op == OP_READ ? job->tx_memory : job->rx_memory);
 	return 0;
 }

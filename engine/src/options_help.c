@@ -30,7 +30,7 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	},
 	[COMMAND_BW] = {
 		"HOST [OPTION...]", "measure bandwidth to HOST, where 'perch serve' runs",
-		"Keeps many messages under way and prints a line for each size. Bandwidth counts payload only, in "
+		"Keeps many messages outstanding and prints a line for each size. Bandwidth counts payload only, in "
 		"Gb/s of 1e9 bits.",
 		{ "perch bw 192.0.2.1 --token-file token -s 64K:1M -D 10",
 		  "perch bw 192.0.2.1 --token-file token --backend verbs -d mlx5_0 -x 3 -q 4",
@@ -38,8 +38,8 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	},
 	[COMMAND_TRANSFER] = {
 		"HOST [OPTION...]", "measure batches of transfers to HOST, where 'perch serve' runs",
-		"Writes to, or reads from, the memory of HOST in batches, on several devices and threads at once, as applications "
-		"do that move tensors or checkpoints. Prints a line for each size and batch. Latency is that of a batch; bandwidth "
+		"Writes to the memory of HOST, or reads from it, in batches, on several devices and threads. Applications move "
+		"tensors and checkpoints so. Prints a line for each size and batch. Latency is that of a batch; bandwidth "
 		"counts payload only, in GB/s of 1e9 bytes.",
 		{ "perch transfer 192.0.2.1 --token-file token --backend verbs --batch 128",
 		  "perch transfer 192.0.2.1 --token-file token --op read -s 1M --threads 2",
@@ -47,15 +47,15 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	},
 	[COMMAND_CHECK] = {
 		"lat|bw|transfer HOST [OPTION...]", "validate a command without a host and print its job",
-		"Takes the words that 'perch lat', 'perch bw' or 'perch transfer' would be given, checks all that can be checked without "
-		"a network, a device or a backend's library, for every backend, and prints the job and the lines that it owes as one "
-		"JSON object. HOST is not looked up, and no token is read.",
+		"Takes a command line of 'perch lat', 'perch bw' or 'perch transfer'. Checks it for every backend, without a network, "
+		"a device or a backend's library. Prints the job and its expected lines as one JSON object. HOST is not looked up, "
+		"and no token is read.",
 		{ "perch check lat 192.0.2.1 --backend verbs -s 8:64K" },
 	},
 	[COMMAND_HIST] = {
 		"[OPTION...] [FILE...]", "merge encoded histograms and print their quantiles",
-		"Reads encoded histograms (the histogram.data of records), one a line, from the files or from "
-		"standard input, adds them up and prints one JSON object in the unit recorded.",
+		"Reads encoded histograms (the histogram.data of records), one a line, from the files or standard input. "
+		"Adds them up and prints one JSON object in the recorded unit.",
 		{ "perch hist histograms",
 		  "perch hist --quantiles 0.5,0.999 first second" },
 	},
@@ -207,6 +207,20 @@ void options_print_help(FILE *f, enum command command) {
 	      "  perch bw 192.0.2.1 --token-file token --backend verbs -D 10\n", f);
 }
 
+static void print_exit_status(FILE *f) {
+	static const char *const lines[] = {
+		"Exit status:",
+		"  0  measured                    4  the peer: unknown, lost, refused, timed",
+		"  1  measured, outside a limit      out, wrong token or version",
+		"  2  wrong command line          5  payload corrupted",
+		"  3  this host cannot run it     6  internal, or local input or output",
+	};
+
+	fputc('\n', f);
+	for (size_t i = 0; i < ELEMENTSOF(lines); i++)
+		fprintf(f, "%s\n", lines[i]);
+}
+
 void options_print_help_all(FILE *f, enum command command) {
 	if (command >= 0) {
 		print_usage(f, command);
@@ -219,13 +233,9 @@ void options_print_help_all(FILE *f, enum command command) {
 	}
 	options_print_help(f, command);
 	print_backends(f);
-	fputs("\nIn the place of cxi_send_lat or a sister, cxi_{send,write,read,atomic}_{lat,bw}:\n"
-	      "  through a link of that name, or by perch --personality NAME [OPTION...]\n"
-	      "\nExit status:\n"
-	      "  0  measured                    4  the peer: unknown, lost, refused, timed\n"
-	      "  1  measured, outside a limit      out, wrong token or version\n"
-	      "  2  wrong command line          5  payload corrupted\n"
-	      "  3  this host cannot run it     6  internal, or local input or output\n", f);
+	fputs("\nAs cxi_{send,write,read,atomic}_{lat,bw}: through a link of that name,\n"
+	      "  or by perch --personality NAME [OPTION...]\n", f);
+	print_exit_status(f);
 }
 
 void options_print_version(FILE *f, enum command command) {

@@ -79,7 +79,7 @@ static const char output[] =
 	"is \"perch.record/1\", and\n"
 	".I kind\n"
 	"is latency, bandwidth, interval (only with \\-\\-interval) or sample (only with \\-\\-report\\-all).\n"
-	"Units are part of the names; what was not measured is null, never 0.\n"
+	"Units are part of the names; a value that was not measured is null, never 0.\n"
 	"Where a measurement fails, the sizes already done keep their lines, and the failing size is one object\n"
 	"whose\n"
 	".I status\n"
@@ -99,8 +99,9 @@ static const char definitions[] =
 	".B completion\n"
 	"Latency of read, of atomics, and of write otherwise: the time from just before the operation is posted\n"
 	"to its local completion.\n"
-	"What such a completion says is recorded as\n"
-	".IR completion_level .\n"
+	"The record's\n"
+	".I completion_level\n"
+	"says how far the operation was then.\n"
 	".TP\n"
 	".B bandwidth\n"
 	"Payload bits over time, in Gb/s of 1e9 bits, up to the final acknowledgement of the receiver.\n"
@@ -120,8 +121,8 @@ static const char personalities[] =
 	".B perch\n"
 	"takes that program's command line and prints its page's layout, over the backend cxi.\n"
 	"Both ends must be\n"
-	".BR perch :\n"
-	"it speaks its own protocol, and cannot talk to the original.\n";
+	".BR perch ,\n"
+	"because its protocol is not the original's.\n";
 
 static const char exit_status[] =
 	".SH EXIT STATUS\n"

@@ -343,7 +343,8 @@ const struct option_entry option_table[] = {
 	  .choice = JOB_OPTION_BATCH, .common = FOR(TRANSFER),
 	  .brief = "Transfers that start together: 32, or 1:32768",
 	  .help = "bw: work requests of one post list, which rings the doorbell once. transfer: transfers that start "
-		  "together, MIN or MIN:MAX (MIN doubled up to MAX).", .fallback = "1", .type = OPTION_CUSTOM,
+		  "together; MIN or MIN:MAX (MIN doubled up to MAX).",
+	  .fallback = "1", .type = OPTION_CUSTOM,
 	  .set = set_batch,
 	  .accepts = "for bw a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to 32768, such as "
 		  "128 or 1:32768" },
@@ -563,8 +564,8 @@ _Static_assert(ELEMENTSOF(option_table) <= OPTIONS_MAX, "raise OPTIONS_MAX");
 
 const char *section_title(enum option_section section) {
 	static const char *const titles[SECTION_MAX] = {
-		[SECTION_WHAT] = "What to measure",
-		[SECTION_PACE] = "How long and how fast",
+		[SECTION_WHAT] = "Measurement",
+		[SECTION_PACE] = "Duration and pace",
 		[SECTION_TIMING] = "Waiting and timing",
 		[SECTION_VERBS] = "Queue pairs (backends that have them)",
 		[SECTION_FABRIC] = "Slingshot (cxi)",

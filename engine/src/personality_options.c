@@ -506,7 +506,7 @@ static int translate(const struct personality *p, const struct request *r, bool 
 			return failure(-EINVAL, EXIT_USAGE, "%s: the client names the memory of both ends here: give -t and -r to it, not to the server",
 				       p->name);
 		if (clients)
-			notice("%s: without a server's address this is the server, and all but -d, -v and -p is for the client to say: left aside",
+			notice("%s: without an address this is the server; it ignores all options but -d, -v and -p",
 			       p->name);
 		say(w, "serve");
 		say(w, "--once");
@@ -567,7 +567,7 @@ int personality_parse(const struct personality *p, int argc, char **argv, struct
 	if (e != 0)
 		return e;
 	/* Whoever reads this tool's output must not take it for the original's: reports look for these words. */
-	notice("%s is perch in the place of HPE's tool: its figures come through libfabric, and the two cannot talk to each other", p->name);
+	notice("%s is perch in the place of HPE's tool: its figures come through libfabric; the two cannot talk to each other", p->name);
 	e = r.host ? check(p, &r) : 0;
 	if (e == 0)
 		e = translate(p, &r, clients, &w);
@@ -600,8 +600,8 @@ static void print_original(FILE *f, const struct original *o) {
 void personality_print_help(FILE *f, const struct personality *p) {
 	char text[96];
 
-	fprintf(f, "Usage:\n  %s [-d DEV] [-p PORT] [-v SVC_ID]\n%*sWait for one client and serve it\n  %s ADDR [OPTIONS]\n%*s"
-		   "Measure to the server at ADDR\n\nOptions:\n", p->name, HELP_COLUMN, "", p->name, HELP_COLUMN, "");
+	fprintf(f, "Usage:\n  %s [-d DEV] [-p PORT] [-v SVC_ID]\n%*sWait for one client and serve it\n", p->name, HELP_COLUMN, "");
+	fprintf(f, "  %s ADDR [OPTIONS]\n%*sMeasure to the server at ADDR\n\nOptions:\n", p->name, HELP_COLUMN, "");
 	for (size_t i = 0; i < ELEMENTSOF(originals); i++)
 		if (has(p, &originals[i]))
 			print_original(f, &originals[i]);
@@ -613,8 +613,8 @@ void personality_print_help(FILE *f, const struct personality *p) {
 	fputs(".\n\n", f);
 	(void) snprintf(text, sizeof(text), "This is perch " PERCH_VERSION " with the command line and the layout of %s %s.", p->name, p->page);
 	options_print_wrapped(f, text, 0);
-	options_print_wrapped(f, "It speaks perch's own protocol: both ends must be perch, and the original can neither serve it nor be "
-				 "served. Without a token it serves loopback only; PERCH_TOKEN_FILE names a file with the secret that both ends share. "
+	options_print_wrapped(f, "Its protocol is not the original's, so both ends must be perch. "
+				 "Without a token it serves loopback only; PERCH_TOKEN_FILE names a file with the shared secret. "
 				 "`perch lat --backend cxi` measures the same, with percentiles and JSON. Exit status as in perch(1).", 0);
 }
 

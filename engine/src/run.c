@@ -23,8 +23,8 @@ static void stalled(void *userdata) {
 	struct run *r = userdata;
 
 	failure_reset();
-	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back, because the library waits for a peer that hangs or "
-		       "is gone; look at its log for the cause", r->control->peer_name, r->backend->facts->name);
+	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back; the library waits for a peer that hangs or "
+		       "is gone; check the peer's log", r->control->peer_name, r->backend->facts->name);
 	r->traffic = r->events > 0;
 	r->outcome.cpu = cpu_since(&r->outcome.cpu); /* run_begin() has left there when it began */
 	if (r->on_stall)
@@ -316,7 +316,7 @@ static int give_up(struct run *r) {
 		run_note_stall(r, monotonic_ns() - r->progress_ns);
 	if (r->stall.start_ns)
 		run_stall_over(r);
-	return failure_quiet(-ECANCELED, EXIT_INTERNAL, "stopped while messages were under way to %s", r->control->peer_name);
+	return failure_quiet(-ECANCELED, EXIT_INTERNAL, "stopped while messages to %s were outstanding", r->control->peer_name);
 }
 
 int run_idle(struct run *r) {

@@ -93,10 +93,10 @@ static int take_head(struct keeper *k, const json_t *line) {
 	const char *kind = json_string_value(json_object_get(line, "kind"));
 
 	if (!kind || !streq(kind, "soak") || !json_is_integer(json_object_get(line, "started_ms")))
-		return failure(-EINVAL, EXIT_USAGE, "--soak %s: it is no soak's; give another file", k->options->soak_file);
+		return failure(-EINVAL, EXIT_USAGE, "'%s' exists but is not a soak file; choose another path", k->options->soak_file);
 	for (size_t i = 0; i < ELEMENTSOF(same); i++)
 		if (!json_equal(json_object_get(line, same[i]), json_object_get(k->head, same[i])))
-			return failure(-EINVAL, EXIT_USAGE, "--soak %s: it was begun with another %s; give another file, or the options of then",
+			return failure(-EINVAL, EXIT_USAGE, "--soak %s: the file was started with another %s; choose another path, or repeat its options",
 				       k->options->soak_file, streq(same[i], "job") ? "job" : same[i]);
 	json_decref(k->head);
 	k->head = json_deep_copy(line);
@@ -169,7 +169,7 @@ static int open_soak(struct keeper *k) {
 	if (k->resumed) {
 		k->lost = true;
 		k->lost_ns = monotonic_ns();
-		(void) snprintf(k->reason, sizeof(k->reason), "perch was ended in the middle, and started anew");
+		(void) snprintf(k->reason, sizeof(k->reason), "perch was stopped and restarted");
 	}
 	return 0;
 }
@@ -292,7 +292,7 @@ static void take_line(struct keeper *k, size_t n) {
 	const char *kind = json_string_value(json_object_get(line, "kind"));
 
 	if (!kind)
-		notice("the process that measures said what is no line: %.200s", k->text);
+		notice("measurement process wrote an invalid line: %.200s", k->text);
 	else if (streq(kind, "over"))
 		k->over = true;
 	else if (streq(kind, "lost")) {
@@ -422,10 +422,10 @@ static int keep_measuring(struct keeper *k) {
 		if (!k->lost) {
 			k->lost = true;
 			k->lost_ns = monotonic_ns();
-			notice("the soak has lost its connection, and makes it anew for up to %.0f s", (double) k->options->reconnect_ns / 1e9);
+			notice("the soak lost its connection; trying to reconnect for up to %.0f s", (double) k->options->reconnect_ns / 1e9);
 		}
 		if (monotonic_ns() - k->lost_ns >= k->options->reconnect_ns)
-			return failure(-ETIMEDOUT, EXIT_PEER, "the connection could not be made anew within %.0f s (--reconnect sets the limit); the last "
+			return failure(-ETIMEDOUT, EXIT_PEER, "cannot reconnect within %.0f s (limit: --reconnect); the last "
 				       "attempt: %s", (double) k->options->reconnect_ns / 1e9, k->reason);
 		k->failures++;
 		wait_before(k);

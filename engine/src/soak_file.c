@@ -147,7 +147,7 @@ bool soak_file_append(struct soak_file *f, const char *text) {
 	if (f->dropped == 1 && !kept)
 		notice("%s: %zu MiB of lines wait in memory, which is the most; later ones are counted only", f->path, f->kept_max >> 20);
 	if (e < 0 && !f->failing)
-		notice("cannot write %s: %s; the soak goes on, and up to %zu MiB of its lines are kept in memory until the disk takes them", f->path,
+		notice("cannot write %s: %s; the soak goes on and keeps up to %zu MiB of lines in memory", f->path,
 		       strerror(-e), f->kept_max >> 20);
 	if (e == 0 && f->failing)
 		notice("%s is written again, with all lines that were kept", f->path);

@@ -41,7 +41,7 @@ static int stalled(struct transfer *x) {
 		if (e < 0)
 			return e;
 	}
-	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %u transfers of %llu bytes): the path to it is blocked, or it "
+	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %u transfers of %llu bytes); the path is blocked, or the peer "
 		       "hangs; --timeout sets this limit", (double) x->job.timeout_ns / 1e9, x->control->peer_name, op_name((int) x->job.op),
 		       x->shape.batch, (unsigned long long) x->shape.size);
 }
@@ -136,7 +136,7 @@ static int hear_result(struct leader *l) {
 	for (uint32_t i = 0; e == 0 && i < x->n_pairs; i++)
 		e = hear_integrity(x, i, json_array_get(pairs, i));
 	json_decref(payload);
-	return e < 0 && !failure_text()[0] ? failure(-EBADMSG, EXIT_PEER, "%s sent a result that is none; refused", x->control->peer_name) : e;
+	return e < 0 && !failure_text()[0] ? failure(-EBADMSG, EXIT_PEER, "%s sent a malformed result message; rejected", x->control->peer_name) : e;
 }
 
 static int run_phase(struct leader *l) {
@@ -168,7 +168,7 @@ static enum exit_code judge(const struct leader *l, const struct result *r) {
 	if (r->integrity.bad_bytes > 0 && r->transfer->pair < 0)
 		return EXIT_CORRUPT; /* said of the pair that has it */
 	if (r->integrity.bad_bytes > 0) {
-		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu checked bytes of %s differ in transfers of %llu bytes, first in "
+		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu checked bytes of %s differ (%llu-byte transfers), first in "
 			       "transfer %llu at byte %llu; do not trust this path with data", (unsigned long long) r->integrity.bad_bytes,
 			       (unsigned long long) r->integrity.checked_bytes, op_name((int) l->x.job.op), (unsigned long long) r->size,
 			       (unsigned long long) r->integrity.first.message, (unsigned long long) r->integrity.first.offset);
@@ -235,8 +235,8 @@ static void give_up(void *userdata) {
 
 	if (l->closing)
 		_exit((int) l->worst);
-	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back, because the library waits for a peer that hangs or "
-		       "is gone; look at its log for the cause", l->x.control->peer_name, l->x.job.backend);
+	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back; the library waits for a peer that hangs or "
+		       "is gone; check the peer's log", l->x.control->peer_name, l->x.job.backend);
 	control_send_error(l->x.control);
 	(void) write_views(l, true);
 	l->table = transfer_table_end(l->table);
@@ -252,8 +252,8 @@ static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 	shape_of(&x->job, size, batch, &x->shape);
 	progress_step("%llu bytes in batches of %u", (unsigned long long) size, batch);
 	if (shape_pieces(&x->shape) > (uint64_t) x->job.outstanding * x->job.queue_pairs)
-		notice("a batch of %u takes %llu work requests, and the queues have %u: it is posted in several lists (--outstanding %u on each of %u "
-		       "queue pairs)", batch, (unsigned long long) shape_pieces(&x->shape), x->job.outstanding * x->job.queue_pairs, x->job.outstanding,
+		notice("a batch of %u takes %llu work requests, and the queues hold %u; it is posted in several lists (--outstanding %u on each of "
+		       "%u queue pairs)", batch, (unsigned long long) shape_pieces(&x->shape), x->job.outstanding * x->job.queue_pairs, x->job.outstanding,
 		       x->job.queue_pairs);
 	e = run_phase(l);
 	if (e < 0) {

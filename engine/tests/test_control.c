@@ -158,7 +158,7 @@ static size_t hello(unsigned version, unsigned type, size_t length, bool has_tok
 
 static void test_strangers(void **state) {
 	(void) state;
-	refuse_client(&none, "garbage garbage garbage", 23, false, -EPROTO, "does not speak perch's control protocol");
+	refuse_client(&none, "garbage garbage garbage", 23, false, -EPROTO, "does not use perch's control protocol");
 	refuse_client(&none, "GET / HTTP/1.0\r\n\r\n", 18, true, -EPROTO, "another program");
 	refuse_client(&none, "", 0, true, -ECONNRESET, "closed");
 	refuse_client(&none, "", 0, false, -ETIMEDOUT, "did not answer in time");
@@ -261,12 +261,12 @@ static void test_bad_servers(void **state) {
 	refuse_server(&none, "SSH-2.0-OpenSSH_9.2p1\r\n", 23, -EPROTO, "another program");
 	refuse_server(&none, bytes, hello(CONTROL_VERSION + 8, FRAME_CHALLENGE, 33, false, bytes), -EPROTONOSUPPORT, "version 9");
 	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_WELCOME, 33, false, bytes), -EPROTO, "did not greet");
-	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes), -EACCES, "wants a token");
+	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes), -EACCES, "requires a token");
 	refuse_server(&right, bytes, hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, false, bytes), -EACCES, "no token");
 	/* A server that welcomes whoever comes, without knowing the token. */
 	n = hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes);
 	n += frame_bytes(CONTROL_VERSION, FRAME_WELCOME, proof, CONTROL_MAC, NULL, true, 0, bytes + n);
-	refuse_server(&right, bytes, n, -EACCES, "could not prove");
+	refuse_server(&right, bytes, n, -EACCES, "has another token");
 	n = hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes);
 	n += frame_bytes(CONTROL_VERSION, FRAME_WELCOME, proof, 0, NULL, true, 0, bytes + n);
 	refuse_server(&right, bytes, n, -EPROTO, "did not greet");

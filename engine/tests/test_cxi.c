@@ -149,7 +149,7 @@ static void test_options(void **state) {
 	refused("lat h --backend cxi --svc-id 2147483648", "out of range");
 	refused("lat h --backend cxi --traffic-class default", "best-effort");
 	refused("lat h --backend cxi --tos low-latency", "0 to 255");
-	refused("lat h --backend cxi --rdzv --op read", "knows no rendezvous");
+	refused("lat h --backend cxi --rdzv --op read", "has no rendezvous");
 	refused("lat h --backend cxi --op fetch-atomic --atomic-op cswap", "--op fetch-atomic does not have it");
 	refused("lat h --backend cxi --op atomic-op --atomic-op read", "--op atomic-op does not have it");
 	refused("lat h --backend cxi --op fetch-atomic --atomic-op min --atomic-type float-complex", "not defined");

@@ -186,12 +186,12 @@ static void test_bad_headers(void **state) {
 
 	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
 		put_frame(types[i], "{}", false, 0);
-		refuse_frame(-EPROTO, "does not speak perch's control protocol");
+		refuse_frame(-EPROTO, "does not use perch's control protocol");
 		(void) tear_down(state);
 		(void) set_up(state);
 	}
 	put(bytes, frame_bytes(CONTROL_VERSION + 1, FRAME_JOB, "{}", 2, key, false, 0, bytes));
-	refuse_frame(-EPROTONOSUPPORT, "version 2, this perch speaks 1");
+	refuse_frame(-EPROTONOSUPPORT, "version 2, this perch has 1");
 	(void) tear_down(state);
 	(void) set_up(state);
 	put("GET / HTTP/1.1\r\n\r\n", 18);
@@ -203,7 +203,7 @@ static void test_payloads_that_are_no_object(void **state) {
 
 	for (size_t i = 0; i < ELEMENTSOF(payloads); i++) {
 		put_frame(FRAME_JOB, payloads[i], false, 0);
-		refuse_frame(-EPROTO, "no JSON object");
+		refuse_frame(-EPROTO, "not a JSON object");
 		(void) tear_down(state);
 		(void) set_up(state);
 	}
@@ -217,7 +217,7 @@ static void test_deep_payload(void **state) {
 	assert_non_null(payload);
 	memset(payload, '[', CONTROL_FRAME_MAX);
 	put(bytes, frame_bytes(CONTROL_VERSION, FRAME_JOB, payload, CONTROL_FRAME_MAX, key, false, 0, bytes));
-	refuse_frame(-EPROTO, "no JSON object");
+	refuse_frame(-EPROTO, "not a JSON object");
 	free(payload);
 }
 

@@ -372,9 +372,9 @@ static void test_memory(void **state) {
 	refuse_memory("tcp", OP_SEND, "host", "ze:1", false, "--bounce");
 	refuse_memory("null", OP_SEND, "rocm:0", "host", true, "host memory and huge pages only");
 	refuse_memory("tcp", OP_SEND, "huge:2M", "host", true, "host memory already");
-	refuse_memory("verbs", OP_READ, "cuda:0", "host", true, "nobody is awake");
-	refuse_memory("verbs", OP_WRITE, "host", "cuda:0", true, "nobody is awake");
-	refuse_memory("verbs", OP_FETCH_ADD, "host", "cuda:0", true, "nobody is awake");
+	refuse_memory("verbs", OP_READ, "cuda:0", "host", true, "no process runs at the end of the");
+	refuse_memory("verbs", OP_WRITE, "host", "cuda:0", true, "no process runs at the end of the");
+	refuse_memory("verbs", OP_FETCH_ADD, "host", "cuda:0", true, "no process runs at the end of the");
 	refuse_memory("verbs", OP_FETCH_ADD, "cuda:0", "host", false, "operands");
 }
 

@@ -262,7 +262,7 @@ static void test_transports(void **state) {
 	(void) state;
 	fake_set_gid(d, 1, 0, "10.0.0.1", IBV_GID_TYPE_ROCE_V2, NULL);
 	d->device.transport_type = IBV_TRANSPORT_UNSPECIFIED;
-	refused(&job, "d0 speaks neither InfiniBand nor RoCE");
+	refused(&job, "d0 is neither an InfiniBand nor a RoCE device");
 	d->device.transport_type = IBV_TRANSPORT_IWARP;
 	refused(&job, "d0 is an iWARP device, which only the connection manager can connect: give --rdma-cm");
 	job.rdma_cm = true;

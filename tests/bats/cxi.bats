@@ -221,7 +221,7 @@ refused() {
   assert_json record.json '.params.fabric_class == "low-latency"'
   refused 2 "--traffic-class: the cxi backend does not have it" --traffic-class 3
   BACKEND=verbs refused 2 "--traffic-class by name: the verbs backend does not have it" --traffic-class low-latency
-  BACKEND=ofi refused 3 "knows no --traffic-class bulk-data" --provider tcp --traffic-class bulk-data
+  BACKEND=ofi refused 3 "has no --traffic-class bulk-data" --provider tcp --traffic-class bulk-data
 }
 
 @test "atomics: what the provider reports is measured, and what it lacks is exit code 3" {
@@ -253,7 +253,7 @@ refused() {
 }
 
 @test "options that another operation or backend has are refused with exit code 2" {
-  refused 2 "--rdzv: --op write knows no rendezvous" --op write --rdzv
+  refused 2 "--rdzv: --op write has no rendezvous" --op write --rdzv
   refused 2 "--no-hrp: --op read is never" --op read --no-hrp
   refused 2 "--unrestricted: --op send" --unrestricted
   refused 2 "--keys: --op send names no memory" --keys matching

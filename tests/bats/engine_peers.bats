@@ -92,7 +92,7 @@ perch_pretended() {
     pretend "send-$kind" "$PORT"
     assert_server_lives
   done
-  grep -q "does not speak perch's control protocol" "serve.$PORT.log"
+  grep -q "does not use perch's control protocol" "serve.$PORT.log"
   grep -q "above the limit" "serve.$PORT.log"
 }
 

@@ -138,7 +138,7 @@ cuDevicePrimaryCtxRelease"
   plain 2 lat --bounce
   assert_said "host memory already"
   plain 2 lat --backend ofi --op read --memory cuda --bounce
-  assert_said "nobody is awake"
+  assert_said "no process runs at the end of the"
   plain 2 lat --memory gpu:0
   assert_said "give host, huge:2M, huge:1G, cuda[:N], rocm[:N] or ze[:N]"
 }

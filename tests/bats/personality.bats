@@ -326,7 +326,7 @@ Server GPU Type  : AMD"
   serve cxi_send_lat
   # another protocol (the original's first word is a length), and a connection that says nothing and goes
   printf '\0\0\0\020cxi_send_lat 2.1' | timeout 10 bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT; cat >&3; timeout 5 cat <&3" >/dev/null || true
-  wait_until grep -q "does not speak perch's control protocol" server.err
+  wait_until grep -q "does not use perch's control protocol" server.err
   timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"
   client 0 cxi_send_lat -n 3
   served 0
@@ -345,7 +345,7 @@ Server GPU Type  : AMD"
   (umask 077 && echo 0123456789abcdef0123456789abcdef >token)
   PERCH_TOKEN_FILE=token serve cxi_send_lat
   client 4 cxi_send_lat -n 3
-  assert_said "wants a token"
+  assert_said "requires a token"
   PERCH_TOKEN_FILE=token client 0 cxi_send_lat -n 3
   served 0
   unset PORT

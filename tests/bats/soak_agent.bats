@@ -245,7 +245,7 @@ intervals_after_gap() { jq -es 'map(.kind) | .[(index("gap") // length):] | inde
   wait_until intervals_after_gap "alpha/$BW/client.soak"
   wait_until intervals_after_gap "alpha/$LAT/client.soak"
   kill -KILL "$(pid_of alpha keeper lat/alpha/beta/0/1)" "$(pid_of alpha sampler)"
-  wait_until grep -q '"reason":"perch was ended in the middle' "alpha/$LAT/client.soak"
+  wait_until grep -q '"reason":"perch was stopped and restarted' "alpha/$LAT/client.soak"
   wait_until grep -q sampler_ended alpha/progress.jsonl
   of stop alpha
   of stop beta

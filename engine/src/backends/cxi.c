@@ -72,7 +72,7 @@ static json_t *environment(void) {
 			continue;
 		if ((size_t) (value - *e) >= sizeof(name) || strlen(value + 1) >= ENVIRONMENT_VALUE_MAX ||
 		    json_object_size(o) == ENVIRONMENT_VARIABLES_MAX) {
-			notice("cxi: %.*s is left out of the record: its name or its value is too long, or there are too many such variables",
+			notice("cxi: the record omits %.*s; its name or value is too long, or there are too many such variables",
 			       (int) MIN(value - *e, ENVIRONMENT_NAME_MAX), *e);
 			continue;
 		}
@@ -167,8 +167,8 @@ static int choose_key(struct ofi_session *o) {
 	}
 	service = service < 0 ? usual : service;
 	if (service < 0)
-		return failure(-EINVAL, EXIT_USAGE, "cxi, device %s: --vni %d alone names no service, and SLINGSHOT_DEVICES and SLINGSHOT_SVC_IDS name "
-			       "none for this device: give %s too", o->session.device, vni, o->role == ROLE_CLIENT ? "--svc-id" : "--server-svc-id");
+		return failure(-EINVAL, EXIT_USAGE, "cxi, device %s: --vni %d alone names no service; SLINGSHOT_DEVICES and SLINGSHOT_SVC_IDS do not "
+			       "list this device; give %s too", o->session.device, vni, o->role == ROLE_CLIENT ? "--svc-id" : "--server-svc-id");
 	key = (struct auth_key) { .svc_id = (uint32_t) service, .vni = vni < 0 ? o->usual_vni : (uint16_t) vni };
 	o->session.svc_id = service;
 	o->session.vni = key.vni;
@@ -271,8 +271,8 @@ static int explain_absence(const struct open_arguments *a) {
 	bool up;
 
 	if (offers_any(&up))
-		return up || device[0] ? 0 : failure(-ENETDOWN, EXIT_HOST, "cxi: the link of every device is down: see `cxi_stat` and the switch's port, "
-						     "or name a device with --device to try it all the same");
+		return up || device[0] ? 0 : failure(-ENETDOWN, EXIT_HOST, "cxi: the link of every device is down; check `cxi_stat` and the switch ports, "
+						     "or name a device with --device to try it anyway");
 	cxi_host_look("", &host);
 	host.provider = has_provider();
 	cxi_host_missing(&host, text);
@@ -308,8 +308,8 @@ static int explain_refusal(const struct ofi_session *o, int error) {
 	if (!o->domain && key.vni != o->session.vni && domain_opens(o, &key))
 		return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d does not allow VNI %d (but VNI %u): leave --vni out, or see `cxi_service list`",
 			       device, o->session.svc_id, o->session.vni, key.vni);
-	return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d with VNI %d was refused (%s): the service is unknown, disabled, "
-		       "not for this user%s%s, or does not allow the VNI; `cxi_service list` shows them; by default the provider chooses (leave --svc-id and --vni out)",
+	return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d with VNI %d was refused (%s); the service is unknown, disabled, "
+		       "not for this user%s%s, or does not allow the VNI; see `cxi_service list`, or omit --svc-id and --vni",
 		       device, o->session.svc_id, o->session.vni, fi_strerror(error), classed ? ", without traffic class " : "",
 		       classed ? tclass : "");
 }
@@ -334,7 +334,7 @@ static int check_peer(const struct ofi_session *o, const void *name, size_t leng
 
 	if (vni < 0 || o->session.vni < 0 || vni == o->session.vni)
 		return 0;
-	return failure(-EPROTO, EXIT_PEER, "cxi, device %s: this end is in VNI %d and the peer in %d, so neither reaches the other: give a --vni that "
+	return failure(-EPROTO, EXIT_PEER, "cxi, device %s: this end is in VNI %d and the peer in %d; give a --vni that "
 		       "the services of both ends allow", o->session.device, o->session.vni, vni);
 }
 

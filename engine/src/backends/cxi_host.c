@@ -100,6 +100,6 @@ void cxi_host_missing(const struct cxi_host *h, char ret[CXI_MISSING_MAX]) {
 		say(ret, &n, "this libfabric has no cxi provider (`fi_info -l` lists them; install the one of the Slingshot host software, or "
 			     "build one with --enable-cxi)");
 	if (n == 0)
-		say(ret, &n, "driver, device file, libcxi and provider are there, but the provider offers no device: no enabled service for this "
-			     "user (`cxi_service list`), or FI_PROVIDER or FI_CXI_DEVICE_NAME leaves it out");
+		say(ret, &n, "driver, device file, libcxi and provider are there, but the provider offers no device; there is no enabled service for this "
+			     "user (`cxi_service list`), or FI_PROVIDER or FI_CXI_DEVICE_NAME excludes it");
 }

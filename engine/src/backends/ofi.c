@@ -375,7 +375,7 @@ static int fit(struct ofi_session *o) {
 
 	if (wanted == FI_TC_UNSPEC || o->info->domain_attr->tclass == wanted || o->info->tx_attr->tclass == wanted)
 		return 0;
-	return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s knows no --traffic-class %s; leave it out, or choose another --provider",
+	return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s has no --traffic-class %s; omit it, or choose another --provider",
 		       o->session.provider, fabric_class_name((int) o->job->fabric_class));
 }
 

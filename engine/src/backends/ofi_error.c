@@ -71,7 +71,7 @@ int ofi_open_failed(const struct ofi_session *o, const char *what, int error) {
 		hint = "; this user may not use the device: check the permissions of its device file";
 	else if (e == FI_EINVAL && strstr(o->session.provider, "verbs") && strstr(o->session.provider, "rxm"))
 		/* Soft-RoCE has less room in a queue pair, and no such shared queue, as the layer asks for by default. */
-		hint = "; the device may not have the queues that ofi_rxm asks for: use --backend verbs, or set on both hosts FI_OFI_RXM_USE_SRX=0 "
+		hint = "; the device may not have the queues that ofi_rxm needs; use --backend verbs, or set on both hosts FI_OFI_RXM_USE_SRX=0 "
 		       "FI_OFI_RXM_MSG_RX_SIZE=64 FI_OFI_RXM_MSG_TX_SIZE=64 FI_UNIVERSE_SIZE=2 (fi_rxm(7))";
 
 	return failure(e < FI_ERRNO_OFFSET ? -e : -EIO, EXIT_HOST, "%s, provider %s, device %s: cannot %s: %s%s", o->job->backend,

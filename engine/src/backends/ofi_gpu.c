@@ -24,8 +24,8 @@ void ofi_gpu_hints(struct fi_info *hints) {
 }
 
 int ofi_gpu_absent(const struct job *job, const char *provider) {
-	return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not reach the memory of GPUs on this host (it has no FI_HMEM: libfabric was built "
-		       "without a GPU's runtime, or the provider has nothing for it); --bounce copies through host memory instead",
+	return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not reach the memory of GPUs on this host; it has no FI_HMEM, or libfabric was "
+		       "built without a GPU runtime; --bounce copies through host memory instead",
 		       job->backend, provider);
 }
 

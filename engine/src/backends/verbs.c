@@ -45,8 +45,8 @@ static int check_device(const struct verbs_session *v) {
 		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --size %llu: it sends at most %u bytes in one message; lower it", d->name,
 			       (unsigned long long) largest, d->port_attr.max_msg_sz);
 	if (v->datagrams && largest > mtu)
-		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --size %llu: with --connection ud a message is one packet, and port %u has an MTU "
-			       "of %u bytes; lower it, or raise the MTU of interface %s", d->name, (unsigned long long) largest, d->port, mtu,
+		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --size %llu is too large; with --connection ud a message is one packet, and port %u has an "
+			       "MTU of %u bytes; lower it, or raise the MTU of interface %s", d->name, (unsigned long long) largest, d->port, mtu,
 			       d->netdev[0] ? d->netdev : "(none)");
 	if (op_is_atomic(job->op) && d->attr.atomic_cap == IBV_ATOMIC_NONE)
 		return failure(-EOPNOTSUPP, EXIT_HOST, "verbs, device %s: it has no atomic operations; choose another --device or --op", d->name);

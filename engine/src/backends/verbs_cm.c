@@ -133,7 +133,7 @@ static int next_event(struct verbs_session *v, struct cm_event *ret) {
 
 	while (rdma_get_cm_event(cm->events, &e) != 0) {
 		if (errno != EAGAIN && errno != EINTR)
-			return cm_failed(v, "hear from the connection manager", errno);
+			return cm_failed(v, "get an event of the connection manager", errno);
 		now = monotonic_ns();
 		if (cm->heard && now - cm->heard > LAST_EVENT_NS)
 			return failure(-ECONNABORTED, EXIT_PEER, "verbs, --rdma-cm: %s gave up while the two ends were connecting; its own messages say "

@@ -187,7 +187,7 @@ static bool check_transport(struct candidate *c, const struct ibv_device *device
 		return true;
 	if (device->transport_type == IBV_TRANSPORT_IWARP)
 		return unfit(c, -EOPNOTSUPP, "%s is an iWARP device, which only the connection manager can connect: give --rdma-cm", c->device.name);
-	return unfit(c, -EOPNOTSUPP, "%s speaks neither InfiniBand nor RoCE; --backend ofi may have a provider for it", c->device.name);
+	return unfit(c, -EOPNOTSUPP, "%s is neither an InfiniBand nor a RoCE device; --backend ofi may have a provider for it", c->device.name);
 }
 
 static bool open_device(struct candidate *c, struct ibv_device *device) {

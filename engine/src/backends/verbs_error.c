@@ -17,33 +17,30 @@ static const struct explanation {
 } explanations[] = {
 	[IBV_WC_SUCCESS] = { 0, EXIT_MEASURED, "" },
 	[IBV_WC_LOC_LEN_ERR] = { -EIO, EXIT_INTERNAL,
-		"a message does not fit: the peer sent more than the receive that waited for it, or one is longer than the port's limit or, with UD, "
-		"than the path MTU; use a smaller --size" },
+		"a message is longer than its receive buffer, the port's limit or, with UD, the path MTU; use a smaller --size" },
 	[IBV_WC_LOC_QP_OP_ERR] = { -EIO, EXIT_INTERNAL,
 		"the device found its own queue pair inconsistent with the request; look for a firmware or driver error in the kernel's log (dmesg)" },
 	[IBV_WC_LOC_EEC_OP_ERR] = { -EIO, EXIT_INTERNAL, "the device's end-to-end context failed; look into the kernel's log (dmesg)" },
 	[IBV_WC_LOC_PROT_ERR] = { -EIO, EXIT_INTERNAL,
 		"a local buffer lies outside its memory region or lacks the access right; this is an error of this program or of the driver" },
 	[IBV_WC_WR_FLUSH_ERR] = { -ECONNRESET, EXIT_PEER,
-		"the queue pair had ended before this work request: the peer has disconnected, or an earlier error, said above or by the peer, ended it" },
+		"the queue pair was closed before this work request; the peer disconnected, or an earlier error (above or at the peer) closed it" },
 	[IBV_WC_MW_BIND_ERR] = { -EIO, EXIT_INTERNAL, "a memory window could not be bound; this is an error of this program" },
 	[IBV_WC_BAD_RESP_ERR] = { -EREMOTEIO, EXIT_PEER,
-		"the peer's answer made no sense; both ends must run the same version, and a packet may have been damaged on its way: look at the "
-		"devices' error counters" },
+		"the peer's response was invalid; run the same version on both ends; if they do, check the devices' error counters" },
 	[IBV_WC_LOC_ACCESS_ERR] = { -EIO, EXIT_INTERNAL,
 		"the peer wrote to a local region that does not allow it; this is an error of this program or of the driver" },
 	[IBV_WC_REM_INV_REQ_ERR] = { -EREMOTEIO, EXIT_PEER,
-		"the peer refused the request as invalid: the message is longer than its receive, or its queue pair or device does not have the operation; "
+		"the peer rejected the request; the message is longer than its receive buffer, or its device lacks the operation; "
 		"use a smaller --size, or another --op" },
 	[IBV_WC_REM_ACCESS_ERR] = { -EREMOTEIO, EXIT_PEER,
-		"remote access error: the peer's memory region does not hold the address, or its key or access rights do not allow the operation; "
-		"both ends must run the same version, and the device must have the operation (atomics: 'perch devices')" },
+		"remote access error: address, key or access rights do not match the peer's memory region; "
+		"run the same version on both ends, and check that the device has the operation (atomics: 'perch devices')" },
 	[IBV_WC_REM_OP_ERR] = { -EREMOTEIO, EXIT_PEER,
 		"the peer could not complete the operation; its own message, or its kernel's log (dmesg), says why" },
 	[IBV_WC_RETRY_EXC_ERR] = { -ETIMEDOUT, EXIT_PEER,
-		"retries exceeded: nobody acknowledged. The peer or its device is gone, the network was cut for longer than --retry and "
-		"--timeout-exponent allow, a GID index is of another network or VLAN, or packets of the path MTU do not pass: try --mtu 1024, and "
-		"ping between the addresses of the two GIDs" },
+		"retries exceeded: no acknowledgement arrived; the peer is down, or the path is cut or drops packets of the MTU; "
+		"or a GID belongs to another network or VLAN; try --mtu 1024, and ping between the addresses of the two GIDs" },
 	[IBV_WC_RNR_RETRY_EXC_ERR] = { -ENOBUFS, EXIT_PEER,
 		"receiver not ready: the peer had no receive posted for too long; its processor is overloaded or it has stopped; raise --rnr-retry "
 		"(7: for ever) or lower --outstanding" },
@@ -97,14 +94,14 @@ int verbs_local_failure(const struct verbs_device *d) {
 		return failure(-ENODEV, EXIT_INTERNAL, "%s port %u of this host cannot be asked any more: the device has gone; see the kernel's log "
 			       "(dmesg)", d->name, d->port);
 	if (port.state != IBV_PORT_ACTIVE)
-		return failure(-ENETDOWN, EXIT_INTERNAL, "%s port %u of this host went down (%s) in the middle of the traffic, interface %s: bring it up "
-			       "with 'ip link set %s up', and look at its cable and switch port", d->name, d->port, verbs_port_state_name(port.state),
+		return failure(-ENETDOWN, EXIT_INTERNAL, "%s port %u of this host went down (%s) during the measurement, interface %s; bring it up "
+			       "with 'ip link set %s up', and check its cable and switch port", d->name, d->port, verbs_port_state_name(port.state),
 			       netdev, netdev);
 	if (d->gid_index < 0)
 		return 0;
 	if (ibv_query_gid_ex(d->context, d->port, (uint32_t) d->gid_index, &e, 0) != 0 || memcmp(&e.gid, &d->gid, sizeof(e.gid)) != 0)
-		return failure(-EADDRNOTAVAIL, EXIT_INTERNAL, "%s port %u of this host lost GID %d (%s) in the middle of the traffic, interface %s: its "
-			       "address was removed or changed; give it back with 'ip address add', and see 'perch devices'", d->name, d->port,
+		return failure(-EADDRNOTAVAIL, EXIT_INTERNAL, "%s port %u of this host lost GID %d (%s) during the measurement, interface %s; its "
+			       "address was removed or changed; restore it with 'ip address add', and see 'perch devices'", d->name, d->port,
 			       d->gid_index, d->address, netdev);
 	return 0;
 }
@@ -113,8 +110,8 @@ static const char *call_remedy(int error) {
 	switch (error) {
 	case ENOMEM:
 	case EAGAIN:
-		return "; too little memory may be locked, or the device is out of room: raise the limit (ulimit -l, or memlock in "
-		       "/etc/security/limits.conf and LimitMEMLOCK= of the service), or ask for fewer queue pairs and messages";
+		return "; the limit of locked memory is too low, or the device is out of room; raise the limit (ulimit -l, or memlock in "
+		       "/etc/security/limits.conf and LimitMEMLOCK= of the service), or use fewer queue pairs";
 	case EPERM:
 	case EACCES:
 		return "; this user may not: join the group that owns /dev/infiniband/uverbs* (often rdma), or run as root";

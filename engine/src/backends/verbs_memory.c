@@ -193,7 +193,7 @@ static int choose_mtu(struct verbs_session *v, uint32_t theirs) {
 	v->path_mtu = job->mtu ? job->mtu : smaller;
 	v->session.mtu = v->path_mtu;
 	if (v->datagrams && job_largest_size(job) > v->path_mtu)
-		return failure(-EMSGSIZE, theirs < ours ? EXIT_PEER : EXIT_HOST, "verbs, device %s: --size %llu is above the path's MTU of %u bytes, and "
+		return failure(-EMSGSIZE, theirs < ours ? EXIT_PEER : EXIT_HOST, "verbs, device %s: --size %llu is above the path MTU of %u bytes; "
 			       "with --connection ud a message is one packet; lower it, or raise the MTU%s", v->device.name,
 			       (unsigned long long) job_largest_size(job), v->path_mtu, theirs < ours ? " of the peer" : "");
 	return 0;
@@ -214,7 +214,7 @@ int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	if (be64toh(w.length) != v->arena.length || be64toh(w.base) > UINT64_MAX - v->arena.length)
 		return refuse("its memory is not cut like ours; both ends need the same version of perch");
 	if (mtu < JOB_MTU_MIN || mtu > JOB_MTU_MAX || (mtu & (mtu - 1)) || be32toh(w.psn) > PSN_MASK)
-		return refuse("its MTU or sequence number is none");
+		return refuse("its MTU or sequence number is invalid");
 	if (w.layer != v->device.port_attr.link_layer)
 		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: one port is InfiniBand and the other Ethernet; choose devices of one fabric with "
 			       "--device and --server-device", v->device.name);
