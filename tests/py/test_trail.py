@@ -52,9 +52,11 @@ def test_what_moved_between_two_flows_is_a_step() -> None:
     ]
 
 
-def test_flows_of_one_round_that_share_a_host_are_one_time() -> None:
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_flows_of_one_round_that_share_a_host_are_one_time(order: tuple[int, int]) -> None:
     """Whatever moved from the first reading to the last one was counted within a flow."""
-    together = [flow("f", 1, 5, 0, 8), flow("g", 2, 6, 3, 9)]
+    flows = flow("f", 1, 5, 0, 8), flow("g", 2, 6, 3, 9)
+    together = [flows[place] for place in order]
     trail = followed([flow("e", 0, 0.5)], together, [flow("h", 7, 8, 10, 10)])
     assert [(step.earlier, step.later, step.moved) for step in trail.steps] == [("g", "h", 1)]
 
