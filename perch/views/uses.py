@@ -70,23 +70,31 @@ def _of_ceiling(title: str, kind: str, least_size: int, source: str) -> Need:
     )
 
 
+def _read_of_4_kib(source: str) -> Need:
+    return Need(
+        "a read of 4 KiB to its completion, median", "latency", "p50", "us", source,
+        size=(4 * KIB, 4 * KIB), op="read", definition="completion", most=10,
+    )  # fmt: skip
+
+
+def _half_round_trip(
+    title: str, figure: str, largest: int, most: float, source: str, op: str | None = None
+) -> Need:
+    return Need(
+        title, "latency", figure, "us", source, size=(0, largest), op=op,
+        definition="half_round_trip", most=most,
+    )  # fmt: skip
+
+
 USES = (
     Use(
         "NVMe over Fabrics",
         ("coverage", "path", "loss", "integrity", "stability", "throughput"),
         (
-            Need(
-                "a read of 4 KiB to its completion, median",
-                "latency",
-                "p50",
-                "us",
+            _read_of_4_kib(
                 "NVM Express, Inc.'s goal for NVMe over Fabrics, no more than 10 µs added to a "
                 "directly connected device (TechTarget, Everything you need to know about NVMe "
-                "storage)",
-                size=(4 * KIB, 4 * KIB),
-                op="read",
-                definition="completion",
-                most=10,
+                "storage)"
             ),
             _of_ceiling(
                 "bandwidth of messages of 128 KiB and more",
@@ -100,17 +108,9 @@ USES = (
         "iSER (iSCSI over RDMA)",
         ("coverage", "path", "loss", "integrity", "stability", "throughput"),
         (
-            Need(
-                "a read of 4 KiB to its completion, median",
-                "latency",
-                "p50",
-                "us",
+            _read_of_4_kib(
                 "site policy: as for NVMe over Fabrics; an iSER target fetches the data of writes "
-                "by RDMA Read (RFC 7145)",
-                size=(4 * KIB, 4 * KIB),
-                op="read",
-                definition="completion",
-                most=10,
+                "by RDMA Read (RFC 7145)"
             ),
             _of_ceiling(
                 "bandwidth of messages of 256 KiB and more",
@@ -125,17 +125,14 @@ USES = (
         "Distributed databases",
         ("coverage", "path", "loss", "integrity", "stability", "tail", "repeatability"),
         (
-            Need(
+            _half_round_trip(
                 "half of a round trip of up to 256 B, p99",
-                "latency",
                 "p99",
-                "us",
+                256,
+                20,
                 "site policy: a commit waits for two of them, and for a flash write of some tens "
                 "of µs",
-                size=(0, 256),
                 op="send",
-                definition="half_round_trip",
-                most=20,
             ),
         ),
     ),
@@ -143,16 +140,13 @@ USES = (
         "MPI and other tightly coupled work",
         ("coverage", "path", "loss", "latency", "tail", "repeatability", "throughput"),
         (
-            Need(
+            _half_round_trip(
                 "half of a round trip of up to 64 B, median",
-                "latency",
                 "p50",
-                "us",
+                64,
+                5,
                 "site policy: twice what published half round trips of 100 Gb/s cards and one "
                 "switch take (limits/roce.yml)",
-                size=(0, 64),
-                definition="half_round_trip",
-                most=5,
             ),
             _of_ceiling(
                 "bandwidth of messages of 1 MiB and more",
@@ -166,17 +160,14 @@ USES = (
         "Real-time data processing",
         ("coverage", "path", "loss", "stability", "tail", "repeatability"),
         (
-            Need(
+            _half_round_trip(
                 "the longest half of a round trip of up to 4 KiB",
-                "latency",
                 "max",
-                "us",
+                4 * KIB,
+                100,
                 "site policy: a fifth of the shortest cycle of motion control, 500 µs (3GPP TS "
                 "22.104, table 5.2-1), is the network's; the last message counts, not the middle "
                 "one",
-                size=(0, 4 * KIB),
-                definition="half_round_trip",
-                most=100,
             ),
         ),
     ),
@@ -184,17 +175,14 @@ USES = (
         "Low-latency financial systems",
         ("coverage", "path", "loss", "latency", "tail", "repeatability"),
         (
-            Need(
+            _half_round_trip(
                 "half of a round trip of up to 256 B, p99",
-                "latency",
                 "p99",
-                "us",
+                256,
+                10,
                 "site policy: the whole round trip takes at most half of the 40 µs in which an "
                 "exchange answers an order (nasdaqtrader.com, INET)",
-                size=(0, 256),
                 op="send",
-                definition="half_round_trip",
-                most=10,
             ),
         ),
     ),
