@@ -12,6 +12,8 @@ from selftest.work import Judged, remembered
 
 from perch.cli import main
 from perch.judge import findings
+from tests.py.cards import put_cards
+from tests.py.judging import Run
 
 pytest_plugins = ["tests.py.tap"]
 
@@ -46,6 +48,24 @@ def findings_once() -> Judged:
 def hosts_once(monkeypatch: pytest.MonkeyPatch, findings_once: Judged) -> None:
     """Judges the composed cards' hosts once for all tests."""
     monkeypatch.setattr(findings, "judged", findings_once)
+
+
+@pytest.fixture
+def loopback(run_copy: Callable[[str], Path]) -> Run:
+    """The recorded run over loopback."""
+    return Run(run_copy("loopback"))
+
+
+@pytest.fixture
+def rxe(run_copy: Callable[[str], Path]) -> Run:
+    """The recorded run over Soft-RoCE."""
+    return Run(run_copy("rxe"))
+
+
+@pytest.fixture
+def cards(rxe: Run, hosts_once: None) -> Run:
+    """The same, as if cards of hardware had made it."""
+    return put_cards(rxe)
 
 
 @pytest.fixture

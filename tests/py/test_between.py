@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from perch.judge import worker
 from perch.model.verdict import Verdict
-from tests.py.cards import PORT, put_cards
+from tests.py.cards import PORT
 from tests.py.judging import Change, Document, Run, check_of, ends_of, go_on, more, put, status
 
 COUNTERS = f"rdma.{PORT}.counters"
-
-
-@pytest.fixture
-def rxe(run_copy: Callable[[str], Path]) -> Run:
-    return Run(run_copy("rxe"))
-
-
-@pytest.fixture
-def cards(rxe: Run, hosts_once: None) -> Run:
-    return put_cards(rxe)
 
 
 def ends(run: Run) -> list[Path]:

@@ -7,7 +7,6 @@ themselves.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from selftest.runs import noise
 
 from perch.model.moments import moment
 from perch.model.verdict import Bound
-from tests.py.cards import PORT, counted, put_cards
+from tests.py.cards import PORT, counted
 from tests.py.judging import (
     Change,
     Document,
@@ -31,21 +30,6 @@ from tests.py.judging import (
 )
 
 FLOW = "write-latency/alpha/beta/0/1"
-
-
-@pytest.fixture
-def loopback(run_copy: Callable[[str], Path]) -> Run:
-    return Run(run_copy("loopback"))
-
-
-@pytest.fixture
-def rxe(run_copy: Callable[[str], Path]) -> Run:
-    return Run(run_copy("rxe"))
-
-
-@pytest.fixture
-def cards(rxe: Run, hosts_once: None) -> Run:
-    return put_cards(rxe)
 
 
 def end(run: Run, role: str) -> Path:

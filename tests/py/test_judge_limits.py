@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +40,6 @@ limits:
     remedy: Ask Ann, who knows them
   - {id: small-message-mean, severity: removed, source: "site policy: no small messages here"}
 """
-
-
-@pytest.fixture
-def loopback(run_copy: Callable[[str], Path]) -> Run:
-    return Run(run_copy("loopback"))
-
-
-@pytest.fixture
-def rxe(run_copy: Callable[[str], Path]) -> Run:
-    return Run(run_copy("rxe"))
 
 
 def judged(run: Run, name: str) -> Check:

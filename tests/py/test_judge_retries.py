@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +64,6 @@ def judged(run: Run, *factors: float) -> Verdict:
     for n, factor in enumerate(factors, 2):
         measured_again(run, FLOW, n, faster(factor))
     return run.judge()
-
-
-@pytest.fixture
-def loopback(run_copy: Callable[[str], Path]) -> Run:
-    return Run(run_copy("loopback"))
 
 
 @pytest.fixture

@@ -60,11 +60,6 @@ def plant(run: Run, file: str, *kept: str) -> None:
 
 
 @pytest.fixture
-def loopback(run_copy: Callable[[str], Path]) -> Run:
-    return Run(run_copy("loopback"))
-
-
-@pytest.fixture
 def nodes(tmp_path: Path) -> Run:
     root = tmp_path / "run"
     root.mkdir()

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from perch.model.json_keys import repeated_key
-from tests.py.cards import put_cards
 from tests.py.judging import Run, check_of
 from tests.py.soak_built import composed
 
 HOST_CHECK = Path(__file__).parents[2] / "roles/host_check/files/host-check"
-
-
-@pytest.fixture
-def cards(run_copy: Callable[[str], Path], hosts_once: None) -> Run:
-    return put_cards(Run(run_copy("rxe")))
 
 
 def twice(path: Path, key: str, value: object) -> None:
