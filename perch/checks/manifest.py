@@ -45,9 +45,9 @@ _FAULTS = {
     ),
     "unplanned": _Fault(
         "Every output is of a planned flow",
-        "output is of a flow that the plan does not have",
-        "outputs are of flows that the plan does not have",
-        "restore the plan that was measured: only it shows what is missing",
+        "folder is of flows that the plan does not have",
+        "folders are of flows that the plan does not have",
+        "restore the plan that was measured; where two runs were mixed, keep their files apart",
     ),
 }
 

@@ -41,7 +41,8 @@ def simulated(run: RunView) -> Iterator[Check]:
     flows = set(run.records.filter(pl.col("scope") == "simulated")["flow"])
     if not flows:
         return
-    posing = [flow.id for flow in run.plan.flows() if flow.scope == "hardware" and flow.id in flows]
+    of_simulated = [flow for flow in run.plan.flows() if flow.id in flows]
+    posing = [flow.id for flow in of_simulated if flow.scope in ("hardware", "software")]
     if not posing:
         yield Check(
             id="simulated",
@@ -51,11 +52,12 @@ def simulated(run: RunView) -> Iterator[Check]:
             source=design("software and simulated scopes are named"),
         )
         return
+    planned = " and ".join(sorted({flow.scope for flow in of_simulated if flow.id in set(posing)}))
     yield Check(
         id="simulated",
         title="No simulation stands for hardware",
         status="inconclusive",
-        measured=f"{plural(len(posing), 'flow')} planned as hardware ran on a simulated device",
+        measured=f"{plural(len(posing), 'flow')} planned as {planned} ran on a simulated device",
         limit=Bound(None, 0),
         unit="flows",
         source=design("scope: hardware, software, simulated"),

@@ -13,6 +13,7 @@ from perch.judge.raw import RawFiles
 from perch.model.moments import LOST_S, moment
 from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import Agent, Environment, Readings
+from perch.model.record import Number
 from perch.model.text import did_you_mean
 
 #: The schema of environment.json.
@@ -52,6 +53,7 @@ class HostFacts(msgspec.Struct):
     hostname: str | None = None
     boot_id: str | None = None
     collected: str | None = None
+    cores: Number | None = None
     versions: dict[str, Any] = {}
     drivers: dict[str, str | None] = {}
     rdma_drivers: dict[str, str | None] = {}
@@ -252,6 +254,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         hostname=said.hostname,
         boot_id=said.boot_id,
         collected=said.collected,
+        cores=said.cpu.cores if said.cpu else None,
         versions=said.versions,
         drivers={one.name: one.driver for one in said.interfaces if one.name is not None},
         rdma_drivers={one.name: one.driver for one in said.rdma if one.name is not None},

@@ -33,7 +33,7 @@ class Manifest(msgspec.Struct):
     """What differs from the manifest, as paths in order.
 
     sealed: how many lines it has; None without a manifest. lines: numbers of those that are not
-    sha256sum's. unplanned: outputs of flows that the plan does not have.
+    sha256sum's. unplanned: folders of flows that the plan does not have.
     """
 
     sealed: int | None = None
@@ -120,15 +120,6 @@ def _names(path: str) -> list[str]:
         return []
 
 
-def _outputs(root: str) -> Iterator[str]:
-    """Folders of flows whose client a host was: raw/HOST/[retry/]flows/ID."""
-    for host in _names(f"{root}/raw"):
-        for part in ("flows", "retry/flows"):
-            flows = f"raw/{host}/{part}"
-            for test in _names(f"{root}/{flows}"):
-                yield from _below(root, f"{flows}/{test}/{host}", levels=3)  # server, rail, repeat
-
-
 def _below(root: str, folder: str, levels: int) -> Iterator[str]:
     """The folders so many levels below `folder`."""
     for name in _names(f"{root}/{folder}"):
@@ -138,13 +129,45 @@ def _below(root: str, folder: str, levels: int) -> Iterator[str]:
             yield from _below(root, f"{folder}/{name}", levels - 1)
 
 
+def _unplanned_of(root: str, folder: str, host: str, planned: set[str]) -> Iterator[str]:
+    """The same below raw/HOST/[retry/]flows, of planned folders at each level down to a flow's.
+
+    A client's side is read to its end. A server's only to the name of the client, where a plan that
+    was cut shows: it would cost as much again.
+    """
+    for test in _names(f"{root}/{folder}"):
+        at = f"{folder}/{test}"
+        if at not in planned:
+            yield at
+            continue
+        for client in _names(f"{root}/{at}"):
+            of_client = f"{at}/{client}"
+            if of_client not in planned:
+                yield of_client
+            elif client == host:
+                for one in _below(root, of_client, levels=3):  # server, rail, repeat
+                    if one not in planned:
+                        yield one
+
+
 def _unplanned(root: Path, flows: Iterable[Flow]) -> list[str]:
-    """Client outputs of flows that neither the plan nor that of the repeats has."""
-    planned = {flow_folder(flow, flow.client) for flow in flows}
+    """Folders of flows that neither the plan nor that of the repeats has."""
+    planned: set[str] = set()
+    pairs: set[tuple[str, str, str, bool]] = set()
+    for flow in flows:
+        planned.add(flow_folder(flow, flow.client))
+        pair = flow.test, flow.client, flow.server, flow.retry
+        if pair in pairs:
+            continue
+        pairs.add(pair)
+        for host in (flow.client, flow.server):
+            of_client = flow_folder(flow, host).rsplit("/", 3)[0]
+            planned |= {of_client, of_client.rpartition("/")[0]}
     return [
-        f"{folder}/client.json"
-        for folder in _outputs(str(root))
-        if folder not in planned and (root / folder / "client.json").is_file()
+        one
+        for host in _names(f"{root}/raw")
+        for part in ("flows", "retry/flows")
+        for one in _unplanned_of(str(root), f"raw/{host}/{part}", host, planned)
     ]
 
 

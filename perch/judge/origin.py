@@ -11,6 +11,7 @@ from ipaddress import ip_address
 
 from perch.judge import times
 from perch.judge.hosts import HostFacts
+from perch.model.figures import rounded
 from perch.model.plan import Flow, Plan
 from perch.model.raw import End, FlowFiles
 from perch.model.record import ROLES, About, Error, Part, Role, Side
@@ -30,6 +31,14 @@ def _address(text: str | None) -> str | None:
     except ValueError:
         return None
     return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+@lru_cache(maxsize=4096)
+def _is_loopback(text: str) -> bool:
+    try:
+        return ip_address(text).is_loopback
+    except ValueError:
+        return False
 
 
 # ---- ends ----------------------------------------------------------------------------------------
@@ -107,6 +116,39 @@ def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | 
     return _foreign_address(planned, flow, part, role)
 
 
+def _other_interface(
+    planned: Planned, flow: Flow, part: Part, role: Role, end: End | str | None
+) -> str | None:
+    """An engine's socket of another interface than the one with the address that it is bound to.
+
+    An alias is named behind a colon. A loopback address needs no reading of counters.
+    """
+    device = _side(part, role).device
+    if flow.backend != "tcp" or device is None:
+        return None
+    counters = end.counters if isinstance(end, End) else None
+    interface = counters.address_interface if counters else ""
+    if _is_loopback(planned.plan.hosts[flow.host(role)].address):
+        interface = "lo"
+    if not interface or device.partition(":")[0] == interface:
+        return None
+    return f"the output says device {device} on the {role}, whose address is on {interface}"
+
+
+def _too_busy(part: Part, role: Role, client: End | str | None, facts: HostFacts) -> str | None:
+    """More seconds of processors than a host has while the client's process lived."""
+    seconds = getattr(part.cpu, f"{role}_s") if part.cpu else None
+    lived = client.elapsed_s if isinstance(client, End) else None
+    if seconds is None or lived is None or not facts.cores:
+        return None
+    if seconds <= facts.cores * (lived + times.GRANTED_S):
+        return None
+    return (
+        f"its {role} took {rounded(seconds)} s of processors, but the flow {rounded(lived)} s on "
+        f"{facts.cores} of them"
+    )
+
+
 def _unaddressed(planned: Planned, flow: Flow, role: Role, end: End | str | None) -> str | None:
     """Whether no interface of a host has its planned address, as far as its counters were read."""
     host, facts = planned.plan.hosts[flow.host(role)], planned.hosts[flow.host(role)]
@@ -170,6 +212,12 @@ def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bo
             about, why = "ends", next(filter(None, found), None)
         if not why:
             found = (_unaddressed(planned, flow, role, end) for role, end in ends.items())
+            why = next(filter(None, found), None)
+        if not why:
+            found = (_other_interface(planned, flow, part, role, end) for role, end in ends.items())
+            why = next(filter(None, found), None)
+        if not why:
+            found = (_too_busy(part, role, raw.client, facts) for role, facts in hosts.items())
             why = next(filter(None, found), None)
         if not why:
             why = _other_connections(planned, flow, part, raw)

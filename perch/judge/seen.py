@@ -6,12 +6,14 @@ an output was counted twice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
 import polars as pl
 
+from perch.judge.outcome import WORDS_WITHIN, last_words
 from perch.model.moments import moment
 from perch.model.plan import Flow
 from perch.model.raw import End, FlowFiles
@@ -19,9 +21,20 @@ from perch.model.raw import End, FlowFiles
 #: Bytes of an output's digest: of a million outputs, two share it by chance once in 10^26 runs.
 DIGEST_BYTES = 16
 
+#: What tools say on standard error of measurements that went well: the engine its choices, perftest
+#: what it does without (`perftest/src`: inline on unknown devices, a clock that it cannot fit).
+_USUAL = re.compile(
+    rb"perch: |Device not recognized to implement inline feature|Correlation coefficient r\^2"
+    rb"|Conflicting CPU frequency values|\s*$"
+)
+
 
 class Seen(NamedTuple):
-    """One flow. Seconds since the epoch, None where an end did not run; None of an empty output."""
+    """One flow. Seconds since the epoch, None where an end did not run; None of an empty output.
+
+    `said`: the last words on standard error of a client that exited 0, which no tool says of a
+    measurement that went well.
+    """
 
     flow: str
     client_begin: float | None
@@ -29,11 +42,13 @@ class Seen(NamedTuple):
     server_begin: float | None
     server_end: float | None
     output: str | None
+    said: str | None = None
 
 
 SCHEMA = {
     "flow": pl.String(), "client_begin": pl.Float64(), "client_end": pl.Float64(),
     "server_begin": pl.Float64(), "server_end": pl.Float64(), "output": pl.String(),
+    "said": pl.String(),
 }  # fmt: skip
 
 
@@ -43,11 +58,18 @@ def _times(end: End | str | None) -> tuple[float | None, float | None]:
     return moment(end.started), moment(end.ended)
 
 
+def _said(raw: FlowFiles) -> str | None:
+    if not raw.stderr or not isinstance(raw.client, End) or raw.client.exit != 0:
+        return None
+    lines = raw.stderr[-WORDS_WITHIN:].splitlines(keepends=True)
+    return last_words(b"".join(line for line in lines if not _USUAL.match(line))) or None
+
+
 def seen(flow: Flow, raw: FlowFiles) -> Seen:
     """What both ends left of a flow."""
     output = raw.stdout.strip()
     digest = blake2b(output, digest_size=DIGEST_BYTES).hexdigest() if output else None
-    return Seen(flow.id, *_times(raw.client), *_times(raw.server), digest)
+    return Seen(flow.id, *_times(raw.client), *_times(raw.server), digest, _said(raw))
 
 
 def frame(rows: Sequence[Seen]) -> pl.DataFrame:

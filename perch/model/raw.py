@@ -92,6 +92,12 @@ class Device(Model):
     driver: str | None = None
 
 
+class Processors(Model):
+    """`cores`: those that the agent, and what it starts, may run on."""
+
+    cores: Number | None = None
+
+
 class Environment(Model):
     """perch.environment/1, as far as the judge asks for it; views read the whole document."""
 
@@ -99,6 +105,7 @@ class Environment(Model):
     host: str | None = None
     hostname: str | None = None
     boot_id: str | None = None
+    cpu: Processors | None = None
     versions: dict[str, Any] = {}
     interfaces: list[Interface] = []
     rdma: list[Device] = []

@@ -241,8 +241,21 @@ def test_an_output_of_a_flow_that_the_plan_does_not_have_is_inconclusive(run: Ru
     run.edit("plan.json", cut_flow)
     verdict = run.judge()
     assert check_of(verdict, "manifest/unplanned").evidence == [
-        "raw/alpha/flows/tcp-verify/alpha/beta/0/1/client.json"
-    ]
+        "raw/alpha/flows/tcp-verify", "raw/beta/flows/tcp-verify",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["other/alpha/beta/0/1", "tcp-latency/gamma/beta/0/1", "tcp-latency/beta/alpha/0/1",
+     "tcp-latency/alpha/beta/0/9", "tcp-latency/alpha/beta/1/1"],
+)  # fmt: skip
+def test_a_folder_of_a_flow_that_the_plan_does_not_have_is_named(run: Run, place: str) -> None:
+    folder = run.root / "raw/alpha/flows" / place
+    folder.mkdir(parents=True)
+    (folder / "server.json").write_text("{}")
+    (found,) = check_of(run.judge(), "manifest/unplanned").evidence
+    assert f"raw/alpha/flows/{place}".startswith(found)
 
 
 def test_a_host_without_any_flow_is_inconclusive(run: Run) -> None:

@@ -28,10 +28,14 @@ ENDS: tuple[tuple[str, str, Change, str], ...] = (
     ("loopback", "tcp-bandwidth", put("server.address", "127.0.0.3"), "at 127.0.0.2, the output"),
     ("loopback", "tcp-bandwidth", swapped, "client alpha at 127.0.0.1"),
     ("loopback", "tcp-bandwidth", put("tool.version", "0.0.9"), "has perch 0.1.0, the output is"),
+    ("loopback", "tcp-latency", put("client.device", "eth1"),
+     "the output says device eth1 on the client, whose address is on lo"),
+    ("loopback", "tcp-latency", put("cpu.server_s", 20),
+     "its server took 20 s of processors, but the flow 1.253 s on 2"),
     ("loopback", "iperf3", put("start.version", "iperf 3.9"), "the output is of 3.9"),
     ("loopback", "iperf3", elsewhere, "the output says 127.0.0.3"),
     ("loopback", "iperf3", put("start.test_start.reverse", 1), "asks for reverse false"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "test", "change", "words"), ENDS)

@@ -1,6 +1,6 @@
 """Where and when flows were measured: other ends, another time, copies."""
 
-from selftest.edits import content, edit, later, put, replaced, rewrite
+from selftest.edits import content, edit, later, line, put, replaced, rewrite
 from selftest.fault import INCONCLUSIVE, PASS, fault
 from selftest.faults.flows import END, IPERF3, LATENCY, OF_IPERF3, OF_LATENCY, SERVED, SERVERS
 from selftest.files import Document
@@ -22,6 +22,38 @@ FAULTS = (
             put("client.host", "beta"),
             put("server.host", "alpha"),
         ),
+    ),
+    fault(
+        "other-interface",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a socket of another interface than the one with its host's address",
+        edit(f"{LATENCY}/client.stdout", put("client.device", "eth1")),
+    ),
+    fault(
+        "processors",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "more seconds of processors than a host of two has in that time",
+        edit(f"{LATENCY}/client.stdout", put("cpu.client_s", 20)),
+    ),
+    fault(
+        "simulated-line",
+        "loopback",
+        INCONCLUSIVE,
+        "simulated",
+        "a simulated result of a flow that was planned as software",
+        edit(f"{LATENCY}/client.stdout", put("simulated", True)),
+    ),
+    fault(
+        "said-nonetheless",
+        "loopback",
+        PASS,
+        "said",
+        "a client that exited 0 and wrote to standard error",
+        line(f"{LATENCY}/client.stderr", "WARNING: something is wrong"),
     ),
     fault(
         "other-server",
