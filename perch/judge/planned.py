@@ -28,16 +28,19 @@ from perch.model.plan import (
     Imported,
     Plan,
     PlanDocument,
+    PlanTest,
     RetryDocument,
     Round,
     RoundLine,
     SoakPlan,
 )
 from perch.model.record import Number
+from perch.model.suite import Carrier
 from perch.model.units import seconds
 from perch.plan import forms
 from perch.plan.flows import FILE, Flows
 from perch.plan.flows import lines as flow_lines
+from perch.plan.places import scope_of
 
 #: Files of a run.
 PLAN, ROUNDS, RETRY = "plan.json", FILE, "plan.retry.json"
@@ -210,6 +213,30 @@ def _twice(flows: Iterable[Flow]) -> Iterator[str]:
         seen.add(flow.id)
 
 
+def _carrier(name: str, test: PlanTest) -> Carrier | None:
+    """What carries a test; None of tools that no suite may ask for it."""
+    command = forms.command_of(test)
+    return command.carrier(forms.test_of(name, test)) if command else None
+
+
+def _carrier_faults(plan: Plan) -> Iterator[str]:
+    """Tests of cards that are planned as sockets, so that no limit of hardware would apply.
+
+    The contrary needs no word here: sockets that pose as cards are known by their records.
+    """
+    found = {name: _carrier(name, test) for name, test in plan.tests.items()}
+    wrong = {name for name, one in found.items() if one not in (None, plan.tests[name].carrier)}
+    for flow in plan.flows() if wrong else ():
+        carrier = found[flow.test]
+        if flow.test not in wrong or flow.scope != "software" or carrier is None:
+            continue
+        ends = plan.hosts[flow.client], plan.hosts[flow.server]
+        if scope_of(carrier, *ends, flow.devices) == "hardware":
+            wrong.discard(flow.test)
+            said = plan.tests[flow.test].carrier
+            yield f"test '{flow.test}' is planned over {said}, and its tool measures {carrier}"
+
+
 def faults(plan: Plan) -> Iterator[str]:
     """What is wrong with a plan, in words; nothing where it can be judged by."""
     if not any(turn.flows for turn in plan.rounds):
@@ -222,6 +249,7 @@ def faults(plan: Plan) -> Iterator[str]:
     for flow in plan.flows():
         yield from _flow_faults(flow)
     yield from _soak_faults(plan)
+    yield from _carrier_faults(plan)
     yield from _twice(plan.flows())
 
 

@@ -217,6 +217,21 @@ def test_rounds_that_are_missing_or_damaged_are_said(
     assert why(tmp_path / "plan.json").startswith("rounds.jsonl")
 
 
+@pytest.mark.parametrize(("scope", "is_refused"), [("hardware", True), ("software", False)])
+def test_a_test_of_cards_that_is_planned_over_sockets_is_refused(
+    tmp_path: Path, scope: str, is_refused: bool
+) -> None:
+    document = plan(flow(backend="verbs", scope=scope))
+    for host in document["hosts"].values():
+        host |= {"scope": scope, "devices": [{"name": "mlx5_0"}]}
+    assert fault(tmp_path, document) == ""
+    tests = json.loads((tmp_path / "plan.json").read_text())["tests"]
+    for test in tests.values():
+        test["carrier"] = "sockets"
+    words = "is planned over sockets, and its tool measures rdma"
+    assert (words in fault(tmp_path, document, tests=tests)) is is_refused
+
+
 def test_a_missing_plan_is_said(tmp_path: Path) -> None:
     with pytest.raises(PerchError, match=r"plan\.json: it is missing"):
         read_plan(tmp_path / "plan.json")

@@ -78,6 +78,14 @@ FAULTS = (
         "a plan that was exchanged after its agents had walked theirs",
         replaced(PLAN, '"created": "2026', '"created":  "2026'),
     ),
+    fault(
+        "plan-carrier",
+        "cards",
+        INCONCLUSIVE,
+        "plan",
+        "tests of cards that are planned over sockets, to which no limit of hardware applies",
+        replaced(PLAN, '"carrier": "rdma"', '"carrier": "sockets"'),
+    ),
     fault("plan-missing", "loopback", INCONCLUSIVE, "plan", "no plan", remove(PLAN)),
     fault(
         "plan-empty",
