@@ -86,8 +86,15 @@
     };
   },
 
+  // How many of these windows the page fills, and what is folded.
+  folded() {
+    const closed = [...document.querySelectorAll('details')].filter(e => !e.open);
+    return {screens: document.documentElement.scrollHeight / innerHeight, closed: closed.map(e => e.querySelector('summary').textContent.trim())};
+  },
+  unfold() { for (const e of document.querySelectorAll('details')) e.open = true; },
+
   // What Tab should reach, in the order of the page.
-  stops() { return [...document.querySelectorAll('a[href], [tabindex="0"]')].filter(e => this.shown(e)).map(e => this.name(e)); },
+  stops() { return [...document.querySelectorAll('a[href], summary, [tabindex="0"]')].filter(e => this.shown(e)).map(e => this.name(e)); },
   focus() {
     const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
     return {

@@ -145,6 +145,12 @@ def look(browser, url, out):
     facts = {}
     browser.open(url)
     facts["whole"] = browser.run("page.whole()")
+    browser.show(DESKTOP)
+    facts["folded"] = browser.run("page.folded()")
+    picture(browser, out, "folded")
+    browser.show(PAPER, media="print")
+    facts["paper_folded"] = browser.run("page.paper()")
+    browser.run("page.unfold(); null")
     facts["keyboard"] = keyboard(browser)
     facts["axe"] = {}
     for name, size, scheme in LOOKS:
@@ -162,6 +168,7 @@ def look(browser, url, out):
     # axe is a script, so that the page's own policy must be out of its way
     browser.ask("Page.setBypassCSP", enabled=True)
     browser.open(url)
+    browser.run("page.unfold(); null")
     browser.run(AXE.read_text(encoding="utf-8") + "; null")
     for name, size, scheme in (LOOKS[0], LOOKS[-1]):
         browser.show(size, scheme)

@@ -5,22 +5,23 @@ Latencies of different definitions never share a chart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from perch.views import flows, references, transfers, words
+from perch.model.limits import Limits
+from perch.model.verdict import Check
+from perch.views import flows, references, size_charts, transfers, words
 from perch.views.details import Details
 from perch.views.flows import Ranked
 from perch.views.measured import Results
 from perch.views.plan import PlannedTest
 from perch.views.references import Reference
+from perch.views.size_charts import Lines, is_comparable
 
 Values = list[dict[str, Any]]
 
-#: Percentiles of a latency chart.
-_PERCENTILES = {"p50": "p50", "p99": "p99", "p99_9": "p99.9"}
 #: The share of messages above each percentile.
 _ABOVE = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p99_9": 0.001, "p99_99": 0.0001}
 
@@ -29,7 +30,10 @@ HALF_US = 0.0005
 
 
 class Chart(msgspec.Struct):
-    """A chart: its spec, what is said beside it, and its values. `series` in the legend's order."""
+    """A chart: its spec, what is said beside it, and its values. `series` in the legend's order.
+
+    beside: the other datasets of its spec, by name.
+    """
 
     name: str
     spec: str
@@ -38,6 +42,7 @@ class Chart(msgspec.Struct):
     alternative: str
     series: list[str]
     values: Values
+    beside: dict[str, Values] = {}
 
 
 def chart(name: str, spec: str, title: str, caption: str, values: Values) -> Iterator[Chart]:
@@ -54,33 +59,22 @@ def chart(name: str, spec: str, title: str, caption: str, values: Values) -> Ite
 # ---- latency and bandwidth along the size --------------------------------------------------------
 
 
-def _is_comparable(test: Results) -> bool:
-    about = test.about
-    is_ours = about["tool.name"] == "perch" and about["backend"] != "null"
-    return test.kind == "latency" and is_ours and test.is_one_way
-
-
-def _percentiles(tests: list[Results], definition: str) -> Values:
-    return [
-        {
-            "series": test.title, "percentile": said, "size_bytes": point.size_bytes,
-            "latency_us": point.get(name),
-        }
-        for test in tests
-        if _is_comparable(test) and test.about["definition"] == definition
-        for point in test.sizes
-        for name, said in _PERCENTILES.items()
-        if point.get(name) is not None
-    ]  # fmt: skip
-
-
-def _bandwidths(tests: list[Results]) -> Values:
-    return [
-        {"series": test.title, "size_bytes": point.size_bytes, "gbit_s": point.get("gbit_s")}
-        for test in tests
-        if test.kind == "bandwidth" and test.is_one_way
-        for point in test.sizes
-    ]
+def _of_lines(
+    name: str, spec: str, title: str, caption: str, parts: Iterable[Lines]
+) -> Iterator[Chart]:
+    """A chart for each part; several are numbered."""
+    drawn = list(parts)
+    for number, lines in enumerate(drawn, start=1):
+        several = len(drawn) > 1
+        for one in chart(
+            f"{name}_{number}" if number > 1 else name,
+            spec,
+            f"{title} ({number} of {len(drawn)})" if several else title,
+            caption,
+            lines.values,
+        ):
+            one.beside = lines.beside
+            yield one
 
 
 # ---- distribution --------------------------------------------------------------------------------
@@ -112,7 +106,7 @@ def _coarse(tests: list[Results], size: int) -> Values:
     return [
         {"series": test.title, "latency_us": point.get(name), "longer": longer}
         for test in tests
-        if _is_comparable(test) and test.about["definition"] == "half_round_trip"
+        if is_comparable(test) and test.about["definition"] == "half_round_trip"
         for point in test.sizes
         if point.size_bytes == size
         for name, longer in _ABOVE.items()
@@ -223,31 +217,33 @@ def charts(
     latency_size: int,
     loaded: Values,
     evolution: Values,
+    checks: Sequence[Check],
+    limits: Limits,
 ) -> list[Chart]:
-    """In the order in which the report shows them."""
+    """In the order in which the report shows them. checks: of the verdict."""
     return [
-        *chart(
+        *_of_lines(
             "latency",
             "latency",
             "Latency against message size",
             "Half of a round trip, engine only: median, p99 and p99.9 (where at least ten samples "
             "lie above it). Both axes are logarithmic.",
-            _percentiles(tests, "half_round_trip"),
+            size_charts.latencies(tests, "half_round_trip", checks, limits),
         ),
-        *chart(
+        *_of_lines(
             "latency_completion",
             "latency",
             "Latency of one-sided operations against message size",
             "From posting to local completion; not to be compared with half round trips.",
-            _percentiles(tests, "completion"),
+            size_charts.latencies(tests, "completion", checks, limits),
         ),
-        *chart(
+        *_of_lines(
             "bandwidth",
             "bandwidth",
             "Bandwidth against message size",
             "Payload only, decimal gigabits; one way. Sends, writes and other tools end their "
             "clocks differently: the tables below say how. The horizontal axis is logarithmic.",
-            _bandwidths(tests),
+            size_charts.bandwidths(tests, checks, limits),
         ),
         *_transfers(tests, curves, "size"),
         *_transfers(tests, curves, "batch"),

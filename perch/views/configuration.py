@@ -94,9 +94,9 @@ def _limits(run: Run) -> Iterator[str]:
 def _lines(run: Run) -> Iterator[str]:
     yield from _limits(run)
     if run.facts is None:
+        why = "found no card" if run.hosts_checked else "did not run"
         yield (
-            "Flow control, classes and ECN of the hosts were not read: the hosts' checks did not "
-            "run, or left nothing that can be judged."
+            f"Flow control, classes and ECN of the hosts are not known: the hosts' checks {why}."
         )
     if run.documents.switches:
         yield "The switches were not read; the document's own words of them are [below](#switches)."

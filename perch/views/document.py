@@ -19,6 +19,7 @@ from perch.views import (
     first_screen,
     flow_facts,
     flows,
+    glance,
     key_findings,
     loaded,
     readiness,
@@ -71,7 +72,7 @@ def measure(run: Run) -> Measured:
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def _first_lines(run: Run, found: Measured) -> Document:
+def _first_lines(run: Run, found: Measured, ranked: list[flows.Ranked]) -> Document:
     findings = first_screen.findings(run.verdict)
     return {
         "title": f"Fabric report: {words.cell(run.plan.suite)}",
@@ -80,6 +81,7 @@ def _first_lines(run: Run, found: Measured) -> Document:
         "what_line": first_screen.what_line(run.plan),
         "coverage_line": first_screen.coverage_line(run.verdict),
         "excluded_line": first_screen.excluded_line(run.plan),
+        "glance": glance.lines(run.verdict, found.tests, ranked),
         "findings": findings[: first_screen.FINDINGS_MAX],
         "findings_more": max(len(findings) - first_screen.FINDINGS_MAX, 0),
         "summary": results.summary(run.plan.tests, found.tests, run.verdict),
@@ -221,11 +223,13 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         run.plan.latency_size,
         loaded.points(under_load),
         past.chart,
+        run.verdict.checks,
+        run.limits,
     )
     along = [chart.spec.removeprefix("transfer_") for chart in drawn if "transfer_" in chart.spec]
     soak, over_time = _soak(run)
     document = {
-        **_first_lines(run, found),
+        **_first_lines(run, found, ranked),
         **_of_run(run, fabric.devices(run)),
         **_of_records(run, found, details, ranked),
         **_conclusions(run, found, ranked, past),

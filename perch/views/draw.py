@@ -7,6 +7,7 @@ time or place.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -25,6 +26,15 @@ ROOM = Path(__file__).resolve().parents[2] / "reports/charts"
 VEGA_LITE = "5.20"
 
 
+#: Sizes that an axis names.
+SIZES_MAX = 12
+
+#: A point and what it says; vl-convert writes its words as a label for screen readers only.
+_point = re.compile(
+    r'<path aria-label="([^"]*)"([^>]*aria-roledescription="(?:point|rule mark)"[^>]*)/>'
+)
+
+
 @cache
 def _style() -> Any:
     return json.loads((ROOM / "style.json").read_text(encoding="utf-8"))
@@ -35,9 +45,20 @@ def spec_of(chart: Chart) -> dict[str, Any]:
     text = (ROOM / f"{chart.spec}.vl.json").read_text(encoding="utf-8")
     # colours and shapes share a legend only where both know their names beforehand
     series = json.dumps([clean(name) for name in chart.series])
-    spec: dict[str, Any] = json.loads(text.replace('"domain": "series"', f'"domain": {series}'))
+    text = text.replace('"domain": "series"', f'"domain": {series}')
+    spec: dict[str, Any] = json.loads(
+        text.replace('"values": "sizes"', f'"values": {_sizes(chart)}')
+    )
     # colours are of middle lightness and the ground is transparent, for light and dark pages
-    return spec | {"config": _style(), "datasets": {"values": [*map(_fit, chart.values)]}}
+    data = {"values": chart.values, **chart.beside}
+    fitting = {name: [*map(_fit, values)] for name, values in data.items()}
+    return spec | {"config": _style(), "datasets": fitting}
+
+
+def _sizes(chart: Chart) -> str:
+    """The sizes that were measured, for an axis; of many, enough of them."""
+    sizes = sorted({one["size_bytes"] for one in chart.values if one.get("size_bytes")})
+    return json.dumps(sizes[:: 1 + len(sizes) // SIZES_MAX])
 
 
 def _fit(value: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +71,8 @@ def svg(chart: Chart) -> str:
     import vl_convert
 
     try:
-        return vl_convert.vegalite_to_svg(spec_of(chart), vl_version=VEGA_LITE)
+        drawn = vl_convert.vegalite_to_svg(spec_of(chart), vl_version=VEGA_LITE)
+        return _point.sub(r'<path aria-label="\1"\2><title>\1</title></path>', drawn)
     except ValueError as error:
         said = str(error).strip().splitlines()
         raise PerchError(

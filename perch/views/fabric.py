@@ -416,9 +416,10 @@ def _notes(run: Run) -> Iterator[str]:
     elif missing > 0:
         yield f"{words.plural(missing, 'host')} left no `environment.json`."
     if run.facts is None and run.environments:
+        why = "found no card" if run.hosts_checked else "did not run"
         yield (
-            "The hosts' checks did not run, so cards, PCIe links and ports are known only as far "
-            "as the agents say."
+            f"The hosts' checks {why}, so cards, PCIe links and ports are known only from the "
+            "agents."
         )
 
 

@@ -17,19 +17,18 @@ STATUS_WORDS = {
     "pass": "pass",
     "fail": "FAIL",
     "inconclusive": "INCONCLUSIVE",
-    "advisory": "advisory",
+    "advisory": "warning",
     "not_judged": "not judged",
 }
 #: The worst first.
 GRAVITY = {"fail": 0, "inconclusive": 1, "advisory": 2, "not_judged": 3, "pass": 4}
 
 _VERDICTS = {
-    "PASS": "✅ **PASS**: every planned record was measured and lies within its limits.",
-    "FAIL": "❌ **FAIL**: a limit was missed, a payload was corrupted, or a peer was lost while it "
-    "was measured.",
-    "INCONCLUSIVE": "⚠️ **INCONCLUSIVE**: something kept part of the plan from being measured or "
-    "judged.",
+    "PASS": "every planned record was measured and lies within its limits.",
+    "FAIL": "a limit was missed, a payload was corrupted, or a peer was lost during a measurement.",
+    "INCONCLUSIVE": "part of the plan was not measured or not judged.",
 }
+_SIGNS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️"}
 
 CHECKS_MAX = 300
 EVIDENCE_SHOWN = 3
@@ -42,7 +41,11 @@ def gravity(check: Check) -> int:
 
 
 def verdict_line(verdict: Verdict) -> str:
-    return _VERDICTS[verdict.verdict]
+    """A PASS that proves nothing of hardware says so in its first words, and is not green."""
+    word, sign = str(verdict.verdict), _SIGNS[verdict.verdict]
+    if word == "PASS" and verdict.scope != "hardware":
+        word, sign = f"PASS, {verdict.scope} only", "⚠️"
+    return f"{sign} **{word}**: {_VERDICTS[verdict.verdict]}"
 
 
 def what_line(plan: PlanDigest) -> str:
@@ -52,8 +55,9 @@ def what_line(plan: PlanDigest) -> str:
         words.plural(plan.pairs, "pair"),
         words.plural(plan.flows, "flow"),
     ]
+    planned = f", planned {words.cell(plan.created)}" if plan.created else ""
     return (
-        f"Suite *{words.cell(plan.suite)}*, run {words.code(plan.run)}: {hosts} "
+        f"Suite *{words.cell(plan.suite)}*, run {words.code(plan.run)}{planned}: {hosts} "
         f"({', '.join(counts)}), limits *{words.cell(plan.limits)}*."
     )
 
@@ -177,11 +181,36 @@ def strain(check: Check) -> float:
 
 
 class Finding(msgspec.Struct):
-    """Checks of one kind: the worst, what it means, and how many more there are."""
+    """Checks of one kind: the worst, where it was measured, and how many more there are."""
 
     cells: CheckCells
     word: str
+    place: str
     more: str
+
+
+#: A record, or all repeats of a pair at a size, as checks name their evidence.
+_record = re.compile(
+    r"[^/#]+/(?P<client>[^/#]+)/(?P<server>[^/#]+)(/(?P<rail>\d+)/(?P<repeat>\d+))?"
+    r"(#(?P<size>\d+)(x(?P<batch>\d+)(/\w+)?)?)?"
+)
+
+
+def place(check: Check) -> str:
+    """Size, repeat and pair of the worst evidence: 16 B, repeat 2, alpha to beta."""
+    found = _record.fullmatch(check.evidence[0]) if check.evidence else None
+    if found is None:
+        return ""
+    said = []
+    if found["size"]:
+        said.append(words.size(int(found["size"])))
+    if found["batch"]:
+        said.append(f"batch {found['batch']}")
+    if found["repeat"]:
+        said.append(f"repeat {found['repeat']}")
+    if found["rail"] not in (None, "0"):
+        said.append(f"rail {found['rail']}")
+    return words.cell(", ".join([*said, f"{found['client']} to {found['server']}"]))
 
 
 def _word(check: Check) -> str:
@@ -194,7 +223,7 @@ def _word(check: Check) -> str:
 def _finding(checks: list[Check]) -> Finding:
     worst = max(reversed(checks), key=strain)
     more = f"and {len(checks) - 1} more like it" if len(checks) > 1 else ""
-    return Finding(cells_of(worst), _word(worst), more)
+    return Finding(cells_of(worst), _word(worst), place(worst), more)
 
 
 def findings(verdict: Verdict) -> list[Finding]:

@@ -138,6 +138,11 @@ class Run(msgspec.Struct):
         return self.verdict.facts if isinstance(self.verdict.facts, list) else None
 
     @property
+    def hosts_checked(self) -> bool:
+        """Whether host-check left an answer that was judged."""
+        return any(check.id.startswith("host_check/") for check in self.verdict.checks)
+
+    @property
     def documents(self) -> Documents:
         """What stands beside imported outputs."""
         found = self.verdict.documents

@@ -20,6 +20,9 @@ from perch.views.words import cell, figure, percent, size, whole
 #: docs/definitions.md: half a percent over the ceiling is granted for the clocks of two hosts.
 IMPOSSIBLE_PERCENT = 100.5
 
+#: From this ratio on a factor reads better than a difference in percent.
+TIMES = 2
+
 
 def _why_no_ceiling(about: dict[str, Any]) -> str:
     layer = about["link.layer"]
@@ -92,6 +95,12 @@ def _latency(tests: list[Results]) -> Iterator[str]:
         yield f"{said}."
 
 
+def _compared(ratio: float) -> str:
+    if ratio >= TIMES:
+        return f"{figure(ratio)} x as high"
+    return f"{percent(abs(100 * (ratio - 1)), 0)} {'lower' if ratio < 1 else 'higher'}"
+
+
 def _against_tcp(comparison: ComparisonSection) -> Iterator[str]:
     """Ratios as the verdict has them; shared memory is no network."""
     rows = [
@@ -113,16 +122,17 @@ def _against_tcp(comparison: ComparisonSection) -> Iterator[str]:
     parts = []
     if bandwidth:
         at = size(bandwidth["size_bytes"])
-        parts.append(f"{figure(bandwidth['ratio'])} times its bandwidth at {at}")
+        parts.append(f"bandwidth at {at} {_compared(bandwidth['ratio'])}")
     if latency:
         at = size(latency["size_bytes"])
-        parts.append(f"{figure(latency['ratio'])} times its latency at {at}")
+        parts.append(f"median latency at {at} {_compared(latency['ratio'])}")
     if cpu:
-        parts.append(f"{figure(cpu['ratio'])} times its CPU a byte where both wait by events")
+        at = size(cpu["size_bytes"])
+        parts.append(f"client CPU time per byte at {at} (event mode) {_compared(cpu['ratio'])}")
     one = bandwidth or latency or cpu
     if one:
         name = cell(one["rdma"]["name"])
-        yield f"Against TCP, RDMA's interface ({name}) has {', '.join(parts)}."
+        yield f"RDMA ({name}) compared with TCP: {', '.join(parts)}."
 
 
 def _packets(counted: dict[str, Packets]) -> Iterator[str]:

@@ -4,9 +4,13 @@
 
 -- So much of drawings a page holds; what is beyond is linked to. A chart has some 30 KiB, so this is for about 130 of them.
 local MAX_DRAWN = 4 * 1024 * 1024
-local VERDICTS = { PASS = "pass", FAIL = "fail", INCONCLUSIVE = "inconclusive" }
+local VERDICTS = { PASS = "pass", FAIL = "fail", INCONCLUSIVE = "inconclusive", ["PASS, software only"] = "limited",
+  ["PASS, simulated only"] = "limited", ["PASS, imported only"] = "limited" }
 local STATUSES = { ["pass"] = "pass", ["FAIL"] = "fail", ["INCONCLUSIVE"] = "inconclusive",
-  ["advisory"] = "advisory", ["not judged"] = "not-judged" }
+  ["warning"] = "warning", ["not judged"] = "not-judged" }
+-- Sections that are open when the page is; a click, or a link to one, opens the others.
+local CHARTS_OPEN = 2
+local OPEN = { ["The soak"] = true, ["RDMA against TCP"] = true, ["Key findings"] = true, ["Charts"] = true, ["Not measured"] = true }
 -- From so many characters in its longest cell, or word, on, a table is one of sentences rather than of figures; up to so many
 -- rows it stays on one sheet of paper; from so many columns on it is set closer there.
 local WORDY, LONG_WORD, SHORT, MANY = 60, 30, 15, 8
@@ -137,8 +141,60 @@ end
 
 local function heading(h)
   section = stringify(h)
+  if h.level == 2 and not OPEN[section] then return h end
   if h.level > 1 then h.content = { pandoc.Link(h.content, "#" .. h.identifier) } end
   return h
+end
+
+local function html(text) return pandoc.RawBlock("html", text) end
+
+-- Charts two in a row, each with its heading and words; from the third on they are folded.
+local function laid_out(blocks)
+  local out, number, open = pandoc.List({ html('<div class="charts">') }), 0, false
+  for _, block in ipairs(blocks) do
+    if block.t == "Header" then
+      number = number + 1
+      if open then out:insert(html("</div>")) end
+      if number == CHARTS_OPEN + 1 then out:insert(html('</div><details><summary>More charts</summary><div class="charts">')) end
+      out:insert(html("<div>"))
+      open = true
+    end
+    out:insert(block)
+  end
+  if open then out:insert(html("</div>")) end
+  out:insert(html("</div>"))
+  if number > CHARTS_OPEN then out:insert(html("</details>")) end
+  return out
+end
+
+-- The blocks of a section without its heading, as the page shows them.
+local function section_of(head, blocks)
+  if not head or head.level == 1 then return blocks end
+  local name, out = stringify(head), pandoc.List({})
+  if OPEN[name] then
+    out:insert(head)
+    out:extend(name == "Charts" and laid_out(blocks) or blocks)
+    return out
+  end
+  out:extend({ html("<details><summary>"), head, html("</summary>") })
+  out:extend(blocks)
+  out:insert(html("</details>"))
+  return out
+end
+
+-- Folds each section that is not in OPEN: its heading becomes the summary.
+local function folded(blocks)
+  local out, head, inside = pandoc.List({}), nil, pandoc.List({})
+  for _, block in ipairs(blocks) do
+    if block.t == "Header" and block.level == 2 then
+      out:extend(section_of(head, inside))
+      head, inside = block, pandoc.List({})
+    else
+      inside:insert(block)
+    end
+  end
+  out:extend(section_of(head, inside))
+  return out
 end
 
 local function page_of(block)
@@ -180,7 +236,7 @@ function Pandoc(doc)
       out:insert(page_of(block))
     end
   end
-  doc.blocks = out
+  doc.blocks = folded(out)
   doc.meta.pagetitle = pandoc.MetaString((verdict and verdict .. ": " or "") .. (title or "Fabric report"))
   -- an image within a line, from text outside: its words stay
   return doc:walk({ Image = function(image) return image.caption end })

@@ -242,14 +242,14 @@ def test_findings_say_whether_they_were_not_met_or_not_judged(made: Made, tmp_pa
     ]
     report = made.shown(tmp_path)
     assert "1. **INCONCLUSIVE**, not judged: C: no word. *R.*" in report.text
-    assert "2. **advisory**, not met: B: 1 Gb/s (limit: at least 2 Gb/s)." in report.text
+    assert "2. **warning**, not met: B: 1 Gb/s (limit: at least 2 Gb/s)." in report.text
     # a test's word is of what judged it
     assert "RDMA bandwidth | 97.0 Gb/s at 1 MiB | pass" in rows_of(report.document["summary"])
     titles = [line for line in report.text.splitlines() if line.startswith("## ")]
     order = (
-        "Key findings", "Readiness", "RDMA against TCP", "Evolution", "Device under test",
-        "Topology", "Configuration", "The hosts", "Charts", "Results", "Anomalies",
-        "Repeatability", "Path", "Every check", "The hosts' checks", "The commands",
+        "RDMA against TCP", "Key findings", "Charts", "Readiness", "Every check",
+        "The hosts' checks", "Evolution", "Results", "Anomalies", "Repeatability", "Path",
+        "Device under test", "Topology", "Configuration", "The hosts", "The commands",
         "Judge it again",
     )  # fmt: skip
     assert titles == [f"## {title}" for title in order]

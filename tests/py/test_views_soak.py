@@ -243,7 +243,7 @@ def test_many_alike_hide_no_other_anomaly(soak_of: Maker) -> None:
         "bw/n1/n2/0/1 | 2026-11-22 18:26:36.250 | 18:26:41.250 | 0:03:20 | 5.01 s | - | "
         "`raw/n1/flows/bw/n1/n2/0/1/client.soak`:17, 18, 19 |" in rows
     )
-    assert re.search(r"a4 \| advisory .* 50.0 ms \| 64 \|", rows[0])
+    assert re.search(r"a4 \| warning .* 50.0 ms \| 64 \|", rows[0])
     assert "67 more, alike or less severe, are in `verdict.json`" in report.text
 
 
@@ -263,10 +263,10 @@ def test_what_befalls_several_flows_at_once_is_one_row(soak_of: Maker) -> None:
     ]
     first, later, worse = _rows(run.shown())
     assert first.startswith(
-        "| a4 and 1 more | advisory | longer | bw/n2/n1/0/1 and 1 more | 2026-11-22 18:23:25.250 | "
+        "| a4 and 1 more | warning | longer | bw/n2/n1/0/1 and 1 more | 2026-11-22 18:23:25.250 | "
         "18:23:26.600 | 9.7 s | 0.500 s | 71 |"
     )
-    assert later.startswith("| c | advisory | nothing was completed")
+    assert later.startswith("| c | warning | nothing was completed")
     assert worse.startswith("| d | FAIL | nothing was completed")
 
 

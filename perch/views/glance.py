@@ -1,0 +1,67 @@
+"""Facts of the first screen: the link, the slowest pair, what changed since the accepted run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perch.model.verdict import Check, Verdict
+from perch.views import words
+from perch.views.flows import Ranked
+from perch.views.measured import Results, best_bandwidth
+
+#: Findings against the accepted run that are named.
+NAMED = 2
+
+
+def _link(tests: list[Results]) -> Iterator[str]:
+    """The rate of the link, and how much of it the best RDMA bandwidth reached."""
+    best = best_bandwidth(tests)
+    if best is None:
+        return
+    test, point = best
+    rate = test.about["link.rate_gbit_s"]
+    reached = f"{words.figure(point.get('gbit_s'))} Gb/s reached"
+    what = f"{words.cell(test.title)}, {words.size(point.size_bytes)}"
+    if rate is None:
+        yield f"Link: rate not known; {reached} ({what})."
+    elif point.of_ceiling is None:
+        yield f"Link: {words.plain(rate)} Gb/s; {reached} ({what})."
+    else:
+        share = words.percent(point.of_ceiling)
+        yield f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of its payload rate ({what})."
+
+
+def _slowest(ranked: list[Ranked]) -> Iterator[str]:
+    """The slowest pair of the first test with several pairs: bandwidth before latency."""
+    for test in ranked[:1]:
+        flow = test.slowest[0]
+        unit = "µs" if test.kind == "latency" else "Gb/s"
+        yield (
+            f"Worst pair: {words.cell(flow.client)} to {words.cell(flow.server)}, "
+            f"{words.figure(flow.value)} {unit} at {words.size(test.size)}, "
+            f"{words.percent(100 * flow.value / test.middle)} of the median pair "
+            f"({words.cell(test.title)})."
+        )
+
+
+def _since(verdict: Verdict) -> Iterator[str]:
+    """What the checks against the accepted run say; nothing where the run has none of them."""
+    checks = [one for one in verdict.checks if one.id.split("/")[0] in ("drift", "baseline")]
+    worse = [one for one in checks if one.status in ("fail", "advisory", "inconclusive")]
+    if worse:
+        said = "; ".join(f"{words.cell(one.title)}: {_measured(one)}" for one in worse[:NAMED])
+        more = f"; and {len(worse) - NAMED} more" if len(worse) > NAMED else ""
+        yield f"Since the accepted run: {said}{more}."
+    elif any(one.status == "pass" for one in checks):
+        yield "Since the accepted run: no regression."
+    elif checks:
+        yield "Since the accepted run: none is accepted yet (`make accept RUN=...`)."
+
+
+def _measured(check: Check) -> str:
+    return words.cell(words.value(check.measured, check.unit))
+
+
+def lines(verdict: Verdict, tests: list[Results], ranked: list[Ranked]) -> list[str]:
+    """Each on a line of its own."""
+    return [*_link(tests), *_slowest(ranked), *_since(verdict)]

@@ -1,0 +1,122 @@
+"""The first screen, and the charts against the size: what they say, and how much they draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from perch.model.verdict import Check
+from perch.views import first_screen, size_charts
+from perch.views.draw import svg
+from tests.py.checks_built import limit
+from tests.py.shown import MIB, Made, check, fabric
+
+
+@pytest.fixture
+def made() -> Made:
+    return fabric()
+
+
+# ---- the first screen ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        ("hardware", "✅ **PASS**: "),
+        ("software", "⚠️ **PASS, software only**: "),
+        ("simulated", "⚠️ **PASS, simulated only**: "),
+        ("imported", "⚠️ **PASS, imported only**: "),
+    ],
+)
+def test_only_a_pass_of_hardware_is_one_without_more(
+    made: Made, tmp_path: Path, scope: str, said: str
+) -> None:
+    made.verdict["scope"] = scope
+    assert made.shown(tmp_path).document["verdict_line"].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "place"),
+    [
+        ("t/alpha/beta/0/3#256", "256 B, repeat 3, alpha to beta"),
+        ("t/alpha/beta/2/1#65536", "64 KiB, repeat 1, rail 2, alpha to beta"),
+        ("t/alpha/beta#64", "64 B, alpha to beta"),
+        ("t/alpha/beta/0/1#1024x128/0", "1 KiB, batch 128, repeat 1, alpha to beta"),
+        ("t/alpha/beta/0/1", "repeat 1, alpha to beta"),
+        ("plan.json", ""),
+        ("raw/alpha", ""),
+    ],
+)
+def test_a_finding_names_size_repeat_and_pair(evidence: str, place: str) -> None:
+    found = check("tail/t", "fail", 1, evidence=[evidence])
+    assert first_screen.place(msgspec.convert(found, Check)) == place
+
+
+def test_the_link_its_share_and_the_worst_pair_are_said(made: Made, tmp_path: Path) -> None:
+    link, worst, _ = made.shown(tmp_path).document["glance"]
+    assert link.startswith("Link: 100 Gb/s; 97.0 Gb/s reached, ")
+    assert link.endswith(" of its payload rate (RDMA bandwidth, 1 MiB).")
+    assert worst.startswith("Worst pair: n") and " of the median pair (RDMA bandwidth)." in worst
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("pass", "Since the accepted run: no regression."),
+        ("not_judged", "Since the accepted run: none is accepted yet (`make accept RUN=...`)."),
+        ("fail", "Since the accepted run: drift/bandwidth: 12 % less; drift/latency: 1 %; "
+         "and 1 more."),
+    ],
+)  # fmt: skip
+def test_what_changed_since_the_accepted_run_is_said(
+    made: Made, tmp_path: Path, status: str, said: str
+) -> None:
+    names = ["drift/bandwidth", "drift/latency", "drift/read"] if status == "fail" else ["drift"]
+    measured = ["12 % less", "1 %", "2 %"]
+    made.verdict["checks"] = [
+        check(name, status, value) for name, value in zip(names, measured, strict=False)
+    ]
+    assert made.shown(tmp_path).document["glance"][-1] == said
+
+
+# ---- charts against the size ---------------------------------------------------------------------
+
+
+def test_names_at_the_ends_of_lines_are_apart_and_at_the_last_size() -> None:
+    values = [
+        {"series": name, "size_bytes": size, "gbit_s": rate}
+        for name, rate in (("a", 10.0), ("b", 10.1), ("c", 90.0))
+        for size in (64, 128)
+    ]
+    labels = size_charts.ends(values, "gbit_s", ("series",), log=False)
+    assert [(one["name"], one["size_bytes"]) for one in labels] == [
+        ("a", 128), ("b", 128), ("c", 128),
+    ]  # fmt: skip
+    heights = [one["gbit_s"] / 90 * size_charts.HEIGHT for one in labels]
+    assert heights[1] - heights[0] == pytest.approx(size_charts.APART)
+    assert heights[2] == pytest.approx(size_charts.HEIGHT)
+
+
+def test_a_chart_draws_at_most_six_lines_its_limits_and_its_ceiling(
+    made: Made, tmp_path: Path
+) -> None:
+    made.limits = [limit(id="floor", bound={"min": 90})]
+    made.verdict["checks"] = [
+        check("limit/floor/bandwidth", "pass", 97, limit={"min": 90, "max": None}, unit="Gb/s"),
+        check("limit/floor/elsewhere", "pass", 97, limit={"min": 70, "max": None}, unit="Gb/s"),
+    ]
+    drawn = made.shown(tmp_path)
+    chart = drawn.chart("bandwidth")
+    assert chart.beside["limits"] == [{"bound": 90, "name": "limit: at least 90 Gb/s (floor)"}]
+    assert {one["size_bytes"] for one in chart.beside["ceiling"]} == {MIB}
+    said = svg(chart)
+    assert "<title>RDMA bandwidth at 1 MiB: 97.0 Gb/s</title>" in said
+    assert "limit: at least 90 Gb/s (floor)" in said
+    assert "ceiling of the link" in said
+    for one in drawn.charts:
+        if one.spec in ("latency", "bandwidth"):
+            lines = {(value["series"], value.get("percentile")) for value in one.values}
+            assert len(lines) <= size_charts.LINES_MAX
