@@ -18,7 +18,7 @@ from perch.views.flows import Ranked
 from perch.views.measured import Results
 from perch.views.plan import PlannedTest
 from perch.views.references import Reference
-from perch.views.size_charts import Lines, is_comparable
+from perch.views.size_charts import LINES_MAX, Lines, is_comparable
 
 Values = list[dict[str, Any]]
 
@@ -45,11 +45,19 @@ class Chart(msgspec.Struct):
     beside: dict[str, Values] = {}
 
 
+#: Specs with a line for each test.
+_LINE_SPECS = ("distribution", "course")
+
+
 def chart(name: str, spec: str, title: str, caption: str, values: Values) -> Iterator[Chart]:
     """No chart where there is nothing to draw."""
     if not values:
         return
     series = list(dict.fromkeys(one["series"] for one in values if one.get("series") is not None))
+    if spec in _LINE_SPECS and len(series) > LINES_MAX:
+        caption += f" {len(series) - LINES_MAX} more tests are not drawn; the tables have all."
+        series = series[:LINES_MAX]
+        values = [one for one in values if one["series"] in series]
     # for those who cannot see the picture; no bracket may end a link's text
     said = title + (f": {words.some(series, 8)}" if series else "")
     alternative = words.cell(said.replace("[", "").replace("]", ""))

@@ -24,7 +24,7 @@ from perch.views.words import Figure, quantity
 RUNS_MAX = 4
 ROWS_MAX = 60
 #: Figures in the chart.
-LINES_MAX = 8
+LINES_MAX = 6
 
 JITTER = "jitter"
 P50, P99 = "latency_us.p50", "latency_us.p99"
