@@ -252,7 +252,7 @@ static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 	shape_of(&x->job, size, batch, &x->shape);
 	progress_step("%llu bytes in batches of %u", (unsigned long long) size, batch);
 	if (shape_pieces(&x->shape) > (uint64_t) x->job.outstanding * x->job.queue_pairs)
-		notice("a batch of %u takes %llu work requests, and the queues hold %u; it is posted in several lists (--outstanding %u on each of "
+		notice("a batch of %u takes %llu work requests, and the queues have %u; it is posted in several lists (--outstanding %u on each of "
 		       "%u queue pairs)", batch, (unsigned long long) shape_pieces(&x->shape), x->job.outstanding * x->job.queue_pairs, x->job.outstanding,
 		       x->job.queue_pairs);
 	e = run_phase(l);

@@ -263,7 +263,7 @@ C
   refused 2 "--cross-rail 2 with 2 pairs" --devices lo,lo --server-devices lo,lo --cross-rail 2
   refused 2 "--threads 3 with 2 pairs" --devices lo,lo --server-devices lo,lo --threads 3
   refused 2 "a thread sleeps for one device only" --devices lo,lo --server-devices lo,lo --threads 1 --completion event
-  refused 2 "sleeps for one only" --queue-pairs 2 --completion event
+  refused 2 "can sleep for one queue pair only" --queue-pairs 2 --completion event
   refused 2 "transfers would overlap" --size 4K --stride 1K
   refused 2 "--buffer 4096 is smaller than the largest batch, which takes 8192 bytes" --size 1K --batch 8 --buffer 4K
   refused 2 "pieces" --size 64K --chunk 1K --batch 32768
