@@ -14,7 +14,7 @@ from perch.model.verdict import Check
     family="said",
     order=98,
     criterion="evidence",
-    source=design("what a tool says beside its result is shown"),
+    source=design("words of a tool on standard error are shown"),
 )
 def said(run: RunView) -> Iterator[Check]:
     """Words that no tool says of a measurement that went well; their figures count all the same."""
