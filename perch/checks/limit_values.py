@@ -137,6 +137,12 @@ def speaks_of(limit: Limit, tests: Mapping[str, Flow]) -> pl.Expr:
     return pl.all_horizontal(pl.any_horizontal(*fitting), *_can_have(limit))
 
 
+def bounds_record(limit: Limit) -> pl.Expr:
+    """Which records this limit bounds, where no plan with flows is at hand."""
+    facets = [_facet_fits(key, wanted) for key, wanted in sorted(limit.scope.items())]
+    return pl.all_horizontal(pl.lit(value=True), *facets, *_can_have(limit))
+
+
 def first_flows(flows: Iterable[Flow]) -> dict[str, Flow]:
     """By test its first flow."""
     tests: dict[str, Flow] = {}

@@ -77,6 +77,51 @@ def test_a_line_has_medians_by_size_and_versions(runs: Path, perchctl: Perchctl)
     assert line["versions"]["kernel"] == [kernel]
 
 
+def test_a_line_has_terms_limits_and_ceilings(runs: Path, perchctl: Perchctl) -> None:
+    perchctl("runs", runs / "one")
+    medians = index(runs)[0]["medians"]
+    latency = medians["tcp-latency"]
+    assert "definition=half_round_trip" in latency["terms"][0].split()
+    assert latency["limits"]["8"] == {"min": None, "max": 2000, "severity": "advisory"}
+    assert all(one["ceilings"] == {} for one in medians.values())  # loopback has none
+
+
+def test_shares_of_the_ceiling_become_bounds(
+    run_copy: Callable[[str], Path], perchctl: Perchctl
+) -> None:
+    root = run_copy("perftest")  # its links have a rate
+    path = root / "inputs/limits.json"
+    limits = json.loads(path.read_text())
+    floor = limits["limits"][0] | {"metric": "bandwidth.gbit_s", "scope": {}}
+    least = {"id": "floor", "bound": {"min": 0.01}, "unit": "Gb/s"}
+    share = {"id": "share", "bound": {"min": 0.5, "of": "ceiling"}, "unit": "of the ceiling"}
+    limits["limits"] = [floor | least, floor | share]
+    path.write_text(json.dumps(limits))
+    Run(root).judge()
+    perchctl("runs", root)
+    (line,) = index(root.parent)
+    bounded = [test for test in line["medians"].values() if test["ceilings"]]
+    assert bounded
+    for test in bounded:
+        for size, top in test["ceilings"].items():
+            assert test["limits"][size]["min"] == pytest.approx(top / 2)
+
+
+def test_a_required_limit_hides_an_advisory_one(runs: Path, perchctl: Perchctl) -> None:
+    path = runs / "one/inputs/limits.json"
+    limits = json.loads(path.read_text())
+    mine = next(one for one in limits["limits"] if one["metric"] == "latency_us.p50")
+    limits["limits"] += [
+        mine | {"id": f"own-{most}", "bound": {"max": most}, "severity": "required"}
+        for most in (9000, 7000)
+    ]
+    path.write_text(json.dumps(limits))
+    Run(runs / "one").judge()
+    perchctl("runs", runs / "one")
+    limit = index(runs)[0]["medians"]["tcp-latency"]["limits"]["8"]
+    assert limit == {"min": None, "max": 7000, "severity": "required"}
+
+
 def test_a_line_of_an_older_perch_stays(runs: Path, perchctl: Perchctl) -> None:
     older = '{"schema": "perch.index/1", "run": "older", "verdict": "PASS"}'
     (runs / "index.jsonl").write_text(f"{older}\n")
