@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from perch.model import units
 from perch.model.plan import Flow, Form, PlanTest
 from perch.model.record import Number
 from perch.model.suite import SuiteTest
@@ -26,7 +25,7 @@ def test_of(name: str, planned: PlanTest | Flow, round_s: Number | None = None) 
     """A plan's test as its suite has it; of a soak as it runs in a round of so many seconds."""
     params = planned.params
     if round_s is not None and params.get("duration") == f"{ROUND_SECONDS}s":
-        params = params | {"duration": f"{units.shown(round_s)}s"}
+        params = params | {"duration": round_s}
     return SuiteTest(
         name=name,
         title=planned.title,

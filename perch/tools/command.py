@@ -51,11 +51,14 @@ class Ends(NamedTuple):
     def first(self, role: Role, key: str) -> Any:
         """A setting of an end's first device; None where the inventory has none.
 
-        An inventory's numbers are text where they were given on Ansible's command line.
+        An inventory's numbers are text where they were given on Ansible's command line; a command
+        has anything else as text.
         """
         devices = self.client if role == "client" else self.server
         value = devices[0].get(key) if devices else None
-        return int(value) if isinstance(value, str) and value.isdecimal() else value
+        if isinstance(value, str) and value.isdecimal():
+            return int(value)
+        return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def count(test: SuiteTest, name: str, default: int | None = None) -> int | None:

@@ -396,6 +396,12 @@ def test_a_soak_that_was_stopped_did_as_it_was_told(
     assert part.error.traffic
 
 
+def test_a_round_of_any_length_can_be_compared() -> None:
+    planned = flow("perch", {"duration": "{round.seconds}s"}, backend="tcp", estimate_s=1e-7)
+    params = {"duration_s": 1e-7, "verify": False, "bidirectional": False, "completion": "busy"}
+    assert why(planned, {**SEND, "params": params}) is None
+
+
 @pytest.mark.parametrize(
     ("part", "message"),
     [

@@ -135,6 +135,11 @@ def test_an_inventory_without_devices_leaves_them_to_the_tool() -> None:
     assert asked(of_test("perch", backend="verbs"), zero).uses["client"] == Use("m0")
 
 
+def test_a_setting_of_an_inventory_that_is_no_number_is_a_word() -> None:
+    odd = Ends([{"name": "m0", "ib_port": [1], "gid_index": {"a": 1}}], [{"name": "n0"}])
+    assert asked(of_test("perch", backend="verbs"), odd).uses["client"] == Use("m0", "[1]")
+
+
 def test_of_a_transfer_with_several_devices_none_is_the_flows() -> None:
     two = of_test("perch", kind="transfer", backend="verbs", devices=2)
     two.expect = [Expect(8, 1, 0), Expect(8, 1, 1), Expect(8, 1, kind="sum")]
