@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Looks at a page in a headless Chromium: browser.py PAGE OUT_DIR -> facts.json, screenshots and page.pdf in OUT_DIR.
+"""Looks at a page in a headless Chromium: browser.py PAGE OUT_DIR.
 
-Speaks Chrome's DevTools protocol over a pipe (--remote-debugging-pipe: JSON between NUL bytes), which needs no driver and no
-library. It judges nothing: tests/bats/page.bats does. Exit 1 when the browser cannot be used.
+Writes facts.json, screenshots and page.pdf to OUT_DIR. Speaks Chrome's DevTools protocol over a
+pipe (--remote-debugging-pipe: JSON between NUL bytes), which needs no driver and no library. It judges
+nothing: tests/bats/page.bats does. Exit 1 when the browser cannot be used.
 """
 
 import base64
@@ -21,19 +22,26 @@ AXE = pathlib.Path(axe_core_python.__file__).parent / "axe.min.js"
 CHROMIUM = "/usr/bin/chromium"
 # A page that answers nothing for so long never will: everything here takes 20 s on two busy CPUs.
 LIMIT_S = 120
-# --no-sandbox: the tests may run as root or in a container, and the page is one that they made themselves.
-OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
-           "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-           "--remote-debugging-pipe"]  # fmt: skip
+# --no-sandbox: the tests may run as root or in a container, and they made the page themselves.
+OPTIONS = [
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-extensions", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--hide-scrollbars", "--remote-debugging-pipe",
+]  # fmt: skip
 PHONE, DESKTOP = (360, 740), (1440, 900)
 # A4 without the margins of @page, in CSS pixels of 1/96 inch: 210 - 24 mm.
 PAPER = (703, 1000)
-LOOKS = [("phone-light", PHONE, "light"), ("phone-dark", PHONE, "dark"), ("desktop-light", DESKTOP, "light"), ("desktop-dark", DESKTOP, "dark")]
+LOOKS = [
+    ("phone-light", PHONE, "light"),
+    ("phone-dark", PHONE, "dark"),
+    ("desktop-light", DESKTOP, "light"),
+    ("desktop-dark", DESKTOP, "dark"),
+]
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
 class Browser:
-    """One Chromium with one page. Messages are answered in order; events are kept in self.events."""
+    """One Chromium with one page: messages are answered in order, events kept in self.events."""
 
     def __init__(self, home):
         to_child, self.to = os.pipe()
@@ -44,12 +52,16 @@ class Browser:
         actions = [(os.POSIX_SPAWN_DUP2, quiet, fd) for fd in (0, 1, 2)]
         actions += [(os.POSIX_SPAWN_DUP2, ends[0], 3), (os.POSIX_SPAWN_DUP2, ends[1], 4)]
         argv = [CHROMIUM, *OPTIONS, f"--user-data-dir={home}", "about:blank"]
-        self.pid = os.posix_spawn(CHROMIUM, argv, {**os.environ, "HOME": home}, file_actions=actions, setpgroup=0)
+        self.pid = os.posix_spawn(
+            CHROMIUM, argv, {**os.environ, "HOME": home}, file_actions=actions, setpgroup=0
+        )
         for fd in (to_child, from_child, *ends, quiet):
             os.close(fd)
         self.rest, self.number, self.events, self.session = b"", 0, [], None
         page = next(t for t in self.ask("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self.session = self.ask("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+        self.session = self.ask("Target.attachToTarget", targetId=page["targetId"], flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
 
@@ -84,7 +96,9 @@ class Browser:
 
     def run(self, script):
         """The value of a JavaScript expression; `page` is tests/browser.js."""
-        answer = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        answer = self.ask(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{script[:80]}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
@@ -96,17 +110,38 @@ class Browser:
         self.run("globalThis.page = " + (HERE / "browser.js").read_text(encoding="utf-8"))
 
     def show(self, size, scheme="light", media="screen"):
-        self.ask("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=size == PHONE)
-        self.ask("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=size[0],
+            height=size[1],
+            deviceScaleFactor=1,
+            mobile=size == PHONE,
+        )
+        self.ask(
+            "Emulation.setEmulatedMedia",
+            media=media,
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def key(self, key, code):
         for kind in ("rawKeyDown", "keyUp"):
-            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+            self.ask(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
+            )
 
     def said(self):
-        """Errors and words on the console, and what was asked of the network or the disk besides the page itself."""
-        words = [e["params"] for e in self.events if e.get("method") in ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")]
-        asked = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        """Words on the console, and what was asked of network or disk besides the page itself."""
+        words = [
+            e["params"]
+            for e in self.events
+            if e.get("method")
+            in ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        ]
+        asked = [
+            e["params"]["request"]["url"]
+            for e in self.events
+            if e.get("method") == "Network.requestWillBeSent"
+        ]
         return {"console": [json.dumps(w)[:300] for w in words], "requests": asked}
 
 
@@ -119,16 +154,30 @@ def keyboard(browser):
         seen.append(browser.run("page.focus()"))
         if seen[-1]["name"] is None:
             break
-    facts = {"expected": expected, "reached": [s["name"] for s in seen if s["name"]], "unseen": [s["name"] for s in seen if s["name"] and not s["seen"]]}
+    facts = {
+        "expected": expected,
+        "reached": [s["name"] for s in seen if s["name"]],
+        "unseen": [s["name"] for s in seen if s["name"] and not s["seen"]],
+    }
     browser.run("document.querySelector('.scroll').focus(); null")
     browser.key("ArrowRight", 39)
     # scrolling is smooth: until it has begun, or two seconds
     facts["scrolled"] = browser.run(
         """new Promise(done => { const end = Date.now() + 2000, e = document.activeElement;
-             (function look() { if (e.scrollLeft > 0 || Date.now() > end) done(e.scrollLeft); else setTimeout(look, 20); })(); })"""
+             (function look() {
+               if (e.scrollLeft > 0 || Date.now() > end) done(e.scrollLeft);
+               else setTimeout(look, 20);
+             })(); })"""
     )
     browser.run("document.querySelector('.skip').focus(); null")
-    browser.ask("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+    browser.ask(
+        "Input.dispatchKeyEvent",
+        type="keyDown",
+        key="Enter",
+        code="Enter",
+        windowsVirtualKeyCode=13,
+        text="\r",
+    )
     facts["skipped_to"] = browser.run("location.hash")
     return facts
 
@@ -136,7 +185,13 @@ def keyboard(browser):
 def picture(browser, out, name):
     size = browser.ask("Page.getLayoutMetrics")["cssContentSize"]
     # 16,384 pixels are the most that Chromium draws at once
-    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 16384), "scale": 1}
+    clip = {
+        "x": 0,
+        "y": 0,
+        "width": size["width"],
+        "height": min(size["height"], 16384),
+        "scale": 1,
+    }
     shot = browser.ask("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
     (out / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
@@ -156,13 +211,23 @@ def look(browser, url, out):
     for name, size, scheme in LOOKS:
         browser.show(size, scheme)
         browser.run("scrollTo(0, 0); document.activeElement.blur(); null")
-        facts[name] = {"layout": browser.run("page.layout()"), "contrast": browser.run("page.faint()")}
+        facts[name] = {
+            "layout": browser.run("page.layout()"),
+            "contrast": browser.run("page.faint()"),
+        }
         picture(browser, out, name)
     browser.show(PAPER, media="print")
     facts["paper"] = browser.run("page.paper()") | {"contrast": browser.run("page.faint()")}
-    pdf = base64.b64decode(browser.ask("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])
+    pdf = base64.b64decode(
+        browser.ask("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"]
+    )
     (out / "page.pdf").write_bytes(pdf)
-    facts["pdf"] = {"bytes": len(pdf), "pages": pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/")}
+    facts["pdf"] = {
+        "bytes": len(pdf),
+        "pages": pdf.count(b"/Type /Page\n")
+        + pdf.count(b"/Type /Page ")
+        + pdf.count(b"/Type /Page/"),
+    }
     facts |= browser.said()
 
     # axe is a script, so that the page's own policy must be out of its way
@@ -172,9 +237,15 @@ def look(browser, url, out):
     browser.run(AXE.read_text(encoding="utf-8") + "; null")
     for name, size, scheme in (LOOKS[0], LOOKS[-1]):
         browser.show(size, scheme)
-        result = browser.run(f"axe.run(document, {{runOnly: {json.dumps(WCAG)}, resultTypes: ['violations', 'passes']}})")
+        result = browser.run(
+            f"axe.run(document, {{runOnly: {json.dumps(WCAG)}, "
+            "resultTypes: ['violations', 'passes']})"
+        )
         facts["axe"][name] = {
-            "violations": [f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:120]}" for v in result["violations"]],
+            "violations": [
+                f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:120]}"
+                for v in result["violations"]
+            ],
             "passes": len(result["passes"]),
         }
     return facts
@@ -189,7 +260,9 @@ def main(page, out):
             facts = look(browser, page.resolve().as_uri(), out)
         finally:
             browser.close()
-    (out / "facts.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+    (out / "facts.json").write_text(
+        json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares `perch hist` with PyPI's hdrhistogram, which is an implementation by other people.
 
-Both read what the other writes, merge it, and must give the same quantiles; texts that are damaged on purpose must be
-refused with exit 6. Prints TAP. PERCH names another program than engine/build/perch; SEED repeats a run.
+Both read what the other writes, merge it, and must give the same quantiles; texts that are damaged
+on purpose must be refused with exit 6. Prints TAP. PERCH names another program than
+engine/build/perch; SEED repeats a run.
 """
 
 import base64
@@ -20,7 +21,9 @@ from hdrh.histogram import HdrHistogram
 
 HIGHEST = 3600 * 10**9
 QUANTILES = [0.001, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0]
-PERCH = os.environ.get("PERCH", Path(__file__).resolve().parent.parent / "engine" / "build" / "perch")
+PERCH = os.environ.get(
+    "PERCH", Path(__file__).resolve().parent.parent / "engine" / "build" / "perch"
+)
 SEED = int(os.environ.get("SEED", "20261121"))
 
 
@@ -41,7 +44,10 @@ def hist(*texts, args=()):
     done = subprocess.run(
         [PERCH, "hist", "--quantiles", quantiles, *args],
         input="".join(text + "\n" for text in texts),
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -123,12 +129,16 @@ def distribution_agrees():
     for i in range(histogram.counts_len):
         if histogram.counts[i]:
             seen += histogram.counts[i]
-            cumulative[histogram.get_highest_equivalent_value(histogram.get_value_from_index(i))] = seen
+            cumulative[
+                histogram.get_highest_equivalent_value(histogram.get_value_from_index(i))
+            ] = seen
     wrong = [p for p in points if cumulative.get(p[0]) != p[1]]
     return f"points that the oracle has not: {wrong}" if wrong or points != sorted(points) else ""
 
 
-def sealed(counts, cookie=0x1C849313, length=None, offset=0, digits=3, low=1, high=HIGHEST, ratio=1.0):
+def sealed(
+    counts, cookie=0x1C849313, length=None, offset=0, digits=3, low=1, high=HIGHEST, ratio=1.0
+):
     length = len(counts) if length is None else length
     head = struct.pack(">IIIIQQd", cookie, length, offset, digits, low, high, ratio)
     return packed(zlib.compress(head + counts))
@@ -181,7 +191,9 @@ def refusal(code, text):
 def main():
     cases = list(agreements())
     cases.append(("distribution", distribution_agrees))
-    cases += [(f"damaged: {name}", lambda c=code, t=text: refusal(c, t)) for name, code, text in damages()]
+    cases += [
+        (f"damaged: {name}", lambda c=code, t=text: refusal(c, t)) for name, code, text in damages()
+    ]
     print(f"1..{len(cases)}")
     failed = 0
     for number, (name, check) in enumerate(cases, 1):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Reads Prometheus' text by the client library's parser and by its naming rules: prometheus.py FILE -> the samples as JSON, a
-line each {name, labels, value}. Exit 1 with the rule that is broken.
+"""Reads Prometheus' text by the client library's parser and its naming rules: prometheus.py FILE.
+
+Prints the samples as JSON, a line each {name, labels, value}. Exit 1 with the rule that is broken.
 
 The rules are those of https://prometheus.io/docs/practices/naming/ and of `promtool check metrics`.
 """
@@ -12,8 +13,12 @@ import sys
 from prometheus_client.parser import text_string_to_metric_families
 
 # What a name may end in: a base unit, or what is counted.
-ENDS = re.compile(r"_(seconds|bytes_per_second|records|info|checks|verdict|scope|counter|passed|out|running|anomalies|bytes)$")
-OTHER_UNITS = re.compile(r"_(milli|micro|nano|kilo|mega|giga|us|ms|ns|bits|gbit|minutes|percent)(_|$)")
+ENDS = re.compile(
+    r"_(seconds|bytes_per_second|records|info|checks|verdict|scope|counter|passed|out|running|anomalies|bytes)$"
+)
+OTHER_UNITS = re.compile(
+    r"_(milli|micro|nano|kilo|mega|giga|us|ms|ns|bits|gbit|minutes|percent)(_|$)"
+)
 
 
 def faults(families):
@@ -24,7 +29,11 @@ def faults(families):
         names.add(family.name)
         if not family.documentation or family.type not in ("gauge", "summary"):
             yield f"{family.name} has no HELP, or the type {family.type}"
-        if not ENDS.search(family.name) or OTHER_UNITS.search(family.name) or not family.name.startswith("perch_"):
+        if (
+            not ENDS.search(family.name)
+            or OTHER_UNITS.search(family.name)
+            or not family.name.startswith("perch_")
+        ):
             yield f"{family.name} is no name with a base unit"
         for sample in family.samples:
             key = (sample.name, tuple(sorted(sample.labels.items())))
@@ -40,7 +49,15 @@ def main(path):
         families = list(text_string_to_metric_families(file.read()))
     for family in families:
         for s in family.samples:
-            print(json.dumps({"name": s.name, "labels": s.labels, "value": int(s.value) if s.value == int(s.value) else s.value}))
+            print(
+                json.dumps(
+                    {
+                        "name": s.name,
+                        "labels": s.labels,
+                        "value": int(s.value) if s.value == int(s.value) else s.value,
+                    }
+                )
+            )
     wrong = list(faults(families))
     print(*wrong, sep="\n", end="", file=sys.stderr)
     return 1 if wrong or not families else 0

@@ -112,7 +112,9 @@ class Split:
             msgspec.convert(self.hosts[flow[role]], PlanHost, strict=False)
             for role in ("client", "server")
         ]
-        fitting = (one for one in get_args(Carrier) if scope_of(one, *ends, number) == flow["scope"])
+        fitting = (
+            one for one in get_args(Carrier) if scope_of(one, *ends, number) == flow["scope"]
+        )
         carrier = "sockets" if flow.get("import") else next(fitting, None)
         if carrier is None:
             raise ValueError(f"{flow['test']}: its hosts give no scope {flow['scope']}")
@@ -203,7 +205,7 @@ def read(root: Path) -> Document:
 
 
 def write(root: Path, document: Document) -> None:
-    """plan.json and rounds.jsonl of a spelled-out plan; agents that named theirs walked this one."""
+    """plan.json and rounds.jsonl of a spelled-out plan; agents that named one walked this."""
     split = Split(document)
     (root / "rounds.jsonl").write_bytes(split.rounds)
     (root / "plan.json").write_bytes(split.content)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A switch over ssh, simulated: answers commands with recorded outputs, whose counters grow from one reading to the next.
+"""A simulated switch over ssh: answers commands with recorded outputs, whose counters grow.
 
     simulator.py --port-file FILE VARIANT
     simulator.py --port-file FILE --refuse
 
-VARIANT is a folder of tests/fixtures/switches. A command that holds the words of `words.json` is that answer: out of
-before/ when it is given for the first time, out of after/ each time later. --refuse lets nobody in. It listens on
-127.0.0.1, writes the port to FILE when it is ready, logs each command to standard error, and ends with its parent.
+VARIANT is a folder of tests/fixtures/switches. A command that holds the words of `words.json` is
+that answer: out of before/ when it is given for the first time, out of after/ each time later.
+--refuse lets nobody in. It listens on 127.0.0.1, writes the port to FILE when it is ready, logs
+each command to standard error, and ends with its parent.
 """
 
 import argparse
@@ -68,7 +69,9 @@ async def serve(args):
         command = process.command or ""
         print(command, file=sys.stderr, flush=True)
         # sudo's part, where Ansible asks for root
-        process.stdout.write("".join(f"{word}\n" for word in re.findall(r"BECOME-SUCCESS-\w+", command)[:1]))
+        process.stdout.write(
+            "".join(f"{word}\n" for word in re.findall(r"BECOME-SUCCESS-\w+", command)[:1])
+        )
         process.stdout.write(switch.answer(command))
         process.exit(0)
 
