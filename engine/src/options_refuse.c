@@ -43,11 +43,12 @@ static void repair_units(const char *value, char *ret) {
 
 	while (*value) {
 		bool unit = digit && strchr("kKmMgG", *value);
-		char letter = unit ? (char) toupper((unsigned char) *value) : *value;
 
 		digit = isdigit((unsigned char) *value);
-		*ret++ = letter;
-		value++;
+		*ret = *value++;
+		if (unit)
+			*ret = (char) toupper((unsigned char) *ret);
+		ret++;
 		if (unit) {
 			size_t rest = *value == 'i' || *value == 'I';
 
