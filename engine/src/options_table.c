@@ -223,7 +223,7 @@ const struct option_entry option_table[] = {
 	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,
 	  .choice = JOB_OPTION_ATOMIC,
 	  .help = "Operation of atomic-op and fetch-atomic: min, max, sum, prod, lor, land, bor, band, lxor, bxor, "
-		  "write, read (fetch-atomic only); of compare-atomic: cswap, cswap-ne, -le, -lt, -ge, -gt, mswap.",
+		  "write, read (fetch-atomic only). Of compare-atomic: cswap, cswap-ne, -le, -lt, -ge, -gt, mswap.",
 	  .fallback = "sum; cswap", .type = OPTION_CUSTOM, .set = set_atomic_op, .choices = atomic_op_words },
 	{ .name = "atomic-type", .metavar = "TYPE", .section = SECTION_WHAT, .commands = MEASURE,
 	  .choice = JOB_OPTION_ATOMIC,
