@@ -41,9 +41,15 @@ class Times(msgspec.Struct):
     seconds: float
 
 
+#: Columns of `once` beside those of path and packets.
+_ONCE = ("flow", "test", "has.path", "has.packets")
+
+
 def once(records: pl.DataFrame) -> pl.DataFrame:
     """The first record of each flow."""
-    return records.filter(pl.col("flow").ne_missing(pl.col("flow").shift()))
+    names = [name for name in records.columns if name.startswith(("path.", "packets."))]
+    first = pl.col("flow").ne_missing(pl.col("flow").shift())
+    return records.lazy().filter(first).select(*_ONCE, *names).collect()
 
 
 def packets(flows: pl.DataFrame) -> dict[str, Packets]:
@@ -93,7 +99,7 @@ def paths(flows: pl.DataFrame) -> dict[str, PathOf]:
 
 def times(records: pl.DataFrame) -> dict[str, Times]:
     """By test, of the records that say how long they took."""
-    timed = records.filter(pl.col("elapsed_s").is_not_null())
+    timed = records.select("test", "started", "elapsed_s").drop_nulls("elapsed_s")
     groups = timed.group_by("test", maintain_order=True).agg(
         pl.col("started").min().alias("began"),
         pl.struct("started", "elapsed_s").sort_by("started", "elapsed_s").last().alias("last"),

@@ -130,11 +130,25 @@ def is_transfer() -> pl.Expr:
     return pl.col("kind").is_in(["transfer", "sum"])
 
 
+#: What views need of a result: of a million records each column takes a few megabytes.
+RESULT_COLUMNS = tuple(
+    dict.fromkeys(
+        (
+            *PLACE_COLUMNS, *ABOUT_COLUMNS, *TERM_COLUMNS, *LATENCY.values(),
+            *(name for name in BANDWIDTH.values() if name not in ("retransmissions", "messages")),
+            "bandwidth.bytes", "tcp.retransmissions", "counters.client.TcpRetransSegs",
+            "client.device", "server.device", "params.batch", "transfer.pair",
+        )
+    )
+)  # fmt: skip
+
+
 def results(records: pl.DataFrame) -> pl.DataFrame:
     """The records that were measured, with the figures that views make of others."""
     size = pl.col(SIZE)
     messages = (pl.col("bandwidth.bytes") / size).round()
-    return records.filter(pl.col("status") == "ok").with_columns(
+    measured = records.lazy().filter(pl.col("status") == "ok").select(RESULT_COLUMNS).collect()
+    return measured.with_columns(
         retransmissions=pl.coalesce("tcp.retransmissions", "counters.client.TcpRetransSegs"),
         messages=pl.when(size > 0).then(messages),
     )
