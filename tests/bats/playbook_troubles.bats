@@ -69,6 +69,26 @@ YAML
   refute_output --partial simulat
 }
 
+@test "where every host is lost after it was checked, the report is written all the same" {
+  # reachable until what is wanted of it is kept, which is the last step of its check
+  cat >hosts.yml <<'YAML'
+all:
+  hosts: {alpha: {perch_address: 127.0.0.1}, beta: {perch_address: 127.0.0.2}}
+  vars:
+    ansible_connection: "{{ 'ssh' if lookup('ansible.builtin.pipe', 'ls ' ~ runs ~ '/*/inputs/hosts/beta.json 2>/dev/null || :') is search('json$') else 'local' }}"
+    ansible_host: 127.0.0.3
+    ansible_port: 1
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    perch_fabric: loopback
+    perch_backends: [tcp]
+YAML
+  INVENTORY=hosts.yml run_site 4 -e runs="$PWD/runs" # Ansible's exit code for lost hosts
+  assert_output --partial "Verdict: INCONCLUSIVE"
+  assert_equal "$(verdict)" INCONCLUSIVE
+  [ -s runs/latest/raw/beta/host_check.json ] || fail "the hosts were lost before they were checked"
+  grep -q "Nothing was measured" runs/latest/report.md
+}
+
 @test "a tool whose output is cut off is no result: the verdict is not PASS, and what was measured is kept" {
   mkdir bin
   printf '#!/bin/sh\ncase "$*" in *-c*) %s "$@" | head -c 200 ;; *) exec %s "$@" ;; esac\n' "$(command -v iperf3)" "$(command -v iperf3)" >bin/iperf3
