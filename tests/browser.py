@@ -2,8 +2,8 @@
 """Looks at a page in a headless Chromium: browser.py PAGE OUT_DIR.
 
 Writes facts.json, screenshots and page.pdf to OUT_DIR. Speaks Chrome's DevTools protocol over a
-pipe (--remote-debugging-pipe: JSON between NUL bytes), which needs no driver and no library. It judges
-nothing: tests/bats/page.bats does. Exit 1 when the browser cannot be used.
+pipe (--remote-debugging-pipe: JSON between NUL bytes), which needs no driver and no library. It
+judges nothing: tests/bats/page.bats does. Exit 1 when the browser cannot be used.
 """
 
 import base64
