@@ -139,8 +139,8 @@ static void print_zsh_value(const struct option_entry *e) {
 static void print_zsh_option(const struct option_entry *e) {
 	(void) printf(" \\\n        ");
 	if (e->letter)
-		(void) printf("'(-%c --%s)'{-%c%s,--%s%s}'", e->letter, e->name, e->letter, e->metavar ? "+" : "", e->name,
-			      e->metavar ? "=" : "");
+		(void) printf("'(-%c --%s)'{-%c%s,--%s%s}'", e->letter, e->name, e->letter, e->metavar ? "+" : "",
+			      e->name, e->metavar ? "=" : "");
 	else
 		(void) printf("'--%s%s", e->name, e->metavar ? "=" : "");
 	(void) printf("[");
@@ -203,7 +203,8 @@ static void print_zsh(void) {
 	print_zsh_commands();
 	(void) printf("  if (( CURRENT == 2 )); then\n"
 		      "    if [[ $words[2] == -* ]]; then\n"
-		      "      _arguments -S '--help[Print help.]' '--help-all[Print all help.]' '--version[Print the version.]'\n"
+		      "      _arguments -S '--help[Print help.]' '--help-all[Print all help.]' "
+		      "'--version[Print the version.]'\n"
 		      "    else\n"
 		      "      _describe -t commands command commands\n"
 		      "    fi\n"

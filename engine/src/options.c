@@ -220,9 +220,12 @@ static int parse_operands(int argc, char **argv, struct options *o) {
 	if (o->command == COMMAND_COMPLETION)
 		return parse_shell(argc, argv, o);
 	if (o->command == COMMAND_CHECK)
-		return failure(-EINVAL, EXIT_USAGE, "perch check needs lat, bw or transfer and its arguments: perch check lat HOST");
+		return failure(-EINVAL, EXIT_USAGE,
+			       "perch check needs lat, bw or transfer and its arguments: perch check lat HOST");
 	if (o->command == COMMAND_SERVE || o->command == COMMAND_DEVICES)
-		return n == 0 ? 0 : failure(-EINVAL, EXIT_USAGE, "perch %s takes no operand such as '%s'; see 'perch %s --help'", name, argv[optind], name);
+		return n == 0 ? 0 : failure(-EINVAL, EXIT_USAGE,
+					    "perch %s takes no operand such as '%s'; see 'perch %s --help'", name,
+					    argv[optind], name);
 	if (n < 1)
 		return failure(-EINVAL, EXIT_USAGE, "perch %s needs the host where 'perch serve' runs: "
 			       "perch %s HOST", name, name);
@@ -246,7 +249,9 @@ static void set_defaults(enum command command, struct options *o) {
 		.listener_fd = -1,
 	};
 	job_defaults(&o->job);
-	o->job.kind = command == COMMAND_TRANSFER ? KIND_TRANSFER : command == COMMAND_BW ? KIND_BANDWIDTH : KIND_LATENCY;
+	o->job.kind = command == COMMAND_TRANSFER ? KIND_TRANSFER
+		      : command == COMMAND_BW	  ? KIND_BANDWIDTH
+						  : KIND_LATENCY;
 	o->job.op = command == COMMAND_TRANSFER ? OP_WRITE : OP_SEND;
 	o->job.warmup = command == COMMAND_TRANSFER ? OPTIONS_TRANSFER_WARMUP : OPTIONS_WARMUP;
 	if (command_measures(command))
@@ -275,9 +280,11 @@ static int check_soak(const struct options *o) {
 	if (!o->json || !job->duration_ns)
 		return failure(-EINVAL, EXIT_USAGE, "--soak requires --json and --duration");
 	if (job->interval_ns > job->duration_ns)
-		return failure(-EINVAL, EXIT_USAGE, "--soak needs an --interval no longer than --duration; give a shorter one");
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--soak needs an --interval no longer than --duration; give a shorter one");
 	if (job->n_sizes > 1)
-		return failure(-EINVAL, EXIT_USAGE, "--soak measures one size, and --size has %zu; give one", job->n_sizes);
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--soak measures one size, and --size has %zu; give one", job->n_sizes);
 	if (o->max_p99_us > 0 || o->min_gbit > 0)
 		return failure(-EINVAL, EXIT_USAGE, "--%s does not work with --soak; check the soak's records instead",
 			       o->max_p99_us > 0 ? "max-p99" : "min-gbit");
@@ -293,7 +300,8 @@ static int check(struct options *o) {
 	if (job->iterations && job->duration_ns)
 		return failure(-EINVAL, EXIT_USAGE, "--iterations and --duration exclude each other; give one");
 	if (job->report_all && job->duration_ns)
-		return failure(-EINVAL, EXIT_USAGE, "--report-all keeps every latency; give --iterations, not --duration");
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--report-all keeps every latency; give --iterations, not --duration");
 	if (job->report_all && job->iterations > JOB_REPORT_ALL_MAX)
 		return failure(-ERANGE, EXIT_USAGE, "--report-all with --iterations %ju is too much; give at most %d",
 			       (uintmax_t) job->iterations, JOB_REPORT_ALL_MAX);
@@ -302,9 +310,11 @@ static int check(struct options *o) {
 	if (job->device[0] && job->devices[0])
 		return failure(-EINVAL, EXIT_USAGE, "--device and --devices both name this end's devices; give one");
 	if (job->server_device[0] && job->server_devices[0])
-		return failure(-EINVAL, EXIT_USAGE, "--server-device and --server-devices both name the server's devices; give one");
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--server-device and --server-devices both name the server's devices; give one");
 	if (lat && job->outstanding > 1)
-		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u is not a latency; perch lat has 1, use perch bw", job->outstanding);
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--outstanding %u is not a latency; perch lat has 1, use perch bw", job->outstanding);
 	if (o->command == COMMAND_MEET && !*o->flow)
 		return failure(-EINVAL, EXIT_USAGE, "perch meet needs --flow ID, the same on every side");
 	r = check_soak(o);
@@ -327,7 +337,9 @@ static int complete(struct options *o) {
 		job->n_sizes = 1;
 	}
 	if (!job->iterations && !job->duration_ns)
-		job->iterations = transfer ? OPTIONS_TRANSFER_ITERATIONS : lat ? OPTIONS_LAT_ITERATIONS : OPTIONS_BW_ITERATIONS;
+		job->iterations = transfer ? OPTIONS_TRANSFER_ITERATIONS
+				  : lat	   ? OPTIONS_LAT_ITERATIONS
+					   : OPTIONS_BW_ITERATIONS;
 	if (!job->outstanding)
 		job->outstanding = transfer ? OPTIONS_TRANSFER_OUTSTANDING : lat ? 1 : OPTIONS_BW_OUTSTANDING;
 	if (transfer)
@@ -417,7 +429,8 @@ int options_validate(const struct options *o) {
 	const struct job *job = &o->job;
 
 	if (o->max_p99_us > 0 && job->kind == KIND_LATENCY && job->iterations > 0 && job->iterations < 1000)
-		return failure(-EINVAL, EXIT_USAGE, "--max-p99 with --iterations %llu: a p99 needs 1000 samples (ten above it)",
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--max-p99 with --iterations %llu: a p99 needs 1000 samples (ten above it)",
 			       (unsigned long long) job->iterations);
 	return job_validate(job);
 }

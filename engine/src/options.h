@@ -32,14 +32,14 @@ enum {
 	OPTIONS_BW_OUTSTANDING = 64,    /* covers 64 x 64 KiB: twice the bandwidth-delay product of 100 Gb/s x 150 us */
 	OPTIONS_TRANSFER_ITERATIONS = 100,      /* batches, of which one may have 32768 transfers */
 	OPTIONS_TRANSFER_WARMUP = 10,           /* a tenth of them */
-	OPTIONS_TRANSFER_OUTSTANDING = 512,     /* of one queue pair: far above what covers a round trip; shm, the shortest, queues 1024 in all */
+	OPTIONS_TRANSFER_OUTSTANDING = 512,     /* of one queue pair, far above a round trip; shm queues 1024 */
 	OPTIONS_QUANTILES_MAX = 64,
 	OPTIONS_PARTIES_MAX = 4096,
 	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
 	OPTIONS_FLOW_MAX = 256,
 	OPTIONS_SOAK_INTERVAL_S = 60,   /* each minute, as the standards for long tests ask */
-	OPTIONS_RECONNECT_S = 1800,     /* a host's reboot, checks of its firmware and of terabytes of memory included: site policy */
-	OPTIONS_STALL_MS = 20,          /* above what a scheduler takes from who has a core to share: six slices of some 3 ms (base_slice_ns) */
+	OPTIONS_RECONNECT_S = 1800,     /* a reboot with checks of firmware and terabytes of memory: site policy */
+	OPTIONS_STALL_MS = 20,          /* above a shared core's waiting time: six slices of 3 ms (base_slice_ns) */
 	OPTIONS_MAX = 96,               /* entries in the table */
 };
 
@@ -60,7 +60,7 @@ enum shell {
 struct options {
 	enum command command;
 	enum command checked;           /* COMMAND_CHECK: lat, bw or transfer, whose words follow */
-	struct job job;                 /* lat, bw; for serve only device, ib_port, gid_index and svc_id, which name the server's own */
+	struct job job;                 /* for serve only its own device, ib_port, gid_index and svc_id */
 	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
@@ -86,7 +86,7 @@ struct options {
 	int connection_fd, listener_fd; /* -1; set only in the child that serve executes for each job */
 	bool once;                      /* serve: end with the first measurement */
 	const struct personality *personality;  /* writes as another program does; NULL: as perch */
-	uint64_t buffer_limit;          /* of a personality: bytes that the buffers of one direction may take; 0: no limit */
+	uint64_t buffer_limit;          /* of a personality: bytes for the buffers of one direction; 0: no limit */
 };
 
 /* 0: parsed. >0: help, version or manual was printed and there is nothing to do. Negative, said: EXIT_USAGE. */
@@ -155,7 +155,7 @@ struct option_entry {
 	const char *accepts;            /* ends "give ..." in the message about a bad value; NULL: the choices */
 	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
 	enum option_section section;
-	unsigned long choice;           /* the bit of enum job_option that a backend must have; 0: every backend takes it */
+	unsigned long choice;           /* bit of enum job_option that a backend needs; 0: every backend takes it */
 	bool hidden;                    /* between the program's own processes */
 	char letter;                    /* perftest's, where it has one; 0: none */
 
@@ -183,7 +183,7 @@ int option_store(const struct option_entry *e, const char *value, struct options
 /* "a, b or c" */
 const char *join_words(const char *const *words, char *ret, size_t size);
 
-/* options_refuse.c: say a mistake, with the nearest word that is right. `o`: what was parsed so far, of no use any more. */
+/* options_refuse.c: report a mistake with the nearest valid word. `o` is unusable afterwards. */
 int refuse_value(const struct option_entry *e, const char *value, int error, struct options *o);
 int refuse_missing_value(const struct option_entry *e);
 int refuse_unknown(const char *word, enum command command);

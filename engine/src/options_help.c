@@ -38,24 +38,24 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	},
 	[COMMAND_TRANSFER] = {
 		"HOST [OPTION...]", "measure batches of transfers to HOST, where 'perch serve' runs",
-		"Writes to the memory of HOST, or reads from it, in batches, on several devices and threads. Applications move "
-		"tensors and checkpoints so. Prints a line for each size and batch. Latency is that of a batch; bandwidth "
-		"counts payload only, in GB/s of 1e9 bytes.",
+		"Writes to the memory of HOST, or reads from it, in batches, on several devices and threads. "
+		"Applications move tensors and checkpoints so. Prints a line for each size and batch. Latency is that of a batch; "
+		"bandwidth counts payload only, in GB/s of 1e9 bytes.",
 		{ "perch transfer 192.0.2.1 --token-file token --backend verbs --batch 128",
 		  "perch transfer 192.0.2.1 --token-file token --op read -s 1M --threads 2",
 		  "perch transfer 192.0.2.1 --token-file token -s 4K:1M --batch 1:64 --json" },
 	},
 	[COMMAND_CHECK] = {
 		"lat|bw|transfer HOST [OPTION...]", "validate a command without a host and print its job",
-		"Takes a command line of 'perch lat', 'perch bw' or 'perch transfer'. Checks it for every backend, without a network, "
-		"a device or a backend's library. Prints the job and its expected lines as one JSON object. HOST is not looked up, "
-		"and no token is read.",
+		"Takes a command line of 'perch lat', 'perch bw' or 'perch transfer'. Checks it for every backend, without "
+		"a network, a device or a backend's library. Prints the job and its expected lines as one JSON object. "
+		"HOST is not looked up, and no token is read.",
 		{ "perch check lat 192.0.2.1 --backend verbs -s 8:64K" },
 	},
 	[COMMAND_HIST] = {
 		"[OPTION...] [FILE...]", "merge encoded histograms and print their quantiles",
-		"Reads encoded histograms (the histogram.data of records), one a line, from the files or standard input. "
-		"Adds them up and prints one JSON object in the recorded unit.",
+		"Reads encoded histograms (the histogram.data of records), one a line, from the files or standard "
+		"input. Adds them up and prints one JSON object in the recorded unit.",
 		{ "perch hist histograms",
 		  "perch hist --quantiles 0.5,0.999 first second" },
 	},
@@ -72,8 +72,8 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	},
 	[COMMAND_COMPLETION] = {
 		"bash|zsh", "print what makes a shell complete perch's command line",
-		"Prints a script for the shell. For one session: source <(perch completion bash). For every one: write it to "
-		"/usr/share/bash-completion/completions/perch, or as _perch to a directory of zsh's fpath.",
+		"Prints a script for the shell. For one session: source <(perch completion bash). For every one: "
+		"write it to /usr/share/bash-completion/completions/perch, or as _perch to a directory of zsh's fpath.",
 		{ "perch completion bash",
 		  "perch completion zsh" },
 	},

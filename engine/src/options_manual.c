@@ -4,7 +4,7 @@
 #include "options.h"
 #include "version.h"
 
-/* Text from the tables: a hyphen that is typed must stay a hyphen-minus, and no line may start with a control character. */
+/* Text of the tables: a typed hyphen must stay a hyphen-minus, and no line may start with a control character. */
 static void put_text(FILE *f, const char *text) {
 	if (*text == '.' || *text == '\'')
 		fputs("\\&", f);
@@ -62,8 +62,8 @@ static const char output[] =
 	".BR cxi_send_lat (1)\n"
 	"prints them, then p50, p99 and p99.9.\n"
 	"A percentile is left out unless at least ten samples lie above it.\n"
-	"The tables of bandwidth and transfers end with Link[%] where the link's rate is known: payload in percent of that\n"
-	"rate, of both directions with \\-\\-bidirectional.\n"
+	"The tables of bandwidth and transfers end with Link[%] where the link's rate is known: payload in percent of\n"
+	"that rate, of both directions with \\-\\-bidirectional.\n"
 	"Headers take the rest: a full RoCE v2 link shows 92 to 98, by its MTU.\n"
 	".PP\n"
 	"While perch measures, a line on the terminal says what runs and what is left.\n"
@@ -114,7 +114,8 @@ static const char personalities[] =
 	".SH PERSONALITIES\n"
 	"Started through a link named\n"
 	".BR cxi_send_lat ,\n"
-	"cxi_write_lat, cxi_read_lat, cxi_atomic_lat, cxi_send_bw, cxi_write_bw, cxi_read_bw or cxi_atomic_bw, or with\n"
+	"cxi_write_lat, cxi_read_lat, cxi_atomic_lat, cxi_send_bw, cxi_write_bw, cxi_read_bw or cxi_atomic_bw,\n"
+	"or with\n"
 	".B \\-\\-personality\n"
 	".I NAME\n"
 	"as its first words,\n"

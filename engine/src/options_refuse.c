@@ -88,7 +88,8 @@ int refuse_value(const struct option_entry *e, const char *value, int error, str
 	int r = 0;
 
 	if (nearest)
-		return failure(error, EXIT_USAGE, "--%s '%s' is %s, did you mean '%s'?", e->name, value, why(error), nearest);
+		return failure(error, EXIT_USAGE,
+			       "--%s '%s' is %s, did you mean '%s'?", e->name, value, why(error), nearest);
 	if (error == -EINVAL && e->type != OPTION_STRING)
 		r = refuse_letters(e, value, o);
 	if (r < 0)
@@ -118,8 +119,10 @@ int refuse_unknown(const char *word, enum command command) {
 		nearest = suggest_nearest(name, names);
 	}
 	if (nearest)
-		return failure(-EINVAL, EXIT_USAGE, "unknown option '%.*s', did you mean '--%s'?", length, word, nearest);
-	return failure(-EINVAL, EXIT_USAGE, "unknown option '%.*s'; 'perch %s --help-all' lists the options", length, word,
+		return failure(-EINVAL, EXIT_USAGE,
+			       "unknown option '%.*s', did you mean '--%s'?", length, word, nearest);
+	return failure(-EINVAL, EXIT_USAGE,
+		       "unknown option '%.*s'; 'perch %s --help-all' lists the options", length, word,
 		       command_name(command));
 }
 
@@ -135,7 +138,8 @@ int refuse_command(const char *word) {
 	nearest = suggest_nearest(word, names);
 	if (nearest)
 		return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand, did you mean '%s'?", word, nearest);
-	return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand; give %s ('perch --help' explains them)", word, list);
+	return failure(-EINVAL, EXIT_USAGE,
+		       "'%s' is no subcommand; give %s ('perch --help' explains them)", word, list);
 }
 
 int refuse_shell(const char *word) {

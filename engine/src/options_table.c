@@ -31,16 +31,16 @@ static const char *const keys[] = { "client", "matching", "provider", NULL };
 static const char *const backend_words[] = { "tcp", "verbs", "ofi", "cxi", "null", NULL };
 static const char *const provider_words[] = { "tcp", "shm", "verbs", "cxi", "efa", NULL };
 static const char *const op_words[] = {
-	"send", "send-imm", "write", "write-imm", "read", "fetch-add", "compare-swap", "atomic", "atomic-op", "fetch-atomic",
-	"compare-atomic", NULL
+	"send", "send-imm", "write", "write-imm", "read", "fetch-add", "compare-swap", "atomic", "atomic-op",
+	"fetch-atomic", "compare-atomic", NULL
 };
 static const char *const atomic_op_words[] = {
 	"min", "max", "sum", "prod", "lor", "land", "bor", "band", "lxor", "bxor", "read", "write", "cswap", "cswap-ne",
 	"cswap-le", "cswap-lt", "cswap-ge", "cswap-gt", "mswap", NULL
 };
 static const char *const atomic_type_words[] = {
-	"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "int128", "uint128", "float", "double",
-	"float-complex", "double-complex", NULL
+	"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "int128", "uint128", "float",
+	"double", "float-complex", "double-complex", NULL
 };
 static const char *const mtu_words[] = { "256", "512", "1024", "2048", "4096", NULL };
 static const char *const traffic_class_words[] = { "best-effort", "low-latency", "dedicated-access", "bulk-data",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line on the terminal while perch measures: what runs, and what is left. Where standard error is no terminal nothing
- * is written, and every function returns at once. A thread of its own draws, so a slow terminal never delays a message.
+ * One line on the terminal while perch measures: what runs, and what is left. Without a terminal on standard error
+ * every function returns at once. A thread of its own draws, so a slow terminal never delays a message.
  */
 #pragma once
 
 #include "util.h"
 
-/* `steps` sizes (transfer: sizes and batches) of `count` messages each, or of `duration_ns` each where that is not 0. */
+/* `steps` sizes (transfer: sizes and batches) of `count` messages each, or of `duration_ns` each if that is not 0. */
 void progress_start(size_t steps, uint64_t count, uint64_t duration_ns);
 
 /* The next step warms up; `format`: what it measures, such as "64 bytes". */

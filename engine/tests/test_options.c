@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: the one table gives parsing, help and manual, and every wrong command line is a usage error that says what is right. */
+/* Purpose: one table gives parsing, help and manual; every wrong command line is a usage error with a remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,8 +109,9 @@ static void test_choices(void **state) {
 	assert_int_equal(parse("bw h"), 0);
 	assert_int_equal(job_options_used(&options.job), 0);
 	assert_int_equal(options.choices, 0);
-	assert_int_equal(parse("bw h --backend verbs --connection uc --op write-imm --device d0 --server-device d1 --ib-port 2 --server-ib-port 3 "
-			       "--gid-index 0 --server-gid-index 255 --mtu 1024 --sl 15 --tos 104 --queue-pairs 4 --batch 2 "
+	assert_int_equal(parse("bw h --backend verbs --connection uc --op write-imm --device d0 --server-device d1 "
+			       "--ib-port 2 --server-ib-port 3 --gid-index 0 --server-gid-index 255 --mtu 1024 --sl 15 "
+			       "--tos 104 --queue-pairs 4 --batch 2 "
 			       "--cq-moderation 8 --inline 0 --srq --rdma-cm --relaxed-ordering --huge 1G"), 0);
 	assert_int_equal(options.job.connection, CONNECTION_UC);
 	assert_int_equal(options.job.op, OP_WRITE_IMM);
@@ -130,7 +131,8 @@ static void test_choices(void **state) {
 	assert_true(options.job.srq && options.job.rdma_cm && options.job.relaxed_ordering);
 	assert_string_equal(options.job.tx_memory, "huge:1G");
 	assert_string_equal(options.job.rx_memory, "huge:1G");
-	assert_int_equal(parse("lat h --backend verbs --retry 0 --rnr-retry 1 --timeout-exponent 18 --huge 2M --traffic-class 3"), 0);
+	assert_int_equal(parse("lat h --backend verbs --retry 0 --rnr-retry 1 --timeout-exponent 18 --huge 2M "
+			       "--traffic-class 3"), 0);
 	assert_int_equal(options.job.retry, 0);
 	assert_int_equal(options.job.rnr_retry, 1);
 	assert_int_equal(options.job.timeout_exponent, 18);
@@ -176,7 +178,7 @@ static void test_short_options(void **state) {
 	assert_int_equal(options.job.gid_index, 3);
 }
 
-/* What a backend does not have is refused even where the value says what is so anyway: whoever gives it thinks it does something. */
+/* An option that a backend does not have is refused even with its default as value. */
 static void test_choices_of_other_backends(void **state) {
 	(void) state;
 	refused("bw h --queue-pairs 4", "--queue-pairs: the tcp backend does not have it");

@@ -9,7 +9,9 @@
 
 #include "suggest.h"
 
-static const char *const words[] = { "size", "send", "send-imm", "rc", "uc", "iterations", "server-device", "server-port", NULL };
+static const char *const words[] = {
+	"size", "send", "send-imm", "rc", "uc", "iterations", "server-device", "server-port", NULL
+};
 
 static void finds(const char *word, const char *expected) {
 	const char *found = suggest_nearest(word, words);
@@ -35,7 +37,7 @@ static void test_distance(void **state) {
 	assert_int_equal(word_distance("szie", "size"), 1); /* swap of neighbours */
 	assert_int_equal(word_distance("kitten", "sitting"), 3);
 	assert_int_equal(word_distance("abcdef", "badcfe"), 3); /* three swaps */
-	assert_int_equal(word_distance("ca", "abc"), 3); /* of the optimal string alignment: a swap is not edited again */
+	assert_int_equal(word_distance("ca", "abc"), 3); /* a swapped pair is not edited again */
 
 	memset(most, 'a', sizeof(most));
 	most[sizeof(most) - 1] = 0;
