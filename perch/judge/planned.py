@@ -45,6 +45,9 @@ from perch.plan.places import scope_of
 #: Files of a run.
 PLAN, ROUNDS, RETRY = "plan.json", FILE, "plan.retry.json"
 
+#: What to do with a plan of another version.
+OTHER_PERCH = "use the Perch that made it, or plan and measure again"
+
 #: A message names so many faults of a plan; the others follow from the same mistake, as a rule.
 FAULTS_MAX = 3
 
@@ -270,6 +273,7 @@ def _decoded(
     decoder: msgspec.json.Decoder[_Document], text: bytes, schema: str, file: str
 ) -> _Document:
     """A document whose types are right. Raises PerchError; another version is named."""
+    other: str | None = None
     try:
         document = decoder.decode(text)
         if document.schema == schema:
@@ -278,12 +282,14 @@ def _decoded(
             if why is None:
                 return document
         else:
-            why = f"its schema is {document.schema!r}, and this Perch reads {schema}"
+            why = other = f"its schema is {document.schema!r}, and this Perch reads {schema}"
     except msgspec.ValidationError as error:
-        why = _other_version(text, schema) or f"it cannot be used: {error}"
+        other = _other_version(text, schema)
+        why = other or f"it cannot be used: {error}"
     except UNREADABLE as error:
         why = f"it is damaged: {error}"
-    raise PerchError(ExitCode.INCONCLUSIVE, why, file=file)
+    remedy = OTHER_PERCH if other else ""
+    raise PerchError(ExitCode.INCONCLUSIVE, why, file=file, remedy=remedy)
 
 
 def _other_version(text: bytes, schema: str) -> str | None:

@@ -158,7 +158,7 @@ def _judge(root: Path, work: Path) -> Judged:
 AGAIN = "plan and measure again: only a whole plan shows what is missing"
 
 
-def _unjudged(root: Path, why: str) -> Verdict:
+def _unjudged(root: Path, why: str, remedy: str) -> Verdict:
     """Of a run that cannot be judged: it must not keep an older PASS, nor be without a verdict."""
     fault = Check(
         id="plan",
@@ -167,7 +167,7 @@ def _unjudged(root: Path, why: str) -> Verdict:
         measured=why,
         source="design, coverage is judged against the plan",
         evidence=["plan.json"],
-        remedy=AGAIN,
+        remedy=remedy,
     )
     return Verdict(
         run=root.resolve().name,
@@ -234,8 +234,9 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
         except PerchError as error:
             if error.code != ExitCode.INCONCLUSIVE:
                 raise
-            verdict = _unjudged(root, str(error))
-            error.remedy = error.remedy or AGAIN
+            remedy, error.remedy = error.remedy or AGAIN, ""
+            verdict = _unjudged(root, str(error), remedy)
+            error.remedy = remedy
             (work / RECORDS).write_bytes(b"")
             parquet.write([], work / PARQUET)
             (work / INTERVALS).unlink(missing_ok=True)

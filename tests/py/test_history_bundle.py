@@ -20,7 +20,7 @@ from perch.history import packed, unpacked
 from perch.model import schemas
 from perch.views import inputs, markdown, report
 from tests.py.bundle_built import closed, opened, sealed_again
-from tests.py.conftest import Ended
+from tests.py.conftest import FIXTURES, Ended
 from tests.py.judging import Run, put
 
 Perchctl = Callable[..., Ended]
@@ -266,6 +266,22 @@ def test_a_bundle_of_an_older_perch_is_refused_by_name(
     assert ended.code == 3
     assert "records.jsonl, line 1: its schema is 'perch.record/1'" in ended.stderr
     assert "verify it with the Perch that made it: commit " in ended.stderr
+
+
+def test_a_bundle_of_perch_0_1_names_what_can_read_it(perchctl: Perchctl, tmp_path: Path) -> None:
+    bundle = shutil.copy(FIXTURES / "history/perch-0.1.bundle.tar.gz", tmp_path)
+    ended = perchctl("verify", bundle)
+    assert ended.code == 3
+    assert "records.jsonl, line 1: its schema is 'perch.record/1'" in ended.stderr
+    assert "verify it with the Perch that made it" in ended.stderr
+    root = opened(Path(bundle), tmp_path / "opened")
+    for command, code in (("judge", 3), ("report", 0)):
+        ended = perchctl(command, root)
+        assert ended.code == code
+        assert "plan.json: its schema is 'perch.plan/1', and this Perch reads" in ended.stderr
+        assert "use the Perch that made it, or plan and measure again" in ended.stderr
+    (fault,) = json.loads((root / "verdict.json").read_bytes())["checks"]
+    assert fault["remedy"] == "use the Perch that made it, or plan and measure again"
 
 
 @pytest.mark.parametrize("percent", [0, 30, 70, 100])
