@@ -33,6 +33,7 @@ from perch.model.figures import encode_lines
 from perch.model.plan import Plan, Round, RoundLine
 from perch.model.record import Record
 from perch.plan.flows import Flows
+from perch.terminal import progress
 
 #: Flows from which a second process is worth its start of half a second.
 MANY_FLOWS = 2000
@@ -166,8 +167,9 @@ def _by_workers(source: Source, rounds: list[Round], flows: int, folder: Path) -
             worker = workers.enter_context(_start(folder, first))
             workers.callback(worker.kill)
             running.append(worker)
-        for worker in running:
-            _ended(worker)
+        with progress("outputs read", count, lambda: len(list(folder.glob("*.trail")))):
+            for worker in running:
+                _ended(worker)
     for n in range(count):
         records, rows, trail = (folder / f"{n}.{name}" for name in ("columns", "seen", "trail"))
         yield Piece(pl.read_ipc(records), pl.read_ipc(rows), _trail.decode(trail.read_bytes()))

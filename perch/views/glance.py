@@ -55,7 +55,7 @@ def _since(verdict: Verdict) -> Iterator[str]:
     elif any(one.status == "pass" for one in checks):
         yield "Since the accepted run: no regression."
     elif checks:
-        yield "Since the accepted run: none is accepted yet (`make accept RUN=...`)."
+        yield "Since the accepted run: not known, no run was accepted (`make accept RUN=...`)."
 
 
 def _measured(check: Check) -> str:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from perch import terminal
 from perch.errors import ExitCode, PerchError
 from perch.model.text import clean
 from perch.views.inputs import Run
@@ -24,20 +25,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
 
 
-def _columns(table: Table) -> Iterator[str]:
-    """Cells below each other, two spaces apart."""
+def _texts(table: Table) -> list[list[str]]:
+    """The cells without marks, the titles first."""
     from perch.views.words import unmarked
 
     rows = [[column.title for column in table.columns], *table.rows]
-    texts = [[unmarked(cell) for cell in row] for row in rows]
+    return [[clean(unmarked(cell)) for cell in row] for row in rows]
+
+
+def columns(texts: list[list[str]]) -> Iterator[str]:
+    """Cells below each other, two spaces apart."""
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield "  ".join(cells).rstrip()
 
 
-def lines(run: Run) -> Iterator[str]:
-    """The screen."""
+def parts(run: Run) -> Iterator[str | list[list[str]]]:
+    """The screen: lines, and the cells of the table."""
     from perch.views import first_screen, results, soak
     from perch.views.document import measure
     from perch.views.table import slim
@@ -54,14 +59,15 @@ def lines(run: Run) -> Iterator[str]:
     if excluded:
         yield unmarked(excluded)
     yield ""
-    yield from _columns(slim(results.summary(run.plan.tests, found.tests, run.verdict)))
+    yield _texts(slim(results.summary(run.plan.tests, found.tests, run.verdict)))
     findings = first_screen.findings(run.verdict)
     most = first_screen.FINDINGS_MAX
     if findings:
         yield ""
     for one in findings[:most]:
         cells = one.cells
-        said = f"{cells.status}, {one.word}: {cells.title}: {cells.measured}. {cells.remedy}"
+        where = f", {one.place}" if one.place else ""
+        said = f"{cells.status}, {one.word}: {cells.title}: {cells.measured}{where}. {cells.remedy}"
         yield unmarked(said)
     if len(findings) > most:
         yield f"and {len(findings) - most} more in the report"
@@ -80,6 +86,10 @@ def command(args: argparse.Namespace) -> int:
             f"no such run: '{args.run}'",
             remedy="give the folder of a run, such as runs/latest",
         )
-    for line in lines(read_run(root)):
-        print(clean(line))
+    for part in parts(read_run(root)):
+        if isinstance(part, str):
+            print(clean(part))
+        elif not terminal.show(part[0], part[1:]):
+            for line in columns(part):
+                print(line)
     return ExitCode.PASS

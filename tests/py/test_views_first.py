@@ -66,7 +66,8 @@ def test_the_link_its_share_and_the_worst_pair_are_said(made: Made, tmp_path: Pa
     ("status", "said"),
     [
         ("pass", "Since the accepted run: no regression."),
-        ("not_judged", "Since the accepted run: none is accepted yet (`make accept RUN=...`)."),
+        ("not_judged", "Since the accepted run: not known, no run was accepted "
+         "(`make accept RUN=...`)."),
         ("fail", "Since the accepted run: drift/bandwidth: 12 % less; drift/latency: 1 %; "
          "and 1 more."),
     ],
