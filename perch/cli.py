@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("perch.history.verify", "check a bundle, and judge it again"),
     "import": ("perch.imports.command", "read outputs that were measured elsewhere"),
     "runs": ("perch.history.runs", "note a judged run in the list of all runs"),
+    "trend": ("perch.history.trend", "draw each test's median over the runs of a fabric"),
     "completion": ("perch.completion", "print what makes a shell complete perchctl"),
 }
 

@@ -31,7 +31,7 @@ SIZES_MAX = 12
 
 #: A point and what it says; vl-convert writes its words as a label for screen readers only.
 _point = re.compile(
-    r'<path aria-label="([^"]*)"([^>]*aria-roledescription="(?:point|rule mark)"[^>]*)/>'
+    r'<(path|line) aria-label="([^"]*)"([^>]*aria-roledescription="(?:point|rule mark)"[^>]*)/>'
 )
 
 
@@ -72,7 +72,7 @@ def svg(chart: Chart) -> str:
 
     try:
         drawn = vl_convert.vegalite_to_svg(spec_of(chart), vl_version=VEGA_LITE)
-        return _point.sub(r'<path aria-label="\1"\2><title>\1</title></path>', drawn)
+        return _point.sub(r'<\1 aria-label="\2"\3><title>\2</title></\1>', drawn)
     except ValueError as error:
         said = str(error).strip().splitlines()
         raise PerchError(

@@ -197,12 +197,12 @@ def _refused(history: list[PastRun], tests: list[Results]) -> list[str]:
 # ---- words ---------------------------------------------------------------------------------------
 
 
-def _change(value: Figure, before: Figure) -> float | None:
+def change(value: Figure, before: Figure) -> float | None:
     """Percent."""
     return None if value is None or not before else 100 * (value / before - 1)
 
 
-def _signed(change: float | None) -> str:
+def signed(change: float | None) -> str:
     if change is None:
         return "-"
     if change > 1000:
@@ -218,7 +218,7 @@ def _cells(row: Row) -> Iterable[str]:
             yield "not measured"
             continue
         said = quantity(value, row.unit)
-        yield said if before is None else f"{said} ({_signed(_change(value, before))})"
+        yield said if before is None else f"{said} ({signed(change(value, before))})"
         before = value
 
 
@@ -233,7 +233,7 @@ def _run_line(run: PastRun, label: str) -> str:
 
 def _table_row(row: Row) -> list[str]:
     place = [row.title, words.cell(row.test.title), _place_words(row.place)]
-    return [*place, *_cells(row), _signed(_change(row.last, row.first))]
+    return [*place, *_cells(row), signed(change(row.last, row.first))]
 
 
 def _head(row: Row, first: str) -> Head:
@@ -244,7 +244,7 @@ def _head(row: Row, first: str) -> Head:
         test=row.test.title,
         before=quantity(row.first, row.unit),
         now=quantity(row.last, row.unit),
-        change=_change(row.last, row.first),
+        change=change(row.last, row.first),
         first=first,
     )
 
@@ -303,7 +303,7 @@ def _courses(documents: Documents, tests: list[Results]) -> tuple[list[_Course],
 def _stage_table(course: _Course) -> Table:
     columns = left("Figure") + right("Size", *map(words.cell, course.labels), "first to last")
     rows = [
-        [row.title, _place_words(row.place), *_cells(row), _signed(_change(row.last, row.first))]
+        [row.title, _place_words(row.place), *_cells(row), signed(change(row.last, row.first))]
         for row in course.rows
     ]
     return Table(columns, rows, title=words.cell(course.title))
@@ -319,7 +319,7 @@ def _course_chart(courses: list[_Course]) -> list[dict[str, Any]]:
 def _stage_sentence(course: _Course) -> Iterable[str]:
     said = [
         f"{_OF_STAGES[row.metric]} {quantity(row.first, row.unit)} to "
-        f"{quantity(row.last, row.unit)} ({_signed(_change(row.last, row.first))})"
+        f"{quantity(row.last, row.unit)} ({signed(change(row.last, row.first))})"
         for row in course.rows
         if row.metric in _OF_STAGES and row.first is not None and row.last is not None
     ]

@@ -10,7 +10,8 @@ local STATUSES = { ["pass"] = "pass", ["FAIL"] = "fail", ["INCONCLUSIVE"] = "inc
   ["warning"] = "warning", ["not judged"] = "not-judged" }
 -- Sections that are open when the page is; a click, or a link to one, opens the others.
 local CHARTS_OPEN = 2
-local OPEN = { ["The soak"] = true, ["RDMA against TCP"] = true, ["Key findings"] = true, ["Charts"] = true, ["Not measured"] = true }
+local OPEN = { ["The soak"] = true, ["RDMA against TCP"] = true, ["Key findings"] = true, ["Charts"] = true, ["Not measured"] = true,
+  ["Medians over the runs"] = true, ["Changes of firmware, kernel and engine"] = true }
 -- From so many characters in its longest cell, or word, on, a table is one of sentences rather than of figures; up to so many
 -- rows it stays on one sheet of paper; from so many columns on it is set closer there.
 local WORDY, LONG_WORD, SHORT, MANY = 60, 30, 15, 8
