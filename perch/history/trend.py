@@ -21,12 +21,12 @@ PAGE = "trend.html"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Draws each test's median over the runs of a fabric from DIR/index.jsonl, with limits,\n"
-        "ceilings, accepted runs, and changes of firmware, kernel and engine, as one page."
+        "Draws each test's median over the runs of a fabric as one page, from DIR/index.jsonl.\n"
+        "It shows limits, ceilings, accepted runs, and changes of firmware, kernel and engine."
     )
     parser.epilog = (
-        "Exit: 0 written, 1 written without index lines that could not be read, 2 usage,\n"
-        "3 nothing to draw, or pandoc is missing, 6 not writable."
+        "Exit: 0 written, 1 written without unreadable index lines, 2 usage, 3 nothing to draw,\n"
+        "or pandoc is missing, 6 not writable."
     )
     parser.add_argument(
         "--fabric", metavar="ID", help="the fabric to draw (default: that of the latest run)"
