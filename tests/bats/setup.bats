@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # setup/setup: what it finds, and what it does where it may not install.
+# shellcheck disable=SC2154  # run --separate-stderr sets stderr
 
 load helpers
 
