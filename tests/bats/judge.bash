@@ -48,6 +48,7 @@ put_cards(Run(pathlib.Path("run").resolve()))'
   for file in run/raw/*/environment.json; do
     edit "$file" ".rdma[].driver = $1"
   done
+  "$TOP/.venv/bin/perchctl" seal run >/dev/null # as the playbook seals what it fetched
 }
 
 # more END COUNTER BY: a counter of a host is that much higher after a flow, and in all of its later readings
