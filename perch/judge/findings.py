@@ -7,15 +7,15 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from perch.errors import ExitCode, PerchError
+from perch.home import HOME
 from perch.model.figures import encode
 
-JQ = Path(__file__).parents[2] / "reports/jq"
+JQ = HOME / "reports/jq"
 
 #: The areas of checks in the order in which their findings are shown; each is
 #: reports/jq/hosts/AREA.jq.

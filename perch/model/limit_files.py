@@ -9,11 +9,12 @@ import msgspec
 import yaml
 
 from perch.errors import ExitCode, PerchError
+from perch.home import HOME
 from perch.model.limit_sets import LimitFile
 from perch.model.limits import Limit
 
 #: The sets that come with this version.
-SETS = Path(__file__).resolve().parents[2] / "reports/limits"
+SETS = HOME / "reports/limits"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

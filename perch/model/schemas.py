@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from perch.home import HOME
 from perch.model.baseline import BaselineDocument
 from perch.model.bundle import BundleDocument
 from perch.model.comparison import Comparison
@@ -20,7 +21,7 @@ from perch.model.share import Share
 from perch.model.tuning import TuningDocument
 from perch.model.verdict_document import VerdictDocument
 
-FOLDER = Path(__file__).parents[2] / "reports/schema"
+FOLDER = HOME / "reports/schema"
 
 #: Name, identifier and type of each.
 GENERATED: dict[str, tuple[str, type]] = {

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
+from perch.home import HOME
 
 #: What `make -C engine check-tool` builds.
-PROGRAM = Path(__file__).parents[2] / "engine/build-check/perch"
+CHECKER = "engine/build-check/perch"
+REMEDY = "run make -C engine check-tool; with the installed collection, run pip install on it"
+
+
+def _program() -> Path:
+    built = HOME / CHECKER
+    if not built.exists():
+        # a collection has no built files; pip built the checker from it (setup/wheel.py)
+        with contextlib.suppress(PackageNotFoundError):
+            return Path(str(distribution("perch-fabric").locate_file(f"perch/home/{CHECKER}")))
+    return built
+
+
+PROGRAM = _program()
 
 #: A command of the engine -> why the engine refuses it; None where it takes it.
 Check = Callable[[Sequence[str]], str | None]
@@ -40,7 +56,7 @@ def checker(program: Path = PROGRAM) -> Check:
             raise PerchError(
                 ExitCode.INCONCLUSIVE,
                 f"the engine cannot be asked for its rules: {error}",
-                remedy="run make -C engine check-tool",
+                remedy=REMEDY,
             ) from None
         said = ended.stderr.strip().removeprefix("perch: ")
         if ended.returncode == 0:
@@ -50,7 +66,7 @@ def checker(program: Path = PROGRAM) -> Check:
         raise PerchError(
             ExitCode.INCONCLUSIVE,
             f"{program} check ended with exit code {ended.returncode}: {said}",
-            remedy="run make -C engine check-tool",
+            remedy=REMEDY,
         )
 
     return refusal

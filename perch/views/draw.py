@@ -11,16 +11,16 @@ import re
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from perch.errors import ExitCode, PerchError
+from perch.home import HOME
 from perch.model.record import Number
 from perch.model.text import clean
 from perch.views.charts import Chart
 
-ROOM = Path(__file__).resolve().parents[2] / "reports/charts"
+ROOM = HOME / "reports/charts"
 
 #: The Vega-Lite that the specs are written for; vl-convert carries several.
 VEGA_LITE = "5.20"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-ROOM = Path(__file__).resolve().parents[2] / "reports/templates"
+from perch.home import HOME
+
+ROOM = HOME / "reports/templates"
 
 
 def filled(template: str, **values: Any) -> str:

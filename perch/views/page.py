@@ -10,8 +10,9 @@ import subprocess
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
+from perch.home import HOME
 
-ROOM = Path(__file__).resolve().parents[2] / "reports/page"
+ROOM = HOME / "reports/page"
 
 
 def command(markdown: str, page: str) -> list[str]:
