@@ -5,7 +5,8 @@ A check is one function; it yields the findings of one family of ids (`ceiling`,
     @check(family="ceiling", order=110, columns=("bandwidth.gbit_s",), criterion="possible",
            source=design("ceiling of a link"))
     def ceiling(run: RunView) -> Iterator[Check]:
-        yield Check(id="ceiling", title="No result above line rate", status="pass", measured=97.1)
+        yield Check(id="ceiling", title="No result above line rate",
+                    fault="Results above line rate", status="pass", measured=97.1)
 
 Every module of this package is loaded; a new file is a new check.
 """
@@ -79,6 +80,9 @@ class RunView:
 
 Judge = Callable[[RunView], Iterator[Check]]
 
+#: A check with another status has no fault to name.
+_FAULTY = ("fail", "inconclusive", "advisory")
+
 
 def shown(one: Check) -> Check:
     """The finding with its figure rounded, and each text on one line without control characters.
@@ -90,6 +94,7 @@ def shown(one: Check) -> Check:
         one,
         id=one_line(one.id),
         title=one_line(one.title),
+        fault=one_line(one.fault) if one.fault and one.status in _FAULTY else msgspec.UNSET,
         measured=one_line(measured) if isinstance(measured, str) else measured,
         unit=one.unit and one_line(one.unit),
         source=one.source and one_line(one.source),

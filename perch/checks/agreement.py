@@ -305,6 +305,7 @@ def _pair_check(found: list[dict[str, Any]], limits: dict[str, Limit]) -> Check:
     result.limit = Bound(limit.bound.min, limit.bound.max)
     result.status, result.evidence = "pass", worst["evidence"]
     if far:
+        result.fault = f"The engine and {one.get('peer', 'perftest')} differ: {_what(one)}"
         result.status = "fail" if limit.is_required else "advisory"
         result.evidence = first(name for row in far for name in row["evidence"])
         result.remedy = limit.remedy

@@ -75,6 +75,7 @@ def _moved(name: str, steps: pl.DataFrame) -> Check:
     return Check(
         id=f"between/{name}",
         title=f"Between the flows: {about.title}",
+        fault=f"Between the flows: {about.fault}",
         status=status,
         measured=f"{rounded(total)} in {plural(intervals, 'interval')}, "
         f"{worst['host']}: {worst['device']} {worst['counter']} {rounded(worst['moved'])} "
@@ -92,6 +93,7 @@ def _untold(steps: pl.DataFrame, intervals: int) -> Check:
     finding = Check(
         id="between/readings",
         title="Each reading of counters goes on from the one before it",
+        fault="Counter readings do not continue from the reading before",
         status="pass",
         measured=intervals,
         unit="intervals between two readings of a device",

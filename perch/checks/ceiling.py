@@ -87,6 +87,7 @@ def ceiling(run: RunView) -> Iterator[Check]:
         yield Check(
             id="ceiling",
             title=title,
+            fault="Results above line rate",
             status="pass" if broken.is_empty() else "fail",
             measured=rounded(worst["percent"][0]),
             limit=Bound(None, MOST_PERCENT),

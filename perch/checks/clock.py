@@ -57,6 +57,7 @@ def clock(run: RunView) -> Iterator[Check]:
     finding = Check(
         id="clock/ends",
         title="The clocks of a flow's ends agree",
+        fault="The clocks of client and server differ",
         status="not_judged",
         measured="no flow's ends gave their times",
         limit=Bound(None, CLOSE_S),

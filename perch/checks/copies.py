@@ -82,6 +82,7 @@ def copies(run: RunView) -> Iterator[Check]:
     finding = Check(
         id="copies",
         title="Each record is a measurement of its own",
+        fault="Records are copies of one measurement",
         status="not_judged",
         measured="no output shows whether it is a copy",
     )

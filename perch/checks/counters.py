@@ -36,35 +36,40 @@ class Class(NamedTuple):
     """A class of counters. `shown`: it explains other findings, and fails nothing."""
 
     title: str
+    fault: str
     source: str
     remedy: str
     shown: bool = False
     rare: bool = False
 
 
-#: Pauses and marks are how a network shares; what the host's stack drops may be nobody's; what was
-#: corrected did no harm.
+#: Pauses and marks are how a network shares; a drop in the host's stack may be foreign traffic;
+#: a corrected error did no harm.
 CLASSES: dict[str, Class] = {
     "drops": Class(
         "No device dropped a packet",
+        "Devices dropped packets",
         "site policy: lossless means no drop",
         "give the lossless class buffer on this device and on every switch of the way (PFC, ECN), "
         "and see that the receiver keeps up",
     ),
     "errors": Class(
         "No device saw a damaged packet",
+        "Devices received damaged packets",
         _HEALTHY,
         "clean or replace cable and transceiver of this port on both ends; measure again",
     ),
     "retransmissions": Class(
-        "RDMA sent next to nothing again",
+        "RDMA retransmissions are rare",
+        "RDMA retransmitted too much",
         _RARE,
         "look for drops on hosts and switches of the way (ethtool -S, rdma statistic show), and "
         "for hosts that are too busy to answer",
         rare=True,
     ),
     "out-of-sequence": Class(
-        "Next to no packet came out of order",
+        "Packets arrived in order",
+        "Too many packets arrived out of order",
         _RARE,
         "look for drops on the way, and for switches that spread one connection's packets over "
         "several paths",
@@ -72,18 +77,21 @@ CLASSES: dict[str, Class] = {
     ),
     "link": Class(
         "No link went down",
+        "Links went down",
         _HEALTHY,
         "see the kernel's log of that time; replace cable and transceiver, and see what the switch "
         "says of the port",
     ),
     "pcie": Class(
         "No PCIe error",
+        "PCIe errors occurred",
         _HEALTHY,
         "see dmesg for AER; reseat the card, try another slot, and compare the link's width and "
         "speed with the card's",
     ),
     "pause": Class(
         "Pauses for flow control",
+        "Flow control paused traffic",
         _SITE,
         "find who pauses whom: a receiver that is slow (PCIe, memory) or a switch that is full; a "
         "little is no fault",
@@ -91,12 +99,14 @@ CLASSES: dict[str, Class] = {
     ),
     "congestion": Class(
         "Congestion marks and notices",
+        "Congestion was marked",
         _SITE,
-        "look for another sender into the same port; between two hosts alone, marks begin too "
-        "early (ECN thresholds)",
+        "look for another sender into the same port; between two hosts alone, the ECN limits "
+        "mark too early",
         shown=True,
     ),
     "host-drops": Class(
+        "Receive drops (no buffer or listener)",
         "Receive drops (no buffer or listener)",
         _SITE,
         "see what arrives there beside the measurement (LLDP, VLANs that are not set up): tcpdump, "
@@ -105,6 +115,7 @@ CLASSES: dict[str, Class] = {
     ),
     "pcie-corrected": Class(
         "PCIe errors that were corrected",
+        "PCIe errors were corrected",
         _SITE,
         "see dmesg for AER; a correctable error now and then becomes a fatal one: reseat the card",
         shown=True,
@@ -225,6 +236,7 @@ def _class_check(name: str, groups: list[Moved]) -> Check:
     return Check(
         id=f"counters/{name}",
         title=about.title,
+        fault=about.fault,
         status=status,
         measured=_said(_gravest(hard or bad or groups)),
         limit=Bound(None, RARE_PPM if about.rare else 0),
@@ -247,7 +259,7 @@ def _classes(records: pl.DataFrame, known: list[Counted]) -> Iterator[Check]:
     if uncounted:
         yield Check(
             id="counters/not_counted",
-            title="What no device of these flows counts",
+            title="Errors without a counter on these devices",
             status="not_judged",
             measured=", ".join(uncounted),
             source=design("a check that cannot apply is not judged, and shown"),
@@ -263,6 +275,7 @@ def _reset(records: pl.DataFrame) -> Iterator[Check]:
         yield Check(
             id="counters/reset",
             title="No counter was reset or lost during a flow",
+            fault="Counters were reset or lost during a flow",
             status="inconclusive",
             measured=names([f"{name}: {one.at}" for name, one in found], 4),
             source=design("counters are differences over a flow"),
@@ -282,6 +295,7 @@ def _missing(records: pl.DataFrame) -> Iterator[Check]:
         yield Check(
             id="counters/missing",
             title="The devices count what goes wrong",
+            fault="Devices have no error counters",
             status="inconclusive",
             measured=f"{plural(flows, 'flow')} on hardware whose devices count no "
             f"{names(without, 4)}",
@@ -304,6 +318,7 @@ def _still(records: pl.DataFrame, known: list[Counted]) -> Iterator[Check]:
     finding = Check(
         id="counters/still",
         title="Counters move with the traffic",
+        fault="Counters did not move with the traffic",
         status="pass",
         source="arithmetic: no byte goes without a packet",
     )

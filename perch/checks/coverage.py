@@ -51,6 +51,7 @@ def coverage(run: RunView) -> Iterator[Check]:
     yield Check(
         id="coverage",
         title="Every planned record was measured" + (", on every host" if not idle else ""),
+        fault="Hosts were not measured" if idle else "Planned records are missing",
         status="pass" if whole and not idle else "inconclusive",
         measured=measured,
         limit=Bound(planned, planned),
@@ -75,6 +76,7 @@ def excluded(run: RunView) -> Iterator[Check]:
     yield Check(
         id="excluded",
         title="Tests that were left out of the plan",
+        fault="No test of the suite was planned",
         status="not_judged" if real else "inconclusive",
         measured=nothing + ", ".join(tests),
         evidence=first(tests),

@@ -82,6 +82,7 @@ def cross_check(run: RunView) -> Iterator[Check]:
     yield Check(
         id="cross-check",
         title=title,
+        fault="The engine's TCP bandwidth differs from iperf3's",
         status="advisory" if far else "pass",
         measured=rounded(worst[0]),
         limit=Bound(1 / CROSS_FACTOR, CROSS_FACTOR),

@@ -26,6 +26,12 @@ LEAST_SOFT = 0.5
 #: From this size on the link bounds a rate, and no processor of one of the two hosts.
 LARGE_BYTES = 65536
 
+#: By family its title, and the words for when it does not hold.
+_WORDS = {
+    "directions": ("Both directions are equally fast", "One direction is slower than the other"),
+    "sizes": ("No size slower than its neighbours", "A size is slower than both its neighbours"),
+}
+
 COLUMNS = (
     "test", "kind", "rail", "status", "scope", "client.host", "server.host", "params.size_bytes",
     "latency_us.p50", "latency_us.mean", "bandwidth.gbit_s",
@@ -95,13 +101,15 @@ def _between_sizes(best: pl.DataFrame) -> pl.DataFrame:
     ).filter("has_both")
 
 
-def _findings(found: pl.DataFrame, family: str, title: str, unit: str) -> Iterator[Check]:
+def _findings(found: pl.DataFrame, family: str, unit: str) -> Iterator[Check]:
+    title, fault = _WORDS[family]
     for (test,), group in sorted(found.partition_by("test", as_dict=True).items()):
         worst = group.sort(pl.col("share") / pl.col("least"), maintain_order=True)
         slow = worst.filter(pl.col("share") < pl.col("least"))
         one = Check(
             id=f"{family}/{test}",
             title=f"{title}, test {test}",
+            fault=f"{fault}, test {test}",
             status="pass",
             measured=rounded(worst["share"][0]),
             limit=Bound(worst["least"][0], None),
@@ -111,9 +119,8 @@ def _findings(found: pl.DataFrame, family: str, title: str, unit: str) -> Iterat
         if slow.height:
             one.status = "fail" if slow["fails"].any() else "advisory"
             one.remedy = (
-                "look at what only this way or size uses: the slower host's processor, PCIe and "
-                "pause frames, routes and drops of one direction, the step from inline or eager "
-                "to other ways of sending"
+                "on the slower host check CPU, PCIe and pause frames; check routes and drops of "
+                "this direction, and the size limits of inline and eager sends"
             )
         yield one
 
@@ -128,9 +135,7 @@ def _findings(found: pl.DataFrame, family: str, title: str, unit: str) -> Iterat
 def directions(run: RunView) -> Iterator[Check]:
     """Of each test that was measured both ways between two hosts the pair that differs most."""
     unit = "of the other direction's figure"
-    yield from _findings(
-        _both_ways(run.once(_prepared)), "directions", "Both directions are alike", unit
-    )
+    yield from _findings(_both_ways(run.once(_prepared)), "directions", unit)
 
 
 @check(
@@ -142,9 +147,7 @@ def directions(run: RunView) -> Iterator[Check]:
 def sizes(run: RunView) -> Iterator[Check]:
     """Of each test with three sizes the one that falls farthest below both of its neighbours."""
     unit = "of the slower neighbour's figure"
-    yield from _findings(
-        _between_sizes(run.once(_prepared)), "sizes", "No size slower than its neighbours", unit
-    )
+    yield from _findings(_between_sizes(run.once(_prepared)), "sizes", unit)
 
 
 def _prepared(run: RunView) -> pl.DataFrame:

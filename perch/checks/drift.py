@@ -40,9 +40,9 @@ POLICY = {
 }
 SOURCE = (
     "site policy: bandwidth within 5 % of the accepted run "
-    "(draft-calabria-bmwg-ai-fabric-training-bench-02 wants repeats within 5 %), median latency "
-    "10 %, mean and worst interval 20 %, p99 25 %, p99.9 50 %; beyond the noise of both runs' "
-    "repeats (Student's t, 95 %, Bonferroni)"
+    "(draft-calabria-bmwg-ai-fabric-training-bench-02 wants repeats within 5 %). Median latency "
+    "10 %, mean and worst interval 20 %, p99 25 %, p99.9 50 %. The change exceeds the noise of "
+    "both runs' repeats (Student's t, 95 %, Bonferroni)"
 )
 
 #: Sockets move with the hosts' cores, and a verified payload is timed with its check: only shown.
@@ -50,6 +50,15 @@ _not_binding = re.compile(r"(^| )(tool=iperf3?|backend=tcp|verify=true)( |$)")
 
 #: More degrees of freedom change no bound that anybody reads.
 _MOST_DF = 200
+
+_METRICS = {
+    "bandwidth.gbit_s": "Bandwidth",
+    "latency_us.p50": "Median latency",
+    "latency_us.mean": "Mean latency",
+    "latency_us.p99": "p99 latency",
+    "latency_us.p99_9": "p99.9 latency",
+    "bandwidth.min_interval_gbit_s": "Bandwidth of the worst interval",
+}
 
 _RANK = {"fail": 4, "inconclusive": 3, "advisory": 2, "better": 1, "pass": 0}
 
@@ -210,6 +219,7 @@ def _group(pairs: list[Pair], run: str) -> Iterator[Check]:
     yield Check(
         id=f"drift/{worst.test}/{worst.metric}",
         title=f"Drift of test {worst.test}, {worst.metric}: {direction} than the accepted run",
+        fault=f"{_METRICS[worst.metric]} {direction} than in the accepted run, test {worst.test}",
         status=status,
         measured=worst.change,
         limit=Bound(-percent, percent),
@@ -247,6 +257,7 @@ def _alone(now: dict[str, Now], accepted: BaselineDocument, common: set[str]) ->
         yield Check(
             id="drift/missing",
             title="The accepted run has this run's figures",
+            fault="The accepted run lacks figures of this run",
             status="inconclusive",
             measured=f"run {accepted.run} has {len(common)} of {plural(len(now), 'figure')} of "
             "this run",
@@ -269,6 +280,7 @@ def _unlike(pairs: list[Pair], run: str) -> Iterator[Check]:
         yield Check(
             id="drift/unlike",
             title="Only like figures are compared with the accepted run",
+            fault="Figures were measured differently from the accepted run",
             status="inconclusive",
             measured=f"{plural(len(pairs), 'figure')} of run {run} were measured otherwise, the "
             f"first: {pairs[0].unlike}",
@@ -336,6 +348,7 @@ def _cannot_vouch(measured: str, remedy: str) -> Check:
     return Check(
         id="drift/baseline",
         title="The accepted run is an earlier PASS",
+        fault="The accepted run cannot serve as baseline",
         status="inconclusive",
         measured=measured,
         source="design, a baseline that cannot be used is never a PASS",
@@ -370,6 +383,7 @@ def drift(run: RunView) -> Iterator[Check]:
             title="The accepted run can be read"
             if given
             else "No regression against the accepted baseline",
+            fault="The accepted run cannot be read",
             status="inconclusive" if given else "not_judged",
             measured=run.baseline.fault,
             source="design, a baseline that cannot be used is never a PASS"
@@ -397,6 +411,7 @@ def drift(run: RunView) -> Iterator[Check]:
     yield Check(
         id="drift/fabric",
         title="The accepted run is of this fabric",
+        fault="The accepted run was measured on another fabric",
         status="inconclusive",
         measured=f"run {accepted.run} was measured on another fabric: {'; '.join(differ)}",
         source="design, relative limits against an accepted run of the same devices, rates, MTU, "

@@ -25,6 +25,9 @@ _COLUMNS = (
 )
 
 
+_FAULTS = {"fail": "Flow failed", "inconclusive": "Flow was not measured"}
+
+
 def outcome(code: int | None, *, traffic: bool) -> Literal["fail", "inconclusive"]:
     """FAIL: a missed limit (1), corruption (5), a peer lost after traffic had begun (4).
 
@@ -43,6 +46,7 @@ def _flow(rows: list[dict[str, Any]], soak_state: str | None) -> Check:
     return Check(
         id=f"flow/{rows[0]['flow']}",
         title=f"Flow {rows[0]['flow']}",
+        fault=f"{_FAULTS[outcomes[at]]}: {rows[0]['flow']}",
         status=outcomes[at],
         measured=message if named else f"code {code}: {message}",
         evidence=[row["id"] for row in rows[:EVIDENCE_MAX]],
@@ -94,6 +98,7 @@ def integrity(run: RunView) -> Iterator[Check]:
     one = Check(
         id="integrity",
         title="Payloads arrived intact",
+        fault="Payloads were corrupted",
         status="not_judged",
         measured="no flow ran with --verify",
     )

@@ -98,6 +98,7 @@ def hosts(run: RunView) -> Iterator[Check]:
         yield Check(
             id=f"host/{name}",
             title=f"Host {name} left whole outputs",
+            fault=f"Outputs of host {name} are missing or incomplete",
             status="inconclusive",
             measured=why,
             evidence=[name],
@@ -204,6 +205,7 @@ def _skipped(run: RunView) -> Iterator[Check]:
         yield Check(
             id="host_check/skipped" + ("" if hardware else "/simulated"),
             title="The hosts were checked",
+            fault="Hosts were not checked",
             status="inconclusive" if hardware else "not_judged",
             measured=f"no host_check.json of this run, of {plural(len(names), 'host')}: "
             f"{names[0]}: {why}",

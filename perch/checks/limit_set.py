@@ -16,6 +16,7 @@ from perch.model.verdict import Check
 NAMED = 3
 
 TITLE = "The limits are those of the set that the plan names"
+FAULT = "The limits differ from the set that the plan names"
 
 
 def _ends(bound: LimitBound) -> str:
@@ -117,6 +118,7 @@ def of_set(run: RunView) -> Iterator[Check]:
     finding = Check(
         id="limits/set",
         title=TITLE,
+        fault=FAULT,
         status="inconclusive",
         source=design("limits are copied to inputs/ when a run is planned"),
         evidence=["inputs/limits.json"],

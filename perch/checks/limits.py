@@ -7,10 +7,12 @@ from itertools import islice
 
 import msgspec
 import polars as pl
+from msgspec import UNSET
 
 from perch.checks import RunView, check, design, fabric, limit_set, limit_shares, plural, scope
 from perch.checks.held import groups
 from perch.checks.limit_shares import held_limits
+from perch.checks.limit_words import missed
 from perch.checks.remedies import for_soak
 from perch.model.figures import rounded
 from perch.model.limits import Limit
@@ -106,7 +108,7 @@ def _of_another_fabric(group: Group, foreign: str) -> Group:
         unknown=group.unknown + group.judged,
         judged=0,
         broken=0,
-        why=f"the baseline is of another fabric: {foreign}",
+        why=f"the baseline was measured on another fabric: {foreign}",
     )
 
 
@@ -126,6 +128,7 @@ def _limit_check(limit: Limit, group: Group, run: RunView) -> Check:
     return Check(
         id=f"limit/{limit.id}/{group.test}",
         title=f"{limit.title}, test {group.test}",
+        fault=f"{missed(limit, group.worst)}, test {group.test}" if group.broken else UNSET,
         status=status,
         measured=_measured(limit, group, status),
         limit=_bound(limit),
@@ -209,6 +212,7 @@ def limits_to_judge_by(run: RunView) -> Iterator[Check]:
     yield Check(
         id="limits",
         title="There are limits to judge by",
+        fault="There are no limits to judge by",
         status="inconclusive",
         measured=run.limits.fault or "no required limit judged any record",
         remedy=(None if run.limits.fault else for_soak(run.soak_state))

@@ -23,6 +23,7 @@ def _own(booted: dict[str, list[str]]) -> Check:
     finding = Check(
         id="machines",
         title="Each host is a machine of its own",
+        fault="Hosts may be one machine",
         status="inconclusive" if alike or unknown else "pass",
         measured=len(booted),
         limit=Bound(hosts, None),
@@ -76,6 +77,7 @@ def machines(run: RunView) -> Iterator[Check]:
     finding = Check(
         id="machines/devices",
         title="Each host has its planned devices",
+        fault="Planned devices are missing on hosts",
         status="inconclusive" if strange else "pass",
         measured=hosts - len(strange),
         limit=Bound(hosts, None),

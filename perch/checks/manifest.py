@@ -10,9 +10,10 @@ from perch.model.verdict import Check
 
 
 class _Fault(NamedTuple):
-    """A kind of fault: the title, what one of them and several are or do, what to do."""
+    """A kind of fault: the title, its words, what one of them and several are or do, what to do."""
 
     title: str
+    fault: str
     one: str
     many: str
     remedy: str
@@ -21,32 +22,37 @@ class _Fault(NamedTuple):
 _FAULTS = {
     "changed": _Fault(
         "No file was edited since it was fetched",
+        "Raw files were edited after they were fetched",
         "file differs from raw/manifest.sha256",
         "files differ from raw/manifest.sha256",
         "do not trust this run: restore the files from where they were fetched, or measure again",
     ),
     "missing": _Fault(
         "No file was removed since it was fetched",
+        "Raw files were removed after they were fetched",
         "file of raw/manifest.sha256 is not there",
         "files of raw/manifest.sha256 are not there",
         "restore them from where they were fetched, or measure again",
     ),
     "new": _Fault(
         "No file was added since all were fetched",
+        "Raw files were added after all were fetched",
         "file is not in raw/manifest.sha256",
         "files are not in raw/manifest.sha256",
         "find out who put them there; where the playbook did, run perchctl seal before judging",
     ),
     "line": _Fault(
-        "The manifest is one of sha256sum's",
-        "line of raw/manifest.sha256 is not one of sha256sum's, number",
-        "lines of raw/manifest.sha256 are not of sha256sum's, numbers",
+        "Each line of the manifest is valid",
+        "Lines of the manifest are invalid",
+        "line of raw/manifest.sha256 is not in the format of sha256sum, number",
+        "lines of raw/manifest.sha256 are not in the format of sha256sum, numbers",
         "restore raw/manifest.sha256, or measure again",
     ),
     "unplanned": _Fault(
-        "Every output is of a planned flow",
-        "folder is of flows that the plan does not have",
-        "folders are of flows that the plan does not have",
+        "Every output belongs to a planned flow",
+        "Outputs belong to flows that were not planned",
+        "folder belongs to flows that are not in the plan",
+        "folders belong to flows that are not in the plan",
         "restore the plan that was measured; where two runs were mixed, keep their files apart",
     ),
 }
@@ -76,6 +82,7 @@ def manifest(run: RunView) -> Iterator[Check]:
         yield Check(
             id=f"manifest/{kind}",
             title=fault.title,
+            fault=fault.fault,
             status="inconclusive",
             measured=f"{len(places)} {what}: {names(places, 3)}",
             evidence=first(places),
@@ -89,6 +96,7 @@ def manifest(run: RunView) -> Iterator[Check]:
         yield Check(
             id="manifest",
             title=title,
+            fault="Raw files have no manifest",
             status="inconclusive" if owed else "not_judged",
             measured="there is no raw/manifest.sha256, so later edits cannot be detected",
             remedy="restore raw/manifest.sha256, or measure again; where you fetch by hand, run "

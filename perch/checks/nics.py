@@ -58,6 +58,7 @@ def _in_vain(run: RunView, devices: dict[str, tuple[str, ...]]) -> Check | None:
     return Check(
         id="nics",
         title="Every NIC was measured",
+        fault="NICs were not measured",
         status="inconclusive",
         measured="; ".join(
             f"{n} of {plural(len(of_host), 'NIC')} measured on {names(hosts, 5)}"
@@ -98,6 +99,7 @@ def nics(run: RunView) -> Iterator[Check]:
     yield Check(
         id="nics",
         title="Every NIC was measured",
+        fault="NICs were not measured",
         status="advisory",
         measured="; ".join(
             f"{n} of {plural(len(of_host), 'NIC')} measured on {names(hosts, 5)}, "

@@ -12,6 +12,12 @@ from perch.model.verdict import Check, CheckStatus
 from perch.tools.claims import is_rdma
 
 TITLE = "Traffic used the intended NIC"
+_FAULTS = {
+    "contradicted": "Traffic bypassed the intended NIC",
+    "exceeded": "Other traffic used the NIC",
+    "unknown": "Path not proven",
+    "not_judged": "Path not proven",
+}
 
 _COLUMNS = ("flow", "scope", "path.state", "path.reason", "backend", "tool.name", "provider")
 
@@ -40,9 +46,9 @@ def _remedy(status: CheckStatus, scope: str, state: str, reason: str) -> str | N
         return "find what else uses the device on both hosts, stop it, and measure again"
     if reason.startswith("nothing shows that"):
         return (
-            "do not accept the hardware on these figures; see why raw/HOST/environment.json has "
-            "no driver of this device under "
-            "rdma (/sys/class/infiniband/DEVICE/device/driver on that host), and measure again"
+            "do not accept the hardware on these figures; find out why raw/HOST/environment.json "
+            "names no RDMA driver for this device; on that host read "
+            "/sys/class/infiniband/DEVICE/device/driver; then measure again"
         )
     if status != "inconclusive":
         return None
@@ -53,9 +59,9 @@ def _remedy(status: CheckStatus, scope: str, state: str, reason: str) -> str | N
             "again"
         )
     return (
-        "do not accept the hardware on these figures: nothing shows that the bytes used it; name "
-        "the devices (perch_devices), "
-        "look at /sys/class/infiniband/*/ports/*/counters on both hosts, and measure again"
+        "do not accept the hardware on these figures, because no counter proves the path; name "
+        "the devices (perch_devices), check that /sys/class/infiniband/*/ports/*/counters can be "
+        "read on both hosts, and measure again"
     )
 
 
@@ -68,6 +74,7 @@ def _unproven(state: str, scope: str, rdma: bool, flows: list[dict[str, Any]]) -
     return Check(
         id=f"path/{part}{flows[0]['flow']}",
         title=f"{TITLE} ({scope} scope)",
+        fault=f"{_FAULTS[state]} ({scope} scope)",
         status=status,
         measured=count + (reason or state),
         source=design("the path is proven: claimed <= counted <= wire"),

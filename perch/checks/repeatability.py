@@ -85,6 +85,7 @@ def repeatability(run: RunView) -> Iterator[Check]:
         yield Check(
             id=f"repeatability/{test}",
             title=f"Repeats of test {test} agree",
+            fault=f"Repeats differ, test {test}",
             status="pass" if unstable.is_empty() else "advisory",
             measured=rounded(worst) if isinstance(worst, float) else None,
             limit=Bound(None, UNSTABLE_PERCENT),

@@ -201,6 +201,7 @@ def _repeat_check(pair: str, again: list[Flow], figures: list[Figure], lost: lis
         finding = Check(
             id=f"retry/{pair}",
             title=f"Repeated, and judged on the median of all repeats: {pair}",
+            fault=f"A repeat was out of limits: {pair}",
             status="advisory",
             measured=_told(figures, lost),
             remedy="one of several repeats fell outside: see the logs of both hosts of that time "
@@ -210,6 +211,7 @@ def _repeat_check(pair: str, again: list[Flow], figures: list[Figure], lost: lis
         finding = Check(
             id=f"retry/{pair}",
             title=f"Repeated, and judged on the median of all repeats: {pair}",
+            fault=f"Repeated without need: {pair}",
             status="inconclusive",
             measured="the pair was repeated although nothing of it fell outside",
             remedy="remove plan.retry.json and raw/*/retry, and let reports/retry make it from the "
@@ -231,6 +233,7 @@ def retries(run: RunView) -> Iterator[Check]:
         yield Check(
             id="retry/plan",
             title="The repeats are those of this run's verdict",
+            fault="The repeats do not belong to this run's verdict",
             status="inconclusive",
             measured=f"plan.retry.json: {run.retry_fault}",
             source=design("plan.retry.json is made from the verdict"),

@@ -27,6 +27,7 @@ def said(run: RunView) -> Iterator[Check]:
     yield Check(
         id="said",
         title="Tools that exited 0 wrote nothing to standard error",
+        fault="Tools that exited 0 wrote to standard error",
         status="advisory",
         measured=f"{plural(found.height, 'flow')}, such as {words['flow']}: {words['said']}",
         evidence=first(found["flow"]),

@@ -100,6 +100,7 @@ def _interval(test: str) -> Check:
     return Check(
         id=f"interval/{test}",
         title=f"No interval far below the others, test {test}",
+        fault=f"Intervals far below the others, test {test}",
         status="pass",
         limit=Bound(LEAST_SHARE, None),
         unit="of the median interval",
@@ -110,15 +111,17 @@ def _interval(test: str) -> Check:
     )
 
 
-#: By the name of a tail its title, most and source.
+#: By the name of a tail its title, the words for when it does not hold, most and source.
 _TAILS = {
     "tail": (
         "No tail far above the median",
+        "Tail too long",
         MOST_TAIL,
         "site policy: a tail within an order of magnitude of the median",
     ),
     "far-tail": (
         "No message of ten thousand far above the median",
+        "Far tail too long",
         MOST_FAR_TAIL,
         "site policy: a hundredth of all time, as ten times the median is at p99.9",
     ),
@@ -126,10 +129,11 @@ _TAILS = {
 
 
 def _long_tail(name: str, test: str, of: str) -> Check:
-    title, most, source = _TAILS[name]
+    title, fault, most, source = _TAILS[name]
     return Check(
         id=f"{name}/{test}",
         title=f"{title}, test {test}",
+        fault=f"{fault}, test {test}",
         status="pass",
         limit=Bound(None, most),
         unit=f"times the median, {of.replace('_', '.')}",

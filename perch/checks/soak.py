@@ -8,6 +8,7 @@ import msgspec
 
 from perch.checks import RunView, check, design, first, names, plural
 from perch.checks.remedies import for_soak
+from perch.checks.soak_words import words
 from perch.model.limits import Limit
 from perch.model.soak import Anomaly, FlowTold, ProcessTold
 from perch.model.verdict import EVIDENCE_MAX, Bound, Check, CheckStatus
@@ -17,19 +18,9 @@ _RANKS = ("fail", "inconclusive", "advisory")
 
 _HEALTHY = "IEEE 802.3, PCI Express: a healthy link has next to none within a soak"
 
-_CLASSES = {
-    "drops": "No device dropped a packet in the soak",
-    "errors": "No device saw a damaged packet in the soak",
-    "retransmissions": "RDMA sent next to nothing again in the soak",
-    "out-of-sequence": "Next to no packet came out of order in the soak",
-    "link": "No link counted a fall in the soak",
-    "pcie": "No PCIe error in the soak",
-    "tcp-retransmissions": "TCP sent less than one segment in a hundred again",
-}
-
 _UNREAD = (
-    "see raw/HOST/samples.jsonl and agent.log there: are the inventory's perch_devices those that "
-    "carry the traffic?"
+    "see raw/HOST/samples.jsonl and agent.log; check that perch_devices in the inventory carry the "
+    "traffic"
 )
 _AGENT = "see agent.json (samples_dropped) and progress.jsonl of that host"
 
@@ -66,9 +57,10 @@ def _most(limits: Iterable[Limit]) -> float | None:
 
 
 def _check(
-    found: Sequence[Anomaly], name: str, title: str, well: str | float, source: str, remedy: str
+    found: Sequence[Anomaly], name: str, well: str | float, source: str, remedy: str
 ) -> Check:
     """What the gravest anomaly says, and how many more there are; `well`: where there is none."""
+    title, fault = words(name)
     one = Check(id=f"soak/{name}", title=title, status="pass", measured=well, source=source)
     if not found:
         return one
@@ -78,6 +70,7 @@ def _check(
     evidence = sorted({place for anomaly in found for place in anomaly.evidence})
     return msgspec.structs.replace(
         one,
+        fault=fault,
         status=gravest.severity,
         measured=f"{gravest.flow or gravest.host}: {gravest.text}{when}{more}",
         evidence=evidence[:EVIDENCE_MAX],
@@ -125,24 +118,23 @@ class _Checks:
         yield self.integrity()
         yield self.links()
         yield self.of(
-            "clock", "No clock was set during the soak", 0,
+            "clock", 0,
             "RFC 5905: a clock that is off by 128 ms is stepped",
-            "have one time server keep the hosts (systemctl enable --now chronyd): dates of logs "
-            "and of anomalies do not fit together there",
+            "synchronise the hosts with one time server (systemctl enable --now chronyd); until "
+            "then, times of logs and anomalies do not match there",
         )  # fmt: skip
         yield self.of(
-            "reboots", "No host restarted", 0, "site policy: a host of a fabric stays up",
+            "reboots", 0, "site policy: a host of a fabric stays up",
             "see why it went down (journalctl -b -1)",
         )  # fmt: skip
         yield self.rate()
         ended = [flow for flow in self.soak.flows if flow.state in ("done", "stopped")]
         yield self.of(
-            "sum", "The whole of each flow is the sum of its intervals",
-            plural(len(ended), "flow"), design("nothing is averaged away"),
+            "sum", plural(len(ended), "flow"), design("nothing is averaged away"),
             "files were edited, damaged or mixed up: measure again",
         )  # fmt: skip
         yield self.of(
-            "lines", "Every line of the flows can be used", f"{self.soak.lines} lines",
+            "lines", f"{self.soak.lines} lines",
             design("a half line at the end is tolerated, no other"),
             "see the named lines; was the disk full (dropped lines)?",
         )  # fmt: skip
@@ -156,8 +148,8 @@ class _Checks:
             if one.check == f"soak/{name}" and (ids is None or one.flow in ids)
         ]
 
-    def of(self, name: str, title: str, well: str | float, source: str, remedy: str) -> Check:
-        return _check(self.found(name), name, title, well, source, remedy)
+    def of(self, name: str, well: str | float, source: str, remedy: str) -> Check:
+        return _check(self.found(name), name, well, source, remedy)
 
     def limits(self, metric: str, flows: Sequence[FlowTold] | None = None) -> list[Limit]:
         """Those that speak of any of these flows."""
@@ -168,8 +160,8 @@ class _Checks:
     def state(self) -> Check:
         state, planned_s = self.soak.state, self.plan.duration_s
         said = {
-            "running": "it still runs", "stopped": "it was stopped", "short": "it lacks time",
-            "none": "nothing of it is there", "done": "done",
+            "running": "still running", "stopped": "stopped early", "short": "time is missing",
+            "none": "not started", "done": "done",
         }[state]  # fmt: skip
         remedies = {
             "short": "see agent.json and progress.jsonl of the hosts whose flows lack time",
@@ -178,6 +170,7 @@ class _Checks:
         return Check(
             id="soak/state",
             title="The soak lasted as long as planned",
+            fault="The soak is shorter than planned",
             status="pass" if state == "done" else "inconclusive",
             measured=f"{said}: {_hours(self.soak.passed_s)} of {_hours(planned_s)}",
             limit=Bound(planned_s, None),
@@ -192,7 +185,6 @@ class _Checks:
         one = _check(
             self.found("coverage", flows),
             f"coverage/{test}",
-            f"Every moment of test {test} is in an interval or a gap",
             f"{plural(len(flows), 'flow')}, {intervals}, {measured} measured",
             design("intervals and gaps follow each other, and together they are the planned time"),
             "see the lines that are named, and agent.json of that host; measure again",
@@ -202,6 +194,7 @@ class _Checks:
             return one
         state = open_flows[0].state
         text = f"{len(open_flows)} of {plural(len(flows), 'flow')} not measured to the end: "
+        one.fault = f"Test {test} was not measured to the end"
         return _with(
             one,
             "inconclusive",
@@ -214,14 +207,14 @@ class _Checks:
     def gaps(self) -> Check:
         n = sum(flow.gaps for flow in self.soak.flows)
         lost_s = sum(flow.gap_s for flow in self.soak.flows)
-        title = "No connection was lost"
-        if n > 0 and not self.found("gaps"):
-            title = "No more connections were lost than a flow may lose"
-        return self.of(
-            "gaps", title, f"{n} lost, {lost_s:.1f} s without one" if n else 0,
+        one = self.of(
+            "gaps", f"{n} lost, {lost_s:.1f} s without one" if n else 0,
             _words(self.limits("gaps")),
             "see the logs of both hosts and of the switches at that time",
         )  # fmt: skip
+        if n and one.status == "pass":
+            one.title = "Lost connections are within the limit"
+        return one
 
     def stalls(self) -> Check:
         """A silence is a stall from a length on that the suite says.
@@ -233,16 +226,16 @@ class _Checks:
         most = _most(limits)
         n = sum(flow.stalls for flow in self.soak.flows)
         stood_s = sum(flow.stall_s for flow in self.soak.flows)
-        well = f"{plural(n, 'stall')} of {stood_s:.3f} s together, none as long as its limit"
+        well = f"{plural(n, 'stall')}, {stood_s:.3f} s in total, each shorter than the limit"
         one = self.of(
-            "stalls", "No flow stood still", well if n else 0, f"{_words(limits)}; docs/soak.md",
+            "stalls", well if n else 0, f"{_words(limits)}; docs/soak.md",
             "see counters, pauses and logs at that time; other work on a core of software",
         )  # fmt: skip
         if n and one.status == "pass":
-            one.title += " for as long as its limit"
+            one.title = "Stalls are shorter than the limit"
         if one.status in ("fail", "inconclusive") or most is None or least <= most:
             return one
-        text = f"the limit is {most} s, and stalls shorter than {least} s were not noted"
+        text = f"the limit is {most} s, but stalls shorter than {least} s were not recorded"
         return _with(one, "inconclusive", text, f"give the suite a soak.stall of at most {most} s")
 
     # ---- by test ---------------------------------------------------------------------------------
@@ -252,11 +245,11 @@ class _Checks:
         if of:
             lowest = [one.lowest_interval for _, one in of if one.lowest_interval is not None]
             yield self._held(
-                f"interval/{test}", flows, f"No interval of test {test} far below the others",
+                f"interval/{test}", flows,
                 ("interval_share", "window_share", "interval_gbit_s"),
                 f"lowest interval {min(lowest, default=None)} Gb/s",
                 [flow.flow for flow, one in of if one.lowest_interval is None], "a figure",
-                "look at that time into the logs of both hosts and of the switches (link, pause "
+                "check the logs of both hosts and of the switches at that time (link, pause "
                 "storms, other traffic)",
             )  # fmt: skip
 
@@ -265,8 +258,8 @@ class _Checks:
         if of:
             highest = [one.p99_highest for _, one in of if one.p99_highest is not None]
             yield self._held(
-                f"latency/{test}", flows, f"No tail of an interval of test {test} far above the "
-                "others", ("p99_us", "p99_times"), f"highest p99 {max(highest, default=None)}",
+                f"latency/{test}", flows, ("p99_us", "p99_times"),
+                f"highest p99 {max(highest, default=None)}",
                 [flow.flow for flow, one in of if one.p99_highest is None],
                 "samples enough for a p99",
                 "look for other load and pauses at that time on both hosts, and for "
@@ -274,15 +267,15 @@ class _Checks:
             )  # fmt: skip
 
     def _held(
-        self, name: str, flows: Sequence[FlowTold], title: str, metrics: Iterable[str], well: str,
+        self, name: str, flows: Sequence[FlowTold], metrics: Iterable[str], well: str,
         without: list[str], lacks: str, remedy: str,
     ) -> Check:  # fmt: skip
         """Every limit on a test's lines; `without`: flows that have nothing."""
         limits = [limit for metric in metrics for limit in self.limits(metric, flows)]
         found = self.found(name.partition("/")[0], flows)
-        one = _check(found, name, title, well, _words(limits) or "no limit", remedy)
+        one = _check(found, name, well, _words(limits) or "no limit", remedy)
         if not limits:
-            return _with(one, "not_judged", "no limit speaks of it", one.remedy)
+            return _with(one, "not_judged", "no limit applies to it", one.remedy)
         is_hard = any(flow.scope == "hardware" for flow in flows)
         if not without or not (one.status == "pass" or (is_hard and one.status == "advisory")):
             return one
@@ -303,11 +296,10 @@ class _Checks:
         judged = [course for course in courses if course.judged]
         whys = [course.why for course in courses if not course.judged]
         is_hard = any(flow.scope == "hardware" for flow in flows)
-        for name, does in (("drift", "drifts"), ("change", "steps")):
+        for name in ("drift", "change"):
             one = _check(
                 self.found(name, flows),
                 f"{name}/{test}",
-                f"No figure of test {test} {does}",
                 f"{plural(len(judged), 'course')} within their limits",
                 f"{_words(limits)}; P. K. Sen 1968, A. N. Pettitt 1979, one false alarm in a "
                 "hundred soaks (Bonferroni)",
@@ -339,21 +331,15 @@ class _Checks:
     # ---- processes -------------------------------------------------------------------------------
 
     def memory(self) -> Check:
-        most = _most(self._host_limits("memory"))
-        more = "" if most is None else f" by more than {most} MB/h"
-        title = f"No process of Perch grows{more}"
-        return self._growth("memory", title, lambda one: one.judged)
+        return self._growth("memory", "MB/h", lambda one: one.judged)
 
     def handles(self) -> Check:
-        most = _most(self._host_limits("handles"))
-        title = f"No process of Perch gathers {f'more than {most} ' if most else ''}handles"
-        title += " an hour" if most else ""
-        return self._growth("handles", title, lambda one: one.handles_low is not None)
+        return self._growth("handles", "an hour", lambda one: one.handles_low is not None)
 
     def _host_limits(self, name: str) -> list[Limit]:
         return [limit for one in self.soak.hosts for limit in one.limits[name]]
 
-    def _growth(self, name: str, title: str, is_told: Callable[[ProcessTold], bool]) -> Check:
+    def _growth(self, name: str, unit: str, is_told: Callable[[ProcessTold], bool]) -> Check:
         """Growth that is not clear in any one process may still be there.
 
         Handles need no time for it, as few come and go.
@@ -363,25 +349,26 @@ class _Checks:
         untold = [process for process in processes if not is_told(process)]
         limits = self._host_limits(name)
         most = _most(limits)
-        well = f"{len(told)} of {len(processes)} processes lived long enough to tell"
+        well = f"{len(told)} of {len(processes)} processes ran long enough to judge"
         if told and name == "memory":
             well += f", the steepest {max(one.mb_per_hour or 0 for one in told)} MB/h"
         one = self.of(
-            name, title, well, "; ".join(sorted({limit.source for limit in limits})),
-            "take the engine's version and the lines that are named to its developers; restart "
-            "what grows",
+            name, well, "; ".join(sorted({limit.source for limit in limits})),
+            "report the engine's version and the named lines to its developers; restart the "
+            "growing process",
         )  # fmt: skip
+        one.title += "" if most is None else f" by more than {most} {unit}"
         if one.status != "pass" or (processes and not untold and most is not None):
             return one
         if most is None:
-            return _with(one, "not_judged", "no limit must be kept", None)
+            return _with(one, "not_judged", "no required limit", None)
         if not processes:
             return _with(one, "not_judged", "no process was seen", None)
         # the one that has most room to grow unseen
         least = next((p for p in reversed(untold) if p.role in ("measurer", "job")), untold[-1])
         why = least.why or "too few samples"
         if name == "handles" and least.handles_last is None:
-            why = "its handles were not read"
+            why = "its file descriptors were not counted"
         return _with(one, "not_judged", f"{well}; {least.role}: {why}", None)
 
     # ---- hosts -----------------------------------------------------------------------------------
@@ -404,25 +391,26 @@ class _Checks:
             kind = name.removeprefix("soak/counters/")
             yield _check(
                 [one for one in found if one.check == name], f"counters/{kind}",
-                _CLASSES.get(kind, f"Counters of {kind}"), "",
-                f"{_HEALTHY}; retransmissions: thirty times what a bit error ratio of 1e-12 "
-                "damages",
-                "see the other end of that time: switch ports, cables, and the other hosts",
+                "",
+                f"{_HEALTHY}; retransmissions: thirty times the damage of a bit error ratio of "
+                "1e-12",
+                "check the other end at that time: switch ports, cables and the other hosts",
             )  # fmt: skip
         unread, status = self._unread(lambda one: one.watched)
         watched = sum(one.watched for one in self.soak.hosts)
         one = Check(
             id="soak/counters",
-            title="Counters of trouble, interval by interval",
+            title="Error counters did not move in any interval",
+            fault="Error counters were not read",
             status="pass",
-            measured=f"none of {watched} moved",
+            measured=f"0 of {watched} moved",
             source=_HEALTHY,
         )
         if unread:
-            text = f"none was ever read of {names(unread, 4)}"
+            text = f"no counter was read on {names(unread, 4)}"
             yield _with(one, status, text, _UNREAD if status == "inconclusive" else None)
         elif found or not self._is_seen:
-            text = "see the classes that moved" if found else "no two samples of a host"
+            text = "see the classes that moved" if found else "no host has two samples"
             yield _with(one, "not_judged", text, None)
         else:
             yield one
@@ -430,24 +418,25 @@ class _Checks:
     def links(self) -> Check:
         unread, status = self._unread(lambda one: one.links_read)
         one = self.of(
-            "links", "No link changed its state", 0, "IEEE 802.3: a link that is well stays up",
-            "replace cable and transceiver of that port, and see what the switch says of it",
+            "links", 0, "IEEE 802.3: a healthy link stays up",
+            "replace cable and transceiver of that port, and check the port on the switch",
         )  # fmt: skip
         if one.status not in ("pass", "advisory"):
             return one
         if unread:
-            text = f"none was ever read of {names(unread, 4)}"
+            text = f"no link was read on {names(unread, 4)}"
+            one.fault = "Link states were not read"
             return _with(one, status, text, _UNREAD if status == "inconclusive" else None)
         if self._is_seen:
             return one
-        return _with(one, "not_judged", "no two samples of a host", one.remedy)
+        return _with(one, "not_judged", "no host has two samples", one.remedy)
 
     def integrity(self) -> Check:
         one = self.of(
-            "integrity", "No payload was corrupted in the soak", 0,
+            "integrity", 0,
             design("one bad byte is a failure"),
-            "look for a fault of NIC, memory or switch by offset, time and pattern; "
-            "do not use this fabric",
+            "do not use this fabric; offset, time and pattern help to find the faulty NIC, memory "
+            "or switch",
         )  # fmt: skip
         is_verified = any(flow.figures.checked_bytes is not None for flow in self.soak.flows)
         if is_verified or one.status != "pass":
@@ -459,13 +448,13 @@ class _Checks:
         limits = self.limits("rate_percent")
         most = min((one.bound.max for one in limits if one.bound.max is not None), default=None)
         one = self.of(
-            "rate", "The pace that was asked for was kept", f"within {most} %", _words(limits),
-            "report it with the lines that are named; where less was sent, the fabric could not "
-            "carry the pace",
+            "rate", f"within {most} %", _words(limits),
+            "where less was sent, the fabric could not carry the rate; otherwise report it with "
+            "the named lines",
         )  # fmt: skip
         if most is not None or one.status != "pass":
             return one
-        return _with(one, "not_judged", "no limit speaks of it", None)
+        return _with(one, "not_judged", "no limit applies to it", None)
 
     def samples(self) -> Check:
         late = 2 * self.plan.interval_s + 5
@@ -478,10 +467,10 @@ class _Checks:
                 bad[host.host] = f"{host.host} has samples from {first_s} to {last_s} s only"
         n = sum(one.told.samples for one in self.soak.hosts)
         one = self.of(
-            "samples", "Every host was looked at, all the time",
-            f"{n} samples of {plural(len(self.soak.hosts), 'host')}",
+            "samples", f"{n} samples of {plural(len(self.soak.hosts), 'host')}",
             design("counters, memory, links and temperatures once an interval"), _AGENT,
         )  # fmt: skip
         if not bad:
             return one
+        one.fault = words("samples")[1]
         return _with(one, "inconclusive", names(list(bad.values()), 3), _AGENT, list(bad))

@@ -103,6 +103,7 @@ def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
         yield Check(
             id="switch/ports",
             title="Switches: a port was found for every host",
+            fault="Switches: no port was found for some hosts",
             status="inconclusive",
             measured=f"none leads to {names(missing, 8)}",
             source="design, a port that is not found makes its checks inconclusive",
@@ -131,6 +132,7 @@ def _unread(run: RunView) -> Iterator[Check]:
             yield Check(
                 id="switch/unread" + ("" if readable else "/slingshot"),
                 title="Switches: those that the inventory names were read",
+                fault="Switches: some named in the inventory were not read",
                 status="inconclusive" if readable else "not_judged",
                 measured=f"{names(list(found), 8)}, of {plural(len(hosts), 'host')}",
                 source="design, never a PASS by omission",
@@ -177,6 +179,7 @@ def _by_priorities(run: RunView, rows: list[Finding]) -> Iterator[Check]:
         yield Check(
             id="switch/priorities",
             title="Switches: hosts and switches agree on the lossless priorities",
+            fault="Switches: hosts and switches differ in lossless priorities",
             status="inconclusive" if faults else "pass",
             measured=f"{name}: {why}" if faults else judged,
             unit=None if faults else "switches",
@@ -198,6 +201,7 @@ def _stated(stated: list[Stated]) -> Iterator[Check]:
     yield Check(
         id="switch/stated",
         title="Switches: documents state no drops or errors",
+        fault="Switches: documents state drops or errors",
         status="advisory" if lost else "not_judged",
         measured=f"in words, read from no switch: {'; '.join(list(said)[:STATED_MAX])}",
         source="design, imported figures can fail a run, never pass it",

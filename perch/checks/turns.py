@@ -69,6 +69,7 @@ def turns(run: RunView) -> Iterator[Check]:
     finding = Check(
         id="turns",
         title="Each host ran its rounds one after another",
+        fault="Rounds of a host overlapped",
         status="inconclusive" if early.height else "pass",
         measured=0,
         limit=Bound(None, 0),

@@ -60,6 +60,7 @@ def versions(run: RunView) -> Iterator[Check]:
     finding = Check(
         id="versions",
         title="Hosts have the same versions of what measures",
+        fault="Hosts have different versions of tools or libraries",
         status="advisory" if unlike else "pass",
         measured="; ".join(unlike or told),
     )

@@ -22,6 +22,7 @@ def imported(run: RunView) -> Iterator[Check]:
     yield Check(
         id="imported",
         title="Perch measured everything itself",
+        fault="Results were imported, not measured by Perch",
         status="inconclusive",
         measured=f"{plural(len(outputs), 'output')} of {plural(len(files), 'file')} imported: no "
         "path proof, no counters, "
@@ -56,6 +57,7 @@ def simulated(run: RunView) -> Iterator[Check]:
     yield Check(
         id="simulated",
         title="No simulation stands for hardware",
+        fault="Simulated results were planned as hardware or software",
         status="inconclusive",
         measured=f"{plural(len(posing), 'flow')} planned as {planned} ran on a simulated device",
         limit=Bound(None, 0),
@@ -93,6 +95,7 @@ def software(run: RunView) -> Iterator[Check]:
         yield Check(
             id="software",
             title="No software stands for hardware",
+            fault="Software results were planned as hardware",
             status="inconclusive",
             measured=f"{plural(posing, 'record')} planned as hardware came over sockets or a "
             "device of software",

@@ -36,7 +36,7 @@ def text(value: object) -> str:
 
 def _headline(check: Check) -> str:
     limit = words.bound(check.limit, check.unit)
-    said = f"{check.title}: {words.value(check.measured, check.unit)}"
+    said = f"{check.headline}: {words.value(check.measured, check.unit)}"
     return said if limit == words.NOTHING else f"{said} (limit: {limit})"
 
 
@@ -93,6 +93,7 @@ def _of_verdict(verdict: Verdict) -> Check:
     return Check(
         id="verdict",
         title="The verdict is PASS",
+        fault="The verdict is not PASS",
         status=_STATUS.get(verdict.verdict, "inconclusive"),
         measured=verdict.verdict,
         source="design, the verdict",

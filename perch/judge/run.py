@@ -163,6 +163,7 @@ def _unjudged(root: Path, why: str, remedy: str) -> Verdict:
     fault = Check(
         id="plan",
         title="The plan can be read",
+        fault="The plan cannot be read",
         status="inconclusive",
         measured=why,
         source="design, coverage is judged against the plan",
@@ -266,8 +267,8 @@ def line(verdict: Verdict) -> str:
     """One line a verdict: what a script or a tired person reads first."""
     measured, owed = verdict.coverage.measured, verdict.coverage.planned
     said = f"{verdict.verdict}: {measured} of {owed} records measured, scope {verdict.scope}"
-    for status, word in (("fail", "not met"), ("inconclusive", "not judged")):
-        titles = [check.title for check in verdict.checks if check.status == status]
+    for status, word in (("fail", "failed"), ("inconclusive", "inconclusive")):
+        titles = [check.headline for check in verdict.checks if check.status == status]
         more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
         if titles:
             said += f"; {word}: {', '.join(titles[:NAMED])}{more}"

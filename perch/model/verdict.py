@@ -24,10 +24,14 @@ class Bound(msgspec.Struct, frozen=True):
 
 
 class Check(msgspec.Struct, kw_only=True):
-    """One finding. Every key is always there: `null` says that there is no such thing."""
+    """One finding. Every key but `fault` is always there; `null` says that there is no such thing.
+
+    title: a claim that is true when the check passes. fault: the words for when it is not.
+    """
 
     id: str
     title: str
+    fault: str | msgspec.UnsetType = msgspec.UNSET
     status: CheckStatus
     measured: str | float | int | None = None
     limit: Bound | None = None
@@ -35,6 +39,11 @@ class Check(msgspec.Struct, kw_only=True):
     source: str | None = None
     evidence: Annotated[list[str], Meta(max_length=50)] = []
     remedy: str | None = None
+
+    @property
+    def headline(self) -> str:
+        """The words for what was found: "Repeats differ" in place of "Repeats agree"."""
+        return self.title if self.fault is msgspec.UNSET else self.fault
 
 
 def word(checks: list[Check]) -> Word:

@@ -151,7 +151,7 @@ def _of_check(check: Check) -> Anomaly:
     before = check.id.startswith("host_check/")
     return Anomaly(
         "check",
-        f"{check.title}: {measured}{limit}",
+        f"{check.headline}: {measured}{limit}",
         when=next((found[1] for found in moments if found), None),
         where=", ".join(check.evidence[:2]) or None,
         evidence=f"check {words.code(check.id)}",

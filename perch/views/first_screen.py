@@ -100,7 +100,7 @@ class CheckCells(msgspec.Struct):
 def cells_of(check: Check) -> CheckCells:
     return CheckCells(
         status=STATUS_WORDS[check.status],
-        title=words.cell(check.title),
+        title=words.cell(check.headline),
         measured=words.cell(words.value(check.measured, check.unit)),
         limit=words.cell(words.bound(check.limit, check.unit)),
         source=words.cell(check.source),
@@ -114,12 +114,8 @@ def is_of_hosts(check: Check) -> bool:
     return check.id.startswith("host_check/")
 
 
-_COLUMNS = left(
-    "Status", "Check", "Measured", "Limit", "Source of the limit", "Evidence", "What to do"
-)
-_HOST_COLUMNS = left(
-    "Status", "Check", "Found", "Limit", "Source and reason", "Hosts", "What to do"
-)
+_COLUMNS = left("Status", "Check", "Measured", "Limit", "Source of the limit", "Evidence", "Action")
+_HOST_COLUMNS = left("Status", "Check", "Found", "Limit", "Source and reason", "Hosts", "Action")
 
 
 def table_of_checks(verdict: Verdict, *, of_hosts: bool) -> Table:
@@ -214,10 +210,8 @@ def place(check: Check) -> str:
 
 
 def _word(check: Check) -> str:
-    """Titles say what should be, but for those of a drift, which say what was found."""
-    if check.status == "inconclusive":
-        return "not judged"
-    return "found" if check.id.startswith("drift/") else "not met"
+    """A check that names no fault only has its subject."""
+    return ", not judged" if check.status == "inconclusive" and not check.fault else ""
 
 
 def _finding(checks: list[Check]) -> Finding:

@@ -49,7 +49,7 @@ def _since(verdict: Verdict) -> Iterator[str]:
     checks = [one for one in verdict.checks if one.id.split("/")[0] in ("drift", "baseline")]
     worse = [one for one in checks if one.status in ("fail", "advisory", "inconclusive")]
     if worse:
-        said = "; ".join(f"{words.cell(one.title)}: {_measured(one)}" for one in worse[:NAMED])
+        said = "; ".join(f"{words.cell(one.headline)}: {_measured(one)}" for one in worse[:NAMED])
         more = f"; and {len(worse) - NAMED} more" if len(worse) > NAMED else ""
         yield f"Since the accepted run: {said}{more}."
     elif any(one.status == "pass" for one in checks):

@@ -1,6 +1,6 @@
-"""Readiness, criterion by criterion: each is as good as the worst of the checks that speak of it.
+"""Readiness, criterion by criterion: the worst check of a criterion decides it.
 
-It adds no judgement of its own: what no check judged is not judged.
+It adds no judgement of its own: a criterion without a judged check is not judged.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from perch.views.first_screen import gravity, nearness
 from perch.views.measured import Results, best_bandwidth
 from perch.views.table import Table, left
 
-MET, NOT_MET, NOT_JUDGED = "met", "not met", "not judged"
+MET, NOT_MET, NOT_JUDGED = "met", "failed", "not judged"
 
 
 @dataclass(frozen=True)
 class Criterion:
     """checks: ids, or their beginnings up to a slash. metrics: of the limits that belong here.
 
-    only_faults: there is a check only where something is wrong, or in a soak.
+    only_faults: there is a check only where something is wrong, or in a soak. fault: the title of a
+    criterion that failed, where the title itself is a negation.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Criterion:
     checks: tuple[str, ...] = ()
     metrics: str | None = None
     only_faults: bool = False
+    fault: str = ""
 
     def holds(self, check: Check, metric: str | None) -> bool:
         """metric: of the limit that the check judges by."""
@@ -56,10 +58,10 @@ CRITERIA = (
         ("coverage", "excluded", "nics", "hosts", "host/", "flow/", "plan", "soak/coverage",
          "soak/state", "soak/samples"),
     ),
-    Criterion("limits", "There were limits to judge by", ("limits",), only_faults=True),
+    Criterion("limits", "Limits to judge by", ("limits",), only_faults=True),
     Criterion(
         "path",
-        "The bytes took the path that they claim",
+        "Traffic used the intended NIC",
         ("path", "simulated", "software", "imported"),
     ),
     Criterion(
@@ -68,7 +70,9 @@ CRITERIA = (
         ("like/", "peers/", "directions/", "sizes/"),
         metrics=r"bandwidth\.(gbit_s|messages_per_s)$",
     ),
-    Criterion("possible", "No result above line rate", ("ceiling",)),
+    Criterion(
+        "possible", "No result above line rate", ("ceiling",), fault="Results above line rate"
+    ),
     Criterion("latency", "Latency", metrics=r"latency_us\.(p50|mean|min)$"),
     Criterion(
         "tail",
@@ -82,12 +86,14 @@ CRITERIA = (
         ("switch/drops", "switch/drops-elsewhere", "switch/stated"),
         metrics=r"derived\.(loss_ppm|packets_lost_ppm|packets_retried_ppm|retransmissions)"
         r"|tcp\.retrans",
+        fault="Loss",
     ),
     Criterion(
         "integrity",
         "No corruption",
         ("integrity", "switch/errors", "soak/integrity"),
         metrics=r"derived\.packets_corrupted",
+        fault="Corruption",
     ),
     Criterion(
         "stability",
@@ -96,9 +102,15 @@ CRITERIA = (
          "soak/change", "soak/rate", "soak/reboots"),
         metrics=r"derived\.stall_s|bandwidth\.min_interval",
     ),
-    Criterion("leaks", "Nothing grows", ("soak/memory", "soak/handles"), only_faults=True),
+    Criterion(
+        "leaks", "No memory or file descriptor leaks", ("soak/memory", "soak/handles"),
+        only_faults=True, fault="Leaks",
+    ),
     Criterion("repeatability", "Repeatable", ("repeatability",)),
-    Criterion("drift", "No regression against the accepted baseline", ("drift", "baseline")),
+    Criterion(
+        "drift", "No regression against the accepted baseline", ("drift", "baseline"),
+        fault="Regression against the accepted baseline",
+    ),
     Criterion(
         "counters",
         "Counters clean",
@@ -113,11 +125,11 @@ CRITERIA = (
         ("agreement/", "cross-check", "cross/"),
         metrics=r"agreement\.",
     ),
-    Criterion("hosts", "Hosts configured as wanted", ("host_check/",)),
-    Criterion("switches", "Switches configured as wanted", ("switch/",)),
+    Criterion("hosts", "Host configuration", ("host_check/",)),
+    Criterion("switches", "Switch configuration", ("switch/",)),
     Criterion(
         "evidence",
-        "The evidence is whole",
+        "Evidence complete",
         ("manifest", "clock", "schema", "inputs", "soak"),
         only_faults=True,
     ),
@@ -125,10 +137,14 @@ CRITERIA = (
 
 
 class Judged(msgspec.Struct):
-    """A criterion with its state and evidence. `advisory`: nothing of it changes the verdict."""
+    """A criterion with its state and evidence.
+
+    advisory: nothing of it changes the verdict. words: its title, or its fault where it failed.
+    """
 
     id: str
     title: str
+    words: str
     state: str
     evidence: str
     advisory: bool
@@ -168,7 +184,7 @@ def _state(told: Sequence[_Told]) -> str:
 
 
 def _said(check: Check) -> str:
-    text = f"{check.title}: {words.value(check.measured, check.unit)}"
+    text = f"{check.headline}: {words.value(check.measured, check.unit)}"
     return (
         text if check.limit is None else f"{text} (limit: {words.bound(check.limit, check.unit)})"
     )
@@ -191,7 +207,7 @@ def _evidence(told: Sequence[_Told], state: str) -> str:
         said = _said(_closest(told))
     else:
         worst = min(checks, key=gravity)
-        said = _said(worst) + ("; advisory" if worst.status == "advisory" else "")
+        said = _said(worst)
     if passed + left_open > 1 or state != MET:
         said += f"; {passed} of {len(checks)} checks passed"
         said += f", {left_open} not judged" if left_open else ""
@@ -229,8 +245,9 @@ def judged(checks: list[Check], limits: Limits, tests: list[Results]) -> list[Ju
             continue
         state = _state(mine)
         evidence = _evidence(mine, state) + (_of_ceiling(tests) if one.id == "throughput" else "")
+        said = one.fault if one.fault and state == NOT_MET else one.title
         advisory = state == NOT_MET and all(told.check.status != "fail" for told in mine)
-        found.append(Judged(one.id, one.title, state, words.cell(evidence), advisory))
+        found.append(Judged(one.id, one.title, said, state, words.cell(evidence), advisory))
     return found
 
 
@@ -239,10 +256,11 @@ def judged(checks: list[Check], limits: Limits, tests: list[Results]) -> list[Ju
 
 def _state_words(one: Judged, scope: str) -> str:
     """The same words in every scope would let a loopback read like hardware."""
-    said = f"**{one.state}**" if one.state == NOT_MET else one.state
-    if one.state == MET and scope != "hardware":
-        said += f", in {scope} only"
-    return said + (" (advisory)" if one.advisory else "")
+    if one.state == NOT_MET:
+        return "**warning**" if one.advisory else f"**{one.state}**"
+    return (
+        f"{one.state}, in {scope} only" if one.state == MET and scope != "hardware" else one.state
+    )
 
 
 def table(criteria: list[Judged], scope: str) -> Table:
@@ -251,7 +269,7 @@ def table(criteria: list[Judged], scope: str) -> Table:
 
 
 def _titles(criteria: list[Judged], state: str) -> list[str]:
-    return [one.title.lower() for one in criteria if one.state == state]
+    return [one.words.lower() for one in criteria if one.state == state]
 
 
 def headline(criteria: list[Judged], verdict: Verdict) -> str:
@@ -260,18 +278,15 @@ def headline(criteria: list[Judged], verdict: Verdict) -> str:
     if verdict.scope != "hardware":
         return (
             f"**Not judged: this run is no proof of hardware** (scope {verdict.scope}). "
-            "What follows says how far it went."
+            "The table shows how far it went."
         )
     if unmet or verdict.verdict == "FAIL":
-        said = f"**Not ready**: {met}; not met: {words.some(unmet, 6)}."
+        said = f"**Not ready**: {met}; failed: {words.some(unmet, 6)}."
         if verdict.verdict == "PASS":
-            said += (
-                " What is not met is advisory: the verdict asks for what is required, "
-                "readiness for all."
-            )
+            said += " The verdict counts required limits only; readiness counts warnings, too."
         return said
     if verdict.verdict != "PASS":
-        return f"**Not judged**: {met}, and something kept the rest from being judged."
+        return f"**Not judged**: {met}; the others could not be judged."
     if left_open:
         return (
             f"**Nothing failed, but not everything was judged**: {met}; "

@@ -67,7 +67,7 @@ def parts(run: Run) -> Iterator[str | list[list[str]]]:
     for one in findings[:most]:
         cells = one.cells
         where = f", {one.place}" if one.place else ""
-        said = f"{cells.status}, {one.word}: {cells.title}: {cells.measured}{where}. {cells.remedy}"
+        said = f"{cells.status}{one.word}: {cells.title}: {cells.measured}{where}. {cells.remedy}"
         yield unmarked(said)
     if len(findings) > most:
         yield f"and {len(findings) - most} more in the report"

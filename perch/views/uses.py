@@ -245,7 +245,7 @@ def _criteria(use: Use, criteria: list[Judged]) -> Iterator[_Answer]:
     of = {one.id: one for one in criteria}
     for name in use.criteria:
         if name in of:
-            yield _Answer(of[name].state, of[name].title.lower(), is_figure=False)
+            yield _Answer(of[name].state, of[name].words.lower(), is_figure=False)
 
 
 def _together(answers: list[_Answer]) -> str:

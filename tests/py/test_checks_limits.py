@@ -447,7 +447,7 @@ def test_a_baseline_of_another_fabric_judges_nothing() -> None:
     check = of_baseline(one, baseline)
     assert (check.status, check.measured) == (
         "inconclusive",
-        "the baseline is of another fabric: the limits were roce and are local",
+        "the baseline was measured on another fabric: the limits were roce and are local",
     )
 
 

@@ -166,7 +166,7 @@ def test_drops_that_notes_state_are_a_warning(perchctl: Perchctl, tmp_path: Path
     assert check["measured"].endswith("Drops of Primary Traffic Queue (QoS Group 3): 1,200")
     assert check["evidence"] == ["raw/import/changed.md:180"]
     report = (run / "report.md").read_text()
-    assert "| No loss | **not met** (advisory) |" in report
+    assert "| No loss | **warning** |" in report
 
 
 def figures(*lines: str) -> list[str]:

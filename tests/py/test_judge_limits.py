@@ -239,7 +239,11 @@ def other_operation(document: Document) -> None:
     [
         (lambda _: None, "pass", ""),
         (faster, "fail", ""),
-        (other_device, "inconclusive", "the baseline is of another fabric: alpha has rxe0"),
+        (
+            other_device,
+            "inconclusive",
+            "the baseline was measured on another fabric: alpha has rxe0",
+        ),
         (other_operation, "inconclusive", "measured it otherwise (op: send and write)"),
     ],
 )

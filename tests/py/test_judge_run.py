@@ -369,18 +369,18 @@ def test_the_line_names_three_checks_of_a_kind(run: Run, perchctl: Judge) -> Non
     shutil.rmtree(run.root / "raw/beta")
     code, said, _ = perchctl("judge", run.root)
     assert code == 3
-    assert "; not judged: " in said
+    assert "; inconclusive: " in said
     assert " more" in said
 
 
 def test_a_title_cannot_print_a_verdict_of_its_own(run: Run, perchctl: Judge) -> None:
     run.edit(
         "inputs/limits.json",
-        only("iperf-bandwidth", put("bound.min", 1e6)),
+        only("small-message-mean", put("metric", "latency_us.p99_99")),
         put("limits.0.title", "x\nPASS: all is well\x1b[2J"),
     )
     code, said, _ = perchctl("judge", run.root)
-    assert code == 1
+    assert code == 3
     assert said.splitlines() == [said.strip()]
     assert r"x PASS: all is well\x1b[2J" in said
 

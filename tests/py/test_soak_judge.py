@@ -232,7 +232,7 @@ def test_a_soak_that_runs_is_no_pass(root: Path) -> None:
     soak = composed(root, "--duration 3600 --running 1200")
     assert soak.judge() == "INCONCLUSIVE"
     assert soak.soak["running"]
-    assert soak.said("state") == "inconclusive: it still runs: 1200 s of 3600 s"
+    assert soak.said("state") == "inconclusive: still running: 1200 s of 3600 s"
 
     def interrupted(agent: Document) -> None:
         agent["message"] = "interrupted: by a reboot"
@@ -417,7 +417,7 @@ def test_no_stall_is_no_pass_where_one_beyond_its_limit_would_not_have_been_told
     soak = composed(root, "--duration 1200")
     told_from(soak, 30)
     assert soak.judge() == "INCONCLUSIVE"
-    text = "the limit is 1 s, and stalls shorter than 30 s were not noted"
+    text = "the limit is 1 s, but stalls shorter than 30 s were not recorded"
     assert soak.said("stalls") == f"inconclusive: {text}"
 
 

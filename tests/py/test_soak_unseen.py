@@ -214,9 +214,9 @@ def test_what_nobody_read_is_shown_on_software(root: Path) -> None:
     soak = composed(root, "--duration 1800")
     unread(soak)
     assert soak.judge() == "PASS"
-    for name in ("counters", "links"):
-        assert soak.said(name) == "not_judged: none was ever read of node1, node2"
-    wanted = r"not_judged: 0 of 24 processes .*: its handles were not read"
+    for name, what in (("counters", "counter"), ("links", "link")):
+        assert soak.said(name) == f"not_judged: no {what} was read on node1, node2"
+    wanted = r"not_judged: 0 of 24 processes .*: its file descriptors were not counted"
     assert re.fullmatch(wanted, soak.said("handles"))
     ids = [one["id"] for one in soak.soak["blind"] if one["id"].endswith("_unread")]
     assert ids == ["counters_unread", "links_unread", "handles_unread"]
@@ -235,8 +235,8 @@ def test_what_nobody_read_is_inconclusive_on_hardware(root: Path) -> None:
 
     soak.edit("plan.json", hard)
     assert soak.judge() == "INCONCLUSIVE"
-    for name in ("counters", "links"):
-        assert soak.said(name) == "inconclusive: none was ever read of node1, node2"
+    for name, what in (("counters", "counter"), ("links", "link")):
+        assert soak.said(name) == f"inconclusive: no {what} was read on node1, node2"
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -416,11 +416,11 @@ def test_what_a_limit_allows_is_counted_and_titles_say_the_limit_in_force(root: 
     )
     assert soak.judge() == "PASS"
     gaps, stalls = soak.check("gaps"), soak.check("stalls")
-    assert gaps["title"] == "No more connections were lost than a flow may lose"
+    assert gaps["title"] == "Lost connections are within the limit"
     assert soak.said("gaps") == "pass: 1 lost, 3.0 s without one"
     assert gaps["source"] == "at most 1: site policy: a test"
-    assert stalls["title"] == "No flow stood still for as long as its limit"
-    assert stalls["measured"] == "15 stalls of 0.585 s together, none as long as its limit"
+    assert stalls["title"] == "Stalls are shorter than the limit"
+    assert stalls["measured"] == "15 stalls, 0.585 s in total, each shorter than the limit"
     assert soak.check("memory")["title"] == "No process of Perch grows by more than 50 MB/h"
 
 

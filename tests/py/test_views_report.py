@@ -58,7 +58,7 @@ def test_a_use_is_recommended_by_the_worst_pair(made: Made, tmp_path: Path) -> N
         "financial systems." in said
     )
     assert (
-        "| NVMe over Fabrics | not recommended | not met: bandwidth of messages of 128 KiB and "
+        "| NVMe over Fabrics | not recommended | failed: bandwidth of messages of 128 KiB and "
         "more: at least 90 % of the ceiling; the worst measured 49.5 % of the ceiling" in said
     )
 
@@ -83,7 +83,7 @@ def test_one_flow_beyond_a_bound_makes_a_use_not_recommended(
     )
     said = made.shown(tmp_path).section("## Readiness")
     (row,) = (line for line in said.splitlines() if line.startswith(f"| {use} |"))
-    assert row.startswith(f"| {use} | not recommended | not met: ") and why in row
+    assert row.startswith(f"| {use} | not recommended | failed: ") and why in row
 
 
 def test_a_use_is_not_judged_where_a_repeat_lacks_the_figure(made: Made, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_one_criterion_that_is_not_met_makes_no_use_recommended(made: Made, tmp_
     made.even()
     _put(made, "limit/loss/bandwidth", status="advisory", measured=7)
     said = made.shown(tmp_path).section("## Readiness")
-    assert "**Not ready**: 14 of 15 criteria are met; not met: no loss." in said
+    assert "**Not ready**: 14 of 15 criteria are met; failed: loss." in said
     assert "**Recommended uses**: none." in said
 
 
@@ -152,12 +152,12 @@ def test_what_was_not_judged_is_not_recommended(made: Made, tmp_path: Path) -> N
     ("name", "title"),
     [
         ("soak/gaps", "Stable over time"),
-        ("soak/memory", "Nothing grows"),
+        ("soak/memory", "No memory or file descriptor leaks"),
         ("soak/integrity", "No corruption"),
         ("soak/counters/drops", "Counters clean"),
         ("switch/errors/leaf1", "No corruption"),
-        ("switch/link-up", "Switches configured as wanted"),
-        ("manifest", "The evidence is whole"),
+        ("switch/link-up", "Switch configuration"),
+        ("manifest", "Evidence complete"),
     ],
 )
 def test_a_check_belongs_to_the_first_criterion_that_names_it(
@@ -165,7 +165,7 @@ def test_a_check_belongs_to_the_first_criterion_that_names_it(
 ) -> None:
     made.verdict["checks"] = [check(name, "fail", 1)]
     said = made.shown(tmp_path).section("## Readiness")
-    assert f"| {title} | **not met** | {name}: 1; 0 of 1 checks passed |" in said
+    assert f"| {title} | **failed** | {name}: 1; 0 of 1 checks passed |" in said
 
 
 # ---- sentences -----------------------------------------------------------------------------------
@@ -233,16 +233,19 @@ def test_of_several_findings_the_farthest_from_its_bound_is_told(
     assert finding["cells"]["title"] == "limit/bw/b"
 
 
-def test_findings_say_whether_they_were_not_met_or_not_judged(made: Made, tmp_path: Path) -> None:
+def test_a_finding_names_the_fault_and_not_the_claim_that_was_missed(
+    made: Made, tmp_path: Path
+) -> None:
     least = {"limit": {"min": 2, "max": None}, "unit": "Gb/s", "remedy": "r"}
     made.verdict["checks"] += [
-        check("limit/bw/bandwidth2", "advisory", 1, **least) | {"title": "B"},
+        check("limit/bw/bandwidth2", "advisory", 1, **least)
+        | {"title": "B", "fault": "Too little B"},
         check("clock/ends", "inconclusive", "no word", remedy="r") | {"title": "C"},
         check("limit/x/bandwidth", "not_judged", "no"),
     ]
     report = made.shown(tmp_path)
     assert "1. **INCONCLUSIVE**, not judged: C: no word. *R.*" in report.text
-    assert "2. **warning**, not met: B: 1 Gb/s (limit: at least 2 Gb/s)." in report.text
+    assert "2. **warning**: Too little B: 1 Gb/s (limit: at least 2 Gb/s)." in report.text
     # a test's word is of what judged it
     assert "RDMA bandwidth | 97.0 Gb/s at 1 MiB | pass" in rows_of(report.document["summary"])
     titles = [line for line in report.text.splitlines() if line.startswith("## ")]

@@ -147,7 +147,7 @@ def test_a_run_without_a_host_has_its_report(perchctl: Command, run_copy: Copy) 
     (run / "raw/beta").rename(run / "gone")
     text = reported(perchctl, run).text
     assert "**INCONCLUSIVE**" in text
-    assert "Host beta left whole outputs" in text
+    assert "Outputs of host beta are missing or incomplete" in text
 
 
 def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None:
@@ -263,7 +263,7 @@ def test_the_summary_is_one_screen(perchctl: Command, tmp_path: Path) -> None:
     assert lines[0] == "Verdict: FAIL"
     assert "Coverage: 72 of 72 planned records measured." in lines
     assert re.search("^RDMA bandwidth +97.0 Gb/s at 1 MiB", done.stdout, re.MULTILINE)
-    found = r"FAIL, not met: T: a*b_ & <i>x\x1b[0m. Look at raw/<host>/agent.log"
+    found = r"FAIL: T: a*b_ & <i>x\x1b[0m. Look at raw/<host>/agent.log"
     assert lines.count(found) == 3
     assert "and 1 more in the report" in lines
     assert lines[-1] == f"Report: {tmp_path.resolve()}/report.md"
