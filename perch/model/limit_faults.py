@@ -43,6 +43,8 @@ RELATIVE_UNITS = {
 }  # fmt: skip
 OF_CEILING = ("bandwidth.gbit_s", "bandwidth.min_interval_gbit_s")
 
+SEVERITIES = ("required", "advisory")
+
 KEYS = ("id", "title", "scope", "metric", "bound", "unit", "source", "severity", "remedy")
 #: What merging a site's own file into a set adds.
 MERGED_KEYS = (*KEYS, "from", "replaces", "removed")
@@ -200,7 +202,9 @@ def _metric_faults(limit: dict[Any, Any]) -> Iterator[Fault]:
     if not isinstance(metric, str):
         yield _fault("metric", "no metric")
     elif metric not in METRICS:
-        yield _fault("metric", f"no record has {shown(metric)}{did_you_mean(metric, METRICS)}")
+        alike = [name for name in METRICS if name.startswith(metric.split(".")[0] + ".")]
+        near = did_you_mean(metric, METRICS) or f"; valid: {_listed(alike or METRICS)}"
+        yield _fault("metric", f"no record has {shown(metric)}{near}")
     else:
         yield from _unit_faults(metric, limit.get("bound"), limit.get("unit"))
         if metric.startswith("soak."):
@@ -254,8 +258,10 @@ def _text_faults(limit: dict[Any, Any]) -> Iterator[Fault]:
             yield _fault(key, f"no {key}")
     if not is_text(limit.get("source")):
         yield _fault("source", "no source: name a document that can be checked, or site policy")
-    if limit.get("severity") not in ("required", "advisory"):
-        yield _fault("severity", "neither required nor advisory")
+    severity = limit.get("severity")
+    if severity not in SEVERITIES:
+        near = did_you_mean(str(severity), SEVERITIES)
+        yield _fault("severity", f"{shown(severity)} is neither required nor advisory{near}")
 
 
 def _removal_faults(removed: Any) -> Iterator[Fault]:

@@ -16,7 +16,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
-from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible import context
+from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleError
 from ansible.module_utils.common.validation import check_type_bool, check_type_float, check_type_int
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
@@ -160,7 +161,8 @@ def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
             yield f"{name} must be a name, or a dictionary with {', '.join(option['options'])}, and is {show(value)}"
     elif not scalar_fits(option, kind, value):
         hint = ' (YAML reads a bare null as nothing: write "null")' if value is None and "null" in option.get("choices", []) else ""
-        yield f"{name} must be {wanted(option, kind)}, and is {show(value)}{hint}"
+        closest = near(str(value), [str(choice) for choice in option.get("choices") or () if choice is not None])
+        yield f"{name} must be {wanted(option, kind)}, and is {show(value)}{hint}{closest}"
 
 
 def misfits_either(name: str, option: Mapping, value: object) -> Iterator[str]:
@@ -175,7 +177,7 @@ def misfits_either(name: str, option: Mapping, value: object) -> Iterator[str]:
 def misfits_inside(name: str, options: Mapping, value: Mapping) -> Iterator[str]:
     for key, inner in value.items():
         if key not in options:
-            yield f"{name} has {show(key)}, which is none of {', '.join(options)}{near(str(key), options)}"
+            yield f"{name} has {show(key)}, which is unknown; valid: {', '.join(options)}{near(str(key), options)}"
         elif inner is not None:
             yield from misfits(f"{name} {key}", options[key], inner)
     for key, option in options.items():
@@ -319,7 +321,9 @@ class ActionModule(ActionBase):
         if not errors:
             errors = [*self._host_errors(hosts, arguments["measuring"]), *self._limit_errors(arguments["limits"]), *self._limit_errors(arguments["limits_site"])]
         if errors:
-            raise AnsibleActionFail("\n".join(["The inventory is wrong; no host was touched.", *(f"- {error}" for error in errors)]))
+            # Ansible shows the message and then the result: the result says in short what the message lists
+            text = "\n".join(["The inventory is wrong; no host was touched.", *(f"- {error}" for error in errors)])
+            raise AnsibleAction(text, result={"msg": "the inventory is wrong; its errors are above"})
         return result | {"changed": False, "hosts": len(hosts)}
 
     def _look_ahead(self, handed_on: Mapping, foreign: set[str]) -> dict:
@@ -327,7 +331,8 @@ class ActionModule(ActionBase):
         for place, variables in handed_on.items():
             errors += [f"{place}: {text}" for name, value in variables.items() if name in self._specs.options for text in self._misfits(name, value)]
         if errors:
-            raise AnsibleActionFail("\n".join(["These variables cannot be; nothing was changed.", *(f"- {error}" for error in errors)]))
+            text = "\n".join(["These variables are wrong; nothing was changed.", *(f"- {error}" for error in errors)])
+            raise AnsibleAction(text, result={"msg": "variables are wrong; they are listed above"})
         return {"changed": False, "sets": sorted({name for part in (self._inventory.groups, self._inventory.hosts) for one in part.values() for name in one})}
 
     def _unknown(self, foreign: set[str], more: Iterable[tuple[str, Mapping]] = ()) -> Iterator[str]:
@@ -354,7 +359,7 @@ class ActionModule(ActionBase):
         known = self._inventory.hosts
         for host in map(str, hosts):
             if host not in known:
-                yield f"{what} {host}, which is no host of the inventory{near(host, known)}"
+                yield f"{what} {host}, which is not a host of the inventory{near(host, known)}"
 
     def _wrong_values(self, hosts: list[str]) -> list[str]:
         """Each error once, with the hosts that have it."""
@@ -412,23 +417,41 @@ class ActionModule(ActionBase):
         return self._specs.options[name].get("default") if value is None else value
 
     def _host_errors(self, hosts: list[str], measuring: bool) -> Iterator[str]:
+        found: dict[str, list[str]] = {}
         for host in hosts:
-            # it becomes a part of paths in the run's directory
-            if not NAME.fullmatch(host):
-                yield f'Host "{host}": a name is letters, digits, dots, dashes and underscores'
-            address = str(self._value(host, "perch_address"))
-            if not ADDRESS.fullmatch(address):
-                yield f'Host "{host}": perch_address must be an address or a name, without a prefix length, and is {show(address)}'
-            ports = {name: int(self._value(host, name)) for name in self._specs.options if re.fullmatch(r"perch_(\w+_)?port", name)}
-            if len(set(ports.values())) < len(ports):
-                yield f'Host "{host}": its ports must differ, and are ' + ", ".join(f"{name}: {port}" for name, port in ports.items())
-            devices = [device if isinstance(device, str) else device["name"] for device in self._value(host, "perch_devices")]
-            if len(set(devices)) < len(devices):
-                yield f'Host "{host}": perch_devices names a device twice: {", ".join(devices)}'
-        addresses = [str(self._value(host, "perch_address")) for host in hosts]
-        if measuring and len(hosts) < 2 or len(set(addresses)) < len(hosts):
-            there = ", ".join(f"{host} at {address}" for host, address in zip(hosts, addresses))
-            yield f"Two hosts or more are needed, each with a perch_address of its own; the inventory has {there}"
+            for text in self._host_misfits(host):
+                found.setdefault(text, []).append(host)
+        yield from (f"{self._named(where)}: {text}" for text, where in found.items())
+        yield from self._shared_addresses(hosts)
+        if measuring and len(hosts) < 2:
+            limited = context.CLIARGS.get("subset")
+            why = f"--limit {limited} leaves" if limited else "the inventory has"
+            todo = "name two hosts or more after --limit" if limited else "add a host"
+            yield f"two hosts or more are needed, and {why} only {', '.join(hosts)}; {todo}"
+
+    def _host_misfits(self, host: str) -> Iterator[str]:
+        """What is wrong with one host alone. Texts that are equal for many hosts are shown once."""
+        # it becomes a part of paths in the run's directory
+        if not NAME.fullmatch(host):
+            yield "the name of a host has letters, digits, dots, dashes and underscores only"
+        address = str(self._value(host, "perch_address"))
+        if not ADDRESS.fullmatch(address):
+            yield f"perch_address must be an address or a name, without a prefix length, and is {show(address)}"
+        ports = {name: int(self._value(host, name)) for name in self._specs.options if re.fullmatch(r"perch_(\w+_)?port", name)}
+        if len(set(ports.values())) < len(ports):
+            yield "its ports must differ, and are " + ", ".join(f"{name}: {port}" for name, port in ports.items())
+        devices = [device if isinstance(device, str) else device["name"] for device in self._value(host, "perch_devices")]
+        if twice := sorted({device for device in devices if devices.count(device) > 1}):
+            place = self._inventory.origins(host).get("perch_devices", "")
+            yield f"perch_devices has {', '.join(twice)} twice; name each device once (set for {place})"
+
+    def _shared_addresses(self, hosts: list[str]) -> Iterator[str]:
+        owners: dict[str, list[str]] = {}
+        for host in hosts:
+            owners.setdefault(str(self._value(host, "perch_address")), []).append(host)
+        for address, several in owners.items():
+            if len(several) > 1:
+                yield f"{self._named(several)} have the same perch_address {address}; give each host its own"
 
     def _limit_errors(self, file: str) -> Iterator[str]:
         """A limit for a host that is not there would never speak, and nobody would miss it."""

@@ -156,12 +156,12 @@ YAML
 
 @test "devices: a wrong key, a number that is none, a device twice" {
   refused -e '{"perch_devices": [{"nmae": "mlx5_0"}, {"name": "mlx5_1", "gid_index": "three", "ib_port": 0}, "-d"]}' -- \
-    "perch_devices, entry 1, has 'nmae', which is none of name, netdev, ib_port, gid_index, svc_id, vni; did you mean name?" \
+    "perch_devices, entry 1, has 'nmae', which is unknown; valid: name, netdev, ib_port, gid_index, svc_id, vni; did you mean name?" \
     "perch_devices, entry 1, has no name" \
     "perch_devices, entry 2, gid_index must be a whole number from 0 to 4095, and is 'three'" \
     "perch_devices, entry 2, ib_port must be a whole number from 1 to 254, and is 0" \
     "perch_devices, entry 3, must be a name, or a dictionary with name" "and is '-d'"
-  refused -e '{"perch_devices": ["mlx5_0", {"name": "mlx5_0"}]}' -- 'Host "alpha": perch_devices names a device twice: mlx5_0, mlx5_0'
+  refused -e '{"perch_devices": ["mlx5_0", {"name": "mlx5_0"}]}' -- "hosts alpha, beta: perch_devices has mlx5_0 twice; name each device once (set for the command line (-e))"
 }
 
 @test "a group without hosts says of nobody what it says: a device named on no host is refused" {
@@ -250,7 +250,7 @@ YAML
   mkdir limits
   sed '0,/scope: {/s//scope: {client: alhpa, server: [beta, delta], /' "$TOP/reports/limits/roce.yml" >limits/mine.yml
   refused -e plan_limits_dir="$PWD/limits" -e plan_limits=mine -- \
-    "mine.yml, limit small-message-median: the client is alhpa, which is no host of the inventory; did you mean alpha?" "the server is delta, which is no host"
+    "mine.yml, limit small-message-median: the client is alhpa, which is not a host of the inventory; did you mean alpha?" "the server is delta, which is no host"
 }
 
 # A role of its own stands for those that have such options.
@@ -280,7 +280,7 @@ YAML
   local part
   for part in "toy_map, key must be a whole number from 0 to 63, and is '64'" "toy_map, key must be a whole number from 0 to 63, and is 'x'" \
     "toy_map 64 must be a whole number from 0 to 7, and is 8" "toy_map x must be a whole number from 0 to 7, and is -1" \
-    "toy_ports has bta, which is no host of the inventory; did you mean beta?" \
+    "toy_ports has bta, which is not a host of the inventory; did you mean beta?" \
     "toy_priorities, entry 2, must be a whole number from 0 to 7, and is 8" "toy_share must be a number, and is 'nan'" \
     "toy_nested inner must be a whole number from -5 to 1000000, and is 1000001" "toy_nested has 'other', which is none of inner" \
     "toy_other must be one of a, b, and is 'c'" "toy_size must be a whole number, and is null" "toy_third is no variable of the role toy"; do
@@ -293,16 +293,16 @@ YAML
   printf '    switches: {hosts: {leaf1: {ansible_host: 198.51.100.9, perch_scope: hard}}}\n' | sed -i '/^  children:/r /dev/stdin' mine/hosts.yml
   sed -i '/perch_address: 192.0.2.2/s/perch_address.*}/perch_address: 192.0.2.2\/24}/' mine/hosts.yml
   refused -- "host leaf1: perch_scope must be one of hardware, software, simulated, and is 'hard'"
-  refused -e '{"plan_switches": ["leaf2"]}' -- "plan_switches has leaf2, which is no host of the inventory; did you mean leaf1?"
+  refused -e '{"plan_switches": ["leaf2"]}' -- "plan_switches has leaf2, which is not a host of the inventory; did you mean leaf1?"
   sed -i 's/hard}/hardware}/' mine/hosts.yml
-  refused -- 'Host "beta": perch_address must be an address or a name, without a prefix length' "'192.0.2.2/24'"
+  refused -- 'host beta: perch_address must be an address or a name, without a prefix length' "'192.0.2.2/24'"
   [[ $said != *"leaf1: perch_address"* ]] || fail "$said"
 }
 
 @test "hosts that cannot be told apart, or would share a port, are refused by name" {
-  refused -e perch_address=192.0.2.1 -- "each with a perch_address of its own" "alpha at 192.0.2.1, beta at 192.0.2.1"
-  refused -e '{"perch_port": 5001}' -- 'Host "alpha": its ports must differ' "perch_iperf_port: 5001"
-  refused --limit alpha -- "Two hosts or more are needed"
+  refused -e perch_address=192.0.2.1 -- "hosts alpha, beta have the same perch_address 192.0.2.1; give each host its own"
+  refused -e '{"perch_port": 5001}' -- 'hosts alpha, beta: its ports must differ' "perch_iperf_port: 5001"
+  refused --limit alpha -- "two hosts or more are needed, and --limit alpha leaves only alpha"
 }
 
 @test "every playbook that has hosts of an inventory begins with the inventory's check" {
@@ -313,4 +313,20 @@ YAML
     ! grep -qx '  hosts: localhost' "$playbook" || continue
     PLAYBOOK=$(basename "$playbook" .yml) refused -e perch_fabrik=roce -- "perch_fabrik is no variable of the role inventory_check; did you mean perch_fabric?"
   done
+}
+
+@test "hosts that share an address, and a backend with a slip, are named once, with what to do" {
+  sed -i 's/192.0.2.2/192.0.2.1/' mine/hosts.yml
+  refused -- "hosts alpha, beta have the same perch_address 192.0.2.1; give each host its own"
+  [ "$(grep -c 'have the same perch_address' <<<"$output")" -eq 1 ] || fail "not once: $output"
+  sed -i 's/verbs, tcp/verb, tcp/' mine/hosts.yml
+  refused -- "perch_backends, entry 1, must be one of tcp, ofi, verbs, cxi, null, and is 'verb'; did you mean verbs? (set for group all)"
+  [ "$(grep -c "and is 'verb'" <<<"$output")" -eq 1 ] || fail "not once: $output"
+}
+
+@test "a fault of a suite, of limits and of their names is shown once" {
+  sed 's/duration: [0-9]*s/duration: 5/' "$TOP/playbooks/suites/quick.yml" >suite.yml
+  refused -e plan_suite_file="$PWD/suite.yml" -- "5 is no duration: write 5s"
+  refused -e plan_limits=rocce -- "plan_limits may be one of: infiniband, local, roce"
+  [ "$(grep -c 'may be one of' <<<"$output")" -eq 1 ] || fail "not once: $output"
 }

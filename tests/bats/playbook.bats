@@ -91,10 +91,10 @@ YAML
 
 @test "ports that clash, and host names that are no names, are refused with the host's name" {
   run_site 2 -e '{"perch_iperf3_port": 5001, "perch_iperf_port": 5001}'
-  assert_output --partial 'Host \"alpha\": its ports must differ'
+  assert_output --partial 'hosts alpha, beta: its ports must differ'
   sed 's/alpha:/"-alpha":/' "$TOP/inventories/local/hosts.yml" >hosts.yml
   INVENTORY=hosts.yml run_site 2
-  assert_output --partial 'Host "-alpha"'
+  assert_output --partial 'host -alpha: the name of a host has letters'
   [ ! -e runs ] || fail "a run was made: $(ls runs)"
 }
 
