@@ -250,7 +250,7 @@ YAML
   mkdir limits
   sed '0,/scope: {/s//scope: {client: alhpa, server: [beta, delta], /' "$TOP/reports/limits/roce.yml" >limits/mine.yml
   refused -e plan_limits_dir="$PWD/limits" -e plan_limits=mine -- \
-    "mine.yml, limit small-message-median: the client is alhpa, which is not a host of the inventory; did you mean alpha?" "the server is delta, which is no host"
+    "mine.yml, limit small-message-median: the client is alhpa, which is not a host of the inventory; did you mean alpha?" "the server is delta, which is not a host"
 }
 
 # A role of its own stands for those that have such options.
@@ -282,7 +282,7 @@ YAML
     "toy_map 64 must be a whole number from 0 to 7, and is 8" "toy_map x must be a whole number from 0 to 7, and is -1" \
     "toy_ports has bta, which is not a host of the inventory; did you mean beta?" \
     "toy_priorities, entry 2, must be a whole number from 0 to 7, and is 8" "toy_share must be a number, and is 'nan'" \
-    "toy_nested inner must be a whole number from -5 to 1000000, and is 1000001" "toy_nested has 'other', which is none of inner" \
+    "toy_nested inner must be a whole number from -5 to 1000000, and is 1000001" "toy_nested has 'other', which is unknown; valid: inner" \
     "toy_other must be one of a, b, and is 'c'" "toy_size must be a whole number, and is null" "toy_third is no variable of the role toy"; do
     assert_output --partial "$part"
   done
@@ -329,4 +329,12 @@ YAML
   refused -e plan_suite_file="$PWD/suite.yml" -- "5 is no duration: write 5s"
   refused -e plan_limits=rocce -- "plan_limits may be one of: infiniband, local, roce"
   [ "$(grep -c 'may be one of' <<<"$output")" -eq 1 ] || fail "not once: $output"
+}
+
+@test "plan_only shows the plan, contacts no host and writes nothing" {
+  play site -e plan_only=true -e plan_suite=rdma
+  [ "$status" -eq 0 ] || fail "exit code $status: $output"
+  [[ $said = *"Suite rdma: "*" flows, about "*"Excluded: "* ]] || fail "no plan: $output"
+  assert_untouched
+  [ ! -e runs ] || fail "a run was made: $(ls runs)"
 }
