@@ -64,7 +64,7 @@ def coverage(run: RunView) -> Iterator[Check]:
 @check(
     family="excluded",
     order=30,
-    source=design("what a suite asks beyond the hosts' means is listed"),
+    source=design("tests that the hosts cannot run are listed"),
 )
 def excluded(run: RunView) -> Iterator[Check]:
     """Tests that the hosts cannot run; a plan of nothing else proves nothing."""

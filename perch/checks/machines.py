@@ -82,7 +82,7 @@ def machines(run: RunView) -> Iterator[Check]:
         measured=hosts - len(strange),
         limit=Bound(hosts, None),
         unit="hosts",
-        source=design("what is measured is what the inventory names"),
+        source=design("the measured devices are those of the inventory"),
     )
     if strange:
         finding.measured = "; ".join(f"{name}: {why}" for name, why in list(strange.items())[:3])

@@ -108,8 +108,8 @@ def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
             measured=f"none leads to {names(missing, 8)}",
             source="design, a port that is not found makes its checks inconclusive",
             evidence=first(missing),
-            remedy="name the port (switch_check_ports: {HOST: PORT}), turn LLDP on at host and "
-            "switch, or add the host's switch to the group switches",
+            remedy="name the port (switch_check_ports: {HOST: PORT}), or turn LLDP on at host and "
+            "switch; add the host's switch to the group switches",
         )
 
 

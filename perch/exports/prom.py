@@ -242,8 +242,7 @@ def _trouble(details: Details) -> str:
     name = "perch_trouble_counter"
     return gauge(
         name,
-        "What a counter that stands still on a healthy path has moved by while the run's flows "
-        "ran.",
+        "Increase of an error counter during the run's flows; 0 on a healthy path.",
         (
             sample(name, {"host": host, "device": device or None, "counter": counter}, one.total)
             for (host, device, counter), one in sorted(details.trouble.items())
@@ -267,7 +266,7 @@ def document(run: Run, results: pl.DataFrame, details: Details, times: Mapping[s
     return (
         gauge(
             "perch_run_info",
-            "What was run; the value is always 1.",
+            "Names of run, suite and limits; the value is always 1.",
             [sample("perch_run_info", info, 1)],
         )
         + _one_hot(

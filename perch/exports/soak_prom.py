@@ -73,18 +73,18 @@ def _state(soak: Soak) -> str:
         )
         + _one(
             f"{prefix}_end_timestamp_seconds",
-            "When what is known of the soak ends, since 1970.",
+            "End of the known part of the soak, in seconds since 1970.",
             moment(soak.get("ended")),
         )
-        + _one(f"{prefix}_planned_seconds", "How long the soak is to last.", soak.get("duration_s"))
+        + _one(f"{prefix}_planned_seconds", "Planned duration of the soak.", soak.get("duration_s"))
         + _one(
             f"{prefix}_passed_seconds",
-            "How much of it is known to have passed, gaps included, of the flow that has least.",
+            "Elapsed time with gaps, of the flow with the least.",
             soak.get("passed_s"),
         )
         + _one(
             f"{prefix}_measured_seconds",
-            "How much of it was measured, of the flow that has least.",
+            "Measured time, of the flow with the least.",
             soak.get("measured_s"),
         )
         + _one(f"{prefix}_interval_seconds", "The interval of its figures.", soak.get("interval_s"))

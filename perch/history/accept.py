@@ -22,11 +22,11 @@ BASELINE, HISTORY = "baseline.json", "history.jsonl"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Judges DIR again. Where that gives the verdict that DIR has, and it is PASS, keeps its\n"
-        "figures beside it:\n"
+        "Judges DIR again. If the verdict is the same and is PASS, keeps the run's figures\n"
+        "beside DIR:\n\n"
         "  baseline/FABRIC/baseline.json    later runs of this fabric are compared with it\n"
         "  baseline/FABRIC/history.jsonl    a line for each accepted run, for the report\n"
-        "and notes in index.jsonl when it was accepted."
+        "and records in index.jsonl when it was accepted."
     )
     parser.epilog = (
         "Exit: 0 accepted, 1 refused, 2 usage, 3 the run cannot be read, 6 not writable."

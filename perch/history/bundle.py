@@ -33,9 +33,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
         "Packs DIR's plans, raw outputs, inputs, records, verdict and report into BUNDLE\n"
-        "(default: DIR.bundle.tar.gz beside DIR), with bundle.json (versions, hashes of the\n"
+        "(default: DIR.bundle.tar.gz beside DIR). Adds bundle.json (versions, hashes of the\n"
         "hosts' configuration) and manifest.sha256. The same run gives the same bytes.\n"
-        "What looks like a secret is refused."
+        "Files that look like secrets are refused."
     )
     parser.epilog = (
         "Exit: 0 packed, 1 refused, 2 usage, 3 not a judged run, or a tool is missing,\n"

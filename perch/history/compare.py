@@ -20,13 +20,13 @@ COMPARISON = "comparison"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Lays the judged runs A and B side by side: each figure of both with its 95 % interval,\n"
-        "on the terminal and as comparison.json, comparison.md and comparison.html in a new\n"
-        "folder compare-A-B beside A. Figures of other definitions, completion levels or scopes\n"
-        "are named and not compared."
+        "Compares the judged runs A and B: each figure of both with its 95 % interval. Prints\n"
+        "the table, and writes comparison.json, comparison.md and comparison.html to a new\n"
+        "folder compare-A-B beside A. Figures with different definitions, completion levels or\n"
+        "scopes are listed, not compared."
     )
     parser.epilog = (
-        "Exit: 0 compared, 1 no figure could be, 2 usage, 3 not judged runs, 6 not writable."
+        "Exit: 0 compared, 1 no comparable figure, 2 usage, 3 not judged runs, 6 not writable."
     )
     parser.add_argument("a", metavar="A", help="the folder of a run")
     parser.add_argument("b", metavar="B", help="the folder of another run")

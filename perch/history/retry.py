@@ -28,14 +28,15 @@ _NAMED = 3
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Judges DIR and writes DIR/plan.retry.json, and each host's part in DIR/shares.retry/,\n"
-        "where a repeat may tell a stray from the fabric: a required limit missed (of hardware\n"
-        "also an interval or a tail), or a flow lost before its traffic began. Never repeated: a\n"
-        "corrupted payload, a peer lost during traffic, a figure above its link's ceiling."
+        "Judges DIR. If a repeat may show whether a fault was an outlier, writes\n"
+        "DIR/plan.retry.json and each host's part in DIR/shares.retry/. Repeated are missed\n"
+        "required limits, flows lost before traffic began and, on hardware, bad intervals and\n"
+        "tails. Never repeated: a corrupted payload, a peer lost during traffic, a figure above\n"
+        "its link's ceiling."
     )
     parser.epilog = (
-        "Exit: 0 there is something to repeat, 1 there is not, 2 usage, 3 no repeat can help\n"
-        "(more than a quarter fell outside, repeated already, no verdict), 6 not writable."
+        "Exit: 0 repeats planned, 1 nothing to repeat, 2 usage, 3 cannot repeat (outliers are\n"
+        "more than a quarter, already repeated, or no verdict), 6 not writable."
     )
     parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
 

@@ -16,9 +16,9 @@ from perch.model.comparison import Comparison, Named, Range, Refused, Row
 from perch.model.figures import rounded
 
 METHOD = (
-    "95 % intervals: of repeats by Student's t; where nothing was repeated, of a latency's samples "
-    "by order statistics of its histogram, and of a bandwidth's intervals by batch means. The last "
-    "two say nothing about how runs differ"
+    "95 % intervals of repeats are by Student's t. Without repeats, latency uses order statistics "
+    "of its histogram, and bandwidth batch means of its intervals. The last two do not show how "
+    "runs differ"
 )
 
 

@@ -16,10 +16,10 @@ from perch.model.text import clean
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Checks names and sizes, the manifest and the signature of BUNDLE, unpacks it into a\n"
-        "temporary folder, judges it there, and says whether records.jsonl, verdict.json and a\n"
-        "soak's intervals.jsonl are the same to the byte, and report.md, junit.xml and perch.prom\n"
-        "what these give. report.html and charts are not made again."
+        "Checks names, sizes, manifest and signature of BUNDLE, and judges it again in a\n"
+        "temporary folder. records.jsonl, verdict.json and a soak's intervals.jsonl must be the\n"
+        "same to the byte. report.md, junit.xml and perch.prom are made again and must be the\n"
+        "same. report.html and charts are not made again."
     )
     parser.epilog = (
         "Exit: 0 the same, 1 it differs, is damaged or badly signed, 2 usage,\n"

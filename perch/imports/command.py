@@ -20,12 +20,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
         "Prints the records of the outputs in FILE..., one JSON object a line. A file may hold\n"
-        "several outputs, each begun by its tool's own words: a log, or Markdown in whose code\n"
-        "blocks they stand. Give whole outputs, of the clients."
+        "several outputs: a log, or Markdown with outputs in its code blocks. Each output begins\n"
+        "with its tool's own heading. Give whole outputs of the clients."
     )
     parser.epilog = (
-        "Exit: 0 all read, 1 something could not be read (standard error names it; the rest is\n"
-        "printed or in the run), 2 usage, 6 not writable."
+        "Exit: 0 all read, 1 outputs could not be read (standard error names them), 2 usage,\n"
+        "6 not writable."
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="a file of outputs")
     parser.add_argument(

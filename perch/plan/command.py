@@ -23,14 +23,14 @@ EXCLUDED_SHOWN = 8
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Turns DIR/inputs/plan.json (suite, hosts, switches) into DIR/plan.json, its rounds in\n"
-        "DIR/rounds.jsonl, each host's part in DIR/shares/ and DIR/inputs/limits.json, and\n"
-        "prints what will be measured and what will not.\n"
+        "Plans the suite, hosts and switches of DIR/inputs/plan.json, and prints the planned and\n"
+        "excluded measurements. Writes DIR/plan.json, DIR/rounds.jsonl, each host's part in\n"
+        "DIR/shares/, and DIR/inputs/limits.json.\n"
         "The accepted run of the same fabric is copied to DIR/inputs/baseline.json."
     )
     parser.epilog = (
-        "Exit: 0 planned, 2 usage (also where the suite cannot be measured or the limits have a\n"
-        "fault), 3 the engine's rules or the accepted run cannot be read, 6 not writable."
+        "Exit: 0 planned, 2 usage, impossible suite or invalid limits, 3 the engine's rules or\n"
+        "the accepted run cannot be read, 6 not writable."
     )
     parser.add_argument("run", metavar="DIR", help="the folder of the run")
     parser.add_argument(
