@@ -33,12 +33,17 @@ author: [The Perch authors]
 LOG_LINES = 10  # of agent.log in a failure's message: the end of one flow's story
 
 
-def progress_line(event: dict) -> str:
+def time_left(planned: float, planned_passed: float, passed: float) -> float:
+    """Seconds left: the plan's, times what its past has taken compared with what was planned for it."""
+    return planned * passed / planned_passed if planned_passed > 0 else planned
+
+
+def progress_line(event: dict, left: float) -> str:
     """'[ 3/14] TCP latency, alpha -> beta, about 40 s left'"""
     width = len(str(event["total"]))
     return (
         f"[{event['index']:>{width}}/{event['total']}] {event['title']}, {event['client']} -> {event['server']}, "
-        f"about {event['remaining_s']} s left"
+        f"about {round(left)} s left"
     )
 
 
@@ -58,6 +63,7 @@ class ActionModule(ActionBase):
                 "lost_after": {"type": "int", "default": 60},
             }
         )
+        self._first: tuple[float, float] | None = None  # the first flow's remaining seconds and when it began
         if self._task.check_mode:
             return result | {"skipped": True, "msg": "no agent runs in check mode"}
         self._wait()
@@ -108,8 +114,13 @@ class ActionModule(ActionBase):
             except ValueError:
                 continue  # a line of a terminal's making, not of the agent's
             if event["event"] == "start" and event["role"] == "client":
-                Display().display(progress_line(event))
+                Display().display(progress_line(event, self._left(event["remaining_s"], time.monotonic())))
         return len(whole.encode())
+
+    def _left(self, planned: float, now: float) -> float:
+        if self._first is None:
+            self._first = (planned, now)
+        return time_left(planned, self._first[0] - planned, now - self._first[1])
 
     def _agent_state(self) -> dict:
         answer = self._command("cat", f"{self._options['out']}/agent.json")
