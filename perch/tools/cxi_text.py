@@ -245,10 +245,10 @@ def _figure(cell: str, title: str) -> Number:
     if cell == "-":
         raise ServerError
     if _NO_NUMBER.match(cell):
-        raise UnusableError(f"{title} is {cell}, which is no result")
+        raise UnusableError(f"{title} is {cell}, which is not a result")
     value = number(cell)
     if value is None or value < 0:
-        raise UnusableError(f"{title} is {shown(cell)}, which is no number")
+        raise UnusableError(f"{title} is {shown(cell)}, which is not a number")
     return value
 
 

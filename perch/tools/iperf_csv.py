@@ -89,7 +89,7 @@ def _number(cell: dict[str, str], name: str) -> Number:
     text = cell.get(name)
     value = number(text)
     if value is None:
-        raise UnusableError(f"{name} is {shown(text)}, which is no number")
+        raise UnusableError(f"{name} is {shown(text)}, which is not a number")
     return value
 
 
@@ -125,7 +125,7 @@ def _check_row(row: _Row) -> None:
     if seconds <= 0:
         raise UnusableError("its interval is empty")
     if row.bytes <= 0 or rate <= 0:
-        raise UnusableError(f"its rate is {shown(rate)}, which is no result")
+        raise UnusableError(f"its rate is {shown(rate)}, which is not a result")
     if rate > IMPOSSIBLE_GBIT_S:
         raise UnusableError(f"bandwidth of {shown(rate)} Gb/s is impossible")
     # times have one decimal: each end may be off by half of it

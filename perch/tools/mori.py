@@ -110,10 +110,10 @@ def _names(line: str) -> tuple[str, ...]:
 def _figure(cell: str, name: str) -> Number:
     title = next(title for title, known in TITLES.items() if known == name)
     if _NO_NUMBER.match(cell):
-        raise UnusableError(f"{title} is {cell}, which is no result")
+        raise UnusableError(f"{title} is {cell}, which is not a result")
     value = number(cell) if _CELL.fullmatch(cell) else None
     if value is None:
-        raise UnusableError(f"{title} is {shown(cell)}, which is no number")
+        raise UnusableError(f"{title} is {shown(cell)}, which is not a number")
     return value
 
 
@@ -234,7 +234,7 @@ def _settings(lines: Sequence[str], argv: Sequence[str]) -> _Settings:
     def count(name: str, option: str, default: str | None) -> int | None:
         text = value(name, option, default)
         if text is not None and not _COUNT.fullmatch(text):
-            raise UnusableError(f"{name} is {shown(text)}, which is no whole number above 0")
+            raise UnusableError(f"{name} is {shown(text)}, which is not a whole number above 0")
         return None if text is None else int(text)
 
     def flag(name: str, option: str) -> bool | None:

@@ -99,10 +99,10 @@ class Columns:
 
 def _figure(cell: str, title: str) -> Number:
     if _NO_NUMBER.match(cell):
-        raise UnusableError(f"{title} is {cell}, which is no result")
+        raise UnusableError(f"{title} is {cell}, which is not a result")
     value = number(cell)
     if value is None:
-        raise UnusableError(f"{title} is {shown(cell)}, which is no number")
+        raise UnusableError(f"{title} is {shown(cell)}, which is not a number")
     return value
 
 

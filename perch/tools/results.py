@@ -41,14 +41,14 @@ def positive(value: float | None, name: str) -> Number:
     """A result, rounded. Zero, negative, nan and inf are faults of the measurement."""
     if value is not None and 0 < value < LARGEST:
         return rounded(value)
-    raise UnusableError(f"{name} is {shown(value)}, which is no result")
+    raise UnusableError(f"{name} is {shown(value)}, which is not a result")
 
 
 def natural(value: float | None, name: str) -> Number:
     """A count or a cost, rounded, which may be 0."""
     if value is not None and 0 <= value < LARGEST:
         return rounded(value)
-    raise UnusableError(f"{name} is {shown(value)}, which is no result")
+    raise UnusableError(f"{name} is {shown(value)}, which is not a result")
 
 
 def positive_or_none(value: float | None, name: str) -> Number | None:
@@ -66,7 +66,7 @@ def whole(value: float | None, name: str) -> int | None:
     figure = natural_or_none(value, name)
     if figure is None or isinstance(figure, int):
         return figure
-    raise UnusableError(f"{name} is {shown(value)}, which is no whole number")
+    raise UnusableError(f"{name} is {shown(value)}, which is not a whole number")
 
 
 class Peaks(NamedTuple):

@@ -133,9 +133,9 @@ def test_the_header_names_the_unit_and_the_rate_of_packets_must_say_the_same(
     ("row", "said"),
     [
         ("8 100 2.61 2.91 2.70 0.07", "ok"),
-        ("8 100 0.00 2.91 2.70 0.07", "Min is 0, which is no result"),
-        ("8 100 2.61 nan 2.70 0.07", "Max[us] is nan, which is no result"),
-        ("8 100 2.61 inf 2.70 0.07", "Max[us] is inf, which is no result"),
+        ("8 100 0.00 2.91 2.70 0.07", "Min is 0, which is not a result"),
+        ("8 100 2.61 nan 2.70 0.07", "Max[us] is nan, which is not a result"),
+        ("8 100 2.61 inf 2.70 0.07", "Max[us] is inf, which is not a result"),
         ("8 100 2.61 2.91 3.70 0.07", "Min, Mean and Max are 2.61, 3.7 and 2.91, out of order"),
         ("8 100 2.61 2.91 2.70 0.90", "StdDev is 0.9, which Min and Max do not allow"),
         ("8 99 2.61 2.91 2.70 0.07", "it measured 99 messages of 100"),

@@ -128,9 +128,9 @@ def test_a_row_that_denies_itself_is_an_error_of_its_line_and_the_others_stand()
         f"line 7: Max BW is 45.11 GB/s, but {of_batch} 2770.9 us are 48.4383153",
         f"line 8: Avg Bw is 0 GB/s, but {of_batch} 2777.76 us are 48.3186913",
         "line 9: TotalSize is 128 MB, but 134217728 bytes are what a batch has",
-        "line 10: Avg Lat is 0, which is no result",
+        "line 10: Avg Lat is 0, which is not a result",
         "line 11: Min Lat is above Avg Lat",
-        "line 12: MsgSize is 0, which is no result",
+        "line 12: MsgSize is 0, which is not a result",
     ]
     assert all(part.error is None or part.error.traffic for part in parts)
 
@@ -138,9 +138,10 @@ def test_a_row_that_denies_itself_is_an_error_of_its_line_and_the_others_stand()
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (table(SMALL.replace("0.17", "nan")), "line 6: Avg Bw (GB/s) is nan, which is no result"),
+        (table(SMALL.replace("0.17", "nan")),
+         "line 6: Avg Bw (GB/s) is nan, which is not a result"),
         (table(SMALL.replace("0.17", "-0.2")),
-         'line 6: Avg Bw (GB/s) is "-0.2", which is no number'),
+         'line 6: Avg Bw (GB/s) is "-0.2", which is not a number'),
         (table(SMALL[:40]), "line 6: it has no end: truncated?"),
         (table(SMALL)[:-1], "its last table has no end: truncated?"),
         (table("| 1024 | 1 | 0.00 |"), "line 6: it has 3 figures under 7 columns: truncated?"),

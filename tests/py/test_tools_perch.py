@@ -95,9 +95,9 @@ def test_a_whole_line_becomes_a_part_with_its_figures_rounded() -> None:
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
-        ("0", "perch's line cannot be used: bandwidth.gbit_s is 0, which is no result"),
-        ("-3", "perch's line cannot be used: bandwidth.gbit_s is -3, which is no result"),
-        ("null", "perch's line cannot be used: bandwidth.gbit_s is null, which is no result"),
+        ("0", "perch's line cannot be used: bandwidth.gbit_s is 0, which is not a result"),
+        ("-3", "perch's line cannot be used: bandwidth.gbit_s is -3, which is not a result"),
+        ("null", "perch's line cannot be used: bandwidth.gbit_s is null, which is not a result"),
         ("1e300", "perch's line cannot be used: bandwidth.gbit_s is 1"),
         (
             '1e999,"peak_gbit_s": 1e999',
@@ -221,7 +221,7 @@ def test_a_missed_limit_leaves_the_figures() -> None:
         ({"error": {"code": 4}}, 'perch\'s line says ok and has the error {"code":4'),
         ({"latency_us": None}, "a latency line without latency_us"),
         ({"elapsed_s": 0.15}, "latencies sum up to 0.2 s of 0.15 s"),
-        ({"elapsed_s": None}, "elapsed_s is null, which is no result"),
+        ({"elapsed_s": None}, "elapsed_s is null, which is not a result"),
         ({"latency_us": {"mean": 51}}, "latency_us.mean lies outside of min and max"),
         ({"latency_us": {"mean": 4.9}}, "latency_us.mean lies outside of min and max"),
         ({"latency_us": {"mean": 6.9}}, "latency_us.mean is below what min and p50 allow"),
@@ -234,8 +234,8 @@ def test_a_missed_limit_leaves_the_figures() -> None:
         ({"path": {"client_sent_bytes": 80000, "client_received_bytes": 79999}},
          "its path claims 159999 bytes, but its figures need 160000"),
         ({"path": {"client_sent_bytes": None}}, "path.client_sent_bytes is null"),
-        ({"tcp": {"initial_rtt_us": 0}}, "tcp.initial_rtt_us is 0, which is no result"),
-        ({"cpu": {"server_s": -1}}, "cpu.server_s is -1, which is no result"),
+        ({"tcp": {"initial_rtt_us": 0}}, "tcp.initial_rtt_us is 0, which is not a result"),
+        ({"cpu": {"server_s": -1}}, "cpu.server_s is -1, which is not a result"),
         ({"loss": {"sent_messages": None}}, "loss.sent_messages is null"),
     ],
 )  # fmt: skip

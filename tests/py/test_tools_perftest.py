@@ -185,14 +185,14 @@ def test_a_duration_has_an_average_that_its_rate_of_transactions_must_fit() -> N
             ],
             "ok",
         ),
-        ([" 2 1000 0.00 2.05 1.11 1.12 0.00", RULE], "t_min is 0, which is no result"),
-        ([" 2 1000 1.10 2.05 1.11 inf 0.00", RULE], "t_avg[usec] is inf, which is no result"),
-        ([" 2 1000 -nan 2.05 1.11 1.12 0.00", RULE], "t_min[usec] is -nan, which is no result"),
+        ([" 2 1000 0.00 2.05 1.11 1.12 0.00", RULE], "t_min is 0, which is not a result"),
+        ([" 2 1000 1.10 2.05 1.11 inf 0.00", RULE], "t_avg[usec] is inf, which is not a result"),
+        ([" 2 1000 -nan 2.05 1.11 1.12 0.00", RULE], "t_min[usec] is -nan, which is not a result"),
         ([" 2 1000 1.10 2.05 1.11 1.12 0.00"], "its table has no end: truncated?"),
         ([" 2 1000 1.10 2.0", RULE], "a row has 4 figures under 7 columns: truncated?"),
         (
             [" 2 1000.5 1.10 2.05 1.11 1.12 0.00", RULE],
-            "#iterations is 1000.5, which is no whole number",
+            "#iterations is 1000.5, which is not a whole number",
         ),
         (
             [" 2 1000 1.10 2.05 1.51 1.12 0.00", RULE],

@@ -31,13 +31,13 @@ from perch.tools.text import explained, lines_of, number, option_value, tail
      (1e30, r"1e\+30")],
 )  # fmt: skip
 def test_no_result_is_a_result(value: float | None, said: str) -> None:
-    with pytest.raises(UnusableError, match=f"^x is {said}, which is no result$"):
+    with pytest.raises(UnusableError, match=f"^x is {said}, which is not a result$"):
         positive(value, "x")
 
 
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, None])
 def test_a_cost_below_zero_is_none(value: float | None) -> None:
-    with pytest.raises(UnusableError, match="which is no result"):
+    with pytest.raises(UnusableError, match="which is not a result"):
         natural(value, "x")
 
 
@@ -56,7 +56,7 @@ def test_what_is_not_reported_stays_absent() -> None:
 
 def test_a_count_may_be_printed_with_an_exponent_but_is_whole() -> None:
     assert whole(1.5e6, "x") == 1500000
-    with pytest.raises(UnusableError, match="no whole number"):
+    with pytest.raises(UnusableError, match="not a whole number"):
         whole(1.5, "x")
 
 
