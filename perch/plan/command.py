@@ -132,5 +132,14 @@ def said(planned: Planned) -> str:
     more = "; and more, all in plan.json" if len(reasons) > EXCLUDED_SHOWN else ""
     return (
         f"Suite {planned.inputs.suite.name}: {plural(planned.flows(), 'flow')}, "
-        f"about {math.ceil(planned.seconds())} s. Excluded: {shown}{more}."
+        f"about {lasting(planned.seconds())}. Excluded: {shown}{more}."
     )
+
+
+def lasting(seconds: float) -> str:
+    """`96 s`, `12 min`, `5.2 h`: in the unit that people plan with."""
+    if seconds <= 120:
+        return f"{math.ceil(seconds)} s"
+    if seconds <= 120 * 60:
+        return f"{math.ceil(seconds / 60)} min"
+    return f"{math.ceil(seconds / 360) / 10:g} h"

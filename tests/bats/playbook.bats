@@ -81,7 +81,7 @@ YAML
   run_site 2 -e '{"perch_backends": ["tcp", "smoke"]}'
   assert_output --partial "smoke"
   run_site 2 -e perch_address=127.0.0.1
-  assert_output --partial "perch_address of its own"
+  assert_output --partial "have the same perch_address"
   run_site 2 -e plan_limits=none-such
   assert_output --partial "none-such"
   run_site 2 -e plan_suite_file=/no/such/suite.yml

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perch.plan import engine
+from perch.plan import command, engine
 from tests.py.conftest import Ended
 from tests.py.planned import hosts, suite_test, takes_all
 
@@ -134,3 +134,11 @@ def test_of_many_reasons_some_are_printed(run: Path, perchctl: Perchctl) -> None
     ended = perchctl("plan", run, "--limits", LIMITS)
     assert ended.stdout.count("has no backend tcp") == 8
     assert ended.stdout.endswith("; and more, all in plan.json.\n")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.5, "1 s"), (120, "120 s"), (121, "3 min"), (7200, "120 min"), (18500, "5.2 h")],
+)
+def test_long_plans_are_shown_in_minutes_or_hours(seconds: float, shown: str) -> None:
+    assert command.lasting(seconds) == shown
