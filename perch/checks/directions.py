@@ -119,7 +119,7 @@ def _findings(found: pl.DataFrame, family: str, unit: str) -> Iterator[Check]:
         if slow.height:
             one.status = "fail" if slow["fails"].any() else "advisory"
             one.remedy = (
-                "on the slower host check CPU, PCIe and pause frames; check routes and drops of "
+                "on the slower host check CPU, PCIe and pause frames. Check routes and drops of "
                 "this direction, and the size limits of inline and eager sends"
             )
         yield one

@@ -46,7 +46,7 @@ def _remedy(status: CheckStatus, scope: str, state: str, reason: str) -> str | N
         return "find what else uses the device on both hosts, stop it, and measure again"
     if reason.startswith("nothing shows that"):
         return (
-            "do not accept the hardware on these figures; find out why raw/HOST/environment.json "
+            "do not accept the hardware on these figures. Find out why raw/HOST/environment.json "
             "names no RDMA driver for this device; on that host read "
             "/sys/class/infiniband/DEVICE/device/driver; then measure again"
         )
@@ -59,7 +59,7 @@ def _remedy(status: CheckStatus, scope: str, state: str, reason: str) -> str | N
             "again"
         )
     return (
-        "do not accept the hardware on these figures, because no counter proves the path; name "
+        "do not accept the hardware on these figures, because no counter proves the path. Name "
         "the devices (perch_devices), check that /sys/class/infiniband/*/ports/*/counters can be "
         "read on both hosts, and measure again"
     )

@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
         "Compares the judged runs A and B: each figure of both with its 95 % interval. Prints\n"
-        "the table, and writes comparison.json, comparison.md and comparison.html to a new\n"
+        "the table. Writes comparison.json, comparison.md and comparison.html to a new\n"
         "folder compare-A-B beside A. Figures with different definitions, completion levels or\n"
         "scopes are listed, not compared."
     )

@@ -35,8 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "its link's ceiling."
     )
     parser.epilog = (
-        "Exit: 0 repeats planned, 1 nothing to repeat, 2 usage, 3 cannot repeat (outliers are\n"
-        "more than a quarter, already repeated, or no verdict), 6 not writable."
+        "Exit: 0 repeats planned, 1 nothing to repeat, 2 usage, 3 cannot repeat (over a\n"
+        "quarter are outliers, already repeated, no verdict), 6 not writable."
     )
     parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
 

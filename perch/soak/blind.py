@@ -22,8 +22,8 @@ def blind(
     yield (
         "interval",
         (
-            f"What passes within {_number(soak.interval_s)} s shows in an interval's lowest window "
-            "of 0.1 s, in its percentiles and as a stall, and has no date finer than that."
+            f"Events shorter than {_number(soak.interval_s)} s have no finer date than their "
+            "interval. They show in its lowest window of 0.1 s, in its percentiles and as a stall."
         ),
     )
     yield "stalls", f"A pause of less than {_number(soak.stall_s * 1000)} ms is no stall."

@@ -84,7 +84,7 @@ class _Judged:
     def judge(self) -> list[Anomaly]:
         n = len(self.times)
         if not self.bounds.of(self.metric):
-            self.told.why = "no limit speaks of it"
+            self.told.why = "no limit applies to it"
         elif n < stats.BATCHES_LEAST:
             self.told.why = f"{n} intervals have it, and a drift needs {stats.BATCHES_LEAST}"
         else:

@@ -42,7 +42,7 @@ def _throughput(tests: list[Results]) -> Iterator[str]:
     if share is None:
         yield (
             f"**RDMA's interface carried {rate} Gb/s** ({title}, {size(point.size_bytes)}). "
-            f"How much its link could carry is not known: {_why_no_ceiling(test.about)}"
+            f"The capacity of its link is not known: {_why_no_ceiling(test.about)}"
         )
         return
     mtu = test.about["link.mtu_bytes"]
