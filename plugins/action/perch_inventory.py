@@ -37,7 +37,7 @@ options:
   limits_site: {description: The same of the site's own limits., type: str}
   measuring: {description: Whether hosts are to be measured against each other., type: bool}
   handed_on: {description: "Variables for a later call of another playbook, by the variable that holds them. With it (it may be empty) they are
-    looked at, and the names of the inventory and of the command line; no host is. What the inventory itself sets is in the answer: C(sets).", type: dict}
+    looked at, and the names of the inventory and of the command line; no host is. The answer has the names that the inventory sets: C(sets).", type: dict}
 author: [The Perch authors]
 """
 

@@ -97,7 +97,7 @@ class ActionModule(ActionBase):
         self._refuse_unknown(unfinished, runs)
         run = runs[0] if runs else self._kept(hosts)
         if silent and not run:
-            raise AnsibleActionFail(f"{named(silent)} did not answer, so nobody knows whether a soak runs there; nothing was started.")
+            raise AnsibleActionFail(f"{named(silent)} did not answer, and a soak may run there; nothing was started")
         return result | self._answer(run, unfinished, silent)
 
     def _answer(self, run: str, unfinished: Mapping, silent: list[str]) -> dict:

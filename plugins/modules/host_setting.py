@@ -8,18 +8,18 @@ DOCUMENTATION = r"""
 module: host_setting
 short_description: Change settings of a host so that they can be put back
 description:
-  - Reads what the host has, keeps it on the host before the first change (a file a setting, atomically, never overwritten),
-    writes what is wanted, and reads it back. What does not last by itself is applied at boot by perch-tune.service.
-  - What cannot be done is returned in RV(troubles), each with a remedy, and does not keep the rest from being done.
+  - Reads each setting and keeps its value on the host before the first change, in a file that is never overwritten.
+  - Writes the wanted value and reads it back. The unit perch-tune.service applies at boot the settings that a boot resets.
+  - A setting that cannot be changed is returned in RV(troubles), each with a remedy, and does not keep the rest from being done.
 options:
-  settings: {description: "What to set: names of variables without host_tune_, and their values.", type: dict, default: {}}
+  settings: {description: "The settings, as names of variables without host_tune_, and their values.", type: dict, default: {}}
   state: {description: "Set these; or put all kept values back.", type: str, choices: [set, reverted], default: set}
   devices: {description: The inventory's perch_devices., type: list, elements: raw, default: []}
   connection: {description: How Ansible reaches the host (ansible_connection)., type: str, default: ssh}
   reached_at: {description: The address by which Ansible reaches the host (ansible_host)., type: str, default: ""}
   protected: {description: More interfaces that are never altered., type: list, elements: str, default: []}
   connection_interface: {description: The interface of that connection., type: str, default: ""}
-  qos_provider: {description: What sets priorities., type: str, choices: [auto, dcb, mlnx_qos], default: auto}
+  qos_provider: {description: The program that sets priorities., type: str, choices: [auto, dcb, mlnx_qos], default: auto}
   root: {description: Put before every path of the host; for tests., type: str, default: ""}
 attributes:
   check_mode: {support: full, description: Says what would change.}
@@ -38,8 +38,8 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-changes: {description: What was changed, a line each., returned: always, type: list, elements: str}
-troubles: {description: What could not be done, and what to do about it., returned: always, type: list, elements: str}
+changes: {description: The changes, a line each., returned: always, type: list, elements: str}
+troubles: {description: The settings that could not be changed, each with its remedy., returned: always, type: list, elements: str}
 """
 
 import os

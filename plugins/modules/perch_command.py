@@ -10,10 +10,10 @@ short_description: Run a program and lose nothing that it says
 description:
   - As M(ansible.builtin.command) with O(ansible.builtin.command#module:argv), for programs whose words decide something. That module
     may see a program's end before its last words, and give success without them (ansible/ansible issue 51393).
-  - What the program left running and may still write is not waited for.
+  - Programs that it left running are not waited for.
 options:
   argv: {description: "The program and its arguments; as there, ~ and $NAME at home in the environment are expanded.", type: list, elements: path, required: true}
-  stdin: {description: "What the program reads, a newline added. Without it there is nothing to read.", type: str}
+  stdin: {description: "The standard input of the program, a newline added. Without it there is nothing to read.", type: str}
 attributes:
   check_mode: {support: partial, description: "Skips the program, unless the task says C(check_mode: false)."}
 author: [The Perch authors]
@@ -29,7 +29,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-cmd: {description: What was run., returned: always, type: list, elements: str}
+cmd: {description: The command that ran., returned: always, type: list, elements: str}
 rc: {description: "Its exit code, negative where a signal ended it. Of a program that could not be run the errno.", returned: always, type: int}
 stdout: {description: All that it wrote there but newlines at the end., returned: always, type: str}
 stderr: {description: Likewise., returned: always, type: str}

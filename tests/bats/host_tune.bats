@@ -497,7 +497,7 @@ ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", 
   done
   call '{state: "reverted"}'
   assert_json answer.json '(.troubles | length) == 8 and ([.troubles[] | select(contains("eth0 carries Ansible"))] | length) == 3
-    and ([.troubles[] | select(contains("is no place of a"))] | length) == 5'
+    and ([.troubles[] | select(contains("is not a place of a"))] | length) == 5'
   assert_equal "$(value /sys/class/net/eth0/mtu) $(value /sys/class/net/eth1/mtu)" "1500 1500"
   [ ! -e root/etc/shadow ] && [ ! -e root/etc/cron.d ] || fail "written elsewhere"
 }

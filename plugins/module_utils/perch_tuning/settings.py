@@ -44,7 +44,7 @@ class Context:
         """The devices that may be altered, and why others may not."""
         if not self.listed:
             yield Trouble(
-                "perch_devices names no device, so there is none to set this on", "name the devices in the inventory"
+                "perch_devices is empty, so no device can get this setting", "name the devices in the inventory"
             )
         found, troubles = network.devices(self.system, self.listed)
         yield from troubles
@@ -259,7 +259,7 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
     system = context.system
     if network.running(system, "irqbalance"):
         yield Trouble(
-            "irqbalance runs and would move the interrupts again, so none was moved",
+            "irqbalance runs and would move the interrupts again, so no interrupt was moved",
             "systemctl disable --now irqbalance",
         )
         return

@@ -87,7 +87,7 @@ def from_spec(system: System, spec: dict) -> Value:
     words = [str(getattr(value, field)) for field in ("device", "netdev", "port", "size_kb") if field in value.fields]
     if ".." in path.split("/") or not re.fullmatch(value.places, path) or any("/" in word or word == ".." for word in words):
         raise Trouble(
-            f"a kept value names {path or ' '.join(words)}, which is no place of a {value.kind}: somebody has changed it",
+            f"a kept value names {path or ' '.join(words)}, which is not a place of a {value.kind}: the file was edited",
             "look into it, and remove it by hand",
         )
     return value
