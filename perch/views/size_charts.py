@@ -74,8 +74,13 @@ def _scale(values: Sequence[float], *, log: bool) -> tuple[float, float]:
     return 0, max(values)
 
 
-def ends(values: Values, field: str, names: Sequence[str], *, log: bool) -> Values:
-    """The name of each line at its last point. names: the fields that tell lines apart."""
+def ends(
+    values: Values, field: str, names: Sequence[str], *, log: bool, beside: Sequence[float] = ()
+) -> Values:
+    """The name of each line at its last point. names: the fields that tell lines apart.
+
+    beside: what else the chart draws on this axis.
+    """
     last: dict[tuple[Any, ...], dict[str, Any]] = {}
     for one in values:
         line = tuple(one[name] for name in names)
@@ -84,7 +89,7 @@ def ends(values: Values, field: str, names: Sequence[str], *, log: bool) -> Valu
     found = list(last.values())
     if not found:
         return []
-    least, most = _scale([one[field] for one in values], log=log)
+    least, most = _scale([*(one[field] for one in values), *beside], log=log)
     heights = [math.log10(one[field]) if log else one[field] for one in found]
     pixels = _spread([(height - least) / (most - least) * HEIGHT for height in heights])
     places = [least + pixel / HEIGHT * (most - least) for pixel in pixels]
@@ -158,8 +163,11 @@ def latencies(
             if point.get(name) is not None
         ]  # fmt: skip
         if values:
-            labels = ends(values, "latency_us", ("series", "percentile"), log=True)
-            yield Lines(values, labels, limit_lines(checks, limits, part, metrics), [])
+            lines = limit_lines(checks, limits, part, metrics)
+            bounds = [one["bound"] for one in lines]
+            names = ("series", "percentile")
+            labels = ends(values, "latency_us", names, log=True, beside=bounds)
+            yield Lines(values, labels, lines, [])
 
 
 def _ceiling(tests: list[Results]) -> Values:
@@ -190,6 +198,7 @@ def bandwidths(tests: list[Results], checks: Sequence[Check], limits: Limits) ->
             if point.get("gbit_s") is not None
         ]  # fmt: skip
         if values:
-            labels = ends(values, "gbit_s", ("series",), log=False)
-            lines = limit_lines(checks, limits, part, ["bandwidth.gbit_s"])
-            yield Lines(values, labels, lines, _ceiling(part))
+            lines, ceiling = limit_lines(checks, limits, part, ["bandwidth.gbit_s"]), _ceiling(part)
+            beside = [*(one["bound"] for one in lines), *(one["gbit_s"] for one in ceiling)]
+            labels = ends(values, "gbit_s", ("series",), log=False, beside=beside)
+            yield Lines(values, labels, lines, ceiling)
