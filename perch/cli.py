@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 
 def overview() -> str:
     """The text of `perchctl --help`."""
-    lines = [f"  {name:<9} {text}" for name, (_, text) in COMMANDS.items()]
+    lines = [f"  {name:<14} {text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join(
         [
             "usage: perchctl COMMAND [ARGUMENT...]",

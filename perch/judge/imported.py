@@ -77,8 +77,6 @@ def record(
 
 # ---- as planned ----------------------------------------------------------------------------------
 
-_Place = tuple[str | None, int | None, int | None, int | None]
-
 
 def expected(result: Result) -> Expect:
     """What a plan expects of a result; of what cannot be used it knows no size."""

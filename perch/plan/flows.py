@@ -155,6 +155,7 @@ def lines(content: bytes, wanted: RoundsFile) -> Iterator[RoundLine]:
             yield line
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _damaged(str(error), f"line {seen + 1}") from None
-    if hashlib.sha256(content).hexdigest() != wanted.sha256:
+    found = RoundsFile(seen, flows, hashlib.sha256(content).hexdigest())
+    if found != wanted:
         said = f"it has {seen} rounds with {flows} flows, plan.json says {wanted.rounds}"
         raise _damaged(f"{said} with {wanted.flows}, or other ones")

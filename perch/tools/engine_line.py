@@ -34,12 +34,17 @@ from perch.tools.text import explained
 
 
 class EngineTool(msgspec.Struct):
+    name: str | None = None
     version: str | None = None
 
 
 class EnginePath(msgspec.Struct):
-    """Payload that this size put on the wire, and what of it was lost, warm-up included."""
+    """Payload that this size put on the wire, and what of it was lost, warm-up included.
 
+    claimed_bytes: of both ends.
+    """
+
+    claimed_bytes: Number | None = None
     client_sent_bytes: Number | None = None
     client_received_bytes: Number | None = None
     lost_bytes: Number | None = None

@@ -189,11 +189,12 @@ def _stall(stall: EngineStall | None, kind: str | None) -> Stall | None:
 def _claims(path: EnginePath | None) -> Claims | None:
     if path is None:
         return None
-    return Claims(
-        sent=natural(path.client_sent_bytes, "path.client_sent_bytes"),
-        received=natural(path.client_received_bytes, "path.client_received_bytes"),
-        lost=natural_or_none(path.lost_bytes, "path.lost_bytes"),
-    )
+    sent = natural(path.client_sent_bytes, "path.client_sent_bytes")
+    received = natural(path.client_received_bytes, "path.client_received_bytes")
+    if path.claimed_bytes is not None and path.claimed_bytes != sent + received:
+        said = f"its path claims {shown(path.claimed_bytes)} bytes"
+        raise UnusableError(f"{said}, but its ends sent {shown(sent + received)}")
+    return Claims(sent, received, natural_or_none(path.lost_bytes, "path.lost_bytes"))
 
 
 def _transfer(transfer: Transfer | None) -> Transfer | None:
@@ -335,6 +336,8 @@ def _part(line: EngineLine) -> Part:
     """A line of the engine -> its part."""
     if _is_failure(line):
         return _failed(line)
+    if line.tool is not None and line.tool.name not in (None, "perch"):
+        return _damaged(line, f"perch's line is of the tool {shown(line.tool.name)}")
     if line.status not in ("ok", "error"):
         return _damaged(line, f"perch's line has the status {shown(line.status)}")
     if line.error is not None and line.error.code != LIMIT_MISSED:

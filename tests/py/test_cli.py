@@ -63,7 +63,7 @@ def test_the_overview_names_each_command(
     install(raising(AssertionError()))
     code, stdout, stderr = perchctl(*words)
     assert (code, stderr) == (0, "")
-    assert "\n  judge     judge a run\n" in stdout
+    assert "\n  judge          judge a run\n" in stdout
 
 
 def test_a_command_explains_itself_without_running(install: Install, perchctl: Perchctl) -> None:

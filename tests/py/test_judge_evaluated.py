@@ -239,7 +239,8 @@ def test_the_worst_window_of_a_tenth_of_a_second_is_compared_with_the_whole(card
         }  # fmt: skip
         document["elapsed_s"] = 2
         document["cpu"] |= {"client_s_per_gb": None, "server_s_per_gb": None}
-        document["path"] = dict.fromkeys(document["path"], 0) | {"client_sent_bytes": 1e9}
+        claimed = {"claimed_bytes": 1e9, "client_sent_bytes": 1e9}
+        document["path"] = dict.fromkeys(document["path"], 0) | claimed
 
     cards.edit(cards.flow("verbs-write-bandwidth") / "client.stdout", change)
     assert status(cards.judge(), "interval/verbs-write-bandwidth") == "fail"

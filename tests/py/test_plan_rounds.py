@@ -181,6 +181,16 @@ def test_other_rounds_are_refused(written: Written) -> None:
     assert "or other ones" in faults(written)
 
 
+@pytest.mark.parametrize("key", ["rounds", "flows"])
+def test_counts_of_a_plan_that_are_not_those_of_its_rounds_are_refused(
+    written: Written, key: str
+) -> None:
+    document = msgspec.json.decode(written.content)
+    document["rounds"][key] = 99
+    written.content = msgspec.json.encode(document)
+    assert "plan.json says" in faults(written)
+
+
 # ---- shares --------------------------------------------------------------------------------------
 
 

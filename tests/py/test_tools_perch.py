@@ -172,6 +172,12 @@ def test_half_a_line_of_progress_is_an_error() -> None:
     assert error_of(part)[1] == "line 1 of its output is not JSON: truncated?"
 
 
+def test_a_line_of_another_tool_is_an_error() -> None:
+    assert why(part_of(LATENCY, {"tool": {"name": "perchx"}})) == (
+        'perch\'s line is of the tool "perchx"'
+    )
+
+
 def test_another_schema_is_an_error() -> None:
     assert why(part_of(LATENCY, {"schema": "perch.record/9"})) == (
         'line 1 of its output has schema "perch.record/9"'
@@ -234,6 +240,8 @@ def test_a_missed_limit_leaves_the_figures() -> None:
         ({"path": {"client_sent_bytes": 80000, "client_received_bytes": 79999}},
          "its path claims 159999 bytes, but its figures need 160000"),
         ({"path": {"client_sent_bytes": None}}, "path.client_sent_bytes is null"),
+        ({"path": {"client_sent_bytes": 80000, "client_received_bytes": 80000,
+                   "claimed_bytes": 1}}, "its path claims 1 bytes, but its ends sent 160000"),
         ({"tcp": {"initial_rtt_us": 0}}, "tcp.initial_rtt_us is 0, which is not a result"),
         ({"cpu": {"server_s": -1}}, "cpu.server_s is -1, which is not a result"),
         ({"loss": {"sent_messages": None}}, "loss.sent_messages is null"),
