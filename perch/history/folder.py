@@ -16,6 +16,7 @@ from perch.judge import columns, planned
 from perch.judge import run as judging
 from perch.judge.raw import UNREADABLE
 from perch.model.figures import encode_sorted
+from perch.model.folder import existing
 from perch.model.plan import Plan
 from perch.model.record import Record, Scope, ToolName
 from perch.model.verdict import Verdict, Word
@@ -69,14 +70,7 @@ def digest(content: bytes) -> str:
 
 def run_folder(name: str) -> Path:
     """The folder itself, links followed. Raises PerchError."""
-    path = Path(name)
-    if not path.is_dir():
-        raise PerchError(
-            ExitCode.USAGE,
-            f"no such run: '{name}'",
-            remedy="give the folder of a run, such as runs/latest",
-        )
-    return path.resolve()
+    return existing(name).resolve()
 
 
 def judged_folder(name: str) -> Path:

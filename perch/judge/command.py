@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from perch.errors import ExitCode, PerchError
+from perch.model.folder import existing
 from perch.model.text import clean
 
 
@@ -29,13 +28,7 @@ def command(args: argparse.Namespace) -> int:
     """Judges the run and returns its verdict's exit code."""
     from perch.judge import run
 
-    root = Path(args.run)
-    if not root.is_dir():
-        raise PerchError(
-            ExitCode.USAGE,
-            f"no such run: {args.run}",
-            remedy="give the folder of a run, such as runs/latest",
-        )
+    root = existing(args.run)
     verdict, fault = run.judge(root)
     if fault is not None:
         print(f"perchctl judge: {root}: {clean(str(fault))}", file=sys.stderr)

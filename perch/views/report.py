@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from perch.errors import ExitCode, PerchError
 from perch.model import derived
 from perch.model.derived import CHARTS, JUNIT, MARKDOWN, PROM
+from perch.model.folder import existing
 from perch.model.text import clean
 from perch.views.charts import Chart
 from perch.views.draw import Drawer
@@ -119,13 +120,7 @@ def _judged(root: Path) -> tuple[Run, list[str]]:
 
 def command(args: argparse.Namespace) -> int:
     """Judges, and writes the report."""
-    root = Path(args.run)
-    if not root.is_dir():
-        raise PerchError(
-            ExitCode.USAGE,
-            f"no such run: '{args.run}'",
-            remedy="give the folder of a run, such as runs/latest",
-        )
+    root = existing(args.run)
     with Drawer() as drawer:
         from perch.judge import run as judging
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
 from perch import terminal
-from perch.errors import ExitCode, PerchError
+from perch.errors import ExitCode
+from perch.model.folder import existing
 from perch.model.text import clean
 from perch.views.inputs import Run
 from perch.views.table import Table
@@ -79,13 +79,7 @@ def command(args: argparse.Namespace) -> int:
     """Prints the screen."""
     from perch.views.inputs import read_run
 
-    root = Path(args.run)
-    if not root.is_dir():
-        raise PerchError(
-            ExitCode.USAGE,
-            f"no such run: '{args.run}'",
-            remedy="give the folder of a run, such as runs/latest",
-        )
+    root = existing(args.run)
     for part in parts(read_run(root)):
         if isinstance(part, str):
             print(clean(part))

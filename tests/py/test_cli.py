@@ -204,3 +204,10 @@ def test_standard_output_that_cannot_be_written_is_told() -> None:
 def test_a_closed_standard_output_is_no_fault() -> None:
     ended = help_to(">&-")
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["judge", "report", "summary", "accept", "bundle", "retry"])
+def test_an_empty_name_of_a_run_is_not_the_current_folder(perchctl: Perchctl, command: str) -> None:
+    code, _, stderr = perchctl(command, "")
+    assert code == 2
+    assert "no such run: ''; give the folder of a run" in stderr

@@ -99,7 +99,7 @@ def test_usage_and_a_folder_that_is_not_there_are_exit_code_2(
     monkeypatch.chdir(tmp_path)
     code, _, errors = perchctl("judge", *words)
     assert code == 2
-    assert "no such run: nowhere" in errors or len(words) != 1
+    assert "no such run: 'nowhere'" in errors or len(words) != 1
 
 
 def test_a_folder_may_have_any_name(
