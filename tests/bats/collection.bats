@@ -6,7 +6,7 @@ load playbook
 
 setup_file() {
   local source
-  cd "$BATS_FILE_TMPDIR"
+  cd "$BATS_FILE_TMPDIR" || return
   git -C "$TOP" ls-files -z --cached --others --exclude-standard >files 2>/dev/null || skip "no git checkout to copy"
   mkdir source
   source=$PWD/source
