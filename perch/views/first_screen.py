@@ -24,7 +24,7 @@ STATUS_WORDS = {
 GRAVITY = {"fail": 0, "inconclusive": 1, "advisory": 2, "not_judged": 3, "pass": 4}
 
 _VERDICTS = {
-    "PASS": "every planned record was measured and lies within its limits.",
+    "PASS": "every planned record was measured, and no required limit was missed.",
     "FAIL": "a limit was missed, a payload was corrupted, or a peer was lost during a measurement.",
     "INCONCLUSIVE": "part of the plan was not measured or not judged.",
 }

@@ -39,7 +39,8 @@ def _slowest(ranked: list[Ranked]) -> Iterator[str]:
         yield (
             f"Worst pair: {words.cell(flow.client)} to {words.cell(flow.server)}, "
             f"{words.figure(flow.value)} {unit} at {words.size(test.size)}, "
-            f"{words.percent(100 * flow.value / test.middle)} of the median pair "
+            f"{words.percent(abs(100 * (flow.value / test.middle - 1)))} "
+            f"{'slower' if test.kind == 'latency' else 'less'} than the median pair "
             f"({words.cell(test.title)})."
         )
 
