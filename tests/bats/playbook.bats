@@ -32,6 +32,15 @@ teardown() { common_teardown; }
   assert_equal "$(find "runs/$first" -type f -exec sha256sum {} + | sort)" "$before"
 }
 
+@test "connection settings of the inventory that only its hosts have do not reach the controller" {
+  printf 'all: {vars: {ansible_port: "{{ 22 + 0 * (inventory_dir | length) }}"}}\n' >port.yml
+  site -i port.yml
+  LIMIT=400 run timeout 400 "${SITE[@]}" 3>&-
+  refute_output --partial "is undefined"
+  refute_output --regexp "localhost .* failed=[1-9]"
+  assert_json runs/latest/verdict.json '.coverage.planned == .coverage.measured'
+}
+
 @test "what fell outside is measured again: its files join the manifest, and the index has one line, of the last verdict" {
   cat >suite.yml <<'YAML'
 name: outlier
