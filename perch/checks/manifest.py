@@ -92,16 +92,16 @@ def manifest(run: RunView) -> Iterator[Check]:
         return
     title = "The raw files are as they were fetched"
     if found.sealed is None:
-        owed = _must_be_sealed(run)
+        required = _must_be_sealed(run)
         yield Check(
             id="manifest",
             title=title,
             fault="Raw files have no manifest",
-            status="inconclusive" if owed else "not_judged",
+            status="inconclusive" if required else "not_judged",
             measured="there is no raw/manifest.sha256, so later edits cannot be detected",
             remedy="restore raw/manifest.sha256, or measure again; where you fetch by hand, run "
             "perchctl seal before judging"
-            if owed
+            if required
             else None,
         )
     else:

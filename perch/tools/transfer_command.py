@@ -249,7 +249,7 @@ def _pair_wants(test: SuiteTest, pairs: int) -> Iterator[Want]:
 
 
 def _backend_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
-    """Of verbs a service level and a class that nobody asked for may go unstated."""
+    """Of verbs, a service level or class that the plan leaves open may be absent."""
     if test.backend == "verbs":
         for want in path_wants(test, ends):
             free = want.name in ("sl", "traffic_class")

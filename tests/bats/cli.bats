@@ -195,7 +195,7 @@ PYTHON
   done
 }
 
-@test "a measurement ends at once when nobody reads it, and serves the next" {
+@test "a measurement ends at once when its reader has gone, and serves the next" {
   perch_serve
   for command in "lat 127.0.0.1 -D 300 --interval 10ms" "bw 127.0.0.1 -D 300 --interval 10ms" \
     "lat 127.0.0.1 -n 10 --size 8:1M --json" "transfer 127.0.0.1 -n 1 --batch 1:32768 --size 1:64"; do
