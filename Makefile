@@ -167,6 +167,10 @@ lab-test-full: ## run these, the ones that boot machines again and again, and al
 examples: ## write the example inventories' variables from the roles' defaults
 	@setup/examples
 
+.PHONY: version
+version: ## write galaxy.yml's version from engine/src/version.h
+	@sed -i "s/^version: .*/version: $$(sed -n 's/^#define PERCH_VERSION "\(.*\)"$$/\1/p' engine/src/version.h)/" galaxy.yml
+
 .PHONY: clean
 clean: ## remove what was built; runs are kept
 	@$(MAKE) -C engine clean
