@@ -2,11 +2,13 @@
 #include "atomic_word.h"
 
 const char *const atomic_op_names[ATOMIC_OP_MAX] = {
-	[ATOMIC_NONE] = "none",         [ATOMIC_MIN] = "min",           [ATOMIC_MAX] = "max",           [ATOMIC_SUM] = "sum",
-	[ATOMIC_PROD] = "prod",         [ATOMIC_LOR] = "lor",           [ATOMIC_LAND] = "land",         [ATOMIC_BOR] = "bor",
-	[ATOMIC_BAND] = "band",         [ATOMIC_LXOR] = "lxor",         [ATOMIC_BXOR] = "bxor",         [ATOMIC_READ] = "read",
-	[ATOMIC_WRITE] = "write",       [ATOMIC_CSWAP] = "cswap",       [ATOMIC_CSWAP_NE] = "cswap-ne", [ATOMIC_CSWAP_LE] = "cswap-le",
-	[ATOMIC_CSWAP_LT] = "cswap-lt", [ATOMIC_CSWAP_GE] = "cswap-ge", [ATOMIC_CSWAP_GT] = "cswap-gt", [ATOMIC_MSWAP] = "mswap",
+	[ATOMIC_NONE] = "none",         [ATOMIC_MIN] = "min",           [ATOMIC_MAX] = "max",
+	[ATOMIC_SUM] = "sum",           [ATOMIC_PROD] = "prod",         [ATOMIC_LOR] = "lor",
+	[ATOMIC_LAND] = "land",         [ATOMIC_BOR] = "bor",           [ATOMIC_BAND] = "band",
+	[ATOMIC_LXOR] = "lxor",         [ATOMIC_BXOR] = "bxor",         [ATOMIC_READ] = "read",
+	[ATOMIC_WRITE] = "write",       [ATOMIC_CSWAP] = "cswap",       [ATOMIC_CSWAP_NE] = "cswap-ne",
+	[ATOMIC_CSWAP_LE] = "cswap-le", [ATOMIC_CSWAP_LT] = "cswap-lt", [ATOMIC_CSWAP_GE] = "cswap-ge",
+	[ATOMIC_CSWAP_GT] = "cswap-gt", [ATOMIC_MSWAP] = "mswap",
 };
 
 const char *const atomic_type_names[ATOMIC_TYPE_MAX] = {
@@ -17,8 +19,9 @@ const char *const atomic_type_names[ATOMIC_TYPE_MAX] = {
 };
 
 static const uint8_t type_bytes[ATOMIC_TYPE_MAX] = {
-	[ATOMIC_INT8] = 1,  [ATOMIC_UINT8] = 1,    [ATOMIC_INT16] = 2, [ATOMIC_UINT16] = 2, [ATOMIC_INT32] = 4,         [ATOMIC_UINT32] = 4,
-	[ATOMIC_INT64] = 8, [ATOMIC_UINT64] = 8,   [ATOMIC_FLOAT] = 4, [ATOMIC_DOUBLE] = 8, [ATOMIC_FLOAT_COMPLEX] = 8, [ATOMIC_INT128] = 16,
+	[ATOMIC_INT8] = 1,     [ATOMIC_UINT8] = 1,           [ATOMIC_INT16] = 2,         [ATOMIC_UINT16] = 2,
+	[ATOMIC_INT32] = 4,    [ATOMIC_UINT32] = 4,          [ATOMIC_INT64] = 8,         [ATOMIC_UINT64] = 8,
+	[ATOMIC_FLOAT] = 4,    [ATOMIC_DOUBLE] = 8,          [ATOMIC_FLOAT_COMPLEX] = 8, [ATOMIC_INT128] = 16,
 	[ATOMIC_UINT128] = 16, [ATOMIC_DOUBLE_COMPLEX] = 16,
 };
 

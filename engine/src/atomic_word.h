@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an atomic operation does to one word, and on which types: libfabric's lists (fi_atomic(3)), kept apart from its headers
- * since a job names them on hosts without libfabric, too.
+ * What an atomic operation does to one word, and on which types: libfabric's lists (fi_atomic(3)),
+ * kept apart from its headers since a job names them on hosts without libfabric, too.
  */
 #pragma once
 
@@ -66,7 +66,8 @@ uint64_t atomic_type_bytes(enum atomic_type type);
 
 bool atomic_op_is(enum atomic_op op, enum atomic_kind kind);
 const char *atomic_kind_words(enum atomic_kind kind);           /* "min, max, ... and write" */
-bool atomic_type_has(enum atomic_type type, enum atomic_op op); /* fi_atomic(3)'s table: no bits of a float, no order of a complex */
+/* fi_atomic(3)'s table: no bits of a float, no order of a complex */
+bool atomic_type_has(enum atomic_type type, enum atomic_op op);
 bool atomic_is_predictable(enum atomic_type type);              /* atomic_after() knows it */
 
 /* A small number as the low 64 bits of a word of that type; a complex one's real part. */

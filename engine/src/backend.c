@@ -35,15 +35,20 @@ const struct backend *backend_find(const char *name) {
 
 int backend_require(const struct job *job) {
 	return backend_find(job->backend) ? 0 :
-	       failure(-EOPNOTSUPP, EXIT_HOST, "backend %s: this perch was built without it; `perch --version` lists what it has", job->backend);
+	       failure(-EOPNOTSUPP, EXIT_HOST,
+		       "backend %s: this perch was built without it; `perch --version` lists what it has",
+		       job->backend);
 }
 
 int backend_check(const struct backend *b) {
 	if (b->version != BACKEND_VERSION)
-		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: made for another version of the interface", b->facts->name);
+		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: made for another version of the interface",
+			       b->facts->name);
 	if (!(b->facts->flags & BACKEND_SLEEPS) != !b->wait || !(b->facts->flags & BACKEND_TRANSFERS) != !b->place)
-		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: its hooks are not those that backend_facts.c says it has", b->facts->name);
-	if (!b->probe || !b->open || !b->local_address || !b->connect || !b->post || !b->post_receive || !b->poll || !b->close)
+		return failure(-EINVAL, EXIT_INTERNAL,
+			       "backend %s: its hooks are not those that backend_facts.c says it has", b->facts->name);
+	if (!b->probe || !b->open || !b->local_address || !b->connect || !b->post || !b->post_receive || !b->poll ||
+	    !b->close)
 		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: a required hook is missing", b->facts->name);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each backend can ever do, whether or not this program was built with it: a job is validated by this alone, so every build
- * refuses the same jobs with the same words. What this host can do is for the backend itself to say, once it is open.
+ * What each backend can ever do, whether or not this program was built with it:
+ * a job is validated by this alone, so every build refuses the same jobs with the same words.
+ * What this host can do is for the backend itself to say, once it is open.
  */
 #pragma once
 
@@ -25,7 +26,8 @@ enum {
 	BACKEND_BOUNCE = 1 << 4,        /* --bounce means something here */
 	BACKEND_SLEEPS = 1 << 5,        /* --completion event: has wait() */
 	BACKEND_TRANSFERS = 1 << 6,     /* KIND_TRANSFER, writes and reads: has place() */
-	BACKEND_STAMPS = 1 << 7,        /* a write's target sees it arrive by its last byte, unless job_unseen_write() says why not */
+	/* a write's target sees it arrive by its last byte, unless job_unseen_write() says why not */
+	BACKEND_STAMPS = 1 << 7,
 	BACKEND_ONE_WORD = 1 << 8,      /* an atomic works on one word */
 };
 

@@ -25,9 +25,9 @@ json_t *bad_byte_say(const struct integrity *i) {
 
 	if (!i->located)
 		return NULL;
-	return json_pack("{s:I, s:I, s:I, s:i, s:I, s:I}", "message", (json_int_t) b->message, "offset", (json_int_t) b->offset, "age_ns",
-			 (json_int_t) (monotonic_ns() - b->found_ns), "word_bytes", b->word_bytes, "expected", number_of(b->expected), "found",
-			 number_of(b->found));
+	return json_pack("{s:I, s:I, s:I, s:i, s:I, s:I}", "message", (json_int_t) b->message, "offset",
+			 (json_int_t) b->offset, "age_ns", (json_int_t) (monotonic_ns() - b->found_ns), "word_bytes",
+			 b->word_bytes, "expected", number_of(b->expected), "found", number_of(b->found));
 }
 
 int bad_byte_hear(const json_t *json, struct bad_byte *ret) {
@@ -35,13 +35,14 @@ int bad_byte_hear(const json_t *json, struct bad_byte *ret) {
 	uint64_t now = monotonic_ns();
 	int bytes;
 
-	if (json_unpack((json_t *) (uintptr_t) json, "{s:I, s:I, s:I, s:i, s:I, s:I!}", "message", &message, "offset", &offset, "age_ns", &age,
-			"word_bytes", &bytes, "expected", &expected, "found", &found) < 0)
+	if (json_unpack((json_t *) (uintptr_t) json, "{s:I, s:I, s:I, s:i, s:I, s:I!}", "message", &message, "offset",
+			&offset, "age_ns", &age, "word_bytes", &bytes, "expected", &expected, "found", &found) < 0)
 		return -EBADMSG;
-	if (message < 0 || offset < 0 || age < 0 || (uint64_t) age >= now || bytes < 1 || bytes > (int) sizeof(ret->found))
+	if (message < 0 || offset < 0 || age < 0 || (uint64_t) age >= now || bytes < 1 ||
+	    bytes > (int) sizeof(ret->found))
 		return -EBADMSG;
-	*ret = (struct bad_byte) { .at_server = true, .message = (uint64_t) message, .offset = (uint64_t) offset, .found_ns = now - (uint64_t) age,
-				   .word_bytes = (uint8_t) bytes };
+	*ret = (struct bad_byte) { .at_server = true, .message = (uint64_t) message, .offset = (uint64_t) offset,
+				   .found_ns = now - (uint64_t) age, .word_bytes = (uint8_t) bytes };
 	word_of(expected, ret->expected);
 	word_of(found, ret->found);
 	return 0;
@@ -62,7 +63,7 @@ json_t *bad_byte_json(const struct integrity *i) {
 	if (!i->located)
 		return NULL;
 	at = clock_wall_at(b->found_ns);
-	return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "found_by", b->at_server ? "server" : "client", "message", (json_int_t) b->message, "offset",
-			 (json_int_t) b->offset, "at", b->found_ns ? time_json(&at) : json_null(), "expected", hex(b, b->expected),
-			 "found", hex(b, b->found));
+	return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "found_by", b->at_server ? "server" : "client", "message",
+			 (json_int_t) b->message, "offset", (json_int_t) b->offset, "at", b->found_ns ? time_json(&at)
+			 : json_null(), "expected", hex(b, b->expected), "found", hex(b, b->found));
 }

@@ -172,7 +172,8 @@ static json_t *expect_json(const struct options *o) {
 		return transfer_lines(o);
 	lines = json_array();
 	for (size_t i = 0; i < j->n_sizes; i++)
-		(void) json_array_append_new(lines, json_pack("{s:s, s:I}", "kind", kind_name((int) j->kind), "size_bytes", (json_int_t) j->sizes[i]));
+		(void) json_array_append_new(lines, json_pack("{s:s, s:I}", "kind", kind_name((int) j->kind),
+							      "size_bytes", (json_int_t) j->sizes[i]));
 	return lines;
 }
 
@@ -193,7 +194,10 @@ static json_t *soak_json(const struct options *o) {
 	return json_pack("{s:o, s:o}", "stall_s", seconds(o->stall_ns), "reconnect_s", seconds(o->reconnect_ns));
 }
 
-/* What the command says beside its params: open where a provider may be chosen, or may tell the target of a write, or may not. */
+/*
+ * What the command says beside its params: open where a provider may be chosen,
+ * or may tell the target of a write, or may not.
+ */
 static void put_identity(json_t *o, const struct job *j) {
 	enum definition definition = j->kind == KIND_LATENCY ? job_definition(j) : DEFINITION_COMPLETION;
 
@@ -210,8 +214,8 @@ static void put_identity(json_t *o, const struct job *j) {
 
 json_t *check_json(const struct options *o) {
 	const struct job *j = &o->job;
-	json_t *check = json_pack("{s:s, s:{s:s, s:s}, s:s}", "schema", "perch.check/1", "tool", "name", "perch", "version", PERCH_VERSION,
-				  "subcommand", command_name((int) o->checked));
+	json_t *check = json_pack("{s:s, s:{s:s, s:s}, s:s}", "schema", "perch.check/1", "tool", "name", "perch",
+				  "version", PERCH_VERSION, "subcommand", command_name((int) o->checked));
 
 	put_identity(check, j);
 	put(check, "params", job_params(o));

@@ -35,7 +35,8 @@ static bool loss_is_unknown(const struct client *c) {
 }
 
 /* UC and UD: only what arrived was moved, and what was waited for in vain is no part of the time. */
-static int count_losses(struct client *c, struct result *r, uint64_t theirs, uint64_t received, uint64_t lost, uint64_t idle_ns) {
+static int count_losses(struct client *c, struct result *r, uint64_t theirs, uint64_t received, uint64_t lost,
+			uint64_t idle_ns) {
 	struct outcome *o = &c->run.outcome;
 
 	r->sent = r->messages;
@@ -53,8 +54,9 @@ static int count_losses(struct client *c, struct result *r, uint64_t theirs, uin
 	if (r->lost > 0)
 		o->peak_bytes_per_s = o->min_bytes_per_s = -1; /* of what was sent: not what arrived */
 	if (r->sent > 0 && r->messages == 0)
-		return failure(-ENODATA, EXIT_PEER, "%s received none of %llu messages: connection %s loses what it cannot deliver and says nothing; "
-			       "check the path and the GIDs of both devices", c->control->peer_name, (unsigned long long) r->sent,
+		return failure(-ENODATA, EXIT_PEER, "%s received none of %llu messages: connection %s loses "
+			       "what it cannot deliver and says nothing; check the path and the GIDs of both devices",
+			       c->control->peer_name, (unsigned long long) r->sent,
 			       connection_name((int) c->job.connection));
 	return 0;
 }
@@ -69,15 +71,17 @@ static int hear_result(struct client *c, struct result *r) {
 	e = control_expect(c->control, FRAME_RESULT, c->job.timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s?o!}", "process_s", &r->server_cpu.process_s, "host_s",
-			&r->server_cpu.host_s, "messages", &messages, "received", &received, "checked_bytes", &checked, "bad_bytes", &bad,
-			"lost", &lost, "idle_ns", &idle, "resident_bytes", &resident, "handles", &handles, "first_bad", &first);
+	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s?o!}", "process_s",
+			&r->server_cpu.process_s, "host_s", &r->server_cpu.host_s, "messages", &messages, "received",
+			&received, "checked_bytes", &checked, "bad_bytes", &bad, "lost", &lost, "idle_ns", &idle,
+			"resident_bytes", &resident, "handles", &handles, "first_bad", &first);
 	if (e == 0 && first)
 		e = bad_byte_hear(first, &theirs.first);
 	theirs.located = first;
 	json_decref(payload);
 	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0 || lost < 0 || idle < 0)
-		return failure(-EBADMSG, EXIT_PEER, "%s sent a malformed result message; rejected", c->control->peer_name);
+		return failure(-EBADMSG, EXIT_PEER, "%s sent a malformed result message; rejected",
+			       c->control->peer_name);
 	r->server_footprint = (struct footprint) { resident, handles };
 	theirs.checked_bytes = (uint64_t) checked;
 	theirs.bad_bytes = (uint64_t) bad;
@@ -88,9 +92,10 @@ static int hear_result(struct client *c, struct result *r) {
 	if (run->session->lossy)
 		return count_losses(c, r, (uint64_t) messages, (uint64_t) received, (uint64_t) lost, (uint64_t) idle);
 	/* What is timed must be what was received. */
-	if (op_takes_receive(c->job.op) && !(run->backend->facts->flags & BACKEND_SOLO) && (uint64_t) received != run->outcome.messages)
-		return failure(-EPROTO, EXIT_PEER, "%s received %lld of %llu messages", c->control->peer_name, (long long) received,
-			       (unsigned long long) run->outcome.messages);
+	if (op_takes_receive(c->job.op) && !(run->backend->facts->flags & BACKEND_SOLO) &&
+	    (uint64_t) received != run->outcome.messages)
+		return failure(-EPROTO, EXIT_PEER, "%s received %lld of %llu messages", c->control->peer_name,
+			       (long long) received, (unsigned long long) run->outcome.messages);
 	return 0;
 }
 
@@ -127,7 +132,8 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 	if (e < 0)
 		return e;
 	/* The server may send as soon as it has answered START: what finds no receive then is delayed, or lost. */
-	e = c->job.bidirectional && op_takes_receive(c->job.op) ? run_lend_all(r, run_receives(&c->job, r->arena.slots)) : 0;
+	e = c->job.bidirectional && op_takes_receive(c->job.op) ? run_lend_all(r, run_receives(&c->job, r->arena.slots))
+								: 0;
 	if (e == 0)
 		e = phase_to_json(&r->phase, &start);
 	if (e == 0)
@@ -147,7 +153,8 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 	if (e == 0 && c->job.kind == KIND_LATENCY)
 		e = run_say(r, FRAME_FINISH, r->outcome.messages);
 	if (e == 0)
-		e = control_send(c->control, FRAME_DONE, json_pack("{s:I}", "elapsed_ns", (json_int_t) r->outcome.elapsed_ns));
+		e = control_send(c->control, FRAME_DONE,
+				 json_pack("{s:I}", "elapsed_ns", (json_int_t) r->outcome.elapsed_ns));
 	return e < 0 ? e : hear_result(c, ret);
 }
 
@@ -157,19 +164,23 @@ static enum exit_code judge(const struct client *c, const struct result *r) {
 	double p99 = result_p99_us(r), gbit = result_gbit_s(r);
 
 	if (r->integrity.bad_bytes > 0) {
-		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu bytes of %s, %llu bytes a message, first in message %llu at byte %llu; "
-			       "do not trust this path with data", (unsigned long long) r->integrity.bad_bytes,
-			       (unsigned long long) r->integrity.checked_bytes, op_name((int) c->job.op), (unsigned long long) r->size,
-			       (unsigned long long) r->integrity.first.message, (unsigned long long) r->integrity.first.offset);
+		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu bytes of %s, %llu bytes "
+			       "a message, first in message %llu at byte %llu; do not trust this path with data",
+			       (unsigned long long) r->integrity.bad_bytes,
+			       (unsigned long long) r->integrity.checked_bytes, op_name((int) c->job.op),
+			       (unsigned long long) r->size, (unsigned long long) r->integrity.first.message,
+			       (unsigned long long) r->integrity.first.offset);
 		return EXIT_CORRUPT;
 	}
 	if (o->max_p99_us > 0 && p99 < 0)
 		notice("--max-p99: %llu samples do not support a p99 (1000 do), so the limit counts as missed",
 		       (unsigned long long) c->run.total->count);
 	else if (o->max_p99_us > 0 && p99 > o->max_p99_us)
-		notice("%llu bytes: p99 of %.2f us is above --max-p99 %g", (unsigned long long) r->size, p99, o->max_p99_us);
+		notice("%llu bytes: p99 of %.2f us is above --max-p99 %g", (unsigned long long) r->size, p99,
+		       o->max_p99_us);
 	else if (o->min_gbit > 0 && gbit < o->min_gbit)
-		notice("%llu bytes: %.3f Gb/s are below --min-gbit %g", (unsigned long long) r->size, gbit, o->min_gbit);
+		notice("%llu bytes: %.3f Gb/s are below --min-gbit %g", (unsigned long long) r->size, gbit,
+		       o->min_gbit);
 	else
 		return EXIT_MEASURED;
 	return EXIT_LIMIT;
@@ -261,7 +272,8 @@ static int measure_size(struct client *c, uint64_t size) {
 	if (e == 0)
 		code = judge(c, &r);
 	else if (!failure_text()[0])
-		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op), (unsigned long long) size, strerror(-e));
+		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op),
+			       (unsigned long long) size, strerror(-e));
 	if (e < 0)
 		exchange_blame(c->control);
 	c->run.on_stall = NULL;
@@ -271,7 +283,10 @@ static int measure_size(struct client *c, uint64_t size) {
 	return e;
 }
 
-/* Until the next mark of the interval's grid, which begins with the soak; what is less than a tenth joins its neighbour. 0: it is over. */
+/*
+ * Until the next mark of the interval's grid, which begins with the soak;
+ * what is less than a tenth joins its neighbour. 0: it is over.
+ */
 static uint64_t time_of_interval(const struct client *c) {
 	const struct job *j = &c->options->job;
 	uint64_t now = (uint64_t) ((int64_t) monotonic_ns() - c->soak->epoch_ns), least = j->interval_ns / 10;
@@ -283,8 +298,8 @@ static uint64_t time_of_interval(const struct client *c) {
 }
 
 /*
- * Nothing is sent between two intervals; where the ends took long to agree, something stood still. It is the first stall of the
- * interval that follows, and counted with its others.
+ * Nothing is sent between two intervals; where the ends took long to agree, something stood still.
+ * It is the first stall of the interval that follows, and counted with its others.
  */
 static void add_silence(struct run *r, uint64_t last) {
 	const struct stall silence = { .start_ns = last, .end_ns = r->begin_ns };
@@ -311,7 +326,8 @@ static int soak_interval(struct client *c, const struct result *warm, uint64_t n
 	if (code == EXIT_CORRUPT)
 		c->worst = code;
 	if (e < 0 && !failure_text()[0])
-		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op), (unsigned long long) r.size, strerror(-e));
+		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op),
+			       (unsigned long long) r.size, strerror(-e));
 	if (e < 0)
 		exchange_blame(c->control);
 	say_interval(c, &c->run, &r, e < 0);
@@ -335,7 +351,10 @@ static int measure_soak(struct client *c) {
 	soak_say_connection(c->soak, &warm);
 	run_watch_stalls(&c->run, c->options->stall_ns);
 	c->run.outcome.end_ns = 0;
-	/* What the ends agree on between two intervals takes nothing off a bandwidth's pace. A latency's begins anew: its probes would be late. */
+	/*
+	 * What the ends agree on between two intervals takes nothing off a bandwidth's pace.
+	 * A latency's begins anew: its probes would be late.
+	 */
 	c->run.keeps_pace = c->job.kind == KIND_BANDWIDTH;
 	while (e == 0 && !run_is_to_stop() && (ns = time_of_interval(c)) > 0) {
 		e = soak_interval(c, &warm, ns);
@@ -357,15 +376,18 @@ static int choose_definition(struct client *c) {
 	else if (j->kind == KIND_LATENCY && j->op == OP_WRITE && j->definition != DEFINITION_COMPLETION)
 		c->half_round_trip = notify;
 	if (j->definition == DEFINITION_HALF_ROUND_TRIP && !c->half_round_trip)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "--definition half_round_trip: %s%s%s cannot see a write arrive: %s", j->backend,
-			       j->provider[0] ? " " : "", j->provider, c->run.session->no_notify ? c->run.session->no_notify :
+		return failure(-EOPNOTSUPP, EXIT_HOST,
+			       "--definition half_round_trip: %s%s%s cannot see a write arrive: %s", j->backend,
+			       j->provider[0] ? " " : "", j->provider,
+			       c->run.session->no_notify ? c->run.session->no_notify :
 			       "it has no remote completion data for writes; use --definition completion");
 	c->run.phase.half_round_trip = c->half_round_trip;
 	return 0;
 }
 
 static int open_job(struct client *c) {
-	struct open_arguments a = { .job = &c->job, .role = ROLE_CLIENT, .local = &c->control->local, .peer = &c->control->peer, .wake_fd = -1 };
+	struct open_arguments a = { .job = &c->job, .role = ROLE_CLIENT, .local = &c->control->local,
+				    .peer = &c->control->peer, .wake_fd = -1 };
 	const struct backend *b = backend_find(c->job.backend);
 	int e;
 
@@ -405,7 +427,8 @@ static int measure(const struct options *o, struct soak *soak) {
 	if (e == 0)
 		e = token_read(o->token_file, &token);
 	if (e == 0)
-		e = control_connect(o->host, o->port, o->bind, &token, soak ? MIN(c.job.timeout_ns, SOAK_CONNECT_NS) : c.job.timeout_ns, &c.control);
+		e = control_connect(o->host, o->port, o->bind, &token,
+				    soak ? MIN(c.job.timeout_ns, SOAK_CONNECT_NS) : c.job.timeout_ns, &c.control);
 	if (e == 0)
 		control_set_timeout(c.control, c.job.timeout_ns);
 	if (e < 0)
@@ -414,11 +437,12 @@ static int measure(const struct options *o, struct soak *soak) {
 	e = open_job(&c);
 	c.run.on_interval = print_interval;
 	if (e == 0 && loss_is_unknown(&c))
-		notice("--op write over %s: arrivals are not reported, so losses are unknown and the %s counts sent messages; "
-		       "--verify or --op write-imm counts losses", connection_name((int) c.job.connection),
+		notice("--op write over %s: arrivals are not reported, so losses are unknown and the %s counts sent "
+		       "messages; --verify or --op write-imm counts losses", connection_name((int) c.job.connection),
 		       c.job.kind == KIND_LATENCY ? "latency" : "bandwidth");
 	if (e == 0 && c.run.session->simulated)
-		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware", c.run.session->device);
+		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware",
+		       c.run.session->device);
 	if (e == 0 && w->check)
 		e = w->check(o, &c.run);
 	opened = e == 0;

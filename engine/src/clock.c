@@ -5,14 +5,20 @@
 
 #include "message.h"
 
-/* 20 ms between two pairs of readings that are each closer than a microsecond bound the error of a rate at 1e-4; in practice it is 5e-6. */
+/*
+ * 20 ms between two pairs of readings that are each closer than a microsecond bound the error of a rate at 1e-4;
+ * in practice it is 5e-6.
+ */
 #define CALIBRATION_NS (20 * NSEC_PER_MSEC)
 enum { CALIBRATION_ROUNDS = 3, PAIR_TRIES = 16 };
 
 /* Ten times that error, and far below what a governor changes: its smallest step is 100 MHz of some GHz. */
 #define CALIBRATION_SPREAD 1e-3
 
-/* Linux names both properties in /proc/cpuinfo; without either the counter may stop in idle states or follow the frequency. */
+/*
+ * Linux names both properties in /proc/cpuinfo;
+ * without either the counter may stop in idle states or follow the frequency.
+ */
 static int counter_is_invariant(bool *ret) {
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
@@ -93,12 +99,13 @@ static int open_cycles(bool ignore_mismatch, struct clock *ret) {
 			       "use --clock monotonic, or --ignore-frequency-mismatch");
 	ns_per_tick = calibrate(&agree, &spread);
 	if (!agree && !ignore_mismatch)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "--clock cycles: the rate of the time stamp counter changed by %.2f %% against CLOCK_MONOTONIC "
-			       "within %d ms; use --clock monotonic, or --ignore-frequency-mismatch", spread * 100,
-			       (int) (CALIBRATION_ROUNDS * CALIBRATION_NS / NSEC_PER_MSEC));
+		return failure(-EOPNOTSUPP, EXIT_HOST,
+			       "--clock cycles: the rate of the time stamp counter changed by %.2f %% against "
+			       "CLOCK_MONOTONIC within %d ms; use --clock monotonic, or --ignore-frequency-mismatch",
+			       spread * 100, (int) (CALIBRATION_ROUNDS * CALIBRATION_NS / NSEC_PER_MSEC));
 	if (!invariant || !agree)
-		notice("--clock cycles: the time stamp counter %s; it is used as --ignore-frequency-mismatch asks for, and the figures may be wrong",
-		       invariant ? "changes its rate" : "may stop or change its rate");
+		notice("--clock cycles: the time stamp counter %s; it is used as --ignore-frequency-mismatch asks for, "
+		       "and the figures may be wrong", invariant ? "changes its rate" : "may stop or change its rate");
 	*ret = (struct clock) {
 		.cycles = true,
 		.multiplier = (uint32_t) (ns_per_tick * (1 << CLOCK_SHIFT) + 0.5),

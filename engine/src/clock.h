@@ -26,12 +26,15 @@ struct clock {
 enum { CLOCK_SHIFT = 24 }; /* 24 bits keep a rate of 0.2 to 10 GHz exact to 1e-6 within 32 bits */
 
 /*
- * Prepares a clock. -EOPNOTSUPP (said) where the counter is no clock on this machine: it may stop or change its rate, or it did so
- * while it was calibrated. `ignore_mismatch`: says so and takes it all the same.
+ * Prepares a clock. -EOPNOTSUPP (said) where the counter is no clock on this machine: it may stop or change its rate,
+ * or it did so while it was calibrated. `ignore_mismatch`: says so and takes it all the same.
  */
 int clock_open(enum clock_kind kind, bool ignore_mismatch, struct clock *ret);
 
-/* Whether rates (nanoseconds a tick) that were measured one after the other are one; *ret_spread: the largest difference, as a part. */
+/*
+ * Whether rates (nanoseconds a tick) that were measured one after the other are one;
+ * *ret_spread: the largest difference, as a part.
+ */
 bool clock_rates_agree(const double *rates, size_t n, double *ret_spread);
 
 static inline uint64_t monotonic_ns(void) {
@@ -47,7 +50,8 @@ struct timespec clock_wall_at(uint64_t monotonic);
 static inline uint64_t clock_ticks(const struct clock *c) {
 #if defined(__x86_64__)
 	if (c->cycles)
-		return __builtin_ia32_rdtsc(); /* <x86intrin.h> has it, too, behind 45,000 lines that every file would read */
+		/* <x86intrin.h> has it, too, behind 45,000 lines that every file would read */
+		return __builtin_ia32_rdtsc();
 #endif
 	return monotonic_ns();
 }

@@ -76,8 +76,9 @@ static json_t *quantiles_to_json(const struct options *o, const struct histogram
 }
 
 /*
- * The cumulative distribution in few points: one for each hundredth up to p99, then four for each halving of what remains
- * (HdrHistogram's percentile iterator), so that the tail is drawn as finely as the rest. 10^9 samples take 193 points.
+ * The cumulative distribution in few points: one for each hundredth up to p99, then four for each halving
+ * of what remains (HdrHistogram's percentile iterator), so that the tail is drawn as finely as the rest.
+ * 10^9 samples take 193 points.
  */
 static json_t *distribution_to_json(const struct histogram *h) {
 	const double quarter = exp2(-0.25);

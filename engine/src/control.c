@@ -50,23 +50,27 @@ static int header_unpack(const uint8_t *bytes, size_t limit, struct header *ret)
 
 static int say_lost(const struct control *c, int r, const char *what) {
 	if (r == -ECONNRESET)
-		return failure(r, EXIT_PEER, "lost %s: the connection was closed while %s; look at its log for the cause", c->peer_name, what);
-	if (r == -ETIMEDOUT)
-		return failure(r, EXIT_PEER, "%s did not answer in time while %s; it hangs, or the network to it does (--timeout sets the limit)",
+		return failure(r, EXIT_PEER,
+			       "lost %s: the connection was closed while %s; look at its log for the cause",
 			       c->peer_name, what);
+	if (r == -ETIMEDOUT)
+		return failure(r, EXIT_PEER, "%s did not answer in time while %s; "
+			       "it hangs, or the network to it does (--timeout sets the limit)", c->peer_name, what);
 	return failure(r, EXIT_PEER, "control connection to %s failed while %s: %s", c->peer_name, what, strerror(-r));
 }
 
 static int say_bad_frame(const struct control *c, int r, const struct header *h, size_t limit) {
 	switch (r) {
 	case -EPROTONOSUPPORT:
-		return failure(r, EXIT_PEER, "%s has control protocol version %u, this perch has %d; install the same version on both hosts",
-			       c->peer_name, h->version, CONTROL_VERSION);
+		return failure(r, EXIT_PEER, "%s has control protocol version %u, this perch has %d; "
+			       "install the same version on both hosts", c->peer_name, h->version, CONTROL_VERSION);
 	case -EMSGSIZE:
-		return failure(r, EXIT_PEER, "%s sent a frame of %u bytes, above the limit of %zu; refused", c->peer_name, h->length,
-			       limit);
+		return failure(r, EXIT_PEER, "%s sent a frame of %u bytes, above the limit of %zu; refused",
+			       c->peer_name, h->length, limit);
 	default:
-		return failure(r, EXIT_PEER, "%s does not use perch's control protocol; is another program on that port?", c->peer_name);
+		return failure(r, EXIT_PEER,
+			       "%s does not use perch's control protocol; is another program on that port?",
+			       c->peer_name);
 	}
 }
 
@@ -81,14 +85,16 @@ static int send_raw(struct control *c, enum frame_type type, const void *payload
 	if (length > 0)
 		memcpy(frame + CONTROL_HEADER, payload, length);
 	if (c->keyed)
-		auth_frame(c->key, c->server, c->sent, frame, frame + CONTROL_HEADER, length, frame + CONTROL_HEADER + length);
+		auth_frame(c->key, c->server, c->sent, frame, frame + CONTROL_HEADER, length,
+			   frame + CONTROL_HEADER + length);
 	c->sent++;
 	/* One write, so that a frame is one packet and never waits for Nagle. */
 	return socket_write(c->fd, frame, total, monotonic_ns() + c->timeout_ns);
 }
 
 /* Receives header, payload and proof; *ret_payload is allocated, with a NUL behind it. Silent but for bad frames. */
-static int receive_raw(struct control *c, size_t limit, uint64_t timeout_ns, struct header *ret, uint8_t **ret_payload) {
+static int receive_raw(struct control *c, size_t limit, uint64_t timeout_ns, struct header *ret,
+		       uint8_t **ret_payload) {
 	_cleanup_free_ uint8_t *payload = NULL;
 	uint8_t bytes[CONTROL_HEADER], mac[CONTROL_MAC], expected[CONTROL_MAC];
 	uint64_t deadline = monotonic_ns() + timeout_ns;
@@ -114,7 +120,8 @@ static int receive_raw(struct control *c, size_t limit, uint64_t timeout_ns, str
 			return r;
 		auth_frame(c->key, !c->server, c->received, bytes, payload, h.length, expected);
 		if (!auth_equal(mac, expected))
-			return failure(-EBADMSG, EXIT_PEER, "a frame from %s was altered on its way; refused", c->peer_name);
+			return failure(-EBADMSG, EXIT_PEER, "a frame from %s was altered on its way; refused",
+				       c->peer_name);
 	}
 	c->received++;
 	*ret = h;
@@ -193,7 +200,8 @@ int control_expect(struct control *c, enum frame_type type, uint64_t timeout_ns,
 		return r;
 	if (found != type) {
 		json_decref(payload);
-		return failure(-EPROTO, EXIT_PEER, "%s sent frame %d where %d belongs; refused", c->peer_name, found, type);
+		return failure(-EPROTO, EXIT_PEER, "%s sent frame %d where %d belongs; refused", c->peer_name, found,
+			       type);
 	}
 	if (ret_payload)
 		*ret_payload = payload;
@@ -273,9 +281,12 @@ static int handshake_client(struct control *c, const struct token *token) {
 	if (r < 0)
 		return r;
 	if (theirs.has_token && !mine.has_token)
-		return failure(-EACCES, EXIT_PEER, "%s requires a token; give --token-file or PERCH_TOKEN_FILE", c->peer_name);
+		return failure(-EACCES, EXIT_PEER, "%s requires a token; give --token-file or PERCH_TOKEN_FILE",
+			       c->peer_name);
 	if (!theirs.has_token && mine.has_token)
-		return failure(-EACCES, EXIT_PEER, "%s has no token, so it cannot prove who it is; start it with --token-file too", c->peer_name);
+		return failure(-EACCES, EXIT_PEER,
+			       "%s has no token, so it cannot prove who it is; start it with --token-file too",
+			       c->peer_name);
 	auth_proof(token, false, mine.nonce, theirs.nonce, proof);
 	r = send_raw(c, FRAME_PROOF, proof, proof_length);
 	if (r < 0)
@@ -285,7 +296,8 @@ static int handshake_client(struct control *c, const struct token *token) {
 		return r;
 	auth_proof(token, true, mine.nonce, theirs.nonce, expected);
 	if (proof_length > 0 && !auth_equal(proof, expected))
-		return failure(-EACCES, EXIT_PEER, "%s has another token, so it is not the intended server; check --token-file on both hosts", c->peer_name);
+		return failure(-EACCES, EXIT_PEER, "%s has another token, so it is not the intended server; "
+			       "check --token-file on both hosts", c->peer_name);
 	auth_key(token, mine.nonce, theirs.nonce, c->key);
 	c->keyed = proof_length > 0;
 	return 0;
@@ -358,7 +370,8 @@ static int control_new(int fd, bool server, uint64_t timeout_ns, struct control 
 	return 0;
 }
 
-int control_connect(const char *host, uint16_t port, const char *bind, const struct token *token, uint64_t timeout_ns, struct control **ret) {
+int control_connect(const char *host, uint16_t port, const char *bind, const struct token *token, uint64_t timeout_ns,
+		    struct control **ret) {
 	_cleanup_(control_closep) struct control *c = NULL;
 	char address[80];
 	int r, fd;
@@ -387,7 +400,8 @@ int control_accept(int fd, const struct token *token, uint64_t timeout_ns, struc
 	if (r < 0)
 		return r;
 	if (token->length == 0 && !address_is_loopback(&c->peer))
-		r = failure(-EPERM, EXIT_PEER, "%s refused: without a token only loopback is served; start both ends with --token-file",
+		r = failure(-EPERM, EXIT_PEER,
+			    "%s refused: without a token only loopback is served; start both ends with --token-file",
 			    c->peer_name);
 	else
 		r = handshake_server(c, token);

@@ -2,8 +2,9 @@
 /*
  * The control connection: what two ends say to each other beside the traffic that is measured.
  *
- * Frames over TCP: a 12-byte header (magic, protocol version, type, payload length, all big-endian), a JSON payload, and,
- * once both sides have proved that they know the token, an HMAC-SHA256 over direction, frame number, header and payload.
+ * Frames over TCP: a 12-byte header (magic, protocol version, type, payload length, all big-endian),
+ * a JSON payload, and, once both sides have proved that they know the token, an HMAC-SHA256 over direction,
+ * frame number, header and payload.
  *
  *     client                               server
  *       HELLO      nonce, has token   -->
@@ -13,7 +14,8 @@
  *                                     <--   IDENTITY   who and where I am
  *       JOB or MEET ...
  *
- * Without a token the proofs are empty; only loopback is served then. Every step has a deadline, every frame a size limit.
+ * Without a token the proofs are empty; only loopback is served then.
+ * Every step has a deadline, every frame a size limit.
  */
 #pragma once
 
@@ -79,8 +81,12 @@ struct control {
 /* Reads a token; path NULL or empty: none. Refuses what others may read. Negative: said. */
 int token_read(const char *path, struct token *ret);
 
-/* Connects to host:port (every address of the name in turn), proves the token, checks the server's. Negative: said, EXIT_PEER. */
-int control_connect(const char *host, uint16_t port, const char *bind, const struct token *token, uint64_t timeout_ns, struct control **ret);
+/*
+ * Connects to host:port (every address of the name in turn), proves the token, checks the server's.
+ * Negative: said, EXIT_PEER.
+ */
+int control_connect(const char *host, uint16_t port, const char *bind, const struct token *token, uint64_t timeout_ns,
+		    struct control **ret);
 
 /* The server's half, on an accepted socket. Takes the descriptor over, also when it fails. */
 int control_accept(int fd, const struct token *token, uint64_t timeout_ns, struct control **ret);
@@ -95,8 +101,8 @@ int control_send(struct control *c, enum frame_type type, json_t *payload);
 void control_send_error(struct control *c);
 
 /*
- * Receives one frame within `timeout_ns`. *ret_type is any type but FRAME_ERROR, which is turned into the failure that it
- * reports (-EREMOTEIO, EXIT_PEER). ret_payload may be NULL. -ETIMEDOUT, -ECONNRESET, -EPROTO: said.
+ * Receives one frame within `timeout_ns`. *ret_type is any type but FRAME_ERROR, which is turned into the failure
+ * that it reports (-EREMOTEIO, EXIT_PEER). ret_payload may be NULL. -ETIMEDOUT, -ECONNRESET, -EPROTO: said.
  */
 int control_receive(struct control *c, uint64_t timeout_ns, enum frame_type *ret_type, json_t **ret_payload);
 
@@ -110,8 +116,8 @@ int control_pending(const struct control *c);
 void control_wait(const struct control *c, uint64_t timeout_ns);
 
 /*
- * Waits until the peer says something, or ends. True: it has closed the connection with nothing left to hear. A client does so when it
- * has all it wants; between phases that is no failure.
+ * Waits until the peer says something, or ends. True: it has closed the connection with nothing left to hear.
+ * A client does so when it has all it wants; between phases that is no failure.
  */
 bool control_has_ended(const struct control *c, uint64_t timeout_ns);
 
@@ -128,10 +134,11 @@ bool address_is_loopback(const struct sockaddr_storage *a);
 void address_format(const struct sockaddr_storage *a, bool port, char *ret, size_t size);
 
 /* control_auth.c: both proofs and the key of the session, from the token and the two nonces. */
-void auth_proof(const struct token *token, bool server, const uint8_t *client_nonce, const uint8_t *server_nonce, uint8_t *ret_mac);
-void auth_key(const struct token *token, const uint8_t *client_nonce, const uint8_t *server_nonce, uint8_t *ret_key);
-void auth_frame(const uint8_t *key, bool from_server, uint64_t number, const uint8_t *header, const uint8_t *payload, size_t length,
+void auth_proof(const struct token *token, bool server, const uint8_t *client_nonce, const uint8_t *server_nonce,
 		uint8_t *ret_mac);
+void auth_key(const struct token *token, const uint8_t *client_nonce, const uint8_t *server_nonce, uint8_t *ret_key);
+void auth_frame(const uint8_t *key, bool from_server, uint64_t number, const uint8_t *header, const uint8_t *payload,
+		size_t length, uint8_t *ret_mac);
 bool auth_equal(const uint8_t *a, const uint8_t *b);
 int auth_nonce(uint8_t *ret);
 
@@ -140,5 +147,8 @@ int socket_write(int fd, const void *data, size_t length, uint64_t deadline_ns);
 int socket_read(int fd, void *ret, size_t length, uint64_t deadline_ns);
 int socket_connect(const char *host, uint16_t port, const char *bind, uint64_t timeout_ns, int *ret);
 
-/* Listens on a numeric address or name (NULL or empty: the default for a server with or without a token). Negative: said. */
+/*
+ * Listens on a numeric address or name (NULL or empty: the default for a server with or without a token).
+ * Negative: said.
+ */
 int socket_listen(const char *bind, uint16_t port, bool token, int *ret_fds, size_t max);

@@ -25,8 +25,8 @@ int token_read(const char *path, struct token *ret) {
 		return failure(-errno, EXIT_HOST, "cannot read the token file %s: %s", path, strerror(errno));
 	/* As ssh does with keys: what others may read is no secret. */
 	if (S_ISREG(st.st_mode) && (st.st_mode & 077))
-		return failure(-EPERM, EXIT_HOST, "the token file %s may be read by others (mode %04o); `chmod 600 %s`", path,
-			       (unsigned) st.st_mode & 07777, path);
+		return failure(-EPERM, EXIT_HOST, "the token file %s may be read by others (mode %04o); `chmod 600 %s`",
+			       path, (unsigned) st.st_mode & 07777, path);
 	n = read(fd, t.bytes, sizeof(t.bytes));
 	if (n < 0)
 		return failure(-errno, EXIT_HOST, "cannot read the token file %s: %s", path, strerror(errno));
@@ -50,8 +50,8 @@ static void hmac(const void *key, size_t key_length, const uint8_t *text, size_t
 }
 
 /* Label and nonces have fixed lengths, so no two different inputs give the same text. */
-static void derive(const struct token *token, const char *label, const uint8_t *client_nonce, const uint8_t *server_nonce,
-		   uint8_t *ret) {
+static void derive(const struct token *token, const char *label, const uint8_t *client_nonce,
+		   const uint8_t *server_nonce, uint8_t *ret) {
 	uint8_t text[16 + 2 * CONTROL_NONCE] = { 0 };
 
 	memcpy(text, label, MIN(strlen(label), sizeof("perch/1 session")));
@@ -60,7 +60,8 @@ static void derive(const struct token *token, const char *label, const uint8_t *
 	hmac(token->bytes, token->length, text, sizeof(text), ret);
 }
 
-void auth_proof(const struct token *token, bool server, const uint8_t *client_nonce, const uint8_t *server_nonce, uint8_t *ret_mac) {
+void auth_proof(const struct token *token, bool server, const uint8_t *client_nonce, const uint8_t *server_nonce,
+		uint8_t *ret_mac) {
 	derive(token, server ? "perch/1 server" : "perch/1 client", client_nonce, server_nonce, ret_mac);
 }
 
@@ -68,8 +69,8 @@ void auth_key(const struct token *token, const uint8_t *client_nonce, const uint
 	derive(token, "perch/1 session", client_nonce, server_nonce, ret_key);
 }
 
-void auth_frame(const uint8_t *key, bool from_server, uint64_t number, const uint8_t *header, const uint8_t *payload, size_t length,
-		uint8_t *ret_mac) {
+void auth_frame(const uint8_t *key, bool from_server, uint64_t number, const uint8_t *header, const uint8_t *payload,
+		size_t length, uint8_t *ret_mac) {
 	uint8_t digest[CONTROL_MAC], text[1 + sizeof(uint64_t) + CONTROL_HEADER + CONTROL_MAC] = { from_server };
 	uint64_t n = htobe64(number);
 

@@ -117,8 +117,9 @@ static int resolve(const char *host, uint16_t port, int flags, struct addrinfo *
 	(void) snprintf(service, sizeof(service), "%u", port);
 	r = getaddrinfo(host, service, &hints, ret);
 	if (r != 0)
-		return failure(-EADDRNOTAVAIL, flags & AI_PASSIVE ? EXIT_USAGE : EXIT_PEER, "cannot resolve '%s': %s; check the name, "
-			       "or use a numeric address", host, r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r));
+		return failure(-EADDRNOTAVAIL, flags & AI_PASSIVE ? EXIT_USAGE : EXIT_PEER,
+			       "cannot resolve '%s': %s; check the name, or use a numeric address", host,
+			       r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r));
 	return 0;
 }
 
@@ -174,8 +175,8 @@ int socket_connect(const char *host, uint16_t port, const char *bind_to, uint64_
 		return failure(r, EXIT_HOST, "cannot connect to %s from '%s': this host has no such address", host,
 			       bind_to && bind_to[0] ? bind_to : "any address");
 	if (r < 0)
-		return failure(r, EXIT_PEER, "cannot connect to %s port %u: %s; is `perch serve` running there, and does a firewall "
-			       "let the port through?", host, port, strerror(-r));
+		return failure(r, EXIT_PEER, "cannot connect to %s port %u: %s; is `perch serve` running there, "
+			       "and does a firewall let the port through?", host, port, strerror(-r));
 	return 0;
 }
 
@@ -211,14 +212,16 @@ static int listen_on(const char *host, uint16_t port, bool token, bool optional,
 	address_format(&address, true, text, sizeof(text));
 	if (!token && !address_is_loopback(&address)) {
 		freeaddrinfo(list);
-		return failure(-EPERM, EXIT_USAGE, "refusing to listen on %s without a token: everybody who reaches the port could start "
-			       "traffic; give --token-file, or bind a loopback address", text);
+		return failure(-EPERM, EXIT_USAGE, "refusing to listen on %s without a token: everybody who reaches "
+			       "the port could start traffic; give --token-file, or bind a loopback address", text);
 	}
 	r = listen_one(a, ret);
 	freeaddrinfo(list);
 	if (r == -EADDRINUSE)
-		return failure(r, EXIT_HOST, "cannot listen on %s: the port is in use; stop the program that has it (`ss -tanp`; after a "
-			       "connection's end it stays taken for a minute), or choose another with --port", text);
+		return failure(r, EXIT_HOST,
+			       "cannot listen on %s: the port is in use; stop the program that has it (`ss -tanp`; "
+			       "after a connection's end it stays taken for a minute), or choose another with --port",
+			       text);
 	if (r < 0 && !optional)
 		return failure(r, EXIT_HOST, "cannot listen on %s: %s", text, strerror(-r));
 	return r;

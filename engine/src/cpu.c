@@ -11,7 +11,10 @@ static double seconds(struct timeval t) {
 	return (double) t.tv_sec + (double) t.tv_usec / 1e6;
 }
 
-/* First line of /proc/stat: user nice system idle iowait irq softirq steal; all but idle, iowait and steal are this host's work. */
+/*
+ * First line of /proc/stat: user nice system idle iowait irq softirq steal;
+ * all but idle, iowait and steal are this host's work.
+ */
 static double host_busy(void) {
 	unsigned long long user, nice, system, idle, iowait, irq, softirq;
 	FILE *f = fopen("/proc/stat", "re");
@@ -19,7 +22,8 @@ static double host_busy(void) {
 
 	if (!f)
 		return -1;
-	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait, &irq, &softirq) == 7)
+	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait, &irq,
+		   &softirq) == 7)
 		r = (double) (user + nice + system + irq + softirq) / (double) sysconf(_SC_CLK_TCK);
 	(void) fclose(f);
 	return r;
@@ -49,6 +53,8 @@ int cpu_pin(int cpu) {
 	CPU_ZERO(&set);
 	CPU_SET((size_t) cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		return failure(-errno, EXIT_HOST, "--cpu %d: %s; this process may use other CPUs only (`taskset -p $$`)", cpu, strerror(errno));
+		return failure(-errno, EXIT_HOST,
+			       "--cpu %d: %s; this process may use other CPUs only (`taskset -p $$`)", cpu,
+			       strerror(errno));
 	return 0;
 }

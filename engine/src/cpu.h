@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU time: this process's own, and the whole host's, since soft interrupts and kernel workers escape a process's account. */
+/*
+ * CPU time: this process's own, and the whole host's,
+ * since soft interrupts and kernel workers escape a process's account.
+ */
 #pragma once
 
 #include "util.h"

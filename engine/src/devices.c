@@ -14,24 +14,29 @@ static json_t *gids_json(const struct device_rdma *r) {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < r->n_gids; i++)
-		(void) json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:o}", "index", r->gids[i].index, "gid", r->gids[i].gid, "type",
-							     r->gids[i].type, "netdev", text_or_null(r->gids[i].netdev)));
+		(void) json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:o}", "index", r->gids[i].index, "gid",
+							     r->gids[i].gid, "type", r->gids[i].type, "netdev",
+							     text_or_null(r->gids[i].netdev)));
 	return list;
 }
 
 static int print_json(const struct device *d) {
-	json_t *o = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", d->backend, "provider", text_or_null(d->provider), "device",
-			      d->name, "layer", text_or_null(d->layer), "state", text_or_null(d->state), "address", text_or_null(d->address),
-			      "mtu_bytes", d->mtu ? json_integer(d->mtu) : json_null(), "rate_gbit_s",
-			      d->rate_gbit_s > 0 ? json_real(d->rate_gbit_s) : json_null(), "remedy", text_or_null(d->remedy ? d->remedy : ""));
+	json_t *o = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", d->backend, "provider",
+			      text_or_null(d->provider), "device", d->name, "layer", text_or_null(d->layer), "state",
+			      text_or_null(d->state), "address", text_or_null(d->address), "mtu_bytes",
+			      d->mtu ? json_integer(d->mtu) : json_null(), "rate_gbit_s",
+			      d->rate_gbit_s > 0 ? json_real(d->rate_gbit_s) : json_null(), "remedy",
+			      text_or_null(d->remedy ? d->remedy : ""));
 	const struct device_rdma *r = d->rdma;
 	_cleanup_free_ char *text = NULL;
 	json_t *rdma = NULL;
 
 	if (r)
-		rdma = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "port", r->port ? json_integer((json_int_t) r->port) : json_null(), "lid",
-				 r->lid ? json_integer(r->lid) : json_null(), "numa_node", r->numa_node >= 0 ? json_integer(r->numa_node) : json_null(),
-				 "firmware", text_or_null(r->firmware), "driver", text_or_null(r->driver), "gids", gids_json(r));
+		rdma = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "port",
+				 r->port ? json_integer((json_int_t) r->port) : json_null(), "lid",
+				 r->lid ? json_integer(r->lid) : json_null(), "numa_node",
+				 r->numa_node >= 0 ? json_integer(r->numa_node) : json_null(), "firmware",
+				 text_or_null(r->firmware), "driver", text_or_null(r->driver), "gids", gids_json(r));
 	if (o && rdma)
 		(void) json_object_update(o, rdma);
 	if (o && (rdma || !r))
@@ -47,8 +52,8 @@ static int print_json(const struct device *d) {
 /* What does not fit into the columns stands in lines of its own below the device. */
 static void print_rdma(const struct device_rdma *r) {
 	if (r->port)
-		(void) printf("#      port %u, driver %s, firmware %s, NUMA node ", r->port, r->driver[0] ? r->driver : "unknown",
-			      r->firmware[0] ? r->firmware : "unknown");
+		(void) printf("#      port %u, driver %s, firmware %s, NUMA node ", r->port,
+			      r->driver[0] ? r->driver : "unknown", r->firmware[0] ? r->firmware : "unknown");
 	else
 		(void) printf("#      driver %s, NUMA node ", r->driver[0] ? r->driver : "unknown");
 	if (r->numa_node >= 0)
@@ -56,8 +61,8 @@ static void print_rdma(const struct device_rdma *r) {
 	else
 		(void) printf("unknown\n");
 	for (size_t i = 0; i < r->n_gids; i++)
-		(void) printf("#      GID %d: %s, %s%s%s\n", r->gids[i].index, r->gids[i].gid, r->gids[i].type, r->gids[i].netdev[0] ? ", " : "",
-			      r->gids[i].netdev);
+		(void) printf("#      GID %d: %s, %s%s%s\n", r->gids[i].index, r->gids[i].gid, r->gids[i].type,
+			      r->gids[i].netdev[0] ? ", " : "", r->gids[i].netdev);
 }
 
 static int print_device(const struct device *d, void *userdata) {
@@ -68,8 +73,8 @@ static int print_device(const struct device *d, void *userdata) {
 		return print_json(d);
 	if (d->rate_gbit_s > 0)
 		(void) snprintf(rate, sizeof(rate), "%g", d->rate_gbit_s);
-	(void) printf("%-6s %-16s %-16s %-10s %-7s %7u %8s  %s\n", d->backend, d->provider[0] ? d->provider : "-", d->name,
-		      d->layer[0] ? d->layer : "-", d->state[0] ? d->state : "-", d->mtu, rate, d->address);
+	(void) printf("%-6s %-16s %-16s %-10s %-7s %7u %8s  %s\n", d->backend, d->provider[0] ? d->provider : "-",
+		      d->name, d->layer[0] ? d->layer : "-", d->state[0] ? d->state : "-", d->mtu, rate, d->address);
 	if (d->rdma)
 		print_rdma(d->rdma);
 	if (d->remedy)
@@ -82,7 +87,8 @@ int command_devices(const struct options *o) {
 	int e;
 
 	if (!o->json)
-		(void) printf("%-6s %-16s %-16s %-10s %-7s %7s %8s  %s\n", "#", "Provider", "Device", "Layer", "State", "MTU", "Gb/s", "Address");
+		(void) printf("%-6s %-16s %-16s %-10s %-7s %7s %8s  %s\n", "#", "Provider", "Device", "Layer", "State",
+			      "MTU", "Gb/s", "Address");
 	for (size_t i = 0; backends[i]; i++) {
 		e = backends[i]->probe(print_device, &options);
 		if (e < 0)

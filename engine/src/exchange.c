@@ -43,7 +43,8 @@ void machine_identity(char ret[MACHINE_MAX]) {
 	n = readlink("/proc/self/ns/pid", pids, sizeof(pids) - 1);
 	pids[MAX(n, 0)] = '\0';
 	(void) stat("/dev/shm", &shm);
-	(void) snprintf(ret, MACHINE_MAX, "%s %s %llx.%llx", boot, pids, (unsigned long long) shm.st_dev, (unsigned long long) shm.st_ino);
+	(void) snprintf(ret, MACHINE_MAX, "%s %s %llx.%llx", boot, pids, (unsigned long long) shm.st_dev,
+			(unsigned long long) shm.st_ino);
 }
 
 int exchange_hear_identity(struct control *c, uint64_t timeout_ns, bool *ret_same_host) {
@@ -116,11 +117,12 @@ static int say_address(struct run *r) {
 	to_hex(a.bytes, a.length, hex);
 	host_name(host, sizeof(host));
 	arena_gpu_name(&r->arena, gpu, sizeof(gpu));
-	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:i, s:i}", "gpu", gpu, "address", hex, "host", host, "device", s->device,
-			    "shown", s->address, "can_notify", s->can_notify, "driver", s->driver, "ib_port", (json_int_t) s->ib_port, "svc_id",
-			    s->svc_id, "vni", s->vni);
+	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:i, s:i}", "gpu", gpu, "address", hex, "host",
+			    host, "device", s->device, "shown", s->address, "can_notify", s->can_notify, "driver",
+			    s->driver, "ib_port", (json_int_t) s->ib_port, "svc_id", s->svc_id, "vni", s->vni);
 	if (s->environment)
-		(void) json_object_update_new(payload, json_pack("{s:O, s:b, s:b}", "environment", s->environment, "idc", s->idc, "ll", s->ll));
+		(void) json_object_update_new(payload, json_pack("{s:O, s:b, s:b}", "environment", s->environment,
+								 "idc", s->idc, "ll", s->ll));
 	return control_send(r->control, FRAME_ADDRESS, payload);
 }
 
@@ -132,7 +134,8 @@ static bool is_environment(const json_t *o) {
 	if (!json_is_object(o) || json_object_size(o) > ENVIRONMENT_VARIABLES_MAX)
 		return false;
 	json_object_foreach((json_t *) (uintptr_t) o, name, value)
-		if (strlen(name) >= ENVIRONMENT_NAME_MAX || !json_is_string(value) || json_string_length(value) >= ENVIRONMENT_VALUE_MAX)
+		if (strlen(name) >= ENVIRONMENT_NAME_MAX || !json_is_string(value) ||
+		    json_string_length(value) >= ENVIRONMENT_VALUE_MAX)
 			return false;
 	return true;
 }
@@ -143,13 +146,15 @@ static int add_provider(json_t *end, json_t *environment, int idc, int ll) {
 		return 0;
 	if (!is_environment(environment) || idc < 0 || ll < 0)
 		return -EBADMSG;
-	return json_object_update_new(end, json_pack("{s:O, s:b, s:b}", "environment", environment, "idc", idc, "ll", ll)) < 0 ? -ENOMEM : 0;
+	return json_object_update_new(end, json_pack("{s:O, s:b, s:b}", "environment", environment, "idc", idc, "ll",
+						     ll)) < 0 ? -ENOMEM : 0;
 }
 
 bool exchange_agree(const struct run *r, const json_t *end, const char *key, bool own) {
 	const struct job *j = r->job;
 	bool client = r->role == ROLE_CLIENT, theirs = !json_is_false(json_object_get(end, key));
-	bool server_sends = j->bidirectional || (j->kind == KIND_LATENCY && (op_is_send(j->op) || r->phase.half_round_trip));
+	bool server_sends = j->bidirectional ||
+		(j->kind == KIND_LATENCY && (op_is_send(j->op) || r->phase.half_round_trip));
 
 	return (own || !(client || server_sends)) && (theirs || !(!client || server_sends));
 }
@@ -163,17 +168,18 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 	e = control_expect(r->control, FRAME_ADDRESS, r->job->timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?I, s?i, s?i, s?o, s?b, s?b!}", "address", &hex, "host", &host,
-			"device", &device, "shown", &shown, "can_notify", &notify, "gpu", &gpu, "driver", &driver, "ib_port", &ib_port, "svc_id", &service, "vni", &vni, "environment",
-			&environment, "idc", &idc, "ll", &ll);
+	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?I, s?i, s?i, s?o, s?b, s?b!}", "address", &hex,
+			"host", &host, "device", &device, "shown", &shown, "can_notify", &notify, "gpu", &gpu, "driver",
+			&driver, "ib_port", &ib_port, "svc_id", &service, "vni", &vni, "environment", &environment,
+			"idc", &idc, "ll", &ll);
 	if (e == 0 && (ib_port < 0 || ib_port > UINT8_MAX))
 		e = -EBADMSG;
 	if (e == 0)
 		e = from_hex(hex, ret);
 	if (e == 0)
 		*ret_peer = (struct peer) {
-			.end = json_pack("{s:s, s:o, s:o}", "host", host, "device", device[0] ? json_string(device) : json_null(), "address",
-					 shown[0] ? json_string(shown) : json_null()),
+			.end = json_pack("{s:s, s:o, s:o}", "host", host, "device", device[0] ? json_string(device)
+					 : json_null(), "address", shown[0] ? json_string(shown) : json_null()),
 			.ib_port = (uint32_t) ib_port,
 			.can_notify = notify,
 		};
@@ -189,7 +195,8 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 		e = add_provider(ret_peer->end, environment, idc, ll);
 	/* One simulated end is enough: the figures are of both. Several GPUs' names follow each other. */
 	if (e == 0)
-		r->session->simulated |= is_simulated_name(device) || is_simulated_name(gpu) || strstr(gpu, ", " SIMULATED_MARK);
+		r->session->simulated |= is_simulated_name(device) || is_simulated_name(gpu) ||
+			strstr(gpu, ", " SIMULATED_MARK);
 	json_decref(payload);
 	return e < 0 ? failure(-EBADMSG, EXIT_PEER, "%s sent a malformed address; rejected", r->control->peer_name) : 0;
 }
@@ -222,8 +229,9 @@ void exchange_blame(struct control *c) {
 }
 
 int phase_to_json(const struct phase *p, json_t **ret) {
-	*ret = json_pack("{s:I, s:b, s:b, s:I, s:I}", "size", (json_int_t) p->size, "warmup", p->warmup, "half_round_trip", p->half_round_trip, "count",
-			 (json_int_t) p->count, "duration_ns", (json_int_t) p->duration_ns);
+	*ret = json_pack("{s:I, s:b, s:b, s:I, s:I}", "size", (json_int_t) p->size, "warmup", p->warmup,
+			 "half_round_trip", p->half_round_trip, "count", (json_int_t) p->count, "duration_ns",
+			 (json_int_t) p->duration_ns);
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -231,14 +239,14 @@ int phase_from_json(const struct job *job, const json_t *json, struct phase *ret
 	json_int_t size, count, duration;
 	int warmup, half, e;
 
-	e = json_unpack((json_t *) (uintptr_t) json, "{s:I, s:b, s:b, s:I, s:I!}", "size", &size, "warmup", &warmup, "half_round_trip", &half, "count",
-			&count, "duration_ns", &duration);
+	e = json_unpack((json_t *) (uintptr_t) json, "{s:I, s:b, s:b, s:I, s:I!}", "size", &size, "warmup", &warmup,
+			"half_round_trip", &half, "count", &count, "duration_ns", &duration);
 	/* The arena has room for the job's largest size and no more. */
-	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || duration < 0 || (uint64_t) duration > job->duration_ns ||
-	    (uint64_t) size % job_word_bytes(job) != 0 ||
+	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || duration < 0 ||
+	    (uint64_t) duration > job->duration_ns || (uint64_t) size % job_word_bytes(job) != 0 ||
 	    (half && (job->kind != KIND_LATENCY || (!op_is_send(job->op) && !op_is_write(job->op)))))
 		return failure(-EBADMSG, EXIT_PEER, "the peer asked for a phase that its job does not allow; refused");
-	*ret = (struct phase) { .size = (uint64_t) size, .warmup = warmup, .half_round_trip = half, .count = (uint64_t) count,
-				 .duration_ns = (uint64_t) duration };
+	*ret = (struct phase) { .size = (uint64_t) size, .warmup = warmup, .half_round_trip = half,
+				.count = (uint64_t) count, .duration_ns = (uint64_t) duration };
 	return 0;
 }

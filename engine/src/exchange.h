@@ -10,8 +10,8 @@ enum { MACHINE_MAX = 160, BOOT_ID_MAX = 64 };
 void machine_identity(char ret[MACHINE_MAX]);
 
 /*
- * Client: hears who the server is, and says so of itself with the job (machine_identity()). *ret_same_host: both are one machine.
- * Negative: said.
+ * Client: hears who the server is, and says so of itself with the job (machine_identity()).
+ * *ret_same_host: both are one machine. Negative: said.
  */
 int exchange_hear_identity(struct control *c, uint64_t timeout_ns, bool *ret_same_host);
 int exchange_say_job(struct control *c, const struct job *job);
@@ -19,7 +19,8 @@ int exchange_say_job(struct control *c, const struct job *job);
 /* The name of this host, for records. */
 void host_name(char *ret, size_t size);
 void host_boot_id(char ret[BOOT_ID_MAX]);        /* the kernel's, of this boot; empty: not to be had */
-double host_uptime_s(void);                      /* the kernel's (/proc/uptime), since this boot, asleep or not; negative: not to be had */
+/* the kernel's (/proc/uptime), since this boot, asleep or not; negative: not to be had */
+double host_uptime_s(void);
 
 struct peer {
 	json_t *end;            /* {host, device, address}, and what else is known, as the record has it; owned */
@@ -27,16 +28,23 @@ struct peer {
 	bool can_notify;
 };
 
-/* Both ends, after run_open(): swaps addresses, connects, and waits until the other end is connected too. Negative: said. */
+/*
+ * Both ends, after run_open(): swaps addresses, connects, and waits until the other end is connected too.
+ * Negative: said.
+ */
 int exchange_addresses(struct run *r, struct peer *ret);
 
 /*
- * Whether every end that sends something in this job has what `key` of its end names ("idc", "ll"): `own` says it of this end, `end` is
- * the other's. Both ends answer the same. The client always sends; the server where it answers messages, or sends its own.
+ * Whether every end that sends something in this job has what `key` of its end names ("idc", "ll"):
+ * `own` says it of this end, `end` is the other's. Both ends answer the same. The client always sends;
+ * the server where it answers messages, or sends its own.
  */
 bool exchange_agree(const struct run *r, const json_t *end, const char *key, bool own);
 
-/* Shared memory fails like a local device when its other end dies: where the peer has gone, it is to blame for the failure so far. */
+/*
+ * Shared memory fails like a local device when its other end dies: where the peer has gone,
+ * it is to blame for the failure so far.
+ */
 void exchange_blame(struct control *c);
 
 /* START: the client's word on a phase. */

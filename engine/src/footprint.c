@@ -41,7 +41,10 @@ struct mapping {
 	bool guarded;           /* what lies right below may not be touched: a thread's stack */
 };
 
-/* Ours alone, and none of a file; a heap has a name in brackets. Larger holes are no rings but address space that somebody keeps. */
+/*
+ * Ours alone, and none of a file; a heap has a name in brackets.
+ * Larger holes are no rings but address space that somebody keeps.
+ */
 static bool is_to_settle(const struct mapping *m) {
 	enum { HOLE_MAX_KB = 64 << 10 };
 	bool anonymous = m->path[0] == '\0' || strncmp(m->path, "[heap]", 6) == 0 || strncmp(m->path, "[anon", 5) == 0;
@@ -57,7 +60,8 @@ void footprint_settle(void) {
 
 	while (f && fgets(line, sizeof(line), f)) {
 		next = (struct mapping) { 0 };
-		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %63s", &next.start, &next.end, next.permissions, next.path) >= 3) {
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %63s", &next.start, &next.end, next.permissions,
+			   next.path) >= 3) {
 			next.guarded = m.end == next.start && strncmp(m.permissions, "---", 3) == 0;
 			m = next;
 		} else if (sscanf(line, "Size: %lld", &m.size_kb) == 1)

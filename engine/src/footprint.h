@@ -12,7 +12,8 @@ struct footprint {
 struct footprint footprint_now(void);
 
 /*
- * Makes resident what has been allocated and not been touched yet, so that from here on growth is growth: a library's rings and pools
- * would else come with the messages that reach them, for minutes, or for hours of a slow pace. Kernels before 5.14 leave it as it is.
+ * Makes resident what has been allocated and not been touched yet, so that from here on growth is growth:
+ * a library's rings and pools would else come with the messages that reach them, for minutes,
+ * or for hours of a slow pace. Kernels before 5.14 leave it as it is.
  */
 void footprint_settle(void);

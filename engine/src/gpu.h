@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of GPUs. A maker's runtime is loaded when its memory is first asked for, never linked: the program runs the same on hosts
- * that have none. Each runtime is one `struct gpu_runtime` in a file of its own; what it needs of the maker's headers is declared there.
+ * Memory of GPUs. A maker's runtime is loaded when its memory is first asked for, never linked:
+ * the program runs the same on hosts that have none. Each runtime is one `struct gpu_runtime` in a file of its own;
+ * what it needs of the maker's headers is declared there.
  */
 #pragma once
 
@@ -33,10 +34,16 @@ struct gpu_runtime {
 	/* The bytes are there when it returns. EXIT_INTERNAL. */
 	int (*copy)(struct gpu *g, void *to, const void *from, size_t length, enum gpu_direction direction);
 
-	/* A dmabuf of memory from alloc(), to be closed by the caller, and where in it the memory begins. -EOPNOTSUPP: says nothing. */
+	/*
+	 * A dmabuf of memory from alloc(), to be closed by the caller, and where in it the memory begins.
+	 * -EOPNOTSUPP: says nothing.
+	 */
 	int (*export)(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset);
 
-	/* Locks host memory for faster copies. Where it fails, copies are slower and nothing else. NULL: the runtime has no such call. */
+	/*
+	 * Locks host memory for faster copies. Where it fails, copies are slower and nothing else.
+	 * NULL: the runtime has no such call.
+	 */
 	int (*pin)(struct gpu *g, void *memory, size_t length);
 	void (*unpin)(struct gpu *g, void *memory);
 
@@ -65,9 +72,9 @@ static inline bool gpu_is_simulated(const struct gpu *g) {
 }
 
 /*
- * The memory that a GPU's number means, for programs that name the GPU's maker apart: "cuda:N", "rocm:N" or "ze:N". `type` is NVIDIA,
- * AMD or INTEL in any case, or NULL: whose device files are here. -EINVAL: no such maker or number (says nothing).
- * -ENODEV, -ENOTUNIQ: no GPU here, or those of several makers (said, EXIT_HOST).
+ * The memory that a GPU's number means, for programs that name the GPU's maker apart: "cuda:N", "rocm:N" or "ze:N".
+ * `type` is NVIDIA, AMD or INTEL in any case, or NULL: whose device files are here. -EINVAL: no such maker or number
+ * (says nothing). -ENODEV, -ENOTUNIQ: no GPU here, or those of several makers (said, EXIT_HOST).
  */
 int gpu_memory_kind(const char *type, const char *number, char ret[JOB_NAME_MAX]);
 
@@ -81,7 +88,10 @@ struct gpu_symbol {
 	bool optional;
 };
 
-/* Loads the first of the runtime's libraries that is there, and finds all symbols. Never unloaded. Negative: said, EXIT_HOST. */
+/*
+ * Loads the first of the runtime's libraries that is there, and finds all symbols. Never unloaded.
+ * Negative: said, EXIT_HOST.
+ */
 int gpu_library_load(const struct gpu_runtime *r, const struct gpu_symbol *symbols, size_t n);
 
 /* An ordinal that there is none of, as open() finds it out. -ENODEV (said, EXIT_HOST). */

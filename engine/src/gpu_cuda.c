@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVIDIA: the CUDA driver's library. Declared after the CUDA Driver API reference, chapters "Data types used by CUDA driver", "Device
- * Management", "Primary Context Management" and "Memory Management"; the driver keeps these names and numbers stable.
+ * NVIDIA: the CUDA driver's library. Declared after the CUDA Driver API reference,
+ * chapters "Data types used by CUDA driver", "Device Management", "Primary Context Management" and "Memory Management";
+ * the driver keeps these names and numbers stable.
  */
 #include <stdio.h>
 
@@ -116,7 +117,10 @@ static int open_device(struct cuda_gpu *c) {
 	e = cuda.device_get(&c->device, (int) c->gpu.ordinal);
 	if (e == 0)
 		e = cuda.device_get_name(c->gpu.name, sizeof(c->gpu.name), c->device);
-	/* The primary context is the one that the CUDA runtime in libfabric uses: memory is shared with it, not handed over. */
+	/*
+	 * The primary context is the one that the CUDA runtime in libfabric uses:
+	 * memory is shared with it, not handed over.
+	 */
 	if (e == 0)
 		e = cuda.primary_retain(&c->context, c->device);
 	if (e == 0)
@@ -163,11 +167,15 @@ static int cuda_alloc(struct gpu *g, size_t length, void **ret) {
 	e = cuda.mem_alloc(&p, length);
 	if (e != 0)
 		return gpu_no_memory(g, length, error_text(e));
-	/* Else a copy may still be under way when it returns, and a network device would read what was there before (GPUDirect RDMA). */
+	/*
+	 * Else a copy may still be under way when it returns,
+	 * and a network device would read what was there before (GPUDirect RDMA).
+	 */
 	e = cuda.pointer_set_attribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p);
 	if (e != 0) {
 		(void) cuda.mem_free(p);
-		return failure(-EIO, EXIT_HOST, "cuda:%u (%s): its copies cannot be made synchronous: %s", g->ordinal, g->name, error_text(e));
+		return failure(-EIO, EXIT_HOST, "cuda:%u (%s): its copies cannot be made synchronous: %s", g->ordinal,
+			       g->name, error_text(e));
 	}
 	*ret = (void *) (uintptr_t) p;
 	return 0;
@@ -178,15 +186,17 @@ static int cuda_copy(struct gpu *g, void *to, const void *from, size_t length, e
 
 	e = use(g);
 	if (likely(e == 0))
-		e = direction == GPU_COPY_IN ? cuda.copy_in(pointer_of(to), from, length) : cuda.copy_out(to, pointer_of(from), length);
+		e = direction == GPU_COPY_IN ? cuda.copy_in(pointer_of(to), from, length)
+					     : cuda.copy_out(to, pointer_of(from), length);
 	return likely(e == 0) ? 0 : gpu_copy_failed(g, length, direction, error_text(e));
 }
 
 static int cuda_export(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset) {
 	int supported = 0, fd = -1;
 
-	if (!cuda.get_handle || cuda.device_get_attribute(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, cuda_gpu(g)->device) != 0 || !supported ||
-	    cuda.get_handle(&fd, pointer_of(memory), length, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0) != 0)
+	if (!cuda.get_handle ||
+	    cuda.device_get_attribute(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, cuda_gpu(g)->device) != 0 ||
+	    !supported || cuda.get_handle(&fd, pointer_of(memory), length, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0) != 0)
 		return -EOPNOTSUPP;
 	*ret_fd = fd;
 	*ret_offset = 0; /* the range itself is what was exported */
@@ -194,7 +204,8 @@ static int cuda_export(struct gpu *g, void *memory, size_t length, int *ret_fd, 
 }
 
 static int cuda_pin(struct gpu *g, void *memory, size_t length) {
-	return cuda.host_register && cuda.host_unregister && use(g) == 0 && cuda.host_register(memory, length, 0) == 0 ? 0 : -EOPNOTSUPP;
+	return cuda.host_register && cuda.host_unregister && use(g) == 0 &&
+	       cuda.host_register(memory, length, 0) == 0 ? 0 : -EOPNOTSUPP;
 }
 
 static void cuda_unpin(struct gpu *g, void *memory) {

@@ -80,13 +80,15 @@ static int detect(const char *dev, const char *sys, enum memory_type *ret) {
 		if (!makers[i].is_here(dev, sys))
 			continue;
 		if (found >= 0)
-			return failure(-ENOTUNIQ, EXIT_HOST, "there are GPUs of %s and of %s on this host: say which are meant", makers[found].type,
-				       makers[i].type);
+			return failure(-ENOTUNIQ, EXIT_HOST,
+				       "there are GPUs of %s and of %s on this host: say which are meant",
+				       makers[found].type, makers[i].type);
 		found = (int) i;
 	}
 	if (found < 0)
-		return failure(-ENODEV, EXIT_HOST, "there is no GPU on this host: none of %s/nvidia0 (NVIDIA), %s/kfd (AMD) and %s/dri/renderD* of Intel is "
-			       "there; load the driver of the GPU, or leave GPU memory out", dev, dev, dev);
+		return failure(-ENODEV, EXIT_HOST, "there is no GPU on this host: "
+			       "none of %s/nvidia0 (NVIDIA), %s/kfd (AMD) and %s/dri/renderD* of Intel is there; "
+			       "load the driver of the GPU, or leave GPU memory out", dev, dev, dev);
 	*ret = makers[found].memory;
 	return 0;
 }

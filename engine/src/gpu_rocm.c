@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AMD: HIP for memory and copies, and beneath it HSA for a dmabuf. Declared after HIP's hip_runtime_api.h and driver_types.h, and ROCr's
- * hsa.h and hsa_ext_amd.h.
+ * AMD: HIP for memory and copies, and beneath it HSA for a dmabuf.
+ * Declared after HIP's hip_runtime_api.h and driver_types.h, and ROCr's hsa.h and hsa_ext_amd.h.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -94,7 +94,8 @@ static void rocm_free(struct gpu *g, void *memory) {
 }
 
 static int rocm_copy(struct gpu *g, void *to, const void *from, size_t length, enum gpu_direction direction) {
-	hipError_t e = hip.memcpy(to, from, length, direction == GPU_COPY_IN ? HIP_MEMCPY_HOST_TO_DEVICE : HIP_MEMCPY_DEVICE_TO_HOST);
+	hipError_t e = hip.memcpy(to, from, length,
+				  direction == GPU_COPY_IN ? HIP_MEMCPY_HOST_TO_DEVICE : HIP_MEMCPY_DEVICE_TO_HOST);
 
 	return likely(e == 0) ? 0 : gpu_copy_failed(g, length, direction, hip.get_error_string(e));
 }
@@ -102,7 +103,8 @@ static int rocm_copy(struct gpu *g, void *to, const void *from, size_t length, e
 /* HIP itself has none; HSA has, since ROCm 5.6, and HIP has loaded and started it. */
 static int rocm_export(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset) {
 	hsa_status_t (*export)(const void *memory, size_t bytes, int *ret_fd, uint64_t *ret_offset);
-	void *handle = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_LOCAL), *p = handle ? dlsym(handle, "hsa_amd_portable_export_dmabuf") : NULL;
+	void *handle = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_LOCAL),
+		*p = handle ? dlsym(handle, "hsa_amd_portable_export_dmabuf") : NULL;
 	uint64_t offset = 0;
 	int fd = -1;
 
@@ -126,7 +128,8 @@ static void rocm_unpin(struct gpu *g, void *memory) {
 }
 
 /* The number follows ROCm's major version (5: Debian 12). */
-static const char *const libraries[] = { "libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", NULL };
+static const char *const libraries[] = { "libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+					 NULL };
 
 const struct gpu_runtime gpu_rocm = {
 	.type = MEMORY_ROCM,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intel: oneAPI Level Zero. Declared after its ze_api.h (1.0 and newer): handles are pointers, every structure begins with its type and
- * a chain of extensions. GPUs are counted over all drivers, in the order in which the loader lists them.
+ * Intel: oneAPI Level Zero. Declared after its ze_api.h (1.0 and newer):
+ * handles are pointers, every structure begins with its type and a chain of extensions.
+ * GPUs are counted over all drivers, in the order in which the loader lists them.
  */
 #include <stdio.h>
 
@@ -95,12 +96,16 @@ static struct {
 	ze_result_t (*device_get_properties)(ze_handle device, struct ze_device_properties *ret);
 	ze_result_t (*context_create)(ze_handle driver, const struct ze_context_desc *desc, ze_handle *ret);
 	ze_result_t (*context_destroy)(ze_handle context);
-	ze_result_t (*list_create)(ze_handle context, ze_handle device, const struct ze_queue_desc *desc, ze_handle *ret);
+	ze_result_t (*list_create)(ze_handle context, ze_handle device, const struct ze_queue_desc *desc,
+				   ze_handle *ret);
 	ze_result_t (*list_destroy)(ze_handle list);
-	ze_result_t (*list_copy)(ze_handle list, void *to, const void *from, size_t bytes, ze_handle signal, uint32_t waits, ze_handle *events);
-	ze_result_t (*mem_alloc)(ze_handle context, const struct ze_alloc_desc *desc, size_t bytes, size_t alignment, ze_handle device, void **ret);
+	ze_result_t (*list_copy)(ze_handle list, void *to, const void *from, size_t bytes, ze_handle signal,
+				 uint32_t waits, ze_handle *events);
+	ze_result_t (*mem_alloc)(ze_handle context, const struct ze_alloc_desc *desc, size_t bytes, size_t alignment,
+				 ze_handle device, void **ret);
 	ze_result_t (*mem_free)(ze_handle context, void *memory);
-	ze_result_t (*mem_get_properties)(ze_handle context, const void *memory, struct ze_alloc_properties *ret, ze_handle *ret_device);
+	ze_result_t (*mem_get_properties)(ze_handle context, const void *memory, struct ze_alloc_properties *ret,
+					  ze_handle *ret_device);
 } ze;
 
 static const struct gpu_symbol symbols[] = {
@@ -154,7 +159,8 @@ static void ze_close(struct gpu *g) {
 }
 
 /* 1: found, and *z has it; 0: not here, and *number counts on; others: an error of the runtime. */
-static ze_result_t search_driver(ze_handle driver, uint32_t index, uint32_t *number, struct ze_gpu *z, bool *ret_found) {
+static ze_result_t search_driver(ze_handle driver, uint32_t index, uint32_t *number, struct ze_gpu *z,
+				 bool *ret_found) {
 	struct ze_device_properties p;
 	ze_handle devices[DEVICES_MAX];
 	uint32_t n = DEVICES_MAX;
@@ -176,7 +182,8 @@ static ze_result_t search_driver(ze_handle driver, uint32_t index, uint32_t *num
 
 static int open_device(struct ze_gpu *z) {
 	const struct ze_context_desc context = { .type = ZE_STRUCTURE_TYPE_CONTEXT_DESC };
-	const struct ze_queue_desc queue = { .type = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC, .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS };
+	const struct ze_queue_desc queue = { .type = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+					     .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS };
 	uint32_t drivers = DRIVERS_MAX, seen = 0;
 	ze_handle all[DRIVERS_MAX];
 	bool found = false;
@@ -217,7 +224,8 @@ static int ze_open(uint32_t ordinal, struct gpu **ret) {
 }
 
 static int ze_alloc(struct gpu *g, size_t length, void **ret) {
-	const struct ze_export_desc wish = { .type = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC, .flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF };
+	const struct ze_export_desc wish = { .type = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC,
+					     .flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF };
 	struct ze_alloc_desc desc = { .type = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC, .next = &wish };
 	struct ze_gpu *z = ze_gpu(g);
 	ze_result_t e;
@@ -242,7 +250,8 @@ static int ze_copy(struct gpu *g, void *to, const void *from, size_t length, enu
 }
 
 static int ze_export(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset) {
-	struct ze_export_fd fd = { .type = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD, .flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF, .fd = -1 };
+	struct ze_export_fd fd = { .type = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
+				   .flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF, .fd = -1 };
 	struct ze_alloc_properties p = { .type = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES, .next = &fd };
 	struct ze_gpu *z = ze_gpu(g);
 

@@ -48,8 +48,8 @@ double histogram_stddev(const struct histogram *h) {
 	if (h->count < 2)
 		return 0;
 	/*
-	 * Squares of nanoseconds around a mean a thousand deviations away would cancel each other in floating point. Moved by
-	 * the whole part of the mean, which integers do exactly (intermediate results may wrap), they do not.
+	 * Squares of nanoseconds around a mean a thousand deviations away would cancel each other in floating point.
+	 * Moved by the whole part of the mean, which integers do exactly (intermediate results may wrap), they do not.
 	 */
 	shift = h->sum / n;
 	squares = h->sum_squares - 2 * shift * h->sum + n * shift * shift;
@@ -64,7 +64,10 @@ uint64_t histogram_quantile(const struct histogram *h, double p) {
 
 	if (h->count == 0)
 		return 0;
-	/* HdrHistogram's own arithmetic (getValueAtPercentile): in percent, rounded to the nearest sample, at least the first */
+	/*
+	 * HdrHistogram's own arithmetic (getValueAtPercentile): in percent,
+	 * rounded to the nearest sample, at least the first
+	 */
 	wanted = (uint64_t) (MIN(p * 100, 100.0) * (double) h->count / 100 + 0.5);
 	wanted = MIN(MAX(wanted, UINT64_C(1)), h->count);
 	for (i = 0; i < HISTOGRAM_COUNTS - 1; i++) {

@@ -63,7 +63,10 @@ void histogram_add(struct histogram *to, const struct histogram *from);
 double histogram_mean(const struct histogram *h);
 double histogram_stddev(const struct histogram *h);   /* of the sample: divides by count - 1; 0 below two samples */
 
-/* The highest value equivalent to the p-quantile (0 < p <= 1), as HdrHistogram reports it, never above the exact maximum. 0 when empty. */
+/*
+ * The highest value equivalent to the p-quantile (0 < p <= 1), as HdrHistogram reports it,
+ * never above the exact maximum. 0 when empty.
+ */
 uint64_t histogram_quantile(const struct histogram *h, double p);
 
 /* True where count * (1 - p) >= 10: fewer samples above a percentile than ten say nothing about it (definitions.md). */
@@ -74,9 +77,9 @@ uint64_t histogram_lowest_at(size_t index);
 uint64_t histogram_highest_at(size_t index);
 
 /*
- * HdrHistogram's V2 encoding, deflated, in base64 (the text that starts with "HISTFAAA"). The encoding carries counts only:
- * decoding sets min, max, sum and sum of squares from the counts, as every HdrHistogram reader does.
- * -EBADMSG: not such a text, or one of another layout; -ENOMEM.
+ * HdrHistogram's V2 encoding, deflated, in base64 (the text that starts with "HISTFAAA").
+ * The encoding carries counts only: decoding sets min, max, sum and sum of squares from the counts,
+ * as every HdrHistogram reader does. -EBADMSG: not such a text, or one of another layout; -ENOMEM.
  */
 int histogram_encode(const struct histogram *h, char **ret);
 int histogram_decode(const char *text, struct histogram **ret);

@@ -4,8 +4,8 @@
  *
  *   base64( cookie, length, zlib( cookie, length, 0, digits, lowest, highest, ratio, counts ) )
  *
- * Numbers are big-endian. Counts are ZigZag LEB128, and a negative one -n stands for n places without a count. Text that
- * is read here may come from anywhere: every length is bounded before it is believed.
+ * Numbers are big-endian. Counts are ZigZag LEB128, and a negative one -n stands for n places without a count.
+ * Text that is read here may come from anywhere: every length is bounded before it is believed.
  */
 #include <limits.h>
 #include <openssl/evp.h>

@@ -14,15 +14,16 @@ json_t *latency_json(const struct histogram *h, bool halve) {
 		const char *key;
 		double p;
 	} percentiles[] = {
-		{ "p50", 0.5 }, { "p90", 0.9 }, { "p95", 0.95 }, { "p99", 0.99 }, { "p99_9", 0.999 }, { "p99_99", 0.9999 },
+		{ "p50", 0.5 }, { "p90", 0.9 }, { "p95", 0.95 }, { "p99", 0.99 }, { "p99_9", 0.999 },
+		{ "p99_99", 0.9999 },
 	};
 	const double us = halve ? 0.5e-3 : 1e-3; /* of a nanosecond */
 	json_t *o;
 
 	if (h->count == 0)
 		return NULL;
-	o = json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t) h->count, "min", (double) h->min * us, "max", (double) h->max * us,
-		      "mean", histogram_mean(h) * us, "stddev", histogram_stddev(h) * us);
+	o = json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t) h->count, "min", (double) h->min * us, "max",
+		      (double) h->max * us, "mean", histogram_mean(h) * us, "stddev", histogram_stddev(h) * us);
 	for (size_t i = 0; i < ELEMENTSOF(percentiles); i++)
 		(void) json_object_set_new(o, percentiles[i].key,
 					   histogram_supports(h, percentiles[i].p)
@@ -45,8 +46,10 @@ void intervals_begin(struct run *r) {
 
 	r->begin = clock_ticks(&r->clock);
 	r->end = r->phase.count ? UINT64_MAX : r->begin + clock_ticks_of(&r->clock, r->phase.duration_ns);
-	r->next_interval = timed && job->interval_ns ? r->begin + clock_ticks_of(&r->clock, job->interval_ns) : UINT64_MAX;
-	r->next_window = timed && job->kind == KIND_BANDWIDTH ? r->begin + clock_ticks_of(&r->clock, RUN_WINDOW_NS) : UINT64_MAX;
+	r->next_interval = timed && job->interval_ns ? r->begin + clock_ticks_of(&r->clock, job->interval_ns)
+						     : UINT64_MAX;
+	r->next_window = timed && job->kind == KIND_BANDWIDTH ? r->begin + clock_ticks_of(&r->clock, RUN_WINDOW_NS)
+							      : UINT64_MAX;
 	r->next_look = r->begin + clock_ticks_of(&r->clock, RUN_LOOK_NS);
 	r->event_error = 0;
 	r->interval_start = r->window_start = r->begin;
@@ -78,9 +81,10 @@ static void interval_event(struct run *r, uint64_t now, uint64_t bytes) {
 	json_t *o;
 
 	/* An interval without a message is a finding, and stands here with a count of 0. */
-	o = json_pack("{s:f, s:f, s:I, s:o, s:o}", "start_s", start, "end_s", end, "count", (json_int_t) count, "gbit_s",
-		      latency ? json_null() : json_real((double) (bytes - r->interval_bytes) * 8e-9 / (end - start)), "latency_us",
-		      l ? l : json_null());
+	o = json_pack("{s:f, s:f, s:I, s:o, s:o}", "start_s", start, "end_s", end, "count", (json_int_t) count,
+		      "gbit_s",
+		      latency ? json_null() : json_real((double) (bytes - r->interval_bytes) * 8e-9 / (end - start)),
+		      "latency_us", l ? l : json_null());
 	if (r->on_interval)
 		r->on_interval(r, o);
 	if (json_array_size(r->outcome.intervals) < RUN_INTERVALS_MAX)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job: everything that one measurement needs to know, validated once and never changed after. The client makes it from
- * its options and sends it whole, so the two sides can never disagree; the server checks it again as hostile input.
+ * A job: everything that one measurement needs to know, validated once and never changed after.
+ * The client makes it from its options and sends it whole, so the two sides can never disagree;
+ * the server checks it again as hostile input.
  */
 #pragma once
 
@@ -56,8 +57,8 @@ enum connection {
 };
 
 /*
- * Which memory region a write, read or atomic names at its target (fi_cxi(7), "Optimized MRs" and FI_MR_PROV_KEY). Only cxi
- * offers the choice.
+ * Which memory region a write, read or atomic names at its target (fi_cxi(7), "Optimized MRs" and FI_MR_PROV_KEY).
+ * Only cxi offers the choice.
  */
 enum key_mode {
 	KEYS_CLIENT,            /* our own keys 0 to 99: no match list at the target */
@@ -78,8 +79,8 @@ enum fabric_class {
 };
 
 /*
- * Choices that not every backend has: a backend lists those that it takes in its `options`; job_validate() and the command
- * line refuse the rest.
+ * Choices that not every backend has: a backend lists those that it takes in its `options`;
+ * job_validate() and the command line refuse the rest.
  */
 enum job_option {
 	JOB_OPTION_CONNECTION = 1 << 0,
@@ -123,14 +124,18 @@ enum {
 	JOB_OUTSTANDING_MAX = 8192,
 	JOB_REPORT_ALL_MAX = 10000000,  /* samples kept for --report-all: 80 MB */
 	JOB_QUEUE_PAIRS_MAX = 1024,
-	JOB_INLINE_MAX = 65536,         /* only a bound for hostile input: the device says what it takes (around 1 KiB at most) */
+	/* only a bound for hostile input: the device says what it takes (around 1 KiB at most) */
+	JOB_INLINE_MAX = 65536,
 	JOB_GID_INDEX_MAX = 255,        /* 8 bits in an address vector: ibv_global_route.sgid_index */
 	JOB_IB_PORT_MAX = 255,          /* 8 bits: ibv_qp_attr.port_num */
 	JOB_SL_MAX = 15,                /* 4 bits of an InfiniBand local route header */
 	JOB_TRAFFIC_CLASS_MAX = 255,    /* 8 bits of an IPv6 (and global route) header; IPv4's type of service */
 	JOB_RETRY_MAX = 7,              /* 3 bits in a queue pair context; for RNR, 7 is for ever */
 	JOB_TIMEOUT_EXPONENT_MAX = 31,  /* 5 bits; 0: wait for ever */
-	/* 4.096 us x 2^14 = 67 ms, as perftest(1)'s -u: what a lost packet costs at least, and far above any fabric's round trip */
+	/*
+	 * 4.096 us x 2^14 = 67 ms, as perftest(1)'s -u: what a lost packet costs at least,
+	 * and far above any fabric's round trip
+	 */
 	JOB_TIMEOUT_EXPONENT = 14,
 	JOB_MTU_MIN = 256,              /* ibv_mtu(3): powers of two from here */
 	JOB_MTU_MAX = 4096,
@@ -179,22 +184,30 @@ struct job {
 	bool report_all;
 	uint64_t timeout_ns;                    /* the longest time without progress */
 
-	/* From here on: what only some backends take (enum job_option); job_defaults() sets what none would choose otherwise. */
+	/*
+	 * From here on: what only some backends take (enum job_option);
+	 * job_defaults() sets what none would choose otherwise.
+	 */
 	enum connection connection;
 	uint32_t ib_port, server_ib_port;       /* 0: chosen */
 	int32_t gid_index, server_gid_index;    /* -1: chosen */
 	uint32_t mtu;                           /* bytes, a power of two; 0: the smaller active MTU of both ends */
-	int32_t sl, traffic_class;              /* service level; -1: what the connection manager finds with rdma_cm, else 0 */
+	/* service level; -1: what the connection manager finds with rdma_cm, else 0 */
+	int32_t sl, traffic_class;
 	uint32_t queue_pairs;                   /* times `batch`, and times `cq_moderation`: at most `outstanding` */
 	uint32_t batch;                         /* work requests of one post list and doorbell */
 	uint32_t cq_moderation;                 /* every Nth work request of a queue pair is signalled */
 	int64_t inline_bytes;                   /* -1: automatic */
 	bool srq;
 	bool rdma_cm;
-	bool relaxed_ordering;                  /* a write's last byte may then be visible first: nothing may poll memory for it */
+	/* a write's last byte may then be visible first: nothing may poll memory for it */
+	bool relaxed_ordering;
 	uint32_t retry, rnr_retry;
 	uint32_t timeout_exponent;              /* 4.096 us x 2^n; 0: for ever */
-	/* Kinds of memory (memory_kind.h) of what either end sends from, and of what comes in there: "host", "huge:2M", "cuda:0" */
+	/*
+	 * Kinds of memory (memory_kind.h) of what either end sends from, and of what comes in there:
+	 * "host", "huge:2M", "cuda:0"
+	 */
 	char tx_memory[JOB_NAME_MAX], rx_memory[JOB_NAME_MAX];
 	bool bounce;                            /* a GPU's memory is copied through host memory, message by message */
 	int32_t svc_id, server_svc_id;          /* CXI service; -1: the provider's choice */
@@ -206,10 +219,14 @@ struct job {
 	bool unrestricted;                      /* writes and reads: ordered, by the NIC's other way */
 	bool no_hrp;                            /* no high-rate puts */
 	enum key_mode keys;
-	enum atomic_op atomic_op;               /* of OP_ATOMIC_OP, OP_FETCH_ATOMIC and OP_COMPARE_ATOMIC; else ATOMIC_NONE */
+	/* of OP_ATOMIC_OP, OP_FETCH_ATOMIC and OP_COMPARE_ATOMIC; else ATOMIC_NONE */
+	enum atomic_op atomic_op;
 	enum atomic_type atomic_type;           /* of these, too; the other atomics work on ATOMIC_UINT64 */
 
-	/* KIND_TRANSFER only; `iterations` and `warmup` count batches there, `outstanding` is of one queue pair, `batch` stays 1 */
+	/*
+	 * KIND_TRANSFER only; `iterations` and `warmup` count batches there,
+	 * `outstanding` is of one queue pair, `batch` stays 1
+	 */
 	char devices[JOB_DEVICES_TEXT];         /* the initiator's, between commas; empty: one, `device` */
 	char server_devices[JOB_DEVICES_TEXT];
 	uint32_t cross_rail;                    /* device i works with the target's i + this, around */
@@ -238,7 +255,8 @@ const char *fabric_class_name(int fabric_class);
 int fabric_class_from_name(const char *name);   /* -EINVAL: there is none of that name */
 
 static inline bool op_is_atomic(enum op op) {
-	return op == OP_FETCH_ADD || op == OP_COMPARE_SWAP || op == OP_ATOMIC_OP || op == OP_FETCH_ATOMIC || op == OP_COMPARE_ATOMIC;
+	return op == OP_FETCH_ADD || op == OP_COMPARE_SWAP || op == OP_ATOMIC_OP || op == OP_FETCH_ATOMIC ||
+	       op == OP_COMPARE_ATOMIC;
 }
 
 /* Whether job.atomic_op says what it does. */
@@ -254,7 +272,9 @@ static inline bool op_is_write(enum op op) {
 	return op == OP_WRITE || op == OP_WRITE_IMM;
 }
 
-/* A service level or traffic class in force: as asked for, else 0; -1 where the connection manager has yet to find it. */
+/*
+ * A service level or traffic class in force: as asked for, else 0; -1 where the connection manager has yet to find it.
+ */
 static inline int32_t job_lane(const struct job *job, int32_t asked) {
 	return asked >= 0 || job->rdma_cm ? asked : 0;
 }
@@ -264,7 +284,10 @@ static inline bool op_takes_receive(enum op op) {
 	return op_is_send(op) || op == OP_WRITE_IMM;
 }
 
-/* Whether a connection of this kind has the operation (InfiniBand Architecture Specification, volume 1, table of transport services). */
+/*
+ * Whether a connection of this kind has the operation (InfiniBand Architecture Specification, volume 1,
+ * table of transport services).
+ */
 static inline bool connection_has_op(enum connection connection, enum op op) {
 	switch (connection) {
 	case CONNECTION_UC:
@@ -289,20 +312,26 @@ static inline uint64_t job_word_bytes(const struct job *job) {
 	return op_is_atomic(job->op) ? atomic_type_bytes(job->atomic_type) : 1;
 }
 
-/* Of the choices that a backend has, and all it takes in this job: every backend's transfers may have several queue pairs (or
- * endpoints, or connections), and batches. */
+/* Of the choices that a backend has, and all it takes in this job:
+ * every backend's transfers may have several queue pairs (or endpoints, or connections), and batches. */
 unsigned long job_options_of(const struct job *job, unsigned long backend_options);
 
 /* Checks ranges and combinations, for every backend that Perch knows; says what is wrong. -EINVAL. */
 int job_validate(const struct job *job);
 
-/* Of a valid job of KIND_LATENCY: what it is, or DEFINITION_AUTO where only the provider can tell whether a write is seen to arrive. */
+/*
+ * Of a valid job of KIND_LATENCY: what it is, or DEFINITION_AUTO where only the provider can tell whether
+ * a write is seen to arrive.
+ */
 enum definition job_definition(const struct job *job);
 
 /* Why a target that polls the last byte of a write cannot see it arrive; NULL: it can. */
 const char *job_unseen_write(const struct job *job);
 
-/* Keys as they come to be used: reads of optimized regions are always restricted, so unrestricted ones go through a match list. */
+/*
+ * Keys as they come to be used: reads of optimized regions are always restricted,
+ * so unrestricted ones go through a match list.
+ */
 enum key_mode job_keys(const struct job *job);
 
 /* The rest of this file concerns KIND_TRANSFER: job_transfer.c. */
@@ -317,8 +346,8 @@ void job_complete_transfer(struct job *job);
 uint32_t job_pairs(const struct job *job);
 
 /*
- * Lanes of the whole job: each is one thread's part of one pair, with queue pairs and a buffer of its own. Lane i belongs to pair
- * i % job_pairs() and to thread i % job->threads: one of the two numbers is a multiple of the other.
+ * Lanes of the whole job: each is one thread's part of one pair, with queue pairs and a buffer of its own. Lane i
+ * belongs to pair i % job_pairs() and to thread i % job->threads: one of the two numbers is a multiple of the other.
  */
 static inline uint32_t job_lanes(const struct job *job) {
 	return MAX(job_pairs(job), job->threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job as JSON, on its way to the server. One table names every member once, for both directions, so that what is sent and
- * what is read cannot drift apart.
+ * A job as JSON, on its way to the server. One table names every member once, for both directions,
+ * so that what is sent and what is read cannot drift apart.
  */
 #include "job_names.h"
 #include "message.h"
@@ -148,7 +148,8 @@ static int member_from_json(const struct member *m, const json_t *v, struct job 
 	switch (m->type) {
 	case MEMBER_NAME:
 	case MEMBER_LIST:
-		return json_is_string(v) ? copy_string(p, m->type == MEMBER_NAME ? JOB_NAME_MAX : JOB_DEVICES_TEXT, json_string_value(v)) : -EBADMSG;
+		return json_is_string(v) ? copy_string(p, m->type == MEMBER_NAME ? JOB_NAME_MAX : JOB_DEVICES_TEXT,
+						       json_string_value(v)) : -EBADMSG;
 	case MEMBER_ENUM:
 		i = json_is_string(v) ? name_index(m->names, m->max, json_string_value(v)) : -EBADMSG;
 		if (i < 0)
@@ -198,7 +199,8 @@ static int numbers_from_json(const json_t *v, uint64_t highest, uint64_t *ret, s
 	for (size_t i = 0; i < n; i++) {
 		const json_t *number = json_array_get(v, i);
 
-		if (!json_is_integer(number) || json_integer_value(number) < 0 || (uint64_t) json_integer_value(number) > highest)
+		if (!json_is_integer(number) || json_integer_value(number) < 0 ||
+		    (uint64_t) json_integer_value(number) > highest)
 			return -EBADMSG;
 		ret[i] = (uint64_t) json_integer_value(number);
 	}

@@ -88,7 +88,8 @@ const char *completion_mode_name(int mode) {
 }
 
 const char *connection_name(int connection) {
-	static const char *const shown[CONNECTION_MAX] = { [CONNECTION_RC] = "RC", [CONNECTION_UC] = "UC", [CONNECTION_UD] = "UD" };
+	static const char *const shown[CONNECTION_MAX] = { [CONNECTION_RC] = "RC", [CONNECTION_UC] = "UC",
+							   [CONNECTION_UD] = "UD" };
 
 	return connection >= 0 && connection < CONNECTION_MAX ? shown[connection] : "unknown";
 }
@@ -104,5 +105,6 @@ const char *fabric_class_name(int fabric_class) {
 int fabric_class_from_name(const char *name) {
 	int i = name_index(fabric_class_names, FABRIC_CLASS_MAX, name);
 
-	return i == FABRIC_CLASS_DEFAULT ? -EINVAL : i; /* not to be asked for: it is what leaving the option out means */
+	/* not to be asked for: it is what leaving the option out means */
+	return i == FABRIC_CLASS_DEFAULT ? -EINVAL : i;
 }

@@ -110,7 +110,8 @@ static int validate_list(const char *option, const char *list) {
 		return failure(-EINVAL, EXIT_USAGE, "--%s names %u devices; %d at most", option, n, JOB_DEVICES_MAX);
 	for (uint32_t i = 0; list[0] && i < n; i++)
 		if (!list_entry(list, i, name) || !name[0])
-			return failure(-EINVAL, EXIT_USAGE, "--%s '%.64s': name %u of %u is empty or too long", option, list, i + 1, n);
+			return failure(-EINVAL, EXIT_USAGE, "--%s '%.64s': name %u of %u is empty or too long", option,
+				       list, i + 1, n);
 	return 0;
 }
 
@@ -129,16 +130,20 @@ static int validate_pairs(const struct job *job, const struct backend_facts *b) 
 		return failure(-EINVAL, EXIT_USAGE, "--devices names %u and --server-devices %u; "
 			       "name as many on both sides", ours, theirs);
 	if (job->cross_rail >= pairs)
-		return failure(-EINVAL, EXIT_USAGE, "--cross-rail %u with %u pairs of devices; it is below their number", job->cross_rail, pairs);
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--cross-rail %u with %u pairs of devices; it is below their number", job->cross_rail,
+			       pairs);
 	if (job->threads == 0 || job->threads > JOB_THREADS_MAX || (job->threads % pairs && pairs % job->threads))
-		return failure(-EINVAL, EXIT_USAGE, "--threads %u with %u pairs of devices: 1 to %d, and a multiple or a divisor of the pairs",
-			       job->threads, pairs, JOB_THREADS_MAX);
+		return failure(-EINVAL, EXIT_USAGE, "--threads %u with %u pairs of devices: 1 to %d, "
+			       "and a multiple or a divisor of the pairs", job->threads, pairs, JOB_THREADS_MAX);
 	if (job->completion == COMPLETION_EVENT && job->threads < pairs)
-		return failure(-EINVAL, EXIT_USAGE, "--completion event with --threads %u and %u pairs: a thread sleeps for one device only; give "
-			       "--threads %u, or --completion busy", job->threads, pairs, pairs);
+		return failure(-EINVAL, EXIT_USAGE, "--completion event with --threads %u and %u pairs: "
+			       "a thread sleeps for one device only; give --threads %u, or --completion busy",
+			       job->threads, pairs, pairs);
 	if (job->completion == COMPLETION_EVENT && job->queue_pairs > 1 && !(b->options & JOB_OPTION_QUEUE_PAIRS))
-		return failure(-EINVAL, EXIT_USAGE, "--completion event with --queue-pairs %u: over %s a thread can sleep for one queue pair "
-			       "only; use more --threads, or --completion busy", job->queue_pairs, b->name);
+		return failure(-EINVAL, EXIT_USAGE, "--completion event with --queue-pairs %u: over %s a thread can "
+			       "sleep for one queue pair only; use more --threads, or --completion busy",
+			       job->queue_pairs, b->name);
 	return 0;
 }
 
@@ -149,13 +154,14 @@ static int validate_batches(const struct job *job) {
 		return failure(-EINVAL, EXIT_USAGE, "a job has 1 to %d batch sizes", JOB_BATCHES_MAX);
 	for (size_t i = 0; i < job->n_batches; i++)
 		if (job->batches[i] < 1 || job->batches[i] > JOB_BATCH_MAX)
-			return failure(-EINVAL, EXIT_USAGE, "--batch %u: 1 to %d transfers", job->batches[i], JOB_BATCH_MAX);
+			return failure(-EINVAL, EXIT_USAGE, "--batch %u: 1 to %d transfers", job->batches[i],
+				       JOB_BATCH_MAX);
 	if (job->max_chunks < 1 || job->max_chunks > JOB_CHUNKS_MAX)
 		return failure(-EINVAL, EXIT_USAGE, "--max-chunks %u: 1 to %d", job->max_chunks, JOB_CHUNKS_MAX);
 	pieces = job_most_pieces(job);
 	if (pieces > JOB_PIECES_MAX)
-		return failure(-EINVAL, EXIT_USAGE, "the largest batch is cut into %llu pieces, and %d are possible; raise --chunk, or lower --batch",
-			       (unsigned long long) pieces, JOB_PIECES_MAX);
+		return failure(-EINVAL, EXIT_USAGE, "the largest batch is cut into %llu pieces, and %d are possible; "
+			       "raise --chunk, or lower --batch", (unsigned long long) pieces, JOB_PIECES_MAX);
 	return 0;
 }
 
@@ -166,15 +172,17 @@ static int validate_buffer(const struct job *job) {
 	uint64_t largest = job_largest_size(job), span;
 
 	if (job->chunk_bytes > JOB_SIZE_MAX)
-		return failure(-EINVAL, EXIT_USAGE, "--chunk %llu: at most %llu bytes", (unsigned long long) job->chunk_bytes,
-			       (unsigned long long) JOB_SIZE_MAX);
+		return failure(-EINVAL, EXIT_USAGE, "--chunk %llu: at most %llu bytes",
+			       (unsigned long long) job->chunk_bytes, (unsigned long long) JOB_SIZE_MAX);
 	if (job->stride_bytes > STRIDE_MAX || (job->stride_bytes && job->stride_bytes < largest))
-		return failure(-EINVAL, EXIT_USAGE, "--stride %llu: at least the largest --size, %llu, or transfers would overlap; 1 TiB at most",
+		return failure(-EINVAL, EXIT_USAGE, "--stride %llu: "
+			       "at least the largest --size, %llu, or transfers would overlap; 1 TiB at most",
 			       (unsigned long long) job->stride_bytes, (unsigned long long) largest);
 	span = largest_span(job);
 	if (job->buffer_bytes && job->buffer_bytes < span)
-		return failure(-EINVAL, EXIT_USAGE, "--buffer %llu is smaller than the largest batch, which takes %llu bytes; raise it, or lower "
-			       "--size, --batch or --stride", (unsigned long long) job->buffer_bytes, (unsigned long long) span);
+		return failure(-EINVAL, EXIT_USAGE, "--buffer %llu is smaller than the largest batch, "
+			       "which takes %llu bytes; raise it, or lower --size, --batch or --stride",
+			       (unsigned long long) job->buffer_bytes, (unsigned long long) span);
 	return 0;
 }
 
@@ -182,9 +190,10 @@ int job_validate_transfer(const struct job *job, const struct backend_facts *b) 
 	int r;
 
 	if (job->connection != CONNECTION_RC)
-		return failure(-EINVAL, EXIT_USAGE, "transfers need a reliable connection, and %s is unreliable", connection_name((int) job->connection));
-	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce || job->batch != 1 ||
-	    job->cq_moderation != 1)
+		return failure(-EINVAL, EXIT_USAGE, "transfers need a reliable connection, and %s is unreliable",
+			       connection_name((int) job->connection));
+	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce ||
+	    job->batch != 1 || job->cq_moderation != 1)
 		return failure(-EINVAL, EXIT_USAGE, "transfers go one way at full speed; --bidirectional, --rate, "
 			       "--interval, --srq, --bounce and --cq-moderation belong to bw");
 	r = validate_pairs(job, b);

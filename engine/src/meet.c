@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meet: waits at a server until all parties of a flow are there, so that external programs start in order without sleeping. */
+/*
+ * meet: waits at a server until all parties of a flow are there,
+ * so that external programs start in order without sleeping.
+ */
 #include "client.h"
 #include "control.h"
 
@@ -18,8 +21,8 @@ int command_meet(const struct options *o) {
 		e = control_expect(c, FRAME_IDENTITY, o->timeout_ns, NULL);
 	if (e == 0)
 		e = control_send(c, FRAME_MEET,
-				 json_pack("{s:s, s:I, s:I}", "flow", o->flow, "parties", (json_int_t) o->parties, "timeout_ms",
-					   (json_int_t) MAX(o->timeout_ns / NSEC_PER_MSEC, UINT64_C(1))));
+				 json_pack("{s:s, s:I, s:I}", "flow", o->flow, "parties", (json_int_t) o->parties,
+					   "timeout_ms", (json_int_t) MAX(o->timeout_ns / NSEC_PER_MSEC, UINT64_C(1))));
 	if (e == 0)
 		e = control_expect(c, FRAME_MET, o->timeout_ns + MARGIN_NS, NULL);
 	return e < 0 ? (int) failure_code() : EXIT_MEASURED;

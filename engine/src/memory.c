@@ -9,15 +9,21 @@
 #include "message.h"
 
 /*
- * What shared slots may take in all: half of a small level 2 cache (256 KiB on the oldest supported server cores), so that
- * a deep queue measures the path and not memory. perftest cycles through a page (4 KiB) for the same reason.
+ * What shared slots may take in all: half of a small level 2 cache (256 KiB on the oldest supported server cores),
+ * so that a deep queue measures the path and not memory. perftest cycles through a page (4 KiB) for the same reason.
  */
 #define SHARED_BYTES (UINT64_C(128) * 1024)
 
-/* GPUs map their memory in pages of 2 MiB for others (GPUDirect RDMA: 64 KiB); whole ones never share with another program's. */
+/*
+ * GPUs map their memory in pages of 2 MiB for others (GPUDirect RDMA: 64 KiB);
+ * whole ones never share with another program's.
+ */
 #define GPU_PAGE_BYTES (UINT64_C(2) << 20)
 
-/* Fresh memory of a GPU may hold what another program left there, and would carry it over the network: this much is cleared at a time. */
+/*
+ * Fresh memory of a GPU may hold what another program left there, and would carry it over the network:
+ * this much is cleared at a time.
+ */
 #define CLEAR_BYTES (UINT64_C(2) << 20)
 
 static uint64_t round_up(uint64_t n, uint64_t to) {
@@ -35,8 +41,8 @@ static int map_host(uint64_t length, uint64_t huge, struct region *ret) {
 	if (p == MAP_FAILED && huge)
 		return huge_failure("/sys", huge, length, errno);
 	if (p == MAP_FAILED)
-		return failure(-ENOMEM, EXIT_HOST, "cannot get %llu MiB for the buffers: %s; lower --size, --outstanding, or for transfers "
-			       "--batch, --stride or --threads",
+		return failure(-ENOMEM, EXIT_HOST, "cannot get %llu MiB for the buffers: %s; "
+			       "lower --size, --outstanding, or for transfers --batch, --stride or --threads",
 			       (unsigned long long) (length >> 20), strerror(errno));
 	*ret = (struct region) { .base = p, .length = length };
 	return 0;
@@ -143,7 +149,8 @@ static int open_regions(struct arena *a, const struct memory_kind kinds[2]) {
 	return 0;
 }
 
-int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct, const struct memory_kind kinds[2]) {
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
+	       const struct memory_kind kinds[2]) {
 	static const struct memory_kind host[2];        /* MEMORY_HOST is 0 */
 	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), stride;
 	uint32_t n = slots, mask = UINT32_MAX;
@@ -186,10 +193,11 @@ int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const str
 	int e;
 
 	if (bytes > SIZE_MAX / 4 - JOB_HUGE_1G)
-		return failure(-ENOMEM, EXIT_HOST, "a buffer of %llu bytes is more than this host can address; lower --buffer, --size or --batch",
-			       (unsigned long long) bytes);
+		return failure(-ENOMEM, EXIT_HOST, "a buffer of %llu bytes is more than this host can address; "
+			       "lower --buffer, --size or --batch", (unsigned long long) bytes);
 	length = round_up(bytes, page);
-	a = (struct arena) { .length = 2 * length, .slot_bytes = bytes, .stride = length, .slots = slots, .distinct = 1, .n_regions = 1 };
+	a = (struct arena) { .length = 2 * length, .slot_bytes = bytes, .stride = length, .slots = slots, .distinct = 1,
+			     .n_regions = 1 };
 	e = map_region(kind, length, &a.regions[0]);
 	if (e == 0 && a.regions[0].gpu)
 		e = open_view(&a.views[0], &a.regions[0], length);
@@ -218,7 +226,8 @@ int arena_open_bounce(struct arena *ret, const struct arena *of) {
 		a.regions[i] = (struct region) { .base = NULL };
 		e = open_view(&a.views[i], halves[i], of->length / 2);
 		if (e == 0)
-			a.regions[i] = (struct region) { .base = a.views[i].base, .length = a.views[i].length, .borrowed = true };
+			a.regions[i] = (struct region) { .base = a.views[i].base, .length = a.views[i].length,
+							 .borrowed = true };
 	}
 	a.tx = a.view_tx = a.regions[0].base;
 	a.rx = a.view_rx = a.regions[1].base;
@@ -238,7 +247,8 @@ void arena_close(struct arena *arena) {
 	*arena = (struct arena) { 0 };
 }
 
-static int copy_slot(const struct region *r, uint8_t *memory, uint8_t *view, uint64_t size, enum gpu_direction direction) {
+static int copy_slot(const struct region *r, uint8_t *memory, uint8_t *view, uint64_t size,
+		     enum gpu_direction direction) {
 	if (!r->gpu)
 		return 0;
 	return direction == GPU_COPY_IN ? r->gpu->runtime->copy(r->gpu, memory, view, size, direction)

@@ -4,8 +4,8 @@
  * slots share memory, as perftest's do (its cycle buffer), so that a deep queue of large messages measures the network
  * and not the cache; with it every slot has memory of its own.
  *
- * Either half may lie in a GPU. The host must not touch such memory: what --verify writes and reads goes through a view of it in host
- * memory, and is copied before a message leaves or after it came.
+ * Either half may lie in a GPU. The host must not touch such memory: what --verify writes and reads goes through a view
+ * of it in host memory, and is copied before a message leaves or after it came.
  */
 #pragma once
 
@@ -27,23 +27,26 @@ struct arena {
 	uint64_t stride;        /* from one distinct slot to the next */
 	uint32_t slots;         /* as numbered */
 	uint32_t distinct;      /* with memory of their own */
-	uint32_t mask;          /* slot & mask is the place: a division would cost more than the rest of a null sample */
+	/* slot & mask is the place: a division would cost more than the rest of a null sample */
+	uint32_t mask;
 
 	struct region regions[2];       /* of the halves: one for both where both are of one kind, else tx's and rx's */
 	unsigned n_regions;
 	struct region views[2];         /* of GPU memory, tx's and rx's, with `distinct` only */
-	uint8_t *view_tx, *view_rx;     /* where the host reads and writes: the halves themselves, or views; NULL: it cannot */
+	/* where the host reads and writes: the halves themselves, or views; NULL: it cannot */
+	uint8_t *view_tx, *view_rx;
 };
 
 /*
- * Maps and touches. `kinds`: of transmit and of receive memory; NULL: host memory. -ENOMEM, or what opening a GPU says (said,
- * EXIT_HOST).
+ * Maps and touches. `kinds`: of transmit and of receive memory; NULL: host memory.
+ * -ENOMEM, or what opening a GPU says (said, EXIT_HOST).
  */
-int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct, const struct memory_kind kinds[2]);
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
+	       const struct memory_kind kinds[2]);
 
 /*
- * A buffer of one kind, of `bytes`, in which what is sent and what comes in lie at the same offsets (tx and rx are one): transfers
- * place their messages themselves, `slots` is only how many there may be. Fails like arena_open().
+ * A buffer of one kind, of `bytes`, in which what is sent and what comes in lie at the same offsets (tx and rx
+ * are one): transfers place their messages themselves, `slots` is only how many there may be. Fails like arena_open().
  */
 int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind);
 
@@ -51,7 +54,10 @@ int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const str
 int arena_pull(const struct arena *a, uint64_t offset, uint64_t size);
 int arena_push(const struct arena *a, uint64_t offset, uint64_t size);
 
-/* Another arena of the same shape in host memory alone; halves that are there already are shared. It must be closed first. */
+/*
+ * Another arena of the same shape in host memory alone; halves that are there already are shared.
+ * It must be closed first.
+ */
 int arena_open_bounce(struct arena *ret, const struct arena *of);
 
 void arena_close(struct arena *arena);

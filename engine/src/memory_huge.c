@@ -70,10 +70,12 @@ static void read_pool(const char *sys, uint64_t huge, struct pool *ret) {
 	for (unsigned node = 0; node < NODES_MAX; node++) {
 		if (!(mask[node / bits] & 1ul << node % bits))
 			continue;
-		(void) snprintf(directory, sizeof(directory), "%s/devices/system/node/node%u/hugepages/hugepages-%llukB", sys, node, kib);
+		(void) snprintf(directory, sizeof(directory),
+				"%s/devices/system/node/node%u/hugepages/hugepages-%llukB", sys, node, kib);
 		add_pool(ret, directory);
 		if (n < sizeof(ret->nodes))
-			n += (size_t) snprintf(ret->nodes + n, sizeof(ret->nodes) - n, n ? ", %u" : " on NUMA node %u", node);
+			n += (size_t) snprintf(ret->nodes + n, sizeof(ret->nodes) - n, n ? ", %u" : " on NUMA node %u",
+					       node);
 	}
 }
 
@@ -84,14 +86,18 @@ int huge_failure(const char *sys, uint64_t huge, uint64_t length, int error) {
 
 	read_pool(sys, huge, &p);
 	if (!p.exists)
-		return failure(-ENOMEM, EXIT_HOST, "--huge %s: this host has no huge pages of that size (no hugepages-%llukB in %s/kernel/mm/hugepages); "
-			       "choose another size, or leave --huge out", size, (unsigned long long) (huge >> 10), sys);
+		return failure(-ENOMEM, EXIT_HOST, "--huge %s: this host has no huge pages of that size (no "
+			       "hugepages-%llukB in %s/kernel/mm/hugepages); choose another size, or leave --huge out",
+			       size, (unsigned long long) (huge >> 10), sys);
 	available = p.free - MIN(p.reserved, p.free);
 	if (available >= needed)
-		return failure(-ENOMEM, EXIT_HOST, "--huge %s: %llu pages are needed and %llu are free%s, but the kernel gives none: %s; see the limit of "
-			       "this control group (hugetlb.%sB.max), or leave --huge out", size, needed, available, p.nodes, strerror(error), size);
+		return failure(-ENOMEM, EXIT_HOST,
+			       "--huge %s: %llu pages are needed and %llu are free%s, but the kernel gives none: %s; "
+			       "see the limit of this control group (hugetlb.%sB.max), or leave --huge out", size,
+			       needed, available, p.nodes, strerror(error), size);
 	wanted = p.total - MIN(available, p.total) + needed;
-	return failure(-ENOMEM, EXIT_HOST, "--huge %s: %llu pages are needed, and %llu of %llu are free%s: %s; reserve them with "
-		       "'echo %llu > %s', or at boot with hugepagesz=%s hugepages=%llu, or leave --huge out", size, needed, available,
-		       (unsigned long long) p.total, p.nodes, strerror(error), wanted, p.file, size, wanted);
+	return failure(-ENOMEM, EXIT_HOST, "--huge %s: %llu pages are needed, and %llu of %llu are free%s: %s; reserve "
+		       "them with 'echo %llu > %s', or at boot with hugepagesz=%s hugepages=%llu, or leave --huge out",
+		       size, needed, available, (unsigned long long) p.total, p.nodes, strerror(error), wanted, p.file,
+		       size, wanted);
 }

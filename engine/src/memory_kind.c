@@ -87,17 +87,18 @@ uint64_t job_huge(const struct job *job) {
 }
 
 /*
- * A bounce copy is a part of the way, and so of the time. That holds only where an end that is awake makes it: the memory that a
- * one-sided operation works on belongs to an end that does not see it happen.
+ * A bounce copy is a part of the way, and so of the time. That holds only where an end that is awake makes it:
+ * the memory that a one-sided operation works on belongs to an end that does not see it happen.
  */
 static int validate_bounce(const struct job *job) {
 	bool tx = job_sends_from_gpu(job), rx = memory_is_gpu(job_rx_memory(job).type);
 
 	if (!tx && !rx)
-		return failure(-EINVAL, EXIT_USAGE, "--bounce: the buffers are in host memory already; it belongs to --memory cuda, rocm or ze");
+		return failure(-EINVAL, EXIT_USAGE, "--bounce: the buffers are in host memory already; "
+			       "it belongs to --memory cuda, rocm or ze");
 	if (op_is_atomic(job->op) || (job->op == OP_READ && tx) || (job->op == OP_WRITE && rx))
-		return failure(-EINVAL, EXIT_USAGE, "--bounce with --op %s: no process runs at the end of the %s memory to time the copy; "
-			       "use --op send, or omit --bounce", op_name((int) job->op),
+		return failure(-EINVAL, EXIT_USAGE, "--bounce with --op %s: no process runs at the end of the %s "
+			       "memory to time the copy; use --op send, or omit --bounce", op_name((int) job->op),
 			       job->op == OP_READ ? job->tx_memory : job->rx_memory);
 	return 0;
 }
@@ -106,16 +107,19 @@ static int validate_gpu(const struct job *job, const struct backend_facts *b) {
 	const char *gpu = job_sends_from_gpu(job) ? job->tx_memory : job->rx_memory;
 
 	if (!(b->flags & (BACKEND_GPU | BACKEND_BOUNCE)))
-		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend takes host memory and huge pages only", gpu, b->name);
+		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend takes host memory and huge pages only",
+			       gpu, b->name);
 	if (!job->bounce && !(b->flags & BACKEND_GPU))
-		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend reaches host memory only; --bounce lets each message be copied "
-			       "through it, and the copy is a part of the time", gpu, b->name);
+		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend reaches host memory only; "
+			       "--bounce lets each message be copied through it, and the copy is a part of the time",
+			       gpu, b->name);
 	if (op_is_atomic(job->op) && job_sends_from_gpu(job))
-		return failure(-EINVAL, EXIT_USAGE, "--tx-memory %s with --op %s: its operands are made by the host; give --rx-memory alone", gpu,
-			       op_name((int) job->op));
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--tx-memory %s with --op %s: its operands are made by the host; give --rx-memory alone",
+			       gpu, op_name((int) job->op));
 	if (job->inline_bytes > 0 && job_sends_from_gpu(job))
-		return failure(-EINVAL, EXIT_USAGE, "--inline %lld with --tx-memory %s: the host cannot copy a GPU's memory into a work request; leave "
-			       "--inline out", (long long) job->inline_bytes, gpu);
+		return failure(-EINVAL, EXIT_USAGE, "--inline %lld with --tx-memory %s: the host cannot copy a GPU's "
+			       "memory into a work request; leave --inline out", (long long) job->inline_bytes, gpu);
 	return 0;
 }
 
@@ -128,7 +132,8 @@ int memory_validate(const struct job *job, const struct backend_facts *backend) 
 
 	for (size_t i = 0; i < ELEMENTSOF(each); i++)
 		if (memory_kind_parse(each[i].value, &kind) < 0)
-			return failure(-EINVAL, EXIT_USAGE, "--%s %s: there is no such memory; give " MEMORY_KINDS, each[i].option, each[i].value);
+			return failure(-EINVAL, EXIT_USAGE, "--%s %s: there is no such memory; give " MEMORY_KINDS,
+				       each[i].option, each[i].value);
 	r = job_uses_gpu(job) ? validate_gpu(job, backend) : 0;
 	return r == 0 && job->bounce ? validate_bounce(job) : r;
 }

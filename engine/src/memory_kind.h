@@ -48,7 +48,10 @@ static inline bool memory_kind_equal(const struct memory_kind *a, const struct m
 struct memory_kind job_tx_memory(const struct job *job);
 struct memory_kind job_rx_memory(const struct job *job);
 
-/* Whether messages leave a GPU: the host cannot put such payload into a command, so there is no inlining, injecting and IDC. */
+/*
+ * Whether messages leave a GPU: the host cannot put such payload into a command,
+ * so there is no inlining, injecting and IDC.
+ */
 bool job_sends_from_gpu(const struct job *job);
 bool job_uses_gpu(const struct job *job);
 

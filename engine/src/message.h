@@ -2,8 +2,8 @@
 /*
  * Messages for people, on standard error. Standard output carries results only.
  *
- * A failing function knows best what its error means, so it states it once with failure(); callers only hand the code on.
- * The last statement is also kept, so that the record of a failed size and the peer can carry the same words.
+ * A failing function knows best what its error means, so it states it once with failure(); callers only hand the code
+ * on. The last statement is also kept, so that the record of a failed size and the peer can carry the same words.
  */
 #pragma once
 

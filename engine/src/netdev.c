@@ -26,8 +26,8 @@ static long read_number(const char *name, const char *attribute, int base) {
 }
 
 /*
- * A veth says 10,000 Mb/s and a tap 10, which limit nothing: only what has hardware, itself or below it (a bond; a VLAN of a bond),
- * has a rate that can be a ceiling.
+ * A veth says 10,000 Mb/s and a tap 10, which limit nothing: only what has hardware, itself or below it (a bond;
+ * a VLAN of a bond), has a rate that can be a ceiling.
  */
 static bool has_hardware(const char *name) {
 	static const char *const places[] = { "device", "lower_*/device", "lower_*/lower_*/device" };
@@ -60,7 +60,8 @@ static const char *layer_of(long type) {
 }
 
 void netdev_read(const char *name, struct netdev *ret) {
-	long mtu = read_number(name, "mtu", 10), speed = read_number(name, "speed", 10), flags = read_number(name, "flags", 16);
+	long mtu = read_number(name, "mtu", 10), speed = read_number(name, "speed", 10),
+		flags = read_number(name, "flags", 16);
 
 	*ret = (struct netdev) {
 		.mtu = mtu > 0 ? (uint32_t) mtu : 0,
@@ -75,7 +76,8 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr_storage
 	const struct in6_addr *b6 = &((const struct sockaddr_in6 *) b)->sin6_addr;
 
 	if (a->sa_family == AF_INET && b->ss_family == AF_INET)
-		return memcmp(&((const struct sockaddr_in *) a)->sin_addr, &((const struct sockaddr_in *) b)->sin_addr, 4) == 0;
+		return memcmp(&((const struct sockaddr_in *) a)->sin_addr, &((const struct sockaddr_in *) b)->sin_addr,
+			      4) == 0;
 	if (a->sa_family == AF_INET && b->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(b6))
 		return memcmp(&((const struct sockaddr_in *) a)->sin_addr, &b6->s6_addr[12], 4) == 0;
 	if (a->sa_family == AF_INET6 && b->ss_family == AF_INET6)

@@ -39,17 +39,17 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	[COMMAND_TRANSFER] = {
 		"HOST [OPTION...]", "measure batches of transfers to HOST, where 'perch serve' runs",
 		"Writes to the memory of HOST, or reads from it, in batches, on several devices and threads. "
-		"Applications move tensors and checkpoints so. Prints a line for each size and batch. Latency is that of a "
-		"batch; bandwidth counts payload only, in GB/s of 1e9 bytes.",
+		"Applications move tensors and checkpoints so. Prints a line for each size and batch. "
+		"Latency is that of a batch; bandwidth counts payload only, in GB/s of 1e9 bytes.",
 		{ "perch transfer 192.0.2.1 --token-file token --backend verbs --batch 128",
 		  "perch transfer 192.0.2.1 --token-file token --op read -s 1M --threads 2",
 		  "perch transfer 192.0.2.1 --token-file token -s 4K:1M --batch 1:64 --json" },
 	},
 	[COMMAND_CHECK] = {
 		"lat|bw|transfer HOST [OPTION...]", "validate a command without a host and print its job",
-		"Takes a command line of 'perch lat', 'perch bw' or 'perch transfer'. Checks it for every backend, "
-		"without a network, a device or a backend's library. Prints the job and its expected lines as one JSON object. "
-		"HOST is not looked up, and no token is read.",
+		"Takes a command line of 'perch lat', 'perch bw' or 'perch transfer'. "
+		"Checks it for every backend, without a network, a device or a backend's library. Prints the job "
+		"and its expected lines as one JSON object. HOST is not looked up, and no token is read.",
 		{ "perch check lat 192.0.2.1 --backend verbs -s 8:64K" },
 	},
 	[COMMAND_HIST] = {

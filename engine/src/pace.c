@@ -89,7 +89,9 @@ bool pace_due(struct pace *p, uint64_t now) {
 	return true;
 }
 
-/* Who sleeps past the run's own event (a window, the end) is late by the slack, which is as much as any reading may be. */
+/*
+ * Who sleeps past the run's own event (a window, the end) is late by the slack, which is as much as any reading may be.
+ */
 uint64_t pace_sleep_ns(const struct pace *p, const struct run *r, uint64_t now) {
 	uint64_t due = due_time(p), left = due > now ? clock_ns(&r->clock, due - now) : 0;
 	uint64_t event = r->next_event > now ? clock_ns(&r->clock, r->next_event - now) : 0;

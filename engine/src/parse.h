@@ -16,8 +16,8 @@ int parse_decimal(const char *text, double *ret);
 int parse_size(const char *text, uint64_t *ret);
 
 /*
- * MIN, MIN:MAX (MIN, then doubling up to MAX) or MIN:MAX:STEP (MIN, MIN + STEP, ...), each a size from 1 to JOB_SIZE_MAX.
- * -E2BIG: more than JOB_SIZES_MAX sizes.
+ * MIN, MIN:MAX (MIN, then doubling up to MAX) or MIN:MAX:STEP (MIN, MIN + STEP, ...),
+ * each a size from 1 to JOB_SIZE_MAX. -E2BIG: more than JOB_SIZES_MAX sizes.
  */
 int parse_sizes(const char *text, uint64_t ret[JOB_SIZES_MAX], size_t *ret_n);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The originals' command lines, from one table: parsing, help, and the words of perch that say the same. What the originals take
- * for granted is said there too: a gap, a barrier before each iteration, a list of writes that is waited for as a whole.
+ * The originals' command lines, from one table: parsing, help, and the words of perch that say the same.
+ * What the originals take for granted is said there too: a gap, a barrier before each iteration,
+ * a list of writes that is waited for as a whole.
  */
 #include <ctype.h>
 #include <getopt.h>
@@ -35,21 +36,28 @@ struct request {
 	uint64_t svc_id, port, iterations, duration, warmup, gap_us, list, buffer, align;
 	uint64_t min, max;              /* sizes; max 0: one size */
 	unsigned huge, clock, atomic_op, swap_op, atomic_type;
-	bool svc, iterated, compared, no_idc, no_ll, rdzv, report_all, ignore_mismatch, bidirectional, unrestricted, no_hrp, fetching, matching;
+	bool svc, iterated, compared, no_idc, no_ll, rdzv, report_all, ignore_mismatch, bidirectional, unrestricted,
+		no_hrp, fetching, matching;
 };
 
-enum original_type { ORIGINAL_FLAG, ORIGINAL_COUNT, ORIGINAL_TEXT, ORIGINAL_CHOICE, ORIGINAL_SIZES, ORIGINAL_HELP, ORIGINAL_VERSION };
+enum original_type { ORIGINAL_FLAG, ORIGINAL_COUNT, ORIGINAL_TEXT, ORIGINAL_CHOICE, ORIGINAL_SIZES, ORIGINAL_HELP,
+		     ORIGINAL_VERSION };
 
 static const char *const huge_names[] = { "", "2M", "1G", NULL };
 static const char *const clock_words[] = { "clock_gettime", "cycles", NULL };
 static const char *const gpu_names[] = { "AMD", "NVIDIA", "INTEL", NULL };
-/* The originals' words, and what perch calls the same: fi_atomic(3)'s operations, by what the cxi provider makes of them. */
-static const char *const atomic_ops[] = { "SUM", "MIN", "MAX", "LOR", "LAND", "BOR", "BAND", "LXOR", "BXOR", "SWAP", "CSWAP", "AXOR", NULL };
-static const char *const atomic_words[] = { "sum", "min", "max", "lor", "land", "bor", "band", "lxor", "bxor", "write", NULL, "mswap" };
+/*
+ * The originals' words, and what perch calls the same: fi_atomic(3)'s operations,
+ * by what the cxi provider makes of them.
+ */
+static const char *const atomic_ops[] = { "SUM", "MIN", "MAX", "LOR", "LAND", "BOR", "BAND", "LXOR", "BXOR", "SWAP",
+					  "CSWAP", "AXOR", NULL };
+static const char *const atomic_words[] = { "sum", "min", "max", "lor", "land", "bor", "band", "lxor", "bxor", "write",
+					    NULL, "mswap" };
 static const char *const swap_ops[] = { "EQ", "NE", "LE", "LT", "GE", "GT", NULL };
 static const char *const swap_words[] = { "cswap", "cswap-ne", "cswap-le", "cswap-lt", "cswap-ge", "cswap-gt" };
-static const char *const atomic_types[] = { "UINT64", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "FLOAT", "DOUBLE",
-					    "FLOAT_COMPLEX", "DOUBLE_COMPLEX", "UINT128", NULL };
+static const char *const atomic_types[] = { "UINT64", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64",
+					    "FLOAT", "DOUBLE", "FLOAT_COMPLEX", "DOUBLE_COMPLEX", "UINT128", NULL };
 enum { ATOMICS_SWAP = 9, ATOMICS_CSWAP, ATOMICS_AXOR };
 
 #define LAT TOOL_LAT
@@ -75,54 +83,62 @@ static const struct original {
 	const char *const *choices;     /* in any case of letters, as the originals take them */
 } originals[] = {
 	{ 'd', "device", "DEV", "Device (default: cxi0)", ANY | BOTH, true, ORIGINAL_TEXT, INTO(device), 0, 0, NULL },
-	{ 'v', "svc-id", "SVC_ID", "Service ID (default: the provider's choice)", ANY | BOTH, true, ORIGINAL_COUNT, INTO(svc_id), 0,
-	  JOB_SVC_ID_MAX, NULL },
-	{ 'p', "port", "PORT", "TCP port to listen on or connect to (default: 49194)", ANY | BOTH, true, ORIGINAL_COUNT, INTO(port), 1,
-	  UINT16_MAX, NULL },
-	{ 't', "tx-gpu", "GPU", "GPU whose memory is sent from, at both ends (default: system memory); turns IDC off", BUFFERED | BOTH, false,
-	  ORIGINAL_TEXT, INTO(tx_gpu), 0, 0, NULL },
-	{ 'r', "rx-gpu", "GPU", "GPU whose memory is received into, at both ends (default: system memory)", BUFFERED | BOTH, false,
-	  ORIGINAL_TEXT, INTO(rx_gpu), 0, 0, NULL },
-	{ 'g', "gpu-type", "TYPE", "AMD, NVIDIA or INTEL (default: by the device files here)", BUFFERED | BOTH, false, ORIGINAL_TEXT,
-	  INTO(gpu_type), 0, 0, gpu_names },
-	{ 'n', "iters", "ITERS", "Iterations for each size", ANY | BOTH, false, ORIGINAL_COUNT, INTO(iterations), 1, COUNT_MAX, NULL },
-	{ 'D', "duration", "SEC", "Seconds for each size; outranks --iters", ANY | BOTH, false, ORIGINAL_COUNT, INTO(duration), 1,
-	  SECONDS_MAX, NULL },
-	{ 0, "warmup", "WARMUP", "Iterations before the measurement, for each size (default: 10)", ANY | LAT, false, ORIGINAL_COUNT,
-	  INTO(warmup), 0, COUNT_MAX, NULL },
-	{ 0, "latency-gap", "USEC", "Microseconds between two iterations (default: 1000)", ANY | LAT, false, ORIGINAL_COUNT, INTO(gap_us), 0,
-	  GAP_US_MAX, NULL },
-	{ 's', "size", "MIN[:MAX]", "Size, or the powers of two from MIN to MAX; at most 4294967295", BUFFERED | BOTH, false,
-	  ORIGINAL_SIZES, INTO(min), 0, 0, NULL },
-	{ 'l', "list-size", "SIZE", "Operations of one iteration, which are waited for together", ANY | BW, false, ORIGINAL_COUNT, INTO(list),
-	  1, JOB_OUTSTANDING_MAX, NULL },
-	{ 'b', "bidirectional", NULL, "Measure both directions at once", ANY | BW, false, ORIGINAL_FLAG, INTO(bidirectional), 0, 0, NULL },
-	{ 'A', "atomic-op", "OP", "MIN, MAX, SUM, LOR, LAND, BOR, BAND, LXOR, BXOR, SWAP, CSWAP or AXOR (default: SUM)", ATOMIC | BOTH, false,
-	  ORIGINAL_CHOICE, INTO(atomic_op), 0, 0, atomic_ops },
-	{ 'C', "cswap-op", "OP", "Of CSWAP: EQ, NE, LE, LT, GE or GT (default: EQ)", ATOMIC | BOTH, false, ORIGINAL_CHOICE, INTO(swap_op), 0,
-	  0, swap_ops },
-	{ 'T', "atomic-type", "TYPE", "INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT, DOUBLE, FLOAT_COMPLEX, DOUBLE_COMPLEX "
-	  "or UINT128 (default: UINT64)", ATOMIC | BOTH, false, ORIGINAL_CHOICE, INTO(atomic_type), 0, 0, atomic_types },
-	{ 0, "fetching", NULL, "Fetching atomics (default: non-fetching)", ATOMIC | BOTH, false, ORIGINAL_FLAG, INTO(fetching), 0, 0, NULL },
-	{ 0, "matching", NULL, "Matching list entries at the target", ATOMIC | BOTH, false, ORIGINAL_FLAG, INTO(matching), 0, 0, NULL },
-	{ 0, "unrestricted", NULL, "Unrestricted operations", WRITE | READ | ATOMIC | BOTH, false, ORIGINAL_FLAG, INTO(unrestricted), 0, 0,
-	  NULL },
+	{ 'v', "svc-id", "SVC_ID", "Service ID (default: the provider's choice)", ANY | BOTH, true, ORIGINAL_COUNT,
+	  INTO(svc_id), 0, JOB_SVC_ID_MAX, NULL },
+	{ 'p', "port", "PORT", "TCP port to listen on or connect to (default: 49194)", ANY | BOTH, true, ORIGINAL_COUNT,
+	  INTO(port), 1, UINT16_MAX, NULL },
+	{ 't', "tx-gpu", "GPU", "GPU whose memory is sent from, at both ends (default: system memory); turns IDC off",
+	  BUFFERED | BOTH, false, ORIGINAL_TEXT, INTO(tx_gpu), 0, 0, NULL },
+	{ 'r', "rx-gpu", "GPU", "GPU whose memory is received into, at both ends (default: system memory)",
+	  BUFFERED | BOTH, false, ORIGINAL_TEXT, INTO(rx_gpu), 0, 0, NULL },
+	{ 'g', "gpu-type", "TYPE", "AMD, NVIDIA or INTEL (default: by the device files here)", BUFFERED | BOTH, false,
+	  ORIGINAL_TEXT, INTO(gpu_type), 0, 0, gpu_names },
+	{ 'n', "iters", "ITERS", "Iterations for each size", ANY | BOTH, false, ORIGINAL_COUNT, INTO(iterations), 1,
+	  COUNT_MAX, NULL },
+	{ 'D', "duration", "SEC", "Seconds for each size; outranks --iters", ANY | BOTH, false, ORIGINAL_COUNT,
+	  INTO(duration), 1, SECONDS_MAX, NULL },
+	{ 0, "warmup", "WARMUP", "Iterations before the measurement, for each size (default: 10)", ANY | LAT, false,
+	  ORIGINAL_COUNT, INTO(warmup), 0, COUNT_MAX, NULL },
+	{ 0, "latency-gap", "USEC", "Microseconds between two iterations (default: 1000)", ANY | LAT, false,
+	  ORIGINAL_COUNT, INTO(gap_us), 0, GAP_US_MAX, NULL },
+	{ 's', "size", "MIN[:MAX]", "Size, or the powers of two from MIN to MAX; at most 4294967295", BUFFERED | BOTH,
+	  false, ORIGINAL_SIZES, INTO(min), 0, 0, NULL },
+	{ 'l', "list-size", "SIZE", "Operations of one iteration, which are waited for together", ANY | BW, false,
+	  ORIGINAL_COUNT, INTO(list), 1, JOB_OUTSTANDING_MAX, NULL },
+	{ 'b', "bidirectional", NULL, "Measure both directions at once", ANY | BW, false, ORIGINAL_FLAG,
+	  INTO(bidirectional), 0, 0, NULL },
+	{ 'A', "atomic-op", "OP", "MIN, MAX, SUM, LOR, LAND, BOR, BAND, LXOR, BXOR, SWAP, CSWAP or AXOR (default: SUM)",
+	  ATOMIC | BOTH, false, ORIGINAL_CHOICE, INTO(atomic_op), 0, 0, atomic_ops },
+	{ 'C', "cswap-op", "OP", "Of CSWAP: EQ, NE, LE, LT, GE or GT (default: EQ)", ATOMIC | BOTH, false,
+	  ORIGINAL_CHOICE, INTO(swap_op), 0, 0, swap_ops },
+	{ 'T', "atomic-type", "TYPE", "INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT, DOUBLE, "
+	  "FLOAT_COMPLEX, DOUBLE_COMPLEX or UINT128 (default: UINT64)", ATOMIC | BOTH, false, ORIGINAL_CHOICE,
+	  INTO(atomic_type), 0, 0, atomic_types },
+	{ 0, "fetching", NULL, "Fetching atomics (default: non-fetching)", ATOMIC | BOTH, false, ORIGINAL_FLAG,
+	  INTO(fetching), 0, 0, NULL },
+	{ 0, "matching", NULL, "Matching list entries at the target", ATOMIC | BOTH, false, ORIGINAL_FLAG,
+	  INTO(matching), 0, 0, NULL },
+	{ 0, "unrestricted", NULL, "Unrestricted operations", WRITE | READ | ATOMIC | BOTH, false, ORIGINAL_FLAG,
+	  INTO(unrestricted), 0, 0, NULL },
 	{ 0, "no-hrp", NULL, "No high-rate puts", WRITE | ATOMIC | BW, false, ORIGINAL_FLAG, INTO(no_hrp), 0, 0, NULL },
-	{ 0, "no-idc", NULL, "No immediate data commands", SEND | WRITE | ATOMIC | BOTH, false, ORIGINAL_FLAG, INTO(no_idc), 0, 0, NULL },
+	{ 0, "no-idc", NULL, "No immediate data commands", SEND | WRITE | ATOMIC | BOTH, false, ORIGINAL_FLAG,
+	  INTO(no_idc), 0, 0, NULL },
 	{ 0, "no-ll", NULL, "No low-latency command issue", ANY | LAT, false, ORIGINAL_FLAG, INTO(no_ll), 0, 0, NULL },
-	{ 'R', "rdzv", NULL, "Rendezvous transfers; turns IDC off", SEND | BOTH, false, ORIGINAL_FLAG, INTO(rdzv), 0, 0, NULL },
-	{ 0, "report-all", NULL, "Print each latency; without effect with --duration", ANY | LAT, false, ORIGINAL_FLAG, INTO(report_all), 0, 0,
+	{ 'R', "rdzv", NULL, "Rendezvous transfers; turns IDC off", SEND | BOTH, false, ORIGINAL_FLAG, INTO(rdzv), 0, 0,
 	  NULL },
-	{ 0, "buf-sz", "SIZE", "Bytes that the buffers of one direction may take", BUFFERED | BW, false, ORIGINAL_COUNT, INTO(buffer), 1,
-	  BUFFER_MAX, NULL },
-	{ 0, "buf-align", "ALIGN", "Bytes by which they are aligned: 1 to 128, a power of two", BUFFERED | BW, false, ORIGINAL_COUNT,
-	  INTO(align), 1, PERSONALITY_ALIGN, NULL },
-	{ 0, "use-hp", "SIZE", "Huge pages: 2M or 1G (default: ordinary pages)", BUFFERED | BOTH, false, ORIGINAL_CHOICE, INTO(huge), 0, 0,
-	  huge_names },
-	{ 'c', "clock", "TYPE", "clock_gettime or cycles (default: clock_gettime)", SEND | LAT, false, ORIGINAL_CHOICE, INTO(clock), 0, 0,
-	  clock_words },
-	{ 0, "ignore-cpu-freq-mismatch", NULL, "With cycles: measure also where the counter does not prove to be a clock", SEND | LAT, false,
-	  ORIGINAL_FLAG, INTO(ignore_mismatch), 0, 0, NULL },
+	{ 0, "report-all", NULL, "Print each latency; without effect with --duration", ANY | LAT, false, ORIGINAL_FLAG,
+	  INTO(report_all), 0, 0, NULL },
+	{ 0, "buf-sz", "SIZE", "Bytes that the buffers of one direction may take", BUFFERED | BW, false, ORIGINAL_COUNT,
+	  INTO(buffer), 1, BUFFER_MAX, NULL },
+	{ 0, "buf-align", "ALIGN", "Bytes by which they are aligned: 1 to 128, a power of two", BUFFERED | BW, false,
+	  ORIGINAL_COUNT, INTO(align), 1, PERSONALITY_ALIGN, NULL },
+	{ 0, "use-hp", "SIZE", "Huge pages: 2M or 1G (default: ordinary pages)", BUFFERED | BOTH, false,
+	  ORIGINAL_CHOICE, INTO(huge), 0, 0, huge_names },
+	{ 'c', "clock", "TYPE", "clock_gettime or cycles (default: clock_gettime)", SEND | LAT, false, ORIGINAL_CHOICE,
+	  INTO(clock), 0, 0, clock_words },
+	{ 0, "ignore-cpu-freq-mismatch", NULL,
+	  "With cycles: measure also where the counter does not prove to be a clock", SEND | LAT, false, ORIGINAL_FLAG,
+	  INTO(ignore_mismatch), 0, 0, NULL },
 	{ 'h', "help", NULL, "Print this help and exit", ANY | BOTH, true, ORIGINAL_HELP, 0, 0, 0, 0, NULL },
 	{ 'V', "version", NULL, "Print the version and exit", ANY | BOTH, true, ORIGINAL_VERSION, 0, 0, 0, 0, NULL },
 };
@@ -135,7 +151,8 @@ static const struct original {
 #undef ATOMIC
 
 _Static_assert(ELEMENTSOF(originals) <= ORIGINALS_MAX, "raise ORIGINALS_MAX");
-_Static_assert(ELEMENTSOF(atomic_ops) == ELEMENTSOF(atomic_words) + 1 && ELEMENTSOF(swap_ops) == ELEMENTSOF(swap_words) + 1, "one word each");
+_Static_assert(ELEMENTSOF(atomic_ops) == ELEMENTSOF(atomic_words) + 1 &&
+	       ELEMENTSOF(swap_ops) == ELEMENTSOF(swap_words) + 1, "one word each");
 
 static bool has(const struct personality *p, const struct original *o) {
 	return (o->families & p->family) == p->family;
@@ -178,7 +195,8 @@ static int store_count(const struct personality *p, const struct original *o, co
 	char words[96];
 	uint64_t n;
 
-	(void) snprintf(words, sizeof(words), "give a whole number from %ju to %ju", (uintmax_t) o->min, (uintmax_t) o->max);
+	(void) snprintf(words, sizeof(words), "give a whole number from %ju to %ju", (uintmax_t) o->min,
+			(uintmax_t) o->max);
 	if (parse_u64(value, &n) < 0 || n < o->min || n > o->max)
 		return bad_value(p, o, value, words);
 	*ret = n;
@@ -186,7 +204,8 @@ static int store_count(const struct personality *p, const struct original *o, co
 }
 
 /* Where a range is given, its powers of two: *ret_max stays 0 with one size. */
-static int store_sizes(const struct personality *p, const struct original *o, const char *value, uint64_t *ret_min, uint64_t *ret_max) {
+static int store_sizes(const struct personality *p, const struct original *o, const char *value, uint64_t *ret_min,
+		       uint64_t *ret_max) {
 	static const char accepts[] = "give MIN or MIN:MAX in bytes, from 1 to 4294967295";
 	const char *colon = strchr(value, ':');
 	size_t length = colon ? (size_t) (colon - value) : strlen(value);
@@ -208,7 +227,8 @@ static int store_sizes(const struct personality *p, const struct original *o, co
 		while (last * 2 <= max)
 			last *= 2;
 		if (first > last)
-			return bad_value(p, o, value, "there is no power of two in this range, and a range is its powers of two");
+			return bad_value(p, o, value,
+					 "there is no power of two in this range, and a range is its powers of two");
 	}
 	*ret_min = colon ? first : min;
 	*ret_max = colon ? last : 0;
@@ -241,7 +261,8 @@ static int store(const struct personality *p, const struct original *o, const ch
 	}
 }
 
-static void build_getopt(const struct personality *p, struct option ret[ORIGINALS_MAX + 1], char ret_letters[2 * ORIGINALS_MAX + 2]) {
+static void build_getopt(const struct personality *p, struct option ret[ORIGINALS_MAX + 1],
+			 char ret_letters[2 * ORIGINALS_MAX + 2]) {
 	size_t n = 0, letters = 0;
 
 	ret_letters[letters++] = ':'; /* tell a missing value from an unknown option */
@@ -250,7 +271,8 @@ static void build_getopt(const struct personality *p, struct option ret[ORIGINAL
 
 		if (!has(p, o))
 			continue;
-		ret[n++] = (struct option) { .name = o->name, .has_arg = o->metavar ? required_argument : no_argument, .val = GETOPT_FIRST + (int) i };
+		ret[n++] = (struct option) { .name = o->name, .has_arg = o->metavar ? required_argument : no_argument,
+					     .val = GETOPT_FIRST + (int) i };
 		if (o->letter)
 			ret_letters[letters++] = o->letter;
 		if (o->letter && o->metavar)
@@ -292,15 +314,21 @@ static int refuse(const struct personality *p, int answer, const char *word) {
 	if (answer == ':' && o)
 		return failure(-EINVAL, EXIT_USAGE, "%s: --%s needs a value (%s)", p->name, o->name, o->metavar);
 	if (o && has(p, o) && optopt >= GETOPT_FIRST)
-		return failure(-EINVAL, EXIT_USAGE, "%s: --%s takes no value, and '%s' gives one", p->name, o->name, word);
+		return failure(-EINVAL, EXIT_USAGE, "%s: --%s takes no value, and '%s' gives one", p->name, o->name,
+			       word);
 	if (optopt > 0 && optopt < GETOPT_FIRST)
-		return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '-%c'; '%s --help' lists the options", p->name, optopt, p->name);
+		return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '-%c'; '%s --help' lists the options", p->name,
+			       optopt, p->name);
 	if (nearest)
-		return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '%s', did you mean '--%s'?", p->name, word, nearest);
-	return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '%s'; '%s --help' lists the options", p->name, word, p->name);
+		return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '%s', did you mean '--%s'?", p->name, word,
+			       nearest);
+	return failure(-EINVAL, EXIT_USAGE, "%s: unknown option '%s'; '%s --help' lists the options", p->name, word,
+		       p->name);
 }
 
-/* >0: help or version was printed. Shortened names are taken as long as they are unique: the originals take them too. */
+/*
+ * >0: help or version was printed. Shortened names are taken as long as they are unique: the originals take them too.
+ */
 static int parse_request(const struct personality *p, int argc, char **argv, struct request *r, bool *ret_clients) {
 	struct option longs[ORIGINALS_MAX + 1];
 	char letters[2 * ORIGINALS_MAX + 2];
@@ -324,7 +352,8 @@ static int parse_request(const struct personality *p, int argc, char **argv, str
 		*ret_clients |= !o->own;
 	}
 	if (argc - optind > 1)
-		return failure(-EINVAL, EXIT_USAGE, "%s takes one server's address, and '%s' is a second operand", p->name, argv[optind + 1]);
+		return failure(-EINVAL, EXIT_USAGE, "%s takes one server's address, and '%s' is a second operand",
+			       p->name, argv[optind + 1]);
 	r->host = optind < argc ? argv[optind] : NULL;
 	return 0;
 }
@@ -365,8 +394,8 @@ static void say_atomic(const struct personality *p, const struct request *r, str
 
 	/* libfabric's compare operations answer what was there before, always */
 	if (compares && !r->fetching)
-		notice("%s: %s answers what was there before, whether it is asked to or not: it is measured as --fetching", p->name,
-		       atomic_ops[r->atomic_op]);
+		notice("%s: %s answers what was there before, whether it is asked to or not: "
+		       "it is measured as --fetching", p->name, atomic_ops[r->atomic_op]);
 	say(w, "--op");
 	say(w, "%s", compares ? "compare-atomic" : r->fetching ? "fetch-atomic" : "atomic-op");
 	say(w, "--atomic-op");
@@ -417,7 +446,8 @@ static int say_memory(const struct personality *p, const struct request *r, stru
 			continue;
 		e = gpu_memory_kind(r->gpu_type, sides[i].number, kind);
 		if (e == -EINVAL)
-			return failure(e, EXIT_USAGE, "%s: -%s '%.64s': give the number of a GPU, from 0", p->name, sides[i].letter, sides[i].number);
+			return failure(e, EXIT_USAGE, "%s: -%s '%.64s': give the number of a GPU, from 0", p->name,
+				       sides[i].letter, sides[i].number);
 		if (e < 0)
 			return e;
 		say(w, "%s", sides[i].option);
@@ -503,8 +533,8 @@ static int translate(const struct personality *p, const struct request *r, bool 
 		e = say_client(p, r, w);
 	} else {
 		if (r->tx_gpu || r->rx_gpu)
-			return failure(-EINVAL, EXIT_USAGE, "%s: the client names the memory of both ends here: give -t and -r to it, not to the server",
-				       p->name);
+			return failure(-EINVAL, EXIT_USAGE, "%s: the client names the memory of both ends here: "
+				       "give -t and -r to it, not to the server", p->name);
 		if (clients)
 			notice("%s: without an address this is the server; it ignores all options but -d, -v and -p",
 			       p->name);
@@ -531,15 +561,17 @@ static int translate(const struct personality *p, const struct request *r, bool 
 		say(w, "--");
 		say(w, "%s", r->host);
 	}
-	return w->full ? failure(-ENAMETOOLONG, EXIT_USAGE, "%s: the server's address or the device's name is too long", p->name) : 0;
+	return w->full ? failure(-ENAMETOOLONG, EXIT_USAGE, "%s: the server's address or the device's name is too long",
+				 p->name) : 0;
 }
 
 static int check(const struct personality *p, const struct request *r) {
 	if (r->align & (r->align - 1))
-		return failure(-EINVAL, EXIT_USAGE, "%s: --buf-align '%ju': give a power of two from 1 to %d", p->name, (uintmax_t) r->align,
-			       PERSONALITY_ALIGN);
+		return failure(-EINVAL, EXIT_USAGE, "%s: --buf-align '%ju': give a power of two from 1 to %d", p->name,
+			       (uintmax_t) r->align, PERSONALITY_ALIGN);
 	if (r->ignore_mismatch && !r->clock)
-		notice("%s: --ignore-cpu-freq-mismatch belongs to --clock=cycles, and changes nothing without it", p->name);
+		notice("%s: --ignore-cpu-freq-mismatch belongs to --clock=cycles, and changes nothing without it",
+		       p->name);
 	if (r->compared && r->atomic_op != ATOMICS_CSWAP)
 		notice("%s: --cswap-op belongs to --atomic-op=CSWAP, and changes nothing without it", p->name);
 	if (r->gpu_type && !r->tx_gpu && !r->rx_gpu)
@@ -549,14 +581,16 @@ static int check(const struct personality *p, const struct request *r) {
 	if (r->report_all && r->duration)
 		notice("%s: --report-all is off with --duration", p->name);
 	if (!r->duration && r->report_all && r->iterations > JOB_REPORT_ALL_MAX)
-		return failure(-ERANGE, EXIT_USAGE, "%s: --report-all keeps every latency, of at most %d iterations; lower --iters", p->name,
+		return failure(-ERANGE, EXIT_USAGE,
+			       "%s: --report-all keeps every latency, of at most %d iterations; lower --iters", p->name,
 			       JOB_REPORT_ALL_MAX);
 	return 0;
 }
 
 int personality_parse(const struct personality *p, int argc, char **argv, struct options *ret) {
 	struct request r = {
-		.device = "cxi0", .port = PERSONALITY_PORT, .iterations = p->iterations, .warmup = 10, .gap_us = 1000, .min = p->size,
+		.device = "cxi0", .port = PERSONALITY_PORT, .iterations = p->iterations, .warmup = 10, .gap_us = 1000,
+		.min = p->size,
 		.list = p->list,
 	};
 	struct words w = { .argc = 0 };
@@ -567,7 +601,8 @@ int personality_parse(const struct personality *p, int argc, char **argv, struct
 	if (e != 0)
 		return e;
 	/* Whoever reads this tool's output must not take it for the original's: reports look for these words. */
-	notice("%s is perch in the place of HPE's tool: its figures come through libfabric; the two cannot talk to each other", p->name);
+	notice("%s is perch in the place of HPE's tool: its figures come through libfabric; "
+	       "the two cannot talk to each other", p->name);
 	e = r.host ? check(p, &r) : 0;
 	if (e == 0)
 		e = translate(p, &r, clients, &w);
@@ -600,7 +635,8 @@ static void print_original(FILE *f, const struct original *o) {
 void personality_print_help(FILE *f, const struct personality *p) {
 	char text[96];
 
-	fprintf(f, "Usage:\n  %s [-d DEV] [-p PORT] [-v SVC_ID]\n%*sWait for one client and serve it\n", p->name, HELP_COLUMN, "");
+	fprintf(f, "Usage:\n  %s [-d DEV] [-p PORT] [-v SVC_ID]\n%*sWait for one client and serve it\n", p->name,
+		HELP_COLUMN, "");
 	fprintf(f, "  %s ADDR [OPTIONS]\n%*sMeasure to the server at ADDR\n\nOptions:\n", p->name, HELP_COLUMN, "");
 	for (size_t i = 0; i < ELEMENTSOF(originals); i++)
 		if (has(p, &originals[i]))
@@ -611,14 +647,16 @@ void personality_print_help(FILE *f, const struct personality *p) {
 	if (p->list)
 		fprintf(f, ", list size %ju", (uintmax_t) p->list);
 	fputs(".\n\n", f);
-	(void) snprintf(text, sizeof(text), "This is perch " PERCH_VERSION " with the command line and the layout of %s %s.", p->name, p->page);
+	(void) snprintf(text, sizeof(text), "This is perch " PERCH_VERSION
+			" with the command line and the layout of %s %s.", p->name, p->page);
 	options_print_wrapped(f, text, 0);
-	options_print_wrapped(f, "Its protocol is not the original's, so both ends must be perch. "
-				 "Without a token it serves loopback only; PERCH_TOKEN_FILE names a file with the shared secret. "
-				 "`perch lat --backend cxi` measures the same, with percentiles and JSON. Exit status as in perch(1).", 0);
+	options_print_wrapped(f, "Its protocol is not the original's, so both ends must be perch. Without a token "
+			      "it serves loopback only; PERCH_TOKEN_FILE names a file with the shared secret. "
+			      "`perch lat --backend cxi` measures the same, with percentiles and JSON. "
+			      "Exit status as in perch(1).", 0);
 }
 
 void personality_print_version(FILE *f, const struct personality *p) {
-	fprintf(f, "%s version: %s\nperch %s: perch's personality of that name; the two cannot talk to each other\n", p->name, p->page,
-		PERCH_VERSION);
+	fprintf(f, "%s version: %s\nperch %s: perch's personality of that name; the two cannot talk to each other\n",
+		p->name, p->page, PERCH_VERSION);
 }

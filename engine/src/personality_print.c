@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The originals' layout: a summary at both ends, then the client's tables (and, of bandwidth, the server's). What the summary says is
- * what is so, as far as the session knows it, and not what was asked for.
+ * The originals' layout: a summary at both ends, then the client's tables (and, of bandwidth, the server's).
+ * What the summary says is what is so, as far as the session knows it, and not what was asked for.
  *
  * Figures are perch's own: rounded, where the originals cut off, and with the standard deviation of a sample.
  */
@@ -66,7 +66,8 @@ static void print_place(const struct summary *s, const char *label, const struct
 }
 
 /* One type a side, as the originals have one -g; a line only where the side's lines above it name a GPU. */
-static void print_gpu_type(const struct summary *s, const char *label, const struct memory_kind *first, const struct memory_kind *other) {
+static void print_gpu_type(const struct summary *s, const char *label, const struct memory_kind *first,
+			   const struct memory_kind *other) {
 	if (memory_is_gpu(first->type))
 		print_text(s, label, gpu_maker(first->type));
 	else if (s->job->bidirectional && memory_is_gpu(other->type))
@@ -94,7 +95,8 @@ static void print_type(const struct summary *s) {
 	if (j->duration_ns)
 		print_number(s, "Duration", j->duration_ns / NSEC_PER_SEC, " seconds");
 	else
-		print_number(s, "Iterations", j->kind == KIND_LATENCY ? j->iterations : j->iterations / j->outstanding, "");
+		print_number(s, "Iterations", j->kind == KIND_LATENCY ? j->iterations : j->iterations / j->outstanding,
+			     "");
 }
 
 static void print_sizes(const struct summary *s) {
@@ -119,8 +121,9 @@ static void print_upper(const char *word) {
 }
 
 static void print_atomic(const struct summary *s) {
-	static const char *const compares[] = { [ATOMIC_CSWAP] = "CSWAP EQ", [ATOMIC_CSWAP_NE] = "CSWAP NE", [ATOMIC_CSWAP_LE] = "CSWAP LE",
-						[ATOMIC_CSWAP_LT] = "CSWAP LT", [ATOMIC_CSWAP_GE] = "CSWAP GE", [ATOMIC_CSWAP_GT] = "CSWAP GT",
+	static const char *const compares[] = { [ATOMIC_CSWAP] = "CSWAP EQ", [ATOMIC_CSWAP_NE] = "CSWAP NE",
+						[ATOMIC_CSWAP_LE] = "CSWAP LE", [ATOMIC_CSWAP_LT] = "CSWAP LT",
+						[ATOMIC_CSWAP_GE] = "CSWAP GE", [ATOMIC_CSWAP_GT] = "CSWAP GT",
 						[ATOMIC_MSWAP] = "AXOR" };
 	const struct job *j = s->job;
 
@@ -141,7 +144,8 @@ static void print_huge(const struct summary *s) {
 
 	print_label(s, "Hugepages");
 	if (huge)
-		(void) printf("Enabled (%s - %ju pages)\n", huge == JOB_HUGE_2M ? "2M" : "1G", (uintmax_t) (s->run->arena.length / huge));
+		(void) printf("Enabled (%s - %ju pages)\n", huge == JOB_HUGE_2M ? "2M" : "1G",
+			      (uintmax_t) (s->run->arena.length / huge));
 	else
 		(void) printf("%s\n", job_uses_gpu(s->job) ? "Disabled - Not Applicable" : "Disabled");
 }
@@ -153,7 +157,8 @@ static uint64_t buffer_used(const struct run *r) {
 
 static void print_buffer(const struct summary *s) {
 	print_label(s, "Max RDMA Buf");
-	(void) printf("%ju (%ju used)\n", (uintmax_t) (s->buffer_limit ? s->buffer_limit : JOB_SIZE_MAX + 1), (uintmax_t) buffer_used(s->run));
+	(void) printf("%ju (%ju used)\n", (uintmax_t) (s->buffer_limit ? s->buffer_limit : JOB_SIZE_MAX + 1),
+		      (uintmax_t) buffer_used(s->run));
 	print_number(s, "RDMA Buf Align", PERSONALITY_ALIGN, "");
 }
 
@@ -256,10 +261,12 @@ static void print_summary(const struct summary *s) {
 		line_printers[*l](s);
 	/* On standard error, so that the layout stays the page's; the client has said so already. */
 	if (s->session->simulated && s->run->role == ROLE_SERVER)
-		notice("%s: %s is a simulated device: these figures are no proof of hardware", s->tool->name, s->session->device);
+		notice("%s: %s is a simulated device: these figures are no proof of hardware", s->tool->name,
+		       s->session->device);
 }
 
-static struct summary summary_of(const struct personality *p, const struct run *r, const json_t *end, uint64_t buffer_limit) {
+static struct summary summary_of(const struct personality *p, const struct run *r, const json_t *end,
+				 uint64_t buffer_limit) {
 	return (struct summary) {
 		.tool = p,
 		.run = r,
@@ -273,11 +280,12 @@ static struct summary summary_of(const struct personality *p, const struct run *
 
 static void print_table_header(const struct personality *p) {
 	if (p->family & TOOL_LAT)
-		(void) printf("%*s  %*s  %*s  %*s  %*s  %*s\n", p->size_width, p->size_header, COUNT_WIDTH, p->count_header, TIME_WIDTH, "Min[us]",
-			      TIME_WIDTH, "Max[us]", TIME_WIDTH, "Mean[us]", TIME_WIDTH, "StdDev[us]");
+		(void) printf("%*s  %*s  %*s  %*s  %*s  %*s\n", p->size_width, p->size_header, COUNT_WIDTH,
+			      p->count_header, TIME_WIDTH, "Min[us]", TIME_WIDTH, "Max[us]", TIME_WIDTH, "Mean[us]",
+			      TIME_WIDTH, "StdDev[us]");
 	else
-		(void) printf("%*s  %*s  %*s  %*s\n", p->size_width, p->size_header, COUNT_WIDTH, p->count_header, BANDWIDTH_WIDTH, "BW[MB/s]",
-			      p->rate_width, p->rate_header);
+		(void) printf("%*s  %*s  %*s  %*s\n", p->size_width, p->size_header, COUNT_WIDTH, p->count_header,
+			      BANDWIDTH_WIDTH, "BW[MB/s]", p->rate_width, p->rate_header);
 }
 
 static void header(const struct options *o, const struct run *r, const json_t *server) {
@@ -293,7 +301,8 @@ static void header(const struct options *o, const struct run *r, const json_t *s
 static void print_samples(const struct personality *p, const struct run *r, double us) {
 	(void) printf("%*s  %*s\n", COUNT_WIDTH, p->number_header, TIME_ALL_WIDTH, "Latency[us]");
 	for (uint64_t i = 0; i < r->outcome.messages; i++)
-		(void) printf("%*ju  %*.3f\n", COUNT_WIDTH, (uintmax_t) i, TIME_ALL_WIDTH, (double) r->outcome.samples[i] * us);
+		(void) printf("%*ju  %*.3f\n", COUNT_WIDTH, (uintmax_t) i, TIME_ALL_WIDTH,
+			      (double) r->outcome.samples[i] * us);
 	print_rule(p);
 	print_table_header(p);
 }
@@ -309,13 +318,14 @@ static void print_latency(const struct personality *p, const struct result *resu
 			print_rule(p);
 		print_samples(p, r, us);
 	}
-	(void) printf("%*ju  %*ju  %*.2f  %*.2f  %*.2f  %*.2f\n", p->size_width, (uintmax_t) result->size, COUNT_WIDTH, (uintmax_t) h->count,
-		      TIME_WIDTH, (double) h->min * us, TIME_WIDTH, (double) h->max * us, TIME_WIDTH, histogram_mean(h) * us, TIME_WIDTH,
-		      histogram_stddev(h) * us);
+	(void) printf("%*ju  %*ju  %*.2f  %*.2f  %*.2f  %*.2f\n", p->size_width, (uintmax_t) result->size, COUNT_WIDTH,
+		      (uintmax_t) h->count, TIME_WIDTH, (double) h->min * us, TIME_WIDTH, (double) h->max * us,
+		      TIME_WIDTH, histogram_mean(h) * us, TIME_WIDTH, histogram_stddev(h) * us);
 }
 
 /* `own`: operations that this end started; UINT64_MAX: none. `all`: those of both ends, in the client's time. */
-static void print_bandwidth(const struct personality *p, uint64_t size, uint64_t own, uint64_t all, uint64_t elapsed_ns) {
+static void print_bandwidth(const struct personality *p, uint64_t size, uint64_t own, uint64_t all,
+			    uint64_t elapsed_ns) {
 	const double per_us = (double) all / (double) elapsed_ns * 1e3;
 	const uint64_t packets = p->family & TOOL_ATOMIC ? 1 : (size + PERSONALITY_MTU - 1) / PERSONALITY_MTU;
 
@@ -324,7 +334,8 @@ static void print_bandwidth(const struct personality *p, uint64_t size, uint64_t
 		(void) printf("%*s", COUNT_WIDTH, "-");
 	else
 		(void) printf("%*ju", COUNT_WIDTH, (uintmax_t) own);
-	(void) printf("  %*.2f  %*.6f\n", BANDWIDTH_WIDTH, per_us * (double) size, p->rate_width, per_us * (double) packets);
+	(void) printf("  %*.2f  %*.6f\n", BANDWIDTH_WIDTH, per_us * (double) size, p->rate_width,
+		      per_us * (double) packets);
 }
 
 /* A size that failed, or broke off, has no line: the layout has no word for it, and standard error says why. */
@@ -352,7 +363,8 @@ static int check(const struct options *o, const struct run *r) {
 
 	if (o->buffer_limit == 0 || used <= o->buffer_limit)
 		return 0;
-	return failure(-EINVAL, EXIT_USAGE, "%s: --buf-sz %ju: the buffers of one direction take %ju bytes here; raise it, or lower --size",
+	return failure(-EINVAL, EXIT_USAGE,
+		       "%s: --buf-sz %ju: the buffers of one direction take %ju bytes here; raise it, or lower --size",
 		       o->personality->name, (uintmax_t) o->buffer_limit, (uintmax_t) used);
 }
 
@@ -364,10 +376,12 @@ static bool op_fits(const struct personality *p, enum op op) {
 }
 
 int personality_serve_check(const struct personality *p, const struct job *job) {
-	if (op_fits(p, job->op) && (job->kind == KIND_LATENCY) == ((p->family & TOOL_LAT) != 0) && streq(job->backend, "cxi"))
+	if (op_fits(p, job->op) && (job->kind == KIND_LATENCY) == ((p->family & TOOL_LAT) != 0) &&
+	    streq(job->backend, "cxi"))
 		return 0;
-	return failure(-EPERM, EXIT_PEER, "this server was started as %s, and the client wants %s %s over %s; start the same program on both hosts, "
-		       "or perch serve", p->name, op_name((int) job->op), kind_name((int) job->kind), job->backend);
+	return failure(-EPERM, EXIT_PEER, "this server was started as %s, and the client wants %s %s over %s; "
+		       "start the same program on both hosts, or perch serve", p->name, op_name((int) job->op),
+		       kind_name((int) job->kind), job->backend);
 }
 
 void personality_serve_begin(const struct personality *p, const struct run *r, const struct peer *peer) {
@@ -388,7 +402,8 @@ void personality_serve_phase(const struct personality *p, const struct run *r) {
 
 	if (!(p->family & TOOL_BW) || r->phase.warmup || r->peer_elapsed_ns == 0)
 		return;
-	print_bandwidth(p, r->phase.size, both ? r->outcome.messages : UINT64_MAX, theirs + (both ? r->outcome.messages : 0), r->peer_elapsed_ns);
+	print_bandwidth(p, r->phase.size, both ? r->outcome.messages : UINT64_MAX,
+			theirs + (both ? r->outcome.messages : 0), r->peer_elapsed_ns);
 	(void) fflush(stdout);
 }
 

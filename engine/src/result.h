@@ -10,7 +10,8 @@
 
 /* Payload of one size on the wire, seen from the client: warm-up and measurement, both ways. */
 struct path_claim {
-	bool known;                     /* a backend without a network claims nothing, and a phase that broke off cannot */
+	/* a backend without a network claims nothing, and a phase that broke off cannot */
+	bool known;
 	uint64_t sent_bytes, received_bytes;
 	uint64_t lost_bytes;            /* of both; UC and UD. Meaningless where result.loss_unknown */
 };
@@ -23,7 +24,8 @@ struct result {
 	const struct options *options;
 	uint64_t size;
 	uint64_t messages;              /* both ways, measured */
-	uint64_t sent, lost;            /* both ways, where messages can get lost: then messages are those that arrived */
+	/* both ways, where messages can get lost: then messages are those that arrived */
+	uint64_t sent, lost;
 	bool loss_unknown;              /* nobody saw them arrive: messages are those that were sent */
 	uint64_t bytes;                 /* payload, both ways */
 	struct timespec started;
@@ -59,8 +61,10 @@ double result_p99_us(const struct result *r);
 
 /* How results come out. All hooks but `result` may be NULL. */
 struct writer {
-	int (*check)(const struct options *o, const struct run *r);     /* whether this job can be written. Negative: said */
-	void (*header)(const struct options *o, const struct run *r, const json_t *server);     /* before the first size */
+	/* whether this job can be written. Negative: said */
+	int (*check)(const struct options *o, const struct run *r);
+	/* before the first size */
+	void (*header)(const struct options *o, const struct run *r, const json_t *server);
 	void (*result)(const struct result *r);
 	void (*interval)(const struct run *r, const json_t *interval);
 	void (*end)(const struct options *o);                           /* after the last size, also where one failed */
@@ -70,7 +74,8 @@ extern const struct writer json_writer, table_writer;
 
 /* write_json.c: one object a line. */
 json_t *record_json(const struct result *r);            /* the whole record, without samples */
-json_t *params_json(const struct result *r, const struct backend_facts *facts); /* its params; without a session as they were asked for */
+/* its params; without a session as they were asked for */
+json_t *params_json(const struct result *r, const struct backend_facts *facts);
 const char *definition_text(const struct job *job, bool half_round_trip);
 json_t *time_json(const struct timespec *t);            /* UTC, to the millisecond */
 char *record_text(const json_t *o);                     /* to be freed; NULL: no memory */

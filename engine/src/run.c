@@ -9,22 +9,26 @@
 
 /*
  * How often a busy side looks at the control connection while nothing arrives. A look is a system call (about 0.3 us);
- * a poll of a backend takes 0.1 to 0.5 us. An echo that expects traffic looks about once a millisecond, where it disturbs
- * nobody; a side that can only be told by the peer looks after some tens of microseconds, which are as many polls as an echo's
- * where a poll takes some 20 ns.
+ * a poll of a backend takes 0.1 to 0.5 us. An echo that expects traffic looks about once a millisecond,
+ * where it disturbs nobody; a side that can only be told by the peer looks after some tens of microseconds,
+ * which are as many polls as an echo's where a poll takes some 20 ns.
  */
 enum {
 	LOOK_SELDOM = 4096,
 	LOOK_OFTEN = 64,
 };
 
-/* In the watchdog's thread, while the main one is lost in a library: the lines that it would have written are written here. */
+/*
+ * In the watchdog's thread, while the main one is lost in a library:
+ * the lines that it would have written are written here.
+ */
 static void stalled(void *userdata) {
 	struct run *r = userdata;
 
 	failure_reset();
-	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back; the library waits for a peer that hangs or "
-		       "is gone; check the peer's log", r->control->peer_name, r->backend->facts->name);
+	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back; "
+		       "the library waits for a peer that hangs or is gone; check the peer's log",
+		       r->control->peer_name, r->backend->facts->name);
 	r->traffic = r->events > 0;
 	r->outcome.cpu = cpu_since(&r->outcome.cpu); /* run_begin() has left there when it began */
 	if (r->on_stall)
@@ -63,7 +67,8 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 	if (e < 0)
 		return e;
 	/* An echo needs a second place for the next message while it answers the first. */
-	e = arena_open(&r->arena, job_largest_size(job), r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u), job->verify,
+	e = arena_open(&r->arena, job_largest_size(job),
+		       r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u), job->verify,
 		       (const struct memory_kind[]) { job_tx_memory(job), job_rx_memory(job) });
 	if (e < 0)
 		return e;
@@ -74,7 +79,8 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 	if (!r->busy || !r->lent || !r->arrivals || !r->words)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", r->arena.slots);
 	if (r->role == ROLE_CLIENT && (histogram_new(&r->total) < 0 || histogram_new(&r->interval) < 0))
-		return failure(-ENOMEM, EXIT_HOST, "no memory for two histograms (%zu KiB)", 2 * sizeof(struct histogram) / 1024);
+		return failure(-ENOMEM, EXIT_HOST, "no memory for two histograms (%zu KiB)",
+			       2 * sizeof(struct histogram) / 1024);
 	a.arena = &r->arena;
 	a.wake_fd = control->fd;
 	e = job->bounce ? bounce_open(&a, &r->backend, &r->session) : r->backend->open(&a, &r->session);
@@ -155,13 +161,18 @@ void run_end(struct run *r) {
 	r->outcome.cpu = cpu_since(&started);
 	r->outcome.end_ns = monotonic_ns();
 	(void) clock_gettime(CLOCK_REALTIME, &r->outcome.ended);
-	/* After the warm-up, or else after the first phase: what a library allocates with its first messages is there by then. */
+	/*
+	 * After the warm-up, or else after the first phase:
+	 * what a library allocates with its first messages is there by then.
+	 */
 	if (!r->settled && r->job->duration_ns >= RUN_SETTLE_NS)
 		footprint_settle();
 	r->settled = true;
 }
 
-/* The slow half of run_lend(). Providers say -EAGAIN only until their own queue has moved, which posting makes it do. */
+/*
+ * The slow half of run_lend(). Providers say -EAGAIN only until their own queue has moved, which posting makes it do.
+ */
 int run_lend_again(struct run *r, uint32_t slot, int error) {
 	uint64_t deadline = monotonic_ns() + r->job->timeout_ns;
 
@@ -170,7 +181,8 @@ int run_lend_again(struct run *r, uint32_t slot, int error) {
 	if (error >= 0)
 		return 0;
 	r->lent[slot] = false;
-	return failure(error, EXIT_INTERNAL, "cannot post a receive of %llu bytes: %s", (unsigned long long) r->arena.slot_bytes, strerror(-error));
+	return failure(error, EXIT_INTERNAL, "cannot post a receive of %llu bytes: %s",
+		       (unsigned long long) r->arena.slot_bytes, strerror(-error));
 }
 
 int run_lend_all(struct run *r, uint32_t n) {
@@ -224,7 +236,8 @@ static int hear(struct run *r) {
 	e = json_unpack(payload, "{s:I!}", "count", &count);
 	json_decref(payload);
 	if ((type != FRAME_FINISH && type != FRAME_RECEIVED) || e < 0 || count < 0)
-		return failure(-EPROTO, EXIT_PEER, "%s sent frame %d in the middle of the traffic; refused", r->control->peer_name, type);
+		return failure(-EPROTO, EXIT_PEER, "%s sent frame %d in the middle of the traffic; refused",
+			       r->control->peer_name, type);
 	if (type == FRAME_FINISH) {
 		r->peer_finished = true;
 		r->peer_count = (uint64_t) count;
@@ -293,7 +306,10 @@ void run_stall_over(struct run *r) {
 	r->stall.start_ns = 0;
 }
 
-/* Where nothing is under way, as between two paced messages, there is nothing to wait for. Latency times each message by itself. */
+/*
+ * Where nothing is under way, as between two paced messages, there is nothing to wait for.
+ * Latency times each message by itself.
+ */
 static void watch_for_stall(struct run *r, uint64_t now) {
 	uint64_t since;
 
@@ -316,7 +332,8 @@ static int give_up(struct run *r) {
 		run_note_stall(r, monotonic_ns() - r->progress_ns);
 	if (r->stall.start_ns)
 		run_stall_over(r);
-	return failure_quiet(-ECANCELED, EXIT_INTERNAL, "stopped while messages to %s were outstanding", r->control->peer_name);
+	return failure_quiet(-ECANCELED, EXIT_INTERNAL, "stopped while messages to %s were outstanding",
+			     r->control->peer_name);
 }
 
 int run_idle(struct run *r) {
@@ -346,13 +363,17 @@ int run_idle(struct run *r) {
 	}
 	if (r->blind || now - r->progress_ns < r->patience_ns)
 		return 0;
-	/* The peer is only blamed for a silence that is not this end's: who only receives hears of its own port's loss from nobody. */
+	/*
+	 * The peer is only blamed for a silence that is not this end's:
+	 * who only receives hears of its own port's loss from nobody.
+	 */
 	e = r->backend->check ? r->backend->check(r->session) : 0;
 	if (e < 0)
 		return e;
-	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %llu bytes): the path to it is blocked, or it hangs%s; "
-		       "--timeout sets this limit", (double) r->patience_ns / 1e9, r->control->peer_name, op_name((int) r->job->op),
-		       (unsigned long long) r->phase.size, r->session->lossy ? ", or a message was lost, which this connection does not repeat" : "");
+	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %llu bytes): the path "
+		       "to it is blocked, or it hangs%s; --timeout sets this limit", (double) r->patience_ns / 1e9,
+		       r->control->peer_name, op_name((int) r->job->op), (unsigned long long) r->phase.size,
+		       r->session->lossy ? ", or a message was lost, which this connection does not repeat" : "");
 }
 
 int run_wait_peer(struct run *r, enum frame_type type) {
@@ -363,7 +384,10 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 	int n = *said ? 0 : run_look(r);
 
 	r->under_way = type == FRAME_RECEIVED;
-	/* FINISH is awaited where the peer works on this end's memory alone: its host's death is found by control's keepalive. */
+	/*
+	 * FINISH is awaited where the peer works on this end's memory alone:
+	 * its host's death is found by control's keepalive.
+	 */
 	r->blind = type == FRAME_FINISH;
 	while (!*said && n >= 0) {
 		/* Polling would be for nothing, and would take a processor from whoever works. */
@@ -380,7 +404,8 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 			if (c[i].kind == COMPLETION_RECEIVE && r->session->lossy && run_lend(r, c[i].slot) == 0)
 				continue;
 			if (c[i].kind == COMPLETION_RECEIVE)
-				return failure(-EPROTO, EXIT_PEER, "%s sent more messages than it announced", r->control->peer_name);
+				return failure(-EPROTO, EXIT_PEER, "%s sent more messages than it announced",
+					       r->control->peer_name);
 			r->busy[c[i].slot] = false; /* an answer that the peer had before this end knew */
 		}
 	}

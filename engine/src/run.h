@@ -20,28 +20,32 @@ enum {
 	RUN_COMPLETIONS = 32,           /* taken from the backend at a time */
 	RUN_RATE_BACKLOG_S = 1,         /* a pacer this far behind gives the rest up, and says overloaded */
 	RUN_INTERVALS_MAX = 86400,      /* kept for the record: a day of seconds */
-	RUN_STALLS_MAX = 64,            /* of one phase with their times; further ones are counted: 50 ms each are half of the shortest useful minute */
+	/* of one phase with their times; further ones are counted: 50 ms each are half of the shortest useful minute */
+	RUN_STALLS_MAX = 64,
 };
 
 /* Windows for the peak and the minimum of a bandwidth; short enough for ten in the shortest useful second. */
 #define RUN_WINDOW_NS (100 * NSEC_PER_MSEC)
 
-/* How often a side that always has something to do looks at the control connection: where a backend needs no peer to go on,
- * nothing else tells of its death. */
+/* How often a side that always has something to do looks at the control connection:
+ * where a backend needs no peer to go on, nothing else tells of its death. */
 #define RUN_LOOK_NS (250 * NSEC_PER_MSEC)
 
 /* A run that is to stop waits so long for what is under way: half of the second in which a soak has to end. */
 #define RUN_STOP_NS (500 * NSEC_PER_MSEC)
 
-/* Runs that are planned for so long are looked at for growth (a soak's leaks are told by the hour); shorter ones need not be ready for it. */
+/*
+ * Runs that are planned for so long are looked at for growth (a soak's leaks are told by the hour);
+ * shorter ones need not be ready for it.
+ */
 #define RUN_SETTLE_NS (60 * NSEC_PER_SEC)
 
 /* How long a sleeping side may stay unaware of its peer's death when no wake-up reaches it. */
 #define RUN_SLEEP_NS (100 * NSEC_PER_MSEC)
 
 /*
- * A message that may be lost without an error (session.lossy) counts as lost when its sender has said how many there were, and none
- * has come for this long: a hundred times the worst scheduling delay seen on a busy virtual machine.
+ * A message that may be lost without an error (session.lossy) counts as lost when its sender has said how many there
+ * were, and none has come for this long: a hundred times the worst scheduling delay seen on a busy virtual machine.
  */
 #define RUN_LOSS_NS (500 * NSEC_PER_MSEC)
 
@@ -63,7 +67,8 @@ struct stall {
 struct outcome {
 	uint64_t messages;              /* sent or posted here, complete */
 	uint64_t received;
-	uint64_t lost;                  /* --verify: writes of an unreliable connection that never came; others follow from the counts */
+	/* --verify: writes of an unreliable connection that never came; others follow from the counts */
+	uint64_t lost;
 	uint64_t elapsed_ns;
 	struct cpu_time cpu;
 	struct integrity integrity;
@@ -71,7 +76,8 @@ struct outcome {
 	uint64_t skipped;               /* by a pacer that could not keep up */
 	bool overloaded;                /* it skipped, or ended well behind */
 	uint64_t idle_ns;               /* waited here for messages that never came: no part of the time measured */
-	uint64_t stall_ns, stall_start_ns;      /* the longest time without any completion, and when it began in this phase */
+	/* the longest time without any completion, and when it began in this phase */
+	uint64_t stall_ns, stall_start_ns;
 	uint64_t end_ns;                /* when the traffic ended, monotonic, and by the clock on the wall */
 	struct timespec ended;
 	struct stall stalls[RUN_STALLS_MAX];    /* the longest of n_stalls, by time */
@@ -103,7 +109,8 @@ struct run {
 	uint64_t events, events_seen;   /* completions ever, and at the last look */
 	uint64_t begin_ns;              /* when this phase began, by the same clock as progress_ns */
 	uint64_t progress_ns;           /* when events last grew */
-	uint64_t patience_ns;           /* how long they may not grow: --timeout, and what the pace leaves between two messages */
+	/* how long they may not grow: --timeout, and what the pace leaves between two messages */
+	uint64_t patience_ns;
 	uint64_t stall_after_ns;        /* without a completion so long, although some are under way; 0: nobody asks */
 	uint64_t stall_ticks;           /* the same for a round trip, by the clock; UINT64_MAX: nobody asks */
 	uint64_t under_way;             /* bandwidth: messages whose completion is waited for */
@@ -117,9 +124,12 @@ struct run {
 	_Atomic uint64_t heart;         /* calls of the backend that came back */
 	struct watchdog watchdog;
 	void (*on_stall)(struct run *r);        /* client: writes what is known of the size; NULL: nothing to write */
-	bool traffic;                   /* a message of the measurement has been completed: a loss is now the fabric's */
+	/* a message of the measurement has been completed: a loss is now the fabric's */
+	bool traffic;
 
-	/* Time marks, in ticks of the clock; next_event is the earliest of the others, so that the loop compares once. */
+	/*
+	 * Time marks, in ticks of the clock; next_event is the earliest of the others, so that the loop compares once.
+	 */
 	uint64_t begin, end, next_event, next_interval, next_window, next_look;
 	int event_error;                /* what a look has found; run_event() then says that the time is over */
 	uint64_t window_bytes, interval_bytes, window_start, interval_start;
@@ -130,7 +140,8 @@ struct run {
 	bool checked;                   /* the peer has answered our CHECK */
 	uint64_t *words;                /* --verify of atomics: what a slot's word at the target is by now */
 	uint64_t *arrivals;             /* --verify: messages received in this phase, lost ones included, by channel */
-	uint64_t stashed;               /* local completions that came while a CHECK was answered; bandwidth counts them */
+	/* local completions that came while a CHECK was answered; bandwidth counts them */
+	uint64_t stashed;
 };
 
 /* run.c: life of a run */
@@ -154,7 +165,10 @@ int run_look(struct run *r);
 /* Nothing was complete: looks at the control connection and at the deadline now and then. 0 or negative (said). */
 int run_idle(struct run *r);
 
-/* Counts a stall. Where there is no room for the times of all, the shortest goes. In order of time; first: it was before those that are there. */
+/*
+ * Counts a stall. Where there is no room for the times of all, the shortest goes. In order of time;
+ * first: it was before those that are there.
+ */
 void outcome_add_stall(struct outcome *o, const struct stall *s, bool first);
 
 /* Something was completed, or the wait was given up: the present stall ends now. */
@@ -174,10 +188,10 @@ bool run_is_to_stop(void);
 int run_lend_all(struct run *r, uint32_t n);
 
 /*
- * How many receives a bandwidth job lends. A write with immediate asks for its receive with its last packet, when the others lie in
- * the slot already: with --verify a slot must have been looked at by then. Each queue pair is in order, so one receive fewer than
- * it has slots is enough (--outstanding holds a turn of all of them). A shared receive queue has but one number for all, which
- * may be --outstanding messages apart: backend.slots leaves room for both.
+ * How many receives a bandwidth job lends. A write with immediate asks for its receive with its last packet, when the
+ * others lie in the slot already: with --verify a slot must have been looked at by then. Each queue pair is in order,
+ * so one receive fewer than it has slots is enough (--outstanding holds a turn of all of them). A shared receive queue
+ * has but one number for all, which may be --outstanding messages apart: backend.slots leaves room for both.
  */
 static inline uint32_t run_receives(const struct job *job, uint32_t slots) {
 	if (!job->verify || job->op != OP_WRITE_IMM)
@@ -197,7 +211,10 @@ static inline int run_lend(struct run *r, uint32_t slot) {
 /* Says FINISH {count} or RECEIVED {count}. */
 int run_say(struct run *r, enum frame_type type, uint64_t count);
 
-/* --barrier. Client: says that it is about to send, and waits until the server has answered. Server: looks for that often, until it has. */
+/*
+ * --barrier. Client: says that it is about to send, and waits until the server has answered.
+ * Server: looks for that often, until it has.
+ */
 int run_barrier(struct run *r);
 void run_await_barrier(struct run *r);
 
@@ -212,7 +229,8 @@ static inline int run_completions_within(struct run *r, struct completion *ret, 
 			: r->backend->poll(r->session, ret, RUN_COMPLETIONS);
 
 	/* One writer, so no locked addition is needed. */
-	atomic_store_explicit(&r->heart, atomic_load_explicit(&r->heart, memory_order_relaxed) + 1, memory_order_relaxed);
+	atomic_store_explicit(&r->heart, atomic_load_explicit(&r->heart, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	if (likely(n > 0)) {
 		r->events += (unsigned) n;
 		r->idle = 0;
@@ -239,11 +257,14 @@ int bandwidth_client(struct run *r);
 int bandwidth_server(struct run *r);
 
 /* run_verify.c: what to check where. Negative, where an int: the GPU's memory could not be read or written (said). */
-int verify_prepare(struct run *r);                                      /* both, before the peer may begin its part of a phase */
-bool verify_is_deferred(const struct run *r);                           /* writes that nobody sees arrive: the client asks for a check */
+/* both, before the peer may begin its part of a phase */
+int verify_prepare(struct run *r);
+/* writes that nobody sees arrive: the client asks for a check */
+bool verify_is_deferred(const struct run *r);
 int verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work);
 int verify_local(struct run *r, uint32_t slot, uint64_t sequence);      /* reads and atomics, at the initiator */
 int verify_received(struct run *r, uint32_t slot, uint64_t sequence);
-int verify_arrived(struct run *r, const struct completion *c);          /* the same, where the sequence follows from the channel */
+/* the same, where the sequence follows from the channel */
+int verify_arrived(struct run *r, const struct completion *c);
 int verify_ask(struct run *r, uint64_t first, uint64_t count);          /* CHECK -> CHECKED */
 int verify_answer(struct run *r, json_t *payload);

@@ -4,37 +4,50 @@
  *
  *   send, write-imm            the receiver, as each message arrives
  *   write, seen arriving       the target, as each notification arrives
- *   write, not seen arriving   the target, when the client asks (CHECK): after each write in lat, after each round of slots in bw
+ *   write, not seen arriving   the target, when the client asks (CHECK): after each write in lat,
+ *                              after each round of slots in bw
  *   read                       the initiator, on completion
- *   atomics                    the initiator: each slot has a word of its own at the target, so that the value fetched is known
+ *   atomics                    the initiator: each slot has a word of its own at the target,
+ *                              so that the value fetched is known
  *
- * In a GPU's memory the host can neither write nor read: there it works on a view, which is copied to the GPU before a message leaves,
- * and from it before a message is checked. That is outside of what is timed, but for the server's part of a round trip, as all checking.
+ * In a GPU's memory the host can neither write nor read: there it works on a view,
+ * which is copied to the GPU before a message leaves, and from it before a message is checked.
+ * That is outside of what is timed, but for the server's part of a round trip, as all checking.
  *
- * Where messages may be lost (UC, UD), a message is first asked who it is; what never came is counted as lost, not as corrupted.
+ * Where messages may be lost (UC, UD), a message is first asked who it is;
+ * what never came is counted as lost, not as corrupted.
  */
 #include "run.h"
 
-/* A completed write may not be visible at once where its level is below delivery (fi_cq(3)): how long the target looks again. */
+/*
+ * A completed write may not be visible at once where its level is below delivery (fi_cq(3)):
+ * how long the target looks again.
+ */
 #define VISIBLE_NS NSEC_PER_SEC
 
-/* So many messages in a row may be lost in one channel, and the next one is still recognised: more than are ever under way. */
+/*
+ * So many messages in a row may be lost in one channel, and the next one is still recognised:
+ * more than are ever under way.
+ */
 enum { LOST_MAX = 65536 };
 
 /*
- * Before its first turn a slot holds the poison of another message than the one to come: inverted bytes of that one must count as
- * corrupted. Even, so that even the shortest poison differs from the message (~(n + 2) = n has no solution modulo 256).
+ * Before its first turn a slot holds the poison of another message than the one to come:
+ * inverted bytes of that one must count as corrupted.
+ * Even, so that even the shortest poison differs from the message (~(n + 2) = n has no solution modulo 256).
  */
 enum { POISON_AHEAD = 2 };
 
 bool verify_is_deferred(const struct run *r) {
 	/* Where nothing reaches the peer, what was written lies here, and is checked like a read. */
-	return r->job->verify && r->job->op == OP_WRITE && !r->phase.half_round_trip && !(r->backend->facts->flags & BACKEND_SOLO);
+	return r->job->verify && r->job->op == OP_WRITE && !r->phase.half_round_trip &&
+	       !(r->backend->facts->flags & BACKEND_SOLO);
 }
 
 /* Operands that change from turn to turn, and are worth something to every operation: no product stays at 0. */
 static uint64_t operand_of(const struct job *job, uint64_t turn) {
-	return atomic_bits(job->atomic_type, (unsigned) (job->atomic_op == ATOMIC_PROD ? turn % 3 + 1 : (turn * 5 + 2) % 7));
+	return atomic_bits(job->atomic_type,
+			   (unsigned) (job->atomic_op == ATOMIC_PROD ? turn % 3 + 1 : (turn * 5 + 2) % 7));
 }
 
 /* Every other comparison is with what is there. */
@@ -45,7 +58,8 @@ static uint64_t compare_of(const struct run *r, uint32_t slot, uint64_t turn) {
 /* The words of a target begin as 1 where the job says what happens to them, else as 0. */
 static void fill_target(struct run *r, uint32_t slot, uint8_t *at) {
 	const struct job *job = r->job;
-	uint64_t word = op_is_general_atomic(job->op) ? atomic_bits(job->atomic_type, 1) : 0, bytes = job_word_bytes(job);
+	uint64_t word = op_is_general_atomic(job->op) ? atomic_bits(job->atomic_type, 1) : 0,
+		bytes = job_word_bytes(job);
 
 	for (uint64_t k = 0; k < r->phase.size; k += bytes)
 		memcpy(at + k, &word, bytes); /* at most 8 of them, and little endian, as all that Perch runs on */
@@ -86,7 +100,10 @@ int verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *wo
 		return 0;
 	}
 	if (op_is_atomic(work->op)) {
-		/* Slots are taken in turn, so a slot's n-th operation finds n: n increments by 1, or n swaps from n - 1 to n. */
+		/*
+		 * Slots are taken in turn, so a slot's n-th operation finds n: n increments by 1,
+		 * or n swaps from n - 1 to n.
+		 */
 		work->operand = work->op == OP_FETCH_ADD ? 1 : turn + 1;
 		work->compare = turn;
 		return 0;
@@ -109,7 +126,8 @@ static int check_words(struct run *r, uint32_t slot, uint64_t sequence) {
 	for (uint64_t k = 0; k < r->phase.size; k += bytes)
 		(void) word_check(&r->outcome.integrity, p + k, expected, bytes, sequence);
 	if (op_is_general_atomic(job->op))
-		r->words[slot] = atomic_after(job->atomic_type, job->atomic_op, expected, operand_of(job, turn), compare_of(r, slot, turn));
+		r->words[slot] = atomic_after(job->atomic_type, job->atomic_op, expected, operand_of(job, turn),
+					      compare_of(r, slot, turn));
 	return 0;
 }
 
@@ -137,7 +155,10 @@ static int check_view(struct run *r, uint32_t slot, uint64_t sequence) {
 	uint8_t *p = arena_rx_view(&r->arena, slot), *last = p + r->phase.size - 1;
 	bool stamped = r->session->stamps && r->phase.half_round_trip;
 
-	/* The backend has waited for exactly this stamp: it was right, and is replaced by what the pattern has in its place. */
+	/*
+	 * The backend has waited for exactly this stamp: it was right,
+	 * and is replaced by what the pattern has in its place.
+	 */
 	if (stamped)
 		*last = pattern_byte(r->phase.size - 1, sequence);
 	(void) pattern_check(&r->outcome.integrity, p, r->phase.size, sequence);
@@ -177,8 +198,8 @@ int verify_arrived(struct run *r, const struct completion *c) {
 }
 
 /*
- * Whether a slot that is not as it should be was simply not written, or only in part, since packets were lost: each byte is then
- * the right one, or still what lay there. A slot is poisoned from what it held a turn before.
+ * Whether a slot that is not as it should be was simply not written, or only in part, since packets were lost:
+ * each byte is then the right one, or still what lay there. A slot is poisoned from what it held a turn before.
  */
 static bool is_lost(const struct run *r, const uint8_t *p, uint64_t sequence) {
 	uint64_t before = sequence < r->arena.slots ? sequence + POISON_AHEAD : sequence - r->arena.slots;
@@ -190,7 +211,8 @@ int verify_ask(struct run *r, uint64_t first, uint64_t count) {
 	int e;
 
 	r->checked = false;
-	e = control_send(r->control, FRAME_CHECK, json_pack("{s:I, s:I}", "first", (json_int_t) first, "count", (json_int_t) count));
+	e = control_send(r->control, FRAME_CHECK,
+			 json_pack("{s:I, s:I}", "first", (json_int_t) first, "count", (json_int_t) count));
 	return e < 0 ? e : run_wait_peer(r, FRAME_CHECKED);
 }
 

@@ -17,7 +17,10 @@
 
 enum {
 	SERVE_LISTENERS_MAX = 4,
-	/* At once; one more waits in the backlog. Each may be a stranger who has proved nothing, for at most one --timeout. */
+	/*
+	 * At once; one more waits in the backlog. Each may be a stranger who has proved nothing,
+	 * for at most one --timeout.
+	 */
 	SERVE_WORKERS_MAX = 256,
 	SERVE_GRACE_MS = 3000,          /* for workers to end after SIGTERM, before SIGKILL */
 };
@@ -55,7 +58,8 @@ static void exec_worker(const struct options *o, int connection, int pair) {
 	(void) snprintf(connection_text, sizeof(connection_text), "%d", connection);
 	(void) snprintf(pair_text, sizeof(pair_text), "%d", pair);
 	(void) snprintf(timeout_text, sizeof(timeout_text), "%lluns", (unsigned long long) o->timeout_ns);
-	const char *fixed[] = { "perch", "serve", "--connection-fd", connection_text, "--listener-fd", pair_text, "--timeout", timeout_text };
+	const char *fixed[] = { "perch", "serve", "--connection-fd", connection_text, "--listener-fd", pair_text,
+				"--timeout", timeout_text };
 	for (size_t i = 0; i < ELEMENTSOF(fixed); i++)
 		argv[n++] = (char *) (uintptr_t) fixed[i];
 	if (o->token_file[0]) {
@@ -218,8 +222,8 @@ static void collect_workers(struct server *s) {
 			if (w->pid != pid)
 				continue;
 			if (WIFSIGNALED(status) && !s->stopping)
-				notice("job process %d ended by signal %d (%s); other jobs go on", (int) pid, WTERMSIG(status),
-				       strsignal(WTERMSIG(status)));
+				notice("job process %d ended by signal %d (%s); other jobs go on", (int) pid,
+				       WTERMSIG(status), strsignal(WTERMSIG(status)));
 			if (s->options->once)
 				end_once(s, status);
 			w->fd = close_fd(w->fd);
@@ -259,7 +263,8 @@ static int serve_loop(struct server *s) {
 
 		p[n++] = (struct pollfd) { .fd = s->signals, .events = POLLIN };
 		for (int i = 0; i < s->n_listeners; i++)
-			p[n++] = (struct pollfd) { .fd = s->n_workers < s->workers_max ? s->listeners[i] : -1, .events = POLLIN };
+			p[n++] = (struct pollfd) { .fd = s->n_workers < s->workers_max ? s->listeners[i] : -1,
+						   .events = POLLIN };
 		first_worker = n;
 		for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
 			if (s->workers[i].pid && s->workers[i].fd >= 0) {

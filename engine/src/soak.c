@@ -16,15 +16,20 @@
 #include "soak_total.h"
 #include "version.h"
 
-/* Between two attempts to connect: doubled from the first to the last, so that a server that is back soon costs little, and one that
- * stays away is not hammered by a thousand hosts. */
+/* Between two attempts to connect: doubled from the first to the last, so that a server that is back soon costs little,
+ * and one that stays away is not hammered by a thousand hosts. */
 #define BACK_OFF_FIRST_NS (100 * NSEC_PER_MSEC)
 #define BACK_OFF_LAST_NS (5 * NSEC_PER_SEC)
 
-/* After SIGTERM: RUN_STOP_NS for what is under way, a little for both ends to agree; a soak has to end within a second. */
+/*
+ * After SIGTERM: RUN_STOP_NS for what is under way, a little for both ends to agree; a soak has to end within a second.
+ */
 #define KILL_NS (800 * NSEC_PER_MSEC)
 
-/* Ten years, ten times the longest soak (TIME_MAX of options_table.c): whatever a file says, the time that has passed can be told in nanoseconds. */
+/*
+ * Ten years, ten times the longest soak (TIME_MAX of options_table.c): whatever a file says,
+ * the time that has passed can be told in nanoseconds.
+ */
 #define AWAY_MAX_MS ((int64_t) 10 * 365 * 86400 * 1000)
 
 /* Of one line: a histogram's text, and as much again for everything else. */
@@ -71,16 +76,20 @@ static int64_t milliseconds(const struct timespec *t) {
 	return (int64_t) t->tv_sec * 1000 + t->tv_nsec / (int64_t) NSEC_PER_MSEC;
 }
 
-/* When it began is filled in as soon as it does. As a reader of the file has it: what is written has nine digits, and is compared later. */
+/*
+ * When it began is filled in as soon as it does. As a reader of the file has it:
+ * what is written has nine digits, and is compared later.
+ */
 static json_t *head_json(const struct options *o) {
 	_cleanup_free_ char *text = NULL;
 	json_t *head, *job;
 
 	if (job_to_json(&o->job, &job) < 0)
 		return NULL;
-	head = json_pack("{s:s, s:s, s:{s:s, s:s}, s:n, s:n, s:f, s:f, s:f, s:f, s:s, s:o}", "schema", "perch.record/1", "kind", "soak", "tool", "name",
-			 "perch", "version", PERCH_VERSION, "started", "started_ms", "duration_s", (double) o->job.duration_ns / 1e9,
-			 "interval_s", (double) o->job.interval_ns / 1e9, "stall_s", (double) o->stall_ns / 1e9, "reconnect_s",
+	head = json_pack("{s:s, s:s, s:{s:s, s:s}, s:n, s:n, s:f, s:f, s:f, s:f, s:s, s:o}", "schema", "perch.record/1",
+			 "kind", "soak", "tool", "name", "perch", "version", PERCH_VERSION, "started", "started_ms",
+			 "duration_s", (double) o->job.duration_ns / 1e9, "interval_s",
+			 (double) o->job.interval_ns / 1e9, "stall_s", (double) o->stall_ns / 1e9, "reconnect_s",
 			 (double) o->reconnect_ns / 1e9, "server", o->host, "job", job);
 	text = record_text(head);
 	json_decref(head);
@@ -93,11 +102,13 @@ static int take_head(struct keeper *k, const json_t *line) {
 	const char *kind = json_string_value(json_object_get(line, "kind"));
 
 	if (!kind || !streq(kind, "soak") || !json_is_integer(json_object_get(line, "started_ms")))
-		return failure(-EINVAL, EXIT_USAGE, "'%s' exists but is not a soak file; choose another path", k->options->soak_file);
+		return failure(-EINVAL, EXIT_USAGE, "'%s' exists but is not a soak file; choose another path",
+			       k->options->soak_file);
 	for (size_t i = 0; i < ELEMENTSOF(same); i++)
 		if (!json_equal(json_object_get(line, same[i]), json_object_get(k->head, same[i])))
-			return failure(-EINVAL, EXIT_USAGE, "--soak %s: the file was started with another %s; choose another path, or repeat its options",
-				       k->options->soak_file, streq(same[i], "job") ? "job" : same[i]);
+			return failure(-EINVAL, EXIT_USAGE, "--soak %s: the file was started with another %s; "
+				       "choose another path, or repeat its options", k->options->soak_file,
+				       streq(same[i], "job") ? "job" : same[i]);
 	json_decref(k->head);
 	k->head = json_deep_copy(line);
 	k->resumed = true;
@@ -110,7 +121,8 @@ static int take_old(const json_t *line, void *userdata) {
 	if (!k->resumed)
 		return take_head(k, line);
 	if (k->total.over)
-		return failure(-EINVAL, EXIT_USAGE, "--soak %s: lines follow the end of it; give another file", k->options->soak_file);
+		return failure(-EINVAL, EXIT_USAGE, "--soak %s: lines follow the end of it; give another file",
+			       k->options->soak_file);
 	return soak_total_add(&k->total, line);
 }
 
@@ -125,14 +137,16 @@ static int64_t milliseconds_of(const json_t *time, int64_t otherwise) {
 }
 
 /*
- * How long the soak of the file has lasted. Within the boot of the last connection its own clock goes on while nobody counts. Across boots only
- * the wall's does, and that since the last line alone: one that was set before is no time that passed, and one that was set back does not make
- * two intervals of one time.
+ * How long the soak of the file has lasted. Within the boot of the last connection its own clock goes
+ * on while nobody counts. Across boots only the wall's does, and that since the last line alone:
+ * one that was set before is no time that passed, and one that was set back does not make two intervals of one time.
  */
 static int64_t passed_ns(const struct keeper *k) {
-	const json_t *last = k->total.connection ? k->total.connection : k->head, *epoch = json_object_get(last, "epoch_ns");
+	const json_t *last = k->total.connection ? k->total.connection : k->head,
+		*epoch = json_object_get(last, "epoch_ns");
 	const char *counted_in = json_string_value(json_object_get(last, "boot_id"));
-	int64_t now = (int64_t) monotonic_ns(), began = json_integer_value(epoch), known = (int64_t) (MIN(k->total.end_s, AWAY_MAX_MS / 1e3) * 1e9), away_ms;
+	int64_t now = (int64_t) monotonic_ns(), began = json_integer_value(epoch),
+		known = (int64_t) (MIN(k->total.end_s, AWAY_MAX_MS / 1e3) * 1e9), away_ms;
 	struct timespec wall = clock_wall_at((uint64_t) now);
 	char boot[BOOT_ID_MAX];
 
@@ -141,7 +155,8 @@ static int64_t passed_ns(const struct keeper *k) {
 	if (json_is_integer(epoch) && counted_in && boot[0] && streq(boot, counted_in) && began <= now &&
 	    began >= now - 2 * AWAY_MAX_MS * (int64_t) NSEC_PER_MSEC)
 		return MAX(now - began, known);
-	away_ms = milliseconds(&wall) - milliseconds_of(k->total.ended, json_integer_value(json_object_get(k->head, "started_ms")));
+	away_ms = milliseconds(&wall) - milliseconds_of(k->total.ended,
+							json_integer_value(json_object_get(k->head, "started_ms")));
 	return known + MIN(MAX(away_ms, (int64_t) 0), AWAY_MAX_MS) * (int64_t) NSEC_PER_MSEC;
 }
 
@@ -164,7 +179,8 @@ static int open_soak(struct keeper *k) {
 	if (e < 0)
 		return e;
 	if (k->total.over)
-		return failure(-EEXIST, EXIT_USAGE, "--soak %s: this soak has ended; give another file", k->options->soak_file);
+		return failure(-EEXIST, EXIT_USAGE, "--soak %s: this soak has ended; give another file",
+			       k->options->soak_file);
 	set_epoch(k);
 	if (k->resumed) {
 		k->lost = true;
@@ -240,8 +256,9 @@ static void keep_gap(struct keeper *k, double end_s) {
 	end = clock_wall_at(now - (uint64_t) (MAX(now_s(k) - end_s, 0.0) * 1e9));
 	/* before the host's own start where it was booted since */
 	start = clock_wall_at(now - (uint64_t) (MAX(now_s(k) - start_s, 0.0) * 1e9));
-	gap = json_pack("{s:s, s:s, s:f, s:f, s:o, s:o, s:I, s:s}", "schema", "perch.record/1", "kind", "gap", "start_s", start_s, "end_s", end_s, "started",
-			time_json(&start), "ended", time_json(&end), "attempts", (json_int_t) k->attempts, "reason", k->reason);
+	gap = json_pack("{s:s, s:s, s:f, s:f, s:o, s:o, s:I, s:s}", "schema", "perch.record/1", "kind", "gap",
+			"start_s", start_s, "end_s", end_s, "started", time_json(&start), "ended", time_json(&end),
+			"attempts", (json_int_t) k->attempts, "reason", k->reason);
 	(void) keep(k, gap);
 	(void) soak_total_add(&k->total, gap);
 	json_decref(gap);
@@ -282,7 +299,8 @@ static bool interval_is_whole(const json_t *line) {
 static void take_interval(struct keeper *k, json_t *line) {
 	int64_t resident = footprint_now().resident_bytes;
 
-	(void) json_object_set_new(json_object_get(line, "memory"), "keeper_bytes", resident >= 0 ? json_integer(resident) : json_null());
+	(void) json_object_set_new(json_object_get(line, "memory"), "keeper_bytes",
+				   resident >= 0 ? json_integer(resident) : json_null());
 	if (interval_is_whole(line))
 		k->failures = 0;
 }
@@ -342,10 +360,11 @@ static void hear_signals(struct keeper *k) {
 	}
 }
 
-/* In how many ms the process that measures has to be ended: a second after it was asked to, or where a library hangs while it connects, for
- * which a measurement's watchdog is not there yet. Negative: never. */
+/* In how many ms the process that measures has to be ended: a second after it was asked to,
+ * or where a library hangs while it connects, for which a measurement's watchdog is not there yet. Negative: never. */
 static int patience_ms(const struct keeper *k) {
-	uint64_t limit = k->stopping ? KILL_NS : k->options->reconnect_ns, since = monotonic_ns() - (k->stopping ? k->stop_ns : k->child_ns);
+	uint64_t limit = k->stopping ? KILL_NS : k->options->reconnect_ns,
+		since = monotonic_ns() - (k->stopping ? k->stop_ns : k->child_ns);
 
 	if (!k->stopping && k->connected)
 		return -1;
@@ -384,14 +403,15 @@ static int run_connection(struct keeper *k) {
 		;
 	k->child = 0;
 	if (WIFSIGNALED(status) && !k->stopping) {
-		(void) snprintf(k->reason, sizeof(k->reason), "the process that measures ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+		(void) snprintf(k->reason, sizeof(k->reason), "the process that measures ended by signal %d (%s)",
+				WTERMSIG(status), strsignal(WTERMSIG(status)));
 		notice("%s", k->reason);
 	}
 	return 0;
 }
 
-/* Sleeps before the next attempt, at most until somebody asks to stop. A server that breaks each connection at once is none that is
- * back: hours of that would fill the disk with gaps. */
+/* Sleeps before the next attempt, at most until somebody asks to stop.
+ * A server that breaks each connection at once is none that is back: hours of that would fill the disk with gaps. */
 static void wait_before(struct keeper *k) {
 	unsigned doublings = MIN(k->failures > 0 ? k->failures - 1 : 0, 10u);
 	uint64_t ns = MIN(BACK_OFF_FIRST_NS << doublings, BACK_OFF_LAST_NS);
@@ -416,17 +436,22 @@ static int keep_measuring(struct keeper *k) {
 			return e;
 		if (k->over || k->stopping)
 			break;
-		/* Before the first connection a failure is no loss: the words of the process that tried are on standard error. */
+		/*
+		 * Before the first connection a failure is no loss:
+		 * the words of the process that tried are on standard error.
+		 */
 		if (k->soak.begins)
 			return failure_quiet(-ENOTCONN, (enum exit_code) k->code, "%s", k->reason);
 		if (!k->lost) {
 			k->lost = true;
 			k->lost_ns = monotonic_ns();
-			notice("the soak lost its connection; trying to reconnect for up to %.0f s", (double) k->options->reconnect_ns / 1e9);
+			notice("the soak lost its connection; trying to reconnect for up to %.0f s",
+			       (double) k->options->reconnect_ns / 1e9);
 		}
 		if (monotonic_ns() - k->lost_ns >= k->options->reconnect_ns)
-			return failure(-ETIMEDOUT, EXIT_PEER, "cannot reconnect within %.0f s (limit: --reconnect); the last "
-				       "attempt: %s", (double) k->options->reconnect_ns / 1e9, k->reason);
+			return failure(-ETIMEDOUT, EXIT_PEER,
+				       "cannot reconnect within %.0f s (limit: --reconnect); the last attempt: %s",
+				       (double) k->options->reconnect_ns / 1e9, k->reason);
 		k->failures++;
 		wait_before(k);
 	}
@@ -440,16 +465,23 @@ static double end_by_plan(const struct keeper *k) {
 
 static json_t *soak_json(const struct keeper *k) {
 	const struct soak_total *t = &k->total;
-	/* Until the last interval's end; what the two ends then take to part, which may be a while on a busy host, is no part of it. */
+	/*
+	 * Until the last interval's end; what the two ends then take to part,
+	 * which may be a while on a busy host, is no part of it.
+	 */
 	double passed_s = k->over ? t->end_s : end_by_plan(k);
 
-	return json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:f, s:I, s:f, s:b, s:b, s:I}", "planned_s", (double) k->options->job.duration_ns / 1e9, "passed_s",
-			 passed_s, "interval_s", (double) k->options->job.interval_ns / 1e9, "intervals", (json_int_t) t->intervals, "connections",
-			 (json_int_t) t->connections, "gaps", (json_int_t) t->gaps, "gap_s", t->gap_s, "stalls", (json_int_t) t->stalls, "stall_s",
-			 t->stall_s, "stopped", k->stopping, "resumed", k->resumed, "dropped_lines", (json_int_t) k->file.dropped);
+	return json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:f, s:I, s:f, s:b, s:b, s:I}", "planned_s",
+			 (double) k->options->job.duration_ns / 1e9, "passed_s", passed_s, "interval_s",
+			 (double) k->options->job.interval_ns / 1e9, "intervals", (json_int_t) t->intervals,
+			 "connections", (json_int_t) t->connections, "gaps", (json_int_t) t->gaps, "gap_s", t->gap_s,
+			 "stalls", (json_int_t) t->stalls, "stall_s", t->stall_s, "stopped", k->stopping, "resumed",
+			 k->resumed, "dropped_lines", (json_int_t) k->file.dropped);
 }
 
-/* The whole, after the last interval: in the file, and on standard output, which also gets what the disk did not take. */
+/*
+ * The whole, after the last interval: in the file, and on standard output, which also gets what the disk did not take.
+ */
 static int end_soak(struct keeper *k) {
 	const struct soak_total *t = &k->total;
 	json_t *error = json_null(), *record;
@@ -463,17 +495,20 @@ static int end_soak(struct keeper *k) {
 	if (t->messages == 0 && !failure_text()[0])
 		(void) failure(-ENODATA, EXIT_INTERNAL, "the soak was ended before a message was measured");
 	if (t->bad_bytes > 0)
-		(void) snprintf(text, sizeof(text), "payload corrupted: %llu of %llu bytes; the intervals say when", (unsigned long long) t->bad_bytes,
-				(unsigned long long) t->checked_bytes);
+		(void) snprintf(text, sizeof(text), "payload corrupted: %llu of %llu bytes; the intervals say when",
+				(unsigned long long) t->bad_bytes, (unsigned long long) t->checked_bytes);
 	else
 		(void) snprintf(text, sizeof(text), "%s", failure_text());
 	if (t->bad_bytes > 0 || text[0])
-		error = json_pack("{s:i, s:s, s:b}", "code", (int) (t->bad_bytes > 0 ? EXIT_CORRUPT : failure_code()), "message", text, "traffic", t->messages > 0);
+		error = json_pack("{s:i, s:s, s:b}", "code", (int) (t->bad_bytes > 0 ? EXIT_CORRUPT : failure_code()),
+				  "message", text, "traffic", t->messages > 0);
 	record = soak_total_record(t, k->options, soak_json(k), error);
 	has_room = keep(k, record);
 	kept = soak_file_kept(&k->file);
 	if (kept && fputs(kept, stdout) >= 0)
-		(void) failure(-ENOSPC, EXIT_INTERNAL, "--soak %s: its last lines could not be written; they are on standard output", k->options->soak_file);
+		(void) failure(-ENOSPC, EXIT_INTERNAL,
+			       "--soak %s: its last lines could not be written; they are on standard output",
+			       k->options->soak_file);
 	if (kept && has_room)
 		json_decref(record); /* it was among them */
 	else
@@ -501,7 +536,8 @@ int command_soak(const struct options *o) {
 	if (e == 0)
 		e = keep_measuring(&k);
 	if (e == 0 && k.total.connections == 0)
-		e = failure(-ECANCELED, EXIT_INTERNAL, "the soak was ended before its first connection stood; nothing was measured");
+		e = failure(-ECANCELED, EXIT_INTERNAL,
+			    "the soak was ended before its first connection stood; nothing was measured");
 	if (k.file.fd >= 0 && k.total.connections > 0 && !k.total.over)
 		code = end_soak(&k);
 	else

@@ -24,7 +24,8 @@ static int cut_end(struct soak_file *f, off_t size) {
 		return 0;
 	notice("%s: its last %lld bytes are half a line, and are cut off", f->path, (long long) (size - f->end));
 	if (ftruncate(f->fd, f->end) < 0)
-		return failure(-errno, EXIT_INTERNAL, "cannot cut %s at its last whole line: %s", f->path, strerror(errno));
+		return failure(-errno, EXIT_INTERNAL, "cannot cut %s at its last whole line: %s", f->path,
+			       strerror(errno));
 	return 0;
 }
 
@@ -42,8 +43,9 @@ static int read_lines(struct soak_file *f, soak_line each, void *userdata) {
 		number++;
 		at += n;
 		if (bad >= 0)
-			e = failure(-EBADMSG, EXIT_INTERNAL, "%s, line %zu: no record of a soak, though others follow it; give another file", f->path,
-				    number - 1);
+			e = failure(-EBADMSG, EXIT_INTERNAL,
+				    "%s, line %zu: no record of a soak, though others follow it; give another file",
+				    f->path, number - 1);
 		else if (text[n - 1] != '\n')
 			break;
 		else
@@ -61,8 +63,8 @@ static int read_lines(struct soak_file *f, soak_line each, void *userdata) {
 }
 
 /*
- * A new file has a name only once its folder is on disk, too. Some file systems sync no folders (EINVAL, open(2)): they have no
- * more to give. The disk that takes nothing is said with the first line.
+ * A new file has a name only once its folder is on disk, too. Some file systems sync no folders (EINVAL, open(2)):
+ * they have no more to give. The disk that takes nothing is said with the first line.
  */
 static void sync_folder(const char *path) {
 	_cleanup_free_ char *copy = strdup(path);
@@ -80,7 +82,8 @@ int soak_file_open(const char *path, soak_line each, void *userdata, struct soak
 	if (f.fd < 0)
 		return failure(-errno, EXIT_INTERNAL, "--soak %s: cannot be written: %s", path, strerror(errno));
 	if (flock(f.fd, LOCK_EX | LOCK_NB) < 0) {
-		e = failure(-errno, EXIT_INTERNAL, "--soak %s: another perch keeps its soak there; give another file, or end it first", path);
+		e = failure(-errno, EXIT_INTERNAL,
+			    "--soak %s: another perch keeps its soak there; give another file, or end it first", path);
 		f.fd = close_fd(f.fd);
 		return e;
 	}
@@ -145,7 +148,8 @@ bool soak_file_append(struct soak_file *f, const char *text) {
 		kept = keep(f, text) && (e = flush(f)) == 0; /* there is room again */
 	f->dropped += !kept;
 	if (f->dropped == 1 && !kept)
-		notice("%s: %zu MiB of lines wait in memory, which is the most; later ones are counted only", f->path, f->kept_max >> 20);
+		notice("%s: %zu MiB of lines wait in memory, which is the most; later ones are counted only", f->path,
+		       f->kept_max >> 20);
 	if (e < 0 && !f->failing)
 		notice("cannot write %s: %s; the soak goes on and keeps up to %zu MiB of lines in memory", f->path,
 		       strerror(-e), f->kept_max >> 20);

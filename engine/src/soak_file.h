@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file of a soak: lines that are on disk as soon as they are said, or else kept in memory until the disk takes them. Whatever ends the
- * process, the file is whole lines and at most one half behind them.
+ * The file of a soak: lines that are on disk as soon as they are said, or else kept in memory until the disk takes
+ * them. Whatever ends the process, the file is whole lines and at most one half behind them.
  */
 #pragma once
 
@@ -10,7 +10,10 @@
 
 #include "util.h"
 
-/* In memory while the disk takes nothing: a day of minutes, with 11 KiB each, of which a histogram of a busy day takes 8. */
+/*
+ * In memory while the disk takes nothing: a day of minutes, with 11 KiB each,
+ * of which a histogram of a busy day takes 8.
+ */
 enum { SOAK_KEPT_MAX = 16 << 20 };
 
 struct soak_file {
@@ -28,13 +31,14 @@ struct soak_file {
 typedef int (*soak_line)(const json_t *line, void *userdata);
 
 /*
- * Opens or makes the file, for this process alone, and reads what is in it. The half of a line at its end is cut off. Negative: said.
+ * Opens or makes the file, for this process alone, and reads what is in it.
+ * The half of a line at its end is cut off. Negative: said.
  */
 int soak_file_open(const char *path, soak_line each, void *userdata, struct soak_file *ret);
 
 /*
- * Appends a line and waits until the disk has it. A disk that does not take it is said once; the line is kept, and written before the next.
- * False: there was no room to keep it either, and it is dropped.
+ * Appends a line and waits until the disk has it. A disk that does not take it is said once;
+ * the line is kept, and written before the next. False: there was no room to keep it either, and it is dropped.
  */
 bool soak_file_append(struct soak_file *f, const char *text);
 

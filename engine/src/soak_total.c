@@ -9,7 +9,8 @@
 int soak_total_new(struct soak_total *ret) {
 	*ret = (struct soak_total) { .peak_gbit = -1, .least_gbit = -1 };
 	if (histogram_new(&ret->histogram) < 0)
-		return failure(-ENOMEM, EXIT_HOST, "no memory for a histogram (%zu KiB)", sizeof(struct histogram) / 1024);
+		return failure(-ENOMEM, EXIT_HOST, "no memory for a histogram (%zu KiB)",
+			       sizeof(struct histogram) / 1024);
 	return 0;
 }
 
@@ -37,13 +38,15 @@ static uint64_t whole(const json_t *o, const char *key) {
 }
 
 /*
- * The text of a histogram carries counts only; what was exact beside them stands in the interval's latencies, halved where the
- * histogram has whole round trips, so that the sum of all intervals is as exact as one run over the whole time.
+ * The text of a histogram carries counts only;
+ * what was exact beside them stands in the interval's latencies, halved where the histogram has whole round trips,
+ * so that the sum of all intervals is as exact as one run over the whole time.
  */
 static int add_histogram(struct soak_total *t, const json_t *line) {
 	_cleanup_(histogram_freep) struct histogram *h = NULL;
 	const json_t *histogram = json_object_get(line, "histogram"), *l = json_object_get(line, "latency_us");
-	const char *data = json_string_value(json_object_get(histogram, "data")), *unit = json_string_value(json_object_get(histogram, "unit"));
+	const char *data = json_string_value(json_object_get(histogram, "data")),
+		*unit = json_string_value(json_object_get(histogram, "unit"));
 	double ns, mean, stddev;
 	int e;
 
@@ -63,7 +66,8 @@ static int add_histogram(struct soak_total *t, const json_t *line) {
 	h->min = (uint64_t) llround(number(l, "min") * ns);
 	h->max = (uint64_t) llround(number(l, "max") * ns);
 	h->sum = (unsigned __int128) (mean * (double) h->count + 0.5);
-	h->sum_squares = (unsigned __int128) (mean * mean * (double) h->count + stddev * stddev * (double) (h->count - 1));
+	h->sum_squares =
+		(unsigned __int128) (mean * mean * (double) h->count + stddev * stddev * (double) (h->count - 1));
 	histogram_add(t->histogram, h);
 	return 0;
 }
@@ -78,7 +82,8 @@ static void add_bandwidth(struct soak_total *t, const json_t *b) {
 }
 
 static void add_checks(struct soak_total *t, const json_t *line) {
-	const json_t *integrity = json_object_get(line, "integrity"), *loss = json_object_get(line, "loss"), *path = json_object_get(line, "path");
+	const json_t *integrity = json_object_get(line, "integrity"), *loss = json_object_get(line, "loss"),
+		*path = json_object_get(line, "path");
 	const json_t *tcp = json_object_get(line, "tcp"), *rate = json_object_get(line, "rate");
 
 	t->claimed += number(path, "claimed_bytes");
@@ -159,7 +164,8 @@ int soak_total_add(struct soak_total *t, const json_t *line) {
 	int e = 0;
 
 	if (!kind)
-		return failure(-EBADMSG, EXIT_INTERNAL, "a line of the soak says not of what kind it is; give another file");
+		return failure(-EBADMSG, EXIT_INTERNAL,
+			       "a line of the soak says not of what kind it is; give another file");
 	if (streq(kind, "connection"))
 		add_connection(t, line);
 	else if (streq(kind, "interval"))
@@ -170,9 +176,11 @@ int soak_total_add(struct soak_total *t, const json_t *line) {
 		t->gaps++;
 		t->gap_s += end - number(line, "start_s");
 	} else if (streq(kind, "latency") || streq(kind, "bandwidth"))
-		t->over = !json_is_true(json_object_get(json_object_get(line, "soak"), "stopped")); /* what was stopped can go on */
+		/* what was stopped can go on */
+		t->over = !json_is_true(json_object_get(json_object_get(line, "soak"), "stopped"));
 	if (e < 0)
-		return failure(e, e == -ENOMEM ? EXIT_HOST : EXIT_INTERNAL, "interval %llu of the soak %s", (unsigned long long) t->intervals + 1,
+		return failure(e, e == -ENOMEM ? EXIT_HOST : EXIT_INTERNAL, "interval %llu of the soak %s",
+			       (unsigned long long) t->intervals + 1,
 			       e == -ENOMEM ? "finds no memory" : "is damaged; give another file");
 	if (isfinite(end) && end > t->end_s && !streq(kind, "stall")) {
 		t->end_s = end;
@@ -193,23 +201,26 @@ static json_t *histogram_text(const struct soak_total *t) {
 
 	if (t->histogram->count == 0 || histogram_encode(t->histogram, &text) < 0)
 		return json_null();
-	return json_pack("{s:s, s:s, s:s}", "encoding", "hdr-v2-zlib-base64", "unit", t->half_round_trip ? "ns_round_trip" : "ns", "data", text);
+	return json_pack("{s:s, s:s, s:s}", "encoding", "hdr-v2-zlib-base64", "unit",
+			 t->half_round_trip ? "ns_round_trip" : "ns", "data", text);
 }
 
 static json_t *bandwidth(const struct soak_total *t) {
 	if (t->bytes == 0 || t->elapsed_s <= 0)
 		return json_null();
-	return json_pack("{s:f, s:o, s:s, s:o, s:f, s:I}", "gbit_s", (double) t->bytes * 8e-9 / t->elapsed_s, "peak_gbit_s", number_or_null(t->peak_gbit),
-			 "peak_definition", "best_interval_0.1s", "min_interval_gbit_s", number_or_null(t->least_gbit), "messages_per_s",
+	return json_pack("{s:f, s:o, s:s, s:o, s:f, s:I}", "gbit_s", (double) t->bytes * 8e-9 / t->elapsed_s,
+			 "peak_gbit_s", number_or_null(t->peak_gbit), "peak_definition", "best_interval_0.1s",
+			 "min_interval_gbit_s", number_or_null(t->least_gbit), "messages_per_s",
 			 (double) t->messages / t->elapsed_s, "bytes", (json_int_t) t->bytes);
 }
 
 static json_t *cpu(const struct soak_total *t) {
 	double gb = t->bytes ? (double) t->bytes / 1e9 : NAN;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "client_s", number_or_null(t->client_s), "server_s", number_or_null(t->server_s),
-			 "client_system_s", number_or_null(t->client_system_s), "server_system_s", number_or_null(t->server_system_s),
-			 "client_s_per_gb", number_or_null(t->client_s / gb), "server_s_per_gb", number_or_null(t->server_s / gb));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "client_s", number_or_null(t->client_s), "server_s",
+			 number_or_null(t->server_s), "client_system_s", number_or_null(t->client_system_s),
+			 "server_system_s", number_or_null(t->server_system_s), "client_s_per_gb",
+			 number_or_null(t->client_s / gb), "server_s_per_gb", number_or_null(t->server_s / gb));
 }
 
 /* Bytes and messages are whole numbers. */
@@ -220,13 +231,14 @@ static json_t *count_or_null(double x) {
 static json_t *path(const struct soak_total *t) {
 	if (!isfinite(t->claimed))
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "claimed_bytes", count_or_null(t->claimed), "client_sent_bytes", count_or_null(t->sent),
-			 "client_received_bytes", count_or_null(t->received), "lost_bytes", count_or_null(t->lost));
+	return json_pack("{s:o, s:o, s:o, s:o}", "claimed_bytes", count_or_null(t->claimed), "client_sent_bytes",
+			 count_or_null(t->sent), "client_received_bytes", count_or_null(t->received), "lost_bytes",
+			 count_or_null(t->lost));
 }
 
 static json_t *tcp(const struct soak_total *t) {
-	return t->tcp ? json_pack("{s:o, s:n, s:n}", "retransmissions", count_or_null(t->before + t->retransmissions), "initial_rtt_us", "window_bytes")
-		      : json_null();
+	return t->tcp ? json_pack("{s:o, s:n, s:n}", "retransmissions", count_or_null(t->before + t->retransmissions),
+				  "initial_rtt_us", "window_bytes") : json_null();
 }
 
 static json_t *stall(const struct soak_total *t, const struct options *o) {
@@ -237,14 +249,16 @@ static json_t *stall(const struct soak_total *t, const struct options *o) {
 }
 
 /*
- * The pace of the connection's params was that of no message yet. A day does not lack its pace for one interval, which is behind once a
- * stall lies at its end: only for a tenth of the time (pace_is_behind()); which intervals were, they say.
+ * The pace of the connection's params was that of no message yet. A day does not lack its pace for one interval,
+ * which is behind once a stall lies at its end: only for a tenth of the time (pace_is_behind());
+ * which intervals were, they say.
  */
 static void put_rate(const struct soak_total *t, json_t *record) {
 	json_t *rate = json_object_get(json_object_get(record, "params"), "rate");
 
 	if (json_is_object(rate))
-		(void) json_object_update_new(rate, json_pack("{s:o, s:b}", "skipped", count_or_null(t->skipped), "overloaded", t->behind_s > t->elapsed_s / 10));
+		(void) json_object_update_new(rate, json_pack("{s:o, s:b}", "skipped", count_or_null(t->skipped),
+							      "overloaded", t->behind_s > t->elapsed_s / 10));
 }
 
 json_t *soak_total_record(const struct soak_total *t, const struct options *o, json_t *soak, json_t *error) {
@@ -255,18 +269,23 @@ json_t *soak_total_record(const struct soak_total *t, const struct options *o, j
 	for (size_t i = 0; i < ELEMENTSOF(of_a_line); i++)
 		(void) json_object_del(record, of_a_line[i]);
 	put_rate(t, record);
-	(void) json_object_update_new(record, json_pack("{s:s, s:o, s:o, s:o, s:o, s:[], s:o, s:o, s:o}", "kind", kind_name((int) o->job.kind), "started",
-							t->began ? json_incref(t->began) : json_null(), "elapsed_s",
-							number_or_null(t->elapsed_s > 0 ? t->elapsed_s : NAN), "latency_us", latencies(t), "bandwidth",
-							o->job.kind == KIND_BANDWIDTH ? bandwidth(t) : json_null(), "intervals", "histogram",
-							histogram_text(t), "cpu", cpu(t), "path", path(t)));
-	(void) json_object_update_new(record, json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "integrity",
-							t->verified ? json_pack("{s:I, s:I, s:O*}", "checked_bytes", (json_int_t) t->checked_bytes,
-										"bad_bytes", (json_int_t) t->bad_bytes, "first_bad", t->first_bad)
-								    : json_null(),
-							"stall", stall(t, o), "tcp", tcp(t), "soak", soak, "status", status, "error", error));
+	(void) json_object_update_new(record,
+				      json_pack("{s:s, s:o, s:o, s:o, s:o, s:[], s:o, s:o, s:o}", "kind",
+						kind_name((int) o->job.kind), "started",
+						t->began ? json_incref(t->began) : json_null(), "elapsed_s",
+						number_or_null(t->elapsed_s > 0 ? t->elapsed_s : NAN), "latency_us",
+						latencies(t), "bandwidth",
+						o->job.kind == KIND_BANDWIDTH ? bandwidth(t) : json_null(), "intervals",
+						"histogram", histogram_text(t), "cpu", cpu(t), "path", path(t)));
+	(void) json_object_update_new(record, json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "integrity", t->verified
+							? json_pack("{s:I, s:I, s:O*}", "checked_bytes",
+								    (json_int_t) t->checked_bytes, "bad_bytes",
+								    (json_int_t) t->bad_bytes, "first_bad",
+								    t->first_bad) : json_null(), "stall", stall(t, o),
+							"tcp", tcp(t), "soak", soak, "status", status, "error", error));
 	if (t->lossy)
-		(void) json_object_set_new(record, "loss", json_pack("{s:o, s:o}", "sent_messages", count_or_null(t->sent_messages), "lost_messages",
-								    count_or_null(t->lost_messages)));
+		(void) json_object_set_new(record, "loss",
+					   json_pack("{s:o, s:o}", "sent_messages", count_or_null(t->sent_messages),
+						     "lost_messages", count_or_null(t->lost_messages)));
 	return record;
 }

@@ -41,7 +41,7 @@ void soak_total_done(struct soak_total *t);
 int soak_total_add(struct soak_total *t, const json_t *line);
 
 /*
- * The record of all of it: the keys of any other, and `soak` for what only a soak has. `error`: null where the soak was measured. Both belong
- * to the record from here on.
+ * The record of all of it: the keys of any other, and `soak` for what only a soak has.
+ * `error`: null where the soak was measured. Both belong to the record from here on.
  */
 json_t *soak_total_record(const struct soak_total *t, const struct options *o, json_t *soak, json_t *error);

@@ -2,8 +2,8 @@
 /*
  * Bandwidth, written once over every backend: as many messages under way as --outstanding allows.
  *
- * send, write-imm: the time ends when the receiver has said that it has everything (RECEIVED); write, read, atomics: with the last
- * local completion. --bidirectional: both ends do both at once, and the client's time covers both ways.
+ * send, write-imm: the time ends when the receiver has said that it has everything (RECEIVED); write, read, atomics:
+ * with the last local completion. --bidirectional: both ends do both at once, and the client's time covers both ways.
  */
 #include "pace.h"
 #include "run.h"
@@ -30,7 +30,10 @@ static uint64_t sequence_in(const struct run *r, const struct stream *s, uint32_
 	return last - (last % slots + slots - slot) % slots;
 }
 
-/* Sleeps in event mode only where nothing can be posted: the queue is full, all is posted, or the next has its turn later. */
+/*
+ * Sleeps in event mode only where nothing can be posted: the queue is full, all is posted,
+ * or the next has its turn later.
+ */
 static inline uint64_t sleep_ns(const struct run *r, const struct stream *s) {
 	if (s->stopped || s->full || !s->sends)
 		return r->sleep_ns;
@@ -68,7 +71,9 @@ static inline int take_completions(struct run *r, struct stream *s) {
 	return n;
 }
 
-/* Writes that nobody sees arrive are checked in rounds: all slots written, all complete, then looked at by the target. */
+/*
+ * Writes that nobody sees arrive are checked in rounds: all slots written, all complete, then looked at by the target.
+ */
 static int check_round(struct run *r, struct stream *s) {
 	uint64_t first = s->checked;
 
@@ -87,8 +92,8 @@ static inline uint64_t room_needed(const struct stream *s) {
 	return s->room > 1 && s->posted % s->list == 0 ? MIN((uint64_t) s->room, s->limit - s->posted) : 1;
 }
 
-/* The completion must come by itself where no message of the same queue pair follows that would bring it: at the end, and at the
- * end of a round. */
+/* The completion must come by itself where no message of the same queue pair follows that would bring it: at the end,
+ * and at the end of a round. */
 static inline bool is_last(const struct run *r, const struct stream *s, bool deferred) {
 	uint64_t left = s->limit - s->posted;
 
@@ -99,7 +104,8 @@ static inline bool is_last(const struct run *r, const struct stream *s, bool def
 
 /* Whether the next message of the same list will be posted at once. */
 static inline bool follows(const struct run *r, const struct stream *s, bool deferred) {
-	struct stream next = { .posted = s->posted + 1, .completed = s->completed, .checked = s->checked, .limit = s->limit };
+	struct stream next = { .posted = s->posted + 1, .completed = s->completed, .checked = s->checked,
+			       .limit = s->limit };
 
 	return next.posted % s->list != 0 && may_post(r, &next, 1, deferred) && !r->busy[next.posted % r->arena.slots];
 }
@@ -110,7 +116,10 @@ static inline int post_some(struct run *r, struct stream *s) {
 	struct work w = { .op = r->job->op, .size = r->phase.size, .operand = atomic_bits(r->job->atomic_type, 1) };
 	int e;
 
-	/* Bounded even where every message is complete at once: completions of the other kind, and time, must have their turn. */
+	/*
+	 * Bounded even where every message is complete at once: completions of the other kind,
+	 * and time, must have their turn.
+	 */
 	s->full = !may_post(r, s, room_needed(s), deferred);
 	s->early = false;
 	for (uint32_t n = 0; n < r->job->outstanding && may_post(r, s, room_needed(s), deferred); n++) {
@@ -155,7 +164,9 @@ static int say_finished(struct run *r, struct stream *s) {
 	return e < 0 ? e : run_say(r, FRAME_FINISH, s->posted);
 }
 
-/* The time is over. With --cq-moderation one turn of all queue pairs follows, for the completions of what went before. */
+/*
+ * The time is over. With --cq-moderation one turn of all queue pairs follows, for the completions of what went before.
+ */
 static void end_soon(const struct run *r, struct stream *s) {
 	if (s->over)
 		return;
@@ -183,13 +194,15 @@ static int send_loop(struct run *r, struct stream *s) {
 			return n;
 		now = clock_ticks(&r->clock);
 		r->outcome.messages = s->completed;
-		if (unlikely(now >= r->next_event) && run_event(r, now, (s->completed + (s->receives ? r->outcome.received : 0)) * r->phase.size))
+		if (unlikely(now >= r->next_event) &&
+		    run_event(r, now, (s->completed + (s->receives ? r->outcome.received : 0)) * r->phase.size))
 			end_soon(r, s);
 		if (unlikely(r->event_error < 0))
 			return r->event_error;
-		/* A receiver counts what is still to come. The target of one-sided operations cannot, and makes progress for
-		 * them only until it hears FINISH: there all must be complete first. */
-		if (!s->stopped && s->posted == s->limit && (op_takes_receive(r->job->op) || s->completed == s->posted)) {
+		/* A receiver counts what is still to come. The target of one-sided operations cannot,
+		 * and makes progress for them only until it hears FINISH: there all must be complete first. */
+		if (!s->stopped && s->posted == s->limit &&
+		    (op_takes_receive(r->job->op) || s->completed == s->posted)) {
 			e = say_finished(r, s);
 			if (e < 0)
 				return e;
@@ -228,7 +241,8 @@ static int bandwidth(struct run *r, struct stream *s) {
 	s->list = r->job->batch;
 	s->turn = (uint64_t) r->job->queue_pairs * job_run(r->job);
 	/* Completions may be owed by others: each queue pair can hold back all but one of its moderation. */
-	s->room = r->job->outstanding >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list ? s->list : 1;
+	s->room = r->job->outstanding >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list
+		? s->list : 1;
 	pace_begin(&s->pace, r);
 	if (r->pace_mark)
 		pace_resume(&s->pace, r->pace_mark);

@@ -2,8 +2,8 @@
 /*
  * Latency, written once over every backend.
  *
- * half_round_trip: the client sends, the server answers each message, the client stops the clock when the answer is there.
- * A lost message (UC, UD) is no sample: the phase then ends with no progress, as when the peer is gone.
+ * half_round_trip: the client sends, the server answers each message, the client stops the clock when the answer
+ * is there. A lost message (UC, UD) is no sample: the phase then ends with no progress, as when the peer is gone.
  * completion: the client posts and stops the clock at the local completion; the server only makes progress.
  */
 #include "pace.h"
@@ -17,7 +17,8 @@ static __attribute__((noinline)) int make_room(struct run *r) {
 	n = run_completions(r, c, true);
 	for (int i = 0; i < n; i++) {
 		if (c[i].kind != COMPLETION_LOCAL)
-			return failure(-EPROTO, EXIT_PEER, "%s answered a message that was not sent yet", r->control->peer_name);
+			return failure(-EPROTO, EXIT_PEER, "%s answered a message that was not sent yet",
+				       r->control->peer_name);
 		r->busy[c[i].slot] = false;
 	}
 	return n;
@@ -146,7 +147,10 @@ static int client_loop(struct run *r) {
 
 			t0 = pace_next(&pace, r, &late);
 			stood = MIN(late, t0 - free_at);
-			/* Whoever is told to stop while it waits sends nothing before its time; behind a barrier the other end awaits it. */
+			/*
+			 * Whoever is told to stop while it waits sends nothing before its time;
+			 * behind a barrier the other end awaits it.
+			 */
 			if (unlikely(run_is_to_stop()) && !barrier && run_event(r, t0, 0))
 				break;
 		}
@@ -154,11 +158,16 @@ static int client_loop(struct run *r) {
 		if (unlikely(e < 0))
 			return e;
 		t1 = clock_ticks(&r->clock);
-		/* Waiting for its turn is not half of anything: it counts whole, also where the sum is halved at output. */
+		/*
+		 * Waiting for its turn is not half of anything: it counts whole,
+		 * also where the sum is halved at output.
+		 */
 		uint64_t ns = clock_ns(&r->clock, t1 - t0 + late * (r->phase.half_round_trip ? 2 : 1));
 		histogram_record(h, ns);
 		r->outcome.messages = i + 1;
-		/* Also of this end, as where it is not given a processor: it was due, and nothing else was waited for. */
+		/*
+		 * Also of this end, as where it is not given a processor: it was due, and nothing else was waited for.
+		 */
 		if (unlikely(t1 - t0 + stood >= r->stall_ticks))
 			run_note_stall(r, clock_ns(&r->clock, t1 - t0 + stood));
 		if (samples)
@@ -189,7 +198,8 @@ int latency_client(struct run *r) {
 	if (r->job->report_all && !r->phase.warmup) {
 		r->outcome.samples = calloc(r->phase.count, sizeof(uint64_t));
 		if (!r->outcome.samples)
-			return failure(-ENOMEM, EXIT_HOST, "no memory for %llu samples of --report-all", (unsigned long long) r->phase.count);
+			return failure(-ENOMEM, EXIT_HOST, "no memory for %llu samples of --report-all",
+				       (unsigned long long) r->phase.count);
 	}
 	e = client_loop(r);
 	r->outcome.elapsed_ns = clock_ns(&r->clock, clock_ticks(&r->clock) - r->begin);
@@ -200,7 +210,8 @@ int latency_client(struct run *r) {
 
 /* Answers message `i`, which came in `slot`; the answer carries the same pattern. */
 static int answer(struct run *r, uint32_t slot, uint64_t i) {
-	struct work w = { .op = r->job->op, .slot = (uint32_t) (i % 2), .size = r->phase.size, .notify = op_is_write(r->job->op) };
+	struct work w = { .op = r->job->op, .slot = (uint32_t) (i % 2), .size = r->phase.size,
+			  .notify = op_is_write(r->job->op) };
 	bool pending = false;
 	int e;
 
@@ -233,7 +244,9 @@ int latency_server(struct run *r) {
 		n = run_completions(r, c, true);
 		if (n < 0)
 			return n;
-		/* All places first: an answer may wait for one whose completion came in this batch, after the message. */
+		/*
+		 * All places first: an answer may wait for one whose completion came in this batch, after the message.
+		 */
 		for (int i = 0; i < n; i++)
 			if (c[i].kind == COMPLETION_LOCAL)
 				r->busy[c[i].slot] = false;

@@ -41,12 +41,16 @@ static int stalled(struct transfer *x) {
 		if (e < 0)
 			return e;
 	}
-	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %u transfers of %llu bytes); the path is blocked, or the peer "
-		       "hangs; --timeout sets this limit", (double) x->job.timeout_ns / 1e9, x->control->peer_name, op_name((int) x->job.op),
+	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %u transfers of %llu bytes); "
+		       "the path is blocked, or the peer hangs; --timeout sets this limit",
+		       (double) x->job.timeout_ns / 1e9, x->control->peer_name, op_name((int) x->job.op),
 		       x->shape.batch, (unsigned long long) x->shape.size);
 }
 
-/* Waits for the threads' end. The peer is heard meanwhile, unless the threads talk to it themselves (--verify of writes). */
+/*
+ * Waits for the threads' end. The peer is heard meanwhile,
+ * unless the threads talk to it themselves (--verify of writes).
+ */
 static int supervise(struct transfer *x) {
 	struct pollfd p[2] = { { .fd = x->done_fd, .events = POLLIN }, { .fd = x->control->fd, .events = POLLIN } };
 	const bool hears = !(x->job.verify && x->job.op == OP_WRITE);
@@ -104,12 +108,15 @@ static int hear_integrity(struct transfer *x, uint32_t pair, const json_t *o) {
 	json_int_t checked, bad, message, offset;
 	int located;
 
-	if (json_unpack((json_t *) (uintptr_t) o, "{s:I, s:I, s:b, s:I, s:I!}", "checked_bytes", &checked, "bad_bytes", &bad, "located", &located,
-			"first_message", &message, "first_offset", &offset) < 0 || checked < 0 || bad < 0 || bad > checked)
+	if (json_unpack((json_t *) (uintptr_t) o, "{s:I, s:I, s:b, s:I, s:I!}", "checked_bytes", &checked, "bad_bytes",
+			&bad, "located", &located, "first_message", &message, "first_offset", &offset) < 0 ||
+	    checked < 0 || bad < 0 || bad > checked)
 		return -EBADMSG;
 	if ((uint64_t) checked != owed_bytes(x, pair))
-		return failure(-EBADMSG, EXIT_PEER, "%s checked %lld of %llu bytes of pair %u; is it the same version of perch?", x->control->peer_name,
-			       (long long) checked, (unsigned long long) owed_bytes(x, pair), pair);
+		return failure(-EBADMSG, EXIT_PEER,
+			       "%s checked %lld of %llu bytes of pair %u; is it the same version of perch?",
+			       x->control->peer_name, (long long) checked, (unsigned long long) owed_bytes(x, pair),
+			       pair);
 	integrity_add(&x->lanes[pair]->integrity, &(struct integrity) {
 		.checked_bytes = (uint64_t) checked,
 		.bad_bytes = (uint64_t) bad,
@@ -119,7 +126,10 @@ static int hear_integrity(struct transfer *x, uint32_t pair, const json_t *o) {
 	return 0;
 }
 
-/* The target's part of a phase: its processor time, and what it found wrong in each pair, which is counted in the pair's first lane. */
+/*
+ * The target's part of a phase: its processor time, and what it found wrong in each pair,
+ * which is counted in the pair's first lane.
+ */
 static int hear_result(struct leader *l) {
 	struct transfer *x = &l->x;
 	json_t *payload = NULL, *pairs = NULL;
@@ -130,13 +140,16 @@ static int hear_result(struct leader *l) {
 		e = control_expect(x->control, FRAME_RESULT, x->job.timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:F, s:F, s:o!}", "process_s", &l->server_cpu.process_s, "host_s", &l->server_cpu.host_s, "pairs", &pairs);
+	e = json_unpack(payload, "{s:F, s:F, s:o!}", "process_s", &l->server_cpu.process_s, "host_s",
+			&l->server_cpu.host_s, "pairs", &pairs);
 	if (e == 0 && json_array_size(pairs) != x->n_pairs)
 		e = -EBADMSG;
 	for (uint32_t i = 0; e == 0 && i < x->n_pairs; i++)
 		e = hear_integrity(x, i, json_array_get(pairs, i));
 	json_decref(payload);
-	return e < 0 && !failure_text()[0] ? failure(-EBADMSG, EXIT_PEER, "%s sent a malformed result message; rejected", x->control->peer_name) : e;
+	return e < 0 && !failure_text()[0]
+	       ? failure(-EBADMSG, EXIT_PEER, "%s sent a malformed result message; rejected", x->control->peer_name)
+	       : e;
 }
 
 static int run_phase(struct leader *l) {
@@ -145,7 +158,8 @@ static int run_phase(struct leader *l) {
 
 	for (uint32_t i = 0; i < x->n_lanes; i++)
 		lane_prepare(x->lanes[i]);
-	e = control_send(x->control, FRAME_START, json_pack("{s:I, s:I}", "size", (json_int_t) x->shape.size, "batch", (json_int_t) x->shape.batch));
+	e = control_send(x->control, FRAME_START, json_pack("{s:I, s:I}", "size", (json_int_t) x->shape.size, "batch",
+							    (json_int_t) x->shape.batch));
 	if (e == 0)
 		e = control_expect(x->control, FRAME_STARTED, transfer_patience(x), NULL);
 	if (e == 0)
@@ -163,25 +177,30 @@ static int run_phase(struct leader *l) {
 static enum exit_code judge(const struct leader *l, const struct result *r) {
 	const struct options *o = l->options;
 	const struct histogram *h = r->run->total;
-	double gbit = result_gbit_s(r), p99 = histogram_supports(h, 0.99) ? (double) histogram_quantile(h, 0.99) / 1e3 : -1;
+	double gbit = result_gbit_s(r),
+		p99 = histogram_supports(h, 0.99) ? (double) histogram_quantile(h, 0.99) / 1e3 : -1;
 
 	if (r->integrity.bad_bytes > 0 && r->transfer->pair < 0)
 		return EXIT_CORRUPT; /* said of the pair that has it */
 	if (r->integrity.bad_bytes > 0) {
-		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu checked bytes of %s differ (%llu-byte transfers), first in "
-			       "transfer %llu at byte %llu; do not trust this path with data", (unsigned long long) r->integrity.bad_bytes,
-			       (unsigned long long) r->integrity.checked_bytes, op_name((int) l->x.job.op), (unsigned long long) r->size,
-			       (unsigned long long) r->integrity.first.message, (unsigned long long) r->integrity.first.offset);
+		(void) failure(-EBADMSG, EXIT_CORRUPT,
+			       "payload corrupted: %llu of %llu checked bytes of %s differ (%llu-byte transfers), "
+			       "first in transfer %llu at byte %llu; do not trust this path with data",
+			       (unsigned long long) r->integrity.bad_bytes,
+			       (unsigned long long) r->integrity.checked_bytes, op_name((int) l->x.job.op),
+			       (unsigned long long) r->size, (unsigned long long) r->integrity.first.message,
+			       (unsigned long long) r->integrity.first.offset);
 		return EXIT_CORRUPT;
 	}
 	if (r->transfer->pair >= 0)
 		return EXIT_MEASURED;
 	if (o->max_p99_us > 0 && (p99 < 0 || p99 > o->max_p99_us))
-		notice("batches of %u times %llu bytes: p99 of %.2f us is above --max-p99 %g%s", r->transfer->shape.batch, (unsigned long long) r->size,
-		       p99, o->max_p99_us, p99 < 0 ? ": too few batches support one (1000 do), so the limit counts as missed" : "");
+		notice("batches of %u times %llu bytes: p99 of %.2f us is above --max-p99 %g%s",
+		       r->transfer->shape.batch, (unsigned long long) r->size, p99, o->max_p99_us,
+		       p99 < 0 ? ": too few batches support one (1000 do), so the limit counts as missed" : "");
 	else if (o->min_gbit > 0 && gbit < o->min_gbit)
-		notice("batches of %u times %llu bytes: %.3f Gb/s are below --min-gbit %g", r->transfer->shape.batch, (unsigned long long) r->size, gbit,
-		       o->min_gbit);
+		notice("batches of %u times %llu bytes: %.3f Gb/s are below --min-gbit %g", r->transfer->shape.batch,
+		       (unsigned long long) r->size, gbit, o->min_gbit);
 	else
 		return EXIT_MEASURED;
 	return EXIT_LIMIT;
@@ -235,8 +254,9 @@ static void give_up(void *userdata) {
 
 	if (l->closing)
 		_exit((int) l->worst);
-	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back; the library waits for a peer that hangs or "
-		       "is gone; check the peer's log", l->x.control->peer_name, l->x.job.backend);
+	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back; "
+		       "the library waits for a peer that hangs or is gone; check the peer's log",
+		       l->x.control->peer_name, l->x.job.backend);
 	control_send_error(l->x.control);
 	(void) write_views(l, true);
 	l->table = transfer_table_end(l->table);
@@ -252,14 +272,15 @@ static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 	shape_of(&x->job, size, batch, &x->shape);
 	progress_step("%llu bytes in batches of %u", (unsigned long long) size, batch);
 	if (shape_pieces(&x->shape) > (uint64_t) x->job.outstanding * x->job.queue_pairs)
-		notice("a batch of %u takes %llu work requests, and the queues have %u; it is posted in several lists (--outstanding %u on each of "
-		       "%u queue pairs)", batch, (unsigned long long) shape_pieces(&x->shape), x->job.outstanding * x->job.queue_pairs, x->job.outstanding,
-		       x->job.queue_pairs);
+		notice("a batch of %u takes %llu work requests, and the queues have %u; "
+		       "it is posted in several lists (--outstanding %u on each of %u queue pairs)", batch,
+		       (unsigned long long) shape_pieces(&x->shape), x->job.outstanding * x->job.queue_pairs,
+		       x->job.outstanding, x->job.queue_pairs);
 	e = run_phase(l);
 	if (e < 0) {
 		if (!failure_text()[0])
-			(void) failure(e, EXIT_INTERNAL, "%s of %u transfers of %llu bytes failed: %s", op_name((int) x->job.op), batch,
-				       (unsigned long long) size, strerror(-e));
+			(void) failure(e, EXIT_INTERNAL, "%s of %u transfers of %llu bytes failed: %s",
+				       op_name((int) x->job.op), batch, (unsigned long long) size, strerror(-e));
 		exchange_blame(x->control);
 	}
 	code = write_views(l, e < 0);
@@ -271,7 +292,8 @@ static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 static int open_job(struct leader *l) {
 	struct transfer *x = &l->x;
 	struct control *c = x->control;
-	struct open_arguments a = { .job = &x->job, .role = ROLE_CLIENT, .local = &c->local, .peer = &c->peer, .wake_fd = -1 };
+	struct open_arguments a = { .job = &x->job, .role = ROLE_CLIENT, .local = &c->local, .peer = &c->peer,
+				    .wake_fd = -1 };
 	const struct backend *b = backend_find(x->job.backend);
 	struct job lane;
 	int e;
@@ -297,8 +319,9 @@ static void say_lanes(const struct leader *l) {
 
 		if (lane->node >= 0)
 			(void) snprintf(node, sizeof(node), "NUMA node %d", lane->node);
-		notice("lane %u: pair %u, %s -> %s, thread %u, %u queue pairs of %u, %llu bytes; %s", i, lane->pair, lane->run.session->device,
-		       json_string_value(json_object_get(lane->peer.end, "device")), i % x->job.threads, x->job.queue_pairs, x->job.outstanding,
+		notice("lane %u: pair %u, %s -> %s, thread %u, %u queue pairs of %u, %llu bytes; %s", i, lane->pair,
+		       lane->run.session->device, json_string_value(json_object_get(lane->peer.end, "device")),
+		       i % x->job.threads, x->job.queue_pairs, x->job.outstanding,
 		       (unsigned long long) job_buffer(&x->job), node);
 	}
 }
@@ -307,12 +330,13 @@ static int measure_all(struct leader *l) {
 	const struct job *job = &l->x.job;
 	int e = 0;
 
-	progress_start(job->n_sizes * job->n_batches, 0, job->duration_ns); /* how far a batch is only its thread knows */
+	/* how far a batch is only its thread knows */
+	progress_start(job->n_sizes * job->n_batches, 0, job->duration_ns);
 	for (size_t i = 0; e == 0 && i < job->n_sizes; i++)
 		for (size_t k = 0; e == 0 && !ferror(stdout) && k < job->n_batches; k++) {
 			if (l->options->log_level == LOG_INFO)
-				notice("size %llu, batch %u: %zu of %zu", (unsigned long long) job->sizes[i], job->batches[k],
-				       i * job->n_batches + k + 1, job->n_sizes * job->n_batches);
+				notice("size %llu, batch %u: %zu of %zu", (unsigned long long) job->sizes[i],
+				       job->batches[k], i * job->n_batches + k + 1, job->n_sizes * job->n_batches);
 			e = measure(l, job->sizes[i], job->batches[k]);
 		}
 	progress_stop();
@@ -338,7 +362,8 @@ int command_transfer(const struct options *o) {
 	if (e == 0)
 		e = transfer_watch(&l.x, give_up, &l);
 	if (e == 0 && l.x.lanes[0]->run.session->simulated)
-		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware", l.x.lanes[0]->run.session->device);
+		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware",
+		       l.x.lanes[0]->run.session->device);
 	if (e == 0)
 		say_lanes(&l);
 	if (e == 0 && !o->json)

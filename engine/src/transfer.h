@@ -100,17 +100,26 @@ struct transfer {
 	atomic_uint running;            /* threads that have not ended */
 };
 
-/* transfer_lane.c: opens this end's lanes and connects each with the peer's, in order. Negative: said. Closing takes half-opened ones. */
+/*
+ * transfer_lane.c: opens this end's lanes and connects each with the peer's, in order. Negative: said.
+ * Closing takes half-opened ones.
+ */
 int transfer_open(struct transfer *x, const struct open_arguments *arguments, struct control *control);
 
-/* `on_stuck` ends the process: it is called, in a thread of its own, when a library does not come back. 0 or negative (said). */
+/*
+ * `on_stuck` ends the process: it is called, in a thread of its own,
+ * when a library does not come back. 0 or negative (said).
+ */
 int transfer_watch(struct transfer *x, void (*on_stuck)(void *userdata), void *userdata);
 void transfer_close(struct transfer *x);
 
 /* Of the phase in x->shape: places all pieces and shares them out among the channels. */
 void lane_prepare(struct lane *l);
 
-/* Looks up what one piece needs, as an application does that has no session: who the peer is, which memory, which queue pair. */
+/*
+ * Looks up what one piece needs, as an application does that has no session: who the peer is,
+ * which memory, which queue pair.
+ */
 void lane_resolve(struct lane *l, uint32_t piece);
 
 /* The NUMA node of a device (verbs, an interface); -1: none, or unknown. `sysfs` is "/sys". */
@@ -123,12 +132,18 @@ int node_pin(const char *sysfs, int node);
 int transfer_start(struct transfer *x, void *(*body)(void *));
 void transfer_stop(struct transfer *x);         /* tells them to end, and waits until they have */
 void transfer_join(struct transfer *x);         /* waits for threads that end by themselves, or have ended */
-void *transfer_initiate(void *thread);          /* the initiator's body: all begin together, and work until the goal is reached */
+/* the initiator's body: all begin together, and work until the goal is reached */
+void *transfer_initiate(void *thread);
 void *transfer_attend(void *thread);            /* the target's: makes progress until x->stop */
 
-/* transfer_verify.c. Where a lane verifies, its batches are checked one by one, outside of what is timed. Negative: said. */
-int transfer_fill_source(struct lane *l);               /* target of reads, before a phase; initiator of writes, before a batch */
-int transfer_poison(struct lane *l);                    /* where the batch will land: the initiator of reads, before each */
+/*
+ * transfer_verify.c. Where a lane verifies, its batches are checked one by one,
+ * outside of what is timed. Negative: said.
+ */
+/* target of reads, before a phase; initiator of writes, before a batch */
+int transfer_fill_source(struct lane *l);
+/* where the batch will land: the initiator of reads, before each */
+int transfer_poison(struct lane *l);
 int transfer_check(struct lane *l, uint64_t sequence);  /* where it has landed */
 int transfer_ask(struct lane *l);                       /* initiator of writes: CHECK -> CHECKED */
 
@@ -151,7 +166,10 @@ struct transfer_view {
 	int node;                       /* NUMA node of the initiator's device; -1: unknown, or several */
 };
 
-/* transfer_result.c: adds the lanes of `pair` (-1: of all) up into *ret, whose run is *run. Both are released by view_close(). */
+/*
+ * transfer_result.c: adds the lanes of `pair` (-1: of all) up into *ret, whose run is *run.
+ * Both are released by view_close().
+ */
 int view_open(const struct transfer *x, int pair, struct run *run, struct transfer_view *view, struct result *ret);
 void view_close(struct run *run, struct transfer_view *view, struct result *r);
 
@@ -159,8 +177,8 @@ void view_close(struct run *run, struct transfer_view *view, struct result *r);
 double transfer_link_gbit_s(const struct transfer *x, int pair);
 
 /*
- * transfer_table.c: each pair has a table of its own, and then the sum. One pair's lines are printed as they come; several pairs'
- * are kept until transfer_table_end().
+ * transfer_table.c: each pair has a table of its own, and then the sum. One pair's lines are printed as they come;
+ * several pairs' are kept until transfer_table_end().
  */
 struct transfer_table;
 int transfer_table_new(const struct transfer *x, const char *host, struct transfer_table **ret);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hot loop. A thread goes round its lanes: posts what there is room for, takes completions, and when a batch is complete notes
- * its time and begins the next. It takes no lock and writes nothing that another thread's hot path reads.
+ * The hot loop. A thread goes round its lanes: posts what there is room for,
+ * takes completions, and when a batch is complete notes its time and begins the next.
+ * It takes no lock and writes nothing that another thread's hot path reads.
  */
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -25,8 +26,8 @@ static inline bool ends_list(const struct lane *l, const struct channel *c) {
 }
 
 /*
- * Posts what the channel has room for. A queue that is half full waits: what is posted by the way of single completions would be
- * lists of single work requests, with a doorbell each.
+ * Posts what the channel has room for. A queue that is half full waits:
+ * what is posted by the way of single completions would be lists of single work requests, with a doorbell each.
  */
 static inline int post_channel(struct lane *l, struct channel *c) {
 	const struct shape *s = &l->transfer->shape;
@@ -159,8 +160,8 @@ static int drive(struct thread *t) {
 }
 
 /*
- * All begin together: the last one to come says when that is, for all. Nobody sleeps for the others: the first would measure alone while
- * they wake up.
+ * All begin together: the last one to come says when that is, for all.
+ * Nobody sleeps for the others: the first would measure alone while they wake up.
  */
 static int meet(struct transfer *x) {
 	if (atomic_fetch_add(&x->ready, 1) + 1 == x->job.threads) {
@@ -254,7 +255,8 @@ int transfer_start(struct transfer *x, void *(*body)(void *)) {
 		e = pthread_create(&t->id, NULL, body, t);
 		if (e) {
 			atomic_store(&x->stop, true);
-			return failure(-e, EXIT_HOST, "cannot start thread %u of %u: %s; lower --threads", i + 1, x->job.threads, strerror(e));
+			return failure(-e, EXIT_HOST, "cannot start thread %u of %u: %s; lower --threads", i + 1,
+				       x->job.threads, strerror(e));
 		}
 		t->started = true;
 	}

@@ -118,7 +118,8 @@ static int allocate(struct lane *l, const struct open_arguments *arguments) {
 	if (!l->channels || !l->sessions || !l->channel_of)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u queue pairs", l->n_channels);
 	if (arguments->role == ROLE_CLIENT && histogram_new(&l->run.total) < 0)
-		return failure(-ENOMEM, EXIT_HOST, "no memory for a histogram (%zu KiB)", sizeof(struct histogram) / 1024);
+		return failure(-ENOMEM, EXIT_HOST, "no memory for a histogram (%zu KiB)",
+			       sizeof(struct histogram) / 1024);
 	return 0;
 }
 
@@ -203,7 +204,8 @@ void lane_resolve(struct lane *l, uint32_t piece) {
 		const struct channel *c = owner->channels + i;
 
 		if (i == owner->channel_of[piece])
-			c->session->backend->place(c->session, piece, c->in_session, offset, shape_piece_size(s, piece));
+			c->session->backend->place(c->session, piece, c->in_session, offset,
+						   shape_piece_size(s, piece));
 	}
 }
 
@@ -232,7 +234,8 @@ void lane_prepare(struct lane *l) {
 		c->under = 0;
 		for (uint32_t piece = c->first; l->run.role == ROLE_CLIENT && piece < c->end; piece++) {
 			l->channel_of[piece] = (uint16_t) i;
-			c->session->backend->place(c->session, piece, c->in_session, shape_piece_offset(s, piece), shape_piece_size(s, piece));
+			c->session->backend->place(c->session, piece, c->in_session, shape_piece_offset(s, piece),
+						   shape_piece_size(s, piece));
 		}
 	}
 }
@@ -276,7 +279,8 @@ int transfer_open(struct transfer *x, const struct open_arguments *arguments, st
 #define STUCK_NS (5 * NSEC_PER_SEC)
 
 int transfer_watch(struct transfer *x, void (*on_stuck)(void *userdata), void *userdata) {
-	return watchdog_start(&x->watchdog, &x->heart, x->job.timeout_ns + STUCK_NS, x->control->fd, on_stuck, userdata);
+	return watchdog_start(&x->watchdog, &x->heart, x->job.timeout_ns + STUCK_NS, x->control->fd, on_stuck,
+			      userdata);
 }
 
 void transfer_close(struct transfer *x) {

@@ -12,7 +12,8 @@ static void join_devices(const struct transfer *x, bool server, char *ret, size_
 	ret[0] = '\0';
 	for (uint32_t i = 0; i < x->n_pairs && x->lanes[i]; i++) {
 		const struct session *s = x->lanes[i]->run.session;
-		const char *name = server ? json_string_value(json_object_get(x->lanes[i]->peer.end, "device")) : s ? s->device : NULL;
+		const char *name = server ? json_string_value(json_object_get(x->lanes[i]->peer.end, "device"))
+					  : s ? s->device : NULL;
 
 		if (name && n < size)
 			n += (size_t) snprintf(ret + n, size - n, "%s%s", n ? "," : "", name);
@@ -33,13 +34,17 @@ static json_t *server_end(const struct transfer *x, const struct lane *l, bool s
 	return end;
 }
 
-/* Of the batch that a failure cut off: where a transfer is one piece, the pieces that are complete; else nobody knows which belong together. */
+/*
+ * Of the batch that a failure cut off: where a transfer is one piece, the pieces that are complete;
+ * else nobody knows which belong together.
+ */
 static uint64_t unfinished(const struct lane *l) {
 	return l->busy && l->transfer->shape.chunks == 1 ? l->done : 0;
 }
 
 /* Adds one lane: what it moved from the common start to its last completion. */
-static void add_lane(const struct transfer *x, const struct lane *l, struct run *run, struct transfer_view *view, struct result *ret) {
+static void add_lane(const struct transfer *x, const struct lane *l, struct run *run, struct transfer_view *view,
+		     struct result *ret) {
 	const struct shape *s = &x->shape;
 	uint64_t bytes = shape_bytes(s);
 
@@ -52,7 +57,8 @@ static void add_lane(const struct transfer *x, const struct lane *l, struct run 
 	view->batches += l->batches;
 	view->completed += l->batches * s->batch + unfinished(l);
 	if (l->batches > 0)
-		run->outcome.elapsed_ns = MAX(run->outcome.elapsed_ns, clock_ns(&l->run.clock, l->ended - x->start_ticks));
+		run->outcome.elapsed_ns = MAX(run->outcome.elapsed_ns,
+					      clock_ns(&l->run.clock, l->ended - x->start_ticks));
 	ret->bytes += l->batches * bytes;
 	ret->messages += l->batches * s->batch;
 	*(l->job.op == OP_WRITE ? &ret->path.sent_bytes : &ret->path.received_bytes) += l->moved_batches * bytes;
@@ -95,7 +101,8 @@ int view_open(const struct transfer *x, int pair, struct run *run, struct transf
 		.clock = first->run.clock,
 	};
 	if (histogram_new(&run->total) < 0)
-		return failure(-ENOMEM, EXIT_HOST, "no memory for a histogram (%zu KiB)", sizeof(struct histogram) / 1024);
+		return failure(-ENOMEM, EXIT_HOST, "no memory for a histogram (%zu KiB)",
+			       sizeof(struct histogram) / 1024);
 	*view = (struct transfer_view) {
 		.pair = pair,
 		.pairs = x->n_pairs,
@@ -118,7 +125,9 @@ int view_open(const struct transfer *x, int pair, struct run *run, struct transf
 			add_lane(x, x->lanes[i], run, view, ret);
 	view->asked = x->job.iterations * view->lanes * x->shape.batch;
 	run->outcome.messages = ret->messages;
-	/* Of several lanes none's fastest batch is that of all, and the fastest of each need not have been at one time. */
+	/*
+	 * Of several lanes none's fastest batch is that of all, and the fastest of each need not have been at one time.
+	 */
 	run->outcome.min_bytes_per_s = -1;
 	run->outcome.peak_bytes_per_s = view->lanes == 1 && run->total->count && run->total->min
 						? (double) shape_bytes(&x->shape) * 1e9 / (double) run->total->min

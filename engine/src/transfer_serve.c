@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target's side. Where a device serves one-sided operations by itself there is nothing to do but to listen; elsewhere threads
- * make progress, as many as the initiator has.
+ * The target's side. Where a device serves one-sided operations by itself there is nothing to do but to listen;
+ * elsewhere threads make progress, as many as the initiator has.
  *
  *     START {size, batch} -> STARTED, traffic, CHECK {lane, first} -> CHECKED, DONE -> RESULT {cpu, pairs}
  */
@@ -35,8 +35,8 @@ static int answer_check(struct transfer *x, const json_t *payload) {
 	json_int_t lane, first;
 	int e;
 
-	if (json_unpack((json_t *) (uintptr_t) payload, "{s:I, s:I!}", "lane", &lane, "first", &first) < 0 || lane < 0 ||
-	    lane >= (json_int_t) x->n_lanes || first < 0 || !x->job.verify || x->job.op != OP_WRITE)
+	if (json_unpack((json_t *) (uintptr_t) payload, "{s:I, s:I!}", "lane", &lane, "first", &first) < 0 ||
+	    lane < 0 || lane >= (json_int_t) x->n_lanes || first < 0 || !x->job.verify || x->job.op != OP_WRITE)
 		return failure(-EPROTO, EXIT_PEER, "%s asked for an impossible check; refused", x->control->peer_name);
 	e = transfer_check(x->lanes[lane], (uint64_t) first);
 	return e < 0 ? e : control_send(x->control, FRAME_CHECKED, NULL);
@@ -47,8 +47,9 @@ static json_t *integrity_json(const struct transfer *x, uint32_t pair) {
 
 	for (uint32_t i = pair; i < x->n_lanes; i += x->n_pairs)
 		integrity_add(&all, &x->lanes[i]->integrity);
-	return json_pack("{s:I, s:I, s:b, s:I, s:I}", "checked_bytes", (json_int_t) all.checked_bytes, "bad_bytes", (json_int_t) all.bad_bytes,
-			 "located", all.located, "first_message", (json_int_t) all.first.message, "first_offset", (json_int_t) all.first.offset);
+	return json_pack("{s:I, s:I, s:b, s:I, s:I}", "checked_bytes", (json_int_t) all.checked_bytes, "bad_bytes",
+			 (json_int_t) all.bad_bytes, "located", all.located, "first_message",
+			 (json_int_t) all.first.message, "first_offset", (json_int_t) all.first.offset);
 }
 
 static int say_result(struct transfer *x, const struct cpu_time *cpu) {
@@ -56,10 +57,14 @@ static int say_result(struct transfer *x, const struct cpu_time *cpu) {
 
 	for (uint32_t i = 0; i < x->n_pairs; i++)
 		(void) json_array_append_new(pairs, integrity_json(x, i));
-	return control_send(x->control, FRAME_RESULT, json_pack("{s:f, s:f, s:o}", "process_s", cpu->process_s, "host_s", cpu->host_s, "pairs", pairs));
+	return control_send(x->control, FRAME_RESULT, json_pack("{s:f, s:f, s:o}", "process_s", cpu->process_s,
+								"host_s", cpu->host_s, "pairs", pairs));
 }
 
-/* Until the client says something; meanwhile a thread of ours may fail. The client may be silent as long as it measures. */
+/*
+ * Until the client says something; meanwhile a thread of ours may fail.
+ * The client may be silent as long as it measures.
+ */
 static int hear(struct transfer *x, enum frame_type *ret_type, json_t **ret) {
 	while (!control_pending(x->control)) {
 		control_wait(x->control, RUN_SLEEP_NS);
@@ -87,7 +92,8 @@ static int serve_phase(struct transfer *x, const json_t *start) {
 		if (e == 0 && type == FRAME_CHECK)
 			e = answer_check(x, payload);
 		else if (e == 0 && type != FRAME_DONE)
-			e = failure(-EPROTO, EXIT_PEER, "%s sent frame %d in the middle of transfers; refused", x->control->peer_name, type);
+			e = failure(-EPROTO, EXIT_PEER, "%s sent frame %d in the middle of transfers; refused",
+				    x->control->peer_name, type);
 		json_decref(payload);
 		payload = NULL;
 	}
@@ -109,7 +115,10 @@ static int serve_phases(struct transfer *x) {
 	return e;
 }
 
-/* A thread is lost in a library, which waits for a peer that hangs or is gone. All that is to be said has been said by then. */
+/*
+ * A thread is lost in a library, which waits for a peer that hangs or is gone.
+ * All that is to be said has been said by then.
+ */
 static void give_up(void *userdata) {
 	(void) userdata;
 	_exit(failure_text()[0] ? (int) failure_code() : EXIT_MEASURED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of transfers for people: MORI-IO's columns first, so that eyes which know its table read this one; percentiles and
- * operations follow. GB are 1e9 bytes. A dash stands where there is no such figure, or too few samples for it.
+ * Tables of transfers for people: MORI-IO's columns first, so that eyes which know its table read this one; percentiles
+ * and operations follow. GB are 1e9 bytes. A dash stands where there is no such figure, or too few samples for it.
  */
 #include <stdio.h>
 
@@ -37,16 +37,18 @@ static void print_header(const struct transfer_table *t, int pair) {
 	const struct session *s = l->run.session;
 
 	if (s->simulated)
-		(void) printf("# SIMULATED: no hardware carried these messages, and their figures say nothing about any\n");
+		(void) printf("# SIMULATED: "
+			      "no hardware carried these messages, and their figures say nothing about any\n");
 	if (pair < 0)
 		(void) printf("# sum of %u pairs of devices", x->n_pairs);
 	else
 		(void) printf("# pair %d: %s -> %s (%s)", pair, device_of(l, false), t->host, device_of(l, true));
-	(void) printf(", %s over %s%s%s, %u thread%s, %u queue pair%s each, %s%s completion%s\n", op_name((int) j->op), j->backend,
-		      s->provider[0] ? " " : "", s->provider, j->threads, j->threads > 1 ? "s" : "", j->queue_pairs, j->queue_pairs > 1 ? "s" : "",
-		      j->consecutive ? "one list a transfer, " : "", completion_mode_name((int) j->completion), j->no_session ? ", no session" : "");
-	(void) printf("%12s%8s%14s%12s%12s%12s%12s%12s%12s%14s%s\n", "MsgSize[B]", "Batch", "TotalSize[MB]", "MaxBW[GB/s]",
-		      "AvgBW[GB/s]", "MinLat[us]", "AvgLat[us]", "p50[us]", "p99[us]", "Ops/s",
+	(void) printf(", %s over %s%s%s, %u thread%s, %u queue pair%s each, %s%s completion%s\n", op_name((int) j->op),
+		      j->backend, s->provider[0] ? " " : "", s->provider, j->threads, j->threads > 1 ? "s" : "",
+		      j->queue_pairs, j->queue_pairs > 1 ? "s" : "", j->consecutive ? "one list a transfer, " : "",
+		      completion_mode_name((int) j->completion), j->no_session ? ", no session" : "");
+	(void) printf("%12s%8s%14s%12s%12s%12s%12s%12s%12s%14s%s\n", "MsgSize[B]", "Batch", "TotalSize[MB]",
+		      "MaxBW[GB/s]", "AvgBW[GB/s]", "MinLat[us]", "AvgLat[us]", "p50[us]", "p99[us]", "Ops/s",
 		      transfer_link_gbit_s(x, pair) > 0 ? "     Link[%]" : "");
 }
 
@@ -70,7 +72,8 @@ static void print_row(const struct row *r) {
 	if (r->link >= 0)
 		print_number(12, 1, r->link);
 	if (r->verified)
-		(void) printf("  %llu bytes checked, %llu bad", (unsigned long long) r->checked, (unsigned long long) r->bad);
+		(void) printf("  %llu bytes checked, %llu bad", (unsigned long long) r->checked,
+			      (unsigned long long) r->bad);
 	(void) printf("%s\n", r->complete ? "" : "  incomplete");
 }
 
@@ -79,7 +82,8 @@ int transfer_table_new(const struct transfer *x, const char *host, struct transf
 
 	if (!t)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a table");
-	*t = (struct transfer_table) { .x = x, .host = host, .live = x->n_pairs == 1, .room = x->job.n_sizes * x->job.n_batches * (x->n_pairs + 1) };
+	*t = (struct transfer_table) { .x = x, .host = host, .live = x->n_pairs == 1,
+				       .room = x->job.n_sizes * x->job.n_batches * (x->n_pairs + 1) };
 	t->rows = calloc(t->room, sizeof(*t->rows));
 	if (!t->rows) {
 		free(t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every byte of every transfer is checked where it lands: reads at the initiator, writes at the target, which is asked after each
- * batch. A transfer is looked at as a whole, whatever it was cut into: its pattern goes on across its pieces.
+ * Every byte of every transfer is checked where it lands: reads at the initiator, writes at the target,
+ * which is asked after each batch. A transfer is looked at as a whole, whatever it was cut into:
+ * its pattern goes on across its pieces.
  *
  *     writes    transfer t of the lane's n-th batch carries the pattern of number n * batch + t
  *     reads     the source never changes: transfer t carries the pattern of number t
@@ -11,7 +12,10 @@
 #include "message.h"
 #include "transfer.h"
 
-/* A completed write may not be visible at once where its level is below delivery (fi_cq(3)): how long the target looks again. */
+/*
+ * A completed write may not be visible at once where its level is below delivery (fi_cq(3)):
+ * how long the target looks again.
+ */
 #define VISIBLE_NS NSEC_PER_SEC
 
 static uint64_t offset_of(const struct shape *s, uint32_t transfer) {
@@ -43,8 +47,9 @@ int transfer_poison(struct lane *l) {
 }
 
 /*
- * One transfer, looked at again for a while where it may come into view late. Not once one has stayed wrong: a path that damages them all
- * must be called corrupted, before the initiator calls a target dead that looks at each for so long.
+ * One transfer, looked at again for a while where it may come into view late.
+ * Not once one has stayed wrong: a path that damages them all must be called corrupted,
+ * before the initiator calls a target dead that looks at each for so long.
  */
 static int check_one(struct lane *l, uint32_t t, uint64_t number) {
 	const struct shape *s = &l->transfer->shape;
@@ -60,7 +65,8 @@ static int check_one(struct lane *l, uint32_t t, uint64_t number) {
 		if (e < 0)
 			return e;
 		good = pattern_check(&found, a->view_rx + offset_of(s, t), s->size, number);
-	} while (!good && l->run.session->level < LEVEL_DELIVERY && l->integrity.bad_bytes == 0 && monotonic_ns() < deadline);
+	} while (!good && l->run.session->level < LEVEL_DELIVERY && l->integrity.bad_bytes == 0 &&
+		 monotonic_ns() < deadline);
 	l->integrity = found;
 	return 0;
 }
@@ -87,11 +93,14 @@ int transfer_ask(struct lane *l) {
 	struct transfer *x = l->transfer;
 	int e = -ECANCELED;
 
-	/* Answers come in the order of the questions, so one question at a time; after one that nobody answered there is no other. */
+	/*
+	 * Answers come in the order of the questions, so one question at a time;
+	 * after one that nobody answered there is no other.
+	 */
 	(void) pthread_mutex_lock(&x->control_lock);
 	if (!atomic_load(&x->stop))
-		e = control_send(x->control, FRAME_CHECK, json_pack("{s:I, s:I}", "lane", (json_int_t) l->number, "first",
-								    (json_int_t) l->sequence));
+		e = control_send(x->control, FRAME_CHECK, json_pack("{s:I, s:I}", "lane", (json_int_t) l->number,
+								    "first", (json_int_t) l->sequence));
 	if (e == 0)
 		e = control_expect(x->control, FRAME_CHECKED, transfer_patience(x), NULL);
 	if (e < 0)

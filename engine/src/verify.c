@@ -5,12 +5,18 @@
 
 #include "clock.h"
 
-/* Odd constants of splitmix64 (Steele, Lea, Flood 2014): neighbours in sequence or offset differ in about half their bits. */
+/*
+ * Odd constants of splitmix64 (Steele, Lea, Flood 2014):
+ * neighbours in sequence or offset differ in about half their bits.
+ */
 #define STEP_SEQUENCE UINT64_C(0x9E3779B97F4A7C15)
 #define STEP_WORD UINT64_C(0xBF58476D1CE4E5B9)
 
 static inline uint64_t word_at(uint64_t sequence, uint64_t index) {
-	/* Word 0 begins with the plain number in little-endian order: even a 1-byte message names its place (modulo 256). */
+	/*
+	 * Word 0 begins with the plain number in little-endian order:
+	 * even a 1-byte message names its place (modulo 256).
+	 */
 	return htole64(index == 0 ? sequence : (sequence * STEP_SEQUENCE) ^ (index * STEP_WORD));
 }
 
@@ -63,9 +69,9 @@ void pattern_poison(uint8_t *buffer, uint64_t size) {
 
 #ifdef PERCH_TEST_HOOKS
 /*
- * Test builds only (make -C engine hooks): PERCH_TEST_FLIP=N flips the middle byte of the N-th checked buffer of this process, in the receive
- * buffer and before the check, as a corrupting memory or wire would. PERCH_TEST_FLIP=@FILE does so in the next one after somebody has made FILE,
- * and only whose unlink() it was: one byte of one process.
+ * Test builds only (make -C engine hooks): PERCH_TEST_FLIP=N flips the middle byte of the N-th checked buffer of this
+ * process, in the receive buffer and before the check, as a corrupting memory or wire would. PERCH_TEST_FLIP=@FILE does
+ * so in the next one after somebody has made FILE, and only whose unlink() it was: one byte of one process.
  */
 static const uint8_t *hooked; /* this buffer has had its turn, and is checked next */
 
@@ -105,15 +111,18 @@ void pattern_hook(uint8_t *buffer, uint64_t size) {
 #define test_hook_check(buffer, size, sequence) ((void) 0)
 #endif
 
-static void locate(struct integrity *i, const uint8_t *got, const uint8_t *want, size_t n, uint64_t offset, uint64_t sequence) {
+static void locate(struct integrity *i, const uint8_t *got, const uint8_t *want, size_t n, uint64_t offset,
+		   uint64_t sequence) {
 	i->located = true;
-	i->first = (struct bad_byte) { .message = sequence, .offset = offset, .found_ns = monotonic_ns(), .word_bytes = (uint8_t) n };
+	i->first = (struct bad_byte) { .message = sequence, .offset = offset, .found_ns = monotonic_ns(),
+				       .word_bytes = (uint8_t) n };
 	memcpy(i->first.expected, want, n);
 	memcpy(i->first.found, got, n);
 }
 
 /* Counts the bytes that differ; called only where a whole word already did. */
-static void count_bad(struct integrity *i, const uint8_t *got, const uint8_t *want, size_t n, uint64_t offset, uint64_t sequence) {
+static void count_bad(struct integrity *i, const uint8_t *got, const uint8_t *want, size_t n, uint64_t offset,
+		      uint64_t sequence) {
 	for (size_t k = 0; k < n; k++)
 		if (got[k] != want[k]) {
 			i->bad_bytes++;

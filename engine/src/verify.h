@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Payload verification: every message carries a pattern that names its place in the sequence, and is checked byte by byte. */
+/*
+ * Payload verification: every message carries a pattern that names its place in the sequence,
+ * and is checked byte by byte.
+ */
 #pragma once
 
 #include "util.h"
 
-/* A byte that was not what it should be, and the word of the pattern (8 bytes, or what the message has left of them) that it lay in. */
+/*
+ * A byte that was not what it should be, and the word of the pattern (8 bytes,
+ * or what the message has left of them) that it lay in.
+ */
 struct bad_byte {
 	bool at_server;                         /* who found it */
 	uint64_t message, offset;
@@ -29,7 +35,10 @@ void pattern_poison(uint8_t *buffer, uint64_t size);
 /* The byte of a message's pattern at an offset. */
 uint8_t pattern_byte(uint64_t offset, uint64_t sequence);
 
-/* Before a buffer is asked whose it is, and then checked: test builds corrupt it here already, as they do in pattern_check(). */
+/*
+ * Before a buffer is asked whose it is, and then checked: test builds corrupt it here already,
+ * as they do in pattern_check().
+ */
 #ifdef PERCH_TEST_HOOKS
 void pattern_hook(uint8_t *buffer, uint64_t size);
 #else

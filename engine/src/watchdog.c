@@ -25,7 +25,8 @@ static void *watch(void *arg) {
 	while (!w->stop) {
 		struct pollfd stop = { .fd = w->stop_fd, .events = POLLIN };
 
-		(void) poll(&stop, 1, (int) (LOOK_NS / NSEC_PER_MSEC)); /* woken to stop, so that nobody waits for the rest of the time */
+		/* woken to stop, so that nobody waits for the rest of the time */
+		(void) poll(&stop, 1, (int) (LOOK_NS / NSEC_PER_MSEC));
 		now = atomic_load_explicit(w->heart, memory_order_relaxed);
 		if (!w->armed || now != seen) {
 			seen = now;
@@ -36,7 +37,8 @@ static void *watch(void *arg) {
 	return NULL;
 }
 
-int watchdog_start(struct watchdog *w, const _Atomic uint64_t *heart, uint64_t limit_ns, int fd, void (*on_stall)(void *), void *userdata) {
+int watchdog_start(struct watchdog *w, const _Atomic uint64_t *heart, uint64_t limit_ns, int fd,
+		   void (*on_stall)(void *), void *userdata) {
 	sigset_t all, before;
 	int e;
 

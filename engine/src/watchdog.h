@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last deadline: for calls that do not come back. A library may wait for its peer inside a call (libfabric's shm provider
- * spins on a lock in shared memory, which a killed peer may hold for ever), where no deadline of ours is looked at. A
- * thread that sleeps nearly always sees that the run's heart stands still, says so, and ends the process.
+ * The last deadline: for calls that do not come back. A library may wait for its peer inside a call (libfabric's shm
+ * provider spins on a lock in shared memory, which a killed peer may hold for ever), where no deadline of ours is
+ * looked at. A thread that sleeps nearly always sees that the run's heart stands still, says so, and ends the process.
  */
 #pragma once
 
@@ -24,5 +24,6 @@ struct watchdog {
 };
 
 /* Negative: said. The watchdog begins disarmed. */
-int watchdog_start(struct watchdog *w, const _Atomic uint64_t *heart, uint64_t limit_ns, int fd, void (*on_stall)(void *), void *userdata);
+int watchdog_start(struct watchdog *w, const _Atomic uint64_t *heart, uint64_t limit_ns, int fd,
+		   void (*on_stall)(void *), void *userdata);
 void watchdog_stop(struct watchdog *w);

@@ -20,10 +20,12 @@ static int say_result(struct run *r) {
 	if (r->backend->refresh)
 		r->backend->refresh(r->session);
 	return control_send(r->control, FRAME_RESULT,
-			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "process_s", o->cpu.process_s, "host_s", o->cpu.host_s,
-				      "messages", (json_int_t) o->messages, "received", (json_int_t) o->received, "checked_bytes",
-				      (json_int_t) o->integrity.checked_bytes, "bad_bytes", (json_int_t) o->integrity.bad_bytes, "lost",
-				      (json_int_t) o->lost, "idle_ns", (json_int_t) o->idle_ns, "resident_bytes", (json_int_t) held.resident_bytes,
+			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "process_s",
+				      o->cpu.process_s, "host_s", o->cpu.host_s, "messages", (json_int_t) o->messages,
+				      "received", (json_int_t) o->received, "checked_bytes",
+				      (json_int_t) o->integrity.checked_bytes, "bad_bytes",
+				      (json_int_t) o->integrity.bad_bytes, "lost", (json_int_t) o->lost, "idle_ns",
+				      (json_int_t) o->idle_ns, "resident_bytes", (json_int_t) held.resident_bytes,
 				      "handles", (json_int_t) held.handles, "first_bad", bad_byte_say(&o->integrity)));
 }
 
@@ -84,7 +86,10 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 		job.server_svc_id = o->job.svc_id;
 	if (o->personality && job.server_svc_id >= 0 && job.vni < 0)
 		job.vni = personality_vni();
-	/* A client's -v names a VNI for both ends; this end's service is then the originals' default, or the launcher's. */
+	/*
+	 * A client's -v names a VNI for both ends;
+	 * this end's service is then the originals' default, or the launcher's.
+	 */
 	if (o->personality && job.vni >= 0 && job.server_svc_id < 0 && !getenv("SLINGSHOT_SVC_IDS"))
 		job.server_svc_id = PERSONALITY_SERVICE;
 	machine_identity(machine);
@@ -145,9 +150,10 @@ static int serve_meet(const struct options *o, struct control *c, const json_t *
 	const char *flow;
 	int e;
 
-	e = json_unpack((json_t *) (uintptr_t) payload, "{s:s, s:I, s:I!}", "flow", &flow, "parties", &parties, "timeout_ms", &timeout);
-	if (e < 0 || copy_string(request.flow, sizeof(request.flow), flow) < 0 || parties < 1 || parties > OPTIONS_PARTIES_MAX || timeout < 1 ||
-	    timeout > UINT32_MAX)
+	e = json_unpack((json_t *) (uintptr_t) payload, "{s:s, s:I, s:I!}", "flow", &flow, "parties", &parties,
+			"timeout_ms", &timeout);
+	if (e < 0 || copy_string(request.flow, sizeof(request.flow), flow) < 0 || parties < 1 ||
+	    parties > OPTIONS_PARTIES_MAX || timeout < 1 || timeout > UINT32_MAX)
 		return failure(-EBADMSG, EXIT_PEER, "the peer asked for an impossible meeting; refused");
 	request.parties = (uint32_t) parties;
 	request.timeout_ms = (uint32_t) timeout;
@@ -157,15 +163,19 @@ static int serve_meet(const struct options *o, struct control *c, const json_t *
 	if (e < 0)
 		return e;
 	if (answer.parties != request.parties)
-		return failure(-EINVAL, EXIT_PEER, "flow %s: one party expects %u, another %u; give all the same --parties", flow, request.parties,
-			       answer.parties);
+		return failure(-EINVAL, EXIT_PEER,
+			       "flow %s: one party expects %u, another %u; give all the same --parties", flow,
+			       request.parties, answer.parties);
 	if (answer.arrived < answer.parties)
-		return failure_quiet(-ETIMEDOUT, EXIT_PEER, "flow %s: %u of %u parties came within %.0f s", flow, answer.arrived, answer.parties,
-				     (double) timeout / 1000);
+		return failure_quiet(-ETIMEDOUT, EXIT_PEER, "flow %s: %u of %u parties came within %.0f s", flow,
+				     answer.arrived, answer.parties, (double) timeout / 1000);
 	return control_send(c, FRAME_MET, json_pack("{s:I}", "parties", (json_int_t) answer.parties));
 }
 
-/* For a stranger to prove itself: round trips and a hash, not a measurement. Idle connections hold their place no longer. */
+/*
+ * For a stranger to prove itself: round trips and a hash, not a measurement.
+ * Idle connections hold their place no longer.
+ */
 #define GREETING_NS (5 * NSEC_PER_SEC)
 
 int worker_run(const struct options *o) {
@@ -198,10 +208,14 @@ int worker_run(const struct options *o) {
 	if (e == 0)
 		e = type == FRAME_JOB	 ? serve_job(o, c, payload)
 		    : type == FRAME_MEET ? serve_meet(o, c, payload)
-					 : failure(-EPROTO, EXIT_PEER, "%s began with frame %d; refused", c->peer_name, type);
+					 : failure(-EPROTO, EXIT_PEER, "%s began with frame %d; refused", c->peer_name,
+						   type);
 	json_decref(payload);
 	if (e < 0) {
-		/* A second time, if a run has said so before it closed its data path; the client has read the first by then. */
+		/*
+		 * A second time, if a run has said so before it closed its data path;
+		 * the client has read the first by then.
+		 */
 		control_send_error(c);
 		return (int) failure_code();
 	}

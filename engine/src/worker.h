@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server's side of one control connection, in a process of its own: it sets the environment that providers read only
- * once, its CPU time is the job's, and it may crash alone.
+ * The server's side of one control connection, in a process of its own:
+ * it sets the environment that providers read only once, its CPU time is the job's, and it may crash alone.
  */
 #pragma once
 
@@ -19,7 +19,10 @@ struct meeting_answer {
 	uint32_t parties;       /* as the first party said; arrived == parties: met */
 };
 
-/* What serve --once hears of a client that has proved nothing, or wanted nothing: it goes on waiting for one. No exit code of ours. */
+/*
+ * What serve --once hears of a client that has proved nothing, or wanted nothing:
+ * it goes on waiting for one. No exit code of ours.
+ */
 enum { WORKER_STRANGER = 64 };
 
 /* Serves options->connection_fd; answers an exit code, which only the listener sees: --once ends with it. */

@@ -48,8 +48,8 @@ static json_t *rate_json(const struct run *run) {
 	if (j->rate_unit == RATE_NONE)
 		return json_null();
 	return json_pack("{s:f, s:s, s:I, s:b}", "asked", j->rate_unit == RATE_BITS ? j->rate / 1e9 : j->rate, "unit",
-			 j->rate_unit == RATE_BITS ? "Gb/s" : "messages/s", "skipped", (json_int_t) run->outcome.skipped, "overloaded",
-			 run->outcome.overloaded);
+			 j->rate_unit == RATE_BITS ? "Gb/s" : "messages/s", "skipped",
+			 (json_int_t) run->outcome.skipped, "overloaded", run->outcome.overloaded);
 }
 
 static json_int_t given(uint32_t n) {
@@ -78,7 +78,8 @@ static void choices_json(const struct result *r, unsigned long has, json_t *ret)
 		{ JOB_OPTION_RNR_RETRY, "rnr_retry", reliable ? (json_int_t) j->rnr_retry : -1 },
 		{ JOB_OPTION_TIMEOUT_EXPONENT, "timeout_exponent", reliable ? (json_int_t) j->timeout_exponent : -1 },
 		/* 0 is a fact here: nothing is copied into work requests */
-		{ JOB_OPTION_INLINE, "inline_bytes", !pushes ? -1 : s ? (json_int_t) s->inline_bytes : j->inline_bytes },
+		{ JOB_OPTION_INLINE, "inline_bytes",
+		  !pushes ? -1 : s ? (json_int_t) s->inline_bytes : j->inline_bytes },
 	};
 	const struct {
 		unsigned long option;
@@ -143,10 +144,12 @@ static json_t *transfer_json(const struct result *r) {
 	const struct outcome *o = &r->run->outcome;
 	const struct session *s = r->run->session;
 
-	return json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:f, s:o, s:o}", "pair", signed_or_null(t->pair), "pairs", (json_int_t) t->pairs, "batches",
-			 (json_int_t) t->batches, "completed", (json_int_t) t->completed, "asked", count_or_null(t->asked), "batch_bytes",
-			 (json_int_t) shape_bytes(&t->shape), "lists", (json_int_t) t->lists, "window_s", (double) o->elapsed_ns / 1e9,
-			 "numa_node", signed_or_null(t->node), "post_api", text_or_null(s ? s->post_api : NULL));
+	return json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:f, s:o, s:o}", "pair", signed_or_null(t->pair), "pairs",
+			 (json_int_t) t->pairs, "batches", (json_int_t) t->batches, "completed",
+			 (json_int_t) t->completed, "asked", count_or_null(t->asked), "batch_bytes",
+			 (json_int_t) shape_bytes(&t->shape), "lists", (json_int_t) t->lists, "window_s",
+			 (double) o->elapsed_ns / 1e9, "numa_node", signed_or_null(t->node), "post_api",
+			 text_or_null(s ? s->post_api : NULL));
 }
 
 json_t *params_json(const struct result *r, const struct backend_facts *facts) {
@@ -172,7 +175,8 @@ json_t *params_json(const struct result *r, const struct backend_facts *facts) {
 	put(o, "huge", json_integer((json_int_t) job_huge(j)));
 	put(o, "bounce", json_boolean(j->bounce));
 	if (job_uses_gpu(j))
-		put(o, "gpu_path", text_or_null(j->bounce ? "bounce" : r->run->session ? r->run->session->gpu_path : NULL));
+		put(o, "gpu_path",
+		    text_or_null(j->bounce ? "bounce" : r->run->session ? r->run->session->gpu_path : NULL));
 	put(o, "verify", json_boolean(j->verify));
 	put(o, "clock", json_string(j->clock == CLOCK_KIND_CYCLES ? "cycles" : "monotonic"));
 	put(o, "rate", rate_json(r->run));
@@ -195,8 +199,9 @@ static json_t *end_json(const struct result *r, const char *gpu) {
 	const struct run *run = r->run;
 	const struct session *s = run->session;
 	const char *devices = r->transfer ? r->transfer->client_device : NULL; /* several, which have no one address */
-	json_t *o = json_pack("{s:o, s:o, s:o}", "host", text_or_null(r->client_host), "device", text_or_null(devices ? devices : s ? s->device : NULL),
-			      "address", text_or_null(s && !devices ? s->address : NULL));
+	json_t *o = json_pack("{s:o, s:o, s:o}", "host", text_or_null(r->client_host), "device",
+			      text_or_null(devices ? devices : s ? s->device : NULL), "address",
+			      text_or_null(s && !devices ? s->address : NULL));
 
 	if (s && s->driver[0])
 		put(o, "driver", json_string(s->driver));
@@ -214,8 +219,9 @@ static json_t *bandwidth_json(const struct result *r) {
 
 	if (r->run->job->kind == KIND_LATENCY || r->bytes == 0 || o->elapsed_ns == 0)
 		return json_null();
-	return json_pack("{s:f, s:o, s:s, s:o, s:f, s:I}", "gbit_s", result_gbit_s(r), "peak_gbit_s", number_or_null(o->peak_bytes_per_s * 8e-9),
-			 "peak_definition", r->transfer ? "fastest_batch" : "best_interval_0.1s", "min_interval_gbit_s", number_or_null(o->min_bytes_per_s * 8e-9),
+	return json_pack("{s:f, s:o, s:s, s:o, s:f, s:I}", "gbit_s", result_gbit_s(r), "peak_gbit_s",
+			 number_or_null(o->peak_bytes_per_s * 8e-9), "peak_definition", r->transfer ? "fastest_batch"
+			 : "best_interval_0.1s", "min_interval_gbit_s", number_or_null(o->min_bytes_per_s * 8e-9),
 			 "messages_per_s", result_messages_s(r), "bytes", (json_int_t) r->bytes);
 }
 
@@ -224,17 +230,18 @@ static json_t *histogram_json(const struct result *r) {
 
 	if (!r->run->total || r->run->total->count == 0 || histogram_encode(r->run->total, &text) < 0)
 		return json_null();
-	return json_pack("{s:s, s:s, s:s}", "encoding", "hdr-v2-zlib-base64", "unit", r->run->phase.half_round_trip ? "ns_round_trip" : "ns",
-			 "data", text);
+	return json_pack("{s:s, s:s, s:s}", "encoding", "hdr-v2-zlib-base64", "unit",
+			 r->run->phase.half_round_trip ? "ns_round_trip" : "ns", "data", text);
 }
 
 static json_t *cpu_json(const struct result *r) {
 	const struct cpu_time *c = &r->run->outcome.cpu, *s = &r->server_cpu;
 	double gb = (double) r->bytes / 1e9;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "client_s", number_or_null(c->process_s), "server_s", number_or_null(s->process_s),
-			 "client_system_s", number_or_null(c->host_s), "server_system_s", number_or_null(s->host_s), "client_s_per_gb",
-			 number_or_null(gb > 0 ? c->process_s / gb : -1), "server_s_per_gb", number_or_null(gb > 0 ? s->process_s / gb : -1));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "client_s", number_or_null(c->process_s), "server_s",
+			 number_or_null(s->process_s), "client_system_s", number_or_null(c->host_s), "server_system_s",
+			 number_or_null(s->host_s), "client_s_per_gb", number_or_null(gb > 0 ? c->process_s / gb : -1),
+			 "server_s_per_gb", number_or_null(gb > 0 ? s->process_s / gb : -1));
 }
 
 /* What this size put on the wire, for the device's own counters to be held against. */
@@ -244,8 +251,9 @@ static json_t *path_json(const struct result *r) {
 
 	if (!p->known)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:o}", "claimed_bytes", sent + received, "client_sent_bytes", sent, "client_received_bytes", received,
-			 "lost_bytes", r->loss_unknown ? json_null() : json_integer((json_int_t) p->lost_bytes));
+	return json_pack("{s:I, s:I, s:I, s:o}", "claimed_bytes", sent + received, "client_sent_bytes", sent,
+			 "client_received_bytes", received, "lost_bytes",
+			 r->loss_unknown ? json_null() : json_integer((json_int_t) p->lost_bytes));
 }
 
 static json_t *tcp_json(const struct session *s) {
@@ -271,13 +279,14 @@ static json_t *stall_json(const struct result *r) {
 	const struct job *j = r->run->job;
 	const struct outcome *o = &r->run->outcome;
 	uint64_t ns = (uint64_t) r->started.tv_nsec + o->stall_start_ns;
-	struct timespec began = { .tv_sec = r->started.tv_sec + (time_t) (ns / NSEC_PER_SEC), .tv_nsec = (long) (ns % NSEC_PER_SEC) };
+	struct timespec began = { .tv_sec = r->started.tv_sec + (time_t) (ns / NSEC_PER_SEC),
+				  .tv_nsec = (long) (ns % NSEC_PER_SEC) };
 
 	/* Of transfers nobody looks for it: the threads only say that they go on. */
 	if (r->transfer || j->gap_ns > 0 || j->rate_unit != RATE_NONE || (s && s->lossy) || o->elapsed_ns == 0)
 		return json_null();
-	return json_pack("{s:f, s:f, s:o}", "longest_s", (double) o->stall_ns / 1e9, "start_s", (double) o->stall_start_ns / 1e9, "began",
-			 o->stall_ns ? time_json(&began) : json_null());
+	return json_pack("{s:f, s:f, s:o}", "longest_s", (double) o->stall_ns / 1e9, "start_s",
+			 (double) o->stall_start_ns / 1e9, "began", o->stall_ns ? time_json(&began) : json_null());
 }
 
 static json_t *error_json(const struct result *r) {
@@ -290,8 +299,9 @@ static void write_samples(const struct run *run) {
 	double us = run->phase.half_round_trip ? 0.5e-3 : 1e-3;
 
 	for (uint64_t i = 0; run->outcome.samples && i < run->outcome.messages; i++)
-		write_line(json_pack("{s:s, s:I, s:I, s:f}", "kind", "sample", "size_bytes", (json_int_t) run->phase.size, "number",
-				     (json_int_t) i, "latency_us", (double) run->outcome.samples[i] * us));
+		write_line(json_pack("{s:s, s:I, s:I, s:f}", "kind", "sample", "size_bytes",
+				     (json_int_t) run->phase.size, "number", (json_int_t) i, "latency_us",
+				     (double) run->outcome.samples[i] * us));
 }
 
 const char *definition_text(const struct job *job, bool half_round_trip) {
@@ -339,9 +349,9 @@ json_t *record_json(const struct result *r) {
 	put(o, "histogram", latency ? histogram_json(r) : json_null());
 	put(o, "cpu", cpu_json(r));
 	put(o, "path", path_json(r));
-	put(o, "integrity", j->verify ? json_pack("{s:I, s:I, s:o*}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
-						  (json_int_t) r->integrity.bad_bytes, "first_bad", bad_byte_json(&r->integrity))
-				      : json_null());
+	put(o, "integrity", j->verify
+	    ? json_pack("{s:I, s:I, s:o*}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
+			(json_int_t) r->integrity.bad_bytes, "first_bad", bad_byte_json(&r->integrity)) : json_null());
 	if (r->transfer)
 		put(o, "transfer", transfer_json(r));
 	if (s && s->lossy)

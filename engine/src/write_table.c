@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables for people. Latency begins with cxi_send_lat's six columns in its widths, so that eyes and scripts that know the one
- * read the other; percentiles follow. A dash stands where the samples do not support a percentile.
+ * Tables for people. Latency begins with cxi_send_lat's six columns in its widths, so that eyes and scripts that know
+ * the one read the other; percentiles follow. A dash stands where the samples do not support a percentile.
  */
 #include <stdio.h>
 
@@ -32,11 +32,14 @@ static const char *message_column(const struct job *j) {
 void write_table_header(const struct options *o, const struct run *r, const json_t *server) {
 	const struct job *j = r->job;
 	const struct session *s = r->session;
-	const char *address = json_string_value(json_object_get(server, "address")), *device = json_string_value(json_object_get(server, "device"));
+	const char *address = json_string_value(json_object_get(server, "address")),
+		*device = json_string_value(json_object_get(server, "device"));
 
 	if (s->simulated)
-		(void) printf("# SIMULATED: no hardware carried these messages, and their figures say nothing about any\n");
-	(void) printf("# %s %s over %s%s%s, ", op_name((int) j->op), kind_name((int) j->kind), j->backend, s->provider[0] ? " " : "", s->provider);
+		(void) printf("# SIMULATED: "
+			      "no hardware carried these messages, and their figures say nothing about any\n");
+	(void) printf("# %s %s over %s%s%s, ", op_name((int) j->op), kind_name((int) j->kind), j->backend,
+		      s->provider[0] ? " " : "", s->provider);
 	if (s->address[0])
 		(void) printf("%s (%s) -> ", s->address, s->device);
 	/* Of both ends what carries the data; the host that was asked for is only the control connection's. */
@@ -51,14 +54,14 @@ void write_table_header(const struct options *o, const struct run *r, const json
 	if (!streq(j->tx_memory, "host") || !streq(j->rx_memory, "host"))
 		(void) printf("%s%s%s memory%s, ", j->tx_memory, streq(j->tx_memory, j->rx_memory) ? "" : " to ",
 			      streq(j->tx_memory, j->rx_memory) ? "" : j->rx_memory, j->bounce ? " with a bounce" : "");
-	(void) printf("%s completion%s\n", completion_mode_name((int) j->completion),
-		      j->kind == KIND_BANDWIDTH ? "" : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
+	(void) printf("%s completion%s\n", completion_mode_name((int) j->completion), j->kind == KIND_BANDWIDTH ? ""
+		      : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
 	if (j->kind == KIND_LATENCY)
-		(void) printf("%10s%12s%12s%12s%12s%12s%12s%12s%12s\n", "Bytes", message_column(j), "Min[us]", "Max[us]", "Mean[us]",
-			      "StdDev[us]", "p50[us]", "p99[us]", "p99.9[us]");
+		(void) printf("%10s%12s%12s%12s%12s%12s%12s%12s%12s\n", "Bytes", message_column(j), "Min[us]",
+			      "Max[us]", "Mean[us]", "StdDev[us]", "p50[us]", "p99[us]", "p99.9[us]");
 	else
-		(void) printf("%10s%12s%14s%14s%14s%14s%s\n", "Bytes", message_column(j), "Avg[Gb/s]", "Peak[Gb/s]", "Min[Gb/s]",
-			      "Rate[msg/s]", s->rate_gbit_s > 0 ? "     Link[%]" : "");
+		(void) printf("%10s%12s%14s%14s%14s%14s%s\n", "Bytes", message_column(j), "Avg[Gb/s]", "Peak[Gb/s]",
+			      "Min[Gb/s]", "Rate[msg/s]", s->rate_gbit_s > 0 ? "     Link[%]" : "");
 	(void) fflush(stdout);
 }
 
@@ -78,8 +81,9 @@ static void print_latency(const struct result *r) {
 	double us = run->phase.half_round_trip ? 0.5e-3 : 1e-3;
 
 	print_samples(run);
-	(void) printf("%10llu%12llu%12.2f%12.2f%12.2f%12.2f", (unsigned long long) r->size, (unsigned long long) h->count, (double) h->min * us,
-		      (double) h->max * us, histogram_mean(h) * us, histogram_stddev(h) * us);
+	(void) printf("%10llu%12llu%12.2f%12.2f%12.2f%12.2f", (unsigned long long) r->size,
+		      (unsigned long long) h->count, (double) h->min * us, (double) h->max * us, histogram_mean(h) * us,
+		      histogram_stddev(h) * us);
 	print_percentile(run, 0.5, us);
 	print_percentile(run, 0.99, us);
 	print_percentile(run, 0.999, us);
@@ -88,7 +92,8 @@ static void print_latency(const struct result *r) {
 static void print_bandwidth(const struct result *r) {
 	const struct outcome *o = &r->run->outcome;
 
-	(void) printf("%10llu%12llu%14.3f", (unsigned long long) r->size, (unsigned long long) r->messages, result_gbit_s(r));
+	(void) printf("%10llu%12llu%14.3f", (unsigned long long) r->size, (unsigned long long) r->messages,
+		      result_gbit_s(r));
 	if (o->peak_bytes_per_s > 0)
 		(void) printf("%14.3f%14.3f", o->peak_bytes_per_s * 8e-9, o->min_bytes_per_s * 8e-9);
 	else
@@ -100,7 +105,8 @@ static void print_bandwidth(const struct result *r) {
 
 void write_table_result(const struct result *r) {
 	const struct run *run = r->run;
-	bool measured = run->job->kind == KIND_LATENCY ? run->total->count > 0 : r->bytes > 0 && run->outcome.elapsed_ns > 0;
+	bool measured = run->job->kind == KIND_LATENCY ? run->total->count > 0
+						       : r->bytes > 0 && run->outcome.elapsed_ns > 0;
 
 	if (!measured)
 		return; /* the reason is on standard error */
@@ -111,7 +117,8 @@ void write_table_result(const struct result *r) {
 	if (run->job->verify)
 		(void) printf("  %llu bytes checked, %llu bad", (unsigned long long) r->integrity.checked_bytes,
 			      (unsigned long long) r->integrity.bad_bytes);
-	(void) printf("%s%s\n", run->outcome.overloaded ? "  overloaded" : "", r->code == EXIT_MEASURED ? "" : "  incomplete");
+	(void) printf("%s%s\n", run->outcome.overloaded ? "  overloaded" : "",
+		      r->code == EXIT_MEASURED ? "" : "  incomplete");
 	(void) fflush(stdout);
 }
 
@@ -137,4 +144,5 @@ void write_table_interval(const struct run *r, const json_t *interval) {
 	(void) r;
 }
 
-const struct writer table_writer = { .header = write_table_header, .result = write_table_result, .interval = write_table_interval };
+const struct writer table_writer = { .header = write_table_header, .result = write_table_result,
+				     .interval = write_table_interval };

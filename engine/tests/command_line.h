@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command line as a test writes it, parsed into `options`; for tests of what the words mean. Include after cmocka.h. */
+/*
+ * A command line as a test writes it, parsed into `options`; for tests of what the words mean. Include after cmocka.h.
+ */
 #pragma once
 
 #include "message.h"

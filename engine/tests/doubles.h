@@ -7,7 +7,10 @@
 
 #include "util.h"
 
-/* They lie beside this program; dynamic linking reads its search path once, at the beginning, so the program begins again. */
+/*
+ * They lie beside this program; dynamic linking reads its search path once, at the beginning,
+ * so the program begins again.
+ */
 static inline void doubles_find(char **argv) {
 	char path[PATH_MAX], directory[PATH_MAX + 16];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See fake_verbs.h. Objects begin with what libibverbs would answer; numbers and keys are places in tables, so that wrong ones are seen. */
+/*
+ * See fake_verbs.h. Objects begin with what libibverbs would answer; numbers and keys are places in tables,
+ * so that wrong ones are seen.
+ */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -67,23 +70,28 @@ struct fake_device *fake_add(const char *name) {
 	*d = (struct fake_device) {
 		.device = { .node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB },
 		.attr = {
-			.fw_ver = "1.2.3", .max_qp = 4096, .max_qp_wr = 16384, .max_sge = 4, .max_cq = 16, .max_cqe = 1 << 22, .max_mr = MR_MAX,
-			.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16, .atomic_cap = IBV_ATOMIC_HCA, .max_srq = 4, .max_srq_wr = 1 << 16,
+			.fw_ver = "1.2.3", .max_qp = 4096, .max_qp_wr = 16384, .max_sge = 4, .max_cq = 16,
+			.max_cqe = 1 << 22, .max_mr = MR_MAX,
+			.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16, .atomic_cap = IBV_ATOMIC_HCA, .max_srq = 4,
+			.max_srq_wr = 1 << 16,
 			.phys_port_cnt = 1,
 		},
 		.max_inline = 256,
 	};
 	for (unsigned i = 0; i < FAKE_PORTS; i++)
 		d->ports[i] = (struct ibv_port_attr) {
-			.state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_4096, .gid_tbl_len = 16, .max_msg_sz = 1u << 30,
-			.link_layer = IBV_LINK_LAYER_ETHERNET, .active_speed = 32, .active_width = 2, /* 100 Gb/s: 4 x 25 */
+			.state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_4096,
+			.gid_tbl_len = 16, .max_msg_sz = 1u << 30,
+			/* 100 Gb/s: 4 x 25 */
+			.link_layer = IBV_LINK_LAYER_ETHERNET, .active_speed = 32, .active_width = 2,
 		};
 	(void) snprintf(d->device.name, sizeof(d->device.name), "%s", name);
 	(void) snprintf(d->device.dev_name, sizeof(d->device.dev_name), "uverbs%u", fake.n_devices - 1);
 	return d;
 }
 
-void fake_set_gid(struct fake_device *d, unsigned port, int index, const char *address, enum ibv_gid_type type, const char *netdev) {
+void fake_set_gid(struct fake_device *d, unsigned port, int index, const char *address, enum ibv_gid_type type,
+		  const char *netdev) {
 	struct fake_gid *g = &d->gids[port - 1][index];
 
 	*g = (struct fake_gid) { .type = type, .ifindex = netdev ? if_nametoindex(netdev) : 0 };
@@ -137,8 +145,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 		.device = device,
 		.async_fd = c->event_pipe[0],
 		.abi_compat = __VERBS_ABI_IS_EXTENDED,
-		.ops = { .post_send = fake_post_send, .post_recv = fake_post_recv, .post_srq_recv = fake_post_srq_recv, .poll_cq = fake_poll_cq,
-			 .req_notify_cq = fake_req_notify_cq },
+		.ops = { .post_send = fake_post_send, .post_recv = fake_post_recv, .post_srq_recv = fake_post_srq_recv,
+			 .poll_cq = fake_poll_cq, .req_notify_cq = fake_req_notify_cq },
 	};
 	return &c->verbs.context;
 }
@@ -176,7 +184,8 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 	return e;
 }
 
-int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *ret, uint32_t flags, size_t size) {
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *ret,
+		      uint32_t flags, size_t size) {
 	const struct fake_device *d = device_of(context);
 	static const union ibv_gid zero;
 	const struct fake_gid *g;
@@ -185,12 +194,14 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 	(void) flags;
 	if (e)
 		return e;
-	if (port < 1 || port > d->attr.phys_port_cnt || (int) index >= d->ports[port - 1].gid_tbl_len || size != sizeof(*ret))
+	if (port < 1 || port > d->attr.phys_port_cnt || (int) index >= d->ports[port - 1].gid_tbl_len ||
+	    size != sizeof(*ret))
 		return EINVAL;
 	g = &d->gids[port - 1][index];
 	if (g->error || memcmp(&g->gid, &zero, sizeof(zero)) == 0)
 		return g->error ? g->error : ENODATA;
-	*ret = (struct ibv_gid_entry) { .gid = g->gid, .gid_index = index, .port_num = port, .gid_type = g->type, .ndev_ifindex = g->ifindex };
+	*ret = (struct ibv_gid_entry) { .gid = g->gid, .gid_index = index, .port_num = port, .gid_type = g->type,
+					.ndev_ifindex = g->ifindex };
 	return 0;
 }
 
@@ -238,7 +249,8 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	for (uint32_t i = 0; i < MR_MAX; i++)
 		if (!regions[i].used) {
 			regions[i] = (struct fake_mr) {
-				.mr = { .context = pd->context, .pd = pd, .addr = addr, .length = length, .lkey = KEY + i, .rkey = KEY + i },
+				.mr = { .context = pd->context, .pd = pd, .addr = addr, .length = length,
+					.lkey = KEY + i, .rkey = KEY + i },
 				.access = access,
 				.used = true,
 			};
@@ -305,7 +317,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel) {
 	return 0;
 }
 
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector) {
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
+			     int vector) {
 	struct fake_cq *c;
 
 	(void) vector;
@@ -327,7 +340,8 @@ int ibv_destroy_cq(struct ibv_cq *cq) {
 	struct fake_cq *c = (struct fake_cq *) cq;
 
 	if (cq->comp_events_completed)
-		fake_violation("a completion queue is destroyed with unacknowledged events"); /* the real one waits for ever */
+		/* the real one waits for ever */
+		fake_violation("a completion queue is destroyed with unacknowledged events");
 	free(c->ring);
 	unmake(c);
 	return 0;
@@ -353,7 +367,8 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n) {
 /* Queue pairs */
 
 static void open_receives(struct receive_queue *q, uint32_t depth, uint32_t max_sge) {
-	*q = (struct receive_queue) { .ring = calloc(MAX(depth, 1u), sizeof(*q->ring)), .depth = depth, .max_sge = max_sge };
+	*q = (struct receive_queue) { .ring = calloc(MAX(depth, 1u), sizeof(*q->ring)), .depth = depth,
+				      .max_sge = max_sge };
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a) {
@@ -384,7 +399,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a) {
 		return NULL;
 	while (number < FAKE_QP_MAX && fake_queue_pairs[number])
 		number++;
-	if (number == FAKE_QP_MAX || (int) a->cap.max_send_wr > d->attr.max_qp_wr || (int) a->cap.max_recv_wr > d->attr.max_qp_wr ||
+	if (number == FAKE_QP_MAX || (int) a->cap.max_send_wr > d->attr.max_qp_wr ||
+	    (int) a->cap.max_recv_wr > d->attr.max_qp_wr ||
 	    (a->cap.max_inline_data > d->max_inline && !d->inline_less)) {
 		errno = number == FAKE_QP_MAX ? ENOMEM : EINVAL;
 		return NULL;
@@ -416,7 +432,10 @@ int ibv_destroy_qp(struct ibv_qp *qp) {
 	return 0;
 }
 
-/* What each step must bring, and may bring no more than (qp_state_table of the kernel's drivers/infiniband/core/verbs.c). */
+/*
+ * What each step must bring, and may bring no more than (qp_state_table
+ * of the kernel's drivers/infiniband/core/verbs.c).
+ */
 int fake_required_mask(enum ibv_qp_type type, enum ibv_qp_state to) {
 	bool rc = type == IBV_QPT_RC, ud = type == IBV_QPT_UD;
 
@@ -440,7 +459,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask) {
 
 	if (e)
 		return e;
-	if (mask != fake_required_mask(qp->qp_type, a->qp_state) || (a->qp_state != IBV_QPS_ERR && a->qp_state != qp->state + 1)) {
+	if (mask != fake_required_mask(qp->qp_type, a->qp_state) ||
+	    (a->qp_state != IBV_QPS_ERR && a->qp_state != qp->state + 1)) {
 		fake_violation("a queue pair is modified with the wrong mask, or from the wrong state");
 		return EINVAL;
 	}

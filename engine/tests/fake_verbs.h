@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fake of libibverbs, linked in its place: devices, ports, GIDs and queue pairs that exist only in this process. It is stricter than
- * hardware (keys, states, masks and depths are checked at once), and fails where it is told to. It shows how the backend deals with
- * what Soft-RoCE cannot show; it proves nothing of the verbs path itself, and tests over it say so in their names.
+ * A fake of libibverbs, linked in its place: devices, ports, GIDs and queue pairs that exist only in this process.
+ * It is stricter than hardware (keys, states, masks and depths are checked at once), and fails where it is told to.
+ * It shows how the backend deals with what Soft-RoCE cannot show; it proves nothing of the verbs path itself,
+ * and tests over it say so in their names.
  */
 #pragma once
 
@@ -69,7 +70,8 @@ struct fake {
 	struct ibv_ah_attr cm_path;     /* what the connection manager finds */
 	unsigned sent;                  /* completions of send queues that were put into completion queues */
 	unsigned live;                  /* objects that were made and not destroyed */
-	unsigned violations;            /* what a backend must never do, such as overrun a queue; said on standard error */
+	/* what a backend must never do, such as overrun a queue; said on standard error */
+	unsigned violations;
 };
 
 extern struct fake fake;
@@ -81,7 +83,8 @@ void fake_reset(void);
 struct fake_device *fake_add(const char *name);
 
 /* "10.0.0.1" becomes an IPv4-mapped GID, "fe80::1" stays. */
-void fake_set_gid(struct fake_device *d, unsigned port, int index, const char *address, enum ibv_gid_type type, const char *netdev);
+void fake_set_gid(struct fake_device *d, unsigned port, int index, const char *address, enum ibv_gid_type type,
+		  const char *netdev);
 
 /* The call after `skip` more fails with this errno. */
 void fake_fail(enum fake_call call, int error, unsigned skip);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fake of librdmacm, linked in its place: one listener, whose peer is in this process. Each call answers at once with the event that the
- * real manager would send, so that one thread can open the client's end and then the server's; the queue pairs' numbers are not exchanged.
+ * A fake of librdmacm, linked in its place: one listener, whose peer is in this process.
+ * Each call answers at once with the event that the real manager would send,
+ * so that one thread can open the client's end and then the server's; the queue pairs' numbers are not exchanged.
  */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
@@ -74,7 +75,8 @@ const char *rdma_event_str(enum rdma_cm_event_type type) {
 	return "fake event";
 }
 
-int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret, void *context, enum rdma_port_space space) {
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret, void *context,
+		   enum rdma_port_space space) {
 	struct rdma_cm_id *id = calloc(1, sizeof(*id));
 
 	if (!id)

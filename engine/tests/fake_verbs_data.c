@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The traffic of the fake: work requests are executed when they are posted, or polled for, by copying in this process. */
+/*
+ * The traffic of the fake: work requests are executed when they are posted, or polled for, by copying in this process.
+ */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -93,11 +95,14 @@ static uint64_t scatter(const struct receive *r, uint64_t at, const uint8_t *dat
 }
 
 /* Fills one receive of the target. False: it has none ready. */
-static bool deliver(struct fake_qp *to, const struct sending *s, const uint8_t *data, uint32_t from, uint32_t write_length, bool *ret_too_long) {
+static bool deliver(struct fake_qp *to, const struct sending *s, const uint8_t *data, uint32_t from,
+		    uint32_t write_length, bool *ret_too_long) {
 	static const uint8_t grh[40];
 	struct receive_queue *q = receives_of(to);
-	bool ud = to->qp.qp_type == IBV_QPT_UD, imm = s->wr.opcode == IBV_WR_SEND_WITH_IMM || s->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	struct ibv_wc wc = { .qp_num = to->qp.qp_num, .src_qp = from, .opcode = write_length ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV };
+	bool ud = to->qp.qp_type == IBV_QPT_UD,
+		imm = s->wr.opcode == IBV_WR_SEND_WITH_IMM || s->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	struct ibv_wc wc = { .qp_num = to->qp.qp_num, .src_qp = from,
+			     .opcode = write_length ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV };
 	const struct receive *r = q->ring + q->tail % MAX(q->depth, 1u);
 
 	*ret_too_long = false;
@@ -170,13 +175,15 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 		return too_long && !lossy ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		if (!(to->access & IBV_ACCESS_REMOTE_WRITE) || !fake_reaches(s->wr.wr.rdma.rkey, s->wr.wr.rdma.remote_addr, s->sge.length,
-									IBV_ACCESS_REMOTE_WRITE))
+		if (!(to->access & IBV_ACCESS_REMOTE_WRITE) ||
+		    !fake_reaches(s->wr.wr.rdma.rkey, s->wr.wr.rdma.remote_addr, s->sge.length,
+				  IBV_ACCESS_REMOTE_WRITE))
 			return lossy ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR;
 		if (s->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM && receives_of(to)->head == receives_of(to)->tail) {
 			/* Only the last packet asks for a receive: the others are in memory by then. */
 			if (s->sge.length > FAKE_MTU)
-				memcpy((void *) (uintptr_t) s->wr.wr.rdma.remote_addr, data, (s->sge.length - 1) / FAKE_MTU * FAKE_MTU);
+				memcpy((void *) (uintptr_t) s->wr.wr.rdma.remote_addr, data,
+				       (s->sge.length - 1) / FAKE_MTU * FAKE_MTU);
 			*ret_wait = !lossy;
 			return IBV_WC_SUCCESS;
 		}
@@ -191,7 +198,8 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 		if (lossy || !(to->access & IBV_ACCESS_REMOTE_READ) ||
 		    !fake_reaches(s->wr.wr.rdma.rkey, s->wr.wr.rdma.remote_addr, s->sge.length, IBV_ACCESS_REMOTE_READ))
 			return IBV_WC_REM_ACCESS_ERR;
-		memcpy((void *) (uintptr_t) s->sge.addr, (const void *) (uintptr_t) s->wr.wr.rdma.remote_addr, s->sge.length);
+		memcpy((void *) (uintptr_t) s->sge.addr, (const void *) (uintptr_t) s->wr.wr.rdma.remote_addr,
+		       s->sge.length);
 		return IBV_WC_SUCCESS;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
@@ -208,13 +216,15 @@ static void flush(struct fake_qp *q) {
 	for (; q->tail != q->head; q->tail++) {
 		struct sending *s = q->sends + q->tail % q->cap.max_send_wr;
 
-		complete(q->qp.send_cq, (struct entry) { { .wr_id = s->wr.wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = q->qp.qp_num }, q, s->covers });
+		complete(q->qp.send_cq, (struct entry) { { .wr_id = s->wr.wr_id, .status = IBV_WC_WR_FLUSH_ERR,
+							   .qp_num = q->qp.qp_num }, q, s->covers });
 		free(s->copy);
 		s->copy = NULL;
 	}
 	for (; r->tail != r->head; r->tail++)
-		complete(q->qp.recv_cq, (struct entry) { .wc = { .wr_id = r->ring[r->tail % r->depth].wr_id, .status = IBV_WC_WR_FLUSH_ERR,
-								 .qp_num = q->qp.qp_num } });
+		complete(q->qp.recv_cq,
+			 (struct entry) { .wc = { .wr_id = r->ring[r->tail % r->depth].wr_id,
+						  .status = IBV_WC_WR_FLUSH_ERR, .qp_num = q->qp.qp_num } });
 }
 
 /* Executes what can be executed. */
@@ -231,8 +241,9 @@ static void progress(struct fake_qp *q) {
 		s->copy = NULL;
 		q->tail++;
 		if (status || s->wr.send_flags & IBV_SEND_SIGNALED)
-			complete(q->qp.send_cq, (struct entry) { { .wr_id = s->wr.wr_id, .status = status, .qp_num = q->qp.qp_num, .vendor_err = status ? 0x81 : 0 },
-								 q, s->covers });
+			complete(q->qp.send_cq,
+				 (struct entry) { { .wr_id = s->wr.wr_id, .status = status, .qp_num = q->qp.qp_num,
+						    .vendor_err = status ? 0x81 : 0 }, q, s->covers });
 		if (status)
 			flush(q);
 	}
@@ -282,7 +293,8 @@ int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 	int e = fake_told(FAKE_POST_SEND);
 
 	if (q->list)
-		fake_violation("ibv_post_send() within ibv_wr_start() and ibv_wr_complete()"); /* a driver would wait for its own lock */
+		/* a driver would wait for its own lock */
+		fake_violation("ibv_post_send() within ibv_wr_start() and ibv_wr_complete()");
 	*bad = wr;
 	return e ? e : fake_post_list(q, wr, bad);
 }

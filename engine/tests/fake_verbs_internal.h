@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the fake share: fake_verbs.c makes and destroys, fake_verbs_data.c moves, fake_verbs_wr.c has the ibv_wr calls. */
+/*
+ * What the parts of the fake share: fake_verbs.c makes and destroys, fake_verbs_data.c moves,
+ * fake_verbs_wr.c has the ibv_wr calls.
+ */
 #pragma once
 
 #include "fake_verbs.h"

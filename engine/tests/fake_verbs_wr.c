@@ -57,7 +57,8 @@ static void add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint64_t op, ui
 		return;
 	}
 	l->requests[l->n] = (struct ibv_send_wr) {
-		.wr_id = ex->wr_id, .send_flags = ex->wr_flags, .opcode = opcode, .num_sge = 1, .sg_list = l->places + l->n,
+		.wr_id = ex->wr_id, .send_flags = ex->wr_flags, .opcode = opcode, .num_sge = 1,
+		.sg_list = l->places + l->n,
 		.wr.rdma = { .remote_addr = address, .rkey = key },
 	};
 	if (l->n > 0)
@@ -107,7 +108,8 @@ static int wr_complete(struct ibv_qp_ex *ex) {
 	int e = fake_told(FAKE_WR_COMPLETE);
 
 	if (!l || l->waits || l->n == 0) {
-		fake_violation("ibv_wr_complete() without ibv_wr_start(), of nothing, or of a work request without data");
+		fake_violation("ibv_wr_complete() without ibv_wr_start(), of nothing, "
+			       "or of a work request without data");
 		return EINVAL;
 	}
 	if (e == 0)

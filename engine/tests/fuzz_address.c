@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target of the address blob that an ofi peer sends: accepted or refused, never a crash in the provider, which trusts
- * the length of what it is handed. Inputs of the second kind change some bytes of a right one.
+ * libFuzzer target of the address blob that an ofi peer sends: accepted or refused, never a crash in the provider,
+ * which trusts the length of what it is handed. Inputs of the second kind change some bytes of a right one.
  */
 #include <arpa/inet.h>
 
@@ -34,7 +34,8 @@ static struct address own;
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
 	static struct arena arena;
 	struct sockaddr_storage a = { .ss_family = AF_INET };
-	const struct open_arguments arguments = { .job = &job, .role = ROLE_CLIENT, .arena = &arena, .local = &a, .peer = &a, .wake_fd = -1 };
+	const struct open_arguments arguments = { .job = &job, .role = ROLE_CLIENT, .arena = &arena, .local = &a,
+						  .peer = &a, .wake_fd = -1 };
 	struct session *s;
 
 	(void) argc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target of the control connection: what a stranger, a client with the right token, or somebody between the two
- * may send to a server. The first byte says who it is, the rest is what they say.
+ * libFuzzer target of the control connection: what a stranger, a client with the right token,
+ * or somebody between the two may send to a server. The first byte says who it is, the rest is what they say.
  */
 #include "pair.h"
 
@@ -30,7 +30,8 @@ static void put_frames(int fd, const uint8_t *data, size_t size, bool keyed) {
 	for (uint64_t number = 0; size >= 3; number++) {
 		size_t n = MIN(((size_t) data[1] << 8) + data[2], size - 3);
 
-		put(fd, frame, frame_bytes(CONTROL_VERSION, data[0] % (FRAME_MAX + 1), data + 3, n, keyed ? key : NULL, false, number, frame));
+		put(fd, frame, frame_bytes(CONTROL_VERSION, data[0] % (FRAME_MAX + 1), data + 3, n, keyed ? key : NULL,
+					   false, number, frame));
 		data += 3 + n;
 		size -= 3 + n;
 	}
@@ -56,7 +57,8 @@ static void receive_all(struct control *c) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	enum mode mode = size ? (enum mode) (data[0] % MODE_MAX) : STRANGER;
-	struct control *c = NULL, keyed = { .server = true, .keyed = true, .timeout_ns = NSEC_PER_SEC, .peer_name = "fuzz" };
+	struct control *c = NULL,
+		keyed = { .server = true, .keyed = true, .timeout_ns = NSEC_PER_SEC, .peer_name = "fuzz" };
 	const struct token none = { .length = 0 };
 	struct pair p = pair_open();
 

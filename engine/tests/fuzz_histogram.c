@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target of the histogram decoder. Base64, lengths and deflate would keep random bytes from ever reaching the counts,
- * so inputs of the second kind are wrapped properly first. What is accepted must survive being encoded again.
+ * libFuzzer target of the histogram decoder. Base64, lengths and deflate would keep random bytes from ever reaching the
+ * counts, so inputs of the second kind are wrapped properly first. What is accepted must survive being encoded again.
  *
  *   clang -std=c11 -D_GNU_SOURCE -g -fsanitize=fuzzer,address,undefined -Isrc tests/fuzz_histogram.c \
  *         src/histogram.c src/histogram_codec.c -lz -lcrypto -lm

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target of jobs from the network. Random text is hardly ever JSON, and hardly ever has all members; so inputs of
- * the second kind change some members of a right job. What is accepted must be valid, and the same after one more trip.
+ * libFuzzer target of jobs from the network. Random text is hardly ever JSON, and hardly ever has all members;
+ * so inputs of the second kind change some members of a right job. What is accepted must be valid,
+ * and the same after one more trip.
  */
 #include "job.h"
 #include "message.h"
@@ -40,9 +41,10 @@ static uint64_t take(struct input *i, size_t bytes) {
 }
 
 static json_t *some_value(struct input *i, int depth) {
-	static const char *const words[] = { "send", "write", "write-imm", "fetch-add", "tcp", "ofi", "null", "verbs", "uc", "ud",
-					     "latency", "bandwidth", "event", "messages", "bits", "cxi", "atomic-op", "compare-atomic",
-					     "sum", "cswap", "float", "uint128", "matching", "low-latency" };
+	static const char *const words[] = { "send", "write", "write-imm", "fetch-add", "tcp", "ofi", "null", "verbs",
+					     "uc", "ud", "latency", "bandwidth", "event", "messages", "bits", "cxi",
+					     "atomic-op", "compare-atomic", "sum", "cswap", "float", "uint128",
+					     "matching", "low-latency" };
 	json_t *a;
 	size_t n;
 

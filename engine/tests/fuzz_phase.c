@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target of what an accepted client may say: its address, phases, and words in the middle of the traffic. The job is
- * a right one of the null backend, with --verify, so that checks are asked for; whatever the client says, memory
- * stays whole and the server's end comes back.
+ * libFuzzer target of what an accepted client may say: its address, phases, and words in the middle of the traffic.
+ * The job is a right one of the null backend, with --verify, so that checks are asked for;
+ * whatever the client says, memory stays whole and the server's end comes back.
  */
 #include <stdio.h>
 
@@ -64,23 +64,31 @@ static void put_frame(int fd, const uint8_t *data) {
 		n = snprintf(text, sizeof(text), "{\"count\":%lld}", (long long) number(data + 2));
 		break;
 	case 1:
-		n = snprintf(text, sizeof(text), "{\"first\":%lld,\"count\":%lld}", (long long) number(data + 2), (long long) number(data + 10));
+		n = snprintf(text, sizeof(text), "{\"first\":%lld,\"count\":%lld}", (long long) number(data + 2),
+			     (long long) number(data + 10));
 		break;
 	case 2:
-		n = snprintf(text, sizeof(text), "{\"size\":%lld,\"warmup\":%s,\"half_round_trip\":%s,\"count\":%lld}", (long long) number(data + 2),
-			     data[18] & 1 ? "true" : "false", data[18] & 2 ? "true" : "false", (long long) number(data + 10));
+		n = snprintf(text, sizeof(text), "{\"size\":%lld,\"warmup\":%s,\"half_round_trip\":%s,\"count\":%lld}",
+			     (long long) number(data + 2), data[18] & 1 ? "true" : "false",
+			     data[18] & 2 ? "true" : "false", (long long) number(data + 10));
 		break;
 	case 3:
-		n = snprintf(text, sizeof(text), "{\"address\":\"%.*s\",\"host\":\"h\",\"device\":\"\",\"shown\":\"\",\"can_notify\":true,"
-			     "\"driver\":\"%.*s\",\"ib_port\":%lld}", data[2] % 5, "0aF!", data[3] % 4, "rxe", (long long) number(data + 10));
+		n = snprintf(text, sizeof(text),
+			     "{\"address\":\"%.*s\",\"host\":\"h\",\"device\":\"\",\"shown\":\"\",\"can_notify\":true,"
+			     "\"driver\":\"%.*s\",\"ib_port\":%lld}", data[2] % 5, "0aF!", data[3] % 4, "rxe",
+			     (long long) number(data + 10));
 		break;
 	default:
 		n = snprintf(text, sizeof(text), "{}");
 	}
-	(void) !send(fd, frame, frame_bytes(CONTROL_VERSION, type, text, (size_t) n, NULL, false, 0, frame), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void) !send(fd, frame, frame_bytes(CONTROL_VERSION, type, text, (size_t) n, NULL, false, 0, frame),
+		     MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* As the worker does it; bandwidth both ways would send for ever where it is told to, so that the rest is what is listened to. */
+/*
+ * As the worker does it; bandwidth both ways would send for ever where it is told to,
+ * so that the rest is what is listened to.
+ */
 static void serve(struct control *c) {
 	json_t *start;
 	int e = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target of transfers over tcp: what a peer may send over the data connection, to either end. The first byte says who listens,
- * the second how the rest is cut into pieces that arrive by themselves.
+ * libFuzzer target of transfers over tcp: what a peer may send over the data connection, to either end.
+ * The first byte says who listens, the second how the rest is cut into pieces that arrive by themselves.
  */
 #include <sys/socket.h>
 
@@ -18,7 +18,8 @@ static void open_session(struct tcp_session *s, enum role role, enum op op, int 
 	uint8_t *buffer = calloc(1, LENGTH);
 
 	*s = (struct tcp_session) {
-		.arena = { .tx = buffer, .rx = buffer, .length = 2 * LENGTH, .slot_bytes = LENGTH, .slots = POSTS }, .fd = fd, .listener = -1, .wake_fd = -1, .role = role,
+		.arena = { .tx = buffer, .rx = buffer, .length = 2 * LENGTH, .slot_bytes = LENGTH, .slots = POSTS },
+		.fd = fd, .listener = -1, .wake_fd = -1, .role = role,
 	};
 	if (!buffer || (role == ROLE_CLIENT ? tcp_initiator_open(s, &job) : tcp_target_open(s, &job)) < 0)
 		abort();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target of the address blob that a verbs peer sends, over the fake of libibverbs: accepted or refused and said, never a crash,
- * and what is accepted leads to no address outside the memory that the peer has lent. Inputs of the second kind change some bytes of a
- * right one.
+ * libFuzzer target of the address blob that a verbs peer sends, over the fake of libibverbs: accepted or refused
+ * and said, never a crash, and what is accepted leads to no address outside the memory that the peer has lent.
+ * Inputs of the second kind change some bytes of a right one.
  */
 #include "verbs_pair.h"
 
@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	for (uint32_t slot = 0; slot < v->slots; slot++) {
 		uint64_t at = v->requests[slot].wr.rdma.remote_addr;
 
-		if (at < v->remote_base || at - v->remote_base > v->arena.length - 64 || v->path_mtu < JOB_MTU_MIN || v->path_mtu > JOB_MTU_MAX)
+		if (at < v->remote_base || at - v->remote_base > v->arena.length - 64 || v->path_mtu < JOB_MTU_MIN ||
+		    v->path_mtu > JOB_MTU_MAX)
 			abort();
 	}
 	return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the control connection: two connected TCP sockets over loopback, which is where a server without a token serves. */
+/*
+ * For tests of the control connection: two connected TCP sockets over loopback,
+ * which is where a server without a token serves.
+ */
 #pragma once
 
 #include <arpa/inet.h>
@@ -18,7 +21,8 @@ static inline int pair_listen(uint16_t *ret_port) {
 	socklen_t length = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *) &a, sizeof(a)) < 0 || listen(fd, 8) < 0 || getsockname(fd, (struct sockaddr *) &a, &length) < 0)
+	if (fd < 0 || bind(fd, (struct sockaddr *) &a, sizeof(a)) < 0 || listen(fd, 8) < 0 ||
+	    getsockname(fd, (struct sockaddr *) &a, &length) < 0)
 		abort();
 	*ret_port = ntohs(a.sin_port);
 	return fd;
@@ -43,8 +47,8 @@ static inline struct pair pair_open(void) {
 }
 
 /* The bytes of one frame; `mac` NULL: without. Answers how many. */
-static inline size_t frame_bytes(unsigned version, unsigned type, const void *payload, size_t length, const uint8_t *key, bool from_server,
-				 uint64_t number, uint8_t *ret) {
+static inline size_t frame_bytes(unsigned version, unsigned type, const void *payload, size_t length,
+				 const uint8_t *key, bool from_server, uint64_t number, uint8_t *ret) {
 	uint16_t v = htons((uint16_t) version), t = htons((uint16_t) type);
 	uint32_t n = htonl((uint32_t) length);
 

@@ -57,7 +57,10 @@ static void code_frame(bool from_server, uint64_t number, const char *payload, u
 	auth_frame(key, from_server, number, header, (const uint8_t *) payload, strlen(payload), ret);
 }
 
-/* hmac.new(key, bytes([from_server]) + struct.pack(">Q", number) + header + hmac.new(key, payload, "sha256").digest(), "sha256") */
+/*
+ * hmac.new(key, bytes([from_server]) + struct.pack(">Q", number) + header +
+ *          hmac.new(key, payload, "sha256").digest(), "sha256")
+ */
 static void test_frames(void **state) {
 	uint8_t mac[CONTROL_MAC];
 
@@ -158,7 +161,8 @@ static void test_loopback(void **state) {
 	} cases[] = {
 		{ "127.0.0.1", true }, { "127.255.255.254", true }, { "128.0.0.1", false }, { "126.0.0.1", false },
 		{ "0.0.0.0", false }, { "10.0.0.127", false }, { "::1", true }, { "::", false }, { "::2", false },
-		{ "::ffff:127.0.0.1", true }, { "::ffff:10.0.0.1", false }, { "::127.0.0.1", false }, { "fe80::1", false },
+		{ "::ffff:127.0.0.1", true }, { "::ffff:10.0.0.1", false }, { "::127.0.0.1", false },
+		{ "fe80::1", false },
 	};
 	struct sockaddr_storage unix_socket = { .ss_family = AF_UNIX };
 
@@ -169,7 +173,8 @@ static void test_loopback(void **state) {
 		struct sockaddr_in6 *v6 = (struct sockaddr_in6 *) &a;
 
 		a.ss_family = strchr(cases[i].text, ':') ? AF_INET6 : AF_INET;
-		assert_int_equal(inet_pton(a.ss_family, cases[i].text, a.ss_family == AF_INET ? (void *) &v4->sin_addr : &v6->sin6_addr), 1);
+		assert_int_equal(inet_pton(a.ss_family, cases[i].text,
+					   a.ss_family == AF_INET ? (void *) &v4->sin_addr : &v6->sin6_addr), 1);
 		assert_int_equal(address_is_loopback(&a), cases[i].loopback);
 	}
 	assert_false(address_is_loopback(&unix_socket));

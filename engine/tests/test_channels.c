@@ -23,7 +23,8 @@ static void check_dealing(uint32_t queue_pairs, uint32_t batch, uint32_t slots) 
 	}
 	/* Lists stay together, and all channels get their turn. */
 	for (uint64_t sequence = 0; sequence + 1 < MESSAGES; sequence++) {
-		uint32_t here = job_channel(&job, (uint32_t) (sequence % slots)), next = job_channel(&job, (uint32_t) ((sequence + 1) % slots));
+		uint32_t here = job_channel(&job, (uint32_t) (sequence % slots)),
+			next = job_channel(&job, (uint32_t) ((sequence + 1) % slots));
 
 		assert_int_equal(next, (sequence + 1) % batch ? here : (here + 1) % queue_pairs);
 	}
@@ -92,7 +93,8 @@ static void end_open(struct end *e) {
 	e->session.mr[0] = &e->mr;
 	e->session.queues = e->queues;
 	e->session.n_queues = ELEMENTSOF(e->queues);
-	e->session.arena = (struct arena) { .tx = (uint8_t *) e, .rx = (uint8_t *) e + 2048, .length = 4096, .n_regions = 1 };
+	e->session.arena = (struct arena) { .tx = (uint8_t *) e, .rx = (uint8_t *) e + 2048, .length = 4096,
+					    .n_regions = 1 };
 	e->session.first_psn = 0xfffffe;
 	e->session.queue_key = 77;
 	e->session.device.port_attr.active_mtu = IBV_MTU_2048;
@@ -113,8 +115,10 @@ static void test_an_address_arrives(void **state) {
 	client.session.device.port_attr.active_mtu = IBV_MTU_4096;
 	assert_int_equal(verbs_address_write(&server.session, &a), 0);
 	assert_int_equal(verbs_address_read(&client.session, &a), 0);
-	assert_true(client.session.remote_key == 0x12345678 && client.session.remote_psn == 0xfffffe && client.session.remote_queue_key == 77);
-	assert_true(client.session.remote_base == (uintptr_t) server.session.arena.rx && client.session.remote_lid == 9);
+	assert_true(client.session.remote_key == 0x12345678 && client.session.remote_psn == 0xfffffe &&
+		    client.session.remote_queue_key == 77);
+	assert_true(client.session.remote_base == (uintptr_t) server.session.arena.rx &&
+		    client.session.remote_lid == 9);
 	assert_int_equal(client.session.remote_gid.raw[15], 5);
 	assert_int_equal(client.session.path_mtu, 2048);
 	assert_int_equal(client.session.read_depth, 4);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: `perch check` says of a command what its records will say, leaves open what only a host can tell, and refuses what the client would. */
+/*
+ * Purpose: `perch check` says of a command what its records will say, leaves open what only a host can tell,
+ * and refuses what the client would.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,41 +79,50 @@ static void refused(const char *words, const char *part) {
 
 static void test_defaults_are_resolved(void **state) {
 	(void) state;
-	says("lat h", "{'schema': 'perch.check/1', 'subcommand': 'lat', 'backend': 'tcp', 'op': 'send', 'kind': 'latency', 'limits': {}, 'soak': null,"
-		      " 'timeout_s': 30.0, 'interval_s': null, 'cpu': null, 'params': {'sizes': [8], 'iterations': 1000, 'duration_s': null,"
-		      " 'warmup': 100, 'outstanding': 1, 'queue_pairs': 1, 'batch': 1, 'threads': 1, 'devices': 1, 'completion': 'busy',"
-		      " 'memory': 'host', 'clock': 'monotonic', 'rate': null, 'verify': false}}");
+	says("lat h", "{'schema': 'perch.check/1', 'subcommand': 'lat', 'backend': 'tcp', 'op': 'send',"
+	     " 'kind': 'latency', 'limits': {}, 'soak': null, 'timeout_s': 30.0, 'interval_s': null, 'cpu': null,"
+	     " 'params': {'sizes': [8], 'iterations': 1000, 'duration_s': null, 'warmup': 100, 'outstanding': 1,"
+	     " 'queue_pairs': 1, 'batch': 1, 'threads': 1, 'devices': 1, 'completion': 'busy', 'memory': 'host',"
+	     " 'clock': 'monotonic', 'rate': null, 'verify': false}}");
 	says("bw h", "{'kind': 'bandwidth', 'params': {'sizes': [65536], 'iterations': 5000, 'outstanding': 64}}");
-	says("transfer h", "{'kind': 'transfer', 'op': 'write', 'params': {'sizes': [65536], 'batches': [1], 'iterations': 100, 'warmup': 10,"
-			   " 'outstanding': 512, 'threads': 1, 'devices': 1, 'session': true, 'buffer_bytes': 65536, 'cross_rail': 0}}");
-	says("bw h --op read --backend verbs", "{'connection': 'RC', 'params': {'sl': 0, 'traffic_class': 0, 'retry': 7,"
-					       " 'rnr_retry': 7, 'timeout_exponent': 14, 'srq': false, 'rdma_cm': false}}");
+	says("transfer h", "{'kind': 'transfer', 'op': 'write', 'params': {'sizes': [65536], 'batches': [1],"
+	     " 'iterations': 100, 'warmup': 10, 'outstanding': 512, 'threads': 1, 'devices': 1, 'session': true,"
+	     " 'buffer_bytes': 65536, 'cross_rail': 0}}");
+	says("bw h --op read --backend verbs", "{'connection': 'RC', 'params': {'sl': 0, 'traffic_class': 0,"
+	     " 'retry': 7, 'rnr_retry': 7, 'timeout_exponent': 14, 'srq': false, 'rdma_cm': false}}");
 }
 
 static void test_what_is_asked_for(void **state) {
 	(void) state;
-	says("lat h --size 8:64 --duration 300ms --gap 10 --completion event --verify --max-p99 12.5 --interval 100ms --timeout 1m --cpu 3 --barrier",
-	     "{'params': {'sizes': [8, 16, 32, 64], 'duration_s': 0.3, 'iterations': null, 'gap_us': 10.0, 'completion': 'event', 'verify': true},"
+	says("lat h --size 8:64 --duration 300ms --gap 10 --completion event --verify --max-p99 12.5 --interval 100ms "
+	     "--timeout 1m --cpu 3 --barrier", "{'params': {'sizes': [8, 16, 32, 64], 'duration_s': 0.3,"
+	     " 'iterations': null, 'gap_us': 10.0, 'completion': 'event', 'verify': true},"
 	     " 'limits': {'max_p99_us': 12.5}, 'interval_s': 0.1, 'timeout_s': 60.0, 'cpu': 3, 'barrier': true}");
-	says("bw h --rate 500Mb/s --bidirectional --min-gbit 2", "{'params': {'rate': {'asked': 0.5, 'unit': 'Gb/s'}, 'bidirectional': true},"
-								  " 'limits': {'min_gbit_s': 2.0}}");
-	says("bw h --backend verbs --connection uc --mtu 1024 --gid-index 3 --ib-port 2 --server-ib-port 1 --inline 0 --queue-pairs 4 --batch 2"
-	     " --device a --server-device b --huge 2M",
-	     "{'connection': 'UC', 'client': {'device': 'a'}, 'server': {'device': 'b'}, 'params': {'mtu_bytes': 1024, 'gid_index': 3, 'ib_port': 2,"
-	     " 'server_ib_port': 1, 'inline_bytes': 0, 'queue_pairs': 4, 'batch': 2, 'retry': null, 'memory': 'huge:2M', 'huge': 2097152}}");
+	says("bw h --rate 500Mb/s --bidirectional --min-gbit 2",
+	     "{'params': {'rate': {'asked': 0.5, 'unit': 'Gb/s'}, 'bidirectional': true},"
+	     " 'limits': {'min_gbit_s': 2.0}}");
+	says("bw h --backend verbs --connection uc --mtu 1024 --gid-index 3 --ib-port 2 --server-ib-port 1 --inline 0"
+	     " --queue-pairs 4 --batch 2 --device a --server-device b --huge 2M",
+	     "{'connection': 'UC', 'client': {'device': 'a'}, 'server': {'device': 'b'}, 'params': {'mtu_bytes': 1024,"
+	     " 'gid_index': 3, 'ib_port': 2, 'server_ib_port': 1, 'inline_bytes': 0, 'queue_pairs': 4, 'batch': 2,"
+	     " 'retry': null, 'memory': 'huge:2M', 'huge': 2097152}}");
 	says("bw h --backend cxi --op write --svc-id 5 --vni 7 --no-hrp --traffic-class low-latency --keys matching",
-	     "{'client': {'svc_id': 5, 'vni': 7}, 'server': {'vni': 7}, 'params': {'svc_id': 5, 'server_svc_id': null, 'vni': 7, 'hrp': false,"
-	     " 'fabric_class': 'low-latency', 'keys': 'matching', 'rdzv': false}}");
+	     "{'client': {'svc_id': 5, 'vni': 7}, 'server': {'vni': 7}, 'params': {'svc_id': 5, 'server_svc_id': null,"
+	     " 'vni': 7, 'hrp': false, 'fabric_class': 'low-latency', 'keys': 'matching', 'rdzv': false}}");
 	says("transfer h --backend cxi --svc-id 5 --server-svc-id 6 --vni 7 --devices a,b --server-devices c,d",
-	     "{'client': {'svc_id': 5, 'vni': 7}, 'server': {'svc_id': 6, 'vni': 7}, 'params': {'svc_id': 5, 'server_svc_id': 6, 'devices': 2}}");
-	says("lat h --backend ofi --provider shm --op fetch-atomic --atomic-type int32", "{'provider': 'shm', 'params': {'atomic_op': 'sum',"
-											 " 'atomic_type': 'int32', 'sizes': [4]}}");
-	says("lat h --backend verbs --rdma-cm --sl 0 --tos 40", "{'params': {'sl': 0, 'traffic_class': 40, 'rdma_cm': true}}");
-	says("lat h --json --soak f --duration 2m --stall 50ms", "{'interval_s': 60.0, 'soak': {'stall_s': 0.05, 'reconnect_s': 1800.0}}");
+	     "{'client': {'svc_id': 5, 'vni': 7}, 'server': {'svc_id': 6, 'vni': 7}, 'params': {'svc_id': 5, "
+	     "'server_svc_id': 6, 'devices': 2}}");
+	says("lat h --backend ofi --provider shm --op fetch-atomic --atomic-type int32",
+	     "{'provider': 'shm', 'params': {'atomic_op': 'sum', 'atomic_type': 'int32', 'sizes': [4]}}");
+	says("lat h --backend verbs --rdma-cm --sl 0 --tos 40",
+	     "{'params': {'sl': 0, 'traffic_class': 40, 'rdma_cm': true}}");
+	says("lat h --json --soak f --duration 2m --stall 50ms",
+	     "{'interval_s': 60.0, 'soak': {'stall_s': 0.05, 'reconnect_s': 1800.0}}");
 }
 
 static void test_what_only_a_host_can_tell_has_no_key(void **state) {
-	static const char *const of_devices[] = { "gid_index", "ib_port", "server_ib_port", "mtu_bytes", "inline_bytes", "provider", "size_bytes" };
+	static const char *const of_devices[] = { "gid_index", "ib_port", "server_ib_port", "mtu_bytes", "inline_bytes",
+						  "provider", "size_bytes" };
 	static const char *const of_cassini[] = { "idc", "ll", "hrp", "unrestricted", "inline_bytes" };
 
 	(void) state;
@@ -145,31 +157,40 @@ static void test_definitions(void **state) {
 
 static void test_every_line_that_is_owed(void **state) {
 	(void) state;
-	says("lat h --size 8:32", "{'expect': [{'kind': 'latency', 'size_bytes': 8}, {'kind': 'latency', 'size_bytes': 16},"
-				  " {'kind': 'latency', 'size_bytes': 32}]}");
-	says("bw h --size 100:300:100", "{'expect': [{'kind': 'bandwidth', 'size_bytes': 100}, {'kind': 'bandwidth', 'size_bytes': 200},"
-					" {'kind': 'bandwidth', 'size_bytes': 300}]}");
-	says("transfer h --size 1000 --batch 2 --chunk 300 --duration 1s",
-	     "{'expect': [{'kind': 'transfer', 'size_bytes': 1000, 'batch': 2, 'chunk_bytes': 300, 'chunks': 4, 'pair': 0, 'asked': null, 'client': {},"
-	     " 'server': {}}, {'kind': 'sum', 'size_bytes': 1000, 'batch': 2, 'chunk_bytes': 300, 'chunks': 4, 'pair': null, 'asked': null}]}");
+	says("lat h --size 8:32",
+	     "{'expect': [{'kind': 'latency', 'size_bytes': 8}, {'kind': 'latency', 'size_bytes': 16},"
+	     " {'kind': 'latency', 'size_bytes': 32}]}");
+	says("bw h --size 100:300:100",
+	     "{'expect': [{'kind': 'bandwidth', 'size_bytes': 100}, {'kind': 'bandwidth', 'size_bytes': 200},"
+	     " {'kind': 'bandwidth', 'size_bytes': 300}]}");
+	says("transfer h --size 1000 --batch 2 --chunk 300 --duration 1s", "{'expect': [{'kind': 'transfer',"
+	     " 'size_bytes': 1000, 'batch': 2, 'chunk_bytes': 300, 'chunks': 4, 'pair': 0, 'asked': null, 'client': {},"
+	     " 'server': {}}, {'kind': 'sum', 'size_bytes': 1000, 'batch': 2, 'chunk_bytes': 300, 'chunks': 4,"
+	     " 'pair': null, 'asked': null}]}");
 }
 
 /* Device i works with the peer's i + 1; four threads are two lanes of each pair. */
 static void test_lines_of_two_pairs(void **state) {
 	(void) state;
-	says("transfer h --backend verbs --devices a,b --server-devices c,d --cross-rail 1 --threads 4 --size 64 --batch 8:16 --iterations 10",
-	     "{'client': {'device': 'a,b'}, 'server': {'device': 'd,c'}, 'params': {'threads': 4, 'devices': 2, 'cross_rail': 1, 'batches': [8, 16]},"
-	     " 'expect': ["
-	     "{'kind': 'transfer', 'size_bytes': 64, 'batch': 8, 'chunk_bytes': null, 'chunks': 1, 'pair': 0, 'asked': 160, 'client': {'device': 'a'},"
+	says("transfer h --backend verbs --devices a,b --server-devices c,d --cross-rail 1 --threads 4 --size 64 "
+	     "--batch 8:16 --iterations 10", "{'client': {'device': 'a,b'}, 'server': {'device': 'd,c'},"
+	     " 'params': {'threads': 4, 'devices': 2, 'cross_rail': 1, 'batches': [8, 16]},"
+	     " 'expect': [{'kind': 'transfer', 'size_bytes': 64, 'batch': 8, 'chunk_bytes': null, 'chunks': 1,"
+	     " 'pair': 0, 'asked': 160, 'client': {'device': 'a'},"
 	     " 'server': {'device': 'd'}},"
-	     "{'kind': 'transfer', 'size_bytes': 64, 'batch': 8, 'chunk_bytes': null, 'chunks': 1, 'pair': 1, 'asked': 160, 'client': {'device': 'b'},"
+	     "{'kind': 'transfer', 'size_bytes': 64, 'batch': 8, 'chunk_bytes': null, 'chunks': 1, 'pair': 1,"
+	     " 'asked': 160, 'client': {'device': 'b'},"
 	     " 'server': {'device': 'c'}},"
-	     "{'kind': 'sum', 'size_bytes': 64, 'batch': 8, 'chunk_bytes': null, 'chunks': 1, 'pair': null, 'asked': 320},"
-	     "{'kind': 'transfer', 'size_bytes': 64, 'batch': 16, 'chunk_bytes': null, 'chunks': 1, 'pair': 0, 'asked': 320, 'client': {'device': 'a'},"
+	     "{'kind': 'sum', 'size_bytes': 64, 'batch': 8, 'chunk_bytes': null, 'chunks': 1, 'pair': null,"
+	     " 'asked': 320},"
+	     "{'kind': 'transfer', 'size_bytes': 64, 'batch': 16, 'chunk_bytes': null, 'chunks': 1, 'pair': 0,"
+	     " 'asked': 320, 'client': {'device': 'a'},"
 	     " 'server': {'device': 'd'}},"
-	     "{'kind': 'transfer', 'size_bytes': 64, 'batch': 16, 'chunk_bytes': null, 'chunks': 1, 'pair': 1, 'asked': 320, 'client': {'device': 'b'},"
+	     "{'kind': 'transfer', 'size_bytes': 64, 'batch': 16, 'chunk_bytes': null, 'chunks': 1, 'pair': 1,"
+	     " 'asked': 320, 'client': {'device': 'b'},"
 	     " 'server': {'device': 'c'}},"
-	     "{'kind': 'sum', 'size_bytes': 64, 'batch': 16, 'chunk_bytes': null, 'chunks': 1, 'pair': null, 'asked': 640}]}");
+	     "{'kind': 'sum', 'size_bytes': 64, 'batch': 16, 'chunk_bytes': null, 'chunks': 1, 'pair': null,"
+	     " 'asked': 640}]}");
 }
 
 /* Whatever this program was built with. */
@@ -188,8 +209,10 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	refused("transfer h --backend ofi --devices a,b", "--devices names 2 and --server-devices 1");
 	refused("lat h --backend verbs --op fetch-add --size 16", "works on one word; use --size 8");
 	refused("lat h --backend verbs --connection uc --rdma-cm", "reliable connections only");
-	refused("lat h --backend verbs --op write --definition half_round_trip --completion event", "cannot be polled while sleeping");
-	refused("lat h --backend verbs --op write --definition half_round_trip --relaxed-ordering", "visible before the others");
+	refused("lat h --backend verbs --op write --definition half_round_trip --completion event",
+		"cannot be polled while sleeping");
+	refused("lat h --backend verbs --op write --definition half_round_trip --relaxed-ordering",
+		"visible before the others");
 	refused("lat h --max-p99 5 --iterations 10", "a p99 needs 1000 samples");
 }
 
@@ -205,7 +228,8 @@ static void test_only_what_measures_is_checked(void **state) {
 
 static void test_it_is_the_job_that_the_client_would_send(void **state) {
 	static const char *const lines[] = {
-		"lat h --size 8:4K --verify", "bw h --backend verbs --queue-pairs 8 --rdma-cm", "transfer h --backend ofi --devices a,b --server-devices c,d",
+		"lat h --size 8:4K --verify", "bw h --backend verbs --queue-pairs 8 --rdma-cm",
+		"transfer h --backend ofi --devices a,b --server-devices c,d",
 	};
 	json_t *as_checked, *as_sent;
 	char line[256];

@@ -51,7 +51,8 @@ static void test_monotonic(void **state) {
 }
 
 int main(void) {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rates), cmocka_unit_test(test_cycles), cmocka_unit_test(test_monotonic) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rates), cmocka_unit_test(test_cycles),
+					    cmocka_unit_test(test_monotonic) };
 
 	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

@@ -130,7 +130,8 @@ static void test_a_token_on_one_side(void **state) {
 }
 
 /* From here on one end is bytes. The server's half, fed with all that its client would ever send. */
-static void refuse_client(const struct token *token, const void *data, size_t length, bool ends, int error, const char *reason) {
+static void refuse_client(const struct token *token, const void *data, size_t length, bool ends, int error,
+			  const char *reason) {
 	struct control *c = NULL;
 	uint64_t begin = monotonic_ns();
 
@@ -167,16 +168,23 @@ static void test_strangers(void **state) {
 
 static void test_bad_hellos(void **state) {
 	(void) state;
-	refuse_client(&none, bytes, hello(CONTROL_VERSION + 1, FRAME_HELLO, 33, false, bytes), false, -EPROTONOSUPPORT, "version 2");
+	refuse_client(&none, bytes, hello(CONTROL_VERSION + 1, FRAME_HELLO, 33, false, bytes), false, -EPROTONOSUPPORT,
+		      "version 2");
 	refuse_client(&none, bytes, hello(0, FRAME_HELLO, 33, false, bytes), false, -EPROTONOSUPPORT, "version 0");
-	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_JOB, 33, false, bytes), false, -EPROTO, "did not greet");
-	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 32, false, bytes), false, -EPROTO, "did not greet");
-	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 34, false, bytes), false, -EPROTO, "did not greet");
+	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_JOB, 33, false, bytes), false, -EPROTO,
+		      "did not greet");
+	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 32, false, bytes), false, -EPROTO,
+		      "did not greet");
+	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 34, false, bytes), false, -EPROTO,
+		      "did not greet");
 	/* A stranger gets no more room than a greeting needs. */
-	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 65, false, bytes), false, -EMSGSIZE, "above the limit of 64");
+	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 65, false, bytes), false, -EMSGSIZE,
+		      "above the limit of 64");
 	/* Half of it, and then nothing. */
-	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 33, false, bytes) / 2, false, -ETIMEDOUT, "in time");
-	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 33, false, bytes) / 2, true, -ECONNRESET, "closed");
+	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 33, false, bytes) / 2, false, -ETIMEDOUT,
+		      "in time");
+	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_HELLO, 33, false, bytes) / 2, true, -ECONNRESET,
+		      "closed");
 }
 
 static void test_bad_proofs(void **state) {
@@ -184,16 +192,16 @@ static void test_bad_proofs(void **state) {
 	size_t n = hello(CONTROL_VERSION, FRAME_HELLO, 33, true, bytes);
 
 	(void) state;
-	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_PROOF, proof, CONTROL_MAC, NULL, false, 0, bytes + n), false, -EACCES,
-		      "wrong token");
+	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_PROOF, proof, CONTROL_MAC, NULL, false, 0,
+						     bytes + n), false, -EACCES, "wrong token");
 	/* No proof at all is not an empty right one, and an empty one is none either. */
 	refuse_client(&right, bytes, n, true, -ECONNRESET, "closed");
-	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_PROOF, proof, 0, NULL, false, 0, bytes + n), false, -EPROTO,
-		      "did not greet");
-	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_PROOF, proof, CONTROL_MAC - 1, NULL, false, 0, bytes + n), false,
-		      -EPROTO, "did not greet");
-	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_JOB, proof, CONTROL_MAC, NULL, false, 0, bytes + n), false, -EPROTO,
-		      "did not greet");
+	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_PROOF, proof, 0, NULL, false, 0, bytes + n),
+		      false, -EPROTO, "did not greet");
+	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_PROOF, proof, CONTROL_MAC - 1, NULL, false,
+						     0, bytes + n), false, -EPROTO, "did not greet");
+	refuse_client(&right, bytes, n + frame_bytes(CONTROL_VERSION, FRAME_JOB, proof, CONTROL_MAC, NULL, false, 0,
+						     bytes + n), false, -EPROTO, "did not greet");
 }
 
 /* The client is told why before the connection ends. */
@@ -259,9 +267,11 @@ static void test_bad_servers(void **state) {
 	(void) state;
 	refuse_server(&none, "", 0, -ETIMEDOUT, "in time");
 	refuse_server(&none, "SSH-2.0-OpenSSH_9.2p1\r\n", 23, -EPROTO, "another program");
-	refuse_server(&none, bytes, hello(CONTROL_VERSION + 8, FRAME_CHALLENGE, 33, false, bytes), -EPROTONOSUPPORT, "version 9");
+	refuse_server(&none, bytes, hello(CONTROL_VERSION + 8, FRAME_CHALLENGE, 33, false, bytes), -EPROTONOSUPPORT,
+		      "version 9");
 	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_WELCOME, 33, false, bytes), -EPROTO, "did not greet");
-	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes), -EACCES, "requires a token");
+	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes), -EACCES,
+		      "requires a token");
 	refuse_server(&right, bytes, hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, false, bytes), -EACCES, "no token");
 	/* A server that welcomes whoever comes, without knowing the token. */
 	n = hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: what a job says of Slingshot and of atomics reaches the peer, and nothing else does; a host's missing parts are named. */
+/*
+ * Purpose: what a job says of Slingshot and of atomics reaches the peer, and nothing else does;
+ * a host's missing parts are named.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,14 +126,16 @@ static void refused(const char *line, const char *part) {
 
 static void test_options(void **state) {
 	(void) state;
-	assert_int_equal(parse("bw h --backend cxi --op write --svc-id 0 --server-svc-id 2147483647 --vni 65535 --traffic-class bulk-data --no-idc "
-			       "--no-ll --unrestricted --no-hrp --keys matching --batch 8"), 0);
+	assert_int_equal(parse("bw h --backend cxi --op write --svc-id 0 --server-svc-id 2147483647 --vni 65535 "
+			       "--traffic-class bulk-data --no-idc --no-ll --unrestricted --no-hrp --keys matching "
+			       "--batch 8"), 0);
 	assert_int_equal(options.job.svc_id, 0);
 	assert_int_equal(options.job.server_svc_id, JOB_SVC_ID_MAX);
 	assert_int_equal(options.job.vni, JOB_VNI_MAX);
 	assert_int_equal(options.job.fabric_class, FABRIC_CLASS_BULK_DATA);
 	assert_int_equal(options.job.keys, KEYS_MATCHING);
-	assert_true(options.job.no_idc && options.job.no_ll && options.job.unrestricted && options.job.no_hrp && !options.job.rdzv);
+	assert_true(options.job.no_idc && options.job.no_ll && options.job.unrestricted && options.job.no_hrp &&
+		    !options.job.rdzv);
 	assert_int_equal(job_validate(&options.job), 0);
 
 	/* An atomic's size is one word, its operation the usual one of its kind. */
@@ -153,7 +158,8 @@ static void test_options(void **state) {
 	refused("lat h --backend cxi --op fetch-atomic --atomic-op cswap", "--op fetch-atomic does not have it");
 	refused("lat h --backend cxi --op atomic-op --atomic-op read", "--op atomic-op does not have it");
 	refused("lat h --backend cxi --op fetch-atomic --atomic-op min --atomic-type float-complex", "not defined");
-	refused("lat h --backend cxi --op fetch-atomic --atomic-type int128 --verify", "is checked for integers of up to 64 bits");
+	refused("lat h --backend cxi --op fetch-atomic --atomic-type int128 --verify",
+		"is checked for integers of up to 64 bits");
 	refused("lat h --backend null --op atomic-op", "the null backend does not have it");
 }
 
@@ -188,7 +194,8 @@ static void test_words(void **state) {
 	assert_int_equal(atomic_after(ATOMIC_INT16, ATOMIC_CSWAP_GT, 5, 9, 6), 9);
 	assert_int_equal(atomic_after(ATOMIC_UINT16, ATOMIC_MSWAP, 0xff00, 0x1234, 0x0ff0), 0xf230);
 	assert_int_equal(atomic_after(ATOMIC_FLOAT, ATOMIC_SUM, 0x3f800000, 0x40000000, 0), 0x40400000);
-	assert_true(atomic_bits(ATOMIC_DOUBLE, 1) == 0x3ff0000000000000 && atomic_bits(ATOMIC_DOUBLE_COMPLEX, 1) == 0x3ff0000000000000);
+	assert_true(atomic_bits(ATOMIC_DOUBLE, 1) == 0x3ff0000000000000 &&
+		    atomic_bits(ATOMIC_DOUBLE_COMPLEX, 1) == 0x3ff0000000000000);
 	assert_int_equal(atomic_bits(ATOMIC_FLOAT_COMPLEX, 2), 0x40000000);
 	assert_int_equal(atomic_bits(ATOMIC_INT128, 3), 3);
 	assert_false(atomic_type_has(ATOMIC_FLOAT, ATOMIC_MSWAP) || atomic_type_has(ATOMIC_FLOAT_COMPLEX, ATOMIC_MIN));

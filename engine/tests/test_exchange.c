@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: what a peer says of its provider and its devices is kept, and refused where it is not what a peer may say. */
+/*
+ * Purpose: what a peer says of its provider and its devices is kept, and refused where it is not what a peer may say.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +45,9 @@ static int hear(const char *device, const char *more, struct peer *ret, bool *re
 	struct run run = { 0 };
 	int e;
 
-	(void) snprintf(text, sizeof(text), "{\"address\":\"\",\"host\":\"h\",\"device\":\"%s\",\"shown\":\"\",\"can_notify\":true%s}", device, more);
+	(void) snprintf(text, sizeof(text),
+			"{\"address\":\"\",\"host\":\"h\",\"device\":\"%s\",\"shown\":\"\",\"can_notify\":true%s}",
+			device, more);
 	*ret = (struct peer) { 0 };
 	failure_reset();
 	assert_int_equal(run_open(&run, &a, &c), 0);
@@ -63,7 +67,8 @@ static void test_provider(void **state) {
 	json_t *end;
 
 	(void) state;
-	assert_int_equal(hear("cxi0", ",\"environment\":{\"FI_CXI_A\":\"1\"},\"idc\":false,\"ll\":true", &peer, &simulated), 0);
+	assert_int_equal(hear("cxi0", ",\"environment\":{\"FI_CXI_A\":\"1\"},\"idc\":false,\"ll\":true", &peer,
+			      &simulated), 0);
 	end = peer.end;
 	assert_string_equal(json_string_value(json_object_get(json_object_get(end, "environment"), "FI_CXI_A")), "1");
 	assert_true(json_is_false(json_object_get(end, "idc")) && json_is_true(json_object_get(end, "ll")));
@@ -98,9 +103,11 @@ static void test_hostile_environment(void **state) {
 	refused(",\"environment\":{},\"idc\":1,\"ll\":true");
 	refused(",\"environment\":{},\"idc\":true");
 	refused(",\"environment\":{}");
-	(void) snprintf(text, sizeof(text), ",\"environment\":{\"A\":\"%0*d\"},\"idc\":true,\"ll\":true", ENVIRONMENT_VALUE_MAX, 0);
+	(void) snprintf(text, sizeof(text), ",\"environment\":{\"A\":\"%0*d\"},\"idc\":true,\"ll\":true",
+			ENVIRONMENT_VALUE_MAX, 0);
 	refused(text);
-	(void) snprintf(text, sizeof(text), ",\"environment\":{\"%0*d\":\"1\"},\"idc\":true,\"ll\":true", ENVIRONMENT_NAME_MAX, 0);
+	(void) snprintf(text, sizeof(text), ",\"environment\":{\"%0*d\":\"1\"},\"idc\":true,\"ll\":true",
+			ENVIRONMENT_NAME_MAX, 0);
 	refused(text);
 	for (int i = 0; i <= ENVIRONMENT_VARIABLES_MAX; i++)
 		n += (size_t) snprintf(text + n, sizeof(text) - n, "%s\"V%d\":\"\"", i ? "," : ",\"environment\":{", i);
@@ -132,7 +139,8 @@ static void test_simulated_peer(void **state) {
 }
 
 static bool agree(enum role role, enum op op, bool bidirectional, bool own, bool theirs) {
-	struct job j = { .kind = bidirectional ? KIND_BANDWIDTH : KIND_LATENCY, .op = op, .bidirectional = bidirectional };
+	struct job j = { .kind = bidirectional ? KIND_BANDWIDTH : KIND_LATENCY, .op = op,
+			 .bidirectional = bidirectional };
 	struct run r = { .job = &j, .role = role };
 	json_t *end = json_pack("{s:b}", "idc", theirs);
 	bool answer = exchange_agree(&r, end, "idc", own);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: a frame is taken only as it was sent, whole, once, in its place and from the other side; anything else is refused
- * with the reason, within the deadline.
+ * Purpose: a frame is taken only as it was sent, whole, once, in its place and from the other side;
+ * anything else is refused with the reason, within the deadline.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,8 @@ static int set_up(void **state) {
 	failure_reset();
 	peer = p.ours;
 	/* The server's end, past the handshake. */
-	c = (struct control) { .fd = p.theirs, .server = true, .keyed = true, .timeout_ns = NSEC_PER_SEC, .peer_name = "peer" };
+	c = (struct control) { .fd = p.theirs, .server = true, .keyed = true, .timeout_ns = NSEC_PER_SEC,
+			       .peer_name = "peer" };
 	memcpy(c.key, key, sizeof(key));
 	return 0;
 }
@@ -47,7 +48,8 @@ static void put(const void *data, size_t length) {
 }
 
 static void put_frame(unsigned type, const char *payload, bool from_server, uint64_t number) {
-	put(bytes, frame_bytes(CONTROL_VERSION, type, payload, strlen(payload), c.keyed ? key : NULL, from_server, number, bytes));
+	put(bytes, frame_bytes(CONTROL_VERSION, type, payload, strlen(payload), c.keyed ? key : NULL, from_server,
+			       number, bytes));
 }
 
 static void accept_frame(enum frame_type expected) {
@@ -199,7 +201,8 @@ static void test_bad_headers(void **state) {
 }
 
 static void test_payloads_that_are_no_object(void **state) {
-	static const char *const payloads[] = { "", "[]", "1", "\"x\"", "null", "{", "{}x", "{\"a\":1,\"a\":2}", "{\"a\":\"\xff\"}", "{\"a\":\"\\u0000\"}" };
+	static const char *const payloads[] = { "", "[]", "1", "\"x\"", "null", "{", "{}x", "{\"a\":1,\"a\":2}",
+						"{\"a\":\"\xff\"}", "{\"a\":\"\\u0000\"}" };
 
 	for (size_t i = 0; i < ELEMENTSOF(payloads); i++) {
 		put_frame(FRAME_JOB, payloads[i], false, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of GPUs over test doubles of the makers' runtimes (doubles/fake_gpu.h). They stand where the real libraries would be found, and
- * abort where calls come out of order. None of this says anything about a GPU.
+ * Memory of GPUs over test doubles of the makers' runtimes (doubles/fake_gpu.h). They stand where the real libraries
+ * would be found, and abort where calls come out of order. None of this says anything about a GPU.
  */
 #include <limits.h>
 #include <setjmp.h>
@@ -59,8 +59,8 @@ static int apart(void (*f)(void)) {
 }
 
 static void test_names(void **state) {
-	static const char *const wrong[] = { "",	"gpu",	   "host:0",   "huge",	 "huge:4K", "cuda:",   "cuda:x",
-					     "cuda:-1", "cuda:256", "cuda:0:0", "rocm:1K", "Host",    "ze:1.5", "cuda0" };
+	static const char *const wrong[] = { "", "gpu", "host:0", "huge", "huge:4K", "cuda:", "cuda:x", "cuda:-1",
+					     "cuda:256", "cuda:0:0", "rocm:1K", "Host", "ze:1.5", "cuda0" };
 	static const struct {
 		const char *text, *shown;
 	} right[] = { { "host", "host" }, { "huge:2M", "huge:2M" }, { "huge:1G", "huge:1G" }, { "cuda", "cuda:0" },
@@ -169,7 +169,8 @@ static void test_no_such_gpu(void **state) {
 		assert_failed(gpu_open(&kind, &g), -ENODEV, EXIT_HOST, "sees 2 GPUs");
 		(void) setenv("PERCH_FAKE_GPU_COUNT", "0", 1);
 		failure_reset();
-		assert_failed(gpu_open(&kind, &g), -ENODEV, EXIT_HOST, types[i] == MEMORY_CUDA ? "/dev/nvidia0" : "/dev/dri/renderD");
+		assert_failed(gpu_open(&kind, &g), -ENODEV, EXIT_HOST,
+			      types[i] == MEMORY_CUDA ? "/dev/nvidia0" : "/dev/dri/renderD");
 		assert_null(g);
 		(void) reset(NULL);
 	}
@@ -354,9 +355,10 @@ static void test_detection(void **state) {
 }
 
 static int clean(void **state) {
-	static const char *const files[] = { "dev/kfd", "dev/nvidia0", "dev/nvidiactl", "dev/dri/renderD128", "dev/dri", "dev",
-					     "sys/class/drm/renderD128/device/vendor", "sys/class/drm/renderD128/device",
-					     "sys/class/drm/renderD128", "sys/class/drm", "sys/class", "sys", "" };
+	static const char *const files[] = { "dev/kfd", "dev/nvidia0", "dev/nvidiactl", "dev/dri/renderD128", "dev/dri",
+					     "dev", "sys/class/drm/renderD128/device/vendor",
+					     "sys/class/drm/renderD128/device", "sys/class/drm/renderD128",
+					     "sys/class/drm", "sys/class", "sys", "" };
 	char full[PATH_MAX];
 
 	(void) state;
@@ -387,5 +389,6 @@ int main(int argc, char **argv) {
 	doubles_find(argv);
 	if (!mkdtemp(root))
 		abort();
-	return cmocka_run_group_tests_name("memory of GPUs, on test doubles that prove nothing about GPUs", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("memory of GPUs, on test doubles that prove nothing about GPUs", tests, NULL,
+					   NULL);
 }

@@ -188,7 +188,8 @@ static void test_empty_round_trip(void **state) {
 /* Every cut and every changed character of a real text is refused or still a sound histogram; never a crash. */
 static void test_damaged(void **state) {
 	static const char *const bad[] = {
-		"", "=", "HIST", "HISTFAAA", "HISTFAAAAAA=", "not base64 at all", "HISTFAAAABB42g==", "AAAAAAAA", "====",
+		"", "=", "HIST", "HISTFAAA", "HISTFAAAAAA=", "not base64 at all", "HISTFAAAABB42g==", "AAAAAAAA",
+		"====",
 	};
 	struct histogram *h = *state, *back = NULL;
 	_cleanup_free_ char *text = NULL;

@@ -204,7 +204,8 @@ static void test_wrong_type(void **state) {
 
 	(void) state;
 	json_object_foreach(all, key, value) {
-		json_t *others[] = { json_null(), json_true(), json_integer(1), json_real(1.5), json_string("send"), json_array(), json_object() };
+		json_t *others[] = { json_null(), json_true(), json_integer(1), json_real(1.5), json_string("send"),
+				     json_array(), json_object() };
 
 		for (size_t i = 0; i < ELEMENTSOF(others); i++) {
 			bool number = json_is_real(value) && json_is_number(others[i]);
@@ -220,11 +221,14 @@ static void test_wrong_type(void **state) {
 }
 
 static void test_out_of_range(void **state) {
-	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "gap_ns", "interval_ns", "timeout_ns", "outstanding",
-					      "ib_port", "server_ib_port", "mtu", "queue_pairs", "batch", "cq_moderation",
-					      "retry", "rnr_retry", "timeout_exponent" };
-	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit", "connection" };
-	static const char *const texts[] = { "backend", "provider", "device", "server_device", "tx_memory", "rx_memory" };
+	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "gap_ns", "interval_ns",
+					      "timeout_ns", "outstanding", "ib_port", "server_ib_port", "mtu",
+					      "queue_pairs", "batch", "cq_moderation", "retry", "rnr_retry",
+					      "timeout_exponent" };
+	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit",
+					     "connection" };
+	static const char *const texts[] = { "backend", "provider", "device", "server_device", "tx_memory",
+					     "rx_memory" };
 	char longer[JOB_NAME_MAX + 1] = "";
 
 	(void) state;
@@ -312,12 +316,17 @@ static void test_ranges_of_choices(void **state) {
 		const char *key;
 		json_int_t value;
 	} wrong[] = {
-		{ "ib_port", 256 }, { "server_ib_port", UINT32_MAX }, { "gid_index", -2 }, { "gid_index", 256 }, { "gid_index", INT32_MIN },
-		{ "server_gid_index", 256 }, { "mtu", 128 }, { "mtu", 1 }, { "mtu", 1500 }, { "mtu", 8192 }, { "sl", 16 }, { "sl", -2 },
+		{ "ib_port", 256 }, { "server_ib_port", UINT32_MAX }, { "gid_index", -2 }, { "gid_index", 256 },
+		{ "gid_index", INT32_MIN },
+		{ "server_gid_index", 256 }, { "mtu", 128 }, { "mtu", 1 }, { "mtu", 1500 }, { "mtu", 8192 },
+		{ "sl", 16 }, { "sl", -2 },
 		{ "traffic_class", 256 }, { "traffic_class", -2 },
-		{ "queue_pairs", 0 }, { "queue_pairs", 1025 }, { "queue_pairs", UINT32_MAX }, { "batch", 0 }, { "batch", 8193 },
-		{ "cq_moderation", 0 }, { "cq_moderation", UINT32_MAX }, { "inline_bytes", -2 }, { "inline_bytes", 65537 },
-		{ "inline_bytes", INT64_MAX }, { "inline_bytes", INT64_MIN }, { "retry", 8 }, { "rnr_retry", 8 }, { "timeout_exponent", 32 },
+		{ "queue_pairs", 0 }, { "queue_pairs", 1025 }, { "queue_pairs", UINT32_MAX }, { "batch", 0 },
+		{ "batch", 8193 },
+		{ "cq_moderation", 0 }, { "cq_moderation", UINT32_MAX }, { "inline_bytes", -2 },
+		{ "inline_bytes", 65537 },
+		{ "inline_bytes", INT64_MAX }, { "inline_bytes", INT64_MIN }, { "retry", 8 }, { "rnr_retry", 8 },
+		{ "timeout_exponent", 32 },
 	};
 
 	(void) state;
@@ -341,7 +350,8 @@ static struct job with_memory(const char *backend, enum op op, const char *tx, c
 	return job;
 }
 
-static void refuse_memory(const char *backend, enum op op, const char *tx, const char *rx, bool bounce, const char *part) {
+static void refuse_memory(const char *backend, enum op op, const char *tx, const char *rx, bool bounce,
+			  const char *part) {
 	struct job job = with_memory(backend, op, tx, rx, bounce);
 	json_t *json;
 

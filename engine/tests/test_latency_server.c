@@ -53,13 +53,15 @@ static int scripted_receive(struct session *s, uint32_t slot, uint64_t size) {
 
 static int serve(const struct completion (*batches)[3]) {
 	static const struct backend backend = {
-		.facts = &backend_facts[BACKEND_TCP], .poll = scripted_poll, .post = scripted_post, .post_receive = scripted_receive,
+		.facts = &backend_facts[BACKEND_TCP], .poll = scripted_poll, .post = scripted_post,
+		.post_receive = scripted_receive,
 	};
 	struct session session = { 0 };
 	struct job job;
 	bool busy[2] = { false }, lent[2] = { true, true };
-	struct run r = { .job = &job, .backend = &backend, .session = &session, .role = ROLE_SERVER, .phase = { .half_round_trip = true, .size = 8 },
-			 .peer_finished = true, .peer_count = ROUNDS, .control_every = UINT64_MAX, .busy = busy, .lent = lent };
+	struct run r = { .job = &job, .backend = &backend, .session = &session, .role = ROLE_SERVER,
+			 .phase = { .half_round_trip = true, .size = 8 }, .peer_finished = true, .peer_count = ROUNDS,
+			 .control_every = UINT64_MAX, .busy = busy, .lent = lent };
 
 	job_defaults(&job);
 	script = (struct script) { .batches = batches };
@@ -75,7 +77,8 @@ static void check_answers(void) {
 
 static void test_answers_in_turn(void **state) {
 	static const struct completion batches[][3] = {
-		{ RECEIVED(0) }, { RECEIVED(1), SENT(0) }, { SENT(1), RECEIVED(0) }, { SENT(0) }, { RECEIVED(1) }, { { 0 } },
+		{ RECEIVED(0) }, { RECEIVED(1), SENT(0) }, { SENT(1), RECEIVED(0) }, { SENT(0) }, { RECEIVED(1) },
+		{ { 0 } },
 	};
 
 	(void) state;

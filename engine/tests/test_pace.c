@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: messages go at their intended times; what cannot keep up catches up, gives up and says so. Times are made up where possible. */
+/*
+ * Purpose: messages go at their intended times; what cannot keep up catches up, gives up and says so.
+ * Times are made up where possible.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,7 +158,9 @@ static void test_sleep_ends_before_the_next_turn_and_never_passes_an_event(void 
 	assert_true(pace_due(&p, p.origin));
 	run.next_event = UINT64_MAX;
 	run.sleep_ns = NSEC_PER_SEC;
-	/* At every moment of a period: there is time to spare for the timer's slack, and most of the period is slept. */
+	/*
+	 * At every moment of a period: there is time to spare for the timer's slack, and most of the period is slept.
+	 */
 	for (uint64_t t = 0; t < 2 * PERIOD; t += 1000) {
 		sleep = pace_sleep_ns(&p, &run, p.origin + t);
 		assert_true(sleep == 0 || t + sleep + 50 * NSEC_PER_USEC < PERIOD);

@@ -141,7 +141,8 @@ static void test_rate(void **state) {
 		{ "2Mmessages/s", RATE_MESSAGES, 2e6 },   { "5Gb/s", RATE_BITS, 5e9 },
 		{ "100Mb/s", RATE_BITS, 1e8 },            { "2.5Gbit/s", RATE_BITS, 2.5e9 },
 	};
-	static const char *const bad[] = { "", "1000", "Gb/s", "5G", "5GB/s", "5gb/s", "-5Gb/s", "5 Gb/s", "5Gb", "5Gb/sx" };
+	static const char *const bad[] = { "", "1000", "Gb/s", "5G", "5GB/s", "5gb/s", "-5Gb/s", "5 Gb/s", "5Gb",
+					   "5Gb/sx" };
 	enum rate_unit unit = RATE_NONE;
 	double value = 77;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: each of the originals' command lines becomes the job that says the same in perch's words, and wrong ones say why. */
+/*
+ * Purpose: each of the originals' command lines becomes the job that says the same in perch's
+ * words, and wrong ones say why.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +20,8 @@ static const char *const names[] = { "cxi_send_lat", "cxi_write_lat", "cxi_read_
 
 static void test_names(void **state) {
 	const struct personality *p = NULL;
-	char *direct[] = { (char *) "/usr/bin/cxi_read_bw", NULL }, *other[] = { (char *) "perch", (char *) "lat", NULL };
+	char *direct[] = { (char *) "/usr/bin/cxi_read_bw", NULL },
+		*other[] = { (char *) "perch", (char *) "lat", NULL };
 	char *named[] = { (char *) "perch", (char *) "--personality", (char *) "cxi_send_lat", (char *) "-h", NULL };
 	char *joined[] = { (char *) "perch", (char *) "--personality=cxi_atomic_bw", NULL };
 	char *wrong[] = { (char *) "perch", (char *) "--personality", (char *) "cxi_stat", NULL };
@@ -76,8 +80,9 @@ static void test_defaults(void **state) {
 
 static void test_every_option(void **state) {
 	(void) state;
-	assert_int_equal(parse_line("cxi_send_lat -d cxi3 -v 7 -p 5000 -n 50 --warmup 0 --latency-gap 5 -s 1:1024 --no-idc --no-ll -R --report-all "
-			       "--use-hp=2m -c cycles --ignore-cpu-freq-mismatch 192.0.2.1"), 0);
+	assert_int_equal(parse_line("cxi_send_lat -d cxi3 -v 7 -p 5000 -n 50 --warmup 0 --latency-gap 5 -s 1:1024 "
+				    "--no-idc --no-ll -R --report-all --use-hp=2m -c cycles --ignore-cpu-freq-mismatch "
+				    "192.0.2.1"), 0);
 	assert_string_equal(options.job.device, "cxi3");
 	assert_int_equal(options.job.svc_id, 7);
 	assert_int_equal(options.port, 5000);
@@ -162,7 +167,8 @@ static void test_sisters(void **state) {
 		assert_int_equal(options.job.warmup, i < 4 ? 10 : 0);
 		assert_int_equal(options.job.definition, i == 1 ? DEFINITION_COMPLETION : DEFINITION_AUTO);
 	}
-	assert_int_equal(parse_line("cxi_write_bw h -l 16 -n 3 -b --unrestricted --no-hrp --buf-sz 4096 --buf-align 64"), 0);
+	assert_int_equal(parse_line("cxi_write_bw h -l 16 -n 3 -b --unrestricted --no-hrp --buf-sz 4096 --buf-align "
+				    "64"), 0);
 	assert_int_equal(options.job.outstanding, 16);
 	assert_int_equal(options.job.iterations, 48);
 	assert_true(options.job.bidirectional && options.job.unrestricted && options.job.no_hrp);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: what a size claims to have put on the wire is counted once, in the right direction: devices' counters are held against it. */
+/*
+ * Purpose: what a size claims to have put on the wire is counted once, in the right direction:
+ * devices' counters are held against it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +14,8 @@
 
 enum { SIZE = 8, SENT = 100, RECEIVED = 30, THEIRS = 40 };
 
-static const struct backend wire = { .facts = &backend_facts[BACKEND_TCP] }, solo = { .facts = &backend_facts[BACKEND_NULL] };
+static const struct backend wire = { .facts = &backend_facts[BACKEND_TCP] },
+	solo = { .facts = &backend_facts[BACKEND_NULL] };
 static struct job job;
 static struct run run;
 
@@ -21,7 +25,8 @@ static struct result phase(const struct backend *b, enum op op, bool half_round_
 	job_defaults(&job);
 	job.op = op;
 	job.bidirectional = bidirectional;
-	run = (struct run) { .job = &job, .backend = b, .phase.half_round_trip = half_round_trip, .outcome = { .messages = SENT, .received = RECEIVED } };
+	run = (struct run) { .job = &job, .backend = b, .phase.half_round_trip = half_round_trip,
+			     .outcome = { .messages = SENT, .received = RECEIVED } };
 	for (int i = 0; i <= again; i++)
 		result_claim(&r, THEIRS);
 	return r;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: what was said is on disk, whatever ended the process; half a line is cut off; what a full disk refuses is kept, up to a bound, and written later. */
+/*
+ * Purpose: what was said is on disk, whatever ended the process; half a line is cut off;
+ * what a full disk refuses is kept, up to a bound, and written later.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -191,7 +194,8 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(test_two_cannot_keep_one_file, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(test_what_the_disk_refuses_is_written_later, make_path, remove_path),
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, make_path, remove_path),
-		cmocka_unit_test_setup_teardown(test_the_folder_knows_a_new_file_before_a_line_is_in_it, make_path, remove_path),
+		cmocka_unit_test_setup_teardown(test_the_folder_knows_a_new_file_before_a_line_is_in_it, make_path,
+						remove_path),
 	};
 
 	(void) signal(SIGXFSZ, SIG_IGN); /* else a write beyond the limit ends the program */

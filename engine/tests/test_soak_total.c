@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: the intervals of a soak add up to what one run over the whole time would have said, and what one of them lacks the whole lacks, too. */
+/*
+ * Purpose: the intervals of a soak add up to what one run over the whole time would have said,
+ * and what one of them lacks the whole lacks, too.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,10 +46,12 @@ static int add(json_t *o) {
 }
 
 static json_t *interval(double start, double end) {
-	return json_pack("{s:s, s:f, s:f, s:f, s:I, s:I, s:{s:f, s:f}, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:f}}", "kind", "interval", "start_s", start,
-			 "end_s", end, "elapsed_s", end - start, "messages", (json_int_t) SAMPLES, "bytes", (json_int_t) 8 * SAMPLES, "cpu", "client_s",
-			 0.5, "server_s", 0.25, "path", "claimed_bytes", (json_int_t) 16, "client_sent_bytes", (json_int_t) 8,
-			 "client_received_bytes", (json_int_t) 8, "lost_bytes", (json_int_t) 0, "stalls", "count", (json_int_t) 1, "total_s", 0.05);
+	return json_pack("{s:s, s:f, s:f, s:f, s:I, s:I, s:{s:f, s:f}, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:f}}", "kind",
+			 "interval", "start_s", start, "end_s", end, "elapsed_s", end - start, "messages",
+			 (json_int_t) SAMPLES, "bytes", (json_int_t) 8 * SAMPLES, "cpu", "client_s", 0.5, "server_s",
+			 0.25, "path", "claimed_bytes", (json_int_t) 16, "client_sent_bytes", (json_int_t) 8,
+			 "client_received_bytes", (json_int_t) 8, "lost_bytes", (json_int_t) 0, "stalls", "count",
+			 (json_int_t) 1, "total_s", 0.05);
 }
 
 static json_t *whole(void) {
@@ -64,7 +69,8 @@ static uint64_t sample(uint64_t *seed) {
 }
 
 static void test_intervals_merge_to_the_whole(void **state) {
-	static const char *const keys[] = { "min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9", "p99_99" };
+	static const char *const keys[] = { "min", "max", "mean", "stddev", "p50", "p90", "p95", "p99", "p99_9",
+					    "p99_99" };
 	struct histogram *all, *one;
 	uint64_t seed = 1;
 	json_t *expected, *record;
@@ -81,7 +87,8 @@ static void test_intervals_merge_to_the_whole(void **state) {
 		histogram_add(all, one);
 		assert_int_equal(histogram_encode(one, &text), 0);
 		(void) json_object_set_new(line, "latency_us", latency_json(one, true));
-		(void) json_object_set_new(line, "histogram", json_pack("{s:s, s:s}", "unit", "ns_round_trip", "data", text));
+		(void) json_object_set_new(line, "histogram",
+					   json_pack("{s:s, s:s}", "unit", "ns_round_trip", "data", text));
 		free(text);
 		assert_int_equal(add(line), 0);
 	}
@@ -89,7 +96,8 @@ static void test_intervals_merge_to_the_whole(void **state) {
 	record = whole();
 	assert_int_equal(at(record, "latency_us", "count"), INTERVALS * SAMPLES);
 	for (size_t i = 0; i < ELEMENTSOF(keys); i++) {
-		double ours = at(record, "latency_us", keys[i]), theirs = json_number_value(json_object_get(expected, keys[i]));
+		double ours = at(record, "latency_us", keys[i]),
+			theirs = json_number_value(json_object_get(expected, keys[i]));
 
 		assert_true(theirs > 0 && fabs(ours / theirs - 1) < 1e-6);
 	}
@@ -107,8 +115,9 @@ static void test_sums(void **state) {
 	for (int i = 0; i < 3; i++) {
 		json_t *line = interval(i, i + 0.5);
 
-		(void) json_object_set_new(line, "bandwidth", json_pack("{s:f, s:o}", "peak_gbit_s", 3.0 + i, "min_interval_gbit_s",
-									i == 1 ? json_null() : json_real(2.0 + i)));
+		(void) json_object_set_new(line, "bandwidth",
+					   json_pack("{s:f, s:o}", "peak_gbit_s", 3.0 + i, "min_interval_gbit_s",
+						     i == 1 ? json_null() : json_real(2.0 + i)));
 		assert_int_equal(add(line), 0);
 	}
 	record = whole();
@@ -142,8 +151,10 @@ static void test_gaps_and_stalls(void **state) {
 
 	(void) state;
 	assert_int_equal(add(interval(0, 10)), 0);
-	assert_int_equal(add(json_pack("{s:s, s:f, s:f, s:s}", "kind", "stall", "start_s", 2.0, "end_s", 2.25, "started", "then")), 0);
-	assert_int_equal(add(json_pack("{s:s, s:f, s:f, s:s}", "kind", "stall", "start_s", 3.0, "end_s", 3.125, "started", "later")), 0);
+	assert_int_equal(add(json_pack("{s:s, s:f, s:f, s:s}", "kind", "stall", "start_s", 2.0, "end_s", 2.25,
+				       "started", "then")), 0);
+	assert_int_equal(add(json_pack("{s:s, s:f, s:f, s:s}", "kind", "stall", "start_s", 3.0, "end_s", 3.125,
+				       "started", "later")), 0);
 	assert_int_equal(add(json_pack("{s:s, s:f, s:f}", "kind", "gap", "start_s", 10.0, "end_s", 15.5)), 0);
 	record = whole();
 	assert_true(total.gaps == 1 && total.gap_s == 5.5 && total.end_s == 15.5);
@@ -162,7 +173,8 @@ static void test_retransmissions_of_several_connections(void **state) {
 		json_t *line = interval(i, i + 1);
 
 		if (i != 1)
-			assert_int_equal(add(json_pack("{s:s, s:f, s:s}", "kind", "connection", "start_s", (double) i, "started", "now")), 0);
+			assert_int_equal(add(json_pack("{s:s, s:f, s:s}", "kind", "connection", "start_s", (double) i,
+						       "started", "now")), 0);
 		(void) json_object_set_new(line, "tcp", json_pack("{s:i}", "retransmissions", counts[i]));
 		assert_int_equal(add(line), 0);
 	}
@@ -187,12 +199,14 @@ static void test_the_whole_lacks_its_pace_for_a_tenth_of_the_time(void **state) 
 		json_t *line = interval(i, i + 1), *record;
 		bool behind = i == 3 || i >= 20;
 
-		(void) json_object_set_new(line, "rate", json_pack("{s:I, s:b}", "skipped", (json_int_t) behind, "overloaded", behind));
+		(void) json_object_set_new(line, "rate", json_pack("{s:I, s:b}", "skipped", (json_int_t) behind,
+								   "overloaded", behind));
 		assert_int_equal(add(line), 0);
 		if (i != 19 && i != 22)
 			continue;
 		record = whole();
-		assert_true(json_is_true(json_object_get(json_object_get(json_object_get(record, "params"), "rate"), "overloaded")) == (i == 22));
+		assert_true(json_is_true(json_object_get(json_object_get(json_object_get(record, "params"), "rate"),
+							 "overloaded")) == (i == 22));
 		json_decref(record);
 	}
 }

@@ -34,7 +34,9 @@ static void test_the_longest_keep_their_times(void **state) {
 	assert_true(o->stalled_ns > kept);
 }
 
-/* What is known when an interval is over was before its stalls: it goes to their front, and the shortest goes for it. */
+/*
+ * What is known when an interval is over was before its stalls: it goes to their front, and the shortest goes for it.
+ */
 static void test_an_earlier_one_is_the_first(void **state) {
 	const uint64_t ms = NSEC_PER_MSEC;
 	static struct outcome o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: transfers over tcp move every byte to its place and nothing else, are complete only when they are, never stand still with
- * full socket buffers, and believe nothing that a peer says. Both ends in this process, over loopback.
+ * Purpose: transfers over tcp move every byte to its place and nothing else, are complete only when they are, never
+ * stand still with full socket buffers, and believe nothing that a peer says. Both ends in this process, over loopback.
  */
 #include <endian.h>
 #include <poll.h>
@@ -67,7 +67,8 @@ static void open_end(enum role role) {
 	struct sockaddr_storage loopback = { .ss_family = AF_INET };
 	struct end *e = &pair.ends[role];
 	struct open_arguments a = {
-		.job = &pair.job, .role = role, .arena = &e->arena, .local = &loopback, .peer = &loopback, .wake_fd = pair.wake_fd,
+		.job = &pair.job, .role = role, .arena = &e->arena, .local = &loopback, .peer = &loopback,
+		.wake_fd = pair.wake_fd,
 	};
 
 	((struct sockaddr_in *) &loopback)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -175,9 +176,13 @@ static void check_memory(const uint64_t *offsets, const uint64_t *sizes, size_t 
 	}
 }
 
-/* Sizes around every boundary inside, and far beyond a socket's buffers; placed from the end of the memory to its beginning. */
+/*
+ * Sizes around every boundary inside, and far beyond a socket's buffers;
+ * placed from the end of the memory to its beginning.
+ */
 static const uint64_t sizes[] = {
-	1, 15, 16, 17, 1000, 8191, 8192, 8193, 65519, 65520, 65536, 65537, 262144, 1 << 20, (5 << 20) + 3, 1, 1, 8 << 20, 77, 20 << 20, 9,
+	1, 15, 16, 17, 1000, 8191, 8192, 8193, 65519, 65520, 65536, 65537, 262144, 1 << 20, (5 << 20) + 3, 1, 1,
+	8 << 20, 77, 20 << 20, 9,
 };
 
 static void move_all(enum op op, uint32_t list, bool late) {
@@ -411,7 +416,10 @@ static uint64_t sleep_at(enum role role, uint64_t timeout_ns) {
 	return monotonic_ns() - begin;
 }
 
-/* With nothing under way, with a write that nobody answers, and after the peer is gone: until the time is over, or somebody wakes it. */
+/*
+ * With nothing under way, with a write that nobody answers, and after the peer is gone:
+ * until the time is over, or somebody wakes it.
+ */
 static void test_sleep_ends_in_time(void **state) {
 	const struct job job = transfer_job(OP_WRITE);
 	const uint64_t one = 1;
@@ -526,7 +534,8 @@ static void test_hostile_requests(void **state) {
 		{ OP_WRITE, { 1, 0, 0, 0, 0, 0, 0, 201, 0, 0, 0, 0, 0, 0, 0, 0 } },     /* larger than all */
 		{ OP_WRITE, { 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 200 } },     /* behind the end */
 		{ OP_WRITE, { 1, 0, 0, 0, 0, 0, 0, 101, 0, 0, 0, 0, 0, 0, 0, 100 } },   /* across it */
-		{ OP_WRITE, { 1, 0, 0, 0, 0, 0, 0, 100, 255, 255, 255, 255, 255, 255, 255, 200 } }, /* around all addresses */
+		/* around all addresses */
+		{ OP_WRITE, { 1, 0, 0, 0, 0, 0, 0, 100, 255, 255, 255, 255, 255, 255, 255, 200 } },
 		{ OP_WRITE, { 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 } },       /* a read */
 		{ OP_READ, { 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 } },        /* a write */
 		{ OP_READ, { 2, 0, 0, 0, 0, 0, 0, 201, 0, 0, 0, 0, 0, 0, 0, 0 } },
@@ -555,8 +564,10 @@ static void test_hostile_requests(void **state) {
 }
 
 static void test_a_request_survives_the_wire(void **state) {
-	const struct tcp_request r = { .op = OP_WRITE, .acknowledge = true, .offset = UINT64_C(0x0123456789), .size = JOB_SIZE_MAX };
-	static const uint8_t expected[TCP_REQUEST] = { 1, 1, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0x01, 0x23, 0x45, 0x67, 0x89 };
+	const struct tcp_request r = { .op = OP_WRITE, .acknowledge = true, .offset = UINT64_C(0x0123456789),
+				       .size = JOB_SIZE_MAX };
+	static const uint8_t expected[TCP_REQUEST] = { 1, 1, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0x01, 0x23, 0x45, 0x67,
+						       0x89 };
 	uint8_t bytes[TCP_REQUEST];
 	struct tcp_request back;
 
@@ -654,7 +665,8 @@ static void test_operations_of_the_backend(void **state) {
 			job.outstanding = 1;
 			failure_reset();
 			(void) job_validate(&job);
-			assert_int_equal(!strstr(failure_text(), kind == KIND_TRANSFER ? "is no transfer" : "the tcp backend does not have it"), has);
+			assert_int_equal(!strstr(failure_text(), kind == KIND_TRANSFER
+						 ? "is no transfer" : "the tcp backend does not have it"), has);
 			if (!has)
 				assert_int_equal(failure_code(), EXIT_USAGE);
 		}

@@ -29,7 +29,8 @@ static struct job a_job(void) {
 	return job;
 }
 
-static struct shape shape(struct job *job, uint64_t size, uint32_t batch, uint64_t chunk, uint32_t max, uint64_t stride) {
+static struct shape shape(struct job *job, uint64_t size, uint32_t batch, uint64_t chunk, uint32_t max,
+			  uint64_t stride) {
 	struct shape s;
 
 	job->chunk_bytes = chunk;
@@ -157,8 +158,10 @@ static void test_the_node_of_a_device_is_found_where_sysfs_says_it(void **state)
 
 	(void) state;
 	assert_non_null(mkdtemp(dir));
-	(void) snprintf(command, sizeof(command), "mkdir -p %s/class/infiniband/mlx5_0/device %s/class/net/eth7/device && echo 1 >%s/class/infiniband/mlx5_0/device/numa_node "
-			"&& echo -1 >%s/class/net/eth7/device/numa_node", dir, dir, dir, dir);
+	(void) snprintf(command, sizeof(command),
+			"mkdir -p %s/class/infiniband/mlx5_0/device %s/class/net/eth7/device && echo 1 "
+			">%s/class/infiniband/mlx5_0/device/numa_node && echo -1 >%s/class/net/eth7/device/numa_node",
+			dir, dir, dir, dir);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(device_node(dir, "mlx5_0"), 1);
 	assert_int_equal(device_node(dir, "eth7"), -1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: with --rdma-cm, the service level and traffic class that the connection manager found stay, unless an option says otherwise;
- * the record has those in force. Over fakes of libibverbs and librdmacm: no proof of the verbs path.
+ * Purpose: with --rdma-cm, the service level and traffic class that the connection manager found stay, unless an option
+ * says otherwise; the record has those in force. Over fakes of libibverbs and librdmacm: no proof of the verbs path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@ enum { FOUND_SL = 3, FOUND_CLASS = 106 };
 static int setup_manager(void **state) {
 	(void) setup(state);
 	fake.cm_path = (struct ibv_ah_attr) {
-		.is_global = 1, .port_num = 1, .sl = FOUND_SL, .grh = { .sgid_index = 1, .hop_limit = 64, .traffic_class = FOUND_CLASS },
+		.is_global = 1, .port_num = 1, .sl = FOUND_SL,
+		.grh = { .sgid_index = 1, .hop_limit = 64, .traffic_class = FOUND_CLASS },
 	};
 	return 0;
 }
@@ -85,7 +86,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_what_the_manager_found_stays, setup_manager),
 		cmocka_unit_test_setup(test_an_option_replaces_only_what_it_names, setup_manager),
-		cmocka_unit_test_setup(test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_it, setup_manager),
+		cmocka_unit_test_setup(test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_it,
+				       setup_manager),
 		cmocka_unit_test_setup(test_without_the_manager_both_are_0, setup_manager),
 	};
 

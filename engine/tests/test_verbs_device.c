@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: the right device, port and GID are chosen, and whatever keeps one from being used is exit 3 with its name and a remedy.
- * Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
+ * Purpose: the right device, port and GID are chosen, and whatever keeps one from being used is exit 3 with its name
+ * and a remedy. Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,8 @@ static struct job job_of(const char *name, uint32_t port, int gid_index) {
 
 static int open_as(const struct job *job, const char *local) {
 	struct sockaddr_storage address = address_of(local);
-	const struct open_arguments a = { .job = job, .role = ROLE_CLIENT, .local = &address, .peer = &address, .wake_fd = -1 };
+	const struct open_arguments a = { .job = job, .role = ROLE_CLIENT, .local = &address, .peer = &address,
+					  .wake_fd = -1 };
 
 	failure_reset();
 	device = (struct verbs_device) { .gid_index = 99 };
@@ -233,7 +234,8 @@ static void test_open_remedy_names_the_missing_right(void **state) {
 	(void) state;
 	assert_int_equal(verbs_open_remedy(&d, EACCES, text, sizeof(text)), EACCES);
 	if (access("/dev/infiniband", F_OK) < 0)
-		assert_non_null(strstr(text, "load ib_uverbs")); /* nothing is reached through a folder that is not there */
+		/* nothing is reached through a folder that is not there */
+		assert_non_null(strstr(text, "load ib_uverbs"));
 	else
 		assert_non_null(strstr(text, "no permission on /dev/infiniband/../null: join the group"));
 	(void) copy_string(d.dev_name, sizeof(d.dev_name), "nothing");
@@ -283,8 +285,10 @@ static void test_mtu_and_rate(void **state) {
 	assert_true(verbs_rate_gbit_s(64, 16) == 100);  /* HDR 2x */
 	assert_true(verbs_rate_gbit_s(0, 2) == 0 && verbs_rate_gbit_s(32, 3) == 0);
 	/* What RoCE drivers say when they do not know is not believed. */
-	assert_true(verbs_port_rate(&(struct ibv_port_attr) { .link_layer = IBV_LINK_LAYER_ETHERNET, .active_speed = 1, .active_width = 1 }, "") == 0);
-	assert_true(verbs_port_rate(&(struct ibv_port_attr) { .link_layer = IBV_LINK_LAYER_INFINIBAND, .active_speed = 1, .active_width = 1 }, "") == 2);
+	assert_true(verbs_port_rate(&(struct ibv_port_attr) { .link_layer = IBV_LINK_LAYER_ETHERNET, .active_speed = 1,
+							      .active_width = 1 }, "") == 0);
+	assert_true(verbs_port_rate(&(struct ibv_port_attr) { .link_layer = IBV_LINK_LAYER_INFINIBAND,
+							      .active_speed = 1, .active_width = 1 }, "") == 2);
 }
 
 struct seen {
@@ -300,8 +304,8 @@ static int see(const struct device *d, void *userdata) {
 	assert_string_equal(d->backend, "verbs");
 	assert_non_null(d->rdma);
 	s->gids += (unsigned) d->rdma->n_gids;
-	(void) snprintf(s->text + n, sizeof(s->text) - n, "%s/%u %s %s %u %g %s %s;", d->name, d->rdma->port, d->layer, d->state, d->mtu,
-			d->rate_gbit_s, d->address, d->remedy ? d->remedy : "-");
+	(void) snprintf(s->text + n, sizeof(s->text) - n, "%s/%u %s %s %u %g %s %s;", d->name, d->rdma->port, d->layer,
+			d->state, d->mtu, d->rate_gbit_s, d->address, d->remedy ? d->remedy : "-");
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: every failed completion, call and event says what failed, on which device, why and what to do, with the documented exit code.
- * Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
+ * Purpose: every failed completion, call and event says what failed, on which device, why and what to do,
+ * with the documented exit code. Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,8 +91,10 @@ static void test_failed_calls(void **state) {
 		int error;
 		const char *part;
 	} expected[] = {
-		{ ENOMEM, "ulimit -l" }, { EPERM, "/dev/infiniband" }, { EACCES, "/dev/infiniband" }, { EINVAL, "ibv_devinfo -v" },
-		{ EOPNOTSUPP, "does not have it" }, { EIO, "dmesg" }, { -ENOMEM, "ulimit -l" }, { 0, "no reason" }, { EBUSY, "cannot do this" },
+		{ ENOMEM, "ulimit -l" }, { EPERM, "/dev/infiniband" }, { EACCES, "/dev/infiniband" },
+		{ EINVAL, "ibv_devinfo -v" },
+		{ EOPNOTSUPP, "does not have it" }, { EIO, "dmesg" }, { -ENOMEM, "ulimit -l" }, { 0, "no reason" },
+		{ EBUSY, "cannot do this" },
 	};
 
 	(void) state;
@@ -107,11 +109,15 @@ static void test_failed_calls(void **state) {
 }
 
 static void test_events(void **state) {
-	static const enum ibv_event_type fatal[] = { IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
-						     IBV_EVENT_SRQ_ERR, IBV_EVENT_DEVICE_FATAL };
-	static const enum ibv_event_type news[] = { IBV_EVENT_COMM_EST, IBV_EVENT_SQ_DRAINED, IBV_EVENT_PATH_MIG, IBV_EVENT_PORT_ACTIVE,
-						    IBV_EVENT_PORT_ERR, /* a reliable connection survives it, if it is short enough */
-						    IBV_EVENT_LID_CHANGE, IBV_EVENT_SRQ_LIMIT_REACHED, IBV_EVENT_GID_CHANGE };
+	static const enum ibv_event_type fatal[] = { IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR,
+						     IBV_EVENT_QP_ACCESS_ERR, IBV_EVENT_SRQ_ERR,
+						     IBV_EVENT_DEVICE_FATAL };
+	static const enum ibv_event_type news[] = { IBV_EVENT_COMM_EST, IBV_EVENT_SQ_DRAINED, IBV_EVENT_PATH_MIG,
+						    IBV_EVENT_PORT_ACTIVE,
+						    /* a reliable connection survives it, if it is short enough */
+						    IBV_EVENT_PORT_ERR,
+						    IBV_EVENT_LID_CHANGE, IBV_EVENT_SRQ_LIMIT_REACHED,
+						    IBV_EVENT_GID_CHANGE };
 
 	(void) state;
 	for (size_t i = 0; i < ELEMENTSOF(fatal); i++) {
@@ -122,7 +128,8 @@ static void test_events(void **state) {
 	}
 	for (size_t i = 0; i < ELEMENTSOF(news); i++) {
 		failure_reset();
-		assert_int_equal(verbs_event_failure(&(struct ibv_async_event) { .event_type = news[i], .element.port_num = 1 }, &roce), 0);
+		assert_int_equal(verbs_event_failure(&(struct ibv_async_event) { .event_type = news[i],
+										 .element.port_num = 1 }, &roce), 0);
 		assert_string_equal(failure_text(), "");
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: what the device cannot do is refused by name, and whatever fails, at the beginning or in the middle, is said with its cause and
- * leaves nothing behind. Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
+ * Purpose: what the device cannot do is refused by name, and whatever fails, at the beginning or in the middle, is said
+ * with its cause and leaves nothing behind. Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,10 @@
 #include "run.h"
 #include "verbs_traffic.h"
 
-/* Each status, out of the completion queue of a real session: said with its cause, and what follows it is not taken for the reason. */
+/*
+ * Each status, out of the completion queue of a real session: said with its cause,
+ * and what follows it is not taken for the reason.
+ */
 static void test_every_failed_completion_reaches_the_caller(void **state) {
 	struct job job = verbs_job(OP_WRITE);
 	struct completion c;
@@ -24,7 +27,8 @@ static void test_every_failed_completion_reaches_the_caller(void **state) {
 		open_pair(&job);
 		failure_reset();
 		fake.next_status = (enum ibv_wc_status) s;
-		assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
+		assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+						    &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
 		for (unsigned turns = 0; turns < 100 && n >= 0; turns++)
 			n = take(ROLE_CLIENT, &c, 1);
 		assert_true(n < 0);
@@ -44,9 +48,11 @@ static void test_post_after_a_failure_says_the_first_reason(void **state) {
 	open_pair(&job);
 	failure_reset();
 	fake.next_status = IBV_WC_RETRY_EXC_ERR;
-	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .size = 64 }), 0);
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+					    &(struct work) { .op = OP_WRITE, .size = 64 }), 0);
 	fake_fail(FAKE_POST_SEND, EIO, 0);
-	e = pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .slot = 1, .size = 64 });
+	e = pair.backend->post(pair.ends[ROLE_CLIENT].session,
+			       &(struct work) { .op = OP_WRITE, .slot = 1, .size = 64 });
 	assert_true(e < 0 && e != -EAGAIN);
 	assert_non_null(strstr(failure_text(), "retries exceeded"));
 	assert_int_equal(failure_code(), EXIT_PEER);
@@ -65,9 +71,12 @@ static void test_a_flush_does_not_hide_its_cause(void **state) {
 	open_pair(&job);
 	failure_reset();
 	fake.next_status = IBV_WC_WR_FLUSH_ERR;
-	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+					    &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
 	fake.next_status = IBV_WC_RETRY_EXC_ERR;
-	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .slot = 1, .size = 64, .flush = true }), 0);
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+					    &(struct work) { .op = OP_WRITE, .slot = 1, .size = 64, .flush = true }),
+			 0);
 	for (unsigned turns = 0; turns < 100 && n >= 0; turns++)
 		n = take(ROLE_CLIENT, &c, 1);
 	assert_true(n < 0);
@@ -93,7 +102,8 @@ static void test_what_is_lost_here_is_not_the_peers_fault(void **state) {
 		open_pair(&job);
 		failure_reset();
 		fake.next_status = statuses[i % 2];
-		assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
+		assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+						    &(struct work) { .op = OP_WRITE, .size = 64, .flush = true }), 0);
 		if (i < 2)
 			fake.devices[0].ports[0].state = IBV_PORT_DOWN;
 		else
@@ -107,7 +117,10 @@ static void test_what_is_lost_here_is_not_the_peers_fault(void **state) {
 	}
 }
 
-/* An end that only receives has nothing under way that could fail: when its time is over, its own port is asked before the peer is blamed. */
+/*
+ * An end that only receives has nothing under way that could fail: when its time is over,
+ * its own port is asked before the peer is blamed.
+ */
 static void test_a_receiver_asks_its_own_port_at_the_time_out(void **state) {
 	static const enum exit_code codes[] = { EXIT_PEER, EXIT_INTERNAL };
 	static const char *const parts[] = { "no progress for", "right0 port 1 of this host went down" };
@@ -133,8 +146,10 @@ static void test_a_receiver_asks_its_own_port_at_the_time_out(void **state) {
 
 /* Every call, failing at its first, second... use: an error that is said, of this host, and nothing left behind. */
 static void test_every_call_may_fail(void **state) {
-	static const enum fake_call calls[] = { FAKE_GET_DEVICE_LIST, FAKE_OPEN_DEVICE, FAKE_QUERY_DEVICE, FAKE_QUERY_PORT, FAKE_ALLOC_PD, FAKE_REG_MR,
-						FAKE_CREATE_CHANNEL, FAKE_CREATE_CQ, FAKE_CREATE_SRQ, FAKE_CREATE_QP, FAKE_MODIFY_QP, FAKE_CREATE_AH };
+	static const enum fake_call calls[] = { FAKE_GET_DEVICE_LIST, FAKE_OPEN_DEVICE, FAKE_QUERY_DEVICE,
+						FAKE_QUERY_PORT, FAKE_ALLOC_PD, FAKE_REG_MR, FAKE_CREATE_CHANNEL,
+						FAKE_CREATE_CQ, FAKE_CREATE_SRQ, FAKE_CREATE_QP, FAKE_MODIFY_QP,
+						FAKE_CREATE_AH };
 	static const int errors[] = { ENOMEM, EPERM, EINVAL, EIO };
 
 	(void) state;
@@ -156,7 +171,8 @@ static void test_every_call_may_fail(void **state) {
 				int e;
 
 				verbs_pair_devices();
-				(void) copy_string(job.device, sizeof(job.device), "left0"); /* else another device would do */
+				/* else another device would do */
+				(void) copy_string(job.device, sizeof(job.device), "left0");
 				(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
 				fake_fail(calls[c], errors[skip % ELEMENTSOF(errors)], skip);
 				e = verbs_pair_open(&pair, &job);
@@ -253,7 +269,8 @@ static void test_events_end_a_wait(void **state) {
 	assert_int_equal(pair.backend->wait(s, &c, 1, NSEC_PER_MSEC), 0);
 	fake_raise(verbs_session(s)->device.context, IBV_EVENT_PORT_ERR, 1);
 	assert_int_equal(pair.backend->wait(s, &c, 1, NSEC_PER_MSEC), 0); /* may come back */
-	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_SEND, .size = 64, .flush = true }), 0);
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+					    &(struct work) { .op = OP_SEND, .size = 64, .flush = true }), 0);
 	assert_int_equal(pair.backend->wait(s, &c, 1, NSEC_PER_SEC), 1);
 	assert_int_equal(c.kind, COMPLETION_RECEIVE);
 	failure_reset();
@@ -288,7 +305,8 @@ static void test_failures_while_running(void **state) {
 	assert_non_null(strstr(failure_text(), "right0"));
 	failure_reset();
 	fake_fail(FAKE_POST_SEND, ENODEV, 0);
-	assert_true(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_SEND, .size = 64, .flush = true }) < 0);
+	assert_true(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+				       &(struct work) { .op = OP_SEND, .size = 64, .flush = true }) < 0);
 	assert_non_null(strstr(failure_text(), "left0"));
 	close_pair();
 }

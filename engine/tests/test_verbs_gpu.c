@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A GPU's memory under the verbs backend: which registration is tried, and what is given up for it. The devices and the GPU's runtime are
- * doubles in this process (fake_verbs.h, doubles/fake_gpu.h): they prove the order of calls, and nothing about GPUs or networks.
+ * A GPU's memory under the verbs backend: which registration is tried, and what is given up for it.
+ * The devices and the GPU's runtime are doubles in this process (fake_verbs.h, doubles/fake_gpu.h):
+ * they prove the order of calls, and nothing about GPUs or networks.
  */
 #include <setjmp.h>
 #include <stdarg.h>

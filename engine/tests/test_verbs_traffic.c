@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: queue pairs are made as each connection needs them, every message is accounted for once whatever the moderation and the post
- * lists, and nothing is left behind. Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
+ * Purpose: queue pairs are made as each connection needs them,
+ * every message is accounted for once whatever the moderation and the post lists, and nothing is left behind.
+ * Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static void take_all(struct tally *t, bool *busy) {
 
 			assert_int_equal(c[i].kind, COMPLETION_RECEIVE);
 			if (!fake.lose_every)
-				assert_memory_equal(rx(ROLE_SERVER, c[i].slot), tx(ROLE_CLIENT, sent), pair.job.sizes[0]);
+				assert_memory_equal(rx(ROLE_SERVER, c[i].slot), tx(ROLE_CLIENT, sent),
+						    pair.job.sizes[0]);
 			t->received++;
 			assert_int_equal(pair.backend->post_receive(pair.ends[ROLE_SERVER].session, c[i].slot,
 								    pair.ends[ROLE_SERVER].arena.slot_bytes), 0);
@@ -62,7 +64,8 @@ static struct tally stream(uint64_t count) {
 	for (uint32_t slot = 0; slot < slots; slot++)
 		memset(tx(ROLE_CLIENT, slot), (int) (slot * 7 + 1), pair.job.sizes[0]);
 	for (uint64_t i = 0; i < count; i++) {
-		struct work w = { .op = pair.job.op, .slot = (uint32_t) (i % slots), .size = pair.job.sizes[0], .operand = 1 };
+		struct work w = { .op = pair.job.op, .slot = (uint32_t) (i % slots), .size = pair.job.sizes[0],
+				  .operand = 1 };
 		int e;
 
 		for (unsigned turns = 0; busy[w.slot] || i - t.local >= pair.job.outstanding; turns++) {
@@ -138,8 +141,8 @@ static void test_a_thousand_queue_pairs(void **state) {
 }
 
 /*
- * A receiver that looks at nothing for a while: its slots keep what it will check, although the packets of a longer message are placed
- * before the last one asks for a receive.
+ * A receiver that looks at nothing for a while: its slots keep what it will check,
+ * although the packets of a longer message are placed before the last one asks for a receive.
  */
 static void test_no_slot_is_written_again_before_it_was_looked_at(void **state) {
 	(void) state;
@@ -156,14 +159,16 @@ static void test_no_slot_is_written_again_before_it_was_looked_at(void **state) 
 		open_pair(&job);
 		slots = pair.ends[ROLE_SERVER].arena.slots;
 		for (uint32_t slot = 0; slot < run_receives(&job, slots); slot++)
-			assert_int_equal(pair.backend->post_receive(pair.ends[ROLE_SERVER].session, slot, job.sizes[0]), 0);
+			assert_int_equal(pair.backend->post_receive(pair.ends[ROLE_SERVER].session, slot, job.sizes[0]),
+					 0);
 		for (unsigned turns = 0; turns < 1000; turns++) {
 			uint32_t slot = (uint32_t) (posted % slots);
 
 			if (posted - complete < job.outstanding) {
 				memset(tx(ROLE_CLIENT, slot), (int) posted + 1, job.sizes[0]);
 				assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
-								    &(struct work) { .op = job.op, .slot = slot, .size = job.sizes[0] }), 0);
+								    &(struct work) { .op = job.op, .slot = slot,
+										     .size = job.sizes[0] }), 0);
 				posted++;
 			}
 			complete += (unsigned) take(ROLE_CLIENT, c, ELEMENTSOF(c));
@@ -210,13 +215,17 @@ static void test_ping_pong(void **state) {
 			lend_all(ROLE_CLIENT);
 			for (uint32_t i = 0; i < 1000; i++)
 				for (int role = ROLE_CLIENT; role <= ROLE_SERVER; role++) {
-					struct work w = { .op = job.op, .slot = i % 2, .size = 64, .notify = op_is_write(job.op) };
+					struct work w = { .op = job.op, .slot = i % 2, .size = 64,
+							  .notify = op_is_write(job.op) };
 					bool received = false, complete;
 					struct completion c;
 					int e;
 
 					memset(tx((enum role) role, w.slot), (int) i, 64);
-					/* Where memory is polled, nobody has looked at the completion queue until the send queue is full. */
+					/*
+					 * Where memory is polled, nobody has looked at the completion queue until
+					 * the send queue is full.
+					 */
 					e = pair.backend->post(pair.ends[role].session, &w);
 					if (e == -EAGAIN) {
 						assert_int_equal(take((enum role) role, &c, 1), 0);
@@ -225,7 +234,8 @@ static void test_ping_pong(void **state) {
 					assert_true(e == 0 || e == 1);
 					complete = e == 1;
 					for (unsigned turns = 0; turns < 1000 && !received; turns++) {
-						received = take((enum role) !role, &c, 1) == 1 && c.kind == COMPLETION_RECEIVE;
+						received = take((enum role) !role, &c, 1) == 1 &&
+							c.kind == COMPLETION_RECEIVE;
 						if (!complete)
 							complete = take((enum role) role, &c, 1) == 1;
 					}
@@ -233,9 +243,11 @@ static void test_ping_pong(void **state) {
 					for (unsigned turns = 0; turns < 1000 && !complete; turns++)
 						complete = take((enum role) role, &c, 1) == 1;
 					assert_true(complete);
-					assert_memory_equal(rx((enum role) !role, w.slot), tx((enum role) role, w.slot), 63);
+					assert_memory_equal(rx((enum role) !role, w.slot), tx((enum role) role, w.slot),
+							    63);
 					assert_int_equal(pair.backend->post_receive(pair.ends[!role].session, w.slot,
-										    pair.ends[!role].arena.slot_bytes), 0);
+										    pair.ends[!role].arena.slot_bytes),
+							 0);
 				}
 			close_pair();
 		}
@@ -250,7 +262,9 @@ static void test_atomics_and_reads_bring_back_what_was_there(void **state) {
 	open_pair(&job);
 	word = (uint64_t *) (void *) rx(ROLE_SERVER, 0);
 	*word = 41;
-	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_FETCH_ADD, .size = 8, .operand = 1, .flush = true }), 0);
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+					    &(struct work) { .op = OP_FETCH_ADD, .size = 8, .operand = 1,
+							     .flush = true }), 0);
 	assert_int_equal(take(ROLE_CLIENT, &c, 1), 1);
 	assert_int_equal(*word, 42);
 	assert_int_equal(*(uint64_t *) (void *) rx(ROLE_CLIENT, 0), 41);
@@ -261,7 +275,8 @@ static void test_atomics_and_reads_bring_back_what_was_there(void **state) {
 	word = (uint64_t *) (void *) rx(ROLE_SERVER, 0);
 	*word = 5;
 	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
-					    &(struct work) { .op = OP_COMPARE_SWAP, .size = 8, .operand = 9, .compare = 5, .flush = true }), 0);
+					    &(struct work) { .op = OP_COMPARE_SWAP, .size = 8, .operand = 9,
+							     .compare = 5, .flush = true }), 0);
 	assert_int_equal(take(ROLE_CLIENT, &c, 1), 1);
 	assert_int_equal(*word, 9);
 	close_pair();
@@ -269,7 +284,8 @@ static void test_atomics_and_reads_bring_back_what_was_there(void **state) {
 	job = verbs_job(OP_READ);
 	open_pair(&job);
 	memset(tx(ROLE_SERVER, 0), 0x77, 64);
-	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = OP_READ, .size = 64, .flush = true }), 0);
+	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+					    &(struct work) { .op = OP_READ, .size = 64, .flush = true }), 0);
 	assert_int_equal(take(ROLE_CLIENT, &c, 1), 1);
 	assert_memory_equal(rx(ROLE_CLIENT, 0), tx(ROLE_SERVER, 0), 64);
 	close_pair();
@@ -322,7 +338,8 @@ static void test_gids_that_cannot_reach_each_other(void **state) {
 	job.server_gid_index = 0;
 	assert_true(verbs_pair_open(&pair, &job) < 0);
 	assert_int_equal(failure_code(), EXIT_PEER);
-	assert_non_null(strstr(failure_text(), "GID index 1 (10.0.0.1) and the peer's (2001:db8::2) are IPv4 and IPv6"));
+	assert_non_null(strstr(failure_text(),
+			       "GID index 1 (10.0.0.1) and the peer's (2001:db8::2) are IPv4 and IPv6"));
 	close_pair();
 	fake_set_gid(&fake.devices[0], 1, 0, "2001:db8::1", IBV_GID_TYPE_ROCE_V2, NULL);
 	job.gid_index = 0;

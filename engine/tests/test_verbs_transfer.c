@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: transfers land where they were placed, one list rings one doorbell and asks for one completion, whichever calls the device
- * has for it; and what was complete before a failure is known. Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
+ * Purpose: transfers land where they were placed, one list rings one doorbell and asks for one completion,
+ * whichever calls the device has for it; and what was complete before a failure is known.
+ * Over the fake of libibverbs (fake_verbs.h): no proof of the verbs path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +43,8 @@ static void place(uint32_t slot, uint32_t channel, uint64_t offset, uint64_t siz
 }
 
 static int post(uint32_t slot, bool more, bool flush) {
-	return pair.backend->post(pair.ends[ROLE_CLIENT].session, &(struct work) { .op = pair.job.op, .slot = slot, .more = more, .flush = flush });
+	return pair.backend->post(pair.ends[ROLE_CLIENT].session,
+				  &(struct work) { .op = pair.job.op, .slot = slot, .more = more, .flush = flush });
 }
 
 /* Takes what is complete, in the order of the slots from `first`, or in any. Answers how many, or the failure. */
@@ -59,7 +61,10 @@ static int collect(uint32_t first) {
 	return n < 0 ? n : all;
 }
 
-/* What may be read of the initiator's buffer and the target's: the one that the messages come from, and the one that they go to. */
+/*
+ * What may be read of the initiator's buffer and the target's: the one that the messages come from,
+ * and the one that they go to.
+ */
 static const uint8_t *source(void) {
 	return pair.ends[pair.job.op == OP_READ ? ROLE_SERVER : ROLE_CLIENT].arena.tx;
 }
@@ -229,7 +234,8 @@ static void test_what_the_device_takes_at_a_time(void **state) {
 	refused(&job, "work requests of a queue pair: 1000 are needed, and it has at most 999; lower --outstanding");
 	fake.devices[0].attr.max_qp_wr = 1000;
 	fake.devices[0].attr.max_cqe = 3999;
-	refused(&job, "entries of a completion queue: 4000 are needed, and it has at most 3999; lower --outstanding or --queue-pairs");
+	refused(&job, "entries of a completion queue: 4000 are needed, and it has at most 3999; "
+		"lower --outstanding or --queue-pairs");
 	fake.devices[0].attr.max_cqe = 4000;
 	/* The target posts nothing, and needs no room for it. */
 	fake.devices[1].attr.max_qp_wr = 1;
@@ -256,7 +262,8 @@ static void test_devices_without_the_calls(void **state) {
 		close_pair();
 	}
 	fake_fail(FAKE_CREATE_QP_EX, EINVAL, 0);
-	fake_fail(FAKE_CREATE_QP, ENOMEM, 3); /* the target's go well; what fails without the calls, too, was not theirs */
+	/* the target's go well; what fails without the calls, too, was not theirs */
+	fake_fail(FAKE_CREATE_QP, ENOMEM, 3);
 	refused(&job, "left0: cannot make queue pair 1 of 3: Cannot allocate memory");
 	fake_fail(FAKE_CREATE_QP, 0, 0);
 	fake_fail(FAKE_CREATE_QP_EX, ENOMEM, 1); /* half of the queue pairs with the calls is no way to measure */
@@ -288,19 +295,26 @@ static void test_inline_only_where_it_is_asked_for(void **state) {
 			place(0, 0, 0, 64);
 			place(1, 0, 64, 65);
 			assert_int_equal(post(0, true, false), 0);
-			/* Inline data is free again: the ibv_wr calls copy it at once, the linked list when its doorbell rings. */
+			/*
+			 * Inline data is free again: the ibv_wr calls copy it at once,
+			 * the linked list when its doorbell rings.
+			 */
 			memset((uint8_t *) (uintptr_t) source(), 0xee, 129);
 			assert_int_equal(post(1, false, true), 0);
 			assert_int_equal(sink()[0], wr && bytes == 64 ? 1 : 0xee);
 			assert_int_equal(sink()[128], 0xee);
 			for (uint32_t i = 0; i < 2 && !wr; i++)
-				assert_int_equal(verbs_session(pair.ends[ROLE_CLIENT].session)->queues[0].requests[i].send_flags & IBV_SEND_INLINE,
+				assert_int_equal(verbs_session(pair.ends[ROLE_CLIENT].session)
+							 ->queues[0].requests[i].send_flags & IBV_SEND_INLINE,
 						 bytes == 64 && i == 0 ? IBV_SEND_INLINE : 0);
 			close_pair();
 		}
 }
 
-/* The queue pair works in order: what came before the message that failed is complete, though it asked for no completion. */
+/*
+ * The queue pair works in order: what came before the message that failed is complete,
+ * though it asked for no completion.
+ */
 static void test_what_was_complete_before_a_failure(void **state) {
 	for (int wr = 0; wr < 2; wr++)
 		for (unsigned skip = 0; skip < 24; skip++) {
@@ -327,7 +341,8 @@ static void test_what_was_complete_before_a_failure(void **state) {
 			assert_true(n < 0);
 			assert_int_equal(done, skip);
 			assert_int_equal(failure_code(), EXIT_INTERNAL);
-			assert_non_null(strstr(failure_text(), "left0 port 1 of this host cannot be asked any more: the device has gone"));
+			assert_non_null(strstr(failure_text(), "left0 port 1 of this host cannot be asked any more: "
+					       "the device has gone"));
 			close_pair();
 		}
 }
@@ -410,7 +425,8 @@ static void test_only_reliable_connections(void **state) {
 		job.connection = (enum connection) connection;
 		assert_int_equal(verbs_pair_open(&pair, &job), -EINVAL);
 		assert_int_equal(failure_code(), EXIT_USAGE);
-		assert_non_null(strstr(failure_text(), connection == CONNECTION_UC ? "transfers need a reliable connection" : "has no --op write"));
+		assert_non_null(strstr(failure_text(), connection == CONNECTION_UC
+				       ? "transfers need a reliable connection" : "has no --op write"));
 		close_pair();
 	}
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Purpose: every byte of a payload counts: a flip anywhere, a neighbour's message, a stale or shifted one are found and located. */
+/*
+ * Purpose: every byte of a payload counts: a flip anywhere, a neighbour's message,
+ * a stale or shifted one are found and located.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +73,10 @@ static void test_most_bytes_of_another_message_differ(void **state) {
 	struct integrity i = { 0 };
 
 	(void) state;
-	/* Neighbours differ nearly everywhere (1 of 256 bytes agrees by chance), so that no shift or partial copy passes. */
+	/*
+	 * Neighbours differ nearly everywhere (1 of 256 bytes agrees by chance),
+	 * so that no shift or partial copy passes.
+	 */
 	assert_false(pattern_check(&i, p, 4096, 43));
 	assert_true(i.bad_bytes > 4096 * 9 / 10);
 	i = (struct integrity) { 0 };
@@ -158,8 +164,10 @@ static void test_words(void **state) {
 static void test_adding_up(void **state) {
 	struct integrity sum = { .checked_bytes = 10 };
 	const struct integrity clean = { .checked_bytes = 5 };
-	const struct integrity bad = { .checked_bytes = 7, .bad_bytes = 2, .located = true, .first = { .message = 3, .offset = 1 } };
-	const struct integrity later = { .checked_bytes = 1, .bad_bytes = 1, .located = true, .first = { .message = 9, .offset = 4 } };
+	const struct integrity bad = { .checked_bytes = 7, .bad_bytes = 2, .located = true,
+				       .first = { .message = 3, .offset = 1 } };
+	const struct integrity later = { .checked_bytes = 1, .bad_bytes = 1, .located = true,
+					 .first = { .message = 9, .offset = 4 } };
 
 	(void) state;
 	integrity_add(&sum, &clean);
@@ -171,7 +179,8 @@ static void test_adding_up(void **state) {
 }
 
 static void test_the_word_of_a_bad_byte_is_kept(void **state) {
-	static const uint8_t expected[4] = { 7, 0, 0, 0 }; /* word 0 is the number of the message; four bytes have half of it */
+	/* word 0 is the number of the message; four bytes have half of it */
+	static const uint8_t expected[4] = { 7, 0, 0, 0 };
 	_cleanup_free_ uint8_t *p = fresh(4, 7);
 	struct integrity i = { 0 };
 	uint64_t before = monotonic_ns();
@@ -187,8 +196,9 @@ static void test_the_word_of_a_bad_byte_is_kept(void **state) {
 }
 
 static void test_a_bad_byte_is_the_same_at_the_other_end(void **state) {
-	const struct bad_byte b = { .message = 12, .offset = 3, .found_ns = monotonic_ns() - NSEC_PER_SEC, .word_bytes = 8,
-				    .expected = { 0, 0xff, 1, 2, 3, 4, 5, 0x80 }, .found = { 0, 0xfe, 1, 2, 3, 4, 5, 0xff } };
+	const struct bad_byte b = { .message = 12, .offset = 3, .found_ns = monotonic_ns() - NSEC_PER_SEC,
+				    .word_bytes = 8, .expected = { 0, 0xff, 1, 2, 3, 4, 5, 0x80 },
+				    .found = { 0, 0xfe, 1, 2, 3, 4, 5, 0xff } };
 	const struct integrity i = { .located = true, .first = b }, none = { 0 };
 	json_t *said = bad_byte_say(&i);
 	struct bad_byte heard;
@@ -212,10 +222,12 @@ static void test_nonsense_about_a_bad_byte_is_refused(void **state) {
 
 	(void) state;
 	for (size_t k = 0; k < ELEMENTSOF(keys); k++)
-		for (size_t v = 0; v < ELEMENTSOF(values) - (k < 2); v++) { /* where a message's number has no bound, the largest is one */
+		/* where a message's number has no bound, the largest is one */
+		for (size_t v = 0; v < ELEMENTSOF(values) - (k < 2); v++) {
 			json_t *said = bad_byte_say(&i);
 
-			assert_int_equal(json_object_set_new(said, keys[k], json_loads(values[v], JSON_DECODE_ANY, NULL)), 0);
+			assert_int_equal(json_object_set_new(said, keys[k],
+							     json_loads(values[v], JSON_DECODE_ANY, NULL)), 0);
 			assert_int_equal(bad_byte_hear(said, &heard), -EBADMSG);
 			json_decref(said);
 		}

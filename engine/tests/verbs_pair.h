@@ -52,13 +52,15 @@ static inline struct job verbs_job(enum op op) {
 static inline int end_open(struct verbs_pair *p, enum role role) {
 	struct end *e = &p->ends[role];
 	struct open_arguments a = {
-		.job = &p->job, .role = role, .arena = &e->arena, .local = &e->address, .peer = &p->ends[!role].address, .wake_fd = -1,
+		.job = &p->job, .role = role, .arena = &e->arena, .local = &e->address, .peer = &p->ends[!role].address,
+		.wake_fd = -1,
 	};
 	int r;
 
 	if (p->job.kind == KIND_TRANSFER) {
 		/* One flat buffer, and messages that lie wherever place() puts them. */
-		r = arena_open_flat(&e->arena, p->job.buffer_bytes, p->job.batches[0] * p->job.max_chunks, &(struct memory_kind) { .type = MEMORY_HOST });
+		r = arena_open_flat(&e->arena, p->job.buffer_bytes, p->job.batches[0] * p->job.max_chunks,
+				    &(struct memory_kind) { .type = MEMORY_HOST });
 	} else {
 		r = arena_open(&e->arena, job_largest_size(&p->job), p->backend->slots(&p->job), true,
 			       (const struct memory_kind[]) { job_tx_memory(&p->job), job_rx_memory(&p->job) });

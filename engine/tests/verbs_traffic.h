@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the verbs backend's traffic share: a pair of sessions over the fake, closed without a trace. After cmocka.h. */
+/*
+ * What the tests of the verbs backend's traffic share: a pair of sessions over the fake,
+ * closed without a trace. After cmocka.h.
+ */
 #pragma once
 
 #include "verbs_pair.h"
@@ -25,7 +28,8 @@ static inline void close_pair(void) {
 
 static inline void lend_all(enum role role) {
 	for (uint32_t slot = 0; op_takes_receive(pair.job.op) && slot < pair.ends[role].arena.slots; slot++)
-		assert_int_equal(pair.backend->post_receive(pair.ends[role].session, slot, pair.ends[role].arena.slot_bytes), 0);
+		assert_int_equal(pair.backend->post_receive(pair.ends[role].session, slot,
+							    pair.ends[role].arena.slot_bytes), 0);
 }
 
 static inline int take(enum role role, struct completion *ret, unsigned max) {

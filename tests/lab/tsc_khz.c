@@ -1,6 +1,7 @@
 /*
- * Prints the rate of this machine's time stamp counter in kHz, measured against its clock. An emulated machine reads the
- * same counter; told its rate, it need not guess it while it shares the processor (and once guessed 14 times too little).
+ * Prints the rate of this machine's time stamp counter in kHz, measured against its clock.
+ * An emulated machine reads the same counter;
+ * told its rate, it need not guess it while it shares the processor (and once guessed 14 times too little).
  */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>

@@ -2,13 +2,14 @@
 /* Atomics: one element a call, and the operations and types that Cassini has (cxip_atomic.c's table). */
 #include "sim.h"
 
-#define FLAGS (FI_INJECT | FI_COMPLETION | SIM_LEVELS | FI_MORE | FI_FENCE | FI_REMOTE_CQ_DATA | SIM_HRP | SIM_UNRELIABLE)
+#define FLAGS \
+	(FI_INJECT | FI_COMPLETION | SIM_LEVELS | FI_MORE | FI_FENCE | FI_REMOTE_CQ_DATA | SIM_HRP | SIM_UNRELIABLE)
 
 enum kind { PLAIN, FETCHING, COMPARING };
 
 /*
- * A bit for each type, in libfabric's order: eight integers, two reals, float complex. Cassini has double complex too (0xfff),
- * but a process whose ofi_rxm (1.17) is sent one crashes.
+ * A bit for each type, in libfabric's order: eight integers, two reals, float complex.
+ * Cassini has double complex too (0xfff), but a process whose ofi_rxm (1.17) is sent one crashes.
  */
 enum { INTEGERS = 0x0ff, REALS = 0x3ff, ALL = 0x7ff };
 
@@ -98,7 +99,8 @@ static int check_request(const struct request *q) {
 	if (q->flags & ~FLAGS)
 		return -FI_EBADFLAGS;
 	/* "Unreliable, fetching AMOs are not supported"; "HRP AMOs must also use the FI_CXI_UNRELIABLE flag" */
-	if ((q->kind != PLAIN && (q->flags & (SIM_UNRELIABLE | SIM_HRP))) || ((q->flags & SIM_HRP) && !(q->flags & SIM_UNRELIABLE)))
+	if ((q->kind != PLAIN && (q->flags & (SIM_UNRELIABLE | SIM_HRP))) ||
+	    ((q->flags & SIM_HRP) && !(q->flags & SIM_UNRELIABLE)))
 		return -FI_EINVAL;
 	/* ERRATA: "Fetch and compare type AMOs with FI_DELIVERY_COMPLETE or FI_MATCH_COMPLETE ... are not supported" */
 	if (q->kind != PLAIN && (q->flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)))
@@ -109,7 +111,8 @@ static int check_request(const struct request *q) {
 }
 
 static ssize_t locked(struct sim_endpoint *ep, struct request *q) {
-	uint64_t what = FI_ATOMIC | (q->m.op == FI_ATOMIC_READ ? FI_READ : FI_WRITE), access = FI_REMOTE_WRITE, offset = q->rma.addr;
+	uint64_t what = FI_ATOMIC | (q->m.op == FI_ATOMIC_READ ? FI_READ : FI_WRITE), access = FI_REMOTE_WRITE,
+		offset = q->rma.addr;
 	static const uint64_t zero[2];
 	const struct sim_region *g = NULL;
 	struct sim_peer *peer;
@@ -162,8 +165,8 @@ static struct fi_ioc only(const struct fi_ioc *v, size_t count) {
 	return count == 1 && v ? *v : (struct fi_ioc) { .count = SIZE_MAX };
 }
 
-static struct request request(struct fid_ep *ep, enum kind kind, fi_addr_t peer, uint64_t addr, uint64_t key, enum fi_datatype type,
-			      enum fi_op op, void *context) {
+static struct request request(struct fid_ep *ep, enum kind kind, fi_addr_t peer, uint64_t addr, uint64_t key,
+			      enum fi_datatype type, enum fi_op op, void *context) {
 	uint64_t flags = sim_endpoint(ep)->op_flags;
 
 	/* the endpoint's default level is nothing that the erratum could refuse call by call */
@@ -181,24 +184,24 @@ static struct fi_ioc value(const void *address, size_t count) {
 	return (struct fi_ioc) { .addr = (void *) (uintptr_t) address, .count = count };
 }
 
-static ssize_t atomic_write(struct fid_ep *ep, const void *buffer, size_t count, void *desc, fi_addr_t to, uint64_t addr, uint64_t key,
-			    enum fi_datatype type, enum fi_op op, void *context) {
+static ssize_t atomic_write(struct fid_ep *ep, const void *buffer, size_t count, void *desc, fi_addr_t to,
+			    uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, void *context) {
 	struct request q = request(ep, PLAIN, to, addr, key, type, op, context);
 
 	q.operand = value(buffer, count);
 	return perform(ep, CALL_fi_atomic, &q);
 }
 
-static ssize_t atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count, fi_addr_t to, uint64_t addr,
-			     uint64_t key, enum fi_datatype type, enum fi_op op, void *context) {
+static ssize_t atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count, fi_addr_t to,
+			     uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, void *context) {
 	struct request q = request(ep, PLAIN, to, addr, key, type, op, context);
 
 	q.operand = only(iov, count);
 	return perform(ep, CALL_fi_atomicv, &q);
 }
 
-static ssize_t atomic_inject(struct fid_ep *ep, const void *buffer, size_t count, fi_addr_t to, uint64_t addr, uint64_t key,
-			     enum fi_datatype type, enum fi_op op) {
+static ssize_t atomic_inject(struct fid_ep *ep, const void *buffer, size_t count, fi_addr_t to, uint64_t addr,
+			     uint64_t key, enum fi_datatype type, enum fi_op op) {
 	struct request q = request(ep, PLAIN, to, addr, key, type, op, NULL);
 
 	q.operand = value(buffer, count);
@@ -207,8 +210,9 @@ static ssize_t atomic_inject(struct fid_ep *ep, const void *buffer, size_t count
 	return perform(ep, CALL_fi_inject_atomic, &q);
 }
 
-static ssize_t atomic_fetch(struct fid_ep *ep, const void *buffer, size_t count, void *desc, void *result, void *result_desc,
-			    fi_addr_t to, uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, void *context) {
+static ssize_t atomic_fetch(struct fid_ep *ep, const void *buffer, size_t count, void *desc, void *result,
+			    void *result_desc, fi_addr_t to, uint64_t addr, uint64_t key, enum fi_datatype type,
+			    enum fi_op op, void *context) {
 	struct request q = request(ep, FETCHING, to, addr, key, type, op, context);
 
 	q.operand = value(buffer, count);
@@ -216,9 +220,9 @@ static ssize_t atomic_fetch(struct fid_ep *ep, const void *buffer, size_t count,
 	return perform(ep, CALL_fi_fetch_atomic, &q);
 }
 
-static ssize_t atomic_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count, struct fi_ioc *resultv,
-			     void **result_desc, size_t result_count, fi_addr_t to, uint64_t addr, uint64_t key, enum fi_datatype type,
-			     enum fi_op op, void *context) {
+static ssize_t atomic_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			     struct fi_ioc *resultv, void **result_desc, size_t result_count, fi_addr_t to,
+			     uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, void *context) {
 	struct request q = request(ep, FETCHING, to, addr, key, type, op, context);
 
 	q.operand = only(iov, count);
@@ -226,9 +230,9 @@ static ssize_t atomic_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void *
 	return perform(ep, CALL_fi_fetch_atomicv, &q);
 }
 
-static ssize_t atomic_compare(struct fid_ep *ep, const void *buffer, size_t count, void *desc, const void *compare, void *compare_desc,
-			      void *result, void *result_desc, fi_addr_t to, uint64_t addr, uint64_t key, enum fi_datatype type,
-			      enum fi_op op, void *context) {
+static ssize_t atomic_compare(struct fid_ep *ep, const void *buffer, size_t count, void *desc, const void *compare,
+			      void *compare_desc, void *result, void *result_desc, fi_addr_t to, uint64_t addr,
+			      uint64_t key, enum fi_datatype type, enum fi_op op, void *context) {
 	struct request q = request(ep, COMPARING, to, addr, key, type, op, context);
 
 	q.operand = value(buffer, count);
@@ -237,10 +241,10 @@ static ssize_t atomic_compare(struct fid_ep *ep, const void *buffer, size_t coun
 	return perform(ep, CALL_fi_compare_atomic, &q);
 }
 
-static ssize_t atomic_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count, const struct fi_ioc *comparev,
-			       void **compare_desc, size_t compare_count, struct fi_ioc *resultv, void **result_desc,
-			       size_t result_count, fi_addr_t to, uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op,
-			       void *context) {
+static ssize_t atomic_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			       const struct fi_ioc *comparev, void **compare_desc, size_t compare_count,
+			       struct fi_ioc *resultv, void **result_desc, size_t result_count, fi_addr_t to,
+			       uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, void *context) {
 	struct request q = request(ep, COMPARING, to, addr, key, type, op, context);
 
 	q.operand = only(iov, count);
@@ -265,16 +269,17 @@ static ssize_t atomic_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *m,
 	return perform(ep, CALL_fi_atomicmsg, &q);
 }
 
-static ssize_t atomic_fetchmsg(struct fid_ep *ep, const struct fi_msg_atomic *m, struct fi_ioc *resultv, void **result_desc,
-			       size_t result_count, uint64_t flags) {
+static ssize_t atomic_fetchmsg(struct fid_ep *ep, const struct fi_msg_atomic *m, struct fi_ioc *resultv,
+			       void **result_desc, size_t result_count, uint64_t flags) {
 	struct request q = of_message(m, FETCHING, flags);
 
 	q.result = only(resultv, result_count);
 	return perform(ep, CALL_fi_fetch_atomicmsg, &q);
 }
 
-static ssize_t atomic_comparemsg(struct fid_ep *ep, const struct fi_msg_atomic *m, const struct fi_ioc *comparev, void **compare_desc,
-				 size_t compare_count, struct fi_ioc *resultv, void **result_desc, size_t result_count, uint64_t flags) {
+static ssize_t atomic_comparemsg(struct fid_ep *ep, const struct fi_msg_atomic *m, const struct fi_ioc *comparev,
+				 void **compare_desc, size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_count, uint64_t flags) {
 	struct request q = of_message(m, COMPARING, flags);
 
 	q.compare = only(comparev, compare_count);
@@ -294,7 +299,8 @@ static int valid_comparing(struct fid_ep *ep, enum fi_datatype type, enum fi_op 
 	return answer(COMPARING, type, op, count);
 }
 
-int sim_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags) {
+int sim_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags) {
 	enum kind kind = flags & FI_COMPARE_ATOMIC ? COMPARING : flags & FI_FETCH_ATOMIC ? FETCHING : PLAIN;
 	int r;
 

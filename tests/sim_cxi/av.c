@@ -80,7 +80,8 @@ static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t 
 	return (int) done;
 }
 
-static int insert_service(struct fid_av *fid, const char *node, const char *service, fi_addr_t *ret, uint64_t flags, void *context) {
+static int insert_service(struct fid_av *fid, const char *node, const char *service, fi_addr_t *ret, uint64_t flags,
+			  void *context) {
 	return -FI_ENOSYS;
 }
 
@@ -110,7 +111,8 @@ static int lookup(struct fid_av *fid, fi_addr_t address, void *addr, size_t *len
 
 	if (address >= av->count || !av->peers[address].used)
 		return -FI_EINVAL;
-	memcpy(addr, &av->peers[address].address, *length < sizeof(struct sim_address) ? *length : sizeof(struct sim_address));
+	memcpy(addr, &av->peers[address].address,
+	       *length < sizeof(struct sim_address) ? *length : sizeof(struct sim_address));
 	*length = sizeof(struct sim_address);
 	return 0;
 }
@@ -145,7 +147,8 @@ static struct fi_ops_av av_ops = {
 
 int sim_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **ret, void *context) {
 	struct sim_domain *d = container(domain, struct sim_domain, fid);
-	struct fi_av_attr inner = { .type = d->inner_info->domain_attr->av_type == FI_AV_MAP ? FI_AV_MAP : FI_AV_TABLE };
+	struct fi_av_attr inner = { .type = d->inner_info->domain_attr->av_type == FI_AV_MAP ? FI_AV_MAP
+				    : FI_AV_TABLE };
 	struct sim_av *av;
 	int r;
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * The layer over tcp offers everything that cxi does, atomics included, between processes and between network namespaces;
- * shm (one machine) or sockets can be named instead.
+ * The layer over tcp offers everything that cxi does, atomics included,
+ * between processes and between network namespaces; shm (one machine) or sockets can be named instead.
  */
 #define INNER_DEFAULT "tcp;ofi_rxm"
 
@@ -121,7 +121,8 @@ int sim_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **ret, void *
 
 /* Only what the simulation passes through is asked for; the rest is checked by it. */
 static struct fi_info *inner_info(const struct fi_info *info) {
-	const char *name = sim_variables.inner ? sim_variables.inner : INNER_DEFAULT, *source = sim_variables.inner_address;
+	const char *name = sim_variables.inner ? sim_variables.inner : INNER_DEFAULT,
+		*source = sim_variables.inner_address;
 	struct fi_info *h = fi_allocinfo(), *list = NULL;
 	int r;
 
@@ -133,7 +134,8 @@ static struct fi_info *inner_info(const struct fi_info *info) {
 	h->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	h->domain_attr->threading = FI_THREAD_SAFE;
 	h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_SAS;
-	h->tx_attr->op_flags = info->tx_attr->op_flags & (FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE | FI_INJECT_COMPLETE | FI_COMPLETION);
+	h->tx_attr->op_flags = info->tx_attr->op_flags & (FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE |
+							  FI_INJECT_COMPLETE | FI_COMPLETION);
 	h->rx_attr->op_flags = info->rx_attr->op_flags & (FI_COMPLETION | FI_MULTI_RECV);
 	h->tx_attr->size = info->tx_attr->size;
 	h->rx_attr->size = info->rx_attr->size;
@@ -141,7 +143,8 @@ static struct fi_info *inner_info(const struct fi_info *info) {
 	r = fi_getinfo(FI_VERSION(1, 15), source, NULL, source ? FI_SOURCE : 0, h, &list);
 	fi_freeinfo(h);
 	if (r) {
-		SIM_WARN(FI_LOG_DOMAIN, "the inner provider %s has nothing to offer: %s; does FI_PROVIDER forbid it?\n", name, fi_strerror(-r));
+		SIM_WARN(FI_LOG_DOMAIN, "the inner provider %s has nothing to offer: %s; does FI_PROVIDER forbid it?\n",
+			 name, fi_strerror(-r));
 		return NULL;
 	}
 	return list;
@@ -186,7 +189,8 @@ static int no_srx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid
 	return -FI_ENOSYS;
 }
 
-static int no_collective(struct fid_domain *domain, enum fi_collective_op op, struct fi_collective_attr *attr, uint64_t flags) {
+static int no_collective(struct fid_domain *domain, enum fi_collective_op op, struct fi_collective_attr *attr,
+			 uint64_t flags) {
 	return -FI_ENOSYS;
 }
 

@@ -88,7 +88,8 @@ static int bind_endpoint(struct fid *fid, struct fid *other, uint64_t flags) {
 /* The PID is assigned now; a wish comes from fi_getinfo() with FI_SOURCE, and a conflict shows here. */
 static int take_seat(struct sim_endpoint *ep) {
 	const struct sim_address *wish = ep->info->src_addr;
-	struct sim_address address = { .nic = ep->domain->device->nic & 0xfffff, .pid = SIM_PID_ANY, .vni = ep->domain->key.vni };
+	struct sim_address address = { .nic = ep->domain->device->nic & 0xfffff, .pid = SIM_PID_ANY,
+				       .vni = ep->domain->key.vni };
 	size_t length = SIM_INNER_ADDRESS_MAX;
 	uint8_t inner[SIM_INNER_ADDRESS_MAX];
 	int r;
@@ -123,11 +124,14 @@ static int open_inner(struct sim_endpoint *ep) {
 	if (r == 0)
 		r = fi_ep_bind(ep->inner, &ep->av->inner->fid, 0);
 	if (r == 0 && ep->tx == ep->rx && ep->tx_selective == ep->rx_selective)
-		return fi_ep_bind(ep->inner, &ep->tx->inner->fid, FI_TRANSMIT | FI_RECV | (ep->tx_selective ? FI_SELECTIVE_COMPLETION : 0));
+		return fi_ep_bind(ep->inner, &ep->tx->inner->fid,
+				  FI_TRANSMIT | FI_RECV | (ep->tx_selective ? FI_SELECTIVE_COMPLETION : 0));
 	if (r == 0 && ep->tx)
-		r = fi_ep_bind(ep->inner, &ep->tx->inner->fid, FI_TRANSMIT | (ep->tx_selective ? FI_SELECTIVE_COMPLETION : 0));
+		r = fi_ep_bind(ep->inner, &ep->tx->inner->fid,
+			       FI_TRANSMIT | (ep->tx_selective ? FI_SELECTIVE_COMPLETION : 0));
 	if (r == 0 && ep->rx)
-		r = fi_ep_bind(ep->inner, &ep->rx->inner->fid, FI_RECV | (ep->rx_selective ? FI_SELECTIVE_COMPLETION : 0));
+		r = fi_ep_bind(ep->inner, &ep->rx->inner->fid,
+			       FI_RECV | (ep->rx_selective ? FI_SELECTIVE_COMPLETION : 0));
 	return r;
 }
 

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DATA_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_SEND | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define CAPS (DATA_CAPS | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT | FI_FENCE | FI_HMEM | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define DATA_CAPS \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_SEND | FI_RECV | FI_REMOTE_READ | \
+	 FI_REMOTE_WRITE)
+#define CAPS \
+	(DATA_CAPS | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT | FI_FENCE | FI_HMEM | \
+	 FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define TX_FLAGS (FI_INJECT | FI_COMPLETION | SIM_LEVELS | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE)
 #define RX_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE)
 /* What costs and therefore is only there for who asks for it. */
@@ -130,8 +134,8 @@ static struct fi_info *make_info(const struct sim_device *device, bool provider_
 		memcpy(i->src_addr, &address, sizeof(address));
 		i->src_addrlen = sizeof(address);
 	}
-	i->tx_attr->caps = CAPS & ~(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT |
-				    FI_LOCAL_COMM | FI_REMOTE_COMM);
+	i->tx_attr->caps = CAPS & ~(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV |
+				    FI_SOURCE | FI_RMA_EVENT | FI_LOCAL_COMM | FI_REMOTE_COMM);
 	i->tx_attr->op_flags = TX_FLAGS;
 	i->tx_attr->msg_order = i->rx_attr->msg_order = SIM_MSG_ORDER;
 	i->tx_attr->inject_size = SIM_INJECT_SIZE;
@@ -157,18 +161,21 @@ static bool level_ok(size_t asked, size_t offered) {
 }
 
 static bool class_ok(uint32_t tclass) {
-	return tclass == FI_TC_UNSPEC || (tclass & FI_TC_DSCP) || (tclass >= FI_TC_BEST_EFFORT && tclass <= FI_TC_NETWORK_CTRL);
+	return tclass == FI_TC_UNSPEC || (tclass & FI_TC_DSCP) ||
+	       (tclass >= FI_TC_BEST_EFFORT && tclass <= FI_TC_NETWORK_CTRL);
 }
 
 static bool endpoint_ok(const struct fi_ep_attr *h) {
-	return !h || ((h->type == FI_EP_UNSPEC || h->type == FI_EP_RDM) &&
-		      (h->protocol == FI_PROTO_UNSPEC || h->protocol == FI_PROTO_CXI) && h->max_msg_size <= SIM_MESSAGE_MAX &&
-		      h->msg_prefix_size == 0 && level_ok(h->tx_ctx_cnt, 1) && level_ok(h->rx_ctx_cnt, 1));
+	return !h ||
+	       ((h->type == FI_EP_UNSPEC || h->type == FI_EP_RDM) &&
+		(h->protocol == FI_PROTO_UNSPEC || h->protocol == FI_PROTO_CXI) && h->max_msg_size <= SIM_MESSAGE_MAX &&
+		h->msg_prefix_size == 0 && level_ok(h->tx_ctx_cnt, 1) && level_ok(h->rx_ctx_cnt, 1));
 }
 
 static bool queues_ok(const struct fi_tx_attr *tx, const struct fi_rx_attr *rx) {
-	if (tx && ((tx->msg_order & ~SIM_MSG_ORDER) || tx->inject_size > SIM_INJECT_SIZE || tx->size > SIM_TX_SIZE_MAX ||
-		   tx->iov_limit > 1 || tx->rma_iov_limit > 1 || (tx->op_flags & ~TX_FLAGS) || (tx->caps & ~CAPS) || !class_ok(tx->tclass)))
+	if (tx && ((tx->msg_order & ~SIM_MSG_ORDER) || tx->inject_size > SIM_INJECT_SIZE ||
+		   tx->size > SIM_TX_SIZE_MAX || tx->iov_limit > 1 || tx->rma_iov_limit > 1 ||
+		   (tx->op_flags & ~TX_FLAGS) || (tx->caps & ~CAPS) || !class_ok(tx->tclass)))
 		return false;
 	return !rx || !((rx->msg_order & ~SIM_MSG_ORDER) || rx->size > SIM_RX_SIZE_MAX || rx->iov_limit > 1 ||
 			(rx->op_flags & ~RX_FLAGS) || (rx->caps & ~CAPS));
@@ -310,7 +317,8 @@ static int copy_address(void **to, size_t *to_length, const void *from, size_t l
 }
 
 static int apply_names(const struct names *n, uint64_t flags, const struct fi_info *h, struct fi_info *i) {
-	struct sim_address *source = i->src_addr, other = { .nic = n->nic & 0xfffff, .pid = n->has_pid ? n->pid & 0x1ff : 0 };
+	struct sim_address *source = i->src_addr,
+		other = { .nic = n->nic & 0xfffff, .pid = n->has_pid ? n->pid & 0x1ff : 0 };
 	int r = 0;
 
 	if ((flags & FI_SOURCE) && n->has_pid)
@@ -327,7 +335,8 @@ static int apply_names(const struct names *n, uint64_t flags, const struct fi_in
 /* The order is the real one's: what it thinks fastest comes first. */
 int sim_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 		struct fi_info **ret) {
-	static const struct { bool provider_key, odp; } kinds[] = { { true, false }, { false, false }, { true, true }, { false, true } };
+	static const struct { bool provider_key, odp; } kinds[] = { { true, false }, { false, false }, { true, true },
+								    { false, true } };
 	struct fi_info *list = NULL, **tail = &list;
 	struct names names;
 	int r;

@@ -94,7 +94,9 @@ static struct fi_ops memory_fid_ops = {
 	.ops_open = sim_no_ops_open,
 };
 
-/* FI_MR_ALLOCATED: pages that are not there cannot be pinned. msync() says so, and changes nothing in private memory. */
+/*
+ * FI_MR_ALLOCATED: pages that are not there cannot be pinned. msync() says so, and changes nothing in private memory.
+ */
 static bool is_there(const void *base, size_t length) {
 	uintptr_t page = (uintptr_t) sysconf(_SC_PAGESIZE), from = (uintptr_t) base / page * page;
 
@@ -199,8 +201,8 @@ static int register_vector(struct fid *fid, const struct iovec *iov, size_t coun
 	return register_attr(fid, &a, flags, ret);
 }
 
-static int register_one(struct fid *fid, const void *base, size_t length, uint64_t access, uint64_t offset, uint64_t key,
-			uint64_t flags, struct fid_mr **ret, void *context) {
+static int register_one(struct fid *fid, const void *base, size_t length, uint64_t access, uint64_t offset,
+			uint64_t key, uint64_t flags, struct fid_mr **ret, void *context) {
 	struct iovec iov = { .iov_base = (void *) (uintptr_t) base, .iov_len = length };
 
 	return register_vector(fid, &iov, 1, access, offset, key, flags, ret, context);
@@ -213,8 +215,8 @@ struct fi_ops_mr sim_mr_ops = {
 	.regattr = register_attr,
 };
 
-const struct sim_region *sim_target(const struct sim_peer *peer, uint64_t key, uint64_t offset, uint64_t length, uint64_t access,
-				    enum sim_rc *ret_why) {
+const struct sim_region *sim_target(const struct sim_peer *peer, uint64_t key, uint64_t offset, uint64_t length,
+				    uint64_t access, enum sim_rc *ret_why) {
 	for (size_t i = 0; i < SIM_REGIONS_MAX; i++) {
 		const struct sim_region *g = &peer->card->regions[i];
 

@@ -22,7 +22,8 @@ static void model_send(size_t length, bool inject) {
 	if (length <= SIM_INJECT_SIZE && (inject || v->idc_message))
 		sim_model(MODEL_idc_message);
 	else
-		sim_model(length <= v->rendezvous_threshold + v->rendezvous_get_min ? MODEL_dma_message_eager : MODEL_dma_message_rendezvous);
+		sim_model(length <= v->rendezvous_threshold + v->rendezvous_get_min
+			  ? MODEL_dma_message_eager : MODEL_dma_message_rendezvous);
 }
 
 /* The inner provider orders everything, so that a fence holds by itself; match-complete it may not know. */
@@ -51,8 +52,9 @@ static ssize_t inject(struct sim_endpoint *ep, const struct request *q) {
 		return q->flags & FI_REMOTE_CQ_DATA ?
 			fi_tinjectdata(ep->inner, q->iov.iov_base, q->iov.iov_len, m->data, m->addr, m->tag) :
 			fi_tinject(ep->inner, q->iov.iov_base, q->iov.iov_len, m->addr, m->tag);
-	return q->flags & FI_REMOTE_CQ_DATA ? fi_injectdata(ep->inner, q->iov.iov_base, q->iov.iov_len, m->data, m->addr) :
-					      fi_inject(ep->inner, q->iov.iov_base, q->iov.iov_len, m->addr);
+	return q->flags & FI_REMOTE_CQ_DATA ?
+	       fi_injectdata(ep->inner, q->iov.iov_base, q->iov.iov_len, m->data, m->addr) :
+	       fi_inject(ep->inner, q->iov.iov_base, q->iov.iov_len, m->addr);
 }
 
 /* The user's bytes are free when this returns; the inner provider's limit may be lower than ours. */
@@ -63,7 +65,8 @@ static ssize_t post_injected(struct sim_endpoint *ep, struct request *q) {
 
 	if (q->iov.iov_len <= ep->inner_inject)
 		return q->silent ? inject(ep, q) : post(ep, &q->m, q->tagged, flags);
-	shadow = sim_shadow_take(ep->tx, q->iov.iov_base, q->iov.iov_len, q->m.context, !q->silent && sim_completes(ep, q->flags));
+	shadow = sim_shadow_take(ep->tx, q->iov.iov_base, q->iov.iov_len, q->m.context,
+				 !q->silent && sim_completes(ep, q->flags));
 	if (!shadow)
 		return -FI_EAGAIN;
 	q->iov.iov_base = shadow->bytes;
@@ -121,7 +124,8 @@ static bool take_iov(struct request *q, const struct iovec *iov, size_t count) {
 	return true;
 }
 
-static ssize_t send_buffer(struct fid_ep *fid, enum sim_call call, struct request *q, const void *buffer, size_t length, uint64_t flags) {
+static ssize_t send_buffer(struct fid_ep *fid, enum sim_call call, struct request *q, const void *buffer, size_t length,
+			   uint64_t flags) {
 	q->iov = (struct iovec) { .iov_base = (void *) (uintptr_t) buffer, .iov_len = length };
 	q->flags = flags | (q->silent ? 0 : sim_endpoint(fid)->op_flags);
 	return do_send(fid, call, q);
@@ -133,13 +137,15 @@ static ssize_t msg_send(struct fid_ep *ep, const void *buffer, size_t length, vo
 	return send_buffer(ep, CALL_fi_send, &q, buffer, length, 0);
 }
 
-static ssize_t msg_senddata(struct fid_ep *ep, const void *buffer, size_t length, void *desc, uint64_t data, fi_addr_t to, void *context) {
+static ssize_t msg_senddata(struct fid_ep *ep, const void *buffer, size_t length, void *desc, uint64_t data,
+			    fi_addr_t to, void *context) {
 	struct request q = { .m = { .addr = to, .context = context, .data = data } };
 
 	return send_buffer(ep, CALL_fi_senddata, &q, buffer, length, FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t to, void *context) {
+static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t to,
+			 void *context) {
 	struct request q = { .m = { .addr = to, .context = context } };
 
 	if (!take_iov(&q, iov, count))
@@ -165,21 +171,22 @@ static ssize_t msg_injectdata(struct fid_ep *ep, const void *buffer, size_t leng
 	return send_buffer(ep, CALL_fi_injectdata, &q, buffer, length, FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t tagged_send(struct fid_ep *ep, const void *buffer, size_t length, void *desc, fi_addr_t to, uint64_t tag, void *context) {
+static ssize_t tagged_send(struct fid_ep *ep, const void *buffer, size_t length, void *desc, fi_addr_t to, uint64_t tag,
+			   void *context) {
 	struct request q = { .m = { .addr = to, .context = context, .tag = tag }, .tagged = true };
 
 	return send_buffer(ep, CALL_fi_tsend, &q, buffer, length, 0);
 }
 
-static ssize_t tagged_senddata(struct fid_ep *ep, const void *buffer, size_t length, void *desc, uint64_t data, fi_addr_t to,
-			       uint64_t tag, void *context) {
+static ssize_t tagged_senddata(struct fid_ep *ep, const void *buffer, size_t length, void *desc, uint64_t data,
+			       fi_addr_t to, uint64_t tag, void *context) {
 	struct request q = { .m = { .addr = to, .context = context, .tag = tag, .data = data }, .tagged = true };
 
 	return send_buffer(ep, CALL_fi_tsenddata, &q, buffer, length, FI_REMOTE_CQ_DATA);
 }
 
-static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t to, uint64_t tag,
-			    void *context) {
+static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t to,
+			    uint64_t tag, void *context) {
 	struct request q = { .m = { .addr = to, .context = context, .tag = tag }, .tagged = true };
 
 	if (!take_iov(&q, iov, count))
@@ -199,7 +206,8 @@ static ssize_t tagged_inject(struct fid_ep *ep, const void *buffer, size_t lengt
 	return send_buffer(ep, CALL_fi_tinject, &q, buffer, length, 0);
 }
 
-static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buffer, size_t length, uint64_t data, fi_addr_t to, uint64_t tag) {
+static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buffer, size_t length, uint64_t data, fi_addr_t to,
+				 uint64_t tag) {
 	struct request q = { .m = { .addr = to, .tag = tag, .data = data }, .tagged = true, .silent = true };
 
 	return send_buffer(ep, CALL_fi_tinjectdata, &q, buffer, length, FI_REMOTE_CQ_DATA);
@@ -223,7 +231,8 @@ static ssize_t do_receive(struct fid_ep *fid, enum sim_call call, struct request
 	if (q->tagged)
 		r = fi_trecvmsg(ep->inner, &q->m, q->flags);
 	else {
-		struct fi_msg plain = { .msg_iov = &q->iov, .iov_count = 1, .addr = q->m.addr, .context = q->m.context };
+		struct fi_msg plain = { .msg_iov = &q->iov, .iov_count = 1, .addr = q->m.addr,
+					.context = q->m.context };
 
 		r = fi_recvmsg(ep->inner, &plain, q->flags);
 	}
@@ -244,7 +253,8 @@ static ssize_t msg_recv(struct fid_ep *ep, void *buffer, size_t length, void *de
 	return receive_buffer(ep, CALL_fi_recv, &q, buffer, length);
 }
 
-static ssize_t msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from, void *context) {
+static ssize_t msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from,
+			 void *context) {
 	struct request q = { .m = { .addr = from, .context = context } };
 
 	if (!take_iov(&q, iov, count))
@@ -265,8 +275,8 @@ static ssize_t tagged_recv(struct fid_ep *ep, void *buffer, size_t length, void 
 	return receive_buffer(ep, CALL_fi_trecv, &q, buffer, length);
 }
 
-static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from, uint64_t tag,
-			    uint64_t ignore, void *context) {
+static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from,
+			    uint64_t tag, uint64_t ignore, void *context) {
 	struct request q = { .m = { .addr = from, .context = context, .tag = tag, .ignore = ignore }, .tagged = true };
 
 	if (!take_iov(&q, iov, count))

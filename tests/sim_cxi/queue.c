@@ -36,7 +36,8 @@ static int close_cq(struct fid *fid) {
 static int control(struct fid *fid, int command, void *arg) {
 	struct sim_cq *cq = container(fid, struct sim_cq, fid.fid);
 
-	return command == FI_GETWAIT && sim_variables.wait_objects ? fi_control(&cq->inner->fid, command, arg) : -FI_ENOSYS;
+	return command == FI_GETWAIT && sim_variables.wait_objects ? fi_control(&cq->inner->fid, command, arg)
+								   : -FI_ENOSYS;
 }
 
 static struct sim_shadow *shadow_of(struct sim_cq *cq, void *context) {
@@ -82,7 +83,8 @@ static ssize_t read_once(struct sim_cq *cq, void *entries, size_t count, fi_addr
 	if (cq->failures)
 		n = -FI_EAVAIL;
 	else
-		n = sources ? fi_cq_readfrom(cq->inner, entries, count, sources) : fi_cq_read(cq->inner, entries, count);
+		n = sources ? fi_cq_readfrom(cq->inner, entries, count, sources)
+			    : fi_cq_read(cq->inner, entries, count);
 	if (n > 0)
 		n = filter(cq, entries, n, sources);
 	pthread_mutex_unlock(&cq->domain->lock);
@@ -162,7 +164,8 @@ static ssize_t cq_sread(struct fid_cq *fid, void *entries, size_t count, const v
 	return n;
 }
 
-static ssize_t cq_sreadfrom(struct fid_cq *fid, void *entries, size_t count, fi_addr_t *sources, const void *condition, int timeout) {
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *entries, size_t count, fi_addr_t *sources, const void *condition,
+			    int timeout) {
 	ssize_t n = wait_for(container(fid, struct sim_cq, fid), entries, count, sources, timeout);
 
 	sim_count(CALL_fi_cq_sreadfrom, n);

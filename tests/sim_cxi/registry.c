@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fabric: a folder with one file for each enabled endpoint, NIC.VNI.PID. It holds the inner provider's address and the
- * endpoint's regions, and is locked as long as its process lives: that makes PIDs unique, and a crash leaves no ghosts.
+ * The fabric: a folder with one file for each enabled endpoint, NIC.VNI.PID.
+ * It holds the inner provider's address and the endpoint's regions, and is locked as long as its process lives:
+ * that makes PIDs unique, and a crash leaves no ghosts.
  */
 #include "sim.h"
 
@@ -24,7 +25,10 @@ static bool same_file(int fd, const char *path) {
 	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-/* 1: ours now; 0: somebody's. A file that its owner removed between our opening and locking it is not the one there now. */
+/*
+ * 1: ours now; 0: somebody's. A file that its owner removed between our opening and locking
+ * it is not the one there now.
+ */
 static int lock_path(const char *path, int *ret) {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 

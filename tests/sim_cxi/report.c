@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was called, as JSON: SIM_CXI_REPORT names the file ("%p" in it becomes the process's id). Written when a domain is
- * closed, and once more when the provider is unloaded.
+ * What was called, as JSON: SIM_CXI_REPORT names the file ("%p" in it becomes the process's id).
+ * Written when a domain is closed, and once more when the provider is unloaded.
  */
 #include "sim.h"
 
@@ -72,10 +72,12 @@ static void write_counts(FILE *f, const char *name, atomic_ulong *counts, const 
 
 static void write_flags(FILE *f) {
 	static const struct { uint64_t bit; const char *name; } bits[] = {
-		{ FI_INJECT, "FI_INJECT" }, { FI_COMPLETION, "FI_COMPLETION" }, { FI_MORE, "FI_MORE" }, { FI_FENCE, "FI_FENCE" },
+		{ FI_INJECT, "FI_INJECT" }, { FI_COMPLETION, "FI_COMPLETION" }, { FI_MORE, "FI_MORE" },
+		{ FI_FENCE, "FI_FENCE" },
 		{ FI_REMOTE_CQ_DATA, "FI_REMOTE_CQ_DATA" }, { FI_INJECT_COMPLETE, "FI_INJECT_COMPLETE" },
 		{ FI_TRANSMIT_COMPLETE, "FI_TRANSMIT_COMPLETE" }, { FI_DELIVERY_COMPLETE, "FI_DELIVERY_COMPLETE" },
-		{ FI_MATCH_COMPLETE, "FI_MATCH_COMPLETE" }, { FI_MULTI_RECV, "FI_MULTI_RECV" }, { SIM_HRP, "FI_CXI_HRP" },
+		{ FI_MATCH_COMPLETE, "FI_MATCH_COMPLETE" }, { FI_MULTI_RECV, "FI_MULTI_RECV" },
+		{ SIM_HRP, "FI_CXI_HRP" },
 		{ SIM_UNRELIABLE, "FI_CXI_UNRELIABLE" }, { SIM_WEAK_FENCE, "FI_CXI_WEAK_FENCE" },
 	};
 
@@ -83,8 +85,8 @@ static void write_flags(FILE *f) {
 	for (unsigned i = 0; i < flag_set_count; i++) {
 		const char *comma = "";
 
-		(void) fprintf(f, "%s{\"call\":\"%s\",\"count\":%lu,\"flags\":[", i ? "," : "", call_names[flag_sets[i].call],
-			       flag_sets[i].count);
+		(void) fprintf(f, "%s{\"call\":\"%s\",\"count\":%lu,\"flags\":[", i ? "," : "",
+			       call_names[flag_sets[i].call], flag_sets[i].count);
 		for (size_t b = 0; b < ELEMENTSOF(bits); b++)
 			if (flag_sets[i].flags & bits[b].bit) {
 				(void) fprintf(f, "%s\"%s\"", comma, bits[b].name);
@@ -98,7 +100,8 @@ static void write_flags(FILE *f) {
 static void write_variable(void *to, const char *name, const char *value) {
 	FILE *f = to;
 
-	(void) fprintf(f, "%s\"%s\":\"%s\"", strcmp(name, "FI_CXI_DISABLE_NON_INJECT_MSG_IDC") == 0 ? "" : ",", name, value);
+	(void) fprintf(f, "%s\"%s\":\"%s\"", strcmp(name, "FI_CXI_DISABLE_NON_INJECT_MSG_IDC") == 0 ? "" : ",", name,
+		       value);
 }
 
 static void expand(const char *pattern, char *ret, size_t size) {
@@ -132,8 +135,8 @@ void sim_report_write(const struct sim_domain *domain) {
 		SIM_WARN(FI_LOG_CORE, "SIM_CXI_REPORT: cannot write %s\n", path);
 		return;
 	}
-	(void) fprintf(f, "{\"simulated\":true,\"process\":%ld,\"device\":\"%s\",\"nic\":%u,\"svc_id\":%u,\"vni\":%u", (long) getpid(),
-		       device, nic, key.svc_id, key.vni);
+	(void) fprintf(f, "{\"simulated\":true,\"process\":%ld,\"device\":\"%s\",\"nic\":%u,\"svc_id\":%u,\"vni\":%u",
+		       (long) getpid(), device, nic, key.svc_id, key.vni);
 	write_counts(f, "calls", calls, call_names, CALL_COUNT);
 	write_counts(f, "retries", retries, call_names, CALL_COUNT);
 	write_counts(f, "refused", refusals, call_names, CALL_COUNT);

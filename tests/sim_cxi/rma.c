@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes and reads. A write is restricted, so without order and without notice at the target, when it targets an optimized
- * region, no remote event is wanted, and no write-after-write order was asked for (fi_cxi(7), "Optimized RMA").
+ * Writes and reads. A write is restricted, so without order and without notice at the target,
+ * when it targets an optimized region, no remote event is wanted,
+ * and no write-after-write order was asked for (fi_cxi(7), "Optimized RMA").
  */
 #include "sim.h"
 
-#define WRITE_FLAGS (FI_INJECT | FI_COMPLETION | SIM_LEVELS | FI_MORE | FI_FENCE | FI_REMOTE_CQ_DATA | SIM_HRP | SIM_WEAK_FENCE)
+#define WRITE_FLAGS \
+	(FI_INJECT | FI_COMPLETION | SIM_LEVELS | FI_MORE | FI_FENCE | FI_REMOTE_CQ_DATA | SIM_HRP | SIM_WEAK_FENCE)
 #define READ_FLAGS (FI_COMPLETION | SIM_LEVELS | FI_MORE | FI_FENCE)
 
 struct request {
@@ -37,14 +39,16 @@ static void model(const struct sim_region *g, const struct request *q, bool rest
 	}
 	sim_model(restricted ? MODEL_restricted_write : MODEL_unrestricted_write);
 	/* commands with immediate data carry no match bits: optimized regions only */
-	sim_model(g->optimized && q->iov.iov_len <= limit && (injected || sim_variables.idc_rma) ? MODEL_idc_rma : MODEL_dma_write);
+	sim_model(g->optimized && q->iov.iov_len <= limit && (injected || sim_variables.idc_rma) ? MODEL_idc_rma
+		  : MODEL_dma_write);
 	if (q->flags & SIM_HRP)
 		sim_model(restricted ? MODEL_hrp_write : MODEL_hrp_ignored);
 }
 
 /*
- * A write is complete when the target's NIC has all of it (fi_cxi(7), FI_TRANSMIT_COMPLETE). Of the inner provider's levels,
- * delivery is the one that says so: its transmit-complete may mean that the bytes have been copied into a socket.
+ * A write is complete when the target's NIC has all of it (fi_cxi(7), FI_TRANSMIT_COMPLETE).
+ * Of the inner provider's levels, delivery is the one that says so:
+ * its transmit-complete may mean that the bytes have been copied into a socket.
  */
 static uint64_t inner_flags(uint64_t flags, bool write) {
 	flags &= ~(SIM_LEVELS | FI_FENCE | SIM_HRP | SIM_WEAK_FENCE);
@@ -93,9 +97,12 @@ static ssize_t post(struct sim_endpoint *ep, struct request *q, bool restricted,
 		sim_delayed_flush(ep);
 		return fi_readmsg(ep->inner, &q->m, flags);
 	}
-	/* The user's bytes must be copied: always for the calls without a completion, or when the inner limit is lower. */
+	/*
+	 * The user's bytes must be copied: always for the calls without a completion, or when the inner limit is lower.
+	 */
 	if (injected && (q->silent || q->iov.iov_len > ep->inner_inject || sim_variables.reorder)) {
-		shadow = sim_shadow_take(ep->tx, q->iov.iov_base, q->iov.iov_len, q->m.context, !q->silent && sim_completes(ep, q->flags));
+		shadow = sim_shadow_take(ep->tx, q->iov.iov_base, q->iov.iov_len, q->m.context,
+					 !q->silent && sim_completes(ep, q->flags));
 		if (!shadow)
 			return -FI_EAGAIN;
 		q->iov.iov_base = shadow->bytes;
@@ -145,7 +152,8 @@ static ssize_t locked(struct sim_endpoint *ep, struct request *q) {
 	if (r < 0)
 		return r;
 	if (r == 0)
-		g = sim_target(peer, q->rma.key, offset, q->iov.iov_len, q->write ? FI_REMOTE_WRITE : FI_REMOTE_READ, &why);
+		g = sim_target(peer, q->rma.key, offset, q->iov.iov_len, q->write ? FI_REMOTE_WRITE : FI_REMOTE_READ,
+			       &why);
 	if (!g)
 		return sim_fail(ep, q->silent ? NULL : q->m.context, what, why);
 	restricted = is_restricted(ep, g, q);
@@ -170,9 +178,10 @@ static ssize_t perform(struct fid_ep *fid, enum sim_call call, struct request *q
 	return r;
 }
 
-static ssize_t simple(struct fid_ep *fid, enum sim_call call, bool write, const struct iovec *iov, size_t count, fi_addr_t peer,
-		      uint64_t addr, uint64_t key, void *context) {
-	struct request q = { .m = { .addr = peer, .context = context }, .rma = { .addr = addr, .key = key }, .write = write };
+static ssize_t simple(struct fid_ep *fid, enum sim_call call, bool write, const struct iovec *iov, size_t count,
+		      fi_addr_t peer, uint64_t addr, uint64_t key, void *context) {
+	struct request q = { .m = { .addr = peer, .context = context }, .rma = { .addr = addr, .key = key },
+			     .write = write };
 
 	if (count > 1)
 		return -FI_EINVAL;
@@ -182,15 +191,15 @@ static ssize_t simple(struct fid_ep *fid, enum sim_call call, bool write, const 
 	return perform(fid, call, &q);
 }
 
-static ssize_t rma_read(struct fid_ep *ep, void *buffer, size_t length, void *desc, fi_addr_t from, uint64_t addr, uint64_t key,
-			void *context) {
+static ssize_t rma_read(struct fid_ep *ep, void *buffer, size_t length, void *desc, fi_addr_t from, uint64_t addr,
+			uint64_t key, void *context) {
 	struct iovec iov = { .iov_base = buffer, .iov_len = length };
 
 	return simple(ep, CALL_fi_read, false, &iov, 1, from, addr, key, context);
 }
 
-static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from, uint64_t addr,
-			 uint64_t key, void *context) {
+static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from,
+			 uint64_t addr, uint64_t key, void *context) {
 	return simple(ep, CALL_fi_readv, false, iov, count, from, addr, key, context);
 }
 
@@ -201,8 +210,8 @@ static ssize_t rma_write(struct fid_ep *ep, const void *buffer, size_t length, v
 	return simple(ep, CALL_fi_write, true, &iov, 1, to, addr, key, context);
 }
 
-static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t to, uint64_t addr,
-			  uint64_t key, void *context) {
+static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t to,
+			  uint64_t addr, uint64_t key, void *context) {
 	return simple(ep, CALL_fi_writev, true, iov, count, to, addr, key, context);
 }
 
@@ -225,25 +234,28 @@ static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *m, uint6
 	return message(ep, CALL_fi_writemsg, true, m, flags);
 }
 
-static ssize_t rma_inject(struct fid_ep *ep, const void *buffer, size_t length, fi_addr_t to, uint64_t addr, uint64_t key) {
+static ssize_t rma_inject(struct fid_ep *ep, const void *buffer, size_t length, fi_addr_t to, uint64_t addr,
+			  uint64_t key) {
 	struct request q = { .m = { .addr = to }, .rma = { .addr = addr, .key = key }, .write = true, .silent = true };
 
 	q.iov = (struct iovec) { .iov_base = (void *) (uintptr_t) buffer, .iov_len = length };
 	return perform(ep, CALL_fi_inject_write, &q);
 }
 
-static ssize_t rma_writedata(struct fid_ep *ep, const void *buffer, size_t length, void *desc, uint64_t data, fi_addr_t to,
-			     uint64_t addr, uint64_t key, void *context) {
-	struct request q = { .m = { .addr = to, .context = context, .data = data }, .rma = { .addr = addr, .key = key }, .write = true };
+static ssize_t rma_writedata(struct fid_ep *ep, const void *buffer, size_t length, void *desc, uint64_t data,
+			     fi_addr_t to, uint64_t addr, uint64_t key, void *context) {
+	struct request q = { .m = { .addr = to, .context = context, .data = data }, .rma = { .addr = addr, .key = key },
+			     .write = true };
 
 	q.iov = (struct iovec) { .iov_base = (void *) (uintptr_t) buffer, .iov_len = length };
 	q.flags = FI_REMOTE_CQ_DATA | sim_endpoint(ep)->op_flags;
 	return perform(ep, CALL_fi_writedata, &q);
 }
 
-static ssize_t rma_injectdata(struct fid_ep *ep, const void *buffer, size_t length, uint64_t data, fi_addr_t to, uint64_t addr,
-			      uint64_t key) {
-	struct request q = { .m = { .addr = to, .data = data }, .rma = { .addr = addr, .key = key }, .write = true, .silent = true };
+static ssize_t rma_injectdata(struct fid_ep *ep, const void *buffer, size_t length, uint64_t data, fi_addr_t to,
+			      uint64_t addr, uint64_t key) {
+	struct request q = { .m = { .addr = to, .data = data }, .rma = { .addr = addr, .key = key }, .write = true,
+			     .silent = true };
 
 	q.iov = (struct iovec) { .iov_base = (void *) (uintptr_t) buffer, .iov_len = length };
 	q.flags = FI_REMOTE_CQ_DATA;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules [PATTERN]: breaks each rule of the simulated provider by raw libfabric calls, and shows the good case beside it.
- * TAP on standard output; with a pattern, only tests whose name contains it.
+ * rules [PATTERN]: breaks each rule of the simulated provider by raw libfabric calls,
+ * and shows the good case beside it. TAP on standard output; with a pattern, only tests whose name contains it.
  */
 #include "rules.h"
 
@@ -21,8 +21,8 @@ void check(bool ok, const char *what, const char *file, int line) {
 void same(long long value, long long expected, const char *what, const char *file, int line) {
 	if (value == expected)
 		return;
-	(void) fprintf(stderr, "# %s:%d: %s is %lld (%s), expected %lld (%s)\n", file, line, what, value,
-		       value < 0 ? fi_strerror((int) -value) : "", expected, expected < 0 ? fi_strerror((int) -expected) : "");
+	(void) fprintf(stderr, "# %s:%d: %s is %lld (%s), expected %lld (%s)\n", file, line, what, value, value < 0
+		       ? fi_strerror((int) -value) : "", expected, expected < 0 ? fi_strerror((int) -expected) : "");
 	exit(1);
 }
 
@@ -68,14 +68,16 @@ struct fi_info *hints_of(const struct wish *w) {
 
 int info_of(const struct wish *w, struct fi_info **ret) {
 	struct fi_info *h = hints_of(w);
-	int r = fi_getinfo(FI_VERSION(1, 15), w->pid ? (w->device ? w->device : "cxi0") : NULL, w->pid, w->pid ? FI_SOURCE : 0, h, ret);
+	int r = fi_getinfo(FI_VERSION(1, 15), w->pid ? (w->device ? w->device : "cxi0") : NULL, w->pid,
+			   w->pid ? FI_SOURCE : 0, h, ret);
 
 	fi_freeinfo(h);
 	return r;
 }
 
 int open_end(struct end *e, const struct wish *w) {
-	struct fi_cq_attr cq = { .size = 1024, .format = FI_CQ_FORMAT_TAGGED, .wait_obj = w->wait ? w->wait : FI_WAIT_NONE };
+	struct fi_cq_attr cq = { .size = 1024, .format = FI_CQ_FORMAT_TAGGED,
+				 .wait_obj = w->wait ? w->wait : FI_WAIT_NONE };
 	struct fi_av_attr av = { .type = FI_AV_TABLE, .count = 4 };
 	int r;
 

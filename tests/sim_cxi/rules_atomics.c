@@ -45,20 +45,23 @@ static bool expected(enum kind kind, enum fi_op op, enum fi_datatype type) {
 	}
 }
 
-static ssize_t post(struct end *a, enum kind kind, enum fi_op op, enum fi_datatype type, uint64_t offset, size_t count) {
+static ssize_t post(struct end *a, enum kind kind, enum fi_op op, enum fi_datatype type, uint64_t offset,
+		    size_t count) {
 	uint8_t *operand = a->area + 1024, *compare = operand + 64, *result = operand + 128;
 
 	if (kind == PLAIN)
 		return fi_atomic(a->ep, operand, count, NULL, a->peer, offset, 1, type, op, NULL);
 	if (kind == FETCHING)
 		return fi_fetch_atomic(a->ep, operand, count, NULL, result, NULL, a->peer, offset, 1, type, op, NULL);
-	return fi_compare_atomic(a->ep, operand, count, NULL, compare, NULL, result, NULL, a->peer, offset, 1, type, op, NULL);
+	return fi_compare_atomic(a->ep, operand, count, NULL, compare, NULL, result, NULL, a->peer, offset, 1, type, op,
+				 NULL);
 }
 
 static int valid(struct end *a, enum kind kind, enum fi_op op, enum fi_datatype type, size_t *count) {
 	if (kind == PLAIN)
 		return fi_atomicvalid(a->ep, type, op, count);
-	return kind == FETCHING ? fi_fetch_atomicvalid(a->ep, type, op, count) : fi_compare_atomicvalid(a->ep, type, op, count);
+	return kind == FETCHING ? fi_fetch_atomicvalid(a->ep, type, op, count)
+				: fi_compare_atomicvalid(a->ep, type, op, count);
 }
 
 /* Every combination: the two questions and the operation itself answer alike. */

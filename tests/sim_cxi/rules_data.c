@@ -149,7 +149,8 @@ static void notice(void) {
 	close_pair(&a, &b);
 	open_pair(&a, &b, &w, UINT64_MAX);
 	region(&b, 0, all, 0);
-	SAME(fi_writedata(a.ep, a.area, 8, NULL, 5, a.peer, 0, key_of(&b), NULL), -FI_EINVAL);  /* its region wants no events */
+	/* its region wants no events */
+	SAME(fi_writedata(a.ep, a.area, 8, NULL, 5, a.peer, 0, key_of(&b), NULL), -FI_EINVAL);
 	SAME(fi_close(&b.mr->fid), 0);
 	region(&b, 0, all, FI_RMA_EVENT);
 	SAME(fi_writedata(a.ep, a.area, 8, NULL, 0xfedcba9876543210, a.peer, 0, key_of(&b), NULL), 0);
@@ -210,7 +211,8 @@ static void immediate(void) {
 	SAME(write_to(&a, &b, 0, 224, 1), 0);   /* restricted ones carry more */
 	SAME(write_to(&a, &b, 0, 225, 1), 0);
 	close_pair(&a, &b);
-	CHECK(reported("\"modelled\":{\"idc_message\":1,\"idc_rma\":1,\"dma_message_eager\":1,\"dma_write\":1,\"restricted_write\":2}"));
+	CHECK(reported("\"modelled\":{\"idc_message\":1,\"idc_rma\":1,\"dma_message_eager\":1,\"dma_write\":1,"
+		       "\"restricted_write\":2}"));
 	CHECK(reported("\"calls\":{\"fi_recv\":2,\"fi_send\":2,\"fi_write\":2,"));
 }
 
@@ -222,7 +224,8 @@ static void no_immediate(void) {
 	SAME(write_to(&a, &b, 0, 8, 1), 0);
 	exchange(&a, &b, 8, true);              /* the variables are about what is not injected */
 	close_pair(&a, &b);
-	CHECK(reported("\"modelled\":{\"idc_message\":1,\"dma_message_eager\":1,\"dma_write\":1,\"restricted_write\":1}"));
+	CHECK(reported("\"modelled\":{\"idc_message\":1,\"dma_message_eager\":1,\"dma_write\":1,"
+		       "\"restricted_write\":1}"));
 	CHECK(reported("\"fi_inject\":1"));
 }
 
@@ -354,9 +357,11 @@ const struct rule rules_data[] = {
 	{ "tagged messages with data; plain ones only where FI_MSG was asked for", tagged, { 0 } },
 	{ "another VNI, PID or NIC that is not there: error completions, each its own", strangers, { 0 } },
 	{ "writes carry no notice: fi_writedata() is not there", no_notice, { 0 } },
-	{ "writes with notice, where they are: provider keys whose region wants events", notice, { "SIM_CXI_WRITEDATA=1" } },
+	{ "writes with notice, where they are: provider keys whose region wants events", notice,
+	  { "SIM_CXI_WRITEDATA=1" } },
 	{ "high-rate puts: for restricted writes; unknown flags are refused", high_rate, { REPORT } },
-	{ "immediate commands: 192 bytes of a message, 224 of a restricted write; calls are counted", immediate, { REPORT } },
+	{ "immediate commands: 192 bytes of a message, 224 of a restricted write; calls are counted", immediate,
+	  { REPORT } },
 	{ "immediate commands: FI_CXI_DISABLE_NON_INJECT_*_IDC", no_immediate, { REPORT, NO_IDC } },
 	{ "rendezvous begins above FI_CXI_RDZV_THRESHOLD, which is at least 192", rendezvous,
 	  { REPORT, NO_IDC, "FI_CXI_RDZV_THRESHOLD=8", "FI_CXI_RDZV_GET_MIN=0" } },

@@ -156,7 +156,8 @@ static int last_of_two(const struct wish *w, uint64_t key, uint64_t flags) {
 	for (int n = 0; n < 2; n++) {
 		struct iovec iov = { .iov_base = a.area + n, .iov_len = 1 };
 		struct fi_rma_iov rma = { .addr = 40, .len = 1, .key = key };
-		struct fi_msg_rma m = { .msg_iov = &iov, .iov_count = 1, .addr = a.peer, .rma_iov = &rma, .rma_iov_count = 1 };
+		struct fi_msg_rma m = { .msg_iov = &iov, .iov_count = 1, .addr = a.peer, .rma_iov = &rma,
+					.rma_iov_count = 1 };
 
 		a.area[n] = (uint8_t) (n + 1);
 		SAME(fi_writemsg(a.ep, &m, flags), 0);
@@ -186,10 +187,12 @@ const struct rule rules_memory[] = {
 	{ "provider keys: known when enabled, and only these reach the region", provider_mode, { REPORT } },
 	{ "writes to a client key below 100 are restricted", restricted, { REPORT } },
 	{ "writes to a client key from 100 up are unrestricted", unrestricted, { REPORT } },
-	{ "writes are unrestricted with FI_CXI_OPTIMIZED_MRS=0", standard_regions, { REPORT, "FI_CXI_OPTIMIZED_MRS=0" } },
+	{ "writes are unrestricted with FI_CXI_OPTIMIZED_MRS=0", standard_regions,
+	  { REPORT, "FI_CXI_OPTIMIZED_MRS=0" } },
 	{ "writes to a region that wants events are unrestricted", with_events, { REPORT } },
 	{ "writes to a provider key that wants events are unrestricted", provider_events, { REPORT } },
 	{ "writes are unrestricted with FI_ORDER_RMA_WAW", ordered, { REPORT } },
-	{ "restricted writes overtake each other; ordered, standard and fenced ones do not", write_order, { "SIM_CXI_REORDER=1" } },
+	{ "restricted writes overtake each other; ordered, standard and fenced ones do not", write_order,
+	  { "SIM_CXI_REORDER=1" } },
 	{ NULL, NULL, { 0 } },
 };

@@ -83,7 +83,8 @@ static void odp(void) {
 }
 
 static void orders(void) {
-	static const uint64_t refused[] = { FI_ORDER_RMA_RAW, FI_ORDER_RMA_WAR, FI_ORDER_ATOMIC_RAW, FI_ORDER_ATOMIC_WAR, FI_ORDER_RAR };
+	static const uint64_t refused[] = { FI_ORDER_RMA_RAW, FI_ORDER_RMA_WAR, FI_ORDER_ATOMIC_RAW,
+					    FI_ORDER_ATOMIC_WAR, FI_ORDER_RAR };
 	struct wish w = { 0 };
 	struct fi_info *i;
 
@@ -287,20 +288,25 @@ static void devices(void) {
 
 const struct rule rules_setup[] = {
 	{ "endpoints are reliable datagrams only", endpoint_types, { 0 } },
-	{ "it is provider cxi with cxi's limits, on a domain whose name says that it is a simulation", identity, { 0 } },
+	{ "it is provider cxi with cxi's limits, on a domain whose name says that it is a simulation", identity,
+	  { 0 } },
 	{ "regions: FI_MR_ENDPOINT and FI_MR_ALLOCATED are required, FI_MR_PROV_KEY is a choice", region_modes, { 0 } },
 	{ "FI_MR_ALLOCATED is not required with FI_CXI_ODP", odp, { "FI_CXI_ODP=1" } },
 	{ "orders: write after write can be asked for, read after write or write after read cannot", orders, { 0 } },
 	{ "keys: unknown service, foreign VNI, disabled service, no member: refused", keys_checked, { SERVICES } },
 	{ "keys: an endpoint's key must be its domain's", key_of_endpoint, { SERVICES } },
 	{ "keys: without one, the open service and VNI 10", key_by_default, { REPORT } },
-	{ "keys: FI_CXI_DEFAULT_VNI is the VNI of a service that restricts none", key_default_vni, { REPORT, "FI_CXI_DEFAULT_VNI=321" } },
-	{ "keys: a service of the user comes before the open one", key_of_user, { REPORT, "SIM_CXI_SERVICES=1,9:vni=41:gid=me,8:vni=40:uid=me" } },
-	{ "keys: a service of the group comes before the open one", key_of_group, { REPORT, "SIM_CXI_SERVICES=1,9:vni=41:gid=me" } },
+	{ "keys: FI_CXI_DEFAULT_VNI is the VNI of a service that restricts none", key_default_vni,
+	  { REPORT, "FI_CXI_DEFAULT_VNI=321" } },
+	{ "keys: a service of the user comes before the open one", key_of_user,
+	  { REPORT, "SIM_CXI_SERVICES=1,9:vni=41:gid=me,8:vni=40:uid=me" } },
+	{ "keys: a service of the group comes before the open one", key_of_group,
+	  { REPORT, "SIM_CXI_SERVICES=1,9:vni=41:gid=me" } },
 	{ "keys: SLINGSHOT_VNIS, _DEVICES and _SVC_IDS come first, by the same index", key_of_launcher,
 	  { REPORT, "SLINGSHOT_VNIS=234,235", "SLINGSHOT_DEVICES=cxi0,cxi1", "SLINGSHOT_SVC_IDS=5,6",
 	    "SIM_CXI_SERVICES=1,5:vni=234,6:vni=234,8:uid=me" } },
-	{ "keys: no service for this user is an error of fi_domain()", no_key, { "SIM_CXI_SERVICES=5:uid=65533:gid=65533" } },
+	{ "keys: no service for this user is an error of fi_domain()", no_key,
+	  { "SIM_CXI_SERVICES=5:uid=65533:gid=65533" } },
 	{ "traffic classes: known ones are taken, others and those that the service lacks refused", classes,
 	  { "SIM_CXI_SERVICES=1:tc=low-latency" } },
 	{ "addresses are NIC, PID and VNI: PIDs are unique, can be asked for, and end at 510", names, { 0 } },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated machine: its devices (SIM_CXI_DEVICES) and services (SIM_CXI_SERVICES), and the order by which fi_cxi(7),
- * "Authorization Keys", finds a key for who gives none.
+ * The simulated machine: its devices (SIM_CXI_DEVICES) and services (SIM_CXI_SERVICES),
+ * and the order by which fi_cxi(7), "Authorization Keys", finds a key for who gives none.
  */
 #include "sim.h"
 
@@ -124,7 +124,8 @@ static uint16_t vni_of(const struct sim_service *s) {
 
 /* 1: the launcher's variables. Lists of devices and services go by the same index; of the VNIs the first is taken. */
 static int key_of_launcher(const struct sim_device *device, struct sim_auth_key *ret) {
-	const char *vnis = getenv("SLINGSHOT_VNIS"), *devices = getenv("SLINGSHOT_DEVICES"), *ids = getenv("SLINGSHOT_SVC_IDS");
+	const char *vnis = getenv("SLINGSHOT_VNIS"), *devices = getenv("SLINGSHOT_DEVICES"),
+		*ids = getenv("SLINGSHOT_SVC_IDS");
 	char names[256], numbers[256], *rest = names, *others = numbers, *name, *number;
 
 	if (!vnis || !devices || !ids)

@@ -56,10 +56,13 @@ enum {
 #define SIM_HRP (1ull << 60)                            /* FI_CXI_HRP of fi_cxi_ext.h */
 #define SIM_UNRELIABLE (1ull << 61)                     /* FI_CXI_UNRELIABLE */
 #define SIM_WEAK_FENCE (1ull << 63)                     /* FI_CXI_WEAK_FENCE */
-#define SIM_MSG_ORDER (FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR)
+#define SIM_MSG_ORDER \
+	(FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR)
 #define SIM_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
-/* What a failed operation says as prov_errno: names of the hardware's return codes; the numbers are this simulation's. */
+/*
+ * What a failed operation says as prov_errno: names of the hardware's return codes; the numbers are this simulation's.
+ */
 enum sim_rc {
 	RC_OK,
 	RC_UNDELIVERABLE = 0x5101,      /* above what inner providers use. This one: no such NIC: FI_EHOSTUNREACH */
@@ -204,7 +207,9 @@ struct sim_failure {
 	struct fi_cq_err_entry entry;
 };
 
-/* An injected message that the inner provider cannot inject, or another operation whose completion is not the user's. */
+/*
+ * An injected message that the inner provider cannot inject, or another operation whose completion is not the user's.
+ */
 struct sim_shadow {
 	struct sim_shadow *next_free;
 	void *context;                  /* the user's */
@@ -268,7 +273,8 @@ int sim_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 int sim_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **ret, void *context);
 int sim_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **ret, void *context);
 int sim_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ret, void *context);
-int sim_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags);
+int sim_query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
 extern struct fi_ops_mr sim_mr_ops;
 extern struct fi_ops_msg sim_message_ops;
 extern struct fi_ops_tagged sim_tagged_ops;
@@ -281,16 +287,16 @@ int sim_no_control(struct fid *fid, int command, void *arg);
 int sim_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
 
 /*
- * The peer of an address. -FI_EINVAL: the address vector has no such entry, -FI_EOPBADSTATE: not enabled. 1: nobody is there;
- * as on the device that is no return code but an error completion, see sim_fail().
+ * The peer of an address. -FI_EINVAL: the address vector has no such entry, -FI_EOPBADSTATE: not enabled.
+ * 1: nobody is there; as on the device that is no return code but an error completion, see sim_fail().
  */
 int sim_reach(struct sim_endpoint *ep, fi_addr_t address, struct sim_peer **ret, enum sim_rc *ret_why);
 /* Of a receive: anybody, or one peer. */
 fi_addr_t sim_inner_source(struct sim_endpoint *ep, fi_addr_t address);
 fi_addr_t sim_outer_source(struct sim_av *av, fi_addr_t inner);
 /* The region that [offset, offset + length) of that key is in, if it may be accessed so. */
-const struct sim_region *sim_target(const struct sim_peer *peer, uint64_t key, uint64_t offset, uint64_t length, uint64_t access,
-				    enum sim_rc *ret_why);
+const struct sim_region *sim_target(const struct sim_peer *peer, uint64_t key, uint64_t offset, uint64_t length,
+				    uint64_t access, enum sim_rc *ret_why);
 /* Puts an error completion into the transmit queue; answers 0, as the call that caused it does. */
 ssize_t sim_fail(struct sim_endpoint *ep, void *context, uint64_t flags, enum sim_rc why);
 const char *sim_rc_text(int rc);
@@ -309,16 +315,18 @@ static inline bool sim_completes(const struct sim_endpoint *ep, uint64_t flags) 
 
 /* report.c: counts every call, and what the device would have done for it. */
 #define SIM_CALLS(X) \
-	X(fi_recv) X(fi_recvv) X(fi_recvmsg) X(fi_send) X(fi_sendv) X(fi_sendmsg) X(fi_inject) X(fi_senddata) X(fi_injectdata) \
-	X(fi_trecv) X(fi_trecvv) X(fi_trecvmsg) X(fi_tsend) X(fi_tsendv) X(fi_tsendmsg) X(fi_tinject) X(fi_tsenddata) \
-	X(fi_tinjectdata) X(fi_read) X(fi_readv) X(fi_readmsg) X(fi_write) X(fi_writev) X(fi_writemsg) X(fi_inject_write) \
-	X(fi_writedata) X(fi_inject_writedata) X(fi_atomic) X(fi_atomicv) X(fi_atomicmsg) X(fi_inject_atomic) X(fi_fetch_atomic) \
-	X(fi_fetch_atomicv) X(fi_fetch_atomicmsg) X(fi_compare_atomic) X(fi_compare_atomicv) X(fi_compare_atomicmsg) \
-	X(fi_cq_read) X(fi_cq_readfrom) X(fi_cq_readerr) X(fi_cq_sread) X(fi_cq_sreadfrom) X(fi_trywait) X(fi_mr_reg) X(fi_mr_bind) \
-	X(fi_mr_enable) X(fi_av_insert)
+	X(fi_recv) X(fi_recvv) X(fi_recvmsg) X(fi_send) X(fi_sendv) X(fi_sendmsg) X(fi_inject) X(fi_senddata) \
+	X(fi_injectdata) X(fi_trecv) X(fi_trecvv) X(fi_trecvmsg) X(fi_tsend) X(fi_tsendv) X(fi_tsendmsg) \
+	X(fi_tinject) X(fi_tsenddata) X(fi_tinjectdata) X(fi_read) X(fi_readv) X(fi_readmsg) X(fi_write) \
+	X(fi_writev) X(fi_writemsg) X(fi_inject_write) X(fi_writedata) X(fi_inject_writedata) X(fi_atomic) \
+	X(fi_atomicv) X(fi_atomicmsg) X(fi_inject_atomic) X(fi_fetch_atomic) X(fi_fetch_atomicv) \
+	X(fi_fetch_atomicmsg) X(fi_compare_atomic) X(fi_compare_atomicv) X(fi_compare_atomicmsg) X(fi_cq_read) \
+	X(fi_cq_readfrom) X(fi_cq_readerr) X(fi_cq_sread) X(fi_cq_sreadfrom) X(fi_trywait) X(fi_mr_reg) \
+	X(fi_mr_bind) X(fi_mr_enable) X(fi_av_insert)
 #define SIM_MODELLED(X) \
-	X(idc_message) X(idc_rma) X(idc_amo) X(dma_message_eager) X(dma_message_rendezvous) X(dma_write) X(dma_read) X(dma_amo) \
-	X(restricted_write) X(unrestricted_write) X(restricted_read) X(unrestricted_read) X(hrp_write) X(hrp_ignored) X(device_memory_region)
+	X(idc_message) X(idc_rma) X(idc_amo) X(dma_message_eager) X(dma_message_rendezvous) X(dma_write) X(dma_read) \
+	X(dma_amo) X(restricted_write) X(unrestricted_write) X(restricted_read) X(unrestricted_read) X(hrp_write) \
+	X(hrp_ignored) X(device_memory_region)
 
 #define X(name) CALL_##name,
 enum sim_call { SIM_CALLS(X) CALL_COUNT };

@@ -56,7 +56,8 @@ static void read_rendezvous(void) {
 	read_size("rdzv_threshold", &v->rendezvous_threshold, "Message size threshold for rendezvous protocol.");
 	read_size("rdzv_get_min", &v->rendezvous_get_min, "Minimum rendezvous Get payload size.");
 	if (v->rendezvous_threshold < SIM_INJECT_SIZE) {
-		SIM_WARN(FI_LOG_CORE, "FI_CXI_RDZV_THRESHOLD=%zu raised to %d\n", v->rendezvous_threshold, SIM_INJECT_SIZE);
+		SIM_WARN(FI_LOG_CORE, "FI_CXI_RDZV_THRESHOLD=%zu raised to %d\n", v->rendezvous_threshold,
+			 SIM_INJECT_SIZE);
 		v->rendezvous_threshold = SIM_INJECT_SIZE;
 	}
 }
@@ -65,7 +66,8 @@ static void read_llring(void) {
 	struct sim_variables *v = &sim_variables;
 	char *text = NULL;
 
-	(void) fi_param_define(&sim_provider, "llring_mode", FI_PARAM_STRING, "Set low-latency command queue ring mode.");
+	(void) fi_param_define(&sim_provider, "llring_mode", FI_PARAM_STRING,
+			       "Set low-latency command queue ring mode.");
 	if (fi_param_get_str(&sim_provider, "llring_mode", &text) != 0)
 		return;
 	if (strcmp(text, "idle") == 0 || strcmp(text, "always") == 0 || strcmp(text, "never") == 0)
@@ -85,7 +87,8 @@ void sim_variables_read(void) {
 	struct sim_variables *v = &sim_variables;
 	const char *folder = getenv("SIM_CXI_FABRIC");
 
-	read_truth("disable_non_inject_msg_idc", &raw.disable_message, "Disables IDC for messages that are not injected.");
+	read_truth("disable_non_inject_msg_idc", &raw.disable_message,
+		   "Disables IDC for messages that are not injected.");
 	read_truth("disable_non_inject_rma_idc", &raw.disable_rma, "Disables IDC for writes that are not injected.");
 	read_truth("disable_non_inject_amo_idc", &raw.disable_amo, "Disables IDC for atomics that are not injected.");
 	v->idc_message = !raw.disable_message;
@@ -95,9 +98,11 @@ void sim_variables_read(void) {
 	read_truth("odp", &v->odp, "Enables on-demand paging.");
 	read_rendezvous();
 	read_llring();
-	read_size("default_vni", &v->default_vni, "Default VNI value used only for service IDs where the VNI is not restricted.");
+	read_size("default_vni", &v->default_vni,
+		  "Default VNI value used only for service IDs where the VNI is not restricted.");
 	v->default_vni &= UINT16_MAX;
-	(void) fi_param_define(&sim_provider, "device_name", FI_PARAM_STRING, "Restrict CXI provider to specific CXI devices.");
+	(void) fi_param_define(&sim_provider, "device_name", FI_PARAM_STRING,
+			       "Restrict CXI provider to specific CXI devices.");
 	(void) fi_param_get_str(&sim_provider, "device_name", &v->device_names);
 
 	v->wait_objects = sim_truth(getenv("SIM_CXI_WAIT"), true);

@@ -1,7 +1,8 @@
 /*
  * Test double of two faults, by LD_PRELOAD, in every process of one host:
  *   PERCH_TEST_CLOCK=FILE   the clock on the wall is ahead by the seconds that FILE says; no file: it is right
- *   PERCH_TEST_LEAK=NAME    who is called NAME (/proc/self/comm) leaks 128 KiB a second, some 470 MB an hour, each page touched: in minutes no less can be told from a warm-up
+ *   PERCH_TEST_LEAK=NAME    who is called NAME (/proc/self/comm) leaks 128 KiB a second, some 470 MB an hour,
+ *                           each page touched: in minutes no less can be told from a warm-up
  * Both ride on the clock, which everyone reads all the time; FILE and name are looked at once a second.
  */
 #define _GNU_SOURCE

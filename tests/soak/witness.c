@@ -1,6 +1,7 @@
 /*
- * Witness of the machine's own pauses: one thread a processor sleeps for 5 ms again and again, and says when it came back more than
- * 10 ms late: "START END", in seconds of the wall clock. A soak that stood still at that time was stopped by the machine, not by its network.
+ * Witness of the machine's own pauses: one thread a processor sleeps for 5 ms again and again,
+ * and says when it came back more than 10 ms late: "START END", in seconds of the wall clock.
+ * A soak that stood still at that time was stopped by the machine, not by its network.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

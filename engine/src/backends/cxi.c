@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HPE Slingshot: the ofi backend over libfabric's provider cxi, with what only that has (fi_cxi(7)): authorization keys, the
- * provider's variables, kinds of memory keys, restricted and high-rate puts. Messages go the same way as ofi's, call by call.
+ * HPE Slingshot: the ofi backend over libfabric's provider cxi, with what only that has (fi_cxi(7)):
+ * authorization keys, the provider's variables, kinds of memory keys, restricted and high-rate puts.
+ * Messages go the same way as ofi's, call by call.
  */
 #include "cxi.h"
 
@@ -20,9 +21,11 @@
 #endif
 
 enum {
-	MATCHED_KEY = 100,      /* client keys from here on are found through a match list: fi_cxi(7), "Optimized MRs" */
+	/* client keys from here on are found through a match list: fi_cxi(7), "Optimized MRs" */
+	MATCHED_KEY = 100,
 	HRP_BYTES = 2048,       /* cxi_write_bw(1): high-rate puts by default up to here */
-	RDZV_EAGER = 192,       /* the provider raises FI_CXI_RDZV_THRESHOLD to its inject size, so that sends up to it stay eager */
+	/* the provider raises FI_CXI_RDZV_THRESHOLD to its inject size, so that sends up to it stay eager */
+	RDZV_EAGER = 192,
 	DEFAULT_VNI = 10,       /* the provider's, where FI_CXI_DEFAULT_VNI does not say otherwise */
 };
 
@@ -40,13 +43,15 @@ static void set_variable(const char *name, const char *value, const char *cause)
 	const char *before = getenv(name);
 
 	if (before && !streq(before, value))
-		notice("%s=%s of the environment gives way to %s: it is %s for this measurement", name, before, cause, value);
+		notice("%s=%s of the environment gives way to %s: it is %s for this measurement", name, before, cause,
+		       value);
 	(void) setenv(name, value, 1);
 }
 
 static void prepare(const struct job *job) {
 	if (job->no_idc || job_sends_from_gpu(job)) {
-		const char *cause = job->no_idc ? "--no-idc" : "the memory of a GPU, which the host cannot put into a command";
+		const char *cause = job->no_idc ? "--no-idc"
+						: "the memory of a GPU, which the host cannot put into a command";
 
 		set_variable("FI_CXI_DISABLE_NON_INJECT_MSG_IDC", "1", cause);
 		set_variable("FI_CXI_DISABLE_NON_INJECT_RMA_IDC", "1", cause);
@@ -72,8 +77,8 @@ static json_t *environment(void) {
 			continue;
 		if ((size_t) (value - *e) >= sizeof(name) || strlen(value + 1) >= ENVIRONMENT_VALUE_MAX ||
 		    json_object_size(o) == ENVIRONMENT_VARIABLES_MAX) {
-			notice("cxi: the record omits %.*s; its name or value is too long, or there are too many such variables",
-			       (int) MIN(value - *e, ENVIRONMENT_NAME_MAX), *e);
+			notice("cxi: the record omits %.*s; its name or value is too long, "
+			       "or there are too many such variables", (int) MIN(value - *e, ENVIRONMENT_NAME_MAX), *e);
 			continue;
 		}
 		(void) snprintf(name, sizeof(name), "%.*s", (int) (value - *e), *e);
@@ -118,8 +123,8 @@ static int32_t launched_service(const char *device) {
 }
 
 /*
- * What the provider would take by itself: older ones say so with the device, newer ones keep it back, and only the launcher's
- * choice can be known then. *ret_service -1: it cannot.
+ * What the provider would take by itself: older ones say so with the device, newer ones keep it back,
+ * and only the launcher's choice can be known then. *ret_service -1: it cannot.
  */
 static uint16_t provider_key(const struct ofi_session *o, int32_t *ret_service) {
 	const char *vnis = getenv("SLINGSHOT_VNIS"), *otherwise = getenv("FI_CXI_DEFAULT_VNI");
@@ -158,7 +163,9 @@ static int choose_key(struct ofi_session *o) {
 
 	o->usual_vni = provider_key(o, &usual);
 	if (service < 0 && vni < 0) {
-		/* Nothing is set: the provider's own search then ends with an error of its own where it finds nothing. */
+		/*
+		 * Nothing is set: the provider's own search then ends with an error of its own where it finds nothing.
+		 */
 		if (o->info->domain_attr->auth_key_size >= sizeof(key)) {
 			o->session.svc_id = usual;
 			o->session.vni = o->usual_vni;
@@ -167,8 +174,9 @@ static int choose_key(struct ofi_session *o) {
 	}
 	service = service < 0 ? usual : service;
 	if (service < 0)
-		return failure(-EINVAL, EXIT_USAGE, "cxi, device %s: --vni %d alone names no service; SLINGSHOT_DEVICES and SLINGSHOT_SVC_IDS do not "
-			       "list this device; give %s too", o->session.device, vni, o->role == ROLE_CLIENT ? "--svc-id" : "--server-svc-id");
+		return failure(-EINVAL, EXIT_USAGE, "cxi, device %s: --vni %d alone names no service; "
+			       "SLINGSHOT_DEVICES and SLINGSHOT_SVC_IDS do not list this device; give %s too",
+			       o->session.device, vni, o->role == ROLE_CLIENT ? "--svc-id" : "--server-svc-id");
 	key = (struct auth_key) { .svc_id = (uint32_t) service, .vni = vni < 0 ? o->usual_vni : (uint16_t) vni };
 	o->session.svc_id = service;
 	o->session.vni = key.vni;
@@ -204,9 +212,10 @@ static void choose_way(struct ofi_session *o) {
 
 static void know_variables(struct session *s, const struct job *job) {
 	s->environment = environment();
-	s->idc = job->op != OP_READ && !variable_is(job->op == OP_SEND		 ? "FI_CXI_DISABLE_NON_INJECT_MSG_IDC"
-						    : op_is_atomic(job->op) ? "FI_CXI_DISABLE_NON_INJECT_AMO_IDC"
-									     : "FI_CXI_DISABLE_NON_INJECT_RMA_IDC", "1", "true");
+	s->idc = job->op != OP_READ && !variable_is(
+		job->op == OP_SEND	? "FI_CXI_DISABLE_NON_INJECT_MSG_IDC"
+		: op_is_atomic(job->op) ? "FI_CXI_DISABLE_NON_INJECT_AMO_IDC"
+					: "FI_CXI_DISABLE_NON_INJECT_RMA_IDC", "1", "true");
 	s->ll = !variable_is("FI_CXI_LLRING_MODE", "never", "never");
 	s->rdzv_from = job->rdzv ? RDZV_EAGER + 1 : 0;
 }
@@ -216,15 +225,16 @@ static int fit(struct ofi_session *o) {
 	int r;
 
 	if (job->keys == KEYS_PROVIDER && !(o->info->domain_attr->mr_mode & FI_MR_PROV_KEY))
-		return failure(-EOPNOTSUPP, EXIT_HOST, "cxi, device %s: this libfabric's provider has no keys of its own; leave --keys provider out",
-			       o->session.device);
+		return failure(-EOPNOTSUPP, EXIT_HOST, "cxi, device %s: this libfabric's provider has no keys "
+			       "of its own; leave --keys provider out", o->session.device);
 	know_variables(&o->session, job);
 	choose_way(o);
 	o->info->domain_attr->tclass = o->info->tx_attr->tclass = ofi_class(job->fabric_class);
 	r = choose_key(o);
 	for (size_t i = 0; r == 0 && job->rdzv && o->role == ROLE_CLIENT && i < job->n_sizes; i++)
 		if (job->sizes[i] <= RDZV_EAGER) {
-			notice("--rdzv: sends of up to %d bytes stay eager, as the provider forces no smaller ones", RDZV_EAGER);
+			notice("--rdzv: sends of up to %d bytes stay eager, as the provider forces no smaller ones",
+			       RDZV_EAGER);
 			break;
 		}
 	return r;
@@ -271,8 +281,9 @@ static int explain_absence(const struct open_arguments *a) {
 	bool up;
 
 	if (offers_any(&up))
-		return up || device[0] ? 0 : failure(-ENETDOWN, EXIT_HOST, "cxi: the link of every device is down; check `cxi_stat` and the switch ports, "
-						     "or name a device with --device to try it anyway");
+		return up || device[0]
+		       ? 0 : failure(-ENETDOWN, EXIT_HOST, "cxi: the link of every device is down; check `cxi_stat` "
+				     "and the switch ports, or name a device with --device to try it anyway");
 	cxi_host_look("", &host);
 	host.provider = has_provider();
 	cxi_host_missing(&host, text);
@@ -292,8 +303,8 @@ static bool domain_opens(const struct ofi_session *o, const struct auth_key *key
 }
 
 /*
- * The provider has one error for an unknown service and for a VNI that a service does not allow. Which it is shows where the same
- * service takes the VNI that the provider would choose.
+ * The provider has one error for an unknown service and for a VNI that a service does not allow.
+ * Which it is shows where the same service takes the VNI that the provider would choose.
  */
 static int explain_refusal(const struct ofi_session *o, int error) {
 	const char *device = o->session.device, *tclass = fabric_class_name((int) o->job->fabric_class);
@@ -303,15 +314,17 @@ static int explain_refusal(const struct ofi_session *o, int error) {
 	if (error != FI_EINVAL && error != FI_EACCES && error != FI_EPERM && error != FI_ENODEV && error != FI_ENOSYS)
 		return 0;
 	if (o->session.vni < 0)
-		return failure(-EACCES, EXIT_HOST, "cxi, device %s: the provider finds no service for this user (%s): `cxi_service list` shows the services; "
-			       "give --svc-id and --vni of one", device, fi_strerror(error));
+		return failure(-EACCES, EXIT_HOST, "cxi, device %s: the provider finds no service for this user (%s): "
+			       "`cxi_service list` shows the services; give --svc-id and --vni of one", device,
+			       fi_strerror(error));
 	if (!o->domain && key.vni != o->session.vni && domain_opens(o, &key))
-		return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d does not allow VNI %d (but VNI %u): leave --vni out, or see `cxi_service list`",
-			       device, o->session.svc_id, o->session.vni, key.vni);
-	return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d with VNI %d was refused (%s); the service is unknown, disabled, "
-		       "not for this user%s%s, or does not allow the VNI; see `cxi_service list`, or omit --svc-id and --vni",
-		       device, o->session.svc_id, o->session.vni, fi_strerror(error), classed ? ", without traffic class " : "",
-		       classed ? tclass : "");
+		return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d does not allow VNI %d (but VNI %u): "
+			       "leave --vni out, or see `cxi_service list`", device, o->session.svc_id, o->session.vni,
+			       key.vni);
+	return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d with VNI %d was refused (%s); "
+		       "the service is unknown, disabled, not for this user%s%s, or does not allow the VNI; "
+		       "see `cxi_service list`, or omit --svc-id and --vni", device, o->session.svc_id, o->session.vni,
+		       fi_strerror(error), classed ? ", without traffic class " : "", classed ? tclass : "");
 }
 
 /* Since libfabric 1.18 an address ends with the VNI. */
@@ -334,8 +347,8 @@ static int check_peer(const struct ofi_session *o, const void *name, size_t leng
 
 	if (vni < 0 || o->session.vni < 0 || vni == o->session.vni)
 		return 0;
-	return failure(-EPROTO, EXIT_PEER, "cxi, device %s: this end is in VNI %d and the peer in %d; give a --vni that "
-		       "the services of both ends allow", o->session.device, o->session.vni, vni);
+	return failure(-EPROTO, EXIT_PEER, "cxi, device %s: this end is in VNI %d and the peer in %d; "
+		       "give a --vni that the services of both ends allow", o->session.device, o->session.vni, vni);
 }
 
 static const struct ofi_kind kind_cxi = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host needs before CXI works, from the bottom up: NIC, driver, device file, libcxi, libfabric's provider, a service. */
+/*
+ * What a host needs before CXI works, from the bottom up: NIC, driver, device file, libcxi,
+ * libfabric's provider, a service.
+ */
 #include "cxi.h"
 
 #include <dirent.h>
@@ -90,16 +93,18 @@ void cxi_host_missing(const struct cxi_host *h, char ret[CXI_MISSING_MAX]) {
 	else if (!h->driver)
 		say(ret, &n, "no driver: /sys/class/cxi is empty (modprobe cxi_ss1; see the kernel's log)");
 	else if (!h->node || !h->permitted) {
-		(void) snprintf(text, sizeof(text), h->node ? "no permission on /dev/%s (udev rules of the cxi driver's package)"
-							    : "no device file /dev/%s (modprobe cxi_user)", h->device);
+		(void) snprintf(text, sizeof(text),
+				h->node ? "no permission on /dev/%s (udev rules of the cxi driver's package)"
+					: "no device file /dev/%s (modprobe cxi_user)", h->device);
 		say(ret, &n, text);
 	}
 	if (!h->library)
 		say(ret, &n, "no libcxi.so.1 (package libcxi)");
 	if (!h->provider)
-		say(ret, &n, "this libfabric has no cxi provider (`fi_info -l` lists them; install the one of the Slingshot host software, or "
-			     "build one with --enable-cxi)");
+		say(ret, &n, "this libfabric has no cxi provider (`fi_info -l` lists them; "
+		    "install the one of the Slingshot host software, or build one with --enable-cxi)");
 	if (n == 0)
-		say(ret, &n, "driver, device file, libcxi and provider are there, but the provider offers no device; there is no enabled service for this "
-			     "user (`cxi_service list`), or FI_PROVIDER or FI_CXI_DEVICE_NAME excludes it");
+		say(ret, &n, "driver, device file, libcxi and provider are there, but the provider offers no device; "
+		    "there is no enabled service for this user (`cxi_service list`), "
+		    "or FI_PROVIDER or FI_CXI_DEVICE_NAME excludes it");
 }

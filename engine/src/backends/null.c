@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The null backend: no network. It is two things at once, the yardstick of the engine's own cost (what a sample costs when the
- * network costs nothing) and the commented skeleton of a backend. To write another: copy this file, say in backend_facts.c what it
- * can do, and add one line to backend.c and three to the Makefile.
+ * The null backend: no network. It is two things at once, the yardstick of the engine's own cost (what a sample
+ * costs when the network costs nothing) and the commented skeleton of a backend. To write another: copy this file,
+ * say in backend_facts.c what it can do, and add one line to backend.c and three to the Makefile.
  */
 #include "../backend.h"
 #include "../message.h"
@@ -27,8 +27,8 @@ static int null_probe(device_callback callback, void *userdata) {
 }
 
 /*
- * Makes an endpoint that can reach the peer named in the arguments, and registers the arena with it. Fills in the facts of
- * struct session. On failure says why, once, with the right exit code, and leaves *ret alone. Required.
+ * Makes an endpoint that can reach the peer named in the arguments, and registers the arena with it. Fills in the facts
+ * of struct session. On failure says why, once, with the right exit code, and leaves *ret alone. Required.
  */
 static int null_open(const struct open_arguments *arguments, struct session **ret) {
 	struct null_session *s = calloc(1, sizeof(*s));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libfabric: one reliable datagram endpoint over any provider. Nothing here knows a provider by name; memory modes, keys,
- * addressing and limits follow what fi_getinfo() demands.
+ * libfabric: one reliable datagram endpoint over any provider. Nothing here knows a provider by name;
+ * memory modes, keys, addressing and limits follow what fi_getinfo() demands.
  */
 #include "ofi.h"
 
@@ -11,7 +11,10 @@
 
 #include "../message.h"
 
-/* How much later than the peer's word on the control connection its greeting may come: a round trip and some scheduling. */
+/*
+ * How much later than the peer's word on the control connection its greeting may come:
+ * a round trip and some scheduling.
+ */
 #define GREETING_NS NSEC_PER_SEC
 
 /* Whether a write's completion is all that is ever heard of it. */
@@ -24,20 +27,22 @@ static bool is_unseen_write(const struct job *job, bool can_notify) {
 }
 
 /*
- * Must a completion say that the payload has arrived? For a write, nobody else does. A send is answered (ping-pong), or its
- * receiver says when it has everything: there the provider's own level is enough, and spares small messages
- * an acknowledgement each (over tcp;ofi_rxm, half of their rate).
+ * Must a completion say that the payload has arrived? For a write, nobody else does. A send is answered (ping-pong),
+ * or its receiver says when it has everything: there the provider's own level is enough,
+ * and spares small messages an acknowledgement each (over tcp;ofi_rxm, half of their rate).
  */
 static bool wants_delivery(const struct ofi_kind *kind, const struct job *job, bool can_notify) {
 	return kind->asks_delivery && is_unseen_write(job, can_notify);
 }
 
 /*
- * The slot travels as remote data: 4 bytes hold every slot number. CXI turns such writes into unrestricted ones, which take
- * another, slower way through the NIC: there the plain write is the default, and half_round_trip must be asked for.
+ * The slot travels as remote data: 4 bytes hold every slot number. CXI turns such writes into unrestricted ones,
+ * which take another, slower way through the NIC: there the plain write is the default,
+ * and half_round_trip must be asked for.
  */
 static bool offers_notify(const struct job *job, const struct fi_info *info) {
-	return job->op == OP_WRITE && job->kind != KIND_TRANSFER && info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
+	return job->op == OP_WRITE && job->kind != KIND_TRANSFER &&
+	       info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
 	       !(info->ep_attr->protocol == FI_PROTO_CXI && job->definition != DEFINITION_HALF_ROUND_TRIP);
 }
 
@@ -70,7 +75,8 @@ static int check_limits(const struct ofi_session *o) {
 	uint64_t largest = job_largest_size(o->job);
 
 	if (largest > o->info->ep_attr->max_msg_size)
-		return failure(-EMSGSIZE, EXIT_HOST, "%s: provider %s sends at most %zu bytes in one message; lower --size", o->job->backend,
+		return failure(-EMSGSIZE, EXIT_HOST,
+			       "%s: provider %s sends at most %zu bytes in one message; lower --size", o->job->backend,
 			       o->session.provider, o->info->ep_attr->max_msg_size);
 	return 0;
 }
@@ -88,8 +94,10 @@ static int open_queue(struct ofi_session *o) {
 	if (r == 0 && event)
 		r = fi_control(&o->cq->fid, FI_GETWAIT, &o->wait_fd);
 	if (r && event)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s cannot sleep for a completion (%s): use --completion busy%s",
-			       o->job->backend, o->session.provider, fi_strerror(-r), o->kind->provider ? "" : ", or another provider");
+		return failure(-EOPNOTSUPP, EXIT_HOST,
+			       "%s: provider %s cannot sleep for a completion (%s): use --completion busy%s",
+			       o->job->backend, o->session.provider, fi_strerror(-r),
+			       o->kind->provider ? "" : ", or another provider");
 	return r ? ofi_open_failed(o, "open a completion queue", r) : 0;
 }
 
@@ -139,7 +147,8 @@ static int allocate(struct ofi_session *o) {
 	o->contexts = calloc(2 * (size_t) o->slots + 2, sizeof(*o->contexts));
 	o->places = calloc(o->slots, sizeof(*o->places));
 	if (!o->contexts || !o->places)
-		return failure(-ENOMEM, EXIT_HOST, "%s: out of memory for %u slots; lower --outstanding", o->job->backend, o->slots);
+		return failure(-ENOMEM, EXIT_HOST, "%s: out of memory for %u slots; lower --outstanding",
+			       o->job->backend, o->slots);
 	return 0;
 }
 
@@ -180,7 +189,8 @@ static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 
 	o->session.level = level_of(o);
 	o->messages = job->op == OP_SEND;
-	ping_pong = job->kind == KIND_LATENCY && (o->messages || (job->op == OP_WRITE && !is_unseen_write(job, o->session.can_notify)));
+	ping_pong = job->kind == KIND_LATENCY &&
+		(o->messages || (job->op == OP_WRITE && !is_unseen_write(job, o->session.can_notify)));
 	if (ping_pong && o->info->tx_attr->inject_size > 0 && !job->no_idc && !job_sends_from_gpu(job)) {
 		/* Elsewhere it is the completion that is counted, and an injected message has none. */
 		o->inject_below = o->info->tx_attr->inject_size + 1;
@@ -238,7 +248,9 @@ int ofi_local_address(struct session *s, struct address *ret) {
 	return ofi_address_write(ofi_session(s), ret);
 }
 
-/* The peer has nothing to say while both ends connect, unless it is done (its greeting then arrives soon) or gives up. */
+/*
+ * The peer has nothing to say while both ends connect, unless it is done (its greeting then arrives soon) or gives up.
+ */
 static int check_peer(const struct ofi_session *o, uint64_t now, uint64_t *heard) {
 	struct pollfd p = { .fd = o->wake_fd, .events = POLLIN };
 
@@ -246,8 +258,8 @@ static int check_peer(const struct ofi_session *o, uint64_t now, uint64_t *heard
 		*heard = now;
 	if (*heard == 0 || now - *heard < GREETING_NS)
 		return 0;
-	return failure(-ECONNABORTED, EXIT_PEER, "%s, provider %s, device %s: the peer gave up while the two ends were connecting; "
-		       "its own messages say why", o->job->backend, o->session.provider, o->session.device);
+	return failure(-ECONNABORTED, EXIT_PEER, "%s, provider %s, device %s: the peer gave up while the two ends were "
+		       "connecting; its own messages say why", o->job->backend, o->session.provider, o->session.device);
 }
 
 /* One greeting's half: started until the provider takes it, then driven until its completion is there. */
@@ -287,8 +299,9 @@ static int greet(struct ofi_session *o, bool send, uint64_t deadline) {
 }
 
 /*
- * shm's endpoint is a file of 16 MiB and more in /dev/shm, which a killed process leaves behind. Once both ends have mapped
- * it nobody opens it by name again, so that the name can go now; the provider's own removal at the end finds nothing.
+ * shm's endpoint is a file of 16 MiB and more in /dev/shm, which a killed process leaves behind.
+ * Once both ends have mapped it nobody opens it by name again, so that the name can go now;
+ * the provider's own removal at the end finds nothing.
  */
 static void unlink_shared_memory(const struct ofi_session *o) {
 	const char *scheme = "fi_shm://", *name = o->session.address;
@@ -298,9 +311,9 @@ static void unlink_shared_memory(const struct ofi_session *o) {
 }
 
 /*
- * Datagram endpoints connect, if at all, with their first message. A greeting each way does that now, within the deadline
- * and with a clear message, instead of in the first measurement. The client begins: two ends that connect to each
- * other at the same moment must first find out which connection to drop.
+ * Datagram endpoints connect, if at all, with their first message. A greeting each way does that now,
+ * within the deadline and with a clear message, instead of in the first measurement. The client begins:
+ * two ends that connect to each other at the same moment must first find out which connection to drop.
  */
 int ofi_connect(struct session *s, const struct address *peer) {
 	struct ofi_session *o = ofi_session(s);
@@ -339,9 +352,9 @@ static void close_libfabric(struct ofi_session *o) {
 }
 
 /*
- * With operations under way, ofi_rxm (1.17, over tcp) follows freed memory when its endpoint is closed, and the crash would
- * take the exit code with it. A measurement's process ends right after: then the kernel cleans up better. Not so for
- * shared memory, whose files outlive the process.
+ * With operations under way, ofi_rxm (1.17, over tcp) follows freed memory when its endpoint is closed,
+ * and the crash would take the exit code with it. A measurement's process ends right after:
+ * then the kernel cleans up better. Not so for shared memory, whose files outlive the process.
  */
 static struct ofi_session *volatile abandoned;  /* still reachable, so no leak; volatile, or nobody would store it */
 
@@ -375,7 +388,8 @@ static int fit(struct ofi_session *o) {
 
 	if (wanted == FI_TC_UNSPEC || o->info->domain_attr->tclass == wanted || o->info->tx_attr->tclass == wanted)
 		return 0;
-	return failure(-EOPNOTSUPP, EXIT_HOST, "ofi: provider %s has no --traffic-class %s; omit it, or choose another --provider",
+	return failure(-EOPNOTSUPP, EXIT_HOST,
+		       "ofi: provider %s has no --traffic-class %s; omit it, or choose another --provider",
 		       o->session.provider, fabric_class_name((int) o->job->fabric_class));
 }
 

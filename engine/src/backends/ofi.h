@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the backends that are libfabric: ofi, over any provider, and cxi (cxi.h), over one. One reliable datagram
- * endpoint, one completion queue for both directions, one region over each stretch of the arena:
+ * The parts of the backends that are libfabric: ofi, over any provider, and cxi (cxi.h), over one.
+ * One reliable datagram endpoint, one completion queue for both directions, one region over each stretch of the arena:
  *
  *     ofi.c           vtable; opens, connects and closes the endpoint
  *     ofi_provider.c  which provider, domain and source address
@@ -25,7 +25,8 @@
 #define OFI_MODES (FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA)
 /* FI_MR_MMU_NOTIFY and FI_MR_RMA_EVENT ask for nothing here: our pages stay mapped, and no counters are bound. */
 #define OFI_MR_MODES \
-	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT)
+	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_MMU_NOTIFY | \
+	 FI_MR_RMA_EVENT)
 
 enum {
 	OFI_CXI_PID_BITS = 9,   /* struct cxip_addr: PID, NIC, and since libfabric 1.18 the VNI in a second word */
@@ -50,7 +51,8 @@ struct ofi_session;
 struct ofi_kind {
 	const struct backend *backend;
 	const char *provider;           /* the only one; NULL: --provider, or the best */
-	bool asks_delivery;             /* writes that nobody sees arrive are complete when they are visible at the target */
+	/* writes that nobody sees arrive are complete when they are visible at the target */
+	bool asks_delivery;
 	int mr_modes;                   /* of OFI_MR_MODES, what may be met */
 
 	/* Adds what the job asks of a provider. */
@@ -59,10 +61,15 @@ struct ofi_kind {
 	/* The provider is chosen, nothing is open: may still change o->info. Negative: said. */
 	int (*fit)(struct ofi_session *o);
 
-	/* Why nothing was found, where that is known better than from libfabric's lists. 0: it is not; negative: said. */
+	/*
+	 * Why nothing was found, where that is known better than from libfabric's lists. 0: it is not; negative: said.
+	 */
 	int (*explain_absence)(const struct open_arguments *arguments);
 
-	/* Why the domain could not be opened, or the endpoint enabled; `error` is positive. 0: nothing is known; negative: said. */
+	/*
+	 * Why the domain could not be opened, or the endpoint enabled; `error` is positive.
+	 * 0: nothing is known; negative: said.
+	 */
 	int (*explain_refusal)(const struct ofi_session *o, int error);
 
 	/* The endpoint is open, and has its name. */
@@ -80,17 +87,20 @@ struct ofi_session {
 	struct fid_cq *cq;
 	fi_addr_t peer;
 	uint64_t remote_key, remote_base;       /* base: of the half that the operation works on */
-	void *desc, *rx_desc;           /* of transmit and of receive memory; NULL where the provider needs no local registration */
+	/* of transmit and of receive memory; NULL where the provider needs no local registration */
+	void *desc, *rx_desc;
 	void *scratch_desc;
 	uint64_t inject_below;          /* shorter messages are injected; 0: none */
-	uint64_t message_flags;         /* what calls with flags of their own must say, since the endpoint's do not count then */
+	/* what calls with flags of their own must say, since the endpoint's do not count then */
+	uint64_t message_flags;
 	uint64_t write_flags;           /* more of them, for plain writes of less than... */
 	uint64_t write_flags_below;     /* ... so many bytes; 0: none */
 	int (*post_atomic)(struct ofi_session *o, const struct work *work);
 	enum fi_datatype datatype;      /* of atomics: */
 	enum fi_op atomic;
 	uint32_t word;                  /* bytes */
-	struct fi_context2 *contexts;   /* slots for tx, slots for rx, then the greeting's two; a pointer is kind and slot */
+	/* slots for tx, slots for rx, then the greeting's two; a pointer is kind and slot */
+	struct fi_context2 *contexts;
 	struct ofi_place *places;
 	uint32_t slots;
 	bool notified;                  /* the completion queue carries remote data */
@@ -112,7 +122,8 @@ struct ofi_session {
 	struct fi_info *info;
 	struct fid_domain *domain;
 	struct fid_av *av;
-	struct fid_mr *mr[2], *scratch_mr;      /* of the arena's regions; the second is NULL where one serves both halves */
+	/* of the arena's regions; the second is NULL where one serves both halves */
+	struct fid_mr *mr[2], *scratch_mr;
 	uint8_t *scratch;               /* the greeting's two buffers, then what compare-swap compares with */
 	size_t scratch_length;
 };
@@ -135,7 +146,8 @@ int ofi_connect(struct session *s, const struct address *peer);
 struct session *ofi_close(struct session *s);
 
 /* ofi_provider.c. Answers one fi_info, to be freed with fi_freeinfo(). Negative: said. */
-int ofi_choose(const struct ofi_kind *kind, const struct open_arguments *arguments, uint64_t op_flags, struct fi_info **ret);
+int ofi_choose(const struct ofi_kind *kind, const struct open_arguments *arguments, uint64_t op_flags,
+	       struct fi_info **ret);
 bool ofi_is_host_local(const struct fi_info *info);
 
 /* "cxi0" names "sim_cxi0", too: what works on the device works on its simulation. */
@@ -152,7 +164,8 @@ int ofi_address_read(struct ofi_session *o, const struct address *peer);
 /* ofi_gpu.c: a GPU's memory, as FI_HMEM */
 void ofi_gpu_hints(struct fi_info *hints);
 int ofi_gpu_absent(const struct job *job, const char *provider);         /* says why nothing was found */
-int ofi_gpu_register(struct ofi_session *o, const struct region *region, uint64_t access, uint64_t key, struct fid_mr **ret);
+int ofi_gpu_register(struct ofi_session *o, const struct region *region, uint64_t access, uint64_t key,
+		     struct fid_mr **ret);
 
 /* ofi_data.c */
 void ofi_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
@@ -165,14 +178,18 @@ int ofi_started(struct ofi_session *o, const char *what, ssize_t r);
 /* ofi_atomic.c: whether the endpoint has what the job asks for. Negative: said. */
 int ofi_atomic_open(struct ofi_session *o);
 
-/* ofi_error.c. Messages begin with the backend's name. `error` is libfabric's, positive or negative; all answer a negative errno. */
+/*
+ * ofi_error.c. Messages begin with the backend's name. `error` is libfabric's, positive or negative;
+ * all answer a negative errno.
+ */
 int ofi_failed(const struct ofi_session *o, const char *what, int error, const char *detail);
 int ofi_open_failed(const struct ofi_session *o, const char *what, int error);
 int ofi_cq_failed(struct ofi_session *o, ssize_t error);
 
 /* ofi_device.c */
 int ofi_probe(device_callback callback, void *userdata);
-int ofi_probe_provider(const char *backend, const char *provider, device_callback callback, void *userdata); /* NULL: all */
+/* NULL: all */
+int ofi_probe_provider(const char *backend, const char *provider, device_callback callback, void *userdata);
 void ofi_facts(const struct fi_info *info, const void *own, size_t own_length, struct device *ret);
 void ofi_address_text(uint32_t format, const void *address, size_t length, char *ret, size_t size);
 bool ofi_is_ip(const struct fi_info *info);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hot path. Every pointer used here was made valid by open and connect. A completion's context points into one array,
- * so that its offset alone tells kind and slot: nothing is stored, nothing is looked up.
+ * The hot path. Every pointer used here was made valid by open and connect. A completion's context points into one
+ * array, so that its offset alone tells kind and slot: nothing is stored, nothing is looked up.
  */
 #include "ofi.h"
 
@@ -20,8 +20,9 @@ static int post_failed(struct ofi_session *o, const char *what, ssize_t r) {
 	o->broken = true;
 	/* Providers without remote data for writes say so only now: CXI's up to libfabric 2.3. */
 	if (r == -FI_ENOSYS && o->notified)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "%s, provider %s, device %s: a write cannot announce itself to its target in this version; "
-			       "use --definition completion", o->job->backend, o->session.provider, o->session.device);
+		return failure(-EOPNOTSUPP, EXIT_HOST, "%s, provider %s, device %s: a write cannot announce itself "
+			       "to its target in this version; use --definition completion", o->job->backend,
+			       o->session.provider, o->session.device);
 	return ofi_failed(o, what, (int) r, NULL);
 }
 
@@ -47,19 +48,23 @@ int ofi_started(struct ofi_session *o, const char *what, ssize_t r) {
 }
 
 /* One call a message, as without flags; they are rare enough to be kept out of the others' way. */
-static __attribute__((noinline)) int post_send_with(struct ofi_session *o, const struct work *w, const struct ofi_place *p, uint64_t flags) {
+static __attribute__((noinline)) int post_send_with(struct ofi_session *o, const struct work *w,
+						    const struct ofi_place *p, uint64_t flags) {
 	struct iovec iov = { .iov_base = p->tx, .iov_len = w->size };
-	struct fi_msg m = { .msg_iov = &iov, .desc = &o->desc, .iov_count = 1, .addr = o->peer, .context = o->contexts + w->slot };
+	struct fi_msg m = { .msg_iov = &iov, .desc = &o->desc, .iov_count = 1, .addr = o->peer,
+			    .context = o->contexts + w->slot };
 
 	return started(o, "starting a send", fi_sendmsg(o->ep, &m, o->message_flags | flags));
 }
 
-static __attribute__((noinline)) int post_rma_with(struct ofi_session *o, const struct work *w, const struct ofi_place *p, uint64_t flags) {
+static __attribute__((noinline)) int post_rma_with(struct ofi_session *o, const struct work *w,
+						   const struct ofi_place *p, uint64_t flags) {
 	bool write = w->op == OP_WRITE;
 	struct iovec iov = { .iov_base = write ? p->tx : p->rx, .iov_len = w->size };
 	struct fi_rma_iov target = { .addr = p->remote, .len = w->size, .key = o->remote_key };
-	struct fi_msg_rma m = { .msg_iov = &iov, .desc = write ? &o->desc : &o->rx_desc, .iov_count = 1, .addr = o->peer,
-				.rma_iov = &target, .rma_iov_count = 1, .context = o->contexts + w->slot };
+	struct fi_msg_rma m = { .msg_iov = &iov, .desc = write ? &o->desc : &o->rx_desc, .iov_count = 1,
+				.addr = o->peer, .rma_iov = &target, .rma_iov_count = 1,
+				.context = o->contexts + w->slot };
 
 	if (write)
 		return started(o, "starting a write", fi_writemsg(o->ep, &m, o->message_flags | flags));
@@ -94,7 +99,8 @@ static int post_write(struct ofi_session *o, const struct work *w, const struct 
 		r = fi_inject_writedata(o->ep, p->tx, w->size, w->slot, o->peer, p->remote, o->remote_key);
 		return injected(o, "starting a write", r);
 	}
-	r = fi_writedata(o->ep, p->tx, w->size, o->desc, w->slot, o->peer, p->remote, o->remote_key, o->contexts + w->slot);
+	r = fi_writedata(o->ep, p->tx, w->size, o->desc, w->slot, o->peer, p->remote, o->remote_key,
+			 o->contexts + w->slot);
 	return started(o, "starting a write", r);
 }
 
@@ -113,7 +119,8 @@ void ofi_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offs
 
 	(void) channel;
 	(void) size;
-	o->places[slot] = (struct ofi_place) { .tx = o->arena.tx + offset, .rx = o->arena.rx + offset, .remote = o->remote_base + offset };
+	o->places[slot] = (struct ofi_place) { .tx = o->arena.tx + offset, .rx = o->arena.rx + offset,
+					       .remote = o->remote_base + offset };
 }
 
 int ofi_post(struct session *s, const struct work *work) {
@@ -133,9 +140,9 @@ int ofi_post(struct session *s, const struct work *work) {
 }
 
 /*
- * Messages land in the receive that is next in order. Notified writes land where their sender says, and use up a receive,
- * without payload, only with providers that demand so (FI_RX_CQ_DATA): those take contexts in turn, since the
- * receive that a write uses up need not be the one lent for its slot.
+ * Messages land in the receive that is next in order. Notified writes land where their sender says,
+ * and use up a receive, without payload, only with providers that demand so (FI_RX_CQ_DATA):
+ * those take contexts in turn, since the receive that a write uses up need not be the one lent for its slot.
  */
 int ofi_post_receive(struct session *s, uint32_t slot, uint64_t size) {
 	struct ofi_session *o = ofi_session(s);
@@ -181,14 +188,18 @@ static int poll_notified(struct ofi_session *o, struct completion *ret, unsigned
 	if (n <= 0)
 		return likely(n == -FI_EAGAIN || n == 0) ? 0 : ofi_cq_failed(o, n);
 	for (ssize_t i = 0; i < n; i++) {
-		/* Both marks count: shm (2.1) leaves FI_REMOTE_WRITE out, sockets marks its own writes with FI_REMOTE_CQ_DATA too. */
+		/*
+		 * Both marks count: shm (2.1) leaves FI_REMOTE_WRITE out,
+		 * sockets marks its own writes with FI_REMOTE_CQ_DATA too.
+		 */
 		if ((entries[i].flags & FI_WRITE) || !(entries[i].flags & FI_REMOTE_CQ_DATA)) {
 			ret[i] = completion_of(o, entries[i].op_context);
 			continue;
 		}
 		if (entries[i].data >= o->slots)
-			return failure(-EPROTO, EXIT_PEER, "%s: the peer announced a write to slot %llu of %u; is it the same version of perch?",
-				       o->job->backend, (unsigned long long) entries[i].data, o->slots);
+			return failure(-EPROTO, EXIT_PEER, "%s: the peer announced a write to slot %llu of %u; "
+				       "is it the same version of perch?", o->job->backend,
+				       (unsigned long long) entries[i].data, o->slots);
 		ret[i] = (struct completion) { .kind = COMPLETION_RECEIVE, .slot = (uint32_t) entries[i].data };
 	}
 	return (int) n;

@@ -10,7 +10,8 @@
 #include "../netdev.h"
 
 bool ofi_is_ip(const struct fi_info *info) {
-	return info->addr_format == FI_SOCKADDR || info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6;
+	return info->addr_format == FI_SOCKADDR || info->addr_format == FI_SOCKADDR_IN ||
+	       info->addr_format == FI_SOCKADDR_IN6;
 }
 
 /* "tcp;ofi_rxm": the core provider is what moves the data; the rest are layers on it. */
@@ -21,7 +22,10 @@ bool ofi_core_is(const struct fi_info *info, const char *name) {
 	return strncmp(p, name, n) == 0 && (p[n] == '\0' || p[n] == ';');
 }
 
-/* CXI's: 9 bits of PID, then 20 of NIC (struct cxip_addr of the provider). The highest PID means that none is assigned yet. */
+/*
+ * CXI's: 9 bits of PID, then 20 of NIC (struct cxip_addr of the provider).
+ * The highest PID means that none is assigned yet.
+ */
 static void cxi_address_text(const void *address, size_t length, char *ret, size_t size) {
 	uint32_t bits, pid;
 
@@ -46,9 +50,11 @@ void ofi_address_text(uint32_t format, const void *address, size_t length, char 
 	case FI_SOCKADDR_IN:
 	case FI_SOCKADDR_IN6:
 		if (length >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET)
-			(void) inet_ntop(AF_INET, &((const struct sockaddr_in *) address)->sin_addr, ret, (socklen_t) size);
+			(void) inet_ntop(AF_INET, &((const struct sockaddr_in *) address)->sin_addr, ret,
+					 (socklen_t) size);
 		else if (length >= sizeof(struct sockaddr_in6) && sa->sa_family == AF_INET6)
-			(void) inet_ntop(AF_INET6, &((const struct sockaddr_in6 *) address)->sin6_addr, ret, (socklen_t) size);
+			(void) inet_ntop(AF_INET6, &((const struct sockaddr_in6 *) address)->sin6_addr, ret,
+					 (socklen_t) size);
 		return;
 	case FI_ADDR_STR:
 		(void) snprintf(ret, size, "%.*s", (int) strnlen(address, length), (const char *) address);
@@ -63,7 +69,10 @@ void ofi_address_text(uint32_t format, const void *address, size_t length, char 
 	}
 }
 
-/* Where a source address was asked for, libfabric names the domain after the provider: the interface is the better name. */
+/*
+ * Where a source address was asked for, libfabric names the domain after the provider:
+ * the interface is the better name.
+ */
 static void facts_of_interface(const void *own, size_t length, struct device *ret) {
 	struct sockaddr_storage address = { 0 };
 	struct netdev n;

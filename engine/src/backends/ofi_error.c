@@ -54,8 +54,9 @@ int ofi_failed(const struct ofi_session *o, const char *what, int error, const c
 	bool more = detail && detail[0] != '\0' && !streq(detail, text);
 
 	return failure(!c || c->blame == BLAME_SELF ? -EIO : c->blame == BLAME_PEER ? -ECONNRESET : -ENODEV,
-		       c && c->blame == BLAME_PEER ? EXIT_PEER : EXIT_INTERNAL, "%s, provider %s, device %s: %s failed: %s%s%s%s%s%s",
-		       o->job->backend, o->session.provider, o->session.device, what, text, more ? " (" : "", more ? detail : "", more ? ")" : "",
+		       c && c->blame == BLAME_PEER ? EXIT_PEER : EXIT_INTERNAL,
+		       "%s, provider %s, device %s: %s failed: %s%s%s%s%s%s", o->job->backend, o->session.provider,
+		       o->session.device, what, text, more ? " (" : "", more ? detail : "", more ? ")" : "",
 		       c ? "; " : "", c ? c->hint : "");
 }
 
@@ -70,12 +71,15 @@ int ofi_open_failed(const struct ofi_session *o, const char *what, int error) {
 	else if (e == FI_EACCES || e == FI_EPERM)
 		hint = "; this user may not use the device: check the permissions of its device file";
 	else if (e == FI_EINVAL && strstr(o->session.provider, "verbs") && strstr(o->session.provider, "rxm"))
-		/* Soft-RoCE has less room in a queue pair, and no such shared queue, as the layer asks for by default. */
-		hint = "; the device may not have the queues that ofi_rxm needs; use --backend verbs, or set on both hosts FI_OFI_RXM_USE_SRX=0 "
-		       "FI_OFI_RXM_MSG_RX_SIZE=64 FI_OFI_RXM_MSG_TX_SIZE=64 FI_UNIVERSE_SIZE=2 (fi_rxm(7))";
+		/*
+		 * Soft-RoCE has less room in a queue pair, and no such shared queue, as the layer asks for by default.
+		 */
+		hint = "; the device may not have the queues that ofi_rxm needs; "
+			"use --backend verbs, or set on both hosts FI_OFI_RXM_USE_SRX=0 FI_OFI_RXM_MSG_RX_SIZE=64 "
+			"FI_OFI_RXM_MSG_TX_SIZE=64 FI_UNIVERSE_SIZE=2 (fi_rxm(7))";
 
-	return failure(e < FI_ERRNO_OFFSET ? -e : -EIO, EXIT_HOST, "%s, provider %s, device %s: cannot %s: %s%s", o->job->backend,
-		       o->session.provider, o->session.device, what, fi_strerror(e), hint);
+	return failure(e < FI_ERRNO_OFFSET ? -e : -EIO, EXIT_HOST, "%s, provider %s, device %s: cannot %s: %s%s",
+		       o->job->backend, o->session.provider, o->session.device, what, fi_strerror(e), hint);
 }
 
 static const char *operation_name(uint64_t flags) {
@@ -101,8 +105,8 @@ static const char *operation_name(uint64_t flags) {
 static int cause_of(const struct fi_cq_err_entry *entry) {
 	const struct cause *c = find_cause(abs(entry->prov_errno));
 
-	return (entry->err == FI_ECANCELED || entry->err == FI_EIO || entry->err == FI_EOTHER) && c && c->blame != BLAME_SELF ?
-		       abs(entry->prov_errno) : entry->err;
+	return (entry->err == FI_ECANCELED || entry->err == FI_EIO || entry->err == FI_EOTHER) && c &&
+	       c->blame != BLAME_SELF ? abs(entry->prov_errno) : entry->err;
 }
 
 int ofi_cq_failed(struct ofi_session *o, ssize_t error) {

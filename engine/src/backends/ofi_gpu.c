@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of GPUs as libfabric knows it (fi_mr(3), FI_HMEM): the provider must have been built for the maker's runtime, and a
- * registration says whose memory it is.
+ * Memory of GPUs as libfabric knows it (fi_mr(3), FI_HMEM): the provider must have been built for the maker's runtime,
+ * and a registration says whose memory it is.
  */
 #include "ofi.h"
 
@@ -24,12 +24,14 @@ void ofi_gpu_hints(struct fi_info *hints) {
 }
 
 int ofi_gpu_absent(const struct job *job, const char *provider) {
-	return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not reach the memory of GPUs on this host; it has no FI_HMEM, or libfabric was "
-		       "built without a GPU runtime; --bounce copies through host memory instead",
+	return failure(-EOPNOTSUPP, EXIT_HOST,
+		       "%s: provider %s does not reach the memory of GPUs on this host; it has no FI_HMEM, "
+		       "or libfabric was built without a GPU runtime; --bounce copies through host memory instead",
 		       job->backend, provider);
 }
 
-int ofi_gpu_register(struct ofi_session *o, const struct region *region, uint64_t access, uint64_t key, struct fid_mr **ret) {
+int ofi_gpu_register(struct ofi_session *o, const struct region *region, uint64_t access, uint64_t key,
+		     struct fid_mr **ret) {
 	const struct gpu *g = region->gpu;
 	const enum fi_hmem_iface iface = interfaces[g->runtime->type].iface;
 	const struct iovec iov = { .iov_base = region->base, .iov_len = region->length };
@@ -52,7 +54,9 @@ int ofi_gpu_register(struct ofi_session *o, const struct region *region, uint64_
 		o->session.gpu_path = "fi_hmem";
 		return 0;
 	}
-	return failure(r, EXIT_HOST, "%s, provider %s, device %s: cannot register the memory of %s:%u (%s): %s; was this libfabric built %s, and "
-		       "does the device reach the GPU? --bounce copies through host memory instead", o->job->backend, o->session.provider,
-		       o->session.device, g->runtime->name, g->ordinal, g->name, fi_strerror(-r), interfaces[g->runtime->type].configure);
+	return failure(r, EXIT_HOST,
+		       "%s, provider %s, device %s: cannot register the memory of %s:%u (%s): %s; was this libfabric "
+		       "built %s, and does the device reach the GPU? --bounce copies through host memory instead",
+		       o->job->backend, o->session.provider, o->session.device, g->runtime->name, g->ordinal, g->name,
+		       fi_strerror(-r), interfaces[g->runtime->type].configure);
 }

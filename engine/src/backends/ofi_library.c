@@ -9,7 +9,10 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-/* The versions that this program was compiled for, from the Makefile; a name that is no version means the library's default. */
+/*
+ * The versions that this program was compiled for, from the Makefile;
+ * a name that is no version means the library's default.
+ */
 #ifndef OFI_VERSION_getinfo
 #define OFI_VERSION_getinfo
 #define OFI_VERSION_freeinfo
@@ -72,14 +75,15 @@ int ofi_library_load(void) {
 	    find("fi_fabric", TEXT(OFI_VERSION_fabric), &library.fabric) &&
 	    find("fi_strerror", TEXT(OFI_VERSION_strerror), &library.strerror))
 		return 0;
-	(void) failure(-FI_ENOSYS, EXIT_HOST, "ofi: cannot load libfabric: %s; install the libfabric that perch was built with, or build perch "
-		       "again on this host", dlerror());
+	(void) failure(-FI_ENOSYS, EXIT_HOST, "ofi: cannot load libfabric: %s; "
+		       "install the libfabric that perch was built with, or build perch again on this host", dlerror());
 	library.failed = true;
 	library.handle = NULL; /* never unloaded: its constructors were not made for that */
 	return -FI_ENOSYS;
 }
 
-int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints, struct fi_info **ret) {
+int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+	       struct fi_info **ret) {
 	struct handlers h;
 	int r;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libfabric, loaded when the ofi backend is first used and not with the program: some of the libraries that it brings
- * sleep before main() (libpsm_infinipath 0.2 s on Debian 12), which every `perch meet` and every tcp test would pay for.
+ * libfabric, loaded when the ofi backend is first used and not with the program:
+ * some of the libraries that it brings sleep before main() (libpsm_infinipath 0.2 s on Debian 12),
+ * which every `perch meet` and every tcp test would pay for.
  *
  * libfabric's headers call five functions of the library by name; the rest goes through tables. The names are replaced
  * before the headers are read, so that their inline functions call ours, too.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registration, and the address that one end gives the other: the endpoint's name, the key of the region that operations work on,
- * where in it the half that they mean begins (a virtual address, or counted from the region's start where the provider does), and the
- * arena's length. It comes from the network: what is read
- * here is checked as hostile input before libfabric sees it.
+ * Registration, and the address that one end gives the other: the endpoint's name,
+ * the key of the region that operations work on, where in it the half that they mean begins (a virtual address,
+ * or counted from the region's start where the provider does), and the arena's length.
+ * It comes from the network: what is read here is checked as hostile input before libfabric sees it.
  */
 #include "ofi.h"
 
@@ -58,7 +58,8 @@ static int open_scratch(struct ofi_session *o) {
 
 	p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (p == MAP_FAILED)
-		return failure(-ENOMEM, EXIT_HOST, "%s: cannot get %zu KiB to compare with; lower --size or --outstanding", o->job->backend,
+		return failure(-ENOMEM, EXIT_HOST,
+			       "%s: cannot get %zu KiB to compare with; lower --size or --outstanding", o->job->backend,
 			       length >> 10);
 	o->scratch = p;
 	o->scratch_length = length;
@@ -66,8 +67,8 @@ static int open_scratch(struct ofi_session *o) {
 }
 
 /*
- * A remote end always needs a registered target; local buffers only where FI_MR_LOCAL demands it, and a GPU's always (FI_MR_HMEM):
- * it is the registration that says what they are.
+ * A remote end always needs a registered target; local buffers only where FI_MR_LOCAL demands it,
+ * and a GPU's always (FI_MR_HMEM): it is the registration that says what they are.
  */
 static int open_regions(struct ofi_session *o, uint64_t access, bool local) {
 	const struct arena *a = &o->arena;
@@ -236,7 +237,8 @@ int ofi_address_read(struct ofi_session *o, const struct address *peer) {
 	if (be64toh(w.length) != o->arena.length || be64toh(w.base) > UINT64_MAX - o->arena.length)
 		return refuse(o, "its memory is not cut like ours; both ends need the same version of perch");
 	if (!name_is_sound(o, be32toh(w.format), peer->bytes + sizeof(w), length))
-		return refuse(o, "its endpoint's name has another format than ours; both ends need the same provider and address family");
+		return refuse(o, "its endpoint's name has another format than ours; "
+			      "both ends need the same provider and address family");
 	memcpy(name, peer->bytes + sizeof(w), length);
 	r = o->kind->check_peer ? o->kind->check_peer(o, name, length) : 0;
 	if (r < 0)
@@ -244,9 +246,9 @@ int ofi_address_read(struct ofi_session *o, const struct address *peer) {
 
 	r = fi_av_insert(o->av, name, 1, &o->peer, 0, NULL);
 	if (r != 1)
-		return failure(-EPROTO, EXIT_PEER, "%s, provider %s, device %s: cannot address the peer's endpoint: %s; "
-			       "are both devices on one network?", o->job->backend, o->session.provider, o->session.device,
-			       r < 0 ? fi_strerror(-r) : "the name was refused");
+		return failure(-EPROTO, EXIT_PEER, "%s, provider %s, device %s: cannot address the peer's endpoint: "
+			       "%s; are both devices on one network?", o->job->backend, o->session.provider,
+			       o->session.device, r < 0 ? fi_strerror(-r) : "the name was refused");
 	o->remote_key = be64toh(w.key);
 	place_slots(o, be64toh(w.base));
 	return 0;

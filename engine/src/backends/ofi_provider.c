@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choice of provider, domain and source address. What the job needs is asked of libfabric as capabilities; what it
- * answers is ranked by the kind of path. Names only keep back providers that could do the job but should not be a default.
+ * The choice of provider, domain and source address.
+ * What the job needs is asked of libfabric as capabilities; what it answers is ranked by the kind of path.
+ * Names only keep back providers that could do the job but should not be a default.
  */
 #include "ofi.h"
 
@@ -85,7 +86,8 @@ static uint64_t order_for(const struct job *job) {
 	return job->op == OP_WRITE ? FI_ORDER_RMA_WAW : FI_ORDER_ATOMIC_WAW;
 }
 
-static struct wish wish_for(const struct ofi_kind *kind, const struct job *job, enum role role, uint64_t op_flags, uint32_t slots) {
+static struct wish wish_for(const struct ofi_kind *kind, const struct job *job, enum role role, uint64_t op_flags,
+			    uint32_t slots) {
 	const char *device = role == ROLE_CLIENT ? job->device : job->server_device;
 
 	return (struct wish) {
@@ -97,7 +99,8 @@ static struct wish wish_for(const struct ofi_kind *kind, const struct job *job, 
 		.caps = FI_MSG | (op_is_atomic(job->op) ? FI_ATOMIC : job->op == OP_SEND ? 0 : FI_RMA),
 		.op_flags = op_flags,
 		.order = order_for(job),
-		.queue = MAX(MAX(job->outstanding, job->kind == KIND_TRANSFER ? 0 : slots) + OFI_QUEUE_SPARE, (uint32_t) OFI_QUEUE_MIN),
+		.queue = MAX(MAX(job->outstanding, job->kind == KIND_TRANSFER ? 0 : slots) + OFI_QUEUE_SPARE,
+			     (uint32_t) OFI_QUEUE_MIN),
 		.gpu = job_uses_gpu(job) && !job->bounce,
 		.sleeps = job->completion == COMPLETION_EVENT,
 	};
@@ -172,8 +175,8 @@ static int nearness(const struct fi_info *info, const struct sockaddr_storage *l
 		return 0;
 	if (v4)
 		return 1 + (((const struct sockaddr_in *) info->src_addr)->sin_addr.s_addr == v4->sin_addr.s_addr);
-	return 1 + (memcmp(&((const struct sockaddr_in6 *) info->src_addr)->sin6_addr, &((const struct sockaddr_in6 *) local)->sin6_addr,
-			   sizeof(struct in6_addr)) == 0);
+	return 1 + (memcmp(&((const struct sockaddr_in6 *) info->src_addr)->sin6_addr,
+			   &((const struct sockaddr_in6 *) local)->sin6_addr, sizeof(struct in6_addr)) == 0);
 }
 
 static bool link_is_down(const struct fi_info *info) {
@@ -210,12 +213,14 @@ static bool source_text(const struct sockaddr_storage *local, char *ret, size_t 
 	const struct sockaddr *sa = v4 ? (const struct sockaddr *) v4 : (const struct sockaddr *) local;
 	socklen_t length = v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 
-	return (v4 || local->ss_family == AF_INET6) && getnameinfo(sa, length, ret, (socklen_t) size, NULL, 0, NI_NUMERICHOST) == 0;
+	return (v4 || local->ss_family == AF_INET6) &&
+	       getnameinfo(sa, length, ret, (socklen_t) size, NULL, 0, NI_NUMERICHOST) == 0;
 }
 
 /*
- * An IP provider lists each interface's first address only; the control connection may use another (127.0.0.2). Asked for
- * that source, it binds to it. A provider whose device is not on that network has no answer, and keeps the first choice.
+ * An IP provider lists each interface's first address only; the control connection may use another (127.0.0.2).
+ * Asked for that source, it binds to it. A provider whose device is not on that network has no answer,
+ * and keeps the first choice.
  */
 static struct fi_info *rebind(const struct wish *w, const struct fi_info *chosen, const struct open_arguments *a) {
 	struct wish exact = *w;
@@ -272,7 +277,8 @@ static void list_names(const struct wish *w, bool devices, char *ret, size_t siz
 		bool seen = !name || !name_matches(w, i);
 
 		for (struct fi_info *j = list; j != i && !seen; j = j->next)
-			seen = name_matches(w, j) && streq(name, devices ? j->domain_attr->name : j->fabric_attr->prov_name);
+			seen = name_matches(w, j) &&
+			streq(name, devices ? j->domain_attr->name : j->fabric_attr->prov_name);
 		if (seen || n + strlen(name) + 3 > size)
 			continue;
 		n += (size_t) snprintf(ret + n, size - n, "%s%s", n ? ", " : "", name);
@@ -305,7 +311,8 @@ static int explain_absence(const struct job *job, struct wish w, const struct op
 		return r;
 
 	if (w.provider && streq(w.provider, "shm") && !a->same_host)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider shm works within one host only; choose another --provider, or none",
+		return failure(-EOPNOTSUPP, EXIT_HOST,
+			       "%s: provider shm works within one host only; choose another --provider, or none",
 			       backend);
 
 	if (w.gpu) {
@@ -315,20 +322,23 @@ static int explain_absence(const struct job *job, struct wish w, const struct op
 	}
 	w.queue = 0;
 	if (exists(&w, a, &queue))
-		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not queue --outstanding %u messages (by itself it queues %zu); lower it",
-			       backend, name, job->outstanding, queue);
+		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not queue --outstanding %u messages (by "
+			       "itself it queues %zu); lower it", backend, name, job->outstanding, queue);
 	if (w.device) {
 		const char *device = w.device;
 
 		w.device = NULL;
 		list_names(&w, true, names, sizeof(names));
 		if (exists(&w, a, NULL))
-			return failure(-ENODEV, EXIT_HOST, "%s: provider %s has no device '%s' here; it has: %s", backend, name, device, names);
+			return failure(-ENODEV, EXIT_HOST, "%s: provider %s has no device '%s' here; it has: %s",
+				       backend, name, device, names);
 	}
 	w.order = 0;
 	if (exists(&w, a, NULL))
-		return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s does not keep %s in order, which %s needs; leave that out", backend, name,
-			       job->op == OP_SEND ? "sends" : op_name((int) job->op), job->op == OP_SEND ? "--op send" : "--unrestricted");
+		return failure(-EOPNOTSUPP, EXIT_HOST,
+			       "%s: provider %s does not keep %s in order, which %s needs; leave that out", backend,
+			       name, job->op == OP_SEND ? "sends" : op_name((int) job->op),
+			       job->op == OP_SEND ? "--op send" : "--unrestricted");
 
 	if (w.provider) {
 		struct wish any = w, other = w;
@@ -338,18 +348,21 @@ static int explain_absence(const struct job *job, struct wish w, const struct op
 		w.caps = any.caps = FI_MSG;
 		list_names(exists(&w, a, NULL) ? &other : &any, false, names, sizeof(names));
 		if (exists(&w, a, NULL))
-			return failure(-EOPNOTSUPP, EXIT_HOST, "%s: provider %s has no --op %s on this host; these have: %s", backend, name,
+			return failure(-EOPNOTSUPP, EXIT_HOST,
+				       "%s: provider %s has no --op %s on this host; these have: %s", backend, name,
 				       op_name(job->op), names);
-		return failure(-ENODEV, EXIT_HOST, "%s: no provider '%s' on this host (unknown, without a device, or without datagram endpoints); "
-			       "there are: %s", backend, name, names);
+		return failure(-ENODEV, EXIT_HOST, "%s: no provider '%s' on this host (unknown, without a device, "
+			       "or without datagram endpoints); there are: %s", backend, name, names);
 	}
 	list_names(&w, false, names, sizeof(names));
-	return failure(-ENODEV, EXIT_HOST, "%s: libfabric finds no default provider for --op %s on this host; to be named with --provider: %s",
-		       backend, op_name(job->op), names);
+	return failure(-ENODEV, EXIT_HOST, "%s: libfabric finds no default provider for --op %s on this host; "
+		       "to be named with --provider: %s", backend, op_name(job->op), names);
 }
 
-int ofi_choose(const struct ofi_kind *kind, const struct open_arguments *arguments, uint64_t op_flags, struct fi_info **ret) {
-	struct wish w = wish_for(kind, arguments->job, arguments->role, op_flags, arguments->arena ? arguments->arena->slots : 0);
+int ofi_choose(const struct ofi_kind *kind, const struct open_arguments *arguments, uint64_t op_flags,
+	       struct fi_info **ret) {
+	struct wish w = wish_for(kind, arguments->job, arguments->role, op_flags,
+				 arguments->arena ? arguments->arena->slots : 0);
 	struct fi_info *info = choose(&w, arguments);
 
 	/* Not every provider has every completion level: take the default one, and let it be recorded. */

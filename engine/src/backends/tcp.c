@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tcp backend: one ordinary TCP connection, as the baseline that RDMA is compared with, measured by the same tests with
- * the same statistics. It has one operation, send; a message is `size` bytes of the stream. Transfers have hooks of their own
- * (tcp_transfer.c, tcp_target.c).
+ * The tcp backend: one ordinary TCP connection, as the baseline that RDMA is compared with,
+ * measured by the same tests with the same statistics. It has one operation, send;
+ * a message is `size` bytes of the stream. Transfers have hooks of their own (tcp_transfer.c, tcp_target.c).
  *
- * A completion of a send says that the kernel took the bytes (inject level); bandwidth therefore ends with the receiver's
- * own word, never with the last send.
+ * A completion of a send says that the kernel took the bytes (inject level);
+ * bandwidth therefore ends with the receiver's own word, never with the last send.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -34,7 +34,8 @@ static int tcp_probe(device_callback callback, void *userdata) {
 
 		if (!i->ifa_addr || (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6))
 			continue;
-		memcpy(&a, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+		memcpy(&a, i->ifa_addr,
+		       i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 		netdev_read(i->ifa_name, &n);
 		(void) snprintf(d.name, sizeof(d.name), "%s", n.name);
 		(void) snprintf(d.layer, sizeof(d.layer), "%s", n.layer);
@@ -68,7 +69,8 @@ static void tcp_closep(struct tcp_session **s) {
 
 /* In network order. Control connections are IPv4 or IPv6. */
 static in_port_t *port_of(struct sockaddr_storage *a) {
-	return a->ss_family == AF_INET ? &((struct sockaddr_in *) a)->sin_port : &((struct sockaddr_in6 *) a)->sin6_port;
+	return a->ss_family == AF_INET ? &((struct sockaddr_in *) a)->sin_port
+				       : &((struct sockaddr_in6 *) a)->sin6_port;
 }
 
 /* The server listens on the address that the client already reached, on a port of the kernel's choice. */
@@ -80,7 +82,8 @@ static int listen_for_data(struct tcp_session *s, const struct sockaddr_storage 
 	s->listener = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listener < 0 || bind(s->listener, (struct sockaddr *) &a, sizeof(a)) < 0 || listen(s->listener, 8) < 0 ||
 	    getsockname(s->listener, (struct sockaddr *) &s->peer, &length) < 0)
-		return failure(-errno, EXIT_HOST, "cannot listen for the tcp test's own connection: %s", strerror(errno));
+		return failure(-errno, EXIT_HOST, "cannot listen for the tcp test's own connection: %s",
+			       strerror(errno));
 	if (getrandom(s->cookie, sizeof(s->cookie), 0) != sizeof(s->cookie))
 		return failure(-errno, EXIT_INTERNAL, "the random number generator gave nothing: %s", strerror(errno));
 	return 0;
@@ -116,7 +119,8 @@ static int tcp_open(const struct open_arguments *a, struct session **ret) {
 	if (!s)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a tcp session");
 	*s = (struct tcp_session) {
-		.session = { .level = LEVEL_INJECT, .connection = "stream", .tcp_retransmissions = -1, .tcp_initial_rtt_us = -1, .tcp_window_bytes = -1 },
+		.session = { .level = LEVEL_INJECT, .connection = "stream", .tcp_retransmissions = -1,
+			     .tcp_initial_rtt_us = -1, .tcp_window_bytes = -1 },
 		.arena = *a->arena,
 		.fd = -1,
 		.listener = -1,
@@ -172,21 +176,25 @@ static int connect_client(struct tcp_session *s, const struct address *peer) {
 	return r < 0 ? failure(r, EXIT_PEER, "lost the peer while connecting for data: %s", strerror(-r)) : 0;
 }
 
-/* Accepts until somebody brings the cookie: strangers are turned away, and cannot delay the peer beyond the deadline. */
+/*
+ * Accepts until somebody brings the cookie: strangers are turned away, and cannot delay the peer beyond the deadline.
+ */
 static int connect_server(struct tcp_session *s) {
 	uint64_t deadline = monotonic_ns() + s->timeout_ns;
 	uint8_t cookie[TCP_COOKIE];
 
 	for (;;) {
-		struct pollfd p[2] = { { .fd = s->listener, .events = POLLIN }, { .fd = s->wake_fd, .events = POLLIN } };
+		struct pollfd p[2] = { { .fd = s->listener, .events = POLLIN },
+				       { .fd = s->wake_fd, .events = POLLIN } };
 		uint64_t now = monotonic_ns();
 
 		if (now >= deadline || poll(p, 2, (int) ((deadline - now) / NSEC_PER_MSEC + 1)) == 0)
-			return failure(-ETIMEDOUT, EXIT_PEER, "the client did not connect for data within %.0f s; does a firewall block "
-				       "ports above 32767?", (double) s->timeout_ns / 1e9);
+			return failure(-ETIMEDOUT, EXIT_PEER, "the client did not connect for data within %.0f s; "
+				       "does a firewall block ports above 32767?", (double) s->timeout_ns / 1e9);
 		s->fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (s->fd < 0 && p[1].revents)
-			return failure(-ECONNRESET, EXIT_PEER, "the client gave up before it connected for data; its own messages say why");
+			return failure(-ECONNRESET, EXIT_PEER,
+				       "the client gave up before it connected for data; its own messages say why");
 		if (s->fd < 0)
 			continue;
 		if (socket_read(s->fd, cookie, TCP_COOKIE, MIN(deadline, monotonic_ns() + NSEC_PER_SEC)) == 0 &&
@@ -205,7 +213,10 @@ static int read_info(const struct tcp_session *s, struct tcp_info *ret) {
 
 static int tcp_connect(struct session *session, const struct address *peer) {
 	struct tcp_session *s = tcp(session);
-	/* How long a blocked call may miss what the peer says on the control connection: the end of each phase waits for it. */
+	/*
+	 * How long a blocked call may miss what the peer says on the control connection:
+	 * the end of each phase waits for it.
+	 */
 	struct timeval slice = { .tv_usec = 10000 };
 	struct tcp_info info;
 	int r, on = 1;
@@ -245,7 +256,8 @@ static void tcp_begin(struct session *session, uint64_t size) {
 
 int tcp_lost(int error, const char *what) {
 	if (error == ECONNRESET || error == EPIPE || error == ETIMEDOUT || error == 0)
-		return failure(-ECONNRESET, EXIT_PEER, "lost the peer: its data connection was %s while %s", error ? "reset" : "closed", what);
+		return failure(-ECONNRESET, EXIT_PEER, "lost the peer: its data connection was %s while %s",
+			       error ? "reset" : "closed", what);
 	return failure(-error, EXIT_INTERNAL, "%s failed: %s", what, strerror(error));
 }
 
@@ -255,7 +267,9 @@ static inline int flush(struct tcp_session *s, int flags) {
 	struct pollfd full = { .fd = s->fd, .events = POLLOUT };
 	ssize_t n;
 
-	/* Asks by poll(), which takes no lock of the socket: a spinning send() would keep the acknowledgements waiting. */
+	/*
+	 * Asks by poll(), which takes no lock of the socket: a spinning send() would keep the acknowledgements waiting.
+	 */
 	if (s->tx_full && poll(&full, 1, 0) == 0)
 		return 0;
 	n = send(s->fd, p, s->tx_left, flags);
@@ -303,7 +317,10 @@ static inline int take(struct tcp_session *s, int flags, struct completion *ret)
 	return 1;
 }
 
-/* One message at most a call: a second recv() after a whole one would find nothing in a ping-pong, and cost a system call. */
+/*
+ * One message at most a call: a second recv() after a whole one would find nothing
+ * in a ping-pong, and cost a system call.
+ */
 static inline int progress(struct tcp_session *s, struct completion *ret, int receive_flags) {
 	int r, n = 0;
 
@@ -343,7 +360,8 @@ static int tcp_wait(struct session *session, struct completion *ret, unsigned ma
 	if (p[0].events == 0)
 		p[0].fd = -1; /* else a hang-up would wake it again and again */
 	/* ppoll(2): of a pace's rests, the last is shorter than a millisecond. */
-	if (ppoll(p, 2, &(struct timespec) { .tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC), .tv_nsec = (long) (timeout_ns % NSEC_PER_SEC) }, NULL) <= 0)
+	if (ppoll(p, 2, &(struct timespec) { .tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC),
+					     .tv_nsec = (long) (timeout_ns % NSEC_PER_SEC) }, NULL) <= 0)
 		return 0;
 	return progress(s, ret, MSG_DONTWAIT);
 }

@@ -2,10 +2,10 @@
 /*
  * What the tcp backend's files share: the session, and what transfers (KIND_TRANSFER) send over its connection.
  *
- * Initiator to target: requests of 16 bytes: the operation (1: write, 2: read), flags (1: acknowledge), two bytes of 0, the size
- * (4 bytes), and the offset in the target's memory (8). Behind the request of a write lies its payload.
- * Target to initiator: of writes, words of 8 bytes: so many of them lie in memory by now. Of reads, the payloads alone, in the order of
- * their requests: who asked knows what comes. All numbers are big endian.
+ * Initiator to target: requests of 16 bytes: the operation (1: write, 2: read), flags (1: acknowledge), two bytes of 0,
+ * the size (4 bytes), and the offset in the target's memory (8). Behind the request of a write lies its payload.
+ * Target to initiator: of writes, words of 8 bytes: so many of them lie in memory by now.
+ * Of reads, the payloads alone, in the order of their requests: who asked knows what comes. All numbers are big endian.
  */
 #pragma once
 
@@ -14,12 +14,16 @@
 #include "../backend.h"
 
 enum {
-	TCP_COOKIE = 16,                /* 128 random bits: a stranger cannot take the place of the peer on the data port */
+	/* 128 random bits: a stranger cannot take the place of the peer on the data port */
+	TCP_COOKIE = 16,
 	TCP_REQUEST = 16,
 	TCP_ACKNOWLEDGEMENT = 8,
 };
 
-/* As much as one system call is given to move: its own cost (about 0.3 us) is lost in what copying so much takes (100 us). */
+/*
+ * As much as one system call is given to move: its own cost (about 0.3 us)
+ * is lost in what copying so much takes (100 us).
+ */
 #define TCP_GATHER_BYTES (UINT64_C(1) << 20)
 
 struct tcp_session {
@@ -31,7 +35,8 @@ struct tcp_session {
 	bool blocking_receive;          /* sleeping means a blocking recv(): one system call a message, as qperf's */
 	int send_flags;                 /* 0: blocking sends; MSG_DONTWAIT */
 	uint64_t timeout_ns;
-	struct sockaddr_storage peer;   /* the server's address for data: where control reached it, and a port of its own */
+	/* the server's address for data: where control reached it, and a port of its own */
+	struct sockaddr_storage peer;
 	uint8_t cookie[TCP_COOKIE];
 	int64_t retransmissions_before; /* of handshake and earlier phases */
 
@@ -72,7 +77,9 @@ int tcp_request_read(const uint8_t bytes[TCP_REQUEST], enum op op, uint64_t leng
 /* Gives the kernel what it takes of `total` bytes. How many; 0: none now; negative: said. */
 int64_t tcp_send_some(struct tcp_session *s, struct iovec *iov, size_t n, uint64_t total);
 
-/* Takes what is there. How many bytes; 0: none now; -ENODATA: the peer has closed the connection (not said); else said. */
+/*
+ * Takes what is there. How many bytes; 0: none now; -ENODATA: the peer has closed the connection (not said); else said.
+ */
 int64_t tcp_receive_some(struct tcp_session *s, struct iovec *iov, size_t n, const char *what);
 
 /* Sleeps for `events` of the connection (0: none) or the wake-up. Which of them have come. */

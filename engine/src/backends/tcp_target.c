@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target of transfers over tcp. No device serves them, so its thread does, in poll() and wait(): it puts what comes where the
- * requests say, and sends what they ask for straight from the buffer. What it reads is checked as what a stranger may have sent.
+ * The target of transfers over tcp. No device serves them, so its thread does, in poll() and wait():
+ * it puts what comes where the requests say, and sends what they ask for straight from the buffer.
+ * What it reads is checked as what a stranger may have sent.
  */
 #include <endian.h>
 #include <limits.h>
@@ -12,7 +13,8 @@
 
 enum {
 	STAGE = 64 << 10,               /* requests and small payloads are read so many at a time */
-	DIRECT = 8 << 10,               /* from here on copying out of the stage costs more than a system call of its own (0.5 us) */
+	/* from here on copying out of the stage costs more than a system call of its own (0.5 us) */
+	DIRECT = 8 << 10,
 	ANSWERS = IOV_MAX,              /* reads under way: as many as one call sends */
 };
 
@@ -144,7 +146,8 @@ static int answer(struct tcp_session *s) {
 	int64_t r;
 
 	for (uint64_t k = t->answered; k < t->asked && total < TCP_GATHER_BYTES; k++, skip = 0) {
-		iov[n] = (struct iovec) { .iov_base = t->base + t->answers[k % ANSWERS].offset + skip, .iov_len = t->answers[k % ANSWERS].size - skip };
+		iov[n] = (struct iovec) { .iov_base = t->base + t->answers[k % ANSWERS].offset + skip,
+					  .iov_len = t->answers[k % ANSWERS].size - skip };
 		total += iov[n++].iov_len;
 	}
 	r = tcp_send_some(s, iov, n, total);
@@ -199,7 +202,8 @@ static int target_wait(struct session *session, struct completion *ret, unsigned
 
 static int target_post(struct session *session, const struct work *w) {
 	(void) session;
-	return failure(-EOPNOTSUPP, EXIT_INTERNAL, "a target of transfers was asked for a %s of its own", op_name((int) w->op));
+	return failure(-EOPNOTSUPP, EXIT_INTERNAL, "a target of transfers was asked for a %s of its own",
+		       op_name((int) w->op));
 }
 
 struct tcp_target *tcp_target_close(struct tcp_target *t) {

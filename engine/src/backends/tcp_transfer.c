@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The initiator of transfers over tcp: one-sided operations as a stream has to do them. Requests wait until a list is whole, and go to
- * the kernel with as few calls as it allows, payloads straight from the buffer; neither end ever blocks in a call, so two full
- * socket buffers cannot hold each other.
+ * The initiator of transfers over tcp: one-sided operations as a stream has to do them. Requests wait until
+ * a list is whole, and go to the kernel with as few calls as it allows, payloads straight from the buffer;
+ * neither end ever blocks in a call, so two full socket buffers cannot hold each other.
  *
  * The stream keeps the order, so all that is known of the requests under way are four counts.
  */
@@ -16,8 +16,8 @@
 enum { WRITE = 1, READ = 2, ACKNOWLEDGE = 1 };  /* on the wire */
 
 /*
- * A long list asks for an acknowledgement after so many bytes, too, so that its first transfers need not wait for its last: at
- * 100 Gb/s 20 us, of which the word takes about one at either end.
+ * A long list asks for an acknowledgement after so many bytes, too, so that its first transfers need not wait
+ * for its last: at 100 Gb/s 20 us, of which the word takes about one at either end.
  */
 #define ACKNOWLEDGE_BYTES (UINT64_C(256) << 10)
 
@@ -40,7 +40,8 @@ struct tcp_initiator {
 
 	/* Numbers of requests from the first one on, each at most the one before it. */
 	uint64_t posted, sent, complete, reported;
-	uint64_t sent_bytes;            /* the kernel has so much of the next one to be sent, the request's own bytes included */
+	/* the kernel has so much of the next one to be sent, the request's own bytes included */
+	uint64_t sent_bytes;
 	uint64_t come_bytes;            /* read: so much of the next one to be complete is here */
 	uint64_t unasked;               /* bytes of writes since an acknowledgement was last asked for */
 	uint8_t words[ACKNOWLEDGEMENTS * TCP_ACKNOWLEDGEMENT];
@@ -63,15 +64,18 @@ int tcp_request_read(const uint8_t bytes[TCP_REQUEST], enum op op, uint64_t leng
 	uint32_t size;
 
 	if (bytes[0] != (op == OP_READ ? READ : WRITE) || bytes[1] > ACKNOWLEDGE || bytes[2] || bytes[3])
-		return failure(-EPROTO, EXIT_PEER, "the peer's request is no %s: it begins with %02x %02x %02x %02x; refused", op_name((int) op),
-			       bytes[0], bytes[1], bytes[2], bytes[3]);
+		return failure(-EPROTO, EXIT_PEER,
+			       "the peer's request is no %s: it begins with %02x %02x %02x %02x; refused",
+			       op_name((int) op), bytes[0], bytes[1], bytes[2], bytes[3]);
 	memcpy(&size, bytes + 4, sizeof(size));
 	memcpy(&r.offset, bytes + 8, sizeof(r.offset));
 	r.size = be32toh(size);
 	r.offset = be64toh(r.offset);
 	if (r.size == 0 || r.offset > length || r.size > length - r.offset)
-		return failure(-EPROTO, EXIT_PEER, "the peer asks for a %s of %llu bytes at %llu, and the buffer has %llu; refused", op_name((int) op),
-			       (unsigned long long) r.size, (unsigned long long) r.offset, (unsigned long long) length);
+		return failure(-EPROTO, EXIT_PEER,
+			       "the peer asks for a %s of %llu bytes at %llu, and the buffer has %llu; refused",
+			       op_name((int) op), (unsigned long long) r.size, (unsigned long long) r.offset,
+			       (unsigned long long) length);
 	*ret = r;
 	return 0;
 }
@@ -104,8 +108,10 @@ int64_t tcp_receive_some(struct tcp_session *s, struct iovec *iov, size_t n, con
 
 short tcp_sleep(const struct tcp_session *s, short events, uint64_t timeout_ns) {
 	/* Without events a hang-up would still wake it, again and again. */
-	struct pollfd p[2] = { { .fd = events ? s->fd : -1, .events = events }, { .fd = s->wake_fd, .events = POLLIN } };
-	struct timespec t = { .tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC), .tv_nsec = (long) (timeout_ns % NSEC_PER_SEC) };
+	struct pollfd p[2] = { { .fd = events ? s->fd : -1, .events = events },
+			       { .fd = s->wake_fd, .events = POLLIN } };
+	struct timespec t = { .tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC),
+			      .tv_nsec = (long) (timeout_ns % NSEC_PER_SEC) };
 
 	return (short) (ppoll(p, 2, &t, NULL) > 0 ? p[0].revents : 0);
 }
@@ -123,7 +129,8 @@ static size_t gather_requests(const struct tcp_initiator *i, struct iovec iov[IO
 		const struct place *p = &i->places[i->slots[k & i->mask]];
 
 		if (skip < TCP_REQUEST)
-			iov[n++] = (struct iovec) { .iov_base = i->requests[k & i->mask] + skip, .iov_len = TCP_REQUEST - skip };
+			iov[n++] = (struct iovec) { .iov_base = i->requests[k & i->mask] + skip,
+						    .iov_len = TCP_REQUEST - skip };
 		total += wire_bytes(i, k) - skip;
 		skip = skip > TCP_REQUEST ? skip - TCP_REQUEST : 0;
 		if (i->op != OP_READ)
@@ -134,7 +141,10 @@ static size_t gather_requests(const struct tcp_initiator *i, struct iovec iov[IO
 	return n;
 }
 
-/* Sends what is posted, as far as the kernel takes it. The last of it asks for an acknowledgement already. 0 or negative. */
+/*
+ * Sends what is posted, as far as the kernel takes it.
+ * The last of it asks for an acknowledgement already. 0 or negative.
+ */
 static int transmit(struct tcp_session *s) {
 	struct tcp_initiator *i = s->initiator;
 	struct iovec iov[IOV_MAX];
@@ -146,7 +156,8 @@ static int transmit(struct tcp_session *s) {
 
 		if (r <= 0)
 			return (int) r;
-		for (i->sent_bytes += (uint64_t) r; i->sent < i->posted && i->sent_bytes >= wire_bytes(i, i->sent); i->sent++)
+		for (i->sent_bytes += (uint64_t) r; i->sent < i->posted && i->sent_bytes >= wire_bytes(i, i->sent);
+		     i->sent++)
 			i->sent_bytes -= wire_bytes(i, i->sent);
 	}
 	return 0;
@@ -207,8 +218,10 @@ static int take_acknowledgements(struct tcp_session *s) {
 	memmove(i->words, i->words + whole, i->word_bytes);
 	count = be64toh(count);
 	if (count <= i->complete || count > i->sent)
-		return failure(-EPROTO, EXIT_PEER, "the peer acknowledges %llu writes after %llu, and %llu were sent; refused",
-			       (unsigned long long) count, (unsigned long long) i->complete, (unsigned long long) i->sent);
+		return failure(-EPROTO, EXIT_PEER,
+			       "the peer acknowledges %llu writes after %llu, and %llu were sent; refused",
+			       (unsigned long long) count, (unsigned long long) i->complete,
+			       (unsigned long long) i->sent);
 	i->complete = count;
 	return 0;
 }
@@ -282,7 +295,8 @@ static int initiator_wait(struct session *session, struct completion *ret, unsig
 	if (unlikely(r < 0) || i->complete > i->reported)
 		return r < 0 ? r : report(i, ret, max);
 	/* Nothing is missed: what has come by now does not let it sleep. */
-	r = tcp_sleep(s, (short) ((i->sent < i->posted ? POLLOUT : 0) | (i->reported < i->posted ? POLLIN : 0)), timeout_ns);
+	r = tcp_sleep(s, (short) ((i->sent < i->posted ? POLLOUT : 0) | (i->reported < i->posted ? POLLIN : 0)),
+		      timeout_ns);
 	return r ? progress(s, r & POLLIN, ret, max) : 0;
 }
 

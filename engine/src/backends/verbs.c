@@ -17,8 +17,9 @@ static struct session *verbs_close(struct session *s);
 extern const struct backend backend_verbs;
 
 /*
- * Receives beside those that the sender has under way: it may send again as soon as the device has taken a message, before the
- * program has seen it. A receiver that is not ready costs a reliable connection a pause, and an unreliable one the message.
+ * Receives beside those that the sender has under way: it may send again as soon as the device has taken a message,
+ * before the program has seen it. A receiver that is not ready costs a reliable connection a pause,
+ * and an unreliable one the message.
  */
 static uint32_t verbs_slots(const struct job *job) {
 	uint64_t wanted = job->outstanding, turn = (uint64_t) job_run(job) * job->queue_pairs, deep;
@@ -31,7 +32,10 @@ static uint32_t verbs_slots(const struct job *job) {
 		if (!job->verify || deep * job_largest_size(job) <= DEEP_BYTES)
 			wanted = MAX(wanted, deep);
 	}
-	/* Whole turns of all queue pairs (job_channel()), which are no longer than the messages under way (job_validate()). */
+	/*
+	 * Whole turns of all queue pairs (job_channel()),
+	 * which are no longer than the messages under way (job_validate()).
+	 */
 	return (uint32_t) ((wanted + turn - 1) / turn * turn);
 }
 
@@ -42,14 +46,18 @@ static int check_device(const struct verbs_session *v) {
 	uint32_t mtu = verbs_mtu_bytes(d->port_attr.active_mtu);
 
 	if (largest > d->port_attr.max_msg_sz)
-		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --size %llu: it sends at most %u bytes in one message; lower it", d->name,
-			       (unsigned long long) largest, d->port_attr.max_msg_sz);
+		return failure(-EMSGSIZE, EXIT_HOST,
+			       "verbs, device %s: --size %llu: it sends at most %u bytes in one message; lower it",
+			       d->name, (unsigned long long) largest, d->port_attr.max_msg_sz);
 	if (v->datagrams && largest > mtu)
-		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --size %llu is too large; with --connection ud a message is one packet, and port %u has an "
-			       "MTU of %u bytes; lower it, or raise the MTU of interface %s", d->name, (unsigned long long) largest, d->port, mtu,
-			       d->netdev[0] ? d->netdev : "(none)");
+		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --size %llu is too large; "
+			       "with --connection ud a message is one packet, and port %u has an MTU of %u bytes; "
+			       "lower it, or raise the MTU of interface %s", d->name, (unsigned long long) largest,
+			       d->port, mtu, d->netdev[0] ? d->netdev : "(none)");
 	if (op_is_atomic(job->op) && d->attr.atomic_cap == IBV_ATOMIC_NONE)
-		return failure(-EOPNOTSUPP, EXIT_HOST, "verbs, device %s: it has no atomic operations; choose another --device or --op", d->name);
+		return failure(-EOPNOTSUPP, EXIT_HOST,
+			       "verbs, device %s: it has no atomic operations; choose another --device or --op",
+			       d->name);
 	return 0;
 }
 
@@ -67,7 +75,8 @@ static void describe(struct verbs_session *v) {
 
 	(void) snprintf(s->device, sizeof(s->device), "%s", d->name);
 	(void) snprintf(s->address, sizeof(s->address), "%s", d->address);
-	(void) snprintf(s->layer, sizeof(s->layer), "%s", d->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : "infiniband");
+	(void) snprintf(s->layer, sizeof(s->layer), "%s",
+			d->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : "infiniband");
 	s->mtu = verbs_mtu_bytes(d->port_attr.active_mtu);
 	s->rate_gbit_s = d->rate_gbit_s;
 	s->gid_index = d->gid_index;
@@ -78,7 +87,10 @@ static void describe(struct verbs_session *v) {
 	s->connection = connection_name((int) v->job->connection);
 	s->lossy = v->lossy;
 	s->passive = s->cheap_poll = true;
-	/* A send or write of a reliable connection is complete when the peer's device has acknowledged it, others when they have left. */
+	/*
+	 * A send or write of a reliable connection is complete when the peer's device has acknowledged it,
+	 * others when they have left.
+	 */
 	s->level = v->job->op == OP_READ || v->atomics ? LEVEL_DELIVERY : LEVEL_TRANSMIT;
 	choose_notification(s, v->job);
 }
@@ -149,7 +161,8 @@ static int verbs_open(const struct open_arguments *a, struct session **ret) {
 	v->lossy = !v->reliable;
 	v->atomics = op_is_atomic(job->op);
 	v->immediate = job->op == OP_SEND_IMM || job->op == OP_WRITE_IMM;
-	if (getnameinfo((const struct sockaddr *) a->peer, sizeof(*a->peer), v->peer_name, sizeof(v->peer_name), NULL, 0, NI_NUMERICHOST) != 0)
+	if (getnameinfo((const struct sockaddr *) a->peer, sizeof(*a->peer), v->peer_name, sizeof(v->peer_name), NULL,
+			0, NI_NUMERICHOST) != 0)
 		(void) snprintf(v->peer_name, sizeof(v->peer_name), "the peer");
 
 	r = open_all(v, a);

@@ -24,19 +24,26 @@
 
 enum {
 	VERBS_POLL_BATCH = 16,          /* completions a call: as perftest(1) polls; 48 bytes each */
-	VERBS_GRH_BYTES = 40,           /* in front of each received datagram (InfiniBand Architecture Specification, 11.4.1.2) */
-	VERBS_LATENCY_DEPTH = 128,      /* send queue of lat: as perftest(1)'s tx-depth; a signalled one in each quarter */
+	/* in front of each received datagram (InfiniBand Architecture Specification, 11.4.1.2) */
+	VERBS_GRH_BYTES = 40,
+	/* send queue of lat: as perftest(1)'s tx-depth; a signalled one in each quarter */
+	VERBS_LATENCY_DEPTH = 128,
 	VERBS_RECEIVES = 512,           /* as perftest(1)'s rx-depth: a receiver this far behind is not ready */
-	VERBS_ACK_EVENTS = 64,          /* acknowledging takes a mutex, so not each event by itself (ibv_get_cq_event(3)) */
+	/* acknowledging takes a mutex, so not each event by itself (ibv_get_cq_event(3)) */
+	VERBS_ACK_EVENTS = 64,
 	VERBS_HOP_LIMIT = 64,           /* Linux' default time to live (ip_default_ttl): enough for any routed fabric */
-	VERBS_MIN_RNR_TIMER = 12,       /* 0.64 ms, as perftest(1): what a sender waits for a receiver that was not ready */
+	/* 0.64 ms, as perftest(1): what a sender waits for a receiver that was not ready */
+	VERBS_MIN_RNR_TIMER = 12,
 };
 
 /* wr_id: a receive's slot below the mark; else the queue pair's number above, its position in the ring below. */
 #define VERBS_ID_RECEIVE (UINT64_C(1) << 63)
 #define VERBS_NO_SLOT UINT32_MAX        /* in a ring: reported as complete when it was posted */
 
-/* One queue pair. Positions run freely; the ring holds the slots under way, since a completion also completes all before it. */
+/*
+ * One queue pair. Positions run freely; the ring holds the slots under way,
+ * since a completion also completes all before it.
+ */
 struct verbs_queue {
 	struct ibv_qp *qp;
 	uint32_t *ring;
@@ -73,7 +80,8 @@ struct verbs_session {
 	struct ibv_send_wr *requests;           /* one a slot, prepared when a phase begins */
 	struct ibv_sge *places;                 /* one a slot */
 	uint16_t *channels;                     /* one a slot: its queue pair */
-	struct verbs_move *moves;               /* transfers, one a slot, in the place of the three above; NULL: the target, and other jobs */
+	/* transfers, one a slot, in the place of the three above; NULL: the target, and other jobs */
+	struct verbs_move *moves;
 	uint32_t tx_key, rx_key;                /* local ones of both halves */
 	uint32_t slots, ring_mask, send_depth;
 	uint32_t moderation;                    /* every Nth is signalled */
@@ -82,7 +90,8 @@ struct verbs_session {
 	bool immediate;                         /* arrivals carry the slot that was meant */
 	bool datagrams, reliable, lossy, atomics;
 	bool use_wr;                            /* transfers: by the ibv_wr calls */
-	uint32_t received_bytes;                /* what each arrival must have; 0: a write, whose length the initiator knows */
+	/* what each arrival must have; 0: a write, whose length the initiator knows */
+	uint32_t received_bytes;
 	struct ibv_wc completions[VERBS_POLL_BATCH];
 	unsigned next_completion, n_completions;        /* taken from the queue, and not yet handed out */
 
@@ -103,13 +112,15 @@ struct verbs_session {
 	struct arena arena;
 	struct verbs_device device;
 	struct ibv_pd *pd;
-	struct ibv_mr *mr[2], *grh_mr;          /* of the arena's regions; the second is NULL where one serves both halves */
+	/* of the arena's regions; the second is NULL where one serves both halves */
+	struct ibv_mr *mr[2], *grh_mr;
 	struct ibv_srq *srq;
 	uint8_t *grh;                           /* where the headers of all datagrams go: nobody reads them */
 	uint32_t n_queues, receive_depth;
 	uint32_t inline_bytes;
 	uint32_t first_psn, queue_key;
-	uint16_t *channel_of_number;            /* SRQ: by queue pair number & number_mask, 1 more than the place in queues; 0: none */
+	/* SRQ: by queue pair number & number_mask, 1 more than the place in queues; 0: none */
+	uint16_t *channel_of_number;
 	uint32_t number_mask;
 	char peer_name[INET6_ADDRSTRLEN + 64];
 	struct verbs_cm *cm;                    /* --rdma-cm */
@@ -149,7 +160,8 @@ void verbs_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t of
 int verbs_transfer_post(struct verbs_session *v, const struct work *work);
 
 /* verbs_wr.c. A list ends with the doorbell, or is given up; positive, where an int: errno, as libibverbs has it. */
-struct ibv_qp *verbs_wr_create(struct verbs_session *v, struct verbs_queue *q, struct ibv_qp_init_attr *attr);         /* NULL: errno */
+/* NULL: errno */
+struct ibv_qp *verbs_wr_create(struct verbs_session *v, struct verbs_queue *q, struct ibv_qp_init_attr *attr);
 void verbs_wr_add(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, bool signalled);
 int verbs_wr_ring(struct verbs_queue *q);
 void verbs_wr_abort(struct verbs_queue *q);

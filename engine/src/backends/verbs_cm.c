@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --rdma-cm: the queue pairs are our own, made like all others; the connection manager only carries what brings them up
- * (rdma_init_qp_attr(3)), as routed fabrics and some InfiniBand networks want it. The server listens on a port of the manager's
- * choice, which it tells the client over the control connection.
+ * --rdma-cm: the queue pairs are our own, made like all others; the connection manager only carries
+ * what brings them up (rdma_init_qp_attr(3)), as routed fabrics and some InfiniBand networks want it.
+ * The server listens on a port of the manager's choice, which it tells the client over the control connection.
  */
 #include "verbs.h"
 
@@ -15,7 +15,10 @@
 
 #include "../message.h"
 
-/* How much later than the peer's word on the control connection its last event may come: a round trip and some scheduling. */
+/*
+ * How much later than the peer's word on the control connection its last event may come:
+ * a round trip and some scheduling.
+ */
 #define LAST_EVENT_NS NSEC_PER_SEC
 
 struct verbs_cm {
@@ -43,13 +46,15 @@ struct cm_event {
 };
 
 static int cm_failed(const struct verbs_session *v, const char *what, int error) {
-	return failure(-error, EXIT_HOST, "verbs, device %s, --rdma-cm: cannot %s: %s%s", v->device.name, what, strerror(error),
+	return failure(-error, EXIT_HOST, "verbs, device %s, --rdma-cm: cannot %s: %s%s", v->device.name, what,
+		       strerror(error),
 		       error == ENODEV || error == ENOENT ? "; is the kernel's module rdma_ucm loaded?"
 		       : error == EACCES || error == EPERM ? "; may this user open /dev/infiniband/rdma_cm?" : "");
 }
 
 /* The address of the chosen GID, so that the manager comes to the same device; else that of the control connection. */
-static void local_address(const struct verbs_session *v, const struct sockaddr_storage *control, struct sockaddr_storage *ret) {
+static void local_address(const struct verbs_session *v, const struct sockaddr_storage *control,
+			  struct sockaddr_storage *ret) {
 	struct sockaddr_in *v4 = (void *) ret;
 	struct sockaddr_in6 *v6 = (void *) ret;
 	struct in_addr a4;
@@ -75,8 +80,9 @@ static void local_address(const struct verbs_session *v, const struct sockaddr_s
 static int check_device(const struct verbs_session *v, const struct rdma_cm_id *id) {
 	if (!id->verbs || streq(ibv_get_device_name(id->verbs->device), v->device.name))
 		return 0;
-	return failure(-ENODEV, EXIT_HOST, "verbs, --rdma-cm: address %s belongs to device %s, not to %s; choose that one, or another --gid-index",
-		       v->device.address, ibv_get_device_name(id->verbs->device), v->device.name);
+	return failure(-ENODEV, EXIT_HOST, "verbs, --rdma-cm: address %s belongs to device %s, not to %s; "
+		       "choose that one, or another --gid-index", v->device.address,
+		       ibv_get_device_name(id->verbs->device), v->device.name);
 }
 
 static int listen_for_peer(struct verbs_session *v) {
@@ -127,7 +133,8 @@ void verbs_cm_address(const struct verbs_session *v, struct sockaddr_storage *re
 /* Sleeps for the next event, not longer than the peer is there and the deadline allows. */
 static int next_event(struct verbs_session *v, struct cm_event *ret) {
 	struct verbs_cm *cm = v->cm;
-	struct pollfd p[] = { { .fd = cm->events->fd, .events = POLLIN }, { .fd = cm->heard ? -1 : v->wake_fd, .events = POLLIN } };
+	struct pollfd p[] = { { .fd = cm->events->fd, .events = POLLIN },
+			      { .fd = cm->heard ? -1 : v->wake_fd, .events = POLLIN } };
 	struct rdma_cm_event *e;
 	uint64_t now;
 
@@ -136,12 +143,14 @@ static int next_event(struct verbs_session *v, struct cm_event *ret) {
 			return cm_failed(v, "get an event of the connection manager", errno);
 		now = monotonic_ns();
 		if (cm->heard && now - cm->heard > LAST_EVENT_NS)
-			return failure(-ECONNABORTED, EXIT_PEER, "verbs, --rdma-cm: %s gave up while the two ends were connecting; its own messages say "
-				       "why", v->peer_name);
+			return failure(-ECONNABORTED, EXIT_PEER, "verbs, --rdma-cm: %s gave up while the two ends were "
+				       "connecting; its own messages say why", v->peer_name);
 		if (now >= cm->deadline)
-			return failure(-ETIMEDOUT, EXIT_PEER, "verbs, device %s, --rdma-cm: %s does not answer within --timeout; check the path between the "
-				       "two devices", v->device.name, v->peer_name);
-		(void) poll(p, ELEMENTSOF(p), (int) MIN((cm->deadline - now) / NSEC_PER_MSEC + 1, LAST_EVENT_NS / NSEC_PER_MSEC / 4));
+			return failure(-ETIMEDOUT, EXIT_PEER, "verbs, device %s, --rdma-cm: "
+				       "%s does not answer within --timeout; check the path between the two devices",
+				       v->device.name, v->peer_name);
+		(void) poll(p, ELEMENTSOF(p),
+			    (int) MIN((cm->deadline - now) / NSEC_PER_MSEC + 1, LAST_EVENT_NS / NSEC_PER_MSEC / 4));
 		if (p[1].revents) {
 			cm->heard = monotonic_ns();
 			p[1].fd = -1;
@@ -149,7 +158,8 @@ static int next_event(struct verbs_session *v, struct cm_event *ret) {
 		}
 	}
 	*ret = (struct cm_event) { .type = e->event, .status = e->status, .id = e->id };
-	ret->has_request = e->event == RDMA_CM_EVENT_CONNECT_REQUEST && e->param.conn.private_data_len >= sizeof(ret->request);
+	ret->has_request = e->event == RDMA_CM_EVENT_CONNECT_REQUEST &&
+		e->param.conn.private_data_len >= sizeof(ret->request);
 	if (ret->has_request)
 		memcpy(&ret->request, e->param.conn.private_data, sizeof(ret->request));
 	(void) rdma_ack_cm_event(e);
@@ -163,12 +173,15 @@ static int expect(struct verbs_session *v, enum rdma_cm_event_type type) {
 	r = next_event(v, &e);
 	if (r < 0 || e.type == type)
 		return r;
-	return failure(-ECONNREFUSED, EXIT_PEER, "verbs, device %s, --rdma-cm: no connection with %s: %s%s%s; check the path between the two devices, "
-		       "or leave --rdma-cm out", v->device.name, v->peer_name, rdma_event_str(e.type), e.status < 0 ? ": " : "",
-		       e.status < 0 ? strerror(-e.status) : "");
+	return failure(-ECONNREFUSED, EXIT_PEER, "verbs, device %s, --rdma-cm: no connection with %s: %s%s%s; "
+		       "check the path between the two devices, or leave --rdma-cm out", v->device.name, v->peer_name,
+		       rdma_event_str(e.type), e.status < 0 ? ": " : "", e.status < 0 ? strerror(-e.status) : "");
 }
 
-/* The subnet manager (InfiniBand), or the host's own setting (RoCE), told the manager which lane to take: only an option overrides it. */
+/*
+ * The subnet manager (InfiniBand), or the host's own setting (RoCE), told the manager which lane to take:
+ * only an option overrides it.
+ */
 static void choose_lane(struct verbs_session *v, struct ibv_ah_attr *path) {
 	if (v->job->sl >= 0)
 		path->sl = (uint8_t) v->job->sl;
@@ -286,8 +299,8 @@ static int accept_all(struct verbs_session *v) {
 		else if (e.type == RDMA_CM_EVENT_ESTABLISHED)
 			established++;
 		else
-			r = failure(-ECONNABORTED, EXIT_PEER, "verbs, device %s, --rdma-cm: no connection with %s: %s", v->device.name, v->peer_name,
-				    rdma_event_str(e.type));
+			r = failure(-ECONNABORTED, EXIT_PEER, "verbs, device %s, --rdma-cm: no connection with %s: %s",
+				    v->device.name, v->peer_name, rdma_event_str(e.type));
 		if (r < 0)
 			return r;
 	}

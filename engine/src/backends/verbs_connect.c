@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way of a queue pair to "ready to send", by what the peer's address says (ibv_modify_qp(3) lists what each step needs). */
+/*
+ * The way of a queue pair to "ready to send", by what the peer's address says (ibv_modify_qp(3)
+ * lists what each step needs).
+ */
 #include "verbs.h"
 
 #include <arpa/inet.h>
@@ -15,8 +18,10 @@ static int modify_failed(struct verbs_session *v, int error, const struct verbs_
 	/* The neighbour's hardware address is looked up here: what fails then is the path, not this host. */
 	if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH) {
 		verbs_gid_text(&v->remote_gid, gid);
-		return failure(-error, EXIT_PEER, "verbs, device %s, GID index %d (%s): no route to GID %s of the peer (control address %s): %s; ping "
-			       "from one address to the other, or choose others with --gid-index and --server-gid-index", v->device.name, v->device.gid_index, v->device.address, gid, v->peer_name, strerror(error));
+		return failure(-error, EXIT_PEER, "verbs, device %s, GID index %d (%s): "
+			       "no route to GID %s of the peer (control address %s): %s; ping from one address "
+			       "to the other, or choose others with --gid-index and --server-gid-index", v->device.name,
+			       v->device.gid_index, v->device.address, gid, v->peer_name, strerror(error));
 	}
 	(void) snprintf(what, sizeof(what), "bring queue pair %u of %u to %s", q->number + 1, v->n_queues, to);
 	return verbs_call_failure(error, &v->device, what);

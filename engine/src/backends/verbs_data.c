@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hot path. Work requests are prepared when a phase begins; posting sets an identity and a flag. Of each queue pair only every
- * Nth request may ask for a completion, which then stands for all before it: a ring remembers which those were.
+ * The hot path. Work requests are prepared when a phase begins; posting sets an identity and a flag.
+ * Of each queue pair only every Nth request may ask for a completion, which then stands for all before it:
+ * a ring remembers which those were.
  */
 #include "verbs.h"
 
@@ -12,9 +13,11 @@
 #include "../message.h"
 
 enum {
-	STAMP_SPINS = 32,               /* looks at memory for each look at the completion queue, which costs as much as all of them */
+	/* looks at memory for each look at the completion queue, which costs as much as all of them */
+	STAMP_SPINS = 32,
 	STAMP_MAX = 255,                /* stamps run from 1: 0 is what an empty place holds */
-	EVENT_EVERY = 1u << 16,         /* empty polls (some milliseconds) between two looks at the device's own events: a system call */
+	/* empty polls (some milliseconds) between two looks at the device's own events: a system call */
+	EVENT_EVERY = 1u << 16,
 };
 
 static const enum ibv_wr_opcode opcodes[OP_MAX] = {
@@ -88,7 +91,10 @@ static inline uint8_t stamp_of(uint32_t number) {
 	return (uint8_t) (number % STAMP_MAX + 1);
 }
 
-/* A queue pair that fails flushes both its queues, and a driver may report that first: what is told is the cause, if it is there. */
+/*
+ * A queue pair that fails flushes both its queues, and a driver may report that first:
+ * what is told is the cause, if it is there.
+ */
 static int work_failed(struct verbs_session *v, const struct ibv_wc *first) {
 	struct ibv_wc cause = *first, wc;
 
@@ -115,8 +121,9 @@ __attribute__((noinline, cold)) int verbs_post_failed(struct verbs_session *v, c
 	while (ibv_poll_cq(v->cq, 1, &wc) == 1)
 		if (wc.status != IBV_WC_SUCCESS)
 			return work_failed(v, &wc);
-	return failure(-EIO, EXIT_INTERNAL, "verbs, device %s: cannot post a %s: %s; the device may have gone: see the kernel's log", v->device.name,
-		       what, strerror(error));
+	return failure(-EIO, EXIT_INTERNAL,
+		       "verbs, device %s: cannot post a %s: %s; the device may have gone: see the kernel's log",
+		       v->device.name, what, strerror(error));
 }
 
 /* Hands a post list to the device. */
@@ -183,7 +190,8 @@ int verbs_post_receive(struct session *s, uint32_t slot, uint64_t size) {
 	if (v->datagrams)
 		places[w.num_sge++] = (struct ibv_sge) { (uintptr_t) v->grh, VERBS_GRH_BYTES, v->grh_mr->lkey };
 	if (op_is_send(v->job->op))
-		places[w.num_sge++] = (struct ibv_sge) { (uintptr_t) arena_rx(&v->arena, slot), (uint32_t) size, v->rx_key };
+		places[w.num_sge++] = (struct ibv_sge) { (uintptr_t) arena_rx(&v->arena, slot), (uint32_t) size,
+							 v->rx_key };
 	e = v->srq ? ibv_post_srq_recv(v->srq, &w, &bad) : ibv_post_recv(v->queues[v->channels[slot]].qp, &w, &bad);
 	return likely(e == 0) ? 0 : verbs_post_failed(v, "receive", e);
 }
@@ -197,19 +205,21 @@ static uint32_t channel_of_number(const struct verbs_session *v, uint32_t number
 }
 
 /*
- * The number was chosen by the peer: it indexes our memory and is checked. With --verify it is payload, too: reliable messages come
- * in order, so that it is known which one this must be.
+ * The number was chosen by the peer: it indexes our memory and is checked.
+ * With --verify it is payload, too: reliable messages come in order, so that it is known which one this must be.
  */
 static int check_immediate(struct verbs_session *v, const struct ibv_wc *wc, struct completion *c) {
 	uint32_t slot = be32toh(wc->imm_data);
 	uint64_t number = v->queues[c->channel].arrivals++;
 
 	if (unlikely(!(wc->wc_flags & IBV_WC_WITH_IMM) || slot >= v->slots))
-		return failure(-EPROTO, EXIT_PEER, "verbs: the peer's message carries %s immediate data (slot %u of %u); is it the same version of "
-			       "perch?", wc->wc_flags & IBV_WC_WITH_IMM ? "impossible" : "no", slot, v->slots);
+		return failure(-EPROTO, EXIT_PEER, "verbs: the peer's message carries %s immediate data (slot %u "
+			       "of %u); is it the same version of perch?",
+			       wc->wc_flags & IBV_WC_WITH_IMM ? "impossible" : "no", slot, v->slots);
 	if (v->job->verify && !v->lossy && slot != job_sequence(v->job, c->channel, number) % v->slots)
-		return failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: the immediate data of message %llu of queue pair %u names slot %u instead of "
-			       "%llu; do not trust this path with data", (unsigned long long) number, c->channel, slot,
+		return failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: the immediate data of message %llu of queue "
+			       "pair %u names slot %u instead of %llu; do not trust this path with data",
+			       (unsigned long long) number, c->channel, slot,
 			       (unsigned long long) (job_sequence(v->job, c->channel, number) % v->slots));
 	if (v->job->op == OP_WRITE_IMM)
 		c->slot = slot;
@@ -229,15 +239,16 @@ static inline int arrived(struct verbs_session *v, const struct ibv_wc *wc, stru
 		/* A late datagram of the size before this one is as good as lost. */
 		if (v->lossy)
 			return verbs_post_receive(&v->session, slot, v->arena.slot_bytes);
-		return failure(-EPROTO, EXIT_PEER, "verbs: the peer sent a message of %u bytes instead of %u; is it the same version of perch?",
-			       wc->byte_len, v->received_bytes);
+		return failure(-EPROTO, EXIT_PEER, "verbs: the peer sent a message of %u bytes instead of %u; "
+			       "is it the same version of perch?", wc->byte_len, v->received_bytes);
 	}
 	return v->immediate ? check_immediate(v, wc, ret) : 1;
 }
 
 /*
- * Hands out what the completions taken from the queue stand for, as far as there is room. A queue pair works in order: before one that
- * failed all are complete, and are handed out before the failure is said, so that it is known how many they were.
+ * Hands out what the completions taken from the queue stand for, as far as there is room.
+ * A queue pair works in order: before one that failed all are complete, and are handed out before the failure is said,
+ * so that it is known how many they were.
  */
 static inline int hand_out(struct verbs_session *v, struct completion *ret, unsigned max) {
 	unsigned n = 0;
@@ -302,8 +313,8 @@ static int poll_empty(struct verbs_session *v, int n) __attribute__((noinline, c
 static int poll_empty(struct verbs_session *v, int n) {
 	if (n == 0)
 		return look_at_device(v);
-	return failure(-EIO, EXIT_INTERNAL, "verbs, device %s: the completion queue cannot be read; the device may have gone: see the kernel's log",
-		       v->device.name);
+	return failure(-EIO, EXIT_INTERNAL, "verbs, device %s: the completion queue cannot be read; "
+		       "the device may have gone: see the kernel's log", v->device.name);
 }
 
 /* Looks at memory for the stamp that is next. It is written last: the peer's writes are placed in order. */
@@ -326,7 +337,10 @@ int verbs_poll(struct session *s, struct completion *ret, unsigned max) {
 
 	if (s->stamps && stamp_arrived(v, ret))
 		return 1;
-	/* Until there is something, or the queue is empty: it makes no event for what already lies in it when it is armed. */
+	/*
+	 * Until there is something, or the queue is empty:
+	 * it makes no event for what already lies in it when it is armed.
+	 */
 	do {
 		if (v->next_completion == v->n_completions) {
 			n = ibv_poll_cq(v->cq, VERBS_POLL_BATCH, v->completions);
@@ -374,7 +388,8 @@ int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t
 	if (!v->armed) {
 		n = ibv_req_notify_cq(v->cq, 0);
 		if (n != 0)
-			return failure(-EIO, EXIT_INTERNAL, "verbs, device %s: cannot arm the completion queue: %s", v->device.name, strerror(n));
+			return failure(-EIO, EXIT_INTERNAL, "verbs, device %s: cannot arm the completion queue: %s",
+				       v->device.name, strerror(n));
 		v->armed = true;
 		/* What came before it was armed makes no event. */
 		n = verbs_poll(s, ret, max);
@@ -382,7 +397,8 @@ int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t
 			return n;
 	}
 	if (ppoll(p, ELEMENTSOF(p), &timeout, NULL) < 0 && errno != EINTR)
-		return failure(-errno, EXIT_INTERNAL, "verbs, device %s: cannot sleep for a completion: %s", v->device.name, strerror(errno));
+		return failure(-errno, EXIT_INTERNAL, "verbs, device %s: cannot sleep for a completion: %s",
+			       v->device.name, strerror(errno));
 	if (p[0].revents)
 		take_event(v);
 	if (p[2].revents) {

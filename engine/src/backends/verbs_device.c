@@ -27,7 +27,9 @@ struct candidate {
 	char reason[FAILURE_TEXT_MAX / 2];
 };
 
-/* Beside verbs_gid_rank(): an InfiniBand port has no address to compare, only an interface (IPoIB) on the same device. */
+/*
+ * Beside verbs_gid_rank(): an InfiniBand port has no address to compare, only an interface (IPoIB) on the same device.
+ */
 enum { RANK_LID = 1, RANK_LID_NETDEV = 8 };
 
 uint32_t verbs_mtu_bytes(enum ibv_mtu mtu) {
@@ -42,11 +44,15 @@ enum ibv_mtu verbs_mtu_from_bytes(uint32_t bytes) {
 }
 
 double verbs_rate_gbit_s(uint8_t active_speed, uint8_t active_width) {
-	/* InfiniBand Architecture Specification, volume 1, PortInfo: signalling less 8b/10b up to QDR, 64b/66b from FDR10 on. */
+	/*
+	 * InfiniBand Architecture Specification, volume 1, PortInfo: signalling less 8b/10b up to QDR,
+	 * 64b/66b from FDR10 on.
+	 */
 	static const struct {
 		uint8_t code;
 		double value;
-	} speeds[] = { { 1, 2 }, { 2, 4 }, { 4, 8 }, { 8, 10 }, { 16, 14.0625 * 64 / 66 }, { 32, 25 }, { 64, 50 }, { 128, 100 } },
+	} speeds[] = { { 1, 2 }, { 2, 4 }, { 4, 8 }, { 8, 10 }, { 16, 14.0625 * 64 / 66 }, { 32, 25 }, { 64, 50 },
+		       { 128, 100 } },
 	  widths[] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
 	double speed = 0, width = 0;
 
@@ -59,7 +65,10 @@ double verbs_rate_gbit_s(uint8_t active_speed, uint8_t active_width) {
 	return speed * width;
 }
 
-/* The interface knows better where there is one: RoCE drivers report 2.5 Gb/s for every speed that InfiniBand does not name. */
+/*
+ * The interface knows better where there is one:
+ * RoCE drivers report 2.5 Gb/s for every speed that InfiniBand does not name.
+ */
 double verbs_port_rate(const struct ibv_port_attr *attr, const char *netdev) {
 	enum { SDR = 1, WIDTH_1X = 1 };
 	struct netdev n = { 0 };
@@ -70,7 +79,8 @@ double verbs_port_rate(const struct ibv_port_attr *attr, const char *netdev) {
 		netdev_read(netdev, &n);
 	if (n.rate_gbit_s > 0)
 		return n.rate_gbit_s;
-	return attr->active_speed == SDR && attr->active_width == WIDTH_1X ? 0 : verbs_rate_gbit_s(attr->active_speed, attr->active_width);
+	return attr->active_speed == SDR &&
+	       attr->active_width == WIDTH_1X ? 0 : verbs_rate_gbit_s(attr->active_speed, attr->active_width);
 }
 
 static _printf_(3, 4) bool unfit(struct candidate *c, int error, const char *format, ...) {
@@ -112,17 +122,18 @@ static bool use_named_gid(struct candidate *c, const struct wanted *w, const str
 	for (int i = 0; i < n; i++)
 		if (gids[i].index == w->gid_index) {
 			(void) take_gid(c, &gids[i]);
-			(void) snprintf(d->why, sizeof(d->why), "GID %d (%s, %s) was asked for", d->gid_index, d->address,
-					verbs_gid_type_name(gids[i].type));
+			(void) snprintf(d->why, sizeof(d->why), "GID %d (%s, %s) was asked for", d->gid_index,
+					d->address, verbs_gid_type_name(gids[i].type));
 			c->rank = MAX(verbs_gid_rank(&gids[i], w->local, w->netdev), 1u);
 			return true;
 		}
 	list_indices(gids, n, used, sizeof(used));
 	if (w->gid_index >= d->port_attr.gid_tbl_len)
-		return unfit(c, -ERANGE, "%s port %u has no GID index %d: its table ends at %d; in use: %s; 'perch devices' shows them", d->name,
-			     d->port, w->gid_index, d->port_attr.gid_tbl_len - 1, used[0] ? used : "none");
-	return unfit(c, -ENOENT, "%s port %u: GID index %d is empty; in use: %s; 'perch devices' shows them", d->name, d->port, w->gid_index,
-		     used[0] ? used : "none, so give its interface an address");
+		return unfit(c, -ERANGE, "%s port %u has no GID index %d: its table ends at %d; in use: %s; "
+			     "'perch devices' shows them", d->name, d->port, w->gid_index, d->port_attr.gid_tbl_len - 1,
+			     used[0] ? used : "none");
+	return unfit(c, -ENOENT, "%s port %u: GID index %d is empty; in use: %s; 'perch devices' shows them", d->name,
+		     d->port, w->gid_index, used[0] ? used : "none, so give its interface an address");
 }
 
 static bool choose_gid(struct candidate *c, const struct wanted *w) {
@@ -146,8 +157,8 @@ static bool choose_gid(struct candidate *c, const struct wanted *w) {
 	}
 	at = verbs_gid_choose(gids, (size_t) n, w->local, w->netdev, d->why);
 	if (at < 0)
-		return unfit(c, -ENOENT, "%s port %u has no RoCE v2 GID (%d of other types); give its interface an address, or name one of them "
-			     "with --gid-index", d->name, d->port, n);
+		return unfit(c, -ENOENT, "%s port %u has no RoCE v2 GID (%d of other types); give its interface "
+			     "an address, or name one of them with --gid-index", d->name, d->port, n);
 	c->rank = verbs_gid_rank(&gids[at], w->local, w->netdev);
 	return take_gid(c, &gids[at]);
 }
@@ -159,11 +170,13 @@ static bool check_port(struct candidate *c) {
 	if (d->port_attr.state == IBV_PORT_ACTIVE)
 		return true;
 	if (d->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET)
-		return unfit(c, -ENETDOWN, "%s port %u is %s, not active; look at cable and switch, and at the subnet manager (opensm), which activates "
-			     "ports", d->name, d->port, verbs_port_state_name(d->port_attr.state));
+		return unfit(c, -ENETDOWN, "%s port %u is %s, not active; "
+			     "look at cable and switch, and at the subnet manager (opensm), which activates ports",
+			     d->name, d->port, verbs_port_state_name(d->port_attr.state));
 	verbs_sysfs_netdev(d->name, d->port, netdev);
-	return unfit(c, -ENETDOWN, "%s port %u is %s; bring its interface up (ip link set %s up), and look at cable and switch", d->name, d->port,
-		     verbs_port_state_name(d->port_attr.state), netdev[0] ? netdev : "INTERFACE");
+	return unfit(c, -ENETDOWN,
+		     "%s port %u is %s; bring its interface up (ip link set %s up), and look at cable and switch",
+		     d->name, d->port, verbs_port_state_name(d->port_attr.state), netdev[0] ? netdev : "INTERFACE");
 }
 
 /* Everything about one port. True: it could be used. */
@@ -186,8 +199,12 @@ static bool check_transport(struct candidate *c, const struct ibv_device *device
 	if (device->transport_type == IBV_TRANSPORT_IB || (device->transport_type == IBV_TRANSPORT_IWARP && w->rdma_cm))
 		return true;
 	if (device->transport_type == IBV_TRANSPORT_IWARP)
-		return unfit(c, -EOPNOTSUPP, "%s is an iWARP device, which only the connection manager can connect: give --rdma-cm", c->device.name);
-	return unfit(c, -EOPNOTSUPP, "%s is neither an InfiniBand nor a RoCE device; --backend ofi may have a provider for it", c->device.name);
+		return unfit(c, -EOPNOTSUPP,
+			     "%s is an iWARP device, which only the connection manager can connect: give --rdma-cm",
+			     c->device.name);
+	return unfit(c, -EOPNOTSUPP,
+		     "%s is neither an InfiniBand nor a RoCE device; --backend ofi may have a provider for it",
+		     c->device.name);
 }
 
 static bool open_device(struct candidate *c, struct ibv_device *device) {
@@ -226,7 +243,8 @@ static void consider_device(struct ibv_device *device, const struct wanted *w, s
 	first = w->port ? w->port : 1;
 	last = w->port ? w->port : c.device.attr.phys_port_cnt;
 	if (first > c.device.attr.phys_port_cnt)
-		(void) unfit(&c, -ENODEV, "%s has no port %u; it has %s%u", c.device.name, first, c.device.attr.phys_port_cnt > 1 ? "ports 1 to " : "only port ",
+		(void) unfit(&c, -ENODEV, "%s has no port %u; it has %s%u", c.device.name, first,
+			     c.device.attr.phys_port_cnt > 1 ? "ports 1 to " : "only port ",
 			     c.device.attr.phys_port_cnt);
 	for (unsigned p = first; p <= MIN(last, (unsigned) c.device.attr.phys_port_cnt); p++) {
 		c.device.port = (uint8_t) p;
@@ -244,14 +262,17 @@ static int no_device(const struct wanted *w, struct ibv_device *const *list) {
 	size_t at = 0;
 
 	for (size_t i = 0; list[i] && at + JOB_NAME_MAX + 2 < sizeof(names); i++)
-		at += (size_t) snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "", ibv_get_device_name(list[i]));
+		at += (size_t) snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "",
+					ibv_get_device_name(list[i]));
 	if (w->name[0] && names[0])
 		return failure(-ENODEV, EXIT_HOST, "no RDMA device %s; this host has %s", w->name, names);
 	if (verbs_sysfs_devices(names, sizeof(names)) > 0)
-		return failure(-ENODEV, EXIT_HOST, "the kernel has RDMA devices (%s), but programs cannot reach them; load ib_uverbs (modprobe ib_uverbs), and "
-			       "install their user-space drivers (package ibverbs-providers, or rdma-core)", names);
-	return failure(-ENODEV, EXIT_HOST, "%s%s%sthis host has no RDMA device; load its driver (such as mlx5_ib), or for a software one: modprobe rdma_rxe; "
-		       "rdma link add rxe0 type rxe netdev INTERFACE", w->name[0] ? "no RDMA device " : "", w->name, w->name[0] ? ": " : "");
+		return failure(-ENODEV, EXIT_HOST, "the kernel has RDMA devices (%s), but programs cannot reach them; "
+			       "load ib_uverbs (modprobe ib_uverbs), "
+			       "and install their user-space drivers (package ibverbs-providers, or rdma-core)", names);
+	return failure(-ENODEV, EXIT_HOST, "%s%s%sthis host has no RDMA device; load its driver (such as mlx5_ib), "
+		       "or for a software one: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev INTERFACE",
+		       w->name[0] ? "no RDMA device " : "", w->name, w->name[0] ? ": " : "");
 }
 
 static int choose_device(struct ibv_device *const *list, const struct wanted *w, struct candidate *ret) {
@@ -274,12 +295,14 @@ static int choose_device(struct ibv_device *const *list, const struct wanted *w,
 		return no_device(w, list);
 	if (!best.rank) {
 		verbs_device_close(&best.device);
-		return failure(best.error, EXIT_HOST, "%s%s", seen > 1 ? "no RDMA device of this host can be used: " : "", best.reason);
+		return failure(best.error, EXIT_HOST, "%s%s",
+			       seen > 1 ? "no RDMA device of this host can be used: " : "", best.reason);
 	}
 	if (!w->name[0] && usable > 1 && best.rank < RANK_LID_NETDEV) {
 		size_t n = strlen(best.device.why);
 
-		(void) snprintf(best.device.why + n, sizeof(best.device.why) - n, "; %u devices would do, --device chooses", usable);
+		(void) snprintf(best.device.why + n, sizeof(best.device.why) - n,
+				"; %u devices would do, --device chooses", usable);
 	}
 	*ret = best;
 	return 0;

@@ -28,12 +28,13 @@ struct verbs_device {
 	char netdev[IF_NAMESIZE];       /* the interface of the GID; empty: unknown, or InfiniBand without one */
 	char address[INET6_ADDRSTRLEN]; /* the GID as text: 10.0.0.1, fe80::1; InfiniBand without a GID: "lid 5" */
 	double rate_gbit_s;             /* of the port; 0: unknown */
-	char why[VERBS_WHY_MAX];        /* one sentence: why this device, port and GID. verbs_device_open() says it where it chose */
+	/* one sentence: why this device, port and GID. verbs_device_open() says it where it chose */
+	char why[VERBS_WHY_MAX];
 };
 
 /*
- * One entry of a GID table, as the choice sees it. Kept apart from ibv_gid_entry, so that the choice is a pure function of
- * what was read, whichever way it was read.
+ * One entry of a GID table, as the choice sees it. Kept apart from ibv_gid_entry,
+ * so that the choice is a pure function of what was read, whichever way it was read.
  */
 struct verbs_gid {
 	int index;
@@ -42,9 +43,9 @@ struct verbs_gid {
 	char netdev[IF_NAMESIZE];       /* empty: none */
 };
 
-/* verbs_device.c. Opens the device, port and GID of this side's part of the job (device or server_device, by a->role), or
- * chooses them. EXIT_HOST, with device and remedy: no device, none of that name, port down or absent, GID out of range, no
- * permission. On failure *ret is untouched. */
+/* verbs_device.c. Opens the device, port and GID of this side's part of the job (device or server_device,
+ * by a->role), or chooses them. EXIT_HOST, with device and remedy: no device, none of that name, port down or absent,
+ * GID out of range, no permission. On failure *ret is untouched. */
 int verbs_device_open(const struct open_arguments *a, struct verbs_device *ret);
 void verbs_device_close(struct verbs_device *d);        /* takes NULL, and what was never opened */
 
@@ -64,7 +65,8 @@ double verbs_port_rate(const struct ibv_port_attr *attr, const char *netdev);
 /* verbs_gid.c */
 
 /* What a port has, in the order of its indices; empty entries are left out. Their number, or a negative errno. */
-int verbs_gid_table(struct ibv_context *context, uint8_t port, const struct ibv_port_attr *attr, struct verbs_gid ret[VERBS_GIDS_MAX]);
+int verbs_gid_table(struct ibv_context *context, uint8_t port, const struct ibv_port_attr *attr,
+		    struct verbs_gid ret[VERBS_GIDS_MAX]);
 
 /*
  * The entry of the table that reaches the peer: RoCEv2, of the interface `netdev`, with the address `local` before all

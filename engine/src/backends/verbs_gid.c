@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 /*
- * What speaks for an entry, most important first; each outweighs all that follow. IPv4 before IPv6 is no judgement: it is what
- * perftest, MPI and the kernel's connection manager take by default, so figures of different tools stay comparable.
+ * What speaks for an entry, most important first; each outweighs all that follow.
+ * IPv4 before IPv6 is no judgement: it is what perftest, MPI and the kernel's connection manager take by default,
+ * so figures of different tools stay comparable.
  */
 enum {
 	RANK_ADDRESS = 16,      /* it is the very address that reaches the peer */
@@ -28,7 +29,8 @@ const char *verbs_gid_type_name(enum ibv_gid_type type) {
 }
 
 static const struct in6_addr *as_ipv6(const union ibv_gid *gid) {
-	return (const struct in6_addr *) (const void *) gid->raw; /* the same 16 bytes in the same order (RoCEv2 annex, A17.4) */
+	/* the same 16 bytes in the same order (RoCEv2 annex, A17.4) */
+	return (const struct in6_addr *) (const void *) gid->raw;
 }
 
 bool verbs_gid_is_ipv4(const union ibv_gid *gid) {
@@ -46,7 +48,8 @@ static bool is_zero(const union ibv_gid *gid) {
 	return gid->global.subnet_prefix == 0 && gid->global.interface_id == 0;
 }
 
-int verbs_gid_table(struct ibv_context *context, uint8_t port, const struct ibv_port_attr *attr, struct verbs_gid ret[VERBS_GIDS_MAX]) {
+int verbs_gid_table(struct ibv_context *context, uint8_t port, const struct ibv_port_attr *attr,
+		    struct verbs_gid ret[VERBS_GIDS_MAX]) {
 	int n = 0;
 
 	for (int i = 0; i < MIN(attr->gid_tbl_len, VERBS_GIDS_MAX); i++) {
@@ -93,16 +96,20 @@ unsigned verbs_gid_rank(const struct verbs_gid *g, const struct sockaddr_storage
 
 static void explain(const struct verbs_gid *g, unsigned rank, const char *netdev, char why[VERBS_WHY_MAX]) {
 	char text[INET6_ADDRSTRLEN];
-	const char *kind = rank & RANK_IPV4 ? "an IPv4 address" : rank & RANK_ROUTABLE ? "an IPv6 address" : "a link-local address";
+	const char *kind = rank & RANK_IPV4 ? "an IPv4 address"
+					    : rank & RANK_ROUTABLE ? "an IPv6 address" : "a link-local address";
 
 	verbs_gid_text(&g->gid, text);
 	if (rank & RANK_ADDRESS)
-		(void) snprintf(why, VERBS_WHY_MAX, "GID %d (%s, RoCE v2) has the address that reaches the peer", g->index, text);
+		(void) snprintf(why, VERBS_WHY_MAX, "GID %d (%s, RoCE v2) has the address that reaches the peer",
+				g->index, text);
 	else if (rank & RANK_NETDEV)
-		(void) snprintf(why, VERBS_WHY_MAX, "GID %d (%s, RoCE v2) is the first with %s on %s, which reaches the peer", g->index, text, kind,
-				netdev);
+		(void) snprintf(why, VERBS_WHY_MAX,
+				"GID %d (%s, RoCE v2) is the first with %s on %s, which reaches the peer", g->index,
+				text, kind, netdev);
 	else
-		(void) snprintf(why, VERBS_WHY_MAX, "GID %d (%s, RoCE v2) is the first with %s; none belongs to %s, which reaches the peer",
+		(void) snprintf(why, VERBS_WHY_MAX,
+				"GID %d (%s, RoCE v2) is the first with %s; none belongs to %s, which reaches the peer",
 				g->index, text, kind, netdev[0] ? netdev : "the interface");
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of GPUs, registered in one of two ways: as a dmabuf that the GPU's driver exports (Linux 5.12, ibv_reg_dmabuf_mr(3)), or by its
- * address, which a module of the GPU's maker makes known to the kernel (nvidia-peermem; amdgpu with MLNX_OFED).
+ * Memory of GPUs, registered in one of two ways: as a dmabuf that the GPU's driver exports (Linux 5.12,
+ * ibv_reg_dmabuf_mr(3)), or by its address, which a module of the GPU's maker makes known to the kernel
+ * (nvidia-peermem; amdgpu with MLNX_OFED).
  */
 #include "verbs.h"
 
@@ -27,8 +28,10 @@ struct ibv_mr *verbs_gpu_register(struct verbs_session *v, const struct region *
 	if (mr)
 		v->session.gpu_path = v->session.gpu_path && !streq(v->session.gpu_path, path) ? "mixed" : path;
 	else
-		(void) failure(-EOPNOTSUPP, EXIT_HOST, "verbs, device %s: cannot register the memory of %s:%u (%s), neither as a dmabuf (%s) nor by its "
-			       "address (%s); load nvidia-peermem, or the GPU's open kernel modules on Linux 5.12 or newer; --bounce copies "
-			       "through host memory instead", v->device.name, g->runtime->name, g->ordinal, g->name, dmabuf, strerror(errno));
+		(void) failure(-EOPNOTSUPP, EXIT_HOST,
+			       "verbs, device %s: cannot register the memory of %s:%u (%s), neither as a dmabuf (%s) "
+			       "nor by its address (%s); load nvidia-peermem, or the GPU's open kernel modules "
+			       "on Linux 5.12 or newer; --bounce copies through host memory instead", v->device.name,
+			       g->runtime->name, g->ordinal, g->name, dmabuf, strerror(errno));
 	return mr;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registration, and the address that one end gives the other: its port, its queue pairs, and where its memory is. It comes from
- * the network: what is read here is checked as hostile input before anything is built upon it.
+ * Registration, and the address that one end gives the other: its port, its queue pairs, and where its memory is.
+ * It comes from the network: what is read here is checked as hostile input before anything is built upon it.
  */
 #include "verbs.h"
 
@@ -36,7 +36,8 @@ struct wire_address {
 	uint8_t cm_address[16];
 } __attribute__((packed));
 
-_Static_assert(sizeof(struct wire_address) + NUMBER_BYTES * JOB_QUEUE_PAIRS_MAX <= ADDRESS_MAX, "an address must fit into struct address");
+_Static_assert(sizeof(struct wire_address) + NUMBER_BYTES * JOB_QUEUE_PAIRS_MAX <= ADDRESS_MAX,
+	       "an address must fit into struct address");
 
 /* No more than the operation needs: a peer gone wild can then do little. */
 int verbs_access(enum op op, bool relaxed) {
@@ -185,17 +186,20 @@ static int choose_mtu(struct verbs_session *v, uint32_t theirs) {
 	uint32_t ours = verbs_mtu_bytes(v->device.port_attr.active_mtu), smaller = MIN(ours, theirs);
 
 	if (job->mtu > ours)
-		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --mtu %u is above the active MTU of port %u, %u; lower it, or raise the MTU of "
-			       "interface %s", v->device.name, job->mtu, v->device.port, ours, v->device.netdev[0] ? v->device.netdev : "(none)");
+		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --mtu %u is above the active MTU of port %u, "
+			       "%u; lower it, or raise the MTU of interface %s", v->device.name, job->mtu,
+			       v->device.port, ours, v->device.netdev[0] ? v->device.netdev : "(none)");
 	if (job->mtu > theirs)
-		return failure(-EMSGSIZE, EXIT_PEER, "verbs: --mtu %u is above the active MTU of the peer's port, %u; lower it, or raise the MTU of the "
-			       "peer's interface", job->mtu, theirs);
+		return failure(-EMSGSIZE, EXIT_PEER, "verbs: --mtu %u is above the active MTU of the peer's port, %u; "
+			       "lower it, or raise the MTU of the peer's interface", job->mtu, theirs);
 	v->path_mtu = job->mtu ? job->mtu : smaller;
 	v->session.mtu = v->path_mtu;
 	if (v->datagrams && job_largest_size(job) > v->path_mtu)
-		return failure(-EMSGSIZE, theirs < ours ? EXIT_PEER : EXIT_HOST, "verbs, device %s: --size %llu is above the path MTU of %u bytes; "
-			       "with --connection ud a message is one packet; lower it, or raise the MTU%s", v->device.name,
-			       (unsigned long long) job_largest_size(job), v->path_mtu, theirs < ours ? " of the peer" : "");
+		return failure(-EMSGSIZE, theirs < ours ? EXIT_PEER : EXIT_HOST,
+			       "verbs, device %s: --size %llu is above the path MTU of %u bytes; "
+			       "with --connection ud a message is one packet; lower it, or raise the MTU%s",
+			       v->device.name, (unsigned long long) job_largest_size(job), v->path_mtu,
+			       theirs < ours ? " of the peer" : "");
 	return 0;
 }
 
@@ -216,8 +220,8 @@ int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	if (mtu < JOB_MTU_MIN || mtu > JOB_MTU_MAX || (mtu & (mtu - 1)) || be32toh(w.psn) > PSN_MASK)
 		return refuse("its MTU or sequence number is invalid");
 	if (w.layer != v->device.port_attr.link_layer)
-		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: one port is InfiniBand and the other Ethernet; choose devices of one fabric with "
-			       "--device and --server-device", v->device.name);
+		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: one port is InfiniBand and the other Ethernet; "
+			       "choose devices of one fabric with --device and --server-device", v->device.name);
 	r = choose_mtu(v, mtu);
 	if (r == 0)
 		r = get_cm_address(v, &w);
@@ -235,14 +239,15 @@ int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 		char theirs[INET6_ADDRSTRLEN];
 
 		verbs_gid_text(&v->remote_gid, theirs);
-		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: GID index %d (%s) and the peer's (%s) are IPv4 and IPv6, which cannot reach each "
-			       "other; choose GIDs of one kind with --gid-index and --server-gid-index", v->device.name, v->device.gid_index,
-			       v->device.address, theirs);
+		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: GID index %d (%s) and the peer's (%s) are IPv4 "
+			       "and IPv6, which cannot reach each other; choose GIDs of one kind with --gid-index and "
+			       "--server-gid-index", v->device.name, v->device.gid_index, v->device.address, theirs);
 	}
 	v->read_depth = (uint8_t) MIN(MIN(v->device.attr.max_qp_init_rd_atom, UINT8_MAX), w.read_depth);
 	if (v->read_depth == 0 && (v->job->op == OP_READ || op_is_atomic(v->job->op)))
-		return failure(-EOPNOTSUPP, EXIT_HOST, "verbs, device %s: --op %s: one of the two devices takes no reads or atomics", v->device.name,
-			       op_name((int) v->job->op));
+		return failure(-EOPNOTSUPP, EXIT_HOST,
+			       "verbs, device %s: --op %s: one of the two devices takes no reads or atomics",
+			       v->device.name, op_name((int) v->job->op));
 	for (uint32_t i = 0; i < v->n_queues; i++, p += NUMBER_BYTES)
 		v->queues[i].remote_number = (uint32_t) p[0] << 16 | (uint32_t) p[1] << 8 | p[2];
 	return 0;

@@ -5,8 +5,8 @@
 #include "../message.h"
 #include "verbs_sysfs.h"
 
-static size_t shown_gids(struct ibv_context *context, uint8_t port, const struct ibv_port_attr *attr, struct verbs_gid *gids,
-			 struct device_gid *ret) {
+static size_t shown_gids(struct ibv_context *context, uint8_t port, const struct ibv_port_attr *attr,
+			 struct verbs_gid *gids, struct device_gid *ret) {
 	int n = verbs_gid_table(context, port, attr, gids);
 
 	for (int i = 0; i < n; i++) {
@@ -21,11 +21,16 @@ static size_t shown_gids(struct ibv_context *context, uint8_t port, const struct
 static const char *layer_name(const struct ibv_device *device, uint8_t link_layer) {
 	if (device->transport_type == IBV_TRANSPORT_IWARP)
 		return "iwarp";
-	return link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : link_layer == IBV_LINK_LAYER_INFINIBAND ? "infiniband" : "unknown";
+	return link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : link_layer == IBV_LINK_LAYER_INFINIBAND
+	       ? "infiniband" : "unknown";
 }
 
-/* The address that --gid-index -1 would most likely mean: the first RoCE v2 GID with an IPv4 address, else the first; or the LID. */
-static void set_address(struct device *d, const struct verbs_gid *gids, size_t n, const struct ibv_port_attr *attr, char netdev[IF_NAMESIZE]) {
+/*
+ * The address that --gid-index -1 would most likely mean: the first RoCE v2 GID with an IPv4 address,
+ * else the first; or the LID.
+ */
+static void set_address(struct device *d, const struct verbs_gid *gids, size_t n, const struct ibv_port_attr *attr,
+			char netdev[IF_NAMESIZE]) {
 	const struct sockaddr_storage none = { .ss_family = AF_UNSPEC };
 	char why[VERBS_WHY_MAX];
 	int at = verbs_gid_choose(gids, n, &none, "", why);
@@ -39,8 +44,8 @@ static void set_address(struct device *d, const struct verbs_gid *gids, size_t n
 	}
 }
 
-static int probe_port(struct ibv_context *context, uint8_t port, struct device *d, struct device_rdma *rdma, device_callback callback,
-		      void *userdata) {
+static int probe_port(struct ibv_context *context, uint8_t port, struct device *d, struct device_rdma *rdma,
+		      device_callback callback, void *userdata) {
 	_cleanup_free_ struct verbs_gid *gids = calloc(VERBS_GIDS_MAX, sizeof(*gids));
 	_cleanup_free_ struct device_gid *shown = calloc(VERBS_GIDS_MAX, sizeof(*shown));
 	struct ibv_port_attr attr;
@@ -53,7 +58,8 @@ static int probe_port(struct ibv_context *context, uint8_t port, struct device *
 	d->rdma = rdma;
 	r = ibv_query_port(context, port, &attr);
 	if (r) {
-		(void) snprintf(remedy, sizeof(remedy), "the port cannot be read (%s): see the kernel's log (dmesg)", strerror(r > 0 ? r : errno));
+		(void) snprintf(remedy, sizeof(remedy), "the port cannot be read (%s): see the kernel's log (dmesg)",
+				strerror(r > 0 ? r : errno));
 		d->remedy = remedy;
 		return callback(d, userdata);
 	}
@@ -69,7 +75,8 @@ static int probe_port(struct ibv_context *context, uint8_t port, struct device *
 		verbs_sysfs_netdev(d->name, port, netdev);
 		(void) snprintf(remedy, sizeof(remedy), attr.link_layer == IBV_LINK_LAYER_ETHERNET
 				? "bring its interface up (ip link set %s up), and look at cable and switch"
-				: "look at cable and switch, and at the subnet manager", netdev[0] ? netdev : "INTERFACE");
+				: "look at cable and switch, and at the subnet manager",
+				netdev[0] ? netdev : "INTERFACE");
 		d->remedy = remedy;
 	}
 	return callback(d, userdata);
@@ -112,7 +119,8 @@ static int probe_unreachable(device_callback callback, void *userdata) {
 	struct device d = {
 		.backend = "verbs",
 		.state = "unknown",
-		.remedy = "programs cannot reach it: load ib_uverbs (modprobe ib_uverbs), and install its user-space driver (ibverbs-providers)",
+		.remedy = "programs cannot reach it: "
+			  "load ib_uverbs (modprobe ib_uverbs), and install its user-space driver (ibverbs-providers)",
 	};
 
 	if (verbs_sysfs_devices(names, sizeof(names)) == 0)

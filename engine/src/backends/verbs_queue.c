@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion queue, shared receive queue and queue pairs. What the device can is asked; a wish beyond it is refused by name. */
+/*
+ * Completion queue, shared receive queue and queue pairs. What the device can is asked;
+ * a wish beyond it is refused by name.
+ */
 #include "verbs.h"
 
 #include <stdio.h>
@@ -17,11 +20,12 @@ enum ibv_qp_type verbs_qp_type(enum connection connection) {
 	return connection == CONNECTION_UD ? IBV_QPT_UD : connection == CONNECTION_UC ? IBV_QPT_UC : IBV_QPT_RC;
 }
 
-static int above_limit(const struct verbs_session *v, const char *what, uint64_t wanted, int64_t limit, const char *remedy) {
+static int above_limit(const struct verbs_session *v, const char *what, uint64_t wanted, int64_t limit,
+		       const char *remedy) {
 	if (wanted <= (uint64_t) MAX(limit, 0))
 		return 0;
-	return failure(-EINVAL, EXIT_HOST, "verbs, device %s: %s: %llu are needed, and it has at most %lld; %s", v->device.name, what,
-		       (unsigned long long) wanted, (long long) limit, remedy);
+	return failure(-EINVAL, EXIT_HOST, "verbs, device %s: %s: %llu are needed, and it has at most %lld; %s",
+		       v->device.name, what, (unsigned long long) wanted, (long long) limit, remedy);
 }
 
 static int check_limits(const struct verbs_session *v, uint64_t completions) {
@@ -31,7 +35,8 @@ static int check_limits(const struct verbs_session *v, uint64_t completions) {
 
 	r = above_limit(v, "queue pairs", v->n_queues, a->max_qp, "lower --queue-pairs");
 	if (r == 0)
-		r = above_limit(v, "work requests of a queue pair", MAX(v->send_depth, v->srq ? 0 : v->receive_depth), a->max_qp_wr,
+		r = above_limit(v, "work requests of a queue pair", MAX(v->send_depth, v->srq ? 0 : v->receive_depth),
+				a->max_qp_wr,
 				transfer ? "lower --outstanding" : "lower --outstanding, or raise --queue-pairs");
 	if (r == 0)
 		r = above_limit(v, "entries of a completion queue", completions, a->max_cqe,
@@ -55,7 +60,8 @@ static int open_srq(struct verbs_session *v) {
 
 	r = above_limit(v, "shared receive queues", 1, v->device.attr.max_srq, "leave --srq out");
 	if (r == 0)
-		r = above_limit(v, "receives of a shared receive queue", v->slots, v->device.attr.max_srq_wr, "lower --outstanding");
+		r = above_limit(v, "receives of a shared receive queue", v->slots, v->device.attr.max_srq_wr,
+				"lower --outstanding");
 	if (r < 0)
 		return r;
 	v->srq = ibv_create_srq(v->pd, &a);
@@ -122,8 +128,8 @@ static int open_queue(struct verbs_session *v, uint32_t i) {
 	if (e == EINVAL && v->inline_bytes > 0) {
 		q->qp = create_queue(v, q, 0);
 		if (q->qp && v->job->inline_bytes > 0)
-			return failure(-EINVAL, EXIT_HOST, "verbs, device %s: --inline %u is more than its queue pairs take; lower it, or leave it out",
-				       v->device.name, v->inline_bytes);
+			return failure(-EINVAL, EXIT_HOST, "verbs, device %s: --inline %u is more than its queue pairs "
+				       "take; lower it, or leave it out", v->device.name, v->inline_bytes);
 		if (q->qp) {
 			v->inline_bytes = 0;
 			return 0;
@@ -165,7 +171,8 @@ static void choose_depths(struct verbs_session *v) {
 		v->use_wr = v->role == ROLE_CLIENT;
 	} else {
 		v->receive_depth = v->slots / v->n_queues;
-		v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH : MIN(v->receive_depth, job->outstanding);
+		v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH
+							  : MIN(v->receive_depth, job->outstanding);
 	}
 	while (ring < v->send_depth)
 		ring *= 2;

@@ -42,15 +42,16 @@ int verbs_open_remedy(const struct ibv_device *device, int error, char *ret, siz
 	(void) snprintf(node, sizeof(node), "/dev/infiniband/%s", device->dev_name);
 	/* libibverbs hands on ENOENT for a file that it may not open, so the file is asked, too. */
 	if (access(node, F_OK) < 0) {
-		(void) snprintf(ret, size, "%s is missing: load ib_uverbs (modprobe ib_uverbs); in a container, pass /dev/infiniband in", node);
+		(void) snprintf(ret, size, "%s is missing: load ib_uverbs (modprobe ib_uverbs); "
+				"in a container, pass /dev/infiniband in", node);
 		return error;
 	}
 	if (error != EACCES && error != EPERM && access(node, R_OK | W_OK) == 0) {
 		(void) snprintf(ret, size, "the kernel's log (dmesg) may say why");
 		return error;
 	}
-	(void) snprintf(ret, size, "no permission on %s: join the group that owns it (often rdma), have udev open it, or run as root; in a container, "
-			"allow the device", node);
+	(void) snprintf(ret, size, "no permission on %s: join the group that owns it (often rdma), have udev open it, "
+			"or run as root; in a container, allow the device", node);
 	return EACCES;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libibverbs does not tell: the kernel's own words about a device, from /sys/class/infiniband, and what keeps it from opening. */
+/*
+ * What libibverbs does not tell: the kernel's own words about a device, from /sys/class/infiniband,
+ * and what keeps it from opening.
+ */
 #pragma once
 
 #include "verbs_device.h"
@@ -7,10 +10,15 @@
 /* "up" for an active port, else the state's name in small letters. */
 const char *verbs_port_state_name(enum ibv_port_state state);
 
-/* What to do about an open that failed with `error`, as far as this host shows it; answers the error that it really was. */
+/*
+ * What to do about an open that failed with `error`, as far as this host shows it;
+ * answers the error that it really was.
+ */
 int verbs_open_remedy(const struct ibv_device *device, int error, char *ret, size_t size);
 
-/* The names of all devices that the kernel has, whether libibverbs can use them or not: "mlx5_0, rxe0". Their number. */
+/*
+ * The names of all devices that the kernel has, whether libibverbs can use them or not: "mlx5_0, rxe0". Their number.
+ */
 unsigned verbs_sysfs_devices(char *ret, size_t size);
 
 /* The interface of a port: that of its first GID which has one; empty: none. */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transfers: batches of far more messages than may be under way. So a slot holds only what is its own (16 bytes instead of the 146 of a
- * work request and its place), and becomes a work request when it is posted. Each queue pair collects a list and rings one doorbell for
- * it; a work request asks for a completion only where the caller says so, which then stands for all before it.
+ * Transfers: batches of far more messages than may be under way.
+ * So a slot holds only what is its own (16 bytes instead of the 146 of a work request and its place),
+ * and becomes a work request when it is posted. Each queue pair collects a list and rings one doorbell for it;
+ * a work request asks for a completion only where the caller says so, which then stands for all before it.
  */
 #include "verbs.h"
 
 #include "../message.h"
 
 static int out_of_memory(const struct verbs_session *v) {
-	return failure(-ENOMEM, EXIT_HOST, "verbs: out of memory for %u messages and %u queue pairs; lower --batch, --max-chunks or --outstanding",
-		       v->slots, v->n_queues);
+	return failure(-ENOMEM, EXIT_HOST, "verbs: out of memory for %u messages and %u queue pairs; "
+		       "lower --batch, --max-chunks or --outstanding", v->slots, v->n_queues);
 }
 
 /* The linked list's work requests lie in a ring, like those of the device: what is the same for all is written once. */
@@ -45,10 +46,12 @@ int verbs_transfer_open(struct verbs_session *v) {
 }
 
 void verbs_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size) {
-	verbs_session(s)->moves[slot] = (struct verbs_move) { .offset = offset, .bytes = (uint32_t) size, .channel = (uint16_t) channel };
+	verbs_session(s)->moves[slot] = (struct verbs_move) { .offset = offset, .bytes = (uint32_t) size,
+							      .channel = (uint16_t) channel };
 }
 
-static inline void add_to_list(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, bool signalled) {
+static inline void add_to_list(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m,
+			       bool signalled) {
 	const uint32_t place = q->head & v->ring_mask;
 	struct ibv_send_wr *w = q->requests + place;
 

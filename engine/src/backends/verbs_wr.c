@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Post lists through the ibv_wr calls (ibv_wr_post(3)): each message is written to the device's queue as it comes, and one call at the end
- * rings the doorbell. A linked list for ibv_post_send() would be written, and read again by the driver.
+ * Post lists through the ibv_wr calls (ibv_wr_post(3)): each message is written to the device's queue as it comes,
+ * and one call at the end rings the doorbell. A linked list for ibv_post_send() would be written,
+ * and read again by the driver.
  */
 #include "verbs.h"
 

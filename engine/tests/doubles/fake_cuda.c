@@ -86,7 +86,8 @@ int cuDeviceGetName(char *ret, int length, int device) {
 }
 
 int cuDeviceGetAttribute(int *ret, int attribute, int device) {
-	FAKE_REQUIRE(fake_initialised() && device >= 0 && device < fake_count(), "an attribute of a device that is none");
+	FAKE_REQUIRE(fake_initialised() && device >= 0 && device < fake_count(),
+		     "an attribute of a device that is none");
 	*ret = attribute == DMA_BUF_SUPPORTED && fake_can_export();
 	return SUCCESS;
 }
@@ -101,7 +102,8 @@ int cuDevicePrimaryCtxRetain(void **ret, int device) {
 
 int cuDevicePrimaryCtxRelease_v2(int device) {
 	fake_called("cuDevicePrimaryCtxRelease");
-	FAKE_REQUIRE(device >= 0 && device < DEVICES_MAX && retained[device] > 0, "released a context that was not retained");
+	FAKE_REQUIRE(device >= 0 && device < DEVICES_MAX && retained[device] > 0,
+		     "released a context that was not retained");
 	FAKE_REQUIRE(current != device, "released the context that is current");
 	retained[device]--;
 	/* Another GPU may still hold some: that is not told apart here. */

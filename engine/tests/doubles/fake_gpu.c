@@ -43,8 +43,8 @@ void fake_called(const char *name) {
 
 void fake_initialise(void) {
 	if (!initialised)
-		fprintf(stderr, "fake_gpu: a test double of the %s runtime, no GPU: it checks the order of calls, and proves nothing about GPUs\n",
-			fake_runtime);
+		fprintf(stderr, "fake_gpu: a test double of the %s runtime, no GPU: "
+			"it checks the order of calls, and proves nothing about GPUs\n", fake_runtime);
 	initialised = true;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Test doubles of the GPU runtimes: shared libraries with the names and the calls of the makers' own, over host memory. They check that
- * every call comes in its order (initialised before used, allocated before copied, freed before closed) and abort() where it does not. They
- * prove nothing about GPUs, and say so; their GPUs are called sim_..., which makes every result a simulated one.
+ * Test doubles of the GPU runtimes: shared libraries with the names and the calls of the makers' own, over host memory.
+ * They check that every call comes in its order (initialised before used, allocated before copied,
+ * freed before closed) and abort() where it does not. They prove nothing about GPUs, and say so;
+ * their GPUs are called sim_..., which makes every result a simulated one.
  *
- * A GPU's memory can be touched by copies alone: its address is mapped without access, so that a host that reaches for it crashes.
+ * A GPU's memory can be touched by copies alone: its address is mapped without access,
+ * so that a host that reaches for it crashes.
  *
  *     PERCH_FAKE_GPU_COUNT=N        GPUs (2)
  *     PERCH_FAKE_GPU_MEMORY=BYTES   that all of them have together (1 GiB)

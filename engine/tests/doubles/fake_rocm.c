@@ -39,7 +39,8 @@ int hipInit(unsigned flags) {
 }
 
 const char *hipGetErrorString(int error) {
-	return error == OUT_OF_MEMORY ? "out of memory" : error == NO_DEVICE ? "no ROCm-capable device is detected" : "unknown error";
+	return error == OUT_OF_MEMORY ? "out of memory"
+				      : error == NO_DEVICE ? "no ROCm-capable device is detected" : "unknown error";
 }
 
 int hipGetDeviceCount(int *ret) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Test double of libze_loader.so.1 (fake_gpu.h). Two drivers: the first has a device that is no GPU, the second the GPUs. Structures are read
- * at the offsets that ze_api.h gives them, not through the program's own declarations, so that a wrong one is seen.
+ * Test double of libze_loader.so.1 (fake_gpu.h). Two drivers: the first has a device that is no GPU,
+ * the second the GPUs. Structures are read at the offsets that ze_api.h gives them,
+ * not through the program's own declarations, so that a wrong one is seen.
  */
 #include "fake_gpu.h"
 
@@ -37,7 +38,8 @@ API result zeContextCreate(void *driver, const void *desc, void **ret);
 API result zeContextDestroy(void *context);
 API result zeCommandListCreateImmediate(void *context, void *device, const void *desc, void **ret);
 API result zeCommandListDestroy(void *list);
-API result zeCommandListAppendMemoryCopy(void *list, void *to, const void *from, size_t bytes, void *signal, uint32_t waits, void **events);
+API result zeCommandListAppendMemoryCopy(void *list, void *to, const void *from, size_t bytes, void *signal,
+					 uint32_t waits, void **events);
 API result zeMemAllocDevice(void *context, const void *desc, size_t bytes, size_t alignment, void *device, void **ret);
 API result zeMemFree(void *context, void *memory);
 API result zeMemGetAllocProperties(void *context, const void *memory, void *ret, void **ret_device);
@@ -90,13 +92,15 @@ result zeDeviceGetProperties(void *device, void *ret) {
 
 	FAKE_REQUIRE(word(ret, 0) == 0x3, "properties without their type");
 	memcpy((char *) ret + PROPERTIES_TYPE, &type, sizeof(type));
-	(void) snprintf((char *) ret + PROPERTIES_NAME, 256, "sim_ze%d", device == &cpu ? -1 : (int) ((char *) device - devices));
+	(void) snprintf((char *) ret + PROPERTIES_NAME, 256, "sim_ze%d",
+			device == &cpu ? -1 : (int) ((char *) device - devices));
 	return 0;
 }
 
 result zeContextCreate(void *driver, const void *desc, void **ret) {
 	fake_called("zeContextCreate");
-	FAKE_REQUIRE(driver == &drivers[1] && word(desc, 0) == 0xd, "a context of a driver without GPUs, or without its type");
+	FAKE_REQUIRE(driver == &drivers[1] && word(desc, 0) == 0xd,
+		     "a context of a driver without GPUs, or without its type");
 	contexts++;
 	*ret = &context_mark;
 	return 0;
@@ -104,7 +108,8 @@ result zeContextCreate(void *driver, const void *desc, void **ret) {
 
 result zeContextDestroy(void *context) {
 	fake_called("zeContextDestroy");
-	FAKE_REQUIRE(context == &context_mark && contexts > 0 && lists < contexts, "destroyed a context that is none, or before its command list");
+	FAKE_REQUIRE(context == &context_mark && contexts > 0 && lists < contexts,
+		     "destroyed a context that is none, or before its command list");
 	FAKE_REQUIRE(contexts > 1 || fake_live() == 0, "destroyed the last context before its memory was freed");
 	contexts--;
 	return 0;
@@ -112,7 +117,8 @@ result zeContextDestroy(void *context) {
 
 result zeCommandListCreateImmediate(void *context, void *device, const void *desc, void **ret) {
 	fake_called("zeCommandListCreateImmediate");
-	FAKE_REQUIRE(context == &context_mark && contexts > 0 && is_gpu(device), "a command list without a context or a GPU");
+	FAKE_REQUIRE(context == &context_mark && contexts > 0 && is_gpu(device),
+		     "a command list without a context or a GPU");
 	FAKE_REQUIRE(word(desc, 0) == 0xe && word(desc, QUEUE_MODE) == 1, "a command list that is not synchronous");
 	lists++;
 	*ret = &list_mark;
@@ -126,11 +132,13 @@ result zeCommandListDestroy(void *list) {
 	return 0;
 }
 
-result zeCommandListAppendMemoryCopy(void *list, void *to, const void *from, size_t bytes, void *signal, uint32_t waits, void **events) {
+result zeCommandListAppendMemoryCopy(void *list, void *to, const void *from, size_t bytes, void *signal, uint32_t waits,
+				     void **events) {
 	/* The runtime finds out the direction by itself: so does this. */
 	bool into = fake_is_gpu_memory(to);
 
-	FAKE_REQUIRE(list == &list_mark && lists > 0 && !signal && waits == 0 && !events, "a copy without a command list, or with events");
+	FAKE_REQUIRE(list == &list_mark && lists > 0 && !signal && waits == 0 && !events,
+		     "a copy without a command list, or with events");
 	return fake_copy(to, from, bytes, into) == FAKE_OK ? 0 : UNKNOWN;
 }
 
@@ -139,7 +147,8 @@ result zeMemAllocDevice(void *context, const void *desc, size_t bytes, size_t al
 
 	fake_called("zeMemAllocDevice");
 	FAKE_REQUIRE(context == &context_mark && contexts > 0 && is_gpu(device), "memory without a context or a GPU");
-	FAKE_REQUIRE(word(desc, 0) == 0x15 && alignment > 0 && (alignment & (alignment - 1)) == 0, "memory without its type, or of no alignment");
+	FAKE_REQUIRE(word(desc, 0) == 0x15 && alignment > 0 && (alignment & (alignment - 1)) == 0,
+		     "memory without its type, or of no alignment");
 	if (wish && (word(wish, 0) != 0x18 || word(wish, FLAGS) != 2 || !fake_can_export()))
 		return INVALID_ARGUMENT;
 	if (fake_alloc(bytes, ret) != FAKE_OK)
