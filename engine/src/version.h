@@ -2,4 +2,5 @@
 #pragma once
 
 #define PERCH_VERSION "0.1.0"
-#define PERCH_DATE "2026-11-24" /* of the release, as in CHANGELOG.md: a constant, so that two builds give the same manual */
+/* of the release, as in CHANGELOG.md: a constant, so that two builds give the same manual */
+#define PERCH_DATE "2026-11-24"
