@@ -62,6 +62,12 @@ class EngineStall(msgspec.Struct):
     began: str | None = None
 
 
+class EngineParams(Params):
+    """With what a record has in its link alone; None once the two were compared."""
+
+    mtu_bytes: Number | None = None
+
+
 class EngineLine(msgspec.Struct):
     """A line of `perch ... --json`, as far as a record is made of it."""
 
@@ -79,7 +85,7 @@ class EngineLine(msgspec.Struct):
     client: Side | None = None
     server: Side | None = None
     link: Link | None = None
-    params: Params | None = None
+    params: EngineParams | None = None
     started: str | None = None
     elapsed_s: Number | None = None
     latency_us: Latency | None = None

@@ -6,7 +6,7 @@ They carry a record's key names and units already. Progress (kind "interval") an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from perch.model.figures import encode, supports
@@ -15,6 +15,7 @@ from perch.model.record import (
     Cpu,
     Interval,
     Latency,
+    Link,
     Model,
     Number,
     Params,
@@ -55,6 +56,22 @@ CLOCKS, CLOCKS_S = 1.05, 1e-5
 
 #: Figures of one line are rounded each by itself.
 TOLERANCE = 0.01
+
+#: The engine's words for what a figure means (engine/src): another word would switch off what is
+#: judged by it. A line may leave each out.
+LEVELS = frozenset((None, "inject", "transmit", "delivery"))
+CONNECTIONS = {
+    "tcp": frozenset((None, "stream")),
+    "verbs": frozenset((None, "RC", "UC", "UD")),
+    "ofi": frozenset((None, "rdm")),
+    "cxi": frozenset((None, "rdm")),
+    "null": frozenset((None,)),
+}
+LAYERS = frozenset(
+    (None, "ethernet", "infiniband", "slingshot", "loopback", "shm", "other", "none")
+)
+KINDS_OF_CLOCK = frozenset((None, "monotonic", "cycles"))
+PEAKS = {"bandwidth": "best_interval_0.1s", "transfer": "fastest_batch", "sum": "fastest_batch"}
 
 
 Check = Callable[[Any, str], Number | None]
@@ -119,6 +136,8 @@ def _checked(figures: Model | None, checks: Checks) -> None:
 
 def _heading(line: EngineLine) -> Part:
     """What a line says about itself, whether or not the measurement came out well."""
+    if line.params is not None:
+        line.params.mtu_bytes = None
     return Part(
         tool=ToolName("perch", line.tool.version or None if line.tool else None),
         backend=line.backend or None,
@@ -203,8 +222,37 @@ def _transfer(transfer: Transfer | None) -> Transfer | None:
     return transfer
 
 
+def _check_word(name: str, word: str | None, known: Collection[str | None]) -> None:
+    if word not in known:
+        raise UnusableError(f"its {name} is {shown(word)}, a word that perch does not write")
+
+
+def _check_words(part: Part) -> None:
+    """What its figures mean, in the engine's own words."""
+    link, params, bandwidth = part.link or Link(), part.params or Params(), part.bandwidth
+    _check_word("completion_level", part.completion_level, LEVELS)
+    connections = CONNECTIONS.get(part.backend or "")
+    if connections is not None:  # the plan names the backend
+        _check_word("connection", part.connection, connections)
+    _check_word("link.layer", link.layer, LAYERS)
+    _check_word("params.clock", params.clock, KINDS_OF_CLOCK)
+    if bandwidth is not None:
+        has_windows = (bandwidth.peak_gbit_s, bandwidth.min_interval_gbit_s) != (None, None)
+        defined = PEAKS.get(part.kind or "")
+        peaks = (defined,) if has_windows else (defined, None)
+        _check_word("bandwidth.peak_definition", bandwidth.peak_definition, peaks)
+
+
+def _check_mtu(line: EngineLine) -> None:
+    """A path has one MTU. The record has that of its link."""
+    asked, link = line.params and line.params.mtu_bytes, line.link and line.link.mtu_bytes
+    if asked is not None and link is not None and asked != link:
+        raise UnusableError(f"its MTU is {shown(asked)} in params and {shown(link)} in link")
+
+
 def _measured(line: EngineLine) -> Part:
     """The line with its figures, all of which hold together; else UnusableError."""
+    _check_mtu(line)
     part = _heading(line)
     part.elapsed_s = positive(line.elapsed_s, "elapsed_s")
     part.latency_us = _latency(line.latency_us)
@@ -223,6 +271,7 @@ def _measured(line: EngineLine) -> Part:
     part.stall = _stall(line.stall, line.kind)
     part.claims = _claims(line.path)
     part.transfer = _transfer(line.transfer)
+    _check_words(part)
     _check_complete(part)
     _check_possible(part)
     return part

@@ -128,7 +128,9 @@ def _line(part: Part) -> _Line:
 def check_line(part: Part) -> None:
     """UnusableError where a line of a transfer cannot be what it says."""
     line = _line(part)
-    for check in (_misplaced, _miscounted, _unverified, _mistimed, _misjudged_peak, _too_long):
+    for check in (
+        _misplaced, _miscounted, _mislisted, _unverified, _mistimed, _misjudged_peak, _too_long,
+    ):  # fmt: skip
         why = next(check(part, line), None)
         if why is not None:
             raise UnusableError(why)
@@ -153,6 +155,18 @@ def _miscounted(part: Part, line: _Line) -> Iterator[str]:
         yield f"{line.batches} batches have {line.count} times"
     if line.bytes != line.completed * line.size:
         yield f"{shown(line.bytes)} bytes are not those of {line.completed} transfers"
+
+
+def _mislisted(part: Part, line: _Line) -> Iterator[str]:
+    """Work requests of a batch, shared out to queue pairs, each in lists of what it holds."""
+    params, lists = part.params or Params(), part.transfer.lists if part.transfer else None
+    if lists is None or not params.outstanding:
+        return
+    each = line.batch if params.consecutive else line.batch * (params.chunks or 1)
+    shared = math.ceil(each / (params.queue_pairs or 1))
+    needed = shared if params.consecutive else math.ceil(shared / params.outstanding)
+    if lists != needed:
+        yield f"a batch of {line.batch} takes {needed} lists on each queue pair, not {lists}"
 
 
 def _unverified(part: Part, line: _Line) -> Iterator[str]:

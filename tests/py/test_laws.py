@@ -109,6 +109,11 @@ def fewer_bytes(line: Document) -> None:
         ("loopback", "tcp-bandwidth", fewer_bytes, "no whole messages"),
         ("loopback", "tcp-bandwidth", times(1 / 9, "cpu.client_s_per_gb"), "s a gigabyte"),
         (
+            "loopback", "tcp-bandwidth", put("bandwidth.peak_definition", "best_run"),
+            'bandwidth.peak_definition is "best_run", a word that perch does not write',
+        ),
+        ("rxe", "verbs-write-bandwidth", put("params.mtu_bytes", 1024), "its MTU is 1024 in"),
+        (
             "loopback", "tcp-bandwidth", put("loss", {"sent_messages": 9, "lost_messages": 4}),
             "has losses",
         ),

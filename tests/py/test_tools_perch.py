@@ -289,6 +289,37 @@ def test_a_bandwidth_must_agree_with_its_bytes_and_messages(
     assert why(part_of(BANDWIDTH, change)).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"completion_level": "sent"}, "completion_level"),
+        ({"connection": "UD"}, "connection"),
+        ({"backend": "verbs", "connection": "stream"}, "connection"),
+        ({"link": {"layer": "tokenring"}}, "link.layer"),
+        ({"params": {"clock": "sundial"}}, "params.clock"),
+        ({"bandwidth": {"peak_definition": "best_interval_1s"}}, "bandwidth.peak_definition"),
+        ({"bandwidth": {"peak_gbit_s": 9}}, "bandwidth.peak_definition"),
+        ({"bandwidth": {"min_interval_gbit_s": 1}}, "bandwidth.peak_definition"),
+    ],
+)
+def test_what_a_figure_means_is_told_in_the_engines_words(
+    change: dict[str, Any], name: str
+) -> None:
+    line = {"backend": "tcp"} | BANDWIDTH
+    good = {"completion_level": "delivery", "connection": "stream", "link": {"layer": "ethernet"},
+            "params": {"clock": "cycles"},
+            "bandwidth": {"peak_gbit_s": 9, "peak_definition": "best_interval_0.1s"}}  # fmt: skip
+    assert part_of(line, good).status == "ok"
+    said = why(part_of(line, change))
+    assert said.startswith(f"its {name} is ") and said.endswith("a word that perch does not write")
+
+
+def test_a_path_has_one_mtu() -> None:
+    mtu = {"params": {"mtu_bytes": 1024}, "link": {"mtu_bytes": 4096}}
+    assert why(part_of(LATENCY, mtu)) == "its MTU is 1024 in params and 4096 in link"
+    assert part_of(LATENCY, {"params": {"mtu_bytes": 1024}}).status == "ok"
+
+
 def test_a_silent_second_is_a_finding_and_no_fault() -> None:
     silent = {"start_s": 0, "end_s": 1, "count": 0, "gbit_s": 0, "latency_us": {"count": 0}}
     part = part_of(LATENCY, {"intervals": [silent]})
