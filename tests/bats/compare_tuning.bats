@@ -17,6 +17,7 @@ sub_run() {
   local base=$BATS_FILE_TMPDIR/base run
   run=20260101T000000Z-$(basename "$1")
   mkdir -p "$1"
+  cp "$base/rounds.jsonl" "$1/"
   for file in plan verdict; do jq -c --arg run "$run" '.run = $run' "$base/$file.json" >"$1/$file.json"; done
   jq -c --arg run "$run" --argjson factor "$2" '.run = $run
     | if .latency_us then .latency_us |= with_entries(if .key == "count" or .value == null then . else .value *= $factor end) else . end

@@ -95,7 +95,8 @@ YAML
   chmod +x bin/iperf3
   PATH=$PWD/bin:$PATH run_site 2
   refute [ "$(verdict)" = PASS ]
-  assert_json runs/latest/verdict.json '.coverage.measured == 8'
+  # all but iperf3's; a busy machine may have repeated some
+  assert_json runs/latest/verdict.json '.coverage.measured >= 8 and .coverage.measured == .coverage.planned - 1'
 }
 
 # beta's agent plants a link among its results; on a host that somebody else has taken over it could point anywhere.
