@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from stat import S_ISREG
 
 from perch.errors import ExitCode, PerchError
 from perch.model.record import Number
@@ -70,12 +71,16 @@ class _Files:
         """The files that can be read, one after another."""
         seen: set[str] = set()
         for name in self._names:
+            path = Path(name)
             try:
-                content = Path(name).read_bytes()
+                # a named pipe that nobody writes to would be waited for without end
+                content = path.read_bytes() if S_ISREG(path.stat().st_mode) else None
             except OSError as error:
                 self.say(f"{name}:1: {error.strerror}; give the file of an output")
                 continue
-            if name in seen:
+            if content is None:
+                self.say(f"{name}:1: it is not a regular file; give the file of an output")
+            elif name in seen:
                 self.say(f"{name}:1: it is given twice; give it once")
             elif not content:
                 self.say(f"{name}:1: it is empty; give the whole output of the client")

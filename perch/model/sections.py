@@ -53,7 +53,7 @@ class ComparisonRow(TypedDict):
 
 
 class RefusedRow(TypedDict):
-    kind: Literal["latency", "bandwidth"]
+    kind: Kind
     size_bytes: Whole | None
     reason: str
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from perch.checks.comparison import compare
 from perch.judge import columns
+from perch.model.sections import ComparisonSection
 from tests.py.checks_built import record
 
 
@@ -22,3 +24,15 @@ def test_the_hosts_cpu_may_be_a_whole_number_of_seconds(
     rows = {row["metric"]: row for row in compare(columns.frame(both))["rows"]}
     assert rows["client_system_s_per_gb"]["rdma"]["value"] == per_gigabyte
     assert rows["server_system_s_per_gb"]["tcp"]["value"] == 0
+
+
+def test_transfers_that_were_timed_otherwise_are_refused_as_the_schema_says() -> None:
+    both = [
+        record(f"{one}/a/b/0/1", backend=one, kind="sum", op="write", definition=definition,
+               bandwidth={"gbit_s": 1, "bytes": 2 * 10**9})
+        for one, definition in (("ofi", "batch_completion"), ("tcp", "completion"))
+    ]  # fmt: skip
+    section = compare(columns.frame(both))
+    msgspec.convert(section, ComparisonSection)
+    (refused,) = section["refused"]
+    assert refused["kind"] == "sum" and "batch_completion" in refused["reason"]

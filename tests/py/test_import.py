@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -230,6 +231,18 @@ def test_manual_pages_hold_both_ends_and_documents_several_sweeps(imported: Impo
     result = imported(*(FIXTURES / name for name in documents))
     assert (result.code, result.faults) == (0, [])
     assert tools(result.records) == {"cxi": 12, "mori": 86}
+
+
+@pytest.mark.parametrize("words", [(), ("--run", "made")])
+def test_a_named_pipe_is_refused_and_not_waited_for(words: tuple[str, ...], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "perch", "import", *words, "pipe"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 1
+    assert "pipe:1: it is not a regular file; give the file of an output" in done.stderr
 
 
 # ---- logs ----------------------------------------------------------------------------------------
