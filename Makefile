@@ -171,6 +171,11 @@ examples: ## write the example inventories' variables from the roles' defaults
 version: ## write galaxy.yml's version from engine/src/version.h
 	@sed -i "s/^version: .*/version: $$(sed -n 's/^#define PERCH_VERSION "\(.*\)"$$/\1/p' engine/src/version.h)/" galaxy.yml
 
+.PHONY: release
+release: ## write source archive, collection, SBOM and SHA256SUMS of the committed tree into dist/
+	@setup/setup release
+	@setup/release
+
 .PHONY: clean
 clean: ## remove what was built; runs are kept
 	@$(MAKE) -C engine clean
