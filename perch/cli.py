@@ -1,11 +1,11 @@
-"""perchctl: finds the command, runs it, and turns every fault into one line and an exit code.
+"""perchctl: finds the command, runs it, and reports an error as one line and an exit code.
 
 A command is a module with two functions:
 
-    arguments(parser: argparse.ArgumentParser) -> None    declares what it takes
+    arguments(parser: argparse.ArgumentParser) -> None    declares its arguments
     command(args: argparse.Namespace) -> int              runs it and returns the exit code
 
-Its line in COMMANDS makes it known. Only the module of the command that is asked for is imported;
+COMMANDS lists it. Only the module of the requested command is imported;
 it imports polars and other large packages within `command`, so that --help answers at once.
 """
 
@@ -38,18 +38,18 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("perch.judge.command", "judge a run from its folder"),
     "report": ("perch.views.report", "judge a run and write its report"),
     "summary": ("perch.views.summary", "print a judged run in one screen"),
-    "hosts": ("perch.views.hosts", "judge what was read on hosts, without a run"),
+    "hosts": ("perch.views.hosts", "judge answers of the host checks, without a run"),
     "accept": ("perch.history.accept", "make a run the baseline of its fabric"),
     "seal": ("perch.history.seal", "hash the files of a run"),
-    "retry": ("perch.history.retry", "plan repeats of what fell outside"),
-    "compare": ("perch.history.compare", "lay two judged runs side by side"),
-    "compare-tuning": ("perch.history.compare_tuning", "compare runs untuned and tuned"),
+    "retry": ("perch.history.retry", "plan repeats of flows that missed a limit"),
+    "compare": ("perch.history.compare", "compare the figures of two judged runs"),
+    "compare-tuning": ("perch.history.compare_tuning", "compare runs before and after tuning"),
     "bundle": ("perch.history.bundle", "pack a judged run into one file"),
-    "verify": ("perch.history.verify", "check a bundle, and judge it again"),
+    "verify": ("perch.history.verify", "check a bundle and judge it again"),
     "import": ("perch.imports.command", "read outputs that were measured elsewhere"),
-    "runs": ("perch.history.runs", "note a judged run in the list of all runs"),
+    "runs": ("perch.history.runs", "add a judged run to the list of runs"),
     "trend": ("perch.history.trend", "draw each test's median over the runs of a fabric"),
-    "completion": ("perch.completion", "print what makes a shell complete perchctl"),
+    "completion": ("perch.completion", "print the completion script of a shell"),
 }
 
 
@@ -90,7 +90,7 @@ def run(words: Sequence[str]) -> int:
     """Runs the command that the first word names.
 
     Raises:
-        PerchError: the command line is wrong, or the command met a fault that its user can mend.
+        PerchError: the command line is wrong, or the command met an error that a user can mend.
     """
     if not words:
         raise PerchError(ExitCode.USAGE, "no command given", remedy="see perchctl --help")
@@ -149,7 +149,7 @@ def say(program: str, message: str, code: int) -> int:
 
 
 def system_error(error: OSError) -> str:
-    """What the operating system refused, and on which file."""
+    """The operating system's error and its file."""
     where = f"{error.filename}: " if error.filename is not None else ""
     return f"{where}{error.strerror or error}"
 
@@ -160,13 +160,13 @@ def missing_package(error: ModuleNotFoundError) -> str:
 
 
 def internal_error(error: Exception, words: Sequence[str]) -> str:
-    """Says where Perch failed; with PERCH_TRACEBACK=1 the traceback is printed, too."""
+    """Names where Perch failed; with PERCH_TRACEBACK=1 it also prints the traceback."""
     if os.environ.get("PERCH_TRACEBACK") == "1":
         traceback.print_exception(error)
     return (
         f"internal error in {module_of(error.__traceback__)}: {type(error).__name__}: {error}; "
-        "this is a fault of Perch; report it with the output of "
-        f"'PERCH_TRACEBACK=1 perchctl {shlex.join(words)}' and the files that this command reads"
+        "this is a bug: report it with the input files and the output of "
+        f"'PERCH_TRACEBACK=1 perchctl {shlex.join(words)}'"
     )
 
 
@@ -180,12 +180,12 @@ def module_of(trace: TracebackType | None) -> str:
 
 
 def flushed(code: int, program: str) -> int:
-    """Writes out standard output; where its reader is gone, nothing is said and `code` stands."""
+    """Flushes standard output; a reader that has closed it is not an error, so `code` stays."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        # or the interpreter would try again as it ends, and exit with a code of its own
+        # the interpreter would flush again at its end, fail, and exit with another code
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             return say(program, f"standard output: {system_error(error)}", ExitCode.NOT_WRITABLE)

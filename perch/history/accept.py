@@ -22,11 +22,11 @@ BASELINE, HISTORY = "baseline.json", "history.jsonl"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Judges DIR again. If the verdict is the same and is PASS, keeps the run's figures\n"
-        "beside DIR:\n\n"
-        "  baseline/FABRIC/baseline.json    later runs of this fabric are compared with it\n"
-        "  baseline/FABRIC/history.jsonl    a line for each accepted run, for the report\n"
-        "and records in index.jsonl when it was accepted."
+        "Judges DIR again. If the verdict is unchanged and PASS, DIR becomes the baseline of\n"
+        "its fabric. It writes, in the folder that holds DIR:\n\n"
+        "  baseline/FABRIC/baseline.json    figures to compare later runs with.\n"
+        "  baseline/FABRIC/history.jsonl    a line for each accepted run.\n"
+        "  index.jsonl                      the time at which DIR was accepted."
     )
     parser.epilog = (
         "Exit: 0 accepted, 1 refused, 2 usage, 3 the run cannot be read, 6 not writable."
@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def _one_line(option: str, text: str | None) -> None:
     if text is not None and (not text or clean(text) != text):
-        raise PerchError(ExitCode.USAGE, f"{option} needs a text of one line")
+        raise PerchError(ExitCode.USAGE, f"{option} must be one line of text, and not empty")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -54,8 +54,8 @@ def command(args: argparse.Namespace) -> int:
     if verdict.verdict != "PASS" and args.force is None:
         raise PerchError(
             ExitCode.FAIL,
-            f"the verdict is {verdict.verdict}, and only a PASS is accepted",
-            remedy="mend what the report names, or give a reason with --force (FORCE=)",
+            f"the verdict is {verdict.verdict}; only a PASS is accepted",
+            remedy="mend what the report names, or give a reason with --force (make: FORCE=)",
         )
     found = _document(root, args, verdict)
     with lines.locked(root.parent):
@@ -75,7 +75,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _judged_again(root: Path, name: str) -> Verdict:
-    """The verdict that the raw outputs give now. Raises PerchError where DIR has another one."""
+    """The verdict from the raw outputs. Raises PerchError where the one in DIR differs."""
     from perch.history import folder
     from perch.judge import run as judging
 
@@ -85,9 +85,9 @@ def _judged_again(root: Path, name: str) -> Verdict:
     if changed:
         raise PerchError(
             ExitCode.FAIL,
-            f"judged again, it has another {changed[0]} ({judging.line(verdict)})",
+            f"judging it again gives another {changed[0]} ({judging.line(verdict)})",
             file=name,
-            remedy=f"run perchctl report {name}, read its report again, and then accept it",
+            remedy=f"run perchctl report {name}, read the new report, then accept the run",
         )
     return verdict
 
@@ -108,7 +108,7 @@ def _document(root: Path, args: argparse.Namespace, verdict: Verdict) -> Baselin
     )
     if not found.figures:
         raise PerchError(
-            ExitCode.FAIL, "no later run could be compared with it: it has no figure", file=args.run
+            ExitCode.FAIL, "it has no figure that a later run could be compared with", file=args.run
         )
     return found
 

@@ -36,7 +36,7 @@ _VERDICTS = {
 
 
 def signed(value: Number | None) -> str:
-    """Beyond ten times a percentage says nothing more."""
+    """A percentage above 1000 is not read as a number any more."""
     if value is None:
         return "-"
     if value > 1000:
@@ -51,12 +51,12 @@ def interval(change: Change) -> str:
 
 
 def smallest(change: Change) -> str:
-    """A change of less than this in the wanted direction would have passed for chance."""
+    """A gain smaller than this could not be distinguished from chance."""
     return "-" if change.smallest_percent is None else words.percent(change.smallest_percent)
 
 
 def verdict(change: Change) -> str:
-    """A change that does not remain after Holm's correction may have been made by chance."""
+    """A change that Holm's correction does not confirm may be chance."""
     if change.verdict in (BETTER, WORSE) and not change.is_sure:
         return f"{change.verdict} (may be chance)"
     return _VERDICTS[change.verdict]
@@ -79,7 +79,7 @@ def _named(one: Overall) -> str:
 def _overall(found: Tuning) -> Table:
     columns = [
         *left("Figure"),
-        *right("Flows and sizes", "Change", "95 % interval", "Least gain to be seen"),
+        *right("Flows and sizes", "Change", "95 % interval", "Smallest visible gain"),
         *left("Verdict"),
         *right("p (Holm)"),
     ]
@@ -114,7 +114,7 @@ def _figure_rows(flow: FlowChange) -> Iterable[list[str]]:
 
 
 def _chosen(flows: list[FlowChange]) -> list[FlowChange]:
-    """Of a test's sizes those where its curve starts, bends and ends; else the first ones."""
+    """The sizes where a test's curve starts, bends and ends; else the first ones."""
     sizes = [flow.about.size_bytes for flow in flows if flow.about.size_bytes is not None]
     picked = {min(sizes), _PAGE, max(sizes)} if sizes else set()
     return ([flow for flow in flows if flow.about.size_bytes in picked] or flows)[:SIZES_MAX]
@@ -125,7 +125,7 @@ def _flow_table(flows: list[FlowChange]) -> Table:
     columns = [
         *right("Size"),
         *left("Figure"),
-        *right("Untuned", "Tuned", "Change", "95 % interval", "Least gain to be seen"),
+        *right("Untuned", "Tuned", "Change", "95 % interval", "Smallest visible gain"),
         *left("Verdict"),
     ]
     definition = next((flow.about.definition for flow in flows if flow.about.definition), None)
@@ -170,23 +170,26 @@ def _headline(found: Tuning) -> str:
     changed = words.some(sure, 6)
     if found.result == "incomplete":
         return (
-            "⚠️ **Incomplete**: the comparison is not whole, so nothing is said about the tuning: "
+            "⚠️ **Incomplete**: measurements are missing, so the tuning cannot be judged: "
             f"{words.cell(found.gaps[0])}."
         )
     signs = {"better": "✅ **Better**", "worse": "❌ **Worse**", "mixed": "⚠️ **Mixed**"}
     if found.result in signs:
         return f"{signs[found.result]} over all flows: {changed}."
     return (
-        f"➖ **No effect seen** over all flows that {plural(len(found.pairs), 'repeat')} could "
-        "tell from chance."
+        f"➖ **No effect seen** over all flows: {plural(len(found.pairs), 'repeat')} cannot "
+        "distinguish the changes from chance."
     )
 
 
 def _scope(found: Tuning) -> str:
     if found.scope == "hardware":
-        return "Scope: hardware."
+        return "Scope: hardware. The comparison applies to these network cards and this network."
     scope = words.cell(found.scope or "unknown")
-    return f"**Scope: {scope}. This comparison is no proof of hardware.**"
+    return (
+        f"**Scope: {scope}. This comparison says nothing about the speed of a network card "
+        "or a network.**"
+    )
 
 
 def _counts(found: Tuning) -> str:
@@ -196,9 +199,9 @@ def _counts(found: Tuning) -> str:
     }
     return (
         "{compared} figures of single flows were compared: {better} better, {worse} worse, "
-        "{no_effect} without an effect; {not_compared} could not be. One interval in twenty "
-        "misses by chance, here about {by_chance}: of the changed ones {sure_better} better and "
-        "{sure_worse} worse remain after Holm's correction for all of them."
+        "{no_effect} without an effect. {not_compared} could not be compared. Chance alone shows "
+        "a change in one of twenty figures, here in about {by_chance}. Holm's correction for this "
+        "leaves {sure_better} better and {sure_worse} worse."
     ).format(**said)
 
 
@@ -207,7 +210,7 @@ def _what(found: Tuning) -> str:
     hosts = words.some(found.hosts, 8)
     return (
         f"Suite *{title}*, comparison {words.code(found.name)}: {hosts}; "
-        f"{plural(found.repeats, 'repeat')} of measuring untuned and tuned in turn."
+        f"{plural(found.repeats, 'repeat')}, each measured untuned and tuned."
     )
 
 
@@ -231,7 +234,7 @@ def _settings(found: Tuning) -> list[str]:
 
 
 def _changes(found: Tuning) -> list[str]:
-    """What the role said that it changed, when it tuned last."""
+    """The changes that the role reported when it tuned last."""
     changes = (found.outcome.changes if found.outcome else None) or {}
     said = [(host, text) for host, of in changes.items() for text in of]
     return [f"{words.cell(text)} ({hosts})" for text, hosts in _by_text(said)][:CHANGES_MAX]
@@ -247,12 +250,12 @@ def summary(found: Tuning) -> list[str]:
             f"{interval(one.change)}: {verdict(one.change)}{why}"
         )
     if found.gaps:
-        lines += ["", *(f"not whole: {gap}" for gap in found.gaps)]
+        lines += ["", *(f"missing: {gap}" for gap in found.gaps)]
     return [line.replace("**", "") for line in lines]
 
 
 def view(found: Tuning) -> dict[str, Any]:
-    """What tuning.md.j2 shows; every text is finished."""
+    """The texts that tuning.md.j2 places."""
     grouped = [list(of) for _, of in groupby(found.flows, key=lambda flow: flow.key[:3])]
     title = found.first("title") or next(iter(found.suites), found.name)
     document = {

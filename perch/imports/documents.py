@@ -1,4 +1,4 @@
-"""Files -> documents: what each output was read to hold."""
+"""Files -> documents: the results of each output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perch.tools.text import lines_of
 
 @dataclass(slots=True)
 class Document:
-    """An output and its results, of which there is one at least. `number`: among all outputs."""
+    """An output and its results, at least one. `number`: its place among all outputs."""
 
     number: int
     output: Output
@@ -27,9 +27,9 @@ class Document:
 
 @dataclass(slots=True)
 class ReadFile:
-    """What a file holds. `rate`: Gb/s of its link and the line that states it, in words.
+    """The content of a file. `rate`: Gb/s of its link, and the line that states it in prose.
 
-    `is_known`: an output of a tool was found in it. `switches`: what it says of switches.
+    `is_known`: it has an output of a tool. `switches`: its statements about switches.
     """
 
     name: str
@@ -44,12 +44,12 @@ def _results(output: Output) -> tuple[list[Result], Argv | None]:
         results, argv = READERS[output.tool].read(output)
     except UnusableError as why:
         return [refused(why, output.line)], None
-    results = results or [refused("it holds no result", output.line)]
+    results = results or [refused("it has no result", output.line)]
     return _without_twice([_measured(result) for result in results], output), argv
 
 
 def _measured(result: Result) -> Result:
-    """Readers refuse zero, nan and inf; this is the last door."""
+    """Readers reject zero, nan and inf; this is the last check."""
     part = result.part
     if not result.is_ok:
         return result
@@ -62,7 +62,7 @@ def _measured(result: Result) -> Result:
 
 
 def _without_twice(results: list[Result], output: Output) -> list[Result]:
-    """Two results of one size: nothing tells which of them counts."""
+    """Rejects two results of the same size, because either may be the valid one."""
     places = []
     for result in results:
         part = result.part
@@ -72,7 +72,7 @@ def _without_twice(results: list[Result], output: Output) -> list[Result]:
             places.append((part.kind, pair, batch, size))
     if len(set(places)) == len(places):
         return results
-    why = "it holds two results of one size, and nothing tells which of them counts"
+    why = "it has two results of one size, and either may be the valid one"
     return [*results, refused(why, output.line)]
 
 
@@ -86,13 +86,13 @@ def _document(output: Output, number: int) -> Document:
 
 
 def _without_servers(documents: list[Document]) -> list[Document]:
-    """Beside its client's, a server's output has nothing to say; alone it is a fault."""
+    """A server's output is ignored beside its client's; without a client's it is an error."""
     clients = [document for document in documents if not document.is_server]
     return clients or documents
 
 
 def read_files(files: Iterable[tuple[str, bytes]]) -> Iterator[ReadFile]:
-    """Files by their names -> what they hold, in their order. Outputs count through all files."""
+    """Files by their names -> their content, in order. Outputs are numbered through all files."""
     number = 0
     for name, content in files:
         lines = lines_of(content)

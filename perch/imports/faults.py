@@ -14,14 +14,17 @@ MOST_LINES = 5
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?")
 
-#: What a message says, and what to do then; the first that fits.
+#: Part of a message, and the remedy; the first that fits.
 _REMEDIES = (
     (re.compile("server's"), "give the output of the client"),
     (
         re.compile("truncated|no end|no result|not a JSON|is empty"),
         "give the whole output of the client",
     ),
-    (re.compile("UDP|both ways at once|iperf3 -J"), "measure again as it says"),
+    (re.compile("rate of UDP"), "measure with iperf3 -u -J"),
+    (re.compile("bidirectional output of iperf 2"), "measure with iperf3 --bidir -J"),
+    (re.compile("JSON of iperf3"), "measure with iperf3 -J"),
+    (re.compile("UDP both ways"), "measure one direction at a time"),
     (
         re.compile("command|unit"),
         "give the output with the command that printed it, in one Markdown file, or another format",

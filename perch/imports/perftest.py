@@ -1,6 +1,6 @@
-"""Outputs of perftest. Notes often keep the table alone.
+"""Outputs of perftest. Notes often keep only the table.
 
-What it was then stands in its command and in settings ("- **MTU**: 1024") before it.
+The command and settings ("- **MTU**: 1024") above such a table then describe the test.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SETTING = re.compile(
 _OPS = {"send": "Send", "write": "RDMA_Write", "read": "RDMA_Read"}
 _KINDS = {"bw": "BW", "lat": "Latency"}
 
-#: What a command says, by the names of perftest's text. A queue pair is RC unless -c says another.
+#: A command's options by the names of perftest's text. A queue pair is RC without -c.
 _OPTIONS = (
     ("Device", ("-d", "--ib-dev"), None),
     ("Number of qps", ("-q", "--qp"), None),
@@ -66,10 +66,10 @@ def _title(argv: Argv) -> str:
     program = argv[0].rpartition("/")[2]
     found = _PROGRAM.fullmatch(program)
     if found is None:
-        raise UnusableError(f"its command {shown(program)} is unknown")
+        raise UnusableError(f"its command is {shown(program)}, which Perch cannot read")
     op = found["op"] or "send"
     if op == "atomic":
-        raise UnusableError("its command does not say which atomic operation it is")
+        raise UnusableError("its command does not name the atomic operation")
     both = " Bidirectional" if any(word in _BOTH_WAYS for word in argv) else ""
     return f"                    {_OPS[op]}{both} {_KINDS[found['kind']]} Test"
 
@@ -92,11 +92,11 @@ def _asked(argv: Argv) -> Iterator[str]:
 
 
 def _whole(output: Output, argv: Argv | None) -> Output:
-    """The output as perftest would have printed it; what a setting says comes first."""
+    """The output as perftest would have printed it; settings come before the command's options."""
     if not output.bare:
         return output
     if argv is None:
-        raise UnusableError("no command stands before it: nothing says which test its table is of")
+        raise UnusableError("cannot tell which test printed this table: it has no command above it")
     above = [_title(argv), *_settings(output), *_asked(argv)]
     below = [RULE] if output.fenced else []
     return replace(
@@ -106,13 +106,13 @@ def _whole(output: Output, argv: Argv | None) -> Output:
     )
 
 
-# ---- what the command adds -----------------------------------------------------------------------
+# ---- additions from the command ------------------------------------------------------------------
 
 
 def _without_command(result: Result) -> Result:
-    """What only a command would say is not known.
+    """Clears the params that only a command would state.
 
-    A send test both ways counts what it receives only by duration: a peak tells that it was none.
+    A bidirectional send test counts received data only with -D; a peak shows that -D was not used.
     """
     part, params = result.part, result.part.params
     if not result.is_ok or params is None:
@@ -120,7 +120,8 @@ def _without_command(result: Result) -> Result:
     is_sum = params.bidirectional and part.op == "send" and part.kind == "bandwidth"
     if is_sum and part.bandwidth and part.bandwidth.peak_gbit_s is None:
         return refused(
-            "only its command says whether its iterations are of one way or of both", result.line
+            "a bidirectional send test needs its command: its iterations may count one way or both",
+            result.line,
         )
     params.sl = params.traffic_class = params.warmup = None
     params.memory = params.verify = params.clock = None
@@ -128,28 +129,29 @@ def _without_command(result: Result) -> Result:
 
 
 def _with_command(result: Result, argv: Argv) -> Result:
-    """Text and command must be of one run; what memory holds is looked into for the host's only."""
+    """Text and command must belong to one run. Only host memory is verified."""
     part, params = result.part, result.part.params
     if not result.is_ok or params is None or part.client is None or part.server is None:
         return result
     size, device = number(option_value(argv, ("-s", "--size"))), part.client.device
     if size is not None and size != params.size_bytes:
-        said = f"its row is of {params.size_bytes} bytes"
-        return refused(f"{said}, and its command asks for {size}", result.line)
+        why = f"its row has {params.size_bytes} bytes, but its command asks for {size}"
+        return refused(why, result.line)
     asked = option_value(argv, ("-d", "--ib-dev"))
     if asked is not None and device is not None and asked != device:
-        return refused(f"it is of device {device}, and its command asks for {asked}", result.line)
+        why = f"its device is {device}, but its command asks for {asked}"
+        return refused(why, result.line)
     part.server.address = part.server.address or argv[-1]
     if any(word.startswith(("--use-", "--use_")) for word in argv):
         params.memory = None
     return result
 
 
-# ---- all of it -----------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def _json(output: Output, argv: Argv) -> list[Result]:
-    """The document has no unit: message rate x size says it, where it fits one of the two."""
+    """The document has no unit: it is the one that message rate x size fits."""
     if _GBITS in argv:
         return placed(output, perftest.found(output.lines, [], argv, []))
     units = [
@@ -161,8 +163,8 @@ def _json(output: Output, argv: Argv) -> list[Result]:
         return units[-1]
     if len(fitting) == 1 or fitting[0][0].part.kind == "latency":
         return fitting[0]
-    why = "its message rate x size fits MiB/s and Gb/s alike, or is missing"
-    return [refused(f"its unit is not clear: {why}", output.line)]
+    why = "its message rate is missing, or fits both MiB/s and Gb/s"
+    return [refused(f"its unit is unknown: {why}", output.line)]
 
 
 def read(output: Output) -> tuple[list[Result], Argv | None]:

@@ -1,4 +1,4 @@
-"""Outputs of each tool -> results, with the client's command where one stands before them."""
+"""Outputs of each tool -> results, with the client's command where one precedes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Read = Callable[[Output], tuple[list[Result], Argv | None]]
 
 
 class Reader(NamedTuple):
-    """`is_server`: whether a line is of a server's output, whose client has the figures."""
+    """`is_server`: matches a line of a server's output; the figures are in its client's."""
 
     read: Read
     is_server: re.Pattern[str] | None = None
@@ -42,15 +42,14 @@ def _iperf_text(output: Output, argv: Argv | None) -> list[Result]:
     lines = output.lines
     for i, line in enumerate(lines):
         if _IPERF_UDP.match(line):
-            why = "it is UDP's, of which iperf 2 knows only the sender's rate: measure it with"
-            return [refused(f"{why} iperf3 -u -J", output.line_of(i))]
+            return [refused(iperf_csv.UDP, output.line_of(i))]
     if any(_IPERF_BOTH.match(line) for line in lines):
-        why = "it went both ways at once, which is not read: measure it with iperf3 --bidir -J"
+        why = "Perch cannot read bidirectional output of iperf 2"
         return [refused(why, output.line)]
     rows = [(i, found["id"]) for i, line in enumerate(lines) if (found := _IPERF_ROW.match(line))]
     if argv is None and _may_be_interval(lines, rows):
         one = "one line" if len(rows) == 1 else "one line of each stream"
-        why = f"its {one} may be an interval, not the total"
+        why = f"its {one} may be an interval, not the total, as no command states the duration"
         return [refused(why, output.line_of(rows[-1][0]))]
     last = max((i for i, line in enumerate(lines) if line.strip()), default=0)
     parts = iperf.parts(lines, [], argv or [], None)
@@ -58,10 +57,10 @@ def _iperf_text(output: Output, argv: Argv | None) -> list[Result]:
 
 
 def _may_be_interval(lines: list[str], rows: list[tuple[int, str]]) -> bool:
-    """Whether what may be the total may as well be the first second.
+    """Whether the last line may be the first second and not the total.
 
-    Without -i, and cut off after one interval, iperf 2 prints one line of each stream. A command
-    would tell, as it says how long the whole is.
+    iperf 2 prints one line of each stream without -i, and also when it is cut off after one
+    interval. Only a command, which has the duration, would distinguish them.
     """
     ids = [stream for _, stream in rows]
     return (
@@ -122,9 +121,9 @@ def _iperf3(output: Output) -> tuple[list[Result], Argv | None]:
     try:
         argv = output.command(_IPERF3, _is_iperf3_client)
     except UnusableError:
-        argv = None  # the document says itself how it was measured
+        argv = None  # the document has the parameters
     if output.lines[0].startswith("Connecting to host "):
-        why = "iperf3's text is not read: measure with iperf3 -J"
+        why = "Perch reads only the JSON of iperf3"
         return [refused(why, output.line)], argv
     parts = iperf3.parts("\n".join(output.lines).encode(), ("TCP", "UDP"))
     return [
@@ -152,12 +151,12 @@ _MORI = re.compile("(^|/)(torchrun|python3?)( |$)")
 
 
 def _mori(output: Output) -> tuple[list[Result], Argv | None]:
-    """In Markdown the prose says how many batches were timed, or nothing."""
+    """Rejects results whose number of batches is in neither configuration nor command."""
     argv = output.command(_MORI, lambda _: True)
     results = placed(output, mori.found(output.lines, argv or []))
     for result in results:
         if result.is_ok and result.part.latency_us and result.part.latency_us.count is None:
-            why = "nothing says how many batches were timed: no configuration, no command"
+            why = "the number of timed batches is unknown without its configuration or command"
             return [refused(why, output.line)], argv
     return results, argv
 

@@ -251,7 +251,7 @@ def _loss(document: _Document) -> Loss:
             "UDP needs sum_received with packets and lost_packets"
         )
     if back is not _NONE:
-        raise UnusableError("UDP both ways at once is not read")
+        raise UnusableError("Perch cannot read UDP both ways at once")
     if not 0 <= lost < packets:
         raise UnusableError(f"it lost {shown(lost)} packets of {packets}")
     arrived, size = packets - lost, document.start.test_start.blksize or 0

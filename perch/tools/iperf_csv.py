@@ -1,8 +1,7 @@
-"""iperf 2's table (-y C) -> one part: of TCP, one stream or several.
+"""iperf 2's table (-y C) -> one part, of one or several TCP streams.
 
-Without a heading its columns are those of reportCSV_bw_format (iperf 2.1.8, src/Locale.c); with one
-(2.2, -e) they are what the heading names. Bytes and bits a second are whole numbers, times have one
-decimal.
+Without a heading its columns are those of reportCSV_bw_format (iperf 2.1.8, src/Locale.c); a
+heading (2.2, -e) names them. Bytes and bits a second are whole numbers, times have one decimal.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PLAIN = (
 )
 #: Columns that UDP has besides: jitter, lost and all datagrams, their share, those out of order.
 OF_UDP = 5
-UDP = "it is UDP's, of which iperf 2 knows only the sender's rate: measure it with iperf3 -u -J"
+UDP = "iperf 2 reports only the sender's rate of UDP"
 
 #: The sum of all streams, which some versions print and others do not.
 SUM = "-1"
@@ -69,7 +68,7 @@ def is_heading(line: str) -> bool:
 
 
 def is_row(line: str) -> bool:
-    """Whether the line is one of the table: it begins with a date."""
+    """Whether the line belongs to the table: it begins with a date."""
     return _ROW.match(line) is not None
 
 
@@ -98,7 +97,7 @@ def _times(cell: dict[str, str]) -> tuple[Number, Number]:
     if "interval" in cell:
         found = _INTERVAL.fullmatch(cell["interval"])
         if found is None:
-            raise UnusableError(f"its interval is {shown(cell['interval'])}")
+            raise UnusableError(f"its interval is {shown(cell['interval'])}, not START-END")
         cell = {"istart": found[1], "iend": found[2]}
     return _number(cell, "istart"), _number(cell, "iend")
 
@@ -130,7 +129,7 @@ def _check_row(row: _Row) -> None:
         raise UnusableError(f"bandwidth of {shown(rate)} Gb/s is impossible")
     # times have one decimal: each end may be off by half of it
     if abs(row.bytes * 8 / 1e9 / seconds / rate - 1) > 0.1 / seconds + 0.005:
-        raise UnusableError("bytes and rate disagree")
+        raise UnusableError("its bytes and its rate disagree")
 
 
 def _rows(lines: Sequence[str]) -> list[_Row]:
@@ -142,7 +141,7 @@ def _rows(lines: Sequence[str]) -> list[_Row]:
             continue
         try:
             if not is_row(line):
-                raise UnusableError("it is no line of the table: truncated?")
+                raise UnusableError("it does not belong to the table: truncated?")
             rows.append(_row(i, _cells(line, names)))
         except UnusableError as why:
             raise UnusableError(f"line {i}: {why}") from None
@@ -150,7 +149,7 @@ def _rows(lines: Sequence[str]) -> list[_Row]:
 
 
 def _total(rows: Sequence[_Row]) -> _Row:
-    """Of one stream: the last line, from 0 to the end; its intervals stand before it."""
+    """The total of one stream: its last line, from 0 to the end, after its intervals."""
     *intervals, total = rows
     place = f"line {total.line}: stream {total.id}"
     if total.start_s != 0:
@@ -180,14 +179,16 @@ def _intervals(streams: Sequence[Sequence[_Row]]) -> list[Interval]:
 
 
 def _check_together(totals: Sequence[_Row], sums: Sequence[_Row]) -> None:
-    """The streams end together, and a sum is theirs."""
+    """Checks that the streams end together and add up to the sum."""
     gbit_s, elapsed_s = sum(total.gbit_s for total in totals), max(t.end_s for t in totals)
     if sums and abs(sums[-1].gbit_s / gbit_s - 1) > SUM_TOLERANCE:
-        said, added = shown(sums[-1].gbit_s), shown(rounded(gbit_s))
-        raise UnusableError(f"line {sums[-1].line}: the sum is {said} Gb/s, the streams' {added}")
+        sum_gbit_s, added = shown(sums[-1].gbit_s), shown(rounded(gbit_s))
+        raise UnusableError(
+            f"line {sums[-1].line}: the sum is {sum_gbit_s} Gb/s, but its streams add to {added}"
+        )
     whole = [one for one in sums[:-1] if (one.start_s, one.end_s) == (0, sums[-1].end_s)]
     if whole and len(sums) > 2:
-        raise UnusableError(f"line {sums[-1].line}: the sum stands there twice")
+        raise UnusableError(f"line {sums[-1].line}: the sum occurs twice")
     if any(total.end_s < 0.9 * elapsed_s for total in totals):
         raise UnusableError(f"line {totals[0].line}: its streams do not end together: truncated?")
 
@@ -205,7 +206,7 @@ def _measured(lines: Sequence[str], version: str | None) -> Part:
             by_stream.setdefault(row.id, []).append(row)
     streams = [by_stream[name] for name in sorted(by_stream)]
     if not streams:
-        raise UnusableError("it holds no stream")
+        raise UnusableError("it has no stream")
     totals = [_total(stream) for stream in streams]
     _check_together(totals, [row for row in rows if row.id == SUM])
     intervals = _intervals(streams)

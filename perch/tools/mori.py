@@ -1,9 +1,9 @@
-"""MORI-IO's benchmark -> parts, one a row of its tables.
+"""MORI-IO's benchmark -> parts, one for each row of its tables.
 
 Columns and their units come from each table's own header. Formats and definitions: ROCm/mori,
-tests/python/io/benchmark.py. MB and GB are 10^6 and 10^9 bytes, the highest bandwidth is bytes over
-the fastest batch, the average is bytes over the mean time of a batch: what passes between batches
-is in neither. Each row must fit that; with GB of 2^30 bytes it would be off by 7 %.
+tests/python/io/benchmark.py. MB and GB are 10^6 and 10^9 bytes. The highest bandwidth is bytes over
+the fastest batch, the average is bytes over the mean time of a batch; neither includes the time
+between batches. Each row must fit that: with GB of 2^30 bytes it would be off by 7 %.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from perch.tools.results import (
 from perch.tools.text import lines_of, number, option_value
 from perch.tools.tool import Tool, ToolOutput
 
-#: Everything is printed with two decimals. The last digit of a comparison is the doubles' own.
+#: Half of the last printed decimal, and a little for the rounding of floating-point numbers.
 HALF = 0.005 + 1e-9
 
 TITLES = {
@@ -41,7 +41,7 @@ TITLES = {
     "Avg Lat (us)": "mean",
 }
 
-# outside of tables stand its configuration, and log lines of torch and of the network library
+# other lines are its configuration, or logs of torch and of the network library
 _OF_TABLE = re.compile(r"[ \t]*[+|]")
 _RULE = re.compile(r"[ \t]*\+[-+]+\+[ \t\r]*")
 _RANK = re.compile("Initiator Rank (?P<n>[0-9]{1,18})")
@@ -90,7 +90,7 @@ def _cells(line: str) -> list[str]:
 def _rank(line: str) -> int:
     found = _RANK.fullmatch(_cells(line)[0])
     if found is None:
-        raise UnusableError('a title "Initiator Rank N" was expected here')
+        raise UnusableError('the title "Initiator Rank N" is missing here')
     return int(found["n"])
 
 
@@ -98,12 +98,12 @@ def _names(line: str) -> tuple[str, ...]:
     cells = _cells(line)
     for title in cells:
         if title not in TITLES:
-            raise UnusableError(f"the column {shown(title)} is unknown")
+            raise UnusableError(f"it has the unknown column {shown(title)}")
     missing = [title for title in TITLES if title not in cells and title != "BatchSize"]
     if missing:
-        raise UnusableError(f"there is no column {', '.join(missing)}")
+        raise UnusableError(f"it lacks the column {', '.join(missing)}")
     if len(set(cells)) != len(cells):
-        raise UnusableError("a column stands there twice")
+        raise UnusableError("a column occurs twice")
     return tuple(TITLES[title] for title in cells)
 
 
@@ -127,7 +127,7 @@ def _row(line: str, names: Sequence[str], i: int) -> _Row:
 
 
 class _Reader:
-    """Takes the lines of tables one after another; `expected`: what the next must be."""
+    """Reads the lines of tables one after another; `expected`: the kind of the next line."""
 
     AFTER_RULE = {"rule under the title": "header", "rule under the header": "row"}
 
@@ -158,7 +158,7 @@ class _Reader:
         elif self.expected:
             raise UnusableError(f"a {self.expected} was expected here")
         else:
-            raise UnusableError("it belongs to no table")
+            raise UnusableError("it is outside of a table")
 
 
 def _tables(lines: Sequence[str]) -> list[_Table]:
@@ -180,12 +180,12 @@ def _tables(lines: Sequence[str]) -> list[_Table]:
     return reader.tables
 
 
-# ---- what it was asked to do ---------------------------------------------------------------------
+# ---- settings ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """None: neither its configuration nor its command is there to say."""
+    """None: neither its configuration nor its command states it."""
 
     op: str | None
     devices: int | None
@@ -199,7 +199,7 @@ class _Settings:
 
 
 def _configured(lines: Sequence[str]) -> dict[str, str]:
-    """Each initiator prints the configuration; they must all say the same."""
+    """The configuration, which each initiator prints; all must be the same."""
     said: dict[str, str] = {}
     for line in lines:
         found = _SETTING.match(line.lstrip(" "))
@@ -207,7 +207,7 @@ def _configured(lines: Sequence[str]) -> dict[str, str]:
             continue
         name, value = found["name"], found["value"].strip(" \t\r")
         if value and said.setdefault(name, value) != value:
-            raise UnusableError(f"its configurations differ in {name}: {said[name]}, {value}")
+            raise UnusableError(f"its initiators differ in {name}: {said[name]}, {value}")
     return said
 
 
@@ -223,7 +223,7 @@ def _words(argv: Sequence[str]) -> list[str]:
 def _settings(lines: Sequence[str], argv: Sequence[str]) -> _Settings:
     """From its configuration, else from its command with the benchmark's own defaults.
 
-    How many queue pairs it takes by default differs between its versions.
+    The default number of queue pairs differs between versions, so it has none here.
     """
     said, words = _configured(lines), _words(argv)
 
@@ -261,7 +261,7 @@ def _completion(mode: str | None) -> str | None:
     for word, completion in (("polling", "busy"), ("event", "event")):
         if word in mode.lower():
             return completion
-    raise UnusableError(f"poll_cq_mode is {shown(mode)}")
+    raise UnusableError(f"poll_cq_mode is {shown(mode)}, neither polling nor event")
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _completion(mode: str | None) -> str | None:
 def _batch(table: _Table, settings: _Settings) -> int | None:
     """The batch of all rows; None where the table has a column for it.
 
-    TotalSize says it where rounding leaves but one whole number, which the largest size does first.
+    Without a setting it follows from TotalSize of the largest row, if rounding leaves one number.
     """
     if "batch" in table.names:
         return None
@@ -282,7 +282,8 @@ def _batch(table: _Table, settings: _Settings) -> int | None:
         if least >= 1 and least == math.floor((row.total + HALF) * 1e6 / row.size):
             return least
     raise UnusableError(
-        "nothing says its batch: no column, no configuration, and TotalSize is too small"
+        "its batch is unknown: no column, configuration or command states it, and TotalSize is "
+        "too small"
     )
 
 
@@ -295,13 +296,13 @@ def _check_rate(name: str, size: float, us: float, gbyte_s: float) -> None:
 
 
 def _check(row: _Row, size: float) -> None:
-    """What the row says of a batch of `size` bytes must hold together."""
+    """Checks that the row's figures fit a batch of `size` bytes."""
     low, mean = positive(row.min, "Min Lat"), positive(row.mean, "Avg Lat")
     if low > mean:
         raise UnusableError("Min Lat is above Avg Lat")
     if abs(size / 1e6 - row.total) > HALF:
-        said = f"{shown(size)} bytes are what a batch has"
-        raise UnusableError(f"TotalSize is {shown(row.total)} MB, but {said}")
+        batch = f"a batch has {shown(size)} bytes"
+        raise UnusableError(f"TotalSize is {shown(row.total)} MB, but {batch}")
     _check_rate("Max BW", size, low, row.peak)
     _check_rate("Avg Bw", size, mean, row.average)
     if row.average * 8 > IMPOSSIBLE_GBIT_S:
@@ -309,7 +310,7 @@ def _check(row: _Row, size: float) -> None:
 
 
 def _gbit_s(size: float, us: float, gbyte_s: float) -> Number:
-    """Two decimals are 0.5 % and more of what is below 1 GB/s: there the time has more digits."""
+    """Below 1 GB/s two decimals are 0.5 % and coarser, so the rate is computed from the time."""
     return positive(gbyte_s * 8 if gbyte_s >= 1 else size * 8 / us / 1e3, "GB/s")
 
 
@@ -354,7 +355,7 @@ def _measured(row: _Row, rank: int, batch: Number | None, settings: _Settings) -
     )
 
 
-# ---- all of it -----------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def _rows(lines: Sequence[str], argv: Sequence[str]) -> list[Found]:
@@ -372,7 +373,7 @@ def _rows(lines: Sequence[str], argv: Sequence[str]) -> list[Found]:
 
 
 def found(lines: Sequence[str], argv: Sequence[str]) -> list[Found]:
-    """What the benchmark printed, and its command where one is known -> its results."""
+    """The benchmark's output, and its command if it is known -> its results."""
     if not any(line.strip() for line in lines):
         return [unusable(UnusableError("it is empty"), traffic=False)]
     try:
@@ -382,7 +383,7 @@ def found(lines: Sequence[str], argv: Sequence[str]) -> list[Found]:
 
 
 def read(output: ToolOutput) -> list[Part]:
-    """What the benchmark printed; it does not tell its version."""
+    """The parts of the benchmark's output, which does not name its version."""
     parts = told(found(lines_of(output.stdout), output.flow.client_argv), "MORI-IO")
     for part in parts:
         part.tool = ToolName("mori")

@@ -150,8 +150,8 @@ def test_an_internal_error_is_one_line_that_names_the_module_and_asks_for_a_repo
     assert stderr == (
         "perchctl judge: internal error in perch.model.text: TypeError: expected string or"
         " bytes-like object, got 'NoneType';"
-        " this is a fault of Perch; report it with the output of"
-        " 'PERCH_TRACEBACK=1 perchctl judge 'my run'' and the files that this command reads\n"
+        " this is a bug: report it with the input files and the output of"
+        " 'PERCH_TRACEBACK=1 perchctl judge 'my run''\n"
     )
 
 

@@ -222,7 +222,7 @@ def test_raw_files_that_give_another_verdict_are_refused(runs: Path, perchctl: P
     (runs / "one/inputs/limits.json").unlink()
     ended = perchctl("accept", runs / "one")
     assert ended.code == 1
-    assert "judged again, it has another verdict.json" in ended.stderr
+    assert "judging it again gives another verdict.json" in ended.stderr
     assert not (runs / "baseline").exists()
 
 

@@ -134,7 +134,7 @@ def test_runs_without_a_common_figure_are_not_compared(runs: Path, perchctl: Per
     edit(runs / "two", lambda record: record.update(test="other"))
     ended = compare(perchctl, runs)
     assert ended.code == 1
-    assert "The two runs have no figure that may be compared." in ended.stdout
+    assert "The two runs have no figure that can be compared." in ended.stdout
 
 
 # ---- intervals -----------------------------------------------------------------------------------

@@ -212,7 +212,7 @@ def test_a_link_rate_in_words_counts_where_a_document_states_one(
         (r"-n 5000 -q 4 -F(?s:(.*?))- \*\*Number of QPs\*\*: 4", r"-n 5000 -q 2 -F\1- x", 43,
          "20000 messages of 10000"),
         ("-s 1048576", "-s 65536", 43, "command asks for 65536"),
-        ("-d rocep11s0 -x", "-d rocep12s0 -x", 43, "of device rocep11s0, and its command asks for"),
+        ("-d rocep11s0 -x", "-d rocep12s0 -x", 43, "device is rocep11s0, but its command asks for"),
         (r"^ib_send_bw -d rocep11s0.*", r"\g<0>\nib_send_bw -d rocep11s0 192.168.251.112", 43,
          "which of them printed it"),
         (r"^ib_send_bw -d rocep11s0.*\n", "", 41, "no command"),
@@ -325,7 +325,10 @@ def test_udp_is_read_of_iperf3_with_loss_and_jitter_and_of_iperf_2_it_is_not(
         write("sender.json", json.dumps(sender, indent=1)), *(FIXTURES / name for name in texts)
     )
     assert (result.code, result.records, len(result.faults)) == (1, [], 3)
-    assert "iperf_udp.txt:2: it is UDP's" in result.faults[1]
+    assert (
+        "iperf_udp.txt:2: iperf 2 reports only the sender's rate of UDP; measure with"
+        in (result.faults[1])
+    )
 
 
 def test_iperf3_sums_streams_and_both_ways_and_its_faults_have_their_line(

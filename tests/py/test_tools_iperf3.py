@@ -214,7 +214,7 @@ def test_udp_tells_what_was_lost() -> None:
         (RECEIVED + "lost_packets", -1, "it lost -1 packets of 17265"),
         (RECEIVED + "lost_packets", 9000, "8265 packets of"),
         ("end.sum_received_bidir_reverse", {"bytes": 0, "bits_per_second": 0},
-         "UDP both ways at once is not read"),
+         "Perch cannot read UDP both ways at once"),
     ],
 )  # fmt: skip
 def test_datagrams_must_be_those_that_arrived(path: str, value: Any, message: str) -> None:

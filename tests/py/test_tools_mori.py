@@ -94,7 +94,7 @@ def test_its_configuration_outranks_the_command_and_each_table_is_a_pair() -> No
 
 def test_initiators_that_print_different_configurations_are_refused() -> None:
     lines = [*CONFIGURATION, "  iters: 65", *table(SMALL)]
-    assert why(part_of(lines)) == "its configurations differ in iters: 64, 65"
+    assert why(part_of(lines)) == "its initiators differ in iters: 64, 65"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_row_that_denies_itself_is_an_error_of_its_line_and_the_others_stand()
         "ok",
         f"line 7: Max BW is 45.11 GB/s, but {of_batch} 2770.9 us are 48.4383153",
         f"line 8: Avg Bw is 0 GB/s, but {of_batch} 2777.76 us are 48.3186913",
-        "line 9: TotalSize is 128 MB, but 134217728 bytes are what a batch has",
+        "line 9: TotalSize is 128 MB, but a batch has 134217728 bytes",
         "line 10: Avg Lat is 0, which is not a result",
         "line 11: Min Lat is above Avg Lat",
         "line 12: MsgSize is 0, which is not a result",
@@ -147,13 +147,13 @@ def test_a_row_that_denies_itself_is_an_error_of_its_line_and_the_others_stand()
         (table("| 1024 | 1 | 0.00 |"), "line 6: it has 3 figures under 7 columns: truncated?"),
         ([RULE, *table(SMALL)[2:]], "line 2: a title was expected here"),
         (table(SMALL, header=HEADER.replace("Avg Lat (us)", "Avg Lat (ms)")),
-         'line 4: the column "Avg Lat (ms)" is unknown'),
+         'line 4: it has the unknown column "Avg Lat (ms)"'),
         (table(SMALL, header=HEADER.replace(" Avg Lat (us) |", "")),
-         "line 4: there is no column Avg Lat (us)"),
+         "line 4: it lacks the column Avg Lat (us)"),
         (table(SMALL, header=HEADER.replace("Min Lat", "Avg Lat")),
-         "line 4: there is no column Min Lat (us)"),
+         "line 4: it lacks the column Min Lat (us)"),
         (table(), "line 6: a row was expected here"),
-        ([*table(SMALL), SMALL], "line 8: it belongs to no table"),
+        ([*table(SMALL), SMALL], "line 8: it is outside of a table"),
         (["mori: engine started"], "it has no table of results: truncated?"),
         (["", ""], "it is empty"),
     ],
@@ -167,7 +167,10 @@ ONE_BATCH = f"| MsgSize (B) | {COLUMNS}"
 
 def test_total_size_tells_the_batch_where_rounding_leaves_one_number() -> None:
     rows = ["| 1024 | 0.13 | 3.84 | 3.53 | 34.09 | 37.09 |"]
-    why_not = "nothing says its batch: no column, no configuration, and TotalSize is too small"
+    why_not = (
+        "its batch is unknown: no column, configuration or command states it, and TotalSize is "
+        "too small"
+    )
     assert why(part_of(table(*rows, header=ONE_BATCH))) == why_not
     large = "| 1048576 | 134.22 | 48.44 | 48.32 | 2770.90 | 2777.76 |"
     parts = parts_of(table(*rows, large, header=ONE_BATCH))
@@ -176,7 +179,7 @@ def test_total_size_tells_the_batch_where_rounding_leaves_one_number() -> None:
 
 def test_a_column_that_stands_there_twice_is_refused() -> None:
     twice = table(SMALL, header=HEADER.replace("BatchSize |", "BatchSize | BatchSize |"))
-    assert why(part_of(twice)) == "line 4: a column stands there twice"
+    assert why(part_of(twice)) == "line 4: a column occurs twice"
 
 
 @pytest.mark.parametrize(
