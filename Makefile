@@ -8,6 +8,9 @@ SUITE ?= quick
 # Which run `make judge` and `make report` read: a folder.
 RUN ?= runs/latest
 
+# Whose runs `make trend` draws: the folder that has their index.jsonl.
+RUNS ?= runs
+
 # The checkout's own Ansible, whatever the user's environment says.
 # Ansible refuses to run in a locale that is not UTF-8, and ssh forwards ones that are not generated here.
 export LC_ALL := C.UTF-8
@@ -44,7 +47,7 @@ report: ## judge a run anew and write its report, whatever the verdict (RUN=runs
 
 # RUN, A and B are folders, or names of folders in runs/; where they are handed over or accepted they have no default, for they
 # are meant. Words of a person reach the shell as variables, never as a part of its command.
-export LABEL FORCE KEY BUNDLE SIGNERS
+export LABEL FORCE KEY BUNDLE SIGNERS RUNS FABRIC
 folder = $(firstword $(wildcard $($(1)) runs/$($(1))) $($(1)))
 export RUN_FOLDER = $(call folder,RUN)
 export A_FOLDER = $(call folder,A)
@@ -63,6 +66,11 @@ compare: ## lay two runs side by side, with confidence intervals (A=, B=)
 	@:$(call need,A)$(call need,B)
 	@setup/setup run
 	@.venv/bin/perchctl compare "$$A_FOLDER" "$$B_FOLDER"
+
+.PHONY: trend
+trend: ## draw each test's median over the runs of a fabric into runs/trend.html (RUNS=runs, FABRIC=)
+	@setup/setup run
+	@.venv/bin/perchctl trend $${FABRIC:+--fabric "$$FABRIC"} "$$RUNS"
 
 .PHONY: bundle
 bundle: ## pack a run, so that somebody else can verify it (RUN=, KEY=ssh key)

@@ -18,6 +18,19 @@ setup_file() {
   printf 'an older page\n' >run/report.html
   make -C "$TOP" report RUN="$PWD/run" >make.log 2>&1 3>&- || { cat make.log >&2 && return 1; }
   "$TOP/.venv/bin/python" "$TOP/tests/browser.py" run/report.html looks 3>&- || return 1
+  trend_of_six "$script" || return 1
+}
+
+# trend_of_six LABEL: the page of six runs like this one, each slower than the last; the second is accepted, the fourth has another kernel
+trend_of_six() {
+  "$TOP/.venv/bin/perchctl" runs run || return
+  mkdir trend
+  jq -c --arg words "$1" 'range(1; 7) as $n | .run = "run-\($n)" | .folder = .run | .created = "2026-01-0\($n)T12:00:00Z"
+    | .medians |= map_values(.by_size |= map_values(. * (1 + $n / 50)))
+    | if $n == 2 then .accepted = "2026-01-02T13:00:00Z" | .label = $words else . end
+    | if $n > 3 then .versions.kernel = ["6.12"] else . end' index.jsonl >trend/index.jsonl || return
+  make -C "$TOP" trend RUNS="$PWD/trend" >trend.log 2>&1 3>&- || { cat trend.log >&2 && return 1; }
+  "$TOP/.venv/bin/python" "$TOP/tests/browser.py" trend/trend.html trend/looks 3>&-
 }
 
 setup() {
@@ -188,6 +201,32 @@ sample() { jq -c --arg name "$1" "select(.name == \$name) | ${2:-.value}" sample
   for file in report.md report.html junit.xml perch.prom charts/latency.svg; do
     [ ! -e "run/$file" ] || fail "the older $file is still there"
   done
+}
+
+# ---- trend.html ----
+
+@test "make trend draws the runs of a folder, and another fabric only if it is there" {
+  run cat "$BATS_FILE_TMPDIR/trend.log"
+  assert_output --regexp "trend.html: trend of 6 runs of fabric [0-9a-f]{12}"
+  run_expecting 2 make -C "$TOP" trend RUNS="$BATS_FILE_TMPDIR/trend" FABRIC="0 'none'"
+  assert_output --partial "no run of fabric '0 'none''"
+}
+
+@test "the page of trends keeps the rules of the report's page: on a phone, by keyboard, in both schemes and on paper" {
+  FACTS=$BATS_FILE_TMPDIR/trend/looks/facts.json
+  run tidy -quiet -errors "$BATS_FILE_TMPDIR/trend/trend.html"
+  assert_equal "$(grep -v summary <<<"$output")" ""
+  facts '.console == [] and (.requests | length) == 1' '{console, requests}'
+  facts '.whole | .scripts == 0 and .links == [] and .twice == [] and .nowhere == [] and .headings == [] and .labels == []' .whole
+  facts '.whole | .lang == "en" and .contents == .sections and .charts == 5 and (.title | startswith("Trend: "))' .whole
+  facts '[."phone-light", ."phone-dark"] | all(.layout | .page == 360 and .unreachable == [])' '[."phone-light", ."phone-dark"]'
+  facts '.keyboard | .expected == .reached and (.reached | length) > 10 and .unseen == []' .keyboard
+  facts '[."phone-light", ."phone-dark", ."desktop-light", ."desktop-dark", .paper] | all(.contrast.faint == [] and .contrast.texts > 200 and .contrast.strokes > 50)' \
+    '[."phone-light", ."desktop-dark", .paper] | map(.contrast)'
+  facts '.axe | length == 2 and all(.violations == [] and .passes > 10)' .axe
+  facts '.paper | .wide == [] and .page <= .window and .cut == 0 and .heads == 0 and .screen_only == 0' .paper
+  run cat "$BATS_FILE_TMPDIR/trend/trend.html"
+  assert_output --partial '&lt;script&gt;document.title='
 }
 
 # ---- junit.xml ----
