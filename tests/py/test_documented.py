@@ -1,0 +1,60 @@
+"""Documents show commands, targets, options and variables that exist."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.py.documented import TOP, faults, shown
+
+LISTED = subprocess.run(
+    ["git", "ls-files", "*.md"], cwd=TOP, capture_output=True, text=True, check=True
+).stdout.splitlines()
+#: Texts from elsewhere, and what is kept of earlier versions.
+OTHERS = ("tests/fixtures/import/", "docs/examples/", "CHANGELOG.md", "docs/decisions.md")
+DOCUMENTS = [one for one in LISTED if not one.startswith(OTHERS)]
+
+
+def wrong(source: str) -> list[str]:
+    return [fault for words, whole in shown(source) for fault in faults(words, whole)]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_each_command_of_a_document_exists(name: str) -> None:
+    assert wrong((TOP / name).read_text(encoding="utf-8")) == []
+
+
+def test_the_first_documents_show_commands_of_each_kind() -> None:
+    text = "".join((TOP / one).read_text("utf-8") for one in ("README.md", "docs/guide.md"))
+    programs = [words[0].rsplit("/", 1)[-1] for words, _ in shown(text)]
+    for program, least in {"make": 20, "ansible-playbook": 10, "perchctl": 3, "perch": 5}.items():
+        assert programs.count(program) >= least, program
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("Run `make jugde`.", "make has no target jugde"),
+        ("    make judge RUNS_DIR=x # why", "make has no variable RUNS_DIR"),
+        ("    cd x && PERCH=1 make nothing", "make has no target nothing"),
+        ("| a |\n|---|\n| `perchctl jugde` |", "perchctl has no command jugde"),
+        ("`perchctl import [--limit FILE] FILE`", "perchctl import has no option --limit"),
+        ("    perchctl import \\\n      --json F", "perchctl import has no option --json"),
+        ("    perchctl judge", "the following arguments are required: DIR"),
+        ("    perch serve &\n    perch lat h --sizes 8 | jq .", "unknown option '--sizes'"),
+        ("`perch lat --tokens`", "perch lat has no option --tokens"),
+        ("`perch latency`", "perch has no command latency"),
+        ("    ansible-playbook -i inventories/local playbooks/sites.yml", "no playbook playbook"),
+        ("    ansible-playbook -i inventories/x playbooks/site.yml", "no inventory inventories/x"),
+        ("`ansible-playbook playbooks/site.yml -e plan_suit=x`", "no role has the variable plan"),
+        ('    ansible-playbook playbooks/soak.yml -e \'{"soak_x": 1}\'', "the variable soak_x"),
+        ("```sh\ntests/rum lint\n```", "no file tests/rum"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_found(source: str, fault: str) -> None:
+    found = wrong(
+        f"# Title\n\n{'| a |' + chr(10) + '|---|' + chr(10) if source[0] == '|' else ''}{source}\n"
+    )
+    assert len(found) == 1
+    assert fault in found[0]
