@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 # What a name may end in: a base unit, or what is counted.
 ENDS = re.compile(
-    r"_(seconds|bytes_per_second|records|info|checks|verdict|scope|counter|passed|out|running|anomalies|bytes)$"
+    r"_(seconds|bytes_per_second|records|info|checks|verdict|scope|counter|passed|out|running"
+    r"|anomalies|bytes)$"
 )
 OTHER_UNITS = re.compile(
     r"_(milli|micro|nano|kilo|mega|giga|us|ms|ns|bits|gbit|minutes|percent)(_|$)"

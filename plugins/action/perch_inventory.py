@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses an inventory whose variables no role knows, or which cannot be what they are, before any host is touched.
+"""Refuses an inventory whose variables no role knows, or which cannot be what they are,
+before any host is touched.
 
-What is known is what stands in the roles' meta/argument_specs.yml: names, types, choices, and the range of a number, which
-its description says in words ("from 1 to 65535" or "1 to 65535", "at least 1"; of a dictionary "keys from 0 to 63, values from 0 to 7"), so
-that people and this plugin read the same sentence. Keys that are hosts are said to be ("keys are hosts"), and so is what may stand
-in place of a number ("at least 0, or C(max)", "or a dictionary"), and which texts there are: FORMS and VALUES below have the words.
+What a variable may be is in the roles' meta/argument_specs.yml; plugin_utils/role_options.py reads
+it. Keys that are hosts are said to be there, too ("keys are hosts").
 """
 
 from __future__ import annotations
 
-import math
+import importlib.util
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 
 import yaml
 from ansible import context
 from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleError
-from ansible.module_utils.common.validation import check_type_bool, check_type_float, check_type_int
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_path
@@ -27,175 +26,43 @@ DOCUMENTATION = r"""
 module: perch_inventory
 short_description: Refuse an inventory that the roles cannot use
 description:
-  - Looks at the variables of the inventory and of the command line, and at the roles' argument specs. It runs on the
-    controller, once for all hosts.
+  - Looks at the variables of the inventory and of the command line,
+    and at the roles' argument specs. It runs on the controller, once for all hosts.
 options:
   roles: {description: The directory of the roles., type: str, required: true}
-  foreign: {description: Variables that belong to others although their names begin as a role's do., type: list}
-  switches: {description: Hosts of the inventory that are switches. They have no perch_address., type: list}
-  limits: {description: The set of limits whose hosts must be in the inventory; empty for none., type: str}
+  foreign:
+    description: Variables that belong to others although their names begin as a role's do.
+    type: list
+  switches:
+    description: Hosts of the inventory that are switches. They have no perch_address.
+    type: list
+  limits:
+    description: The set of limits whose hosts must be in the inventory; empty for none.
+    type: str
   limits_site: {description: The same of the site's own limits., type: str}
   measuring: {description: Whether hosts are to be measured against each other., type: bool}
-  handed_on: {description: "Variables for a later call of another playbook, by the variable that holds them. With it (it may be empty) they are
-    looked at, and the names of the inventory and of the command line; no host is. The answer has the names that the inventory sets: C(sets).", type: dict}
+  handed_on:
+    description: "Variables for a later call of another playbook, by the variable that holds them.
+      With it (it may be empty) they are looked at, and the names of the inventory and of the
+      command line; no host is. The answer has the names that the inventory sets: C(sets)."
+    type: dict
 author: [The Perch authors]
 """
 
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of hosts and devices: they become parts of paths and command lines
-NUMBER = r"(-?\d+(?:\.\d+)?)"
-RANGE = re.compile(rf"(?<![\w.]){NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
-PARTS = re.compile(rf"\b(keys|values) ((?:from )?{NUMBER} to {NUMBER}|at least {NUMBER})", re.IGNORECASE)
-EITHER = re.compile(r"\b[Aa]t least (-?\d+), or (?:[CV]\((\w+)\)|(a dictionary))")
-VALUES = re.compile(r"\bvalues (?:one of (\w+(?:, \w+)*)|(numbers or texts))")
-FORMS = {
-    "a word of letters": "[A-Za-z_]+",
-    "a list of processors": r"\d+(-\d+)?(,\d+(-\d+)?)*",
-    "a time with its unit, such as 24h": r"(?=.*[1-9])\d+(\.\d+)?[smhd]",
-}
 ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
 SHOWN = 5  # hosts that an error names before it only counts them
-WORDS = {
-    "int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "path": "a path",
-    "list": "a list", "dict": "a dictionary",
-}  # fmt: skip
-CONVERT = {"int": check_type_int, "float": check_type_float, "bool": check_type_bool}
 
 
-def show(value: object) -> str:
-    text = "null" if value is None else repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _beside(name: str) -> ModuleType:
+    """A file of plugin_utils, which Ansible can import from an installed collection only."""
+    path = Path(__file__).parents[1] / "plugin_utils" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """', did you mean host_tune_mtu?', or nothing where nothing is near."""
-    found = get_close_matches(name, list(known), n=3, cutoff=0.75)
-    return f"; did you mean {' or '.join(found)}?" if found else ""
-
-
-# A value against its option of a role's argument spec.
-
-
-def description(option: Mapping) -> str:
-    said = option.get("description", "")
-    return said if isinstance(said, str) else " ".join(said)
-
-
-def bounds(option: Mapping) -> tuple[float | None, float | None]:
-    """The range that the description of a number says."""
-    found = RANGE.search(description(option))
-    if not found:
-        return None, None
-    least, most, alone = found.groups()
-    return (float(alone), None) if alone else (float(least), float(most))
-
-
-def wanted(option: Mapping, kind: str) -> str:
-    """'a whole number from 1 to 65535'"""
-    if option.get("choices"):
-        return "one of " + ", ".join(str(choice) for choice in option["choices"] if choice is not None)
-    text = form(option)[0] if kind == "str" and form(option) else WORDS.get(kind, kind)
-    least, most = bounds(option) if kind in ("int", "float") else (None, None)
-    if most is not None:
-        text += f" from {least:.15g} to {most:.15g}"
-    elif least is not None:
-        text += f", at least {least:.15g}"
-    return text
-
-
-def form(option: Mapping) -> tuple[str, re.Pattern] | None:
-    """What a text looks like, in words and as a pattern. A word in C() before it, as in "C(local) or a list of", is one, too."""
-    for words, pattern in FORMS.items():
-        if found := re.search(rf"(?:C\((\w+)\) or )?{words}", description(option)):
-            other = found[1]
-            return (f"{other} or {words}", re.compile(f"{other}|{pattern}")) if other else (words, re.compile(pattern))
-    return None
-
-
-def scalar_fits(option: Mapping, kind: str, value: object) -> bool:
-    if isinstance(value, (Mapping, list, tuple)) or (kind in ("int", "float") and isinstance(value, bool)):
-        return False
-    if kind in CONVERT:
-        try:
-            value = CONVERT[kind](value)
-        except (TypeError, ValueError):
-            return False
-        if not math.isfinite(value):
-            return False
-    choices = option.get("choices")
-    if choices and (value is None or str(value) not in [str(choice) for choice in choices if choice is not None]):
-        return False
-    if kind == "str" and (shape := form(option)) and not shape[1].fullmatch(str(value)):
-        return False
-    least, most = bounds(option) if kind in ("int", "float") else (None, None)
-    return (least is None or value >= least) and (most is None or value <= most)
-
-
-def null_fits(option: Mapping) -> bool:
-    """As Ansible has it when a role starts: null is nothing where there is no default, and of choices only if it is one."""
-    choices = option.get("choices")
-    return option.get("default") is None and not option.get("required") and (not choices or None in choices)
-
-
-def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
-    """What is wrong with a value, as sentences."""
-    kind = option.get("type", "str")
-    if kind == "list":
-        if not isinstance(value, (list, tuple)):
-            yield f"{name} must be a list, and is {show(value)}"
-            return
-        element = {key: option[key] for key in ("choices", "options", "description") if key in option}
-        for number, item in enumerate(value, 1):
-            yield from misfits(f"{name}, entry {number},", element | {"type": option.get("elements", "raw")}, item)
-    elif kind == "dict" or (kind == "raw" and "options" in option and isinstance(value, Mapping)):
-        if not isinstance(value, Mapping):
-            yield f"{name} must be a dictionary, and is {show(value)}"
-        elif option.get("options"):
-            yield from misfits_inside(name, option["options"], value)
-        else:
-            yield from misfits_parts(name, option, value)
-    elif kind in ("raw", "str") and EITHER.search(description(option)):
-        yield from misfits_either(name, option, value)
-    elif kind == "raw":
-        # a list of names or dictionaries, such as perch_devices
-        if "options" in option and not (isinstance(value, str) and NAME.fullmatch(value)):
-            yield f"{name} must be a name, or a dictionary with {', '.join(option['options'])}, and is {show(value)}"
-    elif not scalar_fits(option, kind, value):
-        hint = ' (YAML reads a bare null as nothing: write "null")' if value is None and "null" in option.get("choices", []) else ""
-        closest = near(str(value), [str(choice) for choice in option.get("choices") or () if choice is not None])
-        yield f"{name} must be {wanted(option, kind)}, and is {show(value)}{hint}{closest}"
-
-
-def misfits_either(name: str, option: Mapping, value: object) -> Iterator[str]:
-    """A whole number, or what the description names in its place."""
-    least, word, dictionary = EITHER.search(description(option)).groups()
-    if dictionary and isinstance(value, Mapping):
-        yield from misfits_parts(name, option, value)
-    elif value != word and not scalar_fits({"description": f"at least {least}"}, "int", value):
-        yield f"{name} must be a whole number, at least {least}, or {word or dictionary}, and is {show(value)}"
-
-
-def misfits_inside(name: str, options: Mapping, value: Mapping) -> Iterator[str]:
-    for key, inner in value.items():
-        if key not in options:
-            yield f"{name} has {show(key)}, which is unknown; valid: {', '.join(options)}{near(str(key), options)}"
-        elif inner is not None:
-            yield from misfits(f"{name} {key}", options[key], inner)
-    for key, option in options.items():
-        if option.get("required") and value.get(key) is None:
-            yield f"{name} has no {key}"
-
-
-def misfits_parts(name: str, option: Mapping, value: Mapping) -> Iterator[str]:
-    """Keys and values of a dictionary with keys of the user's own."""
-    for part, said, *_ in PARTS.findall(description(option)):
-        number = {"type": "int", "description": said}
-        for key, inner in value.items():
-            where = f"{name}, key" if part.lower() == "keys" else f"{name} {key}"
-            yield from misfits(where, number, key if part.lower() == "keys" else inner)
-    if found := VALUES.search(description(option)):
-        inside = {"type": "str", "choices": found[1].split(", ")} if found[1] else {"type": "str"}
-        for key, inner in value.items():
-            yield from misfits(f"{name} {key}", inside, inner)
+role_options = _beside("role_options")
 
 
 class Specs:
@@ -209,7 +76,9 @@ class Specs:
         for file in sorted(roles.glob("*/meta/argument_specs.yml")):
             role = file.parts[-3]
             self.prefixes[f"{role}_"] = role
-            for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["argument_specs"].values():
+            for entry in yaml.safe_load(file.read_text(encoding="utf-8"))[
+                "argument_specs"
+            ].values():
                 for name, option in (entry.get("options") or {}).items():
                     self.options[name] = option
                     self.role[name] = role
@@ -224,7 +93,10 @@ class Specs:
             return None
         for prefix, role in sorted(self.prefixes.items(), key=lambda item: -len(item[0])):
             if name.startswith(prefix):
-                return f"{name} is no variable of the role {role}{near(name, self.options) or f' (roles/{role}/README.md lists them)'}"
+                remedy = (
+                    role_options.near(name, self.options) or f" (roles/{role}/README.md lists them)"
+                )
+                return f"{name} is no variable of the role {role}{remedy}"
         if name.startswith("ansible_"):
             return None
         # another's variable, unless it is all but one of ours
@@ -233,7 +105,9 @@ class Specs:
 
 
 class Inventory:
-    """The inventory's variables, each with the group or host that sets it; facts and variables of roles are not among them."""
+    """The inventory's variables, each with the group or host that sets it;
+    facts and variables of roles are not among them.
+    """
 
     def __init__(self, task_vars: Mapping, loader) -> None:
         self.hostvars = task_vars["hostvars"]
@@ -245,7 +119,8 @@ class Inventory:
         self.hosts = {name: self._variables(host) for name, host in self.manager.hosts.items()}
 
     def _variables(self, entity) -> dict:
-        # as ansible-inventory does it: the sources' own, then group_vars/ and host_vars/ beside inventory and playbook
+        # as ansible-inventory does it: the sources' own,
+        # then group_vars/ and host_vars/ beside inventory and playbook
         return {
             **entity.vars,
             **get_vars_from_inventory_sources(self.loader, self.manager._sources, [entity], "task"),
@@ -261,8 +136,15 @@ class Inventory:
 
     def origins(self, host: str) -> dict[str, str]:
         """Each variable of a host, and where it is set; what counts most comes last."""
-        groups = sorted(self.manager.hosts[host].get_groups(), key=lambda group: (group.depth, group.priority, group.name))
-        found = {name: f"group {group.name}" for group in groups for name in self.groups.get(group.name, {})}
+        groups = sorted(
+            self.manager.hosts[host].get_groups(),
+            key=lambda group: (group.depth, group.priority, group.name),
+        )
+        found = {
+            name: f"group {group.name}"
+            for group in groups
+            for name in self.groups.get(group.name, {})
+        }
         found |= {name: f"host {host}" for name in self.hosts[host]}
         return found | {name: "the command line (-e)" for name in self.extra}
 
@@ -270,18 +152,30 @@ class Inventory:
         """Files of variables for hosts and groups that are not there."""
         for source in map(Path, filter(None, self.manager._sources)):
             folder = source if source.is_dir() else source.parent
-            alone = [path for path in folder.glob("*") if path.is_file() and not path.name.startswith(".")] == [source]
+            alone = [
+                path
+                for path in folder.glob("*")
+                if path.is_file() and not path.name.startswith(".")
+            ] == [source]
             if not source.exists() or not (source.is_dir() or alone):
                 continue  # the folder may be shared with another inventory
             for kind, known in (("host", self.hosts), ("group", self.groups)):
                 for path in sorted((folder / f"{kind}_vars").glob("[!.]*")):
                     # what Ansible reads: a directory, or a file with one of these endings or none
                     ending = path.suffix if path.suffix in (".yml", ".yaml", ".json") else ""
-                    if not ending and not path.is_dir() and "." in path.name and path.name not in known:
+                    if (
+                        not ending
+                        and not path.is_dir()
+                        and "." in path.name
+                        and path.name not in known
+                    ):
                         continue
                     name = path.name.removesuffix(ending)
                     if name not in known and not name.endswith("~"):
-                        yield f"{path.relative_to(folder)} is for a {kind} that the inventory does not have{near(name, known)}"
+                        yield (
+                            f"{path.relative_to(folder)} is for a {kind} "
+                            f"that the inventory does not have{role_options.near(name, known)}"
+                        )
 
 
 class ActionModule(ActionBase):
@@ -309,8 +203,16 @@ class ActionModule(ActionBase):
             return result | self._look_ahead(arguments["handed_on"], set(arguments["foreign"]))
         # the task runs for one host of all: what is that host's own counts for no other
         own = self._inventory.hostvars.raw_get(task_vars["inventory_hostname"])
-        self._play_vars = {name: value for name, value in task_vars.items() if name not in own or own[name] != value}
-        hosts = [host for host in task_vars["ansible_play_hosts_all"] if host not in arguments["switches"]]
+        self._play_vars = {
+            name: value
+            for name, value in task_vars.items()
+            if name not in own or own[name] != value
+        }
+        hosts = [
+            host
+            for host in task_vars["ansible_play_hosts_all"]
+            if host not in arguments["switches"]
+        ]
         errors = [
             *self._unknown(set(arguments["foreign"])),
             *self._inventory.strays(),
@@ -319,47 +221,87 @@ class ActionModule(ActionBase):
             *self._wrong_values(hosts),
         ]
         if not errors:
-            errors = [*self._host_errors(hosts, arguments["measuring"]), *self._limit_errors(arguments["limits"]), *self._limit_errors(arguments["limits_site"])]
+            errors = [
+                *self._host_errors(hosts, arguments["measuring"]),
+                *self._limit_errors(arguments["limits"]),
+                *self._limit_errors(arguments["limits_site"]),
+            ]
         if errors:
-            # Ansible shows the message and then the result: the result says in short what the message lists
-            text = "\n".join(["The inventory is wrong; no host was touched.", *(f"- {error}" for error in errors)])
-            raise AnsibleAction(text, result={"msg": "the inventory is wrong; its errors are above"})
+            # Ansible shows the message and then the result:
+            # the result says in short what the message lists
+            text = "\n".join(
+                [
+                    "The inventory is wrong; no host was touched.",
+                    *(f"- {error}" for error in errors),
+                ]
+            )
+            raise AnsibleAction(
+                text, result={"msg": "the inventory is wrong; its errors are above"}
+            )
         return result | {"changed": False, "hosts": len(hosts)}
 
     def _look_ahead(self, handed_on: Mapping, foreign: set[str]) -> dict:
         errors = list(self._unknown(foreign, handed_on.items()))
         for place, variables in handed_on.items():
-            errors += [f"{place}: {text}" for name, value in variables.items() if name in self._specs.options for text in self._misfits(name, value)]
+            errors += [
+                f"{place}: {text}"
+                for name, value in variables.items()
+                if name in self._specs.options
+                for text in self._misfits(name, value)
+            ]
         if errors:
-            text = "\n".join(["These variables are wrong; nothing was changed.", *(f"- {error}" for error in errors)])
+            text = "\n".join(
+                [
+                    "These variables are wrong; nothing was changed.",
+                    *(f"- {error}" for error in errors),
+                ]
+            )
             raise AnsibleAction(text, result={"msg": "variables are wrong; they are listed above"})
-        return {"changed": False, "sets": sorted({name for part in (self._inventory.groups, self._inventory.hosts) for one in part.values() for name in one})}
+        return {
+            "changed": False,
+            "sets": sorted(
+                {
+                    name
+                    for part in (self._inventory.groups, self._inventory.hosts)
+                    for one in part.values()
+                    for name in one
+                }
+            ),
+        }
 
-    def _unknown(self, foreign: set[str], more: Iterable[tuple[str, Mapping]] = ()) -> Iterator[str]:
+    def _unknown(
+        self, foreign: set[str], more: Iterable[tuple[str, Mapping]] = ()
+    ) -> Iterator[str]:
         for place, variables in [*self._inventory.places(), *more]:
             for name in sorted(set(map(str, variables)) - foreign):
                 if why := self._specs.unknown(name):
                     yield f"{place}: {why}"
 
     def _nowhere(self) -> Iterator[str]:
-        """Devices of a group without hosts are named on no host. Other variables of an empty group harm nobody."""
+        """Devices of a group without hosts are named on no host.
+
+        Other variables of an empty group harm nobody.
+        """
         for name, group in self._inventory.manager.groups.items():
             if "perch_devices" in self._inventory.groups[name] and not group.get_hosts():
                 yield f"group {name} sets perch_devices, and no host is in it"
 
     def _misfits(self, name: str, value: object) -> Iterator[str]:
         option = self._specs.options[name]
-        if value is None and null_fits(option):
+        if value is None and role_options.null_fits(option):
             return
-        yield from misfits(name, option, value)
-        if re.search(r"\bkeys are hosts\b", description(option), re.IGNORECASE) and isinstance(value, Mapping):
+        yield from role_options.misfits(name, option, value)
+        if re.search(
+            r"\bkeys are hosts\b", role_options.description(option), re.IGNORECASE
+        ) and isinstance(value, Mapping):
             yield from self._not_there(f"{name} has", value)
 
     def _not_there(self, what: str, hosts: Iterable[str]) -> Iterator[str]:
         known = self._inventory.hosts
         for host in map(str, hosts):
             if host not in known:
-                yield f"{what} {host}, which is not a host of the inventory{near(host, known)}"
+                known_near = role_options.near(host, known)
+                yield f"{what} {host}, which is not a host of the inventory{known_near}"
 
     def _wrong_values(self, hosts: list[str]) -> list[str]:
         """Each error once, with the hosts that have it."""
@@ -392,25 +334,39 @@ class ActionModule(ActionBase):
             defaults |= self._loader.load_from_file(str(file)) or {}
         return defaults
 
-    def _templated(self, host: str, names: list[str], defaults: Mapping) -> Iterator[tuple[str, object, str | None]]:
-        known = {**defaults, **self._inventory.hostvars.raw_get(host), "hostvars": self._inventory.hostvars}
+    def _templated(
+        self, host: str, names: list[str], defaults: Mapping
+    ) -> Iterator[tuple[str, object, str | None]]:
+        known = {
+            **defaults,
+            **self._inventory.hostvars.raw_get(host),
+            "hostvars": self._inventory.hostvars,
+        }
         for name in names:
             known["role_path"] = str(self._roles / self._specs.role[name])
             try:
                 yield name, self._template(known, name), None
             except AnsibleError as error:
                 # facts, and what a role sets, come later; what is omitted is not set
-                if re.search(r"ansible_|plan_run_dir", str(known.get(name))) or "Omit" in str(error.message):
+                if re.search(r"ansible_|plan_run_dir", str(known.get(name))) or "Omit" in str(
+                    error.message
+                ):
                     continue
                 yield name, None, f"{name} cannot be computed: {error.message}"
 
     def _template(self, known: Mapping, name: str) -> object:
-        """By what the inventory says; where that is not enough, the play and its files of variables may say the rest."""
+        """By what the inventory says; where that is not enough,
+        the play and its files of variables may say the rest.
+        """
         try:
-            return self._templar.copy_with_new_env(available_variables=known).template(known.get(name))
+            return self._templar.copy_with_new_env(available_variables=known).template(
+                known.get(name)
+            )
         except AnsibleError:
             wider = {**self._play_vars, **known}
-            return self._templar.copy_with_new_env(available_variables=wider).template(known.get(name))
+            return self._templar.copy_with_new_env(available_variables=wider).template(
+                known.get(name)
+            )
 
     def _value(self, host: str, name: str) -> object:
         value = self._values[host].get(name)
@@ -432,18 +388,33 @@ class ActionModule(ActionBase):
     def _host_misfits(self, host: str) -> Iterator[str]:
         """What is wrong with one host alone. Texts that are equal for many hosts are shown once."""
         # it becomes a part of paths in the run's directory
-        if not NAME.fullmatch(host):
+        if not role_options.NAME.fullmatch(host):
             yield "the name of a host has letters, digits, dots, dashes and underscores only"
         address = str(self._value(host, "perch_address"))
         if not ADDRESS.fullmatch(address):
-            yield f"perch_address must be an address or a name, without a prefix length, and is {show(address)}"
-        ports = {name: int(self._value(host, name)) for name in self._specs.options if re.fullmatch(r"perch_(\w+_)?port", name)}
+            yield (
+                "perch_address must be an address or a name, without a prefix length, "
+                f"and is {role_options.show(address)}"
+            )
+        ports = {
+            name: int(self._value(host, name))
+            for name in self._specs.options
+            if re.fullmatch(r"perch_(\w+_)?port", name)
+        }
         if len(set(ports.values())) < len(ports):
-            yield "its ports must differ, and are " + ", ".join(f"{name}: {port}" for name, port in ports.items())
-        devices = [device if isinstance(device, str) else device["name"] for device in self._value(host, "perch_devices")]
+            yield "its ports must differ, and are " + ", ".join(
+                f"{name}: {port}" for name, port in ports.items()
+            )
+        devices = [
+            device if isinstance(device, str) else device["name"]
+            for device in self._value(host, "perch_devices")
+        ]
         if twice := sorted({device for device in devices if devices.count(device) > 1}):
             place = self._inventory.origins(host).get("perch_devices", "")
-            yield f"perch_devices has {', '.join(twice)} twice; name each device once (set for {place})"
+            yield (
+                f"perch_devices has {', '.join(twice)} twice; "
+                f"name each device once (set for {place})"
+            )
 
     def _shared_addresses(self, hosts: list[str]) -> Iterator[str]:
         owners: dict[str, list[str]] = {}
@@ -451,7 +422,10 @@ class ActionModule(ActionBase):
             owners.setdefault(str(self._value(host, "perch_address")), []).append(host)
         for address, several in owners.items():
             if len(several) > 1:
-                yield f"{self._named(several)} have the same perch_address {address}; give each host its own"
+                yield (
+                    f"{self._named(several)} have the same perch_address {address}; "
+                    "give each host its own"
+                )
 
     def _limit_errors(self, file: str) -> Iterator[str]:
         """A limit for a host that is not there would never speak, and nobody would miss it."""
@@ -460,8 +434,15 @@ class ActionModule(ActionBase):
         try:
             limits = yaml.safe_load(Path(file).read_text(encoding="utf-8"))["limits"]
             scopes = [(limit["id"], limit.get("scope", {})) for limit in limits]
-            named_ends = [(name, end, scope.get(end, [])) for name, scope in scopes for end in ("client", "server")]
+            named_ends = [
+                (name, end, scope.get(end, []))
+                for name, scope in scopes
+                for end in ("client", "server")
+            ]
         except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
             return  # the role plan says what is wrong with it, before any host is touched
         for name, end, named in named_ends:
-            yield from self._not_there(f"{Path(file).name}, limit {name}: the {end} is", [named] if isinstance(named, str) else named)
+            yield from self._not_there(
+                f"{Path(file).name}, limit {name}: the {end} is",
+                [named] if isinstance(named, str) else named,
+            )

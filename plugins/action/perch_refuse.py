@@ -23,5 +23,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(argument_spec={"msg": {"type": "str", "required": True}})
+        _, arguments = self.validate_argument_spec(
+            argument_spec={"msg": {"type": "str", "required": True}}
+        )
         raise AnsibleAction(arguments["msg"].strip(), result={"msg": "refused; the error is above"})

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides from what the hosts say of their soaks: begin a new one, go on with one that is known here, or refuse.
+"""Decides from what the hosts say of their soaks: begin a new one,
+go on with one that is known here, or refuse.
 
-Nothing is begun where anything is odd: two soaks, one of another controller or inventory, a host that did not answer.
+Nothing is begun where anything is odd: two soaks, one of another controller or inventory,
+a host that did not answer.
 """
 
 from __future__ import annotations
@@ -19,11 +21,20 @@ DOCUMENTATION = r"""
 module: perch_soak_found
 short_description: Decide whether a soak is begun or gone on with
 description:
-  - Runs on the controller, once for all hosts. Fails where hosts have soaks that this controller must not touch.
+  - Runs on the controller, once for all hosts.
+    Fails where hosts have soaks that this controller must not touch.
 options:
-  hosts: {description: Of each host what role agent's soak_look has found; null of one that did not answer., type: dict, required: true}
+  hosts:
+    description: Of each host what role agent's soak_look has found;
+      null of one that did not answer.
+    type: dict
+    required: true
   runs_dir: {description: Where runs are kept., type: path, required: true}
-  stopping: {description: "Whether the soaks are to be stopped: then any may be, also those that are not known here.", type: bool, default: false}
+  stopping:
+    description: "Whether the soaks are to be stopped: then any may be,
+      also those that are not known here."
+    type: bool
+    default: false
 author: [The Perch authors]
 """
 
@@ -89,7 +100,9 @@ class ActionModule(ActionBase):
         self._runs_dir = Path(options["runs_dir"])
         hosts = {host: found for host, found in options["hosts"].items() if found}
         silent = sorted(set(options["hosts"]) - set(hosts))
-        unfinished = {host: found for host, found in hosts.items() if found.get("state") in UNFINISHED}
+        unfinished = {
+            host: found for host, found in hosts.items() if found.get("state") in UNFINISHED
+        }
         runs = sorted({str(found.get("run")) for found in unfinished.values()})
         if options["stopping"]:
             run = runs[0] if len(runs) == 1 and not self._strangers(unfinished) else ""
@@ -97,7 +110,9 @@ class ActionModule(ActionBase):
         self._refuse_unknown(unfinished, runs)
         run = runs[0] if runs else self._kept(hosts)
         if silent and not run:
-            raise AnsibleActionFail(f"{named(silent)} did not answer, and a soak may run there; nothing was started")
+            raise AnsibleActionFail(
+                f"{named(silent)} did not answer, and a soak may run there; nothing was started"
+            )
         return result | self._answer(run, unfinished, silent)
 
     def _answer(self, run: str, unfinished: Mapping, silent: list[str]) -> dict:
@@ -125,22 +140,34 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(
                 "\n".join(
                     [
-                        "A soak is on these hosts that is not this controller's; nothing was started.",
+                        "A soak is on these hosts that is not this controller's; "
+                        "nothing was started.",
                         *(f"- {text}" for text in strangers[:SHOWN]),
                         *more,
-                        f"The controller and the plan_runs_dir that began it (here it is {self._runs_dir}) can show and fetch it with "
+                        "The controller and the plan_runs_dir "
+                        f"that began it (here it is {self._runs_dir}) can show and fetch it with "
                         "playbooks/soak.yml; playbooks/soak_stop.yml ends it from anywhere.",
                     ]
                 )
             )
         if len(runs) > 1:
-            which = "; ".join(f"{run} on {named([h for h, f in sorted(unfinished.items()) if str(f.get('run')) == run])}" for run in runs)
+            which = "; ".join(
+                f"{run} on "
+                f"{named([h for h, f in sorted(unfinished.items()) if str(f.get('run')) == run])}"
+                for run in runs
+            )
             raise AnsibleActionFail(
-                f"{len(runs)} soaks are on these hosts: {which}. One at a time can be shown: --limit names the hosts of one, "
+                f"{len(runs)} soaks are on these hosts: "
+                f"{which}. One at a time can be shown: --limit names the hosts of one, "
                 "playbooks/soak_stop.yml ends them. Nothing was started."
             )
 
     def _kept(self, hosts: Mapping) -> str:
-        """The newest soak that is over, whose results still lie on a host, and whose plan is here."""
-        runs = {run for host, found in hosts.items() for run in found.get("kept") or [] if not Known(self._runs_dir, run).stranger(host, {})}
+        """The newest soak that is over, with results still on a host and its plan here."""
+        runs = {
+            run
+            for host, found in hosts.items()
+            for run in found.get("kept") or []
+            if not Known(self._runs_dir, run).stranger(host, {})
+        }
         return max(runs, default="")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for the soak of one host, and shows now and then how it goes.
 
-The soak needs nobody to wait for it: a connection that is lost, or a playbook that ends, changes nothing on the host.
+The soak needs nobody to wait for it: a connection that is lost, or a playbook that ends,
+changes nothing on the host.
 """
 
 from __future__ import annotations
@@ -18,23 +19,32 @@ DOCUMENTATION = r"""
 module: perch_soak_wait
 short_description: Wait for a host's soak, showing its progress
 description:
-  - Asks perch-agent for the soak's status until it is over. Never fails for what the soak is like, as that is the verdict's to say; RV(state) and
-    RV(message) tell how it ended.
+  - Asks perch-agent for the soak's status until it is over. Never fails for what the soak is like,
+    as that is the verdict's to say; RV(state) and RV(message) tell how it ended.
 options:
   program: {description: The agent on the host., type: str, required: true}
   out: {description: The directory that the agent writes., type: str, required: true}
   wait: {description: Whether to wait at all; otherwise one look., type: bool, default: true}
-  lead: {description: Whether this host shows the time that is left; the others only say what changes., type: bool, default: false}
+  lead:
+    description: Whether this host shows the time that is left; the others only say what changes.
+    type: bool
+    default: false
   interval: {description: Seconds between two looks., type: float, default: 10}
-  progress: {description: Seconds between two lines of the host that leads., type: float, default: 60}
-  grace: {description: Seconds beyond the soak's own time before it is given up., type: float, default: 600}
+  progress:
+    description: Seconds between two lines of the host that leads.
+    type: float
+    default: 60
+  grace:
+    description: Seconds beyond the soak's own time before it is given up.
+    type: float
+    default: 600
 author: [The Perch authors]
 """
 
 OVER = ("done", "stopped", "none")
 SHOWN = 4  # flows on a line
-# Seconds in which a host that has rebooted, or whose session has crashed, is given time to go on by itself: systemd's own
-# DefaultTimeoutStartSec is 90 s, and the unit starts when the network is up.
+# Seconds in which a host that has rebooted, or whose session has crashed, is given time to go on by
+# itself: systemd's own DefaultTimeoutStartSec is 90 s, and the unit starts when the network is up.
 RESUME_WITHIN = 300
 
 
@@ -69,8 +79,10 @@ def line(status: dict) -> str:
         said.append(f"{len(flows) - SHOWN} flows more")
     known = status.get("flows") or []
     return (
-        f"{clock(status.get('passed_s') or 0)} of {clock(status.get('duration_s') or 0)}, {clock(status.get('remaining_s') or 0)} left; "
-        f"gaps {count(known, 'gaps')}, stalls {count(known, 'stalls')}; {', '.join(said) or 'no flow runs'}"
+        f"{clock(status.get('passed_s') or 0)} of {clock(status.get('duration_s') or 0)}, "
+        f"{clock(status.get('remaining_s') or 0)} left; "
+        f"gaps {count(known, 'gaps')}, stalls {count(known, 'stalls')}; "
+        f"{', '.join(said) or 'no flow runs'}"
     )
 
 
@@ -85,8 +97,15 @@ def changes(before: dict | None, now: dict) -> list[str]:
         for what, singular in (("gaps", "gap"), ("stalls", "stall")):
             new = (flow.get(what) or 0) - (was.get(what) or 0)
             if new > 0:
-                said.append(f"{flow['id']}: {new} {singular if new == 1 else what} more, {flow[what]} in all")
-        if was and was["state"] != flow["state"] and flow["state"] in ("waiting", "not_run", "peer_dead"):
+                said.append(
+                    f"{flow['id']}: "
+                    f"{new} {singular if new == 1 else what} more, {flow[what]} in all"
+                )
+        if (
+            was
+            and was["state"] != flow["state"]
+            and flow["state"] in ("waiting", "not_run", "peer_dead")
+        ):
             said.append(f"{flow['id']}: {flow['state']}")
     return said
 
@@ -119,7 +138,12 @@ class ActionModule(ActionBase):
         self._before: dict | None = None
         self._shown = self._end = float("-inf")
         status = self._wait()
-        return result | {"changed": False, "state": status["state"], "message": status.get("message") or "", "status": status}
+        return result | {
+            "changed": False,
+            "state": status["state"],
+            "message": status.get("message") or "",
+            "status": status,
+        }
 
     def _say(self, text: str) -> None:
         Display().display(f"[{self._host}] {text}")
@@ -155,8 +179,14 @@ class ActionModule(ActionBase):
 
     def _given_up(self, lost: float | None, now: float) -> dict:
         if lost is not None:
-            return {"state": "unreachable", "message": f"no connection for {round(now - lost)} s, and its time is over"}
-        return {"state": "running", "message": f"it should have been over {round(now - self._end)} s ago, and is not"}
+            return {
+                "state": "unreachable",
+                "message": f"no connection for {round(now - lost)} s, and its time is over",
+            }
+        return {
+            "state": "running",
+            "message": f"it should have been over {round(now - self._end)} s ago, and is not",
+        }
 
     def _comes_back(self, status: dict, waited_s: float) -> bool:
         """An interrupted soak goes on by itself where systemd looks after it."""
@@ -171,15 +201,24 @@ class ActionModule(ActionBase):
                 return status
         except (ValueError, KeyError, TypeError):
             pass
-        raise NoAnswer(f"perch-agent soak-status failed: {answer['stderr'].strip() or answer['stdout'].strip() or answer['rc']}")
+        raise NoAnswer(
+            "perch-agent soak-status failed: "
+            f"{answer['stderr'].strip() or answer['stdout'].strip() or answer['rc']}"
+        )
 
     def _show(self, status: dict, now: float) -> None:
         before, self._before = self._before, status
         for text in changes(before, status):
             self._say(text)
         if status["state"] != (before or {}).get("state", "running"):
-            self._say(f"{status['state']}{': ' if status.get('message') else ''}{status.get('message') or ''}")
+            message = status.get("message")
+            self._say(f"{status['state']}: {message}" if message else status["state"])
         due = now - self._shown >= self._options["progress"] or not self._options["wait"]
-        if self._options["lead"] and due and status["state"] in ("starting", "running") and (status.get("remaining_s") or 0) > 0:
+        if (
+            self._options["lead"]
+            and due
+            and status["state"] in ("starting", "running")
+            and (status.get("remaining_s") or 0) > 0
+        ):
             self._say(line(status))
             self._shown = now

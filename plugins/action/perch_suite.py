@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses a suite that does not fit its schema, in words of the field, before any host is touched."""
+"""Refuses a suite that does not fit its schema, before any host is touched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ author: [The Perch authors]
 
 SIZES = ("size", "batch", "buffer", "stride", "chunk")
 TIMES = ("duration", "interval", "timeout", "gap", "turn", "stall", "reconnect", "margin", "omit")
-TYPES = {"string": "a text", "integer": "a whole number", "boolean": "true or false", "object": "a dictionary", "array": "a list"}
+TYPES = {
+    "string": "a text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "object": "a dictionary",
+    "array": "a list",
+}
 
 
 def show(value: object) -> str:
@@ -45,9 +51,15 @@ def listed(words: list) -> str:
 
 def size_words(value: object) -> str:
     text = str(value)
-    if isinstance(value, str) and text != text.upper() and text.upper().strip("0123456789:KMG") == "":
+    if (
+        isinstance(value, str)
+        and text != text.upper()
+        and text.upper().strip("0123456789:KMG") == ""
+    ):
         return f"{show(value)} is no size: K, M and G are upper case; write {text.upper()}"
-    return f"{show(value)} is no size: write bytes such as 8, 64K or 64K:1M (K, M, G are upper case)"
+    return (
+        f"{show(value)} is no size: write bytes such as 8, 64K or 64K:1M (K, M, G are upper case)"
+    )
 
 
 def time_words(value: object) -> str:
@@ -71,14 +83,17 @@ def value_words(key: str, value: object, error: ValidationError) -> str:
     if rule == "type":
         return f"{show(value)} is not {TYPES.get(wanted, wanted)}"
     if rule in ("minimum", "maximum"):
-        return f"{show(value)} is out of range; {'at least' if rule == 'minimum' else 'at most'} {wanted}"
+        bound = "at least" if rule == "minimum" else "at most"
+        return f"{show(value)} is out of range; {bound} {wanted}"
     if rule == "pattern" and key == "name":
         return f"{show(value)} is no name: lower-case letters, digits and dashes, not a dash first"
     if rule in ("minItems", "minLength"):
         return "is empty"
     if rule == "pattern":
         return f"{show(value)} has another form than {wanted}"
-    return "does not belong to this tool or mode" if wanted is False or rule is None else error.message
+    return (
+        "does not belong to this tool or mode" if wanted is False or rule is None else error.message
+    )
 
 
 def key_words(error: ValidationError, schema: Mapping) -> Iterator[tuple[str, str]]:
@@ -109,12 +124,21 @@ def faults(suite: object, schema: Mapping) -> list[str]:
         if not words:
             words = [("", value_words(str(path[-1]) if path else "", error.instance, error))]
         for key, text in words:
-            # a tool's own rule may refuse a value that the general rule refuses: one message is enough
+            # a tool's own rule may refuse a value that the general rule refuses:
+            # one message is enough
             found.setdefault(place([*path, *([key] if key else [])], suite), text)
     tests = suite.get("tests") if isinstance(suite, Mapping) else None
-    names = Counter(test["name"] for test in tests or [] if isinstance(test, Mapping) and isinstance(test.get("name"), str))
+    names = Counter(
+        test["name"]
+        for test in tests or []
+        if isinstance(test, Mapping) and isinstance(test.get("name"), str)
+    )
     said = [f"{', '.join(filter(None, where))}: {text}" for where, text in found.items()]
-    return said + [f"test {name}: {number} tests have this name; give each its own" for name, number in names.items() if number > 1]
+    return said + [
+        f"test {name}: {number} tests have this name; give each its own"
+        for name, number in names.items()
+        if number > 1
+    ]
 
 
 def place(path: list, suite: object) -> tuple[str, str]:
@@ -141,16 +165,30 @@ class ActionModule(ActionBase):
 
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(argument_spec={"suite": {"type": "str", "required": True}, "schema": {"type": "str", "required": True}})
+        _, arguments = self.validate_argument_spec(
+            argument_spec={
+                "suite": {"type": "str", "required": True},
+                "schema": {"type": "str", "required": True},
+            }
+        )
         try:
             suite = yaml.safe_load(Path(arguments["suite"]).read_text(encoding="utf-8"))
-            errors = faults(suite, json.loads(Path(arguments["schema"]).read_text(encoding="utf-8")))
+            errors = faults(
+                suite, json.loads(Path(arguments["schema"]).read_text(encoding="utf-8"))
+            )
         except yaml.YAMLError as error:
             errors = [syntax(error)]
         except UnicodeDecodeError:
             errors = ["it is not UTF-8"]
         if errors:
             # Ansible shows the message and then the result, so the result does not repeat it
-            text = "\n".join([f"The suite {arguments['suite']} cannot be used. Correct it:", *(f"- {error}" for error in errors)])
-            raise AnsibleAction(text, result={"msg": "the suite cannot be used; its errors are above"})
+            text = "\n".join(
+                [
+                    f"The suite {arguments['suite']} cannot be used. Correct it:",
+                    *(f"- {error}" for error in errors),
+                ]
+            )
+            raise AnsibleAction(
+                text, result={"msg": "the suite cannot be used; its errors are above"}
+            )
         return result | {"changed": False}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for the agent of one host and shows which flow is being measured meanwhile.
 
-One task for the whole plan: it asks `perch-agent poll` again and again, which also renews the agent's lease. When the
-playbook ends early, for whatever reason, nobody renews it and the agent ends by itself.
+One task for the whole plan: it asks `perch-agent poll` again and again,
+which also renews the agent's lease. When the playbook ends early, for whatever reason,
+nobody renews it and the agent ends by itself.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ DOCUMENTATION = r"""
 module: perch_wait
 short_description: Wait for a host's perch-agent, showing its progress
 description:
-  - Polls the agent until it has ended, or until O(limit) seconds have passed. Fails unless the agent walked its plan
-    to the end.
+  - Polls the agent until it has ended, or until O(limit) seconds have passed.
+    Fails unless the agent walked its plan to the end.
 options:
   program: {description: The agent on the host., type: str, required: true}
   out: {description: The directory that the agent writes., type: str, required: true}
   limit: {description: Seconds after which waiting is given up., type: int, required: true}
   interval: {description: Seconds between two looks., type: float, default: 1}
-  lost_after: {description: Seconds without a connection after which the host is lost., type: int, default: 60}
+  lost_after:
+    description: Seconds without a connection after which the host is lost.
+    type: int
+    default: 60
 author: [The Perch authors]
 """
 
@@ -34,7 +38,9 @@ LOG_LINES = 10  # of agent.log in a failure's message: the end of one flow's sto
 
 
 def time_left(planned: float, planned_passed: float, passed: float) -> float:
-    """Seconds left: the plan's, times what its past has taken compared with what was planned for it."""
+    """Seconds left: the plan's, times what its past has taken compared
+    with what was planned for it.
+    """
     return planned * passed / planned_passed if planned_passed > 0 else planned
 
 
@@ -42,7 +48,8 @@ def progress_line(event: dict, left: float) -> str:
     """'[ 3/14] TCP latency, alpha -> beta, about 40 s left'"""
     width = len(str(event["total"]))
     return (
-        f"[{event['index']:>{width}}/{event['total']}] {event['title']}, {event['client']} -> {event['server']}, "
+        f"[{event['index']:>{width}}/{event['total']}] {event['title']}, "
+        f"{event['client']} -> {event['server']}, "
         f"about {round(left)} s left"
     )
 
@@ -63,7 +70,8 @@ class ActionModule(ActionBase):
                 "lost_after": {"type": "int", "default": 60},
             }
         )
-        self._first: tuple[float, float] | None = None  # the first flow's remaining seconds and when it began
+        # the first flow's remaining seconds and when it began
+        self._first: tuple[float, float] | None = None
         if self._task.check_mode:
             return result | {"skipped": True, "msg": "no agent runs in check mode"}
         self._wait()
@@ -86,27 +94,37 @@ class ActionModule(ActionBase):
                 heard = time.monotonic()
             except AnsibleConnectionFailure as error:
                 if time.monotonic() - heard > options["lost_after"]:
-                    raise AnsibleActionFail(f"no connection for {options['lost_after']} s: {error}") from error
+                    raise AnsibleActionFail(
+                        f"no connection for {options['lost_after']} s: {error}"
+                    ) from error
                 alive, text = True, ""
             offset += self._show(text)
             if not alive:
                 return
             if time.monotonic() - began > options["limit"]:
                 raise AnsibleActionFail(
-                    f"perch-agent has not ended after {options['limit']} s, when its plan must be over.\n{self._log()}"
+                    f"perch-agent has not ended after {options['limit']} s, "
+                    f"when its plan must be over.\n{self._log()}"
                 )
             time.sleep(options["interval"])
 
     def _poll(self, offset: int) -> tuple[bool, str]:
-        answer = self._command(self._options["program"], "poll", "--out", self._options["out"], "--offset", str(offset))
-        # over ssh it may come through a terminal, which ends lines its own way, and has an empty one before where sudo was slow
+        answer = self._command(
+            self._options["program"], "poll", "--out", self._options["out"], "--offset", str(offset)
+        )
+        # over ssh it may come through a terminal, which ends lines its own way,
+        # and has an empty one before where sudo was slow
         state, _, text = answer["stdout"].replace("\r\n", "\n").lstrip("\n").partition("\n")
         if answer["rc"] != 0 or state.strip() not in ("alive", "gone"):
-            raise AnsibleActionFail(f"perch-agent poll failed: {answer['stderr'] or answer['stdout']}")
+            raise AnsibleActionFail(
+                f"perch-agent poll failed: {answer['stderr'] or answer['stdout']}"
+            )
         return state.strip() == "alive", text
 
     def _show(self, text: str) -> int:
-        """Shows the beginnings of flows at their client's end; answers how many bytes were whole lines."""
+        """Shows the beginnings of flows at their client's end;
+        answers how many bytes were whole lines.
+        """
         whole = text[: text.rfind("\n") + 1]
         for line in whole.splitlines():
             try:
@@ -114,7 +132,9 @@ class ActionModule(ActionBase):
             except ValueError:
                 continue  # a line of a terminal's making, not of the agent's
             if event["event"] == "start" and event["role"] == "client":
-                Display().display(progress_line(event, self._left(event["remaining_s"], time.monotonic())))
+                Display().display(
+                    progress_line(event, self._left(event["remaining_s"], time.monotonic()))
+                )
         return len(whole.encode())
 
     def _left(self, planned: float, now: float) -> float:
@@ -127,7 +147,9 @@ class ActionModule(ActionBase):
         try:
             return json.loads(answer["stdout"])
         except ValueError:
-            return {"message": f"no agent.json in {self._options['out']}: {answer['stderr'].strip()}"}
+            return {
+                "message": f"no agent.json in {self._options['out']}: {answer['stderr'].strip()}"
+            }
 
     def _log(self) -> str:
         answer = self._command("tail", "-n", str(LOG_LINES), f"{self._options['out']}/agent.log")

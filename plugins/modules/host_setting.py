@@ -8,18 +8,42 @@ DOCUMENTATION = r"""
 module: host_setting
 short_description: Change settings of a host so that they can be put back
 description:
-  - Reads each setting and keeps its value on the host before the first change, in a file that is never overwritten.
-  - Writes the wanted value and reads it back. The unit perch-tune.service applies at boot the settings that a boot resets.
-  - A setting that cannot be changed is returned in RV(troubles), each with a remedy, and does not keep the rest from being done.
+  - Reads each setting and keeps its value on the host before the first change,
+    in a file that is never overwritten.
+  - Writes the wanted value and reads it back.
+    The unit perch-tune.service applies at boot the settings that a boot resets.
+  - A setting that cannot be changed is returned in RV(troubles), each with a remedy,
+    and does not keep the rest from being done.
 options:
-  settings: {description: "The settings, as names of variables without host_tune_, and their values.", type: dict, default: {}}
-  state: {description: "Set these; or put all kept values back.", type: str, choices: [set, reverted], default: set}
+  settings:
+    description: "The settings, as names of variables without host_tune_, and their values."
+    type: dict
+    default: {}
+  state:
+    description: "Set these; or put all kept values back."
+    type: str
+    choices: [set, reverted]
+    default: set
   devices: {description: The inventory's perch_devices., type: list, elements: raw, default: []}
-  connection: {description: How Ansible reaches the host (ansible_connection)., type: str, default: ssh}
-  reached_at: {description: The address by which Ansible reaches the host (ansible_host)., type: str, default: ""}
-  protected: {description: More interfaces that are never altered., type: list, elements: str, default: []}
+  connection:
+    description: How Ansible reaches the host (ansible_connection).
+    type: str
+    default: ssh
+  reached_at:
+    description: The address by which Ansible reaches the host (ansible_host).
+    type: str
+    default: ""
+  protected:
+    description: More interfaces that are never altered.
+    type: list
+    elements: str
+    default: []
   connection_interface: {description: The interface of that connection., type: str, default: ""}
-  qos_provider: {description: The program that sets priorities., type: str, choices: [auto, dcb, mlnx_qos], default: auto}
+  qos_provider:
+    description: The program that sets priorities.
+    type: str
+    choices: [auto, dcb, mlnx_qos]
+    default: auto
   root: {description: Put before every path of the host; for tests., type: str, default: ""}
 attributes:
   check_mode: {support: full, description: Says what would change.}
@@ -39,7 +63,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes: {description: The changes, a line each., returned: always, type: list, elements: str}
-troubles: {description: The settings that could not be changed, each with its remedy., returned: always, type: list, elements: str}
+troubles:
+  description: The settings that could not be changed, each with its remedy.
+  returned: always
+  type: list
+  elements: str
 """
 
 import os
@@ -47,8 +75,16 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 try:
-    from ansible_collections.perch.fabric.plugins.module_utils.perch_tuning import boot, network, settings, values
-    from ansible_collections.perch.fabric.plugins.module_utils.perch_tuning.base import System, Trouble
+    from ansible_collections.perch.fabric.plugins.module_utils.perch_tuning import (
+        boot,
+        network,
+        settings,
+        values,
+    )
+    from ansible_collections.perch.fabric.plugins.module_utils.perch_tuning.base import (
+        System,
+        Trouble,
+    )
     from ansible_collections.perch.fabric.plugins.module_utils.perch_tuning.kept import Kept
 except ImportError:  # from a checkout, ansible.cfg says where they are
     from ansible.module_utils.perch_tuning import boot, network, settings, values
@@ -80,7 +116,10 @@ class Work:
             self.after.append(f"{title}: {new}")
 
     def write(self, value: values.Value, found, wanted, how):
-        """Writes, and notes what has become of it: a driver may take nothing, or a part. Answers what is there now."""
+        """Writes, and notes what has become of it: a driver may take nothing, or a part.
+
+        Answers what is there now.
+        """
         how(wanted)
         taken = value.read()
         if taken != found:
@@ -145,7 +184,8 @@ class Work:
                 self.troubles.append(f"not put back (host_tune_{entry.setting}): {trouble}")
             except (TypeError, KeyError, AttributeError, ValueError) as error:
                 self.troubles.append(
-                    f"not put back: {entry.name} is damaged ({error!r}). Look into it, and remove it by hand"
+                    "not put back: "
+                    f"{entry.name} is damaged ({error!r}). Look into it, and remove it by hand"
                 )
         if not self.check:
             self.kept.close()
@@ -161,7 +201,11 @@ def main() -> None:
             "reached_at": {"type": "str", "default": ""},
             "protected": {"type": "list", "elements": "str", "default": []},
             "connection_interface": {"type": "str", "default": ""},
-            "qos_provider": {"type": "str", "choices": ["auto", "dcb", "mlnx_qos"], "default": "auto"},
+            "qos_provider": {
+                "type": "str",
+                "choices": ["auto", "dcb", "mlnx_qos"],
+                "default": "auto",
+            },
             "root": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
@@ -171,7 +215,8 @@ def main() -> None:
     work = Work(system, module.check_mode)
     if unknown := set(options["settings"]) - set(settings.SETTINGS):
         module.fail_json(
-            msg=f"there is no setting {', '.join(sorted(unknown))}; there are: {', '.join(settings.SETTINGS)}"
+            msg=f"there is no setting {', '.join(sorted(unknown))}; "
+            f"there are: {', '.join(settings.SETTINGS)}"
         )
     try:
         if os.geteuid() != 0 and not system.root:
@@ -192,7 +237,12 @@ def main() -> None:
             work.revert(context.held)
     except Trouble as trouble:
         work.troubles.append(str(trouble))
-    if work.changes and not module.check_mode and not system.root and system.exists("/run/systemd/system"):
+    if (
+        work.changes
+        and not module.check_mode
+        and not system.root
+        and system.exists("/run/systemd/system")
+    ):
         system.command("systemctl", "daemon-reload")  # perch-tune.service may have come or gone
     module.exit_json(
         changed=bool(work.changes),

@@ -8,14 +8,25 @@ DOCUMENTATION = r"""
 module: perch_command
 short_description: Run a program and lose nothing that it says
 description:
-  - As M(ansible.builtin.command) with O(ansible.builtin.command#module:argv), for programs whose words decide something. That module
-    may see a program's end before its last words, and give success without them (ansible/ansible issue 51393).
+  - As M(ansible.builtin.command) with O(ansible.builtin.command#module:argv), for programs
+    whose words decide something. That module may see a program's end before its last words,
+    and give success without them (ansible/ansible issue 51393).
   - Programs that it left running are not waited for.
 options:
-  argv: {description: "The program and its arguments; as there, ~ and $NAME at home in the environment are expanded.", type: list, elements: path, required: true}
-  stdin: {description: "The standard input of the program, a newline added. Without it there is nothing to read.", type: str}
+  argv:
+    description: "The program and its arguments;
+      as there, ~ and $NAME at home in the environment are expanded."
+    type: list
+    elements: path
+    required: true
+  stdin:
+    description: "The standard input of the program, a newline added.
+      Without it there is nothing to read."
+    type: str
 attributes:
-  check_mode: {support: partial, description: "Skips the program, unless the task says C(check_mode: false)."}
+  check_mode:
+    support: partial
+    description: "Skips the program, unless the task says C(check_mode: false)."
 author: [The Perch authors]
 """
 
@@ -30,7 +41,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 cmd: {description: The command that ran., returned: always, type: list, elements: str}
-rc: {description: "Its exit code, negative where a signal ended it. Of a program that could not be run the errno.", returned: always, type: int}
+rc:
+  description: "Its exit code, negative where a signal ended it.
+    Of a program that could not be run the errno."
+  returned: always
+  type: int
 stdout: {description: All that it wrote there but newlines at the end., returned: always, type: str}
 stderr: {description: Likewise., returned: always, type: str}
 """
@@ -44,7 +59,8 @@ import threading
 from ansible.module_utils.basic import AnsibleModule
 
 
-TICK = 0.2  # seconds until an end is seen where something that the program left behind keeps its output open
+# seconds until an end is seen where something that the program left behind keeps its output open
+TICK = 0.2
 PIPE_MOST = 2**20  # bytes that a pipe holds at most (pipe(7), pipe-max-size)
 
 
@@ -56,7 +72,10 @@ def feed(process: subprocess.Popen, data: bytes) -> None:
 
 
 def listen(process: subprocess.Popen) -> list[bytes]:
-    """All that it wrote to standard output and standard error. What it left running is not waited for."""
+    """All that it wrote to standard output and standard error.
+
+    What it left running is not waited for.
+    """
     said = {process.stdout: b"", process.stderr: b""}
     left = PIPE_MOST
     with selectors.DefaultSelector() as selector:
@@ -69,7 +88,8 @@ def listen(process: subprocess.Popen) -> list[bytes]:
             if ended and not ready:
                 break
             for key, _ in ready:
-                chunk = os.read(key.fd, 65536)  # not the file's own read, whose buffer the selector does not see
+                # not the file's own read, whose buffer the selector does not see
+                chunk = os.read(key.fd, 65536)
                 said[key.fileobj] += chunk
                 left -= len(chunk) if ended else 0
                 if not chunk:
@@ -83,7 +103,9 @@ def run(argv: list[str], stdin: str | None) -> tuple[int, str, str]:
     given = subprocess.DEVNULL if stdin is None else subprocess.PIPE
     process = subprocess.Popen(argv, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if stdin is not None:
-        threading.Thread(target=feed, args=(process, f"{stdin}\n".encode(errors="surrogateescape")), daemon=True).start()
+        threading.Thread(
+            target=feed, args=(process, f"{stdin}\n".encode(errors="surrogateescape")), daemon=True
+        ).start()
     with process.stdout, process.stderr:
         out, err = (text.decode(errors="replace").rstrip("\r\n") for text in listen(process))
     return process.returncode, out, err
@@ -106,7 +128,9 @@ def main() -> None:
     try:
         code, out, err = run(argv, module.params["stdin"])
     except OSError as error:
-        module.fail_json(msg=f"{argv[0]} cannot be run: {error.strerror}", **result | {"rc": error.errno})
+        module.fail_json(
+            msg=f"{argv[0]} cannot be run: {error.strerror}", **result | {"rc": error.errno}
+        )
     result |= {"rc": code, "stdout": out, "stderr": err}
     if code:
         module.fail_json(msg="non-zero return code", **result)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all of host_setting's parts need: the host as they see it, and the one kind of failure that they know."""
+"""What all of host_setting's parts need: the host as they see it,
+and the one kind of failure that they know.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,10 @@ import shutil
 import subprocess
 import tempfile
 
-LONGEST_FILE = 1 << 20  # bytes; what is read here is small, and a damaged host must not fill our memory
-COMMAND_TIMEOUT = 60  # seconds; none of these commands takes more than a few, a hung driver must not hang us
+# bytes; what is read here is small, and a damaged host must not fill our memory
+LONGEST_FILE = 1 << 20
+# seconds; none of these commands takes more than a few, a hung driver must not hang us
+COMMAND_TIMEOUT = 60
 
 
 class Trouble(Exception):
@@ -76,15 +80,23 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: str, content: bytes, mode: int, owner: int | None = None, group: int | None = None) -> None:
-    """Replaces a file at once: whoever looks, or a power failure, finds the old bytes or the new ones."""
+def write_whole(
+    path: str, content: bytes, mode: int, owner: int | None = None, group: int | None = None
+) -> None:
+    """Replaces a file at once: whoever looks, or a power failure,
+    finds the old bytes or the new ones.
+    """
     directory = os.path.dirname(path)
     descriptor, temporary = tempfile.mkstemp(prefix=".perch-", dir=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            if owner is not None and group is not None and (owner, group) != (os.geteuid(), os.getegid()):
+            if (
+                owner is not None
+                and group is not None
+                and (owner, group) != (os.geteuid(), os.getegid())
+            ):
                 os.fchown(file.fileno(), owner, group)
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())

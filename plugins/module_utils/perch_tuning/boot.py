@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What applies the settings again at boot: a unit, a small script, and a file of lines for each variable."""
+"""What applies the settings again at boot: a unit, a small script,
+and a file of lines for each variable.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,13 @@ WantedBy=multi-user.target
 # The lines are words between tabs, and nothing in them is ever read by the shell as a program.
 SCRIPT_TEXT = f"""\
 #!/bin/bash
-# Written by perch's role host_tune: applies what the files in {LINES} say. A line is words between tabs:
-#   write PATH VALUE | wait PATH | run PROGRAM ARGUMENT... | irq INTERFACE NAME ORDINAL CPUS | tos DEVICE PORT VALUE
+# Written by perch's role host_tune: applies what the files in {LINES} say.
+# A line is words between tabs:
+#   write PATH VALUE | wait PATH | run PROGRAM ARGUMENT...
+#   irq INTERFACE NAME ORDINAL CPUS | tos DEVICE PORT VALUE
 set -uo pipefail
-ends=$((SECONDS + 30)) # a NIC's driver may come after the network; all lines together wait no longer
+# a NIC's driver may come after the network; all lines together wait no longer
+ends=$((SECONDS + 30))
 failed=0
 
 wait_for() {{ while [ ! -e "$1" ] && [ "$SECONDS" -lt "$ends" ]; do sleep 0.2; done; }}
@@ -60,7 +65,8 @@ irq() {{
   return 1
 }}
 
-# rdma_cm's defaults are reached through a directory of configfs, which stays: nobody can see the value without it
+# rdma_cm's defaults are reached through a directory of configfs, which stays:
+# nobody can see the value without it
 tos() {{
   local base=/sys/kernel/config mounted="" status=0
   wait_for "/sys/class/infiniband/$1"
@@ -69,7 +75,10 @@ tos() {{
     base=$(mktemp -d) && mounted=$base
     mount -t configfs perch "$base" || status=1
   fi
-  if mkdir -p "$base/rdma_cm/$1" && printf '%s\\n' "$3" >"$base/rdma_cm/$1/ports/$2/default_roce_tos"; then :; else status=1; fi
+  {{
+    mkdir -p "$base/rdma_cm/$1" &&
+      printf '%s\\n' "$3" >"$base/rdma_cm/$1/ports/$2/default_roce_tos"
+  }} || status=1
   [ -z "$mounted" ] || {{ umount "$mounted" && rmdir "$mounted"; }}
   return "$status"
 }}
@@ -96,19 +105,23 @@ def _text(setting: str, lines: list[list[str]]) -> str:
     for word in (word for words in lines for word in words):
         if not word or any(character in word for character in "\t\n\0"):
             raise Trouble(
-                f"{word!r} cannot be applied at boot: it is empty, or holds a tab or a line end", "correct the value"
+                f"{word!r} cannot be applied at boot: it is empty, or holds a tab or a line end",
+                "correct the value",
             )
     return f"# host_tune_{setting}\n" + "".join("\t".join(words) + "\n" for words in lines)
 
 
 def wishes(system: System, lines: dict[str, list[list[str]]]) -> list[tuple]:
-    """The files that make the lines of each variable apply at boot, in the order in which they are to be made."""
+    """The files that make the lines of each variable apply at boot,
+    in the order in which they are to be made.
+    """
     files = {setting: _text(setting, own) for setting, own in lines.items() if own}
     if not files:
         return []
     if not system.exists("/etc/systemd/system"):
         raise Trouble(
-            f"this host has no systemd, so these are not set again at its next boot: {', '.join(files)}",
+            "this host has no systemd, so these are not set again at its next boot: "
+            f"{', '.join(files)}",
             "tune it again after a boot",
         )
     common = [

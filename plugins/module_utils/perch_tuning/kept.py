@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The old values: one file a setting, on the disk before the setting is changed for the first time, never overwritten."""
+"""The old values: one file a setting, on the disk before the setting is changed for the first
+time, never overwritten.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ class Entry:
 
 
 class Kept:
-    """The store. Nothing is made on the host before the first value is kept. One program at a time uses it."""
+    """The store.
+
+    Nothing is made on the host before the first value is kept. One program at a time uses it.
+    """
 
     def __init__(self, system: System):
         self.system = system
@@ -41,19 +46,23 @@ class Kept:
         try:
             for directory in OURS[1:]:
                 self._check_ours(directory)
-            self._lock = os.open(self.system.path(KEPT), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            self._lock = os.open(
+                self.system.path(KEPT), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+            )
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not os.path.samestat(os.fstat(self._lock), os.stat(self.system.path(KEPT))):
                 raise BlockingIOError  # a program that has just ended took its store away
         except BlockingIOError as error:
             self._unlock()
             raise Trouble(
-                f"another program tunes this host or reverts it ({KEPT} is locked)", "try again when it is done"
+                f"another program tunes this host or reverts it ({KEPT} is locked)",
+                "try again when it is done",
             ) from error
         except OSError as error:
             self._unlock()
             raise Trouble(
-                f"{KEPT} cannot be used: {error.strerror}", "look into it; run as root: ansible_become: true"
+                f"{KEPT} cannot be used: {error.strerror}",
+                "look into it; run as root: ansible_become: true",
             ) from error
 
     def _unlock(self) -> None:
@@ -65,9 +74,14 @@ class Kept:
         """What is kept is written back as root: nobody else may have put it there."""
         status = os.lstat(self.system.path(directory))
         owner = os.geteuid() if self.system.root else 0
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or stat.S_IMODE(status.st_mode) != 0o700:
+        if (
+            not stat.S_ISDIR(status.st_mode)
+            or status.st_uid != owner
+            or stat.S_IMODE(status.st_mode) != 0o700
+        ):
             raise Trouble(
-                f"{directory} is not a directory of root's own with mode 0700, so what is kept in it is not trusted",
+                f"{directory} is not a directory of root's own with mode 0700, "
+                "so what is kept in it is not trusted",
                 "look into it and, if it is right, chown root and chmod 700 it",
             )
 
@@ -77,35 +91,47 @@ class Kept:
         try:
             for directory in OURS:
                 if not self.system.exists(directory):
-                    os.makedirs(self.system.path(directory), 0o755 if directory == OURS[0] else 0o700)
+                    os.makedirs(
+                        self.system.path(directory), 0o755 if directory == OURS[0] else 0o700
+                    )
                     made.append(directory)
                     sync_directory(os.path.dirname(self.system.path(directory)))
             if made and not self.system.exists(MADE):
                 write_whole(self.system.path(MADE), json.dumps(made).encode(), 0o600)
         except OSError as error:
             raise Trouble(
-                f"old values cannot be kept in {KEPT}: {error.strerror}", "run as root: ansible_become: true"
+                f"old values cannot be kept in {KEPT}: {error.strerror}",
+                "run as root: ansible_become: true",
             ) from error
         self._lock_now()
 
     def _names(self) -> list[str]:
-        return [name for name in self.system.names(KEPT) if name.endswith(".json") and not name.startswith(".")]
+        return [
+            name
+            for name in self.system.names(KEPT)
+            if name.endswith(".json") and not name.startswith(".")
+        ]
 
     def keep(self, setting: str, key: str, spec: dict, old: object) -> None:
-        """Keeps a value, unless an older one of the same thing is there: the first is the host's own."""
+        """Keeps a value, unless an older one of the same thing is there:
+        the first is the host's own.
+        """
         self.open()
         names = self._names()
         mark = hashlib.sha256(key.encode()).hexdigest()[:16]
         if any(name.endswith(f"-{mark}.json") for name in names):
             return
-        last = max((int(name.split("-")[0]) for name in names if name.split("-")[0].isdigit()), default=0)
+        last = max(
+            (int(name.split("-")[0]) for name in names if name.split("-")[0].isdigit()), default=0
+        )
         data = {"schema": SCHEMA, "setting": setting, "spec": spec, "old": old}
         path = f"{self.system.path(KEPT)}/{last + 1:06d}-{mark}.json"
         try:
             write_whole(path, (json.dumps(data, sort_keys=True) + "\n").encode(), 0o600)
         except OSError as error:
             raise Trouble(
-                f"the old value of {key} cannot be kept in {KEPT}: {error.strerror}", "make room there"
+                f"the old value of {key} cannot be kept in {KEPT}: {error.strerror}",
+                "make room there",
             ) from error
 
     def entries(self) -> tuple[list[Entry], list[Trouble]]:
@@ -121,7 +147,10 @@ class Kept:
                 entries.append(Entry(name, data))
             except (ValueError, KeyError, TypeError) as error:
                 troubles.append(
-                    Trouble(f"{KEPT}/{name} holds no kept value ({error})", "look into it, and remove it by hand")
+                    Trouble(
+                        f"{KEPT}/{name} holds no kept value ({error})",
+                        "look into it, and remove it by hand",
+                    )
                 )
         return entries, troubles
 
@@ -130,7 +159,9 @@ class Kept:
         sync_directory(self.system.path(KEPT))
 
     def close(self) -> None:
-        """Where nothing is kept, or no more: takes away the store itself, and the directories that were made for it."""
+        """Where nothing is kept, or no more: takes away the store itself,
+        and the directories that were made for it.
+        """
         directory = self.system.path(KEPT)
         if not os.path.isdir(directory):
             return
@@ -146,7 +177,9 @@ class Kept:
         try:
             os.rmdir(directory)
         except OSError as error:
-            raise Trouble(f"{KEPT} cannot be taken away: {error.strerror}", "look into it") from error
+            raise Trouble(
+                f"{KEPT} cannot be taken away: {error.strerror}", "look into it"
+            ) from error
         if self.system.exists(MADE):
             os.unlink(self.system.path(MADE))
         for path in (STATE, OURS[0]):

@@ -15,7 +15,9 @@ IB = "/sys/class/infiniband"
 
 
 class Device:
-    """A device of perch_devices on this host: its name, the ports asked for, its interface, and all that it touches."""
+    """A device of perch_devices on this host: its name, the ports asked for, its interface,
+    and all that it touches.
+    """
 
     def __init__(self, name: str, netdev: str, ports: list[int], touched: set[str]):
         self.name, self.netdev, self.ports, self.touched = name, netdev, ports, touched
@@ -67,16 +69,21 @@ def devices(system: System, listed: list) -> tuple[list[Device], list[Trouble]]:
             ports = [int(port) for port in system.names(f"{IB}/{name}/ports")]
             # whatever the inventory says: the kernel knows whose device it is
             touched = {netdev, own, name if system.exists(f"{NET}/{name}") else ""} - {""}
-            found.append(Device(name, netdev, [entry["ib_port"]] if entry.get("ib_port") else ports, touched))
+            found.append(
+                Device(name, netdev, [entry["ib_port"]] if entry.get("ib_port") else ports, touched)
+            )
     return found, troubles
 
 
-# ---- the interface that carries Ansible's own connection --------------------------------------------------------
+# ---- the interface that carries Ansible's own
+# connection --------------------------------------------------------
 
 
 def _session() -> tuple[str, str]:
-    """The addresses of the ssh session that we run in, the client's and ours. sudo drops SSH_CONNECTION, so ancestors
-    are asked."""
+    """The addresses of the ssh session that we run in, the client's and ours.
+
+    sudo drops SSH_CONNECTION, so ancestors are asked.
+    """
     words = os.environ.get("SSH_CONNECTION", "").split()
     if len(words) == 4:
         return words[0], words[2]
@@ -106,7 +113,9 @@ def _plain(address: str) -> str:
 
 
 def _neighbours(system: System, netdev: str, side: str) -> set[str]:
-    """All devices below (lower) or above (upper) one, however deep: of a bond, a bridge, a VLAN, a macvlan."""
+    """All devices below (lower) or above (upper) one, however deep: of a bond,
+    a bridge, a VLAN, a macvlan.
+    """
     seen: set[str] = set()
     left = [netdev]
     while left:
@@ -129,21 +138,32 @@ def _asked(system: System, *words: str) -> list[dict]:
 
 
 def _carriers(system: System, reached_at: str) -> set[str]:
-    """The interfaces that have an address of Ansible's connection, and the one by which answers leave."""
+    """The interfaces that have an address of Ansible's connection,
+    and the one by which answers leave.
+    """
     client, server = _session()
     wanted = {_plain(server), _plain(reached_at)} - {""}
     found = set()
     for link in _asked(system, "address", "show"):
         addresses = link.get("addr_info") or []
-        if wanted & {_plain(str(address.get("local", ""))) for address in addresses if isinstance(address, dict)}:
+        if wanted & {
+            _plain(str(address.get("local", "")))
+            for address in addresses
+            if isinstance(address, dict)
+        }:
             found.add(str(link.get("ifname", "")))
     if _plain(client):
-        found |= {str(route.get("dev", "")) for route in _asked(system, "route", "get", _plain(client))}
-    # a session that ends at a loopback address came through a tunnel, and nobody knows by which interface
+        found |= {
+            str(route.get("dev", "")) for route in _asked(system, "route", "get", _plain(client))
+        }
+    # a session that ends at a loopback address came through a tunnel,
+    # and nobody knows by which interface
     return found - {"lo", ""}
 
 
-def protected(system: System, connection: str, reached_at: str, more: list[str], named: str = "") -> set[str] | None:
+def protected(
+    system: System, connection: str, reached_at: str, more: list[str], named: str = ""
+) -> set[str] | None:
     """The interfaces that are never altered. `named` carries the connection, as the inventory says.
     None: over the network, and nobody knows by which of them."""
 
@@ -155,34 +175,44 @@ def protected(system: System, connection: str, reached_at: str, more: list[str],
         known = system.exists(f"{NET}/{named}")
         found.add(named)
     else:
-        # WireGuard, a port inside Open vSwitch, a dummy that is routed to: below them no link leads to a real NIC
-        known = all(any(system.exists(f"{NET}/{part}/device") for part in below(netdev)) for netdev in found)
+        # WireGuard, a port inside Open vSwitch, a dummy that is routed to:
+        # below them no link leads to a real NIC
+        known = all(
+            any(system.exists(f"{NET}/{part}/device") for part in below(netdev)) for netdev in found
+        )
         known = known and bool(found or connection in ("local", "ansible.builtin.local"))
     found |= set(more)
     if not known:
         return None
-    return found.union(*(_neighbours(system, netdev, side) for netdev in found for side in ("lower", "upper")))
+    return found.union(
+        *(_neighbours(system, netdev, side) for netdev in found for side in ("lower", "upper"))
+    )
 
 
 def check_untouched(held: set[str] | None, netdev: str) -> None:
     """Refuses an interface that must not be altered."""
     if held is None:
         raise Trouble(
-            f"it is not known which interface carries Ansible's connection, so {netdev} is not altered",
+            "it is not known which interface carries Ansible's connection, "
+            f"so {netdev} is not altered",
             "name it: host_tune_connection_interface: eth0",
         )
     if netdev in held:
         raise Trouble(
-            f"{netdev} carries Ansible's own connection, or a part of it, or is in host_tune_protected: it is never altered",
+            f"{netdev} carries Ansible's own connection, "
+            "or a part of it, or is in host_tune_protected: it is never altered",
             "reach the host another way, or leave this device out of perch_devices",
         )
 
 
-# ---- interrupts -------------------------------------------------------------------------------------------------
+# ---- interrupts
+# -------------------------------------------------------------------------------------------------
 
 
 def interrupts(system: System, netdev: str) -> tuple[list[tuple[int, str]], str]:
-    """Number and name of each interrupt of an interface, and the sysfs directory of the function that has them."""
+    """Number and name of each interrupt of an interface,
+    and the sysfs directory of the function that has them.
+    """
     directory = os.path.realpath(system.path(f"{NET}/{netdev}/device"))
     top = system.path("/sys")
     # virtio's and auxiliary devices hang below the PCI function that owns the vectors
@@ -202,4 +232,8 @@ def interrupts(system: System, netdev: str) -> tuple[list[tuple[int, str]], str]
 
 
 def running(system: System, program: str) -> bool:
-    return any(system.read(f"/proc/{pid}/comm") == program for pid in system.names("/proc") if pid.isdigit())
+    return any(
+        system.read(f"/proc/{pid}/comm") == program
+        for pid in system.names("/proc")
+        if pid.isdigit()
+    )

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities of a NIC: PFC, ETS, DSCP map and trust, through dcb (iproute2) or mlnx_qos (NVIDIA's OFED), and who owns them.
+"""Priorities of a NIC: PFC, ETS, DSCP map and trust, through dcb (iproute2)
+or mlnx_qos (NVIDIA's OFED), and who owns them.
 
-dcb's JSON is that of iproute2 6.1 and 6.15 (recorded in the lab; tests/bats/tune/dcb answers with it). mlnx_qos has only
-text; its layout is that of NVIDIA's page on the tool and of a session published in att/netarbiter (nvmf/OUTPUTSAMPLE...).
+dcb's JSON is that of iproute2 6.1 and 6.15 (recorded in the lab;
+tests/bats/tune/dcb answers with it). mlnx_qos has only text; its layout is that of NVIDIA's page
+on the tool and of a session published in att/netarbiter (nvmf/OUTPUTSAMPLE...).
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ from .network import running
 from .values import Value
 
 PRIORITIES = range(8)  # IEEE 802.1Q
-NO_DCB = "choose a NIC with DCB; for NVIDIA's older drivers install mlnx_qos; or leave the variable at null here"
+NO_DCB = (
+    "choose a NIC with DCB; for NVIDIA's older drivers install mlnx_qos; "
+    "or leave the variable at null here"
+)
 
 
 def dcb(system: System, *words: str) -> dict:
@@ -26,9 +31,13 @@ def dcb(system: System, *words: str) -> dict:
     try:
         answer = json.loads(out)
     except ValueError as error:
-        raise Trouble(f"dcb {' '.join(words)} does not answer with JSON", "install iproute2 5.11 or newer") from error
+        raise Trouble(
+            f"dcb {' '.join(words)} does not answer with JSON", "install iproute2 5.11 or newer"
+        ) from error
     if not isinstance(answer, dict):
-        raise Trouble(f"dcb {' '.join(words)} answers with no object", "install iproute2 5.11 or newer")
+        raise Trouble(
+            f"dcb {' '.join(words)} answers with no object", "install iproute2 5.11 or newer"
+        )
     return answer
 
 
@@ -61,7 +70,9 @@ def provider_of(system: System, netdev: str, wanted: str) -> str:
                 return name
             except Trouble as trouble:
                 said.append(trouble.what)
-    raise Trouble(f"{netdev} has no priority settings that can be reached ({'; '.join(said)})", NO_DCB)
+    raise Trouble(
+        f"{netdev} has no priority settings that can be reached ({'; '.join(said)})", NO_DCB
+    )
 
 
 def check_owner(system: System, netdev: str, provider: str) -> None:
@@ -77,21 +88,25 @@ def check_owner(system: System, netdev: str, provider: str) -> None:
         # a driver without DCBX modes refuses the question: then nobody else is said to own it
         if code == 0 and '"host":true' not in out.replace(" ", ""):
             raise Trouble(
-                f'the firmware of {netdev} owns DCBX (no "host" in `dcb dcbx show dev {netdev}`) and would override this, '
+                f'the firmware of {netdev} owns DCBX (no "host" in `dcb dcbx show dev {netdev}`) '
+                'and would override this, '
                 "so nothing was set",
                 f"dcb dcbx set dev {netdev} host ieee",
             )
-    # Intel's ice and i40e: the firmware's LLDP agent (Documentation/networking/device_drivers/ethernet/intel)
+    # Intel's ice and i40e:
+    # the firmware's LLDP agent (Documentation/networking/device_drivers/ethernet/intel)
     _, flags, _ = system.command("ethtool", "--show-priv-flags", netdev)
     for flag, owner, stop in (("fw-lldp-agent", "on", "off"), ("disable-fw-lldp", "off", "on")):
         if re.search(rf"^{flag}\s*:\s*{owner}$", flags, re.MULTILINE):
             raise Trouble(
-                f"the LLDP agent in the firmware of {netdev} owns DCBX ({flag} {owner}) and would override this: not set",
+                f"the LLDP agent in the firmware of {netdev} owns DCBX ({flag} {owner}) "
+                "and would override this: not set",
                 f"ethtool --set-priv-flags {netdev} {flag} {stop}",
             )
     if running(system, "lldpad"):
         raise Trouble(
-            f"lldpad runs, owns the priorities of {netdev} and would override this, so nothing was set",
+            "lldpad runs, "
+            f"owns the priorities of {netdev} and would override this, so nothing was set",
             "set them with lldptool, or: systemctl disable --now lldpad.socket lldpad",
         )
 
@@ -114,7 +129,10 @@ class _Priorities(Value):
             change(self.system, argv)
 
     def boot(self, value) -> list[list[str]]:
-        return [["wait", f"/sys/class/net/{self.netdev}"], *(["run", *argv] for argv in self.commands(value))]
+        return [
+            ["wait", f"/sys/class/net/{self.netdev}"],
+            *(["run", *argv] for argv in self.commands(value)),
+        ]
 
 
 class Pfc(_Priorities):
@@ -126,10 +144,14 @@ class Pfc(_Priorities):
         if self.provider == "dcb":
             found = dcb(self.system, "pfc", "show", "dev", self.netdev).get("prio_pfc")
         else:
-            row = re.search(r"^\s*enabled((?:\s+[01]){8})\s*$", mlnx_qos(self.system, self.netdev), re.MULTILINE)
+            row = re.search(
+                r"^\s*enabled((?:\s+[01]){8})\s*$", mlnx_qos(self.system, self.netdev), re.MULTILINE
+            )
             found = [flag == "1" for flag in row.group(1).split()] if row else None
         if not isinstance(found, list) or len(found) != len(PRIORITIES):
-            raise Trouble(f"{self.provider} does not say which priorities of {self.netdev} are paused", NO_DCB)
+            raise Trouble(
+                f"{self.provider} does not say which priorities of {self.netdev} are paused", NO_DCB
+            )
         return found
 
     def commands(self, value, found=None) -> list[list[str]]:
@@ -145,7 +167,9 @@ class Pfc(_Priorities):
                     *(f"{p}:{'on' if value[p] else 'off'}" for p in PRIORITIES),
                 ]
             ]
-        return [["mlnx_qos", "-i", self.netdev, "--pfc", ",".join(str(int(flag)) for flag in value)]]
+        return [
+            ["mlnx_qos", "-i", self.netdev, "--pfc", ",".join(str(int(flag)) for flag in value)]
+        ]
 
     def show(self, value) -> str:
         return "priorities " + (" ".join(str(p) for p in PRIORITIES if value[p]) or "none")
@@ -163,18 +187,25 @@ class Ets(_Priorities):
         else:
             found = self._of_text(mlnx_qos(self.system, self.netdev))
         if any(not isinstance(row, list) or len(row) != len(PRIORITIES) for row in found.values()):
-            raise Trouble(f"{self.provider} does not say how the classes of {self.netdev} are served", NO_DCB)
+            raise Trouble(
+                f"{self.provider} does not say how the classes of {self.netdev} are served", NO_DCB
+            )
         return found
 
     @staticmethod
     def _of_text(text: str) -> dict:
-        """'tc: 0 ratelimit: unlimited, tsa: ets, bw: 10%', and below it '  priority:  1' for each of its priorities"""
+        """'tc: 0 ratelimit: unlimited, tsa: ets, bw: 10%', and below it ' priority:
+        1' for each of its priorities
+        """
         found: dict[str, list] = {"prio_tc": [None] * 8, "tc_tsa": ["strict"] * 8, "tc_bw": [0] * 8}
         current = None
         for line in text.splitlines():
             if head := re.match(r"\s*tc:\s*([0-7]) .*\btsa: (\w+)(?:, bw: (\d+)%)?", line):
                 current = int(head.group(1))
-                found["tc_tsa"][current], found["tc_bw"][current] = head.group(2), int(head.group(3) or 0)
+                found["tc_tsa"][current], found["tc_bw"][current] = (
+                    head.group(2),
+                    int(head.group(3) or 0),
+                )
             elif (row := re.match(r"\s*priority:\s*([0-7])\s*$", line)) and current is not None:
                 found["prio_tc"][int(row.group(1))] = current
         return found if None not in found["prio_tc"] else {"prio_tc": None}
@@ -182,7 +213,11 @@ class Ets(_Priorities):
     def commands(self, value, found=None) -> list[list[str]]:
         if self.provider == "dcb":
             words = []
-            for option, row in (("prio-tc", value["prio_tc"]), ("tc-tsa", value["tc_tsa"]), ("tc-bw", value["tc_bw"])):
+            for option, row in (
+                ("prio-tc", value["prio_tc"]),
+                ("tc-tsa", value["tc_tsa"]),
+                ("tc-bw", value["tc_bw"]),
+            ):
                 words += [option, *(f"{index}:{item}" for index, item in enumerate(row))]
             return [["dcb", "ets", "set", "dev", self.netdev, *words]]
         rows = {
@@ -193,7 +228,8 @@ class Ets(_Priorities):
 
     def show(self, value) -> str:
         return "; ".join(
-            f"{name.replace('_', '-')} {' '.join(f'{i}:{item}' for i, item in enumerate(value[name]))}"
+            f"{name.replace('_', '-')} "
+            f"{' '.join(f'{i}:{item}' for i, item in enumerate(value[name]))}"
             for name in ("prio_tc", "tc_tsa", "tc_bw")
         )
 
@@ -202,7 +238,8 @@ class DscpMap(_Priorities):
     """Pairs of DSCP and priority, sorted."""
 
     kind, what = "dscp", "DSCP-to-priority map"
-    asked: list[list[int]] = []  # the pairs that are applied at boot: what the inventory names, not all that a NIC has
+    # the pairs that are applied at boot: what the inventory names, not all that a NIC has
+    asked: list[list[int]] = []
 
     def read(self) -> list[list[int]]:
         if self.provider == "dcb":
@@ -212,7 +249,8 @@ class DscpMap(_Priorities):
                 return sorted([int(row[0]), int(row[1])] for row in rows)
             except (ValueError, TypeError, IndexError, KeyError) as error:
                 raise Trouble(
-                    f"dcb does not show the DSCP map of {self.netdev} in numbers", "install iproute2 6.1 or newer"
+                    f"dcb does not show the DSCP map of {self.netdev} in numbers",
+                    "install iproute2 6.1 or newer",
                 ) from error
         found = []
         for priority, row in re.findall(
@@ -229,14 +267,25 @@ class DscpMap(_Priorities):
             # added first: with its last entry a NIC may stop trusting DSCP (mlx5)
             head = ["dcb", "app"]
             commands += [
-                [*head, "add" if found is not None else "replace", "dev", self.netdev, "dscp-prio", f"{d}:{p}"]
+                [
+                    *head,
+                    "add" if found is not None else "replace",
+                    "dev",
+                    self.netdev,
+                    "dscp-prio",
+                    f"{d}:{p}",
+                ]
                 for d, p in new
             ]
-            return commands + [[*head, "del", "dev", self.netdev, "dscp-prio", f"{d}:{p}"] for d, p in extra]
+            return commands + [
+                [*head, "del", "dev", self.netdev, "dscp-prio", f"{d}:{p}"] for d, p in extra
+            ]
         named = {dscp for dscp, _ in value}
         commands += [["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"set,{d},{p}"] for d, p in new]
         return commands + [
-            ["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"del,{d},{p}"] for d, p in extra if d not in named
+            ["mlnx_qos", "-i", self.netdev, "--dscp2prio", f"del,{d},{p}"]
+            for d, p in extra
+            if d not in named
         ]
 
     def boot(self, value) -> list[list[str]]:
@@ -254,7 +303,9 @@ class Trust(_Priorities):
     def read(self) -> str:
         if self.provider == "mlnx_qos":
             found = re.search(
-                r"^Priority trust state: (pcp|dscp|both)$", mlnx_qos(self.system, self.netdev), re.MULTILINE
+                r"^Priority trust state: (pcp|dscp|both)$",
+                mlnx_qos(self.system, self.netdev),
+                re.MULTILINE,
             )
             if not found:
                 raise Trouble(f"mlnx_qos does not say what {self.netdev} trusts", NO_DCB)

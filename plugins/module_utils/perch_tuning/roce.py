@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traffic class of RoCE: rdma_cm's default for each port, and the override of NVIDIA's OFED driver."""
+"""The traffic class of RoCE: rdma_cm's default for each port,
+and the override of NVIDIA's OFED driver.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,12 @@ CONFIGFS = "/sys/kernel/config"
 
 
 class CmTos(Value):
-    """default_roce_tos of rdma_cm. Its directory in configfs is only a view; the value stays with the device (kernel:
-    Documentation/ABI/testing/configfs-rdma_cm). A tuned host keeps the view, as nobody can see the value without it."""
+    """default_roce_tos of rdma_cm.
+
+    Its directory in configfs is only a view;
+    the value stays with the device (kernel: Documentation/ABI/testing/configfs-rdma_cm).
+    A tuned host keeps the view, as nobody can see the value without it.
+    """
 
     kind = "cm_tos"
     fields = ("device", "port", "netdev", "was_there")
@@ -31,7 +37,10 @@ class CmTos(Value):
     @contextlib.contextmanager
     def _view(self, leave: bool | None = None):
         """leave: whether the view stays; None: as it is found."""
-        remedy = "modprobe rdma_cm; the kernel needs CONFIG_CONFIGFS_FS; or leave host_tune_roce_tos at null here"
+        remedy = (
+            "modprobe rdma_cm; the kernel needs CONFIG_CONFIGFS_FS; "
+            "or leave host_tune_roce_tos at null here"
+        )
         mounted = None
         base = self.system.path(CONFIGFS)
         try:
@@ -41,7 +50,11 @@ class CmTos(Value):
                 mounted = base = tempfile.mkdtemp(prefix="perch-configfs-")
                 code, _, err = self.system.command("mount", "-t", "configfs", "perch", base)
                 if code != 0 or not os.path.isdir(f"{base}/rdma_cm"):
-                    raise Trouble(f"rdma_cm's settings cannot be reached ({err or 'configfs has no rdma_cm'})", remedy)
+                    raise Trouble(
+                        "rdma_cm's "
+                        f"settings cannot be reached ({err or 'configfs has no rdma_cm'})",
+                        remedy,
+                    )
             directory = f"{base}/rdma_cm/{self.device}"
             new = not os.path.isdir(directory)
             if self.was_there is None:
@@ -50,7 +63,9 @@ class CmTos(Value):
                 try:
                     os.mkdir(directory)
                 except OSError as error:
-                    raise Trouble(f"rdma_cm does not know {self.device} ({error.strerror})", remedy) from error
+                    raise Trouble(
+                        f"rdma_cm does not know {self.device} ({error.strerror})", remedy
+                    ) from error
             try:
                 yield f"{directory}/ports/{self.port}/default_roce_tos"
             finally:
@@ -71,7 +86,9 @@ class CmTos(Value):
             except OSError as error:
                 raise refusal(path, "", error) from error
             except ValueError as error:
-                raise Trouble(f"{path} holds no number", "leave host_tune_roce_tos at null here") from error
+                raise Trouble(
+                    f"{path} holds no number", "leave host_tune_roce_tos at null here"
+                ) from error
 
     def write(self, value, leave: bool = True) -> None:
         with self._view(leave) as path:
@@ -89,7 +106,9 @@ class CmTos(Value):
 
 
 class TrafficClass(Value):
-    """The override of NVIDIA's OFED driver for all but rdma_cm: 'Global tclass=106', or nothing, written as -1."""
+    """The override of NVIDIA's OFED driver for all but rdma_cm: 'Global tclass=106',
+    or nothing, written as -1.
+    """
 
     kind = "traffic_class"
     fields = ("device", "port", "netdev")
@@ -102,7 +121,9 @@ class TrafficClass(Value):
         return self.path
 
     def read(self) -> int:
-        found = re.search(r"^Global tclass=(\d+)", Text(self.system, path=self.path).read(), re.MULTILINE)
+        found = re.search(
+            r"^Global tclass=(\d+)", Text(self.system, path=self.path).read(), re.MULTILINE
+        )
         return int(found.group(1)) if found else -1
 
     def write(self, value) -> None:

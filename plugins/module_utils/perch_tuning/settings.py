@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each variable of the role means on this host: a stream of wishes (a Value and what it should be) and troubles.
+"""What each variable of the role means on this host:
+a stream of wishes (a Value and what it should be) and troubles.
 
 A wish may be a function of what is found, where a variable names a part of a value only.
 """
@@ -44,7 +45,8 @@ class Context:
         """The devices that may be altered, and why others may not."""
         if not self.listed:
             yield Trouble(
-                "perch_devices is empty, so no device can get this setting", "name the devices in the inventory"
+                "perch_devices is empty, so no device can get this setting",
+                "name the devices in the inventory",
             )
         found, troubles = network.devices(self.system, self.listed)
         yield from troubles
@@ -79,7 +81,8 @@ def _each(things: Iterator, make: Callable) -> Iterator[Wish | Trouble]:
             yield trouble
 
 
-# ---- processor and memory ---------------------------------------------------------------------------------------
+# ---- processor
+# and memory ---------------------------------------------------------------------------------------
 
 
 def _huge_pages(size_kb: int):
@@ -104,7 +107,9 @@ def _huge_pages(size_kb: int):
 def governor(context: Context, value) -> Iterator[Wish | Trouble]:
     system, base = context.system, "/sys/devices/system/cpu"
     paths = [
-        f"{base}/{name}/cpufreq/scaling_governor" for name in system.names(base) if re.fullmatch(r"cpu[0-9]+", name)
+        f"{base}/{name}/cpufreq/scaling_governor"
+        for name in system.names(base)
+        if re.fullmatch(r"cpu[0-9]+", name)
     ]
     paths = [path for path in paths if system.exists(path)]
     if not paths:
@@ -115,7 +120,8 @@ def governor(context: Context, value) -> Iterator[Wish | Trouble]:
     if network.running(system, "tuned"):
         yield Trouble(
             "tuned runs, and would choose the governor again, so it was not set",
-            "use host_tune_governor_provider: tuned and host_tune_tuned_profile, or: systemctl disable --now tuned",
+            "use host_tune_governor_provider: "
+            "tuned and host_tune_tuned_profile, or: systemctl disable --now tuned",
         )
         return
     for path in paths:
@@ -131,7 +137,8 @@ def transparent_hugepages(context: Context, value) -> Iterator[Wish | Trouble]:
 
 
 def memlock(context: Context, value) -> Iterator[Wish | Trouble]:
-    # limits.conf(5): a wildcard does not mean root; "-" is the soft and the hard limit; the unit is KiB
+    # limits.conf(5): a wildcard does not mean root;
+    # "-" is the soft and the hard limit; the unit is KiB
     text = f"{HEAD}* - memlock {value}\nroot - memlock {value}\n"
     yield Directory(context.system, path="/etc/security/limits.d"), "present"
     yield WholeFile(context.system, path=LIMITS_FILE), WholeFile.holding(text)
@@ -150,23 +157,31 @@ def memlock(context: Context, value) -> Iterator[Wish | Trouble]:
 def sysctl_path(key: str) -> str:
     """net.ipv4.conf.eth0/1.forwarding is the file net/ipv4/conf/eth0.1/forwarding (sysctl.d(5))"""
     separator = re.search(r"[./]", key)
-    swapped = key if separator and separator.group() == "/" else key.translate(str.maketrans("./", "/."))
+    swapped = (
+        key if separator and separator.group() == "/" else key.translate(str.maketrans("./", "/."))
+    )
     return f"/proc/sys/{swapped}"
 
 
-# What the kernel writes into every interface, or into every one where nobody has set it, and a revert could not take out of
-# them: "all" and ip_forward (Documentation/networking/ip-sysctl.rst; inet_forward_change in net/ipv4/devinet.c;
-# net/ipv6/addrconf.c), IPv4's "default" (devinet_copy_dflt_conf there), and that of the neighbours' times
-# (neigh_copy_dflt_parms in net/core/neighbour.c).
+# What the kernel writes into every interface, or into every one where nobody has set it,
+# and a revert could not take out of them: "all" and ip_forward
+# (Documentation/networking/ip-sysctl.rst; inet_forward_change in net/ipv4/devinet.c;
+# net/ipv6/addrconf.c), IPv4's "default" (devinet_copy_dflt_conf there),
+# and that of the neighbours' times (neigh_copy_dflt_parms in net/core/neighbour.c).
 WRITTEN_THROUGH = re.compile(
     r"/proc/sys/net/(ipv4/(ip_forward|conf/all/forwarding|conf/default/.+)"
-    r"|ipv6/conf/all/(forwarding|force_forwarding|disable_ipv6|disable_policy|ignore_routes_with_linkdown|addr_gen_mode)"
+    r"|ipv6/conf/all/(forwarding|force_forwarding|disable_ipv6|disable_policy"
+    r"|ignore_routes_with_linkdown|addr_gen_mode)"
     r"|ipv[46]/neigh/default/(?!gc_thresh[123]$|gc_interval$).+)"
 )
 # Of each pair the one that is written makes the other 0 (Documentation/admin-guide/sysctl/vm.rst).
 TWINS = {
     f"/proc/sys/vm/{prefix}_{one}": f"/proc/sys/vm/{prefix}_{other}"
-    for prefix, size in (("dirty", "bytes"), ("dirty_background", "bytes"), ("overcommit", "kbytes"))
+    for prefix, size in (
+        ("dirty", "bytes"),
+        ("dirty_background", "bytes"),
+        ("overcommit", "kbytes"),
+    )
     for one, other in ((size, "ratio"), ("ratio", size))
 }
 
@@ -181,7 +196,8 @@ def _check_alone(system: System, key: str, path: str) -> None:
     twin = TWINS.get(path)
     if twin and (system.read(twin) or "0").strip() != "0":
         raise Trouble(
-            f"setting {key} makes {twin} 0, which cannot be taken back", f"set {twin.rpartition('/')[2]} instead"
+            f"setting {key} makes {twin} 0, which cannot be taken back",
+            f"set {twin.rpartition('/')[2]} instead",
         )
 
 
@@ -208,23 +224,36 @@ def sysctls(context: Context, value) -> Iterator[Wish | Trouble]:
         yield value_of, _sysctl_text(wanted)
     yield from _overridden(context.system, lasting)
     if lasting:
-        text = HEAD + "".join(f"{key} = {_sysctl_text(wanted)}\n" for key, wanted in lasting.items())
+        text = HEAD + "".join(
+            f"{key} = {_sysctl_text(wanted)}\n" for key, wanted in lasting.items()
+        )
         yield Directory(context.system, path="/etc/sysctl.d"), "present"
         yield WholeFile(context.system, path=SYSCTL_FILE), WholeFile.holding(text)
 
 
 def _overridden(system: System, lasting: dict) -> Iterator[Trouble]:
-    """Files that are read after ours at boot and say otherwise (sysctl.d(5): by name, whatever their directory)."""
+    """Files that are read after ours at boot and say otherwise (sysctl.d(5): by name,
+    whatever their directory).
+    """
     ours = SYSCTL_FILE.rpartition("/")[2]
-    for directory in ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"):
+    for directory in (
+        "/etc/sysctl.d",
+        "/run/sysctl.d",
+        "/usr/local/lib/sysctl.d",
+        "/usr/lib/sysctl.d",
+    ):
         for name in system.names(directory):
             if name <= ours or not name.endswith(".conf"):
                 continue
             for line in (system.read(f"{directory}/{name}") or "").splitlines():
                 key, _, value = line.strip().lstrip("-").partition("=")
-                if key.strip() in lasting and value.split() != _sysctl_text(lasting[key.strip()]).split():
+                if (
+                    key.strip() in lasting
+                    and value.split() != _sysctl_text(lasting[key.strip()]).split()
+                ):
                     yield Trouble(
-                        f"{directory}/{name} sets {key.strip()} to {value.strip()} at boot, after {SYSCTL_FILE}",
+                        f"{directory}/{name} sets {key.strip()} to {value.strip()} at boot, "
+                        f"after {SYSCTL_FILE}",
                         "change that file, or the variable",
                     )
 
@@ -233,10 +262,12 @@ def _sysctl_text(value) -> str:
     return str(int(value)) if isinstance(value, bool) else " ".join(str(value).split())
 
 
-# ---- interfaces -------------------------------------------------------------------------------------------------
+# ---- interfaces
+# -------------------------------------------------------------------------------------------------
 
 
-LEAST_MTU_OF_IPV6 = 1280  # RFC 8200; below it the kernel takes IPv6 and its addresses away (net/ipv6/addrconf.c)
+# RFC 8200; below it the kernel takes IPv6 and its addresses away (net/ipv6/addrconf.c)
+LEAST_MTU_OF_IPV6 = 1280
 
 
 def mtu(context: Context, value) -> Iterator[Wish | Trouble]:
@@ -247,7 +278,8 @@ def mtu(context: Context, value) -> Iterator[Wish | Trouble]:
     def wishes(netdev: str) -> Iterator[Wish]:
         if int(value) < LEAST_MTU_OF_IPV6 and netdev in with_ipv6:
             raise Trouble(
-                f"with an MTU of {value} {netdev} would lose its IPv6 addresses, which a revert could not give back",
+                f"with an MTU of {value} {netdev} would lose its IPv6 addresses, "
+                "which a revert could not give back",
                 f"choose {LEAST_MTU_OF_IPV6} or more",
             )
         yield Text(context.system, path=f"{network.NET}/{netdev}/mtu", netdev=netdev), value
@@ -266,7 +298,11 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
 
     def wishes(netdev: str) -> Iterator[Wish]:
         found, directory = network.interrupts(system, netdev)
-        wanted = cpus(system.read(f"{directory}/local_cpulist") or "") if value == "local" else cpus(value)
+        wanted = (
+            cpus(system.read(f"{directory}/local_cpulist") or "")
+            if value == "local"
+            else cpus(value)
+        )
         online = cpus(system.read("/sys/devices/system/cpu/online") or "0")
         if not wanted & online:
             raise Trouble(
@@ -278,16 +314,20 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
         names = [name for _, name in found]
         for index, name in enumerate(names):
             ordinal = names[:index].count(name)
-            yield Irq(system, netdev=netdev, name=name, ordinal=ordinal), str(chosen[index % len(chosen)])
+            yield (
+                Irq(system, netdev=netdev, name=name, ordinal=ordinal),
+                str(chosen[index % len(chosen)]),
+            )
 
     yield from _each(context.netdevs(), wishes)
 
 
-# ---- priorities -------------------------------------------------------------------------------------------------
+# ---- priorities
+# -------------------------------------------------------------------------------------------------
 
 
 def _priorities(make: Callable) -> Callable:
-    """`make(context, provider, netdev, value)` for each interface whose priorities this host owns."""
+    """`make(context, provider, netdev, value)` where this host owns the interface's priorities."""
 
     def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
         def of(netdev: str) -> Iterator[Wish]:
@@ -313,7 +353,9 @@ def _ets(context: Context, provider: str, netdev: str, value: dict) -> Wish:
         for name, part in value.items():
             for index, item in (part or {}).items():
                 rows[name][int(index)] = item
-        shares = [share for share, algorithm in zip(rows["tc_bw"], rows["tc_tsa"]) if algorithm == "ets"]
+        shares = [
+            share for share, algorithm in zip(rows["tc_bw"], rows["tc_tsa"]) if algorithm == "ets"
+        ]
         if shares and sum(shares) != 100:
             raise Trouble(
                 f"the percents of the ets classes of {netdev} would be {sum(shares)} together",
@@ -328,7 +370,9 @@ def _dscp(context: Context, provider: str, netdev: str, value: dict) -> Wish:
     asked = sorted([int(dscp), int(priority)] for dscp, priority in value.items())
 
     def merged(found: list) -> list:
-        return sorted([pair for pair in found if pair[0] not in {dscp for dscp, _ in asked}] + asked)
+        return sorted(
+            [pair for pair in found if pair[0] not in {dscp for dscp, _ in asked}] + asked
+        )
 
     table = qos.DscpMap(context.system, provider=provider, netdev=netdev)
     table.asked = asked
@@ -339,10 +383,11 @@ def _trust(context: Context, provider: str, netdev: str, value: str) -> Wish | N
     trust = qos.Trust(context.system, provider=provider, netdev=netdev)
     if trust.has_switch():
         return trust, value
-    # without a switch the first DSCP entry makes a NIC trust DSCP, and the removal of the last one PCP again
-    # (mlx5: drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c)
+    # without a switch the first DSCP entry makes a NIC trust DSCP, and the removal of the last one
+    # PCP again (mlx5: drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c)
     mapped = bool(
-        qos.DscpMap(context.system, provider=provider, netdev=netdev).read() or context.asked.get("dscp_priority")
+        qos.DscpMap(context.system, provider=provider, netdev=netdev).read()
+        or context.asked.get("dscp_priority")
     )
     if mapped != (value == "dscp"):
         raise Trouble(
@@ -361,7 +406,9 @@ def roce_tos(context: Context, value) -> Iterator[Wish | Trouble]:
         wanted = int(value)
         for port in device.ports or [1]:
             yield CmTos(context.system, device=device.name, port=port, netdev=device.netdev), wanted
-            override = TrafficClass(context.system, device=device.name, port=port, netdev=device.netdev)
+            override = TrafficClass(
+                context.system, device=device.name, port=port, netdev=device.netdev
+            )
             if context.system.exists(override.path):
                 yield override, wanted
 
@@ -374,13 +421,15 @@ def ecn_priorities(context: Context, value) -> Iterator[Wish | Trouble]:
         if not context.system.exists(f"{base}/roce_np/enable"):
             raise Trouble(
                 f"{netdev} has no switches for ECN ({base} does not exist)",
-                "they come with NVIDIA's OFED driver; elsewhere use the vendor's tool and leave host_tune_ecn_priorities at null",
+                "they come with NVIDIA's OFED driver; "
+                "elsewhere use the vendor's tool and leave host_tune_ecn_priorities at null",
             )
         # the notification point answers marked packets, the reaction point slows down
         for part in ("roce_np", "roce_rp"):
             for priority in qos.PRIORITIES:
-                yield Text(context.system, path=f"{base}/{part}/enable/{priority}", netdev=netdev), str(
-                    int(str(priority) in map(str, value))
+                yield (
+                    Text(context.system, path=f"{base}/{part}/enable/{priority}", netdev=netdev),
+                    str(int(str(priority) in map(str, value))),
                 )
 
     yield from _each(context.netdevs(), wishes)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of things that can be read, changed and put back. A spec, as JSON, is enough to make one again."""
+"""The kinds of things that can be read, changed and put back.
+
+A spec, as JSON, is enough to make one again.
+"""
 
 from __future__ import annotations
 
@@ -82,12 +85,23 @@ def from_spec(system: System, spec: dict) -> Value:
             f"a value of the kind {spec.get('kind')} was kept, which this version does not know",
             "revert with the version that tuned",
         )
-    value = KINDS[spec["kind"]](system, **{name: value for name, value in spec.items() if name != "kind"})
+    value = KINDS[spec["kind"]](
+        system, **{name: value for name, value in spec.items() if name != "kind"}
+    )
     path = getattr(value, "path", "") if "path" in value.fields else ""
-    words = [str(getattr(value, field)) for field in ("device", "netdev", "port", "size_kb") if field in value.fields]
-    if ".." in path.split("/") or not re.fullmatch(value.places, path) or any("/" in word or word == ".." for word in words):
+    words = [
+        str(getattr(value, field))
+        for field in ("device", "netdev", "port", "size_kb")
+        if field in value.fields
+    ]
+    if (
+        ".." in path.split("/")
+        or not re.fullmatch(value.places, path)
+        or any("/" in word or word == ".." for word in words)
+    ):
         raise Trouble(
-            f"a kept value names {path or ' '.join(words)}, which is not a place of a {value.kind}: the file was edited",
+            f"a kept value names {path or ' '.join(words)}, "
+            f"which is not a place of a {value.kind}: the file was edited",
             "look into it, and remove it by hand",
         )
     return value
@@ -103,19 +117,24 @@ def refusal(path: str, value: str, error: OSError) -> Trouble:
                 "install the program that reads it, or leave the variable at null",
             )
         return Trouble(
-            f"{path} does not exist", "this kernel, driver or device does not have it: leave its variable at null here"
+            f"{path} does not exist",
+            "this kernel, driver or device does not have it: leave its variable at null here",
         )
     if error.errno == errno.EROFS:
         return Trouble(f"{name}: it is read-only", "in a container the host itself must be tuned")
     if error.errno in (errno.EACCES, errno.EPERM):
         return Trouble(
-            f"{name}: not permitted", "run as root (ansible_become: true); in a container tune the host itself"
+            f"{name}: not permitted",
+            "run as root (ansible_become: true); in a container tune the host itself",
         )
     return Trouble(f"{name}: {error.strerror}", "choose a value that it takes")
 
 
 class Text(Value):
-    """A file of /sys or /proc that holds one value. Of '[always] madvise never' the value is the chosen word."""
+    """A file of /sys or /proc that holds one value.
+
+    Of '[always] madvise never' the value is the chosen word.
+    """
 
     kind = "text"
     fields = ("path", "netdev")
@@ -124,7 +143,9 @@ class Text(Value):
     def __init__(self, system: System, **spec):
         super().__init__(system, **spec)
         # the path itself says whose it is, whatever else was said
-        found = re.match(r"/sys/(?:.+/)?net/([^/]+)/|/proc/sys/net/[^/]+/(?:conf|neigh)/([^/]+)/", str(self.path))
+        found = re.match(
+            r"/sys/(?:.+/)?net/([^/]+)/|/proc/sys/net/[^/]+/(?:conf|neigh)/([^/]+)/", str(self.path)
+        )
         named = found and (found.group(1) or found.group(2))
         if named and named not in ("all", "default"):
             self.netdev = named
@@ -140,7 +161,9 @@ class Text(Value):
             with open(self.system.path(self.path), encoding="utf-8") as file:
                 text = file.read(LONGEST_FILE).strip("\n")
         except UnicodeDecodeError as error:
-            raise Trouble(f"{self.path} does not hold text", "leave its variable at null here") from error
+            raise Trouble(
+                f"{self.path} does not hold text", "leave its variable at null here"
+            ) from error
         except OSError as error:
             raise refusal(self.path, "", error) from error
         chosen = re.search(r"(?:^|\s)\[(\S+)\](?:\s|$)", text)
@@ -158,7 +181,9 @@ class Text(Value):
         if error.errno == errno.EINVAL:
             choice = self.system.read(os.path.dirname(self.path) + "/scaling_available_governors")
             if self.path.endswith("/scaling_governor") and choice:
-                return Trouble(f"{self.path} does not take {value}", f"choose one of: {choice.strip()}")
+                return Trouble(
+                    f"{self.path} does not take {value}", f"choose one of: {choice.strip()}"
+                )
         return refusal(self.path, value, error)
 
     def agrees(self, found, wanted) -> bool:
@@ -198,7 +223,12 @@ class WholeFile(Value):
             with open(path, "rb") as file:
                 status = os.fstat(file.fileno())
                 content = base64.b64encode(file.read()).decode()
-            return {"content": content, "mode": status.st_mode & 0o7777, "owner": status.st_uid, "group": status.st_gid}
+            return {
+                "content": content,
+                "mode": status.st_mode & 0o7777,
+                "owner": status.st_uid,
+                "group": status.st_gid,
+            }
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
@@ -208,7 +238,13 @@ class WholeFile(Value):
         path = self.system.path(self.path)
         try:
             if "content" in value:
-                write_whole(path, base64.b64decode(value["content"]), value["mode"], value["owner"], value["group"])
+                write_whole(
+                    path,
+                    base64.b64decode(value["content"]),
+                    value["mode"],
+                    value["owner"],
+                    value["group"],
+                )
                 return
             if os.path.lexists(path):
                 os.unlink(path)
@@ -231,7 +267,10 @@ class Directory(Value):
 
     kind = "directory"
     fields = ("path",)
-    places = r"/etc/(sysctl\.d|security/limits\.d|perch|perch/host_tune\.d|systemd/system/multi-user\.target\.wants)"
+    places = (
+        r"/etc/(sysctl\.d|security/limits\.d|perch|perch/host_tune\.d"
+        r"|systemd/system/multi-user\.target\.wants)"
+    )
 
     def title(self) -> str:
         return self.path
@@ -254,7 +293,9 @@ class Directory(Value):
 
 
 class HugePages(Value):
-    """Reserved huge pages of one size: a count for each NUMA node, or one for the host (which the kernel spreads)."""
+    """Reserved huge pages of one size: a count for each NUMA node,
+    or one for the host (which the kernel spreads).
+    """
 
     kind = "huge_pages"
     fields = ("size_kb",)
@@ -267,17 +308,22 @@ class HugePages(Value):
         return f"huge pages of {self.size}"
 
     def file(self, node: str) -> str:
-        base = f"/sys/devices/system/node/node{node}/hugepages" if node else "/sys/kernel/mm/hugepages"
+        base = (
+            f"/sys/devices/system/node/node{node}/hugepages" if node else "/sys/kernel/mm/hugepages"
+        )
         return f"{base}/hugepages-{self.size_kb}kB/nr_hugepages"
 
     def read(self) -> dict:
         if not self.system.exists(self.file("")):
             raise Trouble(
                 f"this machine has no huge pages of {self.size}",
-                "leave the variable at null here (1 GiB needs the processor flag pdpe1gb, which virtual machines may hide)",
+                "leave the variable at null here (1 GiB needs the processor flag pdpe1gb, "
+                "which virtual machines may hide)",
             )
         nodes = [
-            name[4:] for name in self.system.names("/sys/devices/system/node") if re.fullmatch(r"node[0-9]+", name)
+            name[4:]
+            for name in self.system.names("/sys/devices/system/node")
+            if re.fullmatch(r"node[0-9]+", name)
         ]
         nodes = [node for node in nodes if self.system.exists(self.file(node))]
         return {node: int(Text(self.system, path=self.file(node)).read()) for node in nodes or [""]}
@@ -296,7 +342,9 @@ class HugePages(Value):
     def show(self, value) -> str:
         if isinstance(value, int):
             return str(value)
-        return ", ".join(f"{count} on node {node}" if node else str(count) for node, count in value.items())
+        return ", ".join(
+            f"{count} on node {node}" if node else str(count) for node, count in value.items()
+        )
 
     def boot(self, value) -> list[list[str]]:
         value = {"": value} if isinstance(value, int) else value
@@ -304,7 +352,9 @@ class HugePages(Value):
 
     def shortfall(self, found, wanted) -> Trouble:
         asked = wanted if isinstance(wanted, int) else sum(wanted.values())
-        given = sum(count for node, count in found.items() if isinstance(wanted, int) or node in wanted)
+        given = sum(
+            count for node, count in found.items() if isinstance(wanted, int) or node in wanted
+        )
         if given > asked:
             return Trouble(
                 f"{given} huge pages of {self.size} remain where {asked} were asked for",
@@ -312,14 +362,19 @@ class HugePages(Value):
             )
         size = "1G" if self.size_kb == 1048576 else f"{self.size_kb // 1024}M"
         return Trouble(
-            f"the kernel gave {given} of {asked} huge pages of {self.size} (what is there stays reserved until a revert)",
-            f"ask for fewer, or reserve them early, with kernel parameters: hugepagesz={size} hugepages={asked}",
+            f"the kernel gave {given} "
+            f"of {asked} huge pages of {self.size} (what is there stays reserved until a revert)",
+            "ask for fewer, or reserve them early, with kernel parameters: "
+            f"hugepagesz={size} hugepages={asked}",
         )
 
 
 class Irq(Value):
-    """The processors of one interrupt of a NIC. After a reboot it may have another number, so its name finds it, and where
-    several of the NIC have one name its place among them."""
+    """The processors of one interrupt of a NIC.
+
+    After a reboot it may have another number, so its name finds it,
+    and where several of the NIC have one name its place among them.
+    """
 
     kind = "irq"
     fields = ("netdev", "name", "ordinal")
@@ -332,10 +387,13 @@ class Irq(Value):
         return f"interrupt {self.name}{more} of {self.netdev}"
 
     def _file(self) -> str:
-        numbers = [number for number, name in interrupts(self.system, self.netdev)[0] if name == self.name]
+        numbers = [
+            number for number, name in interrupts(self.system, self.netdev)[0] if name == self.name
+        ]
         if not 0 <= self.ordinal < len(numbers):
             raise Trouble(
-                f"there is no interrupt {self.name} of {self.netdev}", "bring its device and driver back as they were"
+                f"there is no interrupt {self.name} of {self.netdev}",
+                "bring its device and driver back as they were",
             )
         return f"/proc/irq/{numbers[self.ordinal]}/smp_affinity_list"
 
@@ -365,7 +423,10 @@ class Tuned(Value):
     def read(self) -> dict:
         code, out, err = self.system.command("tuned-adm", "active")
         if code == 127:
-            raise Trouble("tuned-adm is not installed", "install tuned, or use host_tune_governor_provider: static")
+            raise Trouble(
+                "tuned-adm is not installed",
+                "install tuned, or use host_tune_governor_provider: static",
+            )
         found = re.search(r"^Current active profile: (.+)$", out, re.MULTILINE)
         if not found and "No current active profile" not in out + err:
             raise Trouble(f"tuned-adm active says: {(out + err).strip()}", "systemctl start tuned")
@@ -380,7 +441,9 @@ class Tuned(Value):
             argv = ["tuned-adm", "profile", *value["profile"].split()]
         code, out, err = self.system.command(*argv)
         if code != 0:
-            raise Trouble(f"{' '.join(argv)}: {err or out.strip()}", "`tuned-adm list` names the profiles")
+            raise Trouble(
+                f"{' '.join(argv)}: {err or out.strip()}", "`tuned-adm list` names the profiles"
+            )
 
     def show(self, value) -> str:
         return f"{value['profile'] or 'off'} ({value['mode']})"
