@@ -1,4 +1,4 @@
-"""The commands that a Markdown document shows, and what is wrong with them."""
+"""The commands and links of a Markdown document, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
@@ -19,6 +20,7 @@ from perch.errors import PerchError
 
 TOP = Path(__file__).parents[2]
 CHECKER = TOP / "engine/build-check/perch"
+MARKDOWN = MarkdownIt("commonmark").enable("table")
 SHELL = {"", "sh", "bash", "console"}
 ENDS = re.compile(r"\||&&?|;|[0-9]?[<>].*")
 #: Programs of the tree, but not what is built.
@@ -28,7 +30,7 @@ Words = list[str]
 
 def shown(source: str) -> Iterator[tuple[Words, bool]]:
     """Each command, and whether it is whole: in a block of code rather than within a sentence."""
-    for token in MarkdownIt("commonmark").enable("table").parse(source):
+    for token in MARKDOWN.parse(source):
         if token.type == "code_block" or (token.type == "fence" and token.info in SHELL):
             for line in re.sub(r"\\\n\s*", "", token.content).splitlines():
                 yield from ((words, True) for words in commands(line))
@@ -71,6 +73,30 @@ def faults(words: Words, whole: bool) -> Iterator[str]:
         yield from _playbook(rest)
     elif whole and OWN.match(program) and not (TOP / program).exists():
         yield f"no file {program}"
+
+
+def heads(document: Path) -> set[str]:
+    """The anchors that GitHub gives a document's headings."""
+    found: list[str] = []
+    tokens = MARKDOWN.parse(document.read_text(encoding="utf-8"))
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":
+            parts = (one.content for one in inline.children or ())
+            found.append(re.sub(r"[^\w\- ]", "", "".join(parts).lower()).replace(" ", "-"))
+    return {f"{one}-{n}" if (n := found[:i].count(one)) else one for i, one in enumerate(found)}
+
+
+def broken(document: Path, source: str) -> Iterator[str]:
+    """Links of a document that lead to no file of the tree, or to no heading."""
+    for token in MARKDOWN.parse(source):
+        for child in token.children or ():
+            link = str(child.attrGet("href") or child.attrGet("src") or "")
+            name, _, anchor = link.partition("#")
+            path = document.parent / name if name else document
+            if "://" in link:
+                continue
+            if not path.exists() or (anchor and path.suffix == ".md" and anchor not in heads(path)):
+                yield link
 
 
 # ---- make ----------------------------------------------------------------------------------------

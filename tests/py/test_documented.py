@@ -1,12 +1,15 @@
-"""Documents show commands, targets, options and variables that exist."""
+"""Documents show commands, targets, options, variables, files and headings that exist."""
 
 from __future__ import annotations
 
 import subprocess
 
+import msgspec
 import pytest
 
-from tests.py.documented import TOP, faults, shown
+from perch.model.plan import PlanDocument
+from perch.model.verdict_document import VerdictDocument
+from tests.py.documented import TOP, broken, faults, shown
 
 LISTED = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=TOP, capture_output=True, text=True, check=True
@@ -58,3 +61,23 @@ def test_a_mistake_is_found(source: str, fault: str) -> None:
     )
     assert len(found) == 1
     assert fault in found[0]
+
+
+@pytest.mark.parametrize("name", [one for one in LISTED if not one.startswith(OTHERS[0])])
+def test_each_link_of_a_document_leads_to_a_file_and_a_heading(name: str) -> None:
+    assert list(broken(TOP / name, (TOP / name).read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("link", ["docs/guide.html", "docs/guide.md#no-such", "#demos", "none.png"])
+def test_a_broken_link_is_found(link: str) -> None:
+    source = f"[text]({link}), ![image]({link})\n\n[one](docs/guide.md#hosts), [two](#demo)\n"
+    assert list(broken(TOP / "README.md", source)) == [link, link]
+
+
+@pytest.mark.parametrize("name", ["demo", "soak"])
+def test_the_examples_have_the_formats_of_this_version(name: str) -> None:
+    folder = TOP / "docs/examples" / name
+    plan = msgspec.json.decode((folder / "plan.json").read_bytes(), type=PlanDocument)
+    found = msgspec.json.decode((folder / "verdict.json").read_bytes(), type=VerdictDocument)
+    assert (found.run, found.verdict, found.scope) == (plan.run, "PASS", "software")
+    assert f"run `{plan.run}`" in (folder / "report.md").read_text(encoding="utf-8")
