@@ -11,10 +11,6 @@ from perch.model.suite import Carrier, Host, SuiteTest
 from perch.tools import perch_params
 from perch.tools.command import Command, Cost, Template, Word
 
-#: The engine's defaults: messages to warm up, and of a measurement by messages.
-WARMUP = 100
-ITERATIONS = {"latency": 1000, "bandwidth": 5000}
-
 #: Providers that drive a card themselves (fi_provider(7)), also below a utility such as ofi_rxm.
 _of_hardware = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")
 
@@ -110,9 +106,10 @@ def _refusals(test: SuiteTest) -> Iterator[str]:
 
 def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
     """A gap comes after each message, a rate is a floor."""
-    warmup, rate = test.get("warmup", WARMUP), test.get("rate")
+    warmup, rate = test.get("warmup", perch_params.WARMUP), test.get("rate")
     gap = units.seconds(test.get("gap", 0))
-    duration, iterations = test.get("duration"), test.get("iterations", ITERATIONS[test.kind])
+    duration = test.get("duration")
+    iterations = test.get("iterations", perch_params.ITERATIONS[test.kind])
     total = 0.0
     for size in units.sizes(test.params["size"]):
         each = cost(size) + gap

@@ -12,7 +12,24 @@ from perch.tools.command import Ends, Want, count, duration_s
 
 _gpu = re.compile(r"(cuda|rocm|ze)(?::([0-9]+))?")
 
+#: The engine's defaults (perch --help): messages to warm up, and of a measurement by messages;
+#: messages outstanding; what a reliable queue pair does without an answer.
+WARMUP = 100
+ITERATIONS = {"latency": 1000, "bandwidth": 5000}
+OUTSTANDING = {"latency": 1, "bandwidth": 64}
+RETRIES = {"retry": 7, "rnr_retry": 7, "timeout_exponent": 14}
+
+#: The largest message that the engine sends within its work request in tests of latency, where the
+#: device takes that many bytes (engine/src/backends/verbs_queue.c).
+INLINE_SEND, INLINE_WRITE, INLINE_DATAGRAM = 236, 220, 188
+
 _ATOMICS = ("atomic-op", "fetch-atomic", "compare-atomic")
+
+
+def default(test: SuiteTest, name: str, value: int | None) -> Want:
+    """What was not asked for may go unstated, but must not be another than the engine's default."""
+    asked = count(test, name)
+    return Want(name, value if asked is None else asked, asked is None)
 
 
 def _is_on(test: SuiteTest, name: str) -> bool:
@@ -39,9 +56,13 @@ def _memory(test: SuiteTest, way: str) -> str | None:
 
 def memory_wants(test: SuiteTest) -> Iterator[Want]:
     """Memory that was not asked for may go unstated, but must not be another."""
-    for way in ("tx", "rx"):
-        where = _memory(test, way)
+    found = [_memory(test, way) for way in ("tx", "rx")]
+    for way, where in zip(("tx", "rx"), found, strict=True):
         yield Want(f"{way}_memory", where or "host", where is None)
+    tx, rx = (where or "host" for where in found)
+    yield Want("memory", tx if tx == rx else "mixed", optional=True)
+    if not any(where and where.startswith("huge:") for where in found):
+        yield Want("huge", 0, optional=True)
 
 
 def _rate_wants(test: SuiteTest) -> Iterator[Want]:
@@ -58,10 +79,14 @@ def _shared_wants(test: SuiteTest) -> Iterator[Want]:
     yield Want("completion", test.get("completion", "busy"))
     yield Want("verify", _is_on(test, "verify"))
     yield Want("bidirectional", _is_on(test, "bidirectional"))
-    yield Want("iterations", count(test, "iterations"))
-    yield Want("outstanding", count(test, "outstanding"))
-    yield Want("duration_s", duration_s(test))
-    yield Want("warmup", count(test, "warmup"))
+    lasts = duration_s(test)
+    yield default(test, "iterations", None if lasts else ITERATIONS[test.kind])
+    yield default(test, "outstanding", OUTSTANDING[test.kind])
+    yield Want("duration_s", lasts)
+    yield default(test, "warmup", WARMUP)
+    yield Want("threads", 1, optional=True)
+    yield Want("devices", 1, optional=True)
+    yield Want("clock", test.get("clock", "monotonic"), test.get("clock") is None)
     gap = test.get("gap")
     yield Want("gap_us", 0 if gap is None else units.seconds(gap) * 1e6, gap is None)
     yield from _rate_wants(test)
@@ -96,9 +121,23 @@ def path_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
         if name in ("traffic_class", "tos") and value is not None
     ]
     yield Want("traffic_class", classes[-1] if classes else unset)
-    yield Want("retry", count(test, "retry"))
-    yield Want("rnr_retry", count(test, "rnr_retry"))
-    yield Want("timeout_exponent", count(test, "timeout_exponent"))
+    if test.get("connection", "rc") == "rc":  # others acknowledge nothing
+        for name, value in RETRIES.items():
+            yield default(test, name, value)
+
+
+def inline_want(test: SuiteTest) -> Want:
+    """Where the plan leaves it open, a device that does not take the engine's choice has none."""
+    asked = count(test, "inline")
+    if asked is not None:
+        return Want("inline_bytes", asked)
+    name = test.op.partition("-")[0] if test.op else "send"
+    if test.kind != "latency" or name not in ("send", "write"):
+        return Want("inline_bytes", 0, optional=True)
+    chosen = INLINE_SEND if name == "send" else INLINE_WRITE
+    if test.get("connection") == "ud":
+        chosen = INLINE_DATAGRAM
+    return Want("inline_bytes", (0, chosen, None))
 
 
 def _verbs_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
@@ -107,7 +146,7 @@ def _verbs_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     yield Want("queue_pairs", count(test, "queue_pairs", 1))
     yield Want("batch", count(test, "batch", 1))
     yield Want("cq_moderation", count(test, "cq_moderation", 1))
-    yield Want("inline_bytes", count(test, "inline"))
+    yield inline_want(test)
     yield from path_wants(test, ends)
     yield Want("huge", count(test, "huge"))
     for switch in ("srq", "rdma_cm", "relaxed_ordering"):
@@ -198,6 +237,9 @@ def wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
         # several connections are another question than one, sockets' too
         pairs = count(test, "queue_pairs")
         yield Want("queue_pairs", pairs or 1, pairs is None)
+    if test.backend in ("tcp", "null"):  # which have neither lists nor inline data
+        yield Want("batch", 1, optional=True)
+        yield Want("inline_bytes", 0, optional=True)
     if test.backend in ("ofi", "cxi"):
         yield from _libfabric_wants(test)
     if test.backend == "cxi":

@@ -16,7 +16,9 @@ from perch.tools.command import Command, Cost, Ends, Template, Want, Word, count
 from perch.tools.perch_command import drives_card, options
 from perch.tools.perch_params import (
     cassini_wants,
+    default,
     fabric_class,
+    inline_want,
     memory_wants,
     path_wants,
     port_wants,
@@ -33,8 +35,9 @@ SETTINGS: dict[str | None, tuple[str, ...]] = {
 #: Bounds of engine/src/job.h: JOB_BATCH_MAX, JOB_DEVICES_MAX.
 BATCH_MAX, DEVICES_MAX = 32768, 8
 
-#: The engine's defaults, in batches.
+#: The engine's defaults, in batches; and work requests outstanding on each queue pair.
 WARMUP, ITERATIONS = 10, 100
+OUTSTANDING = 512
 
 #: No transfer is cut into more pieces, unless asked for (perch transfer --help).
 MAX_CHUNKS = 1024
@@ -245,7 +248,8 @@ def _pair_wants(test: SuiteTest, pairs: int) -> Iterator[Want]:
     yield Want("cross_rail", count(test, "cross_rail", 0))
     yield Want("consecutive", test.get("consecutive") is True)
     yield Want("session", test.params.get("session") is not False)
-    yield Want("outstanding", count(test, "outstanding"))
+    yield default(test, "outstanding", OUTSTANDING)
+    yield Want("clock", test.get("clock", "monotonic"), test.get("clock") is None)
 
 
 def _backend_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
@@ -255,6 +259,7 @@ def _backend_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
             free = want.name in ("sl", "traffic_class")
             yield want._replace(optional=True) if free else want
         yield from port_wants(ends)
+        yield inline_want(test)
     if test.get("relaxed_ordering") is True:
         yield Want("relaxed_ordering", True)
     if test.backend in ("ofi", "cxi"):
