@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 #: ending of a file's name: (columns, lines); a tab goes to the next multiple of 8 (.editorconfig)
-LIMITS = {".c": (120, 700), ".h": (120, 700)}
+LIMITS = {".c": (120, 700), ".h": (120, 700), ".py": (100, 500)}
 TAB = 8
 
 

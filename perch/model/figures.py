@@ -61,7 +61,8 @@ def supports(count: float, quantile: float) -> bool:
 
 #: The signs of perch.model.text.UNSEEN that JSON may hold as they are, in UTF-8.
 _raw = re.compile(
-    rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
+    rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
+    rb"|\xef\xbf[\xbe\xbf]"
 )
 
 

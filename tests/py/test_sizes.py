@@ -19,6 +19,11 @@ from tests import sizes
         ("a.c", "\u00b7" * 120 + "\n", []),
         ("a.c", "\n" * 700, []),
         ("a.c", "\n" * 701, ["a.c: 701 lines; limit 700"]),
+        (
+            "a.py",
+            "x" * 101 + "\n" * 501,
+            ["a.py:1: 101 columns; limit 100", "a.py: 501 lines; limit 500"],
+        ),
     ],
 )
 def test_lines_and_files_have_limits(name: str, text: str, found: list[str]) -> None:
