@@ -66,7 +66,7 @@ def _unknown(facts: HostFacts, created: float) -> str | None:
         return "it left no environment.json"
     collected = moment(facts.collected)
     if facts.hostname is None or collected is None:
-        return "its environment.json does not say whose it is, or when it was collected"
+        return "its environment.json lacks the host name or the time"
     if collected < created - LOST_S:
         return f"its environment.json is of {facts.collected}, before the plan"
     return None
@@ -201,7 +201,7 @@ def _skipped(run: RunView) -> Iterator[Check]:
         if not names:
             continue
         facts = run.hosts.get(names[0])
-        why = (facts.unchecked if facts else None) or "there is no answer that can be read"
+        why = (facts.unchecked if facts else None) or "host_check.json is missing or cannot be read"
         yield Check(
             id="host_check/skipped" + ("" if hardware else "/simulated"),
             title="The hosts were checked",

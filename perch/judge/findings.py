@@ -33,14 +33,14 @@ import "hosts/area" as area; import "hosts/{area}" as this;
 [inputs] | area::judged("{area}"; .host as $host | .raw | this::findings($host); this::between(.))
 """
 
-#: Hosts that should be alike and are not, from the findings of all areas.
+#: Differences between hosts that should be alike, from the findings of all areas.
 BETWEEN = 'import "hosts/differences" as between; [between::differences(.)]'
 
 Document = dict[str, Any]
 
 
 class Question(msgspec.Struct):
-    """What one host answered, and which areas judge it.
+    """The answer of one host, and the areas that judge it.
 
     The keys are those that the jq areas read.
     """
@@ -51,19 +51,19 @@ class Question(msgspec.Struct):
 
 
 class UnjudgeableError(PerchError):
-    """A program of findings failed on what a host answered."""
+    """A jq program failed on a host's answer."""
 
     def __init__(self, area: str, why: str) -> None:
         super().__init__(
             ExitCode.INCONCLUSIVE,
-            f"the findings on hosts ({area}) failed: {why}",
-            remedy="run the hosts' checks again; if it stays, report it with their host_check.json",
+            f"the checks of hosts ({area}) failed: {why}",
+            remedy="run the host checks again; if they fail again, report it with host_check.json",
         )
         self.why = why
 
 
 class _Found(msgspec.Struct):
-    """What one area found: of each host, and between hosts, these with the name of their host."""
+    """The findings of one area: on each host, and between hosts (these name their host)."""
 
     of_host: dict[str, list[Document]]
     between: list[Document]
@@ -74,7 +74,7 @@ _documents = msgspec.json.Decoder(list[Document])
 
 
 def areas(*, machine: bool, slingshot: bool) -> list[str]:
-    """What is checked of a host: its Slingshot NIC, and all that RDMA needs if the plan says so."""
+    """The areas to check: its Slingshot NIC, and all that RDMA needs if the plan asks for it."""
     return [*(AREAS[:3] if machine else []), *(AREAS[3:] if slingshot else [])]
 
 
@@ -98,8 +98,8 @@ def _answer(area: str, process: subprocess.Popen[bytes]) -> bytes:
     except subprocess.TimeoutExpired:
         raise PerchError(
             ExitCode.INCONCLUSIVE,
-            f"the findings on hosts ({area}) took longer than {DEADLINE_S} s",
-            remedy="judge again on a machine with less other work",
+            f"the checks of hosts ({area}) took longer than {DEADLINE_S} s",
+            remedy="judge again while the machine is idle",
         ) from None
     if process.returncode != 0:
         why = _place.sub("", errors.decode("utf-8", "replace").partition("\n")[0])
@@ -145,8 +145,8 @@ def _unknown(why: str) -> Document:
     return {
         "id": "answer", "device": None, "status": "unknown", "severity": "required",
         "found": f"its answer cannot be judged: {why}", "wanted": None,
-        "why": "what a check prints on a host is of known types",
-        "remedy": "run the role host_check again; if it stays, report it with host_check.json",
+        "why": "each value in the answer of host-check must have its documented type",
+        "remedy": "run the role host_check again; if it fails, report it with host_check.json",
         "source": "docs/definitions.md",
     }  # fmt: skip
 

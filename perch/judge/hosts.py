@@ -1,4 +1,4 @@
-"""What the hosts say of themselves: agent.json, environment.json and host-check's answer."""
+"""The documents of the hosts: agent.json, environment.json and host-check's answer."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from perch.model.text import did_you_mean
 #: The schema of environment.json.
 ENVIRONMENT = "perch.environment/1"
 
-#: What an inventory may want of a host: the variables of roles/host_check, without its name, but
-#: for those that name places of the controller.
-_WANTED = """
-    clock_skew_s coalescing dcbx dscp_priority dscp_trust ecn_priorities energy_preference ets
-    firmware governor hugepages_1g hugepages_2m idle_latency_us iommu irq_local irqbalance
-    isolated_cpus link_gbit_s max_read_request memlock mtu numa_balancing path_mtu pause
-    pfc_priorities pfc_watchdog relaxed_ordering ring_rx ring_tx roce_tos smt sysctls
-    transparent_hugepages turbo
-"""
-WANTED = frozenset(_WANTED.split())
+#: The settings that an inventory may want of a host: the variables of roles/host_check without the
+#: role's name, except the controller's paths.
+WANTED = frozenset(
+    (
+        "clock_skew_s", "coalescing", "dcbx", "dscp_priority", "dscp_trust", "ecn_priorities",
+        "energy_preference", "ets", "firmware", "governor", "hugepages_1g", "hugepages_2m",
+        "idle_latency_us", "iommu", "irq_local", "irqbalance", "isolated_cpus", "link_gbit_s",
+        "max_read_request", "memlock", "mtu", "numa_balancing", "path_mtu", "pause",
+        "pfc_priorities", "pfc_watchdog", "relaxed_ordering", "ring_rx", "ring_tx", "roce_tos",
+        "smt", "sysctls", "transparent_hugepages", "turbo",
+    )
+)  # fmt: skip
 
 Document = dict[str, Any]
 
@@ -103,9 +105,9 @@ def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent
 
 
 def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
-    """Why a report is not of this host's walk over this plan; None where it is.
+    """Why a report does not belong to this host, run and plan; None where it does.
 
-    An older agent does not say which plan it walked; of hardware that proves nothing.
+    An older agent does not record its plan; hardware needs that proof.
     """
     if agent.run != plan.run:
         return f"its agent.json belongs to run {agent.run!r}"
@@ -113,11 +115,11 @@ def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
         return f"its agent.json belongs to host {agent.host!r}"
     if agent.plan_sha256 is None:
         unsaid = plan.hosts[host].scope == "hardware"
-        return "its agent.json does not say which plan it walked" if unsaid else None
+        return "its agent.json does not record which plan it ran" if unsaid else None
     if agent.plan_sha256 != plan.sha256:
         return (
-            f"it walked the plan with SHA-256 {agent.plan_sha256[:12]}, "
-            f"and plan.json has {plan.sha256[:12]}"
+            f"it ran a plan with SHA-256 {agent.plan_sha256[:12]}, "
+            f"but plan.json has {plan.sha256[:12]}"
         )
     return None
 
@@ -126,12 +128,12 @@ def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
 
 
 def answer_of(files: RawFiles, host: str) -> Document | None:
-    """What host-check printed on a host; None where no such document can be read."""
+    """The output of host-check on a host; None where no such document can be read."""
     return _of_schema(files.document(_answer_file(host), _document), "perch.host_check/1")
 
 
 def wanted_of(files: RawFiles, host: str) -> Document | None:
-    """What the inventory wants of a host; None where no such document of it can be read."""
+    """The settings that the inventory wants of a host; None where they cannot be read."""
     given = _of_schema(files.document(_wanted_file(host), _document), "perch.wanted/1")
     wanted = given.get("wanted") if given and given.get("host") == host else None
     return wanted if isinstance(wanted, dict) else None
@@ -154,7 +156,7 @@ def _wanted_file(host: str) -> str:
 
 
 def unknown_setting(host: str, wanted: Document) -> str | None:
-    """Why not all that is wanted of a host can be judged: a misspelt setting would want nothing."""
+    """The message about a misspelt setting, which would otherwise be ignored."""
     unknown = sorted(wanted.keys() - WANTED)
     if not unknown:
         return None
@@ -163,16 +165,16 @@ def unknown_setting(host: str, wanted: Document) -> str | None:
 
 
 def _unwanted(host: str, wanted: Document | None, scope: str) -> str | None:
-    """Why a host cannot be compared with what is wanted of it."""
+    """Why a host cannot be compared with the wanted settings."""
     if wanted is None:
-        return f"{_wanted_file(host)} does not say what is wanted"
+        return f"{_wanted_file(host)} has no wanted settings"
     if scope == "hardware" and all(value is None or value == {} for value in wanted.values()):
-        return f"{_wanted_file(host)} wants nothing of it"
+        return f"all wanted settings in {_wanted_file(host)} are empty"
     return unknown_setting(host, wanted)
 
 
 def is_answer(answer: Document) -> bool:
-    """Two things are read of every host: an answer without them is not one."""
+    """Whether an answer has the two things that every host can be asked for."""
     parts = [answer.get(key) for key in ("files", "later", "links", "commands")]
     if not all(isinstance(part, dict) for part in parts):
         return False
@@ -182,16 +184,17 @@ def is_answer(answer: Document) -> bool:
 
 
 def _misplaced(answer: Document, environment: Environment | None, created: str) -> str | None:
-    """Why an answer is not of this host and run."""
+    """Why an answer does not belong to this host and run."""
     if environment is None or environment.hostname is None:
-        return "no environment.json says whose it is"
+        return "its host is unproven: environment.json has no host name"
     if answer.get("hostname") != environment.hostname:
-        return f"it is of {answer.get('hostname')!r}, environment.json of {environment.hostname!r}"
+        names = f"{answer.get('hostname')!r}, but in environment.json {environment.hostname!r}"
+        return f"its host name is {names}"
     collected, begun = moment(answer.get("collected")), moment(created)
     if collected is None or begun is None:
-        return "it or the plan does not say when it was made"
+        return "its time, or the time of the plan, is missing"
     if collected < begun - LOST_S:
-        return f"it is of {answer['collected']}, before the plan of {created}"
+        return f"its time, {answer['collected']}, is before that of the plan, {created}"
     return None
 
 
@@ -204,15 +207,15 @@ def _unchecked(
     areas: list[str],
 ) -> str | None:
     if answer is None:
-        return "there is no answer that can be read"
+        return "host_check.json is missing or cannot be read"
     if not is_answer(answer):
-        return "it holds nothing that was read"
+        return "host_check.json has no readings of the host"
     unwanted = _unwanted(host, wanted, plan.hosts[host].scope) if "machine" in areas else None
     return unwanted or _misplaced(answer, environment, plan.created)
 
 
 def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
-    """A host as the areas of checks know it."""
+    """A host in the form that the areas of checks read."""
     return {
         "name": name,
         "fabric": host.fabric,

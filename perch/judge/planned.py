@@ -1,4 +1,4 @@
-"""A run's plan and its repeats: read, and refused where a run could not be judged by them.
+"""A run's plan and its repeats: reads them, and rejects them where a run cannot be judged by them.
 
 plan.json and rounds.jsonl are the plan, plan.retry.json names the repeats.
 """
@@ -95,17 +95,17 @@ def _expect_faults(flow: Flow) -> Iterator[str]:
     if not flow.expect:
         yield f"flow '{flow.id}' expects no record"
     if flow.imported is not None:
-        return  # of what was measured elsewhere, several outputs may be unreadable
-    # what has no size would be matched by any record, and what is expected twice by one
+        return  # several imported outputs may be unreadable
+    # any record would match one without a size, and one record would match both of two equal ones
     if any(expect.size_bytes is None for expect in flow.expect):
         yield f"flow '{flow.id}' expects a record without a size"
     if len(set(flow.expect)) != len(flow.expect):
-        yield f"flow '{flow.id}' expects a record twice"
+        yield f"flow '{flow.id}' expects the same record twice"
 
 
 def _import_faults(flow: Flow, source: Imported) -> Iterator[str]:
     if not _imported_file.fullmatch(source.file):
-        yield f"flow '{flow.id}' has no line of a file of raw/import"
+        yield f"flow '{flow.id}' names no file in raw/import"
 
 
 def _flow_faults(flow: Flow) -> Iterator[str]:
@@ -115,16 +115,16 @@ def _flow_faults(flow: Flow) -> Iterator[str]:
     if flow.imported is not None:
         yield from _import_faults(flow, flow.imported)
         return
-    # what never leaves a host is no measurement of the fabric between hosts
+    # traffic that never leaves a host does not measure the network between hosts
     if flow.client == flow.server:
-        yield f"flow '{flow.id}' is of host '{flow.client}' with itself"
+        yield f"flow '{flow.id}' has host '{flow.client}' as client and as server"
 
 
 def _host_faults(plan: PlanDocument) -> Iterator[str]:
     for kind, names in (("host", plan.hosts), ("switch", plan.switches or {})):
         for name in names:
             if not _name.fullmatch(name):
-                yield f"{kind} name '{name}' is not usable as a path"
+                yield f"{kind} name '{name}' cannot be used as a path"
     for name, host in plan.hosts.items():
         if not all(isinstance(device.get("name"), str) for device in host.devices):
             yield f"host '{name}' has a device without a name"
@@ -134,9 +134,9 @@ def _test_faults(plan: PlanDocument) -> Iterator[str]:
     for name, test in plan.tests.items():
         devices = test.params.get("devices")
         if devices not in (None, "all") and type(devices) is not int:
-            yield f"test '{name}' has {devices!r} devices, no number and not 'all'"
+            yield f"test '{name}' has devices {devices!r}; use a number or 'all'"
         if plan.soak is None and test.params.get("soak") is not None:
-            yield f"test '{name}' is of a soak, and the plan is not"
+            yield f"test '{name}' belongs to a soak, but the plan has no soak"
 
 
 def _is_positive(value: Number | None) -> bool:
@@ -153,10 +153,10 @@ def _has_times(soak: SoakPlan) -> bool:
 
 
 def _soak_test_faults(name: str, params: Mapping[str, Any], soak: SoakPlan) -> Iterator[str]:
-    """A soak is judged over the times that its tests were given."""
+    """Times of a test that differ from its soak's, because a soak is judged over these times."""
     lasts = f"{forms.ROUND_SECONDS}s"
     if params.get("duration") != lasts:
-        yield f"test '{name}' has duration {params.get('duration')!r}, a soak's has '{lasts}'"
+        yield f"test '{name}' has duration {params.get('duration')!r}, a soak needs '{lasts}'"
     for what, planned in (("interval", soak.interval_s), ("stall", soak.stall_s)):
         given = params.get(what)
         try:
@@ -164,13 +164,13 @@ def _soak_test_faults(name: str, params: Mapping[str, Any], soak: SoakPlan) -> I
         except (TypeError, ValueError):
             fits = False
         if not fits:
-            yield f"test '{name}' has {what} {given!r}, and the soak {planned} s"
+            yield f"test '{name}' has {what} {given!r}, but the soak has {planned} s"
 
 
 def _params_faults(plan: Plan) -> Iterator[str]:
-    """Why outputs cannot be compared with what the tests' params ask for."""
+    """Why outputs cannot be compared with the params of their tests."""
     for name, test in plan.tests.items():
-        if test.forms:  # a run that was measured elsewhere has none
+        if test.forms:  # an imported run has none
             yield from forms.faults(name, test)
         if plan.soak is not None:
             yield from _soak_test_faults(name, test.params, plan.soak)
@@ -179,12 +179,12 @@ def _params_faults(plan: Plan) -> Iterator[str]:
 def _soak_flow_faults(flow: Flow, soak: SoakPlan) -> Iterator[str]:
     lasts, planned = flow.estimate_s, soak.duration_s
     if soak.mode == "alternating":
-        # a turn has a part of the time, the last one what is left, with a rest that is no interval
+        # the last turn also takes the rest of the time that is shorter than an interval
         fits = 0 < lasts < (soak.turn_s or 0) + soak.interval_s
     else:
         fits = abs(lasts - planned) <= 1e-9 * planned
     if not fits:
-        yield f"flow '{flow.id}' lasts {lasts} s, and the soak {planned} s"
+        yield f"flow '{flow.id}' lasts {lasts} s, but the soak lasts {planned} s"
 
 
 def _turns_s(plan: Plan) -> float:
@@ -197,15 +197,15 @@ def _soak_faults(plan: Plan) -> Iterator[str]:
     if soak is None:
         return
     if not _has_times(soak):
-        yield "its soak has no times"
+        yield "its soak lacks valid times"
         return
     for flow in plan.flows():
         yield from _soak_flow_faults(flow, soak)
     if soak.mode == "alternating":
         turns = _turns_s(plan)
-        # turns that are not there are no time that was measured
+        # a turn that is missing would leave a part of the time without a measurement
         if abs(turns / soak.duration_s - 1) > TURNS_TOLERANCE:
-            yield f"its turns together last {turns:g} s, and the soak {soak.duration_s} s"
+            yield f"its turns together last {turns:g} s, but the soak lasts {soak.duration_s} s"
 
 
 def _twice(flows: Iterable[Flow]) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _twice(flows: Iterable[Flow]) -> Iterator[str]:
 
 
 def _carrier(name: str, test: PlanTest) -> Carrier | None:
-    """What carries a test; None of tools that no suite may ask for it."""
+    """The carrier of a test; None for tools that a suite cannot ask for."""
     command = forms.command_of(test)
     return command.carrier(forms.test_of(name, test)) if command else None
 
@@ -225,7 +225,7 @@ def _carrier(name: str, test: PlanTest) -> Carrier | None:
 def _carrier_faults(plan: Plan) -> Iterator[str]:
     """Tests of cards that are planned as sockets, so that no limit of hardware would apply.
 
-    The contrary needs no word here: sockets that pose as cards are known by their records.
+    Records reveal the contrary, sockets that are planned as cards.
     """
     found = {name: _carrier(name, test) for name, test in plan.tests.items()}
     wrong = {name for name, one in found.items() if one not in (None, plan.tests[name].carrier)}
@@ -236,19 +236,19 @@ def _carrier_faults(plan: Plan) -> Iterator[str]:
         ends = plan.hosts[flow.client], plan.hosts[flow.server]
         if scope_of(carrier, *ends, flow.devices) == "hardware":
             wrong.discard(flow.test)
-            said = plan.tests[flow.test].carrier
-            yield f"test '{flow.test}' is planned over {said}, and its tool measures {carrier}"
+            planned = plan.tests[flow.test].carrier
+            yield f"test '{flow.test}' is planned over {planned}, but its tool measures {carrier}"
 
 
 def faults(plan: Plan) -> Iterator[str]:
-    """What is wrong with a plan, in words; nothing where it can be judged by."""
+    """The faults of a plan, in words; without any a run can be judged by it."""
     if not any(turn.flows for turn in plan.rounds):
-        yield "it holds no flow"
+        yield "it has no flow"
         return
     if moment(plan.created) is None:
-        yield f"created is {plan.created!r}, no time such as 2026-11-21T08:04:06Z"
+        yield f"created is {plan.created!r}, not a time such as 2026-11-21T08:04:06Z"
     if len({flow.imported is None for flow in plan.flows()}) > 1:
-        yield "it has flows that were measured elsewhere beside others"
+        yield "it mixes imported flows with others"
     for flow in plan.flows():
         yield from _flow_faults(flow)
     yield from _soak_faults(plan)
@@ -282,7 +282,7 @@ def _decoded(
             if why is None:
                 return document
         else:
-            why = other = f"its schema is {document.schema!r}, and this Perch reads {schema}"
+            why = other = f"its schema is {document.schema!r}, but this Perch reads {schema}"
     except msgspec.ValidationError as error:
         other = _other_version(text, schema)
         why = other or f"it cannot be used: {error}"
@@ -297,11 +297,11 @@ def _other_version(text: bytes, schema: str) -> str | None:
         found = _head.decode(text).schema
     except UNREADABLE:
         return None
-    return f"its schema is {found!r}, and this Perch reads {schema}" if found != schema else None
+    return f"its schema is {found!r}, but this Perch reads {schema}" if found != schema else None
 
 
 def _text(path: Path) -> bytes:
-    """Of a regular file: a link may lead out of the run, where nothing seals it."""
+    """The text of a regular file; a link may lead out of the run to a file without a seal."""
     try:
         if path.is_file() and not path.is_symlink():
             return path.read_bytes().removeprefix(BOM_UTF8)
@@ -323,7 +323,7 @@ def _rounds(
             yield maker.round(line, retry=retry)
     except KeyError as error:
         raise PerchError(
-            ExitCode.INCONCLUSIVE, f"it names what plan.json does not have: {error}", file=file
+            ExitCode.INCONCLUSIVE, f"plan.json does not have its key {error}", file=file
         ) from None
 
 
@@ -345,9 +345,9 @@ def read_plan(path: Path) -> Plan:
 
 
 def plan_to_judge(path: Path) -> Plan:
-    """The same. Raises PerchError also where a test's params do not say what its commands do.
+    """The same. Raises PerchError also where a test's params differ from its commands.
 
-    A run that was judged can be shown whatever commands this Perch would make of its params.
+    A run that was judged can be shown even if this Perch would make other commands of its params.
     """
     plan = read_plan(path)
     _refuse(_params_faults(plan), path.name)
@@ -361,7 +361,7 @@ def _refuse(found: Iterable[str], file: str) -> None:
 
 # ---- a plan of repeats ---------------------------------------------------------------------------
 
-#: Test, client, server and rail: what is measured again.
+#: Test, client, server and rail of a repeat.
 _Pair = tuple[str, str, str, int]
 
 
@@ -376,16 +376,16 @@ def _by_pair(flows: Iterable[Flow]) -> dict[_Pair, list[int]]:
 def _pair_faults(pair: _Pair, repeats: list[int], planned: list[int]) -> Iterator[str]:
     name = "/".join(map(str, pair))
     if not planned:
-        yield f"it repeats {name}, which was not planned"
+        yield f"it repeats {name}, which is not in the plan"
         return
     wanted = [max(planned) + more for more in range(1, REPEATS + 1)]
-    if sorted(repeats) != wanted:  # one that is named several times would outvote all others
+    if sorted(repeats) != wanted:  # a repeat that occurs several times would outweigh the others
         named, follow = (", ".join(map(str, one)) for one in (repeats, wanted))
-        yield f"{name} is repeated as {named}, not as {follow}"
+        yield f"its repeats of {name} have the numbers {named}, not {follow}"
 
 
 def _retry_faults(again: Iterable[Flow], plan: Plan) -> Iterator[str]:
-    """What keeps flows from counting as repeats of this plan's."""
+    """Why flows do not count as repeats of this plan's flows."""
     planned, repeated = _by_pair(plan.flows()), _by_pair(again)
     for pair, repeats in repeated.items():
         yield from _pair_faults(pair, repeats, planned.get(pair, []))
@@ -399,7 +399,7 @@ def _repeats(plan: Plan, path: Path) -> list[Round]:
     again = _decoded(_retry, _text(path), RETRY_SCHEMA, path.name)
     found = ""
     if again.run != plan.run:
-        found = f"it is of run '{again.run}', not {plan.run}"
+        found = f"it belongs to run '{again.run}', not '{plan.run}'"
     elif again.plan_sha256 != digest(_text(path.with_name(PLAN))):
         found = "it was made from another plan.json"
     if found:
@@ -412,7 +412,7 @@ def _repeats(plan: Plan, path: Path) -> list[Round]:
 
 
 def with_retry(plan: Plan, path: Path) -> tuple[Plan, str | None]:
-    """The plan with the repeats of plan.retry.json, marked as such; else why these do not count."""
+    """The plan with the marked repeats of plan.retry.json, or why these do not count."""
     if not (path.exists() or path.is_symlink()):
         return plan, None
     try:
@@ -423,5 +423,5 @@ def with_retry(plan: Plan, path: Path) -> tuple[Plan, str | None]:
 
 
 def is_imported(plan: Plan) -> bool:
-    """Whether the run's outputs were measured elsewhere; a plan has such flows only, or none."""
+    """Whether the run is imported; all flows of a plan are, or none."""
     return next(plan.flows()).imported is not None

@@ -18,7 +18,7 @@ SETS = HOME / "reports/limits"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML's last key of a name would win, and a bound be another than the one above it."""
+    """Rejects a key that occurs twice, because YAML would silently use the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names: set[str] = set()
@@ -27,7 +27,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
                 continue
             if key.value in names:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"the key {key.value} stands there twice", problem_mark=key.start_mark
+                    problem=f"the key '{key.value}' occurs twice", problem_mark=key.start_mark
                 )
             names.add(key.value)
         made: dict[Any, Any] = super().construct_mapping(node, deep=deep)
@@ -35,7 +35,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def read(path: Path) -> LimitFile:
-    """A file of limits. Raises PerchError where it cannot be read or is no YAML."""
+    """A file of limits. Raises PerchError where it cannot be read or is not YAML."""
     try:
         text = path.read_text(errors="replace")
         return LimitFile(path.name, text, yaml.load(text, _Loader))
@@ -44,12 +44,12 @@ def read(path: Path) -> LimitFile:
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it is no YAML"
+        what = getattr(error, "problem", None) or "it is not valid YAML"
     raise PerchError(ExitCode.USAGE, what, file=path, place=place, remedy="correct the limits")
 
 
 def shipped(name: str) -> tuple[Limit, ...] | None:
-    """The limits of a set that comes with this version; None where none has this name."""
+    """The limits of a set that comes with this version; None for an unknown name."""
     path = next((one for one in SETS.glob("*.yml") if one.stem == name), None)
     return None if path is None else msgspec.convert(read(path).document, _Set).limits
 

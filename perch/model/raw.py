@@ -65,7 +65,7 @@ class End(Model):
 
 
 class Agent(Model):
-    """perch.agent/1: what an agent says of itself. `plan_sha256`: of the plan that it walked."""
+    """perch.agent/1: what an agent says of itself. `plan_sha256`: of the plan that it ran."""
 
     schema: str = ""
     run: str | None = None

@@ -40,16 +40,16 @@ GENERATED: dict[str, tuple[str, type]] = {
 
 #: Why the others are written by hand.
 BY_HAND = {
-    "environment": "the agent's jq writes it; the types read a part of it, and forgive the rest",
-    "flow": "the agent's jq writes it; the types read a part of it, and forgive the rest",
+    "environment": "the agent's jq writes it; the types read a part of it and ignore the rest",
+    "flow": "the agent's jq writes it; the types read a part of it and ignore the rest",
     "host_check": "roles/host_check's script writes it, and jq reads it",
-    "line": "the engine writes it; the readers of perch/tools take what each version has",
-    "sample": "the agent's sampler writes it; the types read a part of it, and forgive the rest",
+    "line": "the engine writes it; the readers of perch/tools accept each version's keys",
+    "sample": "the agent's sampler writes it; the types read a part of it and ignore the rest",
     "switch": "Ansible writes it, and jq reads it",
     "wanted": "Ansible writes it, and jq reads it",
-    "limits": "people write it; perch/model/limit_faults.py says where and what to do, and knows "
-    "rules between keys that no type has",
-    "reference": "people write it; perch/views/references.py reads what it draws",
+    "limits": "people write it; perch/model/limit_faults.py names place and remedy, and checks "
+    "rules between keys that types cannot express",
+    "reference": "people write it; perch/views/references.py reads the values that it draws",
 }
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -74,8 +74,8 @@ def _objects(info: Any) -> Iterator[inspect.StructType | inspect.TypedDictType]:
 def _written(info: inspect.StructType | inspect.TypedDictType) -> list[str]:
     """The keys that such an object always has.
 
-    A field with a default may be missing where a document is read, and is there where it is
-    written; what may be unset has no default here.
+    A field with a default may be missing when a document is read, but it is always written; a
+    field that may be unset has no default here.
     """
     omits = isinstance(info, inspect.StructType) and info.cls.__struct_config__.omit_defaults
     return [
@@ -87,7 +87,7 @@ def _written(info: inspect.StructType | inspect.TypedDictType) -> list[str]:
 
 
 def _whole(model: type) -> dict[str, Any]:
-    """A schema that requires every key that is written, and refuses others."""
+    """A schema that requires every written key and rejects others."""
     document = msgspec.json.schema(model)
     for one in _objects(inspect.type_info(model)):
         definition = document["$defs"][one.cls.__name__]

@@ -56,5 +56,5 @@ YAML
   printf 'schema: perch.limits/1\nschema: perch.limits/1\nlimits: []\n' >site.yml
   play_plan -e plan_limits_site="$PWD/site.yml"
   assert_equal "$status" 2
-  [[ $said = *"site.yml, line 2: the key schema stands there twice"* ]] || fail "$output"
+  [[ $said = *"site.yml, line 2: the key 'schema' occurs twice"* ]] || fail "$output"
 }

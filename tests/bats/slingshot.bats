@@ -88,7 +88,7 @@ status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | 
   edit run/raw/beta/host_check.json '.hostname = "alpha"'
   judged 3
   assert_json run/verdict.json '.checks[] | select(.id == "host_check/skipped") | .status == "inconclusive" and .evidence == ["alpha", "beta"]
-    and (.measured | endswith("of 2 hosts: alpha: it is of 2025-12-31T23:54:59Z, before the plan of 2026-01-01T00:00:00Z"))'
+    and (.measured | endswith("of 2 hosts: alpha: its time, 2025-12-31T23:54:59Z, is before that of the plan, 2026-01-01T00:00:00Z"))'
   # two words for one node agree; whatever its fabric is called, it is checked
   recorded
   edit run/plan.json '.hosts[].fabric = "ss11"'

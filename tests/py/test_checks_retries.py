@@ -140,10 +140,10 @@ def test_repeats_among_peers_are_told_as_shares_of_the_median() -> None:
 
 
 def test_repeats_that_are_not_this_verdicts_are_named() -> None:
-    run = dataclasses.replace(run_of(rates(11)), retry_fault="it is of run 'x', not r")
+    run = dataclasses.replace(run_of(rates(11)), retry_fault="it belongs to run 'x', not 'r'")
     check = found(run, "retry")["retry/plan"]
     assert (check.status, check.measured) == (
-        "inconclusive", "plan.retry.json: it is of run 'x', not r")  # fmt: skip
+        "inconclusive", "plan.retry.json: it belongs to run 'x', not 'r'")  # fmt: skip
 
 
 # ---- what repeats cured --------------------------------------------------------------------------

@@ -90,8 +90,8 @@ def test_both_ends_use_the_planned_port(run_copy: MakeRun, flow: str) -> None:
 # ---- what hosts say of themselves ----------------------------------------------------------------
 
 HOSTS: tuple[tuple[str, Change, str], ...] = (
-    ("environment", put("collected", None), "does not say whose it is, or when"),
-    ("environment", put("hostname", None), "does not say whose it is, or when"),
+    ("environment", put("collected", None), "lacks the host name or the time"),
+    ("environment", put("hostname", None), "lacks the host name or the time"),
     ("environment", put("collected", "2026-10-21T08:04:11Z"), "before the plan"),
     ("agent", put("started", "2020-01-01T00:00:00Z"), "of 2020-01-01T00:00:00Z, before the plan"),
     ("agent", put("ended", "2026-11-21T08:04:10.000Z"), "ended before it began"),

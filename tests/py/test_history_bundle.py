@@ -278,7 +278,7 @@ def test_a_bundle_of_perch_0_1_names_what_can_read_it(perchctl: Perchctl, tmp_pa
     for command, code in (("judge", 3), ("report", 0)):
         ended = perchctl(command, root)
         assert ended.code == code
-        assert "plan.json: its schema is 'perch.plan/1', and this Perch reads" in ended.stderr
+        assert "plan.json: its schema is 'perch.plan/1', but this Perch reads" in ended.stderr
         assert "use the Perch that made it, or plan and measure again" in ended.stderr
     (fault,) = json.loads((root / "verdict.json").read_bytes())["checks"]
     assert fault["remedy"] == "use the Perch that made it, or plan and measure again"

@@ -173,7 +173,7 @@ def test_one_flow_of_another_run_given_twice_makes_no_run(perchctl: Perchctl) ->
     ("old", "new", "said"),
     [
         (r"^( *)bound: {min: 7}", r"\1bound: {min: 7}\n\1bound: {min: 0.001}",
-         "the key bound stands there twice"),
+         "the key 'bound' occurs twice"),
         ("bound: {min: 7}", "bound: {min: -.inf}", "bound.min"),
         ("^limits:", "limits: [", "limits.yml, line"),
     ],
@@ -244,8 +244,8 @@ def test_a_figure_that_was_changed_to_another_size_is_found(perchctl: Perchctl) 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"file": "raw/import/../../plan.json", "line": 1}, "has no line of a file of raw/import"),
-        (None, "measured elsewhere beside others"),
+        ({"file": "raw/import/../../plan.json", "line": 1}, "names no file in raw/import"),
+        (None, "it mixes imported flows with others"),
     ],
 )
 def test_a_plan_cannot_lead_the_judge_to_files_outside(

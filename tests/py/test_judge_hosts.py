@@ -70,22 +70,22 @@ def test_an_answer_is_judged_with_what_is_wanted(root: Path) -> None:
     }  # fmt: skip
     assert question.raw == ANSWER
     assert (hosts["alpha"].unchecked, hosts["alpha"].checks) == (None, [{"id": "x"}])
-    assert hosts["beta"].unchecked == "there is no answer that can be read"
+    assert hosts["beta"].unchecked == "host_check.json is missing or cannot be read"
     assert hosts["beta"].checks is None
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"schema": "perch.host_check/0"}, "there is no answer that can be read"),
-        ({"files": {}}, "it holds nothing that was read"),
-        ({"links": []}, "it holds nothing that was read"),
-        ({"commands": {}}, "it holds nothing that was read"),
-        ({"commands": {"kernel": {"exit": 1}}}, "it holds nothing that was read"),
-        ({"hostname": "beta"}, "it is of 'beta', environment.json of 'alpha'"),
-        ({"collected": "yesterday"}, "it or the plan does not say when it was made"),
+        ({"schema": "perch.host_check/0"}, "host_check.json is missing or cannot be read"),
+        ({"files": {}}, "host_check.json has no readings of the host"),
+        ({"links": []}, "host_check.json has no readings of the host"),
+        ({"commands": {}}, "host_check.json has no readings of the host"),
+        ({"commands": {"kernel": {"exit": 1}}}, "host_check.json has no readings of the host"),
+        ({"hostname": "beta"}, "its host name is 'beta', but in environment.json 'alpha'"),
+        ({"collected": "yesterday"}, "its time, or the time of the plan, is missing"),
         ({"collected": "2026-11-21T07:59:05Z"},
-         "it is of 2026-11-21T07:59:05Z, before the plan of 2026-11-21T08:04:06Z"),
+         "its time, 2026-11-21T07:59:05Z, is before that of the plan, 2026-11-21T08:04:06Z"),
         ({"collected": "2026-11-21T07:59:07Z"}, None),
     ],
 )  # fmt: skip
@@ -99,8 +99,8 @@ def test_an_answer_of_another_host_or_run_is_not_judged(
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("inputs/hosts/alpha.json", "inputs/hosts/alpha.json does not say what is wanted"),
-        ("raw/alpha/environment.json", "no environment.json says whose it is"),
+        ("inputs/hosts/alpha.json", "inputs/hosts/alpha.json has no wanted settings"),
+        ("raw/alpha/environment.json", "its host is unproven: environment.json has no host name"),
     ],
 )
 def test_an_answer_needs_what_it_is_compared_with(root: Path, path: str, why: str) -> None:
@@ -136,8 +136,8 @@ def test_an_agent_that_walked_another_plan_leaves_no_verdict(
     said = check_of(verdict, "host/alpha").measured
     there = planned.read_plan(run.root / "plan.json").sha256[:12]
     assert said == (
-        "its agent ended in state foreign: it walked the plan with SHA-256 "
-        f"{walked}, and plan.json has {there}"
+        "its agent ended in state foreign: it ran a plan with SHA-256 "
+        f"{walked}, but plan.json has {there}"
     )
 
 

@@ -95,7 +95,7 @@ INSIDE = {"file": "raw/import/x", "line": 1}
         ('{"more": ' + "[" * 100_000, "plan.json: it is damaged"),
         ('{"schema": ' + "[" * 100_000, "plan.json: it cannot be used"),
         ("[]", "plan.json: it cannot be used: Expected `object`"),
-        ('{"schema": "perch.plan/1"}', "its schema is 'perch.plan/1', and this Perch reads perch."),
+        ('{"schema": "perch.plan/1"}', "its schema is 'perch.plan/1', but this Perch reads perch."),
     ],
 )
 def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -106,29 +106,29 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> Non
     ("document", "raw", "words"),
     [
         (plan(), {"hosts": []}, "$.hosts"),
-        (plan(), {"hosts": {}}, "rounds.jsonl: it names what plan.json does not have: 'a'"),
-        (plan(), {"tests": {}}, "rounds.jsonl: it names what plan.json does not have: 't'"),
-        (plan(rounds=[]), {}, "it holds no flow"),
+        (plan(), {"hosts": {}}, "rounds.jsonl: plan.json does not have its key 'a'"),
+        (plan(), {"tests": {}}, "rounds.jsonl: plan.json does not have its key 't'"),
+        (plan(rounds=[]), {}, "it has no flow"),
         (WITHOUT_NAME, {}, "host 'a' has a device without a name"),
         (plan(), {"tests": {"t": TEST | {"forms": {"one": FORM}}}}, "$.tests[...].forms"),
-        (plan(), {"tests": {"t": TEST | {"params": {"devices": "x"}}}}, "has 'x' devices"),
+        (plan(), {"tests": {"t": TEST | {"params": {"devices": "x"}}}}, "has devices 'x'; use a"),
         (plan(flow("../../x")), {}, "is not test/client/server/rail/repeat"),
         (plan(flow("t\n")), {}, "is not test/client/server/rail/repeat"),
-        (TWO_LINES, {}, "is not usable as a path"),
+        (TWO_LINES, {}, "cannot be used as a path"),
         (plan(switches={"../s": {"provider": "x", "scope": "software"}}), {}, "switch name '../s'"),
-        (plan(flow(server="a")), {}, "is of host 'a' with itself"),
+        (plan(flow(server="a")), {}, "has host 'a' as client and as server"),
         (plan(flow(expect=[])), {}, "expects no record"),
         (plan(flow(expect=[{}])), {}, "expects a record without a size"),
-        (plan(flow(expect=[{"size_bytes": 8}] * 2)), {}, "expects a record twice"),
+        (plan(flow(expect=[{"size_bytes": 8}] * 2)), {}, "expects the same record twice"),
         (plan(flow() | {"params": {}, "client_argv": []}), {}, "test 't' has no parameter size"),
         (plan(flow(), flow()), {}, "two flows have the same id"),
-        (plan(flow() | {"import": OUTSIDE, "scope": "imported"}), {}, "line of a file of raw/imp"),
+        (plan(flow() | {"import": OUTSIDE, "scope": "imported"}), {}, "names no file in raw"),
         (
             plan(flow("u"), flow() | {"import": INSIDE, "scope": "imported"}),
             {},
-            "measured elsewhere beside others",
+            "it mixes imported flows with others",
         ),
-        (plan(flow(params={"size": 8, "soak": "f"})), {}, "is of a soak"),
+        (plan(flow(params={"size": 8, "soak": "f"})), {}, "belongs to a soak, but the plan"),
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_judged_by_is_refused_with_its_place(
@@ -198,7 +198,7 @@ def test_a_command_that_contradicts_its_params_is_refused(
 
 def test_a_number_of_devices_that_has_no_command_is_refused(tmp_path: Path) -> None:
     transfer = flow(kind="transfer", op="write", params={"size": 8, "devices": 1})
-    assert "does not have: ('t', 2)" in edited(tmp_path, plan(transfer), asks(devices=2))
+    assert "does not have its key ('t', 2)" in edited(tmp_path, plan(transfer), asks(devices=2))
 
 
 @pytest.mark.parametrize("params", [{"connection": 5}, {"gap": "x"}, {"keys": ["client"]}])
@@ -228,7 +228,7 @@ def test_a_test_of_cards_that_is_planned_over_sockets_is_refused(
     tests = json.loads((tmp_path / "plan.json").read_text())["tests"]
     for test in tests.values():
         test["carrier"] = "sockets"
-    words = "is planned over sockets, and its tool measures rdma"
+    words = "is planned over sockets, but its tool measures rdma"
     assert (words in fault(tmp_path, document, tests=tests)) is is_refused
 
 
@@ -253,15 +253,15 @@ def soaking(seconds: int, **params: Any) -> Document:
     ("soak", "seconds", "params", "words"),
     [
         (SOAK, [60], {}, ""),
-        (SOAK, [59], {}, "flow 't/a/b/0/0' lasts 59 s, and the soak 60 s"),
-        (SOAK, [60], {"duration": "60s"}, "test 't' has duration '60s', a soak's has '{round.s"),
-        (SOAK | {"interval_s": 2}, [60], {}, "test 't' has interval '1s', and the soak 2 s"),
-        (SOAK, [60], {"stall": 1.5}, "test 't' has stall 1.5, and the soak 1 s"),
-        (SOAK, [60], {"stall": None}, "test 't' has stall None, and the soak 1 s"),
-        (SOAK | {"stall_s": 0}, [60], {}, "its soak has no times"),
-        (SOAK | {"mode": "alternating"}, [60], {}, "its soak has no times"),
+        (SOAK, [59], {}, "flow 't/a/b/0/0' lasts 59 s, but the soak lasts 60 s"),
+        (SOAK, [60], {"duration": "60s"}, "test 't' has duration '60s', a soak needs '{round.s"),
+        (SOAK | {"interval_s": 2}, [60], {}, "test 't' has interval '1s', but the soak has 2 s"),
+        (SOAK, [60], {"stall": 1.5}, "test 't' has stall 1.5, but the soak has 1 s"),
+        (SOAK, [60], {"stall": None}, "test 't' has stall None, but the soak has 1 s"),
+        (SOAK | {"stall_s": 0}, [60], {}, "its soak lacks valid times"),
+        (SOAK | {"mode": "alternating"}, [60], {}, "its soak lacks valid times"),
         (TURNS, [20, 20, 20], {}, ""),
-        (TURNS, [20, 20], {}, "its turns together last 40 s, and the soak 60 s"),
+        (TURNS, [20, 20], {}, "its turns together last 40 s, but the soak lasts 60 s"),
         (TURNS, [30, 30], {}, "flow 't/a/b/0/0' lasts 30 s"),
     ],
 )
@@ -294,15 +294,19 @@ def test_two_repeats_of_a_pair_are_judged_with_its_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flows", "said", "words"),
     [
-        (AGAIN, {"run": "s"}, "it is of run 's', not r"),
-        (AGAIN, {"schema": "perch.plan/1"}, "its schema is 'perch.plan/1', and this Perch reads"),
+        (AGAIN, {"run": "s"}, "it belongs to run 's', not 'r'"),
+        (AGAIN, {"schema": "perch.plan/1"}, "its schema is 'perch.plan/1', but this Perch reads"),
         (AGAIN, {"run": 3}, "it cannot be used: "),
         (AGAIN, {"plan_sha256": "0"}, "it was made from another plan.json"),
-        ([flow("u", 2), flow("u", 3)], {}, "it names what plan.json does not have: 'u'"),
-        ([flow("t", 2, server="a"), flow("t", 3, server="a")], {}, "which was not planned"),
-        ([flow(repeat=1), flow(repeat=2)], {}, "t/a/b/0 is repeated as 1, 2, not as 2, 3"),
-        (AGAIN[:1], {}, "is repeated as 2, not as 2, 3"),
-        ([AGAIN[0], AGAIN[0]], {}, "is repeated as 2, 2, not as 2, 3"),
+        ([flow("u", 2), flow("u", 3)], {}, "plan.json does not have its key 'u'"),
+        ([flow("t", 2, server="a"), flow("t", 3, server="a")], {}, "which is not in the plan"),
+        (
+            [flow(repeat=1), flow(repeat=2)],
+            {},
+            "its repeats of t/a/b/0 have the numbers 1, 2, not 2, 3",
+        ),
+        (AGAIN[:1], {}, "its repeats of t/a/b/0 have the numbers 2, not 2, 3"),
+        ([AGAIN[0], AGAIN[0]], {}, "its repeats of t/a/b/0 have the numbers 2, 2, not 2, 3"),
     ],
 )
 def test_repeats_of_something_else_do_not_count(

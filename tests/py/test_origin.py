@@ -176,7 +176,7 @@ def test_a_plan_that_does_not_say_when_it_was_made_is_refused(
     run.edit("plan.json", put("created", created))
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    assert f"created is '{created}', no time" in str(check_of(verdict, "plan").measured)
+    assert f"created is '{created}', not a time" in str(check_of(verdict, "plan").measured)
 
 
 @pytest.mark.parametrize(

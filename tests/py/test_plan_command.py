@@ -102,7 +102,7 @@ def test_inputs_that_cannot_be_planned_leave_no_plan(
     [
         (None, ": it cannot be read (No such file or directory)"),
         (b"a: [", ", line "),
-        (b"a: 1\nb: 2\na: 3\n", ", line 3: the key a stands there twice"),
+        (b"a: 1\nb: 2\na: 3\n", ", line 3: the key 'a' occurs twice"),
         (b"[" * 5000, ", line "),
     ],
 )

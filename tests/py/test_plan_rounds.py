@@ -150,7 +150,7 @@ def test_a_plan_of_another_version_is_refused_by_name(written: Written, schema: 
             decoded(json.dumps(plan).encode())
         assert caught.value.code == ExitCode.INCONCLUSIVE
         assert str(caught.value) == (
-            f"plan.json: its schema is '{schema}', and this Perch reads perch.plan/2; "
+            f"plan.json: its schema is '{schema}', but this Perch reads perch.plan/2; "
             "use the Perch that made it, or plan and measure again"
         )
 

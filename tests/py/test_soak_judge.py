@@ -179,7 +179,7 @@ def test_turns_that_were_taken_out_of_a_plan_are_no_time_that_was_measured(root:
     assert soak.judge() == "INCONCLUSIVE"
     (fault,) = soak.verdict["checks"]
     assert fault["id"] == "plan"
-    assert "its turns together last 1200 s, and the soak 1800 s" in fault["measured"]
+    assert "its turns together last 1200 s, but the soak lasts 1800 s" in fault["measured"]
     assert not (root / "intervals.jsonl").exists()
 
 

@@ -95,10 +95,14 @@ def unchecked(run: Run, given: Document, scope: str) -> str:
             "software",
             f"{FILE} has the unknown setting 'pfc_prioritys', did you mean 'pfc_priorities'?",
         ),
-        ({"wanted": {}}, "hardware", f"{FILE} wants nothing of it"),
-        ({"wanted": {"mtu": None, "sysctls": {}}}, "hardware", f"{FILE} wants nothing of it"),
+        ({"wanted": {}}, "hardware", f"all wanted settings in {FILE} are empty"),
+        (
+            {"wanted": {"mtu": None, "sysctls": {}}},
+            "hardware",
+            f"all wanted settings in {FILE} are empty",
+        ),
         ({"wanted": {}}, "software", ""),
-        ({"host": "beta"}, "hardware", f"{FILE} does not say what is wanted"),
+        ({"host": "beta"}, "hardware", f"{FILE} has no wanted settings"),
     ],
 )
 def test_wanted_settings_are_the_hosts_own_known_and_some(
