@@ -47,3 +47,15 @@ for name, make in BASES.items():
   run diff -rq --exclude=records.parquet here shared/there
   assert_output ""
 }
+
+@test "a release of the same commit has the same bytes" {
+  git -C "$TOP" ls-files -z --cached --others --exclude-standard >files
+  git init --quiet shared/here
+  (cd "$TOP" && xargs -0 cp --parents -t "$BATS_TEST_TMPDIR/shared/here" <"$BATS_TEST_TMPDIR/files")
+  git -C shared/here add --all
+  git -C shared/here -c user.name=tester -c user.email=tester@example.org commit --quiet --message "A release"
+  git clone --quiet --no-hardlinks shared/here shared/there
+  run_expecting 0 make -C shared/here release
+  there sh -c '/srv/perch/setup/setup release >&2 && git config --global --add safe.directory /mnt/there && make -C /mnt/there release'
+  diff -r shared/here/dist shared/there/dist
+}
