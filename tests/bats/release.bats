@@ -52,7 +52,8 @@ perch-fabric-$VERSION.tar.gz"
   diff -r "$DIST" "$BATS_FILE_TMPDIR/two/dist"
 }
 
-@test "the source archive has the committed files alone, and its setup and version work" {
+@test "the source archive has the committed files alone and their commit, and its setup and version work" {
+  assert_equal "$(zcat "$DIST/perch-$VERSION.tar.gz" | git get-tar-commit-id)" "$(git -C "$BATS_FILE_TMPDIR/source" rev-parse HEAD)"
   tar -xzf "$DIST/perch-$VERSION.tar.gz"
   diff -r --exclude=.git --exclude=dist --exclude=.venv "$BATS_FILE_TMPDIR/source" "perch-$VERSION"
   run_expecting 0 "perch-$VERSION/setup/setup" --help
