@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The role host_tune and its playbooks on this machine's two made-up hosts (trees of files, no root's rights used), from the
-# checkout and as a collection. What each setting does to a host is in host_tune.bats.
+# checkout and as a collection. What each setting does to a host is in host_tune.bats and host_tune_nic.bats.
 
 load helpers
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The role host_tune as it is meant: over ssh, on a machine with governors, huge pages and DCB; what it sets is asked of the
-# kernel itself. Everything that can be tried without one is in tests/bats/host_tune.bats. The tests build on each other:
+# kernel itself. Everything that can be tried without one is in tests/bats/host_tune*.bats. The tests build on each other:
 # a task costs seconds on an emulated machine.
 
 load helpers
