@@ -3,11 +3,25 @@
  * meet: waits at a server until all parties of a flow are there,
  * so that external programs start in order without sleeping.
  */
+#include "meet.h"
+
 #include "client.h"
 #include "control.h"
 
 /* What the server may need beyond the parties' own deadline to say that it has passed. */
 #define MARGIN_NS (2 * NSEC_PER_SEC)
+
+int meet_at(struct control *c, const char *flow, uint32_t parties, uint64_t timeout_ns) {
+	uint64_t timeout_ms = MAX(timeout_ns / NSEC_PER_MSEC, UINT64_C(1));
+	int e;
+
+	e = control_expect(c, FRAME_IDENTITY, timeout_ns, NULL);
+	if (e == 0)
+		e = control_send(c, FRAME_MEET,
+				 json_pack("{s:s, s:I, s:I}", "flow", flow, "parties", (json_int_t) parties,
+					   "timeout_ms", (json_int_t) timeout_ms));
+	return e < 0 ? e : control_expect(c, FRAME_MET, timeout_ns + MARGIN_NS, NULL);
+}
 
 int command_meet(const struct options *o) {
 	_cleanup_(control_closep) struct control *c = NULL;
@@ -15,15 +29,11 @@ int command_meet(const struct options *o) {
 	int e;
 
 	e = token_read(o->token_file, &token);
+	if (e == 0 && o->lines)
+		return meet_lines(o, &token, STDIN_FILENO, STDOUT_FILENO);
 	if (e == 0)
 		e = control_connect(o->host, o->port, o->bind, &token, o->timeout_ns, &c);
 	if (e == 0)
-		e = control_expect(c, FRAME_IDENTITY, o->timeout_ns, NULL);
-	if (e == 0)
-		e = control_send(c, FRAME_MEET,
-				 json_pack("{s:s, s:I, s:I}", "flow", o->flow, "parties", (json_int_t) o->parties,
-					   "timeout_ms", (json_int_t) MAX(o->timeout_ns / NSEC_PER_MSEC, UINT64_C(1))));
-	if (e == 0)
-		e = control_expect(c, FRAME_MET, o->timeout_ns + MARGIN_NS, NULL);
+		e = meet_at(c, o->flow, o->parties, o->timeout_ns);
 	return e < 0 ? (int) failure_code() : EXIT_MEASURED;
 }

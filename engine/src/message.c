@@ -7,10 +7,20 @@
 
 #include "progress.h"
 
-static struct {
+struct first {
 	char text[FAILURE_TEXT_MAX];
 	enum exit_code code;
-} first_failure;
+};
+
+static struct first first_failure;
+
+/* A thread that keeps its failures apart has its own. */
+static _Thread_local struct first own_failure;
+static _Thread_local bool apart;
+
+static struct first *first_of_thread(void) {
+	return apart ? &own_failure : &first_failure;
+}
 
 /* The threads of a transfer may fail at the same time. Who reads the words does so when they have ended. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -18,11 +28,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void remember(enum exit_code code, const char *format, va_list ap) _printf_(2, 0);
 
 static void remember(enum exit_code code, const char *format, va_list ap) {
+	struct first *first = first_of_thread();
+
 	/* Only the first failure counts: what comes after it is its consequence, and would hide the cause. */
 	(void) pthread_mutex_lock(&lock);
-	if (first_failure.text[0] == '\0') {
-		first_failure.code = code;
-		(void) vsnprintf(first_failure.text, sizeof(first_failure.text), format, ap);
+	if (first->text[0] == '\0') {
+		first->code = code;
+		(void) vsnprintf(first->text, sizeof(first->text), format, ap);
 	}
 	(void) pthread_mutex_unlock(&lock);
 }
@@ -37,7 +49,8 @@ int failure(int error, enum exit_code code, const char *format, ...) {
 	va_end(copy);
 	(void) vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	notice("%s", text);
+	if (!apart)
+		notice("%s", text);
 	return error < 0 ? error : -EIO;
 }
 
@@ -51,15 +64,22 @@ int failure_quiet(int error, enum exit_code code, const char *format, ...) {
 }
 
 const char *failure_text(void) {
-	return first_failure.text;
+	return first_of_thread()->text;
 }
 
 enum exit_code failure_code(void) {
-	return first_failure.text[0] != '\0' ? first_failure.code : EXIT_INTERNAL;
+	const struct first *first = first_of_thread();
+
+	return first->text[0] != '\0' ? first->code : EXIT_INTERNAL;
 }
 
 void failure_reset(void) {
-	first_failure.text[0] = '\0';
+	first_of_thread()->text[0] = '\0';
+}
+
+void failure_keep_apart(void) {
+	apart = true;
+	failure_reset();
 }
 
 void notice(const char *format, ...) {

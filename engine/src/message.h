@@ -23,5 +23,8 @@ const char *failure_text(void);
 enum exit_code failure_code(void);
 void failure_reset(void);
 
+/* From here on this thread has a first failure of its own and prints none: its caller reports them. */
+void failure_keep_apart(void);
+
 /* Says "perch: TEXT"; changes nothing. */
 void notice(const char *format, ...) _printf_(1, 2);

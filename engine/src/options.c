@@ -222,7 +222,7 @@ static int parse_operands(int argc, char **argv, struct options *o) {
 	if (o->command == COMMAND_CHECK)
 		return failure(-EINVAL, EXIT_USAGE,
 			       "perch check needs lat, bw or transfer and its arguments: perch check lat HOST");
-	if (o->command == COMMAND_SERVE || o->command == COMMAND_DEVICES)
+	if (o->command == COMMAND_SERVE || o->command == COMMAND_DEVICES || o->lines)
 		return n == 0 ? 0 : failure(-EINVAL, EXIT_USAGE,
 					    "perch %s takes no operand such as '%s'; see 'perch %s --help'", name,
 					    argv[optind], name);
@@ -315,7 +315,9 @@ static int check(struct options *o) {
 	if (lat && job->outstanding > 1)
 		return failure(-EINVAL, EXIT_USAGE,
 			       "--outstanding %u is not a latency; perch lat has 1, use perch bw", job->outstanding);
-	if (o->command == COMMAND_MEET && !*o->flow)
+	if (o->lines && *o->flow)
+		return failure(-EINVAL, EXIT_USAGE, "--flow and --lines exclude each other; give one");
+	if (o->command == COMMAND_MEET && !*o->flow && !o->lines)
 		return failure(-EINVAL, EXIT_USAGE, "perch meet needs --flow ID, the same on every side");
 	r = check_soak(o);
 	return r < 0 ? r : check_choices(o);

@@ -77,6 +77,7 @@ struct options {
 	uint64_t reconnect_ns, stall_ns;        /* 0: not given, until the defaults are set */
 	char flow[OPTIONS_FLOW_MAX];
 	unsigned parties;
+	bool lines;                     /* meet */
 	double quantiles[OPTIONS_QUANTILES_MAX];
 	size_t n_quantiles;
 	bool distribution;

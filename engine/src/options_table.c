@@ -539,11 +539,14 @@ const struct option_entry option_table[] = {
 	  .max = INT_MAX, .accepts = "a file descriptor" },
 
 	{ .name = "flow", .metavar = "ID", .section = SECTION_MEETING, .commands = FOR(MEET),
-	  .help = "Name of the meeting; required.", .type = OPTION_STRING, FIELD(flow),
+	  .help = "Name of the meeting; required without --lines.", .type = OPTION_STRING, FIELD(flow),
 	  .accepts = "a name of 1 to 255 bytes" },
 	{ .name = "parties", .metavar = "N", .section = SECTION_MEETING, .commands = FOR(MEET),
 	  .help = "Parties that must arrive before any may go on.", .fallback = "2", .type = OPTION_COUNT,
 	  FIELD(parties), .min = 1, .max = OPTIONS_PARTIES_MAX, .accepts = "a whole number from 1 to 4096" },
+	{ .name = "lines", .section = SECTION_MEETING, .commands = FOR(MEET),
+	  .help = "Many meetings: requests and answers are JSON lines on standard input and output.",
+	  .type = OPTION_FLAG, FIELD(lines) },
 
 	{ .name = "help", .letter = 'h', .section = SECTION_INFORMATION, .help = "Print help and exit.",
 	  .type = OPTION_PRINT, .print = options_print_help },

@@ -274,6 +274,8 @@ static void test_bad_combinations(void **state) {
 	refused("bw h --report-all", "belongs to: lat");
 	refused("hist --port 5", "belongs to: serve, lat, bw, transfer, meet");
 	refused("meet h", "--flow");
+	refused("meet --lines --flow f", "exclude each other");
+	refused("meet --lines h", "takes no operand such as 'h'");
 }
 
 static void test_bad_words(void **state) {

@@ -44,7 +44,7 @@ sanitized-address,undefined sanitized-thread: sanitized-%:
 # Everything but main() is linked to each test.
 $(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h $(DOUBLES),$^) $(LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h %/perch $(DOUBLES),$^) $(LIBS) -lcmocka -o $@
 
 $(BUILD)/tests/test_verbs_%: tests/test_verbs_%.c $(FAKE_VERBS) $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
@@ -67,6 +67,9 @@ $(BUILD)/doubles/libhsa-runtime64.so.1: $(BUILD)/doubles/libamdhip64.so
 	$(Q)ln -sf $(<F) $@
 
 $(BUILD)/tests/test_gpu $(BUILD)/tests/test_verbs_gpu: $(DOUBLES)
+
+# It starts the program that lies a folder above it.
+$(BUILD)/tests/test_meet_lines: $(BUILD)/perch
 
 # The sources once, with coverage; then each fuzzer with its own main().
 FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES) -Isrc
