@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import json
-import subprocess
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from perch.judge.asked import STATED, Requests, asked
-from perch.model.plan import Expect, Flow
+from perch.judge.asked import STATED, asked
+from perch.model.plan import Expect
 from perch.model.record import Params, Part
-from perch.plan import engine, forms
-from perch.tools import TOOLS, perch_params, transfer_command
+from perch.plan import forms
+from perch.tools import TOOLS
 from perch.tools.command import Ends
-
-NO_DEVICES = Ends()
-
-
-def flow(tool: str, params: dict[str, Any] | None = None, **stated: Any) -> Flow:
-    given = {"kind": "latency", "op": "send", **stated}
-    return Flow(
-        id="t/a/b/0/1", test="t", tool=tool, client="a", server="b", scope="software",
-        params={"size": 8} | (params or {}), expect=[Expect(size_bytes=8)], **given,
-    )  # fmt: skip
-
-
-def judged(planned: Flow, part: dict[str, Any], ends: Ends = NO_DEVICES) -> Part:
-    found = msgspec.convert(part, Part)
-    asked(planned, ends).judge(0, found)
-    return found
-
-
-def why(planned: Flow, part: dict[str, Any], ends: Ends = NO_DEVICES) -> str | None:
-    """What makes this part an error; None where it is as planned."""
-    error = judged(planned, part, ends).error
-    return error.message if error else None
-
-
-def changed(part: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    made = copy.deepcopy(part)
-    *parents, key = path.split(".")
-    at = made
-    for name in parents:
-        at = at[name]
-    at[key] = value
-    return made
-
-
-def other(value: Any) -> Any:
-    """A value of the same type that is not this one."""
-    if isinstance(value, bool):
-        return not value
-    return value + 1 if isinstance(value, int | float) else "other"
-
+from tests.py.asking import NO_DEVICES, changed, flow, judged, other, why
 
 # ---- the engine ----------------------------------------------------------------------------------
 
@@ -125,76 +82,6 @@ def test_queue_pairs_are_those_of_the_params_defaults_included() -> None:
 )
 def test_a_queue_pair_unlike_its_params_is_named(path: str, value: Any, message: str) -> None:
     assert why(VERBS, changed(VERBS_PART, path, value)) == message
-
-
-@pytest.fixture(name="job", scope="module")
-def _job() -> Callable[..., dict[str, Any]]:
-    """What the engine says that it would do by this command."""
-    if not engine.PROGRAM.exists():
-        pytest.skip("NOT TESTED: engine/build-check/perch is not built (make -C engine check-tool)")
-
-    def check(*words: str) -> dict[str, Any]:
-        ended = subprocess.run(
-            [engine.PROGRAM, "check", *words], capture_output=True, timeout=10, check=True
-        )
-        found: dict[str, Any] = json.loads(ended.stdout)
-        return found
-
-    return check
-
-
-#: What a plan leaves open, and the engine does not choose by what it finds.
-OPEN = ("outstanding", "warmup", "threads", "devices", "iterations", "clock", "memory", "huge")
-
-
-@pytest.mark.parametrize(("kind", "word"), [("latency", "lat"), ("bandwidth", "bw")])
-@pytest.mark.parametrize("backend", ["tcp", "verbs", "ofi", "cxi"])
-def test_what_the_plan_leaves_open_is_as_the_engine_has_it_by_itself(
-    kind: str, word: str, backend: str, job: Callable[..., dict[str, Any]]
-) -> None:
-    found = job(word, "b", "--backend", backend, "--op", "send", "--size", "8")
-    planned = flow("perch", backend=backend, kind=kind)
-    part = msgspec.to_builtins(msgspec.convert(found, Part))
-    assert why(planned, part) is None
-    for name in (
-        *OPEN,
-        *(("retry", "rnr_retry", "timeout_exponent") if backend == "verbs" else ()),
-    ):
-        said = found["params"][name]
-        wrong = changed(part, f"params.{name}", other(said))
-        assert (why(planned, wrong) or "").startswith(f"the plan asks for {name} {said},")
-
-
-def test_a_transfer_has_as_many_requests_outstanding_as_the_engine_by_itself(
-    job: Callable[..., dict[str, Any]],
-) -> None:
-    outstanding = job("transfer", "b", "--backend", "verbs")["params"]["outstanding"]
-    assert outstanding == transfer_command.OUTSTANDING
-
-
-@pytest.mark.parametrize(
-    ("asked_for", "kind", "op", "stated", "message"),
-    [
-        ({}, "latency", "send", 236, None),
-        ({}, "latency", "send", 0, None),
-        ({}, "latency", "send", None, None),
-        ({}, "latency", "send", 64, "0 or 236 or nothing, the output says 64"),
-        ({}, "latency", "write-imm", 220, None),
-        ({}, "latency", "write", 236, "0 or 220 or nothing, the output says 236"),
-        ({"connection": "ud"}, "latency", "send", 188, None),
-        ({}, "latency", "read", 236, "0, the output says 236"),
-        ({}, "bandwidth", "send", 64, "0, the output says 64"),
-        ({"inline": 64}, "bandwidth", "send", 64, None),
-        ({"inline": 64}, "latency", "send", 236, "64, the output says 236"),
-    ],
-)
-def test_bytes_within_work_requests_are_those_of_the_engine_or_the_plan(
-    asked_for: dict[str, Any], kind: str, op: str, stated: int | None, message: str | None
-) -> None:
-    planned = flow("perch", asked_for, backend="verbs", kind=kind, op=op)
-    wants = [perch_params.inline_want(forms.test_of("t", planned))]
-    said = Requests(wants).unlike(Part(params=Params(inline_bytes=stated)))
-    assert said == (message and f"the plan asks for inline_bytes {message}")
 
 
 @pytest.mark.parametrize(
