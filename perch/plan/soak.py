@@ -48,7 +48,7 @@ _asked = re.compile("(?=.*[1-9])([0-9]+(?:[.][0-9]+)?)([smhd])")
 
 
 class Soak(NamedTuple):
-    """`plan` has seconds, `texts` what the suite and the play write."""
+    """`plan` has seconds, `texts` the times as the suite and the play write them."""
 
     plan: SoakPlan
     pairs: str
@@ -70,38 +70,38 @@ def _refuse(what: str) -> None:
 
 
 def _rounded(seconds: float) -> Number:
-    """Seconds that say what was written: 1.1h is 3960, and 3960.0000000000005 to a computer."""
+    """Seconds as written: 1.1h is 3960, but 3960.0000000000005 in floating-point numbers."""
     return whole(math.floor(seconds * 1e6 + 0.5) / 1e6)
 
 
 def _duration_s(asked: Any) -> Number:
-    """24h, 7d -> seconds. A bare number is refused: 24 may be hours or seconds."""
+    """24h, 7d -> seconds. A number without a unit is rejected: 24 may be hours or seconds."""
     found = _asked.fullmatch(asked) if isinstance(asked, str) else None
     if found is None:
-        said = f"soak_duration {json.dumps(asked)} is no time with a unit"
-        raise PerchError(ExitCode.USAGE, said, remedy="write 90s, 24h or 7d")
+        what = f"soak_duration {json.dumps(asked)} is not a time with a unit"
+        raise PerchError(ExitCode.USAGE, what, remedy="write 90s, 24h or 7d")
     return _rounded(float(found[1]) * {**units.TIMES_S, "d": DAY_S}[found[2]])
 
 
-# ---- what cannot be ------------------------------------------------------------------------------
+# ---- mistakes ------------------------------------------------------------------------------------
 
 
 def refusals(test: SuiteTest) -> Iterator[str]:
     """Why a test cannot be soaked."""
     if test.tool != "perch" or test.kind not in LINE_BYTES:
-        yield ("a soak is of tool perch and of kind latency or bandwidth, which keep each interval")
+        yield "a soak needs tool perch and kind latency or bandwidth; only they record intervals"
     if test.backend == "null":
-        yield "a soak is of the network, and backend null touches none"
+        yield "backend null cannot be soaked: it does not use the network"
     if test.repeat != 1:
-        yield "a soak has no repeats; its intervals are them"
+        yield "repeat must be 1 in a soak; each interval of a soak is a repeat"
     timed = test.first_of(("iterations", "duration", "interval"))
     if timed is not None:
         yield (
-            f"{timed} is not a test's to say in a soak: "
-            "it lasts as soak_duration and interval of soak say"
+            f"{timed} cannot be set for a test of a soak; "
+            "set soak_duration, and interval in the suite's key soak"
         )
     if len(units.sizes(test.params["size"])) != 1:
-        yield "a soak measures one size a test"
+        yield "a test of a soak must have one size"
 
 
 def _faults(soak: Soak) -> Iterator[str]:
@@ -109,28 +109,29 @@ def _faults(soak: Soak) -> Iterator[str]:
     for what in ("interval", "stall", "reconnect"):
         if getattr(plan, f"{what}_s") < LEAST_S:
             given = f"the suite's {what}, {getattr(texts, what)},"
-            yield f"{given} is shorter than 1 ms, the shortest that the engine tells"
+            yield f"{given} is shorter than 1 ms, the shortest that the engine accepts"
     if plan.duration_s > LONGEST_S:
-        longest = "365 days, the longest that the engine takes"
+        longest = "365 days, the longest that the engine accepts"
         yield f"soak_duration {soak.duration} is longer than {longest}"
     interval = f"the suite's interval, {texts.interval},"
     if plan.interval_s > plan.duration_s:
         yield (
-            f"{interval} is longer than soak_duration, {soak.duration}: there would be no whole "
-            "one; a longer soak_duration, or a shorter soak.interval in a suite of your own "
-            "(plan_suite_file), has some"
+            f"{interval} is longer than soak_duration, {soak.duration}; give a longer "
+            "soak_duration. Or set a shorter soak.interval in a suite of your own (plan_suite_file)"
         )
     if plan.turn_s is not None and plan.interval_s > plan.turn_s:
         yield (
-            f"{interval} is longer than its turn, {texts.turn}: there would be no whole one; "
-            "soak.interval and soak.turn are the suite's to say (plan_suite_file)"
+            f"{interval} is longer than its turn, {texts.turn}; "
+            "change soak.interval or soak.turn in a suite of your own (plan_suite_file)"
         )
     if plan.stall_s >= plan.interval_s:
-        yield f"the suite's stall, {texts.stall}, is not below its interval, {texts.interval}"
+        yield (
+            f"the suite's stall, {texts.stall}, must be shorter than its interval, {texts.interval}"
+        )
 
 
 def settings(suite: Suite, duration: Any) -> Soak | None:
-    """The soak that suite and play ask for; None where the suite is no soak.
+    """The soak that suite and play ask for; None where the suite is not a soak.
 
     Raises:
         PerchError: there is a time without a soak or a soak without one, or times do not fit.
@@ -139,14 +140,15 @@ def settings(suite: Suite, duration: Any) -> Soak | None:
     if duration in ("", None):
         if given is not None:
             _refuse(
-                f"suite {suite.name} is a soak, which needs a time: "
-                "playbooks/soak.yml -e soak_duration=24h measures it"
+                f"suite {suite.name} is a soak and needs a time; "
+                "run playbooks/soak.yml -e soak_duration=24h"
             )
         return None
     if given is None:
-        where = "playbooks/suites/soak.yml has one"
         raise PerchError(
-            ExitCode.USAGE, f"suite {suite.name} is no soak: it has no key soak ({where})"
+            ExitCode.USAGE,
+            f"suite {suite.name} is not a soak: it has no key soak",
+            remedy="see playbooks/suites/soak.yml for an example",
         )
     turns = given.mode == "alternating"
     plan = SoakPlan(
@@ -176,7 +178,7 @@ def lasting(test: SuiteTest, soak: Soak) -> SuiteTest:
     return msgspec.structs.replace(test, params={**test.params, **times})
 
 
-# ---- who with whom, and when ---------------------------------------------------------------------
+# ---- pairs and rounds ----------------------------------------------------------------------------
 
 
 class Pool(NamedTuple):
@@ -210,13 +212,13 @@ def _check_turns(soak: Soak, turns: int, cycle: int) -> None:
     text, each = soak.duration, soak.texts.turn
     if turns < cycle:
         _refuse(
-            f"soak_duration {text} has no room for all: "
-            f"{cycle} turns of {each} measure each test and each pair once"
+            f"soak_duration {text} is too short: "
+            f"{cycle} turns of {each} are needed to measure each test and each pair once"
         )
     if turns > TURNS_MAX:
         _refuse(
-            f"soak_duration {text} makes {turns} turns of {each}, and {TURNS_MAX} are possible; "
-            "a longer turn makes fewer"
+            f"soak_duration {text} makes {turns} turns of {each}; at most {TURNS_MAX} are "
+            "possible. Set a longer turn"
         )
 
 

@@ -72,7 +72,7 @@ class Turns:
         self.found += [
             *(
                 found("foreign", "coverage", "inconclusive",
-                      f"its file is of another measurement: {why}", lines=[1])
+                      f"its file belongs to another measurement: {why}", lines=[1])
                 for why in alien
             ),
             *flow.damaged(of, read.in_file),
@@ -127,11 +127,11 @@ class Turns:
             yield why
         heads = of.heads
         if len(heads) > 1:
-            yield f"line {heads[1].n} begins another soak"
+            yield f"another soak begins at line {heads[1].n}"
         if self.until is not None and begun is not None and begun < self.until - of.slack_s:
             yield (
-                f"it began {spoken_s(begun)} after its agent, when the turn before it had "
-                f"{spoken_s(self.until - begun)} to go"
+                f"it began {spoken_s(begun)} after its agent, but the turn before it lasted "
+                f"{spoken_s(self.until - begun)} longer"
             )
 
 
@@ -149,17 +149,17 @@ def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> Fl
 
 
 def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:
-    """Time of the plan that the lines do not have."""
+    """Planned time that no line covers."""
     hole: tuple[AnomalyKind, str, Severity] = ("hole", "coverage", "inconclusive")
     if state == "none":
-        yield of.found(*hole, "there is no client.soak of this flow")
+        yield of.found(*hole, "the client.soak of this flow is missing")
     if chain.at > 0 and chain.between > BETWEEN_MOST * chain.at:
-        text = f"{spoken_s(chain.between)} of it are in no interval and in no gap"
+        text = f"{spoken_s(chain.between)} of it are outside of intervals and gaps"
         yield of.found(*hole, text, 0, chain.at, value=chain.between, unit="s")
     if of.lines and state in ("done", "short") and not any(of.well):
-        yield of.found(*hole, "no interval of it can be judged", 0, chain.at)
+        yield of.found(*hole, "it has no interval that can be judged", 0, chain.at)
     if of.whole is not None and state == "short":
-        text = f"it ended after {spoken_s(chain.at)} of {of.duration_s:g} s"
+        text = f"it ended after {spoken_s(chain.at)} of the planned {of.duration_s:g} s"
         left = of.duration_s - chain.at
         yield of.found(*hole, text, chain.at, of.duration_s, value=left, unit="s")
 
@@ -171,9 +171,9 @@ def _unlike_whole(of: Flowing, read: FlowLines, total: figures.Total) -> Iterato
         for why in figures.sums(of, whole, total):
             yield of.found(*unlike, why, lines=[whole.n])
     if read.differs:
-        yield of.found(*unlike, "the last line of client.soak is not what it printed")
+        yield of.found(*unlike, "the last lines of client.soak and of its output differ")
     if whole is not None and whole.soak.dropped_lines:
         n = whole.soak.dropped_lines
-        text = f"{n} lines were dropped, as disk and memory were full"
+        text = f"{n} lines were dropped because disk and memory were full"
         yield of.found("dropped", "lines", "inconclusive", text, lines=[whole.n], value=n,
                        unit="lines")  # fmt: skip

@@ -87,32 +87,36 @@ class Flowing(msgspec.Struct):
 
 
 def foreign(of: Flowing, server: str) -> str | None:
-    """Why the first line is not of the planned test. `server`: the address of its host."""
+    """Why the first line differs from the planned test. `server`: the address of its host."""
     head, soak, flow = of.lines[0], of.soak, of.flow
     if not isinstance(head, Head):
-        return "its first line does not say what was measured"
+        return "its first line is not the description of a measurement"
     job = head.job
     sizes = job.sizes or []
     words = ", ".join(str(size) for size in sizes)
     verified = "" if job.verify else "not "
     unlike = {
-        f"it was begun for {head.duration_s} s, and not for {of.duration_s} s": not near(
+        f"its duration is {head.duration_s} s, not {of.duration_s} s": not near(
             head.duration_s, of.duration_s, DIGITS
         ),
-        f"its intervals are of {head.interval_s} s, and not of {soak.interval_s} s": not near(
+        f"its interval is {head.interval_s} s, not {soak.interval_s} s": not near(
             head.interval_s, soak.interval_s, DIGITS
         ),
-        f"its stalls begin at {head.stall_s} s, and not at {soak.stall_s} s": not near(
+        f"its shortest stall is {head.stall_s} s, not {soak.stall_s} s": not near(
             head.stall_s, soak.stall_s, DIGITS
         ),
-        f"its server is {head.server!r}, and not {server}": head.server != server,
-        f"it measured {job.kind} of {job.op} over {job.backend}, and not as planned": (
+        f"its server is {head.server!r}, not {server!r}": head.server != server,
+        f"it measured {job.kind} of {job.op} over {job.backend}; the plan has another test": (
             (job.kind, job.op, job.backend) != (flow.kind, flow.op, flow.backend)
         ),
-        f"its messages are of {words} bytes": sizes != [one.size_bytes for one in flow.expect],
-        "its pace is not the planned one": of.asks("rate") != ((job.rate or 0) > 0),
-        f"its payload was {verified}verified": job.verify != of.asks("verify"),
-        "its directions are not the planned ones": job.bidirectional != of.asks("bidirectional"),
+        f"its messages have {words} bytes, not the planned size": (
+            sizes != [one.size_bytes for one in flow.expect]
+        ),
+        "its pace differs from the plan": of.asks("rate") != ((job.rate or 0) > 0),
+        f"its payload was {verified}verified; the plan has the opposite": (
+            job.verify != of.asks("verify")
+        ),
+        "its directions differ from the plan": job.bidirectional != of.asks("bidirectional"),
     }
     return next((why for why, is_so in unlike.items() if is_so), None)
 
@@ -121,7 +125,7 @@ def foreign(of: Flowing, server: str) -> str | None:
 
 
 class Chain(msgspec.Struct):
-    """Seconds: `at`: covered up to; `between`: in no interval and no gap."""
+    """Seconds. `at`: end of the covered time; `between`: outside of intervals and gaps."""
 
     at: float = 0
     measured: float = 0
@@ -132,7 +136,7 @@ class Chain(msgspec.Struct):
 
 
 def chain(of: Flowing) -> Chain:
-    """Which time is covered, with holes, overlaps and lengths."""
+    """The time that lines cover, with holes, overlaps and lengths."""
     c = Chain()
     for line in of.lines:
         if isinstance(line, Stall):
@@ -149,17 +153,17 @@ def _linked(of: Flowing, c: Chain, line: Interval | Gap) -> None:
     if isinstance(line, Interval) and line.loss is None:
         c.between += max(0, line.long_s - (line.elapsed_s or 0))
     if s < c.at - 0.001:
-        text = f"it begins {spoken_s(c.at - s)} before the line before it ends: twice, or not one "
-        text += "after another"
+        text = f"it overlaps the line before it by {spoken_s(c.at - s)}: "
+        text += "a line occurs twice, or lines are out of order"
         c.found.append(of.found("overlap", "coverage", "inconclusive", text, *line.at))
     elif s - known > of.slack_s:
-        text = f"{spoken_s(s - c.at)} before this line are in no interval and in no gap"
+        text = f"{spoken_s(s - c.at)} before this line are outside of intervals and gaps"
         c.found.append(
             of.found("hole", "coverage", "inconclusive", text, c.at, s, [line.n], s - c.at, "s")
         )
     if isinstance(line, Interval):
         if line.long_s > 1.1 * interval_s + of.slack_s + line.stall_s:
-            text = f"an interval of {spoken_s(line.long_s)}, where {interval_s} s are planned"
+            text = f"an interval of {spoken_s(line.long_s)}; the plan has {interval_s} s"
             c.found.append(
                 of.found("length", "coverage", "inconclusive", text, *line.at, line.long_s, "s")
             )
@@ -170,10 +174,10 @@ def _linked(of: Flowing, c: Chain, line: Interval | Gap) -> None:
 
 
 def short(of: Flowing) -> Iterator[Anomaly]:
-    """Many intervals in the place of few.
+    """Many short intervals in place of a few whole ones.
 
-    Each that is more than a tenth shorter than planned must have its reason beside it: a gap, a
-    stall before it, the end.
+    One that is more than a tenth shorter than planned needs a reason next to it: a gap, a stall
+    before it, or the end.
     """
     interval_s = of.soak.interval_s
     lines = of.in_order
@@ -189,8 +193,8 @@ def short(of: Flowing) -> Iterator[Anomaly]:
         and before.long_s < 1.1 * interval_s
     ]
     if len(brief) > 1:
-        text = f"{len(brief)} intervals are shorter than the planned {interval_s} s, without a "
-        text += "reason beside them"
+        text = f"{len(brief)} intervals are shorter than the planned {interval_s} s, without "
+        text += "a gap or stall next to them"
         yield of.found(
             "length", "coverage", "inconclusive", text, brief[0].start_s, brief[-1].end_s,
             [line.n for line in brief], len(brief), "intervals",
@@ -239,10 +243,10 @@ def stop_asked(of: Flowing, facts: Facts, begun: float | None) -> float | None:
 
 
 def gaps(of: Flowing, asked: float | None) -> Iterator[Anomaly]:
-    """`asked`: when the flow's stop was.
+    """`asked`: the time of the flow's stop.
 
-    What was lost after that, and for good, was ended by it: servers do not wait for a keeper whose
-    agent is slow.
+    The stop explains a connection that is lost after it and does not return: servers do not wait
+    for a client whose agent is slow.
     """
     starts = [line.start_s or 0 for line in of.lines if isinstance(line, Interval | Connection)]
     latest = max(starts, default=0)
@@ -252,7 +256,7 @@ def gaps(of: Flowing, asked: float | None) -> Iterator[Anomaly]:
     for gap, is_stop in zip(lost, by_stop, strict=True):
         severity = "advisory" if is_stop else broken
         if severity is not None:
-            after = ", after the stop had been asked for" if is_stop else ""
+            after = ", after the request to stop" if is_stop else ""
             text = f"no connection for {spoken_s(gap.long_s)}{after}: {str(gap.reason)[:200]}"
             yield of.found("gap", "gaps", severity, text, *gap.at, gap.long_s, "s")
 
@@ -265,16 +269,17 @@ def stalls(of: Flowing) -> Iterator[Anomaly]:
         severity = of.bounds.broken("stall_s", line.long_s) if isinstance(line, Stall) else None
         if isinstance(line, Stall) and severity is not None:
             said = spoken_s(line.long_s)
-            text = f"no completion for {said}, {plural(line.messages or 0, 'message')} under way"
+            waiting = plural(line.messages or 0, "message")
+            text = f"no completion for {said}, {waiting} outstanding"
             if line.messages == 0:
-                text = f"nothing moved for {said} between two intervals"
+                text = f"no completion for {said} between two intervals"
             yield of.found(
                 "stall", "stalls", severity, text, *line.at, line.long_s, "s", line.messages
             )
 
 
 def _with_stalls(lines: Iterable[Line]) -> Iterator[tuple[Interval, list[Stall]]]:
-    """Intervals with the lines of their stalls, which stand before each."""
+    """Intervals, each with the lines of its stalls, which precede it."""
     waiting: list[Stall] = []
     for line in lines:
         if isinstance(line, Stall):
@@ -286,10 +291,10 @@ def _with_stalls(lines: Iterable[Line]) -> Iterator[tuple[Interval, list[Stall]]
 
 
 def stalls_left(of: Flowing) -> Iterator[Anomaly]:
-    """Stalls that have no line could be one that breaks a limit.
+    """Stalls without a line, because one of them could break a limit.
 
-    As far as the shortest of those that have lines leaves room; what they are in the mean, one of
-    them is at least.
+    The sum of an interval's stalls bounds them: at least one is as long as their mean, and none is
+    longer than the shortest that has a line.
     """
     bounds = of.bounds
     for line, told in _with_stalls(of.lines):
@@ -298,27 +303,27 @@ def stalls_left(of: Flowing) -> Iterator[Anomaly]:
         left, rest = line.stall_count - len(own), line.stall_s - told_s
         grace = 0.001 + 2e-8 * line.end_s * len(own)  # times are written with nine digits
         if len(own) != min(line.stall_count, STALL_LINES_MAX):
-            text = f"{plural(line.stall_count, 'stall')} in this interval, of which {len(own)} "
-            yield of.found("sum", "sum", "inconclusive", text + "have lines", *line.at)
+            text = f"{plural(line.stall_count, 'stall')} in this interval, but {len(own)} "
+            yield of.found("sum", "sum", "inconclusive", text + "with a line", *line.at)
         elif (
             (left == 0 and abs(rest) > grace)
             or rest < -grace
             or (left > 0 and rest > left * min(own) + grace)
         ):
-            text = f"{spoken_s(line.stall_s)} of stalls in this interval, {spoken_s(told_s)} of "
-            text += f"them in its {len(own)} lines"
+            text = f"{spoken_s(line.stall_s)} of stalls in this interval, but its {len(own)} "
+            text += f"lines of stalls sum to {spoken_s(told_s)}"
             yield of.found("sum", "sum", "inconclusive", text, *line.at)
         if left > 0:
             is_sure = bounds.fails("stall_s", rest / left)
             may_be = bounds.fails("stall_s", rest - (left - 1) * of.soak.stall_s)
             severity: Severity = "fail" if is_sure else "inconclusive" if may_be else "advisory"
-            text = f"{line.stall_count} stalls of {spoken_s(line.stall_s)} in one interval, of "
-            text += f"which {len(own)} have lines"
+            text = f"{line.stall_count} stalls, together {spoken_s(line.stall_s)}, in one "
+            text += f"interval; {len(own)} of them have a line"
             yield of.found("stall", "stalls", severity, text, *line.at, line.stall_s, "s")
 
 
 def silent(of: Flowing) -> Iterator[Anomaly]:
-    """An interval without any completion, though its pace had some due."""
+    """An interval without a completion, although its pace required some."""
     per_s, gap_s = of.job.per_second, (of.job.gap_ns or 0) * 1e-9
     for line in of.well:
         if line.messages != 0 or line.stall_s >= (line.elapsed_s or 0) / 2:
@@ -328,11 +333,11 @@ def silent(of: Flowing) -> Iterator[Anomaly]:
         if long_s > of.soak.stall_s and is_due and gap_s < long_s:
             is_long = of.bounds.fails("stall_s", long_s)
             severity: Severity = "fail" if is_long else "inconclusive"
-            text = f"no completion in an interval of {spoken_s(long_s)}, and no stall that says so"
+            text = f"no completion in an interval of {spoken_s(long_s)}, and no stall reported"
             yield of.found("stall", "stalls", severity, text, *line.at, long_s, "s", 0)
 
 
-# ---- lines that cannot be ------------------------------------------------------------------------
+# ---- invalid lines -------------------------------------------------------------------------------
 
 
 def damaged(of: Flowing, last: int) -> Iterator[Anomaly]:
@@ -342,16 +347,15 @@ def damaged(of: Flowing, last: int) -> Iterator[Anomaly]:
     off; it is one only while nothing follows.
     """
     for line in of.lines:
-        if isinstance(line, Damaged) and (line.n, line.why) != (last, "no line of JSON"):
+        if isinstance(line, Damaged) and (line.n, line.why) != (last, "not JSON"):
             text = f"line {line.n} cannot be used: {line.why}"
             yield of.found("damaged", "lines", "inconclusive", text, lines=[line.n])
 
 
 def out_of_order(of: Flowing) -> Iterator[Anomaly]:
-    """What no engine writes.
+    """Lines in an order that no engine writes.
 
-    An interval that failed in the middle of a connection, and a connection that nothing was lost
-    before.
+    A failed interval in the middle of a connection, or a new connection without a lost one before.
     """
     lines = of.in_order
     is_connected = False
@@ -359,42 +363,41 @@ def out_of_order(of: Flowing) -> Iterator[Anomaly]:
         after = lines[i + 1] if i + 1 < len(lines) else None
         if isinstance(line, Interval) and not line.ok and line.code != CORRUPTED:
             if after is not None and not isinstance(after, Gap | Whole):
-                text = f"line {line.n} is an interval that failed, and no gap follows it"
+                text = f"line {line.n} is a failed interval, and no gap follows it"
                 yield of.found("damaged", "lines", "inconclusive", text, *line.at)
         elif isinstance(line, Connection):
             if is_connected and not isinstance(lines[i - 1], Gap):
-                text = f"line {line.n} is another connection, and no gap before it says that one "
-                text += "was lost"
+                text = f"line {line.n} is a new connection, and no gap precedes it"
                 at = line.start_s
                 yield of.found("damaged", "lines", "inconclusive", text, at, at, [line.n])
             is_connected = True
 
 
 def of_no_connection(of: Flowing) -> Iterator[Anomaly]:
-    """Each interval is of the connection whose line stands before it."""
+    """Intervals that belong to another connection than the last connection's line before them."""
     current: Number | None = None
     for line in of.lines:
         if isinstance(line, Connection):
             current = line.connection_number
         elif isinstance(line, Interval) and line.connection_number != current:
             before = "none" if current is None else current
-            text = f"line {line.n} is of connection {line.connection_number}, and the line of "
-            text += f"{before} stands before it"
+            text = f"line {line.n} belongs to connection {line.connection_number}, but the last "
+            text += f"connection before it is {before}"
             yield of.found("damaged", "lines", "inconclusive", text, *line.at)
 
 
 def corrupt(of: Flowing) -> Iterator[Anomaly]:
-    """Payload that arrived otherwise than it was sent, or that was not checked."""
+    """Payload that was changed on its way."""
     for line in of.intervals:
         if line.bad_bytes:
             text = f"{line.bad_bytes} of {line.checked_bytes} bytes arrived corrupted"
             first = line.integrity.first_bad if line.integrity else None
             if first is not None:
                 text += f", the first at byte {first.offset} of message {first.message}, "
-                text += f"{first.at}: {first.found} in place of {first.expected}"
+                text += f"{first.at}: {first.found} instead of {first.expected}"
             yield of.found("corrupt", "integrity", "fail", text, *line.at, line.bad_bytes, "bytes")
         elif line.code == CORRUPTED:
-            text = "bytes arrived corrupted, as its error says"
+            text = "its error reports corrupted bytes"
             yield of.found("corrupt", "integrity", "fail", text, *line.at, unit="bytes")
 
 
@@ -405,11 +408,11 @@ def unchecked(of: Flowing) -> Iterator[Anomaly]:
             yield of.found("damaged", "integrity", "inconclusive", text, *line.at)
 
 
-# ---- the wall's clock ----------------------------------------------------------------------------
+# ---- the wall clock ------------------------------------------------------------------------------
 
 
 def _walls(lines: Sequence[Line]) -> Iterator[tuple[float, float, int]]:
-    """Moments in the flow's time, how far the wall was off it, and the line that says so."""
+    """Moments in the flow's time, the wall clock's offset from it, and the line that has both."""
     for line in lines:
         if isinstance(line, Timed | Connection):
             at, wall = line.start_s, moment(line.started)
@@ -422,12 +425,12 @@ def _walls(lines: Sequence[Line]) -> Iterator[tuple[float, float, int]]:
 
 
 def clock(of: Flowing) -> Iterator[Anomaly]:
-    """Where the wall's clock moved against the one that only counts.
+    """Where the wall clock moved relative to the monotonic clock.
 
     Times are written in milliseconds.
     """
     for (since, before, _), (at, off, n) in pairwise(sorted(_walls(of.lines), key=lambda x: x[0])):
         severity = of.bounds.broken("clock_s", abs(off - before) - 0.002 - SLEW * (at - since))
         if severity is not None:
-            text = f"the clock on the wall was set by {off - before:.3f} s"
+            text = f"the wall clock was set by {off - before:.3f} s"
             yield of.found("clock", "clock", severity, text, since, at, [n], off - before, "s")

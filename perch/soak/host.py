@@ -36,7 +36,7 @@ SEEN_LEAST, FEW = 0.5, 4
 
 EVIDENCE_OF_COUNTERS = 20
 
-HALF_LINE = "no line of JSON"
+HALF_LINE = "not JSON"
 
 
 class Host:
@@ -153,7 +153,7 @@ class Host:
             stepped = abs(line.step_s) - 0.02 - SLEW * line.long_s
             severity = self.bounds.broken("clock_s", stepped) if stepped > 0 else None
             if severity is not None:
-                text = f"the clock on the wall was set by {line.step_s:.3f} s"
+                text = f"the wall clock was set by {line.step_s:.3f} s"
                 yield self._of(line, "clock", "clock", severity, text, line.step_s, "s")
 
     def _links(self) -> Iterator[Anomaly]:

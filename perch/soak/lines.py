@@ -324,7 +324,7 @@ def _shown(raw: msgspec.Raw | None, most: int) -> str:
 def digest(text: bytes, raw: dict[str, msgspec.Raw] | None, run: str) -> Line:
     """One line, typed. `raw`: its members, None where it is no object. `run`: this run's name."""
     if raw is None:
-        return Damaged(why="no line of JSON")
+        return Damaged(why="not JSON")
     schema, kind, of_run = raw.get("schema"), raw.get("kind"), raw.get("run")
     if schema is None or bytes(schema) != b'"perch.record/1"':
         return Damaged(why=f"its schema is {_shown(schema, 40)}")

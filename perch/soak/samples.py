@@ -1,4 +1,4 @@
-"""A host's samples (perch.sample/1) to lines of intervals.jsonl: what moved since the last one."""
+"""A host's samples (perch.sample/1) to lines of intervals.jsonl: differences to the last one."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class LinkState(msgspec.Struct):
 
 
 class SampleLine(msgspec.Struct, kw_only=True):
-    """A line of intervals.jsonl. Times: seconds since the soak began, by a clock that only counts.
+    """A line of intervals.jsonl. Times: seconds since the soak began, by a monotonic clock.
 
-    step_s: how far the wall was set since the sample before; None after a boot. moved: differences
-    by "netdev/eth1/tx_bytes", None where they are not known; events: the same by class. absent:
-    counters of trouble that samples had, and that this one lacks.
+    step_s: by how much the wall clock was set since the sample before; None after a boot. moved:
+    differences by "netdev/eth1/tx_bytes", None where they are not known; events: the same by
+    class. absent: counters of trouble that earlier samples had, and that this one lacks.
     """
 
     schema: str = "perch.sample/1"
@@ -119,7 +119,7 @@ class SampleLine(msgspec.Struct, kw_only=True):
 
 
 class Fault(msgspec.Struct):
-    """A line that cannot be used."""
+    """An unusable line."""
 
     line: int
     why: str
@@ -135,7 +135,7 @@ def _moved(known: Mapping[str, Values], tables: Mapping[str, Values]) -> Counts:
         if table == old:
             continue
         for counter, n in differences(old, table).items():
-            # what a counter that no sample had before counted until then nobody knows
+            # the first value of a counter without a class has no earlier value to compare with
             known_before = counter in old or class_of(counter) != NO_CLASS
             if n != 0 and counter in table and known_before:
                 moved[f"{name}/{counter}"] = n
@@ -154,7 +154,7 @@ def _absent(known: Mapping[str, Values], tables: Mapping[str, Values]) -> list[s
 
 @lru_cache(maxsize=4096)
 def moved_class(name: str) -> str:
-    """The class of "netdev/eth1/rx_errors"; what a host counts of all its sockets is TCP's."""
+    """The class of "netdev/eth1/rx_errors"; a host's own counters are those of TCP."""
     counter = name.rpartition("/")[2]
     if not name.startswith("host/"):
         return class_of(counter)
@@ -173,7 +173,7 @@ def _events(moved: Counts) -> dict[str, int | None]:
 
 @lru_cache(maxsize=64)
 def _watched(tables: tuple[tuple[str, ...], ...]) -> int:
-    """How many counters of trouble there are. `tables`: the names in each."""
+    """The number of counters of trouble. `tables`: the names in each."""
     return sum(class_of(name) != NO_CLASS for names in tables for name in names)
 
 
@@ -222,7 +222,7 @@ def _is_there(link: Link | None) -> bool:
 
 
 def _changes(before: Link, link: Link) -> Number:
-    """A port of RDMA counts none: then its state is another, or not."""
+    """An RDMA port has no counter of changes: for it, a different state is one change."""
     old, new = _number(before.get("carrier_changes")), _number(link.get("carrier_changes"))
     if old is not None and new is not None and new != old:
         return rounded(new - old)
@@ -233,7 +233,7 @@ def _changes(before: Link, link: Link) -> Number:
 def _links(
     known: Mapping[str, Link], before: Mapping[str, Link], links: Mapping[str, Link]
 ) -> dict[str, LinkState]:
-    """`known`: the last that any sample had. One that was there and is not has changed, once."""
+    """`known`: the latest state in any sample. A link that disappeared has changed once."""
     states = {}
     for name in dict.fromkeys((*known, *links)):
         link = links.get(name)
@@ -261,22 +261,22 @@ def _decoded(text: bytes) -> Sample | str:
         sample = _decode(text)
     except msgspec.ValidationError as error:
         part = _part.search(str(error))
-        return f"its {part[1]} are none" if part else "it is no sample"
+        return f"its {part[1]} have the wrong type" if part else "it is not a sample"
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return "no line of JSON"
+        return "not JSON"
     if sample.schema != "perch.sample/1":
-        return "it is no sample"
+        return "it is not a sample"
     repeated = repeated_key(text)
     if repeated is not None:
         return f"it has the key '{repeated}' twice in one object"
     moments = (_number(sample.time_s), _number(sample.uptime_s))
     if any(one is None or not 0 <= one < LAST_MOMENT for one in moments):
-        return "it has no valid time"
+        return "its time or uptime is not valid"
     return sample
 
 
 class Sampler:
-    """Compares each sample of a host with what those before it had."""
+    """Compares each sample of a host with the earlier ones."""
 
     def __init__(self, host: str, run: str, epoch: float) -> None:
         self.host, self.run, self.epoch = host, run, epoch
@@ -302,9 +302,9 @@ class Sampler:
         before = self.before
         same = before is not None and before.boot_id == sample.boot_id
         if before and same and float(sample.uptime_s) < float(before.uptime_s):
-            return "its uptime lies before that of the one before"
+            return "its uptime is lower than that of the sample before it"
         if sample.run != self.run or sample.host != self.host:
-            return f"it is of run {sample.run!r}, host {sample.host!r}"
+            return f"it belongs to run {sample.run!r}, host {sample.host!r}"
         return None
 
     def _compared(self, sample: Sample, n: int) -> SampleLine:

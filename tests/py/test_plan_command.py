@@ -84,7 +84,7 @@ def test_a_run_is_never_planned_over(run: Path, perchctl: Perchctl) -> None:
         (b"[" * 100000, "inputs/plan.json: it cannot be planned"),
         (b"{}", "missing required field `run`"),
         (inputs(hosts={"a": {}}), "host a: Object missing required field `perch_address`"),
-        (inputs(soak_duration="1h"), "suite s is no soak"),
+        (inputs(soak_duration="1h"), "suite s is not a soak"),
     ],
 )
 def test_inputs_that_cannot_be_planned_leave_no_plan(

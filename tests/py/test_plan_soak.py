@@ -100,21 +100,21 @@ def test_three_turns_of_a_fifth_of_a_second_are_three() -> None:
     ("settings", "duration", "why"),
     [
         *[
-            ({}, odd, f"soak_duration {json.dumps(odd)} is no time with a unit; write 90s, 24h")
+            ({}, odd, f"soak_duration {json.dumps(odd)} is not a time with a unit; write 90s, 24h")
             for odd in (24, "24", "0h", "-1h", "24H", "1h30m")
         ],
         ({}, "30s", "interval, 60s, is longer than soak_duration, 30s"),
         ({"mode": "alternating", "turn": "30s"}, "1h", "60s, is longer than its turn, 30s"),
-        ({"interval": "20ms"}, "1h", "stall, 20ms, is not below its interval, 20ms"),
+        ({"interval": "20ms"}, "1h", "stall, 20ms, must be shorter than its interval, 20ms"),
         ({}, "366d", "longer than 365 days"),
         *[
             ({what: "0.0000001s"}, "1h", f"the suite's {what}, 0.0000001s, is shorter than 1 ms")
             for what in ("interval", "stall", "reconnect")
         ],
-        ({"mode": "alternating"}, "10m", "has no room for all: 2 turns of 10m"),
-        ({"mode": "alternating", "turn": "60s"}, "7d", "makes 10080 turns of 60s, and 5000 are"),
+        ({"mode": "alternating"}, "10m", "is too short: 2 turns of 10m are needed"),
+        ({"mode": "alternating", "turn": "60s"}, "7d", "10080 turns of 60s; at most 5000 are"),
         ({}, "", "playbooks/soak.yml -e soak_duration=24h"),
-        (None, "1h", "suite s is no soak"),
+        (None, "1h", "suite s is not a soak"),
     ],
 )
 def test_times_that_cannot_be_are_refused(
@@ -125,17 +125,20 @@ def test_times_that_cannot_be_are_refused(
     assert why in str(caught.value)
 
 
+NEEDS = "a soak needs tool perch and kind latency or bandwidth"
+
+
 @pytest.mark.parametrize(
     ("members", "why"),
     [
-        ({"tool": "iperf3", "backend": None, "kind": "bandwidth"}, "a soak is of tool perch"),
-        ({"kind": "transfer", "op": "write"}, "a soak is of tool perch"),
-        ({"backend": "null"}, "a soak is of the network"),
-        ({"repeat": 2}, "a soak has no repeats"),
-        ({"params": {"size": "8:64"}}, "a soak measures one size"),
-        ({"params": {"size": 8, "iterations": 5}}, "iterations is not a test's to say"),
-        ({"params": {"size": 8, "duration": "1s"}}, "duration is not a test's to say"),
-        ({"params": {"size": 8, "interval": "1s"}}, "interval is not a test's to say"),
+        ({"tool": "iperf3", "backend": None, "kind": "bandwidth"}, NEEDS),
+        ({"kind": "transfer", "op": "write"}, NEEDS),
+        ({"backend": "null"}, "backend null cannot be soaked"),
+        ({"repeat": 2}, "repeat must be 1 in a soak"),
+        ({"params": {"size": "8:64"}}, "a test of a soak must have one size"),
+        ({"params": {"size": 8, "iterations": 5}}, "iterations cannot be set for a test of a soak"),
+        ({"params": {"size": 8, "duration": "1s"}}, "duration cannot be set for a test of a soak"),
+        ({"params": {"size": 8, "interval": "1s"}}, "interval cannot be set for a test of a soak"),
     ],
 )
 def test_tests_that_cannot_be_soaked_are_refused_by_name(members: dict[str, Any], why: str) -> None:

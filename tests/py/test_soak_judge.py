@@ -220,8 +220,8 @@ def test_the_file_of_one_turn_is_not_another_s(root: Path) -> None:
         shutil.copy(flows / "1" / name, flows / "4" / name)
     assert soak.judge() == "INCONCLUSIVE"
     assert soak.texts("foreign") == [
-        "inconclusive load/node1/node2/0/4: its file is of another measurement: it began 0.000 s "
-        "after its agent, when the turn before it had 600.0 s to go"
+        "inconclusive load/node1/node2/0/4: its file belongs to another measurement: it began "
+        "0.000 s after its agent, but the turn before it lasted 600.0 s longer"
     ]
 
 
@@ -291,7 +291,7 @@ def test_a_connection_that_was_lost_for_good_after_the_stop_was_asked_for_is_the
     soak.agent("node2", stop_asked_s=asked_s)
     soak.judge()
     assert (soak.found("gap", GAP), soak.status("gaps")) == (severity, severity)
-    after = ", after the stop had been asked for" if severity == "advisory" else ""
+    after = ", after the request to stop" if severity == "advisory" else ""
     assert [one["text"] for one in soak.anomalies("gap")] == [
         f"no connection for 3.0 s{after}: the connection was lost"
     ]

@@ -154,7 +154,8 @@ def test_a_sample_whose_uptime_goes_back_is_damage_and_costs_no_verdict(root: Pa
 
     soak.samples(back)
     assert soak.judge() == "FAIL"
-    wanted = "line 21 of its samples cannot be used: its uptime lies before that of the one before"
+    why = "its uptime is lower than that of the sample before it"
+    wanted = f"line 21 of its samples cannot be used: {why}"
     assert f"inconclusive node1: {wanted}" in soak.texts("damaged")
 
 
@@ -284,7 +285,7 @@ def test_what_was_printed_is_the_last_line_of_the_file(root: Path) -> None:
     path = root / "raw/node1/flows/load/node1/node2/0/1/client.stdout"
     path.write_text(path.read_text().replace('"status":"ok"', '"status":"OK"'))
     assert soak.judge() == "INCONCLUSIVE"
-    wanted = "load/node1/node2/0/1: the last line of client.soak is not what it printed"
+    wanted = "load/node1/node2/0/1: the last lines of client.soak and of its output differ"
     assert soak.said("sum") == f"inconclusive: {wanted}"
 
 
@@ -346,17 +347,20 @@ def test_many_intervals_in_the_place_of_few_have_their_reason_beside_them(root: 
     soak.edit("plan.json", plan)
     soak.lines("*", claim)
     assert soak.judge() == "INCONCLUSIVE"
-    wanted = "intervals are shorter than the planned 120 s, without a reason beside them"
+    wanted = "intervals are shorter than the planned 120 s, without a gap or stall next to them"
     assert wanted in soak.texts("length")[0]
 
 
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        ({"connection_number": 2}, "line 5 is of connection 2, and the line of 1 stands before it"),
+        (
+            {"connection_number": 2},
+            "line 5 belongs to connection 2, but the last connection before it is 1",
+        ),
         (
             {"status": "error", "error": {"code": 4, "message": "lost"}},
-            "line 5 is an interval that failed, and no gap follows it",
+            "line 5 is a failed interval, and no gap follows it",
         ),
     ],
 )
@@ -378,7 +382,7 @@ def test_another_connection_without_a_gap_before_it_is_damage(root: Path) -> Non
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(line for line in lines if '"kind":"gap"' not in line))
     assert soak.judge() == "INCONCLUSIVE"
-    wanted = "is another connection, and no gap before it says that one was lost"
+    wanted = "is a new connection, and no gap precedes it"
     assert wanted in "\n".join(soak.texts("damaged"))
 
 
