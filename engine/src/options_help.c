@@ -61,9 +61,9 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 	},
 	[COMMAND_MEET] = {
 		"HOST --flow ID [OPTION...]", "wait at HOST for the other side of a flow",
-		"Returns 0 once all parties have arrived, and 4 if they have not within --timeout. With --lines it takes "
-		"no host and serves many meetings. A request has id, host, port, flow and timeout_ms; {\"cancel\": ID} "
-		"ends it early. Each gets one answer with its id and exit code when it has ended.",
+		"Returns 0 once all parties have arrived, and 4 if they have not within --timeout. With --lines "
+		"it takes no host and serves many meetings. A request has id, host, port, flow and timeout_ms; "
+		"{\"cancel\": ID} ends it early. Each gets one answer with its id and exit code when it has ended.",
 		{ "perch meet 192.0.2.1 --token-file token --flow a",
 		  "perch meet --lines --token-file token" },
 	},
