@@ -34,9 +34,9 @@ ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
 
 #: Name, module, and a line for `perchctl --help`; in the order of a run's life.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "plan": ("perch.plan.command", "turn a suite and an inventory into a plan"),
-    "judge": ("perch.judge.command", "judge a run from its folder"),
-    "report": ("perch.views.report", "judge a run and write its report"),
+    "plan": ("perch.run.plan", "turn a suite and an inventory into a plan"),
+    "judge": ("perch.run.judge", "judge a run from its folder"),
+    "report": ("perch.exports.report", "judge a run and write its report"),
     "summary": ("perch.views.summary", "print a judged run in one screen"),
     "hosts": ("perch.views.hosts", "judge answers of the host checks, without a run"),
     "accept": ("perch.history.accept", "make a run the baseline of its fabric"),

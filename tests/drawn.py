@@ -10,7 +10,7 @@ from perch.errors import PerchError
 from perch.exports import junit, prom
 from perch.views import details, document, flow_facts, inputs, page
 from perch.views.draw import Drawer
-from perch.views.report import write_report
+from perch.exports.report import write_report
 
 
 def export(root: Path) -> None:

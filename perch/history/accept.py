@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from perch.model.baseline import BaselineDocument
     from perch.model.verdict import Verdict
 
-BASELINE, HISTORY = "baseline.json", "history.jsonl"
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
@@ -45,7 +43,8 @@ def _one_line(option: str, text: str | None) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Accepts the run."""
-    from perch.history import folder, index, lines
+    from perch.history import index
+    from perch.run import folder, lines
 
     _one_line("--label", args.label)
     _one_line("--force", args.force)
@@ -63,7 +62,7 @@ def command(args: argparse.Namespace) -> int:
         kept = keep(root.parent, found)
     faulty = [
         lines.report_unreadable("perchctl accept", path)
-        for path in (kept / HISTORY, root.parent / index.INDEX)
+        for path in (kept / folder.HISTORY, root.parent / index.INDEX)
     ]
     hosts = ", ".join(sorted(found.fabric.hosts))
     print(
@@ -76,8 +75,7 @@ def command(args: argparse.Namespace) -> int:
 
 def _judged_again(root: Path, name: str) -> Verdict:
     """The verdict from the raw outputs. Raises PerchError where the one in DIR differs."""
-    from perch.history import folder
-    from perch.judge import run as judging
+    from perch.run import folder, judging
 
     with tempfile.TemporaryDirectory(prefix="perch-accept.") as work:
         again, verdict = folder.judge_again(root, Path(work))
@@ -93,7 +91,8 @@ def _judged_again(root: Path, name: str) -> Verdict:
 
 
 def _document(root: Path, args: argparse.Namespace, verdict: Verdict) -> BaselineDocument:
-    from perch.history import baseline, folder
+    from perch.history import baseline
+    from perch.run import folder
 
     plan = folder.plan_head(root / folder.PLAN)
     found = baseline.document(
@@ -120,13 +119,14 @@ def keep(runs: Path, found: BaselineDocument) -> Path:
     """
     import msgspec
 
-    from perch.history import index, lines
+    from perch.history import index
+    from perch.run import folder, lines
 
     kept = runs / "baseline" / found.fabric.id
     kept.mkdir(parents=True, exist_ok=True)
     past = {**msgspec.to_builtins(found), "schema": "perch.history/1"}
-    lines.set_line(kept / HISTORY, found.run, past)
-    lines.replace(kept / BASELINE, pretty(found))
+    lines.set_line(kept / folder.HISTORY, found.run, past)
+    lines.replace(kept / folder.BASELINE, pretty(found))
     line = lines.of_run(lines.read(runs / index.INDEX), found.run)
     assert line is not None  # set_run has just written it
     line |= {"accepted": found.accepted, "label": found.label, "forced": found.forced}

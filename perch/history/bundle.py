@@ -50,7 +50,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Packs the run."""
-    from perch.history import folder, packed, seal
+    from perch.history import packed, seal
+    from perch.run import folder
 
     if args.key is not None and not os.access(args.key, os.R_OK):
         raise PerchError(ExitCode.USAGE, f"--key {args.key} cannot be read")

@@ -34,7 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Compares them."""
-    from perch.history import comparison_words, folder, side_by_side
+    from perch.history import comparison_words, side_by_side
+    from perch.run import folder
     from perch.views import markdown, page
 
     roots = [folder.judged_folder(name) for name in (args.a, args.b)]
@@ -52,8 +53,9 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _side(root: Path) -> Side:
-    from perch.history import baseline, folder, intervals, side_by_side
+    from perch.history import baseline, intervals, side_by_side
     from perch.judge import columns
+    from perch.run import folder
 
     records = folder.records(root)
     verdict = folder.verdict_head(root)

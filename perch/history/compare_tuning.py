@@ -29,8 +29,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Compares them."""
-    from perch.history import lines, tuning, tuning_words
+    from perch.history import tuning, tuning_words
     from perch.model.tuning import MOST_REPEATS
+    from perch.run import lines
 
     root = Path(args.folder)
     if not root.is_dir():

@@ -17,13 +17,13 @@ import polars as pl
 from perch.checks import figures
 from perch.checks.limit_values import bounds_record
 from perch.errors import PerchError
-from perch.history import folder, lines
 from perch.judge.inputs import read_limits
 from perch.judge.raw import RawFiles
 from perch.model.figures import rounded
 from perch.model.index import IndexLine, OfHosts, OfLimit, OfTest
 from perch.model.limits import Limit
 from perch.model.record import Number
+from perch.run import folder, lines
 from perch.views.inputs import Environment
 
 INDEX = "index.jsonl"

@@ -16,10 +16,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from perch.errors import ExitCode, PerchError
-from perch.history import folder
 from perch.judge.raw import UNREADABLE
 from perch.model.bundle import BundleDocument, BundleTool, BundleVersions
 from perch.model.figures import encode, encode_sorted
+from perch.run import folder
 
 MANIFEST, SIGNATURE, DESCRIPTION = "manifest.sha256", "manifest.sha256.sig", "bundle.json"
 

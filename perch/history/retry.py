@@ -43,10 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Plans the repeats."""
-    from perch.history import folder, lines
     from perch.judge import planned
-    from perch.judge import run as judging
     from perch.plan import share
+    from perch.run import folder, judging, lines
 
     root = folder.run_folder(args.run)
     path = root / folder.RETRY

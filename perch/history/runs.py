@@ -22,7 +22,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Writes the line."""
-    from perch.history import folder, index, lines
+    from perch.history import index
+    from perch.run import folder, lines
 
     root = folder.judged_folder(args.run)
     with lines.locked(root.parent):

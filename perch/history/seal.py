@@ -56,8 +56,8 @@ def refuse_links(root: Path, names: Iterable[str] = DOCUMENTS) -> None:
 
 def seal(root: Path) -> tuple[int, int]:
     """Adds what is not in the manifest yet; how many files that are, and how many were there."""
-    from perch.history import lines
     from perch.judge import manifest
+    from perch.run import lines
 
     path = root / manifest.MANIFEST
     refuse_links(root)

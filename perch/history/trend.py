@@ -63,7 +63,7 @@ def command(args: argparse.Namespace) -> int:
 
 def read(path: Path) -> tuple[list[IndexLine], list[str]]:
     """Its lines, oldest run first, and what cannot be shown of it. Raises PerchError."""
-    from perch.history import lines
+    from perch.run import lines
 
     if not path.exists():
         raise PerchError(
@@ -89,8 +89,8 @@ def _line(text: bytes) -> IndexLine | str:
     """The line, or why it cannot be shown."""
     import msgspec
 
-    from perch.history import lines
     from perch.model.index import IndexLine
+    from perch.run import lines
 
     found = lines.parsed(text)
     if found is None:
@@ -133,10 +133,10 @@ def _write(found: Trend, faults: list[str], others: list[str], output: Path) -> 
 
     Without pandoc there is its text, as Markdown.
     """
-    from perch.history import lines
+    from perch.exports.report import write_charts
+    from perch.run import lines
     from perch.views import markdown, page, table, trend, trend_charts
     from perch.views.draw import Drawer
-    from perch.views.report import write_charts
 
     charts = list(trend_charts.charts(found))
     document = table.slimmed(trend.document(found, faults, others))

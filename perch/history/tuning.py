@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from perch.checks.scope import weakest
-from perch.history import folder, tuning_figures, tuning_runs
+from perch.history import tuning_figures, tuning_runs
 from perch.history.tuning_figures import (
     BETTER,
     NO_EFFECT,
@@ -38,6 +38,7 @@ from perch.model.tuning import (
     RunRow,
     TuningDocument,
 )
+from perch.run import folder
 
 _RUN = RunRow.__struct_fields__
 _sub_run = re.compile(r"(\d\d)-(?:untuned|tuned)")

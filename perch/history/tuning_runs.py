@@ -10,13 +10,13 @@ import msgspec
 
 from perch.checks.figures import TIMES_COMPLETION
 from perch.errors import PerchError
-from perch.history import folder
 from perch.judge import planned
 from perch.model.figures import encode, supports
 from perch.model.plan import Plan
 from perch.model.record import Latency, Number, Params, Record, Scope
 from perch.model.tuning import KINDS, Kind, Phase
 from perch.model.verdict import Word
+from perch.run import folder
 
 UNTUNED: Final = "untuned"
 TUNED: Final = "tuned"

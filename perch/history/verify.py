@@ -89,9 +89,9 @@ def _check_manifest(bundle: Path, root: Path) -> None:
 
 def _check_verdict(bundle: Path, root: Path, work: Path) -> None:
     """Judges the run again, and compares. Raises PerchError."""
-    from perch.history import folder, packed
+    from perch.history import packed
     from perch.history.unpacked import damaged
-    from perch.judge import run as judging
+    from perch.run import folder, judging
 
     for name in (folder.PLAN, folder.RECORDS, folder.VERDICT, packed.DESCRIPTION):
         if not (root / name).is_file():
@@ -143,8 +143,9 @@ def _check_report(bundle: Path, root: Path, again: Path) -> None:
 
 def _drawn_again(again: Path) -> Iterator[tuple[str, bytes]]:
     """The files of a report without pictures, by name."""
+    from perch.exports import report
     from perch.model import derived
-    from perch.views import inputs, report
+    from perch.views import inputs
 
     run = inputs.read_run(again)
     try:
@@ -158,7 +159,8 @@ def _drawn_again(again: Path) -> Iterator[tuple[str, bytes]]:
 
 def _refuse_older(bundle: Path, root: Path) -> None:
     """A bundle of another Perch has other records, and needs that version to verify it."""
-    from perch.history import folder, packed
+    from perch.history import packed
+    from perch.run import folder
 
     try:
         folder.record_heads(root / folder.RECORDS)
@@ -176,8 +178,9 @@ def _check_description(bundle: Path, root: Path) -> None:
     """bundle.json is read by people who ask what a bundle is of. Raises PerchError."""
     import msgspec
 
-    from perch.history import folder, packed
+    from perch.history import packed
     from perch.history.unpacked import damaged
+    from perch.run import folder
 
     try:
         said = msgspec.json.decode((root / packed.DESCRIPTION).read_bytes(), type=packed.Described)

@@ -92,7 +92,7 @@ class _Files:
 def _print_records(files: _Files, rate_gbit_s: Number | None) -> None:
     from perch.imports import faults, names
     from perch.imports.documents import read_files
-    from perch.judge.imported import expected, record
+    from perch.imports.imported import expected, record
     from perch.model.figures import encode
     from perch.model.plan import Plan, PlanHost, Suite
 

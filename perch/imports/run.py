@@ -16,7 +16,7 @@ from typing import NamedTuple
 from perch.errors import ExitCode, PerchError
 from perch.imports import faults, names
 from perch.imports.documents import Document, ReadFile, read_files
-from perch.judge.imported import expected
+from perch.imports.imported import expected
 from perch.judge.raw import LARGEST
 from perch.model.figures import pretty
 from perch.model.plan import (

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from perch.history.seal import seal
-from perch.judge import run
 from perch.judge.manifest import MANIFEST
 from perch.model.moments import moment
 from perch.model.verdict import Check, Verdict
+from perch.run import judging
 from perch.soak.moments import dated
 from tests import spelled
 
@@ -176,7 +176,7 @@ class Run:
         if self.fetched:
             (self.root / MANIFEST).unlink(missing_ok=True)
             seal(self.root)
-        return run.judge(self.root)[0]
+        return judging.judge(self.root)[0]
 
     def records(self) -> list[Document]:
         """What records.jsonl holds."""

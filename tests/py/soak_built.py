@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from perch.judge.run import judge
+from perch.run.judging import judge
 from tests import spelled
 
 Document = dict[str, Any]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from perch.errors import PerchError
-from perch.history import lines
-from perch.history.recall import recall
+from perch.run import lines
+from perch.run.recall import recall
 from tests.py.conftest import Ended
 from tests.py.judging import Run, put, status
 

@@ -16,9 +16,10 @@ import msgspec
 import pytest
 
 from perch.errors import PerchError
+from perch.exports import report
 from perch.history import packed, unpacked
 from perch.model import schemas
-from perch.views import inputs, markdown, report
+from perch.views import inputs, markdown
 from tests.py.bundle_built import closed, opened, sealed_again
 from tests.py.conftest import FIXTURES, Ended
 from tests.py.judging import Run, put

@@ -13,7 +13,6 @@ import pytest
 
 from perch.history import side_by_side
 from perch.history.intervals import of_course, of_samples
-from perch.judge import run as judging
 from perch.model.comparison import Range
 from perch.model.record import (
     Bandwidth,
@@ -23,6 +22,7 @@ from perch.model.record import (
     Side,
     ToolName,
 )
+from perch.run import judging
 from tests.py.conftest import Ended
 
 Perchctl = Callable[..., Ended]

@@ -12,10 +12,10 @@ import pytest
 
 from perch.checks import RunView, drift
 from perch.judge import inputs, planned
-from perch.judge import run as judging
 from perch.model.baseline import Baseline
 from perch.model.limits import Limits
 from perch.model.verdict import Check, Verdict
+from perch.run import judging
 from tests.py.conftest import FIXTURES
 from tests.py.judging import Change, Document, Run, check_of, put, status
 

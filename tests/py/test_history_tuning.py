@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from perch.judge import run as judging
 from perch.model import schemas
+from perch.run import judging
 from tests.py.conftest import FIXTURES, Ended
 
 Perchctl = Callable[..., Ended]

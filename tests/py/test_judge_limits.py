@@ -13,11 +13,11 @@ import yaml
 from selftest.runs import noise
 
 from perch.history import baseline as history
-from perch.history import folder
 from perch.imports.run import Given, make
 from perch.model import limit_sets
 from perch.model.limit_sets import LimitFile
 from perch.model.verdict import Check, Verdict
+from perch.run import folder
 from tests.py.cards import call_cards
 from tests.py.judging import Change, Document, Run, check_of, put, status
 

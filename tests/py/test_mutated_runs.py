@@ -18,11 +18,12 @@ import pytest
 from selftest.runs.slingshot import slingshot
 
 from perch.history.seal import seal
-from perch.judge import findings, hosts, laws, planned, run
+from perch.judge import findings, hosts, laws, planned
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
 from perch.judge.trail import Trail
 from perch.model.figures import encode_lines
+from perch.run import judging
 from tests.py.judging import Run, check_of, put, status
 
 Path_ = tuple[Any, ...]
@@ -120,7 +121,7 @@ def test_a_mutated_run_has_a_verdict(sources: list[Path], tmp_path: Path, seed: 
     path = draw.choice([path for path in files if path.name not in PLAN])
     before = path.read_bytes()
     path.write_bytes(mutated(before, draw))
-    verdict, fault = run.judge(root)
+    verdict, fault = judging.judge(root)
     assert fault is None
     assert json.loads((root / "verdict.json").read_bytes())["verdict"] == verdict.verdict
     if path.read_bytes() != before:

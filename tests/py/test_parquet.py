@@ -12,8 +12,8 @@ import pytest
 
 from perch.errors import PerchError
 from perch.judge import parquet, planned
-from perch.judge import run as judging
 from perch.model import derived
+from perch.run import judging
 
 Copy = Callable[[str], Path]
 

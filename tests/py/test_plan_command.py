@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from perch.plan import command, engine
+from perch.plan import engine
+from perch.run import plan as command
 from tests.py.conftest import Ended
 from tests.py.planned import hosts, suite_test, takes_all
 

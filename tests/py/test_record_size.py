@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
-from perch.judge import run as judging
 from perch.model.figures import encode, rounded
 from perch.model.histogram import DIGITS, HIGHEST_NS
 from perch.model.record import Histogram, Latency, Record
+from perch.run import judging
 
 MOST = 2048
 SAMPLES = 10_000

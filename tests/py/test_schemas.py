@@ -10,8 +10,8 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
-from perch.judge import run as judging
 from perch.model import schemas
+from perch.run import judging
 from tests.py import soak_built
 
 

@@ -12,7 +12,7 @@ from selftest.faults import all_faults
 from selftest.runs import BASES
 from selftest.table import page
 
-from perch.judge import run as judging
+from perch.run import judging
 
 TOP = Path(__file__).parents[2]
 LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stdout"

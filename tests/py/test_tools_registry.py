@@ -11,7 +11,8 @@ import yaml
 
 from perch.checks import scope
 from perch.errors import PerchError
-from perch.judge import imported, links
+from perch.imports import imported
+from perch.judge import links
 from perch.model.plan import Flow, Plan, PlanHost, Suite
 from perch.model.record import Part, ToolName
 from perch.tools import TOOLS, Tool, ToolOutput, read, registered

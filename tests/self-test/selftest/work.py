@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from perch.judge import findings
-from perch.judge import run as judging
 from perch.judge.manifest import MANIFEST
 from perch.model.figures import encode
 from perch.model.verdict import Verdict
+from perch.run import judging
 from selftest import outcome
 from selftest.edits import sealed_again
 from selftest.fault import Fault

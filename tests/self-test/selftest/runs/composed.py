@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from perch.history import baseline, folder
-from perch.judge import run as judging
+from perch.history import baseline
+from perch.run import folder, judging
 from selftest.edits import sealed_again
 from selftest.files import document, write
 from selftest.runs.fabric import compose

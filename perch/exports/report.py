@@ -107,7 +107,7 @@ def write_report(run: Run, drawer: Drawer) -> list[str]:
 
 def _judged(root: Path) -> tuple[Run, list[str]]:
     """The run as views see it, without the flows of its plan, and why it could not be judged."""
-    from perch.judge import run as judging
+    from perch.run import judging
     from perch.views import inputs
 
     judged, fault = judging.judged(root)
@@ -122,7 +122,7 @@ def command(args: argparse.Namespace) -> int:
     """Judges, and writes the report."""
     root = existing(args.run)
     with Drawer() as drawer:
-        from perch.judge import run as judging
+        from perch.run import judging
 
         derived.remove(root, *derived.DERIVED)
         run, faults = _judged(root)

@@ -13,16 +13,19 @@ import polars as pl
 from perch.checks.fabric import planned_identity
 from perch.errors import ExitCode, PerchError
 from perch.judge import columns, planned
-from perch.judge import run as judging
 from perch.judge.raw import UNREADABLE
 from perch.model.figures import encode_sorted
 from perch.model.folder import existing
 from perch.model.plan import Plan
 from perch.model.record import Record, Scope, ToolName
 from perch.model.verdict import Verdict, Word
+from perch.run import judging
 
 PLAN, ROUNDS, RETRY = planned.PLAN, planned.ROUNDS, planned.RETRY
 VERDICT, RECORDS, INTERVALS = judging.VERDICT, judging.RECORDS, judging.INTERVALS
+
+#: Of an accepted run, and of all accepted runs of its fabric.
+BASELINE, HISTORY = "baseline.json", "history.jsonl"
 
 RECORD_SCHEMA = "perch.record/2"
 

@@ -26,11 +26,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Judges the run and returns its verdict's exit code."""
-    from perch.judge import run
+    from perch.run import judging
 
     root = existing(args.run)
-    verdict, fault = run.judge(root)
+    verdict, fault = judging.judge(root)
     if fault is not None:
         print(f"perchctl judge: {root}: {clean(str(fault))}", file=sys.stderr)
-    print(run.line(verdict))
-    return run.CODES[verdict.verdict]
+    print(judging.line(verdict))
+    return judging.CODES[verdict.verdict]

@@ -21,7 +21,8 @@ import polars as pl
 from perch.checks import RunView, all_findings, shown
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, findings, imported, laws, parquet, planned, seen, worker
+from perch.imports import imported
+from perch.judge import columns, findings, laws, parquet, planned, seen, worker
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest

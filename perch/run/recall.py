@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
-from perch.history import folder, lines
-from perch.history.accept import BASELINE, HISTORY
 from perch.judge import inputs
 from perch.model.baseline import BaselineDocument
+from perch.run import folder, lines
 
 #: The first accepted run and the newest of the others: nobody reads a table of more.
 MOST_RUNS = 10
@@ -26,16 +25,16 @@ def recall(root: Path, runs: Path, which: str = "auto") -> str | None:
     if which != "auto":
         return _put(root, Path(which))
     kept = runs / "baseline" / folder.fabric_id(folder.plan_head(root / folder.PLAN))
-    path = kept / BASELINE
+    path = kept / folder.BASELINE
     if not (path.exists() or path.is_symlink()):
         return None
     _usable(path)
-    history = kept / HISTORY
+    history = kept / folder.HISTORY
     if folder.is_regular(history):
         _as_accepted(path, history)
         newest = [line for line in lines.read(history) if lines.parsed(line) is not None]
         shown = newest[:1] + newest[1:][-(MOST_RUNS - 1) :]
-        lines.replace(root / "inputs" / HISTORY, b"".join(line + b"\n" for line in shown))
+        lines.replace(root / "inputs" / folder.HISTORY, b"".join(line + b"\n" for line in shown))
     return _put(root, path)
 
 
@@ -68,6 +67,6 @@ def _as_accepted(path: Path, history: Path) -> None:
 
 def _put(root: Path, path: Path) -> str:
     found = _usable(path)
-    lines.replace(root / "inputs" / BASELINE, path.read_bytes())
+    lines.replace(root / "inputs" / folder.BASELINE, path.read_bytes())
     label = f" ({found.label})" if found.label is not None else ""
     return f"This run is compared with run {found.run}{label}, accepted {found.accepted}"

@@ -117,7 +117,7 @@ def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:
 
 
 def _recall(root: Path, args: argparse.Namespace) -> None:
-    from perch.history.recall import recall
+    from perch.run.recall import recall
 
     runs = Path(args.runs) if args.runs else root.parent
     found = recall(root, runs, args.baseline)
