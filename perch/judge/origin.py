@@ -5,6 +5,7 @@ An output that names other ends, or a report of another time, is no evidence of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import ip_address
@@ -18,6 +19,11 @@ from perch.model.record import ROLES, About, Error, Part, Role, Side
 from perch.tools import TOOLS
 
 _NO_SIDE = Side()
+
+#: Providers of libfabric whose endpoints are sockets, also below a utility (fi_provider(7)).
+_ip_provider = re.compile(r"(tcp|udp|net|sockets)(;|$)")
+#: An end of InfiniBand in the engine's words.
+_lid = re.compile(r"lid [0-9]{1,5}")
 
 
 @lru_cache(maxsize=4096)
@@ -48,10 +54,20 @@ def _side(part: Part, role: Role) -> Side:
     return (part.client if role == "client" else part.server) or _NO_SIDE
 
 
-def _by_sockets(flow: Flow) -> bool:
-    """Whether its output names the addresses that its command binds and connects to."""
+def _by_sockets(flow: Flow, part: Part) -> bool:
+    """Whether its output names the addresses that its command binds and connects to.
+
+    Devices that a transfer names over libfabric have addresses of their own.
+    """
     tool = TOOLS.get(flow.tool)
+    if flow.backend == "ofi" and flow.params.get("devices") is None:
+        return _ip_provider.match(part.provider or "") is not None
     return flow.backend == "tcp" or bool(tool and tool.is_tcp and tool.connections)
+
+
+def _is_no_address(flow: Flow, said: str | None) -> bool:
+    """Whether the engine's word for an address is none that a queue pair has: a GID or a LID."""
+    return flow.backend == "verbs" and said is not None and not _lid.fullmatch(said)
 
 
 class Planned:
@@ -79,10 +95,10 @@ def _foreign_address(planned: Planned, flow: Flow, part: Part, role: Role) -> st
         return None
     says = f"says {stated or said}" if said else "names no address"
     why = f"the plan has {role} {flow.host(role)} at {known}, the output {says}"
-    if _by_sockets(flow):
+    if _by_sockets(flow, part):
         return why
     if stated is None:  # a NIC, or shared memory
-        return None
+        return why if _is_no_address(flow, said) else None
     if _side(part, "client").address == _side(part, "server").address:
         return None
     owner = planned.owners.get(stated)

@@ -26,6 +26,10 @@ ENDS: tuple[tuple[str, str, Change, str], ...] = (
     ("rxe", "verbs-send-latency", swapped, "is host 'alpha', the output says 'beta'"),
     ("rxe", "verbs-send-latency", put("server.host", "gamma"), "the output says 'gamma'"),
     ("loopback", "tcp-bandwidth", put("server.address", "127.0.0.3"), "at 127.0.0.2, the output"),
+    ("loopback", "ofi-latency", put("server.address", "127.0.0.3"), "at 127.0.0.2, the output"),
+    ("loopback", "ofi-latency", put("client.address", "somewhere"), "the output says somewhere"),
+    ("loopback", "ofi-latency", put("client.address", None), "the output names no address"),
+    ("rxe", "verbs-send-latency", put("client.address", "somewhere"), "the output says somewhere"),
     ("loopback", "tcp-bandwidth", swapped, "client alpha at 127.0.0.1"),
     ("loopback", "tcp-bandwidth", put("tool.version", "0.0.9"), "has perch 0.1.0, the output is"),
     ("loopback", "tcp-latency", put("client.device", "eth1"),
@@ -59,6 +63,8 @@ def test_an_output_of_other_ends_is_no_evidence(
         ("192.0.2.1", "192.0.2.77", True),
         ("192.0.2.2", "192.0.2.77", False),
         ("192.0.2.77", "192.0.2.1", False),
+        # a port of InfiniBand
+        ("lid 7", "lid 9", True),
     ],
 )
 def test_a_device_has_no_address_of_another_host(
