@@ -346,7 +346,7 @@ def _measured(run: _Run, found: text.TextRow, server_argv: Sequence[str]) -> Par
         op=_record_op(run),
         kind=run.kind,
         definition=_definition(run),
-        connection="RDM",
+        connection="rdm",
         link=Link(layer="slingshot"),
         client=Side(
             device=run.about.get("Device"), address=text.nic(run.about, "Local (client)")[0]

@@ -100,7 +100,7 @@ def _line() -> Document:
     return {
         "schema": "perch.record/1", "tool": {"name": "perch", "version": "0.1.0"},
         "backend": "cxi", "provider": "cxi", "op": "write", "kind": "bandwidth",
-        "definition": "initiator_completion", "completion_level": "transmit", "connection": "RDM",
+        "definition": "initiator_completion", "completion_level": "transmit", "connection": "rdm",
         "client": side("alpha", "0x12"), "server": side("beta", "0x13"),
         "link": {"rate_gbit_s": 200, "mtu_bytes": None, "layer": "slingshot", "hop_class": None},
         "params": {
