@@ -160,7 +160,18 @@ def _intervals(document: _Document) -> list[Interval]:
     ]
 
 
+def _check_interval(one: _Sum) -> None:
+    moved, seconds, rate = one.bytes, one.seconds, one.bits_per_second
+    if moved is None or not seconds or rate is None:
+        return
+    if abs(moved * 8 / seconds - rate) > TOLERANCE * rate:
+        said = f"{shown(moved)} bytes in {shown(seconds)} s"
+        raise UnusableError(f"an interval's {said} are not its {shown(rate)} b/s")
+
+
 def _interval(forth: _Sum, back: _Sum) -> Interval:
+    _check_interval(forth)
+    _check_interval(back)
     name = "intervals.sum.bits_per_second"
     rate = natural(forth.bits_per_second, name) + natural(back.bits_per_second or 0, name)
     return Interval(
@@ -286,6 +297,7 @@ def _check_whole(document: _Document, elapsed_s: Number) -> None:
         if least is not None and bytes_ is not None and bytes_ > least * most:
             raise UnusableError("more was received than was sent")
     _check_sum(end)
+    _check_intervals(document)
 
 
 def _check_streams(test: _TestStart, end: _End) -> None:
@@ -306,6 +318,27 @@ def _check_sum(end: _End) -> None:
         raise UnusableError(
             f"its streams received {shown(received)} bytes, which are not those of their sum"
         )
+
+
+def _check_intervals(document: _Document) -> None:
+    """A client's intervals have the bytes that it sent, or, in reverse, received."""
+    test, end = document.start.test_start, document.end
+    kept = [one for one in document.intervals if one.sum is None or one.sum.omitted is not True]
+    granted = MOST_RECEIVED_WITH_OMIT - 1 if test.omit else TOLERANCE
+    mine = end.sum_received if test.reverse == 1 else end.sum_sent
+    for sums, whole_run in (
+        ([one.sum for one in kept if one.sum], mine),
+        ([one.sum_bidir_reverse for one in kept if one.sum_bidir_reverse],
+         end.sum_received_bidir_reverse),
+    ):  # fmt: skip
+        said = (whole_run or _NONE).bytes
+        if not sums or said is None or any(one.bytes is None for one in sums):
+            continue
+        moved = sum(one.bytes or 0 for one in sums)
+        if abs(moved - said) > granted * said:
+            raise UnusableError(
+                f"its intervals moved {shown(moved)} bytes, and their sum {shown(said)}"
+            )
 
 
 def _both_ends(connected: Sequence[_Connection]) -> tuple[Side, Side]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,41 @@ RECEIVED = "end.sum_received."
 )  # fmt: skip
 def test_what_both_ends_counted_must_hold_together(path: str, value: Any, message: str) -> None:
     assert why(part_of(changed(DOCUMENT, path, value))).startswith(message)
+
+
+def edited(name: str, change: Callable[[list[dict[str, Any]]], object], omit: int = 0) -> str:
+    """What is wrong with a recorded document whose intervals were changed."""
+    document = json.loads((TOOLS_DIR / name).read_text())
+    document["start"]["test_start"]["omit"] = omit
+    change(document["intervals"])
+    return why(part_of(document, BOTH))
+
+
+def scaled(kind: str, factor: float, *keys: str) -> Callable[[list[dict[str, Any]]], object]:
+    def change(intervals: list[dict[str, Any]]) -> None:
+        intervals[0][kind] |= {key: intervals[0][kind][key] * factor for key in keys}
+
+    return change
+
+
+RATE, BYTES = "bits_per_second", "bytes"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("iperf3_streams.json", "sum"), ("iperf3_reverse.json", "sum"), ("iperf3_udp.json", "sum"),
+        ("iperf3_bidir.json", "sum"), ("iperf3_bidir.json", "sum_bidir_reverse"),
+    ],
+)  # fmt: skip
+def test_intervals_are_those_of_their_sum(name: str, kind: str) -> None:
+    assert edited(name, scaled(kind, 1.0, RATE)) == "ok"
+    assert "are not its" in edited(name, scaled(kind, 1.2, RATE))
+    for factor in (0.9, 1.2):
+        said = edited(name, scaled(kind, factor, RATE, BYTES))
+        assert said.startswith("its intervals moved"), said
+    assert edited(name, scaled(kind, 1.05, RATE, BYTES), omit=1) == "ok"
+    assert edited(name, lambda intervals: intervals.pop(0)).startswith("its intervals moved")
 
 
 def test_what_was_sent_while_omit_ran_may_arrive_after_it() -> None:
