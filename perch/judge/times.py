@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from perch.judge.counters import moment as read_at
 from perch.model.figures import rounded
-from perch.model.moments import CLOSE_S, LOST_S, moment
+from perch.model.moments import CLOSE_S, LOST_S, SLEW, moment
 from perch.model.plan import Flow, Plan
 from perch.model.raw import Agent, End
 from perch.model.record import Part, Role
@@ -23,6 +23,9 @@ READING_S = 2
 GRANTED_S = 1
 #: The same, as a part of the process's life.
 GRANTED = 1.05
+
+#: The engine cuts the moment at which a size begins to milliseconds; one more is for rounding.
+CUT_S = 0.002
 
 
 def _apart(later: float, earlier: float) -> float:
@@ -139,20 +142,24 @@ def _between_readings(end: End | str | None) -> float | None:
 
 
 def overlapping(flow: Flow, parts: list[Part]) -> str | None:
-    """Why the engine's sizes did not follow each other, as its process measures them."""
+    """Why the engine's sizes did not follow each other, as its process measures them.
+
+    It reads the wall as a size begins, and a clock that only counts for how long that took.
+    """
     if flow.tool != "perch" or flow.kind == "transfer":
         return None
-    over, before = float("-inf"), None
+    over, slewed, before = float("-inf"), 0.0, None
     for part in parts:
         begun = moment(part.started)
         if part.status != "ok" or begun is None:
             continue
-        if begun < over - CLOSE_S:
+        if begun < over - CUT_S - slewed:
             return (
                 f"the output says that a size began at {part.started}, {_apart(over, begun)} s "
                 f"before the one of {before} was over"
             )
-        over, before = begun + (part.elapsed_s or 0), part.started
+        lasted = part.elapsed_s or 0
+        over, slewed, before = begun + lasted, SLEW * lasted, part.started
     return None
 
 

@@ -14,6 +14,10 @@ CLOSE_S = 1
 #: hosts' clocks, or of a host's and the controller's, which wrote the plan. Site policy.
 LOST_S = 300
 
+#: Seconds by which a host's wall may move against the time that only counts, for each second:
+#: NTP slews by 500 ppm at most (RFC 5905).
+SLEW = 5e-4
+
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
-from perch.model.moments import moment
+from perch.model.moments import SLEW, moment
 from perch.model.plan import Flow, SoakPlan
 from perch.model.record import Number
 from perch.model.soak import Anomaly, Severity
@@ -28,7 +28,7 @@ from perch.soak.lines import (
     Whole,
     near,
 )
-from perch.soak.moments import APART_MOST, SLEW
+from perch.soak.moments import APART_MOST
 
 #: Lines have nine digits of a number.
 DIGITS = 1e-8

@@ -8,11 +8,11 @@ from typing import BinaryIO
 
 from perch.judge.raw import RawFiles
 from perch.model.figures import encode
+from perch.model.moments import SLEW
 from perch.model.soak import Anomaly, AnomalyKind, FlowTold, HostTold, Hottest, Severity
 from perch.model.text import names, plural
 from perch.soak.bounds import Bounds, of_host
 from perch.soak.facts import Facts, Finder
-from perch.soak.moments import SLEW
 from perch.soak.processes import Life, Lives, ProcessJudge, successive
 from perch.soak.samples import Fault, SampleLine, Sampler, moved_class
 from perch.soak.told import Watch

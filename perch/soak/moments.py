@@ -12,10 +12,6 @@ APART_MOST = 60
 #: Seconds since 1970: a date has four digits of a year.
 LAST_MOMENT = 10**11
 
-#: Seconds by which a host's wall may move against the time that only counts, for each second:
-#: NTP slews by 500 ppm at most (RFC 5905).
-SLEW = 5e-4
-
 
 def microseconds(seconds: float) -> float:
     """Of a time since the soak began: finer than any clock of a host tells it to another."""

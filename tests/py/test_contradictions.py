@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.py.judging import Change, Document, Run, check_of, put
+from tests.py.judging import Change, Document, Run, check_of, later, put
 
 MakeRun = Callable[[str], Path]
 
@@ -43,16 +43,24 @@ def test_an_end_that_contradicts_its_own_end_is_no_evidence(
     assert words in of_flow(run, flow)
 
 
-def long_size(line: Document) -> None:
-    """The recorded sizes begin 0.2 s after each other."""
-    if line["params"]["size_bytes"] == 64:
-        line["started"] = "2026-11-21T08:04:10.950Z"
+def of_64_bytes(change: Change) -> Change:
+    def of_one(line: Document) -> None:
+        if line["params"]["size_bytes"] == 64:
+            change(line)
+
+    return of_one
 
 
-def test_sizes_follow_each_other(run_copy: MakeRun) -> None:
+@pytest.mark.parametrize(("earlier_s", "overlaps"), [(0.007, False), (0.02, True), (2, True)])
+def test_sizes_follow_each_other(run_copy: MakeRun, earlier_s: float, overlaps: bool) -> None:
+    """In the recorded run 8 ms lie between two sizes."""
     run = Run(run_copy("loopback"))
-    run.edit(f"raw/alpha/flows/{LATENCY}/client.stdout", long_size)
-    assert "a size began at 2026-11-21T08:04:10.950Z" in of_flow(run, LATENCY)
+    output = f"raw/alpha/flows/{LATENCY}/client.stdout"
+    run.edit(output, of_64_bytes(later(-earlier_s)))
+    if overlaps:
+        assert "a size began at 2026-11-21T08:04:1" in of_flow(run, LATENCY)
+    else:
+        assert run.judge().verdict == "PASS"
 
 
 # ---- what the server printed ---------------------------------------------------------------------

@@ -105,9 +105,9 @@ def another_histogram(lines: list[Document]) -> list[Document]:
 
 
 def posing(lines: list[Document]) -> list[Document]:
-    """The first size's line, under the name of the last."""
-    last = lines[-1]["params"]["size_bytes"]
-    return [*lines[:-1], {**lines[0], "params": {**lines[0]["params"], "size_bytes": last}}]
+    """The first size's line, under the name and at the time of the last."""
+    own = {name: lines[-1][name] for name in ("params", "started")}
+    return [*lines[:-1], lines[0] | own]
 
 
 def a_tenth(line: Document) -> None:

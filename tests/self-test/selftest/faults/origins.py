@@ -7,7 +7,8 @@ from selftest.files import Document
 
 
 def first_twice(lines: list[Document]) -> list[Document]:
-    return [lines[0], lines[0] | {"params": lines[1]["params"]}, *lines[2:]]
+    own = {name: lines[1][name] for name in ("params", "started")}
+    return [lines[0], lines[0] | own, *lines[2:]]
 
 
 FAULTS = (
@@ -158,7 +159,7 @@ FAULTS = (
         content(
             f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/0/2/client.stdout"
         ),
-        edit(f"{LATENCY}/client.stdout", put("started", "2026-11-21T08:04:12.000Z")),
+        edit(f"{LATENCY}/client.stdout", later(-36.026)),
     ),
     fault(
         "other-stream",

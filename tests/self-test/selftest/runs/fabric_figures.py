@@ -39,6 +39,10 @@ class Size:
     lines: list[str]
 
 
+#: Seconds between two sizes: as long as one that a fault makes slower may take beyond its own time.
+PAUSE_S = 0.2
+
+
 def measured(fabric: Fabric, test: Test, flow: Document, begun: float) -> Iterator[Size]:
     """A flow's sizes, one after the other. `begun`: when its process began."""
     at = begun + 0.1
@@ -46,7 +50,7 @@ def measured(fabric: Fabric, test: Test, flow: Document, begun: float) -> Iterat
         random = noise.generator(fabric.seed, f"{flow['id']} {size}")
         rate = RDMA_GBIT_S if test.is_hardware else TCP_GBIT_S
         one = _Drawn(test, flow, size, at, random, rate * fabric.factor(flow["id"])).measured()
-        at += one.elapsed_s
+        at += one.elapsed_s + PAUSE_S
         yield one
 
 
