@@ -51,6 +51,7 @@ def _plan() -> Document:
         ),
         _flow(
             "engine", "RDMA write bandwidth", "write", "bandwidth", SIZE, iterations=MESSAGES,
+            warmup=0,
         ),
     )  # fmt: skip
     hosts = {
