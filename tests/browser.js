@@ -66,6 +66,8 @@
       ['auto', 'scroll'].includes(getComputedStyle(e).overflowX));
     return {
       page: document.documentElement.scrollWidth, window: innerWidth, scrolling: wide.length,
+      // a shade stays at the edge, and a cover that scrolls hides it where the content ends
+      unhinted: wide.filter(e => !['local', 'scroll'].every(a => getComputedStyle(e).backgroundAttachment.split(', ').includes(a))).map(e => this.name(e)),
       unreachable: wide.filter(e => e.tabIndex !== 0 || e.getAttribute('role') !== 'region' || !e.getAttribute('aria-label')).map(e => this.name(e)),
     };
   },

@@ -89,6 +89,8 @@ sample() { jq -c --arg name "$1" "select(.name == \$name) | ${2:-.value}" sample
 @test "on a phone nothing is wider than the page, and what scrolls by itself has a name and is reached by the keyboard" {
   facts '[."phone-light", ."phone-dark"] | all(.layout.page == 360 and .layout.window == 360)' '[."phone-light", ."phone-dark"]'
   facts '."phone-light".layout | .scrolling > 5 and .unreachable == []' '."phone-light".layout'
+  # a shade at the edge shows that there is more
+  facts '[."phone-light", ."phone-dark", ."desktop-light"] | all(.layout.unhinted == [])' '."phone-light".layout'
   facts '."desktop-light".layout | .page <= 1440 and .unreachable == []' '."desktop-light".layout'
 }
 
