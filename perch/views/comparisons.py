@@ -453,6 +453,25 @@ def _unlike(tests: list[Results], counted: dict[str, Packets], stated: list[Stat
     return Table(columns, rows)
 
 
+def _metric(row: list[str]) -> str:
+    """Bandwidth, of `Bandwidth, busy polling`: the tables qualify it in different ways."""
+    return row[0].partition(",")[0]
+
+
+def _say_once(short: list[Table], unlike: Table) -> None:
+    """Leaves each metric in one table: a blank row would contradict the figures of the other."""
+    compared = {_metric(row) for table in short for row in table.rows if _has_both(row)}
+    unlike.rows = [row for row in unlike.rows if _metric(row) not in compared]
+    elsewhere = set(map(_metric, unlike.rows))
+    for table in short:
+        table.rows = [row for row in table.rows if _metric(row) not in elsewhere]
+
+
+def _has_both(row: list[str]) -> bool:
+    """Whether a row of a short table has TCP's figure and RDMA's."""
+    return _NOT_MEASURED not in row[2:4]
+
+
 class AgainstTcp(msgspec.Struct):
     """A short table for each provider; `unlike`: what nothing can be divided by."""
 
@@ -468,7 +487,9 @@ def against_tcp(
 ) -> AgainstTcp:
     """Shared memory is no network. `stated`: what documents say of switches."""
     rows = [row for row in found["rows"] if row["rdma"]["name"] != "shm"]
+    short = [_short(mine, tests, counted) for mine in _by_provider(rows)]
     unlike = _unlike(tests, counted, stated or [])
     if any(row["metric"] == "gbit_s" for row in rows):
         unlike.rows = []
-    return AgainstTcp([_short(mine, tests, counted) for mine in _by_provider(rows)], unlike)
+    _say_once(short, unlike)
+    return AgainstTcp(short, unlike)

@@ -10,8 +10,9 @@ import pytest
 from perch.model.verdict import Check
 from perch.views import first_screen, size_charts
 from perch.views.draw import svg
+from perch.views.table import Table
 from tests.py.checks_built import limit
-from tests.py.shown import MIB, Made, check, fabric
+from tests.py.shown import MIB, Made, check, fabric, flow, record
 
 
 @pytest.fixture
@@ -124,3 +125,40 @@ def test_a_chart_draws_at_most_six_lines_its_limits_and_its_ceiling(
         if one.spec in ("latency", "bandwidth"):
             lines = {(value["series"], value.get("percentile")) for value in one.values}
             assert len(lines) <= size_charts.LINES_MAX
+
+
+# ---- each fact once ------------------------------------------------------------------------------
+
+
+def _with_tcp(made: Made) -> None:
+    """TCP measured a latency like RDMA's, and a bandwidth by another definition."""
+    beside = [
+        flow(test, "n1", "n2") | {"test": f"tcp-{test}", "backend": "tcp", "scope": "software"}
+        for test in ("latency", "bandwidth")
+    ]
+    made.plan["rounds"].append({"flows": beside})
+    made.records += [record(one) | {"definition": "other"} for one in beside]
+    sides = {
+        name: {"name": name, "scope": scope, "value": 2.0, "records": 2}
+        for name, scope in (("verbs", "hardware"), ("tcp", "software"))
+    }
+    row = {
+        "kind": "latency", "metric": "p50_us", "title": "Latency, median", "unit": "us",
+        "better": "lower", "definition": "half_round_trip", "completion": "busy",
+        "size_bytes": 64, "rdma": sides["verbs"], "tcp": sides["tcp"], "ratio": 1.0,
+    }  # fmt: skip
+    made.verdict["comparison"]["rows"] = [row]
+
+
+def test_a_metric_of_rdma_and_tcp_is_in_one_table(made: Made, tmp_path: Path) -> None:
+    _with_tcp(made)
+    against = made.shown(tmp_path).document["against_tcp"]
+    (short,) = against["short"]
+    compared, unlike = map(_metrics, (short, against["unlike"]))
+    assert "Latency" in compared
+    assert "Bandwidth" in unlike
+    assert not compared & unlike
+
+
+def _metrics(table: Table) -> set[str]:
+    return {row[0].partition(",")[0] for row in table.rows}
