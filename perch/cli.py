@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from perch.errors import ExitCode, PerchError
+from perch.home import version
 from perch.model.text import clean, did_you_mean
 
 #: Exit codes of a process that a signal ended, as shells report them.
@@ -80,6 +81,7 @@ def overview() -> str:
             *lines,
             "",
             "`perchctl COMMAND --help` describes a command.",
+            "`perchctl --version` prints the version.",
             "Exit: 0 PASS or done, 1 FAIL or refused, 2 usage, 3 INCONCLUSIVE or unreadable,",
             "6 not writable.",
         ]
@@ -97,6 +99,9 @@ def run(words: Sequence[str]) -> int:
     name, *rest = words
     if name in ("-h", "--help"):
         print(overview())
+        return ExitCode.PASS
+    if name == "--version":
+        print(f"perchctl {version()}")
         return ExitCode.PASS
     if name not in COMMANDS:
         raise PerchError(

@@ -7,6 +7,7 @@ import importlib
 
 from perch.cli import COMMANDS, Parser
 from perch.errors import ExitCode
+from perch.home import version
 
 #: The shells that the tests try.
 SHELLS = ("bash", "zsh")
@@ -17,7 +18,9 @@ FILES, FOLDERS = ("FILE", "BUNDLE", "VIEW", "NAME|FILE"), ("DIR", "A", "B")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the shell."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell that shall complete perchctl")
+    parser.description = "Prints a script that completes perchctl's command line in a shell."
+    parser.epilog = "Exit: 0 printed, 2 usage, 3 the Python package shtab is missing."
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -31,6 +34,7 @@ def command(args: argparse.Namespace) -> int:
 def every_command() -> argparse.ArgumentParser:
     """One parser with all commands, which `perchctl` itself makes one at a time."""
     parser = Parser(prog="perchctl")
+    parser.add_argument("--version", action="version", version=version())
     commands = parser.add_subparsers()
     for name, (module, text) in COMMANDS.items():
         of_command = commands.add_parser(name, help=text)

@@ -1,4 +1,4 @@
-"""Puts what perchctl needs besides its modules into the wheel: reports/ and the engine's checker.
+"""Puts into the wheel what perchctl needs besides its modules: reports/, checker and version.
 
 The planner asks the checker for the engine's rules. It is compiled from a copy of the sources, as
 an installed collection may be read-only and keeps its files as they were.
@@ -50,6 +50,7 @@ class Data(BuildHookInterface):
         build_data["force_include"] |= {
             f"{self.root}/reports": "perch/home/reports",
             f"{engine}/build-check/perch": "perch/home/engine/build-check/perch",
+            f"{self.root}/engine/src/version.h": "perch/home/engine/src/version.h",
         }
         build_data["pure_python"] = False
         build_data["infer_tag"] = True

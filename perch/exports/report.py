@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Exit: 0 the report is written, also after a FAIL (perchctl judge returns it),\n"
-        "2 usage, 6 not writable."
+        "2 usage, 3 a Python package is missing, 6 not writable."
     )
     parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
 

@@ -38,6 +38,11 @@ teardown() { common_teardown; }
   diff -r here there
 }
 
+@test "perchctl from the collection states the version" {
+  run_expecting 0 perchctl --version
+  assert_output "perchctl $(sed -n 's/.*PERCH_VERSION "\(.*\)".*/\1/p' "$TOP/engine/src/version.h")"
+}
+
 @test "the collection's playbook plans, measures and judges with it, and keeps runs outside of the collection" {
   local files
   files=$(cd "$COLLECTION" && find . -type f ! -name '*.pyc' | sort)

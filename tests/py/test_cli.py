@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
+import shutil
 import subprocess
 import sys
 import types
@@ -19,6 +21,8 @@ from perch.errors import ExitCode, PerchError
 
 Perchctl = Callable[..., Any]
 Install = Callable[[Callable[[argparse.Namespace], int]], None]
+
+RUN = str(Path(__file__).parents[1] / "fixtures/loopback/run")
 
 
 @pytest.fixture
@@ -170,6 +174,34 @@ def test_each_command_of_the_table_has_a_module_and_a_help_text(perchctl: Perchc
         code, stdout, stderr = perchctl(name, "--help")
         assert (code, stderr) == (0, ""), name
         assert stdout.startswith(f"usage: perchctl {name} "), name
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_help_of_each_command_has_its_exit_codes(name: str, perchctl: Perchctl) -> None:
+    assert re.search(r"^Exit: 0 [^.]*2 usage", perchctl(name, "--help").stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("command", "argument", "package"),
+    [("report", RUN, "jinja2"), ("completion", "bash", "shtab")],
+)
+def test_the_help_has_the_exit_code_of_a_missing_package(
+    command: str, argument: str, package: str, tmp_path: Path, perchctl: Perchctl
+) -> None:
+    shutil.copytree(RUN, tmp_path / "run")
+    words = [command, argument.replace(RUN, str(tmp_path / "run"))]
+    without = f"import sys; sys.modules[{package!r}] = None; from perch.cli import main"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{without}; sys.exit(main())", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (
+        3,
+        f"perchctl {command}: the Python package '{package}' is missing; run setup/setup\n",
+    )
+    assert re.search(r"3 [a-zA-Z ]* is missing", perchctl(command, "--help").stdout)
 
 
 def help_to(stdout: str, before: str = ":") -> subprocess.CompletedProcess[str]:

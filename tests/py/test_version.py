@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -39,6 +41,10 @@ def test_the_python_package_reads_the_version() -> None:
     found = re.search(source["pattern"], (TOP / source["path"]).read_text(encoding="utf-8"))
     assert found is not None
     assert found["version"] == VERSION
+
+
+def test_perchctl_states_the_version(perchctl: Callable[..., Any]) -> None:
+    assert perchctl("--version") == (0, f"perchctl {VERSION}\n", "")
 
 
 def test_the_engine_states_the_version() -> None:
