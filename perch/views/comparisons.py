@@ -249,6 +249,8 @@ def advantage(ratio: Figure, better: str) -> str:
     """1.98: `+98 % (1.98 times as much)`; 0.09: `-91 % (11.1 times less)`; in bold where better."""
     if ratio is None:
         return "-"
+    if words.percent(abs(100 * (ratio - 1)), 0) == words.percent(0, 0):
+        return "none"
     change = (
         "> +1000 %"
         if ratio > 11
@@ -343,9 +345,13 @@ def _short(rows: list[Row], tests: list[Results], counted: dict[str, Packets]) -
     return Table(left("Metric") + columns, shown, title=scoped(rows[0]["rdma"]))
 
 
-def _by_definition(test: Results) -> str:
+def _by_definition(test: Results, point: Point) -> str:
     definition = (test.about["definition"] or "no definition").replace("_", " ")
-    return f"{words.cell(test.title)}: {words.cell(definition)}"
+    return f"{_test_at(test, point)}: {words.cell(definition)}"
+
+
+def _test_at(test: Results, point: Point) -> str:
+    return f"{words.cell(test.title)}, {words.size(point.size_bytes)}"
 
 
 #: A figure and how it was measured; None: no output has it.
@@ -379,7 +385,7 @@ def _rates(tests: list[Results]) -> tuple[_Found, _Found]:
     def found(one: tuple[Results, Point] | None) -> _Found:
         if one is None:
             return None
-        return f"{words.figure(one[1].get('gbit_s'))} Gb/s", _by_definition(one[0])
+        return f"{words.figure(one[1].get('gbit_s'))} Gb/s", _by_definition(*one)
 
     return found(tcp), found(best_bandwidth(tests))
 
@@ -398,7 +404,7 @@ def _in_all(tests: list[Results], name: str, unit: str) -> _Found:
         for point in test.sizes
         if (value := point.get(name)) is not None
     ]
-    return (quantity(max(known), unit), "") if known else None
+    return (quantity(max(known), unit), "the largest of all tests and sizes") if known else None
 
 
 def _lost(stated: list[Stated]) -> str:
@@ -435,9 +441,7 @@ def _unlike(tests: list[Results], counted: dict[str, Packets], stated: list[Stat
         _unlike_row(
             "Latency",
             (f"{words.figure(min(trips))} µs", "") if trips else None,
-            (f"{words.figure(typical(latency[1]))} µs", words.cell(latency[0].title))
-            if latency
-            else None,
+            (f"{words.figure(typical(latency[1]))} µs", _test_at(*latency)) if latency else None,
             "TCP's is a whole round trip of the handshake, RDMA's half of one",
         ),
         _unlike_row("Jitter, standard deviation", None, _of_latency(latency, "stddev"), ""),

@@ -39,6 +39,7 @@ class Flow(msgspec.Struct):
 class Ranked(msgspec.Struct):
     """A test's flows at one size, repeats merged to their median, the worst first.
 
+    repeats: how many times the plan measures each pair.
     flows: how many. drawn: rank, from 1, and flow. pairs: all of them, where they fill a map.
     """
 
@@ -46,6 +47,7 @@ class Ranked(msgspec.Struct):
     title: str
     kind: str
     size: int
+    repeats: int
     flows: int
     middle: float
     slowest: list[Flow]
@@ -92,6 +94,7 @@ def _ranked(test: PlannedTest, size: int, pairs: pl.DataFrame) -> Ranked:
         title=test.title,
         kind=test.kind,
         size=size,
+        repeats=test.repeats,
         flows=count,
         middle=float(middle),  # type: ignore[arg-type]
         slowest=[_flow(row) for row in pairs.head(SLOWEST_MAX).iter_rows()],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perch.model.verdict import Check, Verdict
 from perch.views import words
 from perch.views.flows import Ranked
-from perch.views.measured import Results, best_bandwidth
+from perch.views.measured import Point, Results, best_bandwidth, fastest
 
 #: Findings against the accepted run that are named.
 NAMED = 2
@@ -28,7 +28,19 @@ def _link(tests: list[Results]) -> Iterator[str]:
         yield f"Link: {words.plain(rate)} Gb/s; {reached} ({what})."
     else:
         share = words.percent(point.of_ceiling)
-        yield f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of its payload rate ({what})."
+        said = f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of its payload rate ({what})"
+        yield f"{said}{_faster(tests, point)}."
+
+
+def _faster(tests: list[Results], than: Point) -> str:
+    """A faster test whose payload rate is not known, such as another tool's."""
+    test, point = fastest(tests) or (None, than)
+    if test is None or (point.get("gbit_s") or 0) <= (than.get("gbit_s") or 0):
+        return ""
+    return (
+        f"; fastest: {words.figure(point.get('gbit_s'))} Gb/s "
+        f"({words.cell(test.title)}, {words.size(point.size_bytes)})"
+    )
 
 
 def _slowest(ranked: list[Ranked]) -> Iterator[str]:
@@ -38,7 +50,8 @@ def _slowest(ranked: list[Ranked]) -> Iterator[str]:
         unit = "µs" if test.kind == "latency" else "Gb/s"
         yield (
             f"Worst pair: {words.cell(flow.client)} to {words.cell(flow.server)}, "
-            f"{words.figure(flow.value)} {unit} at {words.size(test.size)}, "
+            f"{words.figure(flow.value)} {unit} at {words.size(test.size)}"
+            f"{', median of its repeats' if test.repeats > 1 else ''}, "
             f"{words.percent(abs(100 * (flow.value / test.middle - 1)))} "
             f"{'slower' if test.kind == 'latency' else 'less'} than the median pair "
             f"({words.cell(test.title)})."

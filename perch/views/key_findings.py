@@ -12,6 +12,7 @@ from perch.model.sections import ComparisonSection
 from perch.model.verdict import Check, Verdict
 from perch.views import words
 from perch.views.evolution import Evolution, Head
+from perch.views.first_screen import place
 from perch.views.flow_facts import Packets
 from perch.views.flows import Ranked
 from perch.views.measured import Results, best_bandwidth, best_latency
@@ -22,6 +23,8 @@ IMPOSSIBLE_PERCENT = 100.5
 
 #: From this ratio on a factor reads better than a difference in percent.
 TIMES = 2
+#: Nearer to 1 a ratio rounds to a change of 0 %.
+SAME = 0.005
 
 
 def _why_no_ceiling(about: dict[str, Any]) -> str:
@@ -66,9 +69,11 @@ def _slowest(ranked: list[Ranked]) -> Iterator[str]:
         if test.kind == "bandwidth":
             flow = test.slowest[0]
             share = percent(100 * flow.value / test.middle)
+            repeats = ", median of its repeats" if test.repeats > 1 else ""
             yield (
-                f"The slowest pair is {cell(flow.client)} to {cell(flow.server)}, at "
-                f"{figure(flow.value)} Gb/s: {share} of the middle one."
+                f"{cell(test.title)} at {size(test.size)}: the slowest pair is "
+                f"{cell(flow.client)} to {cell(flow.server)}, {figure(flow.value)} Gb/s"
+                f"{repeats}: {share} of the median pair."
             )
 
 
@@ -96,6 +101,8 @@ def _latency(tests: list[Results]) -> Iterator[str]:
 
 
 def _compared(ratio: float) -> str:
+    if abs(ratio - 1) < SAME:
+        return "the same"
     if ratio >= TIMES:
         return f"{figure(ratio)} x as high"
     return f"{percent(abs(100 * (ratio - 1)), 0)} {'lower' if ratio < 1 else 'higher'}"
@@ -191,7 +198,8 @@ def _repeats(checks: list[Check]) -> Iterator[str]:
         return
     most, worst = max(reversed(varied), key=lambda one: one[0])
     title = worst.title.removeprefix("Repeats of test ").removesuffix(" agree")
-    said = f"Repeats vary by at most {figure(most)} % ({cell(title)})"
+    where = ", ".join(one for one in (cell(title), place(worst)) if one)
+    said = f"Repeats vary by at most {figure(most)} % ({where})"
     if worst.status == "pass":
         yield f"{said}, which is steady."
     else:

@@ -273,16 +273,22 @@ def rdma_points(tests: list[Results], kind: str) -> Iterator[tuple[Results, Poin
                 yield test, point
 
 
+def _rates(tests: list[Results]) -> Iterator[tuple[Results, Point]]:
+    """RDMA's bandwidths one way, the last first: of equals the last one counts, as everywhere."""
+    for test, point in reversed(list(rdma_points(tests, "bandwidth"))):
+        if test.is_one_way and point.get("gbit_s") is not None:
+            yield test, point
+
+
+def fastest(tests: list[Results]) -> tuple[Results, Point] | None:
+    """One way, whether or not its ceiling is known."""
+    return max(_rates(tests), key=lambda one: one[1].get("gbit_s") or 0, default=None)
+
+
 def best_bandwidth(tests: list[Results]) -> tuple[Results, Point] | None:
     """One way, the nearest to its ceiling; of those without one the fastest."""
-    found = [
-        (test, point)
-        for test, point in rdma_points(tests, "bandwidth")
-        if test.is_one_way and point.get("gbit_s") is not None
-    ]
-    # of equals the last one, as everywhere
     return max(
-        reversed(found),
+        _rates(tests),
         key=lambda one: (one[1].of_ceiling or 0, one[1].get("gbit_s") or 0),
         default=None,
     )

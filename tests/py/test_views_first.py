@@ -9,6 +9,7 @@ import pytest
 
 from perch.model.verdict import Check
 from perch.views import first_screen, size_charts
+from perch.views.comparisons import advantage
 from perch.views.draw import svg
 from perch.views.table import Table
 from tests.py.checks_built import limit
@@ -162,3 +163,35 @@ def test_a_metric_of_rdma_and_tcp_is_in_one_table(made: Made, tmp_path: Path) ->
 
 def _metrics(table: Table) -> set[str]:
     return {row[0].partition(",")[0] for row in table.rows}
+
+
+def test_a_faster_test_without_a_known_payload_rate_is_named_beside_the_link(
+    made: Made, tmp_path: Path
+) -> None:
+    beside = flow("peer", "n1", "n2") | {"title": "RDMA peer", "kind": "bandwidth"}
+    made.plan["rounds"].append({"flows": [beside]})
+    fast = record(beside)
+    fast["bandwidth"]["gbit_s"] = 97.9
+    fast["link"]["mtu_bytes"] = None
+    made.records.append(fast)
+    said = made.shown(tmp_path).document["glance"][0]
+    assert said.startswith("Link: 100 Gb/s; 97.0 Gb/s reached, 9"), said
+    assert said.endswith(" (RDMA bandwidth, 1 MiB); fastest: 97.9 Gb/s (RDMA peer, 1 MiB).")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"), [(0.999, "none"), (1.004, "none"), (1.5, "+50 % (1.50 times as much)")]
+)
+def test_a_change_that_rounds_to_nothing_is_none(ratio: float, said: str) -> None:
+    assert advantage(ratio, "lower") == said
+
+
+def test_key_findings_name_test_size_and_pair(made: Made, tmp_path: Path) -> None:
+    varied = check(
+        "repeatability/latency", "advisory", 12.7, evidence=["latency/n1/n2#64"], limit={"max": 5}
+    )
+    made.verdict["checks"] = [varied]
+    said = made.shown(tmp_path).section("## Key findings")
+    slowest = "RDMA bandwidth at 1 MiB: the slowest pair is n1 to n4, 48.5 Gb/s, median of its "
+    assert f"{slowest}repeats: 50.0 % of the median pair." in said
+    assert "Repeats vary by at most 12.7 % (repeatability/latency, 64 B, n1 to n2)" in said
