@@ -1,4 +1,4 @@
-"""What the Vega-Lite specs of reports/charts draw.
+"""The charts that the Vega-Lite specs of reports/charts draw.
 
 Latencies of different definitions never share a chart.
 """
@@ -30,7 +30,7 @@ HALF_US = 0.0005
 
 
 class Chart(msgspec.Struct):
-    """A chart: its spec, what is said beside it, and its values. `series` in the legend's order.
+    """A chart: its spec, its texts and its values. `series` in the legend's order.
 
     beside: the other datasets of its spec, by name.
     """
@@ -55,7 +55,7 @@ def chart(name: str, spec: str, title: str, caption: str, values: Values) -> Ite
         return
     series = list(dict.fromkeys(one["series"] for one in values if one.get("series") is not None))
     if spec in _LINE_SPECS and len(series) > LINES_MAX:
-        caption += f" {len(series) - LINES_MAX} more tests are not drawn; the tables have all."
+        caption += f" {len(series) - LINES_MAX} more tests are only in the tables."
         series = series[:LINES_MAX]
         values = [one for one in values if one["series"] in series]
     # for those who cannot see the picture; no bracket may end a link's text
@@ -127,9 +127,9 @@ def _distributions(
 ) -> Iterator[Chart]:
     fine = _distribution(details, planned)
     source = (
-        "all repeats' merged histograms. A line that falls steeply is a steady one."
+        "the merged histograms of all repeats. A steep line means a steady latency."
         if fine
-        else "the percentiles of the records, which have no histograms."
+        else "the percentiles of the records."
     )
     return chart(
         "distribution",
@@ -151,18 +151,18 @@ def _transfers(tests: list[Results], curves: list[Reference], along: str) -> Ite
     values = [value for test in mine for value in transfers.lines(test, along)]
     published = list(references.points(curves, along)) if values else []
     caption = (
-        "Payload of all pairs of devices together, decimal gigabytes a second, average. The "
+        "Average payload rate of all device pairs together, in decimal gigabytes a second. The "
         "horizontal axis is logarithmic."
     )
     if any(transfers.leaves_out(test, along) for test in mine):
         caption += (
-            f" Of more than three {_OTHERS[along]} of a test the least, the middle and the "
-            "largest are drawn; the tables below have all."
+            f" Of more than three {_OTHERS[along]} of a test, the chart shows the smallest, the "
+            "middle and the largest; the tables have all."
         )
     if published:
         caption += (
-            " **Dashed lines were published elsewhere**, for the hardware that they name; they "
-            "are no limits."
+            " **Dashed lines are published figures** of the hardware that they name; they are "
+            "not limits."
         )
     name = f"transfer_{along}"
     title = f"Transfers: bandwidth against {along}"
@@ -175,10 +175,9 @@ def _transfers(tests: list[Results], curves: list[Reference], along: str) -> Ite
 def _flow_chart(ranked: list[Ranked], kind: str) -> Iterator[Chart]:
     at = "smallest size, its median" if kind == "latency" else "largest size"
     caption = (
-        f"Each point is a flow, from the worst to the best, at the test's {at}. A flat line is an "
-        "even fabric; a drop at the left is a slow pair, named in the results. Of more than "
-        f"{flows.POINTS_MAX} flows of a test so many ranks are drawn, the first and the last "
-        "among them."
+        f"Each point is a flow, from the worst to the best, at the test's {at}. A flat line means "
+        "that all pairs are alike; a drop at the left is a slow pair, which the results name. At "
+        f"most {flows.POINTS_MAX} flows of a test are drawn, the worst and the best included."
     )
     name = f"flows_{kind}"
     title = f"{kind.capitalize()} of each flow"
@@ -190,16 +189,16 @@ def _map(ranked: list[Ranked]) -> Iterator[Chart]:
     if found is None:
         return
     share = (
-        "what its link can carry at most"
+        "the most that its link can carry"
         if found.against_ceiling
-        else "the middle pair's bandwidth"
+        else "the median pair's bandwidth"
     )
     yield from chart(
         "map",
         "map",
         f"Pairs: {found.title}, {words.size(found.size)}",
-        "One cell for each pair: clients down, servers across. The figure is its share of "
-        f"{share}.",
+        "One cell for each pair: clients are rows, servers are columns. The figure is the pair's "
+        f"share of {share}.",
         found.values,
     )
 
@@ -242,15 +241,16 @@ def charts(
             "latency_completion",
             "latency",
             "Latency of one-sided operations against message size",
-            "From posting to local completion; not to be compared with half round trips.",
+            "From posting to local completion. Do not compare it with half round trips.",
             size_charts.latencies(tests, "completion", checks, limits),
         ),
         *_of_lines(
             "bandwidth",
             "bandwidth",
             "Bandwidth against message size",
-            "Payload only, decimal gigabits; one way. Sends, writes and other tools end their "
-            "clocks differently: the tables below say how. The horizontal axis is logarithmic.",
+            "Payload in one direction, in decimal gigabits a second. Operations and tools stop "
+            "their clocks at different events, which the tables name. The horizontal axis is "
+            "logarithmic.",
             size_charts.bandwidths(tests, checks, limits),
         ),
         *_transfers(tests, curves, "size"),
@@ -262,21 +262,21 @@ def charts(
             "course",
             "course",
             "Bandwidth over time",
-            "Of each test the flow whose lowest interval lies farthest below its average.",
+            "For each test, the flow whose lowest interval is farthest below its average.",
             _courses(planned, details),
         ),
         *chart(
             "loaded",
             "loaded",
             "Latency under load",
-            "Each test at its smallest size, without load and beside streams at its hosts.",
+            "Each test at its smallest size, without load and while streams load its hosts.",
             loaded,
         ),
         *chart(
             "evolution",
             "evolution",
             "Evolution",
-            "Each figure as a share of what it was at first.",
+            "Each figure as a share of its value in the first run.",
             evolution,
         ),
         *_distributions(tests, planned, details, latency_size),

@@ -57,7 +57,7 @@ def _said(fact: Fact) -> str:
 
 
 def _qos(run: Run) -> Table:
-    """A row for each setting and value; what does not apply anywhere is left out."""
+    """A row for each setting and value; a setting that applies nowhere is left out."""
     rows = [
         [title, words.cell(fact.get("device")), _said(fact), _where(fact, len(run.plan.hosts))]
         for name, title in _SETTINGS.items()
@@ -68,22 +68,21 @@ def _qos(run: Run) -> Table:
 
 
 def _is_own(limit: Limit) -> bool:
-    """A bound that is the site's, by its file or by its source."""
+    """Whether a limit is the site's own, by its file or by its source."""
     return limit.replaces is not None or limit.source.startswith("site policy")
 
 
 def _limits(run: Run) -> Iterator[str]:
     limits = run.limits.limits
     if not limits:
-        yield "No limits: the run has no `inputs/limits.json` that can be read."
+        yield "No limits: `inputs/limits.json` is missing or cannot be read."
         return
     name = words.cell(run.limits_name.name or run.plan.limits)
     title = run.limits_name.title
     required = sum(limit.is_required for limit in limits)
     yield (
         f"Limits *{name}*{'' if title is None else f' ({words.cell(title)})'}: {required} "
-        f"required, {len(limits) - required} advisory; each with its source in "
-        "`inputs/limits.json`."
+        f"required, {len(limits) - required} advisory. `inputs/limits.json` has the source of each."
     )
     own = sum(map(_is_own, limits))
     if own:
@@ -96,15 +95,16 @@ def _lines(run: Run) -> Iterator[str]:
     if run.facts is None:
         why = "found no card" if run.hosts_checked else "did not run"
         yield (
-            f"Flow control, classes and ECN of the hosts are not known: the hosts' checks {why}."
+            "Flow control, traffic classes and ECN of the hosts are unknown: the host checks "
+            f"{why}."
         )
     if run.documents.switches:
-        yield "The switches were not read; the document's own words of them are [below](#switches)."
+        yield "The switches were not read; the document's statements are [below](#switches)."
     elif not run.switches:
         yield "The switches were not read."
     yield (
-        "ECN thresholds and buffers (PFC headroom) of switches are not read by this version: keep "
-        "their configuration beside this report."
+        "This version does not read ECN limits and buffers (PFC headroom) of switches: keep a copy "
+        "of their configuration with this report."
     )
 
 

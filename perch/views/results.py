@@ -269,8 +269,12 @@ def summary(planned: list[PlannedTest], tests: list[Results], verdict: Verdict) 
     return Table(left("Test", "Smallest message", "Largest message", "Checks"), rows)
 
 
+#: The meaning of every scope but hardware for the person who signs.
+_NOT_TO_SIGN = " Do not accept network cards, cables or switches by it."
+
+
 def scope_line(verdict: Verdict, tests: list[Results]) -> str:
-    """What the figures are worth: no run inside a machine may read like hardware."""
+    """The scope, and what the reader may conclude: only hardware may read like hardware."""
     layers = sorted({layer for test in tests if (layer := test.about["link.layer"]) is not None})
     inside = ""
     if layers and all(layer in ("loopback", "shm") for layer in layers):
@@ -279,18 +283,24 @@ def scope_line(verdict: Verdict, tests: list[Results]) -> str:
     if not verdict.coverage.measured:
         said = f"**Nothing was measured.** Scope: {verdict.scope}, as planned."
     elif verdict.scope == "hardware":
-        said = "Scope: hardware."
+        said = "Scope: hardware. The verdict applies to the network cards and links of this run."
         if software:
             count = words.plural(software, "test")
-            said += f" The kernel's TCP was measured beside it, as the baseline ({count})."
+            said += f" The kernel's TCP was measured for comparison ({count})."
     elif verdict.scope == "simulated":
-        said = f"**Scope: simulated. This run is no proof of hardware.**{inside}"
+        said = (
+            "**Scope: simulated. The network cards were simulated, so this run is no proof of "
+            f"hardware.**{inside}{_NOT_TO_SIGN}"
+        )
     elif verdict.scope == "imported":
-        said = "**Scope: imported. This run is no proof of hardware.**"
+        said = (
+            "**Scope: imported. Perch did not measure these figures, so this run is no proof of "
+            f"hardware.**{_NOT_TO_SIGN}"
+        )
     else:
         said = (
-            "**Scope: software. Software providers and the kernel's TCP were measured; "
-            f"this run is no proof of hardware.**{inside}"
+            "**Scope: software. Only the kernel's TCP and software providers were measured, so "
+            f"this run is no proof of hardware.**{inside}{_NOT_TO_SIGN}"
         )
     if any(check.id == "imported" for check in verdict.checks):
         return f"**Imported: measured elsewhere, and not seen by Perch.** {said}"

@@ -66,7 +66,7 @@ class _Figure(NamedTuple):
 
 _BANDWIDTH = (
     _Figure("mean of the interval", lambda row: row.mean, BOTH, min),
-    _Figure("its lowest 0.1 s", lambda row: row.low, LOWEST, min),
+    _Figure("lowest 0.1 s of the interval", lambda row: row.low, LOWEST, min),
 )
 _LATENCY = (
     _Figure("p50", lambda row: row.p50, BOTH, max),
@@ -86,7 +86,7 @@ def _points(rows: Sequence[IntervalRow], figure: _Figure) -> list[Point]:
 
 
 def _worst_points(rows: Sequence[IntervalRow], figure: _Figure, span: int) -> list[Point]:
-    """The worst of several pairs, at each stretch of time."""
+    """The worst of several pairs in each stretch of time."""
     long = max(span / (2 * lines.STRETCHES), 1)
     found = []
     for group in grouped(rows, lambda row: (math.floor((row.start + row.end) / 2 / long),)):
@@ -132,26 +132,26 @@ def _thinned_words(count: int, kept: str) -> str:
     if count <= 2 * lines.STRETCHES:
         return ""
     each = math.ceil(count / lines.STRETCHES)
-    return f" Of {words.whole(count)} intervals every {each} are drawn as one: {kept}."
+    return f" The chart combines every {each} of {words.whole(count)} intervals: it shows {kept}."
 
 
 def _named_words(pairs: int) -> str:
     if pairs <= chosen.PAIRS_MAX:
         return ""
     return (
-        f" Named are the {chosen.PAIRS_MAX} pairs with the most anomalies, or else the deepest "
-        f"fall; of the {pairs - chosen.PAIRS_MAX} others the worst at each time is drawn."
+        f" The chart names the {chosen.PAIRS_MAX} pairs with the most anomalies or the deepest "
+        f"fall. Of the {pairs - chosen.PAIRS_MAX} others it shows the worst at each time."
     )
 
 
 _CAPTIONS = {
     "bandwidth": (
-        "Payload of each interval: its mean, and the lowest of its windows of 0.1 s.",
+        "Payload rate of each interval: its mean, and the lowest of its windows of 0.1 s.",
         "the lowest and the highest mean, and the lowest window",
     ),
     "latency": (
-        "Median and p99 of each interval's own messages; an interval with fewer than 1,000 has no "
-        "p99. The vertical axis is logarithmic.",
+        "Median and p99 of the messages of each interval. An interval with fewer than 1,000 "
+        "messages has no p99. The vertical axis is logarithmic.",
         "the lowest and the highest median, and the highest p99",
     ),
 }
@@ -189,7 +189,7 @@ def _flow_chart(
 
 
 def _grown(rows: list[Memory]) -> Iterator[Point]:
-    """MB since the warm-up of a process; one that was started again begins again."""
+    """MB since the warm-up of a process; a restart begins again at 0."""
     for of_process in grouped(rows, lambda row: (f"{row.pid}/{row.start}",)):
         begin, end = min(row.time for row in of_process), max(row.time for row in of_process)
         warm = begin + min(WARM_UP_MS, (end - begin) / 4)
@@ -224,9 +224,9 @@ def _memory_chart(soak: Soak, rows: Sequence[Memory], scale: _Scale) -> Iterator
         "soak_memory",
         "soak_hosts",
         "Memory of Perch's processes",
-        "Resident memory of each process since its warm-up (5 minutes, or a quarter of a shorter "
-        f"life), in MB (10^6 bytes): of the {chosen.PROCESSES_MAX} that grew fastest."
-        + _about_bars(marks),
+        "Growth of resident memory since the warm-up of a process, in MB (10^6 bytes). The warm-up "
+        "lasts 5 minutes, or a quarter of a shorter life. Shown are the "
+        f"{chosen.PROCESSES_MAX} processes that grew fastest." + _about_bars(marks),
         [*drawn, *marks, *lines.frame(scale.span, 1), lines.unit("MB")],
     )
 
@@ -257,7 +257,7 @@ def _heat_chart(soak: Soak, rows: Sequence[Heat], scale: _Scale) -> Iterator[Cha
         "soak_temperature",
         "soak_hosts",
         "Temperatures",
-        f"The hottest sensor of each host, of up to {chosen.SENSORS_MAX} hosts."
+        f"The hottest sensor of each host, for up to {chosen.SENSORS_MAX} hosts."
         + _about_bars(marks),
         [*drawn, *marks, *lines.frame(scale.span, 50), lines.unit("°C")],
     )
@@ -281,11 +281,10 @@ def _counter_chart(soak: Soak, rows: Sequence[Count], scale: _Scale) -> Iterator
         return
     marks = lines.mark_values(_of_kinds(soak, "counter", "link"), [], scale.span)
     caption = (
-        "What the hosts' devices counted between two samples, where it was not 0; the vertical "
-        "axis is logarithmic."
+        "Increases of the devices' counters between two samples. The vertical axis is logarithmic."
     )
     if len(groups) > COUNTERS_MAX:
-        caption += f" The {COUNTERS_MAX} that counted most, of {len(groups)}."
+        caption += f" Of {len(groups)} counters it shows the {COUNTERS_MAX} with the largest sums."
     yield from chart(
         "soak_counters",
         "soak_counters",
@@ -313,11 +312,13 @@ def _timeline(soak: Soak, silences: Sequence[Silence], span: int) -> Iterator[Ch
     if not values:
         return
     caption = (
-        "Each by its kind, from its start to its end, with its number in the table where there is "
-        "room."
+        "A row for each kind; a bar lasts from start to end and has its number in the table where "
+        "there is room."
     )
     if (soak.get("anomalies_left_out") or 0) > 0:
-        caption += " Stalls and gaps are all there; of other kinds the first 20 of a flow or host."
+        caption += (
+            " All stalls and gaps are shown, and the first 20 of other kinds of a flow or host."
+        )
     kind = values[0]["kind"]
     frame = [value | {"kind": kind} for value in lines.frame(span)]
     yield from chart(

@@ -1,7 +1,7 @@
-"""Recommended uses: what a use needs of a fabric, each number with its source.
+"""Recommended uses: the needs of each use, each number with its source.
 
-A use is recommended only where all that it needs was measured and met, on hardware; otherwise it is
-said what is missing.
+A use is recommended only where all its needs were measured and met, on hardware; otherwise the
+report names the missing ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OF_CEILING = "of_ceiling"
 
 @dataclass(frozen=True)
 class Need:
-    """A figure of RDMA's interface; the worst pair and repeat of all tests that have it counts.
+    """A figure of RDMA. Of all tests that have it, the worst pair and repeat counts.
 
     kind, op, definition: of the test (None: any). size: least and most bytes. least, most: bounds.
     """
@@ -57,7 +57,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Use:
-    """criteria: ids of readiness that must be met."""
+    """criteria: ids of the readiness criteria that must be met."""
 
     title: str
     criteria: tuple[str, ...]
@@ -92,15 +92,14 @@ USES = (
         ("coverage", "path", "loss", "integrity", "stability", "throughput"),
         (
             _read_of_4_kib(
-                "NVM Express, Inc.'s goal for NVMe over Fabrics, no more than 10 µs added to a "
-                "directly connected device (TechTarget, Everything you need to know about NVMe "
-                "storage)"
+                "goal of NVM Express, Inc.: at most 10 µs more than a local device (TechTarget, "
+                "Everything you need to know about NVMe storage)"
             ),
             _of_ceiling(
                 "bandwidth of messages of 128 KiB and more",
                 "bandwidth",
                 128 * KIB,
-                "site policy: storage shares the link, and is not to be the first to feel it",
+                "site policy: storage shares the link and must not be slowed first",
             ),
         ),
     ),
@@ -109,15 +108,15 @@ USES = (
         ("coverage", "path", "loss", "integrity", "stability", "throughput"),
         (
             _read_of_4_kib(
-                "site policy: as for NVMe over Fabrics; an iSER target fetches the data of writes "
-                "by RDMA Read (RFC 7145)"
+                "site policy: as for NVMe over Fabrics; an iSER target uses RDMA Read for the data "
+                "of writes (RFC 7145)"
             ),
             _of_ceiling(
                 "bandwidth of messages of 256 KiB and more",
                 "bandwidth",
                 256 * KIB,
-                "site policy: storage shares the link, and is not to be the first to feel it; "
-                "iSCSI's bursts are up to 256 KiB by default (RFC 7143, MaxBurstLength)",
+                "site policy: storage shares the link and must not be slowed first. iSCSI bursts "
+                "have up to 256 KiB by default (RFC 7143, MaxBurstLength)",
             ),
         ),
     ),
@@ -126,12 +125,12 @@ USES = (
         ("coverage", "path", "loss", "integrity", "stability", "tail", "repeatability"),
         (
             _half_round_trip(
-                "half of a round trip of up to 256 B, p99",
+                "half round trip of up to 256 B, p99",
                 "p99",
                 256,
                 20,
-                "site policy: a commit waits for two of them, and for a flash write of some tens "
-                "of µs",
+                "site policy: a commit waits for two half round trips and a flash write of some "
+                "tens of µs",
                 op="send",
             ),
         ),
@@ -141,18 +140,18 @@ USES = (
         ("coverage", "path", "loss", "latency", "tail", "repeatability", "throughput"),
         (
             _half_round_trip(
-                "half of a round trip of up to 64 B, median",
+                "half round trip of up to 64 B, median",
                 "p50",
                 64,
                 5,
-                "site policy: twice what published half round trips of 100 Gb/s cards and one "
-                "switch take (limits/roce.yml)",
+                "site policy: twice the published half round trip of 100 Gb/s cards with one "
+                "switch (limits/roce.yml)",
             ),
             _of_ceiling(
                 "bandwidth of messages of 1 MiB and more",
                 "bandwidth",
                 MIB,
-                "site policy: collective operations go at the slowest link's pace",
+                "site policy: the slowest link determines the speed of collective operations",
             ),
         ),
     ),
@@ -161,13 +160,12 @@ USES = (
         ("coverage", "path", "loss", "stability", "tail", "repeatability"),
         (
             _half_round_trip(
-                "the longest half of a round trip of up to 4 KiB",
+                "half round trip of up to 4 KiB, maximum",
                 "max",
                 4 * KIB,
                 100,
-                "site policy: a fifth of the shortest cycle of motion control, 500 µs (3GPP TS "
-                "22.104, table 5.2-1), is the network's; the last message counts, not the middle "
-                "one",
+                "site policy: the network may use a fifth of the shortest motion control cycle, "
+                "500 µs (3GPP TS 22.104, table 5.2-1). The slowest message counts",
             ),
         ),
     ),
@@ -176,12 +174,12 @@ USES = (
         ("coverage", "path", "loss", "latency", "tail", "repeatability"),
         (
             _half_round_trip(
-                "half of a round trip of up to 256 B, p99",
+                "half round trip of up to 256 B, p99",
                 "p99",
                 256,
                 10,
-                "site policy: the whole round trip takes at most half of the 40 µs in which an "
-                "exchange answers an order (nasdaqtrader.com, INET)",
+                "site policy: a whole round trip may use half of the 40 µs in which an exchange "
+                "answers an order (nasdaqtrader.com, INET)",
                 op="send",
             ),
         ),
@@ -216,7 +214,7 @@ def _value(need: Need, point: Point) -> float | None:
 
 
 def _worst(need: Need, tests: list[Results]) -> float | None:
-    """Of all tests that answer; None where one of them does not tell it."""
+    """The worst of all tests that measure it; None where one of them lacks it."""
     values = [
         _value(need, point)
         for test, point in rdma_points(tests, need.kind)
@@ -233,12 +231,12 @@ def _figure(need: Need, tests: list[Results]) -> _Answer:
     unit = words.unit_sign(need.unit)
     word, limit = ("at most", need.most) if need.most is not None else ("at least", need.least)
     if worst is None:
-        state, said = NOT_JUDGED, "not measured"
+        state, found = NOT_JUDGED, "not measured"
     else:
         state = MET if need.is_met(worst) else NOT_MET
-        said = f"the worst measured {words.figure(worst)} {unit}"
+        found = f"worst measured: {words.figure(worst)} {unit}"
     wanted = f"{need.title}: {word} {words.plain(limit)} {unit}"
-    return _Answer(state, f"{wanted}; {said} ({need.source})", is_figure=True)
+    return _Answer(state, f"{wanted}; {found} ({need.source})", is_figure=True)
 
 
 def _criteria(use: Use, criteria: list[Judged]) -> Iterator[_Answer]:
@@ -264,7 +262,7 @@ _WORDS = {MET: "**recommended**", NOT_MET: "not recommended", NOT_JUDGED: "not j
 
 
 def section(criteria: list[Judged], tests: list[Results], verdict: Verdict) -> tuple[str, Table]:
-    """One line, and a row for each use; where nothing can be recommended the line says why."""
+    """One line, and a row for each use; without any recommendation the line gives the reason."""
     columns = left("Use", "Recommended", "Why")
     if verdict.scope != "hardware":
         return "not judged: this run is no proof of hardware.", Table(columns, [])

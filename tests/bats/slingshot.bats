@@ -54,7 +54,7 @@ status_of() { jq -r --arg id "$1" '[.checks[] | select(.id == $id) | .status] | 
   assert_output --partial "scope simulated"
   assert_equal "$(status_of simulated)" not_judged
   run_expecting 0 "$TOP/.venv/bin/perchctl" report run
-  grep -qF '**Scope: simulated. This run is no proof of hardware.**' run/report.md || fail "$(head -n 8 run/report.md)"
+  grep -qF '**Scope: simulated. The network cards were simulated, so this run is no proof of hardware.**' run/report.md || fail "$(head -n 8 run/report.md)"
 }
 
 @test "bytes that the NIC did not count contradict the figures" {

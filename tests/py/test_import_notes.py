@@ -82,7 +82,7 @@ def test_the_stages_of_the_notes_are_an_evolution_with_their_own_percentages(rep
     )
     assert "| Tail, p99 | 2 B | not measured | not measured | 15.9 µs | - |" in said
     assert "| Maximum | 2 B | 626 µs | 355 µs (-43 %) | 21.7 µs (-94 %) | -97 % |" in said
-    assert "No run of this fabric had been accepted" not in report
+    assert "no run of this fabric was accepted" not in report
     assert (
         "- From *Initial Test (Untuned System)* to *Final Results (Optimized)*: latency (mean) "
         "52.1 µs to 14.4 µs (-72 %), jitter (standard deviation) 115 µs to 0.820 µs (-99 %), the "

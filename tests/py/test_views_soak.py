@@ -244,7 +244,7 @@ def test_many_alike_hide_no_other_anomaly(soak_of: Maker) -> None:
         "`raw/n1/flows/bw/n1/n2/0/1/client.soak`:17, 18, 19 |" in rows
     )
     assert re.search(r"a4 \| warning .* 50.0 ms \| 64 \|", rows[0])
-    assert "67 more, alike or less severe, are in `verdict.json`" in report.text
+    assert "67 more, of the same kinds or less severe" in report.text
 
 
 def test_what_befalls_several_flows_at_once_is_one_row(soak_of: Maker) -> None:
@@ -297,7 +297,7 @@ def _line(report: Shown, chart: str, series: str, figure: str) -> list[Document]
     ]
 
 
-MEAN, LOW = "mean of the interval", "its lowest 0.1 s"
+MEAN, LOW = "mean of the interval", "lowest 0.1 s of the interval"
 
 
 def test_charts_keep_the_extremes_of_what_they_thin(soak_of: Maker) -> None:
@@ -323,7 +323,7 @@ def _is_break(value: Document) -> bool:
 def test_of_many_pairs_the_worst_are_named(soak_of: Maker) -> None:
     chart = soak_of(8, 60, 1).shown().chart("soak_bandwidth_1")
     assert chart.series == ["n1 → n2", "n2 → n3", "n7 → n8", "n8 → n1", "worst of 4 others"]
-    assert "Named are the 4 pairs with the most anomalies" in chart.caption
+    assert "The chart names the 4 pairs with the most anomalies" in chart.caption
 
 
 def test_stalls_that_the_verdict_has_no_room_for_have_their_bars(soak_of: Maker) -> None:
@@ -343,7 +343,7 @@ def test_stalls_that_the_verdict_has_no_room_for_have_their_bars(soak_of: Maker)
     assert sum((one["role"], one["kind"]) == ("bar", "stall") for one in chart.values) == 59
     bars = [one for one in report.chart("soak_latency_3").values if one["role"] == "bar"]
     assert len(bars) == 59
-    assert "Stalls and gaps are all there" in chart.caption
+    assert "All stalls and gaps are shown" in chart.caption
 
 
 def test_turns_of_a_pair_are_one_line_that_breaks_between_them(soak_of: Maker) -> None:
@@ -385,7 +385,7 @@ def test_every_chart_is_drawn(soak_of: Maker) -> None:
     ]  # fmt: skip
     # colour and shape have one legend
     assert svg(report.chart("soak_bandwidth_1")).count(">n1 → n2<") == 1
-    assert "Stalls shorter than 20 ms" in report.section("### What it could not have seen")
+    assert "Stalls shorter than 20 ms" in report.section("### Events that the soak cannot detect")
 
 
 def test_memory_is_drawn_from_the_end_of_the_warm_up(soak_of: Maker) -> None:

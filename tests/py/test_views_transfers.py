@@ -432,7 +432,7 @@ def test_chosen_curves_are_dashed_and_a_broken_one_is_named(made: Made, tmp_path
     }
     assert len(drawn(svg(report.chart("transfer_batch")))) == 2
     for said in (
-        "Dashed lines were published elsewhere",
+        "Dashed lines are published figures",
         "*Thor2 write, 1 device, 16 queue pairs, 1 KiB*: MORI-IO Benchmark (ROCm/mori",
         "`inputs/reference/half.json` cannot be drawn: it is not a perch.reference/1 document.",
     ):
