@@ -28,6 +28,7 @@ enum {
 struct worker {
 	pid_t pid;                      /* 0: this place is free */
 	int fd;                         /* our end of the pair; -1: closed */
+	bool answered;                  /* its meeting is over; it tells its client and ends */
 	bool waiting;                   /* in a meeting: */
 	struct meeting_request meeting;
 	uint64_t deadline_ns;
@@ -141,6 +142,7 @@ static void answer(struct worker *w, uint32_t arrived, uint32_t parties) {
 	struct meeting_answer a = { arrived, parties };
 
 	w->waiting = false;
+	w->answered = true;
 	/* A worker that died meanwhile needs no answer. */
 	(void) send(w->fd, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -286,7 +288,7 @@ static int serve_loop(struct server *s) {
 	return 0;
 }
 
-/* Every process that we started, we end. */
+/* Every process that we started, we end. A party that is about to hear that all came still hears it. */
 static void stop_workers(struct server *s) {
 	uint64_t deadline = monotonic_ns() + SERVE_GRACE_MS * NSEC_PER_MSEC;
 	int signal = SIGTERM;
@@ -296,7 +298,7 @@ static void stop_workers(struct server *s) {
 		struct pollfd p = { .fd = s->signals, .events = POLLIN };
 
 		for (size_t i = 0; signal && i < SERVE_WORKERS_MAX; i++)
-			if (s->workers[i].pid)
+			if (s->workers[i].pid && (signal == SIGKILL || !s->workers[i].answered))
 				(void) kill(s->workers[i].pid, signal);
 		signal = 0;
 		(void) poll(&p, 1, 100);

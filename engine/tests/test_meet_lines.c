@@ -22,7 +22,6 @@ static const struct token none;
 static uint16_t port;                   /* of the server */
 static pid_t server, meeter;
 static FILE *requests, *answers;
-static char ready[] = "/tmp/perch-meet-XXXXXX";
 
 /* Standard input of `perch meet --lines`, its output, and a process that is it. */
 static int set_up(void **state) {
@@ -196,12 +195,12 @@ static void test_bad_lines(void **state) {
 }
 
 /* `perch serve` is executed again for each connection, so that it must be the program itself. */
-static int start_server(void **state) {
-	char text[16], program[PATH_MAX];
+static pid_t serve(uint16_t *ret_port) {
+	char text[16], program[PATH_MAX], ready[] = "/tmp/perch-meet-XXXXXX";
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	int listener = pair_listen(&port), fd = mkstemp(ready);
+	int listener = pair_listen(ret_port), fd = mkstemp(ready);
+	pid_t pid;
 
-	(void) state;
 	assert_true(n > 0);
 	program[n] = '\0';
 	(void) strcpy(strstr(program, "/tests/test_meet_lines"), "/perch");
@@ -209,17 +208,45 @@ static int start_server(void **state) {
 	assert_true(fd >= 0);
 	(void) close(fd);
 	(void) unlink(ready);
-	(void) snprintf(text, sizeof(text), "%u", port);
-	server = fork();
-	assert_true(server >= 0);
-	if (server == 0) {
+	(void) snprintf(text, sizeof(text), "%u", *ret_port);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
 		(void) execl(program, "perch", "serve", "--port", text, "--ready-file", ready, NULL);
 		_exit(127);
 	}
 	while (access(ready, F_OK) < 0) {
-		assert_int_equal(waitpid(server, NULL, WNOHANG), 0);
+		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 		(void) usleep(1000);
 	}
+	return pid;
+}
+
+/* The first party ends the server as soon as it has its answer, as an agent does after its last flow. */
+static void test_server_ends_after_the_meeting(void **state) {
+	char message[FAILURE_TEXT_MAX];
+	uint16_t at;
+	int exit;
+
+	(void) state;
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = serve(&at);
+
+		ask_at(at, 1, "last", 2, 20000);
+		ask_at(at, 2, "last", 2, 20000);
+		(void) heard(&exit, message);
+		assert_int_equal(exit, 0);
+		assert_int_equal(kill(pid, SIGTERM), 0);
+		(void) heard(&exit, message);
+		assert_string_equal(message, "");
+		assert_int_equal(exit, 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+}
+
+static int start_server(void **state) {
+	(void) state;
+	server = serve(&port);
 	return 0;
 }
 
@@ -237,6 +264,7 @@ int main(void) {
 		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_server, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_server_ends_after_the_meeting, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, start_server, stop_server);
