@@ -127,6 +127,20 @@ zlib1g-dev"
   assert_equal "$(grep '^version:' galaxy.yml)" "version: 9.8.7"
 }
 
+@test "a version that is tagged is released from its tag alone" {
+  git clone --quiet "$BATS_FILE_TMPDIR/one" five
+  cd five
+  git config user.name tester && git config user.email tester@example.org
+  git tag "v$VERSION"
+  echo later >>README.md
+  git commit --quiet --all --message "Later"
+  run_expecting 2 setup/release
+  assert_output "release: tag v$VERSION is another commit; set a new version or check out the tag"
+  git checkout --quiet "v$VERSION"
+  run_expecting 0 make release
+  diff -r "$DIST" dist
+}
+
 @test "outside of a clone a release is refused, in a folder of another one, too" {
   tar -xzf "$DIST/perch-$VERSION.tar.gz"
   run_expecting 2 "perch-$VERSION/setup/release"
