@@ -51,34 +51,23 @@ class Turns:
         return group
 
     def _turn(self, one: Flow, bounds: Bounds) -> FlowTold:
-        facts, soak = self.facts, self.facts.soak
         read = self.reader.read(one)
         self.in_files += read.in_file
-        path = f"{flow_folder(one, one.client)}/client"
-        found = Finder(
-            facts, one.client, f"{path}.soak", flow=one.id, more=(read.in_file, f"{path}.stdout")
-        )
-        duration_s = float(one.estimate_s)
-        of = Flowing(one, soak, read.lines, bounds, found, duration_s, slack(soak.interval_s))
-        heads = of.heads
-        started_s = heads[0].started_ms / 1000 if heads and heads[0].started_ms else None
-        soak_s = None if started_s is None else started_s - facts.epoch
-        found.offset = soak_s or 0.0
-        chain = flow.chain(of)
-        begun = flow.began(of, facts)
+        of = _flowing(one, bounds, read, self.facts)
+        chain, begun = flow.chain(of), flow.began(of, self.facts)
         alien = list(self._foreign(of, begun))
-        state = _state(of, chain.at, facts.states[one.client], is_foreign=bool(alien))
+        state = _state(of, chain.at, self.facts.states[one.client], is_foreign=bool(alien))
         middle, total = figures.medians(of), figures.total(of)
         self.found += [
             *(
-                found("foreign", "coverage", "inconclusive",
-                      f"its file belongs to another measurement: {why}", lines=[1])
+                of.found("foreign", "coverage", "inconclusive",
+                         f"its file belongs to another measurement: {why}", lines=[1])
                 for why in alien
             ),
             *flow.damaged(of, read.in_file),
             *chain.found,
             *flow.short(of),
-            *flow.gaps(of, flow.stop_asked(of, facts, begun)),
+            *flow.gaps(of, flow.stop_asked(of, self.facts, begun)),
             *flow.stalls(of),
             *flow.stalls_left(of),
             *flow.silent(of),
@@ -94,30 +83,17 @@ class Turns:
         ]  # fmt: skip
         if begun is not None:
             self.until = begun + chain.at
+        self._add_to_series(of)
+        return _told(of, chain, state, middle, total)
+
+    def _add_to_series(self, of: Flowing) -> None:
+        """Intervals of less than half of the planned length vary too much for a course."""
         for line in of.well:
-            if line.long_s > 0.5 * soak.interval_s:
-                at = (soak_s or 0) + (line.start_s + line.end_s) / 2
-                self.series.bandwidth.add(at, line.gbit_s, line.n, found)
-                self.series.p50.add(at, line.p50, line.n, found)
-                self.series.p99.add(at, line.p99, line.n, found)
-        summary = of.whole.soak if of.whole else None
-        return FlowTold(
-            flow=one.id, test=one.test, kind=one.kind, client=one.client, server=one.server,
-            turn=one.repeat,
-            size_bytes=one.expect[0].size_bytes if one.expect else None,
-            scope=one.scope, backend=one.backend, provider=one.provider, op=one.op, state=state,
-            soak_s=None if soak_s is None else microseconds(soak_s),
-            started=None if started_s is None else dated(started_s),
-            planned_s=rounded(duration_s), passed_s=microseconds(chain.at),
-            measured_s=microseconds(chain.measured), intervals=total.intervals,
-            connections=total.connections, gaps=total.gaps, gap_s=rounded(total.gap_s),
-            stalls=total.stalls, stall_s=rounded(total.stall_s),
-            stall_messages=total.stall_messages, messages=total.messages, bytes=total.bytes,
-            resumed=bool(summary and summary.resumed is True),
-            stopped=bool(summary and summary.stopped is True),
-            dropped_lines=summary.dropped_lines if summary else 0,
-            figures=figures.told(of, middle, total), stall_limit_s=bounds.most("stall_s"),
-        )  # fmt: skip
+            if line.long_s > 0.5 * of.soak.interval_s:
+                at = of.found.offset + (line.start_s + line.end_s) / 2
+                self.series.bandwidth.add(at, line.gbit_s, line.n, of.found)
+                self.series.p50.add(at, line.p50, line.n, of.found)
+                self.series.p99.add(at, line.p99, line.n, of.found)
 
     def _foreign(self, of: Flowing, begun: float | None) -> Iterator[str]:
         if not of.lines:
@@ -135,6 +111,23 @@ class Turns:
             )
 
 
+def _flowing(one: Flow, bounds: Bounds, read: FlowLines, facts: Facts) -> Flowing:
+    path, soak = f"{flow_folder(one, one.client)}/client", facts.soak
+    found = Finder(
+        facts, one.client, f"{path}.soak", flow=one.id, more=(read.in_file, f"{path}.stdout")
+    )
+    of = Flowing(
+        one, soak, read.lines, bounds, found, float(one.estimate_s), slack(soak.interval_s)
+    )
+    found.offset = _soak_s(of) or 0.0
+    return of
+
+
+def _soak_s(of: Flowing) -> float | None:
+    """When the flow started, in seconds since the soak began."""
+    return None if of.started_s is None else of.started_s - of.found.facts.epoch
+
+
 def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> FlowState:
     whole = of.whole
     if not of.lines:
@@ -146,6 +139,34 @@ def _state(of: Flowing, at: float, agent: str | None, *, is_foreign: bool) -> Fl
     if whole is not None and of.duration_s - at <= of.slack_s:
         return "done"
     return "running" if whole is None and agent == "running" else "short"
+
+
+def _told(
+    of: Flowing,
+    chain: flow.Chain,
+    state: FlowState,
+    middle: figures.Medians,
+    total: figures.Total,
+) -> FlowTold:
+    one, soak_s = of.flow, _soak_s(of)
+    summary = of.whole.soak if of.whole else None
+    return FlowTold(
+        flow=one.id, test=one.test, kind=one.kind, client=one.client, server=one.server,
+        turn=one.repeat,
+        size_bytes=one.expect[0].size_bytes if one.expect else None,
+        scope=one.scope, backend=one.backend, provider=one.provider, op=one.op, state=state,
+        soak_s=None if soak_s is None else microseconds(soak_s),
+        started=None if of.started_s is None else dated(of.started_s),
+        planned_s=rounded(of.duration_s), passed_s=microseconds(chain.at),
+        measured_s=microseconds(chain.measured), intervals=total.intervals,
+        connections=total.connections, gaps=total.gaps, gap_s=rounded(total.gap_s),
+        stalls=total.stalls, stall_s=rounded(total.stall_s),
+        stall_messages=total.stall_messages, messages=total.messages, bytes=total.bytes,
+        resumed=bool(summary and summary.resumed is True),
+        stopped=bool(summary and summary.stopped is True),
+        dropped_lines=summary.dropped_lines if summary else 0,
+        figures=figures.told(of, middle, total), stall_limit_s=of.bounds.most("stall_s"),
+    )  # fmt: skip
 
 
 def _missing(of: Flowing, chain: flow.Chain, state: str) -> Iterator[Anomaly]:

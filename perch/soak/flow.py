@@ -65,6 +65,12 @@ class Flowing(msgspec.Struct):
         return [line for line in self.lines if isinstance(line, Head)]
 
     @property
+    def started_s(self) -> float | None:
+        """Seconds since 1970."""
+        heads = self.heads
+        return heads[0].started_ms / 1000 if heads and heads[0].started_ms else None
+
+    @property
     def whole(self) -> Whole | None:
         wholes = [line for line in self.lines if isinstance(line, Whole)]
         return wholes[-1] if wholes else None

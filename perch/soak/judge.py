@@ -39,6 +39,17 @@ KEPT_OF_EACH = 20
 _RANKS = {"fail": 0, "inconclusive": 1, "advisory": 2}
 
 
+class _AllTurns(msgspec.Struct):
+    """What `Turns` has of one test between two hosts, of all of them; `told` by the flow's id."""
+
+    told: dict[str, FlowTold] = {}
+    groups: list[Group] = []
+    found: list[Anomaly] = []
+    found_in_course: list[Anomaly] = []
+    limits: dict[str, dict[str, list[Limit]]] = {}
+    lines: int = 0
+
+
 def judge(
     plan: Plan,
     soak: SoakPlan,
@@ -49,48 +60,47 @@ def judge(
 ) -> Soak:
     """`out`: gets intervals.jsonl."""
     facts = gathered(plan, soak, hosts, limits.limits, files)
-    reader = Reader(files, out, plan.run, facts.epoch)
-    pairs: dict[tuple[str, str, str], list[Flow]] = {}
-    for flow in plan.flows():
-        pairs.setdefault((flow.test, flow.client, flow.server), []).append(flow)
-    told: dict[str, FlowTold] = {}
-    groups: list[Group] = []
-    of_flows: list[Anomaly] = []
-    of_groups: list[Anomaly] = []
-    limits_of: dict[str, dict[str, list[Limit]]] = {}
-    lines = 0
-    for turns in pairs.values():
-        course = Turns(reader, facts)
-        groups.append(course.judge(turns))
-        told |= {flow.flow: flow for flow in course.flows}
-        of_flows += course.found
-        of_groups += course.found_in_course
-        limits_of |= course.limits
-        lines += course.in_files
-    flows = [told[flow.id] for flow in plan.flows()]
+    turns = _turns(plan, Reader(files, out, plan.run, facts.epoch), facts)
+    flows = [turns.told[flow.id] for flow in plan.flows()]
     watches, of_hosts = _hosts(plan, facts, flows, files, out)
     found = sorted(
-        (*of_flows, *of_groups, *of_hosts),
+        (*turns.found, *turns.found_in_course, *of_hosts),
         key=lambda one: (_RANKS[one.severity], -1 if one.start_s is None else one.start_s),
     )
     by_flow = Counter(one.flow for one in found)
     for flow_told in flows:
         flow_told.anomalies = by_flow[flow_told.flow]
-    passed_s = _least(plan, told, "passed_s")
-    measured_s = _least(plan, told, "measured_s")
+    passed_s = _least(plan, turns.told, "passed_s")
+    measured_s = _least(plan, turns.told, "measured_s")
     state = _state([flow.state for flow in flows])
-    section = _section(facts, flows, watches, groups, found, passed_s, measured_s, state)
+    section = _section(facts, flows, watches, turns.groups, found, passed_s, measured_s, state)
     return Soak(
         msgspec.to_builtins(section),
         state,
         passed_s,
-        lines,
+        turns.lines,
         flows,
-        limits_of,
+        turns.limits,
         watches,
-        groups,
+        turns.groups,
         found,
     )
+
+
+def _turns(plan: Plan, reader: Reader, facts: Facts) -> _AllTurns:
+    pairs: dict[tuple[str, str, str], list[Flow]] = {}
+    for flow in plan.flows():
+        pairs.setdefault((flow.test, flow.client, flow.server), []).append(flow)
+    every = _AllTurns()
+    for flows in pairs.values():
+        turns = Turns(reader, facts)
+        every.groups.append(turns.judge(flows))
+        every.told |= {flow.flow: flow for flow in turns.flows}
+        every.found += turns.found
+        every.found_in_course += turns.found_in_course
+        every.limits |= turns.limits
+        every.lines += turns.in_files
+    return every
 
 
 def _hosts(
