@@ -69,9 +69,9 @@ topic() {
 @test "two hosts, each with addresses of its own: nothing is doubled, the MTUs agree" {
   # shellcheck disable=SC2016
   run with_cases '$f["nic-mlx5"] as $raw | n::between([$raw, n::second($raw; {})]) | group_by(.id)[] | "\(.[0].id) \(map(.status)) \(map(.host) | unique | length): \(.[0].found)"'
-  assert_output 'nic-duplicate-address ["ok","ok"] 2: each address is there once
-nic-duplicate-gid ["ok","ok"] 2: each GID is there once
-nic-duplicate-mac ["ok","ok"] 2: each MAC is there once
+  assert_output 'nic-duplicate-address ["ok","ok"] 2: each address is used once
+nic-duplicate-gid ["ok","ok"] 2: each GID is used once
+nic-duplicate-mac ["ok","ok"] 2: each MAC is used once
 nic-mtu-ends ["ok","ok"] 2: 4200 on all
 nic-path-mtu-ends ["ok","ok"] 2: 4096 on all'
 }

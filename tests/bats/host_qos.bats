@@ -243,7 +243,7 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   finds qos-buffers ok "priority 3 in buffer 1 of 130944 bytes; cable 7 m" mlx5-dcb
   finds qos-buffers bad "priority 3 in buffer 0 of 130944 bytes, with 0, 1, 2, 4, 5, 6, 7" mlx5-dcb "$(changed 'dcb-buffer ens1np0' '.prio_buffer[3] = 0')"
   finds qos-buffers bad "of 0 bytes" mlx5-dcb "$(changed 'dcb-buffer ens1np0' '.buffer_size[1] = 0')"
-  finds qos-buffers not_applicable "not told" bnxt
+  finds qos-buffers not_applicable "cannot be read" bnxt
   finds qos-buffers unknown "dcb is not installed" mlx5-ofed
   # what mlnx_qos of today prints besides
   finds qos-buffers ok "priority 3 in buffer 1 of 19872 bytes; cable 7 m" mlx5-ofed '.commands["mlnx_qos eth4"].stdout |=

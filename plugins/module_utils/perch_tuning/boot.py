@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What applies the settings again at boot: a unit, a small script,
-and a file of lines for each variable.
-"""
+"""Applies the settings again at boot: a unit, a small script, and a file for each variable."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ UNIT = "/etc/systemd/system/perch-tune.service"
 WANTS = "/etc/systemd/system/multi-user.target.wants"
 
 UNIT_TEXT = f"""\
-# Written by perch's role host_tune; its tasks_from revert takes it away.
+# Written by perch's role host_tune; its tasks_from revert removes it.
 [Unit]
 Description=Settings of perch's role host_tune
 Wants=network-online.target
@@ -66,7 +64,7 @@ irq() {{
 }}
 
 # rdma_cm's defaults are reached through a directory of configfs, which stays:
-# nobody can see the value without it
+# the value cannot be read without it
 tos() {{
   local base=/sys/kernel/config mounted="" status=0
   wait_for "/sys/class/infiniband/$1"

@@ -17,14 +17,14 @@ def judged($times; $count; $uptime_h; $now):
       | if $log.hour >= 5 or $log.ten >= 10 then {status: "bad", $found}
         elif $count == null or explained($count - $log.ten; $uptime_h) then {status: "ok", $found}
         else { status: "unknown",
-               found: ($found + " by the log, but the interface counted \($count) in "
+               found: ($found + " in the log, but the interface counted \($count) in "
                        + if $uptime_h == null then "an unknown time" else "\($uptime_h | floor) hours" end) } end
     elif $count == null then
       {status: "unknown", found: "neither the kernel's log nor the interface's counter can be read"}
-    elif $count < 5 then {status: "ok", found: "\($count) since the start"}
+    elif $count < 5 then {status: "ok", found: "\($count) since boot"}
     elif $uptime_h != null and $count >= 10 * ([$uptime_h / 10, 1] | max | ceil) then
       {status: "bad", found: "\($count) in \($uptime_h | floor) hours"}
-    else {status: "unknown", found: "\($count) since the start, and no log says when"} end;
+    else {status: "unknown", found: "\($count) since boot; the log does not show when"} end;
 
 def wanted: "fewer than 5 in an hour and 10 in ten hours";
-def why: "each time that the link goes down, what was under way is lost and repeated";
+def why: "each time the link goes down, outstanding packets are lost and sent again";

@@ -37,10 +37,10 @@ def findings($host):
         found: (if $chrony != null then
                   if $chrony.leap == "Not synchronised" then "chrony: not synchronised"
                   else "chrony: within \($chrony.error_s * 1000 | c::figure) ms of \($chrony.server)" end
-                elif $says != null then if $says == "yes" then "synchronised, by the kernel's word" else "not synchronised" end
-                else "neither chronyc nor timedatectl tells" end),
-        wanted: "synchronised within \($limit) s", why: "logs and records of several hosts are laid beside each other by their times",
-        remedy: "systemctl enable --now chronyd, and a time server that all hosts share", source: "chronyc(1), timedatectl(1)" });
+                elif $says != null then if $says == "yes" then "synchronised (kernel)" else "not synchronised (kernel)" end
+                else "neither chronyc nor timedatectl reports a state" end),
+        wanted: "synchronised within \($limit) s", why: "logs and records of several hosts are compared by their times",
+        remedy: "Run systemctl enable --now chronyd, and give all hosts the same time server", source: "chronyc(1), timedatectl(1)" });
 
 # When the controller asked, and the host's clock as the script began: {asked, read}, or null.
 def reading($raw):
@@ -62,16 +62,16 @@ def between($hosts):
                               elif ($off | fabs) > .limit + way_s then "bad" elif .kept == true then "ok" else "unknown" end) } ] as $judged
   | def one($part):
       m::finding("clock-skew";
-        { wanted: "within \($judged[0].limit) s of each other", why: "logs and records of several hosts are laid beside each other by their times",
-          remedy: "systemctl enable --now chronyd, and a time server that all hosts share; timedatectl shows the time",
-          source: "site policy; the connection's own time, up to \(way_s) s, cannot be told from a clock that is ahead" } + $part);
+        { wanted: "within \($judged[0].limit) s of each other", why: "logs and records of several hosts are compared by their times",
+          remedy: "Run systemctl enable --now chronyd, and give all hosts the same time server; timedatectl shows the time",
+          source: "site policy; a connection that takes up to \(way_s) s looks like a clock that is ahead" } + $part);
     if ($judged | length) < 2 then empty
     else
       ( $judged[] | select(.verdict != "ok")
         | one({ host, status: .verdict,
-                found: (if .off == null then "its clock was not read beside the controller's"
-                        else "\(.off | fabs | c::figure) s " + (if .off < 0 then "behind" else "ahead of" end) + " the middle of \($judged | length) hosts and the controller"
+                found: (if .off == null then "its clock was not compared with the controller's"
+                        else "\(.off | fabs | c::figure) s " + (if .off < 0 then "behind" else "ahead of" end) + " the median of \($judged | length) hosts and the controller"
                              + if .verdict == "unknown" then ", or a slow connection" else "" end end) }) ),
       ( if all($judged[]; .verdict == "ok") then
-          one({host: null, status: "ok", found: "at most \([$judged[].off | numbers | fabs] | max // 0 | c::figure) s from the middle"}) else empty end )
+          one({host: null, status: "ok", found: "at most \([$judged[].off | numbers | fabs] | max // 0 | c::figure) s from the median"}) else empty end )
     end;

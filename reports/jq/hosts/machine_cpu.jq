@@ -27,9 +27,9 @@ def driver($raw):
   | if $driver == "" then "" else " (\($driver)\(if $mode == null then "" else ", \($mode)" end))" end;
 
 def governor($raw; $wanted):
-  uniform($raw; "governor"; "cpufreq/scaling_governor"; $wanted; "no frequency driver: the firmware or the hypervisor decides";
-    { why: "a CPU that slows down while it waits answers late when a packet comes",
-      remedy: "Set host_tune_governor: performance, or cpupower frequency-set --governor performance",
+  uniform($raw; "governor"; "cpufreq/scaling_governor"; $wanted; "no frequency driver; the firmware or the hypervisor sets the frequency";
+    { why: "a CPU that slows down while idle handles the next packet late",
+      remedy: "Set host_tune_governor: performance, or run cpupower frequency-set --governor performance",
       source: "Linux, Documentation/admin-guide/pm/cpufreq.rst" })
   | .found += driver($raw);
 
@@ -38,13 +38,13 @@ def bias_of: {performance: 0, balance_performance: 4, default: 6, balance_power:
 
 def energy($raw; $wanted):
   uniform($raw; "energy-preference"; "cpufreq/energy_performance_preference"; $wanted; "this driver has no energy preference";
-    { why: "the processor trades speed for energy by itself, whatever the governor says",
-      remedy: "Set the governor performance, or write it to /sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
+    { why: "the processor can save energy at the cost of speed, even with the governor performance",
+      remedy: "Set the governor to performance, or write performance to /sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
       source: "Linux, Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst" }),
   uniform($raw; "energy-bias"; "power/energy_perf_bias"; ($wanted | if . == null then null else bias_of end);
     "this processor has no energy bias";
-    { why: "a bias to save energy slows cores and what lies between them and the NIC",
-      remedy: "x86_energy_perf_policy --epb 0, or a profile of the firmware for performance (0: performance, 15: power)",
+    { why: "a bias to save energy slows the cores and their path to the NIC",
+      remedy: "Run x86_energy_perf_policy --epb 0 (0: performance, 15: power), or choose the firmware's performance profile",
       source: "Linux, Documentation/admin-guide/pm/intel_epb.rst" });
 
 # Whether turbo may be used: true, false, or null.
@@ -64,9 +64,9 @@ def turbo($raw; $wanted):
   | m::finding("turbo";
       { status: (if $found == null and m::has_sysfs($raw) and (has_cpufreq($raw) | not) then "not_applicable"
                  else m::held($found; $wanted | on_off) end),
-        value: $found, found: ($found // "nothing says whether it is on"), wanted: ($wanted | on_off | m::wanted_or_alike),
-        why: "turbo is faster and less even: the clock changes with heat and with what other cores do",
-        remedy: "Write to /sys/devices/system/cpu/intel_pstate/no_turbo or to cpufreq/boost",
+        value: $found, found: ($found // "cannot be read"), wanted: ($wanted | on_off | m::wanted_or_alike),
+        why: "turbo is faster but less even: the clock changes with heat and with the load of other cores",
+        remedy: "Write to /sys/devices/system/cpu/intel_pstate/no_turbo, or to cpufreq/boost in the same folder",
         source: "Linux, Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst" });
 
 def mhz: . / 1000 | c::whole;
@@ -80,20 +80,20 @@ def frequency($raw):
   | m::finding("frequency";
       { status: (if $now == [] then "not_applicable" elif $allowed != null and $most != null and $allowed < $most then "bad" else "info" end),
         value: $allowed,
-        found: (if $now == [] then "not shown here"
-                else "\($now | min | mhz) to \($now | max | mhz) MHz just now, \($allowed // $most // 0 | mhz) allowed, \($most // 0 | mhz) possible" end),
-        wanted: "all that is possible allowed", why: "a bound below what the processor can do slows every message",
-        remedy: "cpupower frequency-set --max, or write to /sys/devices/system/cpu/cpu*/cpufreq/scaling_max_freq",
+        found: (if $now == [] then "this machine shows no frequency"
+                else "\($now | min | mhz) to \($now | max | mhz) MHz now; \($allowed // $most // 0 | mhz) MHz allowed, \($most // 0 | mhz) MHz possible" end),
+        wanted: "the highest possible frequency allowed", why: "a limit below the processor's highest frequency slows every message",
+        remedy: "Run cpupower frequency-set --max, or write to /sys/devices/system/cpu/cpu*/cpufreq/scaling_max_freq",
         source: "Linux, Documentation/admin-guide/pm/cpufreq.rst, scaling_max_freq" }),
     ( m::per_cpu($raw; "thermal_throttle/package_throttle_count") as $counts
       | select($counts != null)
       | ([$counts[].value | m::number] | if any(.[]; . == null) then null else max end) as $max
       | m::finding("throttled";
           { status: (if $max == null then "unknown" elif $max > 0 then "bad" else "ok" end),
-            found: (if $max == null then "cannot be read" elif $max == 0 then "never since the start"
-                    else "\($max) times since the start, for heat" end),
-            wanted: "never", why: "a processor that is too hot slows down, and so does whoever measures on it",
-            remedy: "Look at fans, filters and the power limit; the firmware's log says since when",
+            found: (if $max == null then "cannot be read" elif $max == 0 then "never since boot"
+                    else "\($max) times since boot, because of heat" end),
+            wanted: "never", why: "a processor that is too hot slows down, and so does each measurement on it",
+            remedy: "Check fans, filters and the power limit; the firmware's log shows since when",
             source: "Linux, Documentation/admin-guide/thermal/intel_powerclamp.rst; arch/x86/kernel/cpu/mce/therm_throt.c" }) );
 
 # ---- idle states ----------------------------------------------------------------------------------------------------
@@ -129,14 +129,14 @@ def idle($raw; $wanted):
         value: (if $damaged then null elif $all == [] then null else $deepest.latency_us // 0 end),
         found: ((if $damaged then "some states cannot be read"
                  elif $all == [] then "no driver for idle states"
-                 elif $deepest == null then "none is entered"
-                 else "\($deepest.name), \($deepest.latency_us) us to leave, on CPUs \($deepest.cpus | if length > 60 then .[:60] + "..." else . end)" end)
+                 elif $deepest == null then "all idle states are off"
+                 else "\($deepest.name), \($deepest.latency_us) us to wake, on CPUs \($deepest.cpus | if length > 60 then .[:60] + "..." else . end)" end)
                 + (if $driver == null then "" else " (\($driver): \([$all[].name] | join(", ")))" end)
                 + (if $asked == null then "" else "; /dev/cpu_dma_latency: at most \($asked) us" end)
                 + if $arguments == "" then "" else "; \($arguments)" end),
-        wanted: (if $wanted == null then null | m::wanted_or_alike else "at most \($wanted) us to leave" end),
-        why: "a CPU that sleeps deep wakes late: its time to leave is added to a message's",
-        remedy: "tuned-adm profile network-latency, cpupower idle-set --disable-by-latency \($wanted // 10), or intel_idle.max_cstate=1 processor.max_cstate=1 for the kernel",
+        wanted: (if $wanted == null then null | m::wanted_or_alike else "at most \($wanted) us to wake" end),
+        why: "a CPU in a deep idle state wakes late, which adds to the latency",
+        remedy: "Run tuned-adm profile network-latency, or cpupower idle-set --disable-by-latency \($wanted // 10), or boot with intel_idle.max_cstate=1 processor.max_cstate=1",
         source: "Linux, Documentation/admin-guide/pm/cpuidle.rst" });
 
 # ---- which CPUs, and who else uses them -------------------------------------------------------------------------------
@@ -148,8 +148,8 @@ def smt($raw; $wanted):
       { status: m::held($found; $wanted | on_off), value: $found,
         found: (($found // "cannot be read") + (m::file($raw; cpu + "smt/control") | if . == null then "" else " (\(.))" end)),
         wanted: ($wanted | on_off | m::wanted_or_alike),
-        why: "two threads of one core share what it has: the one that polls loses what the other takes",
-        remedy: "Write on or off to /sys/devices/system/cpu/smt/control, or nosmt for the kernel",
+        why: "two threads share one core, so a polling thread slows down while the other runs",
+        remedy: "Write on or off to /sys/devices/system/cpu/smt/control, or boot with nosmt",
         source: "Linux, Documentation/ABI/testing/sysfs-devices-system-cpu, smt" });
 
 def cpu_list: [(. // "") | split(",")[] | select(test("^[0-9]+(-[0-9]+)?$")) | split("-") | map(tonumber) | range(.[0]; .[-1] + 1)] | unique;
@@ -165,8 +165,8 @@ def isolated($raw; $wanted):
         found: (if $text == null then "cannot be read"
                 else (if $list == "" then "none" else $list end) + (if $tickless == "" then "" else "; without a tick (nohz_full) \($tickless)" end) end),
         wanted: (if $wanted == null then null | m::wanted_or_alike elif $wanted == "" then "none" else "\($wanted)" end),
-        why: "on a core that the scheduler leaves alone nothing interrupts who polls",
-        remedy: "isolcpus= and nohz_full= for the kernel, or tuned's profile cpu-partitioning",
+        why: "on an isolated core no other process interrupts the polling thread",
+        remedy: "Boot with isolcpus= and nohz_full=, or choose tuned's profile cpu-partitioning",
         source: "Linux, Documentation/admin-guide/kernel-parameters.txt, isolcpus, nohz_full" });
 
 # The programs that host-check looks for: null where others' processes cannot be seen.
@@ -183,12 +183,12 @@ def irqbalance($raw; $wanted):
   | (if $programs == null then null else $it != null end) as $running
   | m::finding("irqbalance";
       { status: m::held($running; $wanted), value: $running,
-        found: (if $running == null then "others' processes cannot be seen"
-                elif $running then "runs" + (if ($it.words // "") == "" then ", with no CPU or interrupt left out" else ": \($it.words)" end)
+        found: (if $running == null then "processes of other users cannot be seen"
+                elif $running then "runs" + (if ($it.words // "") == "" then ", with no CPU or interrupt excluded" else ": \($it.words)" end)
                 else "does not run" end),
         wanted: (if $wanted == null then null | m::wanted_or_alike elif $wanted then "it runs" else "it does not run" end),
-        why: "it moves a NIC's interrupts away from where they were put, while a test runs",
-        remedy: "systemctl disable --now irqbalance, or its option --banirq or --hintpolicy=exact",
+        why: "irqbalance moves the NIC's interrupts to other CPUs while a test runs",
+        remedy: "Run systemctl disable --now irqbalance, or use its option --banirq or --hintpolicy=exact",
         source: "irqbalance(1)" });
 
 def tuned($raw):
@@ -196,9 +196,9 @@ def tuned($raw):
   | (if programs($raw) == null then null elif $runs == null then "none" else $profile // "none" end) as $found
   | m::finding("tuned";
       { status: m::held($found; null), value: $found,
-        found: (if $found == null then "others' processes cannot be seen" elif $found == "none" then "no profile is active" else $found end),
-        why: "a profile sets governor, idle states and sysctls, and sets them again",
-        remedy: "tuned-adm profile network-latency, or host_tune_tuned_profile", source: "tuned-adm(8)" });
+        found: (if $found == null then "processes of other users cannot be seen" elif $found == "none" then "no profile is active" else $found end),
+        why: "a profile sets governor, idle states and sysctls, and may overwrite yours",
+        remedy: "Run tuned-adm profile network-latency, or set host_tune_tuned_profile", source: "tuned-adm(8)" });
 
 def model($raw):
   (m::command($raw; "cpu-model").stdout // "") as $text
@@ -207,17 +207,17 @@ def model($raw):
   | m::file($raw; cpu + "online") as $online
   | m::finding("processor";
       { status: m::held($model; null), value: $model,
-        found: (($model // "cannot be read") + (if $online == null then "" else ", CPUs \($online) on line" end)
+        found: (($model // "cannot be read") + (if $online == null then "" else ", CPUs \($online) online" end)
                 + if $text | test("(^|\\n)flags\\s*:[^\\n]* hypervisor( |\\n|$)") then ", in a virtual machine" else "" end),
-        why: "hosts with other processors measure other figures", remedy: "Put hosts with other processors into another perch_group",
+        why: "hosts with different processors give different figures", remedy: "Put hosts with different processors into a perch_group of their own",
         source: "proc_cpuinfo(5)" }),
     m::finding("microcode";
       { status: m::held($code; null), value: $code, found: ($code // "cannot be read"),
-        why: "mitigations come with microcode, and cost time", remedy: "Update the firmware, or the package of the processor's microcode",
+        why: "microcode brings mitigations, which cost time", remedy: "Update the firmware, or the microcode package",
         source: "Linux, Documentation/arch/x86/microcode.rst" }),
     m::finding("cpus-online";
       { status: m::held($online; null), value: $online, found: ($online // "cannot be read"),
-        why: "a CPU that is off line is missing where interrupts and tests are put",
+        why: "an offline CPU can serve no interrupts and run no tests",
         remedy: "Write 1 to /sys/devices/system/cpu/cpuN/online", source: "Linux, Documentation/admin-guide/cputopology.rst" });
 
 # What the processor's holes cost: those whose remedy is at work. Right to differ between models, alike within a group.
@@ -228,8 +228,8 @@ def mitigations($raw):
   | m::finding("mitigations";
       { status: (if $all == [] then "unknown" else "info" end),
         value: (if $all == [] then null else "\($asked): \([$active[].name] | sort | join(" "))" end),
-        found: (if $all == [] then "cannot be read" else "\($active | length) of \($all | length) at work (mitigations=\($asked))" end),
-        why: "each costs time in every system call and interrupt", remedy: "mitigations= for the kernel, where site policy allows it",
+        found: (if $all == [] then "cannot be read" else "\($active | length) of \($all | length) active (mitigations=\($asked))" end),
+        why: "each costs time in every system call and interrupt", remedy: "Boot with mitigations=, where site policy allows it",
         source: "Linux, Documentation/admin-guide/hw-vuln/index.rst" });
 
 def uncore($raw):
@@ -239,8 +239,8 @@ def uncore($raw):
   | ($all | map("\(.key) \(.value // "?")") | sort | join(", ")) as $text
   | m::finding("uncore-frequency";
       { status: (if any($all[]; .value == null) then "unknown" else "info" end), value: $text, found: "\($text) kHz",
-        why: "what lies between cores, memory and PCIe has a clock of its own, which falls when cores are idle",
-        remedy: "Write max_freq_khz's value to min_freq_khz", source: "Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst" });
+        why: "the path between cores, memory and PCIe has its own clock, which slows while cores are idle",
+        remedy: "Write the value of max_freq_khz to min_freq_khz", source: "Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst" });
 
 def findings($host):
   . as $raw

@@ -21,8 +21,8 @@ def modules($raw; $host):
                    elif m::has_sysfs($raw) then "bad" else "unknown" end), severity: "required",
           found: (if $abi != null then "\($name), ABI \($abi)" elif m::has_sysfs($raw) then "\($name) is not loaded" else "cannot be read" end),
           wanted: "\($name) loaded",
-          why: (if .key == "ib-uverbs" then "without it no program reaches a device" else "without it no connection is made by rdma_cm" end),
-          remedy: "modprobe \($name), and its name in /etc/modules-load.d", source: "rdma-core, kernel-boot/modules/rdma.conf" }) );
+          why: (if .key == "ib-uverbs" then "programs cannot open an RDMA device without it" else "rdma_cm cannot connect without it" end),
+          remedy: "Run modprobe \($name), and add its name to a file in /etc/modules-load.d", source: "rdma-core, kernel-boot/modules/rdma.conf" }) );
 
 def drivers($raw; $host):
   ($host.devices // [] | map(.name)) as $named
@@ -31,13 +31,13 @@ def drivers($raw; $host):
   | m::file($raw; class($device) + "device/driver/module/version") as $version
   | (listed($raw) | index([$device]) != null) as $there
   | (if $driver != null then $driver + (if $version == null then "" else " " + $version end)
-     elif $there and is_soft($raw; $device) then "none: a software device" else null end) as $found
+     elif $there and is_soft($raw; $device) then "a software device, which needs no driver" else null end) as $found
   | m::finding("driver";
       { $device, severity: "required", value: $found,
         status: (if $found != null then "ok" elif m::has_sysfs($raw) then "bad" else "unknown" end),
-        found: ($found // if m::has_sysfs($raw) then "no driver has made this device" else "cannot be read" end),
-        wanted: "a driver that has made the device", why: "a device without its driver is none",
-        remedy: "lspci -k names the driver; modprobe it (mlx5_ib, bnxt_re, irdma, ionic_rdma), or correct perch_devices",
+        found: ($found // if m::has_sysfs($raw) then "no driver is bound to this device" else "cannot be read" end),
+        wanted: "a driver bound to the device", why: "a device without its driver cannot be used",
+        remedy: "Load its driver, which lspci -k names (mlx5_ib, bnxt_re, irdma, ionic_rdma), or correct perch_devices",
         source: "Linux, Documentation/infiniband/sysfs.rst" });
 
 # What this user may not open: only what a test opens counts.
@@ -48,10 +48,10 @@ def nodes($raw; $host):
   | m::finding("rdma-nodes";
       { status: (if uses_verbs($raw; $host) | not then "not_applicable" elif $said.exit != 0 then "unknown" elif $nodes == [] or $closed != [] then "bad" else "ok" end),
         severity: "required",
-        found: (if $said.exit != 0 then $said | m::refusal("bash") elif $nodes == [] then "there is none in /dev/infiniband"
-                elif $closed != [] then "not for this user: " + ($closed | join(", ")) else "\($nodes | length | c::plural("node")) to read and write" end),
-        wanted: "uverbs* and rdma_cm, to read and write", why: "a program opens a device by its node",
-        remedy: "udevadm trigger; else rdma-core's udev rules, which give the nodes to all", source: "rdma-core, kernel-boot/rdma-umad.rules, ibv_open_device(3)" });
+        found: (if $said.exit != 0 then $said | m::refusal("bash") elif $nodes == [] then "/dev/infiniband has no device node"
+                elif $closed != [] then "this user cannot open " + ($closed | join(", ")) else "\($nodes | length | c::plural("node")) readable and writable" end),
+        wanted: "uverbs* and rdma_cm readable and writable", why: "a program opens a device through its node",
+        remedy: "Run udevadm trigger, or install rdma-core's udev rules, which let all users open the nodes", source: "rdma-core, kernel-boot/rdma-umad.rules, ibv_open_device(3)" });
 
 # ---- the IOMMU ----------------------------------------------------------------------------------------------------------
 
@@ -71,8 +71,8 @@ def iommu_finding($raw; $device; $found; $text; $wanted):
       status: (if $found == null then "unknown" elif $wanted == null then "info" elif allows($wanted; $found) then "ok" else "bad" end),
       found: ($text + (iommu_arguments($raw) | if . == "" then "" else "; " + . end)),
       wanted: (if $wanted == "passthrough" then "passthrough or off" else $wanted | m::wanted_or_alike end),
-      why: "a NIC whose every address is translated has a smaller bandwidth, and a message more ways to wait",
-      remedy: "iommu=pt for the kernel (or the firmware's switch for VT-d or AMD-Vi)",
+      why: "translating every address of the NIC costs bandwidth and latency",
+      remedy: "Boot with iommu=pt, or turn VT-d or AMD-Vi off in the firmware",
       source: "Linux, Documentation/admin-guide/kernel-parameters.txt, iommu=pt; AMD Instinct system setup: iommu=pt" });
 
 def iommu($raw; $host; $wanted):
@@ -109,7 +109,7 @@ def sysctls($raw; $wanted):
   | m::finding("sysctl-" + ($name | gsub("[^A-Za-z0-9]+"; "-"));
       { status: (if $found == null and $want == null and m::has_sysctls($raw) then "not_applicable" else m::held($found; $want) end), value: $found,
         found: (if $found != null then $found elif m::has_sysctls($raw) then "this kernel has no \($name)" else "cannot be read" end),
-        wanted: ($want | m::wanted_or_alike), why: "host_check_sysctls or the like of the hosts asks for it",
+        wanted: ($want | m::wanted_or_alike), why: "host_check_sysctls sets the value, or other hosts of the group have it",
         remedy: "Set host_tune_sysctls: {\($name): \($want // "VALUE")}", source: "Linux, Documentation/admin-guide/sysctl" });
 
 # ---- versions ---------------------------------------------------------------------------------------------------------------
@@ -127,18 +127,18 @@ def versions($raw):
   | ([m::file($raw; "/sys/class/dmi/id/sys_vendor"), m::file($raw; "/sys/class/dmi/id/product_name")] | map(strings) | if . == [] then null else join(" ") end) as $product
   | version("kernel"; m::file($raw; "/proc/sys/kernel/osrelease");
       m::file($raw; "/proc/sys/kernel/osrelease") | if . == null then null else . + (m::file($raw; "/proc/sys/kernel/version") | if . == null then "" else " " + . end) end;
-      "drivers of other kernels behave otherwise"; "Install the same kernel on all hosts, and reboot"; "uname(1)"),
+      "drivers differ between kernels"; "Install the same kernel on all hosts, and reboot"; "uname(1)"),
     version("kernel-arguments"; if m::file($raw; "/proc/cmdline") == null then null else $arguments | join(" ") end; m::file($raw; "/proc/cmdline") | if . == null then null else .[0:300] end;
-      "they set C-states, the IOMMU, isolation and mitigations"; "Set the same in the boot loader of all hosts, and reboot";
+      "they set C-states, the IOMMU, isolation and mitigations"; "Set the same arguments in the boot loader of all hosts, and reboot";
       "Linux, Documentation/admin-guide/kernel-parameters.txt"),
-    version("os"; $os; null; "libraries and defaults come with it"; "Install the same release on all hosts"; "os-release(5)"),
-    ( select($product != null) | version("model"; $product; null; "other machines have other buses"; "Put other machines into another perch_group"; "dmidecode(8)") ),
+    version("os"; $os; null; "libraries and defaults differ between releases"; "Install the same release on all hosts"; "os-release(5)"),
+    ( select($product != null) | version("model"; $product; null; "different models have different buses"; "Put different models into a perch_group of their own"; "dmidecode(8)") ),
     ( select($bios != null)
       | version("firmware"; $bios; "\($bios) of \(m::file($raw; "/sys/class/dmi/id/bios_date") // "an unknown date")";
-          "settings of power, PCIe and NUMA are the firmware's"; "Install the same firmware on all hosts"; "dmidecode(8)") ),
+          "the firmware sets power, PCIe and NUMA"; "Install the same firmware on all hosts"; "dmidecode(8)") ),
     version("clocksource"; m::file($raw; "/sys/devices/system/clocksource/clocksource0/current_clocksource"); null;
-      "a slow clock (hpet, acpi_pm) is in every measured time";
-      "dmesg | grep -i tsc says why the processor's counter was refused"; "Linux, Documentation/timers/timekeeping.rst");
+      "a slow clock (hpet, acpi_pm) adds to every measured time";
+      "Run dmesg | grep -i tsc to see why the kernel rejected the processor's counter"; "Linux, Documentation/timers/timekeeping.rst");
 
 def package_names: {libibverbs1: "libibverbs", librdmacm1: "librdmacm", libfabric1: "libfabric"};
 
@@ -148,7 +148,7 @@ def packages($raw):
   | ( ["libibverbs", "librdmacm", "libfabric", "perftest", "rdma-core"][] as $name
       | ([$all[] | select((package_names[.name] // .name) == $name) | .version] | unique | join(", ")) as $version
       | select($version != "")
-      | version("package-" + $name; $version; null; "other versions choose other defaults"; "Install the same version on all hosts"; "dpkg-query(1), rpm(8)") ),
+      | version("package-" + $name; $version; null; "defaults differ between versions"; "Install the same version on all hosts"; "dpkg-query(1), rpm(8)") ),
     ( (m::command($raw; "ofed") | if .exit == 0 then .stdout | m::trimmed else null end) as $ofed
       | select($ofed != null)
       | version("ofed"; $ofed; null; "it replaces the kernel's drivers and the libraries"; "Install the same release on all hosts"; "ofed_info(1)") );

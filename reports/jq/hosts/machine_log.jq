@@ -23,7 +23,7 @@ def log($raw):
                        elif $start == null then null else $start + tonumber end), text} ] as $lines
       | {$source, since: $lines[0].time, lines: $lines[1:]} end;
 
-def refused($raw): m::command($raw; "kernel-log-lines") | if .exit == 3 or .exit == 0 then "the kernel's log is empty" else m::refusal("dmesg") end;
+def refused($raw): m::command($raw; "kernel-log-lines") | if .exit == 3 or .exit == 0 then "the kernel log is empty" else m::refusal("dmesg") end;
 
 def ago($now): if . == null or $now == null then "" else ", the last \(($now - .) / 3600 | if . < 1 then "within the hour" else "\(floor | c::plural("hour")) ago" end)" end;
 
@@ -44,7 +44,7 @@ def errors($raw; $id; $device; $log; lost; mended; $severity; $part):
         status: (if $all == null then "unknown" elif $all.lost != [] or $all.recent > 0 then "bad" else "ok" end),
         found: (if $all == null then refused($raw)
                 else $all.found + (if $all.lost + $all.mended == [] then "" else ": " + ($all.lost + $all.mended | last | .text | .[0:120]) end) end),
-        wanted: "none uncorrected, none corrected within a day" } + $part);
+        wanted: "no uncorrected error, and no corrected error within a day" } + $part);
 
 # The PCI functions under test, by their devices: the end of the link that /sys/class/infiniband/DEVICE/device is
 def functions($raw):
@@ -59,7 +59,7 @@ def pcie_lines: [.[] | select(.text | test("PCIe Bus Error: severity="))] as $ow
 
 def pcie($raw; $log):
   functions($raw) as $functions
-  | { why: "what is lost on the bus is sent again, and slows what is measured",
+  | { why: "a packet lost on the bus is sent again, which slows the test",
       remedy: "Reseat the card or its riser; lspci -vv shows the device's status", source: "Linux, Documentation/PCI/pcieaer-howto.rst" } as $part
   | ( $functions[] | .device as $device | .address as $address
       | ($log | if . == null then null else .lines |= (map(select(.text | contains($address))) | pcie_lines) end) as $own
@@ -80,14 +80,14 @@ def links($raw; $log):
   | flaps::judged($times; m::file_number($raw; "/sys/class/net/\($net)/carrier_down_count"); (uptime($raw) | if . == null then null else . / 3600 end); now($raw)) as $judged
   | m::finding("link-flaps";
       { device: $net, severity: "required", status: $judged.status, found: $judged.found, wanted: flaps::wanted, why: flaps::why,
-        remedy: "Reseat or replace cable or module; look at the switch port's errors, and at who sets the interface down",
-        source: "HPE cxi_healthcheck (shs-docs, CXI_Healthcheck.md), for want of another published rule" });
+        remedy: "Reseat or replace cable or module; check the switch port's errors, and whether a program sets the interface down",
+        source: "HPE cxi_healthcheck (shs-docs, CXI_Healthcheck.md), the only published rule" });
 
 def findings($host):
   . as $raw
   | log($raw) as $log
   | pcie($raw; $log),
     errors($raw; "hardware-log"; null; $log; cpu_lost; cpu_mended; "required";
-      { why: "a processor or memory that fails changes results, and stops the machine in the end",
-        remedy: "rasdaemon's ras-mc-ctl --errors, or the management controller's log, names the part", source: "Linux, Documentation/arch/x86/x86_64/machinecheck.rst" }),
+      { why: "a failing processor or memory corrupts results and can stop the machine",
+        remedy: "Run ras-mc-ctl --errors (rasdaemon), or read the management controller's log: both name the part", source: "Linux, Documentation/arch/x86/x86_64/machinecheck.rst" }),
     links($raw; $log);

@@ -29,13 +29,13 @@ def hugepages($raw; $size; $kib; $wanted):
                  elif $all.free == null then "unknown"
                  elif $all.free < $wanted then "bad"
                  else "ok" end),
-        found: (if $none then "this processor has no pages of that size"
+        found: (if $none then "this processor has no pages of this size"
                 elif $all.reserved == null then "cannot be read"
                 else ($all | pages_text)
                   + if ($nodes | length) > 1 then " (" + ([$nodes[] | "node \(.node): \(pages_text)"] | join("; ")) + ")" else "" end end),
         value: (if $none then 0 else $all.reserved end),
         wanted: (if $wanted == null then null | m::wanted_or_alike else "\($wanted) reserved and free" end),
-        why: "buffers in huge pages need fewer entries of the NIC's translation cache; a test that asks for them fails without",
+        why: "huge pages need fewer entries in the NIC's translation cache; a test that requires them fails without",
         remedy: "Set host_tune_hugepages_\($size), or write the number to /sys/kernel/mm/hugepages/hugepages-\($kib)kB/nr_hugepages",
         source: kernel_docs }),
     # on the node of each NIC
@@ -46,9 +46,9 @@ def hugepages($raw; $size; $kib; $wanted):
       | ([$nodes[] | select(.node == $node)] | first) as $local
       | m::finding("hugepages-\($size)-local";
           { $device, status: (if $local == null or $local.free == null then "unknown" elif $local.free > 0 then "ok" else "bad" end),
-            found: ("node \($node), which is the NIC's: " + if $local == null then "cannot be read" else $local | pages_text end),
-            wanted: "free ones on the NIC's node",
-            why: "pages of the other node are reached over the link between the processors",
+            found: ("node \($node), the NIC's: " + if $local == null then "cannot be read" else $local | pages_text end),
+            wanted: "free huge pages on the NIC's node",
+            why: "pages on another node are reached over the link between processors",
             remedy: "Write to /sys/devices/system/node/node\($node)/hugepages/hugepages-\($kib)kB/nr_hugepages",
             source: kernel_docs }) );
 
@@ -64,7 +64,7 @@ def transparent($raw; $wanted):
       { status: m::held($found; $wanted), value: $found,
         found: (if $found == null then "cannot be read" else $found + if $defrag == null then "" else ", defrag \($defrag)" end end),
         wanted: ($wanted | m::wanted_or_alike),
-        why: "pages that are merged while a test runs stop the process for as long",
+        why: "the kernel stops a process while it merges pages",
         remedy: "Set host_tune_transparent_hugepages, or write to /sys/kernel/mm/transparent_hugepage/enabled",
         source: "Linux, Documentation/admin-guide/mm/transhuge.rst" });
 
@@ -77,9 +77,9 @@ def balancing($raw; $wanted):
                  else m::held($found; $wanted) end),
         value: $found,
         found: (if $found != null then "\($found)" + if $nodes == "0" then ", with one node" else "" end
-                elif m::has_sysctls($raw) then "this kernel has none" else "cannot be read" end),
+                elif m::has_sysctls($raw) then "this kernel has no NUMA balancing" else "cannot be read" end),
         wanted: (if $wanted == null then $wanted | m::wanted_or_alike else "\($wanted)" end),
-        why: "it takes pages away from a process for a moment to see who uses them, and moves them",
+        why: "NUMA balancing unmaps pages for a moment, and moves them to other nodes",
         remedy: "Set host_tune_sysctls: {kernel.numa_balancing: \($wanted // 0)}",
         source: "Linux, Documentation/admin-guide/sysctl/kernel.rst, numa_balancing" });
 
@@ -89,8 +89,8 @@ def nodes($raw):
   | m::finding("numa-nodes";
       { status: m::held($count; null), value: $count,
         found: (if $count == null then "cannot be read" else "\($count | c::plural("node")) (\($online))" end),
-        why: "how a machine is divided (NPS, sub-NUMA clustering) decides how far memory is from the NIC",
-        remedy: "Set nodes per socket alike in the firmware (NPS of AMD, SNC of Intel)",
+        why: "the number of nodes (NPS, sub-NUMA clustering) decides how far memory is from the NIC",
+        remedy: "Set the same number of nodes per socket in each firmware (AMD: NPS, Intel: SNC)",
         source: "AMD, BIOS & Workload Tuning Guide, NUMA nodes per socket; Intel, Sub-NUMA clustering" });
 
 def memory($raw):
@@ -101,12 +101,12 @@ def memory($raw):
   | (if $total == null then null else $total / 1048576 | round end) as $gib
   | m::finding("memory";
       { status: m::held($gib; null), value: $gib, found: (if $gib == null then "cannot be read" else "\($gib) GiB" end),
-        why: "a host with less memory than its like has lost a module, or has fewer channels",
-        remedy: "dmidecode --type memory says which slot is empty or off", source: "proc_meminfo(5)" }),
+        why: "a host with less memory than its group lacks a module, or uses fewer channels",
+        remedy: "Run dmidecode --type memory, which shows empty or disabled slots", source: "proc_meminfo(5)" }),
     m::finding("swap";
       { status: m::held($swap; null), value: (if $swap == null then null else $swap > 0 end),
         found: (if $swap == null then "cannot be read" elif $swap == 0 then "none" else "\($swap) KiB" end),
-        why: "a buffer that is not locked may be on the disk", remedy: "swapoff --all, and no swap in /etc/fstab",
+        why: "a buffer that is not locked may be swapped to disk", remedy: "Run swapoff --all, and remove swap from /etc/fstab",
         source: "proc_meminfo(5)" });
 
 # ---- errors that the memory controllers counted -----------------------------------------------------------------------
@@ -118,11 +118,11 @@ def controllers($raw):
   | m::finding("memory-errors";
       { status: (if $none then "not_applicable" elif any($ue[]; (. // 0) > 0) then "bad" elif $damaged then "unknown" else "ok" end),
         severity: "required",
-        found: (if $none then "no memory controller is watched (EDAC)" elif $damaged then "some counts cannot be read"
-                else "\($ue | add) uncorrected, \($ce | add // 0) corrected since the start" end),
-        wanted: "no uncorrected one",
-        why: "what could not be corrected was lost: a payload may be, too",
-        remedy: "dmesg | grep EDAC names the module to replace",
+        found: (if $none then "no driver counts memory errors (EDAC)" elif $damaged then "some counts cannot be read"
+                else "\($ue | add) uncorrected, \($ce | add // 0) corrected since boot" end),
+        wanted: "no uncorrected error",
+        why: "an uncorrected error loses data, which may be a payload",
+        remedy: "Replace the module that dmesg | grep EDAC names",
         source: "Linux, Documentation/driver-api/edac.rst" });
 
 # ---- memory that may be locked ------------------------------------------------------------------------------------------
@@ -149,10 +149,10 @@ def own_limit($raw; $host):
         severity: (if ($host.devices // []) == [] then "advisory" else "required" end), value: $soft,
         found: (($soft | limit_text) + " for \(m::command($raw; "user").stdout | m::trimmed // "the test user")"
                 + if ($limit.hard | kib) == $soft then "" else ", which it may raise to \($limit.hard | kib | limit_text)" end
-                + if $free == true then "; not bound by it (CAP_IPC_LOCK)" else "" end),
+                + if $free == true then "; the limit does not apply (CAP_IPC_LOCK)" else "" end),
         wanted: ($wanted | if . == null then m::wanted_or_alike else limit_text end),
-        why: "every buffer that a NIC uses is locked; beyond the limit its registration fails",
-        remedy: "Set host_tune_memlock, then log in anew (an open connection keeps the old limit)",
+        why: "each buffer of a NIC is locked memory; registration fails above the limit",
+        remedy: "Set host_tune_memlock, then log in again (an open connection keeps the old limit)",
         source: "getrlimit(2), RLIMIT_MEMLOCK; limits.conf(5)" });
 
 # What pam_limits gives the user at a login: of limits.conf, then of limits.d by name, the last line of the closest domain.
@@ -175,8 +175,8 @@ def configured($raw):
   | login_limit($raw; $user; $groups) as $login
   | m::finding("memlock-login";
       { value: ($login // "not set"),
-        found: (if $login == null then "limits.conf and limits.d set none for \($user)" else "\($login | limit_text) for \($user)" end),
-        why: "a new login has this limit, whatever this connection has",
+        found: (if $login == null then "limits.conf and limits.d set no limit for \($user)" else "\($login | limit_text) for \($user)" end),
+        why: "each new login gets this limit; the present connection may have another",
         remedy: "Set host_tune_memlock, or write a file in /etc/security/limits.d", source: "limits.conf(5), pam_limits(8)" }),
     ( m::command($raw; "service-limits") as $said
       | ($said.stdout // "" | capture("DefaultLimitMEMLOCKSoft=(?<n>[0-9]+|infinity)").n
@@ -185,7 +185,7 @@ def configured($raw):
       | m::finding("memlock-service";
           { status: (if $said.exit == null then "not_applicable" else m::held($value; null) end), $value,
             found: (if $value != null then $value | limit_text else $said | m::refusal("systemctl") end),
-            why: "what systemd starts, sshd included, has this limit, and hands it on where nothing else sets one",
+            why: "services of systemd, such as sshd, get this limit and pass it to their processes",
             remedy: "Set DefaultLimitMEMLOCK= in /etc/systemd/system.conf.d, or LimitMEMLOCK= of the service",
             source: "systemd-system.conf(5)" }) );
 

@@ -19,25 +19,25 @@ def known($hosts):
 
 def about:
   { address:
-      { id: "duplicate-address", wanted: "each IP address on one interface alone", why: "traffic goes to whichever host answered last",
-        source: "RFC 5227, IPv4 Address Conflict Detection", remedy: "Give one of them another address: ip address replace" },
+      { id: "duplicate-address", wanted: "each IP address on one interface only", why: "traffic goes to the host that answered last",
+        source: "RFC 5227, IPv4 Address Conflict Detection", remedy: "Give one of them another address (ip address replace)" },
     mac:
-      { id: "duplicate-mac", wanted: "each MAC address on one host alone", why: "a switch sends what is for the one to the other",
+      { id: "duplicate-mac", wanted: "each MAC address on one host only", why: "a switch may send the packets of one host to the other",
         source: "IEEE 802.3, MAC addresses",
-        remedy: "Give one of them another address: ip link set dev INTERFACE address; cloned machines need their own" },
+        remedy: "Give one of them another address (ip link set dev INTERFACE address); this is common on cloned machines" },
     gid:
-      { id: "duplicate-gid", wanted: "each GID on one host alone", why: "connections end at the wrong host, or do not come about",
+      { id: "duplicate-gid", wanted: "each GID on one host only", why: "connections reach the wrong host, or fail",
         source: "InfiniBand Architecture, volume 1, GIDs are unique in a subnet",
-        remedy: "See the hosts' addresses (RoCE) or the cards' GUIDs (InfiniBand, ibstat)" },
+        remedy: "Correct the hosts' addresses (RoCE) or the cards' GUIDs (InfiniBand, ibstat)" },
     mtu:
-      { id: "mtu-ends", wanted: "the same MTU on all interfaces of the fabric", why: "what the larger end sends, the smaller one drops",
+      { id: "mtu-ends", wanted: "the same MTU on all interfaces of the fabric", why: "the end with the smaller MTU drops large packets",
         source: "RFC 1191: the smallest MTU of a path is the path's",
-        remedy: "host_tune_mtu: BYTES on all of them, or ip link set INTERFACE mtu BYTES" },
+        remedy: "Set host_tune_mtu: BYTES on all hosts, or run ip link set INTERFACE mtu BYTES" },
     path_mtu:
       { id: "path-mtu-ends", wanted: "the same active MTU on all ports of the fabric",
-        why: "a queue pair whose path MTU one end cannot carry does not connect, or stalls",
+        why: "a queue pair does not connect, or stalls, if one end has a smaller path MTU",
         source: "InfiniBand Architecture, volume 1: a queue pair has one path MTU",
-        remedy: "Set the MTU of the interfaces alike (host_tune_mtu), or of the InfiniBand partition" } };
+        remedy: "Set the same MTU on all interfaces (host_tune_mtu), or on the InfiniBand partition" } };
 
 def blamed($kind; $host; $device; $status; $found):
   r::result($status; $found; null) | r::finding(about[$kind].id; $device; about[$kind] + {severity: "required"}) | . + {host: $host};
@@ -58,7 +58,7 @@ def duplicates($all; $kind):
   | [$mine | doubled($kind)] as $twice
   | if $mine == [] then empty
     elif $twice == [] then
-      $mine | all_well($kind; "each \($kind | ascii_upcase | if . == "ADDRESS" then "address" else . end) is there once")
+      $mine | all_well($kind; "each \($kind | ascii_upcase | if . == "ADDRESS" then "address" else . end) is used once")
     else
       $twice[] | map("\(.host) \(.device)") as $who
       | .[] | blamed($kind; .host; .device; "bad"; "\(.value) is also on \($who - ["\(.host) \(.device)"] | c::names(4))") end;

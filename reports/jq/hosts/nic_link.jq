@@ -6,23 +6,23 @@ def sysfs: "Linux, Documentation/ABI/stable/sysfs-class-infiniband";
 def needs_rdma($host): $host.fabric == "roce" or $host.fabric == "infiniband";
 
 def is_there($raw; $d; $host):
-  if $d.rdma then r::result("ok"; "there"; null)
+  if $d.rdma then r::result("ok"; "found"; null)
   elif r::there($raw; $d.name) then
     r::either(needs_rdma($host) | not; "an interface" + if needs_rdma($host) then ", no RDMA device" else "" end; null)
-  else r::result("bad"; "not there; there are: \(r::listed($raw) | join(", ") | if . == "" then "none" else . end)"; null) end
+  else r::result("bad"; "not found; this host has: \(r::listed($raw) | join(", ") | if . == "" then "no RDMA device" else . end)"; null) end
   | r::finding("device"; $d.name;
       { severity: "required", wanted: "the RDMA devices that perch_devices names",
-        why: "what is not there cannot be measured", source: sysfs,
-        remedy: "See rdma link and lspci -nn, load the driver (mlx5_ib, bnxt_re, irdma, rdma_rxe), or correct perch_devices" });
+        why: "a missing device cannot be measured", source: sysfs,
+        remedy: "Load the driver (mlx5_ib, bnxt_re, irdma, rdma_rxe), or correct perch_devices; rdma link and lspci -nn list devices" });
 
 def none($host):
   if needs_rdma($host) then r::result("bad"; "no RDMA device"; null)
   # TCP alone needs none
-  elif $host.scope == "hardware" then r::result("info"; "no RDMA device, and none is named"; null)
-  else r::not_applicable("no RDMA device, and none is named") end
+  elif $host.scope == "hardware" then r::result("info"; "no RDMA device; perch_devices names no device either"; null)
+  else r::not_applicable("no RDMA device; perch_devices names no device either") end
   | r::finding("device"; null;
-      { severity: "required", wanted: "an RDMA device", why: "what is not there cannot be measured", source: sysfs,
-        remedy: "See rdma link and lspci -nn, and load the driver (mlx5_ib, bnxt_re, irdma, rdma_rxe)" });
+      { severity: "required", wanted: "an RDMA device", why: "a missing device cannot be measured", source: sysfs,
+        remedy: "Load the driver (mlx5_ib, bnxt_re, irdma, rdma_rxe); rdma link and lspci -nn list devices" });
 
 # "4: ACTIVE" and "5: LinkUp"
 def state($raw; $d):
@@ -30,9 +30,9 @@ def state($raw; $d):
   | if $state == null then r::unknown("no \($d.dir)/state")
     else r::either(($state | test("^4:")) and ($physical == null or ($physical | test("^5:"))); "\($state), \($physical // "-")"; null) end
   | r::finding("port-state"; $d.name;
-      { severity: "required", wanted: "4: ACTIVE, 5: LinkUp", why: "nothing passes a port that is not active", source: sysfs,
-        remedy: (if $d.netdev != null then "ip link set \($d.netdev) up; then look at cable, transceiver and switch port"
-                 else "Look at cable and switch port; a port that stays in INIT has no subnet manager" end) });
+      { severity: "required", wanted: "4: ACTIVE, 5: LinkUp", why: "only an active port carries traffic", source: sysfs,
+        remedy: (if $d.netdev != null then "Run ip link set \($d.netdev) up; then check cable, transceiver and switch port"
+                 else "Check cable and switch port; a port that stays in INIT has no subnet manager" end) });
 
 # The layer is what decides whether GIDs and PFC or LIDs and a subnet manager matter.
 def layer($raw; $d; $host):
@@ -41,7 +41,7 @@ def layer($raw; $d; $host):
   | if $found == null then r::unknown("no \($d.dir)/link_layer") else r::as_wanted($wanted; $found == $wanted; $found; $found) end
   | r::finding("link-layer"; $d.name;
       { severity: "required", $wanted, source: sysfs,
-        why: "a port of the other kind speaks to nobody on this fabric",
+        why: "a port of the other type cannot communicate on this fabric",
         remedy: "Set the port's type (mlxconfig -d DEVICE set LINK_TYPE_P1=2 for Ethernet, 1 for InfiniBand) and reboot, or correct perch_fabric" });
 
 # ---- speed ------------------------------------------------------------------------------------------------------
@@ -87,15 +87,15 @@ def speed($raw; $d; $host):
   | (if $link.gbit == null then null
      else "\($link.gbit) Gb/s" + if $link.most == null then "" else " of \($link.most) that the port supports" end end) as $found
   | if $found == null then
-      if $host.scope != "hardware" then r::not_applicable("a link without hardware has no speed")
-      else r::unknown("neither sysfs nor ethtool says a speed") end
+      if $host.scope != "hardware" then r::not_applicable("a software link has no speed")
+      else r::unknown("neither sysfs nor ethtool reports a speed") end
     elif $wanted != null then r::either($link.gbit >= $wanted; $found; $link.gbit)
     else r::as_wanted($link.most; $link.gbit >= $link.most; $found; $link.gbit) end
   | r::finding("link-speed"; $d.name;
       { severity: "required", wanted: (($wanted // $link.most) | if . == null then null else "\(.) Gb/s" end),
-        why: "a slower link caps every bandwidth, and nothing else shows it",
-        source: (if $wanted != null then "host_check_link_gbit_s" else "what the port supports, by ethtool or smpquery portinfo" end),
-        remedy: "Look at cable, transceiver and switch port; where the link is meant to be slower, set host_check_link_gbit_s" });
+        why: "a slower link caps every bandwidth, and other checks do not show it",
+        source: (if $wanted != null then "host_check_link_gbit_s" else "the port's supported speeds (ethtool or smpquery portinfo)" end),
+        remedy: "Check cable, transceiver and switch port; if the link is slower on purpose, set host_check_link_gbit_s" });
 
 # InfiniBand alone tells its lanes. A splitter cable of HDR has two, on purpose.
 def width($raw; $d):
@@ -107,7 +107,7 @@ def width($raw; $d):
     else r::result("bad"; "\($link.lanes)X"; $link.lanes) end
   | r::finding("link-width"; $d.name;
       { severity: "required", wanted: "\($wanted)X", source: "InfiniBand, PortInfo LinkWidthSupported (smpquery portinfo)",
-        why: "lanes that did not come up take their part of the bandwidth away",
+        why: "each lane that is down takes its share of the bandwidth",
         remedy: "Reseat or replace the cable; ibportstate LID PORT shows what both ends support" });
 
 def subnet_manager($raw; $d):
@@ -116,8 +116,8 @@ def subnet_manager($raw; $d):
     else r::either(($sm | test("^0x0*$") | not) and ($lid | test("^0x0*$|^0xffff$"; "i") | not); "LID \($lid), subnet manager at \($sm)"; null) end
   | r::finding("subnet-manager"; $d.name;
       { severity: "required", wanted: "a LID and a subnet manager", source: sysfs,
-        why: "without a subnet manager no port becomes active, and no path is found",
-        remedy: "Start a subnet manager (opensm, or the switch's own), then see sminfo" });
+        why: "ports need a subnet manager to become active and to find paths",
+        remedy: "Start a subnet manager (opensm, or the switch's own), then check with sminfo" });
 
 # ---- errors -----------------------------------------------------------------------------------------------------
 
@@ -131,22 +131,22 @@ def thresholds:
 def counts($raw; $dir; $names):
   [ $names[] as $name | ($dir + $name) as $path | r::number($raw; $path) as $count | select($count != null)
     | ([$raw.later[$path] | r::trimmed] | .[0] | r::whole) as $later | {$name, $count, gain: (($later // $count) - $count)} ];
-def shown: map("\(.name) \(.count)" + if .gain > 0 then " (+\(.gain) while it was read)" else "" end) | join(", ");
+def shown: map("\(.name) \(.count)" + if .gain > 0 then " (+\(.gain) during the check)" else "" end) | join(", ");
 
 # What has been counted since the start may be of last year's cable; what is counted at this moment is not.
 def errors($id; $device; $counts; $high; $about):
   ($counts | map(select(.gain > 0))) as $now
   | if $counts == [] then r::unknown("no counters")
     elif $now != [] then r::result("bad"; $now | shown; null)
-    else r::either($high == []; if $high == [] then "none of note" else $high | shown end; null) end
+    else r::either($high == []; if $high == [] then "below the limits" else $high | shown end; null) end
   | r::finding($id; $device; $about + {severity: (if $now != [] then "required" else "advisory" end)});
 
 def port_errors($raw; $d):
   counts($raw; $d.dir + "/counters/"; thresholds | keys_unsorted) as $counts
   | errors("port-errors"; $d.name; $counts; $counts | map(select(.count >= thresholds[.name]));
-      { wanted: "fewer than perfquery's thresholds, and no more of them now", source: "rdma-core, infiniband-diags/etc/error_thresholds",
-        why: "what arrives damaged is sent again, and shows as a tail of the latency",
-        remedy: "Reseat or replace the cable, then perfquery -R, and see whether the counters rise again" });
+      { wanted: "below perfquery's limits, and no increase during the check", source: "rdma-core, infiniband-diags/etc/error_thresholds",
+        why: "a damaged packet is sent again, which shows in the latency tail",
+        remedy: "Reseat or replace the cable, run perfquery -R, and watch whether the counters rise again" });
 
 def interface_counters:
   ["rx_errors", "tx_errors", "rx_crc_errors", "rx_length_errors", "rx_over_errors", "rx_frame_errors", "rx_fifo_errors", "rx_missed_errors",
@@ -158,9 +158,9 @@ def interface_errors($raw; $netdev):
   | counts($raw; $dir; interface_counters) as $counts
   | ([r::number($raw; $dir + "rx_packets"), r::number($raw; $dir + "tx_packets")] | map(. // 0) | add) as $packets
   | errors("interface-errors"; $netdev; $counts; $counts | map(select(.count > $packets * 1e-7));
-      { wanted: "at most one in ten million frames, and no more of them now", source: "IEEE 802.3, bit error ratio of 10^-12",
-        why: "a damaged frame is lost, and RoCE goes back to it with all that followed",
-        remedy: "Reseat or replace cable and transceiver; ethtool -S \($netdev) and ethtool -m \($netdev) say more" });
+      { wanted: "at most one in ten million frames, and no increase during the check", source: "IEEE 802.3, bit error ratio of 10^-12",
+        why: "a damaged frame is lost, and RoCE sends it and all later ones again",
+        remedy: "Reseat or replace cable and transceiver; ethtool -S \($netdev) and ethtool -m \($netdev) show details" });
 
 def carrier($raw; $netdev):
   ("/sys/class/net/\($netdev)/") as $dir
@@ -169,14 +169,14 @@ def carrier($raw; $netdev):
       # some drivers never leave "unknown"; the carrier decides then
       else r::either($state == "up" or ($state == "unknown" and $carrier == "1"); "\($state), carrier \($carrier // "not known")"; null) end
       | r::finding("interface-state"; $netdev;
-          { severity: "required", wanted: "up, carrier 1", why: "nothing passes an interface that is down",
-            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "ip link set \($netdev) up; then look at cable and switch port" }) ),
+          { severity: "required", wanted: "up, carrier 1", why: "an interface that is down carries no traffic",
+            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "Run ip link set \($netdev) up; then check cable and switch port" }) ),
     ( r::number($raw; $dir + "carrier_changes") as $changes | r::number($raw; $dir + "carrier_down_count") as $downs
       | if $changes == null then r::unknown("no \($dir)carrier_changes")
-        else r::result("info"; "\($changes)" + if $downs == null then "" else ", \($downs) of them downwards" end; null) end
+        else r::result("info"; "\($changes)" + if $downs == null then "" else ", \($downs) of them down" end; null) end
       | r::finding("carrier-changes"; $netdev;
-          { severity: "advisory", wanted: null, why: "a link that comes and goes loses what was under way",
-            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "dmesg -T | grep \($netdev)" }) );
+          { severity: "advisory", wanted: null, why: "a link that goes down loses outstanding packets",
+            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "Run dmesg -T | grep \($netdev) to see when" }) );
 
 # ---- all --------------------------------------------------------------------------------------------------------
 
@@ -194,8 +194,8 @@ def findings($raw; $host; $devices):
       elif $d.netdev != null and r::there($raw; $d.netdev) then speed($raw; $d; $host) else empty end ),
     ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | carrier($raw; .), interface_errors($raw; .) ),
     ( $devices[].named | strings | select(r::there($raw; .) | not) | . as $netdev
-      | r::result("bad"; "\($netdev) is not there"; null)
+      | r::result("bad"; "no interface \($netdev)"; null)
       | r::finding("interface-state"; $netdev;
-          { severity: "required", wanted: "the interface that perch_devices names", why: "nothing passes an interface that is not there",
-            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "See ip link, and correct netdev in perch_devices" }) )
+          { severity: "required", wanted: "the interface that perch_devices names", why: "a missing interface cannot be measured",
+            source: "Linux, Documentation/ABI/testing/sysfs-class-net", remedy: "Correct netdev in perch_devices; ip link lists the interfaces" }) )
   end;

@@ -16,7 +16,7 @@ def ends($raw; $chain): [$chain[0:2][] | dir] ;
 # The link between the NIC and what is above it: as fast as the slower end, as wide as the narrower one. A virtual
 # function, and a machine without PCIe, has a link of no speed.
 def no_link($raw; $d; $host; $path):
-  if r::text($raw; $path) != null then r::not_applicable("\($d.chain[0]) tells no link, as a virtual function does not")
+  if r::text($raw; $path) != null then r::not_applicable("\($d.chain[0]) reports no PCIe link, as is usual for a virtual function")
   elif $host.scope != "hardware" then r::not_applicable("\($d.chain[0]) has no PCIe link")
   else r::unknown("no \($path)") end;
 
@@ -27,12 +27,12 @@ def pcie_link($raw; $d; $host; $id; read; $unit; $worse):
   | [$ends[] + "max_link_\($id)" | read | values] as $most
   | ($most | min) as $wanted
   | if $now == null or $most == [] then no_link($raw; $d; $host; $path)
-    else r::either($now >= $wanted; "\($now)\($unit), the card has \($most[0])\($unit)"
+    else r::either($now >= $wanted; "\($now)\($unit); the card supports \($most[0])\($unit)"
                                     + if ($most | length) > 1 then ", its slot \($most[1])\($unit)" else "" end; $now) end
   | r::finding("pcie-\($id)"; $d.name;
       { severity: "required", wanted: ($wanted | if . == null then null else "\(.)\($unit)" end), source: sysfs_pci,
-        why: "a \($worse) link to the card caps every bandwidth, and the network is blamed for it",
-        remedy: "Reseat the card or its riser, see the slot's width and the BIOS's link speed: lspci -vv -s \($d.chain[0])" });
+        why: "a \($worse) link to the card caps every bandwidth, and looks like a network fault",
+        remedy: "Reseat the card or its riser; check the slot's width and the BIOS's link speed (lspci -vv -s \($d.chain[0]))" });
 
 # GT/s and lanes -> Gb/s of payload on the link: 8b/10b up to 5 GT/s, 128b/130b up to 32, 242/256 from 64 (flits).
 def coded($lanes): . * $lanes * if . <= 5 then 0.8 elif . <= 32 then 128 / 130 else 242 / 256 end;
@@ -42,13 +42,13 @@ def bandwidth($raw; $d; $gbit):
   [ $d.chain[] | dir as $dir | giga($raw; $dir + "current_link_speed") as $speed | lanes($raw; $dir + "current_link_width") as $lanes
     | select($speed != null and $lanes != null) | $speed | coded($lanes) ] as $all
   | ($all | min) as $least
-  | if $least == null then r::not_applicable("no PCIe link is told of \($d.chain[0])")
+  | if $least == null then r::not_applicable("\($d.chain[0]) reports no PCIe link")
     elif $gbit == null then r::result("info"; "\($least | floor) Gb/s"; $least | floor)
     else r::either($least >= $gbit; "\($least | floor) Gb/s on PCIe, \($gbit) Gb/s on the network"; $least | floor) end
   | r::finding("pcie-bandwidth"; $d.name;
       { severity: "advisory", wanted: ($gbit | if . == null then null else "at least \(.) Gb/s" end),
-        why: "the port cannot carry more than the card gets from memory", source: "PCI Express Base Specification, encodings",
-        remedy: "Move the card to a faster or wider slot, or expect no more than this" });
+        why: "PCIe limits how much the card can read from memory and send", source: "PCI Express Base Specification, encodings",
+        remedy: "Move the card to a faster or wider slot, or accept this limit" });
 
 # ---- settings ---------------------------------------------------------------------------------------------------
 
@@ -64,7 +64,7 @@ def setting($own; $id; $d; $about; judged):
   $own
   | if .readable | not then r::unknown("the configuration space of \($d.chain[0]) needs root (ansible_become: true)")
     elif .express | not then r::not_applicable("\($d.chain[0]) has no PCIe capability")
-    elif .virtual then r::not_applicable("\($d.chain[0]) is a virtual function; its physical one is not on this host")
+    elif .virtual then r::not_applicable("\($d.chain[0]) is a virtual function; its physical function is not on this host")
     else judged end
   | r::finding($id; $d.name; {severity: "advisory", source: "PCI Express Base Specification, Device Control"} + $about);
 
@@ -75,27 +75,27 @@ def payload($own; $above; $d):
   ([$own.payload_most, $above.payload_most | values] | min) as $most
   | ($above.payload != null and $own.payload != null and $own.payload > $above.payload) as $broken
   | setting($own; "pcie-max-payload"; $d;
-      { severity: (if $broken then "required" else "advisory" end), wanted: ($most | if . == null then null else "\(.) bytes, as both ends can" end),
-        why: (if $broken then "the port above refuses packets larger than its own setting"
-              else "smaller packets spend more of the link on headers" end),
+      { severity: (if $broken then "required" else "advisory" end), wanted: ($most | if . == null then null else "\(.) bytes, which both ends support" end),
+        why: (if $broken then "the port above rejects packets larger than its own setting"
+              else "smaller packets spend a larger share of the link on headers" end),
         remedy: "Boot with pci=pcie_bus_perf, or set it in the BIOS; lspci -vv -s \($d.chain[0]) shows DevCap and DevCtl" };
       r::either(.payload >= $most and ($broken | not);
-                "\(.payload) bytes" + if $above.payload == null then "" else ", above it \($above.payload)" end; .payload));
+                "\(.payload) bytes" + if $above.payload == null then "" else "; the port above: \($above.payload)" end; .payload));
 
 def read_request($own; $d; $wanted):
   setting($own; "pcie-max-read-request"; $d;
     { wanted: ($wanted | if . == null then null else "\(.) bytes" end),
-      why: "a card that reads memory in small pieces waits for more of them",
+      why: "a card that reads memory in small pieces waits more often",
       # DevCtl is at offset 8 of capability 10h, the size in bits 14:12 (setpci(8))
-      remedy: ("setpci -s \($d.chain[0]) CAP_EXP+8.w=\([128, 256, 512, 1024, 2048, 4096] | index([$wanted]) // 5)000:7000 "
-               + "until the next boot, or in the BIOS") };
+      remedy: ("Run setpci -s \($d.chain[0]) CAP_EXP+8.w=\([128, 256, 512, 1024, 2048, 4096] | index([$wanted]) // 5)000:7000 "
+               + "(lost at reboot), or set it in the BIOS") };
     r::as_wanted($wanted; .read_request == $wanted; "\(.read_request) bytes"; .read_request));
 
 def relaxed_ordering($own; $d; $wanted):
   setting($own; "pcie-relaxed-ordering"; $d;
     { wanted: ($wanted | if . == null then null else on_off end),
-      why: "with strict ordering writes to memory wait for each other, most of all on AMD EPYC",
-      remedy: "Set PCIe relaxed ordering in the BIOS and, of mlx5 cards, mlxconfig -d DEVICE set PCI_WR_ORDERING=1; then reboot" };
+      why: "with strict ordering, writes to memory wait for each other, most of all on AMD EPYC",
+      remedy: "Set PCIe relaxed ordering in the BIOS; for mlx5 cards run mlxconfig -d DEVICE set PCI_WR_ORDERING=1; then reboot" };
     r::as_wanted($wanted; .relaxed_ordering == $wanted; .relaxed_ordering | on_off; .relaxed_ordering | on_off));
 
 # Only traffic between two devices (a GPU and the NIC) is turned back by ACS; host memory never is.
@@ -103,7 +103,7 @@ def acs($raw; $own; $d):
   [$d.chain[1:][] as $bridge | {$bridge} + fields($raw; $bridge)] as $above
   | [$above[] | select(.redirect == true) | .bridge] as $on
   | setting($own; "pcie-acs"; $d;
-      { wanted: null, why: "where it is on, memory of a GPU is reached by way of the root complex, at a part of the speed",
+      { wanted: null, why: "ACS sends traffic to GPU memory through the root complex, which is slower",
         source: "PCI Express Base Specification, Access Control Services",
         remedy: "For peer-to-peer traffic: switch ACS off in the BIOS, or boot with pci=config_acs (Linux 6.11)" };
       if $above == [] then r::not_applicable("no bridge is above \($d.chain[0])")
@@ -112,9 +112,9 @@ def acs($raw; $own; $d):
 
 def ats($own; $d):
   setting($own; "pcie-ats"; $d;
-    { wanted: null, why: "with an IOMMU, a card that keeps translations itself asks for fewer of them",
+    { wanted: null, why: "behind an IOMMU, a card with ATS caches address translations and waits less",
       source: "PCI Express Base Specification, Address Translation Services",
-      remedy: "mlxconfig -d DEVICE set ATS_ENABLED=1, of cards that have it" };
+      remedy: "Run mlxconfig -d DEVICE set ATS_ENABLED=1 on cards that have ATS" };
     r::result("info"; .ats | on_off; .ats | on_off));
 
 # ---- errors -----------------------------------------------------------------------------------------------------
@@ -134,10 +134,10 @@ def errors($raw; $d; $id; $kinds; $severity; $why):
   | [$all[] | select(.counts | type == "array" and . != []) | "\(.function) \(.kind): \(.counts | join(", "))"] as $bad
   | if $all == [] then r::not_applicable("the kernel counts no PCIe errors here (AER)")
     elif any($all[]; .counts == "damaged") then r::unknown("aer_dev_\($kinds[0]) is damaged")
-    else r::either($bad == []; if $bad == [] then "none since the start" else $bad | join("; ") end; null) end
+    else r::either($bad == []; if $bad == [] then "none since boot" else $bad | join("; ") end; null) end
   | r::finding($id; $d.name;
       { $severity, wanted: "none", $why, source: "Linux, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats",
-        remedy: "Reseat the card or its riser, clean its contacts; dmesg -T | grep -i aer says when; a reboot clears the counts" });
+        remedy: "Reseat the card or its riser, clean its contacts; dmesg -T | grep -i aer shows when; a reboot clears the counts" });
 
 # ---- memory and interrupts --------------------------------------------------------------------------------------
 
@@ -150,8 +150,8 @@ def numa($raw; $d):
     else r::either($node >= 0 or $single; "node \($node), processors \($cpus // "not known")"; null) end
   | r::finding("numa-node"; $d.name;
       { severity: "advisory", wanted: "the node of its slot", source: sysfs_pci,
-        why: "without it nobody can place threads and memory beside the card",
-        remedy: "Update the BIOS, which tells it; until then place by hand (perch lat --cpu, numactl)" });
+        why: "threads and memory cannot be placed on the card's node if the node is unknown",
+        remedy: "Update the BIOS, which reports the node; until then choose CPUs by hand (perch lat --cpu, numactl)" });
 
 # "==> /proc/irq/45/mlx5_comp0@pci:0000:81:00.0/../effective_affinity_list <==\n7" -> {name, cpus}. Those that carry no
 # packets (commands, events, pages, configuration) may be anywhere.
@@ -164,7 +164,7 @@ def irq_local($raw; $d; $wanted):
   | (r::text($raw; "\($function | dir)local_cpulist") | r::ranges) as $near
   | (r::said($raw; "interrupts \($function)") | interrupts) as $all
   | if $all == [] then
-      if r::command($raw; "interrupts \($function)") == null then r::not_applicable("no message interrupts")
+      if r::command($raw; "interrupts \($function)") == null then r::not_applicable("no MSI interrupts")
       else r::unknown(r::silent($raw; "interrupts \($function)")) end
     elif $near == null then r::unknown("no local_cpulist")
     else
@@ -176,7 +176,7 @@ def irq_local($raw; $d; $wanted):
   | r::finding("irq-affinity"; $d.name;
       { severity: "advisory", wanted: (if $wanted then "processors of the card's node" else null end),
         source: "Linux, Documentation/core-api/irq/irq-affinity.rst",
-        why: "an interrupt on another node fetches everything across the machine",
+        why: "an interrupt on another node reads all its data from the card's node",
         remedy: "Set host_tune_irq_affinity, and stop irqbalance or ban these interrupts from it" });
 
 # ---- all --------------------------------------------------------------------------------------------------------
@@ -191,8 +191,8 @@ def of_device($raw; $d; $host; $gbit):
     bandwidth($raw; $d; $gbit),
     payload($own; $above; $d), read_request($own; $d; $wanted.max_read_request),
     relaxed_ordering($own; $d; $wanted.relaxed_ordering), acs($raw; $own; $d), ats($own; $d),
-    errors($raw; $d; "pcie-errors"; ["fatal", "nonfatal"]; "required"; "what PCIe could not correct is lost, or was sent twice"),
-    errors($raw; $d; "pcie-corrected-errors"; ["correctable"]; "advisory"; "what PCIe repeats costs time, and more of it follows"),
+    errors($raw; $d; "pcie-errors"; ["fatal", "nonfatal"]; "required"; "an uncorrected PCIe error loses data, or repeats it"),
+    errors($raw; $d; "pcie-corrected-errors"; ["correctable"]; "advisory"; "PCIe sends damaged packets again, which costs time"),
     numa($raw; $d), irq_local($raw; $d; if $wanted.irq_local == null then true else $wanted.irq_local end);
 
 def findings($raw; $host; $devices; gbit):

@@ -27,9 +27,9 @@ def wrong($wanted):
   $wanted | invalid
   | { id: "qos-wanted", device: null, status: "bad", severity: "required", value: null,
       found: "host_check_\(.key) is \(.value | tojson | .[0:80])",
-      wanted: "priorities and classes 0 to 7, DSCPs 0 to 63, a traffic class 0 to 255, the words of the role's README",
-      why: "what cannot be is not judged",
-      remedy: "correct it in the inventory, or the host_tune variable that it comes from",
+      wanted: "priorities and classes 0 to 7, DSCPs 0 to 63, traffic classes 0 to 255; words as in the role's README",
+      why: "Perch does not judge an invalid value",
+      remedy: "correct this variable in the inventory, or the host_tune variable behind it",
       source: "roles/host_check/README.md" };
 
 def no_pfc($s):
@@ -49,12 +49,12 @@ def pfc($s; $host):
   + { id: "qos-pfc", device: $s.net, value: (if $s.pfc == null then null else $s.pfc | numbers_text end),
       found: (if $s.pfc == null then no_pfc($s) else "\($s.pfc | numbers_text), by \($s.by)" end),
       wanted: (if $want == null then null else $want | numbers_text end),
-      why: "a priority without flow control drops what a full buffer cannot hold, and RoCE repeats it all from there",
+      why: "without flow control a full buffer drops packets, and RoCE sends all from there again",
       remedy: (if $s.pfc != null then
-                 "host_tune_pfc_priorities; by hand dcb pfc set dev \($s.net) prio-pfc all:off"
+                 "set host_tune_pfc_priorities; by hand: dcb pfc set dev \($s.net) prio-pfc all:off"
                  + ($want // [] | map(" \(.):on") | join(""))
                elif $s.unsupported then
-                 "ask the vendor's own tool; without an answer nothing shows that this NIC is lossless"
+                 "check with the vendor's own tool that this NIC is lossless; Perch cannot read it"
                else "install dcb (iproute2 5.11 or newer), or the vendor's mlnx_qos or niccli" end),
       source: "IEEE 802.1Q-2018, clause 36; dcb-pfc(8)" }
   | if $s.pfc == null and $s.unsupported and $host.scope != "hardware" and ($want == null or $want == []) then
@@ -67,7 +67,7 @@ def owner($s; $wanted):
               else $s.dcbx + (if $s.agent == "on" then ", the firmware's LLDP agent is on" else "" end)
                    + (if $s.willing == "yes" then ", willing" else "" end) end),
       wanted: $wanted.dcbx,
-      why: "who owns DCBX overrides what others set: firmware takes the switch's word, the host's settings stay",
+      why: "the owner of DCBX overrides other settings: firmware applies the switch's, a host keeps its own",
       remedy: (if $s.agent == "on" then
                  "ethtool --set-priv-flags \($s.net) "
                  + if $s.driver == "i40e" then "disable-fw-lldp on" else "fw-lldp-agent off" end
@@ -113,9 +113,9 @@ def classes($s; $lossless; $want):
               else [ (if $lossless == [] then "\($s.prio_tc | unique | length) classes"
                       else $lossless | map(class_text($s; .)) | join(", ") end), $misses[], $faults[] ] | join("; ") end),
       wanted: (if $want != null then $want | tojson
-               elif $faults != [] then "a class of its own for the lossless, 100 % together" else null end),
-      why: "a class is what pauses and shares the link: what is in the same one waits with it",
-      remedy: "host_tune_ets; by hand dcb ets set dev \($s.net) prio-tc P:CLASS tc-tsa CLASS:ets tc-bw CLASS:PERCENT",
+               elif $faults != [] then "a separate class for lossless priorities, and 100 % in all" else null end),
+      why: "pauses and bandwidth apply to a whole class, so all its priorities wait together",
+      remedy: "set host_tune_ets; by hand: dcb ets set dev \($s.net) prio-tc P:CLASS tc-tsa CLASS:ets tc-bw CLASS:PERCENT",
       source: "IEEE 802.1Q-2018, clause 37; dcb-ets(8)" }
   # faults are bad whatever was wanted; where nothing was, they are advice
   | if $faults != [] and (.status == "info" or .status == "ok") then .status = "bad" | .severity = "advisory" else . end;
@@ -133,8 +133,8 @@ def map_text:
 def trust($s; $want):
   wish($want; $s.trust; $s.trust == $want)
   + { id: "qos-dscp-trust", device: $s.net, found: ($s.trust // no_pfc($s)), value: $s.trust, wanted: $want,
-      why: "RoCE v2 packets without a VLAN tag carry their class in the DSCP alone",
-      remedy: ("host_tune_dscp_trust; by hand mlnx_qos -i \($s.net) --trust \($want // "dscp"), or for dscp "
+      why: "RoCE v2 packets without a VLAN tag carry their class only in the DSCP",
+      remedy: ("set host_tune_dscp_trust; by hand: mlnx_qos -i \($s.net) --trust \($want // "dscp"), or for dscp "
                + "dcb app add dev \($s.net) dscp-prio DSCP:PRIORITY"),
       source: "mlnx_qos --help; dcb-app(8)" };
 
@@ -145,8 +145,8 @@ def dscp_map($s; $want):
   + { id: "qos-dscp-priority", device: $s.net, value: (if $s.dscp == null then null else $s.dscp | map_text end),
       found: (if $s.dscp == null then no_pfc($s) else [($s.dscp | map_text), $misses[]] | join("; ") end),
       wanted: (if $want == null then null else $want | map_text end),
-      why: "NIC and switch must mean the same priority by a DSCP, or pauses stop the wrong one",
-      remedy: "host_tune_dscp_priority; by hand dcb app replace dev \($s.net) dscp-prio DSCP:PRIORITY",
+      why: "NIC and switch must map a DSCP to the same priority, or pauses stop the wrong one",
+      remedy: "set host_tune_dscp_priority; by hand: dcb app replace dev \($s.net) dscp-prio DSCP:PRIORITY",
       source: "dcb-app(8)" };
 
 def interface($raw; $s; $lossless; $host):
@@ -165,14 +165,14 @@ def lldpad($raw; $wanted):
   | { id: "qos-lldpad", device: null, severity: "advisory", value: (if $runs then "runs" else "does not run" end),
       status: (if $runs and $wanted.dcbx == "host" then "bad" else "info" end),
       found: (if $runs then "runs" else "does not run" end),
-      wanted: (if $wanted.dcbx == "host" then "does not run, or holds the same settings" else null end),
-      why: "it sets its own values over those that dcb or mlnx_qos set",
-      remedy: "systemctl disable --now lldpad, or set the values by lldptool",
+      wanted: (if $wanted.dcbx == "host" then "does not run, or has the same settings" else null end),
+      why: "lldpad overwrites values that dcb or mlnx_qos set",
+      remedy: "run systemctl disable --now lldpad, or set the values with lldptool",
       source: "mlnx_qos, its warning; lldpad(8)" };
 
 def not_here($words):
   { id: "qos-device", device: null, status: "not_applicable", severity: "advisory", found: $words, value: null,
-    wanted: null, why: "flow control by priority is a matter of RoCE", remedy: "nothing",
+    wanted: null, why: "only RoCE needs flow control by priority", remedy: "nothing",
     source: "IEEE 802.1Q-2018, clause 36" };
 
 # The interface of an RDMA device: as the inventory says, else that of its first GID.

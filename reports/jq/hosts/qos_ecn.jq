@@ -42,11 +42,11 @@ def of_point($raw; $device; $net; $at; $wanted; $which; $id; $why):
       status: (if $on == null then "unknown" elif $wanted == null then "info"
                elif $wanted - $on == [] and ($wanted != [] or $on == []) then "ok" else "bad" end),
       found: (if $on == null then
-                "cannot be read: the driver does not tell it, or its directory under configfs is not there"
+                "cannot be read: the driver does not report it, or its directory under configfs is missing"
               else $on | list end),
       value: (if $on == null then null else $on | list end),
       wanted: (if $wanted == null then null else $wanted | list end), $why,
-      remedy: ("host_tune_ecn_priorities; by hand echo 1 >/sys/class/net/\($net)/ecn/roce_\($which)/enable/PRIORITY "
+      remedy: ("set host_tune_ecn_priorities; by hand: echo 1 >/sys/class/net/\($net)/ecn/roce_\($which)/enable/PRIORITY "
                + "(NVIDIA's OFED), or bnxt_setupcc.sh"),
       source: "NVIDIA, Explicit Congestion Notification (ECN); Broadcom, bnxt_setupcc.sh" };
 
@@ -57,8 +57,8 @@ def parameters($raw; $device; $at):
   | select($all != {})
   | ([$all | to_entries | sort_by(.key)[] | "\(.key)=\(.value // "")"] | join(" ")) as $text
   | { id: "qos-ecn-parameters", device: $device.name, status: "info", severity: "advisory", found: $text, value: $text,
-      wanted: null, why: "senders that slow down differently do not share a link fairly",
-      remedy: "the same driver, firmware and settings on all hosts",
+      wanted: null, why: "senders with different parameters share a link unfairly",
+      remedy: "use the same driver, firmware and settings on all hosts",
       source: "NVIDIA, DCQCN CC parameters; Broadcom, configfs.c of bnxt_re" };
 
 # {dscp, priority} of the congestion notification packets
@@ -79,9 +79,9 @@ def notifications($raw; $device; $at; $s; $lossless):
                elif $lossless | index($p) != null then "bad" else "ok" end),
       $found, value: $found,
       wanted: (if $lossless == [] then null
-               else "a priority without PFC, best a strict one (DSCP 48, priority 6 or 7, is usual)" end),
-      why: "behind paused traffic a notification comes too late to slow its sender",
-      remedy: "echo 48 >/sys/class/net/\($s.net)/ecn/roce_np/cnp_dscp (OFED), or bnxt_setupcc.sh -c and -p",
+               else "a priority without PFC, preferably strict (usually DSCP 48, priority 6 or 7)" end),
+      why: "on a paused priority, a notification comes too late to slow its sender",
+      remedy: "run echo 48 >/sys/class/net/\($s.net)/ecn/roce_np/cnp_dscp (OFED), or bnxt_setupcc.sh -c and -p",
       source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015; bnxt_setupcc.sh" };
 
 def counters($raw; $device):
@@ -96,9 +96,9 @@ def counters($raw; $device):
 def findings($raw; $device; $s; $lossless; $host):
   folders($device; $s.net; pci_of($raw; $s.net)) as $at
   | ( of_point($raw; $device; $s.net; $at; $host.wanted.ecn_priorities; "np"; "qos-ecn-notification";
-               "without it no sender hears of a mark, and only pauses are left"),
+               "without it senders get no notification of marks, and only pauses slow them"),
       of_point($raw; $device; $s.net; $at; $host.wanted.ecn_priorities; "rp"; "qos-ecn-reaction";
-               "without it a sender does not slow down, and its queue grows until it is paused")
+               "without it a sender slows down only when it is paused")
       # a software device has no such points
       | if .status == "unknown" and $host.scope != "hardware" and $host.wanted.ecn_priorities == null then
           .status = "not_applicable" else . end ),

@@ -29,8 +29,8 @@ def global_pause($raw; $net; $lossless; $wanted):
                elif [$pause.rx, $pause.tx] == [$want == "on", $want == "on"] then "ok" else "bad" end),
       found: (if $pause == null then "cannot be read (\($said | d::silence("ethtool")))" else $pause | pause_text end),
       value: (if $pause == null then null else $pause | "rx \(.rx | on_off), tx \(.tx | on_off)" end),
-      wanted: (if $want == "off" and $wanted == null then "off, as priority flow control is wanted" else $want end),
-      why: "global pause stops every priority, and a link has either it or priority flow control (IEEE 802.1Q, 36)",
+      wanted: (if $want == "off" and $wanted == null then "off, because priority flow control is wanted" else $want end),
+      why: "global pause stops every priority; a link uses it or priority flow control, not both (IEEE 802.1Q, 36)",
       remedy: (($want // "off") as $way | "ethtool -A \($net) autoneg off rx \($way) tx \($way)"),
       source: "IEEE 802.1Q-2018, clause 36; ethtool(8)" };
 
@@ -69,7 +69,7 @@ def counted_pauses($raw; $net; $s):
       found: ("pauses sent: \($sent | count_text); received: \($received | count_text)"
               + (if $global == [] then "" else "; global: \($global | list)" end)
               + "; discards: \(if $lost == [] then "none" else $lost[0:8] | list end)"),
-      why: "pauses say that flow control works, discards that it did not hold all; both since the driver was loaded",
+      why: "pauses show that flow control works, discards that it was not enough; counted since the driver was loaded",
       remedy: "ethtool -S \($net)", source: "kernel, mlx5 counters.rst; bnxt_ethtool.c; ice_ethtool.c" };
 
 # Counters that say that a pause went on for too long, all of them zero on a sound link: mlx5 stalled by its host
@@ -81,8 +81,8 @@ def storm($raw; $net):
   | above_zero($all; $names) as $seen
   | { id: "qos-pfc-storm", device: $net, status: (if $seen == [] then "ok" else "bad" end), severity: "advisory",
       found: (if $seen == [] then "none" else $seen | list end), value: null, wanted: "none",
-      why: "a host that pauses without an end stops the switch's whole class, and with it other hosts",
-      remedy: "look for a stalled receiver (huge pages, memory, PCIe errors); the count goes back to 0 with the driver",
+      why: "a host that pauses without end stops the class on the switch, and so other hosts",
+      remedy: "look for a stalled receiver (memory, PCIe errors); reloading the driver resets the count",
       source: "kernel commit 2fcb12df7d2f (mlx5e: Expose PFC stall prevention counters); bnxt_ethtool.c" };
 
 # "pfc-prevention-tout: 8000", in ms; 0 is off, 65535 the driver's choice (uapi/linux/ethtool.h)
@@ -97,7 +97,7 @@ def watchdog($raw; $net; $wanted):
       found: (if $ms == null then "cannot be read (\($said | d::silence("ethtool")))" elif $ms == 0 then "off"
               elif $ms == 65535 then "on, the driver's own timeout" else "on, after \($ms) ms" end),
       value: $ms, wanted: (if $wanted == null then null else $wanted | on_off end),
-      why: "it ends a pause that a stalled host would keep up for ever",
+      why: "the watchdog ends a pause that a stalled host would hold for ever",
       remedy: "ethtool --set-tunable \($net) pfc-prevention-tout \(if $wanted == false then 0 else 8000 end)",
       source: "ethtool(8), pfc-prevention-tout" };
 
@@ -114,14 +114,14 @@ def buffers($raw; $net; $s; $lossless):
       status: (if $rows == null then if $said | d::has_no_such_thing then "not_applicable" else "unknown" end
                elif $rows == [] then "info"
                elif all($rows[]; .bytes > 0 and .shared == []) then "ok" else "bad" end),
-      found: (if $rows == null then "not told (\($said | d::silence("dcb")))"
+      found: (if $rows == null then "cannot be read (\($said | d::silence("dcb")))"
               elif $rows == [] then "no lossless priority; buffers of \($size | d::row) bytes"
               else ($rows | map("priority \(.p) in buffer \(.b) of \(.bytes) bytes"
                                 + if .shared == [] then "" else ", with \(.shared | d::listed)" end) | join("; "))
                    + if $s.delay == null then "" else "; cable \($s.delay) m" end end),
       value: (if $rows == null then null else "\($of | d::row); \($size | d::row)" end),
-      wanted: (if $rows == [] then null else "a buffer of its own, above 0 bytes, for each lossless priority" end),
-      why: "what arrives after a pause was sent is lost when it does not fit, or when others fill its buffer",
+      wanted: (if $rows == [] then null else "a separate buffer, larger than 0 bytes, for each lossless priority" end),
+      why: "packets that arrive after a pause are lost if the buffer is too small or shared",
       remedy: ("dcb buffer set dev \($net) prio-buffer PRIORITY:BUFFER buffer-size BUFFER:BYTES, "
                + "or mlnx_qos -i \($net) --prio2buffer --buffer_size --cable_len"),
       source: "dcb-buffer(8); mlnx_qos --help" };

@@ -5,13 +5,13 @@ import "common" as c;
 def finding($id; $status; $severity; $found; $wanted; $why; $remedy; $source):
   {id: $id, status: $status, severity: $severity, found: $found, wanted: $wanted, why: $why, remedy: $remedy, source: $source, value: null, open: false};
 
-def why_read: "what the switch dropped or paused during the run is not known";
+def why_read: "the switch's drops and pauses during the run are unknown without it";
 def design: "design, a switch that cannot be reached makes its checks inconclusive";
 
 def reading:
   if .faults != [] then
     finding("answers"; "unknown"; "required"; (.faults[0:3] | map("\(.command): \(.why)") | join("; ")); "an answer to every command, before and after the run";
-            why_read; "Log in to the switch by hand as the inventory says (ansible_host, ansible_user, key) and give the command; roles/switch_check/README.md lists them"; design)
+            why_read; "Log in to the switch with the inventory's settings (ansible_host, ansible_user, key) and run the command; roles/switch_check/README.md lists them"; design)
     + {open: true}
   else finding("answers"; "ok"; "required"; "read before and after"; "read before and after the run"; why_read; null; design) end;
 
@@ -27,30 +27,30 @@ def lossless($wanted):
 def dropped($wanted):
   lossless($wanted) as $queues
   | ($queues | all_of("drops")) as $drops
-  | "Give the lossless queue more buffer, see that ECN marks begin below the point where PFC pauses, and that the host's traffic is in it" as $remedy
-  | ("a message with one lost packet is sent again from there, or breaks off") as $why
+  | "Give the lossless queue more buffer; let ECN marks begin before PFC pauses; check that the host's traffic uses this queue" as $remedy
+  | "after one lost packet a message is sent again from there, or fails" as $why
   | ($queues | map(.queue) | join(", ")) as $names
   | if $drops == null then
       finding("drops"; "unknown"; "required"; (.lost[0] // (if $queues == [] then "no counter of the lossless queue" else "queue \($names): not known" end)); "0 in the lossless queues";
-              $why; "Do not clear counters during a run; see that the switch counts drops by queue"; "site policy: lossless means no drop")
+              $why; "Do not clear counters during a run; check that the switch counts drops by queue"; "site policy: lossless means no drop")
     elif $drops == 0 then finding("drops"; "ok"; "required"; "0"; "no packet dropped in the lossless queues"; $why; null; "site policy: lossless means no drop")
     else finding("drops"; "bad"; "required"; "\($drops | c::whole) packets in queue \($names)"; "0 in the lossless queues"; $why; $remedy; "site policy: lossless means no drop") end;
 
 def dropped_elsewhere($wanted):
   (.queues - lossless($wanted)) | map(select((.drops // 0) > 0)) as $losing
   | if $losing == [] then empty
-    else finding("drops-elsewhere"; "bad"; "advisory"; "\($losing | map(.drops) | add | c::whole) packets in queue \($losing | map(.queue) | join(", "))"; "0 in the other queues, too";
-                 "traffic that was meant to be lossless may be in the wrong queue"; "See that DSCP or PCP of the host's traffic maps to the lossless priority on host and switch";
+    else finding("drops-elsewhere"; "bad"; "advisory"; "\($losing | map(.drops) | add | c::whole) packets in queue \($losing | map(.queue) | join(", "))"; "0 in the other queues";
+                 "traffic that was meant to be lossless may be in the wrong queue"; "Map DSCP or PCP of the host's traffic to the lossless priority, on host and switch";
                  "site policy: no drop during a run") end;
 
 def pfc($wanted; $ib):
   if $ib then empty
   elif $wanted == [] then
     finding("pfc"; "info"; "required"; "PFC on \(if .priorities == null then "unknown priorities" elif .priorities == [] then "no priority" else "priority \(.priorities | map(tostring) | join(", "))" end)";
-            null; "nothing says which priority is lossless"; null; "switch_check_priorities")
+            null; "the lossless priority is not known; set switch_check_priorities"; null; "switch_check_priorities")
   else
     ($wanted | map(tostring) | join(", ")) as $names
-    | "where the switch does not pause what the host sends lossless, it drops it" as $why
+    | "a switch without PFC on this priority drops packets when its buffer is full" as $why
     | "Turn on PFC for priority \($names) on this port, or correct switch_check_priorities" as $remedy
     | if .priorities == null then finding("pfc"; "unknown"; "required"; "not known"; "PFC on priority \($names)"; $why; $remedy; "IEEE 802.1Q, priority-based flow control")
       elif $wanted - .priorities == [] then finding("pfc"; "ok"; "required"; "on"; "PFC on priority \($names)"; $why; null; "IEEE 802.1Q, priority-based flow control")
@@ -61,38 +61,38 @@ def pfc($wanted; $ib):
 def storms($ib):
   if $ib then empty
   elif .storms == null and .lost != [] then
-    finding("pause-storms"; "unknown"; "required"; .lost[0]; "no pause storm seen by the PFC watchdog"; "a pause storm stops everybody behind the port";
+    finding("pause-storms"; "unknown"; "required"; .lost[0]; "no pause storm reported by the PFC watchdog"; "a pause storm stops all hosts behind the port";
             "Do not clear counters during a run"; "the switch's PFC watchdog")
-  elif .storms == null then finding("pause-storms"; "info"; "advisory"; "the switch does not say"; null; "a pause storm stops everybody behind the port"; null; "the switch's PFC watchdog")
-  elif .storms == 0 then finding("pause-storms"; "ok"; "required"; "0"; "no pause storm seen by the PFC watchdog"; "a pause storm stops everybody behind the port"; null; "the switch's PFC watchdog")
-  else finding("pause-storms"; "bad"; "required"; "\(.storms | c::whole) during the run"; "0"; "a pause storm stops everybody behind the port";
-               "Find the NIC or host that cannot take its traffic: its own pause counters, PCIe, and a receiver that hangs"; "the switch's PFC watchdog") end;
+  elif .storms == null then finding("pause-storms"; "info"; "advisory"; "the switch does not count pause storms"; null; "a pause storm stops all hosts behind the port"; null; "the switch's PFC watchdog")
+  elif .storms == 0 then finding("pause-storms"; "ok"; "required"; "0"; "no pause storm reported by the PFC watchdog"; "a pause storm stops all hosts behind the port"; null; "the switch's PFC watchdog")
+  else finding("pause-storms"; "bad"; "required"; "\(.storms | c::whole) during the run"; "0"; "a pause storm stops all hosts behind the port";
+               "Find the host that cannot take its traffic: check its pause counters, PCIe, and stalled receivers"; "the switch's PFC watchdog") end;
 
 def broken:
   ([.errors.crc, .errors.symbol] | map(values)) as $known
-  | "each is a packet that must be sent again" as $why
+  | "each error costs a packet, which must be sent again" as $why
   | if $known == [] then finding("errors"; "unknown"; "required"; (.lost[0] // "no counter of errors"); "0 during the run"; $why; "Do not clear counters during a run"; "IEEE 802.3: a healthy link has next to none")
     elif ($known | add) == 0 then finding("errors"; "ok"; "required"; "0"; "no CRC or symbol error during the run"; $why; null; "IEEE 802.3: a healthy link has next to none")
     else finding("errors"; "bad"; "required"; "\($known | add | c::whole) CRC or symbol errors"; "0 during the run"; $why; "Clean or replace cable and transceiver of this port, on both ends"; "IEEE 802.3: a healthy link has next to none") end;
 
 # $host: {rates: [Gb/s of the interfaces that are measured]}; the host may not know them, as a loopback does not.
 def link($host):
-  (if .up == null then finding("link-up"; "unknown"; "required"; "not known"; "up before and after the run"; "nothing goes through a port that is down"; null; design)
-   elif .up then finding("link-up"; "ok"; "required"; "up"; "up before and after the run"; "nothing goes through a port that is down"; null; design)
-   else finding("link-up"; "bad"; "required"; "down"; "up before and after the run"; "nothing goes through a port that is down"; "See cable and configuration of the port, or correct switch_check_ports"; design) end),
+  (if .up == null then finding("link-up"; "unknown"; "required"; "not known"; "up before and after the run"; "a port that is down carries no traffic"; null; design)
+   elif .up then finding("link-up"; "ok"; "required"; "up"; "up before and after the run"; "a port that is down carries no traffic"; null; design)
+   else finding("link-up"; "bad"; "required"; "down"; "up before and after the run"; "a port that is down carries no traffic"; "Check cable and configuration of the port, or correct switch_check_ports"; design) end),
   ( .speed_gbit_s as $speed
     | if $speed == null or $host.rates == [] then empty
       elif any($host.rates[]; ($speed / . - 1 | fabs) < 0.05) then
-        finding("link-speed"; "ok"; "required"; "\($speed | c::figure) Gb/s"; "the speed of the host's interface"; "both ends of a link have one speed"; null; "the host's environment.json")
-      else finding("link-speed"; "bad"; "required"; "\($speed | c::figure) Gb/s"; "\($host.rates | map(c::figure) | join(" or ")) Gb/s, as the host's interface";
-                   "the port is another one, or the link has fallen back"; "Correct switch_check_ports, or see why the link came up slower"; "the host's environment.json") end );
+        finding("link-speed"; "ok"; "required"; "\($speed | c::figure) Gb/s"; "the speed of the host's interface"; "both ends of a link must have the same speed"; null; "the host's environment.json")
+      else finding("link-speed"; "bad"; "required"; "\($speed | c::figure) Gb/s"; "\($host.rates | map(c::figure) | join(" or ")) Gb/s, as on the host's interface";
+                   "this is not the host's port, or the link came up slower"; "Correct switch_check_ports, or check cable and transceiver"; "the host's environment.json") end );
 
 # Shown, and nothing wanted of it: the largest of all ports is named.
 def shown($id; $value; $unit; $why): finding($id; "info"; "advisory"; null; null; $why; null; "counters of the switch") + {value: $value, unit: $unit};
 def figures:
-  shown("utilisation"; .utilisation_percent; "%"; "of the port's speed, over the whole time between the two readings"),
+  shown("utilisation"; .utilisation_percent; "%"; "share of the port's speed, averaged between the two readings"),
   shown("ecn-marks"; ([.queues[].ecn_marked | values] | if . == [] then null else add end); "packets"; "marks slow senders down before PFC has to pause them"),
-  shown("pause-frames"; ([.pause.rx, .pause.tx] | map(values) | if . == [] then null else add end); "frames"; "both ways");
+  shown("pause-frames"; ([.pause.rx, .pause.tx] | map(values) | if . == [] then null else add end); "frames"; "sent and received");
 
 # From the weakest to the strongest word for what figures are worth.
 def scopes: ["simulated", "software", "imported", "hardware"];
