@@ -81,9 +81,9 @@ def _first_lines(run: Run, found: Measured, ranked: list[flows.Ranked]) -> Docum
         "what_line": first_screen.what_line(run.plan),
         "coverage_line": first_screen.coverage_line(run.verdict),
         "excluded_line": first_screen.excluded_line(run.plan),
-        "glance": glance.lines(run.verdict, found.tests, ranked),
+        "glance": glance.lines(run.verdict, run.plan.pairs, found.tests, ranked),
         "findings": findings[: first_screen.FINDINGS_MAX],
-        "findings_more": max(len(findings) - first_screen.FINDINGS_MAX, 0),
+        "findings_more": first_screen.more_line(findings),
         "summary": results.summary(run.plan.tests, found.tests, run.verdict),
     }
 

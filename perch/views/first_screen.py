@@ -23,11 +23,6 @@ STATUS_WORDS = {
 #: The worst first.
 GRAVITY = {"fail": 0, "inconclusive": 1, "advisory": 2, "not_judged": 3, "pass": 4}
 
-_VERDICTS = {
-    "PASS": "every planned record was measured, and no required limit was missed.",
-    "FAIL": "a limit was missed, a payload was corrupted, or a peer was lost during a measurement.",
-    "INCONCLUSIVE": "part of the plan was not measured or not judged.",
-}
 _SIGNS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️"}
 
 CHECKS_MAX = 300
@@ -40,12 +35,33 @@ def gravity(check: Check) -> int:
     return GRAVITY[check.status]
 
 
+def _reason(verdict: Verdict) -> str:
+    """Why it is this verdict, in counts."""
+    failed, unjudged = (
+        words.plural(sum(check.status == status for check in verdict.checks), "check")
+        for status in ("fail", "inconclusive")
+    )
+    if verdict.verdict == "PASS":
+        return "every planned record was measured, and no required limit was missed."
+    if verdict.verdict == "FAIL":
+        return f"{failed} failed."
+    missing, planned = len(verdict.coverage.missing), verdict.coverage.planned
+    said = []
+    if missing:
+        was = "was" if missing == 1 else "were"
+        lacking = f"{words.whole(missing)} of {words.plural(planned, 'planned record')}"
+        said.append(f"{lacking} {was} not measured")
+    if not unjudged.startswith("0 "):
+        said.append(f"{unjudged} could not be judged")
+    return f"{'; '.join(said) or 'the run is not whole'}."
+
+
 def verdict_line(verdict: Verdict) -> str:
     """A PASS that proves nothing of hardware says so in its first words, and is not green."""
     word, sign = str(verdict.verdict), _SIGNS[verdict.verdict]
     if word == "PASS" and verdict.scope != "hardware":
         word, sign = f"PASS, {verdict.scope} only", "⚠️"
-    return f"{sign} **{word}**: {_VERDICTS[verdict.verdict]}"
+    return f"{sign} **{word}**: {_reason(verdict)}"
 
 
 def what_line(plan: PlanDigest) -> str:
@@ -214,6 +230,34 @@ def _word(check: Check) -> str:
     return ", not judged" if check.status == "inconclusive" and not check.fault else ""
 
 
+def _once(found: list[Finding]) -> list[Finding]:
+    """Several checks of one figure are one finding, of the gravest: `found` has the worst first."""
+    kept: dict[tuple[str, str], list[Finding]] = {}
+    for number, one in enumerate(found):
+        key = (one.cells.title, one.place) if one.place else (one.cells.title, str(number))
+        kept.setdefault(key, []).append(one)
+    for first, *others in kept.values():
+        if others and not first.more:
+            count = words.plural(len(others), "other check")
+            first.more = f"also by {count}"
+    return [first for first, *_ in kept.values()]
+
+
+def more_line(found: list[Finding]) -> str:
+    """What the findings behind the first ones are, and what warnings do to the verdict."""
+    behind = [one.cells.status for one in found[FINDINGS_MAX:]]
+    said = []
+    if behind:
+        kinds = [(word, behind.count(word)) for word in STATUS_WORDS.values()]
+        counts = ", ".join(
+            words.plural(n, word) if word == "warning" else f"{n} {word}" for word, n in kinds if n
+        )
+        said.append(f"{words.whole(len(behind))} more: {counts}.")
+    if any(one.cells.status == STATUS_WORDS["advisory"] for one in found):
+        said.append("Warnings do not change the verdict.")
+    return " ".join(said)
+
+
 def _finding(checks: list[Check]) -> Finding:
     worst = max(reversed(checks), key=strain)
     more = f"and {len(checks) - 1} more like it" if len(checks) > 1 else ""
@@ -230,4 +274,4 @@ def findings(verdict: Verdict) -> list[Finding]:
         sums_up = group[0].id in ("coverage", "excluded")
         return gravity(group[0]), sums_up, is_of_hosts(group[0]), -len(group)
 
-    return [_finding(group) for group in sorted(groups, key=order)]
+    return _once([_finding(group) for group in sorted(groups, key=order)])

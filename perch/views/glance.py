@@ -43,8 +43,10 @@ def _faster(tests: list[Results], than: Point) -> str:
     )
 
 
-def _slowest(ranked: list[Ranked]) -> Iterator[str]:
+def _slowest(pairs: int, ranked: list[Ranked]) -> Iterator[str]:
     """The slowest pair of the first test with several pairs: bandwidth before latency."""
+    if pairs == 1:
+        yield "Worst pair: not known, only one pair was measured."
     for test in ranked[:1]:
         flow = test.slowest[0]
         unit = "µs" if test.kind == "latency" else "Gb/s"
@@ -69,13 +71,14 @@ def _since(verdict: Verdict) -> Iterator[str]:
     elif any(one.status == "pass" for one in checks):
         yield "Since the accepted run: no regression."
     elif checks:
-        yield "Since the accepted run: not known, no run was accepted (`make accept RUN=...`)."
+        accept = " (`make accept` accepts this one)" if verdict.verdict == "PASS" else ""
+        yield f"Since the accepted run: not known, no run was accepted{accept}."
 
 
 def _measured(check: Check) -> str:
     return words.cell(words.value(check.measured, check.unit))
 
 
-def lines(verdict: Verdict, tests: list[Results], ranked: list[Ranked]) -> list[str]:
-    """Each on a line of its own."""
-    return [*_link(tests), *_slowest(ranked), *_since(verdict)]
+def lines(verdict: Verdict, pairs: int, tests: list[Results], ranked: list[Ranked]) -> list[str]:
+    """Each on a line of its own. `pairs`: of hosts in the plan."""
+    return [*_link(tests), *_slowest(pairs, ranked), *_since(verdict)]

@@ -251,6 +251,11 @@ def _so_far(flows: list[dict[str, Any]]) -> str:
     return "not measured"
 
 
+def _named(test: PlannedTest) -> str:
+    """Its title, and the name by which checks and records call it."""
+    return f"{words.cell(test.title)} ({words.cell(test.name)})"
+
+
 def summary(planned: list[PlannedTest], tests: list[Results], verdict: Verdict) -> Table:
     """A row for each planned test."""
     of = {test.name: test for test in tests}
@@ -265,7 +270,9 @@ def summary(planned: list[PlannedTest], tests: list[Results], verdict: Verdict) 
         )
         largest = _size(test.kind, sizes[-1]) if len(sizes) > 1 else "-"
         status = STATUS_WORDS[_worst(verdict.checks, test.name)]
-        rows.append([words.cell(test.title), smallest, largest, status])
+        rows.append([_named(test), smallest, largest, status])
+    if all(row[2] == "-" for row in rows):
+        return Table(left("Test", "Result", "Largest message", "Checks"), rows)
     return Table(left("Test", "Smallest message", "Largest message", "Checks"), rows)
 
 

@@ -72,7 +72,7 @@ def test_the_link_its_share_and_the_worst_pair_are_said(made: Made, tmp_path: Pa
     [
         ("pass", "Since the accepted run: no regression."),
         ("not_judged", "Since the accepted run: not known, no run was accepted "
-         "(`make accept RUN=...`)."),
+         "(`make accept` accepts this one)."),
         ("fail", "Since the accepted run: drift/bandwidth: 12 % less; drift/latency: 1 %; "
          "and 1 more."),
     ],
@@ -86,6 +86,54 @@ def test_what_changed_since_the_accepted_run_is_said(
         check(name, status, value) for name, value in zip(names, measured, strict=False)
     ]
     assert made.shown(tmp_path).document["glance"][-1] == said
+
+
+@pytest.mark.parametrize(
+    ("verdict", "statuses", "missing", "said"),
+    [
+        ("PASS", [], 0, "every planned record was measured, and no required limit was missed."),
+        ("FAIL", ["fail", "fail", "inconclusive"], 1, "2 checks failed."),
+        ("INCONCLUSIVE", ["inconclusive"], 0, "1 check could not be judged."),
+        ("INCONCLUSIVE", ["inconclusive"] * 2, 1,
+         "1 of 72 planned records was not measured; 2 checks could not be judged."),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_what_it_counts(
+    made: Made, tmp_path: Path, verdict: str, statuses: list[str], missing: int, said: str
+) -> None:
+    made.verdict["verdict"] = verdict
+    made.verdict["checks"] = [check(f"{i}/1", one, 1) for i, one in enumerate(statuses)]
+    made.verdict["coverage"]["missing"] = [
+        {
+            "flow": "t/a/b/0/1",
+            "expect": {"size_bytes": 64},
+            "status": "error",
+            "code": 6,
+            "message": "gone",
+        }
+    ] * missing
+    line = made.shown(tmp_path).document["verdict_line"]
+    assert line.endswith(f": {said}")
+
+
+def test_checks_of_one_figure_are_one_finding(made: Made, tmp_path: Path) -> None:
+    where = {"evidence": ["bandwidth/n1/n2/0/1#1048576"], "unit": "Gb/s"}
+    slow = {"title": "Bandwidth", "fault": "Bandwidth too low"}
+    made.verdict["checks"] = [
+        check("limit/a/bandwidth", "fail", 50, **where) | slow,
+        check("peers/bandwidth", "advisory", 50, **where) | slow,
+        check("tail/latency", "advisory", 50) | {"title": "Tail"},
+    ]
+    slowest, tail = made.shown(tmp_path).document["findings"]
+    assert (slowest["cells"]["status"], slowest["more"]) == ("FAIL", "also by 1 other check")
+    assert tail["cells"]["title"] == "Tail"
+
+
+def test_warnings_are_counted_apart_and_change_no_verdict(made: Made, tmp_path: Path) -> None:
+    made.verdict["checks"] = [check(f"{i}/1", "fail", 1) for i in range(4)]
+    made.verdict["checks"] += [check(f"{i}/1", "advisory", 1) for i in range(4, 6)]
+    said = made.shown(tmp_path).document["findings_more"]
+    assert said == "3 more: 1 FAIL, 2 warnings. Warnings do not change the verdict."
 
 
 # ---- charts against the size ---------------------------------------------------------------------

@@ -211,7 +211,7 @@ def test_findings_of_one_kind_are_one_line(made: Made, tmp_path: Path) -> None:
     ]
     report = made.shown(tmp_path)
     first, second = report.document["findings"]
-    assert report.document["findings_more"] == 0
+    assert report.document["findings_more"] == ""
     assert first["more"] == "and 39 more like it"
     # of the two tests the one that is farther from its bound
     assert second["cells"]["title"] == "Bandwidth, test b"
@@ -248,7 +248,9 @@ def test_a_finding_names_the_fault_and_not_the_claim_that_was_missed(
     assert "1. **INCONCLUSIVE**, not judged: C: no word. *R.*" in report.text
     assert "2. **warning**: Too little B: 1 Gb/s (limit: at least 2 Gb/s)." in report.text
     # a test's word is of what judged it
-    assert "RDMA bandwidth | 97.0 Gb/s at 1 MiB | pass" in rows_of(report.document["summary"])
+    assert "RDMA bandwidth (bandwidth) | 97.0 Gb/s at 1 MiB | pass" in rows_of(
+        report.document["summary"]
+    )
     titles = [line for line in report.text.splitlines() if line.startswith("## ")]
     order = (
         "RDMA against TCP", "Key findings", "Charts", "Readiness", "Every check",
@@ -260,7 +262,8 @@ def test_a_finding_names_the_fault_and_not_the_claim_that_was_missed(
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [(1, "1 more is in the table of [checks]"), (2, "2 more are in the table")]
+    ("more", "said"),
+    [(1, "1 more: 1 FAIL. All are in the tables of [checks]"), (2, "2 more: 2 FAIL.")],
 )
 def test_what_has_no_room_is_counted(made: Made, tmp_path: Path, more: int, said: str) -> None:
     made.verdict["checks"] = [check(f"{i}/1", "fail", 1) for i in range(3 + more)]

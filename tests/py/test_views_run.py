@@ -268,7 +268,9 @@ def test_the_summary_is_one_screen(perchctl: Command, tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "Verdict: FAIL"
     assert "Coverage: 72 of 72 planned records measured." in lines
-    assert re.search("^RDMA bandwidth +97.0 Gb/s at 1 MiB", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^RDMA bandwidth \(bandwidth\) +97.0 Gb/s at 1 MiB", done.stdout, re.MULTILINE
+    )
     found = r"FAIL: T: a*b_ & <i>x\x1b[0m. Look at raw/<host>/agent.log"
     assert lines.count(found) == 3
     assert "and 1 more in the report" in lines
@@ -414,7 +416,7 @@ def test_a_soak_that_runs_says_no_more_than_was_measured(perchctl: Command, tmp_
     assert "Wait for its end: playbooks/soak.yml finds the running soak" in text
     assert not re.search(r"[Mm]easure again|agent\.(log|json)|[Pp]ut the run's limits", text)
     assert "No anomaly was found in what was measured so far." in text
-    assert re.search(r"\| load \| so far 0\.[45][0-9]+ Gb/s in the mean \|", text)
+    assert re.search(r"\| load \(load\) \| so far 0\.[45][0-9]+ Gb/s in the mean \|", text)
     assert list(table_faults(text)) == []
 
 

@@ -394,7 +394,7 @@ def test_each_test_has_one_line_along_size_and_batch(made: Made, tmp_path: Path)
 def test_tables_have_all_pairs_and_the_slowest(made: Made, tmp_path: Path) -> None:
     text = made.shown(tmp_path).text
     for row in (
-        "| Test sizes | 2.50 GB/s at 1 KiB, batch 128 | 2.50 GB/s at 64 KiB, batch 128 |",
+        "| Test sizes (sizes) | 2.50 GB/s at 1 KiB, batch 128 | 2.50 GB/s at 64 KiB, batch 128 |",
         "| Size | Batch | Total, MB | max, GB/s | avg, GB/s | min, µs | avg, µs | p50, µs |",
         "| 4 KiB | 128 | 0.524 | 2.50 | 94.5 | 105 | 104 | 210 | 610,352 | pair 1: 1.00 |",
         "| 4 KiB | 128 | **1** | a1 to b1 | 1.13 | 1.00 | 108 | 120 | 119 | 240 | 244,141 |",
