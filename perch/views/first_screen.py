@@ -27,8 +27,9 @@ _SIGNS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️"}
 
 CHECKS_MAX = 300
 EVIDENCE_SHOWN = 3
-#: Findings of the first screen.
+#: Findings of the first screen, and further checks of the same kind that each names.
 FINDINGS_MAX = 3
+ALSO_MAX = 3
 
 
 def gravity(check: Check) -> int:
@@ -84,8 +85,12 @@ def coverage_line(verdict: Verdict) -> str:
         f"Coverage: {words.whole(coverage.measured)} of {words.whole(coverage.planned)} "
         "planned records measured"
     )
-    missing = len(coverage.missing)
-    said += f", **{words.whole(missing)} missing**." if missing else "."
+    if coverage.missing:
+        records = words.plural(len(coverage.missing), "record")
+        flows = words.plural(len({one.flow for one in coverage.missing}), "flow")
+        said += f", **{records} missing, of {flows}**."
+    else:
+        said += "."
     nics = [check for check in verdict.checks if check.id == "nics" and check.status != "pass"]
     return " ".join([said, *(f"{words.cell(str(check.measured))}." for check in nics)])
 
@@ -147,13 +152,17 @@ def table_of_checks(verdict: Verdict, *, of_hosts: bool) -> Table:
 _numbers = re.compile(r"[0-9]+")
 
 
+#: Families whose kind of check is the first two parts of an id; of others it is the first one.
+_OF_TWO_PARTS = ("limit", "host_check", "switch", "counters")
+
+
 def _kind(check: Check) -> tuple[Any, ...]:
     """Checks of one kind are one finding: a limit that many tests miss, a fault of many flows.
 
     Flows are alike where their messages differ in numbers only.
     """
     parts = check.id.split("/")
-    if parts[0] in ("limit", "host_check", "switch", "counters"):
+    if parts[0] in _OF_TWO_PARTS:
         return tuple(parts[:2])
     if parts[0] in ("flow", "path"):
         return parts[0], _numbers.sub("#", str(check.measured))
@@ -193,7 +202,7 @@ def strain(check: Check) -> float:
 
 
 class Finding(msgspec.Struct):
-    """Checks of one kind: the worst, where it was measured, and how many more there are."""
+    """Checks of one kind: the worst, where it was measured, and the others by name."""
 
     cells: CheckCells
     word: str
@@ -258,10 +267,27 @@ def more_line(found: list[Finding]) -> str:
     return " ".join(said)
 
 
+def _subject(check: Check) -> str:
+    """The test, flow or host of a check, which follows the kind in its id."""
+    parts = check.id.split("/")
+    return "/".join(parts[2 if parts[0] in _OF_TWO_PARTS else 1 :])
+
+
+def _also(checks: list[Check], worst: Check) -> str:
+    """The other checks of a finding: also `tcp-latency`, `tcp-bandwidth` and 3 more."""
+    if len(checks) == 1:
+        return ""
+    others = dict.fromkeys(filter(None, (_subject(one) for one in checks if one is not worst)))
+    if not others:
+        return f"the worst of {len(checks)} checks"
+    return f"also {words.some(map(words.code, others), ALSO_MAX)}"
+
+
 def _finding(checks: list[Check]) -> Finding:
     worst = max(reversed(checks), key=strain)
-    more = f"and {len(checks) - 1} more like it" if len(checks) > 1 else ""
-    return Finding(cells_of(worst), _word(worst), place(worst), more)
+    cells = cells_of(worst)
+    cells.measured = words.short_digests(cells.measured)
+    return Finding(cells, _word(worst), place(worst), _also(checks, worst))
 
 
 def findings(verdict: Verdict) -> list[Finding]:

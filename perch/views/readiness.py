@@ -247,7 +247,8 @@ def judged(checks: list[Check], limits: Limits, tests: list[Results]) -> list[Ju
         evidence = _evidence(mine, state) + (_of_ceiling(tests) if one.id == "throughput" else "")
         said = one.fault if one.fault and state == NOT_MET else one.title
         advisory = state == NOT_MET and all(told.check.status != "fail" for told in mine)
-        found.append(Judged(one.id, one.title, said, state, words.cell(evidence), advisory))
+        evidence = words.short_digests(words.cell(evidence))
+        found.append(Judged(one.id, one.title, said, state, evidence, advisory))
     return found
 
 

@@ -90,8 +90,20 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{fixed(value, decimals)} %"
 
 
+_in_a_million = re.compile(r"(?:(\w+) )?in a million( packets)?")
+
+
 def unit_sign(unit: str | None) -> str:
-    return "µs" if unit == "us" else unit or ""
+    """The unit as shown: `packets in a million` is read after a number as `per million packets`."""
+    if unit == "us":
+        return "µs"
+    rare = _in_a_million.fullmatch(unit or "")
+    if rare is None:
+        return unit or ""
+    counted, base = rare.groups()
+    if base and counted:
+        return f"{counted} per million{base}"
+    return f"per million {counted or 'packets'}"
 
 
 def quantity(value: Figure, unit: str) -> str:
@@ -124,6 +136,14 @@ def value(measured: Any, unit: str | None) -> str:
     if isinstance(measured, int | float) and not isinstance(measured, bool):
         return f"{plain(measured)} {unit_sign(unit)}".rstrip()
     return encode(measured).decode()
+
+
+_digest = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
+
+
+def short_digests(text: str) -> str:
+    """Twelve digits of each SHA-256 are enough to compare two; folded tables have all of them."""
+    return _digest.sub(r"\1", text)
 
 
 # ---- text from outside ---------------------------------------------------------------------------

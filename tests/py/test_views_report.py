@@ -212,10 +212,11 @@ def test_findings_of_one_kind_are_one_line(made: Made, tmp_path: Path) -> None:
     report = made.shown(tmp_path)
     first, second = report.document["findings"]
     assert report.document["findings_more"] == ""
-    assert first["more"] == "and 39 more like it"
+    named = "`bandwidth/n0/n1/0/1`, `bandwidth/n1/n1/0/1`, `bandwidth/n2/n1/0/1`"
+    assert first["more"] == f"also {named} and 36 more"
     # of the two tests the one that is farther from its bound
     assert second["cells"]["title"] == "Bandwidth, test b"
-    assert second["more"] == "and 1 more like it"
+    assert second["more"] == "also `a`"
 
 
 @pytest.mark.parametrize(

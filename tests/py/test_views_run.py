@@ -154,6 +154,10 @@ def test_a_run_without_a_host_has_its_report(perchctl: Command, run_copy: Copy) 
     text = reported(perchctl, run).text
     assert "**INCONCLUSIVE**" in text
     assert "Outputs of host beta are missing or incomplete" in text
+    missing = re.search(r"\*\*([0-9]+) records missing, of ([0-9]+) flows\*\*\.", text)
+    coverage = json.loads((run / "verdict.json").read_text())["coverage"]["missing"]
+    assert missing is not None
+    assert missing.groups() == (str(len(coverage)), str(len({one["flow"] for one in coverage})))
 
 
 def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None:

@@ -97,3 +97,25 @@ def test_a_terminal_shows_what_a_cell_says() -> None:
 def test_a_long_list_names_the_first() -> None:
     assert words.names(["a", "b"], 2) == "a, b"
     assert words.names(["a", "b", "c"], 1) == "a and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("unit", "shown"),
+    [
+        ("us", "µs"),
+        ("Gb/s", "Gb/s"),
+        ("in a million packets", "per million packets"),
+        ("packets in a million", "per million packets"),
+        ("messages in a million", "per million messages"),
+        ("retries in a million packets", "retries per million packets"),
+    ],
+)
+def test_a_unit_is_read_after_its_number(unit: str, shown: str) -> None:
+    assert words.value(1000000, unit) == f"1,000,000 {shown}"
+
+
+def test_a_finding_shows_twelve_digits_of_a_digest() -> None:
+    digest = "8618c3e35308782afec9a2ee0a10a62fbf80b738de18b5e09c549ee02c003668"
+    assert words.short_digests(f"SHA-256 {digest}, {digest[:40]}") == (
+        f"SHA-256 {digest[:12]}, {digest[:40]}"
+    )
