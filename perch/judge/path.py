@@ -87,14 +87,7 @@ def proof(
     if finding is None:
         finding, held = _by_law([*of_client, *of_server], rdma, shared)
     return Proof(
-        path=Path(
-            claimed_bytes=None if claim is None else math.floor(claim.total),
-            client_device_bytes=_device_bytes(of_client),
-            server_device_bytes=_device_bytes(of_server),
-            state=finding.state,
-            reason=finding.why,
-            counted=_counted(of_client),
-        ),
+        path=_path(finding, claim, of_client, of_server),
         bounds=held,
         ports={"client": _ports(of_client), "server": _ports(of_server)},
         carried={
@@ -102,6 +95,19 @@ def proof(
             "server": {} if uncounted else _carried(of_server),
         },
         loopback=_is_loopback(parts, fabric),
+    )
+
+
+def _path(
+    finding: Finding, claim: wire.Claim | None, client: Sequence[_End], server: Sequence[_End]
+) -> Path:
+    return Path(
+        claimed_bytes=None if claim is None else math.floor(claim.total),
+        client_device_bytes=_device_bytes(client),
+        server_device_bytes=_device_bytes(server),
+        state=finding.state,
+        reason=finding.why,
+        counted=_counted(client),
     )
 
 

@@ -85,6 +85,33 @@ def _of_lines(
             yield one
 
 
+def _along_sizes(tests: list[Results], checks: Sequence[Check], limits: Limits) -> Iterator[Chart]:
+    yield from _of_lines(
+        "latency",
+        "latency",
+        "Latency against message size",
+        "Half of a round trip, engine only: median, p99 and p99.9 (where at least ten samples "
+        "lie above it). Both axes are logarithmic.",
+        size_charts.latencies(tests, "half_round_trip", checks, limits),
+    )
+    yield from _of_lines(
+        "latency_completion",
+        "latency",
+        "Latency of one-sided operations against message size",
+        "From posting to local completion. Do not compare it with half round trips.",
+        size_charts.latencies(tests, "completion", checks, limits),
+    )
+    yield from _of_lines(
+        "bandwidth",
+        "bandwidth",
+        "Bandwidth against message size",
+        "Payload in one direction, in decimal gigabits a second. Operations and tools stop "
+        "their clocks at different events, which the tables name. The horizontal axis is "
+        "logarithmic.",
+        size_charts.bandwidths(tests, checks, limits),
+    )
+
+
 # ---- distribution --------------------------------------------------------------------------------
 
 
@@ -229,30 +256,7 @@ def charts(
 ) -> list[Chart]:
     """In the order in which the report shows them. checks: of the verdict."""
     return [
-        *_of_lines(
-            "latency",
-            "latency",
-            "Latency against message size",
-            "Half of a round trip, engine only: median, p99 and p99.9 (where at least ten samples "
-            "lie above it). Both axes are logarithmic.",
-            size_charts.latencies(tests, "half_round_trip", checks, limits),
-        ),
-        *_of_lines(
-            "latency_completion",
-            "latency",
-            "Latency of one-sided operations against message size",
-            "From posting to local completion. Do not compare it with half round trips.",
-            size_charts.latencies(tests, "completion", checks, limits),
-        ),
-        *_of_lines(
-            "bandwidth",
-            "bandwidth",
-            "Bandwidth against message size",
-            "Payload in one direction, in decimal gigabits a second. Operations and tools stop "
-            "their clocks at different events, which the tables name. The horizontal axis is "
-            "logarithmic.",
-            size_charts.bandwidths(tests, checks, limits),
-        ),
+        *_along_sizes(tests, checks, limits),
         *_transfers(tests, curves, "size"),
         *_transfers(tests, curves, "batch"),
         *_flow_chart(ranked, "bandwidth"),
