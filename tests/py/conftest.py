@@ -57,6 +57,13 @@ def loopback(run_copy: Callable[[str], Path]) -> Run:
 
 
 @pytest.fixture
+def judged(loopback: Run) -> Path:
+    """Its folder, judged."""
+    loopback.judge()
+    return loopback.root
+
+
+@pytest.fixture
 def rxe(run_copy: Callable[[str], Path]) -> Run:
     """The recorded run over Soft-RoCE."""
     return Run(run_copy("rxe"))

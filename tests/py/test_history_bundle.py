@@ -28,18 +28,10 @@ Perchctl = Callable[..., Ended]
 
 
 @pytest.fixture
-def run(run_copy: Callable[[str], Path]) -> Path:
-    """A judged run."""
-    root = run_copy("loopback")
-    Run(root).judge()
-    return root
-
-
-@pytest.fixture
-def bundle(run: Path, perchctl: Perchctl, tmp_path: Path) -> Path:
+def bundle(judged: Path, perchctl: Perchctl, tmp_path: Path) -> Path:
     """Its bundle."""
     path = tmp_path / "run.tar.gz"
-    ended = perchctl("bundle", run, path)
+    ended = perchctl("bundle", judged, path)
     assert ended.code == 0, ended.stderr
     return path
 
@@ -71,16 +63,16 @@ def test_a_bundle_gives_its_verdict_again(bundle: Path, perchctl: Perchctl) -> N
 
 
 def test_the_same_run_gives_the_same_bytes(
-    run: Path, bundle: Path, perchctl: Perchctl, tmp_path: Path
+    judged: Path, bundle: Path, perchctl: Perchctl, tmp_path: Path
 ) -> None:
-    again = shutil.copytree(run, tmp_path / "elsewhere/run")
+    again = shutil.copytree(judged, tmp_path / "elsewhere/run")
     perchctl("bundle", again, tmp_path / "again.tar.gz")
     assert (tmp_path / "again.tar.gz").read_bytes() == bundle.read_bytes()
 
 
-def test_nothing_is_written_over(run: Path, bundle: Path, perchctl: Perchctl) -> None:
+def test_nothing_is_written_over(judged: Path, bundle: Path, perchctl: Perchctl) -> None:
     before = bundle.read_bytes()
-    assert perchctl("bundle", run, bundle).code == 1
+    assert perchctl("bundle", judged, bundle).code == 1
     assert bundle.read_bytes() == before
 
 
@@ -116,10 +108,10 @@ def test_a_description_is_as_its_schema_says(name: str, run_copy: Callable[[str]
     ],
 )
 def test_no_secret_goes_into_a_bundle(
-    run: Path, perchctl: Perchctl, tmp_path: Path, name: str, text: str
+    judged: Path, perchctl: Perchctl, tmp_path: Path, name: str, text: str
 ) -> None:
-    (run / name).write_text(text)
-    ended = perchctl("bundle", run, tmp_path / "out")
+    (judged / name).write_text(text)
+    ended = perchctl("bundle", judged, tmp_path / "out")
     assert ended.code == 1
     assert f"{name}: it looks like a secret" in ended.stderr
     assert not (tmp_path / "out").exists()
@@ -127,31 +119,33 @@ def test_no_secret_goes_into_a_bundle(
 
 @pytest.mark.parametrize("name", ["plan.json", "inputs/limits.json", "report.md", "raw"])
 def test_a_run_with_a_link_is_not_packed(
-    run: Path, perchctl: Perchctl, tmp_path: Path, name: str
+    judged: Path, perchctl: Perchctl, tmp_path: Path, name: str
 ) -> None:
-    if (run / name).exists():
-        (run / name).rename(tmp_path / "elsewhere")
-    (run / name).symlink_to(tmp_path / "elsewhere")
-    ended = perchctl("bundle", run, tmp_path / "out")
+    if (judged / name).exists():
+        (judged / name).rename(tmp_path / "elsewhere")
+    (judged / name).symlink_to(tmp_path / "elsewhere")
+    ended = perchctl("bundle", judged, tmp_path / "out")
     assert ended.code == 3
     assert name in ended.stderr
 
 
-def test_links_to_raw_files_are_left_behind(run: Path, perchctl: Perchctl, tmp_path: Path) -> None:
+def test_links_to_raw_files_are_left_behind(
+    judged: Path, perchctl: Perchctl, tmp_path: Path
+) -> None:
     (tmp_path / "outside").write_text("outside")
-    (run / "raw/alpha/link").symlink_to(tmp_path / "outside")
-    perchctl("bundle", run, tmp_path / "out")
+    (judged / "raw/alpha/link").symlink_to(tmp_path / "outside")
+    perchctl("bundle", judged, tmp_path / "out")
     assert not (opened(tmp_path / "out", tmp_path / "opened") / "raw/alpha/link").exists()
 
 
 def test_a_part_that_cannot_be_read_is_not_packed(
-    run: Path, perchctl: Perchctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    judged: Path, perchctl: Perchctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path / "alpha"))
 
     monkeypatch.setattr(packed, "files", refuse)
-    ended = perchctl("bundle", run, tmp_path / "out")
+    ended = perchctl("bundle", judged, tmp_path / "out")
     assert ended.code == 3
     assert "alpha: it cannot be read (Permission denied), and nothing less is" in ended.stderr
     assert not (tmp_path / "out").exists()
@@ -382,12 +376,12 @@ def test_too_much_is_not_unpacked(
 
 
 @pytest.fixture
-def reported(run: Path, perchctl: Perchctl) -> Path:
+def reported(judged: Path, perchctl: Perchctl) -> Path:
     """The run with what is drawn from it, but for pictures."""
-    drawn = inputs.read_run(run)
+    drawn = inputs.read_run(judged)
     for name, text in report.texts(drawn, report.draw(drawn)):
-        report.write(run / name, text)
-    return run
+        report.write(judged / name, text)
+    return judged
 
 
 def test_a_report_is_drawn_again(reported: Path, perchctl: Perchctl, tmp_path: Path) -> None:

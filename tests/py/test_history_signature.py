@@ -10,17 +10,8 @@ import pytest
 
 from tests.py.bundle_built import closed, opened, sealed_again
 from tests.py.conftest import Ended
-from tests.py.judging import Run
 
 Perchctl = Callable[..., Ended]
-
-
-@pytest.fixture
-def run(run_copy: Callable[[str], Path]) -> Path:
-    """A judged run."""
-    root = run_copy("loopback")
-    Run(root).judge()
-    return root
 
 
 @pytest.fixture
@@ -33,9 +24,9 @@ def key(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def signed(run: Path, perchctl: Perchctl, tmp_path: Path, key: Path) -> Path:
+def signed(judged: Path, perchctl: Perchctl, tmp_path: Path, key: Path) -> Path:
     """The bundle with the key's signature."""
-    ended = perchctl("bundle", "--key", key, run, tmp_path / "signed")
+    ended = perchctl("bundle", "--key", key, judged, tmp_path / "signed")
     assert ended.code == 0, ended.stderr
     return tmp_path / "signed"
 
@@ -76,9 +67,9 @@ def test_without_signers_the_signature_is_checked_alone(signed: Path, perchctl: 
 
 
 def test_a_signature_that_is_wanted_must_be_there(
-    run: Path, perchctl: Perchctl, tmp_path: Path, key: Path
+    judged: Path, perchctl: Perchctl, tmp_path: Path, key: Path
 ) -> None:
-    perchctl("bundle", run, tmp_path / "unsigned")
+    perchctl("bundle", judged, tmp_path / "unsigned")
     ended = perchctl("verify", "--signers", signers(key, "me@site KEY"), tmp_path / "unsigned")
     assert ended.code == 1
     assert "it is not signed" in ended.stderr
