@@ -28,6 +28,10 @@ setup: ## install what is missing to measure and to build (packages, virtual env
 engine: setup ## build engine/build/perch
 	@$(MAKE) -C engine
 
+.PHONY: agent
+agent: ## pack perch-agent as one file, dist/perch-agent (Python 3.9 and newer)
+	@python3 setup/zipapp.py dist/perch-agent
+
 .PHONY: demo
 demo: engine ## measure this machine as two hosts, judge, and write a report (SUITE=quick)
 	@before=$$(readlink runs/latest); status=0; \

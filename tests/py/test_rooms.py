@@ -16,6 +16,7 @@ ROOMS = (
     ("model",),
     ("tools",),
     ("plan",),
+    ("agent",),
     ("judge",),
     ("imports",),
     ("soak",),

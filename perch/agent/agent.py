@@ -1,0 +1,177 @@
+"""An agent's life: from the first file to the last line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from perch.agent import devices, environment, listening, serving, watch
+from perch.agent.children import Children, Keeper, Process
+from perch.agent.clock import Clock, date
+from perch.agent.counters import Counters, Readings
+from perch.agent.errors import AgentError, Exit, say
+from perch.agent.files import Lines, Reserve, encoded, write_whole
+from perch.agent.meetings import Meetings
+from perch.agent.peers import Peers
+from perch.agent.raw import Raw
+from perch.agent.share import Share
+from perch.agent.walk import Tools, Walk
+
+#: Seconds of the idle baseline: what the devices carry while nothing is measured.
+IDLE_SECONDS = 1.0
+
+SYNC_EVERY = 1.0
+
+
+class Settings(NamedTuple):
+    """`lease_s`: seconds without the controller after which the agent ends; 0: no bound."""
+
+    out: Path
+    engine: str
+    token_file: str
+    lease_s: float
+    start_window_s: float
+
+    @property
+    def control(self) -> Path:
+        return self.out / "control"
+
+
+class Agent:
+    """`ready` is called once this host serves."""
+
+    def __init__(self, share: Share, settings: Settings, ready: Callable[[], None]) -> None:
+        self._share = share
+        self._settings = settings
+        self._ready = ready
+        self._clock = Clock()
+        self._reserve = Reserve(settings.control / "reserve")
+        self._raw = Raw(settings.out, share, self._clock)
+        self._progress = Lines(settings.control / "progress.jsonl")
+        self._walk: Walk | None = None
+        token = {"PERCH_TOKEN_FILE": settings.token_file} if settings.token_file else {}
+        self._children = Children(Keeper(), {**os.environ, **token})
+
+    async def run(self) -> Exit:
+        say(f"{self._share.host} walks {self._share.own} flows, at most {self._share.limit_s:g} s")
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[str] = loop.create_future()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stop, told)
+        lease = self._settings.control / "lease"
+        limit = self._share.limit_s
+        tasks: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(self._measure()),
+            told,
+            asyncio.ensure_future(
+                watch.until_abandoned(lease, self._settings.lease_s, limit, self._clock)
+            ),
+            asyncio.ensure_future(self._sync()),
+        ]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        ended = next(one for one in tasks if one.done())
+        try:
+            reason = ended.result()
+            code = Exit.WALKED if ended is tasks[0] else Exit.STOPPED
+        except AgentError as error:
+            code, reason = error.code, error.message
+        except Exception as error:  # whatever it is, what was measured is kept
+            code, reason = Exit.INTERNAL, f"the agent failed: {error!r}"
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return await self._end(code, reason)
+
+    async def _end(self, code: Exit, reason: str | None) -> Exit:
+        """Children first, then the last line."""
+        await self._children.end_all()
+        self._reserve.release()
+        with contextlib.suppress(AgentError):
+            if code is Exit.WALKED:
+                say(f"{self._share.host} is done: {self._raw.done} flows")
+                self._raw.end("done")
+            else:
+                say(f"perch-agent: stopped: {reason}")
+                if self._walk is not None:
+                    self._walk.stopped(str(reason))
+                self._raw.end("stopped", str(reason))
+            return code
+        return Exit.INTERNAL
+
+    def _stop(self, told: asyncio.Future[str]) -> None:
+        if not told.done():
+            try:
+                reason = (self._settings.control / "reason").read_text().strip()
+            except OSError:
+                reason = ""
+            told.set_result(reason or "a signal ended the agent")
+
+    async def _sync(self) -> None:
+        while True:
+            await asyncio.sleep(SYNC_EVERY)
+            self._raw.sync()
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        self._progress.write({"time": date(self._clock.wall_ns()), **event})
+
+    async def _measure(self) -> None:
+        share, engine = self._share, self._settings.engine
+        loop = asyncio.get_running_loop()
+        everyone_by = loop.time() + self._settings.start_window_s
+        if not os.access(engine, os.X_OK):
+            raise AgentError(
+                Exit.HOST,
+                f"there is no engine at {engine} on {share.host}: build it with `make engine`,"
+                " or set agent_engine",
+            )
+        found = await environment.collect(self._children, share, engine, self._clock)
+        write_whole(self._settings.out / "environment.json", encoded(found))
+        ended = await serving.start(self._children, share, engine, self._settings.control)
+        self._ready()
+        own, routes = await self._routes()
+        wanted = [own, *routes.values(), *share.devices()]
+        counters = Counters(devices.find(wanted), self._children, self._clock)
+        readings = Readings(counters, self._raw, self._clock)
+        found["address_interface"] = own
+        if own != "lo":  # over loopback counters prove nothing
+            found["idle_samples"] = await _idle(readings)
+        write_whole(self._settings.out / "environment.json", encoded(found))
+        meetings = Meetings(self._children, engine, sys.stderr.fileno())
+        tools = Tools(
+            self._children,
+            Peers(meetings, share.host, everyone_by, ended),
+            readings,
+            self._raw,
+            self._clock,
+            self._listening,
+            routes,
+            self._tell,
+        )
+        self._walk = Walk(share, tools)
+        await self._walk.run()
+
+    async def _listening(self, process: Process, port: int, limit_s: float) -> bool:
+        return await listening.until_listening(self._children, process, port, limit_s)
+
+    async def _routes(self) -> tuple[str, dict[str, str]]:
+        """The interface of this host's address, and that to each peer."""
+        share = self._share
+        own = await devices.own_interface(self._children, share.address)
+        routes = {
+            name: await devices.route_to(self._children, address, share.address)
+            for name, address in share.peers().items()
+        }
+        return own, routes
+
+
+async def _idle(readings: Readings) -> list[int]:
+    """Peers may measure already, but not with this host."""
+    before = await readings.before()
+    await asyncio.sleep(IDLE_SECONDS)  # a measurement of nothing has no event to wait for
+    return [before, await readings.after()]

@@ -1,0 +1,88 @@
+"""perch-agent's command line.
+
+    perch-agent run   --plan FILE --host NAME --out DIR --engine PATH
+                      [--token-file FILE] [--lease S] [--start-window S]
+    perch-agent start (the same options)    run, detached; returns when it serves
+    perch-agent poll  --out DIR [--offset N]  for the controller: renews the lease
+    perch-agent status --out DIR            one JSON object
+    perch-agent stop  --out DIR
+
+Exit: 0 walked to the end, 2 usage, 3 this host cannot, 4 stopped before the end, 6 results can no
+longer be written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from perch.agent import control
+from perch.agent.agent import Settings
+from perch.agent.errors import AgentError, Exit, say
+from perch.agent.share import read
+
+_WORDS = ("plan", "host", "out", "engine", "token-file")
+_NUMBERS = {"lease": 0, "start-window": 60, "offset": 0}
+_NEEDED = {
+    "run": ("plan", "host", "out", "engine"),
+    "start": ("plan", "host", "out", "engine"),
+    "poll": ("out",),
+    "status": ("out",),
+    "stop": ("out",),
+}
+
+
+def _options(command: str, words: list[str]) -> dict[str, str]:
+    """Raises AgentError: usage."""
+    found: dict[str, str] = {}
+    for name, value in zip(words[::2], [*words[1::2], None]):
+        key = name[2:] if name.startswith("--") else ""
+        if key not in _WORDS and key not in _NUMBERS:
+            raise AgentError(
+                Exit.USAGE, f"unknown option {name}; run perch-agent without arguments for the list"
+            )
+        if value is None:
+            raise AgentError(Exit.USAGE, f"option {name} needs a value")
+        if key in _NUMBERS and not re.fullmatch(r"[0-9]{1,18}", value):
+            raise AgentError(Exit.USAGE, f'option {name} takes a whole number, not "{value}"')
+        found[key] = value
+    for key in _NEEDED[command]:
+        if not found.get(key):
+            raise AgentError(Exit.USAGE, f"option --{key} is required")
+    return found
+
+
+def _walk(command: str, options: dict[str, str]) -> Exit:
+    numbers = {key: int(options.get(key, value)) for key, value in _NUMBERS.items()}
+    out = Path(options["out"])
+    engine = os.path.abspath(options["engine"])  # noqa: PTH100, resolve() would follow links
+    control.prepare(out)
+    share = read(Path(options["plan"]), options["host"], engine, numbers["start-window"])
+    settings = Settings(
+        out.absolute(),
+        engine,
+        options.get("token-file", ""),
+        numbers["lease"],
+        numbers["start-window"],
+    )
+    return control.start(share, settings) if command == "start" else control.run(share, settings)
+
+
+def main(words: list[str]) -> int:
+    command = words[0] if words else ""
+    if command not in _NEEDED:
+        sys.stderr.write((__doc__ or "").partition("\n\n")[2])
+        return int(Exit.USAGE)
+    try:
+        options = _options(command, words[1:])
+        out = Path(options["out"])
+        if command == "poll":
+            return int(control.poll(out, int(options.get("offset", 0))))
+        if command in ("status", "stop"):
+            return int(control.status(out) if command == "status" else control.stop(out))
+        return int(_walk(command, options))
+    except AgentError as error:
+        say(f"perch-agent: {error.message}")
+        return int(error.code)

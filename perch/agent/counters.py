@@ -1,0 +1,200 @@
+"""The devices' counters, as counters.json says which. Only read here, as text."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import json
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from perch.agent.clock import Clock, seconds_text
+from perch.agent.devices import Devices, first_line
+
+_count = re.compile(r"[0-9]{1,20}")
+_name = re.compile(r"[A-Za-z0-9_.-]+")
+
+Values = dict[str, str]
+
+
+def table() -> list[dict[str, Any]]:
+    content = pkgutil.get_data("perch.agent", "counters.json")
+    assert content is not None
+    sources: list[dict[str, Any]] = json.loads(content)["sources"]
+    return sources
+
+
+class Answers(Protocol):
+    async def answer(self, argv: list[str], limit_s: float = 5.0) -> str: ...
+
+
+class _Source(NamedTuple):
+    """An entry of the table, of one device: its files were looked for once."""
+
+    of: str
+    key: str
+    entry: dict[str, Any]
+    files: list[Path]
+    command: list[str]
+
+
+def _parse(text: str, entry: dict[str, Any], file: Path) -> Values:
+    kind = entry["format"]
+    if kind == "value":  # telemetry says "value@seconds.nanoseconds"
+        value = text.partition("\n")[0].partition("@")[0]
+        return {file.name: value} if _count.fullmatch(value) else {}
+    if kind == "aer":  # errors by kind, their sum in the last line
+        sums = re.findall(r"^TOTAL_ERR_\w+ ([0-9]{1,20})$", text, re.MULTILINE)
+        return {file.name.replace("aer_dev_", "aer_"): sums[-1]} if sums else {}
+    rows = [line.split() for line in text.splitlines() if line.startswith("Tcp:")]
+    found = {}
+    for names, values in zip(rows[::2], rows[1::2]):
+        found.update({f"Tcp{name}": value for name, value in zip(names[1:], values[1:])})
+    return {name: found[name] for name in entry["names"] if name in found}
+
+
+def _spoken(text: str, entry: dict[str, Any]) -> Values:
+    """Of `ethtool -S`; some drivers name two counters alike: the first one counts."""
+    found: Values = {}
+    for line in text.splitlines():
+        name, _, value = (word.strip() for word in line.partition(":"))
+        if re.fullmatch(entry["match"], name) and _count.fullmatch(value):
+            found.setdefault(name, value)
+    return found
+
+
+class Counters:
+    """Reads all devices that this host's flows concern."""
+
+    def __init__(
+        self, devices: Devices, answers: Answers, clock: Clock, root: Path = Path("/")
+    ) -> None:
+        self.devices = devices
+        self._answers = answers
+        self._clock = clock
+        self._root = root
+        self._sources = [
+            source
+            for entry in table()
+            for key in self._keys(entry["of"])
+            for source in self._found(entry, key)
+        ]
+        self.lag_s = max((self._lag_ms(one) for one in self._sources), default=0) / 1000
+        self._number = 0
+
+    def _keys(self, of: str) -> list[str]:
+        found = {
+            "host": [""],
+            "netdev": self.devices.netdevs,
+            "rdma": list(self.devices.rdma),
+            "cxi": list(self.devices.cxi),
+        }
+        return found[of]
+
+    def _place(self, key: str, pattern: str) -> str:
+        device, _, port = key.partition("/")
+        named = pattern.format(name=glob.escape(key), device=glob.escape(device), port=port)
+        return str(self._root / named.lstrip("/"))
+
+    def _found(self, entry: dict[str, Any], key: str) -> list[_Source]:
+        if "needs" in entry and not Path(self._place(key, entry["needs"])).exists():
+            return []
+        files = [
+            Path(file)
+            for pattern in entry.get("files", [])
+            for file in sorted(glob.glob(self._place(key, pattern)))  # noqa: PTH207, from the root
+            if _name.fullmatch(Path(file).name) and Path(file).name != "lifespan"
+        ]
+        command = [word.format(name=key) for word in entry.get("command", [])]
+        return [_Source(entry["of"], key, entry, files, command)] if files or command else []
+
+    def _lag_ms(self, source: _Source) -> int:
+        """A device that says its own is believed."""
+        if "lag_file" in source.entry:
+            own = first_line(Path(self._place(source.key, source.entry["lag_file"])))
+            if re.fullmatch(r"[0-9]{1,5}", own):
+                return int(own)
+        lag: int = source.entry["lag_ms"]
+        return lag
+
+    async def reading(self, settled: bool) -> dict[str, Any]:
+        """A line of samples.jsonl."""
+        self._number += 1
+        wall, now = self._clock.wall_ns(), self._clock.monotonic_ns()
+        found: dict[str, dict[str, Values]] = {
+            of: {key: {} for key in self._keys(of)} for of in ("host", "netdev", "rdma", "cxi")
+        }
+        for source in self._sources:
+            values = found[source.of][source.key]
+            for name, value in (await self._values(source)).items():
+                values.setdefault(name, value)
+        devices = self.devices
+        return {
+            "number": self._number,
+            "time_s": seconds_text(wall),
+            "monotonic_ns": now,
+            "settled": settled,
+            "host": found["host"][""],
+            "netdev": found["netdev"],
+            "rdma": {
+                key: {"netdev": devices.rdma[key], "counters": values}
+                for key, values in found["rdma"].items()
+            },
+            "cxi": {
+                key: {"netdev": devices.cxi[key], "counters": values}
+                for key, values in found["cxi"].items()
+            },
+        }
+
+    async def _values(self, source: _Source) -> Values:
+        values: Values = {}
+        if source.command:
+            values.update(_spoken(await self._answers.answer(source.command, 2.0), source.entry))
+        for file in source.files:
+            try:
+                text = file.read_text(errors="replace")
+            except OSError:
+                continue  # a driver may answer with an error
+            for name, value in _parse(text, source.entry, file).items():
+                values.setdefault(name, value)
+        return values
+
+
+class Writes(Protocol):
+    def sample(self, value: dict[str, Any]) -> None: ...
+
+
+class Readings:
+    """A reading may end one flow and begin the next: where nothing was sent between them."""
+
+    def __init__(self, counters: Counters, raw: Writes, clock: Clock) -> None:
+        self._counters = counters
+        self._raw = raw
+        self._clock = clock
+        self._fresh: int = 0
+        self._traffic = float("-inf")
+
+    def disturb(self) -> None:
+        """A meeting or a command: traffic that the last reading lacks."""
+        self._fresh = 0
+        self._traffic = self._clock.monotonic()
+
+    async def before(self) -> int:
+        """The number of a reading."""
+        return self._fresh or await self._take()
+
+    async def after(self) -> int:
+        """The same, once the slowest counter shows what has passed."""
+        self._traffic = self._clock.monotonic()
+        if self._counters.lag_s:
+            await asyncio.sleep(self._counters.lag_s)
+        return await self._take()
+
+    async def _take(self) -> int:
+        settled = self._clock.monotonic() - self._traffic >= self._counters.lag_s
+        value = await self._counters.reading(settled)
+        self._raw.sample(value)
+        self._fresh = int(value["number"])
+        return self._fresh

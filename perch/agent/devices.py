@@ -1,0 +1,100 @@
+"""The interfaces and RDMA devices of this host, and what lies over and under each other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from perch.agent.children import Children
+
+#: A device with another name is not counted.
+_safe = re.compile(r"[A-Za-z0-9_.:@-]+")
+
+
+class Devices(NamedTuple):
+    """`rdma`: by device/port, and `cxi`: the interface under it, "" where there is none."""
+
+    netdevs: list[str]
+    rdma: dict[str, str]
+    cxi: dict[str, str]
+
+
+def first_line(path: Path) -> str:
+    """Empty where it is not there, or where the driver answers with an error."""
+    try:
+        return path.read_text(errors="replace").partition("\n")[0]
+    except OSError:
+        return ""
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(one.name for one in folder.iterdir() if _safe.fullmatch(one.name))
+    except OSError:
+        return []
+
+
+def find(wanted: Iterable[str], root: Path = Path("/")) -> Devices:
+    """Of the names those that exist, with RDMA devices over interfaces, and interfaces under."""
+    names = {name for name in wanted if _safe.fullmatch(name)}
+    classes = root / "sys/class"
+    cxi, rdma = {}, {}
+    for name in _names(classes / "cxi"):
+        under = next(iter(_names(classes / "cxi" / name / "device/net")), "")
+        if names & {name, under}:
+            cxi[name] = under
+            names |= {under} - {""}
+    for device in _names(classes / "infiniband"):
+        for port in _names(classes / "infiniband" / device / "ports"):
+            under = _netdev_under(classes / "infiniband" / device, port)
+            if names & {device, under}:
+                rdma[f"{device}/{port}"] = under
+                names |= {under} - {""}
+    netdevs = [name for name in sorted(names) if (classes / "net" / name / "statistics").is_dir()]
+    return Devices(netdevs, rdma, cxi)
+
+
+def _netdev_under(device: Path, port: str) -> str:
+    """rxe and siw name their parent, a card its port's GIDs; InfiniBand's lies beside it."""
+    gids = device / "ports" / port / "gid_attrs/ndevs"
+    for path in (device / "parent", *(gids / str(number) for number in range(4))):
+        name = first_line(path)
+        if name:
+            return name if _safe.fullmatch(name) else ""
+    return next(iter(reversed(_names(device / "device/net"))), "")
+
+
+def resolved(name: str) -> str:
+    """An address of a name; an address is its own."""
+    try:
+        return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
+    except OSError:
+        return name
+
+
+async def own_interface(children: Children, address: str) -> str:
+    """That which holds the host's own address; "" where nobody says."""
+    address = resolved(address)
+    if address.startswith("127.") or address == "::1":
+        return "lo"  # 127.0.0.2 stands on no list
+    return _named(await children.answer(["ip", "-j", "addr", "show", "to", address]), "ifname")
+
+
+async def route_to(children: Children, address: str, own: str) -> str:
+    """The interface through which this host reaches an address; "" where nobody says."""
+    command = ["ip", "-j", "route", "get", resolved(address), "from", resolved(own)]
+    return _named(await children.answer(command), "dev")
+
+
+def _named(text: str, key: str) -> str:
+    with contextlib.suppress(ValueError, AttributeError):
+        for one in json.loads(text):
+            name = str(one.get(key, ""))
+            if _safe.fullmatch(name):
+                return name
+    return ""

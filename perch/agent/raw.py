@@ -1,0 +1,117 @@
+"""perch.raw/2: what the agent leaves in a host's folder. docs/raw.md describes every key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from perch.agent.children import Ended, Process
+from perch.agent.clock import Clock, date
+from perch.agent.files import Lines
+from perch.agent.share import Flow, Share
+
+SCHEMA = "perch.raw/2"
+
+
+class Moment(NamedTuple):
+    """By both clocks, in nanoseconds."""
+
+    wall_ns: int
+    monotonic_ns: int
+
+
+def moment(clock: Clock) -> Moment:
+    return Moment(clock.wall_ns(), clock.monotonic_ns())
+
+
+class Result(NamedTuple):
+    """What this host's end of a flow came to. `process`: of its command, where one has ended."""
+
+    state: str
+    message: str = ""
+    ended: Ended | None = None
+    timed_out: bool = False
+    process: Process | None = None
+
+
+class Raw:
+    """flows.jsonl and samples.jsonl of a host."""
+
+    def __init__(self, folder: Path, share: Share, clock: Clock) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._flows = Lines(folder / "flows.jsonl")
+        self._samples = Lines(folder / "samples.jsonl")
+        self.done = 0
+        head = {
+            "kind": "head",
+            "schema": SCHEMA,
+            "run": share.run,
+            "plan_sha256": share.plan_sha256,
+            "host": share.host,
+        }
+        started = moment(clock)
+        self._flows.write({**head, "flows": share.own, **_times("started", started)})
+        self._samples.write(head)
+
+    def sample(self, value: dict[str, Any]) -> None:
+        self._samples.write({"kind": "sample", **value})
+
+    def flow(
+        self,
+        flow: Flow,
+        result: Result,
+        started: Moment,
+        samples: tuple[int | None, int | None] = (None, None),
+        route: str = "",
+    ) -> None:
+        """An end of a flow that has run, or did not."""
+        line: dict[str, Any] = {"kind": "flow", "id": flow.id, "role": flow.role}
+        line["state"] = result.state
+        if result.message:
+            line["message"] = result.message
+        if flow.argv:
+            line["argv"] = flow.argv
+        if result.ended is not None:
+            line["exit" if result.ended.signal is None else "signal"] = (
+                result.ended.exit if result.ended.signal is None else result.ended.signal
+            )
+        if result.timed_out:
+            line["timed_out"] = True
+        line.update(_times("started", started), **_times("ended", moment(self._clock)))
+        if None not in samples:
+            line["samples"] = list(samples)
+            line["route_interface"] = route
+        if result.process is not None:
+            line.update(_outputs(result.process))
+        self._flows.write(line)
+        self.done += 1
+
+    def end(self, state: str, message: str = "") -> None:
+        """The last line: without it the files are a part of what there was.
+
+        A flow that has no line then did not run, for the reason that `message` gives.
+        """
+        line: dict[str, Any] = {"kind": "end", "state": state, "flows_done": self.done}
+        if message:
+            line["message"] = message
+        self._flows.write({**line, **_times("ended", moment(self._clock))})
+        self.sync()
+
+    def sync(self) -> None:
+        self._flows.sync()
+        self._samples.sync()
+
+
+def _times(name: str, at: Moment) -> dict[str, Any]:
+    return {name: date(at.wall_ns), f"{name}_monotonic_ns": at.monotonic_ns}
+
+
+def _outputs(process: Process) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, capture in (("stdout", process.stdout), ("stderr", process.stderr)):
+        if capture.bytes:
+            found[name] = capture.text()
+        if capture.is_cut:
+            found[f"{name}_bytes"] = capture.bytes
+    return found

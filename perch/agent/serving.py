@@ -1,0 +1,43 @@
+"""This host's `perch serve`: every perch flow and every meeting on this host goes through it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from perch.agent.children import Children, Process
+from perch.agent.errors import AgentError, Exit
+from perch.agent.share import Share
+
+#: Seconds between two looks for the ready file, of which nobody sends an event.
+LOOK_EVERY = 0.02
+
+
+def _message(host: str, process: Process) -> str:
+    ended = process.ended.result()
+    if ended.signal:
+        return f"perch serve on {host} ended: by signal {ended.signal}"
+    said = process.stderr.last_line() or "it gave no reason"
+    return f"perch serve on {host} ended with exit code {ended.exit}: {said}"
+
+
+async def start(children: Children, share: Share, engine: str, folder: Path) -> asyncio.Future[str]:
+    """Gives what is done when it has ended, with the reason.
+
+    Raises:
+        AgentError: it cannot serve.
+    """
+    ready = folder / "ready"
+    ready.unlink(missing_ok=True)
+    argv = [engine, "serve", "--bind", share.address, "--port", str(share.port)]
+    try:
+        process = children.start([*argv, "--ready-file", str(ready)], is_server=True)
+    except OSError as error:
+        raise AgentError(Exit.HOST, f"cannot start {engine}: {error.strerror}") from None
+    while not ready.exists():
+        await asyncio.wait({process.ended}, timeout=LOOK_EVERY)
+        if process.ended.done():
+            raise AgentError(Exit.HOST, _message(share.host, process))
+    ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    process.ended.add_done_callback(lambda _: ended.set_result(_message(share.host, process)))
+    return ended

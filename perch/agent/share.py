@@ -1,0 +1,172 @@
+"""What the plan asks of this host: perch.share/1, as its agent reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from perch.agent.errors import AgentError, Exit
+from perch.plan.template import Facts, Template, facts_of
+
+SCHEMA = "perch.share/1"
+
+#: Seconds that a round may overrun its deadline while all is well: a child's last grace, meetings.
+ROUND_GRACE = 10
+
+#: The most devices of one end that a flow uses.
+DEVICES_MAX = 8
+
+
+class Flow(NamedTuple):
+    """This host's end of a flow. Seconds.
+
+    `number` of `total`: among those of all hosts. `latest_s`: after the agent's start, when every
+    living host has come to this round. `remaining_s`: what is left of the plan, about.
+    """
+
+    id: str
+    title: str
+    role: str
+    client: str
+    server: str
+    peer: str
+    peer_address: str
+    peer_port: int
+    server_address: str
+    server_port: int
+    argv: list[str]
+    is_external: bool
+    listen_port: int
+    deadline_s: float
+    number: int
+    total: int
+    latest_s: float
+    remaining_s: float
+
+
+class Share:
+    """A host's share. Flows are spelled out one at a time, as they are walked."""
+
+    def __init__(self, document: dict[str, Any], engine: str, start_window_s: float) -> None:
+        self.document = document
+        self.run: str = document["run"]
+        self.plan_sha256: str = document["plan_sha256"]
+        self.host: str = document["host"]
+        self.hosts: dict[str, Any] = document["hosts"]
+        self.address: str = self.hosts[self.host]["address"]
+        self.port: int = self.hosts[self.host]["port"]
+        self._engine = engine
+        self._window = start_window_s
+        self._rounds: list[dict[str, Any]] = document["rounds"]
+        self._templates: dict[tuple[str, int, str], Template] = {}
+        self.own = sum(len(one.get("flows", [])) for one in self._rounds)
+
+    @property
+    def limit_s(self) -> float:
+        """After which the whole plan is over, whatever happens."""
+        rounds = sum(float(one["deadline_s"]) + ROUND_GRACE for one in self._rounds)
+        return 2 * self._window + rounds
+
+    def peers(self) -> dict[str, str]:
+        """The addresses of the hosts at the other ends."""
+        return {name: host["address"] for name, host in self.hosts.items() if name != self.host}
+
+    def devices(self) -> list[str]:
+        """Those that the plan names for this host."""
+        return [one["name"] for one in self.hosts[self.host].get("devices", []) if "name" in one]
+
+    def flows(self) -> Iterator[Flow]:
+        """In the order in which they are walked.
+
+        Each earlier round may have taken its deadline; the first one waits for late starters, and
+        one dead peer may have cost a host a start window.
+        """
+        total = sum(one["size"] for one in self._rounds)
+        left = float(sum(one["estimate_s"] for one in self._rounds))
+        latest, index = 2 * self._window, 0
+        for one in self._rounds:
+            for place, *key in one.get("flows", []):
+                times = (index + place + 1, total, latest, left)
+                yield self._flow(key, one, times)
+            latest += one["deadline_s"] + ROUND_GRACE
+            left -= one["estimate_s"]
+            index += one["size"]
+
+    def _flow(
+        self, key: list[Any], turn: dict[str, Any], times: tuple[int, int, float, float]
+    ) -> Flow:
+        name, client, server, rail, repeat = key
+        role = "client" if client == self.host else "server"
+        peer = server if role == "client" else client
+        test = self.document["tests"][name]
+        argv, is_external = self._argv(name, client, server, role, turn)
+        if argv and argv[0] == "perch":
+            argv = [self._engine, *argv[1:], "--port", str(self.hosts[peer]["port"])]
+        ports = self.hosts[server].get("tool_ports", {})
+        return Flow(
+            f"{name}/{client}/{server}/{rail}/{repeat}",
+            test["title"],
+            role,
+            client,
+            server,
+            peer,
+            self.hosts[peer]["address"],
+            self.hosts[peer]["port"],
+            self.hosts[server]["address"],
+            self.hosts[server]["port"],
+            argv,
+            is_external,
+            ports.get(test["tool"], 0),
+            turn["deadline_s"],
+            *times,
+        )
+
+    def _argv(
+        self, name: str, client: str, server: str, role: str, turn: dict[str, Any]
+    ) -> tuple[list[str], bool]:
+        """This end's command, and whether the server has one of its own."""
+        test = self.document["tests"][name]
+        ends = [self.hosts[client], self.hosts[server]]
+        devices = test.get("params", {}).get("devices") or 1
+        if devices == "all":
+            devices = min(DEVICES_MAX, *(len(end.get("devices", [])) for end in ends))
+        form = test["forms"][str(devices)]
+        place = (name, devices, role)
+        if place not in self._templates:
+            self._templates[place] = Template(form.get(role, []))
+        facts: dict[str, Facts] = {
+            "client": facts_of(ends[0], devices),
+            "server": facts_of(ends[1], devices),
+            "round": {"seconds": str(turn["estimate_s"])},
+        }
+        return self._templates[place].expanded(facts), bool(form.get("server"))
+
+
+def read(path: Path, host: str, engine: str, start_window_s: float) -> Share:
+    """Raises AgentError: the file is no share of this host."""
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise AgentError(Exit.HOST, f"cannot read the plan {path}: {error.strerror}") from None
+    except ValueError:
+        raise AgentError(Exit.HOST, f"cannot read the plan {path}: it is not JSON") from None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise AgentError(
+            Exit.HOST,
+            f'the plan {path} has the schema "{schema}"; this agent reads {SCHEMA}'
+            f" (shares/{host}.json of a run)",
+        )
+    if document.get("host") != host:
+        raise AgentError(
+            Exit.HOST, f'the plan {path} is of host "{document.get("host")}", and not of "{host}"'
+        )
+    try:
+        share = Share(document, engine, start_window_s)
+        for _ in share.flows():
+            pass  # every command can be spelled out
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AgentError(Exit.HOST, f"the plan {path} is damaged: it lacks {error}") from None
+    return share

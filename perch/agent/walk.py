@@ -1,0 +1,236 @@
+"""Walks the host's flows: this host's end of each, in the plan's order."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from perch.agent.children import Ended, Process, end
+from perch.agent.clock import Clock
+from perch.agent.errors import AgentError, Exit, say
+from perch.agent.peers import PROBE_EVERY, NotMet, Peers, Wait
+from perch.agent.raw import Moment, Raw, Result, moment
+from perch.agent.share import ROUND_GRACE, Flow, Share
+
+#: Programs whose package has another name.
+PACKAGES = {
+    **dict.fromkeys(("ib_send", "ib_write", "ib_read", "ib_atomic"), "perftest"),
+    **dict.fromkeys(("cxi_send", "cxi_write", "cxi_read", "cxi_atomic"), "cray-libcxi-utils"),
+}
+
+#: Seconds that a one-shot server has to end by itself once its client is gone.
+SERVER_ENDS = 2.0
+
+
+class Starts(Protocol):
+    def start(self, argv: Sequence[str]) -> Process: ...
+
+
+class Reads(Protocol):
+    def disturb(self) -> None: ...
+    async def before(self) -> int: ...
+    async def after(self) -> int: ...
+
+
+class Tools(NamedTuple):
+    """What a walk works with; a test has its own.
+
+    `listening`: whether an external server listens within so many seconds. `routes`: the interface
+    to each peer. `progress`: tells who watches.
+    """
+
+    children: Starts
+    peers: Peers
+    readings: Reads
+    raw: Raw
+    clock: Clock
+    listening: Callable[[Process, int, float], Awaitable[bool]]
+    routes: dict[str, str]
+    progress: Callable[[dict[str, Any]], None]
+
+
+class _Turn:
+    """A flow that is under way."""
+
+    def __init__(self, flow: Flow, started: Moment) -> None:
+        self.flow = flow
+        self.started = started
+        self.before: int | None = None
+        self.has_begun = False
+
+
+class Walk:
+    """`current`: the flow under way, for the line that it gets should the agent stop."""
+
+    def __init__(self, share: Share, tools: Tools) -> None:
+        self._share = share
+        self._tools = tools
+        self._began = asyncio.get_running_loop().time()
+        self.current: _Turn | None = None
+
+    async def run(self) -> None:
+        for flow in self._share.flows():
+            if self._tools.peers.serve_ended.done():
+                raise AgentError(Exit.HOST, self._tools.peers.serve_ended.result())
+            self.current = _Turn(flow, moment(self._tools.clock))
+            self._tell(flow, "start", None)
+            if flow.peer in self._tools.peers.dead:
+                reason = f"skipped: {self._tools.peers.dead[flow.peer]}"
+                result = Result("peer_dead", reason)
+                await self._write(self.current, result)
+            elif flow.role == "client":
+                result = await self._client(self.current)
+            else:
+                result = await self._server(self.current)
+            self._tell(flow, "end", result.ended.exit if result.ended else None)
+            self.current = None
+
+    def stopped(self, message: str) -> None:
+        """The line of a server's end that had begun: its client may have measured to the end."""
+        if self.current is not None and self.current.has_begun:
+            result = Result("done", _unseen(message))
+            self._tools.raw.flow(self.current.flow, result, self.current.started)
+        self.current = None
+
+    async def _client(self, turn: _Turn) -> Result:
+        """Its result is written before the ends meet again: it stays, whatever the server does."""
+        flow = turn.flow
+        names = ["start", "refused"] if flow.is_external else ["start"]
+        met = await self._meet_start(turn, names)
+        if isinstance(met, NotMet):
+            return await self._write(turn, Result(*met))
+        if met == "refused":
+            message = f"the server's end on {flow.peer} could not start; its own line says why"
+            return await self._write(turn, Result("not_run", message))
+        turn.started = moment(self._tools.clock)
+        result = await self._command(turn)
+        await self._write(turn, result)
+        await self._meet_done(turn)  # who does not come is remembered; the result stands
+        return result
+
+    async def _command(self, turn: _Turn) -> Result:
+        flow, tools = turn.flow, self._tools
+        missing = self._missing(flow)
+        if missing:
+            return Result("not_run", missing)
+        turn.before = await tools.readings.before()
+        tools.readings.disturb()
+        try:
+            process = tools.children.start(flow.argv)
+        except OSError as error:
+            return Result("not_run", f"cannot start {flow.argv[0]}: {error.strerror}")
+        await asyncio.wait({process.ended}, timeout=flow.deadline_s)
+        timed_out = not process.ended.done()
+        ended = await end(process) if timed_out else process.ended.result()
+        said = "" if ended == Ended(0, None) else process.stderr.last_line()
+        if timed_out:
+            said = f"ended at its deadline of {flow.deadline_s} s" + (f": {said}" if said else "")
+        return Result("done", said, ended, timed_out, process)
+
+    async def _server(self, turn: _Turn) -> Result:
+        """perch's clients use the `perch serve` that runs; others have a server of their own."""
+        flow, tools = turn.flow, self._tools
+        process: Process | None = None
+        if flow.is_external:
+            started = await self._start_server(turn)
+            if isinstance(started, Result):
+                await self._meet_start(turn, ["refused"])  # the client need not wait for nothing
+                return started
+            process = started
+        turn.before = await tools.readings.before()
+        met = await self._meet_start(turn, ["start"])
+        if isinstance(met, NotMet):
+            turn.before = None
+            ended = await end(process) if process else None
+            return await self._write(turn, Result(*met, ended=ended, process=process))
+        turn.has_begun = True
+        met = await self._meet_done(turn)
+        result = await self._server_ends(met, process)
+        await self._write(turn, result)
+        return result
+
+    async def _server_ends(self, met: str | NotMet, process: Process | None) -> Result:
+        if process is not None and not isinstance(met, NotMet):
+            await asyncio.wait({process.ended}, timeout=SERVER_ENDS)
+        ended = None
+        if process is not None:
+            ended = process.ended.result() if process.ended.done() else await end(process)
+        if not isinstance(met, NotMet):
+            return Result("done", "", ended, process=process)
+        # where this side failed, the client may have measured all the same: it says so itself
+        state = "done" if met.state == "not_run" else met.state
+        return Result(state, _unseen(met.message), ended, process=process)
+
+    async def _start_server(self, turn: _Turn) -> Process | Result:
+        flow = turn.flow
+        missing = self._missing(flow)
+        if missing:
+            return await self._write(turn, Result("not_run", missing))
+        self._tools.readings.disturb()
+        try:
+            process = self._tools.children.start(flow.argv)
+        except OSError as error:
+            message = f"cannot start {flow.argv[0]}: {error.strerror}"
+            return await self._write(turn, Result("not_run", message))
+        if await self._tools.listening(process, flow.listen_port, ROUND_GRACE):
+            return process
+        ended = await end(process)
+        words = " ".join((process.stderr.text() + process.stdout.text()).split())[:300]
+        message = (
+            f"{flow.argv[0]} did not come to listen on port {flow.listen_port} of"
+            f" {self._share.host} (is another program using it?): {words}"
+        )
+        return await self._write(turn, Result("not_run", message, ended, process=process))
+
+    async def _meet_start(self, turn: _Turn, names: list[str]) -> str | NotMet:
+        """As long as a living peer could take to come to this round."""
+        wait = Wait(self._began + turn.flow.latest_s)
+        met = await self._tools.peers.meet(turn.flow, names, wait)
+        self._tools.readings.disturb()
+        return met
+
+    async def _meet_done(self, turn: _Turn) -> str | NotMet:
+        """The client's deadline and its last grace.
+
+        Nobody is asked before the flow should be over, at about a third of its deadline.
+        """
+        deadline = turn.flow.deadline_s
+        until = asyncio.get_running_loop().time() + deadline + ROUND_GRACE
+        wait = Wait(until, deadline / 2 + PROBE_EVERY)
+        met = await self._tools.peers.meet(turn.flow, ["done"], wait)
+        self._tools.readings.disturb()
+        return met
+
+    async def _write(self, turn: _Turn, result: Result) -> Result:
+        flow = turn.flow
+        after = None if turn.before is None else await self._tools.readings.after()
+        turn.has_begun = False  # it has its line now
+        route = self._tools.routes.get(flow.peer, "")
+        self._tools.raw.flow(flow, result, turn.started, (turn.before, after), route)
+        if result.message:
+            say(f"{flow.id} ({flow.role}): {result.state}: {result.message}")
+        return result
+
+    def _missing(self, flow: Flow) -> str:
+        program = flow.argv[0]
+        if shutil.which(program):
+            return ""
+        package = PACKAGES.get(program.rpartition("_")[0], "of that name")
+        return (
+            f"{program} is not installed on {self._share.host}: install the package {package},"
+            " or leave it out of perch_tools"
+        )
+
+    def _tell(self, flow: Flow, event: str, code: int | None) -> None:
+        names = ("title", "client", "server", "role", "total")
+        told = {name: getattr(flow, name) for name in names}
+        self._tools.progress(
+            {"event": event, "flow": flow.id, **told, "index": flow.number, "exit": code}
+            | {"remaining_s": round(flow.remaining_s)}
+        )
+
+
+def _unseen(message: str) -> str:
+    return f"the flow had begun, and its end was not seen here: {message}"

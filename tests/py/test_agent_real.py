@@ -1,0 +1,360 @@
+"""The agent with real processes: children that resist, and two agents with the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from perch.agent.children import Children, Ended, Keeper, Process, end
+from perch.agent.files import Read, read_lines
+from perch.agent.meetings import Meetings, Place
+from perch.plan import rounds, share
+from setup import zipapp
+from tests.py.planned import planned, suite_test
+
+TOP = Path(__file__).parents[2]
+ENGINE = TOP / "engine/build/perch"
+
+T = TypeVar("T")
+
+pytestmark = pytest.mark.skipif(
+    not ENGINE.exists(), reason="NOT TESTED: engine/build/perch is not built (make engine)"
+)
+
+# ---- children ------------------------------------------------------------------------------------
+
+
+def with_children(work: Callable[[Children], Awaitable[T]]) -> T:
+    async def run() -> T:
+        children = Children(Keeper())
+        try:
+            return await asyncio.wait_for(work(children), 30)
+        finally:
+            await children.end_all()
+
+    return asyncio.run(run())
+
+
+def test_a_command_is_captured_and_its_exit_code_kept() -> None:
+    async def work(children: Children) -> tuple[Ended, Process]:
+        process = children.start(["bash", "-c", "echo out; echo a >&2; echo b >&2; exit 7"])
+        return await process.ended, process
+
+    ended, process = with_children(work)
+    assert ended == Ended(7, None)
+    assert (process.stdout.text(), process.stderr.last_line()) == ("out\n", "b")
+
+
+def test_an_endless_output_is_cut_and_not_waited_for() -> None:
+    async def work(children: Children) -> Process:
+        process = children.start(["head", "-c", "3000000", "/dev/zero"])
+        await process.ended
+        return process
+
+    process = with_children(work)
+    assert process.stdout.bytes == 3_000_000 and process.stdout.is_cut
+    assert len(process.stdout.text()) == 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("script", "signal_name"),
+    [
+        ("echo up; sleep 60", "TERM"),
+        ("trap '' TERM; echo up; sleep 60", "KILL"),
+        ("echo up; kill -STOP $$; sleep 60", "TERM"),
+        ("trap '' TERM; echo up; kill -STOP $$; sleep 60", "KILL"),
+    ],
+)
+def test_a_child_that_resists_is_ended(script: str, signal_name: str) -> None:
+    """Also one that ignores SIGTERM, or is stopped."""
+
+    async def work(children: Children) -> Ended | None:
+        process = children.start(["bash", "-c", script])
+        while process.stdout.bytes == 0:
+            await asyncio.sleep(0.01)
+        return await end(process, 0.3)
+
+    assert with_children(work) == Ended(None, signal_name)
+
+
+def gone(pid: int) -> bool:
+    """A zombie has ended; its parent here may be slow to collect it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] in "ZX"
+    except OSError:
+        return True
+
+
+async def until(condition: Callable[[], object], limit_s: float = 20) -> None:
+    async def look() -> None:
+        while not condition():
+            await asyncio.sleep(0.02)
+
+    await asyncio.wait_for(look(), limit_s)
+
+
+def test_what_a_command_leaves_behind_is_ended_with_it() -> None:
+    async def work(children: Children) -> None:
+        process = children.start(["bash", "-c", "sleep 60 & echo $!"])
+        await process.ended
+        await until(lambda: gone(int(process.stdout.text())))
+
+    with_children(work)
+
+
+KILLED = """
+import asyncio, sys
+from perch.agent.children import Children, Keeper
+async def main():
+    children = Children(Keeper())
+    process = children.start(["bash", "-c", "sleep 300 & echo $! $$; wait"])
+    while not process.stdout.bytes:
+        await asyncio.sleep(0.01)
+    print(process.stdout.text(), flush=True)
+    await process.ended
+asyncio.run(main())
+"""
+
+
+def test_an_agent_that_is_killed_leaves_nothing() -> None:
+    """Neither its child nor what that has started."""
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True, cwd=TOP
+    ) as agent:
+        assert agent.stdout is not None
+        pids = [int(word) for word in agent.stdout.readline().split()]
+        assert len(pids) == 2 and not any(map(gone, pids))
+        agent.kill()
+    asyncio.run(until(lambda: all(map(gone, pids))))
+
+
+# ---- meetings ------------------------------------------------------------------------------------
+
+
+def test_meetings_go_on_when_their_process_was_killed(free: Callable[[], int]) -> None:
+    """Whoever waits is told, and the next one who asks is served."""
+    place = Place("127.0.0.1", free())
+
+    async def work(children: Children) -> tuple[int, str, int]:
+        meetings = Meetings(children, str(ENGINE), 2)
+        serve = [str(ENGINE), "serve", "--port", str(place.port)]
+        server = children.start(serve)
+        await until(lambda: b"serving" in server.stderr.text().encode())
+        waits = meetings.ask(place, "waits", 60)
+        assert (await meetings.ask(place, "alone", 20, 1)).exit == 0
+        assert meetings._process is not None
+        meetings._process.send(signal.SIGKILL)
+        lost = await waits
+        again = await meetings.ask(place, "alone", 20, 1)
+        await end(server)
+        return lost.exit, lost.message, again.exit
+
+    assert with_children(work) == (6, "perch meet --lines ended", 0)
+
+
+# ---- agents --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def free() -> Iterator[Callable[[], int]]:
+    """Ports that are free for 127.0.0.1 and its neighbours."""
+    held = []
+
+    def port() -> int:
+        one = socket.socket()
+        one.bind(("", 0))
+        held.append(one)
+        number: int = one.getsockname()[1]
+        one.close()
+        return number
+
+    yield port
+
+
+class Hosts:
+    """alpha and beta on this machine, with their shares of a plan."""
+
+    def __init__(self, folder: Path, tests: list[dict[str, Any]], port: int) -> None:
+        self.folder = folder
+        self.agent = folder / "perch-agent"
+        self.agent.write_bytes(zipapp.packed())
+        inventory = {
+            name: {
+                "perch_address": f"127.0.0.{number}",
+                "perch_fabric": "loopback",
+                "perch_backends": ["tcp"],
+                "perch_port": port,
+            }
+            for number, name in enumerate(("alpha", "beta"), start=1)
+        }
+        plan = planned(tests, inventory)
+        lines = list(rounds.lines(plan))
+        document = rounds.plan_document(plan, b"".join(map(rounds.text, lines)))
+        share.write(folder / "shares", share.shares(document, msgspec.json.encode(document), lines))
+
+    def call(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-I", str(self.agent), *words],
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            timeout=60,
+        )
+        assert done.returncode == expect, done.stderr
+        return done
+
+    def start(self, host: str, *more: str, expect: int = 0) -> str:
+        words = ["--plan", f"shares/{host}.json", "--host", host, "--out", host]
+        window = ["--engine", str(ENGINE), "--start-window", "15"]
+        return self.call("start", *words, *window, *more, expect=expect).stderr
+
+    def status(self, host: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.call("status", "--out", host).stdout)
+        return found
+
+    def pid(self, host: str) -> int:
+        return int((self.folder / host / "control/pid").read_text().split()[0])
+
+    def wait(self, *hosts: str) -> None:
+        asyncio.run(until(lambda: all(gone(self.pid(host)) for host in hosts), 90))
+
+    def flows(self, host: str) -> Read:
+        return read_lines(self.folder / host / "flows.jsonl")
+
+    def samples(self, host: str) -> Read:
+        return read_lines(self.folder / host / "samples.jsonl")
+
+
+QUICK = {"params": {"size": "8:16", "duration": "100ms"}}
+LONG = {"params": {"size": 8, "duration": "60s"}}
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, free: Callable[[], int]) -> Iterator[Callable[..., Hosts]]:
+    made: list[Hosts] = []
+
+    def make(*tests: dict[str, Any]) -> Hosts:
+        named = [suite_test(name=f"t{n}", **one) for n, one in enumerate(tests, start=1)]
+        made.append(Hosts(tmp_path, named, free()))
+        return made[0]
+
+    yield make
+    for one in made:
+        for host in ("alpha", "beta"):
+            with contextlib.suppress(OSError, ValueError, ProcessLookupError):
+                if not gone(one.pid(host)):
+                    os.kill(one.pid(host), signal.SIGKILL)
+
+
+def test_two_agents_walk_a_plan_and_leave_raw_2(hosts: Callable[..., Hosts]) -> None:
+    both = hosts(QUICK, QUICK)
+    both.start("alpha")
+    both.start("beta")
+    both.wait("alpha", "beta")
+    for host in ("alpha", "beta"):
+        (head, *lines, last), torn = both.flows(host)
+        assert (torn, head["schema"], head["host"], head["flows"]) == (
+            False,
+            "perch.raw/2",
+            host,
+            2,
+        )
+        assert (last["kind"], last["state"], last["flows_done"]) == ("end", "done", 2)
+        assert [line["state"] for line in lines] == ["done"] * 2
+        assert both.status(host) == {"state": "done", "flows_done": 2}
+        samples = {one["number"]: one for one in both.samples(host).lines[1:]}
+        assert list(samples) == list(range(1, len(samples) + 1))
+        for line in lines:
+            before, after = (samples[number] for number in line["samples"])
+            assert before["monotonic_ns"] < after["monotonic_ns"] and after["settled"]
+            moved = [int(one["netdev"]["lo"]["rx_bytes"]) for one in (before, after)]
+            assert moved[0] < moved[1]
+            if line["role"] == "client":
+                sizes = [json.loads(one) for one in line["stdout"].splitlines()]
+                assert [one["params"]["size_bytes"] for one in sizes] == [8, 16]
+                assert line["exit"] == 0 and line["argv"][1] == "lat"
+        found = json.loads((both.folder / host / "environment.json").read_text())
+        assert found["schema"] == "perch.environment/2" and found["address_interface"] == "lo"
+        assert found["versions"]["perch"] and "idle_samples" not in found
+        assert sorted(one.name for one in (both.folder / host).iterdir()) == [
+            *("agent.log", "control", "environment.json", "flows.jsonl", "samples.jsonl")
+        ]
+
+
+def test_a_stop_keeps_what_was_measured_and_leaves_nothing(hosts: Callable[..., Hosts]) -> None:
+    both = hosts(QUICK, LONG)
+    both.start("alpha")
+    both.start("beta")
+    progress = both.folder / "alpha/control/progress.jsonl"
+    asyncio.run(until(lambda: '"start","flow":"t2/' in progress.read_text(), 60))
+    told = both.call("poll", "--out", "alpha", "--offset", "0").stdout.splitlines()
+    assert told[0] == "alive" and json.loads(told[1])["event"] == "start"
+    assert both.status("beta") == {"state": "running"}
+    assert both.call("stop", "--out", "alpha").stdout == "stopped\n"
+    *_, last = both.flows("alpha").lines
+    assert (last["state"], last["message"]) == ("stopped", "stopped by the controller")
+    assert both.call("stop", "--out", "alpha").stdout == ""
+    assert both.call("poll", "--out", "alpha", "--offset", "0").stdout.startswith("gone\n")
+    both.call("stop", "--out", "beta")
+    serving = subprocess.run(["pgrep", "-f", str(both.folder)], capture_output=True, timeout=10)
+    assert serving.returncode == 1  # nobody
+
+
+def test_a_killed_agent_leaves_files_that_say_that_they_are_a_part(
+    hosts: Callable[..., Hosts],
+) -> None:
+    both = hosts(LONG)
+    both.start("alpha")
+    os.kill(both.pid("alpha"), signal.SIGKILL)
+    both.wait("alpha")
+    assert [line["kind"] for line in both.flows("alpha").lines] == ["head"]
+    assert both.status("alpha") == {"state": "gone"}
+    assert "holds the results of an earlier run" in both.start("alpha", expect=3)
+
+
+def test_a_host_that_cannot_says_why(hosts: Callable[..., Hosts]) -> None:
+    both = hosts(QUICK)
+    port = json.loads((both.folder / "shares/alpha.json").read_text())["hosts"]["alpha"]["port"]
+    with socket.create_server(("127.0.0.1", port)):
+        assert f"127.0.0.1:{port}: the port is in use" in both.start("alpha", expect=3)
+    *_, last = both.flows("alpha").lines
+    assert last["state"] == "stopped" and "perch serve on alpha ended" in last["message"]
+    assert "there is no engine at" in both.start("beta", "--engine", "./no-such-engine", expect=3)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["run", "--no-such-option", "1"], 2, "unknown option --no-such-option"),
+        (["run", "--host", "alpha"], 2, "option --plan is required"),
+        (["poll", "--out"], 2, "option --out needs a value"),
+        (["poll", "--out", "o", "--offset", "soon"], 2, 'takes a whole number, not "soon"'),
+        (["walk"], 2, "perch-agent run"),
+        (
+            ["run", "--plan", "p", "--host", "h", "--out", "/proc/agent", "--engine", "e"],
+            3,
+            "cannot write to the directory /proc/agent as user",
+        ),
+        (
+            ["run", "--plan", "p", "--host", "h", "--out", "o", "--engine", "e"],
+            3,
+            "cannot read the plan p: No such file",
+        ),
+    ],
+)
+def test_wrong_usage_is_refused(
+    hosts: Callable[..., Hosts], words: list[str], code: int, message: str
+) -> None:
+    assert message in hosts(QUICK).call(*words, expect=code).stderr
