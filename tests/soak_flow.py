@@ -249,6 +249,7 @@ class Flow:
                 * self.rng.gauss(1, 0.01)
             )
             p99 = base * 8 * self.rng.lognormvariate(0, 0.3)
+            line["histogram"] = None  # the figures are drawn, and of no samples
             line["latency_us"] = {
                 "count": messages,
                 "min": digits(base * 0.6),

@@ -11,7 +11,7 @@ import polars as pl
 from perch.model import histogram
 from perch.model.figures import rounded
 from perch.model.histogram import Floats
-from perch.model.record import Latency, Record
+from perch.model.record import Histogram, Latency, Record
 from perch.tools.results import shown
 
 ENCODING = "hdr-v2-zlib-base64"
@@ -43,13 +43,11 @@ def _far(said: Floats, found: Floats) -> Mask:
 
 
 class _Compared:
-    """Figures of records, in ns of their histograms, and what these hold."""
+    """Figures of a frame's rows, in ns of their histograms, and what these hold."""
 
-    def __init__(self, records: Sequence[Record], frame: pl.DataFrame) -> None:
-        texts = [one.histogram.data if one.histogram else "" for one in records]
-        self.decoded = histogram.decode(texts)
-        units = [UNITS.get(one.histogram.unit, 1) if one.histogram else 1 for one in records]
-        self.scale = 1000.0 * np.array(units, float)
+    def __init__(self, histograms: Sequence[Histogram], frame: pl.DataFrame) -> None:
+        self.decoded = histogram.decode([one.data for one in histograms])
+        self.scale = 1000.0 * np.array([UNITS.get(one.unit, 1) for one in histograms], float)
         self.frame = frame
 
     def said(self, name: str) -> Floats:
@@ -114,6 +112,15 @@ class _Compared:
         yield far & ~is_clipped, self._words("stddev", stddev, moments.deviation)
 
 
+def misfits(histograms: Sequence[Histogram], frame: pl.DataFrame) -> dict[int, str]:
+    """By row why its histogram is not that of its latency. frame: its columns latency_us.*."""
+    found: dict[int, str] = {}
+    for mask, words in _Compared(histograms, frame).misfits():
+        for at in np.flatnonzero(mask).tolist():
+            found.setdefault(at, words(at))
+    return found
+
+
 def contradictions(records: Sequence[Record], frame: pl.DataFrame) -> dict[int, str]:
     """By row why a record's histogram is not that of its latency. frame: columns of the records.
 
@@ -129,14 +136,13 @@ def contradictions(records: Sequence[Record], frame: pl.DataFrame) -> dict[int, 
         for row, one in timed
         if one.histogram is None and one.tool.name == "perch"
     }
-    rows = [row for row, one in timed if one.histogram is not None]
-    if not rows:
+    mine = [(row, one.histogram) for row, one in timed if one.histogram is not None]
+    if not mine:
         return found
-    mine = [records[row] for row in rows]
-    for row, one in zip(rows, mine, strict=True):
-        if not _unit_fits(one):
+    rows, texts = [row for row, _ in mine], [text for _, text in mine]
+    for row in rows:
+        if not _unit_fits(records[row]):
             found[row] = "its histogram is in another unit than its definition says"
-    for mask, words in _Compared(mine, frame[rows]).misfits():
-        for at in np.flatnonzero(mask).tolist():
-            found.setdefault(rows[at], words(at))
+    for at, why in misfits(texts, frame[rows]).items():
+        found.setdefault(rows[at], why)
     return found

@@ -11,7 +11,8 @@ from perch.judge.raw import LARGEST, RawFiles, flow_folder
 from perch.model.figures import encode, supports
 from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow
-from perch.model.record import Bandwidth, Integrity, Latency, Number
+from perch.model.record import Bandwidth, Histogram, Integrity, Latency, Number
+from perch.soak import histograms
 from perch.soak.moments import LAST_MOMENT
 
 #: The exit code of corrupted bytes (docs/definitions.md).
@@ -84,6 +85,7 @@ class Interval(Timed):
     bytes: Natural = -1
     bandwidth: Bandwidth | None = None
     latency_us: Latency | None = None
+    histogram: Histogram | None = None
     integrity: Integrity | None = None
     stalls: Stalls | None = None
 
@@ -384,7 +386,7 @@ class Reader:
     def read(self, flow: Flow) -> FlowLines:
         folder = flow_folder(flow, flow.client)
         lines: list[Line] = []
-        copy = _Copy(flow, self.run)
+        copy = _Copy(flow, self.run, self.out)
         whole = b""
         for text in _texts(self.files.stream(f"{folder}/client.soak")):
             whole = self._take(text, copy, lines) or whole
@@ -395,6 +397,7 @@ class Reader:
                 printed = text
             else:
                 whole = self._take(text, copy, lines)
+        copy.write(lines)
         has_head = any(isinstance(line, Head) for line in lines)
         # without its file a flow is not there, whatever was printed at its end; but a disk that was
         # full from the beginning left all of it there
@@ -417,14 +420,17 @@ class Reader:
             return text
         is_second_head = isinstance(line, Head) and line.n > 1
         if raw is not None and not isinstance(line, Damaged) and not is_second_head:
-            self.out.write(encode(copy.of(line, raw)) + b"\n")
+            copy.add(line, raw, lines)
         return b""
 
 
 class _Copy:
-    """The lines of one flow as intervals.jsonl has them."""
+    """The lines of one flow as intervals.jsonl has them.
 
-    def __init__(self, flow: Flow, run: str) -> None:
+    They wait until their histograms are decoded together, and damaged ones are not written.
+    """
+
+    def __init__(self, flow: Flow, run: str, out: BinaryIO) -> None:
         members = {
             "run": run, "flow": flow.id, "test": flow.test, "client": flow.client,
             "server": flow.server, "turn": flow.repeat, "repeat": 1,
@@ -434,6 +440,27 @@ class _Copy:
         self.own = {key: members[key] for key in members if key not in ("client", "server")}
         self.members: dict[str, Any] = members
         self.soak_s: float | None = None
+        self.out = out
+        self.waiting: list[tuple[Line, dict[str, Any]]] = []
+
+    def add(self, line: Line, raw: dict[str, msgspec.Raw], lines: list[Line]) -> None:
+        self.waiting.append((line, self.of(line, raw)))
+        if len(self.waiting) == histograms.TOGETHER:
+            self.write(lines)
+
+    def write(self, lines: list[Line]) -> None:
+        """Writes the lines that wait; one whose histogram is of other times becomes damaged."""
+        timed = [line for line, _ in self.waiting if isinstance(line, Interval) and line.histogram]
+        found = [(one.latency_us or Latency(), one.histogram) for one in timed if one.histogram]
+        for at, why in histograms.misfits(found).items():
+            n = timed[at].n
+            lines[n - 1] = Damaged(n=n, why=why)
+        for one in timed:
+            one.histogram = None  # nine tenths of all bytes
+        for line, members in self.waiting:
+            if lines[line.n - 1] is line:
+                self.out.write(encode(members) + b"\n")
+        self.waiting = []
 
     def begin(self, started_ms: msgspec.Raw | None, epoch: float) -> None:
         try:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from perch.judge.raw import RawFiles
 from perch.model.plan import Flow, SoakPlan
 from perch.soak import drift, flow, lines
 from perch.soak.bounds import Bounds, of_flow
@@ -194,3 +198,57 @@ def test_numbers_beyond_all_bounds_make_a_line_damaged() -> None:
         {"latency_us": None, "bandwidth": {"gbit_s": HUGE}},
     )  # fmt: skip
     assert [part for part in parts if why(LATENCY | part) is None] == []
+
+
+# ---- histograms of intervals ---------------------------------------------------------------------
+
+SOAK = Path(__file__).parents[1] / "fixtures/soak/lat.soak"
+
+
+def read_with(root: Path, change: Callable[[dict[str, Any]], object]) -> tuple[list[Line], bytes]:
+    """The recorded soak with its first interval changed, and what of it is published."""
+    texts = SOAK.read_text().splitlines()
+    first = json.loads(texts[2])
+    change(first)
+    texts[2] = json.dumps(first)
+    file = root / "raw/a/flows/t/a/b/0/1/client.soak"
+    file.parent.mkdir(parents=True)
+    file.write_text("\n".join(texts) + "\n")
+    out = io.BytesIO()
+    read = lines.Reader(RawFiles(root), out, "r", 0).read(planned())
+    return read.lines, out.getvalue()
+
+
+def test_a_recorded_soak_has_the_times_of_its_histograms(tmp_path: Path) -> None:
+    read, out = read_with(tmp_path, lambda line: None)
+    assert not any(isinstance(line, Damaged) for line in read)
+    assert not any(line.histogram for line in read if isinstance(line, Interval))
+    raw, published = (json.loads(text.splitlines()[2]) for text in (SOAK.read_bytes(), out))
+    assert raw["histogram"]["data"]
+    assert published == published | raw | {"histogram": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"latency_us": {"count": 200}}, "its histogram has 201 of 200 samples"),
+        ({"latency_us": {"p50": 6.5}}, "p50 is 6.5 us, and "),
+        ({"latency_us": {"max": 1300}}, "max is 1300 us, and "),
+        ({"latency_us": {"mean": 20}}, "mean is 20 us, and "),
+        ({"histogram": {"data": "AAAA"}}, "its histogram cannot be decoded"),
+        ({"histogram": {"unit": "us"}}, "its histogram is in another unit"),
+        ({"histogram": {"encoding": "csv"}}, "its histogram is in another unit"),
+    ],
+)
+def test_an_interval_unlike_its_histogram_is_damaged_and_not_published(
+    tmp_path: Path, change: dict[str, dict[str, Any]], said: str
+) -> None:
+    def planted(line: dict[str, Any]) -> None:
+        for key, values in change.items():
+            line[key] |= values
+
+    read, out = read_with(tmp_path, planted)
+    (damaged,) = [line for line in read if isinstance(line, Damaged)]
+    assert damaged.n == 3 and damaged.why.startswith(said)
+    numbers = [json.loads(line)["line"] for line in out.splitlines()]
+    assert numbers == [n for n in range(1, len(read)) if n != 3]
