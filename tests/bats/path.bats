@@ -144,7 +144,7 @@ EOF
 @test "the agent counts an interface's lost links, PCIe errors and, by the card's own words, pauses" {
   unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
   mkdir bin
-  printf '#!/bin/sh\nprintf "NIC statistics:\\n     rx_prio3_pause: 12\\n     tx_pause_ctrl_phy: 4\\n     rx_discards_phy: 2\\n     rx_packets: 99\\n     a\\"b_pause: 1\\n"\n' >bin/ethtool
+  printf '#!/bin/sh\nprintf "NIC statistics:\\n     rx_prio3_pause: 12\\n     tx_pause_ctrl_phy: 4\\n     rx_discards_phy: 2\\n     rx_discards_phy: 5\\n     rx_packets: 99\\n     a\\"b_pause: 1\\n"\n' >bin/ethtool
   chmod +x bin/ethtool
   # shellcheck disable=SC2016  # for the inner shell
   PATH=$PWD/bin:$PATH unshare --user --map-root-user --mount bash -c 'set -euo pipefail
