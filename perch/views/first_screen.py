@@ -70,7 +70,7 @@ def what_line(plan: PlanDigest) -> str:
     counts = [
         words.plural(len(plan.hosts), "host"),
         words.plural(plan.pairs, "pair"),
-        words.plural(plan.flows, "flow"),
+        words.plural(plan.flows, "[flow](#terms)"),
     ]
     planned = f", planned {words.cell(plan.created)}" if plan.created else ""
     return (

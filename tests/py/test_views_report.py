@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perch.home import HOME
 from perch.views import details, flows, plan
 from tests.py.shown import (
     Document,
@@ -257,9 +258,15 @@ def test_a_finding_names_the_fault_and_not_the_claim_that_was_missed(
         "RDMA against TCP", "Key findings", "Charts", "Readiness", "Every check",
         "The hosts' checks", "Evolution", "Results", "Anomalies", "Repeatability", "Path",
         "Device under test", "Topology", "Configuration", "The hosts", "The commands",
-        "Judge it again",
+        "Terms", "Judge it again",
     )  # fmt: skip
     assert titles == [f"## {title}" for title in order]
+    # its words are those of the definitions, and the first screen links to them
+    terms = [line for line in report.section("## Terms").splitlines() if line.startswith("| ")]
+    definitions = (HOME / "docs/definitions.md").read_text()
+    assert len(terms) > 8
+    assert all(line in definitions for line in terms if line != "| --- | --- |")
+    assert report.text.partition("## ")[0].count("](#terms)") == 2
 
 
 @pytest.mark.parametrize(

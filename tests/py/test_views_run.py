@@ -49,7 +49,7 @@ def test_a_loopback_run_reads_like_no_hardware(perchctl: Command, run_copy: Copy
         "no proof of hardware",
         "Do not accept network cards",
         "alpha, beta",
-        "planned records measured",
+        "planned [records](#terms) measured",
     ):
         assert said in first
     charts = ("latency", "latency_completion", "bandwidth", "bandwidth_2", "distribution")
