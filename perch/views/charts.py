@@ -6,7 +6,7 @@ Latencies of different definitions never share a chart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -45,6 +45,23 @@ class Chart(msgspec.Struct):
     beside: dict[str, Values] = {}
 
 
+class _Axes(NamedTuple):
+    """Fields of a chart's lines: along which they go, the first orders them, and their value."""
+
+    along: tuple[str, ...]
+    value: str
+    log: bool = False
+
+
+#: Specs whose lines have their names at their ends.
+_NAMED = {
+    "distribution": _Axes(("latency_us",), "longer", log=True),
+    "course": _Axes(("s",), "gbit_s"),
+    "evolution": _Axes(("order", "run"), "percent"),
+    "transfer_size": _Axes(("size_bytes",), "gbyte_s"),
+    "transfer_batch": _Axes(("batch",), "gbyte_s"),
+}
+
 #: Specs with a line for each test.
 _LINE_SPECS = ("distribution", "course")
 
@@ -61,7 +78,14 @@ def chart(name: str, spec: str, title: str, caption: str, values: Values) -> Ite
     # for those who cannot see the picture; no bracket may end a link's text
     said = title + (f": {words.some(series, 8)}" if series else "")
     alternative = words.cell(said.replace("[", "").replace("]", ""))
-    yield Chart(name, spec, words.cell(title), words.line(caption), alternative, series, values)
+    beside = {"labels": _labels(values, _NAMED[spec])} if spec in _NAMED else {}
+    yield Chart(
+        name, spec, words.cell(title), words.line(caption), alternative, series, values, beside
+    )
+
+
+def _labels(values: Values, axes: _Axes) -> Values:
+    return size_charts.ends(values, axes.value, ("series",), log=axes.log, along=axes.along)
 
 
 # ---- latency and bandwidth along the size --------------------------------------------------------
@@ -199,7 +223,13 @@ def _transfers(tests: list[Results], curves: list[Reference], along: str) -> Ite
 # ---- flows ---------------------------------------------------------------------------------------
 
 
-def _flow_chart(ranked: list[Ranked], kind: str) -> Iterator[Chart]:
+#: What a limit bounds that stands in a chart of flows.
+_FLOW_METRICS = {"bandwidth": "bandwidth.gbit_s", "latency": "latency_us.p50"}
+
+
+def _flow_chart(
+    ranked: list[Ranked], kind: str, checks: Sequence[Check], limits: Limits
+) -> Iterator[Chart]:
     at = "smallest size, its median" if kind == "latency" else "largest size"
     caption = (
         f"Each point is a flow, from the worst to the best, at the test's {at}. A flat line means "
@@ -208,7 +238,13 @@ def _flow_chart(ranked: list[Ranked], kind: str) -> Iterator[Chart]:
     )
     name = f"flows_{kind}"
     title = f"{kind.capitalize()} of each flow"
-    return chart(name, name, title, caption, flows.rank_points(ranked, kind))
+    tests = {test.test for test in ranked}
+    ceilings = {flow.ceiling for test in ranked for _, flow in test.drawn if test.kind == kind}
+    ceiling = ceilings.pop() if len(ceilings) == 1 else None
+    bounds = size_charts.limit_lines(checks, limits, tests, [_FLOW_METRICS[kind]], ceiling)
+    for one in chart(name, name, title, caption, flows.rank_points(ranked, kind)):
+        one.beside = {"limits": bounds}
+        yield one
 
 
 def _map(ranked: list[Ranked]) -> Iterator[Chart]:
@@ -259,8 +295,8 @@ def charts(
         *_along_sizes(tests, checks, limits),
         *_transfers(tests, curves, "size"),
         *_transfers(tests, curves, "batch"),
-        *_flow_chart(ranked, "bandwidth"),
-        *_flow_chart(ranked, "latency"),
+        *_flow_chart(ranked, "bandwidth", checks, limits),
+        *_flow_chart(ranked, "latency", checks, limits),
         *_map(ranked),
         *chart(
             "course",

@@ -29,9 +29,10 @@ VEGA_LITE = "5.20"
 #: Sizes that an axis names.
 SIZES_MAX = 12
 
-#: A point and what it says; vl-convert writes its words as a label for screen readers only.
+#: A mark and what it says; vl-convert writes its words as a label for screen readers only.
 _point = re.compile(
-    r'<(path|line) aria-label="([^"]*)"([^>]*aria-roledescription="(?:point|rule mark)"[^>]*)/>'
+    r'<(path|line) aria-label="([^"]*)"([^>]*aria-roledescription="'
+    r'(?:point|rule mark|rect mark|bar|line mark)"[^>]*)/>'
 )
 
 

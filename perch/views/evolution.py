@@ -256,6 +256,8 @@ def _chart(rows: list[Row], labels: list[str], title: str = "") -> list[dict[str
         {
             "series": f"{title or row.test.title}: {row.title}", "order": order, "run": run,
             "percent": 100 * value / row.first,
+            "said": f"{title or row.test.title}: {row.title}, {run}: "
+            f"{words.percent(100 * value / row.first)} of the first",
         }
         for row in drawn
         if row.first is not None and row.first > 0

@@ -150,6 +150,8 @@ def rank_points(tests: list[Ranked], kind: str) -> list[dict[str, Any]]:
         {
             "series": test.title, "place": rounded(100 * (rank - 0.5) / test.flows),
             "value": flow.value, "from": flow.client, "to": flow.server,
+            "said": f"{test.title} at {words.size(test.size)}, {flow.client} to {flow.server}: "
+            f"{words.figure(flow.value)} {'µs' if kind == 'latency' else 'Gb/s'}",
         }
         for test in tests
         if test.kind == kind
@@ -173,14 +175,13 @@ def map_of(tests: list[Ranked]) -> Map | None:
     if test is None or test.pairs is None or test.flows < MAP_LEAST:
         return None
     has_ceiling = all(flow.ceiling for flow in test.pairs)
-    values = [
-        {
-            "client": flow.client,
-            "server": flow.server,
-            "percent": rounded(
-                100 * flow.value / ((flow.ceiling if has_ceiling else None) or test.middle)
-            ),
-        }
-        for flow in test.pairs
-    ]
+    values: list[dict[str, Any]] = []
+    for flow in test.pairs:
+        whole = (flow.ceiling if has_ceiling else None) or test.middle
+        share = rounded(100 * flow.value / whole)
+        said = f"{flow.client} to {flow.server}: {words.figure(flow.value)} Gb/s"
+        said += f", {words.percent(float(share))}"
+        values.append(
+            {"client": flow.client, "server": flow.server, "percent": share, "said": said}
+        )
     return Map(test.title, test.size, has_ceiling, values)

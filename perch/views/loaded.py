@@ -219,5 +219,6 @@ def points(found: list[Loaded]) -> list[dict[str, Any]]:
                 if figures.get(name) is not None:
                     latency = figures[name]
                     place = {"series": series, "figure": figure, "order": order}
-                    values.append(place | {"latency_us": latency})
+                    words_of = f"{series}, {figure}: {words.figure(latency)} µs"
+                    values.append(place | {"latency_us": latency, "said": words_of})
     return values

@@ -121,6 +121,7 @@ def points(references: Iterable[Reference], way: str) -> Iterator[dict[str, Any]
                 yield {
                     "series": one.curve.legend, "gbyte_s": rate, "size_bytes": size,
                     "batch": batch, "origin": "published",
+                    "said": f"{one.curve.legend}: {rate} GB/s",
                 }  # fmt: skip
 
 

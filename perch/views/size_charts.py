@@ -7,7 +7,7 @@ says its figure in words, which a reader sees on hover, and each line has its na
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -75,16 +75,23 @@ def _scale(values: Sequence[float], *, log: bool) -> tuple[float, float]:
 
 
 def ends(
-    values: Values, field: str, names: Sequence[str], *, log: bool, beside: Sequence[float] = ()
+    values: Values,
+    field: str,
+    names: Sequence[str],
+    *,
+    log: bool,
+    along: Sequence[str] = ("size_bytes",),
+    beside: Sequence[float] = (),
 ) -> Values:
     """The name of each line at its last point. names: the fields that tell lines apart.
 
-    beside: what else the chart draws on this axis.
+    along: the fields of the other axis, ordered by the first. beside: what else the chart draws
+    on the axis of `field`.
     """
     last: dict[tuple[Any, ...], dict[str, Any]] = {}
     for one in values:
         line = tuple(one[name] for name in names)
-        if line not in last or one["size_bytes"] >= last[line]["size_bytes"]:
+        if line not in last or one[along[0]] >= last[line][along[0]]:
             last[line] = one
     found = list(last.values())
     if not found:
@@ -95,7 +102,7 @@ def ends(
     places = [least + pixel / HEIGHT * (most - least) for pixel in pixels]
     return [
         {
-            "series": one["series"], "size_bytes": one["size_bytes"],
+            "series": one["series"], **{name: one[name] for name in along},
             field: 10**place if log else place, "name": _name(one, names),
         }
         for one, place in zip(found, places, strict=True)
@@ -111,27 +118,40 @@ def _name(value: dict[str, Any], names: Sequence[str]) -> str:
 
 
 def limit_lines(
-    checks: Sequence[Check], limits: Limits, tests: Sequence[Results], metrics: Sequence[str]
+    checks: Sequence[Check],
+    limits: Limits,
+    tests: Collection[str],
+    metrics: Sequence[str],
+    ceiling: float | None = None,
 ) -> Values:
-    """The bounds of these tests' figures, each once: `bound`, and what it is in words."""
+    """The bounds of these tests' figures, each once: `bound`, and what it is in words.
+
+    ceiling: of the link, where it is the same for all points. Other shares have no place on an
+    axis of figures.
+    """
     by_id = {one.id: one for one in limits.limits}
-    names = {test.name for test in tests}
     found: dict[tuple[str, float], dict[str, Any]] = {}
     for check in checks:
         kind, _, rest = check.id.partition("/")
-        limit = by_id.get(rest.partition("/")[0])
+        name, _, test = rest.partition("/")
+        limit = by_id.get(name)
         if kind != "limit" or limit is None or limit.metric not in metrics or check.limit is None:
             continue
-        if rest.partition("/")[2] not in names:
+        whole = {None: 1.0, "ceiling": ceiling}.get(limit.bound.of)
+        if test not in tests or whole is None:
             continue
         for word, bound in (("at least", check.limit.min), ("at most", check.limit.max)):
             if bound is not None and bound > 0:
                 said = f"limit: {word} {words.plain(bound)} {words.unit_sign(check.unit)}"
-                found[limit.id, bound] = {"bound": bound, "name": f"{said} ({limit.id})"}
+                found[limit.id, bound] = {"bound": bound * whole, "name": f"{said} ({limit.id})"}
     return list(found.values())[:LIMITS_MAX]
 
 
 # ---- both kinds of charts ------------------------------------------------------------------------
+
+
+def _names(tests: list[Results]) -> set[str]:
+    return {test.name for test in tests}
 
 
 def _parts(tests: list[Results], most: int) -> Iterator[list[Results]]:
@@ -163,7 +183,7 @@ def latencies(
             if point.get(name) is not None
         ]  # fmt: skip
         if values:
-            lines = limit_lines(checks, limits, part, metrics)
+            lines = limit_lines(checks, limits, _names(part), metrics)
             bounds = [one["bound"] for one in lines]
             names = ("series", "percentile")
             labels = ends(values, "latency_us", names, log=True, beside=bounds)
@@ -198,7 +218,8 @@ def bandwidths(tests: list[Results], checks: Sequence[Check], limits: Limits) ->
             if point.get("gbit_s") is not None
         ]  # fmt: skip
         if values:
-            lines, ceiling = limit_lines(checks, limits, part, ["bandwidth.gbit_s"]), _ceiling(part)
+            lines = limit_lines(checks, limits, _names(part), ["bandwidth.gbit_s"])
+            ceiling = _ceiling(part)
             beside = [*(one["bound"] for one in lines), *(one["gbit_s"] for one in ceiling)]
             labels = ends(values, "gbit_s", ("series",), log=False, beside=beside)
             yield Lines(values, labels, lines, ceiling)

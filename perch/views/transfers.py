@@ -231,6 +231,11 @@ def _drawn(point: Point, series: str) -> list[tuple[str, Figure]]:
     return [(f"{series}, pair {pair}", of["gbyte_s"]) for pair, of in point.pairs.items()]
 
 
+def _at(point: Point) -> str:
+    batch = "" if point.batch is None else f", batch {words.whole(point.batch)}"
+    return f"{words.size(point.size_bytes)}{batch}"
+
+
 def lines(test: Results, along: str) -> list[dict[str, Any]]:
     """One line for each of the picked others; a test of one point is a point by size."""
     axis, other = ALONG[along]
@@ -245,7 +250,8 @@ def lines(test: Results, along: str) -> list[dict[str, Any]]:
             if getattr(point, other) == one and getattr(point, axis) is not None:
                 for name, rate in _drawn(point, series):
                     place = {"size_bytes": point.size_bytes, "batch": point.batch}
-                    drawn = {"series": name, "gbyte_s": rate} | place
+                    said = f"{name}, {_at(point)}: {words.figure(rate)} GB/s"
+                    drawn = {"series": name, "gbyte_s": rate, "said": said} | place
                     values.append(drawn | {"origin": "measured"})
     return values
 

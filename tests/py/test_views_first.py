@@ -176,6 +176,35 @@ def test_a_chart_draws_at_most_six_lines_its_limits_and_its_ceiling(
             assert len(lines) <= size_charts.LINES_MAX
 
 
+def test_a_limit_that_is_a_share_is_drawn_only_where_the_whole_is_known(
+    made: Made, tmp_path: Path
+) -> None:
+    bounds = {"share": {"min": 0.9, "of": "ceiling"}, "like": {"min": 0.93, "of": "peers"}}
+    made.limits = [limit(id=name, bound=bound) for name, bound in bounds.items()]
+    made.verdict["checks"] = [
+        check(f"limit/{name}/bandwidth", "pass", 0.97, limit={"min": bound["min"]}, unit="of it")
+        for name, bound in bounds.items()
+    ]
+    drawn = made.shown(tmp_path)
+    assert drawn.chart("bandwidth").beside["limits"] == []
+    (bound,) = drawn.chart("flows_bandwidth").beside["limits"]
+    assert bound["name"] == "limit: at least 0.900 of it (share)"
+    assert bound["bound"] == pytest.approx(0.9 * 98, rel=0.01)
+
+
+def test_marks_say_their_flow_and_lines_have_names_at_their_ends(
+    made: Made, tmp_path: Path
+) -> None:
+    drawn = made.shown(tmp_path)
+    said = svg(drawn.chart("flows_bandwidth"))
+    assert "<title>RDMA bandwidth at 1 MiB, n1 to n4: 48.5 Gb/s</title>" in said
+    assert "<title>n1 to n4: 48.5 Gb/s, 49.5 %</title>" in svg(drawn.chart("map"))
+    for name in ("course", "distribution"):
+        chart = drawn.chart(name)
+        assert [one["name"] for one in chart.beside["labels"]] == chart.series
+        assert f"<title>{chart.series[0]}</title>" in svg(chart)
+
+
 # ---- each fact once ------------------------------------------------------------------------------
 
 

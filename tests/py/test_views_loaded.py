@@ -71,7 +71,7 @@ def test_latency_under_load_stands_beside_the_same_without(made: Made, tmp_path:
     assert len(chart.values) == 12
     assert {
         "series": "Loaded | latency, 64 B, under load", "figure": "p99", "order": 3,
-        "latency_us": 10,
+        "latency_us": 10, "said": "Loaded | latency, 64 B, under load, p99: 10.0 µs",
     } in chart.values  # fmt: skip
     assert "Latency in" in svg(chart)
 

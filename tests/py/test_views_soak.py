@@ -384,7 +384,7 @@ def test_every_chart_is_drawn(soak_of: Maker) -> None:
         "soak_counters", "soak_memory", "soak_temperature",
     ]  # fmt: skip
     # colour and shape have one legend
-    assert svg(report.chart("soak_bandwidth_1")).count(">n1 → n2<") == 1
+    assert svg(report.chart("soak_bandwidth_1")).count(">n1 → n2</text>") == 1
     assert "Stalls shorter than 20 ms" in report.section("### Events that the soak cannot detect")
 
 
