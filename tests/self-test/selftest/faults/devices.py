@@ -66,7 +66,7 @@ FAULTS = (
         "rxe",
         FAIL,
         OF_PATH,
-        "a device that counted fewer packets than it was sent",
+        "a device that counted fewer packets than were sent to it",
         edit(SERVER, few_received),
     ),
     fault(
@@ -78,7 +78,7 @@ FAULTS = (
         edit(CLIENT, put("counters", None)),
     ),
     fault(
-        "wrapped", "rxe", INCONCLUSIVE, OF_PATH, "a counter that went back", edit(CLIENT, went_back)
+        "wrapped", "rxe", INCONCLUSIVE, OF_PATH, "a counter that decreased", edit(CLIENT, went_back)
     ),
     fault(
         "other-device",
@@ -109,7 +109,7 @@ FAULTS = (
         "rxe",
         FAIL,
         "limit/packets-lost/send-bandwidth",
-        "packets that one device sent and the other did not take",
+        "packets that one device sent and the other did not receive",
         limits_of("rxe"),
         from_then_on(SENDS, more("rdma.rxe0/1.counters.sent_pkts", 30)),
     ),
@@ -118,7 +118,7 @@ FAULTS = (
         "rxe",
         FAIL,
         "limit/stall/verbs-write-bandwidth",
-        "traffic that stood still for longer than a queue pair's retries",
+        "traffic that stopped for longer than a queue pair's retries",
         limits_of("rxe"),
         edit(VERBS, stood_still),
     ),
@@ -172,7 +172,7 @@ FAULTS = (
         "cards",
         INCONCLUSIVE,
         OF_PATH,
-        "somebody else's traffic on the device",
+        "other traffic on the device",
         from_then_on(CLIENT, more(f"{COUNTERS}.port_xmit_data", 9_000_000_000)),
     ),
 )

@@ -136,7 +136,7 @@ FAULTS = (
         "fabric",
         FAIL,
         f"limit/site-peers/write-bandwidth {SHARE}/write-bandwidth",
-        "a result at 80 % of what its like have",
+        "a result at 80 % of similar flows",
         edit(SLOW, slower(0.8)),
     ),
     fault(
@@ -160,7 +160,7 @@ FAULTS = (
         "fabric",
         INCONCLUSIVE,
         f"{SHARE}/perftest-write-bandwidth host_check/*",
-        "a host that does not tell its link's rate, nor does the tool",
+        "a link whose rate neither host nor tool reports",
         edit(BETA, link_rate(None)),
         edit(
             "raw/beta/host_check.json",
@@ -191,7 +191,7 @@ FAULTS = (
         "fabric",
         FAIL,
         "tail/send-latency",
-        "a tail spike: a p99 of twenty medians",
+        "a tail spike: a p99 of twenty times the median",
         edit(SENDS, tail(60, 120_000)),
     ),
     fault(
@@ -243,7 +243,7 @@ FAULTS = (
         "retransmitted",
         FAIL,
         "counters/retransmissions limit/*",
-        "retransmissions beyond what noise explains",
+        "retransmissions above the limit for noise",
         card_counts(local_ack_timeout_err=5000),
     ),
     counted(
@@ -264,7 +264,7 @@ FAULTS = (
         "counters-hollow",
         INCONCLUSIVE,
         "counters/still",
-        "bytes that a card counted in no packet",
+        "bytes that a card counted without packets",
         edit(WRITES_END, no_packets),
     ),
     counted(
@@ -285,7 +285,7 @@ FAULTS = (
         "counters-blind",
         INCONCLUSIVE,
         "counters/missing",
-        "a card that does not count what goes wrong",
+        "a card without error counters",
         edit("raw/alpha/flows/*/*/*/*/*/*.json", traffic_only),
         edit("raw/alpha/environment.json", put("idle", None)),
     ),
@@ -301,7 +301,7 @@ FAULTS = (
         "paused",
         PASS,
         "counters/pause",
-        "a card that had to wait before it sent",
+        "a card that was paused before it sent",
         card_counts(port_xmit_wait=90000000),
     ),
     counted(
@@ -368,7 +368,7 @@ FAULTS = (
         "fabric",
         INCONCLUSIVE,
         "flow/steady-bandwidth/alpha/beta/0/1 coverage path/*",
-        "ten minutes that were measured by a process of two",
+        "ten minutes of intervals from a process that lived two minutes",
         edit(f"{STEADY}.json", put("elapsed_s", 120)),
     ),
     fault(

@@ -136,7 +136,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_BANDWIDTH,
-        "gigabytes under the name of gigabits",
+        "gigabytes reported as gigabits",
         edit(BANDWIDTH, times(1 / 8, "bandwidth.gbit_s")),
     ),
     fault(
@@ -160,7 +160,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "nanoseconds under the name of microseconds",
+        "nanoseconds reported as microseconds",
         edit(LATENCY, all_times(1000)),
     ),
     fault(
@@ -200,7 +200,7 @@ FAULTS = (
         "loopback",
         FAIL,
         f"integrity {OF_VERIFY}",
-        "a payload of which one byte arrived corrupted",
+        "a payload with one corrupted byte",
         edit(VERIFY, put("integrity.bad_bytes", 1)),
     ),
     fault(
@@ -227,7 +227,7 @@ FAULTS = (
         "transfers",
         INCONCLUSIVE,
         OF_TRANSFERS,
-        "transfers of a pair of devices that are not there, though their sum is",
+        "transfers of a device pair that are missing although their sum is there",
         without_lines(TRANSFERS, 1, 1),
     ),
     fault(
@@ -249,7 +249,7 @@ FAULTS = (
         "transfers",
         INCONCLUSIVE,
         f"{OF_TRANSFERS} limits",
-        "transfers whose gigabytes stand under the name of gigabits",
+        "transfers whose gigabytes are reported as gigabits",
         edit(TRANSFERS, times(1 / 8, "bandwidth.gbit_s")),
     ),
     fault(
@@ -265,7 +265,7 @@ FAULTS = (
         "transfers",
         INCONCLUSIVE,
         f"{OF_TRANSFERS} limits",
-        "batches that took longer than all of their time",
+        "batches that took longer than the whole measurement",
         edit(TRANSFERS, all_times(4)),
     ),
     fault(
@@ -297,13 +297,15 @@ FAULTS = (
     contradiction("tenth", "a tenth of the samples", edit(LATENCY, a_tenth)),
     contradiction("no-median", "a latency without its median", edit(LATENCY, latency(p50=None))),
     contradiction("even", "a deviation of 0", edit(LATENCY, latency(stddev=0))),
-    contradiction("uneven", "a deviation beyond all times", edit(LATENCY, latency(stddev=10**6))),
+    contradiction(
+        "uneven", "a deviation larger than all times", edit(LATENCY, latency(stddev=10**6))
+    ),
     fault(
         "posing-size",
         "loopback",
         INCONCLUSIVE,
         "copies",
-        "one size's output that poses as another's",
+        "one size's output that claims to be another's",
         rewrite(LATENCY, posing),
     ),
     fault(
@@ -338,7 +340,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "traffic that stood still for longer than it was measured",
+        "traffic that stopped for longer than it was measured",
         edit(LATENCY, put("stall", {"longest_s": 9, "start_s": 0, "began": None})),
     ),
     fault(

@@ -39,7 +39,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "a flow that left no file",
+        "a flow without an output file",
         remove(LATENCY),
     ),
     fault(
@@ -55,7 +55,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "host/alpha",
-        "an agent that died on the way",
+        "an agent that died during the run",
         edit("raw/alpha/agent.json", put("state", "running"), put("ended", None)),
     ),
     fault(
@@ -87,7 +87,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "host/alpha",
-        "an agent's report that has a key twice, of which the last would count",
+        "an agent's report that has a key twice",
         replaced("raw/alpha/agent.json", '"state":', '"state": "running", "state":'),
     ),
     fault(
@@ -135,7 +135,7 @@ FAULTS = (
         "loopback",
         FAIL,
         OF_IPERF3,
-        "iperf3 whose server was killed on the way",
+        "iperf3 whose server was killed during the test",
         content(f"{IPERF3}/client.stdout", TOOLS / "iperf3_killed.json"),
     ),
     fault(
@@ -159,7 +159,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "a host that cannot run it (exit code 3)",
+        "a host that cannot run the test (exit code 3)",
         edit(END, put("exit", 3)),
     ),
     fault(
@@ -225,7 +225,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "a server that left no word",
+        "a server without an output",
         remove(f"{SERVERS}/tcp-latency/alpha/beta/0/1/server.json"),
     ),
     fault(
@@ -241,7 +241,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "flow/iperf-streams/alpha/beta/0/1 coverage",
-        "an iperf whose sum stands there twice",
+        "an iperf output with two sums",
         lines("raw/alpha/flows/iperf-streams/alpha/beta/0/1/client.stdout", sum_twice),
     ),
     fault(
@@ -249,7 +249,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "a flow that was never begun",
+        "a flow that never started",
         edit(END, put("state", "not_run"), put("exit", None)),
     ),
     fault(
@@ -265,7 +265,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         f"{OF_LATENCY} turns",
-        "another repeat's files in the place of a flow's",
+        "another repeat's files instead of a flow's",
         content(END, "raw/alpha/flows/tcp-latency/alpha/beta/0/2/client.json"),
     ),
     fault(
@@ -297,7 +297,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_BANDWIDTH,
-        "a sum of both ways that poses as one way",
+        "a sum of both directions that claims to be one direction",
         edit(
             f"{BANDWIDTH}/client.stdout",
             put("params.bidirectional", True),
@@ -309,7 +309,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_BANDWIDTH,
-        "one result twice in an output",
+        "a result that occurs twice in an output",
         text(f"{BANDWIDTH}/client.stdout", lambda all_: all_ + all_),
     ),
     fault(

@@ -101,7 +101,7 @@ FAULTS = (
         "sealed",
         INCONCLUSIVE,
         "manifest/changed *",
-        "a plan that was cut afterwards by two flows",
+        "a plan from which two flows were removed after the run",
         edit("plan.json", cut_rounds),
     ),
     fault(
@@ -150,7 +150,7 @@ FAULTS = (
         "accepted",
         INCONCLUSIVE,
         "drift/baseline",
-        "a baseline that was written by half",
+        "a baseline file that is cut in half",
         cut_at(ACCEPTED, 300),
     ),
     fault(
@@ -211,7 +211,7 @@ FAULTS = (
         "fabric",
         INCONCLUSIVE,
         "limit/site-past/write-bandwidth limit/site-past/*",
-        "a site's limit on an accepted run that is not there",
+        "a site's limit on an accepted run that is missing",
         edit(LIMITS, of_the_past),
     ),
 )

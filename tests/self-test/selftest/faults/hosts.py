@@ -149,8 +149,8 @@ FAULTS = (
         "a wanted setting whose name is misspelt",
         put("wanted", {"pfc_prioritys": [3]}),
     ),
-    wanted("wanted-empty", "nothing wanted of a host of hardware", put("wanted", {})),
-    wanted("wanted-foreign", "what is wanted of another host", put("host", "alpha")),
+    wanted("wanted-empty", "a hardware host without wanted settings", put("wanted", {})),
+    wanted("wanted-foreign", "the wanted settings of another host", put("host", "alpha")),
     on_beta(
         "check-foreign",
         "skipped",
@@ -195,13 +195,13 @@ FAULTS = (
     on_beta(
         "port-layer",
         "nic-link-layer/beta/mlx5_0 host_check/*",
-        "a port that speaks InfiniBand on a fabric of Ethernet",
+        "an InfiniBand port on an Ethernet fabric",
         file_says((f"{PORT}/link_layer", "InfiniBand")),
     ),
     on_beta(
         "port-errors",
         "nic-port-errors/beta/mlx5_0",
-        "a port whose errors grow while one looks",
+        "a port whose errors increase between two readings",
         file_says((f"{PORT}/counters/symbol_error", "300"), part="later"),
     ),
     on_beta(
@@ -222,7 +222,7 @@ FAULTS = (
     on_beta(
         "pcie-lost",
         "nic-pcie-errors/beta/mlx5_0",
-        "a card that PCIe has lost packets of",
+        "a card whose packets PCIe lost",
         lost_packets,
     ),
     on_beta("gid-v1", "nic-gid/beta/mlx5_0 host_check/*", "no GID of RoCE v2", gid_types),
@@ -241,7 +241,7 @@ FAULTS = (
     on_beta(
         "card-gone",
         "nic-device/beta/mlx5_0 host_check/*",
-        "a card that is not there any more",
+        "a card that disappeared",
         no_card,
     ),
     on_beta(
@@ -316,7 +316,7 @@ FAULTS = (
     on_beta(
         "roce-v1",
         "qos-roce-mode/beta/mlx5_0",
-        "a card that speaks RoCE v1 by default",
+        "a card that uses RoCE v1 by default",
         file_says((f"{CONFIGURED}/default_roce_mode", "IB/RoCE v1")),
     ),
     on_beta(
@@ -411,7 +411,7 @@ FAULTS = (
     on_beta(
         "pause-storm",
         "qos-pfc-storm/beta/enp1s0",
-        "a host that paused the switch without an end",
+        "a host that paused the switch permanently",
         says(
             "ethtool-qos-stats enp1s0",
             substitute("tx_pause_storm_error_events: 0", "tx_pause_storm_error_events: 3"),
@@ -436,7 +436,7 @@ FAULTS = (
     on_beta(
         "packets-too-large",
         "nic-pcie-max-payload/beta/mlx5_0 host_check/*",
-        "a card that sends larger packets on PCIe than the port above takes",
+        "a card with a larger PCIe payload than the port above it",
         # DevCtl, whose bits 7:5 are the size: 512 bytes below, 128 above
         says("pci 0000:80:01.1", substitute("^000060 57", "000060 17")),
     ),

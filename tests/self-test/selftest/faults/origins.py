@@ -37,7 +37,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "more seconds of processors than a host of two has in that time",
+        "more CPU time than the host's two processors have",
         edit(f"{LATENCY}/client.stdout", put("cpu.client_s", 20)),
     ),
     fault(
@@ -123,7 +123,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         f"{OF_LATENCY} turns",
-        "a flow that ended long after it had taken its time",
+        "a flow that ended long after its measured time",
         edit(SERVED, put("ended", "2026-11-21T08:04:41.000Z")),
     ),
     fault(
@@ -166,7 +166,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "flow/iperf-streams/alpha/beta/0/1 coverage",
-        "iperf one of whose streams went elsewhere",
+        "iperf with one stream to another host",
         replaced(
             "raw/alpha/flows/iperf-streams/alpha/beta/0/1/client.stdout",
             r"^(\[  2\] local .* with) 127.0.0.2",
@@ -186,7 +186,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_IPERF3,
-        "a server under another command than was planned",
+        "a server with another command than planned",
         edit(f"{SERVERS}/iperf3/alpha/beta/0/1/server.json", put("argv", ["iperf3", "-s"])),
     ),
     fault(

@@ -67,7 +67,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "plan",
-        "a plan that was written by half",
+        "a plan that is cut in half",
         cut_at(PLAN, 3000),
     ),
     fault(
@@ -75,7 +75,7 @@ FAULTS = (
         "cards",
         INCONCLUSIVE,
         "host/alpha host/beta",
-        "a plan that was exchanged after its agents had walked theirs",
+        "a plan that was replaced after the agents ran the first one",
         replaced(PLAN, '"created": "2026', '"created":  "2026'),
     ),
     fault(
@@ -83,7 +83,7 @@ FAULTS = (
         "cards",
         INCONCLUSIVE,
         "plan",
-        "tests of cards that are planned over sockets, to which no limit of hardware applies",
+        "tests of cards that are planned over sockets, so that no hardware limit applies",
         replaced(PLAN, '"carrier": "rdma"', '"carrier": "sockets"'),
     ),
     fault("plan-missing", "loopback", INCONCLUSIVE, "plan", "no plan", remove(PLAN)),
@@ -116,7 +116,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "plan",
-        "a flow that stands twice in the plan",
+        "a flow that occurs twice in the plan",
         edit(PLAN, first_round_twice),
     ),
     fault(
@@ -140,7 +140,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "excluded *",
-        "a plan of nothing but the null backend",
+        "a plan with only the null backend",
         edit(PLAN, null_backend),
     ),
     fault(
@@ -165,7 +165,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "limits",
-        "limits that were written by half",
+        "a file of limits that is cut in half",
         cut_at(LIMITS, 1000),
     ),
     fault(
@@ -245,7 +245,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "limits",
-        "limits with a key that they have twice, of which the last would count",
+        "limits that have a key twice",
         replaced(LIMITS, r'("severity": ?)"required"', r'\1"required", \1"advisory"'),
     ),
     fault(

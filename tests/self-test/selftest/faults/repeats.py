@@ -119,7 +119,7 @@ FAULTS = (
         "retried",
         INCONCLUSIVE,
         f"retry/{AGAIN}",
-        "a pair that was repeated though nothing of it fell outside",
+        "a pair that was repeated although it met its limits",
         edit(f"raw/gamma/flows/{AGAIN}/0/1/client.stdout", slower(1 / 0.8)),
     ),
     fault(
@@ -151,7 +151,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         "imported",
-        "figures from elsewhere in the place of a run",
+        "imported figures instead of a run",
         become_import,
     ),
 )

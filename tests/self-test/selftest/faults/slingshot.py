@@ -88,7 +88,7 @@ FAULTS = (
         "slingshot",
         INCONCLUSIVE,
         "flow/engine/alpha/beta/0/1 coverage",
-        "a fallback to a software provider: sockets in the place of the NIC",
+        "a fallback to a software provider: sockets instead of the NIC",
         edit(f"{ENGINE}.stdout", fields("", backend="ofi", provider="tcp;ofi_rxm")),
     ),
     fault(
@@ -104,7 +104,7 @@ FAULTS = (
         "slingshot",
         INCONCLUSIVE,
         "simulated",
-        "a simulated device in the place of the NIC",
+        "a simulated device instead of the NIC",
         line(f"{TOOL}.stderr", POSING),
     ),
     fault(
@@ -144,14 +144,16 @@ FAULTS = (
         "slingshot",
         FAIL,
         "path/engine/alpha/beta/0/1",
-        "octets that the other NIC did not take",
+        "octets that the other NIC did not receive",
         edit(SERVER, few_octets),
     ),
-    counted("cxi-cancelled", "drops", "packets that a NIC gave up", "pkts_cancelled_o", "3"),
+    counted(
+        "cxi-cancelled", "drops", "packets that a NIC gave up sending", "pkts_cancelled_o", "3"
+    ),
     counted(
         "cxi-uncorrected",
         "errors",
-        "codewords that nothing could correct",
+        "codewords that could not be corrected",
         "hni_pcs_uncorrected_cw",
         "2",
     ),
@@ -213,7 +215,7 @@ FAULTS = (
     on_node(
         "cxi-llr",
         "link-retry/beta/cxi0",
-        "a link without its retry",
+        "a link without link-level retry",
         file_says((f"{PORT}/link_layer_retry", "off")),
     ),
     on_node(
@@ -231,7 +233,7 @@ FAULTS = (
     on_node(
         "cxi-pause",
         "pfc/beta/cxi0",
-        "global pause in the place of priority flow control",
+        "global pause instead of priority flow control",
         file_says((f"{PORT}/pause", "global")),
     ),
     on_node(
@@ -252,5 +254,5 @@ FAULTS = (
         "a NIC that libfabric does not offer",
         says("libfabric", substitute("domain: cxi0", "domain: cxi1")),
     ),
-    on_node("cxi-gone", "device/beta host_check/*", "a NIC that is not there any more", no_nic),
+    on_node("cxi-gone", "device/beta host_check/*", "a NIC that disappeared", no_nic),
 )

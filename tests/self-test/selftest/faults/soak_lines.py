@@ -131,14 +131,14 @@ FAULTS = (
         "soak-twice",
         INCONCLUSIVE,
         "coverage/load *",
-        "an interval that stands there twice",
+        "an interval that occurs twice",
         doubled_line(f"{LOAD}.soak", 10),
     ),
     soak(
         "soak-overlapping",
         INCONCLUSIVE,
         "coverage/load *",
-        "an interval that begins before the one before it ended",
+        "an interval that overlaps the one before it",
         rewrite(f"{LOAD}.soak", overlapping),
     ),
     soak(
@@ -166,7 +166,7 @@ FAULTS = (
         "soak-stopped",
         INCONCLUSIVE,
         "state *",
-        "a soak that was stopped, the whole of it said to be all",
+        "a whole soak whose summary reports a stop",
         *whole(put("soak.stopped", True)),
     ),
     soak(
@@ -180,7 +180,7 @@ FAULTS = (
         "soak-sum",
         INCONCLUSIVE,
         "sum *",
-        "a whole that is more than its intervals",
+        "a summary of a soak that exceeds its intervals",
         *whole(times(2, *RATES)),
     ),
     soak(
@@ -201,7 +201,7 @@ FAULTS = (
         "soak-slower",
         FAIL,
         "change/load *",
-        "a rate that is halved half-way",
+        "a rate that is halved in the middle",
         edit(
             f"{LOAD}.soak",
             where(
@@ -214,7 +214,7 @@ FAULTS = (
         "soak-stall-among-many",
         FAIL,
         "stalls soak/sum",
-        "a stall of five seconds that has no line, behind 64 of 30 ms that have",
+        "a stall of five seconds without a line, after 64 of 30 ms with lines",
         rewrite(f"{LOAD}.soak", short_stalls),
         *stalls(65, 6.92),
     ),
@@ -222,7 +222,7 @@ FAULTS = (
         "soak-stalls-unlined",
         INCONCLUSIVE,
         "stalls soak/sum",
-        "many seconds of stalls that have no line",
+        "many seconds of stalls without a line",
         *stalls(70, 30),
     ),
     soak(
@@ -254,7 +254,7 @@ FAULTS = (
         "soak-failed-all",
         INCONCLUSIVE,
         "coverage/load *",
-        "a flow of which every interval failed",
+        "a flow whose intervals all failed",
         edit(f"{LOAD}.soak", where(interval(-1), failed(4, "lost"))),
     ),
     soak(
@@ -275,28 +275,28 @@ FAULTS = (
         "soak-unsummed",
         INCONCLUSIVE,
         "lines *",
-        "a whole that says nothing of its intervals",
+        "a summary of a soak without its intervals",
         *whole(put("soak", None)),
     ),
     soak(
         "soak-reconnected",
         INCONCLUSIVE,
         "lines *",
-        "a connection that took the place of another, without a gap between them",
+        "a new connection without a gap after the one before it",
         edit(f"{LOAD}.soak", where(interval(3600), put("connection_number", 2))),
     ),
     soak(
         "soak-text",
         INCONCLUSIVE,
         "lines *",
-        "a number of a soak that is a text",
+        "a soak whose number is a text",
         one_interval(put("integrity.bad_bytes", "8"), path=VERIFY),
     ),
     soak(
         "soak-folder",
         INCONCLUSIVE,
         "coverage/load *",
-        "a folder in the place of a soak's file",
+        "a folder instead of a soak's file",
         folder(f"{LOAD}.soak"),
     ),
     soak(

@@ -123,7 +123,7 @@ FAULTS = (
         "soak-port",
         FAIL,
         "links",
-        "an RDMA port that is down, whose interface says nothing of it",
+        "an RDMA port that is down while its interface is up",
         later(put("links.rxe0/1.state", "1: DOWN")),
     ),
     watched(
@@ -139,11 +139,11 @@ FAULTS = (
         "a server that keeps a handle each minute",
         growing("handles", 1),
     ),
-    soak("soak-unplanned", "plan", "a soak that its plan calls none", "plan.json", drop("soak")),
+    soak("soak-unplanned", "plan", "a soak whose plan has no soak", "plan.json", drop("soak")),
     soak(
         "soak-unplanned-gone",
         "plan",
-        "a soak that its plan does not speak of",
+        "a soak without the key soak in its plan",
         "plan.json",
         drop("soak"),
     ),
@@ -166,7 +166,7 @@ FAULTS = (
         "soak-link-gone",
         FAIL,
         "links",
-        "a link that is not there any more",
+        "a link that disappeared",
         later(drop("links.eth1")),
     ),
     sampled(
@@ -180,7 +180,7 @@ FAULTS = (
         "soak-counter-away",
         INCONCLUSIVE,
         "samples",
-        "a counter of errors that is not read any more",
+        "an error counter that is no longer read",
         later(drop(ERRORS)),
     ),
     sampled(
@@ -195,7 +195,7 @@ FAULTS = (
         "soak-samples-dropped",
         INCONCLUSIVE,
         "samples",
-        "samples that neither disk nor memory had room for",
+        "samples that fitted neither on disk nor in memory",
         later(put("dropped", 7)),
     ),
     sampled(
@@ -209,14 +209,14 @@ FAULTS = (
         "soak-sample-counters",
         INCONCLUSIVE,
         "samples",
-        "a sample whose interface counts in a word",
+        "a sample whose interface counter is a word",
         hourly(put("counters.netdev.eth1", "x")),
     ),
     sampled(
         "soak-sample-processes",
         INCONCLUSIVE,
         "samples",
-        "samples whose processes hold words",
+        "samples whose processes have words as numbers",
         words_for_bytes,
     ),
     sampled(

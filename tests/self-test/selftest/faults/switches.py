@@ -64,7 +64,7 @@ FAULTS = (
         "switched",
         INCONCLUSIVE,
         "switch/unread",
-        "a switch that is taken out of the plan, although hosts hang on it",
+        "a switch that was removed from the plan although hosts are connected to it",
         edit("plan.json", drop("switches")),
     ),
     fault(
@@ -72,7 +72,7 @@ FAULTS = (
         "switched",
         INCONCLUSIVE,
         "switch/priorities",
-        "a switch of which no lossless priority is wanted, below hosts that want one",
+        "a switch without a wanted lossless priority, between hosts that want one",
         edit("plan.json", put("switches.leaf1.priorities", [])),
     ),
     fault(
@@ -88,7 +88,7 @@ FAULTS = (
         "switched",
         INCONCLUSIVE,
         "switch/ports",
-        "a host that hangs on no port of the switch",
+        "a host without a port on the switch",
         edit(BOTH, says("lldp", substitute('"beta"', '"omega"'))),
     ),
     of_port(
