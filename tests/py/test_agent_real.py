@@ -334,6 +334,102 @@ def test_a_host_that_cannot_says_why(hosts: Callable[..., Hosts]) -> None:
     assert "there is no engine at" in both.start("beta", "--engine", "./no-such-engine", expect=3)
 
 
+def test_a_disk_that_is_full_at_the_start_is_named(hosts: Callable[..., Hosts]) -> None:
+    """A limit on the size of files fails a write as a full disk does."""
+    both = hosts(QUICK)
+    words = ["--plan", "shares/alpha.json", "--host", "alpha", "--out", "alpha"]
+    limited = ["prlimit", "--fsize=100", sys.executable, "-I", str(both.agent), "run"]
+    done = subprocess.run(
+        [*limited, *words, "--engine", str(ENGINE)],
+        capture_output=True,
+        text=True,
+        cwd=both.folder,
+        timeout=30,
+    )
+    assert done.returncode == 6
+    assert "control/reserve: File too large; free space there" in done.stderr
+
+
+#: A small file system of its own for alpha's results, which its second flow fills.
+FULL = """
+set -e
+mkdir alpha
+mount -t tmpfs -o size=256k tmpfs alpha
+code=0
+"$@" || code=$?
+cp -r alpha kept
+exit $code
+"""
+
+
+@pytest.fixture(scope="module")
+def within() -> list[str]:
+    """What runs a command where it may mount file systems."""
+    words = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*words, "mount", "-t", "tmpfs", "t", "/mnt"], timeout=10).returncode != 0:
+        pytest.skip("NOT TESTED: no user namespaces here")
+    return words
+
+
+RESERVED = """
+import sys
+from pathlib import Path
+from perch.agent.errors import AgentError
+from perch.agent.files import Lines, Reserve
+folder = Path("alpha")
+reserve, lines = Reserve(folder / "reserve"), Lines(folder / "lines")
+try:
+    with (folder / "fill").open("wb", buffering=0) as fill:
+        while fill.write(bytes(4096)) == 4096:
+            pass
+except OSError:
+    pass
+try:
+    while True:
+        lines.write("x" * 1000)
+except AgentError:
+    reserve.release()
+for number in range(50):
+    lines.write("x" * 1000)
+"""
+
+
+def test_the_last_lines_have_room_on_a_full_disk(tmp_path: Path, within: list[str]) -> None:
+    command = [*within, "bash", "-c", FULL, "-", sys.executable, "-c", RESERVED]
+    python = {**os.environ, "PYTHONPATH": str(TOP)}
+    subprocess.run(command, cwd=tmp_path, env=python, timeout=30, check=True)
+    assert len(read_lines(tmp_path / "kept/lines").lines) >= 50
+
+
+def test_a_disk_that_fills_in_the_middle_ends_the_agent(
+    hosts: Callable[..., Hosts], within: list[str]
+) -> None:
+    """What was measured before is kept, and the last line says why there is no more."""
+    both = hosts(QUICK, QUICK, QUICK)
+    for name in ("alpha", "beta"):
+        file = both.folder / f"shares/{name}.json"
+        document = json.loads(file.read_text())
+        noise = ["bash", "-c", "head -c 300000 /dev/zero | tr '\\0' x"]
+        document["tests"]["t2"]["forms"]["1"]["client"] = noise
+        file.write_text(json.dumps(document))
+    both.start("beta")
+    words = ["--plan", "shares/alpha.json", "--host", "alpha", "--out", "alpha"]
+    command = [*within, "bash", "-c", FULL, "-", sys.executable, "-I", str(both.agent), "run"]
+    done = subprocess.run(
+        [*command, *words, "--engine", str(ENGINE), "--start-window", "15"],
+        capture_output=True,
+        text=True,
+        cwd=both.folder,
+        timeout=60,
+    )
+    assert done.returncode == 6, done.stderr
+    (_, flow, last), torn = read_lines(both.folder / "kept/flows.jsonl")
+    assert not torn and (flow["id"], flow["exit"]) == ("t1/alpha/beta/0/1", 0)
+    assert (last["kind"], last["state"], last["flows_done"]) == ("end", "stopped", 1)
+    assert "flows.jsonl: No space left on device; free space there" in last["message"]
+    both.call("stop", "--out", "beta")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
