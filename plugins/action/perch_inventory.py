@@ -213,20 +213,7 @@ class ActionModule(ActionBase):
             for host in task_vars["ansible_play_hosts_all"]
             if host not in arguments["switches"]
         ]
-        errors = [
-            *self._unknown(set(arguments["foreign"])),
-            *self._inventory.strays(),
-            *self._nowhere(),
-            *self._not_there("plan_switches has", arguments["switches"]),
-            *self._wrong_values(hosts),
-        ]
-        if not errors:
-            errors = [
-                *self._host_errors(hosts, arguments["measuring"]),
-                *self._limit_errors(arguments["limits"]),
-                *self._limit_errors(arguments["limits_site"]),
-            ]
-        if errors:
+        if errors := self._errors(hosts, arguments):
             # Ansible shows the message and then the result:
             # the result says in short what the message lists
             text = "\n".join(
@@ -239,6 +226,20 @@ class ActionModule(ActionBase):
                 text, result={"msg": "the inventory is wrong; its errors are above"}
             )
         return result | {"changed": False, "hosts": len(hosts)}
+
+    def _errors(self, hosts: list[str], arguments: Mapping) -> list[str]:
+        """Values are compared with each other only where each alone is valid."""
+        return [
+            *self._unknown(set(arguments["foreign"])),
+            *self._inventory.strays(),
+            *self._nowhere(),
+            *self._not_there("plan_switches has", arguments["switches"]),
+            *self._wrong_values(hosts),
+        ] or [
+            *self._host_errors(hosts, arguments["measuring"]),
+            *self._limit_errors(arguments["limits"]),
+            *self._limit_errors(arguments["limits_site"]),
+        ]
 
     def _look_ahead(self, handed_on: Mapping, foreign: set[str]) -> dict:
         errors = list(self._unknown(foreign, handed_on.items()))

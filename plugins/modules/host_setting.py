@@ -191,25 +191,21 @@ class Work:
             self.kept.close()
 
 
+OPTIONS = {
+    "settings": {"type": "dict", "default": {}},
+    "state": {"type": "str", "choices": ["set", "reverted"], "default": "set"},
+    "devices": {"type": "list", "elements": "raw", "default": []},
+    "connection": {"type": "str", "default": "ssh"},
+    "reached_at": {"type": "str", "default": ""},
+    "protected": {"type": "list", "elements": "str", "default": []},
+    "connection_interface": {"type": "str", "default": ""},
+    "qos_provider": {"type": "str", "choices": ["auto", "dcb", "mlnx_qos"], "default": "auto"},
+    "root": {"type": "str", "default": ""},
+}
+
+
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "settings": {"type": "dict", "default": {}},
-            "state": {"type": "str", "choices": ["set", "reverted"], "default": "set"},
-            "devices": {"type": "list", "elements": "raw", "default": []},
-            "connection": {"type": "str", "default": "ssh"},
-            "reached_at": {"type": "str", "default": ""},
-            "protected": {"type": "list", "elements": "str", "default": []},
-            "connection_interface": {"type": "str", "default": ""},
-            "qos_provider": {
-                "type": "str",
-                "choices": ["auto", "dcb", "mlnx_qos"],
-                "default": "auto",
-            },
-            "root": {"type": "str", "default": ""},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     options = module.params
     system = System(options["root"])
     work = Work(system, module.check_mode)
