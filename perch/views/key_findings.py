@@ -21,6 +21,9 @@ from perch.views.words import cell, figure, percent, size, whole
 #: docs/definitions.md: half a percent over the ceiling is granted for the clocks of two hosts.
 IMPOSSIBLE_PERCENT = 100.5
 
+#: Checks sum all counters of retransmissions, so a bare "44 retransmitted" would contradict them.
+_NONE = "none retransmitted"
+
 #: From this ratio on a factor reads better than a difference in percent.
 TIMES = 2
 #: Nearer to 1 a ratio rounds to a change of 0 %.
@@ -91,7 +94,7 @@ def _latency(tests: list[Results]) -> Iterator[str]:
     yield f"{at} ({cell(test.title)})."
     deviation = point.get("stddev")
     if deviation is not None:
-        said = f"Its jitter: standard deviation {figure(deviation)} µs"
+        said = f"Jitter of this test and size: standard deviation {figure(deviation)} µs"
         if p99 is not None and p50 is not None:
             said += f", p99 - p50 {figure(p99 - p50)} µs"
         if most is not None:
@@ -150,7 +153,7 @@ def _packets(counted: dict[str, Packets]) -> Iterator[str]:
     said = (
         f"The RDMA devices counted {whole(sum(one.sent for one in of))} packets: "
         f"{whole(lost) if lost else 'none'} lost, "
-        f"{whole(retries) if retries else 'none'} retransmitted"
+        + (f"{whole(retries)} retransmissions after a timeout or NAK" if retries else _NONE)
     )
     yield f"{said}." if all(one.whole for one in of) else f"{said}, as far as they count that."
 

@@ -272,3 +272,12 @@ def test_key_findings_name_test_size_and_pair(made: Made, tmp_path: Path) -> Non
     slowest = "RDMA bandwidth at 1 MiB: the slowest pair is n1 to n4, 48.5 Gb/s, median of its "
     assert f"{slowest}repeats: 50.0 % of the median pair." in said
     assert "Repeats vary by at most 12.7 % (repeatability/latency, 64 B, n1 to n2)" in said
+
+
+def test_the_senders_retransmissions_are_told_from_the_sum_of_all_counters(
+    made: Made, tmp_path: Path
+) -> None:
+    assert "none lost, none retransmitted." in made.shown(tmp_path).section("## Key findings")
+    made.records[0]["packets"]["retries"] = 44
+    said = made.shown(tmp_path).section("## Key findings")
+    assert "none lost, 44 retransmissions after a timeout or NAK." in said
