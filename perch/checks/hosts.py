@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
 from perch.judge.hosts import HostFacts, cxi_hosts, owed_areas
@@ -140,6 +142,17 @@ def words(finding: Finding) -> str:
     return found if finding.get("device") is None else f"{finding['device']}: {found}"
 
 
+def titled(finding: Finding, prefix: str, status: CheckStatus) -> tuple[str, str | UnsetType]:
+    """The title and the fault of a finding's check; what is only shown is named by its id."""
+    judged = status in ("pass", "fail", "advisory")
+    title = finding.get("title") if judged else None
+    fault = finding.get("fault") if judged and status != "pass" else None
+    return (
+        f"{prefix}: {title or finding['id'].replace('-', ' ')}",
+        f"{prefix}: {fault}" if fault else UNSET,
+    )
+
+
 def _grouped(alike: list[tuple[str, Finding]], status: CheckStatus) -> Check:
     """One check for all hosts of which the same was found."""
     one = alike[0][1]
@@ -152,9 +165,11 @@ def _grouped(alike: list[tuple[str, Finding]], status: CheckStatus) -> Check:
     else:
         measured = words(one) + ("" if wanted is None else f"; wanted: {wanted}")
     shown_only = status == "pass" or one["status"] == "info"
+    title, fault = titled(one, "Hosts", status)
     return Check(
         id=f"host_check/{one['id']}{place}",
-        title=f"Hosts: {one['id'].replace('-', ' ')}",
+        title=title,
+        fault=fault,
         status=status,
         measured=measured,
         source=f"{one.get('source')}: {one.get('why')}",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from perch.checks import RunView, check, first, names, plural
-from perch.checks.hosts import finding_status
+from perch.checks.hosts import finding_status, titled
 from perch.model.figures import rounded
 from perch.model.imported import Stated
 from perch.model.verdict import Check, CheckStatus
@@ -44,9 +44,11 @@ def _judged(alike: list[Finding], status: CheckStatus) -> Check:
         measured = f"{place}{host}: {one.get('found')}{more}"
         measured += "" if wanted is None else f"; wanted: {wanted}"
     shown_only = status == "pass" or one["status"] == "info"
+    title, fault = titled(one, "Switches", status)
     return Check(
         id=f"switch/{one['id']}" + ("" if status == "pass" else "/" + place.replace(" ", "/")),
-        title=f"Switches: {one['id'].replace('-', ' ')}",
+        title=title,
+        fault=fault,
         status=status,
         measured=measured,
         source=f"{one.get('source')}: {one.get('why')}",

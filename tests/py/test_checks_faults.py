@@ -21,9 +21,8 @@ Copy = Callable[[str], Path]
 
 CHECKS = Path(__file__).parents[2] / "perch/checks"
 
-#: Functions whose titles only name what was looked at (findings of hosts and switches), or that
-#: set the fault where they find one.
-NAMED = {"hosts._grouped", "switches._judged", "agreement._pair_check", "soak._check"}
+#: Functions that set the fault where they find one.
+NAMED = {"agreement._pair_check", "soak._check"}
 
 
 def _constructed(file: Path) -> list[tuple[str, dict[str, str]]]:

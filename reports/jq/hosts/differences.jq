@@ -1,5 +1,6 @@
 # Every value in which hosts of one fabric differ.
 import "common" as c;
+import "hosts/words" as words;
 
 def id_of: .id + "#" + (.position | tostring);
 
@@ -33,5 +34,7 @@ def difference:
 
 # $hosts: [{host, findings}], host as area.jq has it -> findings, each with the name of its host
 def differences($hosts):
-  $hosts | group_by(.host.fabric)[] | select(length > 1)
-  | [.[] | .host.name as $name | placed | . + {host: $name}] | group_by(id_of)[] | difference;
+  words::words as $words
+  | $hosts | group_by(.host.fabric)[] | select(length > 1)
+  | [.[] | .host.name as $name | placed | . + {host: $name}] | group_by(id_of)[] | difference
+  | words::worded($words);

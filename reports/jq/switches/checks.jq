@@ -2,8 +2,20 @@
 # could not be read, and a port that was not found (`open`), leave them INCONCLUSIVE whatever the scope.
 import "common" as c;
 
+# The words of a finding: the claim where it is as wanted, and the fault where it is not.
+def words:
+  { answers: ["every command was answered", "a command was not answered"],
+    drops: ["no drop in lossless queues", "drops in lossless queues"],
+    "drops-elsewhere": ["no drop in other queues", "drops in other queues"],
+    pfc: ["PFC is on for the lossless priorities", "PFC is off for a lossless priority"],
+    "pause-storms": ["no pause storm", "pause storms"],
+    errors: ["no CRC or symbol error", "CRC or symbol errors"],
+    "link-up": ["each port is up", "a port is down"],
+    "link-speed": ["ports and hosts have the same speed", "a port and its host differ in speed"] };
+
 def finding($id; $status; $severity; $found; $wanted; $why; $remedy; $source):
-  {id: $id, status: $status, severity: $severity, found: $found, wanted: $wanted, why: $why, remedy: $remedy, source: $source, value: null, open: false};
+  {id: $id, status: $status, severity: $severity, found: $found, wanted: $wanted, why: $why, remedy: $remedy, source: $source, value: null, open: false}
+  + if $status == "ok" then {title: words[$id][0]} elif $status == "bad" then {title: words[$id][0], fault: words[$id][1]} else {} end;
 
 def why_read: "the switch's drops and pauses during the run are unknown without it";
 def design: "design, a switch that cannot be reached makes its checks inconclusive";
