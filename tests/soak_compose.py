@@ -51,6 +51,28 @@ def params(test, o):
     }
 
 
+def planned_flow(test, client, server, repeat, seconds, o):
+    return {
+        "id": f"{test['name']}/{client}/{server}/0/{repeat}",
+        "test": test["name"],
+        "title": test["name"],
+        "repeat": repeat,
+        "tool": "perch",
+        "backend": o.backend,
+        "provider": None,
+        "op": "send",
+        "kind": test["kind"],
+        "client": client,
+        "server": server,
+        "scope": "software",
+        "params": params(test, o),
+        "ready": None,
+        "deadline_s": seconds + 630,
+        "estimate_s": seconds,
+        "expect": [{"size_bytes": test["bytes"]}],
+    }
+
+
 def planned(o):
     """plan.json as the planner makes it."""
     names = [f"node{i + 1}" for i in range(o.hosts)]
@@ -76,27 +98,7 @@ def planned(o):
         for test in TESTS if o.mode == "mixed" else TESTS[turn % len(TESTS) :][:1]:
             for i, client in enumerate(names):
                 server = names[(i + 1) % len(names)]
-                flows.append(
-                    {
-                        "id": f"{test['name']}/{client}/{server}/0/{turn + 1}",
-                        "test": test["name"],
-                        "title": test["name"],
-                        "repeat": turn + 1,
-                        "tool": "perch",
-                        "backend": o.backend,
-                        "provider": None,
-                        "op": "send",
-                        "kind": test["kind"],
-                        "client": client,
-                        "server": server,
-                        "scope": "software",
-                        "params": params(test, o),
-                        "ready": None,
-                        "deadline_s": seconds + 630,
-                        "estimate_s": seconds,
-                        "expect": [{"size_bytes": test["bytes"]}],
-                    }
-                )
+                flows.append(planned_flow(test, client, server, turn + 1, seconds, o))
         rounds.append({"flows": flows})
     return {
         "run": o.run,
@@ -288,7 +290,7 @@ def write_flow(root, flow, turn, o, plants):
             (place / "client.stderr").write_text("")
 
 
-def main(words=None):
+def options(words):
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("dir", type=pathlib.Path)
     for name, kind, default in (
@@ -306,7 +308,53 @@ def main(words=None):
     parser.add_argument("--backend", default="tcp")
     parser.add_argument("--cards", action="store_true", help="with as many counters as a card has")
     parser.add_argument("--plant", action="append", default=[], type=Plant)
-    o = parser.parse_args(words)
+    return parser.parse_args(words)
+
+
+def agent(host, o):
+    """agent.json as the agent leaves it."""
+    state = "running" if o.running is not None else "stopped" if o.stopped is not None else "done"
+    document = load(RECORDED / "agent.json") | {
+        "run": o.run,
+        "host": host,
+        "state": state,
+        "started": wall(EPOCH - 1),
+        "ended": wall(EPOCH + o.duration + 3),
+    }
+    document["soak"] = {
+        "supervisor": "systemd",
+        "unit": "perch-soak.service",
+        "duration_s": o.duration,
+        "interval_s": o.interval,
+        "begun": wall(EPOCH),
+        "boots": [],
+        "clock": {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0},
+        "passed_s": (o.duration if o.stopped is None else o.stopped) + 3,
+        "serve_restarts": 0,
+        "client_restarts": 0,
+        "samples": 0,
+        "samples_dropped": 0,
+    }
+    return document
+
+
+def environment(host):
+    """environment.json, with a NIC."""
+    document = load(RECORDED / "environment.json") | {"host": host, "hostname": host}
+    document["interfaces"] = [
+        {
+            "name": "eth1",
+            "mtu_bytes": 1500,
+            "state": "up",
+            "rate_gbit_s": 25,
+            "driver": "mlx5_core",
+        }
+    ]
+    return document
+
+
+def main(words=None):
+    o = options(words)
     o.run = "20260101T000000Z-composed"
     (o.dir / "inputs").mkdir(parents=True)
     spelled.write(o.dir, planned(o))
@@ -327,42 +375,8 @@ def main(words=None):
         place = o.dir / "raw" / host
         place.mkdir(parents=True, exist_ok=True)
         own = [p for p in o.plant if p.kind in host_kinds + ("reboot", "clock") and p.place == i]
-        state = (
-            "running" if o.running is not None else "stopped" if o.stopped is not None else "done"
-        )
-        agent = load(RECORDED / "agent.json") | {
-            "run": o.run,
-            "host": host,
-            "state": state,
-            "started": wall(EPOCH - 1),
-            "ended": wall(EPOCH + o.duration + 3),
-        }
-        agent["soak"] = {
-            "supervisor": "systemd",
-            "unit": "perch-soak.service",
-            "duration_s": o.duration,
-            "interval_s": o.interval,
-            "begun": wall(EPOCH),
-            "boots": [],
-            "clock": {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0},
-            "passed_s": (o.duration if o.stopped is None else o.stopped) + 3,
-            "serve_restarts": 0,
-            "client_restarts": 0,
-            "samples": 0,
-            "samples_dropped": 0,
-        }
-        (place / "agent.json").write_text(json.dumps(agent) + "\n")
-        environment = load(RECORDED / "environment.json") | {"host": host, "hostname": host}
-        environment["interfaces"] = [
-            {
-                "name": "eth1",
-                "mtu_bytes": 1500,
-                "state": "up",
-                "rate_gbit_s": 25,
-                "driver": "mlx5_core",
-            }
-        ]
-        (place / "environment.json").write_text(json.dumps(environment) + "\n")
+        (place / "agent.json").write_text(json.dumps(agent(host, o)) + "\n")
+        (place / "environment.json").write_text(json.dumps(environment(host)) + "\n")
         with open(place / "samples.jsonl", "w", encoding="utf-8") as file:
             for sample in samples(host, [f for _, f in flows], o, own):
                 file.write(json.dumps(sample, separators=(",", ":")) + "\n")
