@@ -95,8 +95,8 @@ def _latency(tests: list[Results]) -> Iterator[str]:
     deviation = point.get("stddev")
     if deviation is not None:
         said = f"Jitter of this test and size: standard deviation {figure(deviation)} µs"
-        if p99 is not None and p50 is not None:
-            said += f", p99 - p50 {figure(p99 - p50)} µs"
+        if p99 is not None:
+            said += f", p99 {figure(p99)} µs"
         if most is not None:
             count = whole(point.get("count"))
             said += f"; the longest of {count} messages took {figure(most)} µs"

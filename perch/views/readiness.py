@@ -273,6 +273,15 @@ def _titles(criteria: list[Judged], state: str) -> list[str]:
     return [one.words.lower() for one in criteria if one.state == state]
 
 
+def _unmet(criteria: list[Judged]) -> str:
+    """What is not met, in the words of the table: a warning is no failure."""
+    said = ""
+    for word, advisory in (("failed", False), ("with a warning", True)):
+        unmet = [one for one in criteria if one.state == NOT_MET and one.advisory == advisory]
+        said += f"; {word}: {words.some(_titles(unmet, NOT_MET), 6)}" if unmet else ""
+    return said
+
+
 def headline(criteria: list[Judged], verdict: Verdict) -> str:
     unmet, left_open = _titles(criteria, NOT_MET), _titles(criteria, NOT_JUDGED)
     met = f"{len(_titles(criteria, MET))} of {len(criteria)} criteria are met"
@@ -282,7 +291,7 @@ def headline(criteria: list[Judged], verdict: Verdict) -> str:
             "The table shows how far it went."
         )
     if unmet or verdict.verdict == "FAIL":
-        said = f"**Not ready**: {met}; failed: {words.some(unmet, 6)}."
+        said = f"**Not ready**: {met}{_unmet(criteria)}."
         if verdict.verdict == "PASS":
             said += " The verdict counts required limits only; readiness counts warnings, too."
         return said

@@ -281,3 +281,12 @@ def test_the_senders_retransmissions_are_told_from_the_sum_of_all_counters(
     made.records[0]["packets"]["retries"] = 44
     said = made.shown(tmp_path).section("## Key findings")
     assert "none lost, 44 retransmissions after a timeout or NAK." in said
+
+
+def test_readiness_tells_failures_from_warnings(made: Made, tmp_path: Path) -> None:
+    states = {"limit/loss/bandwidth": "advisory", "limit/lat/latency": "fail"}
+    for one in made.verdict["checks"]:
+        one["status"] = states.get(one["id"], one["status"])
+    made.verdict["verdict"] = "FAIL"
+    said = made.shown(tmp_path).section("## Readiness")
+    assert "; failed: latency; with a warning: loss." in said
