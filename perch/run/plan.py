@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Plans a run."""
     from perch.model import limit_files, limit_sets
-    from perch.plan import engine, planner
+    from perch.plan import engine, payload, planner
 
     root = Path(args.run)
     if (root / PLAN).exists():
@@ -70,7 +70,7 @@ def command(args: argparse.Namespace) -> int:
     if not args.check:
         _write(root, planned, given, limits)
         _recall(root, args)
-    print(clean(said(planned)))
+    print(clean(f"{said(planned)} {payload.said(payload.payload(planned))}"))
     return ExitCode.PASS
 
 

@@ -49,7 +49,11 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_plan_its_limits_and_its_inputs_lie_in_the_folder(run: Path, perchctl: Perchctl) -> None:
     ended = perchctl("plan", run, "--limits", LIMITS)
-    assert ended == (0, "Suite s: 1 flow, about 1 s. Excluded: nothing.\n", "")
+    assert ended == (
+        0,
+        "Suite s: 1 flow, about 1 s. Excluded: nothing. Payload: at least 8 kB.\n",
+        "",
+    )
     plan = json.loads((run / "plan.json").read_bytes())
     assert (plan["run"], plan["limits"]) == ("20260101T000000Z-s", "local")
     assert json.loads((run / "inputs/limits.json").read_bytes())["files"] == ["local.yml"]
@@ -134,7 +138,7 @@ def test_of_many_reasons_some_are_printed(run: Path, perchctl: Perchctl) -> None
     (run / "inputs/plan.json").write_bytes(inputs(hosts=hosts(12, perch_backends=[])))
     ended = perchctl("plan", run, "--limits", LIMITS)
     assert ended.stdout.count("has no backend tcp") == 8
-    assert ended.stdout.endswith("; and more, all in plan.json.\n")
+    assert ended.stdout.endswith("; and more, all in plan.json. Payload: none.\n")
 
 
 @pytest.mark.parametrize(
