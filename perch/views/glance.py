@@ -14,13 +14,13 @@ NAMED = 2
 
 
 def _link(tests: list[Results]) -> Iterator[str]:
-    """The rate of the link, and how much of it the best RDMA bandwidth reached."""
+    """The rate of the link, and the RDMA bandwidth that is nearest to it."""
     best = best_bandwidth(tests)
     if best is None:
         return
     test, point = best
     rate = test.about["link.rate_gbit_s"]
-    reached = f"{words.figure(point.get('gbit_s'))} Gb/s reached"
+    reached = f"best RDMA bandwidth {words.figure(point.get('gbit_s'))} Gb/s"
     what = f"{words.cell(test.title)}, {words.size(point.size_bytes)}"
     if rate is None:
         yield f"Link: rate not known; {reached} ({what})."
@@ -28,8 +28,8 @@ def _link(tests: list[Results]) -> Iterator[str]:
         yield f"Link: {words.plain(rate)} Gb/s; {reached} ({what})."
     else:
         share = words.percent(point.of_ceiling)
-        said = f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of its payload rate ({what})"
-        yield f"{said}{_faster(tests, point)}."
+        said = f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of the link's payload rate"
+        yield f"{said} ({what}){_faster(tests, point)}."
 
 
 def _faster(tests: list[Results], than: Point) -> str:

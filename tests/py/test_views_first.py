@@ -59,8 +59,8 @@ def test_a_finding_names_size_repeat_and_pair(evidence: str, place: str) -> None
 
 def test_the_link_its_share_and_the_worst_pair_are_said(made: Made, tmp_path: Path) -> None:
     link, worst, _ = made.shown(tmp_path).document["glance"]
-    assert link.startswith("Link: 100 Gb/s; 97.0 Gb/s reached, ")
-    assert link.endswith(" of its payload rate (RDMA bandwidth, 1 MiB).")
+    assert link.startswith("Link: 100 Gb/s; best RDMA bandwidth 97.0 Gb/s, ")
+    assert link.endswith(" of the link's payload rate (RDMA bandwidth, 1 MiB).")
     assert (
         worst.startswith("Worst pair: n")
         and " less than the median pair (RDMA bandwidth)." in worst
@@ -252,7 +252,7 @@ def test_a_faster_test_without_a_known_payload_rate_is_named_beside_the_link(
     fast["link"]["mtu_bytes"] = None
     made.records.append(fast)
     said = made.shown(tmp_path).document["glance"][0]
-    assert said.startswith("Link: 100 Gb/s; 97.0 Gb/s reached, 9"), said
+    assert said.startswith("Link: 100 Gb/s; best RDMA bandwidth 97.0 Gb/s, 9"), said
     assert said.endswith(" (RDMA bandwidth, 1 MiB); fastest: 97.9 Gb/s (RDMA peer, 1 MiB).")
 
 
