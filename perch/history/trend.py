@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,15 +48,20 @@ def command(args: argparse.Namespace) -> int:
     if output.suffix != ".html":
         raise PerchError(ExitCode.USAGE, f"--output '{output}' must end in .html")
     lines, faults = read(path)
+    _say(f"{path}, {fault}" for fault in faults)
     drawn, fabric = _chosen(lines, args.fabric, path)
     found = trend.build(drawn)
-    for one in (*(f"{path}, {fault}" for fault in faults), *found.notes):
-        print(f"perchctl trend: {clean(one)}", file=sys.stderr)
+    _say(found.notes)
     written = _write(found, faults, trend.others(lines, fabric), output)
     if not written:
         return ExitCode.INCONCLUSIVE
     print(f"{output}: trend of {plural(len(found.runs), 'run')} of fabric {fabric}")
     return ExitCode.FAIL if faults else ExitCode.PASS
+
+
+def _say(messages: Iterable[str]) -> None:
+    for one in messages:
+        print(f"perchctl trend: {clean(one)}", file=sys.stderr)
 
 
 # ---- the index -----------------------------------------------------------------------------------
@@ -151,6 +157,5 @@ def _write(found: Trend, faults: list[str], others: list[str], output: Path) -> 
         except PerchError as error:
             lines.replace(output.with_suffix(".md"), text.encode())
             problems.append(f"{output}: {error.what}; {error.remedy}")
-    for one in problems:
-        print(f"perchctl trend: {clean(one)}", file=sys.stderr)
+    _say(problems)
     return not problems

@@ -104,17 +104,19 @@ def set_line(path: Path, run: str, line: Line) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    fresh = Path(name)
+    """Writes a file whole or not at all. An OSError names `path`, not the temporary file."""
+    fresh = None
     try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        fresh = Path(name)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         fresh.chmod(0o644)
         fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        if fresh is not None:
+            fresh.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def unreadable(path: Path) -> list[int]:

@@ -277,9 +277,10 @@ def test_a_damaged_index_shows_what_it_can(runs: Runs, perchctl: Perchctl) -> No
         ([line(1, fabric=None)], [], 3, "no run with medians is listed"),
         ([line(1)], ["--fabric", FABRIC[:-1]], 2, f"did you mean '{FABRIC}'?"),
         ([line(1)], ["--output", "trend.txt"], 2, "must end in .html"),
-        ([line(1)], ["--output", "/no/such/folder/trend.html"], 6, "/no/such/folder"),
+        ([line(1)], ["--output", "/no/such/folder/trend.html"], 6,
+         "/no/such/folder/trend.html: No such file or directory"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_drawn_is_one_message(
     runs: Runs, perchctl: Perchctl, lines: list[Line], words: list[str], code: int, said: str
 ) -> None:
@@ -289,6 +290,17 @@ def test_what_cannot_be_drawn_is_one_message(
     assert said in ended.stderr.splitlines()[-1]
     assert "internal error" not in ended.stderr
     assert not (folder / "trend.html").exists()
+
+
+def test_an_index_without_a_readable_line_names_its_lines(
+    tmp_path: Path, perchctl: Perchctl
+) -> None:
+    (tmp_path / "index.jsonl").write_bytes(b"half a li\n\xff\n")
+    ended = perchctl("trend", tmp_path)
+    assert ended.code == 3
+    *lines, last = ended.stderr.splitlines()
+    assert [one.rpartition(", line ")[2][:2] for one in lines] == ["1:", "2:"]
+    assert "index.jsonl: no run with medians is listed; judge a run" in last
 
 
 def test_no_index_is_a_message(tmp_path: Path, perchctl: Perchctl) -> None:
