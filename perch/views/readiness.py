@@ -201,6 +201,7 @@ def _evidence(told: Sequence[_Told], state: str) -> str:
     if not told:
         return "no check of this run covers it"
     checks = [one.check for one in told]
+    statuses = {one.status for one in checks}
     passed = sum(one.status == "pass" for one in checks)
     left_open = sum(one.status == "not_judged" for one in checks)
     if state == MET:
@@ -211,6 +212,8 @@ def _evidence(told: Sequence[_Told], state: str) -> str:
     if passed + left_open > 1 or state != MET:
         said += f"; {passed} of {len(checks)} checks passed"
         said += f", {left_open} not judged" if left_open else ""
+    if state == NOT_JUDGED and passed and statuses <= {"pass", "not_judged"}:
+        said += "; they cover TCP only, not RDMA"
     return said
 
 
