@@ -269,7 +269,9 @@ def line(verdict: Verdict) -> str:
     measured, owed = verdict.coverage.measured, verdict.coverage.planned
     said = f"{verdict.verdict}: {measured} of {owed} records measured, scope {verdict.scope}"
     for status, word in (("fail", "failed"), ("inconclusive", "inconclusive")):
-        titles = [check.headline for check in verdict.checks if check.status == status]
+        # several limits of one figure have one headline
+        found = (check.headline for check in verdict.checks if check.status == status)
+        titles = list(dict.fromkeys(found))
         more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
         if titles:
             said += f"; {word}: {', '.join(titles[:NAMED])}{more}"

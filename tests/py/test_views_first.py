@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from perch.model.verdict import Check
+from perch.model.verdict import Check, Verdict
+from perch.run import judging
 from perch.views import first_screen, size_charts
 from perch.views.comparisons import advantage
 from perch.views.draw import svg
 from perch.views.table import Table
 from tests.py.checks_built import limit
-from tests.py.shown import MIB, Made, check, fabric, flow, record
+from tests.py.shown import MIB, Made, check, fabric, flow, record, verdict
 
 
 @pytest.fixture
@@ -290,3 +291,11 @@ def test_readiness_tells_failures_from_warnings(made: Made, tmp_path: Path) -> N
     made.verdict["verdict"] = "FAIL"
     said = made.shown(tmp_path).section("## Readiness")
     assert "; failed: latency; with a warning: loss." in said
+
+
+def test_the_line_of_a_verdict_says_each_fault_once() -> None:
+    faults = {"limit/a/t": "Too low", "limit/b/t": "Too low", "tail/t": "Too late"}
+    found = verdict(
+        "FAIL", checks=[check(name, "fail", 1, fault=said) for name, said in faults.items()]
+    )
+    assert judging.line(msgspec.convert(found, Verdict)).endswith("; failed: Too low, Too late")
