@@ -100,6 +100,7 @@ WANTED='{"host_tune_mtu": 9000, "host_tune_sysctls": {"vm.swappiness": 10}}'
   for name in mtu roce_tos pfc_priorities dscp_priority ets hugepages_2m memlock irq_affinity sysctls governor hugepages_1g ecn_priorities; do
     assert_output --partial "host_tune_$name is "
   done
+  [ "$(grep -c 'host_tune_mtu is ' <<<"$output")" -eq 1 ] || fail "not once: $output"
   assert_output --partial "host_tune_governor_provider: tuned and host_tune_tuned_profile go together"
   play 2 role.yml --limit alpha -e '{"host_tune_sysctls": "vm.swappiness=1", "host_tune_ets": {"weights": {}}}'
   assert_output --partial "weights"
