@@ -277,6 +277,26 @@ FAULTS = (
         edit(BANDWIDTH, times(1 / 2, "elapsed_s", "bandwidth.bytes")),
     ),
     fault(
+        "other-depth",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "a bandwidth with another number of messages outstanding than the plan leaves to it",
+        edit(BANDWIDTH, put("params.outstanding", 16)),
+    ),
+    fault(
+        "unknown-peak",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "a peak whose definition nothing knows, far above the average",
+        edit(
+            BANDWIDTH,
+            put("bandwidth.peak_definition", "best_moment"),
+            times(50, "bandwidth.peak_gbit_s"),
+        ),
+    ),
+    fault(
         "transfer-times",
         "transfers",
         INCONCLUSIVE,

@@ -1,6 +1,6 @@
 """Where and when flows were measured: other ends, another time, copies."""
 
-from selftest.edits import content, edit, later, line, put, replaced, rewrite
+from selftest.edits import content, edit, later, line, put, replaced, rewrite, where
 from selftest.fault import INCONCLUSIVE, PASS, fault
 from selftest.faults.flows import END, IPERF3, LATENCY, OF_IPERF3, OF_LATENCY, SERVED, SERVERS
 from selftest.files import Document
@@ -31,6 +31,28 @@ FAULTS = (
         OF_LATENCY,
         "a socket of another interface than the one with its host's address",
         edit(f"{LATENCY}/client.stdout", put("client.device", "eth1")),
+    ),
+    fault(
+        "other-address",
+        "loopback",
+        INCONCLUSIVE,
+        "flow/ofi-bandwidth/alpha/beta/0/1 coverage",
+        "a socket below libfabric with another address than its host has",
+        edit(
+            "raw/alpha/flows/ofi-bandwidth/alpha/beta/0/1/client.stdout",
+            put("server.address", "127.0.0.3"),
+        ),
+    ),
+    fault(
+        "overlapping-sizes",
+        "loopback",
+        INCONCLUSIVE,
+        OF_LATENCY,
+        "a size that began a tenth of a second before the one before it was over",
+        edit(
+            f"{LATENCY}/client.stdout",
+            where(lambda line: line["params"]["size_bytes"] == 64, later(-0.1)),
+        ),
     ),
     fault(
         "processors",
