@@ -289,7 +289,7 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_BANDWIDTH,
-        "a peak whose definition nothing knows, far above the average",
+        "a peak with an unknown definition, far above the average",
         edit(
             BANDWIDTH,
             put("bandwidth.peak_definition", "best_moment"),
