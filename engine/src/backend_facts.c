@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backend_facts.h"
 
+#include <stdio.h>
+
+#include "options.h"
+
 #define OFI_OPS \
 	(1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP | \
 	 1u << OP_ATOMIC_OP | 1u << OP_FETCH_ATOMIC | 1u << OP_COMPARE_ATOMIC)
@@ -55,4 +59,22 @@ const struct backend_facts *backend_facts_of(const char *name) {
 		if (streq(backend_facts[i].name, name))
 			return &backend_facts[i];
 	return NULL;
+}
+
+const char *backends_with(unsigned long options, unsigned ops, unsigned flags, char ret[BACKENDS_WITH_MAX]) {
+	const char *names[BACKEND_ID_MAX + 1] = { NULL };
+	char list[BACKENDS_WITH_MAX / 2];
+	size_t n = 0;
+
+	for (int id = 0; id < BACKEND_NULL; id++) {
+		const struct backend_facts *b = &backend_facts[id];
+
+		if ((b->options & options) == options && (b->ops & ops) == ops && (b->flags & flags) == flags)
+			names[n++] = b->name;
+	}
+	if (n == 0)
+		*ret = '\0';
+	else
+		(void) snprintf(ret, BACKENDS_WITH_MAX, "; give --backend %s", join_words(names, list, sizeof(list)));
+	return ret;
 }

@@ -44,3 +44,11 @@ extern const struct backend_facts backend_facts[BACKEND_ID_MAX];
 
 /* NULL: there is no backend of that name. */
 const struct backend_facts *backend_facts_of(const char *name);
+
+enum { BACKENDS_WITH_MAX = 64 };
+
+/*
+ * "; give --backend verbs or ofi", into `ret`: the backends that have all of these options, operations and flags.
+ * Empty: none has them. null is left out, as it measures nothing.
+ */
+const char *backends_with(unsigned long options, unsigned ops, unsigned flags, char ret[BACKENDS_WITH_MAX]);

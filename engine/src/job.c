@@ -17,6 +17,8 @@ uint64_t job_largest_size(const struct job *job) {
 }
 
 static int validate_backend(const struct job *job, const struct backend_facts *b) {
+	char others[BACKENDS_WITH_MAX];
+
 	if (job->kind == KIND_TRANSFER && !(b->flags & BACKEND_TRANSFERS))
 		return failure(-EINVAL, EXIT_USAGE, "--backend %s has no transfers; verbs, ofi, cxi and tcp have them",
 			       b->name);
@@ -24,15 +26,16 @@ static int validate_backend(const struct job *job, const struct backend_facts *b
 		return failure(-EINVAL, EXIT_USAGE, "--op %s is no transfer; write and read are",
 			       op_name((int) job->op));
 	if (job->kind != KIND_TRANSFER && !(b->ops & (1u << job->op)))
-		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it", op_name(job->op),
-			       b->name);
+		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it%s", op_name(job->op),
+			       b->name, backends_with(0, 1u << job->op, 0, others));
 	if (job->provider[0] && !(b->flags & BACKEND_PROVIDERS))
 		return failure(-EINVAL, EXIT_USAGE, "--provider %s: the %s backend has no providers", job->provider,
 			       b->name);
 	if ((job->device[0] || job->server_device[0]) && !(b->flags & BACKEND_DEVICES))
-		return failure(-EINVAL, EXIT_USAGE, "--%s %s: the %s backend has no devices to choose from",
+		return failure(-EINVAL, EXIT_USAGE, "--%s %s: the %s backend has no devices to choose from%s",
 			       job->device[0] ? "device" : "server-device",
-			       job->device[0] ? job->device : job->server_device, b->name);
+			       job->device[0] ? job->device : job->server_device, b->name,
+			       backends_with(0, 0, BACKEND_DEVICES, others));
 	if (job->completion == COMPLETION_EVENT && !(b->flags & BACKEND_SLEEPS))
 		return failure(-EINVAL, EXIT_USAGE,
 			       "--completion event: the %s backend cannot sleep; use --completion busy", b->name);
@@ -149,9 +152,11 @@ static int validate_ranges(const struct job *job, const struct backend_facts *b)
 	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
 		const struct choice *c = &choices[i];
 		int64_t value = choice_get(c, job);
+		char others[BACKENDS_WITH_MAX];
 
 		if (value != c->fallback && !(job_options_of(job, b->options) & c->option))
-			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it", c->name, b->name);
+			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", c->name, b->name,
+				       backends_with(c->option, 0, 0, others));
 		if (value < c->min || value > c->max)
 			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", c->name, (long long) value,
 				       (long long) MAX(c->min, 0), (long long) c->max);

@@ -264,11 +264,13 @@ static void set_defaults(enum command command, struct options *o) {
 static int check_choices(const struct options *o) {
 	const struct backend_facts *b = command_measures(o->command) ? backend_facts_of(o->job.backend) : NULL;
 	unsigned long refused = b ? o->choices & ~job_options_of(&o->job, b->options) : 0;
+	char others[BACKENDS_WITH_MAX];
 
 	if (!refused)
 		return 0; /* job_validate() refuses an unknown backend */
 	refused &= ~(refused - 1);
-	return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it", job_option_name(refused), b->name);
+	return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", job_option_name(refused),
+		       b->name, backends_with(refused, 0, 0, others));
 }
 
 static int check_soak(const struct options *o) {

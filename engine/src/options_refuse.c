@@ -126,6 +126,18 @@ int refuse_unknown(const char *word, enum command command) {
 		       command_name(command));
 }
 
+/* The option that may stand without a subcommand and is nearest to `word`; NULL: none is near. */
+static const char *nearest_question(const char *word) {
+	const char *names[OPTIONS_MAX + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < option_table_size; i++)
+		if (option_table[i].type == OPTION_PRINT)
+			names[n++] = option_table[i].name;
+	names[n] = NULL;
+	return strncmp(word, "--", 2) == 0 ? suggest_nearest(word + 2, names) : NULL;
+}
+
 int refuse_command(const char *word) {
 	const char *names[COMMAND_MAX + 1] = { NULL }, *nearest;
 	char list[ACCEPTS_MAX];
@@ -138,6 +150,9 @@ int refuse_command(const char *word) {
 	nearest = suggest_nearest(word, names);
 	if (nearest)
 		return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand, did you mean '%s'?", word, nearest);
+	nearest = nearest_question(word);
+	if (nearest)
+		return failure(-EINVAL, EXIT_USAGE, "'%s' is no subcommand, did you mean '--%s'?", word, nearest);
 	return failure(-EINVAL, EXIT_USAGE,
 		       "'%s' is no subcommand; give %s ('perch --help' explains them)", word, list);
 }

@@ -183,7 +183,7 @@ static void test_choices_of_other_backends(void **state) {
 	(void) state;
 	refused("bw h --queue-pairs 4", "--queue-pairs: the tcp backend does not have it");
 	refused("bw h --queue-pairs 1", "--queue-pairs: the tcp backend does not have it");
-	refused("lat h --retry 7", "--retry: the tcp backend does not have it");
+	refused("lat h --retry 7", "--retry: the tcp backend does not have it; give --backend verbs");
 	refused("lat h --connection rc", "--connection: the tcp backend does not have it");
 	refused("lat h --backend null --srq --tos 0", "--traffic-class: the null backend does not have it");
 	refused("lat h --gid-index 1", "--gid-index: the tcp backend does not have it");
@@ -309,6 +309,9 @@ static void test_did_you_mean(void **state) {
 	refused("lat h --frobnicate", "'perch lat --help-all' lists the options");
 	refused("ltt h", "'ltt' is no subcommand, did you mean 'lat'?");
 	refused("devcies", "did you mean 'devices'?");
+	refused("--hlep", "'--hlep' is no subcommand, did you mean '--help'?");
+	refused("--versoin", "did you mean '--version'?");
+	refused("--json", "'--json' is no subcommand; give serve, lat,");
 	refused("completion", "needs a shell; give bash or zsh");
 	refused("completion fish", "no completion for 'fish'; give bash or zsh");
 	refused("completion bsh", "did you mean 'bash'?");
