@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -18,19 +19,15 @@ class Exceptions:
 
     def __init__(self, path: Path) -> None:
         self.file = path.name
-        self.entries = yaml.safe_load(path.read_text()) or []
+        self.entries, self._fault = _entries(path)
         self._used: set[tuple[int, str]] = set()
 
     def faults(self) -> Iterator[str]:
         """What is wrong with the entries themselves; where something is, no file is read."""
+        if self._fault:
+            yield f"{self.file}: {self._fault}"
         for number, entry in enumerate(self.entries, 1):
-            where = f"{self.file}, entry {number}"
-            if unknown := sorted(set(entry) - _KEYS):
-                yield f"{where}: unknown key '{unknown[0]}'; known are {', '.join(sorted(_KEYS))}"
-            if not entry.get("files"):
-                yield f"{where}: no 'files'; list the files that it is for"
-            if not str(entry.get("reason") or "").strip():
-                yield f"{where}: no 'reason'; say why these words cannot change"
+            yield from (f"{self.file}, entry {number}: {fault}" for fault in _faults(entry))
 
     def cover(self, finding: Finding) -> bool:
         """Whether an entry excuses the finding; entries and files that excuse one are used."""
@@ -51,6 +48,36 @@ class Exceptions:
                     gone = not fnmatch.filter(known, pattern)
                     why = "no such file" if gone else "nothing in it needs an exception"
                     yield f"{self.file}, entry {number + 1}: '{pattern}': {why}; remove it"
+
+
+def _entries(path: Path) -> tuple[list[Any], str]:
+    """The entries of a file, or none and why."""
+    try:
+        found = yaml.safe_load(path.read_text()) or []
+    except yaml.YAMLError as error:
+        return [], f"it is not YAML ({' '.join(str(error).split())}); correct it"
+    if not isinstance(found, list):
+        return [], "it is not a list of entries; begin each with '- files:'"
+    return found, ""
+
+
+def _faults(entry: Any) -> Iterator[str]:
+    """What is wrong with an entry."""
+    if not isinstance(entry, dict):
+        yield "it is not a mapping; write files and reason"
+        return
+    if unknown := sorted(map(str, set(entry) - _KEYS)):
+        yield f"unknown key '{unknown[0]}'; known are {', '.join(sorted(_KEYS))}"
+    files = entry.get("files")
+    if not files:
+        yield "no 'files'; list the files that it is for"
+    elif not (isinstance(files, list) and all(isinstance(one, str) for one in files)):
+        yield "'files' is not a list of patterns; write [README.md]"
+    for key in ("rule", "text"):
+        if not isinstance(entry.get(key, ""), str):
+            yield f"'{key}' is not a text; write it in quotes"
+    if not str(entry.get("reason") or "").strip():
+        yield "no 'reason'; say why these words cannot change"
 
 
 def _fits(entry: dict[str, str], finding: Finding) -> bool:

@@ -206,6 +206,11 @@ def test_an_exception_with_a_reason_holds(tree: Path, narrowed: str) -> None:
         ("{files: [a.md], reason: x, why: y}", "exceptions.yml, entry 1: unknown key 'why'"),
         ("{files: [a.md], rule: anew, reason: x}", "'a.md': nothing in it needs an exception"),
         ("{files: [b.md], reason: x}", "'b.md': no such file"),
+        ("a.md", "exceptions.yml, entry 1: it is not a mapping; write files and reason"),
+        ("{files: a.md, reason: x}", "exceptions.yml, entry 1: 'files' is not a list of patterns"),
+        ("{files: [5], reason: x}", "exceptions.yml, entry 1: 'files' is not a list of patterns"),
+        ("{files: [a.md], text: 5, reason: x}", "exceptions.yml, entry 1: 'text' is not a text"),
+        ("{files: [a.md]", "exceptions.yml: it is not YAML"),
     ],
 )
 def test_a_wrong_exception_is_an_error(
@@ -214,6 +219,14 @@ def test_a_wrong_exception_is_an_error(
     (tree / "exceptions.yml").write_text(f"- {entry}\n")
     assert lint.main([]) == 1
     assert message in capsys.readouterr().out
+
+
+def test_exceptions_that_are_no_list_are_an_error(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tree / "exceptions.yml").write_text("files: [a.md]\n")
+    assert lint.main([]) == 1
+    assert "exceptions.yml: it is not a list of entries" in capsys.readouterr().out
 
 
 def test_every_exception_of_the_tree_has_files_and_a_reason() -> None:
