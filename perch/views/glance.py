@@ -81,4 +81,5 @@ def _measured(check: Check) -> str:
 
 def lines(verdict: Verdict, pairs: int, tests: list[Results], ranked: list[Ranked]) -> list[str]:
     """Each on a line of its own. `pairs`: of hosts in the plan."""
-    return [*_link(tests), *_slowest(pairs, ranked), *_since(verdict)]
+    worst = _slowest(pairs, ranked) if verdict.coverage.measured else ()
+    return [*_link(tests), *worst, *_since(verdict)]

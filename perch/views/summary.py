@@ -58,8 +58,10 @@ def parts(run: Run) -> Iterator[str | list[list[str]]]:
     excluded = first_screen.excluded_line(run.plan)
     if excluded:
         yield unmarked(excluded)
-    yield ""
-    yield _texts(slim(results.summary(run.plan.tests, found.tests, run.verdict)))
+    table = slim(results.summary(run.plan.tests, found.tests, run.verdict))
+    if table.rows:
+        yield ""
+        yield _texts(table)
     findings = first_screen.findings(run.verdict)
     most = first_screen.FINDINGS_MAX
     if findings:

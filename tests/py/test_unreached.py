@@ -66,6 +66,15 @@ def test_the_report_and_the_summary_say_that_nothing_was_measured(
     for text in (report, summary):
         assert "Nothing was measured" in text
         assert "Measured on cxi0" not in text
+        assert "one pair was measured" not in text
     prom = (run.root / "perch.prom").read_text()
     assert 'perch_scope{scope="hardware"} 1' in prom
     assert json.loads((run.root / "verdict.json").read_text())["coverage"]["measured"] == 0
+
+
+def test_a_summary_without_a_plan_has_no_empty_table(run: Run, perchctl: Perchctl) -> None:
+    (run.root / "plan.json").write_bytes(b"")
+    perchctl("report", run.root)
+    lines = perchctl("summary", run.root).stdout.splitlines()
+    assert lines[0] == "Verdict: INCONCLUSIVE"
+    assert "Test" not in lines
