@@ -1,4 +1,4 @@
-"""Have both ends of each flow the same versions of what measures?"""
+"""Have both ends of each flow the same versions of tools and libraries?"""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def versions(run: RunView) -> Iterator[Check]:
         return
     finding = Check(
         id="versions",
-        title="Hosts have the same versions of what measures",
+        title="Hosts have the same versions of tools and libraries",
         fault="Hosts have different versions of tools or libraries",
         status="advisory" if unlike else "pass",
         measured="; ".join(unlike or told),

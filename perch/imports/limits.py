@@ -7,6 +7,7 @@ from pathlib import Path
 from perch.errors import ExitCode, PerchError
 from perch.model import limit_files, limit_sets
 from perch.model.figures import pretty
+from perch.model.text import did_you_mean
 
 
 def _path(name: str) -> Path:
@@ -15,9 +16,11 @@ def _path(name: str) -> Path:
         path = limit_files.SETS / f"{name}.yml"
     if path.is_file():
         return path
-    known = ", ".join(sorted(one.stem for one in limit_files.SETS.glob("*.yml")))
+    known = sorted(one.stem for one in limit_files.SETS.glob("*.yml"))
     raise PerchError(
-        ExitCode.USAGE, f"no set of limits '{name}'", remedy=f"give a file, or one of {known}"
+        ExitCode.USAGE,
+        f"no set of limits '{name}'{did_you_mean(name, known)}",
+        remedy=f"give a file, or one of {', '.join(known)}",
     )
 
 

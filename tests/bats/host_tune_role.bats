@@ -75,7 +75,7 @@ WANTED='{"host_tune_mtu": 9000, "host_tune_sysctls": {"vm.swappiness": 10}}'
   play 0 "$TOP/playbooks/revert.yml"
   assert_equal "$(tree)" "$before"
   play 0 "$TOP/playbooks/revert.yml"
-  assert_output --partial "nothing was kept"
+  assert_output --partial "nothing to put back"
   assert_output --regexp "alpha .*changed=0 "
 }
 

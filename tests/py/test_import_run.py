@@ -146,6 +146,7 @@ def test_several_sizes_that_cannot_be_read_are_each_named(perchctl: Perchctl) ->
         (("--run", "run", NOTES, "none.txt"), 1, "no output of a known tool in none.txt"),
         (("--run", "run", "nowhere.txt"), 1, "no file could be read"),
         (("--run", "run", "--limits", "no-such-set", NOTES), 2, "no set of limits 'no-such-set'"),
+        (("--run", "run", "--limits", "rocce", NOTES), 2, "'rocce', did you mean 'roce'?"),
         (("--run", "run", "--link-rate", "fast", NOTES), 2, "is no rate"),
         (("--run", "none.txt/run", NOTES), 6, "cannot be written"),
     ],
