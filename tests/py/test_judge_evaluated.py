@@ -193,8 +193,10 @@ def test_an_interface_of_a_loopback_that_counted_nothing_of_a_transfer_is_inconc
 def slow_interval(document: Document) -> None:
     """What the second interval lacks, the first one has."""
     first, second = (one["sum"] for one in document["intervals"])
-    first["bits_per_second"] += second["bits_per_second"] * 0.6
-    second["bits_per_second"] *= 0.4
+    moved = round(0.6 * second["bytes"])
+    for one, change in ((first, moved), (second, -moved)):
+        one["bytes"] += change
+        one["bits_per_second"] = one["bytes"] * 8 / one["seconds"]
 
 
 def test_one_bad_interval_is_advisory_on_software(loopback: Run) -> None:
@@ -254,8 +256,8 @@ def spike(line: Document) -> None:
 
 
 def few(line: Document) -> None:
-    """A third of the messages, in the same time: nine of them are longer than eleven medians."""
-    samples = np.sort(noise.samples_of(line))[::3] * 3
+    """A third of the messages, in nearly the same time: nine are longer than eleven medians."""
+    samples = np.sort(noise.samples_of(line))[::3] * 14 // 5
     samples[-9:] = np.maximum(samples[-9:], samples[len(samples) // 2] * 11)
     line |= noise.latency(samples)
 
