@@ -54,7 +54,7 @@ def test_a_line_that_was_copied_to_another_size_is_found(run_copy: MakeRun) -> N
     run = Run(run_copy("loopback"))
     output = run.flow("tcp-latency") / "client.stdout"
     lines = [json.loads(line) for line in output.read_text().splitlines()]
-    lines[1] = lines[0] | {"params": lines[1]["params"]}
+    lines[1] = lines[0] | {key: lines[1][key] for key in ("params", "started")}
     output.write_text("".join(json.dumps(line) + "\n" for line in lines))
     finding = check_of(run.judge(), "copies")
     assert (finding.status, finding.evidence) == ("inconclusive", ["tcp-latency/alpha/beta/0/1"])
