@@ -30,12 +30,12 @@ row() { sed -nE "s/^\| $1 \| \`$2\` \| ([0-9]+) \(([0-9,]+) flows\) .*/\1 \2/p" 
   assert_output --regexp "Suite rdma: 24 flows, about ([3-8][0-9] s|1 min)\. Excluded: nothing"
 }
 
-@test "eight hosts with eight rails have the flows and the minutes of the table" {
+@test "eight hosts with eight NICs have the flows and the minutes of the table" {
   local i suite minutes flows
   for i in {3..8}; do sed -i "/node2:/a \    node$i: {ansible_host: 203.0.113.$i, perch_address: 192.0.2.$i}" mine/hosts.yml; done
   for i in {1..7}; do sed -i "s/^\(    perch_devices: .*\)]/\1, {name: mlx5_$i, netdev: ens$((i + 1))f0np0, gid_index: 3}]/" mine/hosts.yml; done
   for suite in rdma transfer-write-sizes; do
-    read -r minutes flows <<<"$(row "8 hosts x 8 rails" "$suite")"
+    read -r minutes flows <<<"$(row "8 hosts x 8 NICs" "$suite")"
     run plan -e "plan_suite=$suite"
     assert_success
     assert_output --partial "Suite $suite: $flows flows, about $minutes min."
