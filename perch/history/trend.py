@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perch.errors import ExitCode, PerchError
-from perch.model.text import clean, did_you_mean, plural
+from perch.model.text import clean, did_you_mean, explained, plural
 
 if TYPE_CHECKING:
     from perch.model.index import IndexLine
@@ -106,7 +106,7 @@ def _line(text: bytes) -> IndexLine | str:
     try:
         return msgspec.convert(found, IndexLine)
     except msgspec.ValidationError as error:
-        return f"not a valid perch.index/2 line, left out ({error})"
+        return f"not a valid perch.index/2 line, left out ({explained(error)})"
 
 
 def _chosen(lines: list[IndexLine], wanted: str | None, path: Path) -> tuple[list[IndexLine], str]:

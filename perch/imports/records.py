@@ -9,6 +9,7 @@ import msgspec
 
 from perch.imports.output import Output, Result, refused
 from perch.model.record import Latency, Part, Record
+from perch.model.text import explained
 from perch.tools import perch
 from perch.tools.results import (
     UnusableError,
@@ -17,7 +18,6 @@ from perch.tools.results import (
     positive,
     positive_or_none,
 )
-from perch.tools.text import explained
 
 #: perch.record/1 had a key for everything: null was what is left out now.
 FIRST = "perch.record/1"

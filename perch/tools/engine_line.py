@@ -30,7 +30,7 @@ from perch.model.record import (
     Tcp,
     Transfer,
 )
-from perch.tools.text import explained
+from perch.model.text import explained
 
 
 class EngineTool(msgspec.Struct):

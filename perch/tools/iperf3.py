@@ -27,6 +27,7 @@ from perch.model.record import (
     Tcp,
     ToolName,
 )
+from perch.model.text import explained
 from perch.tools.iperf_command import IPERF3
 from perch.tools.results import (
     UnusableError,
@@ -40,7 +41,6 @@ from perch.tools.results import (
     shown,
     whole,
 )
-from perch.tools.text import explained
 from perch.tools.tool import PEER_LOST, UNUSABLE, Connection, Tool
 
 #: Rates and sizes of one document are rounded each by itself.

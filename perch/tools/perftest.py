@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from perch.model.record import Number, Part, ToolName
+from perch.model.text import explained
 from perch.tools.perftest_command import COMMAND
 from perch.tools.perftest_figures import measured
 from perch.tools.perftest_text import (
@@ -27,7 +28,7 @@ from perch.tools.perftest_text import (
     title,
 )
 from perch.tools.results import Found, LineError, UnusableError, told, unusable
-from perch.tools.text import explained, lines_of
+from perch.tools.text import lines_of
 from perch.tools.tool import (
     HOST_CANNOT,
     PEER_LOST,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-import msgspec
-
 from perch.tools.results import LARGEST
 
 #: A number as tools print it; Python's float() would take nan, inf and 1_000, too.
@@ -14,10 +12,6 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 #: Characters of a tool's last words that a message quotes.
 QUOTED = 400
-
-#: What msgspec says of a value that does not fit its type, and where.
-_AT = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<place>.*)`)?", re.DOTALL)
-_TYPES = {"int | float": "number", "int": "whole number", "float": "number", "str": "string"}
 
 
 def lines_of(output: bytes) -> list[str]:
@@ -50,17 +44,3 @@ def option_value(argv: Sequence[str], names: Collection[str]) -> str | None:
         if argv[i] in names:
             return argv[i + 1]
     return None
-
-
-def _type_in_words(found: re.Match[str]) -> str:
-    kinds = found[1].removesuffix(" | null")
-    return _TYPES.get(kinds, kinds)
-
-
-def explained(error: msgspec.ValidationError) -> str:
-    """Where a document does not fit its type: "latency_us.p50: expected number, got string"."""
-    said = _AT.fullmatch(str(error))
-    what, place = (said["what"], said["place"]) if said else (str(error), None)
-    words = re.sub(r"`([^`]*)`", _type_in_words, what)
-    words = words[:1].lower() + words[1:]
-    return f"{place}: {words}" if place else words

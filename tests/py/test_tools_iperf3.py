@@ -106,7 +106,7 @@ def test_another_error_is_6(error: str) -> None:
         (b"Connecting to host x", "it is not a JSON document: truncated?", False),
         (b'{"end":{"sum_sent":{"bytes":-nan}}}', "it is not a JSON document: truncated?", False),
         (b'{"a":' + b"[" * 100_000, "it is not a JSON document: truncated?", False),
-        (b"[]", "expected object, got array", True),
+        (b"[]", "expected object, got list", True),
         (b'{"end":{"sum_received":{"bytes":"1"}}}',
          "end.sum_received.bytes: expected number, got string", True),
     ],

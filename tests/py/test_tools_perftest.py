@@ -304,7 +304,7 @@ def test_the_json_of_an_atomic_test_names_its_operation() -> None:
     [
         (["{", '"test_info": {'], "it is not a JSON document: truncated?"),
         (['{"test_info": {}, "results": {}}'], "it does not say which test it is"),
-        (['{"results": {}}'], "its document does not fit: object missing required field test_info"),
+        (['{"results": {}}'], "its document does not fit: 'test_info' is missing"),
         (['{"test_info": {}, "results": {"t_avg": "x"}}'],
          "its document does not fit: results.t_avg: expected number, got string"),
     ],

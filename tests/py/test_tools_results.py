@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from perch.model.record import Bandwidth, Interval, Part
+from perch.model.text import explained
 from perch.tools.claims import is_rdma, lost_messages, needed_bytes
 from perch.tools.results import (
     Peaks,
@@ -22,7 +23,7 @@ from perch.tools.results import (
     shown,
     whole,
 )
-from perch.tools.text import explained, lines_of, number, option_value, tail
+from perch.tools.text import lines_of, number, option_value, tail
 
 
 @pytest.mark.parametrize(
@@ -155,8 +156,13 @@ class Inner(msgspec.Struct):
     unit: str = ""
 
 
+class Must(msgspec.Struct, forbid_unknown_fields=True):
+    be: int
+
+
 class Outer(msgspec.Struct):
     latency_us: Inner | None = None
+    must: Must | None = None
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,9 @@ class Outer(msgspec.Struct):
         (b'{"latency_us":{"count":1.5}}', "latency_us.count: expected whole number, got number"),
         (b'{"latency_us":{"unit":1}}', "latency_us.unit: expected string, got whole number"),
         (b'{"latency_us":{"p50":1e999}}', "latency_us.p50: number out of range"),
-        (b"[]", "expected object, got array"),
+        (b"[]", "expected object, got list"),
+        (b'{"must":{}}', "must: 'be' is missing"),
+        (b'{"must":{"be":1,"bee":2}}', "must: unknown key 'bee'"),
     ],
 )
 def test_a_misfit_is_told_with_its_place(document: bytes, words: str) -> None:

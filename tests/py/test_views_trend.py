@@ -263,6 +263,9 @@ def test_a_damaged_index_shows_what_it_can(runs: Runs, perchctl: Perchctl) -> No
     said = ended.stderr.splitlines()
     assert [one.split(": ")[1].split(", ")[1] for one in said] == [f"line {n}" for n in range(4, 9)]
     assert "listed by Perch 0.1" in said[1]
+    assert said[2].endswith(
+        "not a valid perch.index/2 line, left out (medians: expected object, got list)"
+    )
     assert "run 'run-3' appears twice" in said[3]
     page = (folder / "trend.html").read_text()
     assert "2.03 µs" in page
