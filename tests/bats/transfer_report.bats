@@ -30,7 +30,7 @@ as_json() { "$PYTHON" -c 'import json, sys, yaml; json.dump(yaml.safe_load(open(
 PLAYBOOK
   export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_ROLES_PATH=$TOP/roles ANSIBLE_NOCOLOR=1
   run_expecting 2 ansible-playbook -i "$TOP/inventories/local" plan.yml -e '{"plan_reference_curves": ["thor3"]}'
-  assert_output --partial "There is no curve thor3"
+  assert_output --partial "there is no curve thor3"
   assert_output --partial "cx7-read-size, cx7-write-size, thor2-read-size, thor2-write-batch, thor2-write-size"
   [ ! -e runs ] || fail "a run was made"
   run_expecting 0 ansible-playbook -i "$TOP/inventories/local" plan.yml \
