@@ -99,14 +99,22 @@ int option_store(const struct option_entry *e, const char *value, struct options
 	return -EINVAL;
 }
 
+/* Names the option as it was typed: a letter also with its long name, which the help lists. */
+static int refuse_foreign(const struct option_entry *e, bool letter, enum command command) {
+	char commands[128];
+
+	(void) option_commands(e, commands, sizeof(commands));
+	if (letter)
+		return failure(-EINVAL, EXIT_USAGE, "perch %s has no option -%c (--%s); it belongs to: %s",
+			       command_name(command), e->letter, e->name, commands);
+	return failure(-EINVAL, EXIT_USAGE, "perch %s has no option --%s; it belongs to: %s", command_name(command),
+		       e->name, commands);
+}
+
 /* One option that getopt_long() has found: *ret_printed says that it was a question and is answered. */
 static int apply(const struct option_entry *e, const char *value, struct options *o, bool *ret_printed) {
-	char commands[128];
 	int r;
 
-	if (!option_belongs(e, o->command))
-		return failure(-EINVAL, EXIT_USAGE, "perch %s has no option --%s; it belongs to: %s",
-			       command_name(o->command), e->name, option_commands(e, commands, sizeof(commands)));
 	if (e->type == OPTION_PRINT) {
 		e->print(stdout, o->command);
 		*ret_printed = true;
@@ -185,6 +193,8 @@ static int parse_options(int argc, char **argv, struct options *o, bool *ret_pri
 			word = argv[optind - 2]; /* the value stood in a word of its own */
 		if (unknown || !e || !spelled_out(word, e))
 			return refuse(word, answer, e, o->command);
+		if (!option_belongs(e, o->command))
+			return refuse_foreign(e, answer < GETOPT_FIRST, o->command);
 		r = apply(e, optarg, o, ret_printed);
 		if (r < 0 || *ret_printed)
 			return r;

@@ -293,7 +293,9 @@ static void test_bad_words(void **state) {
 	refused("lat h -z", "unknown option '-z'");
 	refused("lat h -zrs", "unknown option '-z'");
 	refused("lat h -n", "--iterations needs a value");
-	refused("lat h -q 4", "no option --queue-pairs; it belongs to: bw, transfer");
+	refused("lat h -q 4", "perch lat has no option -q (--queue-pairs); it belongs to: bw, transfer");
+	refused("lat h -Fq4", "perch lat has no option -q (--queue-pairs); it belongs to: bw, transfer");
+	refused("lat h --queue-pairs 4", "perch lat has no option --queue-pairs; it belongs to: bw, transfer");
 	refused("lat h --iter 5", "unknown option '--iter'"); /* no shortening: names are a contract */
 	refused("lat h --iterations", "--iterations needs a value");
 	refused("lat h --json=yes", "--json takes no value");
