@@ -15,6 +15,7 @@ import argparse
 import importlib
 import io
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -53,12 +54,37 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("perch.completion", "print the completion script of a shell"),
 }
 
+#: Options that stand in the place of a command.
+OPTIONS = ("--help", "--version")
+
+#: What argparse says of a wrong command line -> what Perch says.
+_ARGPARSE = {
+    r"^the following arguments are required: (.*, .*)": r"\1 are missing",
+    r"^the following arguments are required: (.*)": r"\1 is missing",
+    r"^argument (\S+): invalid choice: (.*) \(choose from .*\)": r"\1 is \2, which is unknown",
+    r"^argument (\S+): invalid int value: (.*)": r"\1 is \2, not a whole number",
+    r"^argument (\S+): expected one argument": r"\1 needs a value",
+    r"^argument (\S+): ignored explicit argument (.*)": r"\1 takes no value, but \2 was given",
+}
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are PerchErrors with the nearest valid option."""
 
     def error(self, message: str) -> NoReturn:  # instead of usage and an exit
-        raise PerchError(ExitCode.USAGE, message, remedy=f"see {self.prog} --help")
+        raise PerchError(ExitCode.USAGE, self._plain(message), remedy=f"see {self.prog} --help")
+
+    def _plain(self, message: str) -> str:
+        """argparse's message in Perch's words."""
+        for pattern, words in _ARGPARSE.items():
+            message = re.sub(pattern, words, message)
+        for action in self._actions:
+            name = action.metavar or action.dest
+            if action.choices is not None and message.startswith(f"{name} "):
+                given = re.fullmatch(r".* is '(.*)', which .*", message)
+                near = did_you_mean(given[1], action.choices) if given else ""
+                return f"{message}{near}; give {' or '.join(action.choices)}"
+        return message
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """Parses all words; an unknown one is an error."""
@@ -104,9 +130,10 @@ def run(words: Sequence[str]) -> int:
         print(f"perchctl {version()}")
         return ExitCode.PASS
     if name not in COMMANDS:
+        kind, known = ("option", OPTIONS) if name.startswith("-") else ("command", COMMANDS)
         raise PerchError(
             ExitCode.USAGE,
-            f"unknown command '{name}'{did_you_mean(name, COMMANDS)}",
+            f"unknown {kind} '{name}'{did_you_mean(name, known)}",
             remedy="see perchctl --help",
         )
     module = importlib.import_module(COMMANDS[name][0])

@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the shell."""
     parser.description = "Prints a script that completes perchctl's command line in a shell."
     parser.epilog = "Exit: 0 printed, 2 usage, 3 the Python package shtab is missing."
-    parser.add_argument("shell", choices=SHELLS, help="the shell")
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="the shell: bash or zsh")
 
 
 def command(args: argparse.Namespace) -> int:

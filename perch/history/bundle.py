@@ -54,7 +54,7 @@ def command(args: argparse.Namespace) -> int:
     from perch.run import folder
 
     if args.key is not None and not os.access(args.key, os.R_OK):
-        raise PerchError(ExitCode.USAGE, f"--key {args.key} cannot be read")
+        raise PerchError(ExitCode.USAGE, f"--key '{args.key}' cannot be read")
     root = folder.judged_folder(args.run)
     bundle = Path(args.bundle) if args.bundle else root.with_name(f"{root.name}.bundle.tar.gz")
     if bundle.exists() or bundle.is_symlink():

@@ -39,9 +39,13 @@ def command(args: argparse.Namespace) -> int:
 
     bundle = Path(args.bundle)
     if not bundle.is_file() or bundle.is_symlink():
-        raise PerchError(ExitCode.USAGE, "no such bundle", file=bundle)
+        raise PerchError(
+            ExitCode.USAGE,
+            f"no such bundle: '{bundle}'",
+            remedy="give a file that perchctl bundle made",
+        )
     if args.signers is not None and not os.access(args.signers, os.R_OK):
-        raise PerchError(ExitCode.USAGE, f"--signers {args.signers} cannot be read")
+        raise PerchError(ExitCode.USAGE, f"--signers '{args.signers}' cannot be read")
     with tempfile.TemporaryDirectory(prefix="perch-verify.") as name:
         work = Path(name)
         root = unpacked.unpack(bundle, work)

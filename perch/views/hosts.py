@@ -170,7 +170,7 @@ def command(args: argparse.Namespace) -> int:
 
     root = Path(args.folder)
     if not root.is_dir():
-        raise PerchError(ExitCode.USAGE, f"no such folder: {args.folder}")
+        raise PerchError(ExitCode.USAGE, f"no such folder: '{args.folder}'")
     try:
         given = _variables.decode(sys.stdin.buffer.read() if sys.stdin else b"")
     except UNREADABLE:

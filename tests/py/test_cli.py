@@ -86,10 +86,15 @@ def test_a_command_explains_itself_without_running(install: Install, perchctl: P
             "perchctl: unknown command 'jugde', did you mean 'judge'?; see perchctl --help",
         ),
         (["zzz"], "perchctl: unknown command 'zzz'; see perchctl --help"),
-        (["--verbose"], "perchctl: unknown command '--verbose'; see perchctl --help"),
         (
-            ["judge"],
-            "perchctl judge: the following arguments are required: DIR; see perchctl judge --help",
+            ["--versoin"],
+            "perchctl: unknown option '--versoin', did you mean '--version'?; see perchctl --help",
+        ),
+        (["--zzz"], "perchctl: unknown option '--zzz'; see perchctl --help"),
+        (["judge"], "perchctl judge: DIR is missing; see perchctl judge --help"),
+        (
+            ["judge", "x", "--jobs"],
+            "perchctl judge: --jobs needs a value; see perchctl judge --help",
         ),
         (
             ["judge", "x", "--job", "2"],
@@ -98,7 +103,7 @@ def test_a_command_explains_itself_without_running(install: Install, perchctl: P
         ),
         (
             ["judge", "x", "--jobs", "many"],
-            "perchctl judge: argument --jobs: invalid int value: 'many'; see perchctl judge --help",
+            "perchctl judge: --jobs is 'many', not a whole number; see perchctl judge --help",
         ),
     ],
 )
@@ -107,6 +112,29 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(
 ) -> None:
     install(raising(AssertionError()))
     assert perchctl(*words) == (2, "", f"{message}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["completion"], "completion: SHELL is missing; give bash or zsh; see"),
+        (["completion", "fish"], "completion: SHELL is 'fish', which is unknown; give bash or zsh"),
+        (
+            ["completion", "bsh"],
+            "completion: SHELL is 'bsh', which is unknown, did you mean 'bash'?; give bash or zsh",
+        ),
+        (["plan"], "plan: DIR, --limits are missing; see"),
+        (["plan", "x", "--check=1"], "plan: --check takes no value, but '1' was given; see"),
+        (["hosts", "/no pe"], "hosts: no such folder: '/no pe'"),
+        (["verify", "/no pe"], "verify: no such bundle: '/no pe'; give a file that"),
+    ],
+)
+def test_commands_name_what_is_wrong_in_plain_words(
+    words: list[str], message: str, perchctl: Perchctl
+) -> None:
+    code, stdout, stderr = perchctl(*words)
+    assert (code, stdout) == (2, "")
+    assert stderr.startswith(f"perchctl {message}")
 
 
 def test_a_fault_of_the_run_is_one_line_with_its_own_exit_code(

@@ -44,7 +44,7 @@ def test_the_first_documents_show_commands_of_each_kind() -> None:
         ("| a |\n|---|\n| `perchctl jugde` |", "perchctl has no command jugde"),
         ("`perchctl import [--limit FILE] FILE`", "perchctl import has no option --limit"),
         ("    perchctl import \\\n      --json F", "perchctl import has no option --json"),
-        ("    perchctl judge", "the following arguments are required: DIR"),
+        ("    perchctl judge", "DIR is missing"),
         ("    perch serve &\n    perch lat h --sizes 8 | jq .", "unknown option '--sizes'"),
         ("`perch lat --tokens`", "perch lat has no option --tokens"),
         ("`perch latency`", "perch has no command latency"),

@@ -130,7 +130,7 @@ def test_records_of_an_output_without_a_command_say_nothing_of_it(imported: Impo
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "arguments are required: FILE"),
+        ((), "FILE is missing"),
         (("--limits", "roce", SEND_LAT), "--limits requires --run"),
         (("--link-rate", "fast", SEND_LAT), "--link-rate 'fast' is no rate"),
         (("--link-rates", "1", SEND_LAT), "did you mean '--link-rate'?"),
