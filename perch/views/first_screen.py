@@ -295,9 +295,9 @@ def findings(verdict: Verdict) -> list[Finding]:
     wanting = [one for one in verdict.checks if one.status in ("fail", "inconclusive", "advisory")]
     groups = grouped(wanting, lambda check: (check.status, *_kind(check)))
 
-    def order(group: list[Check]) -> tuple[int, bool, bool, int]:
-        # a finding that only sums up others comes behind them
-        sums_up = group[0].id in ("coverage", "excluded")
-        return gravity(group[0]), sums_up, is_of_hosts(group[0]), -len(group)
+    def order(group: list[Check]) -> tuple[bool, int, bool, bool, int]:
+        # if raw files were edited, no other finding counts; one that sums up others comes last
+        edited, sums_up = group[0].id == "manifest", group[0].id in ("coverage", "excluded")
+        return not edited, gravity(group[0]), sums_up, is_of_hosts(group[0]), -len(group)
 
     return _once([_finding(group) for group in sorted(groups, key=order)])

@@ -130,6 +130,14 @@ def test_checks_of_one_figure_are_one_finding(made: Made, tmp_path: Path) -> Non
     assert tail["cells"]["title"] == "Tail"
 
 
+def test_edited_raw_files_are_the_first_finding(made: Made, tmp_path: Path) -> None:
+    made.verdict["checks"] = [
+        check("limit/a/bandwidth", "fail", 50), check("manifest", "inconclusive", "1 file"),
+    ]  # fmt: skip
+    first, second = made.shown(tmp_path).document["findings"]
+    assert (first["cells"]["title"], second["cells"]["title"]) == ("manifest", "limit/a/bandwidth")
+
+
 def test_warnings_are_counted_apart_and_change_no_verdict(made: Made, tmp_path: Path) -> None:
     made.verdict["checks"] = [check(f"{i}/1", "fail", 1) for i in range(4)]
     made.verdict["checks"] += [check(f"{i}/1", "advisory", 1) for i in range(4, 6)]
