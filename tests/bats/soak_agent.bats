@@ -303,7 +303,7 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   mkdir "odd [a+b]" && cd "odd [a+b]" # no pattern
   soak_plan 60
   soak alpha start >/dev/null
-  rm -r alpha
+  wait_until rm -r alpha # the session may just be writing there
   run_agent 3 soak-start --plan "$(share alpha)" --host alpha --out other --engine "$PERCH" --state "$PWD/alpha.state" --supervisor session
   assert_output --partial "the soak of run 20260101T000000Z-soak still runs on alpha, though $PWD/alpha has no control/session.json any more"
   [ ! -e other ] || fail "something was begun: $(find other)"
