@@ -67,11 +67,10 @@ def verdict_line(verdict: Verdict) -> str:
 
 def what_line(plan: PlanDigest) -> str:
     hosts = words.cell(words.some(plan.hosts, 8))
-    counts = [
-        words.plural(len(plan.hosts), "host"),
-        words.plural(plan.pairs, "pair"),
-        words.plural(plan.flows, "[flow](#terms)"),
-    ]
+    flows = words.plural(plan.flows, "[flow](#terms)")
+    if plan.retries:
+        flows += f" and {words.plural(plan.retries, 'repeat')}"
+    counts = [words.plural(len(plan.hosts), "host"), words.plural(plan.pairs, "pair"), flows]
     planned = f", planned {words.cell(plan.created)}" if plan.created else ""
     return (
         f"Suite *{words.cell(plan.suite)}*, run {words.code(plan.run)}{planned}: {hosts} "
@@ -290,6 +289,10 @@ def _finding(checks: list[Check]) -> Finding:
     return Finding(cells, _word(worst), place(worst), _also(checks, worst))
 
 
+#: Findings that only sum up others.
+_SUMS = ("coverage", "excluded", "limits/unmeasured")
+
+
 def findings(verdict: Verdict) -> list[Finding]:
     """All that is not as it should be, each kind once, the worst first."""
     wanting = [one for one in verdict.checks if one.status in ("fail", "inconclusive", "advisory")]
@@ -297,7 +300,7 @@ def findings(verdict: Verdict) -> list[Finding]:
 
     def order(group: list[Check]) -> tuple[bool, int, bool, bool, int]:
         # if raw files were edited, no other finding counts; one that sums up others comes last
-        edited, sums_up = group[0].id == "manifest", group[0].id in ("coverage", "excluded")
+        edited, sums_up = group[0].id == "manifest", group[0].id in _SUMS
         return not edited, gravity(group[0]), sums_up, is_of_hosts(group[0]), -len(group)
 
     return _once([_finding(group) for group in sorted(groups, key=order)])

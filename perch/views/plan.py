@@ -44,8 +44,9 @@ class Hops(msgspec.Struct):
 class PlanDigest(msgspec.Struct):
     """A plan without its rounds.
 
-    together: most flows of a round. hops: by hop class. beside: of each latency under load, the
-    streams that ran beside it at one of its hosts. latency_size: the smallest of the engine's.
+    retries: repeats of outliers, which were planned later; no other member counts them. together:
+    most flows of a round. hops: by hop class. beside: of each latency under load, the streams that
+    ran beside it at one of its hosts. latency_size: the smallest of the engine's.
     """
 
     run: str
@@ -61,6 +62,7 @@ class PlanDigest(msgspec.Struct):
     hops: dict[str, Hops] = {}
     beside: dict[Stream, list[Stream]] = {}
     latency_size: int = 0
+    retries: int = 0
 
     @property
     def flows(self) -> int:
@@ -141,7 +143,7 @@ def _hops(pairs: Counter[tuple[str, str, str]]) -> dict[str, Hops]:
 
 
 def digest(plan: Plan) -> PlanDigest:
-    """The planned flows; repeats of outliers, which were planned later, are left out."""
+    """The planned flows; repeats of outliers, which were planned later, are only counted."""
     tests: dict[str, PlannedTest] = {}
     pairs: Counter[tuple[str, str, str]] = Counter()
     beside: dict[Stream, list[Stream]] = {}
@@ -173,6 +175,7 @@ def digest(plan: Plan) -> PlanDigest:
         hops=_hops(pairs),
         beside=beside,
         latency_size=min(sizes, default=0),
+        retries=sum(flow.retry for turn in plan.rounds for flow in turn.flows),
     )
 
 

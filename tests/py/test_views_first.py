@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from perch.judge import planned
 from perch.model.verdict import Check, Verdict
 from perch.run import judging
 from perch.views import first_screen, size_charts
 from perch.views.comparisons import advantage
 from perch.views.draw import svg
+from perch.views.plan import digest
 from perch.views.table import Table
 from tests.py.checks_built import limit
 from tests.py.shown import MIB, Made, check, fabric, flow, record, verdict
@@ -290,6 +292,23 @@ def test_the_senders_retransmissions_are_told_from_the_sum_of_all_counters(
     made.records[0]["packets"]["retries"] = 44
     said = made.shown(tmp_path).section("## Key findings")
     assert "none lost, 44 retransmissions after a timeout or NAK." in said
+
+
+def test_the_repeats_of_outliers_are_named_beside_the_flows(made: Made, tmp_path: Path) -> None:
+    plan = planned.read_plan(made.write(tmp_path).root / "plan.json")
+    flows = len(list(plan.flows()))
+    assert f"{flows} [flow](#terms)s), " in first_screen.what_line(digest(plan))
+    [*again] = [msgspec.structs.replace(one, retry=True) for one in plan.rounds[0].flows[:2]]
+    plan.rounds.append(msgspec.structs.replace(plan.rounds[0], flows=again))
+    said = first_screen.what_line(digest(plan))
+    assert f"{flows} [flow](#terms)s and {len(again)} repeat" in said
+
+
+def test_missing_measurements_come_before_the_limits_that_lack_them() -> None:
+    faults = ["limits/unmeasured", "flow/t/a/b/0/1", "host/b"]
+    checks = [check(name, "inconclusive", 0, fault=f"Fault {name}") for name in faults]
+    found = first_screen.findings(msgspec.convert(verdict("INCONCLUSIVE", checks=checks), Verdict))
+    assert found[-1].cells.title == "Fault limits/unmeasured"
 
 
 def test_readiness_tells_failures_from_warnings(made: Made, tmp_path: Path) -> None:
