@@ -20,7 +20,7 @@ from perch.model.verdict import Bound, Check, CheckStatus
 
 #: Columns that these checks take.
 COLUMNS = tuple(
-    dict.fromkeys((*limit_shares.COLUMNS, *fabric.COLUMNS, *scope.COLUMNS, "stall.began"))
+    dict.fromkeys((*limit_shares.COLUMNS, *fabric.COLUMNS, *scope.COLUMNS, "status", "stall.began"))
 )
 
 #: So many differences of two fabrics are named.
@@ -208,6 +208,18 @@ def limits_to_judge_by(run: RunView) -> Iterator[Check]:
     spoken = held_limits(run).spoken
     is_judged = pl.col("v").is_not_null() & pl.col("name").is_in(required)
     if not run.limits.fault and spoken.select(is_judged.any()).item():
+        return
+    if not run.limits.fault and not run.records["status"].eq("ok").any():
+        yield Check(
+            id="limits/unmeasured",
+            title="The limits judged what was measured",
+            fault="Nothing was measured, so no limit could judge",
+            status="inconclusive",
+            measured=0,
+            unit="measured records",
+            remedy=for_soak(run.soak_state)
+            or "see the findings of the missing flows, and measure again",
+        )
         return
     yield Check(
         id="limits",

@@ -45,6 +45,16 @@ def speaks(one: Record, **more: Any) -> bool:
     return columns.frame([one]).filter(expression).height == 1
 
 
+def test_without_a_measurement_the_limits_are_not_called_missing() -> None:
+    lost: dict[str, Any] = {"status": "error", "error": {"code": 4, "message": "lost"}}
+    [finding] = found(run_of([record(**lost)], limit()), "limits").values()
+    assert (finding.id, finding.status) == ("limits/unmeasured", "inconclusive")
+    assert finding.fault == "Nothing was measured, so no limit could judge"
+    assert "limits.json" not in str(finding.remedy)
+    [finding] = found(run_of([record(**FAST)]), "limits").values()
+    assert (finding.id, finding.fault) == ("limits", "There are no limits to judge by")
+
+
 # ---- scope ---------------------------------------------------------------------------------------
 
 

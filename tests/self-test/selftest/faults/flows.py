@@ -46,7 +46,7 @@ FAULTS = (
         "missing-host",
         "loopback",
         INCONCLUSIVE,
-        "host/beta flow/* coverage limits",
+        "host/beta flow/* coverage limits/unmeasured",
         "a host whose raw files are missing",
         remove("raw/beta"),
     ),
