@@ -79,7 +79,11 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise PerchError(
-            ExitCode.USAGE, f"it cannot be read ({error.strerror})", file=path
+            ExitCode.USAGE,
+            f"it cannot be read ({error.strerror})",
+            file=path,
+            remedy="give the inputs with --stdin; or let Ansible make them and print the plan: "
+            "ansible-playbook playbooks/site.yml -e plan_only=true",
         ) from None
 
 
