@@ -10,6 +10,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.model.record import Number, Scope
 from perch.model.suite import Host
+from perch.model.text import did_you_mean, explained
 from perch.tools import TOOLS
 
 TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]
@@ -53,13 +54,26 @@ def tool_ports(variables: Mapping[str, Any]) -> dict[str, int]:
     return ports
 
 
+def _misspelt(variables: Mapping[str, Any]) -> str:
+    """Of a missing variable the unknown one that is near to it."""
+    known = variables_of_a_host()
+    for key in variables:
+        near = did_you_mean(key, known) if key not in known else ""
+        if near:
+            return f"there is no variable '{key}'{near}"
+    return ""
+
+
 def host(name: str, variables: Mapping[str, Any]) -> Host:
     """Raises PerchError where a variable is missing or no plan can hold it."""
     try:
         # numbers are text where they were given on Ansible's command line
         read = msgspec.convert(variables, _Variables, strict=False)
         ports = tool_ports(variables)
-    except (msgspec.ValidationError, ValueError) as error:
+    except msgspec.ValidationError as error:
+        why = _misspelt(variables) or explained(error)
+        raise PerchError(ExitCode.USAGE, why, place=f"host {name}") from None
+    except ValueError as error:
         raise PerchError(ExitCode.USAGE, str(error), place=f"host {name}") from None
     devices = read.devices or []
     return Host(

@@ -12,6 +12,7 @@ from perch.errors import ExitCode, PerchError
 from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
 from perch.model.suite import Suite
+from perch.model.text import explained
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.excluded import excluded
@@ -85,6 +86,9 @@ def decoded(document: bytes, file: str = "inputs/plan.json") -> Inputs:
     """Raises PerchError."""
     try:
         return msgspec.json.decode(document, type=Inputs)
+    except msgspec.ValidationError as error:
+        why = f"it cannot be planned: {explained(error)}"
+        raise PerchError(ExitCode.USAGE, why, file=file) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PerchError(ExitCode.USAGE, f"it cannot be planned: {error}", file=file) from None
 

@@ -122,7 +122,8 @@ def _command(test: SuiteTest) -> Command:
         known = [name for name, one in TOOLS.items() if one.commands]
         near = did_you_mean(test.tool, known) or f"; known are {', '.join(known)}"
         raise ValueError(f"no suite can ask for the tool '{test.tool}'{near}")
-    raise ValueError(f"{test.tool} measures {' and '.join(tool.commands)} only")
+    near = did_you_mean(test.kind, tool.commands) or f"; known are {', '.join(tool.commands)}"
+    raise ValueError(f"{test.tool} has no kind '{test.kind}'{near}")
 
 
 def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> list[str]:
@@ -141,6 +142,10 @@ def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> li
 
 
 def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check) -> Iterator[str]:
+    for name in ("duration", "interval", "timeout"):
+        given = test.params.get(name)
+        if isinstance(given, (int, float)) and not isinstance(given, bool):
+            yield f"{name} is {given}, without a unit; write {given}s"
     if soak is not None:
         yield from soaks.refusals(test)
         test = soaks.lasting(test, soak)

@@ -69,6 +69,15 @@ def test_the_inputs_may_come_from_standard_input(
     assert (tmp_path / "new/inputs/plan.json").read_bytes() == inputs()
 
 
+def test_a_folder_without_inputs_says_where_they_come_from(
+    tmp_path: Path, perchctl: Perchctl
+) -> None:
+    ended = perchctl("plan", tmp_path, "--limits", LIMITS)
+    assert ended.code == 2
+    assert "inputs/plan.json: it cannot be read (No such file or directory); " in ended.stderr
+    assert "--stdin" in ended.stderr and "-e plan_only=true" in ended.stderr
+
+
 def test_a_check_writes_nothing(run: Path, perchctl: Perchctl) -> None:
     ended = perchctl("plan", run, "--check", "--limits", LIMITS)
     assert ended.code == 0 and ended.stdout.startswith("Suite s: 1 flow")
@@ -87,8 +96,14 @@ def test_a_run_is_never_planned_over(run: Path, perchctl: Perchctl) -> None:
     [
         (b"{", "inputs/plan.json: it cannot be planned"),
         (b"[" * 100000, "inputs/plan.json: it cannot be planned"),
-        (b"{}", "missing required field `run`"),
-        (inputs(hosts={"a": {}}), "host a: Object missing required field `perch_address`"),
+        (b"[]", "inputs/plan.json: it cannot be planned: expected object, got list"),
+        (b"{}", "it cannot be planned: 'run' is missing"),
+        (inputs(suite=[]), "it cannot be planned: suite: expected object, got list"),
+        (inputs(hosts={"a": {}}), "host a: 'perch_address' is missing"),
+        (
+            inputs(hosts={"a": {"perch_adress": "192.0.2.1", "perch_fabric": "roce"}}),
+            "host a: there is no variable 'perch_adress', did you mean 'perch_address'?",
+        ),
         (inputs(soak_duration="1h"), "suite s is not a soak"),
     ],
 )

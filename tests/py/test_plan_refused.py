@@ -23,6 +23,18 @@ def refusal(check: Any = None, **members: Any) -> str:
     return said.removeprefix("test odd: ")
 
 
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"kind": "bandwith"}, "perch has no kind 'bandwith', did you mean 'bandwidth'?"),
+        ({"params": {"size": 8, "duration": 5}}, "duration is 5, without a unit; write 5s"),
+        ({"params": {"size": 8, "timeout": 0.5}}, "timeout is 0.5, without a unit; write 0.5s"),
+    ],
+)
+def test_a_slip_of_a_test_is_named_with_its_correction(members: dict[str, Any], why: str) -> None:
+    assert refusal(**members) == why
+
+
 # ---- the engine ----------------------------------------------------------------------------------
 
 
@@ -215,7 +227,10 @@ def test_what_the_cxi_tools_refuse_is_said(op: str, params: dict[str, Any], why:
         ({"params": {"size": 8}}, "iperf needs a duration"),
         ({"params": {"size": 8, "duration": "1s", "omit": "1s"}}, "omit is iperf3's"),
         ({"params": {"size": 8, "duration": "0s"}}, "duration must be above 0"),
-        ({"kind": "latency", "params": {"size": 8}}, "iperf measures bandwidth only"),
+        (
+            {"kind": "latency", "params": {"size": 8}},
+            "iperf has no kind 'latency'; known are bandwidth",
+        ),
         ({"op": "write", "params": {"size": 8}}, "iperf has no backend, provider or op"),
         ({"params": {"duration": "1s"}}, "it has no parameter size"),
     ],
