@@ -48,6 +48,8 @@ def command(args: argparse.Namespace) -> int:
     from perch.run import folder, judging, lines
 
     root = folder.run_folder(args.run)
+    if not folder.is_regular(root / folder.PLAN):
+        raise folder.no_run(args.run)
     path = root / folder.RETRY
     if path.exists() or path.is_symlink():
         raise PerchError(ExitCode.INCONCLUSIVE, "it exists: a run is repeated only once", file=path)

@@ -76,10 +76,22 @@ def run_folder(name: str) -> Path:
     return existing(name).resolve()
 
 
+def no_run(name: str) -> PerchError:
+    """Of a folder without a plan: no other command can make it a run."""
+    return PerchError(
+        ExitCode.INCONCLUSIVE,
+        f"it is not the folder of a run: {PLAN} is missing, or is not a regular file",
+        file=name,
+        remedy="give the folder of a run, such as runs/latest",
+    )
+
+
 def judged_folder(name: str) -> Path:
     """The folder of a run that has a verdict. Raises PerchError."""
     root = run_folder(name)
-    for file in (PLAN, RECORDS, VERDICT):
+    if not is_regular(root / PLAN):
+        raise no_run(name)
+    for file in (RECORDS, VERDICT):
         if not is_regular(root / file):
             raise PerchError(
                 ExitCode.INCONCLUSIVE,

@@ -287,7 +287,9 @@ def scope_line(verdict: Verdict, tests: list[Results]) -> str:
     if layers and all(layer in ("loopback", "shm") for layer in layers):
         inside = f" Everything stayed inside one machine ({', '.join(layers)})."
     software = sum(test.about["scope"] == "software" for test in tests)
-    if not verdict.coverage.measured:
+    if any(check.id == "plan" for check in verdict.checks):
+        said = "**Nothing was judged**, because the plan cannot be read."
+    elif not verdict.coverage.measured:
         said = f"**Nothing was measured.** Scope: {verdict.scope}, as planned."
     elif verdict.scope == "hardware":
         said = "Scope: hardware. The verdict applies to the network cards and links of this run."

@@ -137,9 +137,11 @@ def test_a_run_is_repeated_once(outlier: Run, perchctl: Perchctl) -> None:
 
 def test_a_run_without_a_plan_has_nothing_to_repeat(run: Run, perchctl: Perchctl) -> None:
     (run.root / "plan.json").unlink()
-    ended = perchctl("retry", run.root)
-    assert ended.code == 3
-    assert "there is nothing to repeat" in ended.stderr
+    for command in ("retry", "runs", "accept"):
+        ended = perchctl(command, run.root)
+        assert ended.code == 3
+        assert "it is not the folder of a run: plan.json is missing" in ended.stderr
+        assert "perchctl judge" not in ended.stderr
 
 
 def test_flows_of_a_round_share_no_host() -> None:

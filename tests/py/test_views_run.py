@@ -169,6 +169,8 @@ def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None
     text = (run / "report.md").read_text(encoding="utf-8")
     assert "**INCONCLUSIVE**" in text
     assert "Suite *the plan cannot be read*" in text
+    assert "**Nothing was judged**, because the plan cannot be read." in text
+    assert "Scope: " not in perchctl("summary", run).stdout
 
 
 def test_text_from_outside_breaks_no_table(perchctl: Command, run_copy: Copy) -> None:
