@@ -92,7 +92,7 @@ def _untold(steps: pl.DataFrame, intervals: int) -> Check:
     """Whether each reading goes on from the one before it."""
     finding = Check(
         id="between/readings",
-        title="Each reading of counters goes on from the one before it",
+        title="Counter readings continue from the reading before",
         fault="Counter readings do not continue from the reading before",
         status="pass",
         measured=intervals,

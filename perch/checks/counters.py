@@ -294,7 +294,7 @@ def _missing(records: pl.DataFrame) -> Iterator[Check]:
         without = sorted({name for one in blind for name in OWED if name not in one.classes})
         yield Check(
             id="counters/missing",
-            title="The devices count what goes wrong",
+            title="Devices have error counters",
             fault="Devices have no error counters",
             status="inconclusive",
             measured=f"{plural(flows, 'flow')} on hardware whose devices count no "

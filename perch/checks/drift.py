@@ -286,8 +286,8 @@ def _unlike(pairs: list[Pair], run: str) -> Iterator[Check]:
             f"first: {pairs[0].unlike}",
             source="design, records with different definitions or levels are never compared",
             evidence=first(pair.at for pair in pairs),
-            remedy="measure as then; or plan with plan_baseline=none, and accept that run as the "
-            "new baseline",
+            remedy="measure with the accepted run's settings; or plan with plan_baseline=none, and "
+            "accept that run as the new baseline",
         )
 
 
