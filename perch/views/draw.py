@@ -36,14 +36,27 @@ _point = re.compile(
 )
 
 
+def _read(name: str) -> Any:
+    return json.loads((ROOM / name).read_text(encoding="utf-8"))
+
+
 @cache
 def _style() -> Any:
-    return json.loads((ROOM / "style.json").read_text(encoding="utf-8"))
+    return _read("style.json")
+
+
+@cache
+def _spec(name: str) -> str:
+    """A spec's JSON, with the shared layers that it names."""
+    spec, shared = _read(f"{name}.vl.json"), _read("layers.json")
+    if "layer" in spec:
+        spec["layer"] = [shared[one] if isinstance(one, str) else one for one in spec["layer"]]
+    return json.dumps(spec)
 
 
 def spec_of(chart: Chart) -> dict[str, Any]:
     """The whole spec, values included."""
-    text = (ROOM / f"{chart.spec}.vl.json").read_text(encoding="utf-8")
+    text = _spec(chart.spec)
     # colours and shapes share a legend only where both know their names beforehand
     series = json.dumps([clean(name) for name in chart.series])
     text = text.replace('"domain": "series"', f'"domain": {series}')
