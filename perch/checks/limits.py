@@ -23,6 +23,10 @@ COLUMNS = tuple(
     dict.fromkeys((*limit_shares.COLUMNS, *fabric.COLUMNS, *scope.COLUMNS, "status", "stall.began"))
 )
 
+#: Remedies where no required limit judged a record.
+PUT_LIMITS = "put the run's limits (perch.limits/1, as JSON) at inputs/limits.json and judge again"
+MEASURE = "see the findings of the missing flows, and measure again"
+
 #: So many differences of two fabrics are named.
 DIFFERENCES_MAX = 3
 
@@ -209,26 +213,17 @@ def limits_to_judge_by(run: RunView) -> Iterator[Check]:
     is_judged = pl.col("v").is_not_null() & pl.col("name").is_in(required)
     if not run.limits.fault and spoken.select(is_judged.any()).item():
         return
-    if not run.limits.fault and not run.records["status"].eq("ok").any():
-        yield Check(
-            id="limits/unmeasured",
-            title="The limits judged what was measured",
-            fault="Nothing was measured, so no limit could judge",
-            status="inconclusive",
-            measured=0,
-            unit="measured records",
-            remedy=for_soak(run.soak_state)
-            or "see the findings of the missing flows, and measure again",
-        )
-        return
+    if run.limits.fault or run.records["status"].eq("ok").any():
+        fault, remedy = "There are no limits to judge by", PUT_LIMITS
+    else:
+        fault, remedy = "Nothing was measured, so no limit could judge", MEASURE
     yield Check(
         id="limits",
         title="There are limits to judge by",
-        fault="There are no limits to judge by",
+        fault=fault,
         status="inconclusive",
         measured=run.limits.fault or "no required limit judged any record",
-        remedy=(None if run.limits.fault else for_soak(run.soak_state))
-        or "put the run's limits (perch.limits/1, as JSON) at inputs/limits.json and judge again",
+        remedy=(None if run.limits.fault else for_soak(run.soak_state)) or remedy,
     )
 
 

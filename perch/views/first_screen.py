@@ -289,18 +289,16 @@ def _finding(checks: list[Check]) -> Finding:
     return Finding(cells, _word(worst), place(worst), _also(checks, worst))
 
 
-#: Findings that only sum up others.
-_SUMS = ("coverage", "excluded", "limits/unmeasured")
-
-
 def findings(verdict: Verdict) -> list[Finding]:
     """All that is not as it should be, each kind once, the worst first."""
     wanting = [one for one in verdict.checks if one.status in ("fail", "inconclusive", "advisory")]
     groups = grouped(wanting, lambda check: (check.status, *_kind(check)))
+    # without a measurement no limit could judge: its finding follows from the missing flows
+    sums = ("coverage", "excluded", *(() if verdict.coverage.measured else ("limits",)))
 
     def order(group: list[Check]) -> tuple[bool, int, bool, bool, int]:
         # if raw files were edited, no other finding counts; one that sums up others comes last
-        edited, sums_up = group[0].id == "manifest", group[0].id in _SUMS
+        edited, sums_up = group[0].id == "manifest", group[0].id in sums
         return not edited, gravity(group[0]), sums_up, is_of_hosts(group[0]), -len(group)
 
     return _once([_finding(group) for group in sorted(groups, key=order)])

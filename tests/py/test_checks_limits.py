@@ -48,7 +48,7 @@ def speaks(one: Record, **more: Any) -> bool:
 def test_without_a_measurement_the_limits_are_not_called_missing() -> None:
     lost: dict[str, Any] = {"status": "error", "error": {"code": 4, "message": "lost"}}
     [finding] = found(run_of([record(**lost)], limit()), "limits").values()
-    assert (finding.id, finding.status) == ("limits/unmeasured", "inconclusive")
+    assert (finding.id, finding.status) == ("limits", "inconclusive")
     assert finding.fault == "Nothing was measured, so no limit could judge"
     assert "limits.json" not in str(finding.remedy)
     [finding] = found(run_of([record(**FAST)]), "limits").values()

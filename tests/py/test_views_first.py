@@ -304,11 +304,16 @@ def test_the_repeats_of_outliers_are_named_beside_the_flows(made: Made, tmp_path
     assert f"{flows} [flow](#terms)s and {len(again)} repeat" in said
 
 
-def test_missing_measurements_come_before_the_limits_that_lack_them() -> None:
-    faults = ["limits/unmeasured", "flow/t/a/b/0/1", "host/b"]
+@pytest.mark.parametrize(("measured", "last"), [(0, "limits"), (1, "path/t/a/b/0/1")])
+def test_missing_measurements_come_before_the_limits_that_lack_them(
+    measured: int, last: str
+) -> None:
+    faults = ["limits", "flow/t/a/b/0/1", "path/t/a/b/0/1"]
     checks = [check(name, "inconclusive", 0, fault=f"Fault {name}") for name in faults]
-    found = first_screen.findings(msgspec.convert(verdict("INCONCLUSIVE", checks=checks), Verdict))
-    assert found[-1].cells.title == "Fault limits/unmeasured"
+    coverage = {"planned": 72, "measured": measured, "missing": []}
+    made = verdict("INCONCLUSIVE", checks=checks, coverage=coverage)
+    found = first_screen.findings(msgspec.convert(made, Verdict))
+    assert found[-1].cells.title == f"Fault {last}"
 
 
 def test_readiness_tells_failures_from_warnings(made: Made, tmp_path: Path) -> None:

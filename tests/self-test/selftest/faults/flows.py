@@ -46,7 +46,7 @@ FAULTS = (
         "missing-host",
         "loopback",
         INCONCLUSIVE,
-        "host/beta flow/* coverage limits/unmeasured",
+        "host/beta flow/* coverage limits",
         "a host whose raw files are missing",
         remove("raw/beta"),
     ),
