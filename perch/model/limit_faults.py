@@ -191,7 +191,7 @@ def _unit_faults(metric: str, bound: Any, unit: Any) -> Iterator[Fault]:
         wanted = next((unit for like, unit in _UNITS if re.fullmatch(like, metric)), None)
     if wanted is None or not is_text(unit) or unit == wanted:
         return
-    # "Gb/s, both ways"; "of the median of all pairs"
+    # "Gb/s, both ways"; "of the median of comparable pairs"
     if unit.startswith(f"{wanted},") or (relation is not None and unit.startswith(wanted)):
         return
     yield _fault("unit", f"{shown(unit)} is not the unit of {metric}, which is {shown(wanted)}")

@@ -55,7 +55,7 @@ FACETS = {
 
 
 class LimitBound(msgspec.Struct, frozen=True):
-    """`of`: the bounds are shares of the link's ceiling, of like flows' median, of the baseline."""
+    """`of`: the bounds are shares of this: ceiling, median of comparable pairs, baseline."""
 
     min: Number | None = None
     max: Number | None = None

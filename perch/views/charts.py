@@ -202,7 +202,7 @@ def _transfers(tests: list[Results], curves: list[Reference], along: str) -> Ite
     values = [value for test in mine for value in transfers.lines(test, along)]
     published = list(references.points(curves, along)) if values else []
     caption = (
-        "Average payload rate of all device pairs together, in decimal gigabytes a second. The "
+        "Average bandwidth of all device pairs together, in decimal gigabytes a second. The "
         "horizontal axis is logarithmic."
     )
     if any(transfers.leaves_out(test, along) for test in mine):
@@ -251,11 +251,7 @@ def _map(ranked: list[Ranked]) -> Iterator[Chart]:
     found = flows.map_of(ranked)
     if found is None:
         return
-    share = (
-        "the most that its link can carry"
-        if found.against_ceiling
-        else "the median pair's bandwidth"
-    )
+    share = "its link's ceiling" if found.against_ceiling else "the median of all pairs"
     yield from chart(
         "map",
         "map",

@@ -67,7 +67,7 @@ def verdict_line(verdict: Verdict) -> str:
 
 def what_line(plan: PlanDigest) -> str:
     hosts = words.cell(words.some(plan.hosts, 8))
-    flows = words.plural(plan.flows, "[flow](#terms)")
+    flows = f"{words.whole(plan.flows)} {words.term('flow' if plan.flows == 1 else 'flows')}"
     if plan.retries:
         flows += f" and {words.plural(plan.retries, 'repeat')}"
     counts = [words.plural(len(plan.hosts), "host"), words.plural(plan.pairs, "pair"), flows]
@@ -82,7 +82,7 @@ def coverage_line(verdict: Verdict) -> str:
     coverage = verdict.coverage
     said = (
         f"Coverage: {words.whole(coverage.measured)} of {words.whole(coverage.planned)} "
-        "planned records measured"
+        f"planned {words.term('records')} measured"
     )
     if coverage.missing:
         records = words.plural(len(coverage.missing), "record")

@@ -135,7 +135,7 @@ def _slowest_rows(test: Ranked) -> Iterator[list[str]]:
 
 def slowest_table(tests: list[Ranked]) -> Table:
     columns = left("Test", "From", "To") + right(
-        "Figure", "Of the ceiling", "Against the middle flow"
+        "Figure", "Of the ceiling", "Of the median of all pairs"
     )
     rows = [row for test in tests for row in _slowest_rows(test)]
     return Table(columns, rows[:SLOWEST_ROWS_MAX])
@@ -160,7 +160,7 @@ def rank_points(tests: list[Ranked], kind: str) -> list[dict[str, Any]]:
 
 
 class Map(msgspec.Struct):
-    """`against_ceiling`: of what; else of the middle pair."""
+    """`against_ceiling`: of what; else of the median of all pairs."""
 
     title: str
     size: int

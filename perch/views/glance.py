@@ -28,12 +28,12 @@ def _link(tests: list[Results]) -> Iterator[str]:
         yield f"Link: {words.plain(rate)} Gb/s; {reached} ({what})."
     else:
         share = words.percent(point.of_ceiling)
-        said = f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of the link's payload rate"
+        said = f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of its {words.term('ceiling')}"
         yield f"{said} ({what}){_faster(tests, point)}."
 
 
 def _faster(tests: list[Results], than: Point) -> str:
-    """A faster test whose payload rate is not known, such as another tool's."""
+    """A faster test whose ceiling is not known, such as another tool's."""
     test, point = fastest(tests) or (None, than)
     if test is None or (point.get("gbit_s") or 0) <= (than.get("gbit_s") or 0):
         return ""
@@ -55,7 +55,7 @@ def _slowest(pairs: int, ranked: list[Ranked]) -> Iterator[str]:
             f"{words.figure(flow.value)} {unit} at {words.size(test.size)}"
             f"{', median of its repeats' if test.repeats > 1 else ''}, "
             f"{words.percent(abs(100 * (flow.value / test.middle - 1)))} "
-            f"{'slower' if test.kind == 'latency' else 'less'} than the median pair "
+            f"{'slower' if test.kind == 'latency' else 'less'} than the median of all pairs "
             f"({words.cell(test.title)})."
         )
 

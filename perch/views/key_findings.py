@@ -76,7 +76,7 @@ def _slowest(ranked: list[Ranked]) -> Iterator[str]:
             yield (
                 f"{cell(test.title)} at {size(test.size)}: the slowest pair is "
                 f"{cell(flow.client)} to {cell(flow.server)}, {figure(flow.value)} Gb/s"
-                f"{repeats}: {share} of the median pair."
+                f"{repeats}: {share} of the median of all pairs."
             )
 
 

@@ -189,9 +189,15 @@ def code(text: Any) -> str:
     return cell(said) if "`" in said or "|" in said or not said else f"`{said}`"
 
 
+def term(word: str) -> str:
+    """A word that links to its meaning in the report."""
+    return f"[{word}](#terms)"
+
+
 def unmarked(markdown: str) -> str:
     """What a terminal shows of such Markdown."""
-    text = re.sub(r"\\([^A-Za-z0-9 ])", r"\1", markdown.replace("**", ""))
+    text = re.sub(r"(?<!\\)\[([a-z ]+)\]\(#[a-z-]+\)", r"\1", markdown.replace("**", ""))
+    text = re.sub(r"\\([^A-Za-z0-9 ])", r"\1", text)
     return text.replace("&lt;", "<").replace("&amp;", "&")
 
 

@@ -63,10 +63,10 @@ def test_a_finding_names_size_repeat_and_pair(evidence: str, place: str) -> None
 def test_the_link_its_share_and_the_worst_pair_are_said(made: Made, tmp_path: Path) -> None:
     link, worst, _ = made.shown(tmp_path).document["glance"]
     assert link.startswith("Link: 100 Gb/s; best RDMA bandwidth 97.0 Gb/s, ")
-    assert link.endswith(" of the link's payload rate (RDMA bandwidth, 1 MiB).")
+    assert link.endswith(" of its [ceiling](#terms) (RDMA bandwidth, 1 MiB).")
     assert (
         worst.startswith("Worst pair: n")
-        and " less than the median pair (RDMA bandwidth)." in worst
+        and " less than the median of all pairs (RDMA bandwidth)." in worst
     )
 
 
@@ -281,7 +281,7 @@ def test_key_findings_name_test_size_and_pair(made: Made, tmp_path: Path) -> Non
     made.verdict["checks"] = [varied]
     said = made.shown(tmp_path).section("## Key findings")
     slowest = "RDMA bandwidth at 1 MiB: the slowest pair is n1 to n4, 48.5 Gb/s, median of its "
-    assert f"{slowest}repeats: 50.0 % of the median pair." in said
+    assert f"{slowest}repeats: 50.0 % of the median of all pairs." in said
     assert "Repeats vary by at most 12.7 % (repeatability/latency, 64 B, n1 to n2)" in said
 
 
@@ -297,11 +297,11 @@ def test_the_senders_retransmissions_are_told_from_the_sum_of_all_counters(
 def test_the_repeats_of_outliers_are_named_beside_the_flows(made: Made, tmp_path: Path) -> None:
     plan = planned.read_plan(made.write(tmp_path).root / "plan.json")
     flows = len(list(plan.flows()))
-    assert f"{flows} [flow](#terms)s), " in first_screen.what_line(digest(plan))
+    assert f"{flows} [flows](#terms)), " in first_screen.what_line(digest(plan))
     [*again] = [msgspec.structs.replace(one, retry=True) for one in plan.rounds[0].flows[:2]]
     plan.rounds.append(msgspec.structs.replace(plan.rounds[0], flows=again))
     said = first_screen.what_line(digest(plan))
-    assert f"{flows} [flow](#terms)s and {len(again)} repeat" in said
+    assert f"{flows} [flows](#terms) and {len(again)} repeat" in said
 
 
 @pytest.mark.parametrize(("measured", "last"), [(0, "limits"), (1, "path/t/a/b/0/1")])

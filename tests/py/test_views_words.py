@@ -92,6 +92,8 @@ def test_code_is_text_where_it_could_end_the_code(text: str, shown: str) -> None
 def test_a_terminal_shows_what_a_cell_says() -> None:
     said = "a*b_ & <i>x | [y]"
     assert words.unmarked(words.cell(said)) == said
+    assert words.unmarked(f"of 8 {words.term('records')}") == "of 8 records"
+    assert words.unmarked(words.cell("[y](#terms)")) == "[y](#terms)"
 
 
 def test_a_long_list_names_the_first() -> None:

@@ -224,11 +224,11 @@ def limits() -> Document:
     found = limit_set("roce")
     found["limits"] += [
         {
-            "id": "site-peers", "title": "RDMA bandwidth of large messages beside like flows",
+            "id": "site-peers", "title": "RDMA bandwidth of comparable pairs",
             "scope": {"kind": "bandwidth", "tool": "perch", "scope": "hardware",
                       "size_bytes": {"min": 65536}, "op": "write"},
             "metric": "bandwidth.gbit_s", "bound": {"min": 0.9, "of": "peers"},
-            "unit": "of the median of like flows", "source": policy, "severity": "required",
+            "unit": "of the median of comparable pairs", "source": policy, "severity": "required",
             "remedy": "Compare this pair with the others",
         },
         {
