@@ -51,14 +51,16 @@ class Ends(NamedTuple):
     def first(self, role: Role, key: str) -> Any:
         """A setting of an end's first device; None where the inventory has none.
 
-        An inventory's numbers are text where they were given on Ansible's command line; a command
-        has anything else as text.
+        A command has what is no number as text.
         """
         devices = self.client if role == "client" else self.server
-        value = devices[0].get(key) if devices else None
-        if isinstance(value, str) and value.isdecimal():
-            return int(value)
+        value = numeral(devices[0].get(key)) if devices else None
         return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def numeral(value: Any) -> Any:
+    """A number that was written as text, as a number: quoted, or on Ansible's command line."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 def count(test: SuiteTest, name: str, default: int | None = None) -> int | None:

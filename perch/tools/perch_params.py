@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perch.model import units
 from perch.model.plan import Expect
 from perch.model.suite import SuiteTest
-from perch.tools.command import Ends, Want, count, duration_s
+from perch.tools.command import Ends, Want, count, duration_s, numeral
 
 _gpu = re.compile(r"(cuda|rocm|ze)(?::([0-9]+))?")
 
@@ -120,7 +120,7 @@ def path_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
         for name, value in test.params.items()
         if name in ("traffic_class", "tos") and value is not None
     ]
-    yield Want("traffic_class", classes[-1] if classes else unset)
+    yield Want("traffic_class", numeral(classes[-1]) if classes else unset)
     if test.get("connection", "rc") == "rc":  # others acknowledge nothing
         for name, value in RETRIES.items():
             yield default(test, name, value)
@@ -175,9 +175,9 @@ def _libfabric_wants(test: SuiteTest) -> Iterator[Want]:
 
 def _service_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     """Service and VNI as the test or else the inventory has them; in use where that is stated."""
-    service = test.get("svc_id", ends.first("client", "svc_id"))
-    other = test.get("server_svc_id", ends.first("server", "svc_id"))
-    vni = test.get("vni", ends.first("client", "vni"))
+    service = numeral(test.get("svc_id", ends.first("client", "svc_id")))
+    other = numeral(test.get("server_svc_id", ends.first("server", "svc_id")))
+    vni = numeral(test.get("vni", ends.first("client", "vni")))
     yield Want("svc_id", service)
     yield Want("client.svc_id", service, True)
     yield Want("server_svc_id", other)

@@ -13,7 +13,7 @@ import pytest
 from perch.judge.asked import Requests
 from perch.model.record import Params, Part
 from perch.plan import engine, forms
-from perch.tools import perch_params, transfer_command
+from perch.tools import perch_command, perch_params, transfer_command
 from tests.py.asking import changed, flow, other, why
 
 
@@ -85,3 +85,21 @@ def test_bytes_within_work_requests_are_those_of_the_engine_or_the_plan(
     wants = [perch_params.inline_want(forms.test_of("t", planned))]
     said = Requests(wants).unlike(Part(params=Params(inline_bytes=stated)))
     assert said == (message and f"the plan asks for inline_bytes {message}")
+
+
+@pytest.mark.parametrize(
+    ("backend", "params"),
+    [
+        ("verbs", {"traffic_class": "106"}),
+        ("verbs", {"tos": "32"}),
+        ("verbs", {"sl": "3", "retry": "2", "timeout_exponent": "18"}),
+        ("cxi", {"svc_id": "5", "server_svc_id": "6", "vni": "10"}),
+    ],
+)
+def test_a_quoted_number_is_the_number_that_the_engine_states(
+    backend: str, params: dict[str, str], job: Callable[..., dict[str, Any]]
+) -> None:
+    options = perch_command.options(params)
+    found = job("lat", "b", "--backend", backend, "--op", "send", "--size", "8", *options)
+    part = msgspec.to_builtins(msgspec.convert(found, Part))
+    assert why(flow("perch", params, backend=backend), part) is None
