@@ -124,7 +124,7 @@ def _settings(row: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _comparable(records: pl.DataFrame) -> pl.DataFrame:
+def _comparable(records: pl.LazyFrame) -> pl.LazyFrame:
     """One message at a time or at full speed between known hosts: no transfers, no verified ones.
 
     A pause between messages is a setting of the cxi tools; with others it answers another question.
@@ -150,11 +150,12 @@ def _ordered(values: Sequence[Any]) -> tuple[tuple[bool, Any], ...]:
 def groups(records: pl.DataFrame) -> list[list[Group]]:
     """Groups by question, in the questions' order."""
     found: dict[tuple[Any, ...], Group] = {}
-    comparable = _comparable(records)
+    comparable = _comparable(records.lazy().with_row_index("at"))
     asked = comparable.filter(pl.col("tool.name") != "perch").select(_ASKED).unique()
-    for row in comparable.join(
+    answered = comparable.join(
         asked, on=_ASKED, how="semi", nulls_equal=True, maintain_order="left"
-    ).iter_rows(named=True):
+    ).select("at")  # all columns of all records would take a copy of them
+    for row in records[answered.collect()["at"]].iter_rows(named=True):
         side = _side(row)
         if side is None:
             continue

@@ -179,7 +179,7 @@ def _median(value: pl.Expr) -> pl.Expr:
 
 def groups(records: pl.DataFrame) -> list[Group]:
     """One-way, unverified results of sends, and sums of transfers, by what they answer."""
-    eligible = records.filter(
+    eligible = records.lazy().filter(  # lazy: only the columns that are asked for are copied
         (pl.col("status") == "ok")
         & ((pl.col("kind") == "sum") | pl.col("op").is_null() | (pl.col("op") == "send"))
         & ~pl.col("params.bidirectional").fill_null(value=False)
@@ -197,6 +197,7 @@ def groups(records: pl.DataFrame) -> list[Group]:
             eligible.filter((pl.col("kind") == kind) & _side().is_not_null())
             .group_by(keys, maintain_order=True)
             .agg(pl.len(), *medians)
+            .collect()
         )
         found += [_group(row, len(terms)) for row in rows.iter_rows()]
     return sorted(found, key=lambda one: (one.column, one.name, one.scope, encode(one.terms)))
