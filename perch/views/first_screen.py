@@ -245,9 +245,9 @@ def _once(found: list[Finding]) -> list[Finding]:
         key = (one.cells.title, one.place) if one.place else (one.cells.title, str(number))
         kept.setdefault(key, []).append(one)
     for first, *others in kept.values():
-        if others and not first.more:
-            count = words.plural(len(others), "other check")
-            first.more = f"also by {count}"
+        if others:
+            by = f"also by {words.plural(len(others), 'other check')}"
+            first.more = f"{first.more}, {by}" if first.more else by
     return [first for first, *_ in kept.values()]
 
 

@@ -10,7 +10,7 @@ import pytest
 from perch.judge import planned
 from perch.model.verdict import Check, Verdict
 from perch.run import judging
-from perch.views import first_screen, size_charts
+from perch.views import first_screen, glance, size_charts
 from perch.views.comparisons import advantage
 from perch.views.draw import svg
 from perch.views.plan import digest
@@ -117,6 +117,12 @@ def test_the_verdict_says_what_it_counts(
     ] * missing
     line = made.shown(tmp_path).document["verdict_line"]
     assert line.endswith(f": {said}")
+
+
+@pytest.mark.parametrize(("pairs", "said"), [(1, True), (2, False)])
+def test_one_pair_has_no_worst(made: Made, pairs: int, said: bool) -> None:
+    lines = glance.lines(msgspec.convert(made.verdict, Verdict), pairs, [], [])
+    assert ("Worst pair: not known, only one pair was measured." in lines) == said
 
 
 def test_checks_of_one_figure_are_one_finding(made: Made, tmp_path: Path) -> None:
