@@ -53,7 +53,7 @@ void result_claim(struct result *r, uint64_t theirs) {
 		return;
 	claim(&r->path, j->op, run->outcome.messages * r->size, true);
 	if (run->phase.half_round_trip)
-		claim(&r->path, j->op, run->outcome.messages * r->size, false); /* each was answered with its like */
+		claim(&r->path, j->op, run->outcome.messages * r->size, false); /* each was answered by another */
 	else if (j->bidirectional) /* what took a receive was counted where it came, and some may have been lost */
 		claim(&r->path, j->op, (op_takes_receive(j->op) ? run->outcome.received : theirs) * r->size, false);
 	r->path.known = true;

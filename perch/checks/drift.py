@@ -143,7 +143,7 @@ def _error(was: AcceptedFigure, now: figure.Repeats, before: _Pool, after: _Pool
     if noise == (None, None):
         return None
     a, b = (noise[i] if noise[i] is not None else noise[1 - i] for i in (0, 1))
-    x = max((was.cv_percent or 0) / 100, a or 0)  # no figure is quieter than its like
+    x = max((was.cv_percent or 0) / 100, a or 0)  # no figure is less noisy than a comparable one
     y = max((now.cv_percent or 0) / 100, b or 0)
     return math.sqrt(x * x / was.n * _of_median(was.n) + y * y / now.n * _of_median(now.n))
 
@@ -279,7 +279,7 @@ def _unlike(pairs: list[Pair], run: str) -> Iterator[Check]:
     if pairs:
         yield Check(
             id="drift/unlike",
-            title="Only like figures are compared with the accepted run",
+            title="Only comparable figures are compared with the accepted run",
             fault="Figures were measured differently from the accepted run",
             status="inconclusive",
             measured=f"{plural(len(pairs), 'figure')} of run {run} were measured otherwise, the "

@@ -1,6 +1,6 @@
 """Every record's figure under every limit of a run, as the table of perch.checks.held.
 
-Bounds may be relative: a figure as a share of what its link can carry, of what its like have, or
+Bounds may be relative: a figure as a share of what its link can carry, of comparable pairs, or
 of what it was in the accepted run.
 """
 
@@ -147,12 +147,12 @@ def pairs_of_hosts(flows: Iterable[Flow]) -> dict[tuple[str, str], int]:
     return {of: len(found) for of, found in pairs.items()}
 
 
-#: Like figures: of one limit and test, with the same column `like`.
+#: Comparable figures: of one limit and test, with the same column `like`.
 _PEERS = ("name", "test", "like")
 
 
 def _medians(peers: pl.DataFrame, flows: Iterable[Flow]) -> pl.DataFrame:
-    """Of like figures the median, or why there is none."""
+    """The median of comparable pairs, or why it is missing."""
     pairs = pairs_of_hosts(flows)
     medians = peers.group_by(_PEERS, maintain_order=True).agg(pl.col("v").median().alias("median"))
     counts = [
@@ -160,7 +160,7 @@ def _medians(peers: pl.DataFrame, flows: Iterable[Flow]) -> pl.DataFrame:
         for test, like in medians.select("test", "like").iter_rows()
     ]
     few = pl.format(
-        "{} pairs of hosts measured it alike, and a median needs {}", "pairs", pl.lit(FEWEST_PEERS)
+        "comparable pairs of hosts: {}, and a median needs {}", "pairs", pl.lit(FEWEST_PEERS)
     )
     return medians.with_columns(pl.Series("pairs", counts, pl.Int64)).select(
         *_PEERS,

@@ -48,8 +48,8 @@ class Group(msgspec.Struct, frozen=True):
 def status_of(limit: Limit, *, judged: int, unknown: int, broken: int) -> CheckStatus:
     """A required limit whose figure was not reported cannot pass; an advisory one only says so.
 
-    Where there is no such thing (no ceiling of a loopback, no like flows) nothing is judged: the
-    absolute limit beside a relative one is.
+    Where a loopback has no ceiling, or there are no comparable pairs, a relative limit is not
+    judged, but the absolute limit beside it is.
     """
     if broken:
         return "fail" if limit.is_required else "advisory"

@@ -38,7 +38,7 @@ def _used(run: RunView) -> dict[str, dict[str, None]]:
     source=design("figures of one test are compared with each other: one version measures them"),
 )
 def versions(run: RunView) -> Iterator[Check]:
-    """Hosts with other versions are no like hosts: a warning, as each may be sound by itself."""
+    """Hosts with different versions are not comparable: a warning, as each may be sound."""
     told, unlike, evidence = [], [], dict[str, None]()
     for key, hosts in _used(run).items():
         by_version: dict[str, list[str]] = {}

@@ -18,7 +18,7 @@ def lost_messages(part: Part | Record) -> int:
 def needed_bytes(part: Part | Record) -> Number:
     """Payload bytes that the figures need on the wire at least, both ways together.
 
-    Each measured message counts, there and back where it was answered with its like; losses do not.
+    Each measured message counts, there and back where it was answered; losses do not.
     """
     size = part.params.size_bytes or 0 if part.params else 0
     if part.kind == "latency":

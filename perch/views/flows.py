@@ -25,7 +25,7 @@ MAP_MAX = 40
 MAP_LEAST = 6
 SLOWEST_MAX = 5
 SLOWEST_ROWS_MAX = 60
-#: Below this share of the middle flow a flow is named in bold. Source: site policy.
+#: Below this share of the median of all pairs a flow is named in bold. Source: site policy.
 SLOW = 0.9
 
 

@@ -135,7 +135,7 @@ def _loaded(
         gbit_s=median(known) if len(known) == len(loads) else None,
     )
     if not beside:
-        found.why = "no like latency was measured between these hosts without load"
+        found.why = "no comparable latency was measured between these hosts without load"
     elif not alike:
         difference = unlike(terms[beside[0].test], terms[one.test])
         found.why = f"it was asked otherwise without load ({difference})"

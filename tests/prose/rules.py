@@ -107,6 +107,11 @@ RULES = (
     _rule("beyond-what", r"\bbeyond what\b", "name the limit"),
     _rule("as-when", r"\bas when\b", "name what is compared"),
     _rule("over-before", r"\bover before\b", "write 'finished earlier'"),
+    _rule(
+        "its-like",
+        r"\b(?:its|their) like\b|\blike (?:figures|flows|hosts|latency|pairs)\b|\bmedian pair\b",
+        "write 'comparable pairs'",
+    ),
     _rule("not-met", r"\badvisory, not met\b", "write 'Warning'"),
     _rule("threshold", r"\bthresholds?\b", "write 'limit'"),
     _rule(

@@ -379,7 +379,7 @@ def test_one_pair_far_from_its_like_is_outside(
         assert check.evidence == evidence
 
 
-def test_the_median_of_the_like_is_exact() -> None:
+def test_the_median_of_comparable_pairs_is_exact() -> None:
     check = judged(*among(PAIRS, 8), bound={"min": 0.9, "of": "peers"}, **PEERS)
     assert check.measured == pytest.approx(8 / 10.045, rel=1e-8)
 
@@ -388,13 +388,13 @@ def test_the_median_of_the_like_is_exact() -> None:
 def test_too_few_pairs_have_no_median_and_repeats_are_no_peers(records: list[Record]) -> None:
     check = judged(*records, bound={"min": 0.9, "of": "peers"}, **PEERS)
     assert check.status == "not_judged"
-    assert str(check.measured).endswith("a median needs 10")
+    assert str(check.measured).endswith(", and a median needs 10")
 
 
 def test_both_directions_of_a_pair_are_one_pair() -> None:
     records = [*among(PAIRS[:5], 8), *among([(b, a) for a, b in PAIRS[:5]], 8)]
     check = judged(*records, bound={"min": 0.9, "of": "peers"}, **PEERS)
-    assert str(check.measured).startswith("5 pairs of hosts")
+    assert str(check.measured).startswith("comparable pairs of hosts: 5,")
 
 
 def test_only_like_records_are_peers() -> None:

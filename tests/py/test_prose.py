@@ -55,6 +55,9 @@ def test_left_is_rejected_and_right_accepted(rejected: str, accepted: str) -> No
         ("double-negation", "No host has nothing to do."),
         ("personified", "The agent hears from its peer."),
         ("threshold", "The threshold is 5 %."),
+        ("its-like", "80 % of the median of its like"),
+        ("its-like", "80 % of the median pair"),
+        ("its-like", "Only like figures are compared."),
     ],
 )
 def test_a_rejected_form_is_found(rule: str, words: str) -> None:

@@ -25,7 +25,7 @@ def fits($known):
   elif type == ($known | type) then . == $known
   else null end;
 
-# "eth*" and its like, for one of the interfaces
+# "eth*" and other patterns, for one of the interfaces
 def interface_fits($name): if endswith("*") then .[:-1] as $start | $name | startswith($start) else . == $name end;
 
 def interfaces_fit($c):

@@ -136,7 +136,7 @@ FAULTS = (
         "fabric",
         FAIL,
         f"limit/site-peers/write-bandwidth {SHARE}/write-bandwidth",
-        "a result at 80 % of similar flows",
+        "a result at 80 % of the median of comparable pairs",
         edit(SLOW, slower(0.8)),
     ),
     fault(
