@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
-from perch.model.text import clean
+from perch.model.text import clean, explained
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -189,7 +189,7 @@ def _check_description(bundle: Path, root: Path) -> None:
     try:
         said = msgspec.json.decode((root / packed.DESCRIPTION).read_bytes(), type=packed.Described)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise damaged(bundle, f"{packed.DESCRIPTION} cannot be used: {error}") from None
+        raise damaged(bundle, f"{packed.DESCRIPTION} cannot be used: {explained(error)}") from None
     made = msgspec.to_builtins(packed.describe(root, said.versions.perch_commit, said.versions.jq))
     given = msgspec.json.decode((root / packed.DESCRIPTION).read_bytes())
     off = [name for name in {**made, **given} if made.get(name) != given.get(name)]

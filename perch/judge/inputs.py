@@ -13,6 +13,7 @@ from perch.model import limit_sets
 from perch.model.baseline import Baseline, BaselineDocument
 from perch.model.json_keys import repeated_key
 from perch.model.limits import Limits
+from perch.model.text import explained
 
 #: A message names so many faults of a document.
 FAULTS_MAX = 3
@@ -62,9 +63,9 @@ def decoded_baseline(content: bytes, name: str) -> Baseline:
     try:
         document = _baseline.decode(content)
     except msgspec.ValidationError as error:
-        return Baseline(fault=f"{name} cannot be used: {error}", given=True)
+        return Baseline(fault=f"{name} cannot be used: {explained(error)}", given=True)
     except UNREADABLE as error:
-        return Baseline(fault=f"{name} is damaged: {error}", given=True)
+        return Baseline(fault=f"{name} is damaged: {explained(error)}", given=True)
     repeated = repeated_key(content)
     if repeated is not None:
         why = f"{name} has the key '{repeated}' twice in one object"

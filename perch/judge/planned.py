@@ -36,6 +36,7 @@ from perch.model.plan import (
 )
 from perch.model.record import Number
 from perch.model.suite import Carrier
+from perch.model.text import explained
 from perch.model.units import seconds
 from perch.plan import forms
 from perch.plan.flows import FILE, Flows
@@ -285,9 +286,9 @@ def _decoded(
             why = other = f"its schema is {document.schema!r}, but this Perch reads {schema}"
     except msgspec.ValidationError as error:
         other = _other_version(text, schema)
-        why = other or f"it cannot be used: {error}"
+        why = other or f"it cannot be used: {explained(error)}"
     except UNREADABLE as error:
-        why = f"it is damaged: {error}"
+        why = f"it is damaged: {explained(error)}"
     remedy = OTHER_PERCH if other else ""
     raise PerchError(ExitCode.INCONCLUSIVE, why, file=file, remedy=remedy)
 

@@ -12,6 +12,7 @@ from perch.model import limit_faults
 from perch.model.json_keys import repeated_key
 from perch.model.limit_faults import Fault, is_text
 from perch.model.limits import Limit, Limits
+from perch.model.text import explained
 
 #: Of many faults so many are named in a verdict.
 MOST_FAULTS = 3
@@ -141,7 +142,7 @@ def decoded(content: bytes | None, name: str = "inputs/limits.json") -> Limits:
         text = content.decode()
         document = msgspec.json.decode(content)
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
-        return Limits(fault=f"{name} is damaged: {error}")
+        return Limits(fault=f"{name} is damaged: {explained(error)}")
     repeated = repeated_key(content)
     if repeated is not None:
         return Limits(fault=f"{name} has the key '{repeated}' twice in one object")
@@ -151,6 +152,6 @@ def decoded(content: bytes | None, name: str = "inputs/limits.json") -> Limits:
     try:
         made = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
-        return Limits(fault=f"{name}: {error}")
+        return Limits(fault=f"{name}: {explained(error)}")
     digest = hashlib.sha256(content).hexdigest()
     return Limits(made.limits, name=made.name, files=made.files, digest=digest)

@@ -5,10 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import msgspec
 
 # C0 and C1 controls, DELETE, line and paragraph separators, lone surrogates, U+FFFE and U+FFFF,
 # which XML does not have, and the marks, embeddings, overrides and isolates of the Unicode
@@ -62,7 +58,7 @@ def plural(number: int | float, word: str) -> str:
 # ---- documents that do not fit their type ------------------------------------------------------
 
 #: What msgspec says of a value that does not fit its type, and where.
-_AT = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<place>.*)`)?", re.DOTALL)
+_AT = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$\.?(?P<place>.*)`)?", re.DOTALL)
 _LACKS = re.compile(r"Object missing required field `([^`]*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 _TYPES = {
@@ -79,11 +75,14 @@ def _type_in_words(found: re.Match[str]) -> str:
     return _TYPES.get(kinds, kinds)
 
 
-def explained(error: msgspec.ValidationError) -> str:
-    """Where a document does not fit its type: "latency_us.p50: expected number, got string"."""
+def explained(error: Exception) -> str:
+    """Why a document cannot be read: "latency_us.p50: expected number, got string"."""
     said = _AT.fullmatch(str(error))
     what, place = (said["what"], said["place"]) if said else (str(error), None)
     what = _LACKS.sub(r"'\1' is missing", _UNKNOWN.sub(r"unknown key '\1'", what))
     words = re.sub(r"`([^`]*)`", _type_in_words, what)
-    words = words[:1].lower() + words[1:]
+    if words[1:2].islower():  # not in "JSON is malformed"
+        words = words[:1].lower() + words[1:]
+    if said and said["key"]:
+        words = f"a key is wrong, {words}"
     return f"{place}: {words}" if place else words

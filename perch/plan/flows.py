@@ -21,6 +21,7 @@ from perch.model.plan import (
     RoundLine,
     RoundsFile,
 )
+from perch.model.text import explained
 from perch.plan.places import hop_class, scope_of
 from perch.plan.template import Facts, Template, facts_of
 from perch.tools.transfer_command import DEVICES_MAX
@@ -154,7 +155,7 @@ def lines(content: bytes, wanted: RoundsFile) -> Iterator[RoundLine]:
             seen, flows = seen + 1, flows + len(line.flows)
             yield line
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _damaged(str(error), f"line {seen + 1}") from None
+        raise _damaged(explained(error), f"line {seen + 1}") from None
     found = RoundsFile(seen, flows, hashlib.sha256(content).hexdigest())
     if found != wanted:
         said = f"it has {seen} rounds with {flows} flows, plan.json says {wanted.rounds}"

@@ -18,6 +18,7 @@ from perch.model.figures import encode_sorted
 from perch.model.folder import existing
 from perch.model.plan import Plan
 from perch.model.record import Record, Scope, ToolName
+from perch.model.text import explained
 from perch.model.verdict import Verdict, Word
 from perch.run import judging
 
@@ -105,7 +106,7 @@ def judged_folder(name: str) -> Path:
 def _unusable(path: Path, error: Exception) -> PerchError:
     return PerchError(
         ExitCode.INCONCLUSIVE,
-        f"it cannot be used: {error}",
+        f"it cannot be used: {explained(error)}",
         file=path,
         remedy=f"run perchctl judge {path.parent} again",
     )

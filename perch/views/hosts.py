@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perch.errors import ExitCode, PerchError
-from perch.model.text import clean, did_you_mean, plural
+from perch.model.text import clean, did_you_mean, explained, plural
 
 if TYPE_CHECKING:
     from perch.judge.findings import Question
@@ -87,25 +87,29 @@ def _planned(name: str, variables: Document) -> PlanHost:
             place=f"host {name}",
             remedy="give the variables of the inventory",
         )
-    port = variables.get("perch_port") or PORT
+    devices = variables.get("perch_devices") or []
+    if isinstance(devices, list):
+        devices = [{"name": one} if isinstance(one, str) else one for one in devices]
     given: Document = {
         "address": variables.get("perch_address") or name,
         "fabric": variables["perch_fabric"],
         "scope": default_scope(variables.get("perch_scope"), variables.get("perch_fabric")),
         "backends": variables.get("perch_backends") or [],
         "tools": variables.get("perch_tools") or TOOLS_OF_A_HOST,
-        "devices": [
-            {"name": one} if isinstance(one, str) else one
-            for one in variables.get("perch_devices") or []
-        ],
-        "port": port,
+        "devices": devices,
+        "port": variables.get("perch_port") or PORT,
     }
     try:
         # numbers are text where they were given on Ansible's command line
         host = msgspec.convert(given, PlanHost, strict=False)
         of_tools = tool_ports(variables)
-    except (msgspec.ValidationError, ValueError, TypeError) as error:
-        raise PerchError(ExitCode.USAGE, str(error), place=f"host {name}") from None
+    except msgspec.ValidationError as error:
+        raise PerchError(
+            ExitCode.USAGE,
+            f"perch_{explained(error)}",
+            place=f"host {name}",
+            remedy="correct it in the inventory",
+        ) from None
     host.ports = [host.port, *(of_tools[tool] for tool in host.tools if tool in of_tools)]
     return host
 

@@ -19,6 +19,7 @@ from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.record import Number, Record
 from perch.model.sections import Fact, Switch
+from perch.model.text import explained
 from perch.model.verdict import Verdict
 from perch.views import plan as plan_view
 from perch.views.references import Reference, read_references
@@ -253,7 +254,7 @@ def _parts(path: Path) -> Iterator[pl.DataFrame]:
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise PerchError(
                     ExitCode.INCONCLUSIVE,
-                    f"it is damaged: {error}",
+                    f"it is damaged: {explained(error)}",
                     file=path,
                     place=f"line {number}",
                     remedy=f"judge the run again: perchctl judge {path.parent}",

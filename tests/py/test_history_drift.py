@@ -155,6 +155,12 @@ def test_a_damaged_baseline_is_inconclusive(judged: Callable[..., Verdict], chan
     assert status(judged(change), "drift/baseline") == "inconclusive"
 
 
+def test_a_baseline_of_the_wrong_type_is_explained() -> None:
+    text = json.dumps(accepted(put("fabric", {}))).encode()
+    fault = inputs.decoded_baseline(text, "baseline.json").fault
+    assert fault == "baseline.json cannot be used: fabric: 'id' is missing"
+
+
 def _half(path: Path) -> None:
     path.write_bytes((FIXTURES / "history/baseline.json").read_bytes()[:300])
 

@@ -115,6 +115,23 @@ def test_a_variable_of_another_type_is_refused_by_host(hosts: Asked) -> None:
     assert "perchctl hosts: host nid1: " in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("variable", "words"),
+    [
+        ({"perch_address": 5}, "perch_address: expected string, got whole number"),
+        ({"perch_devices": [5]}, "perch_devices[0]: expected object, got whole number"),
+        ({"perch_devices": 5}, "perch_devices: expected list, got whole number"),
+        ({"perch_tools": "perch"}, "perch_tools: expected list, got string"),
+    ],
+)
+def test_a_type_that_does_not_fit_is_explained(
+    hosts: Asked, variable: dict[str, Any], words: str
+) -> None:
+    ended = hosts({"nid1": NIC | variable})
+    assert (ended.code, ended.stdout) == (2, "")
+    assert f"host nid1: {words}; correct it in the inventory" in ended.stderr
+
+
 @pytest.mark.parametrize("name", ["perch_port", "perch_iperf3_port"])
 @pytest.mark.parametrize("port", [0, -1, 70000, 1.5, True, "", "18600x", "0x10"])
 def test_a_port_that_is_none_is_refused_by_name(hosts: Asked, name: str, port: object) -> None:
