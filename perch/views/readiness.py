@@ -14,7 +14,7 @@ import msgspec
 from perch.model.limits import Limits
 from perch.model.verdict import Check, Verdict
 from perch.views import words
-from perch.views.first_screen import gravity, nearness
+from perch.views.first_screen import gravity, nearness, place, strain
 from perch.views.measured import Results, best_bandwidth
 from perch.views.table import Table, left
 
@@ -185,6 +185,8 @@ def _state(told: Sequence[_Told]) -> str:
 
 def _said(check: Check) -> str:
     text = f"{check.headline}: {words.value(check.measured, check.unit)}"
+    if where := place(check):
+        text += f", {where}"
     return (
         text if check.limit is None else f"{text} (limit: {words.bound(check.limit, check.unit)})"
     )
@@ -207,8 +209,7 @@ def _evidence(told: Sequence[_Told], state: str) -> str:
     if state == MET:
         said = _said(_closest(told))
     else:
-        worst = min(checks, key=gravity)
-        said = _said(worst)
+        said = _said(min(reversed(checks), key=lambda one: (gravity(one), -strain(one))))
     if passed + left_open > 1 or state != MET:
         said += f"; {passed} of {len(checks)} checks passed"
         said += f", {left_open} not judged" if left_open else ""

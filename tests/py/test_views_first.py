@@ -331,6 +331,20 @@ def test_readiness_tells_failures_from_warnings(made: Made, tmp_path: Path) -> N
     assert "; failed: latency; with a warning: loss." in said
 
 
+def test_readiness_and_the_first_screen_name_the_same_worst_figure(
+    made: Made, tmp_path: Path
+) -> None:
+    most = {"limit": {"min": None, "max": 10}, "unit": "times the median"}
+    made.verdict["checks"] += [
+        check("tail/near", "advisory", 30, **most, evidence=["near/n1/n2/0/1#8"]),
+        check("tail/far", "advisory", 90, **most, evidence=["far/n1/n2/0/3#256"]),
+    ]
+    report = made.shown(tmp_path)
+    said = "tail/far: 90 times the median, 256 B, repeat 3, n1 to n2 (limit: at most 10 times"
+    assert said in report.section("## Readiness")
+    assert said.replace("tail/far", "tail/far (also `near`)") in report.text
+
+
 def test_the_line_of_a_verdict_says_each_fault_once() -> None:
     faults = {"limit/a/t": "Too low", "limit/b/t": "Too low", "tail/t": "Too late"}
     found = verdict(
