@@ -18,7 +18,7 @@ ANSIBLE := ANSIBLE_CONFIG=$(CURDIR)/ansible.cfg .venv/bin/ansible-playbook
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ': .*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ': .*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
 setup: ## install what is missing to measure and to build (packages, virtual environment)
@@ -40,12 +40,12 @@ demo: engine ## measure this machine as two hosts, judge, and write a report (SU
 	exit $$status
 
 .PHONY: judge
-judge: ## judge a run anew from its folder; fails unless it is PASS (RUN=runs/latest)
+judge: ## judge a run again from its folder; fails unless the verdict is PASS (RUN=runs/latest)
 	@setup/setup run
 	@.venv/bin/perchctl judge "$$RUN_FOLDER"
 
 .PHONY: report
-report: ## judge a run anew and write its report, whatever the verdict (RUN=runs/latest)
+report: ## judge a run again and write its report, whatever the verdict (RUN=runs/latest)
 	@setup/setup run
 	@.venv/bin/perchctl report "$$RUN_FOLDER"
 
@@ -60,13 +60,13 @@ given = $(filter command% environment%,$(origin $(1)))
 need = $(if $(and $($(1)),$(call given,$(1))),,$(error make $@ needs $(1)=, the folder of a run, such as $(1)=runs/latest))
 
 .PHONY: accept
-accept: ## make a run the baseline that later ones are held against (RUN=, LABEL=, FORCE=reason)
+accept: ## make a run the baseline that later runs are compared with (RUN=, LABEL=, FORCE=reason)
 	@:$(call need,RUN)
 	@setup/setup run
 	@.venv/bin/perchctl accept $${LABEL:+--label "$$LABEL"} $${FORCE:+--force "$$FORCE"} "$$RUN_FOLDER"
 
 .PHONY: compare
-compare: ## lay two runs side by side, with confidence intervals (A=, B=)
+compare: ## compare two runs, with confidence intervals (A=, B=)
 	@:$(call need,A)$(call need,B)
 	@setup/setup run
 	@.venv/bin/perchctl compare "$$A_FOLDER" "$$B_FOLDER"
@@ -77,13 +77,13 @@ trend: ## draw each test's median over the runs of a fabric into runs/trend.html
 	@.venv/bin/perchctl trend $${FABRIC:+--fabric "$$FABRIC"} "$$RUNS"
 
 .PHONY: bundle
-bundle: ## pack a run, so that somebody else can verify it (RUN=, KEY=ssh key)
+bundle: ## pack a run into one file, for others to verify (RUN=, KEY=ssh key)
 	@:$(call need,RUN)
 	@setup/setup run
 	@.venv/bin/perchctl bundle $${KEY:+--key "$$KEY"} "$$RUN_FOLDER"
 
 .PHONY: verify
-verify: ## say whether a bundle is whole and its raw outputs give its verdict (BUNDLE=, SIGNERS=)
+verify: ## check that a bundle is whole and its raw outputs give its verdict (BUNDLE=, SIGNERS=)
 	@: $(or $(BUNDLE),$(error make verify needs BUNDLE=, the file that make bundle made))
 	@setup/setup verify
 	@.venv/bin/perchctl verify $${SIGNERS:+--signers "$$SIGNERS"} "$$BUNDLE"
@@ -99,18 +99,18 @@ test-long: ## run the tests of agents and soaks, ten minutes
 	@tests/run long
 
 .PHONY: test-slow
-test-slow: ## run whole playbooks again and again, and all that each backend does, ten minutes
+test-slow: ## run the tests of playbooks and backends, ten minutes
 	@setup/setup run build test lint
 	@tests/run slow
 
 # The verdict's own test: the table of what it plants is docs/self-test.md.
 .PHONY: self-test
-self-test: ## plant faults in good runs and see the verdict find each; KEEP=DIR keeps the good runs
+self-test: ## plant faults in good runs and check that the verdict finds each; KEEP=DIR keeps the good runs
 	@setup/setup run build test
 	@tests/self-test/run $(if $(KEEP),--good '$(KEEP)')
 
 .PHONY: soak-test
-soak-test: ## plant faults into compressed soaks and see each found, 20 minutes (SESSIONS="faults clean"); needs root
+soak-test: ## plant faults in compressed soaks and check that each is found, 20 minutes (SESSIONS="faults clean"); needs root
 	@setup/setup run build test
 	@tests/soak/run $(SESSIONS)
 
@@ -132,13 +132,13 @@ bench-verbs: ## compare verbs with perftest's speed, on rxe where no RDMA device
 	@tests/bench/verbs $(PAIRS)
 
 .PHONY: bench-soak
-bench-soak: ## what recording intervals of 1 s costs a soak, against none (PAIRS=15)
+bench-soak: ## measure what recording intervals of 1 s costs a soak (PAIRS=15)
 	@setup/setup run build
 	@$(MAKE) -C engine
 	@tests/bench/soak $(PAIRS)
 
 .PHONY: bench-counters
-bench-counters: ## what reading the devices' counters costs the agent for each flow
+bench-counters: ## measure what reading the NICs' counters costs for each flow
 	@setup/setup run
 	@tests/bench/counters
 
@@ -160,17 +160,17 @@ lab: ## start two virtual machines with RDMA between them, for inventories/lab
 	@tests/lab/lab status
 
 .PHONY: lab-down
-lab-down: ## end those machines
+lab-down: ## end the virtual machines of make lab
 	@tests/lab/lab down
 
 .PHONY: lab-test
-lab-test: ## run the tests that need those machines, on ones of their own
+lab-test: ## run the tests that need virtual machines, on their own ones
 	@setup/setup run build test lab
 	@$(MAKE) -C engine >&2
 	@tests/run lab
 
 .PHONY: lab-test-full
-lab-test-full: ## run these, the ones that boot machines again and again, and all of verbs
+lab-test-full: ## run those tests, the ones that boot machines many times, and all of verbs
 	@setup/setup run build test lab uml
 	@$(MAKE) -C engine >&2
 	@tests/run verbs lab-full

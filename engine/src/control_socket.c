@@ -212,7 +212,7 @@ static int listen_on(const char *host, uint16_t port, bool token, bool optional,
 	address_format(&address, true, text, sizeof(text));
 	if (!token && !address_is_loopback(&address)) {
 		freeaddrinfo(list);
-		return failure(-EPERM, EXIT_USAGE, "refusing to listen on %s without a token: everybody who reaches "
+		return failure(-EPERM, EXIT_USAGE, "refusing to listen on %s without a token: any host that reaches "
 			       "the port could start traffic; give --token-file, or bind a loopback address", text);
 	}
 	r = listen_one(a, ret);

@@ -152,7 +152,7 @@ def _uncounted(flow: Flow, parts: Sequence[Part], fabric: str) -> str | None:
 def _not_judged(parts: Sequence[Part], fabric: str) -> str | None:
     """Why no counter can prove the path, although devices may count it."""
     if _is_loopback(parts, fabric):
-        return "both ends are one machine, and lo counts every byte of both and of everybody else"
+        return "both ends are one machine, so the counters of lo mix all traffic"
     if any(part.status != "ok" for part in parts):
         return "the flow was not measured to its end, so that its claim is not whole"
     return None

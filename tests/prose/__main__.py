@@ -27,6 +27,7 @@ SOURCES: tuple[tuple[str, Reader], ...] = (
     ("reports/limits/*.yml", strings.yaml_strings),
     ("reports/jq/*.jq", strings.jq),
     ("engine/src/*.[ch]", strings.c),
+    ("Makefile", strings.make),
 )
 
 

@@ -89,7 +89,7 @@ RULES = (
     _rule("whoever", r"\bwho(?:so|m)?ever\b", "name who acts, or write 'any'"),
     _rule("say-so", r"\b(?:said|says?|saying) so\b", "say what is reported"),
     _rule("told", r"\btold\b", "write 'reported', 'set' or 'distinguished'"),
-    _rule("nobody", r"\bnobody(?:'s)?\b|\bnothing (?:says|tells|may)\b", "name who acts"),
+    _rule("nobody", r"\b(?:no|every)body(?:'s)?\b|\bnothing (?:says|tells|may)\b", "name who acts"),
     _rule(
         "personified",
         r"\b(?:hears?|heard|speaks?|spoke|likes|knows)\b",

@@ -1,4 +1,4 @@
-"""The texts that programs show: strings of Python, Jinja templates, YAML, C and jq."""
+"""The texts that programs show: strings of Python, Jinja, YAML, C, jq and make."""
 
 from __future__ import annotations
 
@@ -197,6 +197,16 @@ def _paragraphs(words: str) -> Iterator[tuple[Kind, str]]:
         return
     plain = _MACRO.sub(lambda macro: CODE if macro["font"] else "\n\n", words)
     yield from ((Kind.PROSE, paragraph) for paragraph in plain.split("\n\n"))
+
+
+# make --------------------------------------------------------------------------------------------
+
+
+def make(file: str, source: str) -> Iterator[Text]:
+    """The help of each target: what `make help` prints of it."""
+    for number, line in enumerate(source.splitlines(), 1):
+        if found := re.match(r"[a-z][a-z-]*:.*?## (.*)", line):
+            yield from _text(file, number, Kind.MESSAGE, found[1])
 
 
 # jq ----------------------------------------------------------------------------------------------

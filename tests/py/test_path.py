@@ -276,7 +276,10 @@ def test_interface_without_counters_proves_nothing() -> None:
 @pytest.mark.parametrize(
     ("of_part", "reason"),
     [
-        ({"link": {"layer": "loopback"}}, "both ends are one machine"),
+        (
+            {"link": {"layer": "loopback"}},
+            "both ends are one machine, so the counters of lo mix all traffic",
+        ),
         ({"client": {"device": "lo"}}, "both ends are one machine"),
         ({"provider": "shm"}, "the bytes went through memory"),
         ({"provider": "sm2"}, "the bytes went through memory"),

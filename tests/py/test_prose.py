@@ -51,6 +51,7 @@ def test_left_is_rejected_and_right_accepted(rejected: str, accepted: str) -> No
         ("say-so", "The report says so."),
         ("told", "The agent is told to stop."),
         ("nobody", "Nobody reads this counter."),
+        ("nobody", "The counter has the bytes of everybody else."),
         ("free-relative", "What the counter lacks is not judged."),
         ("double-negation", "No host has nothing to do."),
         ("personified", "The agent hears from its peer."),
@@ -165,6 +166,12 @@ def test_names_patterns_and_docstrings_are_no_phrases() -> None:
         '"""said what is no line"""\na = "one two three".split()\nb = r"said what is no (?:line)"\n'
     )
     assert list(strings.python("a.py", source)) == []
+
+
+def test_the_help_of_a_target_of_make_is_a_message() -> None:
+    source = f"# {RIDDLE}\n.PHONY: judge\njudge: setup ## {RIDDLE}\n\t@echo {RIDDLE}\n"
+    assert list(strings.make("Makefile", source)) == [Text("Makefile", 3, Kind.MESSAGE, RIDDLE)]
+    assert ("Makefile", strings.make) in lint.SOURCES
 
 
 def test_comments_of_a_roles_defaults_are_its_manual() -> None:
