@@ -13,7 +13,7 @@ from perch.model.record import Number, Scope
 Carrier = Literal["rdma", "card", "provider", "sockets"]
 
 
-class SuiteTest(msgspec.Struct, frozen=True):
+class SuiteTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One test of a suite. `params` are its tool's options (playbooks/suites/suite.schema.json)."""
 
     name: str
@@ -36,7 +36,7 @@ class SuiteTest(msgspec.Struct, frozen=True):
         return next((name for name in names if self.params.get(name) is not None), None)
 
 
-class SoakSettings(msgspec.Struct, frozen=True):
+class SoakSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A suite's `soak`, times as it writes them."""
 
     mode: str = "mixed"
@@ -47,7 +47,7 @@ class SoakSettings(msgspec.Struct, frozen=True):
     reconnect: str = "30m"
 
 
-class Suite(msgspec.Struct, frozen=True):
+class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
     tests: list[SuiteTest]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 # C0 and C1 controls, DELETE, line and paragraph separators, lone surrogates, U+FFFE and U+FFFF,
 # which XML does not have, and the marks, embeddings, overrides and isolates of the Unicode
@@ -59,6 +59,7 @@ def plural(number: int | float, word: str) -> str:
 
 #: What msgspec says of a value that does not fit its type, and where.
 _AT = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$\.?(?P<place>.*)`)?", re.DOTALL)
+_INDEX = re.compile(r"\[[^]]*\]")
 _LACKS = re.compile(r"Object missing required field `([^`]*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 _TYPES = {
@@ -75,11 +76,18 @@ def _type_in_words(found: re.Match[str]) -> str:
     return _TYPES.get(kinds, kinds)
 
 
-def explained(error: Exception) -> str:
-    """Why a document cannot be read: "latency_us.p50: expected number, got string"."""
+def explained(error: Exception, keys: Mapping[str, Iterable[str]] | None = None) -> str:
+    """Why a document cannot be read: "latency_us.p50: expected number, got string".
+
+    keys: the valid ones by their object's place without indices; an unknown key gets the nearest.
+    """
     said = _AT.fullmatch(str(error))
     what, place = (said["what"], said["place"]) if said else (str(error), None)
-    what = _LACKS.sub(r"'\1' is missing", _UNKNOWN.sub(r"unknown key '\1'", what))
+    unknown = _UNKNOWN.search(what)
+    near = ""
+    if unknown and keys:
+        near = did_you_mean(unknown[1], keys.get(_INDEX.sub("", place or ""), ()))
+    what = _LACKS.sub(r"'\1' is missing", _UNKNOWN.sub(rf"unknown key '\1'{near}", what))
     words = re.sub(r"`([^`]*)`", _type_in_words, what)
     if words[1:2].islower():  # not in "JSON is malformed"
         words = words[:1].lower() + words[1:]

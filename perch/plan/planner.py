@@ -11,7 +11,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
-from perch.model.suite import Suite
+from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.model.text import explained
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
@@ -22,7 +22,7 @@ from perch.plan.switches import switch
 from perch.plan.tests import Fleet, PlannedTest, planned
 
 
-class Inputs(msgspec.Struct, frozen=True):
+class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """inputs/plan.json: what Ansible resolved. `limits` is the name of a set.
 
     hosts: {NAME: {perch_address, perch_fabric, ...}}. switches: {NAME: {switch_check_provider,
@@ -36,6 +36,15 @@ class Inputs(msgspec.Struct, frozen=True):
     hosts: dict[str, dict[str, Any]]
     switches: dict[str, dict[str, Any]] = {}
     soak_duration: Any = ""
+
+
+#: The keys of the inputs' objects, by their places.
+_KEYS = {
+    "": Inputs.__struct_fields__,
+    "suite": Suite.__struct_fields__,
+    "suite.tests": SuiteTest.__struct_fields__,
+    "suite.soak": SoakSettings.__struct_fields__,
+}
 
 
 @dataclass(frozen=True)
@@ -86,11 +95,9 @@ def decoded(document: bytes, file: str = "inputs/plan.json") -> Inputs:
     """Raises PerchError."""
     try:
         return msgspec.json.decode(document, type=Inputs)
-    except msgspec.ValidationError as error:
-        why = f"it cannot be planned: {explained(error)}"
-        raise PerchError(ExitCode.USAGE, why, file=file) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise PerchError(ExitCode.USAGE, f"it cannot be planned: {error}", file=file) from None
+        why = f"it cannot be planned: {explained(error, _KEYS)}"
+        raise PerchError(ExitCode.USAGE, why, file=file) from None
 
 
 def plan(inputs: Inputs, check: Check) -> Planned:

@@ -105,6 +105,23 @@ def test_a_run_is_never_planned_over(run: Path, perchctl: Perchctl) -> None:
             "host a: there is no variable 'perch_adress', did you mean 'perch_address'?",
         ),
         (inputs(soak_duration="1h"), "suite s is not a soak"),
+        (
+            inputs(swiches={}),
+            "it cannot be planned: unknown key 'swiches', did you mean 'switches'?",
+        ),
+        (
+            inputs(suite={"name": "s", "titel": "S", "tests": [suite_test()]}),
+            "it cannot be planned: suite: unknown key 'titel', did you mean 'title'?",
+        ),
+        (
+            inputs(suite={"name": "s", "title": "S", "tests": [suite_test() | {"repaet": 3}]}),
+            "unknown key 'repaet', did you mean 'repeat'?",
+        ),
+        (
+            inputs(suite={"name": "s", "title": "S", "tests": [], "soak": {"trun": "10m"}}),
+            "it cannot be planned: suite.soak: unknown key 'trun', did you mean 'turn'?",
+        ),
+        (inputs(zzz=1), "it cannot be planned: unknown key 'zzz'\n"),
     ],
 )
 def test_inputs_that_cannot_be_planned_leave_no_plan(
