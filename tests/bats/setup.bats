@@ -43,9 +43,17 @@ as_nobody() {
 
 @test "a section or an option that does not exist is refused with exit code 2" {
   run_expecting 2 "$TOP/setup/setup" --no-venv nothing
-  assert_output --partial '"nothing"'
+  assert_output "setup: unknown section 'nothing'; valid: run, verify, build, test, lint, release, bench, uml, lab"
   run_expecting 2 "$TOP/setup/setup" --no-such-option
   assert_output --partial "--no-such-option"
+}
+
+@test "a misspelt section names the nearest one" {
+  local word
+  for word in tset:test tests:test benhc:bench realease:release laab:lab; do
+    run_expecting 2 "$TOP/setup/setup" --no-venv "${word%:*}"
+    assert_output "setup: unknown section '${word%:*}', did you mean '${word#*:}'?"
+  done
 }
 
 @test "help names every option and section, and installs nothing" {
