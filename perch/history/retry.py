@@ -16,7 +16,7 @@ from perch.errors import ExitCode, PerchError
 from perch.model.figures import pretty
 from perch.model.plan import RETRY_SCHEMA, Flow, Plan, RetryDocument, RoundLine
 from perch.model.sections import OutsidePair
-from perch.model.text import clean
+from perch.model.text import clean, names
 
 if TYPE_CHECKING:
     from perch.model.verdict import Verdict
@@ -140,6 +140,5 @@ def placed(flows: list[Flow]) -> list[RoundLine]:
 
 def _said(verdict: Verdict, pairs: list[OutsidePair]) -> str:
     assert isinstance(verdict.outside, dict)  # pairs are of it
-    named = ", ".join(f"{_name(pair)} ({pair['why'][0]})" for pair in pairs[:_NAMED])
-    more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
-    return f"{len(pairs)} of {verdict.outside['of']} fell outside: {named}{more}"
+    named = names([f"{_name(pair)} ({pair['why'][0]})" for pair in pairs], _NAMED)
+    return f"{len(pairs)} of {verdict.outside['of']} fell outside: {named}"

@@ -35,7 +35,7 @@ from perch.model.figures import encode, encode_lines
 from perch.model.imported import Documents
 from perch.model.limits import Limits
 from perch.model.plan import Plan
-from perch.model.text import clean
+from perch.model.text import clean, names
 from perch.model.verdict import Check, Coverage, Verdict
 from perch.soak import judge as soak
 from perch.soak.told import Soak
@@ -272,7 +272,6 @@ def line(verdict: Verdict) -> str:
         # several limits of one figure have one headline
         found = (check.headline for check in verdict.checks if check.status == status)
         titles = list(dict.fromkeys(found))
-        more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
         if titles:
-            said += f"; {word}: {', '.join(titles[:NAMED])}{more}"
+            said += f"; {word}: {names(titles, NAMED)}"
     return clean(said)
