@@ -273,10 +273,15 @@ class ActionModule(ActionBase):
     def _unknown(
         self, foreign: set[str], more: Iterable[tuple[str, Mapping]] = ()
     ) -> Iterator[str]:
+        found: dict[str, list[str]] = {}
         for place, variables in [*self._inventory.places(), *more]:
             for name in sorted(set(map(str, variables)) - foreign):
                 if why := self._specs.unknown(name):
-                    yield f"{place}: {why}"
+                    found.setdefault(why, []).append(place)
+        for why, places in found.items():
+            hosts = [place.removeprefix("host ") for place in places if place.startswith("host ")]
+            where = [place for place in places if not place.startswith("host ")]
+            yield f"{', '.join([*where, *([self._named(hosts)] if hosts else [])])}: {why}"
 
     def _nowhere(self) -> Iterator[str]:
         """Devices of a group without hosts are named on no host.

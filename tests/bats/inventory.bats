@@ -106,6 +106,14 @@ mine() { cat >"mine/$1"; }
     "engine_zzzzzz is no variable of the role engine (roles/engine/README.md lists them)"
 }
 
+@test "an unknown variable of several hosts is one line" {
+  mkdir mine/group_vars mine/host_vars
+  mine group_vars/rack1.yml <<<'perch_adress: 192.0.2.7'
+  mine host_vars/alpha.yml <<<'perch_adress: 192.0.2.6'
+  mine host_vars/beta.yml <<<'perch_adress: 192.0.2.7'
+  refused -- "- group rack1, hosts alpha, beta: perch_adress is no variable of the role inventory_check; did you mean perch_address?"
+}
+
 @test "a name that is all but one of ours is refused; others' names are left alone, and so are those that are said to be" {
   refused -e perchaddress=192.0.2.9 -- "perchaddress is no variable of any role; did you mean perch_address?"
   PLAYBOOK=check play check -e '{"inventory_check_foreign": ["agent_smith"], "agent_smith": 1, "mesh_address": 1, "__lab_x": 2}' -e host_check_runs_dir="$PWD/checks"
