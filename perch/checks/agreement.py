@@ -17,12 +17,13 @@ from perch.checks import RunView, check, design, first
 from perch.model.figures import encode, median, ratio, rounded, supports
 from perch.model.limits import FACETS, Limit, fits
 from perch.model.verdict import Bound, Check
+from perch.tools import atomics
 
 #: The largest write that goes as a high-rate put (HewlettPackard/shs-libcxi, man/cxi_write_bw.1.md,
 #: --no-hrp).
 HRP_BYTES = 2048
 
-_ATOMICS = ("atomic-op", "fetch-atomic", "compare-atomic", "fetch-add", "compare-swap")
+_ATOMICS = (*atomics.OPS, "fetch-add", "compare-swap")
 _WITH_PAYLOAD = ("send", "send-imm", "write", "write-imm")
 
 #: Settings that must be equal where both sides state them, by the column that has them.

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from perch.model import units
 from perch.model.plan import Expect
 from perch.model.suite import Host, SuiteTest
+from perch.tools import atomics
 from perch.tools.command import (
     Command,
     Cost,
@@ -26,21 +27,12 @@ from perch.tools.command import (
     whole,
 )
 
-ATOMICS = ("atomic-op", "fetch-atomic", "compare-atomic")
-OPS = ("send", "write", "read", *ATOMICS)
+OPS = ("send", "write", "read", *atomics.OPS)
 
 OF_LATENCY = ("warmup", "gap", "no_ll", "clock")
 OF_BANDWIDTH = ("batch", "bidirectional", "no_hrp")
 OF_ATOMICS = ("atomic_op", "atomic_type", "matching")
 NOT_OF_ATOMICS = ("tx_memory", "rx_memory", "rdzv")
-
-TYPE_BYTES = (
-    dict.fromkeys(("int8", "uint8"), 1)
-    | dict.fromkeys(("int16", "uint16"), 2)
-    | dict.fromkeys(("int32", "uint32", "float"), 4)
-    | dict.fromkeys(("int64", "uint64", "double", "float-complex"), 8)
-    | dict.fromkeys(("double-complex", "uint128"), 16)
-)
 
 #: Its own defaults: a gap and messages to warm up, and the messages of a list.
 GAP, WARMUP = "1ms", 10
@@ -53,19 +45,14 @@ _CLOCKS = {"cycles": "cycles", "monotonic": "clock_gettime"}
 
 
 def _is_atomic(test: SuiteTest) -> bool:
-    return test.op in ATOMICS
+    return test.op in atomics.OPS
 
 
 def _sizes(test: SuiteTest) -> list[int]:
     """-s takes one size, or a range of powers of two; an atomic has its type's."""
     if _is_atomic(test):
-        return [TYPE_BYTES[test.get("atomic_type", "uint64")]]
+        return [atomics.TYPE_BYTES[atomics.type_of(test)]]
     return units.sizes(test.params["size"])
-
-
-def _operation(test: SuiteTest) -> str:
-    default = "cswap" if test.op == "compare-atomic" else "sum"
-    return str(test.get("atomic_op", default))
 
 
 def _memories(test: SuiteTest) -> list[str]:
@@ -97,7 +84,7 @@ def _atomic_refusals(test: SuiteTest) -> Iterator[str]:
     odd = test.first_of(NOT_OF_ATOMICS if atomic else OF_ATOMICS)
     if odd is not None:
         yield f"cxi's atomics have no {odd}" if atomic else f"{odd} belongs to atomics"
-    operation = _operation(test)
+    operation = atomics.operation(test)
     if (test.op == "compare-atomic") != operation.startswith("cswap"):
         yield f"op {test.op} has no atomic_op {operation}"
 
@@ -180,13 +167,13 @@ def _gpu_words(option: str, memory: str | None) -> list[str]:
 
 def _atomic_words(test: SuiteTest) -> list[str]:
     """The engine's words for an operation -> the tool's: cswap-ne is -A cswap -C ne."""
-    operation = _operation(test)
+    operation = atomics.operation(test)
     compares = operation.startswith("cswap")
     compare = "eq" if operation == "cswap" else operation.removeprefix("cswap-")
     return [
         *("-A", "cswap" if compares else "swap" if operation == "write" else operation),
         *flag("-C", compare if test.op == "compare-atomic" else None),
-        *("-T", test.get("atomic_type", "uint64").replace("-", "_")),
+        *("-T", atomics.type_of(test).replace("-", "_")),
         *flag("--fetching", test.op != "atomic-op"),
         *flag("--matching", test.get("matching")),
     ]
@@ -283,9 +270,9 @@ def _memory_wants(test: SuiteTest) -> Iterator[Want]:
 
 
 def _atomic_wants(test: SuiteTest) -> Iterator[Want]:
-    yield Want("atomic_op", _operation(test))
+    yield Want("atomic_op", atomics.operation(test))
     yield Want("fetching", test.op != "atomic-op")
-    yield Want("atomic_type", test.get("atomic_type", "uint64"))
+    yield Want("atomic_type", atomics.type_of(test))
     yield Want("keys", "matching" if test.get("matching") is True else "client")
 
 

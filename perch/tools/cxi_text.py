@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perch.model.record import Number
+from perch.tools import atomics
 from perch.tools.results import LineError, UnusableError, shown
 from perch.tools.text import number
 
 #: Bytes of an atomic operation's type.
-TYPE_BYTES = {
-    "INT8": 1, "UINT8": 1, "INT16": 2, "UINT16": 2, "INT32": 4, "UINT32": 4, "INT64": 8,
-    "UINT64": 8, "FLOAT": 4, "DOUBLE": 8, "FLOAT_COMPLEX": 8, "DOUBLE_COMPLEX": 16, "UINT128": 16,
-}  # fmt: skip
+TYPE_BYTES = {name.upper().replace("-", "_"): size for name, size in atomics.TYPE_BYTES.items()}
 
 _RULE = re.compile(r"-{20,}[ \t]*")
 _TITLED = re.compile(r" *CXI .* Test *")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perch.model import units
 from perch.model.plan import Expect
 from perch.model.suite import SuiteTest
+from perch.tools import atomics
 from perch.tools.command import Ends, Want, count, duration_s, numeral
 
 _gpu = re.compile(r"(cuda|rocm|ze)(?::([0-9]+))?")
@@ -22,8 +23,6 @@ RETRIES = {"retry": 7, "rnr_retry": 7, "timeout_exponent": 14}
 #: The largest message that the engine sends within its work request in tests of latency, where the
 #: device takes that many bytes (engine/src/backends/verbs_queue.c).
 INLINE_SEND, INLINE_WRITE, INLINE_DATAGRAM = 236, 220, 188
-
-_ATOMICS = ("atomic-op", "fetch-atomic", "compare-atomic")
 
 
 def default(test: SuiteTest, name: str, value: int | None) -> Want:
@@ -167,10 +166,9 @@ def _libfabric_wants(test: SuiteTest) -> Iterator[Want]:
     batch, named = count(test, "batch"), fabric_class(test)
     yield Want("batch", batch or 1, batch is None)
     yield Want("fabric_class", named or "default", named is None)
-    if test.op in _ATOMICS:
-        default = "cswap" if test.op == "compare-atomic" else "sum"
-        yield Want("atomic_op", test.get("atomic_op", default))
-        yield Want("atomic_type", test.get("atomic_type", "uint64"))
+    if test.op in atomics.OPS:
+        yield Want("atomic_op", atomics.operation(test))
+        yield Want("atomic_type", atomics.type_of(test))
 
 
 def _service_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
