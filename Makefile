@@ -142,6 +142,12 @@ bench-counters: ## measure what reading the NICs' counters costs for each flow
 	@setup/setup run
 	@tests/bench/counters
 
+.PHONY: bench-agent
+bench-agent: ## what agents add to a flow, a tournament of 32 hosts, and an agent's memory
+	@setup/setup run build
+	@$(MAKE) -C engine
+	@tests/bench/agent
+
 .PHONY: bench-report
 bench-report: ## time judging and rendering of 1,000, 10,000 and 100,000 records
 	@setup/setup run
