@@ -35,7 +35,7 @@ struct lines {
 	pthread_cond_t ended;           /* one of them */
 	struct meeting meetings[MEETINGS_MAX];
 	unsigned n_meetings;
-	_Atomic bool broken;            /* nobody reads the answers */
+	_Atomic bool broken;            /* the reader of the answers is gone */
 };
 
 /* Under the lock. One write, so that a reader never waits for the rest of a line. */
@@ -209,7 +209,7 @@ static void take_line(struct lines *l, const char *line, size_t length) {
 	json_decref(o);
 }
 
-/* Nobody asks any more: whoever waits goes at once; whoever still connects is waited for. */
+/* At the end of the requests: cancels each meeting and waits until all have ended. */
 static void end_all(struct lines *l) {
 	(void) pthread_mutex_lock(&l->lock);
 	for (size_t i = 0; i < MEETINGS_MAX; i++)

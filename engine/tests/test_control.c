@@ -286,7 +286,7 @@ static void test_bad_servers(void **state) {
 	refuse_server(&none, bytes, n, -EREMOTEIO, "no reason");
 }
 
-static void test_nobody_listens(void **state) {
+static void test_no_listener(void **state) {
 	struct control *c = NULL;
 	uint16_t port;
 
@@ -312,7 +312,7 @@ int main(void) {
 		TEST(test_the_refused_hear_why),
 		TEST(test_without_a_token_only_loopback_is_served),
 		TEST(test_bad_servers),
-		TEST(test_nobody_listens),
+		TEST(test_no_listener),
 	};
 
 	return cmocka_run_group_tests_name("control", tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void test_two_meet(void **state) {
 	assert_int_equal(first + second, 3);
 }
 
-/* Who waits for nobody holds up nobody. */
+/* A meeting that waits for its peer does not delay others. */
 static void test_side_by_side(void **state) {
 	char message[FAILURE_TEXT_MAX];
 	int exit;
@@ -118,12 +118,12 @@ static void test_side_by_side(void **state) {
 	assert_int_equal(exit, 0);
 }
 
-static void test_nobody_comes(void **state) {
+static void test_absent_peer(void **state) {
 	char message[FAILURE_TEXT_MAX];
 	int exit;
 
 	(void) state;
-	ask(7, "nobody", 2, 2000); /* the greeting takes a part of it */
+	ask(7, "absent", 2, 2000); /* the greeting takes a part of it */
 	assert_int_equal(heard(&exit, message), 7);
 	assert_int_equal(exit, EXIT_PEER);
 	assert_non_null(strstr(message, "1 of 2 parties came"));
@@ -260,7 +260,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_two_meet, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_side_by_side, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_nobody_comes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_absent_peer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_server, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_lines, set_up, tear_down),

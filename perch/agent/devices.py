@@ -78,7 +78,7 @@ def resolved(name: str) -> str:
 
 
 async def own_interface(children: Children, address: str) -> str:
-    """That which holds the host's own address; "" where nobody says."""
+    """The interface with the host's own address; "" if `ip` names none."""
     address = resolved(address)
     if address.startswith("127.") or address == "::1":
         return "lo"  # 127.0.0.2 stands on no list
@@ -86,7 +86,7 @@ async def own_interface(children: Children, address: str) -> str:
 
 
 async def route_to(children: Children, address: str, own: str) -> str:
-    """The interface through which this host reaches an address; "" where nobody says."""
+    """The interface through which this host reaches an address; "" if `ip` names none."""
     command = ["ip", "-j", "route", "get", resolved(address), "from", resolved(own)]
     return _named(await children.answer(command), "dev")
 

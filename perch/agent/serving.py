@@ -9,7 +9,7 @@ from perch.agent.children import Children, Process
 from perch.agent.errors import AgentError, Exit
 from perch.agent.share import Share
 
-#: Seconds between two looks for the ready file, of which nobody sends an event.
+#: Seconds between two looks for the ready file: no event reports that it was written.
 LOOK_EVERY = 0.02
 
 

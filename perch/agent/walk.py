@@ -194,7 +194,7 @@ class Walk:
     async def _meet_done(self, turn: _Turn) -> str | NotMet:
         """The client's deadline and its last grace.
 
-        Nobody is asked before the flow should be over, at about a third of its deadline.
+        The peer is first asked when the flow should be over, at about a third of its deadline.
         """
         deadline = turn.flow.deadline_s
         until = asyncio.get_running_loop().time() + deadline + ROUND_GRACE

@@ -1,4 +1,4 @@
-"""What ends an agent that nobody needs any more."""
+"""Ends an agent whose controller is gone or whose time is over."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from perch.errors import ExitCode, PerchError
 from perch.model.figures import pretty
 
-#: The key of whoever signs is known under this namespace (ssh-keygen -Y).
+#: The namespace of a bundle's signatures (ssh-keygen -Y).
 NAMESPACE = "perch"
 
 #: What a run holds and others may see, beside plan.*.json. Half-made files are left behind.

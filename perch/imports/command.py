@@ -73,7 +73,7 @@ class _Files:
         for name in self._names:
             path = Path(name)
             try:
-                # a named pipe that nobody writes to would be waited for without end
+                # reading a named pipe without a writer would never end
                 content = path.read_bytes() if S_ISREG(path.stat().st_mode) else None
             except OSError as error:
                 self.say(f"{name}:1: {error.strerror}; give the file of an output")

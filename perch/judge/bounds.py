@@ -172,7 +172,7 @@ def _ways(role: Role, claim: wire.Claim) -> tuple[_Way, _Way]:
     )
     # acknowledgements of the other way, and requests for what is read, share a way
     packets = to_wire.packets + from_wire.packets + claim.messages
-    # what was lost on the way left its sender only; nor does its receiver show what nobody saw
+    # the receiver counts no packet lost on the way, and unchecked writes may have been lost
     return (
         _Way("tx", to_wire, packets, to_wire.least_packets, 0, 0, 0),
         _Way(

@@ -19,7 +19,7 @@ from perch.judge.raw import UNREADABLE
 from perch.model.figures import encode
 from perch.model.text import clean
 
-#: Seconds to wait for whoever holds the lock.
+#: Seconds to wait for another process's lock.
 PATIENCE_S = 60
 
 Line = dict[str, Any]

@@ -9,7 +9,7 @@ from perch.judge import inputs
 from perch.model.baseline import BaselineDocument
 from perch.run import folder, lines
 
-#: The first accepted run and the newest of the others: nobody reads a table of more.
+#: The first accepted run and the newest of the others: a longer table is not read.
 MOST_RUNS = 10
 
 

@@ -17,8 +17,8 @@ from perch.soak.processes import Life, Lives, ProcessJudge, successive
 from perch.soak.samples import Fault, SampleLine, Sampler, moved_class
 from perch.soak.told import Watch
 
-#: Classes that are no anomalies: pauses and marks are how a network shares, what the stack drops
-#: may be nobody's, and what was corrected did no harm.
+#: Classes that are no anomalies: pauses and marks are how a network shares, packets that the stack
+#: drops may belong to no flow, and corrected errors did no harm.
 SHOWN = ("pause", "congestion", "host-drops", "pcie-corrected")
 
 #: Of a million packets so many may be sent again or be out of order: thirty times the 0.033 that a
@@ -30,8 +30,8 @@ RARE = ("retransmissions", "out-of-sequence")
 TCP_SHARE, TCP_LEAST = 0.01, 100
 TCP = "tcp-retransmissions"
 
-#: The share of a process's time in which samples must have seen it, from so many samples on: of
-#: fewer nobody can say who was missing. Site policy.
+#: The share of a process's time in which samples must have seen it, from so many samples on:
+#: fewer do not show which process was missing. Site policy.
 SEEN_LEAST, FEW = 0.5, 4
 
 EVIDENCE_OF_COUNTERS = 20

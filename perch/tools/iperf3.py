@@ -46,8 +46,8 @@ from perch.tools.tool import PEER_LOST, UNUSABLE, Connection, Tool
 #: Rates and sizes of one document are rounded each by itself.
 TOLERANCE = 0.01
 
-#: A receiver has no bytes that nobody sent. What was sent while --omit still ran may arrive after
-#: it (5 %, site policy).
+#: A receiver has at most the bytes that were sent. What was sent while --omit still ran may arrive
+#: after it (5 %, site policy).
 MOST_RECEIVED, MOST_RECEIVED_WITH_OMIT = 1.001, 1.05
 
 #: Datagrams are counted at both ends of their flight: some are under way at the end (site policy).

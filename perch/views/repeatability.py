@@ -47,7 +47,7 @@ def _of_test(test: PlannedTest, rows: pl.DataFrame, transfers: pl.DataFrame) -> 
     if test.kind == "transfer":
         found = transfers.filter(mine)
         place = [SIZE, BATCH, PAIR, *_PAIR]
-        # the sum, or the only pair where nobody measured one
+        # the sum, or the only pair where there is no sum
         has_sum = pl.col(PAIR).is_null().any().over(SIZE, BATCH, "flow")
         return _variations(
             found.filter(pl.col(PAIR).is_null() | ~has_sum), place, pl.col("gbyte_s")

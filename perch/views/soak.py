@@ -33,7 +33,7 @@ LINES_MAX, FILES_MAX = 3, 2
 
 
 def _state(soak: Soak) -> str:
-    # how much time is left nobody has said: an interval is here once it has ended
+    # the time left is not known: an interval is here once it has ended
     if soak.get("running"):
         passed = soak.get("passed_s") or 0
         here = (

@@ -21,7 +21,7 @@ SENSORS_MAX = 6
 
 #: test, client, server
 Pair = tuple[str, str, str]
-#: host, role, and the flow it serves; of what serves one, its process, as nobody knows which.
+#: host, role, and flow; of a server its process, since its flow is not known
 Process = tuple[str, str, str]
 
 

@@ -82,7 +82,7 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   agree
 }
 
-@test "PFC: on the wrong priority, off, on where none is wanted, and told by nobody" {
+@test "PFC: on the wrong priority, off, on although not wanted, and not reported" {
   finds qos-pfc bad "on for 3, 4" mlx5-dcb "$(changed 'dcb-pfc ens1np0' '.prio_pfc[4] = true')"
   finds qos-pfc bad "off, by dcb" labdcb
   finds qos-pfc bad "on for 3" mlx5-ofed . '{"pfc_priorities": []}'

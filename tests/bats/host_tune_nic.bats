@@ -34,7 +34,7 @@ teardown() { common_teardown; }
   assert_equal "$(everything)" "$before"
 }
 
-@test "where nobody knows which interface carries the connection none is altered, unless it is named" {
+@test "without a known connection interface nothing is altered, unless it is named" {
   call '{settings: {mtu: 9000}, reached_at: "tunnel.example.org"}'
   trouble "it is not known which interface"
   call '{settings: {mtu: 9000}, reached_at: "127.0.0.1"}'

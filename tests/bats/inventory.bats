@@ -172,7 +172,7 @@ YAML
   refused -e '{"perch_devices": ["mlx5_0", {"name": "mlx5_0"}]}' -- "hosts alpha, beta: perch_devices has mlx5_0 twice; name each device once (set for the command line (-e))"
 }
 
-@test "a group without hosts says of nobody what it says: a device named on no host is refused" {
+@test "a group without hosts that names a device is refused" {
   printf '    rack9: {vars: {perch_devices: [mlx5_7], proxy: 1}}\n' | sed -i '/^  children:/r /dev/stdin' mine/hosts.yml
   refused -- "group rack9 sets perch_devices, and no host is in it"
 }

@@ -357,7 +357,7 @@ only_beta_runs() { ! marked_processes | grep -q -e '[-]-bind 127.0.0.2' -e "[-]-
   [ ! -e alpha.state ] || fail "the host still has it: $(<alpha.state)"
 }
 
-@test "nobody answers: the flow says so after the start window, and the others are measured" {
+@test "without an answer from the peer the flow ends after the start window, and the others are measured" {
   soak_plan 5
   soak beta start >/dev/null
   jq '.tests.bw.forms["1"].client[2] = "127.0.0.9"' "$(share alpha)" >astray.json

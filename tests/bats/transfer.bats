@@ -171,7 +171,7 @@ every_byte_is_checked() {
   assert_equal "$(awk '!/^#/ && $1 != "MsgSize[B]" { print $1 }' <<<"$output" | tr '\n' ' ')" "1024 2048 1024 2048 1024 2048 "
 }
 
-@test "several threads of one pair: their fastest batches are nobody's maximum" {
+@test "several threads of one pair: their fastest batches do not make a maximum" {
   perch_serve
   transfer_json --size 4K --batch 16 --threads 2 --iterations 20
   assert_json out.json 'all(.[]; .bandwidth.peak_gbit_s == null and .bandwidth.gbit_s > 0 and .transfer.asked == 640)'

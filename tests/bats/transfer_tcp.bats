@@ -35,7 +35,7 @@ transfer() {
     and .[-1].cpu.server_s > 0'
 }
 
-@test "a sleeping target needs no processor while nobody asks for anything" {
+@test "a sleeping target needs no processor while there are no requests" {
   perch_serve
   "$PERCH" transfer 127.0.0.1 --port "$PORT" --backend tcp --completion event --duration 20s >out 2>err 3>&- &
   local client=$! before after

@@ -210,7 +210,7 @@ every_way() {
   assert_said "--size 8"
 }
 
-@test "datagrams that are lost are counted, and delay nobody" {
+@test "datagrams that are lost are counted, and delay no other message" {
   perch bw --connection ud --size 1000 --iterations 20000 --outstanding 512 --completion event
   holds '.[0] | .status == "ok" and .loss.sent_messages == 20000 and .bandwidth.bytes == (20000 - .loss.lost_messages) * 1000
     and .elapsed_s < 15'

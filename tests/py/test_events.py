@@ -81,7 +81,7 @@ def test_class_with_a_counter_that_was_reset_has_no_count() -> None:
     assert found.moved == {"retransmissions": "a: m0/1 packet_seq_err"}
 
 
-def test_nothing_is_known_where_nobody_counted() -> None:
+def test_nothing_is_known_without_counters() -> None:
     assert of_flow(flow(), carried({}, {}), measured=True) is None
 
 

@@ -54,7 +54,9 @@ def test_a_known_signer_vouches(signed: Path, perchctl: Perchctl, key: Path) -> 
         "me@site ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     ],
 )
-def test_nobody_else_vouches(signed: Path, perchctl: Perchctl, key: Path, line: str) -> None:
+def test_an_unknown_signer_does_not_vouch(
+    signed: Path, perchctl: Perchctl, key: Path, line: str
+) -> None:
     ended = perchctl("verify", "--signers", signers(key, line), signed)
     assert ended.code == 1
     assert "the signature is bad" in ended.stderr

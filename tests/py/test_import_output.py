@@ -49,7 +49,7 @@ def test_what_the_shell_would_change_of_a_command_is_not_known(
     assert words(text) == argv
 
 
-def test_of_several_commands_nobody_knows_which() -> None:
+def test_several_commands_are_ambiguous() -> None:
     with pytest.raises(UnusableError, match="nothing shows which of them printed it"):
         output(context=("iperf -c a", "iperf -c b")).command(IPERF, is_client)
 

@@ -370,7 +370,7 @@ KNOWN_LOSS = {"loss": {"sent_messages": 1000, "lost_messages": 10}}
         ),
     ],
 )
-def test_writes_that_nobody_saw_arrive_are_neither_proven_nor_contradicted(
+def test_writes_without_a_check_are_neither_proven_nor_contradicted(
     more: dict[str, Any], sent: int, received: int, state: str, reason: str | None
 ) -> None:
     claim = {

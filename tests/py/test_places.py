@@ -86,7 +86,7 @@ def test_packets_of_a_device_with_several_ports_are_those_of_the_flows_own(
     ("devices", "carrier"),
     [([{"name": "rxe1"}], "rxe1/1"), ([{"name": "absent"}], "rxe0/1"), ([], "rxe0/1")],
 )
-def test_device_of_the_plan_or_over_the_hosts_address_where_nobody_names_one(
+def test_device_of_the_plan_else_the_one_with_the_hosts_address(
     devices: list[Any], carrier: str
 ) -> None:
     port: dict[str, int | None] = {"sent_pkts": 1, "rcvd_pkts": 1}

@@ -18,7 +18,7 @@ def test_every_pair_is_measured_once_and_no_host_twice_in_a_round(number: int) -
     assert len(rounds) == number - 1 + number % 2
 
 
-def test_one_host_alone_meets_nobody() -> None:
+def test_one_host_alone_has_no_pairs() -> None:
     assert circle(["a"]) == []
 
 

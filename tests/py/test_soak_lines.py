@@ -78,7 +78,7 @@ def test_an_interval_that_contradicts_itself_is_none(
         {"elapsed_s": 0.1}, {"latency_us": None}, {"start_s": None},
     ],
 )  # fmt: skip
-def test_types_that_nobody_can_calculate_with_make_a_line_damaged(change: dict[str, Any]) -> None:
+def test_values_that_are_not_numbers_make_a_line_damaged(change: dict[str, Any]) -> None:
     assert why(LATENCY) is None
     assert why(LATENCY | change) is not None
 

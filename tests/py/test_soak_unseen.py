@@ -44,7 +44,7 @@ def test_a_leak_that_begins_after_hours_is_one(root: Path, at: int) -> None:
     assert re.fullmatch(wanted, only(soak.texts("handles")))
 
 
-def test_of_a_leak_that_just_begins_nobody_can_say(root: Path) -> None:
+def test_a_leak_that_just_begins_is_not_known(root: Path) -> None:
     growth = "--plant leak=100@85000:0 --plant handles=60@85000:1"
     soak = composed(root, f"--duration 86400 --interval 300 {growth}")
     assert soak.judge() == "INCONCLUSIVE"
@@ -117,7 +117,7 @@ def test_a_counter_that_a_device_shows_only_later_counts_from_then_on(root: Path
     assert soak.said("counters/drops").startswith(wanted)
 
 
-def test_what_a_counter_had_counted_before_it_was_first_read_is_nobody_s_drop(root: Path) -> None:
+def test_counts_from_before_the_first_reading_are_not_judged(root: Path) -> None:
     soak = composed(root, "--duration 1800")
 
     def show(sample: Document, place: int) -> None:
@@ -130,7 +130,7 @@ def test_what_a_counter_had_counted_before_it_was_first_read_is_nobody_s_drop(ro
     assert soak.said("counters/drops").startswith(wanted)
 
 
-def test_of_a_counter_that_stays_away_nobody_knows_and_it_alone_is_named(root: Path) -> None:
+def test_a_counter_that_stays_away_is_not_known_and_named_alone(root: Path) -> None:
     soak = composed(root, "--duration 1800")
 
     def hide(sample: Document, place: int) -> None:
@@ -211,7 +211,7 @@ def unread(soak: Soak) -> None:
     soak.samples(forget)
 
 
-def test_what_nobody_read_is_shown_on_software(root: Path) -> None:
+def test_a_missing_reading_is_shown_on_software(root: Path) -> None:
     soak = composed(root, "--duration 1800")
     unread(soak)
     assert soak.judge() == "PASS"
@@ -223,7 +223,7 @@ def test_what_nobody_read_is_shown_on_software(root: Path) -> None:
     assert ids == ["counters_unread", "links_unread", "handles_unread"]
 
 
-def test_what_nobody_read_is_inconclusive_on_hardware(root: Path) -> None:
+def test_a_missing_reading_is_inconclusive_on_hardware(root: Path) -> None:
     soak = composed(root, "--duration 1800")
     unread(soak)
 
