@@ -143,7 +143,7 @@ bench-counters: ## measure what reading the NICs' counters costs for each flow
 	@tests/bench/counters
 
 .PHONY: bench-agent
-bench-agent: ## measure what agents add to a flow and to a tournament of 32 hosts, and their memory
+bench-agent: ## measure the cost of agents: for a flow, for 32 hosts, in memory
 	@setup/setup run build
 	@$(MAKE) -C engine
 	@tests/bench/agent
