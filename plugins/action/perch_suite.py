@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -112,9 +113,24 @@ def key_words(error: ValidationError, schema: Mapping) -> Iterator[tuple[str, st
         yield "", f"{' and '.join(error.validator_value['required'])} exclude each other; give one"
 
 
+def respelled(suite: object, schema: Mapping) -> tuple[object, dict[tuple[str, str], str]]:
+    """The suite with its misspelt keys corrected, and a message for each."""
+    suite, found = deepcopy(suite), {}
+    for error in list(Draft202012Validator(schema).iter_errors(suite)):
+        if error.validator != "additionalProperties":
+            continue
+        for key, text in list(key_words(error, schema)):
+            close = get_close_matches(str(key), error.schema["properties"], n=1)
+            if close and close[0] not in error.instance:
+                found[place([*error.absolute_path, key], suite)] = text
+                error.instance[close[0]] = error.instance.pop(key)
+    return suite, found
+
+
 def faults(suite: object, schema: Mapping) -> list[str]:
     """Each mistake once: 'test lat, params.duration: 5 is no duration: write 5s'."""
-    found: dict[tuple[str, str], str] = {}
+    # a misspelt key would be missing, too
+    suite, found = respelled(suite, schema)
     errors = list(Draft202012Validator(schema).iter_errors(suite))
     # a tool may narrow the choices of all tools: the shorter list comes first
     errors.sort(key=lambda error: len(error.validator_value) if error.validator == "enum" else 0)

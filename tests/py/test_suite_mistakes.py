@@ -90,6 +90,25 @@ def test_a_mistake_is_one_message(members: dict[str, Any], says: str) -> None:
     assert faults(**members) == [f"test lat, {says}"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("tilte", "title"), ("prams", "params"), ("knid", "kind"), ("backnd", "backend"),
+     ("toool", "tool")],
+)  # fmt: skip
+def test_a_misspelt_key_is_one_message(wrong: str, right: str) -> None:
+    given = {"title": "L", "tool": "perch", "backend": "tcp", "kind": "latency"}
+    given["params"] = {"size": 8, "duration": "1s"}  # type: ignore[assignment]
+    said = f"test lat, {wrong}: is unknown; did you mean {right}?"
+    assert faults(**{right: None, wrong: given[right]}) == [said]
+
+
+def test_a_misspelt_key_of_the_suite_is_one_message() -> None:
+    test = {"name": "lat", "title": "L", "tool": "iperf", "kind": "bandwidth"}
+    test["params"] = {"size": 8, "duration": "1s"}  # type: ignore[assignment]
+    suite = {"name": "mine", "title": "M", "tets": [test]}
+    assert PLUGIN.faults(suite, SCHEMA) == ["tets: is unknown; did you mean tests?"]
+
+
 def test_a_name_that_stands_twice_is_named() -> None:
     other = {"name": "lat", "title": "P", "tool": "iperf", "kind": "bandwidth"}
     other["params"] = {"size": 8, "duration": "1s"}  # type: ignore[assignment]
