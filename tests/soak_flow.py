@@ -17,6 +17,7 @@ FIXTURES = HERE / "fixtures"
 EPOCH = 1767225600.0  # 2026-01-01
 UPTIME = 5000  # of each host then, in seconds
 BETWEEN = 0.0006  # seconds between two intervals, as measured on a loopback
+SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999}
 
 
 LINES = {
@@ -38,14 +39,7 @@ def borne(count, figures):
     """Percentiles that the engine writes of so many samples: those that ten lie above."""
     return {
         key: digits(figures[key]) if count * (1 - share) >= 10 - 1e-6 else None
-        for key, share in (
-            ("p50", 0.5),
-            ("p90", 0.9),
-            ("p95", 0.95),
-            ("p99", 0.99),
-            ("p99_9", 0.999),
-            ("p99_99", 0.9999),
-        )
+        for key, share in SHARES.items()
     }
 
 
@@ -53,16 +47,7 @@ def round_trips(figures):
     """Samples in ns with the least, the most and, as near as these allow,
     the percentiles of an interval.
     """
-    shares = {
-        "min": 0,
-        "p50": 0.5,
-        "p90": 0.9,
-        "p95": 0.95,
-        "p99": 0.99,
-        "p99_9": 0.999,
-        "p99_99": 0.9999,
-        "max": 1,
-    }
+    shares = {"min": 0, **SHARES, "max": 1}
     knots = [(share, figures[key]) for key, share in shares.items() if figures[key] is not None]
     values = np.interp(np.linspace(0, 1, figures["count"]), *zip(*knots, strict=True))
     return np.rint(values * 2000).astype(np.int64)
@@ -131,17 +116,8 @@ class Flow:
         self.lines = [dict(line) for line in LINES[self.test["word"]]]
         self.rate = {"load": 5e8, "verify": 1e8, "latency": 200}[flow["test"]]
         self.noise = 0.0
-        self.total = {
-            "messages": 0,
-            "bytes": 0,
-            "elapsed": 0,
-            "gaps": 0,
-            "gap_s": 0,
-            "stalls": 0,
-            "stall_s": 0,
-            "intervals": 0,
-            "bad": 0,
-        }
+        names = "messages bytes elapsed gaps gap_s stalls stall_s intervals bad"
+        self.total = dict.fromkeys(names.split(), 0)
         self.seen = []
         self.out = []
 
@@ -218,57 +194,51 @@ class Flow:
                 value *= plant.number(10) if plant.kind != "step" else 1 + plant.number(-0.5)
         return value
 
-    def interval(self, start, end, number):
-        line = json.loads(json.dumps(self.lines[2]))
-        self.dated(line, start, end)
-        elapsed = end - start - BETWEEN / 2
-        level = self.o.level
-        self.noise = 0.7 * self.noise + self.rng.gauss(0, level)  # neighbours are alike
-        line["elapsed_s"] = digits(elapsed)
-        if self.test["kind"] == "bandwidth":
-            share = self.factor(start, end, "drift", "step") * (
-                1 - min(0.3, abs(self.noise) * 0.02)
-            )
-            messages = max(1, round(self.rate / 8 * elapsed * share / self.test["bytes"]))
-            figure = messages * self.test["bytes"] * 8 / elapsed / 1e9
-            lowest = figure * self.rng.uniform(0.85, 0.99)
-            line["bandwidth"] = {
-                "gbit_s": digits(figure),
-                "peak_gbit_s": digits(figure * self.rng.uniform(1.01, 1.2)),
-                "peak_definition": "best_interval_0.1s",
-                "min_interval_gbit_s": digits(lowest),
-                "messages_per_s": digits(messages / elapsed),
-                "bytes": messages * self.test["bytes"],
-            }
-        else:
-            messages = round(self.rate * elapsed)
-            base = (
-                7.5
-                * self.factor(start, end, "drift", "step", "slow")
-                * (1 + max(-0.3, self.noise))
-                * self.rng.gauss(1, 0.01)
-            )
-            p99 = base * 8 * self.rng.lognormvariate(0, 0.3)
-            line["histogram"] = None  # the figures are drawn, and of no samples
-            line["latency_us"] = {
-                "count": messages,
-                "min": digits(base * 0.6),
-                "max": digits(p99 * self.rng.uniform(2, 20)),
-                "mean": digits(base * 1.6),
-                "stddev": digits(base * 9),
-            } | borne(
-                messages,
-                {
-                    "p50": base,
-                    "p90": base * 1.5,
-                    "p95": base * 2,
-                    "p99": p99,
-                    "p99_9": p99 * 1.5,
-                    "p99_99": p99 * 1.8,
-                },
-            )
-        size = messages * self.test["bytes"]
-        line.update(messages=messages, bytes=size, connection_number=number)
+    def bandwidth(self, start, end, elapsed):
+        """Messages of an interval, and its figures."""
+        share = self.factor(start, end, "drift", "step") * (1 - min(0.3, abs(self.noise) * 0.02))
+        messages = max(1, round(self.rate / 8 * elapsed * share / self.test["bytes"]))
+        figure = messages * self.test["bytes"] * 8 / elapsed / 1e9
+        lowest = figure * self.rng.uniform(0.85, 0.99)
+        return messages, {
+            "gbit_s": digits(figure),
+            "peak_gbit_s": digits(figure * self.rng.uniform(1.01, 1.2)),
+            "peak_definition": "best_interval_0.1s",
+            "min_interval_gbit_s": digits(lowest),
+            "messages_per_s": digits(messages / elapsed),
+            "bytes": messages * self.test["bytes"],
+        }
+
+    def latency(self, start, end, elapsed):
+        """Messages of an interval, and its figures."""
+        messages = round(self.rate * elapsed)
+        base = (
+            7.5
+            * self.factor(start, end, "drift", "step", "slow")
+            * (1 + max(-0.3, self.noise))
+            * self.rng.gauss(1, 0.01)
+        )
+        p99 = base * 8 * self.rng.lognormvariate(0, 0.3)
+        return messages, {
+            "count": messages,
+            "min": digits(base * 0.6),
+            "max": digits(p99 * self.rng.uniform(2, 20)),
+            "mean": digits(base * 1.6),
+            "stddev": digits(base * 9),
+        } | borne(
+            messages,
+            {
+                "p50": base,
+                "p90": base * 1.5,
+                "p95": base * 2,
+                "p99": p99,
+                "p99_9": p99 * 1.5,
+                "p99_99": p99 * 1.8,
+            },
+        )
+
+    def moved(self, line, size, bad):
+        """The bytes of a line: on their path, and as they arrived."""
         sent = size if self.test["kind"] == "bandwidth" else 2 * size
         line["path"] = {
             "claimed_bytes": sent,
@@ -277,8 +247,24 @@ class Flow:
             "lost_bytes": 0,
         }
         line["integrity"] = (
-            {"checked_bytes": size, "bad_bytes": 0} if self.test["name"] == "verify" else None
+            {"checked_bytes": size, "bad_bytes": bad} if self.test["name"] == "verify" else None
         )
+
+    def interval(self, start, end, number):
+        line = json.loads(json.dumps(self.lines[2]))
+        self.dated(line, start, end)
+        elapsed = end - start - BETWEEN / 2
+        level = self.o.level
+        self.noise = 0.7 * self.noise + self.rng.gauss(0, level)  # neighbours are alike
+        line["elapsed_s"] = digits(elapsed)
+        if self.test["kind"] == "bandwidth":
+            messages, line["bandwidth"] = self.bandwidth(start, end, elapsed)
+        else:
+            messages, line["latency_us"] = self.latency(start, end, elapsed)
+            line["histogram"] = None  # the figures are drawn, and of no samples
+        size = messages * self.test["bytes"]
+        line.update(messages=messages, bytes=size, connection_number=number)
+        self.moved(line, size, bad=0)
         line["rate"]["asked"] = self.rate if self.test["kind"] == "latency" else self.rate / 1e9
         line["stalls"] = {"count": 0, "total_s": 0}
         for plant in self.of("stall"):
@@ -334,45 +320,21 @@ class Flow:
         t["stall_s"] += line["stalls"]["total_s"]
         self.seen.append(line)
 
-    def whole(self, passed, stopped, connections):
-        line = self.described(json.loads(json.dumps(self.lines[-1])))
+    def whole_bandwidth(self):
+        t, seen = self.total, [line["bandwidth"] for line in self.seen]
+        return {
+            "gbit_s": digits(t["bytes"] * 8 / t["elapsed"] / 1e9),
+            "peak_gbit_s": max(one["peak_gbit_s"] for one in seen),
+            "peak_definition": "best_interval_0.1s",
+            "min_interval_gbit_s": min(one["min_interval_gbit_s"] for one in seen),
+            "messages_per_s": digits(t["messages"] / t["elapsed"]),
+            "bytes": t["bytes"],
+        }
+
+    def summary(self, passed, stopped, connections):
+        """What the engine's last line says of the soak."""
         t = self.total
-        line["started"], line["elapsed_s"] = wall(EPOCH + self.begin), digits(t["elapsed"])
-        if self.test["kind"] == "bandwidth":
-            figure = t["bytes"] * 8 / t["elapsed"] / 1e9
-            line["bandwidth"] = {
-                "gbit_s": digits(figure),
-                "peak_gbit_s": max(s["bandwidth"]["peak_gbit_s"] for s in self.seen),
-                "peak_definition": "best_interval_0.1s",
-                "min_interval_gbit_s": min(
-                    s["bandwidth"]["min_interval_gbit_s"] for s in self.seen
-                ),
-                "messages_per_s": digits(t["messages"] / t["elapsed"]),
-                "bytes": t["bytes"],
-            }
-        else:
-            found = noise.latency(np.concatenate([round_trips(s["latency_us"]) for s in self.seen]))
-            line |= {key: found[key] for key in ("latency_us", "histogram")}
-        size = t["bytes"]
-        costs = {
-            f"{side}_s_per_gb": digits(line["cpu"][f"{side}_s"] / size * 1e9)
-            for side in ("client", "server")
-        }
-        line["cpu"] = dict(line["cpu"], **costs)
-        sent = size if self.test["kind"] == "bandwidth" else 2 * size
-        line["path"] = {
-            "claimed_bytes": sent,
-            "client_sent_bytes": size,
-            "client_received_bytes": sent - size,
-            "lost_bytes": 0,
-        }
-        line["integrity"] = (
-            {"checked_bytes": size, "bad_bytes": t["bad"]}
-            if self.test["name"] == "verify"
-            else None
-        )
-        dropped = sum(int(p.number(3)) for p in self.of("dropped"))
-        line["soak"] = {
+        return {
             "planned_s": self.seconds,
             "passed_s": digits(passed),
             "interval_s": self.o.interval,
@@ -384,8 +346,26 @@ class Flow:
             "stall_s": digits(t["stall_s"]),
             "stopped": stopped,
             "resumed": False,
-            "dropped_lines": dropped,
+            "dropped_lines": sum(int(p.number(3)) for p in self.of("dropped")),
         }
+
+    def whole(self, passed, stopped, connections):
+        line = self.described(json.loads(json.dumps(self.lines[-1])))
+        t = self.total
+        line["started"], line["elapsed_s"] = wall(EPOCH + self.begin), digits(t["elapsed"])
+        if self.test["kind"] == "bandwidth":
+            line["bandwidth"] = self.whole_bandwidth()
+        else:
+            found = noise.latency(np.concatenate([round_trips(s["latency_us"]) for s in self.seen]))
+            line |= {key: found[key] for key in ("latency_us", "histogram")}
+        size = t["bytes"]
+        costs = {
+            f"{side}_s_per_gb": digits(line["cpu"][f"{side}_s"] / size * 1e9)
+            for side in ("client", "server")
+        }
+        line["cpu"] = dict(line["cpu"], **costs)
+        self.moved(line, size, t["bad"])
+        line["soak"] = self.summary(passed, stopped, connections)
         if t["bad"]:
             line.update(
                 status="error",
