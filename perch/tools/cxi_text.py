@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from perch.model.record import Number
 from perch.tools import atomics
 from perch.tools.results import LineError, UnusableError, shown
-from perch.tools.text import number
+from perch.tools.text import figure
 
 #: Bytes of an atomic operation's type.
 TYPE_BYTES = {name.upper().replace("-", "_"): size for name, size in atomics.TYPE_BYTES.items()}
@@ -42,7 +42,6 @@ _SAMPLES_HEADER = re.compile(r" *(?:SendNum|WriteNum|ReadNum|OpNum)  +Latency\[u
 _SAMPLE = re.compile(r" *(?P<n>[0-9]{1,18})  +(?P<us>[0-9]{1,18}\.[0-9]{3}) *")
 _HEADER = re.compile(r" *(?:Bytes|(?:Send|RDMA|Write|Read|AMO) Size\[B\])  +")
 _FIGURES = re.compile(r"[ \t]*-?(?:[0-9]|inf|nan|-  )", re.IGNORECASE)
-_NO_NUMBER = re.compile("-?(?:inf|nan)", re.IGNORECASE)
 
 _COLUMNS = {
     "Bytes": "size", "Send Size[B]": "size", "RDMA Size[B]": "size", "Write Size[B]": "size",
@@ -242,10 +241,8 @@ class Columns:
 def _figure(cell: str, title: str) -> Number:
     if cell == "-":
         raise ServerError
-    if _NO_NUMBER.match(cell):
-        raise UnusableError(f"{title} is {cell}, which is not a result")
-    value = number(cell)
-    if value is None or value < 0:
+    value = figure(cell, title)
+    if value < 0:
         raise UnusableError(f"{title} is {shown(cell)}, which is not a number")
     return value
 

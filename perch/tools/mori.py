@@ -25,7 +25,7 @@ from perch.tools.results import (
     told,
     unusable,
 )
-from perch.tools.text import lines_of, number, option_value
+from perch.tools.text import figure, lines_of, option_value
 from perch.tools.tool import Tool, ToolOutput
 
 #: Half of the last printed decimal, and a little for the rounding of floating-point numbers.
@@ -46,7 +46,6 @@ _OF_TABLE = re.compile(r"[ \t]*[+|]")
 _RULE = re.compile(r"[ \t]*\+[-+]+\+[ \t\r]*")
 _RANK = re.compile("Initiator Rank (?P<n>[0-9]{1,18})")
 _TITLE = re.compile(r"Initiator Rank")
-_NO_NUMBER = re.compile("-?(inf|nan)", re.IGNORECASE)
 _CELL = re.compile(r"[0-9]+(\.[0-9]+)?")
 _SETTING = re.compile(
     "(?P<name>op_type|num_initiator_dev|transfer_batch_size|enable_batch_transfer|enable_sess"
@@ -109,10 +108,8 @@ def _names(line: str) -> tuple[str, ...]:
 
 def _figure(cell: str, name: str) -> Number:
     title = next(title for title, known in TITLES.items() if known == name)
-    if _NO_NUMBER.match(cell):
-        raise UnusableError(f"{title} is {cell}, which is not a result")
-    value = number(cell) if _CELL.fullmatch(cell) else None
-    if value is None:
+    value = figure(cell, title)
+    if _CELL.fullmatch(cell) is None:
         raise UnusableError(f"{title} is {shown(cell)}, which is not a number")
     return value
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from perch.model.record import Number
 from perch.tools.results import LineError, UnusableError, shown
-from perch.tools.text import number
+from perch.tools.text import figure, number
 
 #: Gb/s of one unit. MB and MiB are the same 2^20 bytes: the header was corrected in 2024, the
 #: figure never changed.
@@ -26,7 +26,6 @@ _RULE = re.compile(r"-{20,}[ \t]*$")
 _HEADER = re.compile(r"[ \t]*#bytes[ \t]+#")
 # what stands between the figures and is none: warnings about the CPU's frequency, for one
 _ROW = re.compile(r"[ \t]*-?([0-9]|inf|nan)", re.IGNORECASE)
-_NO_NUMBER = re.compile(r"-?(inf|nan)", re.IGNORECASE)
 _LIST = re.compile(r"#, (?P<unit>[a-z]+)[ \t]*$")
 _TIME = re.compile(r"(?P<n>[0-9]{1,18}), (?P<time>[0-9.e+-]{1,30})[ \t]*$")
 
@@ -94,16 +93,7 @@ class Columns:
             counts = f"{len(cells)} figures under {len(self.names)} columns"
             raise UnusableError(f"a row has {counts}: truncated?")
         columns = zip(self.names, self.titles, cells, strict=True)
-        return Row(**{n: _figure(cell, title) for n, title, cell in columns if n != _PORTS})
-
-
-def _figure(cell: str, title: str) -> Number:
-    if _NO_NUMBER.match(cell):
-        raise UnusableError(f"{title} is {cell}, which is not a result")
-    value = number(cell)
-    if value is None:
-        raise UnusableError(f"{title} is {shown(cell)}, which is not a number")
-    return value
+        return Row(**{n: figure(cell, title) for n, title, cell in columns if n != _PORTS})
 
 
 def columns(header: str) -> Columns:

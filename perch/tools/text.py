@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from perch.tools.results import LARGEST
+from perch.model.record import Number
+from perch.tools.results import LARGEST, UnusableError, shown
 
 #: A number as tools print it; Python's float() would take nan, inf and 1_000, too.
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+
+#: What C prints for a floating-point value that is not a number.
+_NOT_FINITE = re.compile("-?(inf|nan)", re.IGNORECASE)
 
 #: Characters of a tool's last words that a message quotes.
 QUOTED = 400
@@ -36,6 +40,16 @@ def number(text: str | None) -> int | float | None:
     if text.isdecimal():
         return int(text)
     return int(value) if value.is_integer() else value
+
+
+def figure(cell: str, title: str) -> Number:
+    """The number in a table's cell. Raises UnusableError where it is none."""
+    if _NOT_FINITE.match(cell):
+        raise UnusableError(f"{title} is {cell}, which is not a result")
+    value = number(cell)
+    if value is None:
+        raise UnusableError(f"{title} is {shown(cell)}, which is not a number")
+    return value
 
 
 def option_value(argv: Sequence[str], names: Collection[str]) -> str | None:
