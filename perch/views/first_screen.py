@@ -217,9 +217,12 @@ _record = re.compile(
 
 
 def place(check: Check) -> str:
-    """Size, repeat and pair of the worst evidence: 16 B, repeat 2, alpha to beta."""
+    """Size, repeat and pair of the worst evidence: 16 B, repeat 2, alpha to beta.
+
+    A text and a count of records have none: their evidence is a list, not the worst.
+    """
     found = _record.fullmatch(check.evidence[0]) if check.evidence else None
-    if found is None:
+    if found is None or isinstance(check.measured, str) or check.id == "coverage":
         return ""
     said = []
     if found["size"]:
@@ -283,7 +286,7 @@ def _also(checks: list[Check], worst: Check) -> str:
 
 
 def _finding(checks: list[Check]) -> Finding:
-    worst = max(reversed(checks), key=strain)
+    worst = max(checks, key=strain)
     cells = cells_of(worst)
     cells.measured = words.short_digests(cells.measured)
     return Finding(cells, _word(worst), place(worst), _also(checks, worst))

@@ -209,7 +209,7 @@ def _evidence(told: Sequence[_Told], state: str) -> str:
     if state == MET:
         said = _said(_closest(told))
     else:
-        said = _said(min(reversed(checks), key=lambda one: (gravity(one), -strain(one))))
+        said = _said(min(checks, key=lambda one: (gravity(one), -strain(one))))
     if passed + left_open > 1 or state != MET:
         said += f"; {passed} of {len(checks)} checks passed"
         said += f", {left_open} not judged" if left_open else ""

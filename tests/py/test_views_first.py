@@ -43,6 +43,19 @@ def test_only_a_pass_of_hardware_is_one_without_more(
     assert made.shown(tmp_path).document["verdict_line"].startswith(said)
 
 
+@pytest.mark.parametrize(("name", "measured"), [("flow/t/a/b/0/1", "not run"), ("coverage", 0)])
+def test_records_that_are_missing_have_no_place_of_one(name: str, measured: str | int) -> None:
+    found = check(name, "inconclusive", measured, evidence=["t/alpha/beta/0/1#8"])
+    assert first_screen.place(msgspec.convert(found, Check)) == ""
+
+
+def test_of_checks_that_are_equally_bad_the_first_is_named() -> None:
+    named = [f"flow/t/alpha/beta/0/{repeat}" for repeat in (1, 2)]
+    made = verdict("FAIL", checks=[check(name, "fail", "not run") for name in named])
+    (found,) = first_screen.findings(msgspec.convert(made, Verdict))
+    assert (found.cells.title, found.more) == (named[0], "also `t/alpha/beta/0/2`")
+
+
 @pytest.mark.parametrize(
     ("evidence", "place"),
     [

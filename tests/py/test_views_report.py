@@ -213,7 +213,7 @@ def test_findings_of_one_kind_are_one_line(made: Made, tmp_path: Path) -> None:
     report = made.shown(tmp_path)
     first, second = report.document["findings"]
     assert report.document["findings_more"] == ""
-    named = "`bandwidth/n0/n1/0/1`, `bandwidth/n1/n1/0/1`, `bandwidth/n2/n1/0/1`"
+    named = "`bandwidth/n1/n1/0/1`, `bandwidth/n2/n1/0/1`, `bandwidth/n3/n1/0/1`"
     assert first["more"] == f"also {named} and 36 more"
     # of the two tests the one that is farther from its bound
     assert second["cells"]["title"] == "Bandwidth, test b"
