@@ -196,18 +196,9 @@ def picture(browser, out, name):
     (out / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
 
-def look(browser, url, out):
+def screens(browser, out):
+    """Layout and contrast at each size and in each scheme, with a picture of each."""
     facts = {}
-    browser.open(url)
-    facts["whole"] = browser.run("page.whole()")
-    browser.show(DESKTOP)
-    facts["folded"] = browser.run("page.folded()")
-    picture(browser, out, "folded")
-    browser.show(PAPER, media="print")
-    facts["paper_folded"] = browser.run("page.paper()")
-    browser.run("page.unfold(); null")
-    facts["keyboard"] = keyboard(browser)
-    facts["axe"] = {}
     for name, size, scheme in LOOKS:
         browser.show(size, scheme)
         browser.run("scrollTo(0, 0); document.activeElement.blur(); null")
@@ -216,20 +207,23 @@ def look(browser, url, out):
             "contrast": browser.run("page.faint()"),
         }
         picture(browser, out, name)
-    browser.show(PAPER, media="print")
-    facts["paper"] = browser.run("page.paper()") | {"contrast": browser.run("page.faint()")}
-    pdf = base64.b64decode(
-        browser.ask("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"]
-    )
-    (out / "page.pdf").write_bytes(pdf)
-    facts["pdf"] = {
-        "bytes": len(pdf),
-        "pages": pdf.count(b"/Type /Page\n")
-        + pdf.count(b"/Type /Page ")
-        + pdf.count(b"/Type /Page/"),
-    }
-    facts |= browser.said()
+    return facts
 
+
+def paper(browser, out):
+    """The page on paper, and as a PDF."""
+    browser.show(PAPER, media="print")
+    layout = browser.run("page.paper()") | {"contrast": browser.run("page.faint()")}
+    answer = browser.ask("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
+    pdf = base64.b64decode(answer["data"])
+    (out / "page.pdf").write_bytes(pdf)
+    pages = sum(pdf.count(b"/Type /Page" + end) for end in (b"\n", b" ", b"/"))
+    return {"paper": layout, "pdf": {"bytes": len(pdf), "pages": pages}}
+
+
+def accessibility(browser, url):
+    """What axe says of the unfolded page on a phone and on a dark desktop."""
+    facts = {}
     # axe is a script, so that the page's own policy must be out of its way
     browser.ask("Page.setBypassCSP", enabled=True)
     browser.open(url)
@@ -241,13 +235,31 @@ def look(browser, url, out):
             f"axe.run(document, {{runOnly: {json.dumps(WCAG)}, "
             "resultTypes: ['violations', 'passes']})"
         )
-        facts["axe"][name] = {
+        facts[name] = {
             "violations": [
                 f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:120]}"
                 for v in result["violations"]
             ],
             "passes": len(result["passes"]),
         }
+    return facts
+
+
+def look(browser, url, out):
+    facts = {}
+    browser.open(url)
+    facts["whole"] = browser.run("page.whole()")
+    browser.show(DESKTOP)
+    facts["folded"] = browser.run("page.folded()")
+    picture(browser, out, "folded")
+    browser.show(PAPER, media="print")
+    facts["paper_folded"] = browser.run("page.paper()")
+    browser.run("page.unfold(); null")
+    facts["keyboard"] = keyboard(browser)
+    facts |= screens(browser, out)
+    facts |= paper(browser, out)
+    facts |= browser.said()  # before axe runs
+    facts["axe"] = accessibility(browser, url)
     return facts
 
 
