@@ -30,6 +30,13 @@ class Answers(Protocol):
     async def answer(self, argv: list[str], limit_s: float = 5.0) -> str: ...
 
 
+class Reading(NamedTuple):
+    """What samples.jsonl has of a reading: names and places of its values, and its own line."""
+
+    layout: dict[str, Any]
+    line: dict[str, Any]
+
+
 class _Source(NamedTuple):
     """An entry of the table, of one device: its files were looked for once."""
 
@@ -119,8 +126,7 @@ class Counters:
         lag: int = source.entry["lag_ms"]
         return lag
 
-    async def reading(self, settled: bool) -> dict[str, Any]:
-        """A line of samples.jsonl."""
+    async def reading(self, settled: bool) -> Reading:
         self._number += 1
         wall, now = self._clock.wall_ns(), self._clock.monotonic_ns()
         found: dict[str, dict[str, Values]] = {
@@ -130,20 +136,28 @@ class Counters:
             values = found[source.of][source.key]
             for name, value in (await self._values(source)).items():
                 values.setdefault(name, value)
-        devices = self.devices
-        return {
+        line = {
             "number": self._number,
             "time_s": seconds_text(wall),
             "monotonic_ns": now,
             "settled": settled,
-            "host": found["host"][""],
-            "netdev": found["netdev"],
+        }
+        tables = [values for by_device in found.values() for values in by_device.values()]
+        line["values"] = " ".join(value for values in tables for value in values.values())
+        return Reading(self._layout(found), line)
+
+    def _layout(self, found: dict[str, dict[str, Values]]) -> dict[str, Any]:
+        """Which counter each value is of, in their order."""
+        devices = self.devices
+        return {
+            "host": list(found["host"][""]),
+            "netdev": {key: list(values) for key, values in found["netdev"].items()},
             "rdma": {
-                key: {"netdev": devices.rdma[key], "counters": values}
+                key: {"netdev": devices.rdma[key], "counters": list(values)}
                 for key, values in found["rdma"].items()
             },
             "cxi": {
-                key: {"netdev": devices.cxi[key], "counters": values}
+                key: {"netdev": devices.cxi[key], "counters": list(values)}
                 for key, values in found["cxi"].items()
             },
         }
@@ -163,7 +177,7 @@ class Counters:
 
 
 class Writes(Protocol):
-    def sample(self, value: dict[str, Any]) -> None: ...
+    def sample(self, reading: Reading) -> None: ...
 
 
 class Readings:
@@ -194,7 +208,7 @@ class Readings:
 
     async def _take(self) -> int:
         settled = self._clock.monotonic() - self._traffic >= self._counters.lag_s
-        value = await self._counters.reading(settled)
-        self._raw.sample(value)
-        self._fresh = int(value["number"])
+        reading = await self._counters.reading(settled)
+        self._raw.sample(reading)
+        self._fresh = int(reading.line["number"])
         return self._fresh

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from perch.agent.children import Ended, Process
 from perch.agent.clock import Clock, date
+from perch.agent.counters import Reading
 from perch.agent.files import Lines
 from perch.agent.share import Flow, Share
 
@@ -42,6 +43,7 @@ class Raw:
         self._clock = clock
         self._flows = Lines(folder / "flows.jsonl")
         self._samples = Lines(folder / "samples.jsonl")
+        self._layout: dict[str, Any] = {}
         self.done = 0
         head = {
             "kind": "head",
@@ -54,8 +56,12 @@ class Raw:
         self._flows.write({**head, "flows": share.own, **_times("started", started)})
         self._samples.write(head)
 
-    def sample(self, value: dict[str, Any]) -> None:
-        self._samples.write({"kind": "sample", **value})
+    def sample(self, reading: Reading) -> None:
+        """Its layout goes first where it is not that of the sample before."""
+        if reading.layout != self._layout:
+            self._layout = reading.layout
+            self._samples.write({"kind": "layout", **reading.layout})
+        self._samples.write({"kind": "sample", **reading.line})
 
     def flow(
         self,

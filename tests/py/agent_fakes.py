@@ -189,3 +189,21 @@ def share_of(
     ]
     head = {"schema": "perch.share/1", "run": "r", "plan_sha256": "0" * 64, "host": host}
     return Share({**head, "hosts": hosts, "tests": {"t": test}, "rounds": rounds}, "engine", 15)
+
+
+def counted(layout: dict[str, Any], values: str) -> dict[str, Any]:
+    """A sample's values by the names of its layout, of which each has one."""
+    words = iter(values.split(" "))
+
+    def named(names: list[str]) -> dict[str, str]:
+        return {name: next(words) for name in names}
+
+    found: dict[str, Any] = {"host": named(layout["host"])}
+    found["netdev"] = {key: named(names) for key, names in layout["netdev"].items()}
+    for of in ("rdma", "cxi"):
+        found[of] = {
+            key: {"netdev": port["netdev"], "counters": named(port["counters"])}
+            for key, port in layout[of].items()
+        }
+    assert next(words, None) is None
+    return found

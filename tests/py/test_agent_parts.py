@@ -16,14 +16,15 @@ import pytest
 
 from perch.agent import share as agent_share
 from perch.agent import watch
-from perch.agent.counters import Counters, Readings, table
+from perch.agent.counters import Counters, Reading, Readings, table
 from perch.agent.devices import find
 from perch.agent.errors import AgentError, Exit
 from perch.agent.files import Lines, read_lines
+from perch.agent.raw import Raw
 from perch.agent.share import Share
 from perch.plan import share
 from setup import zipapp
-from tests.py.agent_fakes import FakeClock, now, run, share_of
+from tests.py.agent_fakes import FakeClock, counted, now, run, share_of
 from tests.py.test_plan_rounds import PLANS, Written
 
 TOP = Path(__file__).parents[2]
@@ -187,7 +188,8 @@ class Spoken:
 def reading(root: Path, *wanted: str) -> tuple[Counters, dict[str, Any]]:
     async def work() -> tuple[Counters, dict[str, Any]]:
         counters = Counters(find(wanted, root), Spoken(), FakeClock(), root)
-        return counters, await counters.reading(settled=True)
+        found = await counters.reading(settled=True)
+        return counters, found.line | counted(found.layout, found.line["values"])
 
     return run(work)
 
@@ -236,8 +238,8 @@ class Kept:
     def __init__(self) -> None:
         self.samples: list[dict[str, Any]] = []
 
-    def sample(self, value: dict[str, Any]) -> None:
-        self.samples.append(value)
+    def sample(self, reading: Reading) -> None:
+        self.samples.append(reading.line)
 
 
 def test_a_reading_ends_one_flow_and_begins_the_next(root: Path) -> None:
@@ -256,6 +258,26 @@ def test_a_reading_ends_one_flow_and_begins_the_next(root: Path) -> None:
     times = [one["monotonic_ns"] / 1e9 - 1000 for one in raw.samples]
     assert times == pytest.approx([0, 0.1, 0.1])  # the card's lag after the flow
     assert [one["settled"] for one in raw.samples] == [True, True, False]
+
+
+def test_a_layout_stands_before_the_first_of_its_samples(root: Path, tmp_path: Path) -> None:
+    """A counter that can no longer be read is in no later sample."""
+
+    async def work() -> None:
+        clock = FakeClock()
+        raw = Raw(tmp_path, share_of("alpha"), clock)
+        counters = Counters(find(["eth0"], root), Spoken(), clock, root)
+        for name in ("", "", "proc/net/snmp"):
+            if name:
+                (root / name).unlink()
+            raw.sample(await counters.reading(settled=True))
+
+    run(work)
+    _, *lines = read_lines(tmp_path / "samples.jsonl").lines
+    assert [line["kind"] for line in lines] == ["layout", "sample", "sample", "layout", "sample"]
+    early, _, late, later, last = lines
+    assert (early["host"], later["host"]) == (["TcpRetransSegs"], [])
+    assert counted(early, late["values"])["netdev"] == counted(later, last["values"])["netdev"]
 
 
 # ---- lease ---------------------------------------------------------------------------------------

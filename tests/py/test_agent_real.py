@@ -22,6 +22,7 @@ from perch.agent.files import Read, read_lines
 from perch.agent.meetings import Meetings, Place
 from perch.plan import rounds, share
 from setup import zipapp
+from tests.py.agent_fakes import counted
 from tests.py.planned import planned, suite_test
 
 TOP = Path(__file__).parents[2]
@@ -274,13 +275,15 @@ def test_two_agents_walk_a_plan_and_leave_raw_2(hosts: Callable[..., Hosts]) -> 
         assert (last["kind"], last["state"], last["flows_done"]) == ("end", "done", 2)
         assert [line["state"] for line in lines] == ["done"] * 2
         assert both.status(host) == {"state": "done", "flows_done": 2}
-        samples = {one["number"]: one for one in both.samples(host).lines[1:]}
+        _, layout, *readings = both.samples(host).lines
+        assert layout["kind"] == "layout"
+        samples = {one["number"]: one for one in readings}
         assert list(samples) == list(range(1, len(samples) + 1))
         for line in lines:
             before, after = (samples[number] for number in line["samples"])
             assert before["monotonic_ns"] < after["monotonic_ns"] and after["settled"]
-            moved = [int(one["netdev"]["lo"]["rx_bytes"]) for one in (before, after)]
-            assert moved[0] < moved[1]
+            tables = [counted(layout, one["values"])["netdev"]["lo"] for one in (before, after)]
+            assert int(tables[0]["rx_bytes"]) < int(tables[1]["rx_bytes"])
             if line["role"] == "client":
                 sizes = [json.loads(one) for one in line["stdout"].splitlines()]
                 assert [one["params"]["size_bytes"] for one in sizes] == [8, 16]
