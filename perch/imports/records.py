@@ -61,10 +61,7 @@ def _check_latency(times: Latency) -> None:
     for name in Latency.__struct_fields__:
         check = natural_or_none if name == "stddev" else positive_or_none
         check(getattr(times, name), f"latency_us.{name}")
-    t = times
-    figures = (t.min, t.p50, t.p90, t.p95, t.p99, t.p99_9, t.p99_99, t.max)
-    known = [figure for figure in figures if figure is not None]
-    if known != sorted(known):
+    if not times.is_ordered:
         raise UnusableError("its percentiles are out of order")
     # a mean is of a histogram's buckets, or has two decimals (tools/perch.py, tools/perftest.py)
     mean = positive(times.mean, "latency_us.mean")

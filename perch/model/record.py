@@ -149,6 +149,13 @@ class Latency(Model):
     p99_9: Number | None = None
     p99_99: Number | None = None
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the known figures rise, from the least over the percentiles to the greatest."""
+        figures = [getattr(self, name) for name in ("min", *self.PERCENTILES, "max")]
+        known = [figure for figure in figures if figure is not None]
+        return known == sorted(known)
+
 
 class Bandwidth(Model):
     """Payload only. `peak_gbit_s` means what `peak_definition` says: tools differ."""

@@ -129,8 +129,7 @@ def _latency(row: Row, count: int) -> Latency:
         p99=positive_or_none(row.p99, "99% percentile"),
         p99_9=positive_or_none(row.p99_9, "99.9% percentile"),
     )
-    known = [t for t in (times.min, times.p50, times.p99, times.p99_9, times.max) if t is not None]
-    if known != sorted(known):
+    if not times.is_ordered:
         raise UnusableError("its percentiles are out of order")
     _check_mean(times)
     return times
