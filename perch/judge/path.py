@@ -19,7 +19,7 @@ from perch.judge.bounds import Bound, Finding, bounds, judged, worst
 from perch.judge.counter_table import GOES_BACK
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
-from perch.judge.places import Place, places
+from perch.judge.places import Place, by_device, place_of
 from perch.model.plan import Flow, Plan
 from perch.model.record import Part, Path, Role
 from perch.tools.claims import is_rdma
@@ -72,12 +72,14 @@ def proof(
     claim = wire.of_flow(flow, claiming, rdma=rdma)
 
     def ends(role: Role, side: Counted | None) -> list[_End]:
-        name = flow.host(role)
+        use, name = uses[role], flow.host(role)
+        planned, facts = plan.hosts[name], hosts.get(name)
         return [
-            _End(place, claim if own is parts else wire.of_flow(flow, own, rdma=rdma))
-            for place, own in places(
-                flow, parts, role, uses[role], plan.hosts[name], hosts.get(name), side, rdma=rdma
+            _End(
+                place_of(flow, own, role, use, planned, facts, side, rdma=rdma),
+                claim if own is parts else wire.of_flow(flow, own, rdma=rdma),
             )
+            for own in by_device(flow, parts, role) or [[]]
         ]
 
     of_client, of_server = ends("client", client), ends("server", server)

@@ -57,24 +57,6 @@ class Place(msgspec.Struct):
     unknown: str | None = None
 
 
-def places(
-    flow: Flow,
-    parts: Sequence[Part],
-    role: Role,
-    use: Use,
-    planned_host: PlanHost,
-    facts: HostFacts | None,
-    side: Counted | None,
-    *,
-    rdma: bool,
-) -> list[tuple[Place, Sequence[Part]]]:
-    """Each place of one end, with the parts that claim bytes of it."""
-    return [
-        (_place(flow, own, role, use, planned_host, facts, side, rdma), own)
-        for own in by_device(flow, parts, role) or [[]]
-    ]
-
-
 def by_device(flow: Flow, parts: Sequence[Part], role: Role) -> list[Sequence[Part]]:
     """The parts by the device that carried them.
 
@@ -89,7 +71,7 @@ def by_device(flow: Flow, parts: Sequence[Part], role: Role) -> list[Sequence[Pa
     return [groups[device] for device in sorted(groups)]
 
 
-def _place(
+def place_of(
     flow: Flow,
     parts: Sequence[Part],
     role: Role,
@@ -97,8 +79,10 @@ def _place(
     planned_host: PlanHost,
     facts: HostFacts | None,
     side: Counted | None,
+    *,
     rdma: bool,
 ) -> Place:
+    """The place of one end that carried these parts."""
     device = None if side is None else _device(use, parts, role, planned_host, side, rdma)
     port = _port(use, parts, role)
     counters = counters_of(side, device, port, rdma=rdma)
