@@ -57,12 +57,17 @@ def _reason(verdict: Verdict) -> str:
     return f"{'; '.join(said) or 'the run is not whole'}."
 
 
+def verdict_word(verdict: Verdict) -> str:
+    """The verdict; a PASS that proves nothing of hardware names its scope."""
+    if verdict.verdict == "PASS" and verdict.scope != "hardware":
+        return f"PASS, {verdict.scope} only"
+    return str(verdict.verdict)
+
+
 def verdict_line(verdict: Verdict) -> str:
-    """A PASS that proves nothing of hardware says so in its first words, and is not green."""
-    word, sign = str(verdict.verdict), _SIGNS[verdict.verdict]
-    if word == "PASS" and verdict.scope != "hardware":
-        word, sign = f"PASS, {verdict.scope} only", "⚠️"
-    return f"{sign} **{word}**: {_reason(verdict)}"
+    """A PASS that proves nothing of hardware is not green."""
+    word = verdict_word(verdict)
+    return f"{_SIGNS.get(word, _SIGNS['INCONCLUSIVE'])} **{word}**: {_reason(verdict)}"
 
 
 def what_line(plan: PlanDigest) -> str:

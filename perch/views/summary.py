@@ -46,10 +46,10 @@ def parts(run: Run) -> Iterator[str | list[list[str]]]:
     from perch.views import first_screen, results, soak
     from perch.views.document import measure
     from perch.views.table import slim
-    from perch.views.words import unmarked
+    from perch.views.words import NOTHING, unmarked
 
     found = measure(run)
-    yield f"Verdict: {run.verdict.verdict}"
+    yield f"Verdict: {first_screen.verdict_word(run.verdict)}"
     yield unmarked(results.scope_line(run.verdict, found.tests))
     if run.soak is not None:
         yield unmarked(soak.headline(run.soak))
@@ -69,8 +69,10 @@ def parts(run: Run) -> Iterator[str | list[list[str]]]:
     for one in findings[:most]:
         cells = one.cells
         where = f", {one.place}" if one.place else ""
-        said = f"{cells.status}{one.word}: {cells.title}: {cells.measured}{where}. {cells.remedy}"
-        yield unmarked(said)
+        limit = "" if cells.limit == NOTHING else f" (limit: {cells.limit})"
+        remedy = "" if cells.remedy == NOTHING else f". {cells.remedy}"
+        said = f"{cells.status}{one.word}: {cells.title}: {cells.measured}{where}{limit}"
+        yield unmarked(f"{said}{remedy}")
     if len(findings) > most:
         yield f"and {len(findings) - most} more in the report"
     yield ""

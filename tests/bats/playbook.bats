@@ -18,6 +18,7 @@ teardown() { common_teardown; }
   assert_json runs/latest/verdict.json '.scope == "software" and .coverage.planned == .coverage.measured and .coverage.planned == 9'
   # the playbook's exit follows the verdict
   assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(verdict | sed '/^PASS$/!s/.*/other/')"
+  if [ "$status" -eq 0 ]; then assert_output --partial "Verdict: PASS, software only. The report is"; fi
   [ -z "$(find agents -type f)" ] || fail "left on the host: $(find agents -type f)"
   assert_equal "$(find runs -name '*token*')" ""
   # sealed as it was fetched, and listed

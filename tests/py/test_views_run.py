@@ -283,6 +283,24 @@ def test_the_summary_is_one_screen(perchctl: Command, tmp_path: Path) -> None:
     assert lines[-1] == f"Report: {tmp_path.resolve()}/report.md"
 
 
+def test_the_summary_names_the_scope_and_the_limit_as_the_report_does(
+    perchctl: Command, tmp_path: Path
+) -> None:
+    made = fabric()
+    made.verdict["scope"] = "software"
+    most = {"limit": {"min": None, "max": 10}, "unit": "us", "evidence": ["t/n1/n2/0/3#8"]}
+    made.verdict["checks"] = [
+        check("tail/t", "advisory", 30, remedy="look", **most),
+        check("copies", "advisory", "2 flows"),
+    ]
+    made.write(tmp_path)
+    lines = perchctl("summary", tmp_path).stdout.splitlines()
+    assert lines[0] == "Verdict: PASS, software only"
+    found = "warning: tail/t: 30 µs, 8 B, repeat 3, n1 to n2 (limit: at most 10 µs). Look"
+    assert found in lines
+    assert "warning: copies: 2 flows" in lines
+
+
 @pytest.mark.parametrize(
     ("file", "content", "code", "said"),
     [
