@@ -67,7 +67,7 @@ def planned(root: Path, hosts: int) -> int:
         "perch_devices": [{"name": "rxe0", "netdev": "eth1"}],
     }  # fmt: skip
     suite = {
-        "name": "many", "title": "All to all", "host_checks": True,
+        "name": "many", "title": "All to all",
         "tests": [
             {"name": f"send-{size}", "params": params | {"size": str(size)}, **test}
             for size in (64, 128, 256, 512)
