@@ -12,14 +12,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from perch.judge.laws import AGREEING_S
 from perch.model.plan import Flow, PlanHost
 from perch.model.record import ROLES, Error, Link, Number, Params, Part, Rate, Role, Side, Transfer
-from perch.model.units import GIBI, MEBI
+from perch.model.units import GIBI, MEBI, seconds
 from perch.plan.forms import command_of, test_of
 from perch.tools.command import Ends, Want
 
 #: A duration that ended earlier than this part of it was cut short.
 WHOLE_DURATION = 0.9
+
+#: The engine keeps as many intervals in its result (RUN_INTERVALS_MAX).
+INTERVALS_MAX = 86400
 
 #: The engine's names of huge pages, in bytes.
 HUGE = {"huge:2M": 2 * MEBI, "huge:1G": GIBI}
@@ -178,6 +182,20 @@ def _too_short(part: Part, planned_s: float | None) -> Error | None:
     return Error(6, f"it lasted {spoken(part.elapsed_s)} s of {spoken(planned_s)} s")
 
 
+def _uncovered(part: Part, every_s: float | None) -> Error | None:
+    """Less time in intervals than was asked for; one that is not whole at the end is not written.
+
+    That they follow each other is one of perch.judge.laws.
+    """
+    if every_s is None or part.elapsed_s is None or part.soak:
+        return None
+    covered = max((one.end_s or 0 for one in part.intervals), default=0)
+    left = part.elapsed_s - covered
+    if left <= every_s + AGREEING_S or len(part.intervals) >= INTERVALS_MAX:
+        return None
+    return Error(6, f"the last {spoken(left)} s have no interval of {spoken(every_s)} s")
+
+
 # ---- a flow --------------------------------------------------------------------------------------
 
 
@@ -196,12 +214,13 @@ class Asked:
     """What the plan asks of a flow.
 
     `requests`: of its expected records, in their order. `lasts_s`: seconds that each must have
-    measured.
+    measured. `every_s`: seconds of each of its intervals, None where none were asked for.
     """
 
     requests: Sequence[Requests]
     uses: Mapping[Role, Use]
     lasts_s: float | None = None
+    every_s: float | None = None
 
     def judge(self, at: int, part: Part) -> None:
         """Turns the part of an expected record into an error where it is not as planned."""
@@ -209,6 +228,7 @@ class Asked:
             return
         unlike = self.requests[at].unlike(part)
         why = Error(6, unlike) if unlike else _too_short(part, self.lasts_s)
+        why = why or _uncovered(part, self.every_s)
         if why is not None:
             why.traffic = True
             part.status, part.error = "error", why
@@ -268,7 +288,9 @@ def asked(flow: Flow, ends: Ends) -> Asked:
         return Asked([Requests(()) for _ in flow.expect], NO_USES)
     wants = [list(command.wants(test, ends, expect)) for expect in flow.expect]
     uses: dict[Role, Use] = {role: _use(wants, role) for role in ROLES}
-    return Asked(_requests(wants), uses, command.lasts(test))
+    every = test.get("interval") if command.is_engine else None
+    every_s = None if every is None else seconds(every)
+    return Asked(_requests(wants), uses, command.lasts(test), every_s)
 
 
 def _requests(wants: Sequence[list[Want]]) -> list[Requests]:

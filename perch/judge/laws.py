@@ -299,6 +299,8 @@ def _disordered(intervals: Sequence[Interval], elapsed_s: float) -> str | None:
         start, end_s = one.start_s or 0, one.end_s or 0
         if end_s < start or start < end - CLOCKS_S:
             return f"the interval from {shown(start)} to {shown(end_s)} s overlaps the one before"
+        if start > end + CLOCKS_S:
+            return f"it has no interval from {shown(end)} to {shown(start)} s"
         end = end_s
     if end > CLOCKS * elapsed_s + AGREEING_S:
         return f"its intervals end at {shown(end)} s, and it was measured for {shown(elapsed_s)} s"

@@ -39,6 +39,24 @@ def test_an_output_of_another_measurement_is_an_error(path: str, value: Any) -> 
     assert why(LATENCY, changed(LATENCY_PART, path, value)) is not None
 
 
+@pytest.mark.parametrize(
+    ("intervals", "said"),
+    [
+        (10, None), (9, None),
+        (8, "the last 0.4 s have no interval of 0.2 s"),
+        (0, "the last 2 s have no interval of 0.2 s"),
+    ],
+)  # fmt: skip
+def test_intervals_that_were_asked_for_cover_the_whole_measurement(
+    intervals: int, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perch.judge.asked.AGREEING_S", 0.1)
+    planned = flow("perch", {"duration": "2s", "interval": "200ms"}, backend="ofi", provider="tcp")
+    these = [{"start_s": 0.2 * at, "end_s": 0.2 * (at + 1)} for at in range(intervals)]
+    part = changed(LATENCY_PART, "params.duration_s", 2) | {"elapsed_s": 2, "intervals": these}
+    assert why(planned, part) == said
+
+
 def test_a_result_of_another_backend_is_named() -> None:
     said = why(LATENCY, changed(LATENCY_PART, "backend", "tcp"))
     assert said == "the plan asks for backend ofi, the output says tcp"

@@ -211,6 +211,7 @@ def test_an_average_is_not_above_the_best_run_of_messages() -> None:
     ("intervals", "said"),
     [
         ([(0, 1, 9.23), (0.5, 2, 9.23)], "overlaps the one before"),
+        ([(0, 9, 9.23), (10, 18.2, 9.23)], "it has no interval from 9 to 10 s"),
         ([(0, 30, 9.23)], "its intervals end at 30 s"),
         ([(0, 18.2, 8)], "is above the 8 of its intervals"),
         ([(0, 18.2, 11)], "its intervals moved more"),

@@ -79,6 +79,19 @@ def bad_interval(lines: list[Document]) -> list[Document]:
     return [*({"kind": "interval", **one} for one in intervals), whole]
 
 
+def hidden_interval(lines: list[Document]) -> list[Document]:
+    """The bad one is left out, and its bytes are as if they had been those of the others."""
+    *intervals, whole = bad_interval(lines)
+    kept = [one for one in intervals if one["start_s"] != 300]
+    for one in kept:
+        one["gbit_s"] += 20 / len(kept)
+    return [*kept, whole | {"intervals": kept}]
+
+
+def without_intervals(lines: list[Document]) -> list[Document]:
+    return [lines[-1] | {"intervals": []}]
+
+
 def tail(samples: int, to_ns: int) -> Change:
     """The slowest round trips took so long; all figures of the line are those of its samples."""
 
@@ -185,6 +198,22 @@ FAULTS = (
         "interval/steady-bandwidth",
         "one bad interval in ten minutes, its bytes made up for by the others",
         rewrite(f"{STEADY}.stdout", bad_interval),
+    ),
+    fault(
+        "hidden-interval",
+        "fabric",
+        INCONCLUSIVE,
+        "flow/steady-bandwidth/alpha/beta/0/1 coverage",
+        "a bad interval that was left out of ten minutes",
+        rewrite(f"{STEADY}.stdout", hidden_interval),
+    ),
+    fault(
+        "no-intervals",
+        "fabric",
+        INCONCLUSIVE,
+        "flow/steady-bandwidth/alpha/beta/0/1 coverage path/*",
+        "ten minutes without the intervals that were asked for",
+        rewrite(f"{STEADY}.stdout", without_intervals),
     ),
     fault(
         "tail-spike",
