@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
+from perch.judge.counters import moment as read_at
 from perch.judge.hosts import HostFacts, cxi_hosts, owed_areas
 from perch.model.moments import LOST_S, moment
 from perch.model.raw import Agent
@@ -71,6 +72,19 @@ def _unknown(facts: HostFacts, created: float) -> str | None:
         return "its environment.json lacks the host name or the time"
     if collected < created - LOST_S:
         return f"its environment.json is of {facts.collected}, before the plan"
+    over = moment(facts.agent.ended) if facts.agent else None
+    if over is not None and collected > over + LOST_S:
+        return f"its environment.json is of {facts.collected}, after its agent ended"
+    return _not_idle(facts, created, over)
+
+
+def _not_idle(facts: HostFacts, created: float, over: float | None) -> str | None:
+    """Why the readings of a host's idle time are not of this run; the agent makes them itself."""
+    readings = facts.idle_readings
+    for reading in (readings.before, readings.after) if readings else ():
+        at = read_at(reading.time_s) if reading else None
+        if at is not None and (at < created - LOST_S or (over is not None and at > over + LOST_S)):
+            return "its environment.json has idle counters of another time than its agent ran"
     return None
 
 

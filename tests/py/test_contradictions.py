@@ -97,10 +97,21 @@ def test_both_ends_use_the_planned_port(run_copy: MakeRun, flow: str) -> None:
 
 # ---- what hosts say of themselves ----------------------------------------------------------------
 
+
+def idle_of(seconds: str) -> Document:
+    """Readings of a host's idle time."""
+    reading = {"time_s": seconds, "host": {}, "netdev": {}, "rdma": {}}
+    return {"address_interface": "lo", "route_interface": "lo", "before": reading,
+            "after": reading}  # fmt: skip
+
+
 HOSTS: tuple[tuple[str, Change, str], ...] = (
     ("environment", put("collected", None), "lacks the host name or the time"),
     ("environment", put("hostname", None), "lacks the host name or the time"),
     ("environment", put("collected", "2026-10-21T08:04:11Z"), "before the plan"),
+    ("environment", put("collected", "2026-12-21T08:04:11Z"), "after its agent ended"),
+    ("environment", put("idle", idle_of("1795270093")), "idle counters of another time"),
+    ("environment", put("idle", idle_of("1795240000")), "idle counters of another time"),
     ("agent", put("started", "2020-01-01T00:00:00Z"), "of 2020-01-01T00:00:00Z, before the plan"),
     ("agent", put("ended", "2026-11-21T08:04:10.000Z"), "ended before it began"),
 )

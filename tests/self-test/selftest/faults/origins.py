@@ -228,6 +228,26 @@ FAULTS = (
         edit("raw/beta/environment.json", put("collected", "2026-10-21T08:04:11.131Z")),
     ),
     fault(
+        "environment-of-next-month",
+        "loopback",
+        INCONCLUSIVE,
+        "host/beta",
+        "an environment that was collected a month after its agent ended",
+        edit("raw/beta/environment.json", put("collected", "2026-12-21T08:04:11.131Z")),
+    ),
+    fault(
+        "idle-of-last-month",
+        "rxe",
+        INCONCLUSIVE,
+        "host/beta",
+        "counters of an idle time a month before the plan",
+        edit(
+            "raw/beta/environment.json",
+            put("idle.before.time_s", "1764547200.000000"),
+            put("idle.after.time_s", "1764547201.000000"),
+        ),
+    ),
+    fault(
         "copied-size",
         "loopback",
         INCONCLUSIVE,
