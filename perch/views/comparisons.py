@@ -82,9 +82,8 @@ def _provider(rows: list[Row]) -> Table:
         for row in bandwidth
         if row["metric"] == metric and row["size_bytes"] == largest
     ]
-    columns = right(
-        "Size", f"RDMA interface ({name})", "TCP (the engine's tcp backend)", "RDMA / TCP"
-    )
+    rdma = f"RDMA interface ({name})"
+    columns = right("Size", rdma, "TCP (the engine's tcp backend)", "RDMA / TCP")
     return Table(left("Figure") + columns, shown, title=name)
 
 
@@ -246,7 +245,7 @@ _WANTED = (
 
 
 def advantage(ratio: Figure, better: str) -> str:
-    """1.98: `+98 % (1.98 times as much)`; 0.09: `-91 % (11.1 times less)`; in bold where better."""
+    """1.98: `+98 % (1.98 times as much)`; 0.73: `-27 % (0.730 times as much)`; better is bold."""
     if ratio is None:
         return "-"
     if words.percent(abs(100 * (ratio - 1)), 0) == words.percent(0, 0):
@@ -257,10 +256,7 @@ def advantage(ratio: Figure, better: str) -> str:
         else ("+" if ratio >= 1 else "") + words.percent(100 * (ratio - 1), 0)
     )
     is_better = ratio >= 1 + NOISE if better == "higher" else ratio <= 1 - NOISE
-    if ratio >= 1:
-        said = f"{change} ({words.figure(ratio)} times as much)"
-    else:
-        said = f"{change} ({words.figure(1 / ratio if ratio else None)} times less)"
+    said = f"{change} ({words.figure(ratio)} times as much)"
     return f"**{said}**" if is_better else said
 
 
@@ -323,13 +319,14 @@ def _loss_row(
     of_tcp = tcp["tcp"].get("value") if tcp else None
     of_rdma = tcp["rdma"].get("value") if tcp else None
     if mine:
-        said = _counted(mine)
+        said = f"{_counted(mine)} (all tests)"
     elif of_rdma is not None:
         said = f"{words.plural(of_rdma, 'segment')} of TCP under it retransmitted"
     else:
         said = "not measured"
+    waiting = f", {words.waiting_words(tcp['completion'])}" if tcp else ""
     return [
-        "Packets lost or retransmitted",
+        f"Packets lost or retransmitted{waiting}",
         words.size(tcp["size_bytes"]) if tcp else "-",
         "not measured" if of_tcp is None else f"{words.plural(of_tcp, 'segment')} retransmitted",
         said,
@@ -340,8 +337,12 @@ def _loss_row(
 def _short(rows: list[Row], tests: list[Results], counted: dict[str, Packets]) -> Table:
     provider = rows[0]["rdma"]["name"]
     shown = [_short_row(rows, *wanted) for wanted in _WANTED]
+    modes = {row["completion"] for row in rows if row["metric"] == "gbit_s"}
+    if modes >= {"busy", "event"}:
+        shown.insert(1, _short_row(rows, "gbit_s", "bandwidth", "Bandwidth", "event"))
     shown.append(_loss_row(rows, provider, tests, counted))
-    columns = right("Size", "TCP (the engine)", f"RDMA ({words.cell(provider)})", "RDMA's change")
+    rdma = f"RDMA send ({words.cell(provider)})"
+    columns = right("Size", "TCP (the engine)", rdma, "RDMA's change")
     return Table(left("Metric") + columns, shown, title=scoped(rows[0]["rdma"]))
 
 
@@ -472,7 +473,7 @@ def _say_once(short: list[Table], unlike: Table) -> None:
 
 
 def _has_both(row: list[str]) -> bool:
-    """Whether a row of a short table has TCP's figure and RDMA's."""
+    """Of a short table's row: TCP's figure and RDMA's."""
     return _NOT_MEASURED not in row[2:4]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perch.model.verdict import Check, Verdict
 from perch.views import words
 from perch.views.flows import Ranked
-from perch.views.measured import Point, Results, best_bandwidth, fastest
+from perch.views.measured import Point, Results, best_bandwidth, fastest, named
 
 #: Findings against the accepted run that are named.
 NAMED = 2
@@ -21,7 +21,7 @@ def _link(tests: list[Results]) -> Iterator[str]:
     test, point = best
     rate = test.about["link.rate_gbit_s"]
     reached = f"best RDMA bandwidth {words.figure(point.get('gbit_s'))} Gb/s"
-    what = f"{words.cell(test.title)}, {words.size(point.size_bytes)}"
+    what = named(test, point)
     if rate is None:
         yield f"Link: rate not known; {reached} ({what})."
     elif point.of_ceiling is None:
@@ -37,10 +37,7 @@ def _faster(tests: list[Results], than: Point) -> str:
     test, point = fastest(tests) or (None, than)
     if test is None or (point.get("gbit_s") or 0) <= (than.get("gbit_s") or 0):
         return ""
-    return (
-        f"; fastest: {words.figure(point.get('gbit_s'))} Gb/s "
-        f"({words.cell(test.title)}, {words.size(point.size_bytes)})"
-    )
+    return f"; fastest: {words.figure(point.get('gbit_s'))} Gb/s ({named(test, point)})"
 
 
 def _slowest(pairs: int, ranked: list[Ranked]) -> Iterator[str]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from perch.model.figures import is_finite
 from perch.model.imported import Documents
-from perch.model.sections import ComparisonSection
+from perch.model.sections import ComparisonRow, ComparisonSection
 from perch.model.verdict import Check, Verdict
 from perch.views import words
 from perch.views.evolution import Evolution, Head
 from perch.views.first_screen import place
 from perch.views.flow_facts import Packets
 from perch.views.flows import Ranked
-from perch.views.measured import Results, best_bandwidth, best_latency
+from perch.views.measured import Results, best_bandwidth, best_latency, named
+from perch.views.ranks import grouped
 from perch.views.words import cell, figure, percent, size, whole
 
 #: docs/definitions.md: half a percent over the ceiling is granted for the clocks of two hosts.
@@ -44,10 +45,10 @@ def _throughput(tests: list[Results]) -> Iterator[str]:
     if best is None:
         return
     test, point = best
-    rate, title, share = figure(point.get("gbit_s")), cell(test.title), point.of_ceiling
+    rate, share, what = figure(point.get("gbit_s")), point.of_ceiling, named(test, point)
     if share is None:
         yield (
-            f"**RDMA's interface carried {rate} Gb/s** ({title}, {size(point.size_bytes)}). "
+            f"**RDMA's interface carried {rate} Gb/s** ({what}). "
             f"The capacity of its link is not known: {_why_no_ceiling(test.about)}"
         )
         return
@@ -58,13 +59,10 @@ def _throughput(tests: list[Results]) -> Iterator[str]:
     if share > IMPOSSIBLE_PERCENT:
         yield (
             f"**{rate} Gb/s is {percent(share)} of what {link} ({top} Gb/s), which is "
-            f"impossible** ({title})."
+            f"impossible** ({what})."
         )
     else:
-        yield (
-            f"**{rate} Gb/s is {percent(share)} of what {link} ({top} Gb/s)**: {title}, "
-            f"{size(point.size_bytes)}."
-        )
+        yield f"**{rate} Gb/s is {percent(share)} of what {link} ({top} Gb/s)**: {what}."
 
 
 def _slowest(ranked: list[Ranked]) -> Iterator[str]:
@@ -91,7 +89,7 @@ def _latency(tests: list[Results]) -> Iterator[str]:
         at += f"mean {figure(mean)} µs**"
     else:
         at += f"median {figure(p50)} µs**" + ("" if mean is None else f", mean {figure(mean)} µs")
-    yield f"{at} ({cell(test.title)})."
+    yield f"{at} ({named(test, point)})."
     deviation = point.get("stddev")
     if deviation is not None:
         said = f"Jitter of this test and size: standard deviation {figure(deviation)} µs"
@@ -112,37 +110,41 @@ def _compared(ratio: float) -> str:
 
 
 def _against_tcp(comparison: ComparisonSection) -> Iterator[str]:
-    """Ratios as the verdict has them; shared memory is no network."""
+    """Ratios as the verdict has them, a line for each provider; shared memory is no network."""
     rows = [
         row
         for row in comparison["rows"]
         if row["rdma"]["name"] != "shm" and row.get("ratio") is not None
     ]
+    for mine in grouped(rows, lambda row: (row["rdma"]["name"],)):
+        parts = list(_ratios(mine))
+        if parts:
+            name = cell(mine[0]["rdma"]["name"])
+            yield f"RDMA send ({name}) compared with TCP, medians: {', '.join(parts)}."
 
-    def of(metric: str) -> list[Mapping[str, Any]]:
-        return [row for row in rows if row["metric"] == metric]
 
-    largest = reversed(of("gbit_s"))
-    bandwidth = max(
-        largest, key=lambda row: (row["completion"] == "busy", row["size_bytes"]), default=None
-    )
-    latency = min(of("p50_us"), key=lambda row: row["size_bytes"], default=None)
-    by_events = [row for row in of("client_s_per_gb") if row["completion"] == "event"]
-    cpu = max(reversed(by_events), key=lambda row: row["size_bytes"], default=None)
-    parts = []
-    if bandwidth:
-        at = size(bandwidth["size_bytes"])
-        parts.append(f"bandwidth at {at} {_compared(bandwidth['ratio'])}")
+def _ratios(rows: list[ComparisonRow]) -> Iterator[str]:
+    """Each with its size and waiting mode."""
+
+    def of(metric: str, completion: str) -> list[ComparisonRow]:
+        wanted = [row for row in rows if row["metric"] == metric]
+        return [row for row in wanted if row["completion"] == completion and row["size_bytes"]]
+
+    def said(what: str, row: ComparisonRow) -> str:
+        how = f"{size(row['size_bytes'])}, {words.waiting_words(row['completion'])}"
+        return f"{what} ({how}) {_compared(row['ratio'] or 0)}"
+
+    largest = [
+        ("bandwidth", of("gbit_s", "busy")),
+        ("bandwidth", of("gbit_s", "event")),
+        ("client CPU time per byte", of("client_s_per_gb", "event")),
+    ]
+    for what, found in largest:
+        if found:
+            yield said(what, max(reversed(found), key=lambda row: row["size_bytes"] or 0))
+    latency = of("p50_us", "busy") or of("p50_us", "event")
     if latency:
-        at = size(latency["size_bytes"])
-        parts.append(f"median latency at {at} {_compared(latency['ratio'])}")
-    if cpu:
-        at = size(cpu["size_bytes"])
-        parts.append(f"client CPU time per byte at {at} (event mode) {_compared(cpu['ratio'])}")
-    one = bandwidth or latency or cpu
-    if one:
-        name = cell(one["rdma"]["name"])
-        yield f"RDMA ({name}) compared with TCP: {', '.join(parts)}."
+        yield said("median latency", min(latency, key=lambda row: row["size_bytes"] or 0))
 
 
 def _packets(counted: dict[str, Packets]) -> Iterator[str]:

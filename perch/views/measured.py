@@ -15,6 +15,7 @@ import polars as pl
 
 from perch.checks.figures import TERM_COLUMNS, terms
 from perch.tools import is_tcp
+from perch.views import words
 from perch.views.plan import PlannedTest
 from perch.views.words import Figure
 
@@ -292,6 +293,18 @@ def best_bandwidth(tests: list[Results]) -> tuple[Results, Point] | None:
         key=lambda one: (one[1].of_ceiling or 0, one[1].get("gbit_s") or 0),
         default=None,
     )
+
+
+def named(test: Results, point: Point) -> str:
+    """What a single figure must name, as others stand beside it; words of the title not again."""
+    op, completion = test.about["op"], test.about["params.completion"]
+    said = [op, words.waiting_words(completion) if completion else None]
+    title = words.cell(test.title)
+    parts = [title, *(one for one in said if one and one not in title)]
+    parts.append(words.size(point.size_bytes))
+    if point.records > 1:
+        parts.append(f"median of {words.plural(point.records, 'record')}")
+    return ", ".join(parts)
 
 
 def typical(point: Point) -> Figure:

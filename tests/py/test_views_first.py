@@ -76,7 +76,8 @@ def test_a_finding_names_size_repeat_and_pair(evidence: str, place: str) -> None
 def test_the_link_its_share_and_the_worst_pair_are_said(made: Made, tmp_path: Path) -> None:
     link, worst, _ = made.shown(tmp_path).document["glance"]
     assert link.startswith("Link: 100 Gb/s; best RDMA bandwidth 97.0 Gb/s, ")
-    assert link.endswith(" of its [ceiling](#terms) (RDMA bandwidth, 1 MiB).")
+    how = "RDMA bandwidth, send, busy polling, 1 MiB, median of 24 records"
+    assert link.endswith(f" of its [ceiling](#terms) ({how}).")
     assert (
         worst.startswith("Worst pair: n")
         and " less than the median of all pairs (RDMA bandwidth)." in worst
@@ -268,6 +269,33 @@ def test_a_metric_of_rdma_and_tcp_is_in_one_table(made: Made, tmp_path: Path) ->
     assert not compared & unlike
 
 
+def test_figures_of_polling_and_of_events_are_told_apart(made: Made, tmp_path: Path) -> None:
+    _with_tcp(made)
+    (latency,) = made.verdict["comparison"]["rows"]
+    bandwidth = latency | {
+        "kind": "bandwidth", "metric": "gbit_s", "title": "Bandwidth", "unit": "Gb/s",
+        "better": "higher", "size_bytes": MIB, "ratio": 1.5,
+    }  # fmt: skip
+    by_events = bandwidth | {"completion": "event", "ratio": 0.73}
+    other = {**latency, "rdma": latency["rdma"] | {"name": "ofi"}, "ratio": 3}
+    made.verdict["comparison"]["rows"] += [bandwidth, by_events, other]
+    shown = made.shown(tmp_path)
+    _, table = shown.document["against_tcp"]["short"]
+    assert [row[0] for row in table.rows[:2]] == [
+        "Bandwidth, busy polling", "Bandwidth, waiting by events",
+    ]  # fmt: skip
+    said = shown.section("## Key findings")
+    assert (
+        "RDMA send (verbs) compared with TCP, medians: "
+        "bandwidth (1 MiB, busy polling) 50 % higher, "
+        "bandwidth (1 MiB, waiting by events) 27 % lower, "
+        "median latency (64 B, busy polling) the same."
+    ) in said
+    assert (
+        "RDMA send (ofi) compared with TCP, medians: median latency (64 B, busy polling) 3" in said
+    )
+
+
 def _metrics(table: Table) -> set[str]:
     return {row[0].partition(",")[0] for row in table.rows}
 
@@ -283,12 +311,15 @@ def test_a_faster_test_without_a_known_payload_rate_is_named_beside_the_link(
     made.records.append(fast)
     said = made.shown(tmp_path).document["glance"][0]
     assert said.startswith("Link: 100 Gb/s; best RDMA bandwidth 97.0 Gb/s, 9"), said
-    assert said.endswith(" (RDMA bandwidth, 1 MiB); fastest: 97.9 Gb/s (RDMA peer, 1 MiB).")
+    assert said.endswith("); fastest: 97.9 Gb/s (RDMA peer, send, busy polling, 1 MiB).")
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"), [(0.999, "none"), (1.004, "none"), (1.5, "+50 % (1.50 times as much)")]
-)
+    ("ratio", "said"), [
+        (0.999, "none"), (1.004, "none"), (1.5, "+50 % (1.50 times as much)"),
+        (0.73, "**-27 % (0.730 times as much)**"),
+    ],
+)  # fmt: skip
 def test_a_change_that_rounds_to_nothing_is_none(ratio: float, said: str) -> None:
     assert advantage(ratio, "lower") == said
 

@@ -177,7 +177,7 @@ def test_key_findings_are_sentences_of_what_was_measured(made: Made, tmp_path: P
     said = made.shown(tmp_path).section("## Key findings")
     for sentence in (
         "**97.0 Gb/s is 98.9 % of what a 100 Gb/s link can carry at MTU 4096 (98.0 Gb/s)**: RDMA "
-        "bandwidth, 1 MiB.",
+        "bandwidth, send, busy polling, 1 MiB, median of 24 records.",
         "RDMA bandwidth at 1 MiB: the slowest pair is n1 to n4, 48.5 Gb/s, median of its "
         "repeats: 50.0 % of the median of all pairs.",
         "**One-way latency (half round trip) at 64 B: median 2.00 µs**, mean 2.05 µs",
@@ -193,7 +193,7 @@ def test_a_figure_above_its_ceiling_is_called_impossible(made: Made, tmp_path: P
         lambda one: one["kind"] == "bandwidth", lambda one: one["bandwidth"].update(gbit_s=190)
     )
     said = made.shown(tmp_path).section("## Key findings")
-    assert "which is impossible** (RDMA bandwidth)" in said
+    assert "which is impossible** (RDMA bandwidth, send, busy polling, 1 MiB, median" in said
 
 
 # ---- findings ------------------------------------------------------------------------------------
