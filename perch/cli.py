@@ -160,23 +160,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as ended:  # argparse, after --help
         code = int(ended.code or 0)
     except PerchError as error:
-        code = say(program, str(error), error.code)
+        code = say(program, *error.lines, code=error.code)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
         code = BROKEN_PIPE
     except OSError as error:
-        code = say(program, system_error(error), ExitCode.NOT_WRITABLE)
+        code = say(program, system_error(error), code=ExitCode.NOT_WRITABLE)
     except ModuleNotFoundError as error:
-        code = say(program, missing_package(error), ExitCode.INCONCLUSIVE)
+        code = say(program, missing_package(error), code=ExitCode.INCONCLUSIVE)
     except Exception as error:
-        code = say(program, internal_error(error, words), ExitCode.NOT_WRITABLE)
+        code = say(program, internal_error(error, words), code=ExitCode.NOT_WRITABLE)
     return flushed(code, program)
 
 
-def say(program: str, message: str, code: int) -> int:
-    """Prints one line to standard error and returns the code."""
-    print(f"{program}: {clean(message)}", file=sys.stderr)
+def say(program: str, *messages: str, code: int) -> int:
+    """Prints each on a line of standard error and returns the code."""
+    for message in messages:
+        print(f"{program}: {clean(message)}", file=sys.stderr)
     return code
 
 
@@ -220,5 +221,6 @@ def flushed(code: int, program: str) -> int:
         # the interpreter would flush again at its end, fail, and exit with another code
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            return say(program, f"standard output: {system_error(error)}", ExitCode.NOT_WRITABLE)
+            why = f"standard output: {system_error(error)}"
+            return say(program, why, code=ExitCode.NOT_WRITABLE)
     return code

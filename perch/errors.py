@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 
@@ -19,11 +20,19 @@ class PerchError(Exception):
     """A fault outside of Perch: perchctl prints it as one line and exits with `code`.
 
     The line is `FILE, PLACE: WHAT; REMEDY`, without what is not given. `what` begins in lower case;
-    `place` is a line, a key or a flow in `file`; `remedy` says what to do.
+    `place` is a line, a key or a flow in `file`; `remedy` says what to do. `more`: further faults
+    that the same remedy cures; each has a line, and the remedy the last one.
     """
 
     def __init__(
-        self, code: ExitCode, what: str, *, file: object = "", place: str = "", remedy: str = ""
+        self,
+        code: ExitCode,
+        what: str,
+        *,
+        file: object = "",
+        place: str = "",
+        remedy: str = "",
+        more: Iterable[str] = (),
     ) -> None:
         super().__init__(code, what)  # pickle makes the error of a worker process anew from these
         self.code = code
@@ -31,9 +40,17 @@ class PerchError(Exception):
         self.file = str(file)
         self.place = place
         self.remedy = remedy
+        self.more = list(more)
+
+    @property
+    def lines(self) -> list[str]:
+        """What perchctl prints."""
+        return [*self._faults(), self.remedy] if self.more else [str(self)]
 
     def __str__(self) -> str:
-        """The whole line."""
+        """All on one line."""
+        return "; ".join(part for part in (*self._faults(), self.remedy) if part)
+
+    def _faults(self) -> list[str]:
         where = ", ".join(part for part in (self.file, self.place) if part)
-        said = ": ".join(part for part in (where, self.what) if part)
-        return "; ".join(part for part in (said, self.remedy) if part)
+        return [": ".join(part for part in (where, self.what) if part), *self.more]

@@ -103,9 +103,8 @@ def _joined(base: LimitFile, site: LimitFile | None) -> dict[str, Any]:
 
 def _refuse(faults: list[str]) -> None:
     if faults:
-        raise PerchError(
-            ExitCode.USAGE, "; ".join(dict.fromkeys(faults)), remedy="correct the limits"
-        )
+        first, *more = dict.fromkeys(faults)
+        raise PerchError(ExitCode.USAGE, first, remedy="correct the limits", more=more)
 
 
 def merged(base: LimitFile, site: LimitFile | None) -> dict[str, Any]:
@@ -115,7 +114,7 @@ def merged(base: LimitFile, site: LimitFile | None) -> dict[str, Any]:
     `{id, severity: removed, source}` takes one out of the judging and leaves it to be shown.
 
     Raises:
-        PerchError: every fault with its file, line and key.
+        PerchError: every fault with its file, line and key, each a line.
     """
     faults = [
         limit_faults.at(fault, base.name, base.text)

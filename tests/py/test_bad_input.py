@@ -143,6 +143,18 @@ def test_a_limit_with_an_unknown_metric(run: Run, perchctl: Perchctl, tmp_path: 
     assert "did you mean 'latency_us.mean'?" in str(found.measured)
 
 
+def test_each_fault_of_a_limits_file_has_a_line(perchctl: Perchctl, tmp_path: Path) -> None:
+    text = (TOP / "reports/limits/local.yml").read_text()
+    site = tmp_path / "own.yml"
+    site.write_text(text.replace("unit: Gb/s", "unit: GB/s"))
+    output = TOP / "tests/fixtures/tools/iperf_plain.txt"
+    ended = perchctl("import", "--run", tmp_path / "imported", "--limits", site, output)
+    *faults, remedy = ended.stderr.splitlines()
+    assert len(faults) >= 2, ended.stderr
+    assert all(line.startswith("perchctl import: own.yml:") for line in faults), ended.stderr
+    assert remedy == "perchctl import: correct the limits"
+
+
 # ---- bundles -------------------------------------------------------------------------------------
 
 

@@ -176,7 +176,7 @@ def test_an_internal_error_is_one_line_that_names_the_module_and_asks_for_a_repo
     install: Install, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PERCH_TRACEBACK", raising=False)
-    install(lambda args: cli.say("perchctl", None, 0))  # type: ignore[arg-type]
+    install(lambda args: cli.say("perchctl", None, code=0))  # type: ignore[arg-type]
     code, stdout, stderr = perchctl("judge", "my run")
     assert (code, stdout) == (6, "")
     assert stderr == (

@@ -23,6 +23,17 @@ def test_a_line_holds_what_is_given_and_no_empty_places(given: dict[str, str], l
     assert str(PerchError(ExitCode.INCONCLUSIVE, "the plan has no hosts", **given)) == line
 
 
+def test_faults_of_one_file_are_a_line_each_and_the_remedy_comes_last() -> None:
+    error = PerchError(
+        ExitCode.USAGE, "no unit", file="own.yml", place="line 3", remedy="correct it",
+        more=["own.yml, line 9: no source"],
+    )  # fmt: skip
+    assert error.lines == ["own.yml, line 3: no unit", "own.yml, line 9: no source", "correct it"]
+    assert str(error) == "; ".join(error.lines)
+    one = PerchError(ExitCode.USAGE, "no unit", remedy="correct it")
+    assert one.lines == ["no unit; correct it"]
+
+
 def test_an_error_of_a_worker_process_arrives_whole() -> None:
     error = PerchError(ExitCode.USAGE, "no such run", file="runs/x", place="raw/", remedy="seal it")
     arrived = pickle.loads(pickle.dumps(error))
