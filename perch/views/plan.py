@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from perch.model.plan import Excluded, Flow, Plan, PlanHost
+from perch.model.plan import Excluded, Flow, FlowKey, Plan, PlanHost
 from perch.model.text import clean
 from perch.plan.flows import Flows
 from perch.views import words
@@ -19,6 +19,9 @@ from perch.views import words
 COMMANDS_MAX = 8
 
 NOT_STATED = "not stated"
+
+#: Where the files of a flow are: its id is a path.
+FLOW_FOLDER = f"raw/<host>/flows/{'/'.join(f'<{part}>' for part in FlowKey.__struct_fields__)}/"
 
 #: test, client, server
 Stream = tuple[str, str, str]

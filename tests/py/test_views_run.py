@@ -110,6 +110,13 @@ def test_rdma_against_tcp_has_every_figure(perchctl: Command, run_copy: Copy) ->
     assert "unknown" not in said
 
 
+def test_the_folder_of_a_flow_is_where_its_files_are(perchctl: Command, run_copy: Copy) -> None:
+    run = run_copy("loopback")
+    said = reported(perchctl, run).section("## The commands")
+    (folder,) = re.findall("`(raw/<host>/flows/[^`]*)`", said)
+    assert list(run.glob(f"{re.sub('<[^>]*>', '*', folder)}client.json"))
+
+
 def test_engine_and_perftest_stand_side_by_side(perchctl: Command, run_copy: Copy) -> None:
     said = reported(perchctl, run_copy("perftest")).section(
         "## The engine beside perftest and the cxi tools"
