@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from perch.model.limits import Limit
 from perch.model.sections import Fact
 from perch.views import words
 from perch.views.fabric import of_hosts
@@ -67,11 +66,6 @@ def _qos(run: Run) -> Table:
     return capped(left("Setting", "Device", "Found", "Hosts"), rows, ROWS_MAX)
 
 
-def _is_own(limit: Limit) -> bool:
-    """Whether a limit is the site's own, by its file or by its source."""
-    return limit.replaces is not None or limit.source.startswith("site policy")
-
-
 def _limits(run: Run) -> Iterator[str]:
     limits = run.limits.limits
     if not limits:
@@ -84,7 +78,7 @@ def _limits(run: Run) -> Iterator[str]:
         f"Limits *{name}*{'' if title is None else f' ({words.cell(title)})'}: {required} "
         f"required, {len(limits) - required} advisory. `inputs/limits.json` has the source of each."
     )
-    own = sum(map(_is_own, limits))
+    own = sum(one.file in run.limits.files[1:] for one in limits)
     if own:
         verb = "is" if own == 1 else "are"
         yield f"{own} of these limits {verb} your site's own."

@@ -75,7 +75,7 @@ class Made:
         encoder = msgspec.json.Encoder()
         (root / "records.jsonl").write_bytes(encoder.encode_lines(records))
         (root / "verdict.json").write_bytes(encoder.encode(verdict))
-        limits = Limits(tuple(self.limits))
+        limits = Limits(tuple(self.limits), files=("roce.yml", "site.yml"))
         return inputs.of_judged(root, plan, verdict, columns.frame(records), limits)
 
     def shown(self, root: Path) -> Shown:

@@ -236,6 +236,17 @@ def test_marks_say_their_flow_and_lines_have_names_at_their_ends(
         assert f"<title>{chart.series[0]}</title>" in svg(chart)
 
 
+@pytest.mark.parametrize(("file", "said"), [("roce.yml", False), ("site.yml", True)])
+def test_limits_are_the_sites_own_by_their_file(
+    made: Made, tmp_path: Path, file: str, said: bool
+) -> None:
+    first, *others = made.limits
+    changed = msgspec.structs.replace(first, file=file, source="site policy: enough for us")
+    made.limits = [changed, *others]
+    report = made.shown(tmp_path).section("## Configuration")
+    assert ("1 of these limits is your site's own." in report) == said
+
+
 # ---- each fact once ------------------------------------------------------------------------------
 
 
