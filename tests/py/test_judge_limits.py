@@ -30,7 +30,7 @@ name: ours
 title: What we expect
 limits:
   - id: iperf-bandwidth
-    title: TCP bandwidth by iperf
+    title: TCP bandwidth of iperf reaches the limit
     scope: {tool: [iperf3, iperf]}
     metric: bandwidth.gbit_s
     bound: {min: 2}

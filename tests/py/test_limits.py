@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,13 @@ def built_in(name: str) -> LimitFile:
 def test_every_built_in_set_is_sound_alone(name: str) -> None:
     made = limit_sets.merged(built_in(name), None)
     assert {limit["from"] for limit in made["limits"]} == {f"{name}.yml"}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in LIMITS.glob("*.yml")))
+def test_a_title_is_a_claim_that_a_figure_can_meet(name: str) -> None:
+    verb = re.compile(r"\b(stays?|reaches|is|takes|agree|varies|retransmit|are lost|arrive)\b")
+    titles = [limit["title"] for limit in built_in(name).document["limits"]]
+    assert titles and [title for title in titles if not verb.search(title)] == []
 
 
 def test_a_sites_entry_replaces_adds_or_removes_and_the_run_says_where_each_came_from() -> None:
