@@ -202,7 +202,7 @@ def _soak(run: Run) -> tuple[Document | None, list[Chart]]:
     from perch.views import soak, soak_charts, soak_rows
 
     rows = soak_rows.read(run.root / INTERVALS, run.soak)
-    drawn = soak_charts.charts(run.soak, rows, run.plan.tests)
+    drawn = soak_charts.charts(run.soak, rows, run.plan.tests, run.limits.limits)
     shown = soak.section(run.soak, run.plan.tests, rows.fault)
     return shown | {"charts": list(map(_shown_chart, drawn))}, drawn
 

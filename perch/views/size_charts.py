@@ -71,7 +71,7 @@ def _scale(values: Sequence[float], *, log: bool) -> tuple[float, float]:
     if log:
         least, most = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
         return least, max(most, least + 1)
-    return 0, max(values)
+    return 0, max(values) or 1
 
 
 def ends(
@@ -82,11 +82,12 @@ def ends(
     log: bool,
     along: Sequence[str] = ("size_bytes",),
     beside: Sequence[float] = (),
+    height: int = HEIGHT,
 ) -> Values:
     """The name of each line at its last point. names: the fields that tell lines apart.
 
     along: the fields of the other axis, ordered by the first. beside: what else the chart draws
-    on the axis of `field`.
+    on the axis of `field`. height: of the plot in pixels.
     """
     last: dict[tuple[Any, ...], dict[str, Any]] = {}
     for one in values:
@@ -98,8 +99,8 @@ def ends(
         return []
     least, most = _scale([*(one[field] for one in values), *beside], log=log)
     heights = [math.log10(one[field]) if log else one[field] for one in found]
-    pixels = _spread([(height - least) / (most - least) * HEIGHT for height in heights])
-    places = [least + pixel / HEIGHT * (most - least) for pixel in pixels]
+    pixels = _spread([(at - least) / (most - least) * height for at in heights])
+    places = [least + pixel / height * (most - least) for pixel in pixels]
     return [
         {
             "series": one["series"], **{name: one[name] for name in along},

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from perch.model.limits import Limit
 from perch.views import soak_chosen as chosen
 from perch.views import soak_lines as lines
 from perch.views import words
 from perch.views.charts import Chart, chart
 from perch.views.plan import PlannedTest
 from perch.views.ranks import grouped
+from perch.views.soak_limits import limit_lines
 from perch.views.soak_lines import BOTH, HIGHEST, LOWEST, Point, Value
 from perch.views.soak_rows import Count, Heat, IntervalRow, Memory, Rows, Silence
 from perch.views.words import Figure
@@ -65,8 +67,8 @@ class _Figure(NamedTuple):
 
 
 _BANDWIDTH = (
-    _Figure("mean of the interval", lambda row: row.mean, BOTH, min),
-    _Figure("lowest 0.1 s of the interval", lambda row: row.low, LOWEST, min),
+    _Figure("mean", lambda row: row.mean, BOTH, min),
+    _Figure("lowest 0.1 s", lambda row: row.low, LOWEST, min),
 )
 _LATENCY = (
     _Figure("p50", lambda row: row.p50, BOTH, max),
@@ -102,6 +104,7 @@ def _flow_lines(
     named: set[tuple[str, str]],
     figures: Sequence[_Figure],
     scale: _Scale,
+    sign: str,
 ) -> Iterator[Value]:
     pairs = grouped(rows, lambda row: (row.client, row.server))
     others = []
@@ -113,7 +116,7 @@ def _flow_lines(
         for figure in figures:
             yield from lines.line(
                 _points(of_pair, figure), f"{one.client} → {one.server}", figure.title,
-                figure.keep, scale.interval,
+                figure.keep, scale.interval, sign,
             )  # fmt: skip
     if others:
         first = others[0][0]
@@ -125,7 +128,7 @@ def _flow_lines(
         together = [row for of_pair in others for row in of_pair]
         for figure in figures:
             points = _worst_points(together, figure, scale.span)
-            yield from lines.line(points, name, figure.title, figure.keep, scale.interval)
+            yield from lines.line(points, name, figure.title, figure.keep, scale.interval, sign)
 
 
 def _thinned_words(count: int, kept: str) -> str:
@@ -136,7 +139,7 @@ def _thinned_words(count: int, kept: str) -> str:
 
 
 def _named_words(pairs: int) -> str:
-    if pairs <= chosen.PAIRS_MAX:
+    if pairs <= chosen.PAIRS_MAX + 1:
         return ""
     return (
         f" The chart names the {chosen.PAIRS_MAX} pairs with the most anomalies or the deepest "
@@ -160,10 +163,12 @@ _CAPTIONS = {
 def _flow_chart(
     soak: Soak, test: PlannedTest, place: int, rows: Sequence[IntervalRow],
     silences: Sequence[Silence], named: set[tuple[str, str]], scale: _Scale,
+    limits: Sequence[Limit],
 ) -> Iterator[Chart]:  # fmt: skip
     kind = "bandwidth" if any(row.mean is not None for row in rows) else "latency"
     figures = _BANDWIDTH if kind == "bandwidth" else _LATENCY
-    drawn = list(_flow_lines(rows, named, figures, scale))
+    sign = "Gb/s" if kind == "bandwidth" else "µs"
+    drawn = list(_flow_lines(rows, named, figures, scale, sign))
     if all(value["v"] is None for value in drawn):
         return
     mine = [one for one in silences if one.test == test.name]
@@ -171,7 +176,14 @@ def _flow_chart(
     pairs = len({(row.client, row.server) for row in rows})
     caption, kept = _CAPTIONS[kind]
     caption += _named_words(pairs) + _thinned_words(math.ceil(len(rows) / pairs), kept)
-    yield from chart(
+    flows = [
+        one
+        for one in soak.get("flows") or []
+        if one["test"] == test.name and (one["client"], one["server"]) in named
+    ]
+    bounds = limit_lines(flows, kind, limits)
+    beside = [one["bound"] for one in bounds]
+    for one in chart(
         f"soak_{kind}_{place}",
         f"soak_{kind}",
         f"{kind.capitalize()}: {test.title}",
@@ -180,9 +192,14 @@ def _flow_chart(
             *drawn,
             *marks,
             *lines.frame(scale.span),
-            lines.unit("Gb/s" if kind == "bandwidth" else "µs"),
+            lines.unit(sign),
         ],
-    )
+    ):
+        labels = lines.ends(
+            drawn, ("series", "figure"), scale.span, log=kind == "latency", beside=beside
+        )
+        one.beside = {"labels": labels, "limits": bounds}
+        yield one
 
 
 # ---- hosts ---------------------------------------------------------------------------------------
@@ -205,6 +222,16 @@ def _process_name(one: Memory) -> str:
     return f"{one.role}{flow}{number} at {one.host}"
 
 
+def _host_chart(
+    name: str, title: str, caption: str, values: list[Value], scale: _Scale, top: float
+) -> Iterator[Chart]:
+    """top: what the vertical axis reaches at least."""
+    for one in chart(name, "soak_hosts", title, caption, [*values, *lines.frame(scale.span, top)]):
+        labels = lines.ends(values, ("series",), scale.span, log=False, beside=[top])
+        one.beside = {"labels": labels}
+        yield one
+
+
 def _memory_chart(soak: Soak, rows: Sequence[Memory], scale: _Scale) -> Iterator[Chart]:
     def process(row: Memory) -> tuple[Any, ...]:
         job = f"{row.pid}/{row.start}" if row.role == "job" else ""
@@ -214,20 +241,21 @@ def _memory_chart(soak: Soak, rows: Sequence[Memory], scale: _Scale) -> Iterator
         value
         for group in grouped(rows, process)
         for value in lines.line(
-            _grown(group), _process_name(group[0]), "growth", BOTH, scale.interval
+            _grown(group), _process_name(group[0]), "growth", BOTH, scale.interval, "MB"
         )
     ]
     if not drawn:
         return
     marks = lines.mark_values(_of_kinds(soak, "leak", "handles", "reboot"), [], scale.span)
-    yield from chart(
+    yield from _host_chart(
         "soak_memory",
-        "soak_hosts",
         "Memory of Perch's processes",
         "Growth of resident memory since the warm-up of a process, in MB (10^6 bytes). The warm-up "
         "lasts 5 minutes, or a quarter of a shorter life. Shown are the "
         f"{chosen.PROCESSES_MAX} processes that grew fastest." + _about_bars(marks),
-        [*drawn, *marks, *lines.frame(scale.span, 1), lines.unit("MB")],
+        [*drawn, *marks, lines.unit("MB")],
+        scale,
+        1,
     )
 
 
@@ -236,7 +264,7 @@ def _heat_lines(rows: Sequence[Heat], scale: _Scale) -> Iterator[Value]:
     for group in grouped(named, lambda row: (row.host, row.name)):
         points = [Point(row.time, row.celsius, end=row.time) for row in group]
         name = f"{group[0].host} {group[0].name}"
-        yield from lines.line(points, name, "temperature", HIGHEST, scale.interval)
+        yield from lines.line(points, name, "temperature", HIGHEST, scale.interval, "°C")
     others = [row for row in rows if row.name is None]
     if others:
         points = [
@@ -244,7 +272,7 @@ def _heat_lines(rows: Sequence[Heat], scale: _Scale) -> Iterator[Value]:
             for group in grouped(others, lambda row: (math.floor(row.time / scale.interval),))
         ]
         yield from lines.line(
-            points, "hottest of all others", "temperature", HIGHEST, scale.interval
+            points, "hottest of all others", "temperature", HIGHEST, scale.interval, "°C"
         )
 
 
@@ -253,13 +281,14 @@ def _heat_chart(soak: Soak, rows: Sequence[Heat], scale: _Scale) -> Iterator[Cha
     if not drawn:
         return
     marks = lines.mark_values(_of_kinds(soak, "reboot"), [], scale.span)
-    yield from chart(
+    yield from _host_chart(
         "soak_temperature",
-        "soak_hosts",
         "Temperatures",
         f"The hottest sensor of each host, for up to {chosen.SENSORS_MAX} hosts."
         + _about_bars(marks),
-        [*drawn, *marks, *lines.frame(scale.span, 50), lines.unit("°C")],
+        [*drawn, *marks, lines.unit("°C")],
+        scale,
+        50,
     )
 
 
@@ -275,6 +304,8 @@ def _counter_chart(soak: Soak, rows: Sequence[Count], scale: _Scale) -> Iterator
                 {
                     "role": "shape", "series": f"{most.name} at {most.host}",
                     "figure": "counted", "x": most.time, "v": most.number,
+                    "said": f"{most.name} at {most.host}: {words.whole(most.number)}, "
+                    f"{lines.after_start(most.time)}",
                 }
             )  # fmt: skip
     if not drawn:
@@ -303,8 +334,12 @@ def _timeline(soak: Soak, silences: Sequence[Silence], span: int) -> Iterator[Ch
     for group in grouped(marks, lambda mark: (mark.kind,)):
         kind = group[0].kind
         values += [
-            {"role": "bar", "kind": kind, "x": x, "x2": x2} for x, x2 in lines.bars(group, span)
-        ]
+            {
+                "role": "bar", "kind": kind, "x": x, "x2": x2,
+                "said": f"{kind}, {lines.after_start(x)}",
+            }
+            for x, x2 in lines.bars(group, span)
+        ]  # fmt: skip
         values += [
             {"role": "number", "kind": kind, "x": one.x, "text": one.id}
             for one in lines.numbers(group, span)
@@ -326,8 +361,10 @@ def _timeline(soak: Soak, silences: Sequence[Silence], span: int) -> Iterator[Ch
     )
 
 
-def charts(soak: Soak, rows: Rows, tests: Sequence[PlannedTest]) -> list[Chart]:
-    """tests: the planned ones."""
+def charts(
+    soak: Soak, rows: Rows, tests: Sequence[PlannedTest], limits: Sequence[Limit]
+) -> list[Chart]:
+    """tests: the planned ones. limits: of the run."""
     span = max(math.floor((soak.get("passed_s") or 0) * 1000), rows.last, 1)
     scale = _Scale(span, (soak.get("interval_s") or 1) * 1000)
     pairs = chosen.pairs(soak)
@@ -336,7 +373,7 @@ def charts(soak: Soak, rows: Rows, tests: Sequence[PlannedTest]) -> list[Chart]:
     for place, test in enumerate(drawn, 1):
         named = {(client, server) for name, client, server in pairs if name == test.name}
         intervals = rows.intervals[test.name]
-        found += _flow_chart(soak, test, place, intervals, rows.silences, named, scale)
+        found += _flow_chart(soak, test, place, intervals, rows.silences, named, scale, limits)
     return [
         *found,
         *_counter_chart(soak, rows.counts, scale),

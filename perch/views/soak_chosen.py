@@ -13,11 +13,11 @@ from perch.views.words import Figure
 
 Soak = Mapping[str, Any]
 
-#: Four lines of two figures each, and one for all others, can still be told apart (as many colours
-#: as style.json has, halved).
-PAIRS_MAX = 4
+#: A chart has at most six lines: two figures of each pair, and two for all other pairs.
+PAIRS_MAX = 2
 PROCESSES_MAX = 6
-SENSORS_MAX = 6
+#: One more line has the hottest of all others.
+SENSORS_MAX = 5
 
 #: test, client, server
 Pair = tuple[str, str, str]

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perch.model.figures import rounded
+from perch.views import size_charts, words
 from perch.views.ranks import grouped
 from perch.views.soak_rows import Silence
+from perch.views.soak_words import since
 from perch.views.words import Figure
 
 Value = dict[str, Any]
@@ -22,6 +24,11 @@ Value = dict[str, Any]
 STRETCHES = 150
 #: Shapes that tell lines apart without their colour, on each line.
 SHAPES = 8
+#: So many points of a line say their value on hover; of longer lines the extremes.
+SAID = 20
+
+#: Height of the plots in pixels, as the specs have it.
+HEIGHT = 240
 
 LOWEST, HIGHEST, BOTH = "min", "max", "both"
 
@@ -58,11 +65,11 @@ def _extremes(points: Sequence[Point], keep: str) -> list[Point]:
     return sorted(holes + kept, key=lambda point: point.x)
 
 
-def thinned(points: Sequence[Point], keep: str) -> list[Point]:
+def thinned(points: Sequence[Point], keep: str, stretches: int = STRETCHES) -> list[Point]:
     """Of each stretch the extremes, in time, and a hole."""
-    if len(points) <= 2 * STRETCHES:
+    if len(points) <= 2 * stretches:
         return list(points)
-    each = math.ceil(len(points) / STRETCHES)
+    each = math.ceil(len(points) / stretches)
     starts = range(0, len(points), each)
     return [one for start in starts for one in _extremes(points[start : start + each], keep)]
 
@@ -78,10 +85,14 @@ def _marked(points: Sequence[Point]) -> Iterable[Point]:
             yield point
 
 
+def after_start(x: float) -> str:
+    return f"{since(x / 1000)} after the start"
+
+
 def line(
-    points: Iterable[Point], series: str, figure: str, keep: str, interval: float
+    points: Iterable[Point], series: str, figure: str, keep: str, interval: float, sign: str
 ) -> list[Value]:
-    """The values of one line."""
+    """The values of one line. sign: of their unit."""
     ordered = sorted(points, key=lambda point: point.x)
     shown = thinned(list(_with_holes(ordered, interval)), keep)
     of = {"series": series, "figure": figure}
@@ -90,7 +101,32 @@ def line(
         v = None if point.v is None else rounded(point.v)
         return {"role": role, **of, "x": math.floor(point.x), "v": v}
 
-    return [value("line", one) for one in shown] + [value("shape", one) for one in _marked(shown)]
+    def saying(role: str, point: Point) -> Value:
+        at = after_start(point.x if point.start is None else point.start)
+        said = f"{series}, {figure}: {words.figure(point.v)} {sign}, {at}"
+        return value(role, point) | {"said": said}
+
+    marked = list(_marked(shown))
+    others = [one for one in thinned(shown, keep, SAID) if one.v is not None and one not in marked]
+    return [
+        *(value("line", one) for one in shown),
+        *(saying("shape", one) for one in marked),
+        *(saying("value", one) for one in others),
+    ]
+
+
+def ends(
+    values: Sequence[Value],
+    names: Sequence[str],
+    span: float,
+    *,
+    log: bool,
+    beside: Sequence[float],
+) -> list[Value]:
+    """The name of each line at the right edge, at the height where it ends."""
+    drawn = [one for one in values if one["role"] == "line" and one["v"] is not None]
+    found = size_charts.ends(drawn, "v", names, log=log, along=("x",), beside=beside, height=HEIGHT)
+    return [one | {"x": span} for one in found]
 
 
 def frame(span: float, top: float | None = None) -> list[Value]:
@@ -168,11 +204,14 @@ def numbers(marks: Iterable[Mark], span: float) -> list[Mark]:
     return found
 
 
-def _lane_values(place: int, marks: list[Mark], span: float) -> list[Value]:
+def _lane_values(place: int, kind: str, marks: list[Mark], span: float) -> list[Value]:
     """Lanes count up from the plot's edge, in pixels."""
     y = -FIRST_LANE - LANE * place
     found = bars(marks, span)
-    values: list[Value] = [{"role": "bar", "x": x, "x2": x2, "y": y} for x, x2 in found]
+    values: list[Value] = [
+        {"role": "bar", "x": x, "x2": x2, "y": y, "said": f"{kind}, {after_start(x)}"}
+        for x, x2 in found
+    ]
     values += [
         {"role": "number", "x": one.x, "y": y - 3, "text": one.id} for one in numbers(marks, span)
     ]
@@ -197,7 +236,7 @@ def mark_values(
     values = [
         value
         for group in grouped(marks, lambda mark: (lane(mark),))
-        for value in _lane_values(lane(group[0]), group, span)
+        for value in _lane_values(lane(group[0]), lanes[lane(group[0])], group, span)
     ]
     return values + [
         {"role": "lane", "y": -FIRST_LANE - LANE * place, "text": kind}

@@ -6,13 +6,8 @@ many stalls.
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,62 +16,14 @@ from perch.views import soak_lines as lines
 from perch.views import soak_words as said
 from perch.views.draw import svg
 from perch.views.soak_lines import BOTH, LOWEST, Mark, Point
-from tests.py.shown import Document, Made, Shown, check, host, plan, shown, table_faults, verdict
-
-MADE = Path(__file__).parents[1] / "fixtures/soak_report/made.jq"
-
-
-def _part(name: str, hosts: int, intervals: int, seconds: float) -> list[Any]:
-    words = ["jq", "-nc", "--arg", "part", name]
-    for key, value in (("hosts", hosts), ("n", intervals), ("each", seconds)):
-        words += ["--argjson", key, str(value)]
-    done = subprocess.run([*words, "-f", str(MADE)], capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-@dataclass
-class SoakRun:
-    """A soak that a test may change before it is shown."""
-
-    root: Path
-    plan: Document
-    soak: Document
-    lines: list[Document]
-    checks: list[Document]
-    is_soak: bool = True
-
-    @property
-    def made(self) -> Made:
-        hosts = {name: host(**of) for name, of in self.plan["hosts"].items()}
-        coverage = {"planned": 6, "measured": 0, "missing": []}
-        flows = [turn["flows"] for turn in self.plan["rounds"]]
-        of_soak = {"soak": self.soak} if self.is_soak else {}
-        return Made(
-            plan(hosts, flows, "Soak"),
-            [],
-            verdict("FAIL", "software", coverage=coverage, checks=self.checks, facts=[], **of_soak),
-        )
-
-    def shown(self) -> Shown:
-        text = "".join(json.dumps(line) + "\n" for line in self.lines)
-        (self.root / "intervals.jsonl").write_text(text, encoding="utf-8")
-        return self.made.shown(self.root)
-
-
-Maker = Callable[..., SoakRun]
+from tests.py.shown import Document, Shown, check, table_faults
+from tests.py.soak_shown import Maker, SoakRun, soak_in
 
 
 @pytest.fixture
 def soak_of(tmp_path: Path) -> Maker:
     """`soak_of(HOSTS, INTERVALS, SECONDS)`."""
-
-    def make(hosts: int, intervals: int, seconds: float) -> SoakRun:
-        parts = {
-            name: _part(name, hosts, intervals, seconds) for name in ("plan", "soak", "intervals")
-        }
-        return SoakRun(tmp_path, parts["plan"][0], parts["soak"][0], parts["intervals"], [])
-
-    return make
+    return soak_in(tmp_path)
 
 
 # ---- times in words ------------------------------------------------------------------------------
@@ -284,130 +231,6 @@ def test_what_anomalies_say_is_text(soak_of: Maker) -> None:
     assert "<img" not in report.text
     assert "a\\|b &lt;script>1&lt;/script> \\`c\\` \\*\\*d\\*\\*" in report.text
     assert "<b>" not in svg(report.chart("soak_anomalies"))
-
-
-# ---- charts over time ----------------------------------------------------------------------------
-
-
-def _line(report: Shown, chart: str, series: str, figure: str) -> list[Document]:
-    return [
-        value
-        for value in report.chart(chart).values
-        if (value["role"], value.get("series"), value.get("figure")) == ("line", series, figure)
-    ]
-
-
-MEAN, LOW = "mean of the interval", "lowest 0.1 s of the interval"
-
-
-def test_charts_keep_the_extremes_of_what_they_thin(soak_of: Maker) -> None:
-    run = soak_of(2, 900, 1)
-    for line in run.lines:
-        odd = line["kind"] == "interval" and line["flow"] == "bw/n1/n2/0/1"
-        if odd and 700.005 < line["start_s"] < 700.02:
-            line["bandwidth"].update(gbit_s=3, min_interval_gbit_s=0.25)
-    report = run.shown()
-    for figure, least in ((MEAN, 3), (LOW, 0.25)):
-        values = _line(report, "soak_bandwidth_1", "n1 → n2", figure)
-        assert min(one["v"] for one in values if one["v"] is not None) == least
-    # it breaks where intervals are missing
-    breaks = {one["x"] for one in report.chart("soak_bandwidth_1").values if _is_break(one)}
-    assert len(breaks) == 1
-    assert len(report.chart("soak_bandwidth_1").values) < 1500
-
-
-def _is_break(value: Document) -> bool:
-    return bool(value["role"] == "line" and value["v"] is None)
-
-
-def test_of_many_pairs_the_worst_are_named(soak_of: Maker) -> None:
-    chart = soak_of(8, 60, 1).shown().chart("soak_bandwidth_1")
-    assert chart.series == ["n1 → n2", "n2 → n3", "n7 → n8", "n8 → n1", "worst of 4 others"]
-    assert "The chart names the 4 pairs with the most anomalies" in chart.caption
-
-
-def test_stalls_that_the_verdict_has_no_room_for_have_their_bars(soak_of: Maker) -> None:
-    run = soak_of(2, 60, 10)
-    run.soak.update(anomalies=[], anomalies_left_out=78)
-    intervals = [
-        line for line in run.lines if line["kind"] == "interval" and line["flow"] == "lat/n1/n2/0/1"
-    ]
-    for line in intervals:
-        start = line["start_s"] + 3
-        stall = line | {"kind": "stall", "start_s": start, "end_s": start + 0.05}
-        # these are not longer than their flow's limit, so they are no anomalies
-        within = {"flow": "lat/n2/n1/0/1", "client": "n2", "server": "n1", "start_s": start + 4}
-        run.lines += [stall, stall | within | {"end_s": start + 4.03}]
-    report = run.shown()
-    chart = report.chart("soak_anomalies")
-    assert sum((one["role"], one["kind"]) == ("bar", "stall") for one in chart.values) == 59
-    bars = [one for one in report.chart("soak_latency_3").values if one["role"] == "bar"]
-    assert len(bars) == 59
-    assert "All stalls and gaps are shown" in chart.caption
-
-
-def test_turns_of_a_pair_are_one_line_that_breaks_between_them(soak_of: Maker) -> None:
-    run = soak_of(2, 60, 1)
-    run.soak.update(mode="alternating", turn_s=10)
-    kept = []
-    for line in run.lines:
-        if line["kind"] != "interval":
-            kept.append(line)
-            continue
-        turn = int(line["start_s"] // 10)
-        # every other ten seconds; of the last ones, one interval
-        if turn % 2 == 0 and line["start_s"] < 41 and line["start_s"] != 40:
-            line["flow"] = re.sub("[0-9]+$", str(turn + 1), line["flow"])
-            kept.append(line)
-    run.lines = kept
-    report = run.shown()
-    assert "tests in turn" in report.text
-    line_values = _line(report, "soak_bandwidth_1", "n2 → n1", MEAN)
-    assert sum(value["v"] is None for value in line_values) == 2
-    chart = report.chart("soak_bandwidth_1")
-    assert chart.series == ["n1 → n2", "n2 → n1"]
-    # a turn of a single interval is a point
-    shapes = [
-        value
-        for value in chart.values
-        if value["role"] == "shape"
-        and (value["series"], value["figure"]) == ("n2 → n1", MEAN)
-        and value["x"] > 40000
-    ]
-    assert len(shapes) == 1
-
-
-def test_every_chart_is_drawn(soak_of: Maker) -> None:
-    report = soak_of(2, 60, 1).shown()
-    assert report.names == [
-        "soak_anomalies", "soak_bandwidth_1", "soak_bandwidth_2", "soak_latency_3",
-        "soak_counters", "soak_memory", "soak_temperature",
-    ]  # fmt: skip
-    # colour and shape have one legend
-    assert svg(report.chart("soak_bandwidth_1")).count(">n1 → n2</text>") == 1
-    assert "Stalls shorter than 20 ms" in report.section("### Events that the soak cannot detect")
-
-
-def test_memory_is_drawn_from_the_end_of_the_warm_up(soak_of: Maker) -> None:
-    run = soak_of(2, 60, 60)
-    times = [line["end_s"] * 1000 for line in run.lines if line["kind"] == "sample"]
-    drawn = [one for one in run.shown().chart("soak_memory").values if one["role"] == "line"]
-    first = min(one["x"] for one in drawn)
-    assert min(times) + 300_000 <= first < min(times) + 420_000
-    assert {one["v"] for one in drawn if one["x"] == first} == {0}
-
-
-@pytest.mark.parametrize("damage", ["missing", "half-written"])
-def test_without_its_lines_over_time_the_tables_stand(soak_of: Maker, damage: str) -> None:
-    run = soak_of(2, 60, 1)
-    written = run.made.write(run.root)
-    if damage == "half-written":
-        text = "".join(json.dumps(line) + "\n" for line in run.lines)
-        (run.root / "intervals.jsonl").write_text(text[:-20], encoding="utf-8")
-    report = shown(written)
-    assert "intervals.jsonl is missing or damaged, so nothing is drawn over time" in report.text
-    assert "| a1 | FAIL |" in report.text
-    assert report.names == ["soak_anomalies"]
 
 
 # ---- flows and sentences -------------------------------------------------------------------------
