@@ -8,19 +8,21 @@ it. Keys that are hosts are said to be there, too ("keys are hosts").
 
 from __future__ import annotations
 
-import importlib.util
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
 
 import yaml
 from ansible import context
-from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleError
-from ansible.plugins.action import ActionBase
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.utils.vars import load_extra_vars
 from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_path
+
+# Ansible itself imports plugin_utils only from an installed collection
+sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
+import role_options
+from perch_action import PerchAction, named, near, refusal
 
 DOCUMENTATION = r"""
 module: perch_inventory
@@ -50,19 +52,6 @@ author: [The Perch authors]
 """
 
 ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
-SHOWN = 5  # hosts that an error names before it only counts them
-
-
-def _beside(name: str) -> ModuleType:
-    """A file of plugin_utils, which Ansible can import from an installed collection only."""
-    path = Path(__file__).parents[1] / "plugin_utils" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-role_options = _beside("role_options")
 
 
 class Specs:
@@ -93,15 +82,13 @@ class Specs:
             return None
         for prefix, role in sorted(self.prefixes.items(), key=lambda item: -len(item[0])):
             if name.startswith(prefix):
-                remedy = (
-                    role_options.near(name, self.options) or f" (roles/{role}/README.md lists them)"
-                )
+                remedy = near(name, self.options) or f" (roles/{role}/README.md lists them)"
                 return f"{name} is no variable of the role {role}{remedy}"
         if name.startswith("ansible_"):
             return None
         # another's variable, unless it is all but one of ours
-        found = get_close_matches(name, list(self.options), n=1, cutoff=0.93)
-        return f"{name} is no variable of any role; did you mean {found[0]}?" if found else None
+        closest = near(name, self.options, cutoff=0.93)
+        return f"{name} is no variable of any role{closest}" if closest else None
 
 
 class Inventory:
@@ -174,33 +161,27 @@ class Inventory:
                     if name not in known and not name.endswith("~"):
                         yield (
                             f"{path.relative_to(folder)} is for a {kind} "
-                            f"that the inventory does not have{role_options.near(name, known)}"
+                            f"that the inventory does not have{near(name, known)}"
                         )
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _requires_connection = False
+class ActionModule(PerchAction):
+    OPTIONS = {
+        "roles": {"type": "str", "required": True},
+        "foreign": {"type": "list", "elements": "str", "default": []},
+        "switches": {"type": "list", "elements": "str", "default": []},
+        "limits": {"type": "str", "default": ""},
+        "limits_site": {"type": "str", "default": ""},
+        "measuring": {"type": "bool", "default": False},
+        "handed_on": {"type": "dict"},
+    }
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(
-            argument_spec={
-                "roles": {"type": "str", "required": True},
-                "foreign": {"type": "list", "elements": "str", "default": []},
-                "switches": {"type": "list", "elements": "str", "default": []},
-                "limits": {"type": "str", "default": ""},
-                "limits_site": {"type": "str", "default": ""},
-                "measuring": {"type": "bool", "default": False},
-                "handed_on": {"type": "dict"},
-            }
-        )
-        self._roles = Path(arguments["roles"]).resolve()
+    def act(self, options, task_vars):
+        self._roles = Path(options["roles"]).resolve()
         self._specs = Specs(self._roles)
         self._inventory = Inventory(task_vars, self._loader)
-        if arguments["handed_on"] is not None:
-            return result | self._look_ahead(arguments["handed_on"], set(arguments["foreign"]))
+        if options["handed_on"] is not None:
+            return self._look_ahead(options["handed_on"], set(options["foreign"]))
         # the task runs for one host of all: what is that host's own counts for no other
         own = self._inventory.hostvars.raw_get(task_vars["inventory_hostname"])
         self._play_vars = {
@@ -209,36 +190,28 @@ class ActionModule(ActionBase):
             if name not in own or own[name] != value
         }
         hosts = [
-            host
-            for host in task_vars["ansible_play_hosts_all"]
-            if host not in arguments["switches"]
+            host for host in task_vars["ansible_play_hosts_all"] if host not in options["switches"]
         ]
-        if errors := self._errors(hosts, arguments):
-            # Ansible shows the message and then the result:
-            # the result says in short what the message lists
-            text = "\n".join(
-                [
-                    "The inventory is wrong; no host was touched.",
-                    *(f"- {error}" for error in errors),
-                ]
+        if errors := self._errors(hosts, options):
+            raise refusal(
+                "The inventory is wrong; no host was touched.",
+                errors,
+                "the inventory is wrong; its errors are above",
             )
-            raise AnsibleAction(
-                text, result={"msg": "the inventory is wrong; its errors are above"}
-            )
-        return result | {"changed": False, "hosts": len(hosts)}
+        return {"changed": False, "hosts": len(hosts)}
 
-    def _errors(self, hosts: list[str], arguments: Mapping) -> list[str]:
+    def _errors(self, hosts: list[str], options: Mapping) -> list[str]:
         """Values are compared with each other only where each alone is valid."""
         return [
-            *self._unknown(set(arguments["foreign"])),
+            *self._unknown(set(options["foreign"])),
             *self._inventory.strays(),
             *self._nowhere(),
-            *self._not_there("plan_switches has", arguments["switches"]),
+            *self._not_there("plan_switches has", options["switches"]),
             *self._wrong_values(hosts),
         ] or [
-            *self._host_errors(hosts, arguments["measuring"]),
-            *self._limit_errors(arguments["limits"]),
-            *self._limit_errors(arguments["limits_site"]),
+            *self._host_errors(hosts, options["measuring"]),
+            *self._limit_errors(options["limits"]),
+            *self._limit_errors(options["limits_site"]),
         ]
 
     def _look_ahead(self, handed_on: Mapping, foreign: set[str]) -> dict:
@@ -251,13 +224,11 @@ class ActionModule(ActionBase):
                 for text in self._misfits(name, value)
             ]
         if errors:
-            text = "\n".join(
-                [
-                    "These variables are wrong; nothing was changed.",
-                    *(f"- {error}" for error in errors),
-                ]
+            raise refusal(
+                "These variables are wrong; nothing was changed.",
+                errors,
+                "variables are wrong; they are listed above",
             )
-            raise AnsibleAction(text, result={"msg": "variables are wrong; they are listed above"})
         return {
             "changed": False,
             "sets": sorted(
@@ -306,8 +277,8 @@ class ActionModule(ActionBase):
         known = self._inventory.hosts
         for host in map(str, hosts):
             if host not in known:
-                known_near = role_options.near(host, known)
-                yield f"{what} {host}, which is not a host of the inventory{known_near}"
+                closest = near(host, known)
+                yield f"{what} {host}, which is not a host of the inventory{closest}"
 
     def _wrong_values(self, hosts: list[str]) -> list[str]:
         """Each error once, with the hosts that have it."""
@@ -330,8 +301,7 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _named(hosts: list[str]) -> str:
-        more = f" and {len(hosts) - SHOWN} more" if len(hosts) > SHOWN else ""
-        return f"host{'s' if len(hosts) > 1 else ''} {', '.join(hosts[:SHOWN])}{more}"
+        return f"host{'s' if len(hosts) > 1 else ''} {named(hosts)}"
 
     def _defaults(self) -> dict:
         """What the roles' defaults say: an inventory's templates may use them."""
@@ -447,8 +417,8 @@ class ActionModule(ActionBase):
             ]
         except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
             return  # the role plan says what is wrong with it, before any host is touched
-        for name, end, named in named_ends:
+        for name, end, hosts in named_ends:
             yield from self._not_there(
                 f"{Path(file).name}, limit {name}: the {end} is",
-                [named] if isinstance(named, str) else named,
+                [hosts] if isinstance(hosts, str) else hosts,
             )

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.text.converters import to_bytes
-from ansible.plugins.action import ActionBase
+
+# Ansible itself imports plugin_utils only from an installed collection
+sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
+from perch_action import PerchAction
 
 DOCUMENTATION = r"""
 module: perch_keep
@@ -51,18 +55,12 @@ def write(path: Path, content: bytes) -> None:
         raise
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _requires_connection = False
+class ActionModule(PerchAction):
+    OPTIONS = {"files": {"type": "dict", "required": True}}
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(
-            argument_spec={"files": {"type": "dict", "required": True}}
-        )
+    def act(self, options, task_vars):
         changed = []
-        for name, text in arguments["files"].items():
+        for name, text in options["files"].items():
             path, content = Path(name), to_bytes(text)
             try:
                 if is_kept(path, content):
@@ -74,4 +72,4 @@ class ActionModule(ActionBase):
                 raise AnsibleActionFail(
                     f"'{path}' cannot be written: {error.strerror}; check its folder"
                 ) from error
-        return result | {"changed": bool(changed), "files": changed}
+        return {"changed": bool(changed), "files": changed}

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+import sys
+from pathlib import Path
 
-from ansible.errors import AnsibleAction
-from ansible.plugins.action import ActionBase
+# Ansible itself imports plugin_utils only from an installed collection
+sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
+from perch_action import PerchAction, near, refusal
 
 DOCUMENTATION = r"""
 module: perch_refuse
@@ -20,21 +22,13 @@ author: [The Perch authors]
 """
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _requires_connection = False
+class ActionModule(PerchAction):
+    OPTIONS = {
+        "msg": {"type": "str", "required": True},
+        "word": {"type": "str", "default": ""},
+        "known": {"type": "list", "elements": "str", "default": []},
+    }
 
-    def run(self, tmp=None, task_vars=None):
-        super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(
-            argument_spec={
-                "msg": {"type": "str", "required": True},
-                "word": {"type": "str", "default": ""},
-                "known": {"type": "list", "elements": "str", "default": []},
-            }
-        )
-        message = arguments["msg"].strip()
-        for close in get_close_matches(arguments["word"], arguments["known"], n=1):
-            message += f"; did you mean {close}?"
-        raise AnsibleAction(message, result={"msg": "refused; the error is above"})
+    def act(self, options, task_vars):
+        closest = near(options["word"], options["known"])
+        raise refusal(options["msg"].strip() + closest, [], "refused; the error is above")

@@ -11,11 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
+
+# Ansible itself imports plugin_utils only from an installed collection
+sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
+from perch_action import SHOWN, PerchAction, named
 
 DOCUMENTATION = r"""
 module: perch_soak_found
@@ -41,12 +45,6 @@ author: [The Perch authors]
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of runs: a host says it, and it becomes a path
 ALIVE = ("starting", "running")
 UNFINISHED = (*ALIVE, "interrupted")
-SHOWN = 5  # hosts that a sentence names before it only counts them
-
-
-def named(hosts: list[str]) -> str:
-    more = f" and {len(hosts) - SHOWN} more" if len(hosts) > SHOWN else ""
-    return ", ".join(hosts[:SHOWN]) + more
 
 
 class Known:
@@ -83,20 +81,14 @@ class Known:
             return ""
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _requires_connection = False
+class ActionModule(PerchAction):
+    OPTIONS = {
+        "hosts": {"type": "dict", "required": True},
+        "runs_dir": {"type": "path", "required": True},
+        "stopping": {"type": "bool", "default": False},
+    }
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        _, options = self.validate_argument_spec(
-            argument_spec={
-                "hosts": {"type": "dict", "required": True},
-                "runs_dir": {"type": "path", "required": True},
-                "stopping": {"type": "bool", "default": False},
-            }
-        )
+    def act(self, options, task_vars):
         self._runs_dir = Path(options["runs_dir"])
         hosts = {host: found for host, found in options["hosts"].items() if found}
         silent = sorted(set(options["hosts"]) - set(hosts))
@@ -106,14 +98,14 @@ class ActionModule(ActionBase):
         runs = sorted({str(found.get("run")) for found in unfinished.values()})
         if options["stopping"]:
             run = runs[0] if len(runs) == 1 and not self._strangers(unfinished) else ""
-            return result | self._answer(run or self._kept(hosts), unfinished, silent)
+            return self._answer(run or self._kept(hosts), unfinished, silent)
         self._refuse_unknown(unfinished, runs)
         run = runs[0] if runs else self._kept(hosts)
         if silent and not run:
             raise AnsibleActionFail(
                 f"{named(silent)} did not answer, and a soak may run there; nothing was started"
             )
-        return result | self._answer(run, unfinished, silent)
+        return self._answer(run, unfinished, silent)
 
     def _answer(self, run: str, unfinished: Mapping, silent: list[str]) -> dict:
         return {

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import time
+from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
+# Ansible itself imports plugin_utils only from an installed collection
+sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
+from perch_action import PerchAction
 
 DOCUMENTATION = r"""
 module: perch_soak_wait
@@ -114,31 +119,27 @@ class NoAnswer(Exception):
     """The host was reached, and its agent said nothing that makes sense."""
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+class ActionModule(PerchAction):
+    OPTIONS = {
+        "program": {"type": "str", "required": True},
+        "out": {"type": "str", "required": True},
+        "wait": {"type": "bool", "default": True},
+        "lead": {"type": "bool", "default": False},
+        "interval": {"type": "float", "default": 10.0},
+        "progress": {"type": "float", "default": 60.0},
+        "grace": {"type": "float", "default": 600.0},
+    }
     _requires_connection = True
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        _, self._options = self.validate_argument_spec(
-            argument_spec={
-                "program": {"type": "str", "required": True},
-                "out": {"type": "str", "required": True},
-                "wait": {"type": "bool", "default": True},
-                "lead": {"type": "bool", "default": False},
-                "interval": {"type": "float", "default": 10.0},
-                "progress": {"type": "float", "default": 60.0},
-                "grace": {"type": "float", "default": 600.0},
-            }
-        )
+    def act(self, options, task_vars):
+        self._options = options
         if self._task.check_mode:
-            return result | {"skipped": True, "msg": "no soak runs in check mode"}
+            return {"skipped": True, "msg": "no soak runs in check mode"}
         self._host = task_vars["inventory_hostname"]
         self._before: dict | None = None
         self._shown = self._end = float("-inf")
         status = self._wait()
-        return result | {
+        return {
             "changed": False,
             "state": status["state"],
             "message": status.get("message") or "",

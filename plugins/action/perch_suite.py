@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
-from ansible.errors import AnsibleAction
-from ansible.plugins.action import ActionBase
 from jsonschema import Draft202012Validator, ValidationError
+
+# Ansible itself imports plugin_utils only from an installed collection
+sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
+from perch_action import PerchAction, near, nearest, refusal
 
 DOCUMENTATION = r"""
 module: perch_suite
@@ -39,11 +41,6 @@ TYPES = {
 def show(value: object) -> str:
     text = json.dumps(value, default=str) if not isinstance(value, str) else f"'{value}'"
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def near(word: object, valid: list[str]) -> str:
-    found = get_close_matches(str(word), valid, n=1)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 def listed(words: list) -> str:
@@ -120,10 +117,10 @@ def respelled(suite: object, schema: Mapping) -> tuple[object, dict[tuple[str, s
         if error.validator != "additionalProperties":
             continue
         for key, text in list(key_words(error, schema)):
-            close = get_close_matches(str(key), error.schema["properties"], n=1)
-            if close and close[0] not in error.instance:
+            meant = nearest(key, error.schema["properties"])
+            if meant and meant not in error.instance:
                 found[place([*error.absolute_path, key], suite)] = text
-                error.instance[close[0]] = error.instance.pop(key)
+                error.instance[meant] = error.instance.pop(key)
     return suite, found
 
 
@@ -174,37 +171,24 @@ def syntax(error: yaml.YAMLError) -> str:
     return where + ("a tab; YAML is indented with spaces" if "\\t" in problem else problem)
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _requires_connection = False
+class ActionModule(PerchAction):
+    OPTIONS = {
+        "suite": {"type": "str", "required": True},
+        "schema": {"type": "str", "required": True},
+    }
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(
-            argument_spec={
-                "suite": {"type": "str", "required": True},
-                "schema": {"type": "str", "required": True},
-            }
-        )
+    def act(self, options, task_vars):
         try:
-            suite = yaml.safe_load(Path(arguments["suite"]).read_text(encoding="utf-8"))
-            errors = faults(
-                suite, json.loads(Path(arguments["schema"]).read_text(encoding="utf-8"))
-            )
+            suite = yaml.safe_load(Path(options["suite"]).read_text(encoding="utf-8"))
+            errors = faults(suite, json.loads(Path(options["schema"]).read_text(encoding="utf-8")))
         except yaml.YAMLError as error:
             errors = [syntax(error)]
         except UnicodeDecodeError:
             errors = ["it is not UTF-8"]
         if errors:
-            # Ansible shows the message and then the result, so the result does not repeat it
-            text = "\n".join(
-                [
-                    f"The suite {arguments['suite']} cannot be used. Correct it:",
-                    *(f"- {error}" for error in errors),
-                ]
+            raise refusal(
+                f"The suite {options['suite']} cannot be used. Correct it:",
+                errors,
+                "the suite cannot be used; its errors are above",
             )
-            raise AnsibleAction(
-                text, result={"msg": "the suite cannot be used; its errors are above"}
-            )
-        return result | {"changed": False}
+        return {"changed": False}

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import time
+from pathlib import Path
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
+# Ansible itself imports plugin_utils only from an installed collection
+sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
+from perch_action import PerchAction
 
 DOCUMENTATION = r"""
 module: perch_wait
@@ -54,32 +59,28 @@ def progress_line(event: dict, left: float) -> str:
     )
 
 
-class ActionModule(ActionBase):
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
+class ActionModule(PerchAction):
+    OPTIONS = {
+        "program": {"type": "str", "required": True},
+        "out": {"type": "str", "required": True},
+        "limit": {"type": "int", "required": True},
+        "interval": {"type": "float", "default": 1.0},
+        "lost_after": {"type": "int", "default": 60},
+    }
     _requires_connection = True
 
-    def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
-        _, self._options = self.validate_argument_spec(
-            argument_spec={
-                "program": {"type": "str", "required": True},
-                "out": {"type": "str", "required": True},
-                "limit": {"type": "int", "required": True},
-                "interval": {"type": "float", "default": 1.0},
-                "lost_after": {"type": "int", "default": 60},
-            }
-        )
+    def act(self, options, task_vars):
+        self._options = options
         # the first flow's remaining seconds and when it began
         self._first: tuple[float, float] | None = None
         if self._task.check_mode:
-            return result | {"skipped": True, "msg": "no agent runs in check mode"}
+            return {"skipped": True, "msg": "no agent runs in check mode"}
         self._wait()
         agent = self._agent_state()
         if agent.get("state") != "done":
             why = agent.get("message") or "the agent ended without a word (killed?)"
             raise AnsibleActionFail(f"perch-agent: {why}\nThe end of its log:\n{self._log()}")
-        return result | {"changed": False, "flows": agent["flows_done"]}
+        return {"changed": False, "flows": agent["flows_done"]}
 
     def _command(self, *words: str) -> dict:
         return self._low_level_execute_command(shlex.join(words), sudoable=True)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 
 from ansible.module_utils.common.validation import check_type_bool, check_type_float, check_type_int
+from perch_action import near
 
 # of hosts and devices: they become parts of paths and command lines
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -41,12 +41,6 @@ CONVERT = {"int": check_type_int, "float": check_type_float, "bool": check_type_
 def show(value: object) -> str:
     text = "null" if value is None else repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """', did you mean host_tune_mtu?', or nothing where nothing is near."""
-    found = get_close_matches(name, list(known), n=3, cutoff=0.75)
-    return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
 # A value against its option of a role's argument spec.
