@@ -12,6 +12,8 @@ static const char *why(int error) {
 	switch (error) {
 	case -ERANGE:
 		return "out of range";
+	case -EDOM:
+		return "a range whose MAX is below its MIN";
 	case -E2BIG:
 		return "too many";
 	case -ENAMETOOLONG:

@@ -134,7 +134,7 @@ int parse_sizes(const char *text, uint64_t ret[JOB_SIZES_MAX], size_t *ret_n) {
 	if (parts == 1)
 		part[1] = part[0];
 	if (part[1] < part[0])
-		return -ERANGE;
+		return -EDOM;
 	/* no overflow: sizes are below 2^32 */
 	for (size = part[0]; size <= part[1]; size = parts == 3 ? size + part[2] : size * 2) {
 		if (n == ELEMENTSOF(sizes))
@@ -159,7 +159,9 @@ int parse_batches(const char *text, uint32_t ret[JOB_BATCHES_MAX], size_t *ret_n
 	}
 	if (r < 0 || *text)
 		return r < 0 ? r : -EINVAL;
-	if (first < 1 || last < first || last > JOB_BATCH_MAX)
+	if (last < first)
+		return -EDOM;
+	if (first < 1 || last > JOB_BATCH_MAX)
 		return -ERANGE;
 	for (; first <= last; first *= 2) /* 16 at most: 1 to 32768 */
 		ret[n++] = (uint32_t) first;

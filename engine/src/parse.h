@@ -18,10 +18,11 @@ int parse_size(const char *text, uint64_t *ret);
 /*
  * MIN, MIN:MAX (MIN, then doubling up to MAX) or MIN:MAX:STEP (MIN, MIN + STEP, ...),
  * each a size from 1 to JOB_SIZE_MAX. -E2BIG: more than JOB_SIZES_MAX sizes.
+ * -EDOM: MAX is below MIN.
  */
 int parse_sizes(const char *text, uint64_t ret[JOB_SIZES_MAX], size_t *ret_n);
 
-/* MIN or MIN:MAX (MIN, then doubling up to MAX), each from 1 to JOB_BATCH_MAX. -E2BIG: more than JOB_BATCHES_MAX. */
+/* MIN or MIN:MAX (MIN, then doubling up to MAX), each from 1 to JOB_BATCH_MAX. -EDOM: MAX is below MIN. */
 int parse_batches(const char *text, uint32_t ret[JOB_BATCHES_MAX], size_t *ret_n);
 
 /* ns, us, ms, s, m, h, with a fraction if wanted; a bare number counts in bare_unit_ns (0: a unit is required). */

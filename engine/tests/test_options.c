@@ -237,6 +237,8 @@ static void test_bad_values(void **state) {
 	(void) state;
 	refused("lat h --size 12Q", "--size '12Q'");
 	refused("lat h --size 0", "out of range");
+	refused("lat h --size 64K:1", "--size '64K:1' is a range whose MAX is below its MIN");
+	refused("transfer h --batch 8:4", "--batch '8:4' is a range whose MAX is below its MIN");
 	refused("lat h --size ", "--size ''");
 	refused("lat h --size 1:1000:1", "too many");
 	refused("lat h --iterations 0", "--iterations '0'");
