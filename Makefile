@@ -33,9 +33,9 @@ agent: ## pack perch-agent as one file, dist/perch-agent (Python 3.9 and newer)
 	@python3 setup/zipapp.py dist/perch-agent
 
 .PHONY: demo
-demo: engine ## measure this machine as two hosts, judge, and write a report (SUITE=quick)
+demo: engine ## measure this machine as two hosts, judge, and write a report (SUITE=quick PORT=18600)
 	@before=$$(readlink runs/latest); status=0; \
-	$(ANSIBLE) -i inventories/local playbooks/site.yml -e plan_suite=$(SUITE) || status=$$?; \
+	$(ANSIBLE) -i inventories/local playbooks/site.yml -e plan_suite=$(SUITE) $(if $(filter command%,$(origin PORT)),-e perch_port=$(PORT)) || status=$$?; \
 	if [ "$$(readlink runs/latest)" != "$$before" ]; then .venv/bin/perchctl summary runs/latest; fi; \
 	exit $$status
 

@@ -108,6 +108,12 @@ def test_make_keeps_the_good_runs_where_it_is_told() -> None:
     assert "tests/self-test/run --good 'there'" in said
 
 
+def test_the_demo_takes_a_port() -> None:
+    said = ended("make", "--dry-run", "demo", "PORT=19000").stdout
+    assert "-e perch_port=19000" in said
+    assert "perch_port" not in ended("make", "--dry-run", "demo").stdout
+
+
 def test_the_benchmark_prints_a_line_of_each_size(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
