@@ -41,6 +41,9 @@ BETWEEN, BETWEEN_S = 1.01, 0.1
 #: time in which both ends agree on what arrived, is in the mean alone (perch/soak/lines.py).
 AGREEING_S = 1
 
+#: Seconds of a window of the engine (RUN_WINDOW_NS).
+WINDOW_S = 0.1
+
 #: On a busy machine that rest ran at 3.2 times the rate of the best of two windows. Ten times are
 #: granted (site policy).
 REST = 10
@@ -203,6 +206,30 @@ def _rates() -> Iterator[Law]:
     )
 
 
+def _windows() -> Iterator[Law]:
+    """The engine's windows of a rate: it has some, and none carries more than the link."""
+    peak, least = _col("bandwidth.peak_gbit_s"), _col("bandwidth.min_interval_gbit_s")
+    is_one = _IS_ENGINE & (_col("kind") == "bandwidth")
+    unlost = _col("loss.lost_messages").fill_null(0) == 0
+    is_long = ~_IS_SOAK & unlost & (_col("elapsed_s") > AGREEING_S + 2 * WINDOW_S)
+    yield Law(
+        is_one & ((peak.is_null() != least.is_null()) | (is_long & peak.is_null())),
+        _of("elapsed_s", words="it has no best or no worst window of its {} s"),
+    )
+    ways = 1 + _col("params.bidirectional").fill_null(value=False).cast(pl.Int64)
+    under_way = _col("params.outstanding") * _col("params.queue_pairs") * _col("params.size_bytes")
+    most = ways * (_col("link.rate_gbit_s") * (1 + PART) + under_way.fill_null(0) * 8e-9 / WINDOW_S)
+    # elsewhere a local completion is a copy, or a rate was invented for the interface
+    yield Law(
+        is_one & (_col("scope") == "hardware") & (_col("completion_level") != "inject")
+        & (peak > most),
+        _of(
+            "bandwidth.peak_gbit_s", "link.rate_gbit_s",
+            words="its best window of {} Gb/s is above its link of {} Gb/s",
+        ),
+    )  # fmt: skip
+
+
 def _payload() -> Iterator[Law]:
     """The engine counts whole messages; what a gigabyte cost is of the same seconds and bytes."""
     size, payload = _col("params.size_bytes"), _col("bandwidth.bytes")
@@ -279,8 +306,8 @@ def _stalls() -> Iterator[Law]:
 LAWS: tuple[Law, ...] = tuple(
     law
     for laws in (
-        _percentiles, _mean, _deviation, _closed_loop, _counts, _rates, _payload, _losses,
-        _checking, _stalls,
+        _percentiles, _mean, _deviation, _closed_loop, _counts, _rates, _windows, _payload,
+        _losses, _checking, _stalls,
     )
     for law in laws()
 )  # fmt: skip

@@ -57,22 +57,30 @@ CLOCKS, CLOCKS_S = 1.05, 1e-5
 #: Figures of one line are rounded each by itself.
 TOLERANCE = 0.01
 
-#: The engine's words for what a figure means (engine/src): another word would switch off what is
-#: judged by it. A line may leave each out.
-LEVELS = frozenset((None, "inject", "transmit", "delivery"))
+#: The engine's words for what a figure means (engine/src), which it always writes: another word, or
+#: none, would switch off what is judged by it. The null backend completes and connects nothing.
+LEVELS = frozenset(("inject", "transmit", "delivery"))
+NOTHING = frozenset((None,))
 CONNECTIONS = {
-    "tcp": frozenset((None, "stream")),
-    "verbs": frozenset((None, "RC", "UC", "UD")),
-    "ofi": frozenset((None, "rdm")),
-    "cxi": frozenset((None, "rdm")),
-    "null": frozenset((None,)),
+    "tcp": frozenset(("stream",)),
+    "verbs": frozenset(("RC", "UC", "UD")),
+    "ofi": frozenset(("rdm",)),
+    "cxi": frozenset(("rdm",)),
+    "null": NOTHING,
 }
-LAYERS = frozenset(
-    (None, "ethernet", "infiniband", "slingshot", "loopback", "shm", "other", "none")
-)
-KINDS_OF_CLOCK = frozenset((None, "monotonic", "cycles"))
+LAYERS = frozenset(("ethernet", "infiniband", "slingshot", "loopback", "shm", "other", "none"))
+KINDS_OF_CLOCK = frozenset(("monotonic", "cycles"))
 PEAKS = {"bandwidth": "best_interval_0.1s", "transfer": "fastest_batch", "sum": "fastest_batch"}
 
+_CPU_SECONDS = ("cpu", ("client_s", "server_s", "client_system_s", "server_system_s"))
+#: What the engine writes with every result of a kind, and over a backend (engine/src/write_json.c):
+#: a line without it is damaged, and what is judged by it would be skipped.
+ALWAYS: dict[str | None, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "latency": (_CPU_SECONDS, ("latency_us", ("count",))),
+    "bandwidth": (_CPU_SECONDS, ("bandwidth", ("messages_per_s",))),
+    "sum": (_CPU_SECONDS,),
+    "verbs": (("link", ("mtu_bytes",)),),
+}
 
 Check = Callable[[Any, str], Number | None]
 #: Each field with its check, whether it may be absent, and its name within the line.
@@ -203,7 +211,7 @@ def _claims(path: EnginePath | None) -> Claims | None:
         return None
     sent = natural(path.client_sent_bytes, "path.client_sent_bytes")
     received = natural(path.client_received_bytes, "path.client_received_bytes")
-    if path.claimed_bytes is not None and path.claimed_bytes != sent + received:
+    if path.claimed_bytes != sent + received:
         said = f"its path claims {shown(path.claimed_bytes)} bytes"
         raise UnusableError(f"{said}, but its ends sent {shown(sent + received)}")
     return Claims(sent, received, natural_or_none(path.lost_bytes, "path.lost_bytes"))
@@ -223,17 +231,16 @@ def _check_word(name: str, word: str | None, known: Collection[str | None]) -> N
 def _check_words(part: Part) -> None:
     """What its figures mean, in the engine's own words."""
     link, params, bandwidth = part.link or Link(), part.params or Params(), part.bandwidth
-    _check_word("completion_level", part.completion_level, LEVELS)
+    levels = NOTHING if part.backend == "null" else LEVELS
+    _check_word("completion_level", part.completion_level, levels)
     connections = CONNECTIONS.get(part.backend or "")
     if connections is not None:  # the plan names the backend
         _check_word("connection", part.connection, connections)
     _check_word("link.layer", link.layer, LAYERS)
     _check_word("params.clock", params.clock, KINDS_OF_CLOCK)
     if bandwidth is not None:
-        has_windows = (bandwidth.peak_gbit_s, bandwidth.min_interval_gbit_s) != (None, None)
         defined = PEAKS.get(part.kind or "")
-        peaks = (defined,) if has_windows else (defined, None)
-        _check_word("bandwidth.peak_definition", bandwidth.peak_definition, peaks)
+        _check_word("bandwidth.peak_definition", bandwidth.peak_definition, (defined,))
 
 
 def _check_mtu(line: EngineLine) -> None:
@@ -243,8 +250,18 @@ def _check_mtu(line: EngineLine) -> None:
         raise UnusableError(f"its MTU is {shown(asked)} in params and {shown(link)} in link")
 
 
+def _check_complete(line: EngineLine) -> None:
+    for key in (line.kind, line.backend):
+        for group, names in ALWAYS.get(key, ()):
+            owner = getattr(line, group)
+            for name in names:
+                if owner is None or getattr(owner, name) is None:
+                    raise UnusableError(f"it has no {group}.{name}, which perch always writes")
+
+
 def _measured(line: EngineLine) -> Part:
     """The line with its figures, all of which hold together; else UnusableError."""
+    _check_complete(line)
     _check_mtu(line)
     part = _heading(line)
     part.elapsed_s = positive(line.elapsed_s, "elapsed_s")
@@ -265,19 +282,11 @@ def _measured(line: EngineLine) -> Part:
     part.claims = _claims(line.path)
     part.transfer = _transfer(line.transfer)
     _check_words(part)
-    _check_complete(part)
     _check_possible(part)
     return part
 
 
 # ---- whether the figures of a line can be true ---------------------------------------------------
-
-
-def _check_complete(part: Part) -> None:
-    if part.kind == "latency" and part.latency_us is None:
-        raise UnusableError("a latency line without latency_us")
-    if part.kind == "bandwidth" and part.bandwidth is None:
-        raise UnusableError("a bandwidth line without bandwidth")
 
 
 def _check_possible(part: Part) -> None:

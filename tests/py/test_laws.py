@@ -106,6 +106,14 @@ def fewer_bytes(line: Document) -> None:
         ("loopback", "tcp-bandwidth", ten_times, "above its best window"),
         ("loopback", "tcp-bandwidth", above_best, "above its best window"),
         ("loopback", "tcp-bandwidth", below_worst, "above its best"),
+        ("loopback", "tcp-bandwidth", put("bandwidth.peak_gbit_s", None), "no best or"),
+        ("loopback", "tcp-bandwidth", put("bandwidth.min_interval_gbit_s", None), "no best or"),
+        ("loopback", "tcp-bandwidth", put("bandwidth.messages_per_s", None), "messages_per_s"),
+        ("loopback", "tcp-bandwidth", put("cpu", None), "it has no cpu.client_s"),
+        ("loopback", "tcp-latency", put("cpu.server_system_s", None), "no cpu.server_system_s"),
+        ("loopback", "tcp-latency", put("completion_level", None), "completion_level is null"),
+        ("rxe", "verbs-send-latency", put("link", None), "it has no link.mtu_bytes"),
+        ("rxe", "verbs-send-latency", put("path.claimed_bytes", None), "claims null bytes"),
         ("loopback", "tcp-bandwidth", fewer_bytes, "no whole messages"),
         ("loopback", "tcp-bandwidth", times(1 / 9, "cpu.client_s_per_gb"), "s a gigabyte"),
         (
@@ -205,6 +213,31 @@ def test_extremes_mean_median_and_deviation_bound_each_other(
 def test_an_average_is_not_above_the_best_run_of_messages() -> None:
     record = judged(bandwidth=BEST | {"peak_gbit_s": 9.0})
     assert record.error is not None and "above its best window" in record.error.message
+
+
+WINDOWS = {"gbit_s": 94, "peak_gbit_s": 96, "min_interval_gbit_s": 90, "bytes": 203943 << 20}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, None),
+        ({"peak_gbit_s": 188}, "its best window of 188 Gb/s is above its link of 100 Gb/s"),
+        ({"peak_gbit_s": 106}, None),  # 64 messages of 1 MiB were under way
+        ({"peak_gbit_s": None, "min_interval_gbit_s": None}, "no best or no worst window"),
+        ({"peak_gbit_s": None}, "no best or no worst window of its 18.2 s"),
+    ],
+)
+def test_windows_of_the_engine_are_there_and_within_the_link(
+    change: dict[str, float | None], said: str | None
+) -> None:
+    record = judged(
+        kind="bandwidth", tool={"name": "perch"}, completion_level="transmit",
+        link={"rate_gbit_s": 100}, bandwidth=WINDOWS | change,
+        params={"outstanding": 64, "queue_pairs": 1, "size_bytes": 1 << 20},
+    )  # fmt: skip
+    message = record.error.message if record.error else None
+    assert message is None if said is None else said in (message or "")
 
 
 @pytest.mark.parametrize(

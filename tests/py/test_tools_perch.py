@@ -15,13 +15,21 @@ from perch.tools.perch import parts
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
-LATENCY: dict[str, Any] = {
+SECONDS = ("client_s", "server_s", "client_system_s", "server_system_s")
+#: What each line says.
+HEADING: dict[str, Any] = {
+    "completion_level": "inject",
+    "connection": "stream",
+    "link": {"mtu_bytes": 1500, "layer": "ethernet"},
+    "cpu": dict.fromkeys(SECONDS, 0.1),
+}
+LATENCY: dict[str, Any] = HEADING | {
     "schema": "perch.record/1",
     "tool": {"name": "perch", "version": "0.1.0"},
     "backend": "tcp",
     "kind": "latency",
     "definition": "half_round_trip",
-    "params": {"size_bytes": 8},
+    "params": {"size_bytes": 8, "clock": "monotonic"},
     "elapsed_s": 0.2,
     "latency_us": {
         "count": 10000,
@@ -36,12 +44,17 @@ LATENCY: dict[str, Any] = {
     "status": "ok",
     "error": None,
 }
-BANDWIDTH: dict[str, Any] = {
+BANDWIDTH: dict[str, Any] = HEADING | {
     "schema": "perch.record/1",
     "kind": "bandwidth",
-    "params": {"size_bytes": 8},
+    "params": {"size_bytes": 8, "clock": "monotonic"},
     "elapsed_s": 1,
-    "bandwidth": {"gbit_s": 8, "bytes": 1_000_000_000},
+    "bandwidth": {
+        "gbit_s": 8,
+        "bytes": 1_000_000_000,
+        "messages_per_s": 125e6,
+        "peak_definition": "best_interval_0.1s",
+    },
     "status": "ok",
 }
 LOST = {"status": "error", "error": {"code": 4, "message": "peer lost", "traffic": True}}
@@ -81,14 +94,14 @@ def test_a_whole_line_becomes_a_part_with_its_figures_rounded() -> None:
                            "stddev": 48.8922116, "p50": 5.6915, "p90": 6.2515, "p95": 6.8035,
                            "p99": 12.7515, "p99_9": 761.343512345, "p99_99": None},
             "bandwidth": None, "intervals": [], "histogram": None, "integrity": None, "tcp": None,
-            "cpu": {"client_s": 0.160839, "server_s": 0.19, "client_system_s": None},
+            "cpu": {"client_s": 0.160839, "server_s": 0.19},
         },
     )  # fmt: skip
     part = part_of(line)
     assert part.status == "ok" and part.error is None and part.bandwidth is None
     assert part.latency_us is not None and part.cpu is not None and part.tool is not None
     assert (part.latency_us.p50, part.latency_us.p99_9) == (5.6915, 761.343512)
-    assert (part.cpu.client_s, part.cpu.client_system_s) == (0.160839, None)
+    assert (part.cpu.client_s, part.cpu.client_s_per_gb) == (0.160839, None)
     assert (part.tool.name, part.tool.version) == ("perch", "0.1.0")
 
 
@@ -225,7 +238,7 @@ def test_a_missed_limit_leaves_the_figures() -> None:
     [
         ({"status": "okay"}, "perch's line has the status \"okay\""),
         ({"error": {"code": 4}}, 'perch\'s line says ok and has the error {"code":4'),
-        ({"latency_us": None}, "a latency line without latency_us"),
+        ({"latency_us": None}, "it has no latency_us.count, which perch always writes"),
         ({"elapsed_s": 0.15}, "latencies sum up to 0.2 s of 0.15 s"),
         ({"elapsed_s": None}, "elapsed_s is null, which is not a result"),
         ({"latency_us": {"mean": 51}}, "latency_us.mean lies outside of min and max"),
@@ -237,8 +250,11 @@ def test_a_missed_limit_leaves_the_figures() -> None:
         ({"params": {"rate": {"overloaded": True}}},
          "the pace that was asked for could not be kept"),
         ({"params": {"verify": True}}, "--verify checked no byte"),
-        ({"path": {"client_sent_bytes": 80000, "client_received_bytes": 79999}},
+        ({"path": {"client_sent_bytes": 80000, "client_received_bytes": 79999,
+                   "claimed_bytes": 159999}},
          "its path claims 159999 bytes, but its figures need 160000"),
+        ({"path": {"client_sent_bytes": 80000, "client_received_bytes": 80000}},
+         "its path claims null bytes, but its ends sent 160000"),
         ({"path": {"client_sent_bytes": None}}, "path.client_sent_bytes is null"),
         ({"path": {"client_sent_bytes": 80000, "client_received_bytes": 80000,
                    "claimed_bytes": 1}}, "its path claims 1 bytes, but its ends sent 160000"),
@@ -259,8 +275,9 @@ def test_figures_that_cannot_be_are_an_error_that_says_why(
     "change",
     [{}, {"elapsed_s": 0.15, "params": {"rate": {"asked": 1}}},
      {"definition": "completion", "elapsed_s": 0.1},
-     {"path": {"client_sent_bytes": 80000, "client_received_bytes": 80000}},
-     {"backend": "null", "path": {"client_sent_bytes": 0, "client_received_bytes": 0}}],
+     {"path": {"client_sent_bytes": 80000, "client_received_bytes": 80000,
+               "claimed_bytes": 160000}},
+     {"backend": "null", "completion_level": None, "connection": None, "link": {"layer": "none"}}],
 )  # fmt: skip
 def test_figures_that_can_be_are_ok(change: dict[str, Any]) -> None:
     assert part_of(LATENCY, change).status == "ok"
@@ -270,17 +287,19 @@ def test_figures_that_can_be_are_ok(change: dict[str, Any]) -> None:
     ("change", "message"),
     [
         ({}, "ok"),
-        ({"bandwidth": None}, "a bandwidth line without bandwidth"),
+        ({"bandwidth": None}, "it has no bandwidth.messages_per_s"),
         ({"bandwidth": {"gbit_s": 8.1}}, "1000000000 bytes in 1 s are not the 8.1 Gb/s"),
         ({"bandwidth": {"gbit_s": 1.6e5, "bytes": 2e13}}, "bandwidth of 160000 Gb/s is impossible"),
-        ({"backend": "null", "bandwidth": {"gbit_s": 1.6e5, "bytes": 2e13}}, "ok"),
+        ({"backend": "null", "completion_level": None, "connection": None,
+          "bandwidth": {"gbit_s": 1.6e5, "bytes": 2e13}}, "ok"),
         ({"bandwidth": {"messages_per_s": 125e6}}, "ok"),
         ({"bandwidth": {"messages_per_s": 127e6}},
          "127000000 messages a second of 8 bytes are not the 8 Gb/s that it says"),
         ({"params": {"verify": True}, "integrity": {"checked_bytes": 0, "bad_bytes": 0}},
          "--verify checked no byte"),
         ({"loss": {"sent_messages": 125000000, "lost_messages": 1000},
-          "path": {"client_sent_bytes": 999992000, "client_received_bytes": 0}}, "ok"),
+          "path": {"client_sent_bytes": 999992000, "client_received_bytes": 0,
+                   "claimed_bytes": 999992000}}, "ok"),
     ],
 )  # fmt: skip
 def test_a_bandwidth_must_agree_with_its_bytes_and_messages(
@@ -298,8 +317,11 @@ def test_a_bandwidth_must_agree_with_its_bytes_and_messages(
         ({"link": {"layer": "tokenring"}}, "link.layer"),
         ({"params": {"clock": "sundial"}}, "params.clock"),
         ({"bandwidth": {"peak_definition": "best_interval_1s"}}, "bandwidth.peak_definition"),
-        ({"bandwidth": {"peak_gbit_s": 9}}, "bandwidth.peak_definition"),
-        ({"bandwidth": {"min_interval_gbit_s": 1}}, "bandwidth.peak_definition"),
+        ({"completion_level": None}, "completion_level"),
+        ({"connection": None}, "connection"),
+        ({"link": None}, "link.layer"),
+        ({"params": {"clock": None}}, "params.clock"),
+        ({"bandwidth": {"peak_definition": None}}, "bandwidth.peak_definition"),
     ],
 )
 def test_what_a_figure_means_is_told_in_the_engines_words(
@@ -314,10 +336,24 @@ def test_what_a_figure_means_is_told_in_the_engines_words(
     assert said.startswith(f"its {name} is ") and said.endswith("a word that perch does not write")
 
 
+@pytest.mark.parametrize("member", [f"cpu.{name}" for name in SECONDS])
+def test_a_line_without_what_the_engine_always_writes_is_damaged(member: str) -> None:
+    group, name = member.split(".")
+    for line in (LATENCY, BANDWIDTH):
+        said = f"it has no {member}, which perch always writes"
+        assert why(part_of(line, {group: {name: None}})) == said
+        assert why(part_of(line, {group: None})) == "it has no cpu.client_s, " + said.split(", ")[1]
+
+
+def test_a_queue_pair_has_a_path_mtu() -> None:
+    verbs = {"backend": "verbs", "connection": "RC", "link": {"mtu_bytes": None}}
+    assert why(part_of(LATENCY, verbs)) == "it has no link.mtu_bytes, which perch always writes"
+
+
 def test_a_path_has_one_mtu() -> None:
     mtu = {"params": {"mtu_bytes": 1024}, "link": {"mtu_bytes": 4096}}
     assert why(part_of(LATENCY, mtu)) == "its MTU is 1024 in params and 4096 in link"
-    assert part_of(LATENCY, {"params": {"mtu_bytes": 1024}}).status == "ok"
+    assert part_of(LATENCY, mtu | {"link": {"mtu_bytes": None}}).status == "ok"
 
 
 def test_a_silent_second_is_a_finding_and_no_fault() -> None:

@@ -138,7 +138,8 @@ def fields(path: str, **values: object) -> Change:
 
 def slower(factor: float) -> Change:
     """A bandwidth of so much less in as much more time."""
-    less = times(factor, "bandwidth.gbit_s", "bandwidth.messages_per_s")
+    rates = ("gbit_s", "messages_per_s", "peak_gbit_s", "min_interval_gbit_s")
+    less = times(factor, *(f"bandwidth.{name}" for name in rates))
 
     def change(document: Document) -> None:
         less(document)

@@ -285,6 +285,27 @@ FAULTS = (
         edit(BANDWIDTH, put("params.outstanding", 16)),
     ),
     fault(
+        "no-peak",
+        "loopback",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "a bandwidth without its best window",
+        edit(BANDWIDTH, put("bandwidth.peak_gbit_s", None)),
+    ),
+    fault(
+        "no-link",
+        "rxe",
+        INCONCLUSIVE,
+        "flow/verbs-send-latency/alpha/beta/0/1 coverage",
+        "a result over verbs without a word of its link, so that no ceiling is known",
+        edit("raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.stdout", put("link", None)),
+    ),
+    contradiction(
+        "no-processors",
+        "a latency without seconds of CPU, which the engine always writes",
+        edit(LATENCY, put("cpu", None)),
+    ),
+    fault(
         "unknown-peak",
         "loopback",
         INCONCLUSIVE,

@@ -93,6 +93,7 @@ def _reading(octets: Counter[str], at: float) -> Document:
 def _line() -> Document:
     """The engine's line of a flow over cxi."""
     size = SIZE * MESSAGES
+    rate = size * 8 / ELAPSED_S / 1e9
 
     def side(host: str, nic: str) -> Document:
         return {"host": host, "device": "cxi0", "address": f"NIC {nic} PID 0", "svc_id": 1,
@@ -115,10 +116,14 @@ def _line() -> Document:
         },
         "started": stamp(EPOCH + 3 * TURN_S + 0.1), "elapsed_s": ELAPSED_S, "latency_us": None,
         "bandwidth": {
-            "gbit_s": size * 8 / ELAPSED_S / 1e9, "peak_gbit_s": None, "peak_definition": None,
-            "min_interval_gbit_s": None, "messages_per_s": MESSAGES / ELAPSED_S, "bytes": size,
+            "gbit_s": rate, "peak_gbit_s": 1.01 * rate, "peak_definition": "best_interval_0.1s",
+            "min_interval_gbit_s": 0.99 * rate, "messages_per_s": MESSAGES / ELAPSED_S,
+            "bytes": size,
         },
-        "intervals": [], "histogram": None, "cpu": None, "integrity": None, "tcp": None,
+        "intervals": [], "histogram": None, "integrity": None, "tcp": None,
+        "cpu": dict.fromkeys(
+            ("client_s", "server_s", "client_system_s", "server_system_s"), ELAPSED_S
+        ),
         "path": {"claimed_bytes": size, "client_sent_bytes": size, "client_received_bytes": 0},
         "status": "ok", "error": None,
     }  # fmt: skip
