@@ -251,7 +251,7 @@ def _map(ranked: list[Ranked]) -> Iterator[Chart]:
     found = flows.map_of(ranked)
     if found is None:
         return
-    share = "its link's ceiling" if found.against_ceiling else "the median of all pairs"
+    share = "its link's ceiling" if found.against_ceiling else "the median of the test's pairs"
     yield from chart(
         "map",
         "map",

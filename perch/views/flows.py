@@ -25,7 +25,7 @@ MAP_MAX = 40
 MAP_LEAST = 6
 SLOWEST_MAX = 5
 SLOWEST_ROWS_MAX = 60
-#: Below this share of the median of all pairs a flow is named in bold. Source: site policy.
+#: Below this share of the median of the test's pairs a flow is named in bold. Source: site policy.
 SLOW = 0.9
 
 
@@ -135,7 +135,7 @@ def _slowest_rows(test: Ranked) -> Iterator[list[str]]:
 
 def slowest_table(tests: list[Ranked]) -> Table:
     columns = left("Test", "From", "To") + right(
-        "Figure", "Of the ceiling", "Of the median of all pairs"
+        "Figure", "Of the ceiling", "Of the median of the test's pairs"
     )
     rows = [row for test in tests for row in _slowest_rows(test)]
     return Table(columns, rows[:SLOWEST_ROWS_MAX])
@@ -160,7 +160,7 @@ def rank_points(tests: list[Ranked], kind: str) -> list[dict[str, Any]]:
 
 
 class Map(msgspec.Struct):
-    """`against_ceiling`: of what; else of the median of all pairs."""
+    """`against_ceiling`: of what; else of the median of the test's pairs."""
 
     title: str
     size: int

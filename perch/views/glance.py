@@ -52,7 +52,7 @@ def _slowest(pairs: int, ranked: list[Ranked]) -> Iterator[str]:
             f"{words.figure(flow.value)} {unit} at {words.size(test.size)}"
             f"{', median of its repeats' if test.repeats > 1 else ''}, "
             f"{words.percent(abs(100 * (flow.value / test.middle - 1)))} "
-            f"{'slower' if test.kind == 'latency' else 'less'} than the median of all pairs "
+            f"{'slower' if test.kind == 'latency' else 'less'} than the median of the test's pairs "
             f"({words.cell(test.title)})."
         )
 

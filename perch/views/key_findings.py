@@ -74,7 +74,7 @@ def _slowest(ranked: list[Ranked]) -> Iterator[str]:
             yield (
                 f"{cell(test.title)} at {size(test.size)}: the slowest pair is "
                 f"{cell(flow.client)} to {cell(flow.server)}, {figure(flow.value)} Gb/s"
-                f"{repeats}: {share} of the median of all pairs."
+                f"{repeats}: {share} of the median of the test's pairs."
             )
 
 

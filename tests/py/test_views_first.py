@@ -80,7 +80,7 @@ def test_the_link_its_share_and_the_worst_pair_are_said(made: Made, tmp_path: Pa
     assert link.endswith(f" of its [ceiling](#terms) ({how}).")
     assert (
         worst.startswith("Worst pair: n")
-        and " less than the median of all pairs (RDMA bandwidth)." in worst
+        and " less than the median of the test's pairs (RDMA bandwidth)." in worst
     )
 
 
@@ -342,7 +342,7 @@ def test_key_findings_name_test_size_and_pair(made: Made, tmp_path: Path) -> Non
     made.verdict["checks"] = [varied]
     said = made.shown(tmp_path).section("## Key findings")
     slowest = "RDMA bandwidth at 1 MiB: the slowest pair is n1 to n4, 48.5 Gb/s, median of its "
-    assert f"{slowest}repeats: 50.0 % of the median of all pairs." in said
+    assert f"{slowest}repeats: 50.0 % of the median of the test's pairs." in said
     assert "Repeats vary by at most 12.7 % (repeatability/latency, 64 B, n1 to n2)" in said
 
 

@@ -179,7 +179,7 @@ def test_key_findings_are_sentences_of_what_was_measured(made: Made, tmp_path: P
         "**97.0 Gb/s is 98.9 % of what a 100 Gb/s link can carry at MTU 4096 (98.0 Gb/s)**: RDMA "
         "bandwidth, send, busy polling, 1 MiB, median of 24 records.",
         "RDMA bandwidth at 1 MiB: the slowest pair is n1 to n4, 48.5 Gb/s, median of its "
-        "repeats: 50.0 % of the median of all pairs.",
+        "repeats: 50.0 % of the median of the test's pairs.",
         "**One-way latency (half round trip) at 64 B: median 2.00 µs**, mean 2.05 µs",
         "standard deviation 0.110 µs, p99 2.50 µs; the longest of 4,800,000 messages took 9.00 µs.",
         "The RDMA devices counted 72,000 packets: none lost, none retransmitted.",
