@@ -64,6 +64,9 @@ local function inlined(svg, name, title)
     escape(title), box, width, height, body)
 end
 
+-- draw.py's colours for words of a chart that is looked at as a file; the page has its own.
+local WORDS_STYLE = "<style>text{fill:#%x+}@media%(prefers%-color%-scheme:dark%){text{fill:#%x+}}</style>"
+
 -- ![title](charts/name.svg), which stands alone in its paragraph.
 local function chart(image)
   local title = stringify(image.caption)
@@ -71,6 +74,7 @@ local function chart(image)
   local file = name and io.open(image.src, "r")
   local svg = file and file:read("a")
   if file then file:close() end
+  svg = svg and svg:gsub(WORDS_STYLE, "", 1)
   svg = svg and drawn + #svg <= MAX_DRAWN and inlined(svg, name, title)
   if not svg then
     local where = name and pandoc.Link(image.src, image.src) or pandoc.Str(image.src)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -221,6 +222,20 @@ def test_a_limit_that_is_a_share_is_drawn_only_where_the_whole_is_known(
     (bound,) = drawn.chart("flows_bandwidth").beside["limits"]
     assert bound["name"] == "limit: at least 0.900 of it (share)"
     assert bound["bound"] == pytest.approx(0.9 * 98, rel=0.01)
+
+
+def _light(colour: str) -> float:
+    """Relative luminance (WCAG 2.1)."""
+    shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares]
+    return sum(part * x for part, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_words_of_a_chart_stand_out_from_light_and_dark_grounds(made: Made, tmp_path: Path) -> None:
+    drawn = svg(made.shown(tmp_path).chart("bandwidth"))
+    on_white, on_dark = re.findall("text{fill:(#[0-9a-f]{6})}", drawn)
+    assert (1 + 0.05) / (_light(on_white) + 0.05) >= 4.5
+    assert (_light(on_dark) + 0.05) / (_light("#0d1117") + 0.05) >= 4.5
 
 
 def test_marks_say_their_flow_and_lines_have_names_at_their_ends(
