@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ansible.module_utils.common.validation import check_type_bool, check_type_float, check_type_int
-from perch_action import near
+from perch_action import named, near
 
 # of hosts and devices: they become parts of paths and command lines
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -136,10 +136,16 @@ def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
         element = {
             key: option[key] for key in ("choices", "options", "description") if key in option
         }
+        element["type"] = option.get("elements", "raw")
+        entries: dict[str, list[str]] = {}
         for number, item in enumerate(value, 1):
-            yield from misfits(
-                f"{name}, entry {number},", element | {"type": option.get("elements", "raw")}, item
-            )
+            for text in misfits("", element, item):
+                entries.setdefault(text, []).append(str(number))
+        for text, numbers in entries.items():
+            if len(numbers) == 1:
+                yield f"{name}, entry {numbers[0]},{text}"
+            else:
+                yield f"{name} (entries {named(numbers)}){text}"
     elif kind == "dict" or (kind == "raw" and "options" in option and isinstance(value, Mapping)):
         if not isinstance(value, Mapping):
             yield f"{name} must be a dictionary, and is {show(value)}"

@@ -169,6 +169,9 @@ YAML
     "perch_devices, entry 2, gid_index must be a whole number from 0 to 4095, and is 'three'" \
     "perch_devices, entry 2, ib_port must be a whole number from 1 to 254, and is 0" \
     "perch_devices, entry 3, must be a name, or a dictionary with name" "and is '-d'"
+  refused -e '{"perch_devices": [{"name": "mlx5_0", "gid_idx": 3}, {"name": "mlx5_1", "gid_idx": 3}]}' -- \
+    "perch_devices (entries 1, 2) has 'gid_idx', which is unknown; valid: name, netdev, ib_port, gid_index, svc_id, vni; did you mean gid_index?"
+  [ "$(grep -c "'gid_idx', which is unknown" <<<"$output")" = 1 ] || fail "$output"
   refused -e '{"perch_devices": ["mlx5_0", {"name": "mlx5_0"}]}' -- "hosts alpha, beta: perch_devices has mlx5_0 twice; name each device once (set for the command line (-e))"
 }
 
