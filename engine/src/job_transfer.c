@@ -117,10 +117,14 @@ static int validate_list(const char *option, const char *list) {
 
 static int validate_pairs(const struct job *job, const struct backend_facts *b) {
 	uint32_t ours = list_length(job->devices), theirs = list_length(job->server_devices), pairs = MAX(ours, theirs);
+	const char *list = job->devices[0] ? job->devices : job->server_devices;
+	char others[BACKENDS_WITH_MAX];
 	int r;
 
-	if ((job->devices[0] || job->server_devices[0]) && !(b->flags & BACKEND_DEVICES))
-		return failure(-EINVAL, EXIT_USAGE, "--devices: the %s backend has no devices to choose from", b->name);
+	if (list[0] && !(b->flags & BACKEND_DEVICES)) /* a list of one may come from -d */
+		return failure(-EINVAL, EXIT_USAGE, "--%s%s %s: the %s backend has no devices to choose from%s",
+			       job->devices[0] ? "device" : "server-device", strchr(list, ',') ? "s" : "", list,
+			       b->name, backends_with(0, 0, BACKEND_DEVICES, others));
 	r = validate_list("devices", job->devices);
 	if (r == 0)
 		r = validate_list("server-devices", job->server_devices);
