@@ -287,3 +287,17 @@ def test_of_many_values_the_extremes_are_said_on_hover(soak_of: Maker) -> None:
     drawn = svg(run.shown().chart("soak_bandwidth_1"))
     assert "<title>n1 → n2, mean: 3.00 Gb/s, 0:11:40 after the start</title>" in drawn
     assert drawn.count("Gb/s, ") / 2 < 4 * 50
+
+
+def test_labels_of_the_time_leave_room_between_them(soak_of: Maker) -> None:
+    run = soak_of(2, 15, 60)
+    run.soak["passed_s"] = 911
+    report = run.shown()
+    for name in ("soak_anomalies", "soak_bandwidth_2", "soak_latency_3", "soak_memory"):
+        labels = re.findall(
+            r'translate\(([0-9.]+),16\)"[^>]* opacity="1">([0-9]+ min)<', svg(report.chart(name))
+        )
+        # 12 pixels high: "10 min" is some 40 pixels wide in a wide font
+        gaps = [float(b[0]) - float(a[0]) for a, b in pairwise(labels)]
+        assert len(labels) >= 5
+        assert min(gaps) > 45, (name, labels)
