@@ -77,7 +77,7 @@ def _of_flows(flows: Sequence[FlowTold]) -> Iterator[Blind]:
         yield (
             "percentiles",
             (
-                f"An interval has {least} samples at least: "
+                f"An interval has at least {least:,} samples: "
                 f"{tail if none else 'ten of them lie above its p99.99'}."
             ),
         )

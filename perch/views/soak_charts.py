@@ -312,7 +312,8 @@ def _counter_chart(soak: Soak, rows: Sequence[Count], scale: _Scale) -> Iterator
         return
     marks = lines.mark_values(_of_kinds(soak, "counter", "link"), [], scale.span)
     caption = (
-        "Increases of the devices' counters between two samples. The vertical axis is logarithmic."
+        "Increases of the counters of hosts and devices between two samples. The vertical axis is "
+        "logarithmic."
     )
     if len(groups) > COUNTERS_MAX:
         caption += f" Of {len(groups)} counters it shows the {COUNTERS_MAX} with the largest sums."
