@@ -48,6 +48,11 @@ as_nobody() {
   assert_output --partial "--no-such-option"
 }
 
+@test "an option without its value is a usage error in setup's own words" {
+  run_expecting 2 "$TOP/setup/setup" --packages
+  assert_output "setup: --packages needs a value; give a file such as setup/packages.txt"
+}
+
 @test "a misspelt section names the nearest one" {
   local word
   for word in tset:test tests:test benhc:bench realease:release laab:lab; do
