@@ -89,7 +89,10 @@ def _of_flows(flows: Sequence[FlowTold]) -> Iterator[Blind]:
     if any(flow.stalls > 64 for flow in flows):
         yield (
             "stall_lines",
-            ("Of more than 64 stalls of one interval the longest 64 have lines; all are counted."),
+            (
+                "Of more than 64 stalls of one interval the longest 64 have lines. The others "
+                "together are one more anomaly of that interval."
+            ),
         )
 
 

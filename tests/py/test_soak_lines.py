@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import pytest
 from perch.judge.raw import RawFiles
 from perch.model.plan import Flow, SoakPlan
 from perch.soak import drift, flow, lines
+from perch.soak.blind import blind
 from perch.soak.bounds import Bounds, of_flow
 from perch.soak.facts import Facts, Finder
 from perch.soak.figures import figure, with_due
@@ -169,6 +171,15 @@ def test_an_interval_owes_as_many_lines_of_stalls_as_it_counts_and_their_time(
     """Up to 64 lines; what has none is as long as it can be."""
     of = flowing(course, of_flow(planned(kind="latency"), []))
     assert [(one.kind, one.severity) for one in flow.stalls_left(of)] == found
+
+
+def test_stalls_without_a_line_are_said_to_be_one_anomaly() -> None:
+    found = SimpleNamespace(latency=None, checked_bytes=None)
+    told: Any = SimpleNamespace(kind="latency", stalls=65, figures=found)
+    texts = dict(blind(SoakPlan(60, 60, 0.02, 600, "mixed"), [told], [], []))
+    assert texts["stall_lines"].endswith(
+        "The others together are one more anomaly of that interval."
+    )
 
 
 def flowing(course: list[Line], bounds: Bounds) -> Flowing:
