@@ -19,6 +19,9 @@ from perch.model.verdict import Bound, Check, CheckStatus
 
 Finding = dict[str, Any]
 
+#: Seconds between the readings of an idle time, at least: the agents wait for one (site policy).
+IDLE_S = 0.5
+
 
 def _unfinished(agent: Agent | None, flows: int, created: float, of: str = "") -> str | None:
     """Why the walk of an agent over its flows is not whole. `of`: of which plan it is."""
@@ -70,6 +73,8 @@ def _unknown(facts: HostFacts, created: float) -> str | None:
     collected = moment(facts.collected)
     if facts.hostname is None or collected is None:
         return "its environment.json lacks the host name or the time"
+    if facts.cores is None:
+        return "its environment.json lacks the number of processors"
     if collected < created - LOST_S:
         return f"its environment.json is of {facts.collected}, before the plan"
     over = moment(facts.agent.ended) if facts.agent else None
@@ -85,6 +90,9 @@ def _not_idle(facts: HostFacts, created: float, over: float | None) -> str | Non
         at = read_at(reading.time_s) if reading else None
         if at is not None and (at < created - LOST_S or (over is not None and at > over + LOST_S)):
             return "its environment.json has idle counters of another time than its agent ran"
+    if facts.idle is not None and facts.idle.seconds is not None and facts.idle.seconds < IDLE_S:
+        seconds = round(facts.idle.seconds, 6)
+        return f"its environment.json has idle counters of {seconds} s, which is too short"
     return None
 
 

@@ -135,7 +135,17 @@ def judged(bound: Bound, explained_by: str | None) -> Finding:
     if at.least > 0 and counted <= at.noise:
         few = f"too few to tell from control traffic and idle ({whole(at.noise)})"
         return Finding("unknown", f"{_subject(at, counted)}, {few}")
+    if at.idle > _quiet(at) and counted - at.idle < at.least * (2 - SLACK):
+        idle = f"of which {whole(at.idle)} may be traffic as before the first flow"
+        return Finding("unknown", f"{_subject(at, counted)}, {idle}; {whole(at.least)} are claimed")
     return PROVEN
+
+
+def _quiet(at: Bound) -> float:
+    """What a device moves while idle; more may stand for bytes that went another way."""
+    if at.of.of != "port":
+        return at.law.others
+    return CONTROL_PACKETS * (1 if at.of.unit == "packets" else DATAGRAM)
 
 
 def _too_few(at: Bound, counted: int) -> Finding:

@@ -87,7 +87,8 @@ def proof(
     finding = _without_law(flow, parts, claim, uncounted, fabric)
     held: list[Bound] = []
     if finding is None:
-        finding, held = _by_law([*of_client, *of_server], rdma, shared)
+        unread = _unread(plan, [*of_client, *of_server])
+        finding, held = _by_law([*of_client, *of_server], unread, rdma, shared)
     return Proof(
         path=_path(finding, claim, of_client, of_server),
         bounds=held,
@@ -174,7 +175,23 @@ def _is_loopback(parts: Sequence[Part], fabric: str) -> bool:
 # ---- the law
 
 
-def _by_law(ends: Sequence[_End], rdma: bool, shared: bool) -> tuple[Finding, list[Bound]]:
+def _unread(plan: Plan, ends: Sequence[_End]) -> list[Finding]:
+    """Devices of hardware that were not read while idle: agents read all of a host's devices.
+
+    A soak has samples of its own.
+    """
+    return [
+        Finding("unknown", f"{end.place.role}: {end.place.device} was not read while idle")
+        for end in ends
+        if None in end.place.idle
+        and plan.soak is None
+        and plan.hosts[end.place.host].scope == "hardware"
+    ]
+
+
+def _by_law(
+    ends: Sequence[_End], unread: list[Finding], rdma: bool, shared: bool
+) -> tuple[Finding, list[Bound]]:
     again = _sent_again(ends, rdma)
     held = [
         bound
@@ -184,7 +201,7 @@ def _by_law(ends: Sequence[_End], rdma: bool, shared: bool) -> tuple[Finding, li
     ]
     explained_by = None if shared else "this flow explains"
     unknown = [Finding("unknown", end.place.unknown) for end in ends if end.place.unknown]
-    return worst([*unknown, *(judged(bound, explained_by) for bound in held)]), held
+    return worst([*unknown, *unread, *(judged(bound, explained_by) for bound in held)]), held
 
 
 _goes_back = re.compile(GOES_BACK)

@@ -11,7 +11,7 @@ from perch.judge.counters import moment as read_at
 from perch.model.figures import rounded
 from perch.model.moments import CLOSE_S, LOST_S, SLEW, moment
 from perch.model.plan import Flow, Plan
-from perch.model.raw import Agent, End
+from perch.model.raw import Agent, End, Reading
 from perch.model.record import Part, Role
 
 #: Seconds from the end of a process to the last reading of counters: the agent waits until the
@@ -47,11 +47,23 @@ def _not_in_agent(end: End, agent: Agent | None, begun: float, over: float) -> s
     )
 
 
+def _same_devices(before: Reading, after: Reading) -> bool:
+    return (
+        before.netdev.keys() == after.netdev.keys()
+        and before.rdma.keys() == after.rdma.keys()
+        and before.cxi.keys() == after.cxi.keys()
+    )
+
+
 def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
     """Whether an end's duration and its readings of counters are those of its start and end."""
     name, until, what = f"{end.role}.json", over, "end"
     readings = end.counters
+    if readings and (readings.before is None) != (readings.after is None):
+        yield f"{name} lacks one of its two readings of counters"
     if readings and readings.before and readings.after:
+        if not _same_devices(readings.before, readings.after):
+            yield f"{name} read other devices before its flow than after it"
         before, after = read_at(readings.before.time_s), read_at(readings.after.time_s)
         if before is None or after is None:
             yield f"{name} does not say when it read its counters"

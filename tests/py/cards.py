@@ -10,7 +10,7 @@ from pathlib import Path
 from selftest.runs.answers import check_hosts
 
 from tests import spelled
-from tests.py.judging import Document, Run, counts, ends_of, put
+from tests.py.judging import Document, Run, counts, ends_of, put, rested
 
 PORT = "mlx5_0/1"
 
@@ -44,7 +44,7 @@ def put_cards(run: Run) -> Run:
         card: Counter[str] = Counter()
         for file in ends_of(run.root, host):
             run.edit(file, partial(_as_a_card_counts, card=card))
-        run.edit(Path("raw") / host / "environment.json", put("idle", None))
+        rested(run.root, host)
     return run
 
 

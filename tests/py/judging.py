@@ -101,6 +101,16 @@ def go_on(root: Path, end: Path, change: Change, *, since: str = "after") -> Non
         raise LookupError(f"no reading of {host} is as late as {end.name}")
 
 
+def rested(root: Path, host: str) -> None:
+    """Gives a host, whose devices stood still until its first flow, readings of an idle second."""
+    first = json.loads(ends_of(root, host)[0].read_text())["counters"]
+    begun = float(first["before"]["time_s"])
+    times = {"before": begun - 1.5, "after": begun - 0.5}
+    idle = {when: first["before"] | {"time_s": f"{at:.6f}"} for when, at in times.items()}
+    path = root / "raw" / host / "environment.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"idle": first | idle}) + "\n")
+
+
 def more(path: str, by: int) -> Change:
     """Adds to a counter, which is text; one that was not there began at 0."""
     *parents, name = path.split(".")

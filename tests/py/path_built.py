@@ -12,7 +12,7 @@ from perch.judge.asked import NO_USES, Use
 from perch.judge.counters import Counted, PortCounts
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, Plan, PlanHost, Suite
-from perch.model.record import Part, Role
+from perch.model.record import Part, Role, Scope
 
 Table = Mapping[str, int | None]
 
@@ -30,16 +30,19 @@ def part(**more: Any) -> Part:
     return msgspec.convert(more, Part)
 
 
-def plan(fabric: str = "roce", hosts: str = "ab", devices: Sequence[Any] = ()) -> Plan:
+def plan(
+    fabric: str = "roce",
+    hosts: str = "ab",
+    devices: Sequence[Any] = (),
+    scope: Scope = "software",
+) -> Plan:
     return Plan(
         schema="perch.plan/2",
         run="run",
         created="2026-01-01T00:00:00Z",
         suite=Suite("s", "S"),
         limits="none",
-        hosts={
-            name: PlanHost(name, fabric, "hardware", 19150, devices=list(devices)) for name in hosts
-        },
+        hosts={name: PlanHost(name, fabric, scope, 19150, devices=list(devices)) for name in hosts},
         rounds=[],
     )
 

@@ -112,9 +112,17 @@ HOSTS: tuple[tuple[str, Change, str], ...] = (
     ("environment", put("collected", "2026-12-21T08:04:11Z"), "after its agent ended"),
     ("environment", put("idle", idle_of("1795270093")), "idle counters of another time"),
     ("environment", put("idle", idle_of("1795240000")), "idle counters of another time"),
+    ("environment", put("cpu.cores", None), "lacks the number of processors"),
     ("agent", put("started", "2020-01-01T00:00:00Z"), "of 2020-01-01T00:00:00Z, before the plan"),
     ("agent", put("ended", "2026-11-21T08:04:10.000Z"), "ended before it began"),
 )
+
+
+def test_an_idle_time_of_a_millisecond_is_too_short(run_copy: MakeRun) -> None:
+    run = Run(run_copy("rxe"))
+    run.edit("raw/beta/environment.json", put("idle.before.time_s", "1795270100.775091"))
+    said = str(check_of(run.judge(), "host/beta").measured)
+    assert said == "its environment.json has idle counters of 0.001 s, which is too short"
 
 
 @pytest.mark.parametrize(("name", "change", "words"), HOSTS)

@@ -160,6 +160,9 @@ def test_a_tool_that_measured_outside_of_its_process_is_no_evidence(
         ((put("elapsed_s", 0.5),), "but 7.663 s lie between its start and its last reading"),
         ((put("counters.before.time_s", "1795270600.0"),), "client.json read its counters at"),
         ((put("counters.after.time_s", "1795270645.0"),), "client.json read its counters at"),
+        ((put("counters.before.netdev", {}),), "read other devices before its flow than after it"),
+        ((put("counters.after.rdma", {}),), "read other devices before its flow than after it"),
+        ((put("counters.before", None),), "lacks one of its two readings of counters"),
         ((put("counters.after.time_s", "soon"),), "does not say when it read its counters"),
     ],
 )

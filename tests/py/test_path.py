@@ -9,7 +9,7 @@ import pytest
 from perch.judge.asked import Use
 from perch.judge.counters import Counted
 from perch.judge.hosts import HostFacts
-from perch.model.record import ROLES
+from perch.model.record import ROLES, Scope
 from tests.py.path_built import flow, part, plan, proof, rxe, side, word
 
 RXE = {
@@ -147,6 +147,7 @@ def test_port_counters_of_a_card_are_words_of_four_bytes(
         (5000, 0, 200, "proven"),  # 2000 in 10 s, at the pace of the idle host
         (5000, 20, None, "proven"),  # each event may have repeated the whole window
         (1500, 0, 200, "unknown"),
+        (2500, 0, 200, "unknown"),  # at the pace of the idle host fewer than the 1000 claimed
     ],
 )
 def test_idle_traffic_and_events_explain_packets(
@@ -164,6 +165,27 @@ def test_idle_traffic_and_events_explain_packets(
     }
     both = port(packets, again, 10), port(packets, again, 10)
     assert word(proof(flow(), part(**RXE, **claim), *both, hosts=facts))[0] == state
+
+
+@pytest.mark.parametrize(
+    ("scope", "names", "state"),
+    [("hardware", ("mlx5_0/1",), "proven"), ("hardware", ("mlx5_1/1",), "unknown"),
+     ("hardware", (), "unknown"), ("software", (), "proven")],
+)  # fmt: skip
+def test_a_device_of_hardware_was_read_while_idle(
+    scope: Scope, names: tuple[str, ...], state: str
+) -> None:
+    words = {"port_xmit_data": 600_000, "port_rcv_data": 600_000}
+    idle = side(rdma={name: dict.fromkeys(words, 0) for name in names}) if names else None
+    both = side(rdma={"mlx5_0/1": words})
+    card = {name: {"device": "mlx5_0"} for name in ROLES}
+    found = proof(
+        flow(), part(**(PINGPONG | card)), both, both, of_plan=plan(scope=scope),
+        hosts={name: HostFacts(idle=idle) for name in "ab"},
+    )  # fmt: skip
+    assert found.path.state == state
+    if state == "unknown":
+        assert found.path.reason == "client: mlx5_0 was not read while idle"
 
 
 def test_cassini_counts_octets_of_all_frames_of_its_port() -> None:

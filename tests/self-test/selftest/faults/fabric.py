@@ -121,8 +121,9 @@ def still_card(end: Document) -> None:
 
 
 def traffic_only(end: Document) -> None:
+    readings = end.get("counters") or end["idle"]
     for moment in ("before", "after"):
-        device = end["counters"][moment]["rdma"][CARD]
+        device = readings[moment]["rdma"][CARD]
         device["counters"] = {
             name: value
             for name, value in device["counters"].items()
@@ -316,7 +317,7 @@ FAULTS = (
         "counters/missing",
         "a card without error counters",
         edit("raw/alpha/flows/*/*/*/*/*/*.json", traffic_only),
-        edit("raw/alpha/environment.json", put("idle", None)),
+        edit("raw/alpha/environment.json", traffic_only),
     ),
     fault(
         "host-drops",

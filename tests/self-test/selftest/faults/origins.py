@@ -248,6 +248,33 @@ FAULTS = (
         ),
     ),
     fault(
+        "idle-too-short",
+        "rxe",
+        INCONCLUSIVE,
+        "host/beta",
+        "two readings of an idle time that are a millisecond apart",
+        edit("raw/beta/environment.json", put("idle.before.time_s", "1795270100.775091")),
+    ),
+    fault(
+        "idle-unread",
+        "slingshot",
+        INCONCLUSIVE,
+        "path/lat/alpha/beta/0/1 path/bw/alpha/beta/0/1 path/engine/alpha/beta/0/1",
+        "a card that was not read before the first flow",
+        edit("raw/alpha/environment.json", put("idle", None)),
+    ),
+    fault(
+        "one-reading",
+        "fabric",
+        INCONCLUSIVE,
+        "flow/send-latency/alpha/beta/0/1 path/send-latency/alpha/beta/0/1 coverage",
+        "a flow with an interface that was read after it and not before",
+        edit(
+            "raw/alpha/flows/send-latency/alpha/beta/0/1/client.json",
+            put("counters.before.netdev", {}),
+        ),
+    ),
+    fault(
         "copied-size",
         "loopback",
         INCONCLUSIVE,

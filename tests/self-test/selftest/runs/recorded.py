@@ -14,6 +14,7 @@ from selftest.files import compact, document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import check_hosts
 from tests import spelled
+from tests.py.judging import rested
 
 Document = dict[str, Any]
 
@@ -79,7 +80,7 @@ def cards(root: Path) -> None:
     for host, facts in plan["hosts"].items():
         facts["scope"] = "hardware"
         environment = document(root / f"raw/{host}/environment.json")
-        environment["idle"], environment["boot_id"] = None, f"composed-{host}"
+        environment["boot_id"] = f"composed-{host}"
         environment["rdma"][0]["driver"] = "mlx5_core"
         write(root / f"raw/{host}/environment.json", environment)
     counted = {host: Counter(port_xmit_data=0, port_rcv_data=0) for host in plan["hosts"]}
@@ -91,6 +92,8 @@ def cards(root: Path) -> None:
                 end = document(path)
                 _count(end["counters"], counted[flow[role]], ONCE.get(flow["test"], 1.0))
                 write(path, end)
+    for host in plan["hosts"]:
+        rested(root, host)
     write(root / "plan.json", plan)
     check_hosts(root, "eth1")
     spelled.walked(root)

@@ -18,6 +18,7 @@ from selftest.paths import FIXTURES
 from selftest.runs.answers import answer, want
 from selftest.runs.fabric_plan import EPOCH, stamp
 from tests import spelled
+from tests.py.judging import rested
 
 Document = dict[str, Any]
 
@@ -188,5 +189,7 @@ def slingshot(root: Path) -> None:
             write(client / "client.stdout", _line())
         else:
             shutil.copy(FIXTURES / "cxi" / PRINTED[flow["test"]], client / "client.stdout")
+    for node in NODES:
+        rested(root, node)
     spelled.walked(root)
     seal(root)
