@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from perch.checks import RunView, check, design, first, names
 from perch.judge.hosts import HostFacts
 from perch.model.plan import PlanHost
+from perch.model.record import ROLES
 from perch.model.verdict import Bound, Check
 
 
@@ -50,9 +53,59 @@ def _strange(planned: PlanHost, facts: HostFacts) -> str | None:
     return None
 
 
+#: Results of the engine over verbs in which both ends state the address of one queue pair, and what
+#: decides which address of a device that is.
+_COLUMNS = (
+    "flow", "scope", "status", "tool.name", "backend", "kind", "client.host", "client.device",
+    "client.address", "server.host", "server.device", "server.address", "params.ib_port",
+    "params.server_ib_port", "params.gid_index", "params.rdma_cm",
+)  # fmt: skip
+_CHOICES = ("host", "device", "port", "gid_index", "rdma_cm")
+
+
+def _addresses(records: pl.DataFrame) -> Iterator[Check]:
+    """A device with another address in some flows than in others was another one, or another's."""
+    stated = records.filter(
+        (pl.col("status") == "ok")
+        & (pl.col("tool.name") == "perch")
+        & (pl.col("backend") == "verbs")
+        & (pl.col("scope") != "imported")
+        & pl.col("kind").is_in(["latency", "bandwidth"])
+    )
+    ends = pl.concat(
+        stated.select(
+            "flow",
+            pl.col("params.gid_index", "params.rdma_cm").name.map(lambda name: name[7:]),
+            host=f"{role}.host",
+            device=f"{role}.device",
+            address=f"{role}.address",
+            port="params.ib_port" if role == "client" else "params.server_ib_port",
+        )
+        for role in ROLES
+    )
+    address = pl.col("address")
+    several = ends.filter(address.n_unique().over(_CHOICES) > 1)
+    if several.is_empty():
+        return
+    host, device = several.select("host", "device").row(0)
+    here = several.filter((pl.col("host") == host) & (pl.col("device") == device))
+    yield Check(
+        id="machines/addresses",
+        title="Each RDMA device has one address",
+        fault="RDMA devices have several addresses",
+        status="inconclusive",
+        measured=f"{host}: {device} has {names(here['address'].unique().sort().to_list(), 3)}",
+        source=design("an address of a port and GID index does not change during a run"),
+        evidence=first(several["flow"].unique(maintain_order=True)),
+        remedy="see whether the address of this device changed during the run (show_gids), or "
+        "outputs of another device lie among these; then measure again",
+    )
+
+
 @check(
     family="machines",
     order=45,
+    columns=_COLUMNS,
     source=design("a fabric is measured between machines; a boot id is that of one running kernel"),
 )
 def machines(run: RunView) -> Iterator[Check]:
@@ -60,6 +113,7 @@ def machines(run: RunView) -> Iterator[Check]:
 
     Every agent writes its host's boot id and devices.
     """
+    yield from _addresses(run.records)
     booted: dict[str, list[str]] = {}
     strange: dict[str, str] = {}
     for name, planned in run.plan.hosts.items():

@@ -66,8 +66,13 @@ def _by_sockets(flow: Flow, part: Part) -> bool:
 
 
 def _is_no_address(flow: Flow, said: str | None) -> bool:
-    """Whether the engine's word for an address is none that a queue pair has: a GID or a LID."""
-    return flow.backend == "verbs" and said is not None and not _lid.fullmatch(said)
+    """Whether the engine's word for an address is none that a queue pair has: a GID or a LID.
+
+    A transfer's end may have several devices, which have no one address.
+    """
+    if flow.backend != "verbs" or (said is None and flow.kind == "transfer"):
+        return False
+    return said is None or not _lid.fullmatch(said)
 
 
 class Planned:

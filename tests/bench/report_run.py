@@ -180,6 +180,7 @@ class Flows:
         line["params"]["size_bytes"] = size
         octets = self.messages * size
         line["path"] = dict.fromkeys(("client_sent_bytes", "client_received_bytes"), octets)
+        line["path"]["claimed_bytes"] = 2 * octets
         for role in ("client", "server"):
             host = flow.host(role)
             line[role].update(host=host, address=self.plan.hosts[host].address)

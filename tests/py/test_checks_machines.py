@@ -91,3 +91,12 @@ def test_an_environment_of_another_host_counts_as_missing(run_copy: MakeRun) -> 
     verdict = run.judge()
     assert (verdict.verdict, status(verdict, "host/beta")) == ("INCONCLUSIVE", "inconclusive")
     assert json.loads((run.root / "verdict.json").read_text())["verdict"] == "INCONCLUSIVE"
+
+
+def test_a_device_that_has_another_address_in_one_result_is_no_evidence(run_copy: MakeRun) -> None:
+    run = Run(run_copy("rxe"))
+    output = run.flow("verbs-send-latency") / "client.stdout"
+    run.edit(output, put("server.address", "192.0.2.77"))
+    found = check_of(run.judge(), "machines/addresses")
+    assert found.status == "inconclusive"
+    assert found.measured == "beta: rxe0 has 192.0.2.2, 192.0.2.77"

@@ -30,6 +30,7 @@ ENDS: tuple[tuple[str, str, Change, str], ...] = (
     ("loopback", "ofi-latency", put("client.address", "somewhere"), "the output says somewhere"),
     ("loopback", "ofi-latency", put("client.address", None), "the output names no address"),
     ("rxe", "verbs-send-latency", put("client.address", "somewhere"), "the output says somewhere"),
+    ("rxe", "verbs-send-latency", put("client.address", None), "the output names no address"),
     ("loopback", "tcp-bandwidth", swapped, "client alpha at 127.0.0.1"),
     ("loopback", "tcp-bandwidth", put("tool.version", "0.0.9"), "has perch 0.1.0, the output is"),
     ("loopback", "tcp-latency", put("client.device", "eth1"),
@@ -71,9 +72,12 @@ def test_a_device_has_no_address_of_another_host(
     run_copy: MakeRun, client: str, server: str, is_evidence: bool
 ) -> None:
     run = Run(run_copy("rxe"))
-    output = run.flow("verbs-send-latency") / "client.stdout"
-    run.edit(output, put("client.address", client), put("server.address", server))
+    tests = run.root.glob("raw/alpha/flows/verbs-*")
+    outputs = [run.flow(test.name) / "client.stdout" for test in tests]
+    for output in outputs:
+        run.edit(output, put("client.address", client), put("server.address", server))
     assert (run.judge().verdict == "PASS") is is_evidence
+    assert outputs
 
 
 def test_an_iperf_that_connected_elsewhere_is_no_evidence(run_copy: MakeRun) -> None:

@@ -25,6 +25,17 @@ FAULTS = (
         ),
     ),
     fault(
+        "unknown-address",
+        "rxe",
+        INCONCLUSIVE,
+        "machines/addresses",
+        "a queue pair of a device whose address is another one in all other results",
+        edit(
+            "raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.stdout",
+            put("server.address", "192.0.2.77"),
+        ),
+    ),
+    fault(
         "other-interface",
         "loopback",
         INCONCLUSIVE,
