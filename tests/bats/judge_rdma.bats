@@ -45,7 +45,7 @@ FAULTS
   recorded rxe
   cp "$client" whole
   local fault
-  for fault in '.counters = null' '.counters.after.rdma = {}' 'del(.counters.after.rdma["rxe0/1"].counters.sent_pkts)' \
+  for fault in '.counters = null' '.counters |= (.before.rdma = {} | .after.rdma = {})' 'del(.counters.after.rdma["rxe0/1"].counters.sent_pkts)' \
     '.counters.before.rdma["rxe0/1"].counters.sent_pkts = "4294967290" | .counters.after.rdma["rxe0/1"].counters.sent_pkts = "5"'; do
     edit "$client" "$fault"
     judge 3
