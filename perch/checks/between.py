@@ -51,7 +51,7 @@ def _steps(run: RunView) -> pl.DataFrame:
 
 def _when(step: dict[str, Any]) -> str:
     """Both flows and the seconds between them."""
-    seconds = f"{rounded(step['seconds'])} s"
+    seconds = f"{rounded(round(step['seconds'], 3))} s"
     if step["later"] == IDLE:
         return f"in the {seconds} of its idle time"
     earlier = "its idle time" if step["earlier"] == IDLE else step["earlier"]

@@ -223,7 +223,8 @@ def _said(worst: Moved | None) -> str | int:
     total = f"{rounded(worst.total or 0)} in {plural(worst.flows, 'flow')}, {worst.at}"
     if not worst.in_packets or worst.worst is None:
         return total
-    return f"{total}; at most {rounded(worst.worst)} per million packets"
+    most = f"{worst.worst:,.0f}" if worst.worst >= 100 else f"{worst.worst:.3g}"
+    return f"{total}; at most {most} per million packets"
 
 
 def _class_check(name: str, groups: list[Moved]) -> Check:

@@ -128,7 +128,8 @@ def _names(limit: Limit, rows: list[int], records: pl.DataFrame) -> list[str]:
 def _limit_check(limit: Limit, group: Group, run: RunView) -> Check:
     counts = {"judged": group.judged, "unknown": group.unknown, "broken": group.broken}
     status = status_of(limit, **counts)
-    rows = group.rows if group.broken else [] if group.at is None else [group.at]
+    worst = [] if group.at is None else [group.at]
+    others = [row for row in group.rows if row != group.at] if group.broken else []
     return Check(
         id=f"limit/{limit.id}/{group.test}",
         title=f"{limit.title}, test {group.test}",
@@ -138,7 +139,7 @@ def _limit_check(limit: Limit, group: Group, run: RunView) -> Check:
         limit=_bound(limit),
         unit=limit.unit,
         source=_origin(limit),
-        evidence=_names(limit, rows, run.records),
+        evidence=_names(limit, [*worst, *others], run.records),
         remedy=_remedy(limit, group, status),
     )
 
