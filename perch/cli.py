@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
 
-from perch.errors import ExitCode, PerchError
+from perch.errors import WRITABLE, ExitCode, PerchError
 from perch.home import version
 from perch.model.text import clean, did_you_mean
 
@@ -166,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         code = BROKEN_PIPE
     except OSError as error:
-        code = say(program, system_error(error), code=ExitCode.NOT_WRITABLE)
+        code = say(program, f"{system_error(error)}; {WRITABLE}", code=ExitCode.NOT_WRITABLE)
     except ModuleNotFoundError as error:
         code = say(program, missing_package(error), code=ExitCode.INCONCLUSIVE)
     except Exception as error:
@@ -221,6 +221,6 @@ def flushed(code: int, program: str) -> int:
         # the interpreter would flush again at its end, fail, and exit with another code
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            why = f"standard output: {system_error(error)}"
+            why = f"standard output: {system_error(error)}; {WRITABLE}"
             return say(program, why, code=ExitCode.NOT_WRITABLE)
     return code

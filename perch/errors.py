@@ -16,6 +16,10 @@ class ExitCode(IntEnum):
     NOT_WRITABLE = 6
 
 
+#: What to do where a file cannot be written, if the error has no remedy of its own.
+WRITABLE = "see that this user can write there and that the disk has room"
+
+
 class PerchError(Exception):
     """A fault outside of Perch: perchctl prints it as one line and exits with `code`.
 
@@ -39,7 +43,7 @@ class PerchError(Exception):
         self.what = what
         self.file = str(file)
         self.place = place
-        self.remedy = remedy
+        self.remedy = remedy or (WRITABLE if code == ExitCode.NOT_WRITABLE else "")
         self.more = list(more)
 
     @property

@@ -141,7 +141,11 @@ def _ended(worker: subprocess.Popen[bytes]) -> None:
     said = worker.communicate()[1].decode("utf-8", "replace").strip()
     if worker.returncode != 0:
         why = said.rpartition("\n")[2] or f"it ended with {worker.returncode}"
-        raise PerchError(ExitCode.NOT_WRITABLE, f"a process that reads raw outputs failed: {why}")
+        raise PerchError(
+            ExitCode.NOT_WRITABLE,
+            f"a process that reads raw outputs failed: {why}",
+            remedy="see that memory and disk have room, and judge again",
+        )
 
 
 def _packed(rounds: Iterable[Round]) -> _Packed:

@@ -154,7 +154,8 @@ def test_a_full_disk_is_told_with_the_file(install: Install, perchctl: Perchctl)
     assert perchctl("judge", "x") == (
         6,
         "",
-        "perchctl judge: run/verdict.json: No space left on device\n",
+        "perchctl judge: run/verdict.json: No space left on device; see that this user can write "
+        "there and that the disk has room\n",
     )
 
 
@@ -257,7 +258,8 @@ def test_standard_output_that_cannot_be_written_is_told() -> None:
     ended = help_to(">/dev/full")
     assert (ended.returncode, ended.stderr) == (
         6,
-        "perchctl: standard output: No space left on device\n",
+        "perchctl: standard output: No space left on device; see that this user can write there "
+        "and that the disk has room\n",
     )
 
 

@@ -34,6 +34,14 @@ def test_faults_of_one_file_are_a_line_each_and_the_remedy_comes_last() -> None:
     assert one.lines == ["no unit; correct it"]
 
 
+def test_what_cannot_be_written_always_has_a_remedy() -> None:
+    assert str(PerchError(ExitCode.NOT_WRITABLE, "it is full", file="x")) == (
+        "x: it is full; see that this user can write there and that the disk has room"
+    )
+    own = PerchError(ExitCode.NOT_WRITABLE, "it is full", remedy="empty it")
+    assert str(own) == "it is full; empty it"
+
+
 def test_an_error_of_a_worker_process_arrives_whole() -> None:
     error = PerchError(ExitCode.USAGE, "no such run", file="runs/x", place="raw/", remedy="seal it")
     arrived = pickle.loads(pickle.dumps(error))
