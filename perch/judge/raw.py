@@ -158,7 +158,7 @@ def _end_of(name: str, folder: int) -> End | str | None:
         end = _end.decode(text)
     except (*UNREADABLE, TooLargeError):
         return DAMAGED
-    return end if end.schema == "perch.flow/1" else DAMAGED
+    return end if end.schema == "perch.flow/1" and repeated_key(text) is None else DAMAGED
 
 
 def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:

@@ -50,6 +50,15 @@ def test_a_hosts_document_with_a_key_twice_is_not_judged(
     assert (found.status, found.measured) == ("inconclusive", said)
 
 
+def test_an_end_of_a_flow_with_a_key_twice_is_damaged(cards: Run) -> None:
+    assert cards.judge().verdict == "PASS"
+    end = next(cards.root.glob("raw/*/flows/**/client.json"))
+    twice(end, "exit", 1)
+    verdict = cards.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert any("client.json of this flow" in str(one.measured) for one in verdict.checks)
+
+
 @pytest.mark.parametrize(
     ("file", "key"), [("flows/load/node1/node2/0/1/client.soak", "end_s"), ("samples.jsonl", "run")]
 )
