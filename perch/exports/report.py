@@ -14,6 +14,7 @@ from perch.model import derived
 from perch.model.derived import CHARTS, JUNIT, MARKDOWN, PROM
 from perch.model.folder import existing
 from perch.model.text import clean
+from perch.run import lines
 from perch.views.charts import Chart
 from perch.views.draw import Drawer
 from perch.views.inputs import Run
@@ -47,11 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def write(path: Path, text: str) -> None:
     """Writes a file that appears whole or not at all; others (node exporter, CI) may read it."""
-    new = path.with_name(f".{path.name}.new")
-    new.unlink(missing_ok=True)
-    new.write_text(text, encoding="utf-8")
-    new.chmod(0o644)
-    new.replace(path)
+    lines.replace(path, text.encode())
 
 
 def write_charts(root: Path, drawn: Iterable[tuple[Chart, Future[str]]]) -> list[str]:

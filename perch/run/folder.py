@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -103,11 +104,12 @@ def judged_folder(name: str) -> Path:
     return root
 
 
-def _unusable(path: Path, error: Exception) -> PerchError:
+def _unusable(path: Path, error: Exception, place: str = "") -> PerchError:
     return PerchError(
         ExitCode.INCONCLUSIVE,
         f"it cannot be used: {explained(error)}",
         file=path,
+        place=place,
         remedy=f"run perchctl judge {path.parent} again",
     )
 
@@ -135,12 +137,24 @@ def verdict_head(root: Path) -> VerdictHead:
     return head
 
 
+def _damaged(path: Path, decoder: msgspec.json.Decoder[Any], error: Exception) -> PerchError:
+    """The same; of lines that could not be read, with the first such line."""
+    if isinstance(error, OSError):
+        return _unusable(path, error)
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            decoder.decode(line)
+        except UNREADABLE as of_line:
+            return _unusable(path, of_line, f"line {number}")
+    return _unusable(path, error)
+
+
 def record_heads(path: Path) -> list[RecordHead]:
     """Tool, run and format of every record. Raises PerchError for records of an older Perch."""
     try:
         heads = _record_head.decode_lines(path.read_bytes())
     except (*UNREADABLE, OSError) as error:
-        raise _unusable(path, error) from None
+        raise _damaged(path, _record_head, error) from None
     for number, head in enumerate(heads, 1):
         if head.schema != RECORD_SCHEMA:
             raise PerchError(
@@ -161,7 +175,7 @@ def records(root: Path) -> list[Record]:
     try:
         return _record.decode_lines(path.read_bytes())
     except (*UNREADABLE, OSError) as error:
-        raise _unusable(path, error) from None
+        raise _damaged(path, _record, error) from None
 
 
 def frame(root: Path) -> pl.DataFrame:
@@ -174,7 +188,7 @@ def frame(root: Path) -> pl.DataFrame:
             while part := [_record.decode(line) for line in islice(lines, PART)]:
                 parts.append(columns.part(part))
     except (*UNREADABLE, OSError) as error:
-        raise _unusable(path, error) from None
+        raise _damaged(path, _record, error) from None
     return columns.joined(parts)
 
 

@@ -203,18 +203,21 @@ def _outputs(root: Path) -> Iterator[Path]:
             file=root,
             remedy="judge a copy of it",
         ) from None
+    state = f"its {VERDICT} stays as it was"
     try:
         for name in (VERDICT, RECORDS, PARQUET, INTERVALS):
             (root / name).unlink(missing_ok=True)
+            state = "it has no verdict"
         yield work
         for name in (RECORDS, PARQUET, INTERVALS, VERDICT):
             if (work / name).exists():
                 (work / name).replace(root / name)
+        state = "its verdict is new, but a report beside it is not"
         derived.remove(root, *derived.stale(root))
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE,
-            f"it has no verdict: {_reason(error)}; an earlier one was removed",
+            f"{state}: {_reason(error)}",
             file=root,
             remedy="make room on the disk, see that its files can be written, and judge again",
         ) from None

@@ -121,6 +121,55 @@ def test_a_run_that_cannot_be_written(
     assert not (run.root / "verdict.json").exists()
 
 
+def test_a_verdict_that_cannot_be_replaced(run: Run, perchctl: Perchctl) -> None:
+    (run.root / "verdict.json").mkdir()
+    refused(
+        perchctl("judge", run.root),
+        6,
+        "its verdict.json stays as it was: verdict.json: Is a directory",
+        "can be",
+    )
+    (run.root / "verdict.json").rmdir()
+    assert run.judge().verdict == "PASS"
+    (run.root / "records.parquet").unlink()
+    (run.root / "records.parquet").mkdir()
+    refused(perchctl("judge", run.root), 6, "it has no verdict: ", "Is a directory")
+    assert not (run.root / "verdict.json").exists()
+
+
+def test_a_report_that_cannot_be_written_is_named(
+    run: Run, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")  # as write(2): without a file
+
+    monkeypatch.setattr("pathlib.Path.chmod", full)
+    refused(perchctl("report", run.root), 6, f"{run.root}/junit.xml: No space left", "has room")
+
+
+@pytest.mark.parametrize("digits", [20, 400])
+def test_a_number_beyond_every_float(run: Run, perchctl: Perchctl, digits: int) -> None:
+    run.edit("raw/alpha/environment.json", put("cpu.cores", 10**digits))
+    refused(perchctl("judge", run.root), 3)
+    found = check_of(run.judge(), "host/alpha")
+    assert "environment.json" in str(found.measured)
+    assert found.remedy
+
+
+def test_a_damaged_record_is_named_where_it_lies(
+    run: Run, perchctl: Perchctl, tmp_path: Path
+) -> None:
+    assert perchctl("report", run.root).code == 0
+    records = run.root / "records.jsonl"
+    first, second, *rest = records.read_text().splitlines(keepends=True)
+    place = f"{records}, line 2: it cannot be used"
+    for said in ("{", second.replace('"latency_us":{', '"latency_us":{"p50":"fast",', 1)):
+        records.write_text("".join([first, said.rstrip("\n") + "\n", *rest]))
+        refused(perchctl("compare", run.root, run.root), 3, place, f"perchctl judge {run.root}")
+    records.write_text("".join([first, "{\n", *rest]))
+    refused(perchctl("bundle", run.root, tmp_path / "x.tar.gz"), 3, place)
+
+
 # ---- limits --------------------------------------------------------------------------------------
 
 
