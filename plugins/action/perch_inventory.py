@@ -22,7 +22,7 @@ from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_
 # Ansible itself imports plugin_utils only from an installed collection
 sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
 import role_options
-from perch_action import PerchAction, named, near, refusal
+from perch_action import PerchAction, named, near, nearest, refusal
 
 DOCUMENTATION = r"""
 module: perch_inventory
@@ -294,8 +294,9 @@ class ActionModule(PerchAction):
                 values[name] = value
                 for text in problems:
                     found.setdefault(f"{text} (set for {origins[name]})", []).append(host)
+            meant = {nearest(name, self._specs.options) for name in origins}  # has its own message
             for name in self._specs.required if host in hosts else []:
-                if name not in origins:
+                if name not in origins and name not in meant:
                     found.setdefault(f"{name} is not set", []).append(host)
         return [f"{self._named(where)}: {text}" for text, where in found.items()]
 

@@ -114,6 +114,12 @@ mine() { cat >"mine/$1"; }
   refused -- "- group rack1, hosts alpha, beta: perch_adress is no variable of the role inventory_check; did you mean perch_address?"
 }
 
+@test "a required variable that is misspelt is one line, not also said to be missing" {
+  sed -i s/perch_address/perch_adress/ mine/hosts.yml
+  refused -- "perch_adress is no variable of the role inventory_check; did you mean perch_address?"
+  [[ $output != *"is not set"* ]] || fail "$output"
+}
+
 @test "a name that is all but one of ours is refused; others' names are left alone, and so are those that are said to be" {
   refused -e perchaddress=192.0.2.9 -- "perchaddress is no variable of any role; did you mean perch_address?"
   PLAYBOOK=check play check -e '{"inventory_check_foreign": ["agent_smith"], "agent_smith": 1, "mesh_address": 1, "__lab_x": 2}' -e host_check_runs_dir="$PWD/checks"
