@@ -224,7 +224,7 @@ def _said(worst: Moved | None) -> str | int:
     if not worst.in_packets or worst.worst is None:
         return total
     most = f"{worst.worst:,.0f}" if worst.worst >= 100 else f"{worst.worst:.3g}"
-    return f"{total}; at most {most} per million packets"
+    return f"{total}; in the worst flow {most} per million packets"
 
 
 def _class_check(name: str, groups: list[Moved]) -> Check:

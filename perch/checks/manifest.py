@@ -55,6 +55,13 @@ _FAULTS = {
         "folders belong to flows that are not in the plan",
         "restore the plan that was measured; where two runs were mixed, keep their files apart",
     ),
+    "odd": _Fault(
+        "Every line of flows.jsonl belongs to a planned flow",
+        "Lines of flows.jsonl cannot be used",
+        "line cannot be used",
+        "lines cannot be used",
+        "restore the file from its host, or measure again",
+    ),
 }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from perch.judge.counter_table import FULL, STOPS_AT, TROUBLE
-from perch.model.raw import Port, Reading, Readings, Values
+from perch.judge.readings import merged, values_as
+from perch.model.raw import Block, Layout, Reading, Readings, Values
 
 #: Differences by name. None: the counter was reset, has wrapped, is full, or was read only once.
 Counts = dict[str, int | None]
@@ -44,18 +45,34 @@ def counted(readings: Readings | None) -> Counted | None:
     if readings is None or readings.before is None or readings.after is None:
         return None
     before, after = readings.before, readings.after
+    layout = merged(before.layout, after.layout)
+    changed = _moved_between(layout, before, after)
+
+    def of(block: Block) -> Counts:
+        counts = _still(block.names).copy()
+        if changed:
+            first = block.first
+            end = first + len(block.names)
+            for at, moved in changed:
+                if first <= at < end:
+                    counts[block.names[at - first]] = moved
+        return counts
+
     return Counted(
         seconds=_seconds(before, after),
         address=readings.address_interface,
         route=readings.route_interface,
-        host=differences(before.host, after.host),
-        netdev={
-            name: differences(before.netdev.get(name, {}), after.netdev.get(name, {}))
-            for name in before.netdev | after.netdev
-        },
-        rdma=_ports(before.rdma, after.rdma),
-        cxi=_ports(before.cxi, after.cxi),
+        host=of(layout.host),
+        netdev={name: of(block) for name, block in layout.netdev.items()},
+        rdma={key: PortCounts(one.netdev, of(one)) for key, one in layout.rdma.items()},
+        cxi={key: PortCounts(one.netdev, of(one)) for key, one in layout.cxi.items()},
     )
+
+
+@lru_cache(maxsize=4096)
+def _still(names: tuple[str, ...]) -> Counts:
+    """Counters of these names that have not moved: to be copied."""
+    return dict.fromkeys(names, 0)
 
 
 def moment(text: str) -> float | None:
@@ -72,27 +89,23 @@ def _seconds(before: Reading, after: Reading) -> float | None:
     return end - begin if begin is not None and end is not None and end > begin else None
 
 
-def _ports(before: dict[str, Port], after: dict[str, Port]) -> dict[str, PortCounts]:
-    none = Port()
-    return {
-        key: PortCounts(
-            port.netdev, differences(before.get(key, none).counters, after.get(key, none).counters)
-        )
-        for key, port in (before | after).items()
-    }
+def _moved_between(layout: Layout, before: Reading, after: Reading) -> list[tuple[int, int | None]]:
+    """The counters that moved, or do not tell, by their places in a layout of both readings."""
+    alike = before.layout is layout and after.layout is layout
+    if alike and before.plain and after.plain:
+        return [
+            (at, moved if (moved := int(late) - int(early)) >= 0 else None)
+            for at, (early, late) in enumerate(zip(before.values, after.values, strict=True))
+            if early != late
+        ]
+    names = [name for block in layout.blocks for name in block.names]
+    both = zip(names, values_as(before, layout), values_as(after, layout), strict=True)
+    found = enumerate(difference(name, early, late) for name, early, late in both)
+    return [(at, moved) for at, moved in found if moved != 0]
 
 
 def differences(before: Values, after: Values) -> Counts:
-    """Of every counter that one of the readings has; None where the other lacks it.
-
-    Nearly all counters of a flow stand still at 0, so that their text decides. Counters only grow:
-    one that is read for the first time, at 0, has not moved.
-    """
-    if list(before) == list(after):
-        return {
-            name: 0 if late == "0" == early else difference(name, early, late)
-            for name, early, late in zip(before, before.values(), after.values(), strict=True)
-        }
+    """Of every counter that one of the readings has; None where the other lacks it."""
     return {name: difference(name, before.get(name), after.get(name)) for name in before | after}
 
 
@@ -103,7 +116,8 @@ _LAST = FULL | frozenset(STOPS_AT.values())
 def difference(name: str, before: str | None, after: str | None) -> int | None:
     """By how much a counter moved; None where it does not tell.
 
-    It was reset, has wrapped, is full, is no number, or was not read.
+    It was reset, has wrapped, is full, is no number, or was not read. Counters only grow: one that
+    is read for the first time, at 0, has not moved.
     """
     if before is None or after is None:
         return 0 if after == "0" else None

@@ -9,15 +9,17 @@ import msgspec
 
 from perch.judge import findings, links
 from perch.judge.counters import Counted, counted
+from perch.judge.host_lines import agent_of, idle
 from perch.judge.raw import RawFiles
+from perch.judge.readings import around
 from perch.model.moments import LOST_S, moment
 from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import Agent, Environment, Readings
 from perch.model.record import Number
 from perch.model.text import did_you_mean
 
-#: The schema of environment.json.
-ENVIRONMENT = "perch.environment/1"
+#: The schemas of environment.json.
+ENVIRONMENTS = ("perch.environment/1", "perch.environment/2")
 
 #: The settings that an inventory may want of a host: the variables of roles/host_check without the
 #: role's name, except the controller's paths.
@@ -62,6 +64,7 @@ class HostFacts(msgspec.Struct):
     cxi_drivers: dict[str, str | None] = {}
     idle: Counted | None = None
     idle_readings: Readings | None = None
+    address_interface: str = ""
     links: dict[str, links.LinkFacts] = {}
     unchecked: str | None = None
     wanted: Document = {}
@@ -95,7 +98,7 @@ def _of_schema(document: Document | None, schema: str) -> Document | None:
 
 def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent | None:
     path = f"raw/{host}/{folder}agent.json"
-    agent = files.document(path, _agent)
+    agent = agent_of(files, f"raw/{host}/{folder}".rstrip("/")) or files.document(path, _agent)
     if agent is None and (why := files.repeated(path)):
         return Agent(state="foreign", message=f"its agent.json {why}")
     if agent is None or agent.schema != "perch.agent/1":
@@ -241,7 +244,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
     planned = plan.hosts[name]
     place = f"raw/{name}/environment.json"
     environment = files.document(place, _environment)
-    if environment is not None and (environment.schema, environment.host) != (ENVIRONMENT, name):
+    if environment and (environment.schema not in ENVIRONMENTS or environment.host != name):
         environment = None  # of nothing known, or of another host
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
@@ -249,6 +252,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
     unchecked = _repeated(files, name) or _unchecked(answer, wanted, name, environment, plan, areas)
     asked = unchecked is None and answer is not None and areas
     said = environment or Environment()
+    at_rest = around(said.idle) or idle(files, name, said.idle_samples, said.address_interface)
     facts = HostFacts(
         agent=_agent_of(files, plan, name),
         retry_agent=_agent_of(files, plan, name, "retry/"),
@@ -262,8 +266,9 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         drivers={one.name: one.driver for one in said.interfaces if one.name is not None},
         rdma_drivers={one.name: one.driver for one in said.rdma if one.name is not None},
         cxi_drivers={one.name: one.driver for one in said.cxi if one.name is not None},
-        idle=counted(said.idle),
-        idle_readings=said.idle,
+        idle=counted(at_rest),
+        idle_readings=at_rest,
+        address_interface=said.address_interface,
         unchecked=unchecked,
         wanted=wanted or {},
     )

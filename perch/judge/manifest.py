@@ -33,7 +33,8 @@ class Manifest(msgspec.Struct):
     """What differs from the manifest, as paths in order.
 
     sealed: how many lines it has; None without a manifest. lines: numbers of those that are not
-    sha256sum's. unplanned: folders of flows that the plan does not have.
+    sha256sum's. unplanned: folders of flows that the plan does not have. odd: lines of flows.jsonl
+    that cannot be used, in words.
     """
 
     sealed: int | None = None
@@ -42,6 +43,7 @@ class Manifest(msgspec.Struct):
     new: list[str] = []
     changed: list[str] = []
     unplanned: list[str] = []
+    odd: list[str] = []
 
 
 def _walk(folder: str) -> Iterator[str]:

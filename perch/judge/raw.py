@@ -14,9 +14,10 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from perch.judge.readings import around
 from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow
-from perch.model.raw import End, FlowFiles
+from perch.model.raw import End, EndFile, FlowFiles
 from perch.tools import TOOLS
 
 #: Bytes of one output or document that are read. `perch lat --report-all` prints some 60 bytes a
@@ -37,7 +38,7 @@ _FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _T = TypeVar("_T")
-_end = msgspec.json.Decoder(End)
+_end = msgspec.json.Decoder(EndFile)
 
 
 class TooLargeError(Exception):
@@ -122,9 +123,14 @@ class RawFiles:
         return None if key is None else f"has the key '{key}' twice in one object"
 
 
+def walk_folder(host: str, *, retry: bool = False) -> str:
+    """Where `host` keeps what a walk left; that of the repeats lies beside that of the first."""
+    return f"raw/{host}/retry" if retry else f"raw/{host}"
+
+
 def flow_folder(flow: Flow, host: str) -> str:
-    """Where `host` keeps its files of a flow; repeats lie beside what the first walk left."""
-    return f"raw/{host}/{'retry/flows' if flow.retry else 'flows'}/{flow.id}"
+    """Where `host` keeps its files of a flow."""
+    return f"{walk_folder(host, retry=flow.retry)}/flows/{flow.id}"
 
 
 def contents(name: str, folder: int) -> bytes:
@@ -158,7 +164,53 @@ def _end_of(name: str, folder: int) -> End | str | None:
         end = _end.decode(text)
     except (*UNREADABLE, TooLargeError):
         return DAMAGED
-    return end if end.schema == "perch.flow/1" and repeated_key(text) is None else DAMAGED
+    if end.schema != "perch.flow/1" or repeated_key(text) is not None:
+        return DAMAGED
+    return End(
+        run=end.run,
+        flow=end.flow,
+        role=end.role,
+        host=end.host,
+        argv=end.argv,
+        started=end.started,
+        ended=end.ended,
+        elapsed_s=end.elapsed_s,
+        exit=end.exit,
+        signal=end.signal,
+        timed_out=end.timed_out,
+        state=end.state,
+        message=end.message,
+        counters=around(end.counters),
+    )
+
+
+def read_client(files: RawFiles, flow: Flow, raw: FlowFiles) -> None:
+    """Adds what the client's agent left. Raises TooLargeError."""
+    folder = files.open(flow_folder(flow, flow.client))
+    if folder is None:
+        return
+    try:
+        raw.client = _end_of("client.json", folder)
+        raw.stdout = contents("client.stdout", folder)
+        raw.stderr = contents("client.stderr", folder)
+    finally:
+        os.close(folder)
+
+
+def read_server(files: RawFiles, flow: Flow, raw: FlowFiles) -> None:
+    """Adds what the server's agent left. Raises TooLargeError."""
+    folder = files.open(flow_folder(flow, flow.server))
+    if folder is None:
+        return
+    try:
+        raw.server = _end_of("server.json", folder)
+        tool = TOOLS.get(flow.tool)
+        if tool is not None and tool.connections is not None:
+            raw.server_stdout = contents("server.stdout", folder)
+        if tool is not None and tool.server_outlives_client:
+            raw.server_stderr = contents("server.stderr", folder)
+    finally:
+        os.close(folder)
 
 
 def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
@@ -167,23 +219,6 @@ def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
     Raises TooLargeError where an output is too large to be read.
     """
     raw = FlowFiles(None, None, b"", b"")
-    client = files.open(flow_folder(flow, flow.client))
-    if client is not None:
-        try:
-            raw.client = _end_of("client.json", client)
-            raw.stdout = contents("client.stdout", client)
-            raw.stderr = contents("client.stderr", client)
-        finally:
-            os.close(client)
-    server = files.open(flow_folder(flow, flow.server))
-    if server is not None:
-        try:
-            raw.server = _end_of("server.json", server)
-            tool = TOOLS.get(flow.tool)
-            if tool is not None and tool.connections is not None:
-                raw.server_stdout = contents("server.stdout", server)
-            if tool is not None and tool.server_outlives_client:
-                raw.server_stderr = contents("server.stderr", server)
-        finally:
-            os.close(server)
+    read_client(files, flow, raw)
+    read_server(files, flow, raw)
     return raw

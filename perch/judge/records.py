@@ -11,10 +11,12 @@ from perch.judge import as_planned, ends, events, links, origin, packets, path, 
 from perch.judge import round as rounds
 from perch.judge.asked import Asked, Asking
 from perch.judge.counters import Counted, as_recorded, counted
+from perch.judge.host_lines import Part as FilePart
 from perch.judge.hosts import HostFacts
 from perch.judge.outcome import Cause, belongs, cause, server_cause
+from perch.judge.outputs import Outputs
 from perch.judge.path import Proof
-from perch.judge.raw import RawFiles, TooLargeError, read_flow
+from perch.judge.raw import RawFiles, TooLargeError
 from perch.judge.recorded import OfFlow, record
 from perch.judge.seen import Seen, seen
 from perch.judge.trail import End as ReadEnd
@@ -69,8 +71,13 @@ class FlowReader:
         self._plan = plan
         self._hosts = hosts
         self._files = files
+        self._outputs = Outputs(files, hosts, {})
         self._planned = origin.Planned(plan, hosts)
         self._asking = Asking(plan.hosts)
+
+    def begin(self, parts: Mapping[str, FilePart]) -> None:
+        """A piece, whose lines lie in these parts of the walks' folders."""
+        self._outputs = Outputs(self._files, self._hosts, parts)
 
     def read(self, turn: Round, trail: Trail) -> Read:
         """One round; `trail` goes on with it.
@@ -116,7 +123,7 @@ class FlowReader:
         foreign: Cause | None = None
         asked = self._asking.of(flow)
         try:
-            raw = read_flow(self._files, flow)
+            raw = self._outputs.of(flow)
             foreign = belongs(self._plan.run, flow, raw.client, raw.server)
             parts, why = ([], foreign) if foreign else self._output(flow, raw)
         except TooLargeError as error:

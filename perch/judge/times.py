@@ -48,11 +48,7 @@ def _not_in_agent(end: End, agent: Agent | None, begun: float, over: float) -> s
 
 
 def _same_devices(before: Reading, after: Reading) -> bool:
-    return (
-        before.netdev.keys() == after.netdev.keys()
-        and before.rdma.keys() == after.rdma.keys()
-        and before.cxi.keys() == after.cxi.keys()
-    )
+    return before.layout.devices.keys() == after.layout.devices.keys()
 
 
 def _lasted(end: End, begun: float, over: float) -> Iterator[str]:

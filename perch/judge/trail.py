@@ -6,7 +6,8 @@ flows is as bad as one within. Pieces of a plan are followed one by one, and joi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -15,18 +16,18 @@ from perch.judge.counter_table import CLASS_OF, NO_CLASS, SENT
 from perch.judge.counters import difference, moment
 from perch.judge.events import class_of
 from perch.model.moments import CLOSE_S
-from perch.model.raw import Reading, Readings, Values
+from perch.model.raw import Layout, Reading, Readings, Values
 
 #: In the place of a flow: the time in which an agent measures nothing, before its first one.
 IDLE = ""
 
 
 class Mark(NamedTuple):
-    """One device's counters at one moment. `flow`: before or after which they were read."""
+    """A host's counters at one moment. `flow`: before or after which they were read."""
 
     flow: str
     time_s: float
-    counters: Values
+    reading: Reading
 
 
 class Step(NamedTuple):
@@ -56,39 +57,22 @@ class End(NamedTuple):
     readings: Readings
 
 
-def _marks(flow: str, reading: Reading | None) -> dict[str, Mark]:
-    """By device; none where the reading does not say when it was made."""
+def _mark(flow: str, reading: Reading | None) -> Mark | None:
+    """None where the reading does not say when it was made."""
     time = moment(reading.time_s) if reading else None
-    if reading is None or time is None:
-        return {}
-    marks = {name: Mark(flow, time, counters) for name, counters in reading.netdev.items()}
-    for ports in (reading.rdma, reading.cxi):
-        for name, port in ports.items():
-            marks[name] = Mark(flow, time, port.counters)
-    return marks
-
-
-def _earliest(known: dict[str, Mark], marks: Mapping[str, Mark]) -> None:
-    for device, mark in marks.items():
-        if device not in known or mark.time_s < known[device].time_s:
-            known[device] = mark
-
-
-def _latest(known: dict[str, Mark], marks: Mapping[str, Mark]) -> None:
-    for device, mark in marks.items():
-        if device not in known or mark.time_s > known[device].time_s:
-            known[device] = mark
+    return None if reading is None or time is None else Mark(flow, time, reading)
 
 
 class Trail(msgspec.Struct):
     """What was read in one piece of a plan, or in all of it.
 
-    `first`, `last`: the marks of each host's devices by name. `intervals`: how many were compared.
-    `hardware`: of each device of a host that carried a flow, whether one was of hardware.
+    `first`, `last`: marks of each host, so that each device is in one: its first one, its last one.
+    Most hosts read the same devices each time, and have one mark. `intervals`: how many were
+    compared. `hardware`: of each device of a host that carried a flow, whether one was of hardware.
     """
 
-    first: dict[str, dict[str, Mark]] = {}
-    last: dict[str, dict[str, Mark]] = {}
+    first: dict[str, list[Mark]] = {}
+    last: dict[str, list[Mark]] = {}
     intervals: int = 0
     steps: list[Step] = []
     hardware: dict[str, dict[str, bool]] = {}
@@ -99,30 +83,69 @@ class Trail(msgspec.Struct):
         Flows of a round that share a host run at the same time: what moved from the first reading
         of all to the last one was counted within a flow.
         """
-        begins: dict[str, dict[str, Mark]] = {}
-        over: dict[str, dict[str, Mark]] = {}
+        begins: dict[str, list[Mark]] = {}
+        over: dict[str, list[Mark]] = {}
         for host, flow, readings in ends:
-            begin, end = _marks(flow, readings.before), _marks(flow, readings.after)
-            if host in begins:
-                _earliest(begins[host], begin)
-                _latest(over[host], end)
-            else:
-                begins[host], over[host] = begin, end
+            begin, end = _mark(flow, readings.before), _mark(flow, readings.after)
+            if begin is not None:
+                begins.setdefault(host, []).append(begin)
+            if end is not None:
+                over.setdefault(host, []).append(end)
         for host, marks in begins.items():
-            self._meet(host, marks)
-            self.last.setdefault(host, {}).update(over[host])
+            self._meet(host, sorted(marks, key=_time))
+        for host, marks in over.items():
+            self._leave(host, sorted(marks, key=_time, reverse=True))
 
-    def _meet(self, host: str, later: Mapping[str, Mark]) -> None:
-        last, first = self.last.setdefault(host, {}), self.first.setdefault(host, {})
-        for device, mark in later.items():
-            known = last.get(device)
-            if known is not None:
-                self.intervals += 1
-                # most devices stand still between two flows
-                if known.counters != mark.counters or known.time_s >= mark.time_s:
-                    self.steps += _steps(host, device, known, mark)
-            elif device not in first:
-                first[device] = mark
+    def _meet(self, host: str, later: Sequence[Mark]) -> None:
+        """Compares each device's first mark of these with its last one."""
+        last, first = self.last.get(host, []), self.first.setdefault(host, [])
+        if len(later) == len(last) == 1 and later[0].reading.layout is last[0].reading.layout:
+            self._compare(host, last[0], later[0])
+            return
+        seen: set[str] = set()
+        for mark in later:
+            new = False
+            for device in mark.reading.layout.devices:
+                if device in seen:
+                    continue
+                known = next((one for one in last if device in one.reading.layout.devices), None)
+                if known is not None:
+                    self._compare_device(host, device, known, mark)
+                elif not any(device in one.reading.layout.devices for one in first):
+                    new = True
+            seen |= mark.reading.layout.devices.keys()
+            if new:
+                first.append(mark)
+
+    def _leave(self, host: str, marks: Sequence[Mark]) -> None:
+        """These are the last marks of a host, the latest first."""
+        kept: list[Mark] = []
+        seen: set[str] = set()
+        for mark in (*marks, *self.last.get(host, ())):
+            devices = mark.reading.layout.devices.keys()
+            if not devices <= seen:
+                kept.append(mark)
+                seen |= devices
+        self.last[host] = kept
+
+    def _compare(self, host: str, known: Mark, mark: Mark) -> None:
+        """Two readings of the same devices; most stand still between two flows, or grow."""
+        devices = mark.reading.layout.devices
+        if _is_same(known, mark):
+            return
+        if known.time_s < mark.time_s and _only_works(known.reading, mark.reading):
+            self.intervals += len(devices)
+            return
+        for device in devices:
+            self._compare_device(host, device, known, mark)
+
+    def _compare_device(self, host: str, device: str, known: Mark, mark: Mark) -> None:
+        if _is_same(known, mark):
+            return
+        self.intervals += 1
+        before, after = _counters(known, device), _counters(mark, device)
+        if before != after or known.time_s >= mark.time_s:
+            self.steps += _steps(host, device, known, mark)
 
     def carried(self, host: str, devices: Iterable[str], *, hardware: bool) -> None:
         """These devices carried a flow."""
@@ -135,7 +158,7 @@ class Trail(msgspec.Struct):
         for host, marks in piece.first.items():
             self._meet(host, marks)
         for host, marks in piece.last.items():
-            self.last.setdefault(host, {}).update(marks)
+            self._leave(host, marks)
         for host, devices in piece.hardware.items():
             for device, hardware in devices.items():
                 self.carried(host, [device], hardware=hardware)
@@ -148,9 +171,11 @@ def of_idle(idle: Mapping[str, Readings | None]) -> Trail:
     trail = Trail()
     for host, readings in idle.items():
         if readings is not None:
-            trail.last[host] = _marks(IDLE, readings.before)
-            trail._meet(host, _marks(IDLE, readings.after))
-            trail.last[host] |= _marks(IDLE, readings.after)
+            for reading in (readings.before, readings.after):
+                mark = _mark(IDLE, reading)
+                if mark is not None:
+                    trail._meet(host, [mark])
+                    trail._leave(host, [mark])
     return trail
 
 
@@ -160,8 +185,43 @@ def of_idle(idle: Mapping[str, Readings | None]) -> Trail:
 _WORK = frozenset(name for name, kind in CLASS_OF.items() if kind == NO_CLASS)
 
 
+def _is_same(one: Mark, other: Mark) -> bool:
+    """Whether they are one reading, which ended a flow and began the next: nothing lies between."""
+    number = one.reading.number
+    return number is not None and (number, one.time_s) == (other.reading.number, other.time_s)
+
+
+def _time(mark: Mark) -> float:
+    return mark.time_s
+
+
+def _counters(mark: Mark, device: str) -> Values:
+    return mark.reading.table(mark.reading.layout.devices[device])
+
+
+@lru_cache(maxsize=4096)
+def _works(layout: Layout) -> list[bool]:
+    """Of each value of a reading whether other programs move it, too; those of the host do."""
+    own = [True] * len(layout.host.names)
+    return own + [name in _WORK for one in layout.blocks[1:] for name in one.names]
+
+
+def _only_works(before: Reading, after: Reading) -> bool:
+    """Whether nothing moved but counters of traffic, and those grew."""
+    works = _works(before.layout)
+    return (
+        before.plain
+        and after.plain
+        and all(
+            works[at] and _grew(early, late)
+            for at, (early, late) in enumerate(zip(before.values, after.values, strict=True))
+            if early != late
+        )
+    )
+
+
 def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]:
-    before, after = earlier.counters, later.counters
+    before, after = _counters(earlier, device), _counters(later, device)
     seconds = round(later.time_s - earlier.time_s, 6)
     where = host, device, earlier.flow, later.flow, seconds
     if seconds == 0 or seconds < -CLOSE_S:

@@ -15,7 +15,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,7 @@ import polars as pl
 
 from perch.errors import ExitCode, PerchError
 from perch.judge import laws, seen
+from perch.judge.host_lines import Part
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
@@ -74,7 +75,9 @@ _pack = msgspec.msgpack.Encoder().encode
 _source = msgspec.msgpack.Decoder(Source)
 #: Rounds as their lines, and whether they are repeats.
 _Packed = list[tuple[RoundLine, bool]]
-_rounds = msgspec.msgpack.Decoder(_Packed)
+#: Rounds, and where their lines lie in the files of each walk of a host.
+_Task = tuple[_Packed, dict[str, Part]]
+_task = msgspec.msgpack.Decoder(_Task)
 _trail = msgspec.msgpack.Decoder(Trail)
 
 
@@ -103,8 +106,9 @@ class _Reader:
         for line, retry in piece:
             yield self._flows.round(line, retry=retry)
 
-    def read(self, rounds: Iterable[Round], path: Path) -> Piece:
+    def read(self, rounds: Iterable[Round], parts: Mapping[str, Part], path: Path) -> Piece:
         """Writes the records of some rounds to a file, and returns their columns."""
+        self._reader.begin(parts)
         frames: list[pl.DataFrame] = []
         rows: list[seen.Seen] = []
         trail = Trail()
@@ -159,12 +163,16 @@ def _packed(rounds: Iterable[Round]) -> _Packed:
     return packed
 
 
-def _by_workers(source: Source, rounds: list[Round], flows: int, folder: Path) -> Iterator[Piece]:
+def _by_workers(
+    source: Source,
+    pieces: Sequence[Sequence[Round]],
+    parts: Sequence[Mapping[str, Part]],
+    folder: Path,
+) -> Iterator[Piece]:
     (folder / SOURCE).write_bytes(_pack(source))
-    count = 0
-    for piece in _pieces(rounds, max(flows // PIECES, PIECE_FLOWS)):
-        (folder / f"{count}.rounds").write_bytes(_pack(_packed(piece)))
-        count += 1
+    count = len(pieces)
+    for n, (piece, of_piece) in enumerate(zip(pieces, parts, strict=True)):
+        (folder / f"{n}.rounds").write_bytes(_pack((_packed(piece), of_piece)))
     with ExitStack() as workers:
         running = []
         for first in range(PROCESSES):
@@ -181,18 +189,30 @@ def _by_workers(source: Source, rounds: list[Round], flows: int, folder: Path) -
             path.unlink()
 
 
-def read(source: Source, rounds: list[Round], folder: Path) -> Iterator[Piece]:
+def pieces(rounds: Sequence[Round]) -> list[list[Round]]:
+    """The pieces of a plan, in order."""
+    flows = sum(len(turn.flows) for turn in rounds)
+    size = max(flows // PIECES, PIECE_FLOWS) if flows >= MANY_FLOWS else PIECE_FLOWS
+    return list(_pieces(rounds, size))
+
+
+def read(
+    source: Source,
+    pieces: Sequence[Sequence[Round]],
+    parts: Sequence[Mapping[str, Part]],
+    folder: Path,
+) -> Iterator[Piece]:
     """Each piece, in order; its records lie in folder/0.jsonl, folder/1.jsonl ...
 
-    `source`: without rounds. Raises PerchError where a worker fails.
+    `source`: without rounds. `parts`: where the lines of each piece lie. Raises PerchError where a
+    worker fails.
     """
-    flows = sum(len(turn.flows) for turn in rounds)
-    if flows >= MANY_FLOWS:
-        yield from _by_workers(source, rounds, flows, folder)
+    if sum(len(turn.flows) for piece in pieces for turn in piece) >= MANY_FLOWS:
+        yield from _by_workers(source, pieces, parts, folder)
         return
     reader = _Reader(source)
-    for n, piece in enumerate(_pieces(rounds, PIECE_FLOWS)):
-        yield reader.read(piece, folder / f"{n}.jsonl")
+    for n, (piece, of_piece) in enumerate(zip(pieces, parts, strict=True)):
+        yield reader.read(piece, of_piece, folder / f"{n}.jsonl")
 
 
 # ---- a worker ------------------------------------------------------------------------------------
@@ -207,9 +227,9 @@ def main(folder: Path, first: int, step: int, parent: int) -> None:
     reader = _Reader(_source.decode((folder / SOURCE).read_bytes()))
     n = first
     while (piece := folder / f"{n}.rounds").exists():
-        rounds = _rounds.decode(piece.read_bytes())
+        rounds, parts = _task.decode(piece.read_bytes())
         piece.unlink()
-        read = reader.read(reader.unpacked(rounds), folder / f"{n}.jsonl")
+        read = reader.read(reader.unpacked(rounds), parts, folder / f"{n}.jsonl")
         read.records.write_ipc(folder / f"{n}.columns")
         read.seen.write_ipc(folder / f"{n}.seen")
         (folder / f"{n}.trail").write_bytes(_pack(read.trail))

@@ -5,6 +5,7 @@ One end of a flow, readings of counters, the host's environment.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
@@ -28,8 +29,8 @@ class Port(Model):
     counters: Values = {}
 
 
-class Reading(Model):
-    """All counters of one host at one moment: `time_s` is text, seconds since the epoch."""
+class Tables(Model):
+    """All counters of one host at one moment, as perch.flow/1 and perch.environment/1 have them."""
 
     time_s: str = ""
     host: Values = {}
@@ -38,7 +39,69 @@ class Reading(Model):
     cxi: dict[str, Port] = {}
 
 
-class Readings(Model):
+class TablesAround(Model):
+    """Before and after a flow, or a host's idle time."""
+
+    before: Tables | None = None
+    after: Tables | None = None
+    address_interface: str = ""
+    route_interface: str = ""
+
+
+class Block(msgspec.Struct, frozen=True):
+    """The counters of a device, or of the host itself, among a reading's values: from `first` on.
+
+    `netdev`: of an RDMA port or a NIC, the interface under or over it.
+    """
+
+    name: str
+    first: int
+    names: tuple[str, ...]
+    netdev: str = ""
+
+
+class Layout(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """Which counter each value of a reading is of."""
+
+    host: Block
+    netdev: dict[str, Block]
+    rdma: dict[str, Block]
+    cxi: dict[str, Block]
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        return [self.host, *self.netdev.values(), *self.rdma.values(), *self.cxi.values()]
+
+    @cached_property
+    def length(self) -> int:
+        """How many values a reading has."""
+        return sum(len(block.names) for block in self.blocks)
+
+    @cached_property
+    def devices(self) -> dict[str, Block]:
+        return self.netdev | self.rdma | self.cxi
+
+
+class Reading(msgspec.Struct):
+    """All counters of one host at one moment: `time_s` is text, seconds since the epoch.
+
+    `number`: where one reading may end a flow and begin the next. `plain`: every value is a number
+    of at most 64 bits, and no counter is full.
+    """
+
+    layout: Layout
+    time_s: str
+    values: list[str]
+    plain: bool
+    number: int | None = None
+
+    def table(self, block: Block) -> Values:
+        """The counters of a block of its layout."""
+        values = self.values[block.first : block.first + len(block.names)]
+        return dict(zip(block.names, values, strict=True))
+
+
+class Readings(msgspec.Struct):
     """Before and after a flow, or a host's idle time."""
 
     before: Reading | None = None
@@ -47,7 +110,7 @@ class Readings(Model):
     route_interface: str = ""
 
 
-class End(Model):
+class EndFile(Model):
     """perch.flow/1: what one host's agent did for one flow."""
 
     schema: str = ""
@@ -59,6 +122,25 @@ class End(Model):
     started: str | None = None
     ended: str | None = None
     elapsed_s: Seconds | None = None
+    exit: int | None = None
+    signal: str | int | None = None
+    timed_out: bool = False
+    state: str | None = None
+    message: str | None = None
+    counters: TablesAround | None = None
+
+
+class End(msgspec.Struct):
+    """What one host's agent did for one flow."""
+
+    run: str | None = None
+    flow: str | None = None
+    role: str | None = None
+    host: str | None = None
+    argv: list[str] | None = None
+    started: str | None = None
+    ended: str | None = None
+    elapsed_s: float | None = None
     exit: int | None = None
     signal: str | int | None = None
     timed_out: bool = False
@@ -102,7 +184,10 @@ class Processors(Model):
 
 
 class Environment(Model):
-    """perch.environment/1, as far as the judge asks for it; views read the whole document."""
+    """perch.environment/1 or /2, as far as the judge asks for it; views read the whole document.
+
+    `idle` is of the first; `address_interface` and `idle_samples` are of the second.
+    """
 
     schema: str = ""
     host: str | None = None
@@ -114,7 +199,9 @@ class Environment(Model):
     rdma: list[Device] = []
     cxi: list[Device] = []
     collected: str | None = None
-    idle: Readings | None = None
+    idle: TablesAround | None = None
+    address_interface: str = ""
+    idle_samples: tuple[int, int] | None = None
 
 
 class FlowFiles(msgspec.Struct):

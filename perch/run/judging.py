@@ -22,7 +22,7 @@ from perch.checks import RunView, all_findings, shown
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
 from perch.imports import imported
-from perch.judge import columns, findings, laws, parquet, planned, seen, worker
+from perch.judge import columns, findings, host_lines, laws, parquet, planned, seen, worker
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
@@ -66,22 +66,29 @@ class _Records(NamedTuple):
     files: list[Path]
 
 
-def _read_records(plan: Plan, hosts: dict[str, HostFacts], root: Path, work: Path) -> _Records:
-    """Writes work/records.jsonl."""
+def _read_records(
+    plan: Plan, hosts: dict[str, HostFacts], files: RawFiles, work: Path
+) -> tuple[_Records, list[str]]:
+    """Writes work/records.jsonl. Also lines of raw files that cannot be used, in words."""
+    root = files.root
+    pieces = worker.pieces(plan.rounds)
+    flows = ((flow for turn in piece for flow in turn.flows) for piece in pieces)
+    lines = host_lines.index(files, plan.hosts, list(flows))
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
-    records, rows, files = [], [], []
+    records, rows, written = [], [], []
     trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
     with (work / RECORDS).open("wb") as whole:
-        for n, piece in enumerate(worker.read(source, plan.rounds, parts)):
+        for n, piece in enumerate(worker.read(source, pieces, lines.parts, parts)):
             records.append(piece.records)
             rows.append(piece.seen)
             trail.follow(piece.trail)
-            files.append(parts / f"{n}.jsonl")
-            with files[-1].open("rb") as part:
+            written.append(parts / f"{n}.jsonl")
+            with written[-1].open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
-    return _Records(worker.Piece(columns.joined(records), pl.concat(rows), trail), files)
+    read = worker.Piece(columns.joined(records), pl.concat(rows), trail)
+    return _Records(read, written), lines.odd
 
 
 def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[_Records, Documents]:
@@ -127,11 +134,11 @@ def _judge(root: Path, work: Path) -> Judged:
     hosts = read_hosts(files, plan, findings.judged)
     with ThreadPoolExecutor(1) as beside:  # this process waits while others read outputs
         manifest = beside.submit(read_manifest, files, plan.flows())
-        documents = None
+        documents, odd = None, list[str]()
         if planned.is_imported(plan):
             (read, of_records), documents = _imported_records(plan, files, work)
         else:
-            read, of_records = _read_records(plan, hosts, root, work)
+            (read, of_records), odd = _read_records(plan, hosts, files, work)
         table = beside.submit(parquet.write, of_records, work / PARQUET)
         view = RunView(
             plan=plan,
@@ -144,7 +151,7 @@ def _judge(root: Path, work: Path) -> Judged:
             root=root,
             switches=read_switches(files, plan),
             documents=documents,
-            manifest=manifest.result(),
+            manifest=msgspec.structs.replace(manifest.result(), odd=odd),
             retry_fault=retry_fault or "",
             soak_state=_soak_state(plan, hosts),
             soak=_judged_soak(plan, hosts, limits, files, work),

@@ -26,6 +26,7 @@ from perch.model import histogram
 from perch.model.moments import moment
 from perch.soak.moments import dated
 from perch.plan import flows as plan_flows
+from tests.raw_lines import HostFiles
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 RECORDED = FIXTURES / "rxe" / "run"
@@ -127,8 +128,8 @@ def counts_of(rng):
 class Flows:
     """Writes flows; what does not change from flow to flow is read once."""
 
-    def __init__(self, root, plan, counts):
-        self.root, self.plan, self.counts, self.rng = root, plan, counts, random.Random(1)
+    def __init__(self, plan, counts, files):
+        self.plan, self.counts, self.files, self.rng = plan, counts, files, random.Random(1)
         self.recorded = {
             "client": load(RECORDED / "raw/alpha" / FLOW / "client.json"),
             "server": load(RECORDED / "raw/beta" / FLOW / "server.json"),
@@ -147,7 +148,7 @@ class Flows:
         self.measured, self.messages = params["iterations"], params["iterations"] + params["warmup"]
 
     def end(self, flow, role, size, since):
-        document, recorded = self.ends[role], self.recorded[role]
+        document, recorded = dict(self.ends[role]), self.recorded[role]
         document.update(run=self.plan.run, flow=flow.id, host=flow.host(role))
         document.update(later(recorded, since))
         if role == "client":
@@ -190,41 +191,35 @@ class Flows:
         """`since`: seconds from the first round to this one."""
         (size,) = (one.size_bytes for one in flow.expect)
         client = self.end(flow, "client", size, since)
-        files = {
-            "client.json": line_of(client),
-            "client.stdout": self.printed(flow, size, since),
-            "client.stderr": self.words,
-        }
-        server = {"server.json": line_of(self.end(flow, "server", size, since))}
+        outputs = {"stdout": self.printed(flow, size, since), "stderr": self.words}
+        server = self.end(flow, "server", size, since)
         if number % FAULTY == FAULTY - 1:
-            FAULTS[number // FAULTY % len(FAULTS)](client, files, server)
-        for host, left in ((flow.client, files), (flow.server, server)):
-            folder = self.root / "raw" / host / "flows" / flow.id
-            folder.mkdir(parents=True)
-            for name, content in left.items():
-                (folder / name).write_bytes(content)
+            FAULTS[number // FAULTY % len(FAULTS)](client, outputs, server)
+        self.files[flow.client].end(client, **outputs)
+        if server:
+            self.files[flow.server].end(server)
 
 
 # ---- one of its faults ---------------------------------------------------------------------------
 
 
-def truncated(_client, files, _server):
-    files["client.stdout"] = files["client.stdout"][:200]
+def truncated(_client, outputs, _server):
+    outputs["stdout"] = outputs["stdout"][:200]
 
 
-def ended(client, files, _server):
-    files["client.json"] = line_of(client | {"exit": 4})
-    files.update({"client.stdout": b"", "client.stderr": b"perch: timeout\n"})
+def ended(client, outputs, _server):
+    client["exit"] = 4
+    outputs.update(stdout=b"", stderr=b"perch: timeout\n")
 
 
-def unserved(_client, _files, server):
+def unserved(_client, _outputs, server):
     server.clear()
 
 
-def standing_still(client, files, _server):
-    before = client["counters"]["before"]
-    after = before | {"time_s": client["counters"]["after"]["time_s"]}
-    files["client.json"] = line_of(client | {"counters": client["counters"] | {"after": after}})
+def standing_still(client, _outputs, _server):
+    counters = client["counters"]
+    after = counters["before"] | {"time_s": counters["after"]["time_s"]}
+    client["counters"] = counters | {"after": after}
 
 
 FAULTS = truncated, ended, unserved, standing_still
@@ -262,17 +257,25 @@ def write_host(root, name, plan, flows, counts):
     agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan.run, "host": name}
     agent |= {"flows_total": flows, "flows_done": flows}
     agent["ended"] = later(agent, ROUND_S * len(plan.rounds))["ended"]
+    agent["plan_sha256"] = plan.sha256
+    files = HostFiles(place, agent)
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
+    environment["schema"] = "perch.environment/2"
     environment["boot_id"] = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
-    for reading in environment["idle"].values():
-        read_at(reading, float(reading["time_s"]), counts)
+    idle = environment.pop("idle")
+    environment["address_interface"] = "eth1"
+    environment["idle_samples"] = []
+    for one in ("before", "after"):
+        read_at(idle[one], float(idle[one]["time_s"]), counts)
+        environment["idle_samples"].append(files.sample(idle[one]))
     check = checked(plan.hosts[name].address) | {"hostname": name, "collected": plan.created}
-    for file, document in (("agent", agent), ("environment", environment), ("host_check", check)):
+    for file, document in (("environment", environment), ("host_check", check)):
         (place / f"{file}.json").write_bytes(line_of(document))
     wanted = root / "inputs/hosts"
     wanted.mkdir(parents=True, exist_ok=True)
     document = {"schema": "perch.wanted/1", "host": name, "wanted": {}}
     (wanted / f"{name}.json").write_bytes(line_of(document))
+    return files
 
 
 def main():
@@ -284,13 +287,16 @@ def main():
     )
     rng = random.Random(2)
     counts = {name: counts_of(rng) for name in plan.hosts}
-    for name in plan.hosts:
-        write_host(root, name, plan, of_host[name], counts[name])
-    flows = Flows(root, plan, counts)
+    files = {
+        name: write_host(root, name, plan, of_host[name], counts[name]) for name in plan.hosts
+    }
+    flows = Flows(plan, counts, files)
     number = itertools.count()
     for turn, of_turn in enumerate(plan.rounds):
         for flow in of_turn.flows:
             flows.write(next(number), flow, ROUND_S * turn)
+    for one in files.values():
+        one.close()
 
 
 main()

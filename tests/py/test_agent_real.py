@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from perch.agent.children import Children, Ended, Keeper, Process, end
 from perch.agent.files import Read, read_lines
 from perch.agent.meetings import Meetings, Place
 from perch.plan import rounds, share
+from perch.run import judging
 from setup import zipapp
 from tests.py.agent_fakes import counted
 from tests.py.planned import planned, suite_test
@@ -203,7 +205,10 @@ class Hosts:
         plan = planned(tests, inventory)
         lines = list(rounds.lines(plan))
         document = rounds.plan_document(plan, b"".join(map(rounds.text, lines)))
-        share.write(folder / "shares", share.shares(document, msgspec.json.encode(document), lines))
+        text = msgspec.json.encode(document)
+        (folder / "plan.json").write_bytes(text)
+        (folder / "rounds.jsonl").write_bytes(b"".join(map(rounds.text, lines)))
+        share.write(folder / "shares", share.shares(document, text, lines))
 
     def call(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -294,6 +299,24 @@ def test_two_agents_walk_a_plan_and_leave_raw_2(hosts: Callable[..., Hosts]) -> 
         assert sorted(one.name for one in (both.folder / host).iterdir()) == [
             *("agent.log", "control", "environment.json", "flows.jsonl", "samples.jsonl")
         ]
+
+
+def test_what_two_agents_leave_is_judged(hosts: Callable[..., Hosts]) -> None:
+    both = hosts(QUICK, {"kind": "bandwidth", "params": {"size": "64K", "duration": "100ms"}})
+    both.start("alpha")
+    both.start("beta")
+    both.wait("alpha", "beta")
+    for host in ("alpha", "beta"):
+        shutil.copytree(
+            both.folder / host, both.folder / "raw" / host, ignore=shutil.ignore_patterns("control")
+        )
+    verdict, _ = judging.judge(both.folder)
+    records = [json.loads(one) for one in (both.folder / "records.jsonl").read_text().splitlines()]
+    assert [one["status"] for one in records] == ["ok"] * 3
+    assert all(one["counters"]["client"]["lo"]["rx_bytes"] > 0 for one in records)
+    unlimited = {"limits", "verdict/limits"}  # no set of limits lies in this run
+    bad = {one.id for one in verdict.checks if one.status in ("fail", "inconclusive")}
+    assert bad <= unlimited, bad
 
 
 def test_a_stop_keeps_what_was_measured_and_leaves_nothing(hosts: Callable[..., Hosts]) -> None:

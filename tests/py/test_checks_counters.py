@@ -59,7 +59,7 @@ def test_what_was_sent_again_is_compared_with_the_packets_one_in_a_million(name:
         "pass", Bound(None, 1), "in a million packets")  # fmt: skip
     broken = counters(moved(name, 13, sent=12_000_000))[f"counters/{name}"]
     assert broken.status == "fail"
-    assert str(broken.measured).endswith("; at most 1.08 per million packets")
+    assert str(broken.measured).endswith("; in the worst flow 1.08 per million packets")
     # without a count of packets, one is too many
     assert counters(moved(name, 1))[f"counters/{name}"].status == "fail"
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from perch.judge.counters import as_recorded, counted, differences, is_trouble
-from perch.model.raw import Readings
+from perch.judge.readings import around
+from perch.model.raw import Readings, TablesAround
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,9 @@ AFTER = reading(
 
 def read(before: object, after: object) -> Readings:
     names = {"address_interface": "eth1.5", "route_interface": "eth2"}
-    return msgspec.convert({"before": before, "after": after} | names, Readings)
+    readings = around(msgspec.convert({"before": before, "after": after} | names, TablesAround))
+    assert readings is not None
+    return readings
 
 
 def test_counted_has_every_table_and_the_seconds_between() -> None:

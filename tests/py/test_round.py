@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from perch.judge.counters import counted
+from perch.judge.readings import of_tables
 from perch.judge.round import Member, judged, shared_hosts
-from perch.model.raw import Port, Reading, Readings
+from perch.model.raw import Port, Reading, Readings, Tables
 from perch.model.record import Part
 from tests.py.path_built import flow, part, plan, proof
 
@@ -22,7 +23,7 @@ WRITES = part(
 
 def reading(time: float, sent: int, received: int) -> Reading:
     counters = {"sent_pkts": str(sent), "rcvd_pkts": str(received)}
-    return Reading(time_s=str(time), rdma={"rxe0/1": Port("", counters)})
+    return of_tables(Tables(time_s=str(time), rdma={"rxe0/1": Port("", counters)}))
 
 
 def readings(before: Reading, after: Reading) -> Readings:
@@ -85,7 +86,7 @@ def test_nothing_is_too_much_where_one_flow_does_not_tell_what_it_moved() -> Non
         None,
         Readings(before=reading(1, 0, 0)),
         Readings(after=reading(1, 0, 0)),
-        readings(Reading(time_s="soon"), reading(3, 0, 0)),
+        readings(of_tables(Tables(time_s="soon")), reading(3, 0, 0)),
     ],
 )
 def test_without_both_readings_of_each_flow_the_host_tells_nothing(left: Readings | None) -> None:

@@ -84,9 +84,10 @@ def planned(root: Path, hosts: int) -> int:
     plan = [sys.executable, "-m", "perch", "plan", str(root), "--stdin", "--baseline", "none"]
     limits = ["--limits", str(TOP / "reports/limits/rxe.yml")]
     subprocess.run([*plan, *limits], input=json.dumps(given), text=True, check=True, cwd=TOP)
-    lay_out = [sys.executable, str(TOP / "tests/bench/report_run.py"), str(root)]
+    lay_out = [sys.executable, "-m", "tests.bench.report_run", str(root)]
     subprocess.run(lay_out, check=True, cwd=TOP)
-    return sum(1 for _ in root.glob("raw/*/flows/**/client.json"))
+    files = root.glob("raw/*/flows.jsonl")
+    return sum(one.read_text().count('"role":"client"') for one in files)
 
 
 def assert_same(root: Path) -> None:

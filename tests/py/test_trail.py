@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from perch.checks import RunView
+from perch.judge.readings import around
 from perch.judge.trail import IDLE, End, Step, Trail, of_idle
-from perch.model.raw import Readings
+from perch.model.raw import Readings, TablesAround
 from perch.model.verdict import Check
 from tests.py.checks_built import found, record, run_of
 
@@ -22,7 +23,9 @@ def reading(at: float, **counters: int) -> dict[str, Any]:
 
 
 def read(before: dict[str, Any], after: dict[str, Any]) -> Readings:
-    return msgspec.convert({"before": before, "after": after}, Readings)
+    readings = around(msgspec.convert({"before": before, "after": after}, TablesAround))
+    assert readings is not None
+    return readings
 
 
 def flow(

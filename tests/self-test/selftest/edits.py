@@ -18,6 +18,7 @@ from perch.history.seal import seal
 from perch.judge.manifest import MANIFEST
 from selftest.files import Document, compact, documents, limit_set, write, write_lines
 from selftest.paths import FIXTURES
+from tests import raw_lines
 from tests.py.judging import counts, go_on
 from tests.py.judging import later as later
 from tests.py.judging import more as more
@@ -295,6 +296,11 @@ def folder(path: str) -> Edit:
         (root / path).mkdir()
 
     return plant
+
+
+def as_lines(root: Path) -> None:
+    """Writes the raw files as perch.raw/2."""
+    raw_lines.convert(root)
 
 
 def sealed_again(root: Path) -> None:

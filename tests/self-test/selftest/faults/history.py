@@ -3,8 +3,10 @@
 import re
 
 from selftest.edits import (
+    as_lines,
     content,
     cut_at,
+    doubled_line,
     edit,
     put,
     remove,
@@ -119,6 +121,16 @@ FAULTS = (
         "manifest/unplanned host/*",
         "a flow that was taken out of the plan after it was measured, and a new manifest",
         edit("plan.json", cut_round),
+        sealed_again,
+    ),
+    fault(
+        "repeated-line",
+        "sealed",
+        INCONCLUSIVE,
+        "manifest/odd",
+        "a flow's end that stands twice in flows.jsonl",
+        as_lines,
+        doubled_line("raw/alpha/flows.jsonl", 2),
         sealed_again,
     ),
     fault(

@@ -1,0 +1,326 @@
+"""Reads perch.raw/2: what one agent left of all its flows, in flows.jsonl and samples.jsonl.
+
+A large run is read by pieces. An index says where the lines of each piece lie; an agent writes them
+in the order of its flows, so that a piece is one stretch of each file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import BinaryIO, NamedTuple, TypeVar
+
+import msgspec
+
+from perch.judge.raw import UNREADABLE, RawFiles, walk_folder
+from perch.judge.readings import layout, reading
+from perch.model.json_keys import repeated_key
+from perch.model.plan import Flow
+from perch.model.raw import Agent, End, Layout, Reading, Readings
+from perch.model.raw_lines import (
+    SCHEMA,
+    Brief,
+    EndLine,
+    FlowLine,
+    Head,
+    LayoutLine,
+    Names,
+    SampleLine,
+)
+from perch.model.record import Role
+
+FLOWS, SAMPLES = "flows.jsonl", "samples.jsonl"
+
+#: Bytes of one line: an output of 1 MiB, each byte of it as \uNNNN.
+LINE_MAX = 8 * 2**20
+
+_T = TypeVar("_T")
+_head = msgspec.json.Decoder(Head)
+_brief = msgspec.json.Decoder(Brief)
+_flow = msgspec.json.Decoder(FlowLine)
+_last = msgspec.json.Decoder(EndLine)
+_sample = msgspec.json.Decoder(LayoutLine | SampleLine)
+
+
+class Stretch(NamedTuple):
+    """Bytes of a file, from the beginning of a line to the end of one."""
+
+    begin: int
+    end: int
+
+    def plus(self, other: Stretch) -> Stretch:
+        return Stretch(min(self.begin, other.begin), max(self.end, other.end))
+
+
+class Part(NamedTuple):
+    """Where a host's lines of one piece lie; None where it has none.
+
+    `layout`: the last one before the samples.
+    """
+
+    flows: Stretch
+    samples: Stretch | None = None
+    layout: Stretch | None = None
+
+
+class Index(NamedTuple):
+    """`parts`: by piece, and by a walk's folder. `odd`: lines that cannot be used, in words."""
+
+    parts: list[dict[str, Part]]
+    odd: list[str]
+
+
+def _decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
+    try:
+        return decoder.decode(line)
+    except UNREADABLE:
+        return None
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[Stretch, bytes]]:
+    """Whole lines and where they lie. The last one may be torn; one that is too long ends it."""
+    at = 0
+    while line := file.readline(LINE_MAX):
+        if not line.endswith(b"\n"):
+            return
+        yield Stretch(at, at + len(line)), line
+        at += len(line)
+
+
+# ---- where the lines of each piece lie -----------------------------------------------------------
+
+
+class _Samples:
+    """Where the samples of a file lie: the first is number 1."""
+
+    def __init__(self, file: BinaryIO | None) -> None:
+        self.lines: list[Stretch] = []
+        self._layouts: list[tuple[int, Stretch]] = []
+        for at, line in _lines(file) if file else ():
+            if b'"kind":"sample"' in line:
+                self.lines.append(at)
+            elif b'"kind":"layout"' in line:
+                self._layouts.append((len(self.lines), at))
+
+    def between(self, first: int, last: int) -> tuple[Stretch, Stretch | None] | None:
+        """The lines of these numbers, and the layout before them; None where they are not there."""
+        if not first <= last <= len(self.lines):
+            return None
+        before = (at for begin, at in reversed(self._layouts) if begin < first)
+        return self.lines[first - 1].plus(self.lines[last - 1]), next(before, None)
+
+
+class _Found(msgspec.Struct):
+    """One host's lines of a piece, while they are looked for."""
+
+    flows: Stretch
+    first: int = 0
+    last: int = 0
+
+    def add(self, at: Stretch, samples: tuple[int, int] | None) -> None:
+        self.flows = self.flows.plus(at)
+        if samples:
+            self.first = min(self.first or samples[0], *samples)
+            self.last = max(self.last, *samples)
+
+
+def _of_walk(
+    files: RawFiles, folder: str, pieces: Mapping[str, int]
+) -> tuple[dict[int, Part], list[str]]:
+    found: dict[int, _Found] = {}
+    odd: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    file = files.stream(f"{folder}/{FLOWS}")
+    if file is None:
+        return {}, []
+    with file:
+        for number, (at, line) in enumerate(_lines(file), 1):
+            brief = _decoded(_brief, line)
+            if brief is not None and brief.kind == ("head" if number == 1 else "end"):
+                continue
+            end = (brief.id, brief.role) if brief else ("", "")
+            piece = pieces.get(end[0])
+            if brief is None or brief.kind != "flow" or piece is None or end in seen:
+                why = _odd(brief, known=piece is not None)
+                odd.append(f"{folder}/{FLOWS}:{number} {why}")
+                continue
+            seen.add(end)
+            found.setdefault(piece, _Found(at)).add(at, brief.samples)
+    return _parts(files, folder, found), odd
+
+
+def index(files: RawFiles, hosts: Iterable[str], pieces: Sequence[Iterable[Flow]]) -> Index:
+    """Where all hosts' lines of each piece lie. `pieces`: their flows, repeats among them."""
+    places: tuple[dict[str, int], dict[str, int]] = {}, {}
+    for number, flows in enumerate(pieces):
+        for flow in flows:
+            places[flow.retry][flow.id] = number
+    parts: list[dict[str, Part]] = [{} for _ in pieces]
+    odd: list[str] = []
+    for host in hosts:
+        for retry in (False, True):
+            folder = walk_folder(host, retry=retry)
+            of_walk, of_lines = _of_walk(files, folder, places[retry])
+            odd += of_lines
+            for piece, part in of_walk.items():
+                parts[piece][folder] = part
+    return Index(parts, odd)
+
+
+def _odd(brief: Brief | None, *, known: bool) -> str:
+    """Why a line cannot be used."""
+    if brief is None:
+        return "cannot be read"
+    if brief.kind != "flow":
+        return f"is of the kind '{brief.kind}', which is not expected there"
+    return f"repeats flow {brief.id}" if known else f"is of flow '{brief.id}', which is not planned"
+
+
+def _parts(files: RawFiles, folder: str, found: Mapping[int, _Found]) -> dict[int, Part]:
+    file = files.stream(f"{folder}/{SAMPLES}")
+    samples = _Samples(file)
+    if file is not None:
+        file.close()
+    parts = {}
+    for piece, one in found.items():
+        between = samples.between(one.first, one.last) if one.first else None
+        parts[piece] = Part(one.flows, *(between or (None, None)))
+    return parts
+
+
+# ---- the lines of a piece ------------------------------------------------------------------------
+
+
+class Lines:
+    """One host's ends of a piece's flows, and the readings around them.
+
+    `address_interface`: the one with the host's address.
+    """
+
+    def __init__(
+        self, files: RawFiles, folder: str, part: Part, agent: Agent, address_interface: str
+    ) -> None:
+        self._agent = agent
+        self._address_interface = address_interface
+        self._lines = {
+            (line.id, line.role): line
+            for text in _stretch(files, f"{folder}/{FLOWS}", part.flows).splitlines()
+            if (line := _decoded(_flow, text)) is not None and repeated_key(text) is None
+        }
+        path = f"{folder}/{SAMPLES}"
+        names = _stretch(files, path, part.layout) if part.layout else b""
+        text = _stretch(files, path, part.samples) if part.samples else b""
+        self._readings = dict(_readings((names + text).splitlines()))
+
+    def of(self, flow: str, role: Role) -> FlowLine | None:
+        """What this host's end left."""
+        return self._lines.get((flow, role))
+
+    def end(self, line: FlowLine) -> End:
+        """The end in the form that the judge reads."""
+        begun, over = line.started_monotonic_ns, line.ended_monotonic_ns
+        return End(
+            run=self._agent.run,
+            flow=line.id,
+            role=line.role,
+            host=self._agent.host,
+            argv=line.argv,
+            started=line.started,
+            ended=line.ended,
+            elapsed_s=(over - begun) / 1e9 if begun and over and over >= begun else None,
+            exit=line.exit,
+            signal=line.signal,
+            timed_out=line.timed_out,
+            state=line.state,
+            message=line.message,
+            counters=self._counters(line),
+        )
+
+    def _counters(self, line: FlowLine) -> Readings | None:
+        if line.samples is None:
+            return None
+        before, after = map(self._readings.get, line.samples)
+        return Readings(before, after, self._address_interface, line.route_interface)
+
+
+def _read(file: BinaryIO, at: Stretch) -> bytes:
+    file.seek(at.begin)
+    return file.read(at.end - at.begin)
+
+
+def _stretch(files: RawFiles, path: str, at: Stretch) -> bytes:
+    file = files.stream(path)
+    if file is None:
+        return b""
+    with file:
+        return _read(file, at)
+
+
+def _readings(lines: list[bytes]) -> Iterator[tuple[int, Reading]]:
+    """By number. A sample without a layout, or with other values than it names, tells nothing."""
+    names: Layout | None = None
+    for text in lines:
+        line = _decoded(_sample, text)
+        if isinstance(line, LayoutLine):
+            names = _layout(line)
+        elif line is not None and names is not None:
+            values = line.values.split(" ") if line.values else []
+            if len(values) == names.length:
+                yield line.number, reading(names, line.time_s, values, line.number)
+
+
+def _layout(line: LayoutLine) -> Layout:
+    def ports(of: Mapping[str, Names]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        return tuple((name, one.netdev, tuple(one.counters)) for name, one in of.items())
+
+    netdev = tuple((name, "", tuple(names)) for name, names in line.netdev.items())
+    return layout(tuple(line.host), netdev, ports(line.rdma), ports(line.cxi))
+
+
+# ---- the agent, and the time in which it measured nothing ----------------------------------------
+
+
+def agent_of(files: RawFiles, folder: str) -> Agent | None:
+    """What the first line and the last one say of the agent; None without them."""
+    file = files.stream(f"{folder}/{FLOWS}")
+    if file is None:
+        return None
+    head, last, done = None, None, 0
+    with file:
+        for number, (_, line) in enumerate(_lines(file)):
+            if number == 0:
+                head = _decoded(_head, line)
+            elif b'"kind":"flow"' in line[:16]:
+                done += 1
+            else:
+                last = _decoded(_last, line)
+    if head is None or head.schema != SCHEMA:
+        return None
+    return Agent(
+        schema="perch.agent/1",
+        run=head.run,
+        plan_sha256=head.plan_sha256,
+        host=head.host,
+        started=head.started,
+        ended=last.ended if last else None,
+        state=last.state if last else "running",
+        flows_total=head.flows,
+        flows_done=last.flows_done if last else done,
+        message=last.message if last else None,
+    )
+
+
+def idle(
+    files: RawFiles, host: str, samples: tuple[int, int] | None, interface: str
+) -> Readings | None:
+    """The readings of a host's idle time, by their numbers in environment.json."""
+    file = files.stream(f"{walk_folder(host)}/{SAMPLES}") if samples else None
+    if file is None or samples is None:
+        return None
+    with file:
+        found = _Samples(file)
+        between = found.between(*samples)
+        if between is None:
+            return None
+        text = b"".join(_read(file, at) for at in reversed(between) if at is not None)
+    readings = dict(_readings(text.splitlines()))
+    return Readings(readings.get(samples[0]), readings.get(samples[1]), interface)

@@ -1,0 +1,58 @@
+"""What both agents left of a flow: lines of one file a host, or files of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perch.judge.host_lines import Lines, Part
+from perch.judge.hosts import HostFacts
+from perch.judge.raw import RawFiles, TooLargeError, read_client, read_server, walk_folder
+from perch.model.plan import Flow
+from perch.model.raw import Agent, FlowFiles
+from perch.model.raw_lines import FlowLine
+
+
+class Outputs:
+    """Reads the outputs of some flows. `parts`: where their lines lie, by a walk's folder."""
+
+    def __init__(
+        self, files: RawFiles, hosts: Mapping[str, HostFacts], parts: Mapping[str, Part]
+    ) -> None:
+        self._files, self._hosts, self._parts = files, hosts, parts
+        self._read: dict[str, Lines | None] = {}
+
+    def of(self, flow: Flow) -> FlowFiles:
+        """Raises TooLargeError where an output is too large to be read, or was cut."""
+        raw = FlowFiles(None, None, b"", b"")
+        client = self._lines(flow.client, retry=flow.retry)
+        if client is None:
+            read_client(self._files, flow, raw)
+        elif line := client.of(flow.id, "client"):
+            raw.client = client.end(line)
+            raw.stdout, raw.stderr = _whole(line, "stdout"), line.stderr.encode()
+        server = self._lines(flow.server, retry=flow.retry)
+        if server is None:
+            read_server(self._files, flow, raw)
+        elif line := server.of(flow.id, "server"):
+            raw.server = server.end(line)
+            raw.server_stdout, raw.server_stderr = _whole(line, "stdout"), line.stderr.encode()
+        return raw
+
+    def _lines(self, host: str, *, retry: bool) -> Lines | None:
+        folder = walk_folder(host, retry=retry)
+        if folder not in self._read:
+            part, facts = self._parts.get(folder), self._hosts[host]
+            agent = (facts.retry_agent if retry else facts.agent) or Agent()
+            self._read[folder] = part and Lines(
+                self._files, folder, part, agent, facts.address_interface
+            )
+        return self._read[folder]
+
+
+def _whole(line: FlowLine, name: str) -> bytes:
+    """An output. Raises TooLargeError where only its beginning was kept."""
+    written = getattr(line, f"{name}_bytes")
+    if written is not None:
+        raise TooLargeError(f"{line.role}'s {name} has {written} bytes, of which 1 MiB were kept")
+    text: str = getattr(line, name)
+    return text.encode()
