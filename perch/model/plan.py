@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from perch.model.record import Model, Number, Scope
+from perch.model.record import Count, Model, Number, Scope
 from perch.model.suite import Carrier
 
 SCHEMA, RETRY_SCHEMA = "perch.plan/2", "perch.retry/1"
@@ -23,9 +23,9 @@ class Expect(msgspec.Struct, frozen=True, omit_defaults=True):
     Of a transfer size, batch, and a pair of devices or their sum.
     """
 
-    size_bytes: int | None = None
-    batch: int | None = None
-    pair: int | None = None
+    size_bytes: Count | None = None
+    batch: Count | None = None
+    pair: Count | None = None
     kind: Literal["transfer", "sum"] | None = None
 
 

@@ -147,6 +147,15 @@ def test_a_report_that_cannot_be_written_is_named(
     refused(perchctl("report", run.root), 6, f"{run.root}/junit.xml: No space left", "has room")
 
 
+@pytest.mark.parametrize("key", ["size_bytes", "batch"])
+def test_a_plan_with_a_number_that_no_record_holds(run: Run, perchctl: Perchctl, key: str) -> None:
+    plan = run.root / "plan.json"
+    document = json.loads(plan.read_text())
+    put(f"tests.iperf.forms.1.expect.0.{key}", 10**19)(document)
+    plan.write_text(json.dumps(document))
+    refused(perchctl("judge", run.root), 3, "plan.json", key, "plan and measure again")
+
+
 @pytest.mark.parametrize("digits", [20, 400])
 def test_a_number_beyond_every_float(run: Run, perchctl: Perchctl, digits: int) -> None:
     run.edit("raw/alpha/environment.json", put("cpu.cores", 10**digits))
