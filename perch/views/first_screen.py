@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -254,21 +256,25 @@ def _once(found: list[Finding]) -> list[Finding]:
         kept.setdefault(key, []).append(one)
     for first, *others in kept.values():
         if others:
-            by = f"also by {words.plural(len(others), 'other check')}"
+            by = f"also {_kinds(one.cells.status for one in others)} for this figure"
             first.more = f"{first.more}, {by}" if first.more else by
     return [first for first, *_ in kept.values()]
 
 
+def _kinds(statuses: Iterable[str], more: str = "") -> str:
+    """How many of each status: 1 FAIL, 2 warnings."""
+    counts = Counter(statuses)
+    return ", ".join(
+        words.plural(n, f"{more}{word}") if word == "warning" else f"{n} {more}{word}"
+        for word in STATUS_WORDS.values()
+        if (n := counts[word])
+    )
+
+
 def more_line(found: list[Finding]) -> str:
     """What the findings behind the first ones are, and what warnings do to the verdict."""
-    behind = [one.cells.status for one in found[FINDINGS_MAX:]]
-    said = []
-    if behind:
-        kinds = [(word, behind.count(word)) for word in STATUS_WORDS.values()]
-        counts = ", ".join(
-            words.plural(n, word) if word == "warning" else f"{n} {word}" for word, n in kinds if n
-        )
-        said.append(f"{words.whole(len(behind))} more: {counts}.")
+    behind = _kinds((one.cells.status for one in found[FINDINGS_MAX:]), "more ")
+    said = [f"{behind}."] if behind else []
     if any(one.cells.status == STATUS_WORDS["advisory"] for one in found):
         said.append("Warnings do not change the verdict.")
     return " ".join(said)
