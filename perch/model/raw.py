@@ -10,13 +10,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from perch.model.record import Model
+from perch.model.record import Model, Number
 
 #: A duration; 10^9 s are 31 years.
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-
-#: A number that a float can hold, too: JSON has whole numbers of any length.
-Number = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float
 
 #: Counters as the kernel prints them: decimal text, as they may lie above 2^53.
 Values = dict[str, str]

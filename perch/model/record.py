@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-Number = int | float
+#: JSON has whole numbers of any length; 64 bits hold every one that a tool means.
+Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | float
 #: A count: whole, not negative, at most what 64 bits hold.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Scope = Literal["hardware", "software", "simulated", "imported"]

@@ -156,6 +156,12 @@ def test_a_plan_with_a_number_that_no_record_holds(run: Run, perchctl: Perchctl,
     refused(perchctl("judge", run.root), 3, "plan.json", key, "plan and measure again")
 
 
+def test_a_line_with_a_number_that_no_record_holds(run: Run, perchctl: Perchctl) -> None:
+    run.edit(run.flow("tcp-latency") / OUTPUT, put("params.gap_us", 10**400))
+    refused(perchctl("judge", run.root), 3)
+    assert "params.gap_us: " in str(of_flow(run, "tcp-latency").measured)
+
+
 @pytest.mark.parametrize("digits", [20, 400])
 def test_a_number_beyond_every_float(run: Run, perchctl: Perchctl, digits: int) -> None:
     run.edit("raw/alpha/environment.json", put("cpu.cores", 10**digits))
