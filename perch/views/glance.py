@@ -28,7 +28,9 @@ def _link(tests: list[Results]) -> Iterator[str]:
         yield f"Link: {words.plain(rate)} Gb/s; {reached} ({what})."
     else:
         share = words.percent(point.of_ceiling)
-        said = f"Link: {words.plain(rate)} Gb/s; {reached}, {share} of its {words.term('ceiling')}"
+        ceiling = words.figure(100 * (point.get("gbit_s") or 0) / point.of_ceiling)
+        of = f"{share} of its {words.term('ceiling')} of {ceiling} Gb/s"
+        said = f"Link: {words.plain(rate)} Gb/s; {reached}, {of}"
         yield f"{said} ({what}){_faster(tests, point)}."
 
 
@@ -52,8 +54,8 @@ def _slowest(pairs: int, ranked: list[Ranked]) -> Iterator[str]:
             f"{words.figure(flow.value)} {unit} at {words.size(test.size)}"
             f"{', median of its repeats' if test.repeats > 1 else ''}, "
             f"{words.percent(abs(100 * (flow.value / test.middle - 1)))} "
-            f"{'slower' if test.kind == 'latency' else 'less'} than the median of the test's pairs "
-            f"({words.cell(test.title)})."
+            f"{'slower' if test.kind == 'latency' else 'less'} than the median of the test's "
+            f"pairs, {words.figure(test.middle)} {unit} ({words.cell(test.title)})."
         )
 
 

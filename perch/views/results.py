@@ -272,8 +272,8 @@ def summary(planned: list[PlannedTest], tests: list[Results], verdict: Verdict) 
         status = STATUS_WORDS[_worst(verdict.checks, test.name)]
         rows.append([_named(test), smallest, largest, status])
     if all(row[2] == "-" for row in rows):
-        return Table(left("Test", "Result", "Largest message", "Checks"), rows)
-    return Table(left("Test", "Smallest message", "Largest message", "Checks"), rows)
+        return Table(left("Test", "Result", "Largest message", "Checks of the test"), rows)
+    return Table(left("Test", "Smallest message", "Largest message", "Checks of the test"), rows)
 
 
 #: The meaning of every scope but hardware for the person who signs.

@@ -271,7 +271,7 @@ def test_a_finding_names_the_fault_and_not_the_claim_that_was_missed(
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [(1, "1 more: 1 FAIL. All are in the tables of [checks]"), (2, "2 more: 2 FAIL.")],
+    [(1, "1 more FAIL. All are in the tables of [checks]"), (2, "2 more FAIL.")],
 )
 def test_what_has_no_room_is_counted(made: Made, tmp_path: Path, more: int, said: str) -> None:
     made.verdict["checks"] = [check(f"{i}/1", "fail", 1) for i in range(3 + more)]
