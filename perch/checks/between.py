@@ -77,8 +77,8 @@ def _moved(name: str, steps: pl.DataFrame) -> Check:
         title=f"Between the flows: {about.title}",
         fault=f"Between the flows: {about.fault}",
         status=status,
-        measured=f"{rounded(total)} in {plural(intervals, 'interval')}, "
-        f"{worst['host']}: {worst['device']} {worst['counter']} {rounded(worst['moved'])} "
+        measured=f"{rounded(total)} in {plural(intervals, 'interval')}, the most "
+        f"{rounded(worst['moved'])} of {worst['counter']} on {worst['host']}, {worst['device']}, "
         f"{_when(worst)}",
         limit=Bound(None, RARE_PPM if about.rare else 0),
         unit="in a million packets" if about.rare else "events",

@@ -93,6 +93,6 @@ def repeatability(run: RunView) -> Iterator[Check]:
             evidence=first(unstable),
             remedy=None
             if unstable.is_empty()
-            else f"treat {len(unstable)} of {len(group)} figures as unstable: stop other load, fix "
-            "the CPU frequency and repeat",
+            else f"do not rely on {len(unstable)} of the {len(group)} figures of this test: stop "
+            "other load, fix the CPU frequency and repeat",
         )

@@ -73,8 +73,8 @@ def test_what_moved_between_two_flows_is_judged_as_within_one(
     assert check.evidence == [flow_of(earlier), flow_of(later)]
     seconds = time_of(later, "before") - time_of(earlier, "after")
     device, _, short = counter.removeprefix("rdma.").removeprefix("netdev.").partition(".")
-    said = f"{by} in 1 interval, alpha: {device} {short.removeprefix('counters.')} {by} in the "
-    assert str(check.measured).startswith(said)
+    most = f"the most {by} of {short.removeprefix('counters.')} on alpha, {device}, in the "
+    assert str(check.measured).startswith(f"{by} in 1 interval, {most}")
     assert f"{round(seconds, 3):.9g} s between {flow_of(earlier)} and" in str(check.measured)
     assert status(verdict, "between/readings") == "pass"
 
