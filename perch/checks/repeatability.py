@@ -93,6 +93,6 @@ def repeatability(run: RunView) -> Iterator[Check]:
             evidence=first(unstable),
             remedy=None
             if unstable.is_empty()
-            else f"do not rely on {len(unstable)} of the {len(group)} figures of this test: stop "
-            "other load, fix the CPU frequency and repeat",
+            else f"do not rely on {len(unstable)} of its {len(group)} figures: stop other load, "
+            "fix the CPU frequency and repeat",
         )

@@ -56,7 +56,7 @@ def test_unstable_figures_are_advisory_with_the_worst_first() -> None:
     check = checks["repeatability/t"]
     assert (check.status, check.evidence) == ("advisory", ["t/a/b#32", "t/a/b#8"])
     assert check.measured == pytest.approx(47.1404521)
-    assert "2 of 3 figures" in str(check.remedy)
+    assert "2 of its 3 figures" in str(check.remedy)
 
 
 def test_where_nothing_was_repeated_nothing_is_judged() -> None:
