@@ -122,7 +122,7 @@ def _convert_walk(walk: Path, plan: str) -> None:
         idle = document.pop("idle", None)
         ends = list(walk.rglob("*.json"))
         interface = (idle or {}).get("address_interface") or _interface(ends)
-        document["address_interface"] = interface
+        document |= {"address_interface": interface, "run": agent["run"]}
         if idle:
             document["idle_samples"] = [files.sample(idle[one]) for one in ("before", "after")]
         environment.write_bytes(_encode(document) + b"\n")

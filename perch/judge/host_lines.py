@@ -6,6 +6,7 @@ in the order of its flows, so that a piece is one stretch of each file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, TypeVar
 
@@ -32,6 +33,8 @@ FLOWS, SAMPLES = "flows.jsonl", "samples.jsonl"
 
 #: Bytes of one line: an output of 1 MiB, each byte of it as \uNNNN.
 LINE_MAX = 8 * 2**20
+#: Bytes of the last line, which has no output, at most.
+END_MAX = 64 * 2**10
 
 _T = TypeVar("_T")
 _head = msgspec.json.Decoder(Head)
@@ -90,12 +93,19 @@ def _lines(file: BinaryIO) -> Iterator[tuple[Stretch, bytes]]:
 
 
 class _Samples:
-    """Where the samples of a file lie: the first is number 1."""
+    """Where the samples of a file lie: the first is number 1. Those of another host do not count.
 
-    def __init__(self, file: BinaryIO | None) -> None:
+    `walk`: run and host.
+    """
+
+    def __init__(self, file: BinaryIO | None, walk: tuple[str, str]) -> None:
         self.lines: list[Stretch] = []
         self._layouts: list[tuple[int, Stretch]] = []
-        for at, line in _lines(file) if file else ():
+        lines = _lines(file) if file else iter(())
+        head = _decoded(_head, next(lines, (None, b""))[1])
+        if head is None or (head.run, head.host) != walk:
+            return
+        for at, line in lines:
             if b'"kind":"sample"' in line:
                 self.lines.append(at)
             elif b'"kind":"layout"' in line:
@@ -124,7 +134,7 @@ class _Found(msgspec.Struct):
 
 
 def _of_walk(
-    files: RawFiles, folder: str, pieces: Mapping[str, int]
+    files: RawFiles, folder: str, walk: tuple[str, str], pieces: Mapping[str, int]
 ) -> tuple[dict[int, Part], list[str]]:
     found: dict[int, _Found] = {}
     odd: list[str] = []
@@ -145,10 +155,12 @@ def _of_walk(
                 continue
             seen.add(end)
             found.setdefault(piece, _Found(at)).add(at, brief.samples)
-    return _parts(files, folder, found), odd
+    return _parts(files, folder, walk, found), odd
 
 
-def index(files: RawFiles, hosts: Iterable[str], pieces: Sequence[Iterable[Flow]]) -> Index:
+def index(
+    files: RawFiles, run: str, hosts: Iterable[str], pieces: Sequence[Iterable[Flow]]
+) -> Index:
     """Where all hosts' lines of each piece lie. `pieces`: their flows, repeats among them."""
     places: tuple[dict[str, int], dict[str, int]] = {}, {}
     for number, flows in enumerate(pieces):
@@ -159,7 +171,7 @@ def index(files: RawFiles, hosts: Iterable[str], pieces: Sequence[Iterable[Flow]
     for host in hosts:
         for retry in (False, True):
             folder = walk_folder(host, retry=retry)
-            of_walk, of_lines = _of_walk(files, folder, places[retry])
+            of_walk, of_lines = _of_walk(files, folder, (run, host), places[retry])
             odd += of_lines
             for piece, part in of_walk.items():
                 parts[piece][folder] = part
@@ -175,9 +187,11 @@ def _odd(brief: Brief | None, *, known: bool) -> str:
     return f"repeats flow {brief.id}" if known else f"is of flow '{brief.id}', which is not planned"
 
 
-def _parts(files: RawFiles, folder: str, found: Mapping[int, _Found]) -> dict[int, Part]:
+def _parts(
+    files: RawFiles, folder: str, walk: tuple[str, str], found: Mapping[int, _Found]
+) -> dict[int, Part]:
     file = files.stream(f"{folder}/{SAMPLES}")
-    samples = _Samples(file)
+    samples = _Samples(file, walk)
     if file is not None:
         file.close()
     parts = {}
@@ -284,15 +298,15 @@ def agent_of(files: RawFiles, folder: str) -> Agent | None:
     file = files.stream(f"{folder}/{FLOWS}")
     if file is None:
         return None
-    head, last, done = None, None, 0
     with file:
-        for number, (_, line) in enumerate(_lines(file)):
-            if number == 0:
-                head = _decoded(_head, line)
-            elif b'"kind":"flow"' in line[:16]:
-                done += 1
-            else:
-                last = _decoded(_last, line)
+        head = _decoded(_head, file.readline(LINE_MAX))
+        size = file.seek(0, os.SEEK_END)
+        end = _read(file, Stretch(max(size - END_MAX, 0), size)).splitlines(keepends=True)
+        last = _decoded(_last, end[-1]) if end and end[-1].endswith(b"\n") else None
+        done = 0
+        if last is None:
+            file.seek(0)
+            done = sum(b'"kind":"flow"' in line[:16] for _, line in _lines(file))
     if head is None or head.schema != SCHEMA:
         return None
     return Agent(
@@ -310,14 +324,14 @@ def agent_of(files: RawFiles, folder: str) -> Agent | None:
 
 
 def idle(
-    files: RawFiles, host: str, samples: tuple[int, int] | None, interface: str
+    files: RawFiles, run: str, host: str, samples: tuple[int, int] | None, interface: str
 ) -> Readings | None:
     """The readings of a host's idle time, by their numbers in environment.json."""
     file = files.stream(f"{walk_folder(host)}/{SAMPLES}") if samples else None
     if file is None or samples is None:
         return None
     with file:
-        found = _Samples(file)
+        found = _Samples(file, (run, host))
         between = found.between(*samples)
         if between is None:
             return None

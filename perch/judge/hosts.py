@@ -240,19 +240,28 @@ class _Read(msgspec.Struct):
     question: findings.Question | None
 
 
+def _is_foreign(environment: Environment, plan: Plan, host: str) -> bool:
+    """Whether it is of no known format, of another host or run."""
+    if environment.schema not in ENVIRONMENTS or environment.host != host:
+        return True
+    return environment.schema == ENVIRONMENTS[1] and environment.run != plan.run
+
+
 def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Read:
     planned = plan.hosts[name]
     place = f"raw/{name}/environment.json"
     environment = files.document(place, _environment)
-    if environment and (environment.schema not in ENVIRONMENTS or environment.host != name):
-        environment = None  # of nothing known, or of another host
+    if environment and _is_foreign(environment, plan, name):
+        environment = None
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
     areas = owed_areas(plan, name, uses_cxi=uses_cxi)
     unchecked = _repeated(files, name) or _unchecked(answer, wanted, name, environment, plan, areas)
     asked = unchecked is None and answer is not None and areas
     said = environment or Environment()
-    at_rest = around(said.idle) or idle(files, name, said.idle_samples, said.address_interface)
+    at_rest = around(said.idle) or idle(
+        files, plan.run, name, said.idle_samples, said.address_interface
+    )
     facts = HostFacts(
         agent=_agent_of(files, plan, name),
         retry_agent=_agent_of(files, plan, name, "retry/"),

@@ -183,10 +183,11 @@ class Processors(Model):
 class Environment(Model):
     """perch.environment/1 or /2, as far as the judge asks for it; views read the whole document.
 
-    `idle` is of the first; `address_interface` and `idle_samples` are of the second.
+    `idle` is of the first; `run`, `address_interface` and `idle_samples` are of the second.
     """
 
     schema: str = ""
+    run: str | None = None
     host: str | None = None
     hostname: str | None = None
     boot_id: str | None = None

@@ -73,7 +73,7 @@ def _read_records(
     root = files.root
     pieces = worker.pieces(plan.rounds)
     flows = ((flow for turn in piece for flow in turn.flows) for piece in pieces)
-    lines = host_lines.index(files, plan.hosts, list(flows))
+    lines = host_lines.index(files, plan.run, plan.hosts, list(flows))
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()

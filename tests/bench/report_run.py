@@ -260,7 +260,7 @@ def write_host(root, name, plan, flows, counts):
     agent["plan_sha256"] = plan.sha256
     files = HostFiles(place, agent)
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
-    environment["schema"] = "perch.environment/2"
+    environment |= {"schema": "perch.environment/2", "run": plan.run}
     environment["boot_id"] = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
     idle = environment.pop("idle")
     environment["address_interface"] = "eth1"

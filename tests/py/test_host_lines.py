@@ -14,7 +14,7 @@ from perch.judge.hosts import HostFacts
 from perch.judge.outputs import Outputs
 from perch.judge.raw import RawFiles, TooLargeError
 from perch.model.plan import Flow
-from perch.model.raw import Agent, FlowFiles
+from perch.model.raw import Agent, FlowFiles, Readings
 from perch.run import judging
 from tests.raw_lines import convert
 
@@ -77,7 +77,7 @@ class Walk:
         return RawFiles(self.root)
 
     def index(self, *pieces: list[Flow]) -> host_lines.Index:
-        return host_lines.index(self.write(), HOSTS, pieces or [FLOWS])
+        return host_lines.index(self.write(), RUN, HOSTS, pieces or [FLOWS])
 
     def files(self, piece: int = 0, pieces: tuple[list[Flow], ...] = (FLOWS,)) -> list[FlowFiles]:
         facts = {name: HostFacts(address_interface="eth1") for name in HOSTS}
@@ -142,6 +142,14 @@ def test_a_sample_that_does_not_fit_tells_nothing(walk: Walk, change: dict[str, 
     end = walk.files()[0].client
     assert end and not isinstance(end, str) and end.counters
     assert end.counters.before is None and end.counters.after is not None
+
+
+@pytest.mark.parametrize("other", [{"host": "b"}, {"run": "another"}, {"kind": "sample"}])
+def test_samples_of_another_host_or_run_tell_nothing(walk: Walk, other: dict[str, str]) -> None:
+    walk.samples[0] = HEAD | other
+    end = walk.files()[0].client
+    assert end and not isinstance(end, str)
+    assert end.counters == Readings(None, None, "eth1", "eth1")
 
 
 @pytest.mark.parametrize("samples", [[0, 1], [5, 700], [2**60, 2**60]])
@@ -226,6 +234,15 @@ def test_a_line_of_no_planned_flow_keeps_no_pass(run_copy: Callable[[str], Path]
     found = {check.id: check for check in verdict.checks}
     assert verdict.verdict == "INCONCLUSIVE"
     assert "raw/alpha/flows.jsonl:3 repeats flow" in str(found["manifest/odd"].measured)
+
+
+def test_an_environment_of_another_run_keeps_no_pass(run_copy: Callable[[str], Path]) -> None:
+    root = run_copy("rxe")
+    convert(root)
+    file = root / "raw/alpha/environment.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"run": "another"}))
+    verdict, _ = judging.judge(root)
+    assert verdict.verdict == "INCONCLUSIVE"
 
 
 def test_pieces_of_a_plan_have_every_flow_once(run_copy: Callable[[str], Path]) -> None:
