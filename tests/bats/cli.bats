@@ -74,7 +74,7 @@ refused() {
   refused 2 "--size '12Q' is not understood; give MIN" lat 127.0.0.1 --size 12Q
   refused 2 "--size '0' is out of range" lat 127.0.0.1 --size 0
   refused 2 "--size '5G' is out of range" lat 127.0.0.1 --size 5G
-  refused 2 "--size '64:8' is out of range" lat 127.0.0.1 --size 64:8
+  refused 2 "--size '64:8' is a range whose MAX is below its MIN" lat 127.0.0.1 --size 64:8
   refused 2 "--size '1:1000:1' is too many" lat 127.0.0.1 --size 1:1000:1
   refused 2 "--size ''" lat 127.0.0.1 --size ""
   refused 2 "--iterations '-1'" lat 127.0.0.1 --iterations -1

@@ -108,7 +108,7 @@ def rested(root: Path, host: str) -> None:
     times = {"before": begun - 1.5, "after": begun - 0.5}
     idle = {when: first["before"] | {"time_s": f"{at:.6f}"} for when, at in times.items()}
     path = root / "raw" / host / "environment.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"idle": first | idle}) + "\n")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"idle": idle}) + "\n")
 
 
 def more(path: str, by: int) -> Change:

@@ -149,7 +149,7 @@ RECEIVED = "end.sum_received."
          "sum_sent.retransmits is 1.5, which is not a whole number"),
         ("end.streams", [{"receiver": {"bytes": 10}}] * 4,
          "its streams received 40 bytes, which are not those of their sum"),
-        ("end.sum_sent.bytes", int("9" * 309), "a number in it is too large"),
+        ("end.sum_sent.bytes", int("9" * 309), "end.sum_sent.bytes: expected whole number"),
         ("intervals", [{"sum": {"start": 0, "end": 1, "bits_per_second": -1}}],
          "intervals.sum.bits_per_second is -1, which is not a result"),
         ("intervals", [{}], "intervals.sum.bits_per_second is null, which is not a result"),
