@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
     NOT_WRITABLE = 6
 
 
-#: What to do where a file cannot be written, if the error has no remedy of its own.
+#: What to do where a file cannot be written; an error may give its own remedy instead.
 WRITABLE = "see that this user can write there and that the disk has room"
 
 

@@ -15,7 +15,7 @@ STYLES = {"pass": "green", "FAIL": "bold red", "INCONCLUSIVE": "bold yellow", "w
 
 
 def show(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Prints a table as wide as the terminal; False where standard output is none."""
+    """Prints a table as wide as the terminal; False if standard output is not a terminal."""
     if not sys.stdout.isatty():
         return False
     from rich import box

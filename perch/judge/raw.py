@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import msgspec
+from msgspec.structs import asdict
 
 from perch.judge.readings import around
 from perch.model.json_keys import repeated_key
@@ -166,22 +167,9 @@ def _end_of(name: str, folder: int) -> End | str | None:
         return DAMAGED
     if end.schema != "perch.flow/1" or repeated_key(text) is not None:
         return DAMAGED
-    return End(
-        run=end.run,
-        flow=end.flow,
-        role=end.role,
-        host=end.host,
-        argv=end.argv,
-        started=end.started,
-        ended=end.ended,
-        elapsed_s=end.elapsed_s,
-        exit=end.exit,
-        signal=end.signal,
-        timed_out=end.timed_out,
-        state=end.state,
-        message=end.message,
-        counters=around(end.counters),
-    )
+    found = asdict(end)
+    del found["schema"]
+    return End(**found | {"counters": around(end.counters)})
 
 
 def read_client(files: RawFiles, flow: Flow, raw: FlowFiles) -> None:

@@ -107,10 +107,9 @@ class Readings(msgspec.Struct):
     route_interface: str = ""
 
 
-class EndFile(Model):
-    """perch.flow/1: what one host's agent did for one flow."""
+class _End(Model):
+    """What one host's agent did for one flow."""
 
-    schema: str = ""
     run: str | None = None
     flow: str | None = None
     role: str | None = None
@@ -124,25 +123,18 @@ class EndFile(Model):
     timed_out: bool = False
     state: str | None = None
     message: str | None = None
+
+
+class EndFile(_End):
+    """perch.flow/1."""
+
+    schema: str = ""
     counters: TablesAround | None = None
 
 
-class End(msgspec.Struct):
-    """What one host's agent did for one flow."""
+class End(_End):
+    """The same, its readings in the form that the judge compares."""
 
-    run: str | None = None
-    flow: str | None = None
-    role: str | None = None
-    host: str | None = None
-    argv: list[str] | None = None
-    started: str | None = None
-    ended: str | None = None
-    elapsed_s: float | None = None
-    exit: int | None = None
-    signal: str | int | None = None
-    timed_out: bool = False
-    state: str | None = None
-    message: str | None = None
     counters: Readings | None = None
 
 

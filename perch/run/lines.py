@@ -65,7 +65,7 @@ def _wait_for(lock: int, path: Path) -> None:
 
 
 def parsed(line: bytes) -> Line | None:
-    """The object of a run; None where the line is none."""
+    """The object of a run; None if the line is not one."""
     try:
         found = _object.decode(line)
     except UNREADABLE:

@@ -26,7 +26,7 @@ _started_ms = re.compile(rb'"started_ms":([0-9]{1,14})\b')
 
 
 class Times(msgspec.Struct):
-    """What a host's agent says of its own time. None: it does not say, or what it says is none.
+    """What a host's agent says of its own time. None: it does not say, or not a time.
 
     It began when its wall said `begun` (seconds since 1970); `counted` seconds of the soak had
     passed at that `uptime` of that `boot`, `passed` at its end, and `asked` when it was to stop.

@@ -48,7 +48,7 @@ ROUNDED, DISAGREE = 0.005, 0.02
 #: Times of intervals have one decimal or more: each may be off by half of it, and two by all.
 TENTH_S = 0.1
 
-# a longer number is none of a measurement
+# no measurement prints a longer number
 _WHOLE = "[0-9]{1,18}"
 _DECIMAL = rf"{_WHOLE}(?:\.{_WHOLE})?"
 _ROW = re.compile(r"\[ *(?:[0-9]+|SUM)\] +[0-9.]+- *[0-9.]+ +sec")

@@ -24,7 +24,7 @@ TAIL = 2
 
 _RULE = re.compile(r"-{20,}[ \t]*$")
 _HEADER = re.compile(r"[ \t]*#bytes[ \t]+#")
-# what stands between the figures and is none: warnings about the CPU's frequency, for one
+# other lines between the figures are not rows, such as warnings about the CPU's frequency
 _ROW = re.compile(r"[ \t]*-?([0-9]|inf|nan)", re.IGNORECASE)
 _LIST = re.compile(r"#, (?P<unit>[a-z]+)[ \t]*$")
 _TIME = re.compile(r"(?P<n>[0-9]{1,18}), (?P<time>[0-9.e+-]{1,30})[ \t]*$")
