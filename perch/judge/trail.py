@@ -209,14 +209,10 @@ def _works(layout: Layout) -> list[bool]:
 def _only_works(before: Reading, after: Reading) -> bool:
     """Whether nothing moved but counters of traffic, and those grew."""
     works = _works(before.layout)
-    return (
-        before.plain
-        and after.plain
-        and all(
-            works[at] and _grew(early, late)
-            for at, (early, late) in enumerate(zip(before.values, after.values, strict=True))
-            if early != late
-        )
+    return all(
+        works[at] and _grew(early, late)
+        for at, (early, late) in enumerate(zip(before.values, after.values, strict=True))
+        if early != late
     )
 
 

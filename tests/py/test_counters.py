@@ -7,13 +7,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from perch.judge.counters import as_recorded, counted, differences, is_trouble
+from perch.judge.counters import Counts, as_recorded, counted, differences, is_trouble
 from perch.judge.readings import around
-from perch.model.raw import Readings, TablesAround
+from perch.model.raw import Readings, Tables, TablesAround, Values
+
+
+def moved(before: Values, after: Values) -> Counts:
+    """The differences of two tables, and of readings that have them: they are the same."""
+    first, second = (Tables(time_s=at, host=one) for at, one in (("1", before), ("2", after)))
+    found = counted(around(TablesAround(first, second)))
+    assert found is not None
+    assert found.host == differences(before, after)
+    return found.host
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "moved"),
+    ("before", "after", "by"),
     [
         ("5", "12", 7),
         ("7", "7", 0),
@@ -33,13 +42,14 @@ from perch.model.raw import Readings, TablesAround
     ],
 )
 def test_difference_is_exact_and_none_where_a_counter_does_not_tell(
-    before: str, after: str, moved: int | None
+    before: str, after: str, by: int | None
 ) -> None:
-    assert differences({"n": before}, {"n": after}) == {"n": moved}
+    assert moved({"n": before}, {"n": after}) == {"n": by}
+    assert moved({"a": "1", "n": before}, {"a": "4", "n": after}) == {"a": 3, "n": by}
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after", "moved"),
+    ("name", "before", "after", "by"),
     [
         ("link_downed", "255", "255", None),
         ("symbol_error", "3", "65535", None),
@@ -48,16 +58,16 @@ def test_difference_is_exact_and_none_where_a_counter_does_not_tell(
     ],
 )
 def test_narrow_counter_stops_at_its_width(
-    name: str, before: str, after: str, moved: int | None
+    name: str, before: str, after: str, by: int | None
 ) -> None:
-    assert differences({name: before}, {name: after}) == {name: moved}
+    assert moved({name: before}, {name: after}) == {name: by}
 
 
 def test_a_counter_that_one_reading_lacks_does_not_tell() -> None:
-    moved = differences({"a": "1", "gone": "1"}, {"new": "1", "a": "3", "first": "0"})
-    assert moved == {"a": 2, "gone": None, "new": None, "first": 0}
-    assert differences({"b": "4", "a": "1"}, {"a": "1", "b": "5"}) == {"a": 0, "b": 1}
-    assert differences({"a": "1"}, {}) == {"a": None}
+    found = moved({"a": "1", "gone": "1"}, {"new": "1", "a": "3", "first": "0"})
+    assert found == {"a": 2, "gone": None, "new": None, "first": 0}
+    assert moved({"b": "4", "a": "1"}, {"a": "1", "b": "5"}) == {"a": 0, "b": 1}
+    assert moved({"a": "1"}, {}) == {"a": None}
 
 
 def reading(**more: Any) -> dict[str, Any]:
