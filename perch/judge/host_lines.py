@@ -27,7 +27,7 @@ from perch.model.raw_lines import (
     Names,
     SampleLine,
 )
-from perch.model.record import Role
+from perch.model.record import ROLES, Role
 
 FLOWS, SAMPLES = "flows.jsonl", "samples.jsonl"
 
@@ -95,21 +95,25 @@ def _lines(file: BinaryIO) -> Iterator[tuple[Stretch, bytes]]:
 class _Samples:
     """Where the samples of a file lie: the first is number 1. Those of another host do not count.
 
-    `walk`: run and host.
+    `walk`: run and host. `odd`: lines that cannot be used, by number, and why.
     """
 
-    def __init__(self, file: BinaryIO | None, walk: tuple[str, str]) -> None:
+    def __init__(self, file: BinaryIO, walk: tuple[str, str]) -> None:
         self.lines: list[Stretch] = []
+        self.odd: list[tuple[int, str]] = []
         self._layouts: list[tuple[int, Stretch]] = []
-        lines = _lines(file) if file else iter(())
+        lines = _lines(file)
         head = _decoded(_head, next(lines, (None, b""))[1])
-        if head is None or (head.run, head.host) != walk:
+        if head is None or (head.schema, head.run, head.host) != (SCHEMA, *walk):
+            self.odd.append((1, "is no head of this run and host"))
             return
-        for at, line in lines:
+        for number, (at, line) in enumerate(lines, 2):
             if b'"kind":"sample"' in line:
                 self.lines.append(at)
             elif b'"kind":"layout"' in line:
                 self._layouts.append((len(self.lines), at))
+            else:
+                self.odd.append((number, "is neither a layout nor a sample"))
 
     def between(self, first: int, last: int) -> tuple[Stretch, Stretch | None] | None:
         """The lines of these numbers, and the layout before them; None where they are not there."""
@@ -133,39 +137,82 @@ class _Found(msgspec.Struct):
             self.last = max(self.last, *samples)
 
 
+class _Place(NamedTuple):
+    """A planned flow, and its piece."""
+
+    piece: int
+    flow: Flow
+
+
+class _Walk:
+    """Looks for the lines of one walk of a host. `flows`: the planned ones by id."""
+
+    def __init__(self, host: str, flows: Mapping[str, _Place]) -> None:
+        self._host, self._flows = host, flows
+        self.found: dict[int, _Found] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._ended = False
+
+    def take(self, number: int, at: Stretch, line: bytes) -> str | None:
+        """Why a line cannot be used; None where it can."""
+        brief = _decoded(_brief, line)
+        if brief is None:
+            return "cannot be read"
+        if self._ended:
+            return "follows the end"
+        if brief.kind == ("head" if number == 1 else "end"):
+            self._ended = number > 1
+            return None
+        if brief.kind != "flow":
+            return f"is of the kind '{brief.kind}', which is not expected there"
+        place, end = self._flows.get(brief.id), (brief.id, brief.role)
+        here = place and brief.role in ROLES and place.flow.host(brief.role) == self._host
+        if place is None or not here:
+            return f"is of flow '{brief.id}', whose {brief.role} is not planned on this host"
+        if end in self._seen:
+            return f"repeats flow {brief.id}"
+        self._seen.add(end)
+        self.found.setdefault(place.piece, _Found(at)).add(at, brief.samples)
+        return None
+
+    def parts(self, samples: _Samples | None) -> dict[int, Part]:
+        """By piece where its lines lie."""
+        parts = {}
+        for piece, one in self.found.items():
+            between = samples.between(one.first, one.last) if samples and one.first else None
+            parts[piece] = Part(one.flows, *(between or (None, None)))
+        return parts
+
+
 def _of_walk(
-    files: RawFiles, folder: str, walk: tuple[str, str], pieces: Mapping[str, int]
+    files: RawFiles, folder: str, walk: tuple[str, str], flows: Mapping[str, _Place]
 ) -> tuple[dict[int, Part], list[str]]:
-    found: dict[int, _Found] = {}
-    odd: list[str] = []
-    seen: set[tuple[str, str]] = set()
-    file = files.stream(f"{folder}/{FLOWS}")
+    """Where the lines of each piece lie, and the lines that cannot be used."""
+    file, odd = files.stream(f"{folder}/{FLOWS}"), []
     if file is None:
         return {}, []
+    found, samples = _Walk(walk[1], flows), None
     with file:
         for number, (at, line) in enumerate(_lines(file), 1):
-            brief = _decoded(_brief, line)
-            if brief is not None and brief.kind == ("head" if number == 1 else "end"):
-                continue
-            end = (brief.id, brief.role) if brief else ("", "")
-            piece = pieces.get(end[0])
-            if brief is None or brief.kind != "flow" or piece is None or end in seen:
-                why = _odd(brief, known=piece is not None)
+            why = found.take(number, at, line)
+            if why is not None:
                 odd.append(f"{folder}/{FLOWS}:{number} {why}")
-                continue
-            seen.add(end)
-            found.setdefault(piece, _Found(at)).add(at, brief.samples)
-    return _parts(files, folder, walk, found), odd
+    file = files.stream(f"{folder}/{SAMPLES}")
+    if file is not None:
+        with file:
+            samples = _Samples(file, walk)
+        odd += [f"{folder}/{SAMPLES}:{number} {why}" for number, why in samples.odd]
+    return found.parts(samples), odd
 
 
 def index(
     files: RawFiles, run: str, hosts: Iterable[str], pieces: Sequence[Iterable[Flow]]
 ) -> Index:
     """Where all hosts' lines of each piece lie. `pieces`: their flows, repeats among them."""
-    places: tuple[dict[str, int], dict[str, int]] = {}, {}
+    places: tuple[dict[str, _Place], dict[str, _Place]] = {}, {}
     for number, flows in enumerate(pieces):
         for flow in flows:
-            places[flow.retry][flow.id] = number
+            places[flow.retry][flow.id] = _Place(number, flow)
     parts: list[dict[str, Part]] = [{} for _ in pieces]
     odd: list[str] = []
     for host in hosts:
@@ -176,29 +223,6 @@ def index(
             for piece, part in of_walk.items():
                 parts[piece][folder] = part
     return Index(parts, odd)
-
-
-def _odd(brief: Brief | None, *, known: bool) -> str:
-    """Why a line cannot be used."""
-    if brief is None:
-        return "cannot be read"
-    if brief.kind != "flow":
-        return f"is of the kind '{brief.kind}', which is not expected there"
-    return f"repeats flow {brief.id}" if known else f"is of flow '{brief.id}', which is not planned"
-
-
-def _parts(
-    files: RawFiles, folder: str, walk: tuple[str, str], found: Mapping[int, _Found]
-) -> dict[int, Part]:
-    file = files.stream(f"{folder}/{SAMPLES}")
-    samples = _Samples(file, walk)
-    if file is not None:
-        file.close()
-    parts = {}
-    for piece, one in found.items():
-        between = samples.between(one.first, one.last) if one.first else None
-        parts[piece] = Part(one.flows, *(between or (None, None)))
-    return parts
 
 
 # ---- the lines of a piece ------------------------------------------------------------------------

@@ -247,6 +247,14 @@ def _is_foreign(environment: Environment, plan: Plan, host: str) -> bool:
     return environment.schema == ENVIRONMENTS[1] and environment.run != plan.run
 
 
+def _idle_fault(said: Environment, idle: Readings | None) -> str | None:
+    """Why the readings of a host's idle time cannot be used."""
+    whole = idle is not None and idle.before is not None and idle.after is not None
+    if said.idle_samples is None or whole:
+        return None
+    return "names samples of its idle time that samples.jsonl does not have"
+
+
 def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Read:
     planned = plan.hosts[name]
     place = f"raw/{name}/environment.json"
@@ -266,7 +274,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         agent=_agent_of(files, plan, name),
         retry_agent=_agent_of(files, plan, name, "retry/"),
         environment=environment is not None,
-        environment_fault=files.repeated(place),
+        environment_fault=files.repeated(place) or _idle_fault(said, at_rest),
         hostname=said.hostname,
         boot_id=said.boot_id,
         collected=said.collected,

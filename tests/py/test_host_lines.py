@@ -144,12 +144,15 @@ def test_a_sample_that_does_not_fit_tells_nothing(walk: Walk, change: dict[str, 
     assert end.counters.before is None and end.counters.after is not None
 
 
-@pytest.mark.parametrize("other", [{"host": "b"}, {"run": "another"}, {"kind": "sample"}])
+@pytest.mark.parametrize(
+    "other", [{"host": "b"}, {"run": "another"}, {"kind": "sample"}, {"schema": "perch.raw/3"}]
+)
 def test_samples_of_another_host_or_run_tell_nothing(walk: Walk, other: dict[str, str]) -> None:
     walk.samples[0] = HEAD | other
     end = walk.files()[0].client
     assert end and not isinstance(end, str)
     assert end.counters == Readings(None, None, "eth1", "eth1")
+    assert walk.index().odd == ["raw/a/samples.jsonl:1 is no head of this run and host"]
 
 
 @pytest.mark.parametrize("samples", [[0, 1], [5, 700], [2**60, 2**60]])
@@ -184,13 +187,31 @@ def test_the_agent_says_how_it_ended(walk: Walk) -> None:
         ("[" * 100_000, "raw/a/flows.jsonl:3 cannot be read"),
         ({"kind": "news"}, "raw/a/flows.jsonl:3 is of the kind 'news', which is not expected"),
         (line(1, 1), "raw/a/flows.jsonl:3 repeats flow t/a/b/0/1"),
-        (line(7, 1), "raw/a/flows.jsonl:3 is of flow 't/a/b/0/7', which is not planned"),
+        (line(7, 1), "raw/a/flows.jsonl:3 is of flow 't/a/b/0/7', whose client is not planned"),
+        (line(2, 1, role="server"), "raw/a/flows.jsonl:3 is of flow 't/a/b/0/2', whose server is"),
+        (
+            line(2, 1, role="x"),
+            "raw/a/flows.jsonl:3 is of flow 't/a/b/0/2', whose x is not planned",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_used_is_named(walk: Walk, bad: Any, why: str) -> None:
     walk.flows.insert(2, bad)
     assert [one.startswith(why) for one in walk.index().odd] == [True]
     assert walk.files()[0].stdout == b"out 1\n"
+
+
+def test_nothing_follows_the_end(walk: Walk) -> None:
+    walk.flows.append(walk.flows.pop(2))
+    assert walk.index().odd == ["raw/a/flows.jsonl:5 follows the end"]
+    assert [one.client is None for one in walk.files()] == [False, True, False]
+    walk.flows[-1] = walk.flows[-2]
+    assert walk.index().odd == ["raw/a/flows.jsonl:5 follows the end"]
+
+
+def test_a_line_that_is_no_sample_is_named(walk: Walk) -> None:
+    walk.samples.insert(4, {"kind": "news"})
+    assert walk.index().odd == ["raw/a/samples.jsonl:5 is neither a layout nor a sample"]
 
 
 def test_a_line_with_a_key_twice_is_no_end(walk: Walk) -> None:
@@ -243,6 +264,20 @@ def test_an_environment_of_another_run_keeps_no_pass(run_copy: Callable[[str], P
     file.write_text(json.dumps(json.loads(file.read_text()) | {"run": "another"}))
     verdict, _ = judging.judge(root)
     assert verdict.verdict == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("samples", [[1, 3000], [2, 1]])
+def test_idle_samples_that_are_not_there_keep_no_pass(
+    run_copy: Callable[[str], Path], samples: list[int]
+) -> None:
+    root = run_copy("rxe")
+    convert(root)
+    file = root / "raw/alpha/environment.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"idle_samples": samples}))
+    verdict, _ = judging.judge(root)
+    found = {check.id: check for check in verdict.checks}
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert "idle time that samples.jsonl does not have" in str(found["host/alpha"].measured)
 
 
 def test_pieces_of_a_plan_have_every_flow_once(run_copy: Callable[[str], Path]) -> None:
