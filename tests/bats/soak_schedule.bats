@@ -7,7 +7,7 @@ load helpers
 setup() {
   common_setup
   export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
-  PROGRAM=$TOP/roles/soak/files/soak-scheduled
+  PROGRAM=(python -P "$TOP/perch/soak/schedule.py")
   mkdir textfile
   : >soak.yml
 }
@@ -60,7 +60,7 @@ config() {
 scheduled() {
   local expected=$1 run=$2
   shift 2
-  run_expecting "$expected" env "RUN=$run" "$@" "$PROGRAM" config.json
+  run_expecting "$expected" env "RUN=$run" "$@" "${PROGRAM[@]}" config.json
 }
 
 prom() { run_expecting 0 python "$TOP/tests/prometheus.py" textfile/perch.prom; }
@@ -117,7 +117,7 @@ PERCH_VERDICT=PASS
   config
   scheduled 0 20260101T020000Z-soak
   scheduled 0 20260108T020000Z-soak FETCHES=20260101T020000Z-soak
-  assert_output --partial "PASS is what the soak 20260101T020000Z-soak says, which was over before and lay on the hosts; now one is begun"
+  assert_output --partial "PASS is the verdict of the soak 20260101T020000Z-soak, which had ended before and was not fetched yet; now one is begun"
   assert_output --partial "PASS. $PWD/runs/20260108T020000Z-soak"
   assert_equal "$(wc -l <arguments)" 3
   scheduled 3 none FETCHES=20260108T020000Z-soak MAKES=nothing CODE=4
@@ -126,12 +126,12 @@ PERCH_VERDICT=PASS
   # brought again and again
   ln -s /dev/null brought.new && mv brought.new brought
   scheduled 3 none FETCHES=20260108T020000Z-soak
-  assert_output --partial "INCONCLUSIVE: nothing was measured: soak.yml brought 20260108T020000Z-soak a second time"
+  assert_output --partial "INCONCLUSIVE: nothing was measured: soak.yml brought 20260108T020000Z-soak, which had ended before, a second time"
   # what it fails for is told, and hidden by no other
   local calls
   calls=$(wc -l <arguments)
   scheduled 1 none FETCHES=20260108T020000Z-soak VERDICT=FAIL
-  assert_output --partial "FAIL: this soak was over before and lay on the hosts; none was begun. $PWD/runs/20260108T020000Z-soak"
+  assert_output --partial "FAIL: this soak had ended before and was not fetched yet; it was not run again. $PWD/runs/20260108T020000Z-soak"
   assert_equal "$(wc -l <arguments)" $((calls + 1))
   assert_equal "$(tail -n 1 told)" "<a word><FAIL><$PWD/runs/20260108T020000Z-soak/report.md><$PWD/runs/20260108T020000Z-soak>"
   # nor by a host of which nobody knows whether it goes on
@@ -159,7 +159,7 @@ PERCH_VERDICT=PASS
   assert_output --partial "the notify hook /bin/false failed with exit code 1"
   config '.notify = [$here + "/no-such-hook"]'
   scheduled 1 20260102T020000Z-soak VERDICT=FAIL
-  assert_output --partial "no-such-hook failed with exit code 127"
+  assert_output --partial "no-such-hook cannot be started: No such file or directory"
   mkfifo pipe
   printf '#!/bin/sh\nexec cat pipe\n' >hangs && chmod +x hangs
   config '.notify = [$here + "/hangs"] | .notify_limit_s = 1'
@@ -185,23 +185,23 @@ PERCH_VERDICT=PASS
   config '.limit_s = 1 | .ansible = [$here + "/stubborn"]'
   scheduled 3 none
   assert_output --partial "soak.yml ended with exit code 137"
-  assert_output --regexp "it has run for [4-6] s"
+  assert_output --regexp "it has run for [3-6] s"
   run_expecting 1 kill -0 "$(<child)"
 }
 
 @test "one soak of a schedule at a time; one that is ended from outside is gone on with, and only then told" {
   config
   mkfifo hold
-  RUN=20260101T020000Z-soak WAITS=hold "$PROGRAM" config.json 2>first.log 3>&- &
+  RUN=20260101T020000Z-soak WAITS=hold "${PROGRAM[@]}" config.json 2>first.log 3>&- &
   local first=$!
   wait_until test -e waiting
   scheduled 3 20260102T020000Z-soak
-  assert_output --partial "a soak of the schedule nightly goes on, so that none is begun"
+  assert_output --partial "a soak of the schedule nightly is running"
   kill -TERM "$first"
   local code=0
   wait "$first" || code=$?
   assert_equal "$code" 143
-  grep -q "goes on on the hosts" first.log || fail "$(<first.log)"
+  grep -q "On the hosts the soak continues" first.log || fail "$(<first.log)"
   [ ! -e told ] || fail "it was told"
   [ ! -e textfile/perch.prom ] || fail "it was exported"
   # the same run is the newest one still; what was said of it while it ran is no verdict
@@ -378,7 +378,7 @@ YAML
 # wrong WORDS JQ-CHANGES: of a configuration; that alone is said
 wrong() {
   config "$2"
-  run_expecting 2 "$PROGRAM" --check <config.json
+  run_expecting 2 "${PROGRAM[@]}" --check <config.json
   assert_output --partial "$1"
   refute_output --regexp "soak-scheduled:.*soak-scheduled:"
 }
@@ -386,7 +386,7 @@ wrong() {
 @test "what could not run is refused: calendars, programs, folders and numbers, each by name" {
   : >hosts.yml
   config
-  run_expecting 0 "$PROGRAM" --check <config.json
+  run_expecting 0 "${PROGRAM[@]}" --check <config.json
   assert_output --regexp "^Next elapse: Sun .* 02:00:00 [A-Z]+$"
   wrong 'soak_schedule_calendar is "2020-01-01"; systemd says: Next elapse: never' '.calendar = "2020-01-01"'
   wrong "soak_schedule_calendar is" '.calendar = "daily\nOnCalendar=hourly"'
@@ -395,7 +395,7 @@ wrong() {
   wrong "hook is no program on this machine, by its whole path" '.notify = ["hook"]'
   wrong "hosts.yml is no program" '.notify = [$here + "/hosts.yml"]'
   wrong "/no/such is no folder that can be written" '.textfile_dir = "/no/such"'
-  wrong "soak_schedule_inventory: there is none" '.inventory = []'
+  wrong "soak_schedule_inventory is empty" '.inventory = []'
   wrong "/no/hosts is no file or folder" '.inventory += ["/no/hosts"]'
   wrong "/no/soak.yml is no playbook" '.playbook = "/no/soak.yml"'
   wrong "/no/python is no program" '.ansible = ["/no/python"]'

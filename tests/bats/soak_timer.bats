@@ -14,7 +14,7 @@ setup() {
   chmod 755 "$PLACE"
   cd "$PLACE" || return
   SERVANT=nobody
-  runuser -u "$SERVANT" -- test -r "$TOP/roles/soak/files/soak-scheduled" || SERVANT=root
+  runuser -u "$SERVANT" -- test -r "$TOP/perch/soak/schedule.py" || SERVANT=root
 }
 teardown() {
   cd /
