@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
-from perch.judge.counters import moment as read_at
 from perch.judge.hosts import HostFacts, cxi_hosts, owed_areas
 from perch.model.moments import LOST_S, moment
 from perch.model.raw import Agent
@@ -87,7 +86,7 @@ def _not_idle(facts: HostFacts, created: float, over: float | None) -> str | Non
     """Why the readings of a host's idle time are not of this run; the agent makes them itself."""
     readings = facts.idle_readings
     for reading in (readings.before, readings.after) if readings else ():
-        at = read_at(reading.time_s) if reading else None
+        at = reading.time if reading else None
         if at is not None and (at < created - LOST_S or (over is not None and at > over + LOST_S)):
             return "its environment.json has idle counters of another time than its agent ran"
     if facts.idle is not None and facts.idle.seconds is not None and facts.idle.seconds < IDLE_S:

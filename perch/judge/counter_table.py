@@ -1,4 +1,4 @@
-"""What the name of a counter says: its class, its width, and what it counts of a flow. Data only.
+"""What the name of a counter says: its class, its width, and what it counts of a flow.
 
 Names are the kernel's (Documentation/ABI/testing/sysfs-class-net-statistics and
 sysfs-class-infiniband), mlx5's (its ethtool counters page), those of bnxt_re, irdma and rxe
@@ -8,6 +8,8 @@ drivers/net/ethernet/hpe/ss1/cass_telem.c).
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final
 
 #: The last value of a counter of 32 or 64 bits. InfiniBand's counters stop there (InfiniBand
@@ -83,6 +85,20 @@ CLASS_BY_PATTERN: Final = (
 
 #: Counters of the pattern "pause" that are times, and would count each pause twice.
 PAUSE_TIMES: Final = r"duration|watchdog"
+
+_by_pattern = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in CLASS_BY_PATTERN]
+_pause_times = re.compile(PAUSE_TIMES)
+
+
+@lru_cache(maxsize=4096)
+def class_of(name: str) -> str:
+    """The class of a counter; "-" where it has none."""
+    known = CLASS_OF.get(name)
+    if known is not None:
+        return known
+    kind = next((kind for pattern, kind in _by_pattern if pattern.search(name)), NO_CLASS)
+    return NO_CLASS if kind == "pause" and _pause_times.search(name) else kind
+
 
 #: The classes in the order in which they are shown. A device counts a class if it has one of these
 #: names; other names of the class are extras of some drivers.

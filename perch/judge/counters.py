@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import compress, count
+from operator import ne
 from typing import Any
 
 import msgspec
 
-from perch.judge.counter_table import FULL, STOPS_AT, TROUBLE
+from perch.judge.counter_table import FULL, NO_CLASS, STOPS_AT, TROUBLE, class_of
 from perch.judge.readings import merged, values_as
 from perch.model.raw import Block, Layout, Reading, Readings, Values
 
-#: Differences by name. None: the counter was reset, has wrapped, is full, or was read only once.
-Counts = dict[str, int | None]
+#: By how much a counter moved. None: it was reset, has wrapped, is full, or was read only once.
+Difference = int | None
 
 
-class PortCounts(msgspec.Struct):
-    """Of an RDMA port or a Cassini NIC; `netdev` is the interface under or over it, or empty."""
+class Counts(msgspec.Struct, eq=False):
+    """What a device counted, or the host itself. `moved`: its counters that do not stand still."""
 
-    netdev: str
-    counters: Counts
+    block: Block
+    moved: dict[str, Difference]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.block.known
+
+    def get(self, name: str) -> Difference:
+        """None, too, where the device has no such counter."""
+        if name in self.moved:
+            return self.moved[name]
+        return 0 if name in self.block.known else None
 
 
 class Counted(msgspec.Struct, eq=False):
@@ -36,8 +47,8 @@ class Counted(msgspec.Struct, eq=False):
     route: str
     host: Counts
     netdev: dict[str, Counts]
-    rdma: dict[str, PortCounts]
-    cxi: dict[str, PortCounts]
+    rdma: dict[str, Counts]
+    cxi: dict[str, Counts]
 
 
 def counted(readings: Readings | None) -> Counted | None:
@@ -46,65 +57,48 @@ def counted(readings: Readings | None) -> Counted | None:
         return None
     before, after = readings.before, readings.after
     layout = merged(before.layout, after.layout)
-    changed = _moved_between(layout, before, after)
-
-    def of(block: Block) -> Counts:
-        counts = _still(block.names).copy()
-        if changed:
-            first = block.first
-            end = first + len(block.names)
-            for at, moved in changed:
-                if first <= at < end:
-                    counts[block.names[at - first]] = moved
-        return counts
-
+    counts = [Counts(block, {}) for block in layout.blocks]
+    for (block, name), moved in _moved_between(layout, before, after):
+        counts[block].moved[name] = moved
+    devices = iter(counts[1:])
     return Counted(
         seconds=_seconds(before, after),
         address=readings.address_interface,
         route=readings.route_interface,
-        host=of(layout.host),
-        netdev={name: of(block) for name, block in layout.netdev.items()},
-        rdma={key: PortCounts(one.netdev, of(one)) for key, one in layout.rdma.items()},
-        cxi={key: PortCounts(one.netdev, of(one)) for key, one in layout.cxi.items()},
+        host=counts[0],
+        netdev={name: next(devices) for name in layout.netdev},
+        rdma={name: next(devices) for name in layout.rdma},
+        cxi={name: next(devices) for name in layout.cxi},
     )
 
 
-@lru_cache(maxsize=4096)
-def _still(names: tuple[str, ...]) -> Counts:
-    """Counters of these names that have not moved: to be copied."""
-    return dict.fromkeys(names, 0)
-
-
-def moment(text: str) -> float | None:
-    """Seconds since the epoch of a reading's `time_s`."""
-    try:
-        time = float(text)
-    except ValueError:
-        return None
-    return time if math.isfinite(time) else None
-
-
 def _seconds(before: Reading, after: Reading) -> float | None:
-    begin, end = moment(before.time_s), moment(after.time_s)
+    begin, end = before.time, after.time
     return end - begin if begin is not None and end is not None and end > begin else None
 
 
-def _moved_between(layout: Layout, before: Reading, after: Reading) -> list[tuple[int, int | None]]:
+def _moved_between(
+    layout: Layout, before: Reading, after: Reading
+) -> list[tuple[tuple[int, str], Difference]]:
     """The counters that moved, or do not tell, by their places in a layout of both readings."""
-    alike = before.layout is layout and after.layout is layout
-    if alike and before.plain and after.plain:
+    places = layout.places
+    if before.plain and after.plain and before.layout is after.layout:
+        early, late = before.values, after.values
         return [
-            (at, moved if (moved := int(late) - int(early)) >= 0 else None)
-            for at, (early, late) in enumerate(zip(before.values, after.values, strict=True))
-            if early != late
+            (places[at], moved if (moved := int(late[at]) - int(early[at])) >= 0 else None)
+            for at in changed(before, after)
         ]
-    names = [name for block in layout.blocks for name in block.names]
-    both = zip(names, values_as(before, layout), values_as(after, layout), strict=True)
-    found = enumerate(difference(name, early, late) for name, early, late in both)
-    return [(at, moved) for at, moved in found if moved != 0]
+    both = zip(places, values_as(before, layout), values_as(after, layout), strict=True)
+    found = ((place, difference(place[1], early, late)) for place, early, late in both)
+    return [(place, moved) for place, moved in found if moved != 0]
 
 
-def differences(before: Values, after: Values) -> Counts:
+def changed(before: Reading, after: Reading) -> Iterator[int]:
+    """The places of values that are not the same in two readings of one layout."""
+    return compress(count(), map(ne, before.values, after.values))
+
+
+def differences(before: Values, after: Values) -> dict[str, Difference]:
     """Of every counter that one of the readings has; None where the other lacks it."""
     return {name: difference(name, before.get(name), after.get(name)) for name in before | after}
 
@@ -113,7 +107,7 @@ def differences(before: Values, after: Values) -> Counts:
 _LAST = FULL | frozenset(STOPS_AT.values())
 
 
-def difference(name: str, before: str | None, after: str | None) -> int | None:
+def difference(name: str, before: str | None, after: str | None) -> Difference:
     """By how much a counter moved; None where it does not tell.
 
     It was reset, has wrapped, is full, is no number, or was not read. Counters only grow: one that
@@ -135,21 +129,28 @@ def difference(name: str, before: str | None, after: str | None) -> int | None:
 _DOT_OR_SPACE = str.maketrans(". ", "__")
 
 
-def as_recorded(counts: Counted | None) -> dict[str, Any]:
-    """One end of `Record.counters`: the host's counters by name, and for each device what moved."""
-    if counts is None:
+def as_recorded(side: Counted | None, *, volumes: bool) -> dict[str, Any]:
+    """One end of `Record.counters`: the host's counters by name, and for each device what moved.
+
+    volumes: with its bytes and packets, too; without them no device that counted nothing else.
+    """
+    if side is None:
         return {}
-    recorded: dict[str, Any] = dict(counts.host)
-    for name, table in counts.netdev.items():
-        recorded[name.translate(_DOT_OR_SPACE)] = _moved(table)
-    for ports in (counts.rdma, counts.cxi):
-        for name, port in ports.items():
-            recorded[name.translate(_DOT_OR_SPACE)] = _moved(port.counters)
+    recorded: dict[str, Any] = {name: side.host.get(name) for name in side.host.block.names}
+    for devices in (side.netdev, side.rdma, side.cxi):
+        for name, counts in devices.items():
+            moved = counts.moved
+            if not volumes:
+                moved = {name: n for name, n in moved.items() if class_of(name) != NO_CLASS}
+                if not moved:
+                    continue
+            recorded[_key(name)] = moved
     return recorded
 
 
-def _moved(counts: Counts) -> Counts:
-    return {name: n for name, n in counts.items() if n != 0}
+@lru_cache(maxsize=4096)
+def _key(device: str) -> str:
+    return device.translate(_DOT_OR_SPACE)
 
 
 _trouble = re.compile(TROUBLE, re.IGNORECASE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from perch.judge.counters import moment as time_of
 from perch.model.figures import rounded
 from perch.model.moments import moment
 from perch.model.raw import End, Reading
@@ -15,7 +14,7 @@ def _after(a: float | None, b: float | None) -> float:
 
 
 def _read_at(reading: Reading | None) -> float | None:
-    return time_of(reading.time_s) if reading else None
+    return reading.time if reading else None
 
 
 def skew_s(client: End | str | None, server: End | str | None, parts: list[Part]) -> Number | None:

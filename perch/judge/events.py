@@ -7,37 +7,14 @@ has classes and severities in words.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-from perch.judge.counter_table import (
-    CLASS_BY_PATTERN,
-    CLASS_OF,
-    COUNTED_BY,
-    NO_CLASS,
-    PAUSE_TIMES,
-)
+from perch.judge.counter_table import COUNTED_BY, NO_CLASS, class_of
 from perch.judge.counters import Counts
 from perch.judge.path import Proof
 from perch.model.plan import Flow
+from perch.model.raw import Block
 from perch.model.record import ROLES, Events
-
-_by_pattern = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in CLASS_BY_PATTERN]
-_pause_times = re.compile(PAUSE_TIMES)
-
-
-#: Of the counters of one device.
-Names = tuple[str, ...]
-
-
-@lru_cache(maxsize=4096)
-def class_of(name: str) -> str:
-    """The class of a counter; "-" where it has none."""
-    known = CLASS_OF.get(name)
-    if known is not None:
-        return known
-    kind = next((kind for pattern, kind in _by_pattern if pattern.search(name)), NO_CLASS)
-    return NO_CLASS if kind == "pause" and _pause_times.search(name) else kind
 
 
 def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
@@ -53,8 +30,8 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
     reset: dict[str, None] = {}
     for role in ROLES:
         for device, counters in carried[role].items():
-            for name, n in counters.items():
-                if n == 0 or (kind := class_of(name)) == NO_CLASS:
+            for name, n in counters.moved.items():
+                if (kind := class_of(name)) == NO_CLASS:
                     continue
                 moved.setdefault(kind, f"{flow.host(role)}: {device} {name}")
                 if n is None:
@@ -72,19 +49,21 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
 
 def _counted_by_both(proof: Proof) -> list[str]:
     client, server = (proof.carried[role].values() for role in ROLES)
-    return _in_both(tuple(map(tuple, client)), tuple(map(tuple, server)))
+    return _in_both(tuple(one.block for one in client), tuple(one.block for one in server))
 
 
 @lru_cache(maxsize=256)
-def _in_both(client: tuple[Names, ...], server: tuple[Names, ...]) -> list[str]:
-    """`client`, `server`: the names that each device of an end counts."""
+def _in_both(client: tuple[Block, ...], server: tuple[Block, ...]) -> list[str]:
+    """`client`, `server`: what each device of an end counts."""
     by_end = [frozenset().union(*map(_counted, devices)) for devices in (client, server)]
     return [kind for kind in COUNTED_BY if all(kind in counted for counted in by_end)]
 
 
-def _counted(names: Names) -> frozenset[str]:
-    """The classes that a device with counters of these names counts."""
-    return frozenset(kind for kind, one_of in COUNTED_BY.items() if not one_of.isdisjoint(names))
+def _counted(block: Block) -> frozenset[str]:
+    """The classes that a device counts."""
+    return frozenset(
+        kind for kind, one_of in COUNTED_BY.items() if not one_of.isdisjoint(block.known)
+    )
 
 
 def _stale_device(flow: Flow, proof: Proof, measured: bool) -> str | None:

@@ -301,9 +301,9 @@ def _readings(lines: list[bytes]) -> Iterator[tuple[int, Reading]]:
         if isinstance(line, LayoutLine):
             names = _layout(line)
         elif line is not None and names is not None:
-            values = line.values.split(" ") if line.values else []
-            if len(values) == names.length:
-                yield line.number, reading(names, line.time_s, values, line.number)
+            found = reading(names, line.time_s, line.values, line.number)
+            if found is not None:
+                yield line.number, found
 
 
 def _layout(line: LayoutLine) -> Layout:

@@ -62,7 +62,7 @@ def _devices(idle: Counted | None, interfaces: Mapping[str, LinkFacts]) -> dict[
     found: dict[str, LinkFacts] = {}
     for name, port in [*idle.rdma.items(), *idle.cxi.items()] if idle else []:
         device = re.sub(r"/[0-9]+\Z", "", name)
-        rate = interfaces.get(port.netdev or "", NOTHING).rate_gbit_s
+        rate = interfaces.get(port.block.netdev, NOTHING).rate_gbit_s
         found[device] = NOTHING if device in found else LinkFacts(rate)
     return found
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from perch.judge.counter_table import CORRUPTED, GAPS, RECEIVED, RETRIES, SENT
 from perch.judge.counters import Counts
+from perch.model.raw import Block
 from perch.model.record import Packets
 
 
@@ -46,7 +48,17 @@ def _one_of(ports: Sequence[Counts], names: Sequence[str]) -> int | None:
     return total
 
 
-def _all_of(ports: Sequence[Counts], names: Sequence[str]) -> int | None:
+def _all_of(ports: Sequence[Counts], names: tuple[str, ...]) -> int | None:
     """Several things that may be counted, added; None where none of them is."""
-    found = [n for counters in ports for name in names if (n := counters.get(name)) is not None]
+    found = [
+        n
+        for counters in ports
+        for name in _those_of(counters.block, names)
+        if (n := counters.moved.get(name, 0)) is not None
+    ]
     return sum(found) if found else None
+
+
+@lru_cache(maxsize=4096)
+def _those_of(block: Block, names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name in block.known]

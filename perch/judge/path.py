@@ -219,7 +219,7 @@ def _sent_again(ends: Sequence[_End], rdma: bool) -> int:
             n
             for end in ends
             for counters in end.place.ports
-            for name, n in counters.items()
+            for name, n in counters.moved.items()
             if n and _makes_go_back(name)
         )
     sides = {end.place.role: end.place.side for end in ends}

@@ -99,7 +99,7 @@ def place_of(
         [at_rest.get((c.device, c.by)) for c in counters],
         (idle.seconds if idle else None) or 1,
         facts.drivers.get(device or "") if facts else None,
-        [side.rdma[ports[0]].counters] if side and len(ports) == 1 else [],
+        [side.rdma[ports[0]]] if side and len(ports) == 1 else [],
         _carriers(side, device, ports, rdma) if side and device is not None else [],
     )
     if not counters or len(ports) > 1:
@@ -156,7 +156,7 @@ def _device(
             return str(name)
     for ports in (side.rdma, side.cxi):
         for key, port in ports.items():
-            if port.netdev == side.address:
+            if port.block.netdev == side.address:
                 return key.rpartition("/")[0] or key
     return None
 
@@ -193,18 +193,19 @@ def counters_of(
 
 
 def _interface(side: Counted, name: str, of: Literal["interface", "under"]) -> Counter | None:
-    counts = side.netdev.get(name, {})
-    if "tx_bytes" not in counts or "rx_bytes" not in counts:
+    counts = side.netdev.get(name)
+    if counts is None or "tx_bytes" not in counts or "rx_bytes" not in counts:
         return None
-    return Counter(name, "tx_bytes", "bytes", of, counts["tx_bytes"], counts["rx_bytes"])
+    tx, rx = counts.get("tx_bytes"), counts.get("rx_bytes")
+    return Counter(name, "tx_bytes", "bytes", of, tx, rx)
 
 
 def _cassini(side: Counted, name: str) -> Counter | None:
-    counts = side.cxi[name].counters
+    counts = side.cxi[name]
     tx, rx = "hni_sts_tx_ok_octets", "hni_sts_rx_ok_octets"
     if tx not in counts or rx not in counts:
         return None
-    return Counter(name, tx, "bytes", "nic", counts[tx], counts[rx])
+    return Counter(name, tx, "bytes", "nic", counts.get(tx), counts.get(rx))
 
 
 def _of_rdma(side: Counted, device: str, port: str | None) -> list[Counter]:
@@ -217,18 +218,17 @@ def _of_rdma(side: Counted, device: str, port: str | None) -> list[Counter]:
     ports = _ports(side, device, port)
     if len(ports) != 1:
         return []
-    found = side.rdma[ports[0]]
-    counts = found.counters
+    counts = side.rdma[ports[0]]
     if "port_xmit_data" in counts:
-        tx, rx = _words(counts["port_xmit_data"]), _words(counts.get("port_rcv_data"))
+        tx, rx = _words(counts.get("port_xmit_data")), _words(counts.get("port_rcv_data"))
         return [Counter(device, "port_xmit_data", "bytes", "port", tx, rx)]
     if "tx_bytes" in counts:
-        tx, rx = counts["tx_bytes"], counts.get("rx_bytes")
+        tx, rx = counts.get("tx_bytes"), counts.get("rx_bytes")
         return [Counter(device, "tx_bytes", "bytes", "port", tx, rx)]
     if "sent_pkts" in counts:
-        tx, rx = counts["sent_pkts"], counts.get("rcvd_pkts")
+        tx, rx = counts.get("sent_pkts"), counts.get("rcvd_pkts")
         packets = Counter(device, "sent_pkts", "packets", "port", tx, rx)
-        under = _interface(side, found.netdev, "under")
+        under = _interface(side, counts.block.netdev, "under")
         return [packets] if under is None else [packets, under]
     return []
 
@@ -258,6 +258,5 @@ def _carriers(
         own = [(key, side.rdma[key]) for key in ports]
     else:
         return [(device, side.netdev[device])] if device in side.netdev else []
-    found = [(name, port.counters) for name, port in own]
-    beside = [port.netdev for _, port in own]
-    return found + [(name, side.netdev[name]) for name in beside if name in side.netdev]
+    beside = [port.block.netdev for _, port in own]
+    return own + [(name, side.netdev[name]) for name in beside if name in side.netdev]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from perch.judge.counter_table import FULL, STOPS_AT
 from perch.model.raw import Block, Layout, Reading, Readings, Tables, TablesAround
 
-#: The most digits that a counter of 64 bits has.
-DIGITS_MAX = 20
+#: Numbers of at most 64 bits, which have 20 digits, with a space between them.
+_numbers = re.compile(r"(?:[0-9]{1,20}+ )*+[0-9]{1,20}+")
 
 #: The names of each table: of the host, and by device with the interface beside it.
 Names = tuple[str, ...]
@@ -43,18 +45,29 @@ def _narrow(of: Layout) -> list[tuple[int, str]]:
     ]
 
 
-def _is_plain(of: Layout, values: list[str]) -> bool:
-    text = "".join(values)
-    if not (text.isdigit() and text.isascii()) or max(map(len, values)) > DIGITS_MAX:
+def _is_plain(of: Layout, text: str, values: list[str]) -> bool:
+    if not _numbers.fullmatch(text):
         return not values
-    if not FULL.isdisjoint(values) or "" in values:
+    if any(full in text for full in FULL) and not FULL.isdisjoint(values):
         return False
     return all(values[at] != full for at, full in _narrow(of))
 
 
-def reading(of: Layout, time_s: str, values: list[str], number: int | None = None) -> Reading:
-    """A reading; `values` has one of each name of the layout."""
-    return Reading(of, time_s, values, _is_plain(of, values), number)
+def moment(text: str) -> float | None:
+    """Seconds since the epoch of a reading's `time_s`."""
+    try:
+        time = float(text)
+    except ValueError:
+        return None
+    return time if math.isfinite(time) else None
+
+
+def reading(of: Layout, time_s: str, text: str, number: int | None = None) -> Reading | None:
+    """A reading. `text`: its values, with spaces between them; None where they do not fit."""
+    values = text.split(" ") if text else []
+    if len(values) != len(of.places):
+        return None
+    return Reading(of, time_s, moment(time_s), values, _is_plain(of, text, values), number)
 
 
 def of_tables(tables: Tables) -> Reading:
@@ -71,7 +84,7 @@ def of_tables(tables: Tables) -> Reading:
     for ports in (tables.rdma, tables.cxi):
         for port in ports.values():
             values += port.counters.values()
-    return reading(of, tables.time_s, values)
+    return Reading(of, tables.time_s, moment(tables.time_s), values, plain=False)
 
 
 def around(found: TablesAround | None) -> Readings | None:

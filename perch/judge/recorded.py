@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from perch.judge.asked import huge
-from perch.judge.counter_table import NO_CLASS
-from perch.judge.events import class_of
+from perch.judge.counters import Counted, as_recorded
 from perch.model.figures import rounded
 from perch.model.plan import Expect, Flow, Plan
 from perch.model.record import (
@@ -49,7 +46,8 @@ USUAL = {
 class OfFlow(msgspec.Struct):
     """What all records of a flow have in common, from what its two ends counted and said."""
 
-    counters: Counters | None = None
+    client: Counted | None = None
+    server: Counted | None = None
     events: Events | None = None
     packets: Packets | None = None
     clock_skew_s: Number | None = None
@@ -108,28 +106,18 @@ def _cpu(part: Part, kind: str | None) -> Cpu | None:
 # ---- counters ------------------------------------------------------------------------------------
 
 
-def _without_volumes(side: dict[str, Any]) -> dict[str, Any]:
-    """The host's own counters, and of its devices what is an event; no device without any."""
-    kept: dict[str, Any] = {}
-    for device, value in side.items():
-        if isinstance(value, dict):
-            value = {name: n for name, n in value.items() if class_of(name) != NO_CLASS}
-            if not value:
-                continue
-        kept[device] = value
-    return kept
-
-
-def _counters(whole: Counters | None, path: Path | None, kind: str | None) -> Counters | None:
+def _counters(flow: OfFlow, path: Path | None, kind: str | None) -> Counters | None:
     """Without the bytes and packets that a proven path sums up.
 
     Where the path is not proven they are evidence; of a transfer they tell its devices apart.
     """
-    if whole is None or kind not in ("latency", "bandwidth"):
-        return whole
-    if path is None or path.state != "proven":
-        return whole
-    return Counters(_without_volumes(whole.client), _without_volumes(whole.server))
+    if flow.client is None and flow.server is None:
+        return None
+    proven = path is not None and path.state == "proven"
+    volumes = not proven or kind not in ("latency", "bandwidth")
+    return Counters(
+        as_recorded(flow.client, volumes=volumes), as_recorded(flow.server, volumes=volumes)
+    )
 
 
 def _transfer(part: Part, expect: Expect) -> Transfer | None:
@@ -191,7 +179,7 @@ def record(
         stall=part.stall,
         packets=of_flow.packets,
         events=of_flow.events,
-        counters=_counters(of_flow.counters, path, kind),
+        counters=_counters(of_flow, path, kind),
         transfer=_transfer(part, expect),
         soak=part.soak,
         environment=part.environment,

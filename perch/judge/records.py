@@ -10,7 +10,7 @@ import msgspec
 from perch.judge import as_planned, ends, events, links, origin, packets, path, scope
 from perch.judge import round as rounds
 from perch.judge.asked import Asked, Asking
-from perch.judge.counters import Counted, as_recorded, counted
+from perch.judge.counters import Counted, counted
 from perch.judge.host_lines import Part as FilePart
 from perch.judge.hosts import HostFacts
 from perch.judge.outcome import Cause, belongs, cause, server_cause
@@ -23,7 +23,7 @@ from perch.judge.trail import End as ReadEnd
 from perch.judge.trail import Trail
 from perch.model.plan import Flow, Plan, Round
 from perch.model.raw import End, FlowFiles, Readings
-from perch.model.record import ROLES, Counters, Part, Path, Record
+from perch.model.record import ROLES, Part, Path, Record, Role
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.tool import shell_exit_code
 
@@ -56,12 +56,6 @@ def _readings(end: End | str | None) -> Readings | None:
 
 def _route(side: Counted | None) -> str | None:
     return (side.route or side.address) if side else None
-
-
-def _counters(client: Counted | None, server: Counted | None) -> Counters | None:
-    if client is None and server is None:
-        return None
-    return Counters(as_recorded(client), as_recorded(server))
 
 
 class FlowReader:
@@ -141,7 +135,8 @@ class FlowReader:
         )
         measured = any(part.status == "ok" for part in parts)
         of_flow = OfFlow(
-            counters=_counters(client, server),
+            client=client,
+            server=server,
             events=events.of_flow(flow, proof, measured=measured),
             packets=packets.of_flow(proof.ports["client"], proof.ports["server"], shared=shared),
             clock_skew_s=ends.skew_s(raw.client, raw.server, parts),
@@ -160,9 +155,10 @@ class FlowReader:
         plan, hosts, flow, uses = self._plan, self._hosts, heard.flow, heard.asked.uses
         fabric = plan.hosts[flow.client].fabric
         known = hosts[flow.client].links, hosts[flow.server].links
-        counters = heard.of_flow.counters or Counters()
+        counts: dict[Role, Counted | None]
+        counts = {"client": heard.of_flow.client, "server": heard.of_flow.server}
         for part, expect in zip(heard.parts, flow.expect, strict=True):
-            shown = scope.shown(part, flow, fabric, hosts, counters, uses)
+            shown = scope.shown(part, flow, fabric, hosts, counts, uses)
             worth = scope.weakest(flow.scope, shown)
             yield record(
                 plan,

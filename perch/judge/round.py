@@ -13,7 +13,7 @@ import msgspec
 
 from perch.judge.bounds import Bound, Finding, worst
 from perch.judge.bounds import judged as by_law
-from perch.judge.counters import Counted, counted, moment
+from perch.judge.counters import Counted, counted
 from perch.judge.path import Proof
 from perch.judge.places import counters_of
 from perch.model.plan import Flow
@@ -80,15 +80,15 @@ def _whole_time(host: str, members: Sequence[Member]) -> Counted | None:
     here += [m.server for m in members if m.flow.server == host]
     begins = [readings.before for readings in here if readings and readings.before]
     ends = [readings.after for readings in here if readings and readings.after]
-    times = [moment(reading.time_s) for reading in (*begins, *ends)]
-    if len(begins) < len(here) or len(ends) < len(here) or None in times:
+    untold = any(reading.time is None for reading in (*begins, *ends))
+    if len(begins) < len(here) or len(ends) < len(here) or untold:
         return None
     # max() takes the first of equal times: the last flow's reading is the latest of them
     return counted(Readings(before=min(begins, key=_time), after=max(reversed(ends), key=_time)))
 
 
 def _time(reading: Reading) -> float:
-    return moment(reading.time_s) or 0
+    return reading.time or 0
 
 
 def _together(claims: Sequence[Bound], flows: int, side: Counted) -> Bound | None:

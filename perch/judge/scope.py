@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from perch.judge.asked import Use
+from perch.judge.counters import Counted
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow
-from perch.model.record import ROLES, Counters, Part, Path, Role, Scope
+from perch.model.record import ROLES, Part, Path, Role, Scope
 
 #: From the weakest to the strongest word for what figures are worth.
 SCOPES: tuple[Scope, ...] = ("simulated", "software", "imported", "hardware")
@@ -49,17 +49,15 @@ def _is_soft(devices: str | None, host: HostFacts) -> bool:
     )
 
 
-def _counts_softly(counted: Mapping[str, Any], devices: str | None) -> bool:
-    """No card counts under the names of rxe's own counters, whatever its device is called.
-
-    `counted`: one side of a record's counters.
-    """
-    names = [re.sub("[. ]", "_", name) for name in _names(devices)]
+def _counts_softly(counted: Counted | None, devices: str | None) -> bool:
+    """No card counts under the names of rxe's own counters, whatever its device is called."""
+    if counted is None:
+        return False
+    names = _names(devices)
     return any(
-        isinstance(value, dict)
-        and ("sent_pkts" in value or "rcvd_pkts" in value)
+        ("sent_pkts" in counts.moved or "rcvd_pkts" in counts.moved)
         and (not names or any(key.startswith(name + "/") for name in names))
-        for key, value in counted.items()
+        for key, counts in counted.rdma.items()
     )
 
 
@@ -90,12 +88,12 @@ def shown(
     flow: Flow,
     fabric: str,
     hosts: Mapping[str, HostFacts],
-    counters: Counters,
+    counted: Mapping[Role, Counted | None],
     uses: Mapping[Role, Use],
 ) -> Scope:
     """Sockets, memory of one host and soft devices are software, whatever the plan calls them.
 
-    `counters`: of the record. `uses`: what the plan asks each end to use.
+    `counted`: by both ends. `uses`: what the plan asks each end to use.
     """
     backend, provider = part.backend or flow.backend, part.provider or flow.provider or ""
     devices = {role: device(part, role) for role in ROLES}
@@ -106,7 +104,7 @@ def shown(
     layer = (part.link.layer if part.link else None) or fabric
     if layer in LOCAL_LAYERS or any(
         _is_soft(devices[role], hosts[flow.host(role)])
-        or _counts_softly(getattr(counters, role), devices[role])
+        or _counts_softly(counted[role], devices[role])
         for role in ROLES
     ):
         return "software"

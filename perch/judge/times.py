@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from perch.judge.counters import moment as read_at
 from perch.model.figures import rounded
 from perch.model.moments import CLOSE_S, LOST_S, SLEW, moment
 from perch.model.plan import Flow, Plan
@@ -60,7 +59,7 @@ def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
     if readings and readings.before and readings.after:
         if not _same_devices(readings.before, readings.after):
             yield f"{name} read other devices before its flow than after it"
-        before, after = read_at(readings.before.time_s), read_at(readings.after.time_s)
+        before, after = readings.before.time, readings.after.time
         if before is None or after is None:
             yield f"{name} does not say when it read its counters"
             return
@@ -145,7 +144,7 @@ def _between_readings(end: End | str | None) -> float | None:
     readings = end.counters if isinstance(end, End) else None
     if readings is None or readings.before is None or readings.after is None:
         return None
-    before, after = read_at(readings.before.time_s), read_at(readings.after.time_s)
+    before, after = readings.before.time, readings.after.time
     return after - before if before is not None and after is not None else None
 
 

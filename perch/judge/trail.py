@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from perch.judge.counter_table import CLASS_OF, NO_CLASS, SENT
-from perch.judge.counters import difference, moment
-from perch.judge.events import class_of
+from perch.judge.counter_table import CLASS_OF, NO_CLASS, SENT, class_of
+from perch.judge.counters import changed, difference
 from perch.model.moments import CLOSE_S
 from perch.model.raw import Layout, Reading, Readings, Values
 
@@ -59,8 +58,9 @@ class End(NamedTuple):
 
 def _mark(flow: str, reading: Reading | None) -> Mark | None:
     """None where the reading does not say when it was made."""
-    time = moment(reading.time_s) if reading else None
-    return None if reading is None or time is None else Mark(flow, time, reading)
+    if reading is None or reading.time is None:
+        return None
+    return Mark(flow, reading.time, reading)
 
 
 class Trail(msgspec.Struct):
@@ -209,11 +209,8 @@ def _works(layout: Layout) -> list[bool]:
 def _only_works(before: Reading, after: Reading) -> bool:
     """Whether nothing moved but counters of traffic, and those grew."""
     works = _works(before.layout)
-    return all(
-        works[at] and _grew(early, late)
-        for at, (early, late) in enumerate(zip(before.values, after.values, strict=True))
-        if early != late
-    )
+    early, late = before.values, after.values
+    return all(works[at] and _grew(early[at], late[at]) for at in changed(before, after))
 
 
 def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]:

@@ -40,7 +40,7 @@ from perch.terminal import progress
 MANY_FLOWS = 2000
 #: Flows whose records are made together, and those of the smallest piece: they fit the processor's
 #: caches until they are columns.
-PIECE_FLOWS = 512
+PIECE_FLOWS = 2048
 #: Pieces of a large plan: few, as each hands back the counters of all its hosts, and enough for two
 #: processes to end at the same time.
 PIECES = 24

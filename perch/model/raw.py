@@ -45,7 +45,7 @@ class TablesAround(Model):
     route_interface: str = ""
 
 
-class Block(msgspec.Struct, frozen=True):
+class Block(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The counters of a device, or of the host itself, among a reading's values: from `first` on.
 
     `netdev`: of an RDMA port or a NIC, the interface under or over it.
@@ -55,6 +55,10 @@ class Block(msgspec.Struct, frozen=True):
     first: int
     names: tuple[str, ...]
     netdev: str = ""
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        return frozenset(self.names)
 
 
 class Layout(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -70,9 +74,9 @@ class Layout(msgspec.Struct, frozen=True, eq=False, dict=True):
         return [self.host, *self.netdev.values(), *self.rdma.values(), *self.cxi.values()]
 
     @cached_property
-    def length(self) -> int:
-        """How many values a reading has."""
-        return sum(len(block.names) for block in self.blocks)
+    def places(self) -> list[tuple[int, str]]:
+        """Of each value of a reading its block, as a number of `blocks`, and its name."""
+        return [(n, name) for n, block in enumerate(self.blocks) for name in block.names]
 
     @cached_property
     def devices(self) -> dict[str, Block]:
@@ -80,14 +84,16 @@ class Layout(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class Reading(msgspec.Struct):
-    """All counters of one host at one moment: `time_s` is text, seconds since the epoch.
+    """All counters of one host at one moment.
 
-    `number`: where one reading may end a flow and begin the next. `plain`: every value is a number
-    of at most 64 bits, and no counter is full.
+    `time_s`: seconds since the epoch as they were written; `time` is the same as a number, None
+    where they tell no time. `number`: where one reading may end a flow and begin the next. `plain`:
+    every value is a number of at most 64 bits, and no counter is full.
     """
 
     layout: Layout
     time_s: str
+    time: float | None
     values: list[str]
     plain: bool
     number: int | None = None

@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from perch.judge.counter_table import NO_CLASS
-from perch.judge.counters import Counts, differences
-from perch.judge.events import class_of
+from perch.judge.counter_table import NO_CLASS, class_of
+from perch.judge.counters import Difference, differences
 from perch.judge.raw import LARGEST, RawFiles
 from perch.model.figures import rounded
 from perch.model.json_keys import repeated_key
@@ -102,7 +101,7 @@ class SampleLine(msgspec.Struct, kw_only=True):
     ended: str
     reset: bool
     step_s: Number | None
-    moved: Counts
+    moved: dict[str, Difference]
     events: dict[str, int | None]
     packets: int | None
     bytes: dict[str, dict[str, int | None]]
@@ -128,8 +127,8 @@ class Fault(msgspec.Struct):
 # ---- counters ------------------------------------------------------------------------------------
 
 
-def _moved(known: Mapping[str, Values], tables: Mapping[str, Values]) -> Counts:
-    moved: Counts = {}
+def _moved(known: Mapping[str, Values], tables: Mapping[str, Values]) -> dict[str, Difference]:
+    moved: dict[str, Difference] = {}
     for name, table in tables.items():
         old = known.get(name, {})
         if table == old:
@@ -161,7 +160,7 @@ def moved_class(name: str) -> str:
     return "tcp-retransmissions" if counter == "TcpRetransSegs" else NO_CLASS
 
 
-def _events(moved: Counts) -> dict[str, int | None]:
+def _events(moved: dict[str, Difference]) -> dict[str, int | None]:
     events: dict[str, int | None] = {}
     for name, n in moved.items():
         kind = moved_class(name)
@@ -186,7 +185,7 @@ _BYTES = {
 _PACKETS = frozenset(("tx_packets", "rx_packets", "port_xmit_packets", "port_rcv_packets"))
 
 
-def _bytes(moved: Counts) -> dict[str, dict[str, int | None]]:
+def _bytes(moved: dict[str, Difference]) -> dict[str, dict[str, int | None]]:
     sums: dict[str, dict[str, int | None]] = {}
     for name, n in moved.items():
         device, _, counter = name.rpartition("/")
@@ -197,7 +196,7 @@ def _bytes(moved: Counts) -> dict[str, dict[str, int | None]]:
     return sums
 
 
-def _packets(moved: Counts) -> int | None:
+def _packets(moved: dict[str, Difference]) -> int | None:
     known = [
         n for name, n in moved.items() if n is not None and name.rpartition("/")[2] in _PACKETS
     ]

@@ -9,9 +9,10 @@ import msgspec
 
 from perch.judge import path
 from perch.judge.asked import NO_USES, Use
-from perch.judge.counters import Counted, PortCounts
+from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, Plan, PlanHost, Suite
+from perch.model.raw import Block
 from perch.model.record import Part, Role, Scope
 
 Table = Mapping[str, int | None]
@@ -47,6 +48,17 @@ def plan(
     )
 
 
+def counts(table: Table, netdev: str = "") -> Counts:
+    """What one device counted. `netdev`: of an RDMA port or a NIC, the interface under it."""
+    moved = {name: n for name, n in table.items() if n != 0}
+    return Counts(Block("", 0, tuple(table), netdev), moved)
+
+
+def table(of: Counts) -> dict[str, int | None]:
+    """All counters of a device."""
+    return {name: of.get(name) for name in of.block.names}
+
+
 def side(
     *,
     seconds: float | None = 1,
@@ -62,10 +74,10 @@ def side(
         seconds=seconds,
         address=address,
         route=address,
-        host=dict(host or {}),
-        netdev={name: dict(table) for name, table in (netdev or {}).items()},
-        rdma={name: PortCounts(under, dict(table)) for name, table in (rdma or {}).items()},
-        cxi={name: PortCounts(under, dict(table)) for name, table in (cxi or {}).items()},
+        host=counts(host or {}),
+        netdev={name: counts(table) for name, table in (netdev or {}).items()},
+        rdma={name: counts(table, under) for name, table in (rdma or {}).items()},
+        cxi={name: counts(table, under) for name, table in (cxi or {}).items()},
     )
 
 

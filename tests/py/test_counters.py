@@ -7,18 +7,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from perch.judge.counters import Counts, as_recorded, counted, differences, is_trouble
+from perch.judge.counters import Difference, as_recorded, counted, differences, is_trouble
 from perch.judge.readings import around
 from perch.model.raw import Readings, Tables, TablesAround, Values
+from tests.py.path_built import table
 
 
-def moved(before: Values, after: Values) -> Counts:
+def moved(before: Values, after: Values) -> dict[str, Difference]:
     """The differences of two tables, and of readings that have them: they are the same."""
     first, second = (Tables(time_s=at, host=one) for at, one in (("1", before), ("2", after)))
     found = counted(around(TablesAround(first, second)))
     assert found is not None
-    assert found.host == differences(before, after)
-    return found.host
+    assert table(found.host) == differences(before, after)
+    return table(found.host)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +99,13 @@ def test_counted_has_every_table_and_the_seconds_between() -> None:
     found = counted(read(BEFORE, AFTER))
     assert found is not None
     assert (found.seconds, found.address, found.route) == (2, "eth1.5", "eth2")
-    assert found.host == {"TcpRetransSegs": 0}
-    assert found.netdev == {"eth1.5": {"rx_bytes": 5, "tx_bytes": 0}, "gone": {"rx_bytes": None}}
-    assert found.rdma["rxe0/1"].netdev == "eth1.5"
-    assert found.rdma["rxe0/1"].counters == {"sent_pkts": 2, "symbol_error": None}
-    assert found.cxi["cxi0"].counters == {"hni_sts_tx_ok_octets": 0}
+    assert table(found.host) == {"TcpRetransSegs": 0}
+    assert list(found.netdev) == ["eth1.5", "gone"]
+    assert table(found.netdev["eth1.5"]) == {"rx_bytes": 5, "tx_bytes": 0}
+    assert table(found.netdev["gone"]) == {"rx_bytes": None}
+    assert found.rdma["rxe0/1"].block.netdev == "eth1.5"
+    assert table(found.rdma["rxe0/1"]) == {"sent_pkts": 2, "symbol_error": None}
+    assert table(found.cxi["cxi0"]) == {"hni_sts_tx_ok_octets": 0}
 
 
 @pytest.mark.parametrize("end", ["100.5", "99", "soon", "", "inf", "nan"])
@@ -117,11 +120,11 @@ def test_seconds_are_unknown_where_the_clock_does_not_tell(end: str) -> None:
 )
 def test_without_both_readings_nothing_is_counted(readings: Readings | None) -> None:
     assert counted(readings) is None
-    assert as_recorded(None) == {}
+    assert as_recorded(None, volumes=True) == {}
 
 
 def test_record_leaves_out_what_did_not_move_and_renames_dots() -> None:
-    assert as_recorded(counted(read(BEFORE, AFTER))) == {
+    assert as_recorded(counted(read(BEFORE, AFTER)), volumes=True) == {
         "TcpRetransSegs": 0,
         "eth1_5": {"rx_bytes": 5},
         "gone": {"rx_bytes": None},

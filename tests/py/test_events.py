@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from perch.judge.counter_table import class_of
 from perch.judge.counters import Counts
-from perch.judge.events import class_of, of_flow
+from perch.judge.events import of_flow
 from perch.judge.path import Proof
-from perch.model.record import Events, Path
-from tests.py.path_built import flow
+from perch.model.record import Events, Path, Role
+from tests.py.path_built import Table, counts, flow
 
 
 @pytest.mark.parametrize(
@@ -31,16 +32,18 @@ def test_class_by_name_and_by_what_cards_call_it(name: str, kind: str) -> None:
 
 
 def carried(
-    client: dict[str, Counts],
-    server: dict[str, Counts],
+    client: dict[str, Table],
+    server: dict[str, Table],
     state: str = "unknown",
     *,
     loopback: bool = False,
 ) -> Proof:
     path = Path(state=state)  # type: ignore[arg-type]
-    ports: dict[str, list[Counts]] = {"client": [], "server": []}
-    tables = {"client": client, "server": server}
-    return Proof(path, [], ports, tables, loopback)  # type: ignore[arg-type]
+    tables: dict[Role, dict[str, Counts]] = {
+        "client": {name: counts(table) for name, table in client.items()},
+        "server": {name: counts(table) for name, table in server.items()},
+    }
+    return Proof(path, [], {"client": [], "server": []}, tables, loopback)
 
 
 def events(proof: Proof, *, measured: bool = True) -> Events:
@@ -50,7 +53,7 @@ def events(proof: Proof, *, measured: bool = True) -> Events:
 
 
 def test_class_is_counted_where_both_ends_count_it() -> None:
-    quiet: dict[str, Counts] = {"eth1": {"rx_errors": 0, "rx_dropped": 0}}
+    quiet: dict[str, Table] = {"eth1": {"rx_errors": 0, "rx_dropped": 0}}
     assert events(carried(quiet, quiet)).counts == {"errors": 0, "host-drops": 0}
     assert events(carried(quiet, {"eth1": {"rx_dropped": 0}})).counts == {"host-drops": 0}
 
@@ -85,12 +88,12 @@ def test_nothing_is_known_without_counters() -> None:
     assert of_flow(flow(), carried({}, {}), measured=True) is None
 
 
-def table(count: tuple[int | None, int | None]) -> Counts:
+def table(count: tuple[int | None, int | None]) -> Table:
     return {"tx_bytes": count[0], "rx_bytes": 0, "tx_packets": count[1], "rx_packets": 0}
 
 
 @pytest.mark.parametrize(
-    ("counts", "why"),
+    ("tables", "why"),
     [
         ({"eth1": table((10, 1))}, None),
         ({"eth1": table((0, 4))}, "b: eth1 counted 4 packets without a byte"),
@@ -106,10 +109,10 @@ def table(count: tuple[int | None, int | None]) -> Counts:
     ],
 )  # fmt: skip
 def test_stale_device_is_named_where_the_path_is_proven(
-    counts: dict[str, Counts], why: str | None
+    tables: dict[str, Table], why: str | None
 ) -> None:
-    assert events(carried({}, counts, "proven")).stale == why
-    assert events(carried({}, counts, "unknown")).stale is None
+    assert events(carried({}, tables, "proven")).stale == why
+    assert events(carried({}, tables, "unknown")).stale is None
 
 
 def test_loopback_must_move_if_a_part_was_measured() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,13 +10,23 @@ import pytest
 
 from perch.judge import ends, links, recorded, scope, times
 from perch.judge.asked import NO_USES
-from perch.judge.counters import Counted, PortCounts
+from perch.judge.counters import Counted
 from perch.judge.hosts import HostFacts
 from perch.judge.links import LinkFacts
 from perch.model.figures import encode
 from perch.model.plan import Expect, Flow, Plan, PlanHost, Suite
 from perch.model.raw import End, Interface
-from perch.model.record import Counters, Link, Part, Path, Record, SoakSummary
+from perch.model.record import (
+    ROLES,
+    Counters,
+    Link,
+    Part,
+    Path,
+    Record,
+    Role,
+    SoakSummary,
+)
+from tests.py.path_built import Table, counts, side
 
 FLOW = Flow(
     id="t/a/b/0/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
@@ -94,26 +105,35 @@ def verbs(tool: str = "perch", **said: Any) -> Flow:
 
 
 def worth(
-    flow: Flow, said: dict[str, Any], hosts: dict[str, HostFacts] | None = None, **counted: Any
+    flow: Flow,
+    said: dict[str, Any],
+    hosts: dict[str, HostFacts] | None = None,
+    rdma: Mapping[str, dict[str, Table]] | None = None,
 ) -> str:
     facts = {"a": HostFacts(), "b": HostFacts()} | (hosts or {})
-    return scope.shown(part(said), flow, "roce", facts, Counters(**counted), NO_USES)
+    counted: dict[Role, Counted | None] = {"client": None, "server": None}
+    for role in ROLES:
+        if rdma and role in rdma:
+            counted[role] = side(rdma=rdma[role])
+    return scope.shown(part(said), flow, "roce", facts, counted, NO_USES)
 
 
 CARDS: dict[str, Any] = {"client": {"device": "mlx5_0"}, "server": {"device": "mlx5_0"}}
 
 
 @pytest.mark.parametrize(
-    ("counted", "shown"),
+    ("rdma", "shown"),
     [
         ({}, "hardware"),
-        ({"client": {"TcpRetransSegs": 0, "mlx5_0/1": {"port_xmit_data": 5}}}, "hardware"),
+        ({"client": {"mlx5_0/1": {"port_xmit_data": 5}}}, "hardware"),
         ({"server": {"mlx5_0/1": {"rcvd_pkts": 5}}}, "software"),
         ({"client": {"rxe9/1": {"sent_pkts": 5}}}, "hardware"),
     ],
 )
-def test_rxes_own_counters_are_soft_under_any_name(counted: dict[str, Any], shown: str) -> None:
-    assert worth(verbs(), CARDS, **counted) == shown
+def test_rxes_own_counters_are_soft_under_any_name(
+    rdma: dict[str, dict[str, Table]], shown: str
+) -> None:
+    assert worth(verbs(), CARDS, rdma=rdma) == shown
 
 
 @pytest.mark.parametrize(
@@ -187,11 +207,9 @@ def test_a_hosts_checks_say_rate_and_pcie_of_its_devices() -> None:
 
 
 def test_an_rdma_device_has_its_interfaces_rate_unless_it_has_several_ports() -> None:
-    def port(name: str) -> PortCounts:
-        return PortCounts(name, {})
-
-    ports = {"mlx5_0/1": port("eth1"), "mlx5_1/1": port("eth1"), "mlx5_1/2": port("eth2")}
-    idle = Counted(1, "eth1", "eth1", {}, {}, ports, {})
+    under = {"mlx5_0/1": "eth1", "mlx5_1/1": "eth1", "mlx5_1/2": "eth2"}
+    idle = side()
+    idle.rdma = {port: counts({}, interface) for port, interface in under.items()}
     interfaces = [
         Interface("eth1", "mlx5_core", 100, 9000),
         Interface("tun0", None, 10, 1500),
@@ -282,11 +300,14 @@ VOLUMES = {"rx_bytes": 9, "sent_pkts": 3}
 def test_bytes_and_packets_that_a_proven_path_sums_up_are_not_said_twice(
     state: Any, kept: dict[str, Any]
 ) -> None:
-    side = {"TcpRetransSegs": 1, "eth1": VOLUMES, "rxe0/1": {**VOLUMES, "duplicate_request": 2},
-            "eth2": {}}  # fmt: skip
+    end = side(
+        host={"TcpRetransSegs": 1},
+        netdev={"eth1": VOLUMES, "eth2": {"rx_bytes": 0}},
+        rdma={"rxe0/1": {**VOLUMES, "duplicate_request": 2}},
+    )
     made = recorded.record(
         PLAN, FLOW, Expect(size_bytes=8), Part(), scope="software", link=Link(),
-        path=Path(state=state), of_flow=recorded.OfFlow(counters=Counters(side, side)),
+        path=Path(state=state), of_flow=recorded.OfFlow(client=end, server=end),
     )  # fmt: skip
     assert made.counters == Counters(kept, kept)
 

@@ -7,10 +7,11 @@ import pytest
 from perch.judge.counters import Counts
 from perch.judge.packets import of_flow
 from perch.model.record import Packets
+from tests.py.path_built import counts
 
 
 def rxe(sent: int | None, received: int | None, **more: int) -> Counts:
-    return {"sent_pkts": sent, "rcvd_pkts": received} | more
+    return counts({"sent_pkts": sent, "rcvd_pkts": received, **more})
 
 
 def test_each_packet_sent_must_arrive_and_events_of_both_ends_add_up() -> None:
@@ -22,11 +23,11 @@ def test_each_packet_sent_must_arrive_and_events_of_both_ends_add_up() -> None:
 
 
 def test_connectx_has_three_ways_of_going_back_and_counts_damaged_packets() -> None:
-    port: Counts = {
+    port: dict[str, int | None] = {
         "port_xmit_packets": 500, "port_rcv_packets": 500, "packet_seq_err": 1,
         "local_ack_timeout_err": 2, "out_of_sequence": 0,
     }  # fmt: skip
-    client, server = port | {"rx_icrc_encapsulated": 0}, port | {"rx_icrc_encapsulated": 3}
+    client, server = (counts(port | {"rx_icrc_encapsulated": n}) for n in (0, 3))
     assert of_flow([client], [server], shared=False) == Packets(
         sent=1000, lost=0, retries=6, gaps=0, corrupted=3
     )
@@ -37,7 +38,7 @@ def test_packets_of_several_ports_add_up() -> None:
     found = of_flow(ports, [rxe(30, 12)], shared=False)
     assert found is not None
     assert (found.sent, found.lost) == (45, 6)
-    assert of_flow([rxe(10, 20), {}], [rxe(30, 12)], shared=False) is None
+    assert of_flow([rxe(10, 20), counts({})], [rxe(30, 12)], shared=False) is None
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_packets_of_several_ports_add_up() -> None:
     [
         (rxe(10, 20), rxe(10, 20), 0),  # more arrived than was sent: another's
         (rxe(10, None), rxe(10, 10), None),
-        ({"sent_pkts": 10}, rxe(10, 10), None),
+        (counts({"sent_pkts": 10}), rxe(10, 10), None),
     ],
 )
 def test_lost_packets_are_unknown_where_one_end_does_not_tell(
