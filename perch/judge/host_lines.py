@@ -36,6 +36,8 @@ LINE_MAX = 8 * 2**20
 #: Bytes of the last line, which has no output, at most.
 END_MAX = 64 * 2**10
 
+_LAYOUT, _SAMPLE = b'"kind":"layout"', b'"kind":"sample"'
+
 _T = TypeVar("_T")
 _head = msgspec.json.Decoder(Head)
 _brief = msgspec.json.Decoder(Brief)
@@ -57,10 +59,11 @@ class Stretch(NamedTuple):
 class Part(NamedTuple):
     """Where a host's lines of one piece lie; None where it has none.
 
-    `layout`: the last one before the samples.
+    `first`: the number of the first sample. `layout`: the last one before the samples.
     """
 
     flows: Stretch
+    first: int = 0
     samples: Stretch | None = None
     layout: Stretch | None = None
 
@@ -79,6 +82,17 @@ def _decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
         return None
 
 
+def _once(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
+    """The same of a line without a newline; None, too, where an object of it has a key twice.
+
+    Of these types msgspec writes the shortest text that there is. One as short has no more keys.
+    """
+    found = _decoded(decoder, line)
+    if found is None or len(msgspec.json.encode(found)) == len(line):
+        return found
+    return found if repeated_key(line) is None else None
+
+
 def _lines(file: BinaryIO) -> Iterator[tuple[Stretch, bytes]]:
     """Whole lines and where they lie. The last one may be torn; one that is too long ends it."""
     at = 0
@@ -95,10 +109,11 @@ def _lines(file: BinaryIO) -> Iterator[tuple[Stretch, bytes]]:
 class _Samples:
     """Where the samples of a file lie: the first is number 1. Those of another host do not count.
 
-    `walk`: run and host. `odd`: lines that cannot be used, by number, and why.
+    `walk`: run and host. `odd`: lines that cannot be used, by number, and why. `last`: the number
+    after which nothing is read.
     """
 
-    def __init__(self, file: BinaryIO, walk: tuple[str, str]) -> None:
+    def __init__(self, file: BinaryIO, walk: tuple[str, str], last: int | None = None) -> None:
         self.lines: list[Stretch] = []
         self.odd: list[tuple[int, str]] = []
         self._layouts: list[tuple[int, Stretch]] = []
@@ -108,9 +123,11 @@ class _Samples:
             self.odd.append((1, "is no head of this run and host"))
             return
         for number, (at, line) in enumerate(lines, 2):
-            if b'"kind":"sample"' in line:
+            if len(self.lines) == last:
+                return
+            if _SAMPLE in line:
                 self.lines.append(at)
-            elif b'"kind":"layout"' in line:
+            elif _LAYOUT in line:
                 self._layouts.append((len(self.lines), at))
             else:
                 self.odd.append((number, "is neither a layout nor a sample"))
@@ -180,7 +197,7 @@ class _Walk:
         parts = {}
         for piece, one in self.found.items():
             between = samples.between(one.first, one.last) if samples and one.first else None
-            parts[piece] = Part(one.flows, *(between or (None, None)))
+            parts[piece] = Part(one.flows, one.first, *(between or (None, None)))
         return parts
 
 
@@ -231,6 +248,7 @@ def index(
 class Lines:
     """One host's ends of a piece's flows, and the readings around them.
 
+    A line is decoded when its flow is asked for: those of a whole piece fit no processor's cache.
     `address_interface`: the one with the host's address.
     """
 
@@ -239,19 +257,25 @@ class Lines:
     ) -> None:
         self._agent = agent
         self._address_interface = address_interface
-        self._lines = {
-            (line.id, line.role): line
-            for text in _stretch(files, f"{folder}/{FLOWS}", part.flows).splitlines()
-            if (line := _decoded(_flow, text)) is not None and repeated_key(text) is None
-        }
+        self._rest = iter(_stretch(files, f"{folder}/{FLOWS}", part.flows).splitlines())
+        self._early: dict[tuple[str, str], FlowLine] = {}
         path = f"{folder}/{SAMPLES}"
         names = _stretch(files, path, part.layout) if part.layout else b""
         text = _stretch(files, path, part.samples) if part.samples else b""
-        self._readings = dict(_readings((names + text).splitlines()))
+        self._readings = _Readings((names + text).splitlines(), part.first)
 
     def of(self, flow: str, role: Role) -> FlowLine | None:
-        """What this host's end left."""
-        return self._lines.get((flow, role))
+        """What this host's end left. It is asked for once, mostly in the order of the lines."""
+        found = self._early.pop((flow, role), None)
+        if found is not None:
+            return found
+        for text in self._rest:
+            line = _once(_flow, text)
+            if line is not None and (line.id, line.role) == (flow, role):
+                return line
+            if line is not None:
+                self._early.setdefault((line.id, line.role), line)
+        return None
 
     def end(self, line: FlowLine) -> End:
         """The end in the form that the judge reads."""
@@ -276,7 +300,7 @@ class Lines:
     def _counters(self, line: FlowLine) -> Readings | None:
         if line.samples is None:
             return None
-        before, after = map(self._readings.get, line.samples)
+        before, after = map(self._readings.of, line.samples)
         return Readings(before, after, self._address_interface, line.route_interface)
 
 
@@ -293,17 +317,30 @@ def _stretch(files: RawFiles, path: str, at: Stretch) -> bytes:
         return _read(file, at)
 
 
-def _readings(lines: list[bytes]) -> Iterator[tuple[int, Reading]]:
-    """By number. A sample without a layout, or with other values than it names, tells nothing."""
-    names: Layout | None = None
-    for text in lines:
-        line = _decoded(_sample, text)
-        if isinstance(line, LayoutLine):
-            names = _layout(line)
-        elif line is not None and names is not None:
-            found = reading(names, line.time_s, line.values, line.number)
-            if found is not None:
-                yield line.number, found
+class _Readings:
+    """Samples that follow each other from number `first` on, and the layouts before them."""
+
+    def __init__(self, lines: Iterable[bytes], first: int) -> None:
+        self._lines: list[tuple[bytes, Layout | None]] = []
+        self._first = first
+        names: Layout | None = None
+        for text in lines:
+            if _LAYOUT in text:
+                line = _once(_sample, text)
+                names = _layout(line) if isinstance(line, LayoutLine) else None
+            elif _SAMPLE in text:
+                self._lines.append((text, names))
+
+    def of(self, number: int) -> Reading | None:
+        """A sample without a layout, or with other values than it names, tells nothing."""
+        at = number - self._first
+        if not 0 <= at < len(self._lines):
+            return None
+        text, names = self._lines[at]
+        line = _once(_sample, text)
+        if names is None or not isinstance(line, SampleLine) or line.number != number:
+            return None
+        return reading(names, line.time_s, line.values, number)
 
 
 def _layout(line: LayoutLine) -> Layout:
@@ -355,10 +392,10 @@ def idle(
     if file is None or samples is None:
         return None
     with file:
-        found = _Samples(file, (run, host))
+        found = _Samples(file, (run, host), last=max(samples))
         between = found.between(*samples)
         if between is None:
             return None
         text = b"".join(_read(file, at) for at in reversed(between) if at is not None)
-    readings = dict(_readings(text.splitlines()))
-    return Readings(readings.get(samples[0]), readings.get(samples[1]), interface)
+    readings = _Readings(text.splitlines(), samples[0])
+    return Readings(readings.of(samples[0]), readings.of(samples[1]), interface)

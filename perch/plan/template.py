@@ -112,7 +112,7 @@ def _filled(pieces: list[Piece], facts: Mapping[str, Facts]) -> str | None:
             word += piece
             continue
         end, key, default = piece
-        fact = facts.get(end, {}).get(key, default)
+        fact = facts[end].get(key) if end in facts else None
         if fact is None:
             fact = default
         if fact is None:

@@ -34,7 +34,7 @@ from perch.model.baseline import Baseline
 from perch.model.figures import encode, encode_lines
 from perch.model.imported import Documents
 from perch.model.limits import Limits
-from perch.model.plan import Plan
+from perch.model.plan import Plan, Round
 from perch.model.text import clean, names
 from perch.model.verdict import Check, Coverage, Verdict
 from perch.soak import judge as soak
@@ -66,29 +66,38 @@ class _Records(NamedTuple):
     files: list[Path]
 
 
+class _Pieces(NamedTuple):
+    """The pieces of a plan, and where the lines of each lie."""
+
+    rounds: list[list[Round]]
+    lines: host_lines.Index
+
+
+def _pieces(plan: Plan, files: RawFiles) -> _Pieces:
+    rounds = [] if planned.is_imported(plan) else worker.pieces(plan.rounds)
+    flows = ((flow for turn in piece for flow in turn.flows) for piece in rounds)
+    return _Pieces(rounds, host_lines.index(files, plan.run, plan.hosts, list(flows)))
+
+
 def _read_records(
-    plan: Plan, hosts: dict[str, HostFacts], files: RawFiles, work: Path
-) -> tuple[_Records, list[str]]:
-    """Writes work/records.jsonl. Also lines of raw files that cannot be used, in words."""
-    root = files.root
-    pieces = worker.pieces(plan.rounds)
-    flows = ((flow for turn in piece for flow in turn.flows) for piece in pieces)
-    lines = host_lines.index(files, plan.run, plan.hosts, list(flows))
+    plan: Plan, hosts: dict[str, HostFacts], pieces: _Pieces, root: Path, work: Path
+) -> _Records:
+    """Writes work/records.jsonl."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
     records, rows, written = [], [], []
     trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
     with (work / RECORDS).open("wb") as whole:
-        for n, piece in enumerate(worker.read(source, pieces, lines.parts, parts)):
+        read = worker.read(source, pieces.rounds, pieces.lines.parts, parts)
+        for n, piece in enumerate(read):
             records.append(piece.records)
             rows.append(piece.seen)
             trail.follow(piece.trail)
             written.append(parts / f"{n}.jsonl")
             with written[-1].open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
-    read = worker.Piece(columns.joined(records), pl.concat(rows), trail)
-    return _Records(read, written), lines.odd
+    return _Records(worker.Piece(columns.joined(records), pl.concat(rows), trail), written)
 
 
 def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[_Records, Documents]:
@@ -131,14 +140,15 @@ def _judge(root: Path, work: Path) -> Judged:
     )
     limits, baseline = read_limits(root), read_baseline(root)
     files = RawFiles(root)
-    hosts = read_hosts(files, plan, findings.judged)
-    with ThreadPoolExecutor(1) as beside:  # this process waits while others read outputs
+    with ThreadPoolExecutor(1) as beside:  # this process waits for others most of the time
+        pieces = beside.submit(_pieces, plan, files)
         manifest = beside.submit(read_manifest, files, plan.flows())
-        documents, odd = None, list[str]()
+        hosts = read_hosts(files, plan, findings.judged)
+        documents, odd = None, pieces.result().lines.odd
         if planned.is_imported(plan):
             (read, of_records), documents = _imported_records(plan, files, work)
         else:
-            (read, of_records), odd = _read_records(plan, hosts, files, work)
+            read, of_records = _read_records(plan, hosts, pieces.result(), root, work)
         table = beside.submit(parquet.write, of_records, work / PARQUET)
         view = RunView(
             plan=plan,
