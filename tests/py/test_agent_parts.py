@@ -321,6 +321,28 @@ def test_the_packed_file_is_the_same_and_runs_alone(tmp_path: Path) -> None:
     assert done.returncode == Exit.USAGE and "perch-agent poll" in done.stderr
 
 
+OLD = """
+import runpy, sys
+sys.version_info = (3, 6, 15)
+sys.modules["perch"] = None
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+def test_a_python_that_is_too_old_is_named(tmp_path: Path) -> None:
+    """Before anything of the agent is imported, as an old Python could not."""
+    file = tmp_path / "perch-agent"
+    file.write_bytes(zipapp.packed())
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", OLD, file], capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, done.stderr) == (
+        Exit.HOST,
+        "perch-agent: Python 3.6 is too old, 3.9 is needed; set ansible_python_interpreter"
+        " (SLES 15: install python311)\n",
+    )
+
+
 def test_the_agent_imports_the_standard_library_alone() -> None:
     for path in (TOP / "perch/agent").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(), feature_version=(3, 9))):
