@@ -25,6 +25,7 @@
 #include "exchange.h"
 #include "options.h"
 #include "result.h"
+#include "topology.h"
 
 /* A queue pair; over backends without them an endpoint or a connection, which is a session of its own. */
 struct channel {
@@ -121,9 +122,6 @@ void lane_prepare(struct lane *l);
  * which memory, which queue pair.
  */
 void lane_resolve(struct lane *l, uint32_t piece);
-
-/* The NUMA node of a device (verbs, an interface); -1: none, or unknown. `sysfs` is "/sys". */
-int device_node(const char *sysfs, const char *device);
 
 /* Keeps the calling thread on a node's processors. -ENODEV: the node has none that this process may use. */
 int node_pin(const char *sysfs, int node);

@@ -7,57 +7,19 @@
 #include "message.h"
 #include "transfer.h"
 
-int device_node(const char *sysfs, const char *device) {
-	static const char *const classes[] = { "infiniband", "net", "cxi" };
-	char path[PATH_MAX];
-	int node = -1;
-
-	for (size_t i = 0; i < ELEMENTSOF(classes); i++) {
-		FILE *f;
-
-		(void) snprintf(path, sizeof(path), "%s/class/%s/%s/device/numa_node", sysfs, classes[i], device);
-		f = device[0] && !strchr(device, '/') ? fopen(path, "re") : NULL;
-		if (!f)
-			continue;
-		if (fscanf(f, "%d", &node) != 1)
-			node = -1;
-		(void) fclose(f);
-		break;
-	}
-	return node;
-}
-
-/* "0-3,8": sysfs' lists of processors. */
-static int read_cpus(FILE *f, cpu_set_t *ret) {
-	unsigned first, last;
-	char next = ',';
-
-	CPU_ZERO(ret);
-	while (next == ',' && fscanf(f, "%u", &first) == 1) {
-		last = first;
-		if (fscanf(f, "%c", &next) != 1)
-			next = '\n';
-		if (next == '-' && (fscanf(f, "%u", &last) != 1 || fscanf(f, "%c", &next) != 1))
-			next = '\n';
-		for (unsigned cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
-			CPU_SET(cpu, ret);
-	}
-	return CPU_COUNT(ret) > 0 ? 0 : -ENODEV;
-}
-
 int node_pin(const char *sysfs, int node) {
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[CPU_LIST_MAX] = "";
 	cpu_set_t wanted, allowed;
 	FILE *f;
-	int e;
 
 	(void) snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", sysfs, node);
 	f = fopen(path, "re");
 	if (!f)
 		return -ENODEV;
-	e = read_cpus(f, &wanted);
+	if (fgets(text, sizeof(text), f))
+		text[strcspn(text, "\n")] = '\0';
 	(void) fclose(f);
-	if (e < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+	if (cpu_list_parse(text, &wanted) < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
 		return -ENODEV;
 	CPU_AND(&wanted, &wanted, &allowed);
 	if (CPU_COUNT(&wanted) == 0)

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -152,26 +151,6 @@ static void test_a_job_survives_its_way_to_the_server(void **state) {
 	json_decref(json);
 }
 
-/* As a directory of its own shows it: sysfs of a machine with two nodes. */
-static void test_the_node_of_a_device_is_found_where_sysfs_says_it(void **state) {
-	char dir[] = "/tmp/perch-test-XXXXXX", command[512];
-
-	(void) state;
-	assert_non_null(mkdtemp(dir));
-	(void) snprintf(command, sizeof(command),
-			"mkdir -p %s/class/infiniband/mlx5_0/device %s/class/net/eth7/device && echo 1 "
-			">%s/class/infiniband/mlx5_0/device/numa_node && echo -1 >%s/class/net/eth7/device/numa_node",
-			dir, dir, dir, dir);
-	assert_int_equal(system(command), 0);
-	assert_int_equal(device_node(dir, "mlx5_0"), 1);
-	assert_int_equal(device_node(dir, "eth7"), -1);
-	assert_int_equal(device_node(dir, "none"), -1);
-	assert_int_equal(device_node(dir, "../infiniband/mlx5_0"), -1);
-	assert_int_equal(node_pin(dir, 1), -ENODEV);
-	(void) snprintf(command, sizeof(command), "rm -r %s", dir);
-	assert_int_equal(system(command), 0);
-}
-
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_byte_of_a_batch_is_in_one_piece),
@@ -179,7 +158,6 @@ int main(void) {
 		cmocka_unit_test(test_the_buffer_is_what_the_largest_batch_takes),
 		cmocka_unit_test(test_lanes_have_the_devices_of_their_pair),
 		cmocka_unit_test(test_a_job_survives_its_way_to_the_server),
-		cmocka_unit_test(test_the_node_of_a_device_is_found_where_sysfs_says_it),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
