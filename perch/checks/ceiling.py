@@ -26,7 +26,7 @@ def _faster_than_the_link(records: pl.DataFrame) -> pl.DataFrame:
     arrived = (pl.col("definition") == "half_round_trip") | (pl.col("op") == "read")
     least_us = pl.col("latency_us.min")
     gbit_s = pl.col("params.size_bytes") * 8e-3 / least_us
-    percent = rounded_figures(100 * gbit_s / pl.col("ceiling_gbit_s"))
+    percent = rounded_figures(100 * gbit_s / pl.col("possible_gbit_s"))
     is_one = (pl.col("status") == "ok") & (pl.col("kind") == "latency") & arrived & (least_us > 0)
     timed = records.filter(is_one).select("id", percent.alias("percent")).drop_nulls()
     return timed.filter(pl.col("percent") > MOST_PERCENT)
@@ -37,7 +37,7 @@ def _unknown(records: pl.DataFrame) -> Iterator[Check]:
 
     The sets for hardware have a required share of the ceiling, which is then INCONCLUSIVE.
     """
-    is_blind = pl.col("ceiling_gbit_s").is_null() & (pl.col("scope") == "hardware")
+    is_blind = pl.col("possible_gbit_s").is_null() & (pl.col("scope") == "hardware")
     blind = records.filter(is_blind)["id"].head(EVIDENCE_MAX).to_list()
     if not blind:
         return
@@ -59,7 +59,7 @@ def _unknown(records: pl.DataFrame) -> Iterator[Check]:
     family="ceiling",
     order=110,
     columns=("id", "scope", "status", "kind", "op", "definition", "link.layer", "params.size_bytes",
-             "latency_us.min", "bandwidth.gbit_s", "ceiling_gbit_s"),
+             "latency_us.min", "bandwidth.gbit_s", "possible_gbit_s"),
     criterion="possible",
     source=_SOURCE,
 )  # fmt: skip
@@ -67,7 +67,7 @@ def ceiling(run: RunView) -> Iterator[Check]:
     """Averages above the link's payload ceiling were timed wrongly, or the rate is wrong."""
     figure = pl.col("bandwidth.gbit_s")
     measured = run.records.filter((pl.col("status") == "ok") & figure.is_not_null())
-    percent = rounded_figures(100 * figure / pl.col("ceiling_gbit_s"))
+    percent = rounded_figures(100 * figure / pl.col("possible_gbit_s"))
     shares = measured.select("id", percent.alias("percent")).drop_nulls()
     shares = pl.concat([shares, _faster_than_the_link(run.records)])
     title = "No result above line rate"

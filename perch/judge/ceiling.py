@@ -114,15 +114,38 @@ def _with_requests(share: pl.Expr) -> pl.Expr:
     )
 
 
-def ceiling_gbit_s() -> pl.Expr:
-    """Gb/s of payload that a record's link can carry, both ways summed.
+def _ways() -> pl.Expr:
+    return 1 + _both_ways.cast(pl.Int64)
 
-    It is no more than PCIe lets through. Null where nothing can be said.
-    """
+
+def _payload(rate: pl.Expr) -> pl.Expr:
+    """Gb/s of payload at a rate of the record's link or links, both ways summed."""
     share = (
         pl.when(_is_stream).then(stream_efficiency()).otherwise(_with_requests(rdma_efficiency()))
     )
-    of_link = _links() * pl.col("link.rate_gbit_s") * share
-    of_pcie = _devices() * pl.col("link.pcie_gbit_s")
-    top = pl.min_horizontal(of_link, of_pcie) * (1 + _both_ways.cast(pl.Int64))
-    return pl.when(of_link.is_not_null()).then(top)
+    return rate * share * _ways()
+
+
+def _running() -> pl.Expr:
+    return _links() * pl.col("link.rate_gbit_s")
+
+
+def ceiling_gbit_s() -> pl.Expr:
+    """What the network that was bought can carry, as payload, both ways summed.
+
+    The rate is what the inventory expects, else that of the link. Null where nothing can be said.
+    """
+    expected = _devices() * pl.col("link.expected_gbit_s")
+    return _payload(pl.coalesce(expected, _running()))
+
+
+def host_ceiling_gbit_s() -> pl.Expr:
+    """What PCIe of the narrower end lets through; it lowers no limit."""
+    return _devices() * pl.col("link.pcie_gbit_s") * _ways()
+
+
+def possible_gbit_s() -> pl.Expr:
+    """The least of what the links as they run can carry, and of what PCIe lets through."""
+    of_link = _payload(_running())
+    least = pl.min_horizontal(of_link, host_ceiling_gbit_s())
+    return pl.when(of_link.is_not_null()).then(least)

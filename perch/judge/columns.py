@@ -9,7 +9,9 @@ A column is a scalar leaf of Record (but for `histogram`) by its dotted path, su
     events.counts.CLASS     count of a class (Events.CLASSES); null: not counted, or reset
     events.moved.CLASS      host, device and counter that moved first
     events.reset            list of classes whose counter was reset, has wrapped or is full
-    ceiling_gbit_s          payload that the record's link can carry (perch.judge.ceiling)
+    ceiling_gbit_s          payload that the expected link can carry (perch.judge.ceiling)
+    host_ceiling_gbit_s     payload that PCIe lets through
+    possible_gbit_s         payload that the link as it runs, and PCIe, can carry
     worst_interval_share    slowest whole interval as a share of the record's median interval
     counters.SIDE.TcpRetransSegs   segments that the whole host sent again during the flow
 
@@ -29,7 +31,7 @@ from typing import Any, Literal, Union
 import msgspec
 import polars as pl
 
-from perch.judge.ceiling import ceiling_gbit_s
+from perch.judge.ceiling import ceiling_gbit_s, host_ceiling_gbit_s, possible_gbit_s
 from perch.model.figures import median, rounded
 from perch.model.record import ROLES, Events, Histogram, Interval, Model, Record
 
@@ -120,6 +122,8 @@ COLUMNS: dict[str, pl.DataType] = {
     "events.reset": pl.List(pl.String()),
     "worst_interval_share": pl.Float64(),
     "ceiling_gbit_s": pl.Float64(),
+    "host_ceiling_gbit_s": pl.Float64(),
+    "possible_gbit_s": pl.Float64(),
     **{f"counters.{role}.{HOST_RETRANSMISSIONS}": pl.Float64() for role in ROLES},
 }
 
@@ -229,6 +233,8 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
             id=pl.concat_str("flow", pl.lit("#"), "place"),
             pair=pl.concat_str("test", "client.host", "server.host", separator="\t"),
             ceiling_gbit_s=ceiling_gbit_s(),
+            host_ceiling_gbit_s=host_ceiling_gbit_s(),
+            possible_gbit_s=possible_gbit_s(),
         )
         .select(*COLUMNS)
     )

@@ -223,6 +223,7 @@ def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
         "name": name,
         "fabric": host.fabric,
         "scope": host.scope,
+        "link_gbit_s": host.link_gbit_s,
         "wanted": wanted or {},
         "ports": host.ports or [host.port],
         "devices": host.devices,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -130,10 +130,11 @@ def _of_ends(
     rates = [end.rate_gbit_s for end in ends]
     mtus = [end.mtu_bytes for end in ends]
     pcie = [end.pcie_gbit_s for end in ends if end.pcie_gbit_s is not None]
-    return LinkFacts(_least(rates), _least(mtus), min(pcie, default=None))
+    return LinkFacts(least(rates), least(mtus), min(pcie, default=None))
 
 
-def _least(values: list[Number | None]) -> Number | None:
+def least(values: Sequence[Number | None]) -> Number | None:
+    """Of two ends the lower one; None where an end is not known."""
     known = [value for value in values if value is not None]
     return min(known) if len(known) == len(values) else None
 
@@ -159,6 +160,7 @@ def of_part(
     fabric: str,
     links: tuple[Mapping[str, LinkFacts], Mapping[str, LinkFacts]],
     routes: Routes,
+    expected_gbit_s: Number | None,
 ) -> Link:
     """A part's link: what the tool said, and what the hosts know beside it.
 
@@ -184,4 +186,5 @@ def of_part(
         pcie_gbit_s=None if stream else facts.pcie_gbit_s,
         ipv6=True if stream and _is_ipv6(part) else None,
         vlan=True if tagged else None,
+        expected_gbit_s=_positive(expected_gbit_s),
     )

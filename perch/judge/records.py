@@ -154,6 +154,8 @@ class FlowReader:
     def _records(self, heard: _Heard, judged: Path) -> Iterator[Record]:
         plan, hosts, flow, uses = self._plan, self._hosts, heard.flow, heard.asked.uses
         fabric = plan.hosts[flow.client].fabric
+        ends = (plan.hosts[flow.client], plan.hosts[flow.server])
+        expected = links.least([one.link_gbit_s for one in ends])
         known = hosts[flow.client].links, hosts[flow.server].links
         counts: dict[Role, Counted | None]
         counts = {"client": heard.of_flow.client, "server": heard.of_flow.server}
@@ -166,7 +168,7 @@ class FlowReader:
                 expect,
                 part,
                 scope=worth,
-                link=links.of_part(part, flow, fabric, known, heard.routes),
+                link=links.of_part(part, flow, fabric, known, heard.routes, expected),
                 path=scope.proven_hardware(judged, part, worth, flow, hosts, uses),
                 of_flow=heard.of_flow,
             )

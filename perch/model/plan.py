@@ -141,7 +141,10 @@ class Round(Model):
 
 
 class PlanHost(Model):
-    """`tool_ports`: of the tools' own servers; `ports`: all that the host listens on."""
+    """`tool_ports`: of the tools' own servers; `ports`: all that the host listens on.
+
+    `link_gbit_s`: the rate of each measured link that was bought.
+    """
 
     address: str
     fabric: str
@@ -150,6 +153,7 @@ class PlanHost(Model):
     backends: list[str] = []
     tools: list[str] = []
     devices: list[dict[str, Any]] = []
+    link_gbit_s: Number | None = None
     group: str | None = None
     switch: str | None = None
     ports: list[int] = []

@@ -47,7 +47,10 @@ class Side(Model):
 
 
 class Link(Model):
-    """`pcie_gbit_s`: payload that PCIe lets through at the narrower end, one way."""
+    """`pcie_gbit_s`: payload that PCIe lets through at the narrower end, one way.
+
+    `expected_gbit_s`: the rate of each link that the inventory says was bought.
+    """
 
     rate_gbit_s: Number | None = None
     mtu_bytes: Number | None = None
@@ -56,6 +59,7 @@ class Link(Model):
     pcie_gbit_s: Number | None = None
     ipv6: bool | None = None
     vlan: bool | None = None
+    expected_gbit_s: Number | None = None
 
 
 class Rate(Model):

@@ -32,6 +32,7 @@ class _Variables(msgspec.Struct, rename=lambda name: f"perch_{name}"):
     devices: list[str | dict[str, Any]] | None = None
     port: int | None = None
     slowdown: Number | None = None
+    link_gbit_s: Number | None = None
 
 
 def default_scope(scope: Scope | None, fabric: str | None) -> Scope:
@@ -87,6 +88,7 @@ def host(name: str, variables: Mapping[str, Any]) -> Host:
         port=read.port or PORT,
         tool_ports=ports,
         slowdown=read.slowdown or 1,
+        link_gbit_s=read.link_gbit_s,
         group=read.group,
         switch=read.switch,
     )

@@ -58,6 +58,7 @@ def _host(host: Host) -> PlanHost:
         backends=host.backends,
         tools=host.tools,
         devices=host.devices,
+        link_gbit_s=host.link_gbit_s,
         group=host.group,
         switch=host.switch,
         ports=sorted({host.port, *host.tool_ports.values()}),

@@ -80,10 +80,10 @@ def test_a_stream_fills_its_segments(link: dict[str, Any], percent: float | None
     assert value == (None if percent is None else pytest.approx(percent / 100, abs=5e-5))
 
 
-def top(link: dict[str, Any], **more: Any) -> float | None:
+def top(link: dict[str, Any], column: str = "ceiling_gbit_s", **more: Any) -> float | None:
     given: dict[str, Any] = {"backend": "verbs", "connection": "rc", "op": "send"} | more
     given["params"] = {"size_bytes": MIB} | given.get("params", {})
-    value: float | None = columns.frame([record(link=link, **given)])["ceiling_gbit_s"][0]
+    value: float | None = columns.frame([record(link=link, **given)])[column][0]
     return value
 
 
@@ -102,11 +102,12 @@ SUM: dict[str, Any] = {
         (CARD, {"params": BOTH_WAYS}, 196.075),
         (ROCE, {}, None),
         ({**CARD, "layer": "ethernet", "mtu_bytes": 1500}, {"backend": "tcp"}, 94.148),
-        # a slower way to memory is the ceiling: 8 GT/s x8 let 58 Gb/s through
-        ({**CARD, "pcie_gbit_s": 58}, {}, 58),
-        ({**CARD, "pcie_gbit_s": 58}, {"params": BOTH_WAYS}, 116),
+        # neither a slower way to memory nor a slower link lowers what was bought
+        ({**CARD, "pcie_gbit_s": 58}, {}, 98.037),
+        ({**CARD, "expected_gbit_s": 200}, {}, 196.075),
+        ({**ROCE, "expected_gbit_s": 200}, {}, 196.075),
         # of a sum, each device has its own
-        ({**CARD, "rate_gbit_s": 200, "pcie_gbit_s": 58}, SUM, 116),
+        ({**CARD, "rate_gbit_s": 200, "expected_gbit_s": 400}, SUM, 784.299),
         ({**CARD, "rate_gbit_s": 200}, SUM, 196.075),
         # pairs that share a device share its link
         (
@@ -126,6 +127,26 @@ def test_the_ceiling_of_a_record(
     link: dict[str, Any], more: dict[str, Any], gbit_s: float | None
 ) -> None:
     assert top(link, **more) == (None if gbit_s is None else pytest.approx(gbit_s, abs=6e-4))
+
+
+@pytest.mark.parametrize(
+    ("link", "more", "host", "possible"),
+    [
+        (CARD, {}, None, 98.037),
+        # 8 GT/s x8 let 58 Gb/s through
+        ({**CARD, "pcie_gbit_s": 58}, {}, 58, 58),
+        ({**CARD, "pcie_gbit_s": 58}, {"params": BOTH_WAYS}, 116, 116),
+        ({**CARD, "rate_gbit_s": 200, "pcie_gbit_s": 58}, SUM, 116, 116),
+        ({**CARD, "pcie_gbit_s": 250, "expected_gbit_s": 50}, {}, 250, 98.037),
+        ({**ROCE, "pcie_gbit_s": 58, "expected_gbit_s": 100}, {}, 58, None),
+    ],
+)
+def test_the_ceiling_of_the_host_and_what_is_possible_at_all(
+    link: dict[str, Any], more: dict[str, Any], host: float | None, possible: float | None
+) -> None:
+    assert top(link, "host_ceiling_gbit_s", **more) == host
+    found_top = top(link, "possible_gbit_s", **more)
+    assert found_top == (None if possible is None else pytest.approx(possible, abs=6e-4))
 
 
 # ---- the check -----------------------------------------------------------------------------------

@@ -227,16 +227,18 @@ def test_a_stream_has_the_link_of_its_route_and_rdma_that_of_its_device() -> Non
     known = {"eth1.100": LinkFacts(25, 1500), "m0": LinkFacts(100, None, 90)}
     routes = links.Routes("eth1.100", "eth1.100")
     sockets = part({"connection": "stream", "client": {"address": "fd00::1"}})
-    assert links.of_part(sockets, FLOW, "roce", (known, known), routes) == Link(
+    assert links.of_part(sockets, FLOW, "roce", (known, known), routes, None) == Link(
         25, 1500, "roce", None, None, True, True
     )
     rdma = part({"client": {"device": "m0"}, "server": {"device": "m0"}})
-    assert links.of_part(rdma, verbs(), "roce", (known, known), routes) == Link(
+    assert links.of_part(rdma, verbs(), "roce", (known, known), routes, None) == Link(
         100, None, "roce", None, 90
     )
+    bought = links.of_part(rdma, verbs(), "roce", (known, known), routes, 400)
+    assert (bought.rate_gbit_s, bought.expected_gbit_s) == (100, 400)
     # the rate of a sum is that of all pairs, which only the tool adds up
     rdma.kind = "sum"
-    assert links.of_part(rdma, verbs(), "roce", (known, known), routes).rate_gbit_s is None
+    assert links.of_part(rdma, verbs(), "roce", (known, known), routes, None).rate_gbit_s is None
 
 
 # ---- its clocks ----------------------------------------------------------------------------------

@@ -37,7 +37,30 @@ def pcie_link($raw; $d; $host; $id; read; $unit; $worse):
 # GT/s and lanes -> Gb/s of payload on the link: 8b/10b up to 5 GT/s, 128b/130b up to 32, 242/256 from 64 (flits).
 def coded($lanes): . * $lanes * if . <= 5 then 0.8 elif . <= 32 then 128 / 130 else 242 / 256 end;
 
-# The least of all links between the card and the root. $gbit: of the network port.
+# Between the bridge above a card and the root: a PCIe switch is two bridges, of which the lower has the link to the card and the
+# upper the link to what is above it. [{lower, upper, now, most, id}] of those that came up slower or narrower than both ends can.
+def uplinks($raw; $chain):
+  [ range(2; $chain | length; 2) as $i | $chain[$i] as $lower | $chain[$i + 1] as $upper
+    | ({id: "speed", unit: " GT/s"}, {id: "width", unit: "x"}) as $of
+    | def told($function; $which): ($function | dir) + "\($which)_link_\($of.id)" | if $of.id == "speed" then giga($raw; .) else lanes($raw; .) end;
+      told($lower; "current") as $now
+    | [$lower, ($upper | values) | told(.; "max") | values] as $most
+    | {lower: $lower, upper: ($upper // "the root"), $now, most: ($most | min), unit: $of.unit} ];
+
+def uplink($raw; $d; $host):
+  uplinks($raw; $d.chain) as $all
+  | [$all[] | select(.now != null and .most != null)] as $read
+  | [$read[] | select(.now < .most)] as $bad
+  | if $all == [] then r::not_applicable("no PCIe switch is above \($d.chain[0])")
+    elif $read == [] then no_link($raw; $d; $host; ($all[0].lower | dir) + "current_link_speed")
+    else r::either($bad == []; if $bad == [] then "\($read | map(.lower) | unique | length) above \($d.chain[1]), each as fast as it can be"
+                               else $bad | map("\(.lower) to \(.upper): \(.now)\(.unit) of \(.most)\(.unit)") | join("; ") end; null) end
+  | r::finding("pcie-uplinks"; $d.name;
+      { severity: "required", wanted: "full speed and width", source: sysfs_pci,
+        why: "a slow link of a PCIe switch caps every card below it, and looks like a network fault",
+        remedy: "Check the switch board and its cables or risers, and the BIOS's link speed (lspci -vv; lspci -t shows the bridges)" });
+
+# The least of all links between the card and the root. $gbit: what the inventory expects of the network port, else its rate.
 def bandwidth($raw; $d; $gbit):
   [ $d.chain[] | dir as $dir | giga($raw; $dir + "current_link_speed") as $speed | lanes($raw; $dir + "current_link_width") as $lanes
     | select($speed != null and $lanes != null) | $speed | coded($lanes) ] as $all
@@ -46,9 +69,9 @@ def bandwidth($raw; $d; $gbit):
     elif $gbit == null then r::result("info"; "\($least | floor) Gb/s"; $least | floor)
     else r::either($least >= $gbit; "\($least | floor) Gb/s on PCIe, \($gbit) Gb/s on the network"; $least | floor) end
   | r::finding("pcie-bandwidth"; $d.name;
-      { severity: "advisory", wanted: ($gbit | if . == null then null else "at least \(.) Gb/s" end),
+      { severity: "required", wanted: ($gbit | if . == null then null else "at least \(.) Gb/s" end),
         why: "PCIe limits how much the card can read from memory and send", source: "PCI Express Base Specification, encodings",
-        remedy: "Move the card to a faster or wider slot, or accept this limit" });
+        remedy: "Move the card to a faster or wider slot; or set perch_link_gbit_s to the rate that was bought" });
 
 # ---- settings ---------------------------------------------------------------------------------------------------
 
@@ -188,7 +211,7 @@ def of_device($raw; $d; $host; $gbit):
   | $host.wanted as $wanted
   | pcie_link($raw; $d; $host; "speed"; . as $path | giga($raw; $path); " GT/s"; "slower"),
     pcie_link($raw; $d; $host; "width"; . as $path | lanes($raw; $path); "x"; "narrower"),
-    bandwidth($raw; $d; $gbit),
+    uplink($raw; $d; $host), bandwidth($raw; $d; $host.link_gbit_s // $gbit),
     payload($own; $above; $d), read_request($own; $d; $wanted.max_read_request),
     relaxed_ordering($own; $d; $wanted.relaxed_ordering), acs($raw; $own; $d), ats($own; $d),
     errors($raw; $d; "pcie-errors"; ["fatal", "nonfatal"]; "required"; "an uncorrected PCIe error loses data, or repeats it"),

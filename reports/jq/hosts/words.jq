@@ -50,6 +50,7 @@ def words:
     "nic-rp-filter": ["reverse path filter lets answers through", "reverse path filter may drop packets"],
     "nic-pcie-speed": ["the PCIe link has full speed", "the PCIe link is too slow"],
     "nic-pcie-width": ["the PCIe link has full width", "the PCIe link is too narrow"],
+    "nic-pcie-uplinks": ["PCIe links above the card's slot have full speed and width", "a PCIe link above the card's slot is slow"],
     "nic-pcie-bandwidth": ["PCIe is faster than the network port", "PCIe is slower than the network port"],
     "nic-pcie-max-payload": ["PCIe MaxPayload is the largest possible", "wrong PCIe MaxPayload"],
     "nic-pcie-max-read-request": ["PCIe MaxReadReq is as wanted", "wrong PCIe MaxReadReq"],

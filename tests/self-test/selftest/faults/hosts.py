@@ -99,6 +99,27 @@ def other_address(text: str) -> str:
 
 
 DOWN = [f"[{LATELY + 60 * n}.000000] mlx5_core 0000:81:00.0 enp1s0: Link down" for n in range(14)]
+#: A PCIe switch above the card: its lower bridge, and its upper one with the link to the root.
+LOWER, UPPER = "0000:83:00.0", "0000:82:00.0"
+
+
+def half_uplink(answer: Document) -> None:
+    """A PCIe switch between card and slot whose own link came up with half its lanes."""
+    answer["links"] = {
+        name: said.replace("/0000:81:00.0", f"/{UPPER}/{LOWER}/0000:81:00.0")
+        if isinstance(said, str) and "0000:80:01.1/0000:81:00.0" in said
+        else said
+        for name, said in answer["links"].items()
+    }
+    files = answer["files"]
+    for bridge in (LOWER, UPPER):
+        for name, said in list(files.items()):
+            if name.startswith(f"{BRIDGE}/"):
+                files[name.replace("0000:80:01.1", bridge)] = said
+    for bridge in (f"/sys/bus/pci/devices/{UPPER}", BRIDGE):
+        files[f"{bridge}/current_link_width"] = "8"
+
+
 AER = (
     f"[{LATELY}.000000] pcieport 0000:80:01.1: AER: Uncorrected (Non-Fatal) error received: "
     "0000:81:00.0",
@@ -439,6 +460,12 @@ FAULTS = (
         "a card with a larger PCIe payload than the port above it",
         # DevCtl, whose bits 7:5 are the size: 512 bytes below, 128 above
         says("pci 0000:80:01.1", substitute("^000060 57", "000060 17")),
+    ),
+    on_beta(
+        "uplink-narrow",
+        "nic-pcie-uplinks/beta/mlx5_0",
+        "a PCIe switch whose link to the root came up with half its lanes",
+        half_uplink,
     ),
     fault(
         "pcie-too-slow",
