@@ -50,7 +50,8 @@ class Capture:
         self._head += chunk[: self._limit - len(self._head)]
         self._tail = (self._tail + chunk)[-_TAIL:]
         if self._copy_to >= 0:
-            os.write(self._copy_to, chunk)
+            with contextlib.suppress(OSError):  # a log on a full disk
+                os.write(self._copy_to, chunk)
 
     @property
     def is_cut(self) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import getpass
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -51,6 +52,7 @@ def prepare(out: Path) -> None:
 
 def run(share: Share, settings: Settings, ready: Callable[[], None] = lambda: None) -> Exit:
     control = settings.control
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core of perch would have the token
     for name in ("lease", "reason", "started"):
         (control / name).unlink(missing_ok=True)
     write_whole(control / "lease", b"")
@@ -109,7 +111,12 @@ def poll(out: Path, offset: int) -> Exit:
         print("gone", flush=True)
     else:
         os.close(found)
-        os.utime(out / "control" / "lease")
+        lease = out / "control" / "lease"
+        try:
+            os.utime(lease)
+        except OSError as error:
+            words = f"cannot renew the lease {lease}: {error.strerror}"
+            raise AgentError(Exit.HOST, words) from None
         print("alive", flush=True)
     with contextlib.suppress(OSError), (out / "control" / "progress.jsonl").open("rb") as progress:
         progress.seek(offset)

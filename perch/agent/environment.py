@@ -9,7 +9,7 @@ import resource
 from pathlib import Path
 from typing import Any
 
-from perch.agent.children import Children
+from perch.agent.children import Children, end
 from perch.agent.clock import Clock, date
 from perch.agent.devices import first_line
 from perch.agent.share import Share
@@ -64,8 +64,7 @@ async def _version(children: Children, program: str) -> str | None:
     except OSError:
         return None
     await asyncio.wait({process.ended}, timeout=5)
-    process.send(9)
-    await process.ended
+    await end(process, 1.0)
     found = re.search(r"[0-9]+(\.[0-9]+)+", process.stdout.text() + process.stderr.text())
     return found[0] if found else None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import os
 import sys
 import time
 
@@ -25,5 +27,7 @@ class AgentError(Exception):
 
 
 def say(text: str) -> None:
-    """A line of agent.log, which standard error is."""
-    print(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), text, file=sys.stderr, flush=True)
+    """A line of agent.log, which standard error is. A full disk may lose it, and no more."""
+    line = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) + f" {text}\n"
+    with contextlib.suppress(OSError):
+        os.write(sys.stderr.fileno(), line.encode(errors="replace"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -63,8 +64,9 @@ class Lines:
             while rest:
                 rest = rest[os.write(self._fd, rest) :]
         except OSError as error:
-            os.ftruncate(self._fd, self._size)
-            os.lseek(self._fd, self._size, os.SEEK_SET)
+            with contextlib.suppress(OSError):  # a disk that takes nothing keeps the half
+                os.ftruncate(self._fd, self._size)
+                os.lseek(self._fd, self._size, os.SEEK_SET)
             raise unwritable(self.path, error) from None
         self._size = size
         self._unsynced = True

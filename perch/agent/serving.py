@@ -12,6 +12,9 @@ from perch.agent.share import Share
 #: Seconds between two looks for the ready file: no event reports that it was written.
 LOOK_EVERY = 0.02
 
+#: Seconds for it to serve. It takes milliseconds; 32 agents that start on two cores took 5 s.
+READY_WITHIN = 30.0
+
 
 def _message(host: str, process: Process) -> str:
     ended = process.ended.result()
@@ -34,10 +37,15 @@ async def start(children: Children, share: Share, engine: str, folder: Path) -> 
         process = children.start([*argv, "--ready-file", str(ready)], is_server=True)
     except OSError as error:
         raise AgentError(Exit.HOST, f"cannot start {engine}: {error.strerror}") from None
+    loop = asyncio.get_running_loop()
+    until = loop.time() + READY_WITHIN
     while not ready.exists():
         await asyncio.wait({process.ended}, timeout=LOOK_EVERY)
         if process.ended.done():
             raise AgentError(Exit.HOST, _message(share.host, process))
+        if loop.time() > until:
+            words = f"perch serve on {share.host} does not serve after {READY_WITHIN:g} s"
+            raise AgentError(Exit.HOST, words)
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     process.ended.add_done_callback(lambda _: ended.set_result(_message(share.host, process)))
     return ended

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import shutil
@@ -11,43 +10,21 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
-import msgspec
 import pytest
 
-from perch.agent.children import Children, Ended, Keeper, Process, end
-from perch.agent.files import Read, read_lines
+from perch.agent.children import Children, Ended, Process, end
+from perch.agent.files import read_lines
 from perch.agent.meetings import Meetings, Place
-from perch.plan import rounds, share
 from perch.run import judging
-from setup import zipapp
 from tests.py.agent_fakes import counted
-from tests.py.planned import planned, suite_test
+from tests.py.agent_hosts import BUILT, ENGINE, LONG, QUICK, TOP, Hosts, gone, until, with_children
 
-TOP = Path(__file__).parents[2]
-ENGINE = TOP / "engine/build/perch"
-
-T = TypeVar("T")
-
-pytestmark = pytest.mark.skipif(
-    not ENGINE.exists(), reason="NOT TESTED: engine/build/perch is not built (make engine)"
-)
+pytestmark = BUILT
 
 # ---- children ------------------------------------------------------------------------------------
-
-
-def with_children(work: Callable[[Children], Awaitable[T]]) -> T:
-    async def run() -> T:
-        children = Children(Keeper())
-        try:
-            return await asyncio.wait_for(work(children), 30)
-        finally:
-            await children.end_all()
-
-    return asyncio.run(run())
 
 
 def test_a_command_is_captured_and_its_exit_code_kept() -> None:
@@ -90,22 +67,6 @@ def test_a_child_that_resists_is_ended(script: str, signal_name: str) -> None:
         return await end(process, 0.3)
 
     assert with_children(work) == Ended(None, signal_name)
-
-
-def gone(pid: int) -> bool:
-    """A zombie has ended; its parent here may be slow to collect it."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] in "ZX"
-    except OSError:
-        return True
-
-
-async def until(condition: Callable[[], object], limit_s: float = 20) -> None:
-    async def look() -> None:
-        while not condition():
-            await asyncio.sleep(0.02)
-
-    await asyncio.wait_for(look(), limit_s)
 
 
 def test_what_a_command_leaves_behind_is_ended_with_it() -> None:
@@ -168,100 +129,6 @@ def test_meetings_go_on_when_their_process_was_killed(free: Callable[[], int]) -
 
 
 # ---- agents --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def free() -> Iterator[Callable[[], int]]:
-    """Ports that are free for 127.0.0.1 and its neighbours."""
-    held = []
-
-    def port() -> int:
-        one = socket.socket()
-        one.bind(("", 0))
-        held.append(one)
-        number: int = one.getsockname()[1]
-        one.close()
-        return number
-
-    yield port
-
-
-class Hosts:
-    """alpha and beta on this machine, with their shares of a plan."""
-
-    def __init__(self, folder: Path, tests: list[dict[str, Any]], port: int) -> None:
-        self.folder = folder
-        self.agent = folder / "perch-agent"
-        self.agent.write_bytes(zipapp.packed())
-        inventory = {
-            name: {
-                "perch_address": f"127.0.0.{number}",
-                "perch_fabric": "loopback",
-                "perch_backends": ["tcp"],
-                "perch_port": port,
-            }
-            for number, name in enumerate(("alpha", "beta"), start=1)
-        }
-        plan = planned(tests, inventory)
-        lines = list(rounds.lines(plan))
-        document = rounds.plan_document(plan, b"".join(map(rounds.text, lines)))
-        text = msgspec.json.encode(document)
-        (folder / "plan.json").write_bytes(text)
-        (folder / "rounds.jsonl").write_bytes(b"".join(map(rounds.text, lines)))
-        share.write(folder / "shares", share.shares(document, text, lines))
-
-    def call(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-I", str(self.agent), *words],
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            timeout=60,
-        )
-        assert done.returncode == expect, done.stderr
-        return done
-
-    def start(self, host: str, *more: str, expect: int = 0) -> str:
-        words = ["--plan", f"shares/{host}.json", "--host", host, "--out", host]
-        window = ["--engine", str(ENGINE), "--start-window", "15"]
-        return self.call("start", *words, *window, *more, expect=expect).stderr
-
-    def status(self, host: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.call("status", "--out", host).stdout)
-        return found
-
-    def pid(self, host: str) -> int:
-        return int((self.folder / host / "control/pid").read_text().split()[0])
-
-    def wait(self, *hosts: str) -> None:
-        asyncio.run(until(lambda: all(gone(self.pid(host)) for host in hosts), 90))
-
-    def flows(self, host: str) -> Read:
-        return read_lines(self.folder / host / "flows.jsonl")
-
-    def samples(self, host: str) -> Read:
-        return read_lines(self.folder / host / "samples.jsonl")
-
-
-QUICK = {"params": {"size": "8:16", "duration": "100ms"}}
-LONG = {"params": {"size": 8, "duration": "60s"}}
-
-
-@pytest.fixture
-def hosts(tmp_path: Path, free: Callable[[], int]) -> Iterator[Callable[..., Hosts]]:
-    made: list[Hosts] = []
-
-    def make(*tests: dict[str, Any]) -> Hosts:
-        named = [suite_test(name=f"t{n}", **one) for n, one in enumerate(tests, start=1)]
-        made.append(Hosts(tmp_path, named, free()))
-        return made[0]
-
-    yield make
-    for one in made:
-        for host in ("alpha", "beta"):
-            with contextlib.suppress(OSError, ValueError, ProcessLookupError):
-                if not gone(one.pid(host)):
-                    os.kill(one.pid(host), signal.SIGKILL)
 
 
 def test_two_agents_walk_a_plan_and_leave_raw_2(hosts: Callable[..., Hosts]) -> None:
@@ -386,15 +253,6 @@ code=0
 cp -r alpha kept
 exit $code
 """
-
-
-@pytest.fixture(scope="module")
-def within() -> list[str]:
-    """What runs a command where it may mount file systems."""
-    words = ["unshare", "--user", "--map-root-user", "--mount"]
-    if subprocess.run([*words, "mount", "-t", "tmpfs", "t", "/mnt"], timeout=10).returncode != 0:
-        pytest.skip("NOT TESTED: no user namespaces here")
-    return words
 
 
 RESERVED = """

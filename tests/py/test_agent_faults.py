@@ -1,0 +1,228 @@
+"""Faults around agents with real processes: each has its message, and nothing hangs or stays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perch.agent import serving
+from perch.agent.children import Children
+from perch.agent.errors import AgentError, Exit
+from perch.agent.files import Lines
+from tests.py.agent_fakes import share_of
+from tests.py.agent_hosts import (
+    BUILT,
+    LONG,
+    QUICK,
+    TOP,
+    Hosts,
+    began,
+    child,
+    gone,
+    until,
+    with_children,
+)
+
+pytestmark = BUILT
+
+
+def rewritten(both: Hosts, change: Callable[[dict[str, Any]], None]) -> None:
+    """The shares of all hosts, changed."""
+    for name in both.names:
+        file = both.folder / f"shares/{name}.json"
+        document = json.loads(file.read_text())
+        change(document)
+        file.write_text(json.dumps(document))
+
+
+# ---- the place for results -----------------------------------------------------------------------
+
+READ_ONLY = """
+mkdir alpha
+mount -t tmpfs -o ro tmpfs alpha
+exec "$@"
+"""
+
+
+def test_a_state_that_is_read_only_is_named(hosts: Callable[..., Hosts], within: list[str]) -> None:
+    both = hosts(QUICK)
+    command = [*within, "bash", "-c", READ_ONLY, "-", sys.executable, "-I", str(both.agent), "run"]
+    words = ["--plan", "shares/alpha.json", "--host", "alpha", "--out", "alpha", "--engine", "e"]
+    done = subprocess.run(
+        [*command, *words], capture_output=True, text=True, cwd=both.folder, timeout=30
+    )
+    assert done.returncode == Exit.HOST
+    assert "cannot write to the directory alpha as user" in done.stderr
+    assert "Read-only file system; give --out a directory" in done.stderr
+
+
+def test_a_disk_that_becomes_read_only_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even the half of a line can be taken back then."""
+    lines = Lines(tmp_path / "lines")
+
+    def refuse(*_: Any) -> int:
+        raise OSError(30, "Read-only file system")
+
+    for name in ("write", "ftruncate"):
+        monkeypatch.setattr(f"perch.agent.files.os.{name}", refuse)
+    with pytest.raises(AgentError, match=r"cannot write .*: Read-only file system; free space"):
+        lines.write({})
+
+
+def test_a_log_that_cannot_be_written_ends_nothing(hosts: Callable[..., Hosts]) -> None:
+    """Results have priority, and a full disk takes the log first."""
+    both = hosts(QUICK)
+    both.start("beta")
+    words = ["--plan", "shares/alpha.json", "--host", "alpha", "--out", "alpha"]
+    engine = ["--engine", str(TOP / "engine/build/perch"), "--start-window", "15"]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-I", both.agent, "run", *words, *engine],
+            stderr=full,
+            cwd=both.folder,
+            timeout=60,
+        )
+    assert done.returncode == Exit.WALKED
+    assert both.status("alpha") == {"state": "done", "flows_done": 1}
+
+
+def test_a_lease_that_was_removed_is_named(hosts: Callable[..., Hosts]) -> None:
+    both = hosts(LONG)
+    both.start("alpha")
+    (both.folder / "alpha/control/lease").unlink()
+    said = both.call("poll", "--out", "alpha", expect=Exit.HOST).stderr
+    assert "cannot renew the lease alpha/control/lease: No such file or directory" in said
+
+
+# ---- children ------------------------------------------------------------------------------------
+
+
+def test_a_server_that_never_serves_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tmp_path / "engine"
+    engine.write_text("#!/bin/sh\nexec sleep 300\n")
+    engine.chmod(0o755)
+    monkeypatch.setattr(serving, "READY_WITHIN", 0.3)
+
+    async def work(children: Children) -> None:
+        await serving.start(children, share_of("alpha"), str(engine), tmp_path)
+
+    with pytest.raises(AgentError) as caught:
+        with_children(work)
+    assert caught.value.code is Exit.HOST
+    assert caught.value.message == "perch serve on alpha does not serve after 0.3 s"
+
+
+def test_children_dump_no_core(hosts: Callable[..., Hosts]) -> None:
+    """A core of perch would have the token, and takes room that results need."""
+    both = hosts(QUICK)
+
+    def change(document: dict[str, Any]) -> None:
+        crash = ["bash", "-c", "ulimit -Hc; kill -SEGV $$"]
+        document["tests"]["t1"]["forms"]["1"]["client"] = crash
+
+    rewritten(both, change)
+    both.start("alpha")
+    both.start("beta")
+    both.wait("alpha", "beta")
+    (line,) = both.flows("alpha").lines[1:-1]
+    assert (line["signal"], line["stdout"]) == ("SEGV", "0\n")
+
+
+def test_a_stopped_server_and_command_are_ended(hosts: Callable[..., Hosts]) -> None:
+    both = hosts(LONG)
+    both.start("alpha")
+    both.start("beta")
+    asyncio.run(until(began(both, "alpha", "t1"), 60))
+    pid = both.pid("alpha")
+    held = [child(pid, word) for word in ("serve", "meet", "lat")]
+    for number in held:
+        os.kill(number, signal.SIGSTOP)
+    assert both.call("stop", "--out", "alpha").stdout == "stopped\n"
+    assert all(map(gone, [pid, *held]))
+    both.call("stop", "--out", "beta")
+    assert both.flows("alpha").lines[-1]["message"] == "stopped by the controller"
+
+
+def test_a_perch_serve_that_was_killed_ends_its_agent_alone(hosts: Callable[..., Hosts]) -> None:
+    """The client has measured nothing, and says so; both ends stay without hanging."""
+    both = hosts(LONG, QUICK)
+    both.start("alpha", "--start-window", "1")
+    both.start("beta")
+    asyncio.run(until(began(both, "alpha", "t1"), 60))
+    os.kill(child(both.pid("beta"), "serve"), signal.SIGKILL)
+    both.wait("alpha", "beta")
+    _, line, last = both.flows("beta").lines
+    ended = "perch serve on beta ended: by signal KILL"
+    assert (line["state"], line["id"]) == ("done", "t1/alpha/beta/0/1")
+    assert line["message"].endswith(ended)
+    assert (last["state"], last["message"]) == ("stopped", ended)
+    _, first, second, last = both.flows("alpha").lines
+    assert (first["state"], first["exit"]) == ("done", 4)
+    assert second["state"] == "peer_dead" and "beta does not answer" in second["message"]
+    assert last["state"] == "done"
+
+
+# ---- peers ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def blackhole() -> Iterator[Callable[[str, int], None]]:
+    """Takes connections at an address, and says nothing."""
+    held = []
+
+    def dig(address: str, port: int) -> None:
+        held.append(socket.create_server((address, port), backlog=100))
+
+    yield dig
+    for one in held:
+        one.close()
+
+
+def test_a_peer_that_says_nothing_is_dead(
+    hosts: Callable[..., Hosts], blackhole: Callable[[str, int], None]
+) -> None:
+    both = hosts(QUICK, QUICK)
+    blackhole("127.0.0.2", both.port)
+    both.start("alpha", "--start-window", "1")
+    both.wait("alpha")
+    lines = both.flows("alpha").lines[1:-1]
+    assert [line["state"] for line in lines] == ["peer_dead"] * 2
+    at = f"beta does not answer at 127.0.0.2 port {both.port}: "
+    assert lines[0]["message"].startswith(at) and lines[1]["message"].startswith(f"skipped: {at}")
+
+
+def test_many_clients_of_one_server_are_all_measured(hosts: Callable[..., Hosts]) -> None:
+    """A round in which five hosts come to one: each waits for its turn."""
+    names = ["alpha", *(f"client{n}" for n in range(5))]
+    many = hosts(QUICK, names=names)
+
+    def change(document: dict[str, Any]) -> None:
+        first = document["rounds"][0]
+        every = [[n, "t1", name, "alpha", 0, 1] for n, name in enumerate(names[1:])]
+        own = [one for one in every if document["host"] in one]
+        document["rounds"] = [{**first, "size": len(every), "flows": own}]
+
+    rewritten(many, change)
+    for name in names:
+        many.start(name)
+    many.wait(*names)
+    _, *served, last = many.flows("alpha").lines
+    assert (last["state"], last["flows_done"]) == ("done", 5)
+    assert [one["state"] for one in served] == ["done"] * 5
+    for name in names[1:]:
+        (line,) = many.flows(name).lines[1:-1]
+        assert (line["state"], line["exit"]) == ("done", 0)
