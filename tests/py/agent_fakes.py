@@ -48,6 +48,17 @@ class FakeClock(Clock):
         return self.monotonic_ns() + 86400 * 10**9
 
 
+class JumpingClock(FakeClock):
+    """Its wall clock is set an hour ahead, and back again, each time that it is read."""
+
+    def __init__(self) -> None:
+        self._jump_s = 3600
+
+    def wall_ns(self) -> int:
+        self._jump_s = -self._jump_s
+        return super().wall_ns() + self._jump_s * 10**9
+
+
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Runs it in no time; its clock begins at 1000 s."""
     loop = FakeLoop()

@@ -17,7 +17,17 @@ from perch.agent.peers import Peers
 from perch.agent.raw import Raw
 from perch.agent.share import Share
 from perch.agent.walk import Tools, Walk
-from tests.py.agent_fakes import CAME, SILENT, FakeClock, Script, World, now, run, share_of
+from tests.py.agent_fakes import (
+    CAME,
+    SILENT,
+    FakeClock,
+    JumpingClock,
+    Script,
+    World,
+    now,
+    run,
+    share_of,
+)
 
 MEETS = {"start": (0.5, CAME), "done": (0.5, CAME)}
 ENDLESS = 10_000.0
@@ -49,8 +59,10 @@ class Walked:
         serve_ends: float = ENDLESS,
         stop: float = ENDLESS,
         changes: Sequence[tuple[float, str, Any]] = (),
+        clock: type[FakeClock] = FakeClock,
     ) -> None:
         self.world = world
+        self._clock = clock
         self.error: AgentError | None = None
         self._folder, self._share = folder, share
         self._serve_ends, self._stop, self._changes = serve_ends, stop, changes
@@ -59,7 +71,7 @@ class Walked:
         assert head["schema"] == "perch.raw/2"
 
     async def _run(self) -> None:
-        world, clock = self.world, FakeClock()
+        world, clock = self.world, self._clock()
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[str] = loop.create_future()
         loop.call_later(
@@ -130,6 +142,17 @@ def test_a_command_is_ended_at_its_deadline(
     assert (line["ended_monotonic_ns"] - line["started_monotonic_ns"]) / 1e9 == seconds
 
 
+def test_a_wall_clock_that_jumps_only_dates_results(tmp_path: Path) -> None:
+    """Deadlines, durations and the order of readings are of the monotonic clock."""
+    world = World(MEETS, scripts=[Script(1), Script(ENDLESS)])
+    walked = Walked(tmp_path, world, share_of("alpha", 2), clock=JumpingClock)
+    dates = [line["started"][11:13] for line in walked.lines]
+    assert [line["state"] for line in walked.lines] == ["done"] * 2 and set(dates) <= {"23", "01"}
+    seconds = [one["ended_monotonic_ns"] - one["started_monotonic_ns"] for one in walked.lines]
+    assert seconds == [10**9, 30 * 10**9]
+    assert world.times == sorted(world.times) and walked.seconds == 33
+
+
 def test_a_command_that_not_even_sigkill_ends_is_given_up(tmp_path: Path) -> None:
     stuck = Script(ENDLESS, ignores=(signal.SIGTERM, signal.SIGKILL))
     walked = Walked(tmp_path, World(MEETS, scripts=[stuck]), share_of("alpha"))
@@ -182,6 +205,17 @@ def test_a_living_peer_that_does_not_come_costs_its_deadline(tmp_path: Path) -> 
     assert first["message"] == "beta is alive but did not come in time: 1 of 2 parties came"
     assert second["message"].startswith("skipped: ")
     assert 30 <= walked.seconds < 32
+
+
+def test_a_peer_that_answers_after_its_deadline_is_not_waited_for(tmp_path: Path) -> None:
+    """Its flow has a line that says so, and what comes late changes nothing."""
+    world = World({"start": (0.5, CAME), "done": (45.0, CAME)}, scripts=[Script()])
+    walked = Walked(tmp_path, world, share_of("beta", 2))
+    first, second = walked.lines
+    assert (first["state"], second["state"]) == ("meeting_failed", "peer_dead")
+    assert first["message"].endswith("alpha is alive but did not come in time")
+    assert 40.5 <= walked.seconds < 45
+    assert world.log.count("ask done") == 1
 
 
 def test_a_refused_meeting_is_tried_again(tmp_path: Path) -> None:
