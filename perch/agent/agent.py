@@ -163,11 +163,9 @@ class Agent:
         """The interface of this host's address, and that to each peer."""
         share = self._share
         own = await devices.own_interface(self._children, share.address)
-        routes = {
-            name: await devices.route_to(self._children, address, share.address)
-            for name, address in share.peers().items()
-        }
-        return own, routes
+        peers = share.peers()
+        found = await devices.routes_to(self._children, peers.values(), share.address)
+        return own, {name: found.get(address, "") for name, address in peers.items()}
 
 
 async def _idle(readings: Readings) -> list[int]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from perch.agent import devices
 from perch.agent.children import Children, Ended, Process, end
 from perch.agent.files import read_lines
 from perch.agent.meetings import Meetings, Place
@@ -102,6 +103,16 @@ def test_an_agent_that_is_killed_leaves_nothing() -> None:
         assert len(pids) == 2 and not any(map(gone, pids))
         agent.kill()
     asyncio.run(until(lambda: all(map(gone, pids))))
+
+
+def test_routes_to_all_peers_are_asked_at_once() -> None:
+    """One that cannot be reached from the own address costs the others nothing."""
+
+    async def work(children: Children) -> dict[str, str]:
+        addresses = ["127.0.0.9", "192.0.2.1", "localhost"]
+        return await devices.routes_to(children, addresses, "127.0.0.1")
+
+    assert with_children(work) == {"127.0.0.9": "lo", "localhost": "lo"}
 
 
 # ---- meetings ------------------------------------------------------------------------------------
