@@ -153,6 +153,7 @@ struct open_arguments {
 	const struct sockaddr_storage *local;
 	const struct sockaddr_storage *peer;
 	bool same_host;                         /* both ends share kernel, /dev/shm and process ids */
+	bool same_machine;                      /* the kernel, and so the processors */
 	/* wait() also wakes when this becomes readable (the peer says something); -1: none */
 	int wake_fd;
 };
@@ -197,6 +198,12 @@ struct backend {
 	 * called on the client only, before the job is sent. NULL: nothing to choose. 0; -ENODEV etc.
 	 * after failure(): EXIT_USAGE when the backend never has it, EXIT_HOST when this host lacks it. */
 	int (*resolve)(struct job *job, const struct open_arguments *arguments);
+
+	/*
+	 * Names the device that open() will use where the job names none. NULL: the interface that reaches the peer.
+	 * Negative: said.
+	 */
+	int (*near)(const struct open_arguments *arguments, char ret[JOB_NAME_MAX]);
 
 	/* Makes the endpoint, registers the arena. Required. */
 	int (*open)(const struct open_arguments *arguments, struct session **ret);

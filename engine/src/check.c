@@ -212,6 +212,11 @@ static void put_identity(json_t *o, const struct job *j) {
 		put(o, "connection", json_string(connection_name((int) j->connection)));
 }
 
+/* As it is asked; null: the default, or the server's own. */
+static json_t *place_json(const char *text) {
+	return text[0] ? json_string(text) : json_null();
+}
+
 json_t *check_json(const struct options *o) {
 	const struct job *j = &o->job;
 	json_t *check = json_pack("{s:s, s:{s:s, s:s}, s:s}", "schema", "perch.check/1", "tool", "name", "perch",
@@ -223,7 +228,10 @@ json_t *check_json(const struct options *o) {
 	put(check, "interval_s", seconds(j->interval_ns));
 	put(check, "barrier", json_boolean(j->barrier));
 	put(check, "report_all", json_boolean(j->report_all));
-	put(check, "cpu", o->cpu < 0 ? json_null() : json_integer(o->cpu));
+	put(check, "cpu", place_json(j->cpu));
+	put(check, "numa", place_json(j->numa));
+	put(check, "server_cpu", place_json(j->server_cpu));
+	put(check, "server_numa", place_json(j->server_numa));
 	put(check, "limits", limits_json(o));
 	put(check, "soak", soak_json(o));
 	if (is_transfer(o))

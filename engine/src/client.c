@@ -391,7 +391,7 @@ static int open_job(struct client *c) {
 	const struct backend *b = backend_find(c->job.backend);
 	int e;
 
-	e = exchange_hear_identity(c->control, c->job.timeout_ns, &a.same_host);
+	e = exchange_hear_identity(c->control, c->job.timeout_ns, &a);
 	if (e < 0)
 		return e;
 	e = b->resolve ? b->resolve(&c->job, &a) : 0;
@@ -422,8 +422,6 @@ static int measure(const struct options *o, struct soak *soak) {
 		c.job.interval_ns = 0; /* each is a phase of its own */
 	if (e == 0)
 		e = backend_require(&o->job);
-	if (e == 0 && o->cpu >= 0)
-		e = cpu_pin(o->cpu);
 	if (e == 0)
 		e = token_read(o->token_file, &token);
 	if (e == 0)
@@ -436,6 +434,9 @@ static int measure(const struct options *o, struct soak *soak) {
 	host_name(c.host, sizeof(c.host));
 	e = open_job(&c);
 	c.run.on_interval = print_interval;
+	/* Of a soak, when it begins. */
+	if (e == 0 && !o->personality && (!soak || soak->begins))
+		placed_remark(&c.run.placed, &c.peer.placed);
 	if (e == 0 && loss_is_unknown(&c))
 		notice("--op write over %s: arrivals are not reported, so losses are unknown and the %s counts sent "
 		       "messages; --verify or --op write-imm counts losses", connection_name((int) c.job.connection),

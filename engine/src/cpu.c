@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
-
-#include "message.h"
 
 static double seconds(struct timeval t) {
 	return (double) t.tv_sec + (double) t.tv_usec / 1e6;
@@ -43,18 +40,4 @@ struct cpu_time cpu_since(const struct cpu_time *earlier) {
 	now.process_s = now.process_s < 0 || earlier->process_s < 0 ? -1 : now.process_s - earlier->process_s;
 	now.host_s = now.host_s < 0 || earlier->host_s < 0 ? -1 : now.host_s - earlier->host_s;
 	return now;
-}
-
-int cpu_pin(int cpu) {
-	cpu_set_t set;
-
-	if (cpu < 0 || cpu >= CPU_SETSIZE)
-		return failure(-EINVAL, EXIT_USAGE, "--cpu %d: 0 to %d", cpu, CPU_SETSIZE - 1);
-	CPU_ZERO(&set);
-	CPU_SET((size_t) cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		return failure(-errno, EXIT_HOST,
-			       "--cpu %d: %s; this process may use other CPUs only (`taskset -p $$`)", cpu,
-			       strerror(errno));
-	return 0;
 }

@@ -16,6 +16,3 @@ void cpu_now(struct cpu_time *ret);
 
 /* later - earlier; unknown stays unknown. */
 struct cpu_time cpu_since(const struct cpu_time *earlier);
-
-/* Keeps this process on one CPU. -EINVAL etc. (said). */
-int cpu_pin(int cpu);

@@ -47,17 +47,24 @@ void machine_identity(char ret[MACHINE_MAX]) {
 			(unsigned long long) shm.st_ino);
 }
 
-int exchange_hear_identity(struct control *c, uint64_t timeout_ns, bool *ret_same_host) {
-	char machine[MACHINE_MAX];
+void machine_compare(const char *theirs, struct open_arguments *ret) {
+	char ours[MACHINE_MAX];
+	size_t boot;
+
+	machine_identity(ours);
+	boot = strcspn(ours, " ");
+	ret->same_host = theirs && streq(theirs, ours);
+	ret->same_machine = theirs && boot > 0 && strncmp(theirs, ours, boot + 1) == 0;
+}
+
+int exchange_hear_identity(struct control *c, uint64_t timeout_ns, struct open_arguments *ret) {
 	json_t *payload = NULL;
 	int e;
 
 	e = control_expect(c, FRAME_IDENTITY, timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	machine_identity(machine);
-	const char *theirs = json_string_value(json_object_get(payload, "machine"));
-	*ret_same_host = theirs && streq(theirs, machine);
+	machine_compare(json_string_value(json_object_get(payload, "machine")), ret);
 	json_decref(payload);
 	return 0;
 }
@@ -117,9 +124,10 @@ static int say_address(struct run *r) {
 	to_hex(a.bytes, a.length, hex);
 	host_name(host, sizeof(host));
 	arena_gpu_name(&r->arena, gpu, sizeof(gpu));
-	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:i, s:i}", "gpu", gpu, "address", hex, "host",
-			    host, "device", s->device, "shown", s->address, "can_notify", s->can_notify, "driver",
-			    s->driver, "ib_port", (json_int_t) s->ib_port, "svc_id", s->svc_id, "vni", s->vni);
+	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:i, s:i, s:o}", "gpu", gpu, "address", hex,
+			    "host", host, "device", s->device, "shown", s->address, "can_notify", s->can_notify,
+			    "driver", s->driver, "ib_port", (json_int_t) s->ib_port, "svc_id", s->svc_id, "vni",
+			    s->vni, "placement", placed_to_json(&r->placed));
 	if (s->environment)
 		(void) json_object_update_new(payload, json_pack("{s:O, s:b, s:b}", "environment", s->environment,
 								 "idc", s->idc, "ll", s->ll));
@@ -162,16 +170,19 @@ bool exchange_agree(const struct run *r, const json_t *end, const char *key, boo
 static int hear_address(struct run *r, struct address *ret, struct peer *ret_peer) {
 	const char *hex, *host, *device, *shown, *driver = "", *gpu = "";
 	json_int_t ib_port = 0;
-	json_t *payload = NULL, *environment = NULL;
+	json_t *payload = NULL, *environment = NULL, *placement = NULL;
+	struct placed placed = { .why = PLACED };
 	int e, notify, service = -1, vni = -1, idc = -1, ll = -1;
 
 	e = control_expect(r->control, FRAME_ADDRESS, r->job->timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?I, s?i, s?i, s?o, s?b, s?b!}", "address", &hex,
-			"host", &host, "device", &device, "shown", &shown, "can_notify", &notify, "gpu", &gpu, "driver",
-			&driver, "ib_port", &ib_port, "svc_id", &service, "vni", &vni, "environment", &environment,
-			"idc", &idc, "ll", &ll);
+	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?I, s?i, s?i, s?o, s?b, s?b, s:o!}", "address",
+			&hex, "host", &host, "device", &device, "shown", &shown, "can_notify", &notify, "gpu", &gpu,
+			"driver", &driver, "ib_port", &ib_port, "svc_id", &service, "vni", &vni, "environment",
+			&environment, "idc", &idc, "ll", &ll, "placement", &placement);
+	if (e == 0)
+		e = placed_from_json(placement, &placed);
 	if (e == 0 && (ib_port < 0 || ib_port > UINT8_MAX))
 		e = -EBADMSG;
 	if (e == 0)
@@ -182,7 +193,10 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 					 : json_null(), "address", shown[0] ? json_string(shown) : json_null()),
 			.ib_port = (uint32_t) ib_port,
 			.can_notify = notify,
+			.placed = placed,
 		};
+	if (e == 0)
+		(void) json_object_set(ret_peer->end, "placement", placement);
 	if (e == 0 && driver[0])
 		(void) json_object_set_new(ret_peer->end, "driver", json_string(driver));
 	if (e == 0 && r->backend->facts->options & JOB_OPTION_SVC_ID) {

@@ -6,14 +6,18 @@
 
 enum { MACHINE_MAX = 160, BOOT_ID_MAX = 64 };
 
-/* Names this kernel, process id namespace and /dev/shm: equal at both ends means shared memory can join them. */
+/*
+ * Names this kernel, process id namespace and /dev/shm. Equal at both ends means that shared memory can join them,
+ * and that of an equal beginning, up to the first blank, that they share their processors.
+ */
 void machine_identity(char ret[MACHINE_MAX]);
+void machine_compare(const char *theirs, struct open_arguments *ret);   /* NULL: the peer has said nothing */
 
 /*
  * Client: hears who the server is, and says so of itself with the job (machine_identity()).
- * *ret_same_host: both are one machine. Negative: said.
+ * In *ret whether both are one machine. Negative: said.
  */
-int exchange_hear_identity(struct control *c, uint64_t timeout_ns, bool *ret_same_host);
+int exchange_hear_identity(struct control *c, uint64_t timeout_ns, struct open_arguments *ret);
 int exchange_say_job(struct control *c, const struct job *job);
 
 /* The name of this host, for records. */
@@ -23,6 +27,7 @@ void host_boot_id(char ret[BOOT_ID_MAX]);        /* the kernel's, of this boot; 
 double host_uptime_s(void);
 
 struct peer {
+	struct placed placed;
 	json_t *end;            /* {host, device, address}, and what else is known, as the record has it; owned */
 	uint32_t ib_port;       /* 0: none */
 	bool can_notify;

@@ -7,6 +7,7 @@
 #include "job_names.h"
 #include "memory_kind.h"
 #include "message.h"
+#include "placement.h"
 
 uint64_t job_largest_size(const struct job *job) {
 	uint64_t largest = 0;
@@ -405,6 +406,14 @@ unsigned long job_options_of(const struct job *job, unsigned long backend_option
 	return backend_options | (job->kind == KIND_TRANSFER ? JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH : 0);
 }
 
+static int validate_places(const struct job *job) {
+	if (placement_check_cpu(job->cpu) < 0 || placement_check_cpu(job->server_cpu) < 0)
+		return failure(-EINVAL, EXIT_USAGE, "--cpu and --server-cpu take auto, off, or a list of CPUs");
+	if (placement_check_numa(job->numa) < 0 || placement_check_numa(job->server_numa) < 0)
+		return failure(-EINVAL, EXIT_USAGE, "--numa and --server-numa take auto, off, or a NUMA node");
+	return 0;
+}
+
 int job_validate(const struct job *job) {
 	const struct backend_facts *b = backend_facts_of(job->backend);
 	int r;
@@ -431,6 +440,8 @@ int job_validate(const struct job *job) {
 	if (r < 0)
 		return r;
 	r = validate_load(job);
+	if (r == 0)
+		r = validate_places(job);
 	if (r < 0)
 		return r;
 	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job, b) : validate_queues(job);

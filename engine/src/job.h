@@ -143,6 +143,7 @@ enum {
 	JOB_SVC_ID_MAX = INT32_MAX,     /* 32 bits there, and a signed number in libcxi's calls */
 	JOB_DEVICES_MAX = 8,            /* of one host: as many NICs as the largest GPU servers have */
 	JOB_DEVICES_TEXT = JOB_DEVICES_MAX * JOB_NAME_MAX,
+	JOB_CPUS_TEXT = JOB_DEVICES_TEXT,       /* more than 64 numbers of four digits: one for each thread */
 	JOB_BATCH_MAX = 32768,          /* transfers: as far as MORI-IO's benchmark sweeps */
 	JOB_BATCHES_MAX = 16,           /* batch sizes in one sweep: 1 to 32768 by doubling */
 	JOB_THREADS_MAX = 64,           /* eight for each device; more than a host's cores gain nothing */
@@ -163,6 +164,9 @@ struct job {
 	char provider[JOB_NAME_MAX];            /* empty: none or not yet chosen */
 	char device[JOB_NAME_MAX];              /* of the client; empty: chosen */
 	char server_device[JOB_NAME_MAX];       /* empty: the server chooses */
+	/* Where each end works (placement.h): "auto", "off", CPUs, a NUMA node; empty: auto, or as the server says */
+	char cpu[JOB_CPUS_TEXT], server_cpu[JOB_CPUS_TEXT];
+	char numa[JOB_NAME_MAX], server_numa[JOB_NAME_MAX];
 	enum op op;
 	enum definition definition;
 	enum completion_mode completion;

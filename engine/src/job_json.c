@@ -8,7 +8,7 @@
 
 enum member_type {
 	MEMBER_NAME,            /* char[JOB_NAME_MAX] */
-	MEMBER_LIST,            /* char[JOB_DEVICES_TEXT] */
+	MEMBER_LIST,            /* char[JOB_DEVICES_TEXT], or [JOB_CPUS_TEXT] */
 	MEMBER_ENUM,
 	MEMBER_U64,
 	MEMBER_U32,
@@ -31,6 +31,10 @@ static const struct member {
 	{ MEMBER(provider, MEMBER_NAME), NULL, 0 },
 	{ MEMBER(device, MEMBER_NAME), NULL, 0 },
 	{ MEMBER(server_device, MEMBER_NAME), NULL, 0 },
+	{ MEMBER(cpu, MEMBER_LIST), NULL, 0 },
+	{ MEMBER(server_cpu, MEMBER_LIST), NULL, 0 },
+	{ MEMBER(numa, MEMBER_NAME), NULL, 0 },
+	{ MEMBER(server_numa, MEMBER_NAME), NULL, 0 },
 	{ MEMBER(op, MEMBER_ENUM), op_names, OP_MAX },
 	{ MEMBER(definition, MEMBER_ENUM), definition_names, DEFINITION_MAX },
 	{ MEMBER(completion, MEMBER_ENUM), completion_mode_names, COMPLETION_MODE_MAX },

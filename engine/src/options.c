@@ -253,7 +253,6 @@ static void set_defaults(enum command command, struct options *o) {
 		.command = command,
 		.port = OPTIONS_PORT,
 		.timeout_ns = 30 * NSEC_PER_SEC,
-		.cpu = -1,
 		.parties = 2,
 		.connection_fd = -1,
 		.listener_fd = -1,

@@ -40,7 +40,7 @@ enum {
 	OPTIONS_SOAK_INTERVAL_S = 60,   /* each minute, as the standards for long tests ask */
 	OPTIONS_RECONNECT_S = 1800,     /* a reboot with checks of firmware and terabytes of memory: site policy */
 	OPTIONS_STALL_MS = 20,          /* above a shared core's waiting time: six slices of 3 ms (base_slice_ns) */
-	OPTIONS_MAX = 96,               /* entries in the table */
+	OPTIONS_MAX = 104,              /* entries in the table */
 };
 
 struct personality; /* personality.h */
@@ -60,7 +60,7 @@ enum shell {
 struct options {
 	enum command command;
 	enum command checked;           /* COMMAND_CHECK: lat, bw or transfer, whose words follow */
-	struct job job;                 /* for serve only its own device, ib_port, gid_index and svc_id */
+	struct job job;                 /* for serve only its own device, cpu, numa, ib_port, gid_index and svc_id */
 	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
@@ -72,7 +72,6 @@ struct options {
 	enum log_level log_level;       /* transfer */
 	double max_p99_us, min_gbit;    /* 0: no limit */
 	bool any_frequency;             /* perftest's -F: asks for job.ignore_mismatch wherever that is allowed */
-	int cpu;                        /* -1: where the scheduler likes */
 	char soak_file[PATH_MAX];       /* empty: no soak */
 	uint64_t reconnect_ns, stall_ns;        /* 0: not given, until the defaults are set */
 	char flow[OPTIONS_FLOW_MAX];

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table itself. A new option is one entry here (and a setter where no type fits), nothing more. */
-#include <sched.h>
-
 #include "backend_facts.h"
 #include "memory_kind.h"
 #include "options.h"
 #include "parse.h"
 #include "personality.h"
+#include "placement.h"
 
 #define FOR(command) (1u << COMMAND_##command)
 #define MEASURE (FOR(LAT) | FOR(BW))
@@ -46,6 +45,7 @@ static const char *const mtu_words[] = { "256", "512", "1024", "2048", "4096", N
 static const char *const traffic_class_words[] = { "best-effort", "low-latency", "dedicated-access", "bulk-data",
 						   "network-ctrl", NULL };
 static const char *const memory_words[] = { "host", "huge:2M", "huge:1G", "cuda", "rocm", "ze", NULL };
+static const char *const placement_words[] = { "auto", "off", NULL };
 static const char *const huge_words[] = { "2M", "1G", NULL };
 
 _Static_assert(ELEMENTSOF(backend_words) == BACKEND_ID_MAX + 1, "enum backend_id");
@@ -109,6 +109,35 @@ static int set_rate(struct options *o, const char *value) {
 
 static int set_quantiles(struct options *o, const char *value) {
 	return parse_quantiles(value, o->quantiles, OPTIONS_QUANTILES_MAX, &o->n_quantiles);
+}
+
+/* What this machine has is asked where it is measured: the command may be meant for another. */
+static int set_cpus(char ret[JOB_CPUS_TEXT], const char *value) {
+	int r = placement_check_cpu(value);
+
+	return r < 0 ? r : copy_string(ret, JOB_CPUS_TEXT, value);
+}
+
+static int set_cpu(struct options *o, const char *value) {
+	return set_cpus(o->job.cpu, value);
+}
+
+static int set_server_cpu(struct options *o, const char *value) {
+	return set_cpus(o->job.server_cpu, value);
+}
+
+static int set_node(char ret[JOB_NAME_MAX], const char *value) {
+	int r = placement_check_numa(value);
+
+	return r < 0 ? r : copy_string(ret, JOB_NAME_MAX, value);
+}
+
+static int set_numa(struct options *o, const char *value) {
+	return set_node(o->job.numa, value);
+}
+
+static int set_server_numa(struct options *o, const char *value) {
+	return set_node(o->job.server_numa, value);
 }
 
 static int set_personality(struct options *o, const char *value) {
@@ -287,9 +316,24 @@ const struct option_entry option_table[] = {
 	{ .name = "CPU-freq", .letter = 'F', .section = SECTION_TIMING, .commands = EVERY,
 	  .help = "As perftest's -F: with --clock cycles the same as --ignore-frequency-mismatch; else no effect.",
 	  .type = OPTION_FLAG, FIELD(any_frequency) },
-	{ .name = "cpu", .metavar = "N", .section = SECTION_TIMING, .commands = MEASURE, .help = "Pin to this CPU.",
-	  .fallback = "automatic", .type = OPTION_COUNT, FIELD(cpu), .max = CPU_SETSIZE - 1,
-	  .accepts = "a CPU number from 0 to 1023" },
+	{ .name = "cpu", .metavar = "LIST", .section = SECTION_TIMING, .commands = EVERY | FOR(SERVE),
+	  .help = "CPUs of this end, such as 4-7: each thread has a core of its own among them. auto: cores near the "
+		  "device, none where both ends are on one machine. off: none.",
+	  .fallback = "auto", .type = OPTION_CUSTOM, .set = set_cpu, .choices = placement_words,
+	  .accepts = "auto, off, or CPU numbers and ranges from 0 to 1023, such as 4-7,12" },
+	{ .name = "server-cpu", .metavar = "LIST", .section = SECTION_TIMING, .commands = EVERY,
+	  .help = "The same of the server.", .fallback = "the server's --cpu", .type = OPTION_CUSTOM,
+	  .set = set_server_cpu, .choices = placement_words,
+	  .accepts = "auto, off, or CPU numbers and ranges from 0 to 1023, such as 4-7,12" },
+	{ .name = "numa", .metavar = "NODE", .section = SECTION_TIMING, .commands = EVERY | FOR(SERVE),
+	  .help = "NUMA node of this end's memory, and of its cores where --cpu names none. auto: the device's. "
+		  "off: memory from anywhere.",
+	  .fallback = "auto", .type = OPTION_CUSTOM, .set = set_numa, .choices = placement_words,
+	  .accepts = "auto, off, or the number of a NUMA node" },
+	{ .name = "server-numa", .metavar = "NODE", .section = SECTION_TIMING, .commands = EVERY,
+	  .help = "The same of the server.", .fallback = "the server's --numa", .type = OPTION_CUSTOM,
+	  .set = set_server_numa, .choices = placement_words,
+	  .accepts = "auto, off, or the number of a NUMA node" },
 
 	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE,
 	  .choice = JOB_OPTION_CONNECTION,

@@ -245,8 +245,8 @@ void placement_choose(const char *sysfs, const struct topology *t, const struct 
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET((size_t) t->core[cpu], &cores))
 			CPU_CLR((size_t) cpu, &p.aside);
-	aside.known = p.why == PLACED && CPU_COUNT(&p.aside) > 0;
-	aside.cpus = p.aside;
+	aside.known = p.why == PLACED;
+	aside.cpus = CPU_COUNT(&p.aside) > 0 ? p.aside : t->allowed;
 	*ret = p;
 }
 
@@ -347,15 +347,25 @@ int placed_from_json(const json_t *json, struct placed *ret) {
 	return 0;
 }
 
-const char *placed_remark(const struct placed *p) {
+static const char *remark_on(const struct placed *p) {
 	switch (p->why) {
 	case UNPLACED_SHARED:
-		return "both ends are on this machine";
+		return "both ends are on one machine";
 	case UNPLACED_FEW:
-		return "it has too few free cores there, beside the first one";
+		return "too few free cores near the device, beside the first one";
 	case UNPLACED_FORBIDDEN:
-		return "this process may use no core there";
+		return "no core near the device that this process may use";
 	default:
 		return NULL;
 	}
+}
+
+void placed_remark(const struct placed *own, const struct placed *server) {
+	const char *ours = remark_on(own), *theirs = remark_on(server);
+	const bool both = own->why == server->why;
+
+	if (ours)
+		notice("%s pinned to a core: %s", both ? "neither end is" : "this end is not", ours);
+	if (theirs && !both)
+		notice("the server is not pinned to a core: %s", theirs);
 }

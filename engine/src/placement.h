@@ -83,5 +83,5 @@ void placed_add(struct placed *to, const struct placed *p);
 json_t *placed_to_json(const struct placed *p);
 int placed_from_json(const json_t *json, struct placed *ret);   /* -EBADMSG */
 
-/* For people: why an end is not placed. NULL: it is, or that is as it was asked. */
-const char *placed_remark(const struct placed *p);
+/* Says why an end is not placed, where that was not asked for. */
+void placed_remark(const struct placed *own, const struct placed *server);

@@ -6,6 +6,7 @@
 #include "bounce.h"
 #include "footprint.h"
 #include "interval.h"
+#include "place.h"
 
 /*
  * How often a busy side looks at the control connection while nothing arrives. A look is a system call (about 0.3 us);
@@ -53,6 +54,7 @@ bool run_is_to_stop(void) {
 int run_open(struct run *r, const struct open_arguments *arguments, struct control *control) {
 	const struct job *job = arguments->job;
 	struct open_arguments a = *arguments;
+	struct place place;
 	int e;
 
 	*r = (struct run) {
@@ -66,12 +68,19 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 	e = clock_open(job->clock, job->ignore_mismatch, &r->clock);
 	if (e < 0)
 		return e;
+	/* Before anything is allocated: all of it shall be near. */
+	e = place_open(arguments, &place);
+	if (e == 0)
+		e = place_sit(&place, 0, 0);
+	if (e < 0)
+		return e;
 	/* An echo needs a second place for the next message while it answers the first. */
 	e = arena_open(&r->arena, job_largest_size(job),
 		       r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u), job->verify,
 		       (const struct memory_kind[]) { job_tx_memory(job), job_rx_memory(job) });
 	if (e < 0)
 		return e;
+	r->placed = place_say(&place, 0, &r->arena);
 	r->busy = calloc(r->arena.slots, sizeof(*r->busy));
 	r->lent = calloc(r->arena.slots, sizeof(*r->lent));
 	r->arrivals = calloc(job->queue_pairs, sizeof(*r->arrivals));

@@ -13,6 +13,7 @@
 #include "cpu.h"
 #include "histogram.h"
 #include "memory.h"
+#include "placement.h"
 #include "verify.h"
 #include "watchdog.h"
 
@@ -92,6 +93,7 @@ struct run {
 	struct session *session;
 	struct control *control;
 	struct arena arena;
+	struct placed placed;           /* of this end */
 	struct clock clock;
 	enum role role;
 	struct phase phase;

@@ -13,6 +13,7 @@
 
 #include "control.h"
 #include "personality.h"
+#include "place.h"
 #include "worker.h"
 
 enum {
@@ -48,7 +49,7 @@ struct server {
 /* In the child, between fork and exec: only async-signal-safe calls. */
 static void exec_worker(const struct options *o, int connection, int pair) {
 	char connection_text[16], pair_text[16], timeout_text[32], port_text[16], gid_text[16], service_text[16];
-	char *argv[24];
+	char *argv[28];
 	sigset_t none;
 	int n = 0;
 
@@ -75,6 +76,14 @@ static void exec_worker(const struct options *o, int connection, int pair) {
 		(void) snprintf(port_text, sizeof(port_text), "%u", o->job.ib_port);
 		argv[n++] = (char *) (uintptr_t) "--ib-port";
 		argv[n++] = port_text;
+	}
+	if (o->job.cpu[0]) {
+		argv[n++] = (char *) (uintptr_t) "--cpu";
+		argv[n++] = (char *) (uintptr_t) o->job.cpu;
+	}
+	if (o->job.numa[0]) {
+		argv[n++] = (char *) (uintptr_t) "--numa";
+		argv[n++] = (char *) (uintptr_t) o->job.numa;
 	}
 	if (o->job.gid_index >= 0) {
 		(void) snprintf(gid_text, sizeof(gid_text), "%d", o->job.gid_index);
@@ -349,6 +358,8 @@ int command_serve(const struct options *o) {
 		return worker_run(o);
 	/* Read here only to fail early; each worker reads it again, so a new token needs no restart. */
 	e = token_read(o->token_file, &token);
+	if (e == 0)
+		e = place_check(&o->job);
 	if (e < 0)
 		return (int) failure_code();
 	s = calloc(1, sizeof(*s));

@@ -298,7 +298,7 @@ static int open_job(struct leader *l) {
 	struct job lane;
 	int e;
 
-	e = exchange_hear_identity(c, x->job.timeout_ns, &a.same_host);
+	e = exchange_hear_identity(c, x->job.timeout_ns, &a);
 	if (e < 0)
 		return e;
 	/* The first lane's device decides which provider it is, for all. */
@@ -315,14 +315,14 @@ static void say_lanes(const struct leader *l) {
 
 	for (uint32_t i = 0; l->options->log_level == LOG_INFO && i < x->n_lanes; i++) {
 		const struct lane *lane = x->lanes[i];
-		char node[32] = "node unknown, thread not pinned";
+		char cpus[CPU_LIST_MAX], place[CPU_LIST_MAX + 8] = "thread not pinned";
 
-		if (lane->node >= 0)
-			(void) snprintf(node, sizeof(node), "NUMA node %d", lane->node);
+		if (lane->run.placed.why == PLACED)
+			(void) snprintf(place, sizeof(place), "CPU %s", cpu_list_format(&lane->run.placed.cpus, cpus));
 		notice("lane %u: pair %u, %s -> %s, thread %u, %u queue pairs of %u, %llu bytes; %s", i, lane->pair,
 		       lane->run.session->device, json_string_value(json_object_get(lane->peer.end, "device")),
 		       i % x->job.threads, x->job.queue_pairs, x->job.outstanding,
-		       (unsigned long long) job_buffer(&x->job), node);
+		       (unsigned long long) job_buffer(&x->job), place);
 	}
 }
 
@@ -364,8 +364,10 @@ int command_transfer(const struct options *o) {
 	if (e == 0 && l.x.lanes[0]->run.session->simulated)
 		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware",
 		       l.x.lanes[0]->run.session->device);
-	if (e == 0)
+	if (e == 0) {
 		say_lanes(&l);
+		placed_remark(&l.x.lanes[0]->run.placed, &l.x.lanes[0]->peer.placed);
+	}
 	if (e == 0 && !o->json)
 		e = transfer_table_new(&l.x, o->host, &l.table);
 	if (e == 0)

@@ -24,8 +24,8 @@
 
 #include "exchange.h"
 #include "options.h"
+#include "place.h"
 #include "result.h"
-#include "topology.h"
 
 /* A queue pair; over backends without them an endpoint or a connection, which is a session of its own. */
 struct channel {
@@ -64,7 +64,6 @@ struct lane {
 	uint64_t sequence;              /* of the first transfer of the batch under way: what --verify writes */
 	uint64_t moved_batches;         /* in the whole phase, warm-up included */
 	struct integrity integrity;
-	int node;                       /* NUMA node of the device; -1: none, or unknown */
 };
 
 struct thread {
@@ -80,6 +79,7 @@ struct transfer {
 	struct job job;
 	enum role role;
 	struct control *control;
+	struct place place;
 	pthread_mutex_t control_lock;   /* --verify: one lane at a time asks the peer to look */
 	struct lane **lanes;
 	uint32_t n_lanes, n_pairs;
@@ -122,9 +122,6 @@ void lane_prepare(struct lane *l);
  * which memory, which queue pair.
  */
 void lane_resolve(struct lane *l, uint32_t piece);
-
-/* Keeps the calling thread on a node's processors. -ENODEV: the node has none that this process may use. */
-int node_pin(const char *sysfs, int node);
 
 /* transfer_drive.c: starts the threads, which run body() until it answers. Negative: said. */
 int transfer_start(struct transfer *x, void *(*body)(void *));

@@ -196,19 +196,16 @@ static void leave(struct thread *t) {
 	(void) !write(x->done_fd, &one, sizeof(one));
 }
 
-static void pin(const struct thread *t) {
-	const struct lane *l = t->transfer->lanes[t->number];
-
-	/* The place is only a matter of speed, and was said where it is asked for. */
-	if (l->node >= 0)
-		(void) node_pin("/sys", l->node);
+static int sit(const struct thread *t) {
+	return place_sit(&t->transfer->place, t->number, t->number);
 }
 
 void *transfer_initiate(void *thread) {
 	struct thread *t = thread;
 
-	pin(t);
-	t->error = meet(t->transfer);
+	t->error = sit(t);
+	if (t->error == 0)
+		t->error = meet(t->transfer);
 	if (t->error == 0) {
 		begin_part(t);
 		t->error = drive(t);
@@ -221,9 +218,8 @@ void *transfer_attend(void *thread) {
 	struct thread *t = thread;
 	struct transfer *x = t->transfer;
 	struct completion c[COMPLETIONS];
-	int n = 0;
+	int n = sit(t);
 
-	pin(t);
 	while (n >= 0 && !atomic_load_explicit(&x->stop, memory_order_relaxed))
 		for (uint32_t i = t->number; n >= 0 && i < x->n_lanes; i += x->job.threads) {
 			struct lane *l = x->lanes[i];

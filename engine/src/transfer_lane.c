@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes: opened in the same order at both ends, so that each finds its peer by its place. */
-#include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 
 #include "message.h"
 #include "transfer.h"
-
-int node_pin(const char *sysfs, int node) {
-	char path[PATH_MAX], text[CPU_LIST_MAX] = "";
-	cpu_set_t wanted, allowed;
-	FILE *f;
-
-	(void) snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", sysfs, node);
-	f = fopen(path, "re");
-	if (!f)
-		return -ENODEV;
-	if (fgets(text, sizeof(text), f))
-		text[strcspn(text, "\n")] = '\0';
-	(void) fclose(f);
-	if (cpu_list_parse(text, &wanted) < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
-		return -ENODEV;
-	CPU_AND(&wanted, &wanted, &allowed);
-	if (CPU_COUNT(&wanted) == 0)
-		return -ENODEV;
-	return sched_setaffinity(0, sizeof(wanted), &wanted) < 0 ? -errno : 0;
-}
 
 /* A lane's own memory: what is sent from, or what it lands in; the other half is at the other end. */
 static struct memory_kind memory_of(const struct job *job, enum role role) {
@@ -34,19 +13,10 @@ static struct memory_kind memory_of(const struct job *job, enum role role) {
 	return sends ? job_tx_memory(job) : job_rx_memory(job);
 }
 
-/* The memory shall lie near the device: pages come from the node of the processor that touches them first. */
 static int open_memory(struct lane *l, enum role role) {
 	const struct memory_kind kind = memory_of(&l->job, role);
-	const char *device = role == ROLE_CLIENT ? l->job.device : l->job.server_device;
-	cpu_set_t before;
-	int e;
 
-	l->node = device_node("/sys", device);
-	if (sched_getaffinity(0, sizeof(before), &before) < 0 || l->node < 0 || node_pin("/sys", l->node) < 0)
-		return arena_open_flat(&l->run.arena, job_buffer(&l->job), (uint32_t) job_most_pieces(&l->job), &kind);
-	e = arena_open_flat(&l->run.arena, job_buffer(&l->job), (uint32_t) job_most_pieces(&l->job), &kind);
-	(void) sched_setaffinity(0, sizeof(before), &before);
-	return e;
+	return arena_open_flat(&l->run.arena, job_buffer(&l->job), (uint32_t) job_most_pieces(&l->job), &kind);
 }
 
 /* All sessions of a lane work on its one buffer. */
@@ -85,19 +55,25 @@ static int allocate(struct lane *l, const struct open_arguments *arguments) {
 	return 0;
 }
 
+/* In the place of the thread that will drive it, where all that is allocated shall be. */
 static int lane_open(struct lane *l, const struct open_arguments *arguments) {
+	const struct place *place = &l->transfer->place;
 	const struct job *job = &l->job;
+	const uint32_t thread = l->number % l->transfer->job.threads;
 	int e;
 
 	e = allocate(l, arguments);
 	if (e == 0)
 		e = clock_open(job->clock, job->ignore_mismatch, &l->run.clock);
 	if (e == 0)
+		e = place_sit(place, thread, l->number);
+	if (e == 0)
 		e = open_memory(l, arguments->role);
 	if (e == 0)
 		e = open_sessions(l, arguments);
 	if (e < 0)
 		return e;
+	l->run.placed = place_say(place, thread, &l->run.arena);
 	l->backend = l->sessions[0]->backend;
 	l->op = job->op;
 	l->depth = job->outstanding;
@@ -228,12 +204,14 @@ int transfer_open(struct transfer *x, const struct open_arguments *arguments, st
 	x->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!x->lanes || !x->threads || x->done_fd < 0)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u threads", x->job.threads);
+	e = place_open(arguments, &x->place);
 	for (uint32_t i = 0; e == 0 && i < x->n_lanes; i++) {
 		e = open_lane(x, i, arguments);
 		/* Connected before the next is opened: both ends go the same way, and each failure names its device. */
 		if (e == 0)
 			e = lane_connect(x->lanes[i]);
 	}
+	placement_stand_aside();
 	return e;
 }
 

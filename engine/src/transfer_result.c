@@ -21,13 +21,16 @@ static void join_devices(const struct transfer *x, bool server, char *ret, size_
 }
 
 /* The sum's ends are those of the first pair, with all devices; addresses differ from pair to pair. */
-static json_t *server_end(const struct transfer *x, const struct lane *l, bool sum) {
+static json_t *server_end(const struct transfer *x, const struct lane *l, bool sum, const struct placed *server) {
 	char devices[JOB_DEVICES_TEXT];
 	json_t *end;
 
-	if (!sum || x->n_pairs == 1 || !l->peer.end)
-		return json_incref(l->peer.end);
+	if (!l->peer.end)
+		return NULL;
 	end = json_copy(l->peer.end);
+	(void) json_object_set_new(end, "placement", placed_to_json(server));
+	if (!sum || x->n_pairs == 1)
+		return end;
 	join_devices(x, true, devices, sizeof(devices));
 	(void) json_object_set_new(end, "device", json_string(devices));
 	(void) json_object_set_new(end, "address", json_null());
@@ -64,6 +67,18 @@ static void add_lane(const struct transfer *x, const struct lane *l, struct run 
 	*(l->job.op == OP_WRITE ? &ret->path.sent_bytes : &ret->path.received_bytes) += l->moved_batches * bytes;
 }
 
+/* Of the threads that drive a pair's lanes (-1: all), at either end. */
+static void add_places(const struct transfer *x, int pair, struct placed *client, struct placed *server) {
+	for (uint32_t i = 0; i < x->n_lanes && x->lanes[i]; i++) {
+		const struct lane *l = x->lanes[i];
+
+		if (pair >= 0 && l->pair != (uint32_t) pair)
+			continue;
+		placed_add(client, &l->run.placed);
+		placed_add(server, &l->peer.placed);
+	}
+}
+
 double transfer_link_gbit_s(const struct transfer *x, int pair) {
 	double sum = 0;
 
@@ -90,6 +105,7 @@ static uint32_t lists_of(const struct transfer *x) {
 
 int view_open(const struct transfer *x, int pair, struct run *run, struct transfer_view *view, struct result *ret) {
 	const struct lane *first = x->lanes[MAX(pair, 0)];
+	struct placed server = first->peer.placed;
 
 	*run = (struct run) {
 		.job = &x->job,
@@ -100,6 +116,8 @@ int view_open(const struct transfer *x, int pair, struct run *run, struct transf
 		.arena = first->run.arena,
 		.clock = first->run.clock,
 	};
+	run->placed = first->run.placed;
+	add_places(x, pair, &run->placed, &server);
 	if (histogram_new(&run->total) < 0)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a histogram (%zu KiB)",
 			       sizeof(struct histogram) / 1024);
@@ -111,13 +129,13 @@ int view_open(const struct transfer *x, int pair, struct run *run, struct transf
 		.lists = lists_of(x),
 		.buffer_bytes = job_buffer(&x->job),
 		.rate_gbit_s = transfer_link_gbit_s(x, pair),
-		.node = pair < 0 ? -1 : first->node,
+		.node = pair < 0 ? -1 : x->place.nodes[first->number],
 	};
 	*ret = (struct result) {
 		.run = run,
 		.size = x->shape.size,
 		.transfer = view,
-		.server = server_end(x, first, pair < 0),
+		.server = server_end(x, first, pair < 0, &server),
 		.server_ib_port = first->peer.ib_port,
 	};
 	for (uint32_t i = 0; i < x->n_lanes; i++)

@@ -56,8 +56,6 @@ static int serve_phase(struct run *r, const json_t *start) {
 }
 
 static int serve_job(const struct options *o, struct control *c, const json_t *payload) {
-	char machine[MACHINE_MAX];
-	const json_t *theirs = json_object_get(payload, "machine");
 	struct open_arguments arguments;
 	struct peer peer = { 0 };
 	struct job job;
@@ -78,6 +76,10 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 		memcpy(job.server_devices, o->job.device, sizeof(o->job.device));
 	else if (!job.server_device[0])
 		memcpy(job.server_device, o->job.device, sizeof(job.server_device));
+	if (!job.server_cpu[0])
+		memcpy(job.server_cpu, o->job.cpu, sizeof(job.server_cpu));
+	if (!job.server_numa[0])
+		memcpy(job.server_numa, o->job.numa, sizeof(job.server_numa));
 	if (!job.server_ib_port)
 		job.server_ib_port = o->job.ib_port;
 	if (job.server_gid_index < 0)
@@ -92,15 +94,14 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 	 */
 	if (o->personality && job.vni >= 0 && job.server_svc_id < 0 && !getenv("SLINGSHOT_SVC_IDS"))
 		job.server_svc_id = PERSONALITY_SERVICE;
-	machine_identity(machine);
 	arguments = (struct open_arguments) {
 		.job = &job,
 		.role = ROLE_SERVER,
 		.local = &c->local,
 		.peer = &c->peer,
-		.same_host = json_is_string(theirs) && streq(json_string_value(theirs), machine),
 		.wake_fd = -1,
 	};
+	machine_compare(json_string_value(json_object_get(payload, "machine")), &arguments);
 	if (job.kind == KIND_TRANSFER)
 		return transfer_serve(c, &job, &arguments);
 	e = run_open(&run, &arguments, c);

@@ -203,6 +203,8 @@ static json_t *end_json(const struct result *r, const char *gpu) {
 			      text_or_null(devices ? devices : s ? s->device : NULL), "address",
 			      text_or_null(s && !devices ? s->address : NULL));
 
+	if (s)
+		put(o, "placement", placed_to_json(&run->placed));
 	if (s && s->driver[0])
 		put(o, "driver", json_string(s->driver));
 	if (s && run->backend->facts->options & JOB_OPTION_SVC_ID) {

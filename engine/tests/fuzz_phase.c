@@ -30,7 +30,9 @@ static struct run run;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
 	static struct control nobody = { .fd = -1 };
-	const struct open_arguments a = { .job = &job, .role = ROLE_SERVER, .wake_fd = -1 };
+	static const struct sockaddr_storage local = { .ss_family = AF_INET };
+	const struct open_arguments a = { .job = &job, .role = ROLE_SERVER, .local = &local, .wake_fd = -1,
+					  .same_machine = true };
 
 	(void) argc;
 	(void) argv;
@@ -75,8 +77,9 @@ static void put_frame(int fd, const uint8_t *data) {
 	case 3:
 		n = snprintf(text, sizeof(text),
 			     "{\"address\":\"%.*s\",\"host\":\"h\",\"device\":\"\",\"shown\":\"\",\"can_notify\":true,"
-			     "\"driver\":\"%.*s\",\"ib_port\":%lld}", data[2] % 5, "0aF!", data[3] % 4, "rxe",
-			     (long long) number(data + 10));
+			     "\"driver\":\"%.*s\",\"ib_port\":%lld,\"placement\":{\"cpu\":\"%.*s\",\"node\":null,"
+			     "\"memory_node\":%lld,\"unplaced\":null}}", data[2] % 5, "0aF!", data[3] % 4, "rxe",
+			     (long long) number(data + 10), data[4] % 5, "1-3,", (long long) number(data + 10));
 		break;
 	default:
 		n = snprintf(text, sizeof(text), "{}");

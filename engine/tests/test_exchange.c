@@ -36,18 +36,22 @@ static void say(int fd, enum frame_type type, const char *text) {
 	assert_int_equal(send(fd, frame, n, MSG_NOSIGNAL), n);
 }
 
+static const char *placement = "{\"cpu\":\"1\",\"node\":0,\"memory_node\":0,\"unplaced\":null}";
+
 /* A client that says `more` with its address, and is connected. *ret_simulated: what the run is then. */
 static int hear(const char *device, const char *more, struct peer *ret, bool *ret_simulated) {
 	static char text[CONTROL_FRAME_MAX / 2];
 	struct pair p = pair_open();
 	struct control c = { .fd = p.theirs, .server = true, .timeout_ns = NSEC_PER_SEC, .peer_name = "test" };
-	const struct open_arguments a = { .job = &job, .role = ROLE_SERVER, .wake_fd = -1 };
+	static const struct sockaddr_storage local = { .ss_family = AF_INET };
+	const struct open_arguments a = { .job = &job, .role = ROLE_SERVER, .local = &local, .wake_fd = -1,
+					  .same_machine = true };
 	struct run run = { 0 };
 	int e;
 
 	(void) snprintf(text, sizeof(text),
-			"{\"address\":\"\",\"host\":\"h\",\"device\":\"%s\",\"shown\":\"\",\"can_notify\":true%s}",
-			device, more);
+			"{\"address\":\"\",\"host\":\"h\",\"device\":\"%s\",\"shown\":\"\",\"can_notify\":true,"
+			"\"placement\":%s%s}", device, placement, more);
 	*ret = (struct peer) { 0 };
 	failure_reset();
 	assert_int_equal(run_open(&run, &a, &c), 0);
@@ -115,6 +119,25 @@ static void test_hostile_environment(void **state) {
 	refused(text);
 }
 
+/* A place is said of every end. */
+static void test_place(void **state) {
+	const char *before = placement;
+	struct peer peer;
+	bool simulated;
+
+	(void) state;
+	assert_int_equal(hear("eth0", "", &peer, &simulated), 0);
+	assert_int_equal(peer.placed.why, PLACED);
+	assert_true(CPU_ISSET(1, &peer.placed.cpus));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(peer.end, "placement"), "node")), 0);
+	json_decref(peer.end);
+	placement = "null";
+	refused("");
+	placement = "{\"cpu\":\"1\"}";
+	refused("");
+	placement = before;
+}
+
 /* The figures are of both ends. */
 static void test_simulated_peer(void **state) {
 	static const struct {
@@ -168,6 +191,7 @@ static void test_agreement(void **state) {
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_provider),
+		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_hostile_environment),
 		cmocka_unit_test(test_simulated_peer),
 		cmocka_unit_test(test_agreement),

@@ -41,7 +41,7 @@ static void test_defaults(void **state) {
 	assert_int_equal(options.port, 18600);
 	assert_int_equal(options.timeout_ns, 30 * NSEC_PER_SEC);
 	assert_int_equal(options.job.timeout_ns, options.timeout_ns);
-	assert_int_equal(options.cpu, -1);
+	assert_string_equal(options.job.cpu, "");
 	assert_int_equal(options.connection_fd, -1);
 	assert_string_equal(options.token_file, "");
 
@@ -60,7 +60,8 @@ static void test_every_value(void **state) {
 	(void) state;
 	assert_int_equal(parse("lat --backend ofi --provider tcp;ofi_rxm --device lo --op compare-swap --size 8:32 "
 			       "--definition completion --duration 2 --warmup 0 --gap 10 --completion event "
-			       "--clock cycles --cpu 3 --verify --max-p99 12.5 --json --interval 500ms --port 65535 "
+			       "--clock cycles --cpu 3-4,8 --numa 1 --server-cpu auto --server-numa off --verify "
+			       "--max-p99 12.5 --json --interval 500ms --port 65535 "
 			       "--bind ::1 --token-file /t --timeout 1m --outstanding=1 fe80::1%eth0"), 0);
 	assert_string_equal(options.job.provider, "tcp;ofi_rxm");
 	assert_string_equal(options.job.device, "lo");
@@ -73,7 +74,10 @@ static void test_every_value(void **state) {
 	assert_int_equal(options.job.gap_ns, 10 * NSEC_PER_USEC);
 	assert_int_equal(options.job.completion, COMPLETION_EVENT);
 	assert_int_equal(options.job.clock, CLOCK_KIND_CYCLES);
-	assert_int_equal(options.cpu, 3);
+	assert_string_equal(options.job.cpu, "3-4,8");
+	assert_string_equal(options.job.numa, "1");
+	assert_string_equal(options.job.server_cpu, "auto");
+	assert_string_equal(options.job.server_numa, "off");
 	assert_true(options.job.verify && options.json);
 	assert_true(options.max_p99_us == 12.5);
 	assert_int_equal(options.job.interval_ns, 500 * NSEC_PER_MSEC);
@@ -258,6 +262,11 @@ static void test_bad_values(void **state) {
 	refused("lat h --port 0", "1 to 65535");
 	refused("lat h --cpu -1", "--cpu '-1'");
 	refused("lat h --cpu 1024", "out of range");
+	refused("bw h --cpu 3-1", "auto, off, or CPU numbers and ranges from 0 to 1023");
+	refused("bw h --cpu aut", "did you mean 'auto'");
+	refused("transfer h --server-cpu 1,", "--server-cpu '1,'");
+	refused("transfer h --numa 1024", "out of range");
+	refused("lat h --server-numa 0-1", "auto, off, or the number of a NUMA node");
 	refused("bw h --outstanding 8193", "1 to 8192");
 	refused("bw h --provider aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
 	refused("meet h --flow f --parties 0", "from 1");

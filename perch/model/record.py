@@ -31,8 +31,25 @@ class ToolName(Model):
     version: str | None = None
 
 
+class Placement(Model):
+    """Where an end worked.
+
+    `cpu`: one of a core for each thread, as a list; `node`: theirs; `memory_node`: of its buffers.
+    `unplaced`: why its threads were not pinned.
+    """
+
+    cpu: str | None = None
+    node: Count | None = None
+    memory_node: Count | None = None
+    unplaced: Literal["off", "same-machine", "few-cores", "no-core"] | None = None
+
+
 class Side(Model):
-    """One end of a flow. `svc_id` and `vni` are in use; `environment` is what its provider read."""
+    """One end of a flow.
+
+    `svc_id` and `vni` are in use; `environment` is what its provider read. Without `placement`
+    nothing is said of it.
+    """
 
     host: str | None = None
     device: str | None = None
@@ -41,6 +58,7 @@ class Side(Model):
     svc_id: int | None = None
     vni: int | None = None
     gpu: str | None = None
+    placement: Placement | None = None
     idc: bool | None = None
     ll: bool | None = None
     environment: dict[str, str] | None = None

@@ -202,14 +202,14 @@ PYTHON
     # shellcheck disable=SC2016  # the inner shell's
     LIMIT=30 run_expecting 0 env PERCH="$PERCH" bash -c '"$PERCH" '"$command --port $PORT"' 2>errors | head -n 1; echo "${PIPESTATUS[0]}"'
     assert_line --index 1 141
-    assert_equal "$(cat errors)" ""
+    assert_equal "$(cat errors)" "$UNPLACED"
   done
   run_perch lat 127.0.0.1 --port "$PORT" -n 10
 }
 
 @test "progress is drawn on a terminal, and nowhere else" {
   perch_serve
-  measure="'$PERCH' lat 127.0.0.1 --port $PORT -D 2 --size 8:16"
+  measure="'$PERCH' lat 127.0.0.1 --port $PORT -D 2 --size 8:16 --cpu off --server-cpu off"
   TERM=xterm run_expecting 0 script --quiet --return --command "$measure" /dev/null
   assert_output --partial $'\r\e[Kperch: 8 bytes, 1 of 2: '
   assert_output --partial " s left"
@@ -219,7 +219,7 @@ PYTHON
   TERM=dumb run_expecting 0 script --quiet --return --command "$measure" /dev/null
   refute_output --partial " of 2"
   run_apart 0 "$PERCH" lat 127.0.0.1 --port "$PORT" -D 2
-  assert_equal "$stderr" ""
+  assert_equal "$stderr" "$UNPLACED"
 }
 
 @test "hist merges files and standard input, and refuses what is no histogram" {

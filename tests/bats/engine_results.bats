@@ -29,7 +29,7 @@ assert_records() { jq -es "$1" out >/dev/null || fail "in the records this does 
 
 @test "a record names what was measured on what, and its numbers agree" {
   measured 0 lat --json --size 8:64 --iterations 1000 --warmup 50
-  assert_equal "$stderr" ""
+  assert_equal "$stderr" "$UNPLACED"
   assert_records 'length == 4 and map(.params.size_bytes) == [8, 16, 32, 64]'
   assert_records 'all(.[]; .schema == "perch.record/1" and .tool.name == "perch" and .backend == "tcp" and .op == "send"
     and .kind == "latency" and .definition == "half_round_trip" and .status == "ok" and .error == null)'
@@ -104,7 +104,7 @@ assert_records() { jq -es "$1" out >/dev/null || fail "in the records this does 
 
 @test "the table has cxi_send_lat's columns first, then percentiles, and nothing else is on standard output" {
   measured 0 lat --size 8:32 --iterations 1000
-  assert_equal "$stderr" ""
+  assert_equal "$stderr" "$UNPLACED"
   grep -qE '^ +Bytes +Sends +Min\[us\] +Max\[us\] +Mean\[us\] +StdDev\[us\] +p50\[us\] +p99\[us\] +p99\.9\[us\]$' out
   [ "$(grep -cE '^ +[0-9]+ +1000( +[0-9.]+){6} +-$' out)" -eq 3 ] || fail "not three lines of nine columns"
   [ "$(grep -cv '^#' out)" -eq 4 ] || fail "more than a table"

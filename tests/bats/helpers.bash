@@ -134,6 +134,10 @@ run_apart() {
 # assert_said PART: what run_apart left in $stderr has it
 assert_said() { [[ $stderr = *"$1"* ]] || fail "this message does not say \"$1\": $stderr"; }
 
+# What a measurement on one machine says of its ends.
+# shellcheck disable=SC2034  # for the suites
+UNPLACED="perch: neither end is pinned to a core: both ends are on one machine"
+
 # perch_serve [OPTION...]: starts `perch serve`; sets PORT and SERVER, keeps its log in serve.PORT.log
 perch_serve() {
   PORT=$(free_port)

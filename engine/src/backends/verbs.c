@@ -209,6 +209,7 @@ const struct backend backend_verbs = {
 	.facts = &backend_facts[BACKEND_VERBS],
 	.version = BACKEND_VERSION,
 	.probe = verbs_probe,
+	.near = verbs_device_near,
 	.open = verbs_open,
 	.slots = verbs_slots,
 	.local_address = verbs_local_address,

@@ -308,7 +308,7 @@ static int choose_device(struct ibv_device *const *list, const struct wanted *w,
 	return 0;
 }
 
-int verbs_device_open(const struct open_arguments *a, struct verbs_device *ret) {
+static int find_device(const struct open_arguments *a, struct candidate *ret) {
 	const struct job *j = a->job;
 	bool server = a->role == ROLE_SERVER;
 	struct wanted w = {
@@ -319,7 +319,6 @@ int verbs_device_open(const struct open_arguments *a, struct verbs_device *ret) 
 		.rdma_cm = j->rdma_cm,
 	};
 	struct ibv_device **list;
-	struct candidate best;
 	struct netdev n;
 	int r;
 
@@ -331,11 +330,30 @@ int verbs_device_open(const struct open_arguments *a, struct verbs_device *ret) 
 		return errno == ENOSYS || errno == ENOENT || errno == 0
 			       ? no_device(&w, (struct ibv_device *[]) { NULL })
 			       : failure(-errno, EXIT_HOST, "cannot list RDMA devices: %s", strerror(errno));
-	r = choose_device(list, &w, &best);
+	r = choose_device(list, &w, ret);
 	ibv_free_device_list(list);
+	return r;
+}
+
+int verbs_device_near(const struct open_arguments *a, char ret[JOB_NAME_MAX]) {
+	struct candidate best;
+	int r = find_device(a, &best);
+
 	if (r < 0)
 		return r;
-	if (w.gid_index < 0) /* what was chosen is said, so that nobody wonders which way the messages went */
+	(void) snprintf(ret, JOB_NAME_MAX, "%s", best.device.name);
+	verbs_device_close(&best.device);
+	return 0;
+}
+
+int verbs_device_open(const struct open_arguments *a, struct verbs_device *ret) {
+	struct candidate best;
+	int r = find_device(a, &best);
+
+	if (r < 0)
+		return r;
+	/* what was chosen is said, so that nobody wonders which way the messages went */
+	if ((a->role == ROLE_SERVER ? a->job->server_gid_index : a->job->gid_index) < 0)
 		notice("%s port %u: %s", best.device.name, best.device.port, best.device.why);
 	*ret = best.device;
 	return 0;

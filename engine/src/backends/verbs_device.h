@@ -47,6 +47,9 @@ struct verbs_gid {
  * by a->role), or chooses them. EXIT_HOST, with device and remedy: no device, none of that name, port down or absent,
  * GID out of range, no permission. On failure *ret is untouched. */
 int verbs_device_open(const struct open_arguments *a, struct verbs_device *ret);
+
+/* The name of that device. */
+int verbs_device_near(const struct open_arguments *a, char ret[JOB_NAME_MAX]);
 void verbs_device_close(struct verbs_device *d);        /* takes NULL, and what was never opened */
 
 /* verbs_probe.c, for struct backend: one call for each port of each device. */
