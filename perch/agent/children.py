@@ -12,8 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-#: Seconds from SIGTERM to SIGKILL: perch closes its connections within its 2 s of farewell.
-KILL_AFTER = 5.0
+from perch.agent.clock import KILL_AFTER
 
 #: Bytes that are kept of a command's outputs.
 STDOUT_BYTES, STDERR_BYTES = 1024 * 1024, 64 * 1024

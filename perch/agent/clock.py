@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+#: Seconds from SIGTERM to SIGKILL: perch closes its connections within its 2 s of farewell.
+KILL_AFTER = 5.0
+
 
 class Clock:
     """Durations are of the monotonic clock; the wall clock may jump, and only dates results."""

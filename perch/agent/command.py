@@ -18,10 +18,8 @@ import re
 import sys
 from pathlib import Path
 
-from perch.agent import control
-from perch.agent.agent import Settings
+from perch.agent import asking
 from perch.agent.errors import AgentError, Exit, say
-from perch.agent.share import read
 
 _WORDS = ("plan", "host", "out", "engine", "token-file")
 _NUMBERS = {"lease": 0, "start-window": 60, "offset": 0}
@@ -55,6 +53,10 @@ def _options(command: str, words: list[str]) -> dict[str, str]:
 
 
 def _walk(command: str, options: dict[str, str]) -> Exit:
+    from perch.agent import control
+    from perch.agent.agent import Settings
+    from perch.agent.share import read
+
     numbers = {key: int(options.get(key, value)) for key, value in _NUMBERS.items()}
     out = Path(options["out"])
     engine = os.path.abspath(options["engine"])  # noqa: PTH100, resolve() would follow links
@@ -79,9 +81,9 @@ def main(words: list[str]) -> int:
         options = _options(command, words[1:])
         out = Path(options["out"])
         if command == "poll":
-            return int(control.poll(out, int(options.get("offset", 0))))
+            return int(asking.poll(out, int(options.get("offset", 0))))
         if command in ("status", "stop"):
-            return int(control.status(out) if command == "status" else control.stop(out))
+            return int(asking.status(out) if command == "status" else asking.stop(out))
         return int(_walk(command, options))
     except AgentError as error:
         say(f"perch-agent: {error.message}")

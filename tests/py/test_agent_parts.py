@@ -343,6 +343,21 @@ def test_a_python_that_is_too_old_is_named(tmp_path: Path) -> None:
     )
 
 
+def test_who_asks_does_not_load_the_agent(tmp_path: Path) -> None:
+    """The controller asks again and again while a host measures."""
+    file = tmp_path / "perch-agent"
+    file.write_bytes(zipapp.packed())
+    done = subprocess.run(
+        [sys.executable, "-I", "-X", "importtime", file, "poll", "--out", tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert done.stdout == "gone\n" and "perch.agent.asking" in loaded
+    assert not {"asyncio", "ctypes", "subprocess", "perch.agent.children"} & loaded
+
+
 def test_the_agent_imports_the_standard_library_alone() -> None:
     for path in (TOP / "perch/agent").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(), feature_version=(3, 9))):
