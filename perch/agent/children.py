@@ -17,6 +17,9 @@ from perch.agent.clock import KILL_AFTER
 #: Bytes that are kept of a command's outputs.
 STDOUT_BYTES, STDERR_BYTES = 1024 * 1024, 64 * 1024
 
+#: Bytes of a server's errors that are logged: strangers who connect for days must fill no disk.
+LOG_BYTES = 16 * 1024 * 1024
+
 #: What is read of an output at a time, and kept of its end, for messages.
 _CHUNK, _TAIL = 64 * 1024, 4096
 
@@ -48,9 +51,10 @@ class Capture:
         self.bytes += len(chunk)
         self._head += chunk[: self._limit - len(self._head)]
         self._tail = (self._tail + chunk)[-_TAIL:]
-        if self._copy_to >= 0:
+        if self._copy_to >= 0 and self.bytes - len(chunk) <= LOG_BYTES:
+            more = chunk if self.bytes <= LOG_BYTES else b"\n(no more of this is logged)\n"
             with contextlib.suppress(OSError):  # a log on a full disk
-                os.write(self._copy_to, chunk)
+                os.write(self._copy_to, more)
 
     @property
     def is_cut(self) -> bool:

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from perch.agent import children, watch
 from perch.agent import share as agent_share
-from perch.agent import watch
 from perch.agent.counters import Counters, Reading, Readings, table
 from perch.agent.devices import find
 from perch.agent.errors import AgentError, Exit
@@ -137,6 +137,18 @@ def test_lines_of_an_earlier_run_are_not_written_over(tmp_path: Path) -> None:
     Lines(tmp_path / "lines").close()
     with pytest.raises(AgentError, match="File exists"):
         Lines(tmp_path / "lines")
+
+
+def test_a_log_that_strangers_fill_has_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "LOG_BYTES", 10)
+    with (tmp_path / "log").open("wb", buffering=0) as log:
+        capture = children.Capture(1000, log.fileno())
+        for _ in range(4):
+            capture.add(b"refused")
+    assert (tmp_path / "log").read_bytes() == b"refused\n(no more of this is logged)\n"
+    assert capture.bytes == 28
 
 
 # ---- counters ------------------------------------------------------------------------------------
