@@ -37,6 +37,7 @@ ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
 #: Name, module, and a line for `perchctl --help`; in the order of a run's life.
 COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("perch.run.plan", "turn a suite and an inventory into a plan"),
+    "unpack": ("perch.run.unpack", "take the results that a host has sent into a run"),
     "judge": ("perch.run.judge", "judge a run from its folder"),
     "report": ("perch.exports.report", "judge a run and write its report"),
     "summary": ("perch.views.summary", "print a judged run in one screen"),

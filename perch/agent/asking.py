@@ -1,4 +1,4 @@
-"""The agent's commands that ask: poll, status and stop.
+"""The agent's commands that ask: poll, status, stop and pack.
 
 The controller asks while hosts measure, so these load neither asyncio nor the rest of the agent: a
 third of the time.
@@ -17,10 +17,13 @@ from typing import Any
 
 from perch.agent.clock import KILL_AFTER
 from perch.agent.errors import AgentError, Exit
-from perch.agent.files import write_whole
+from perch.agent.files import unwritable, write_whole
 
 #: What is read of a file's end for its last lines; a flow's output may be in one.
 _END = 4 * 1024 * 1024
+
+#: All that is fetched of a host's folder.
+FILES = ("flows.jsonl", "samples.jsonl", "environment.json", "agent.log")
 
 
 def poll(out: Path, offset: int) -> Exit:
@@ -60,10 +63,17 @@ def status(out: Path) -> Exit:
 
 
 def stop(out: Path) -> Exit:
+    """Prints "stopped" where one ran."""
+    if _end(out):
+        print("stopped")
+    return Exit.WALKED
+
+
+def _end(out: Path) -> bool:
     """Ends the agent if it runs; it has the last grace of its children before it is killed."""
     found = _pidfd(out)
     if found is None:
-        return Exit.WALKED
+        return False
     with contextlib.suppress(AgentError):
         write_whole(out / "control" / "reason", b"stopped by the controller\n")
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -72,7 +82,33 @@ def stop(out: Path) -> Exit:
         if select.select([found], [], [], 3 * KILL_AFTER)[0]:
             break
     os.close(found)
-    print("stopped")
+    return True
+
+
+def pack(out: Path) -> Exit:
+    """One archive for the controller, which takes these names only; none where nothing was left.
+
+    Raises:
+        AgentError: it cannot be written.
+    """
+    import tarfile  # of all that asks only this needs it
+
+    _end(out)
+    found = [name for name in FILES if (out / name).is_file()]
+    if not found:
+        return Exit.WALKED
+    target = out.with_name(out.name + ".tar.gz")
+    try:
+        # a level above costs more time than the transfer saves
+        with tarfile.open(target, "w:gz", format=tarfile.USTAR_FORMAT, compresslevel=1) as archive:
+            for name in found:
+                archive.add(out / name, name, recursive=False)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    except ValueError:  # a size has eleven octal digits
+        why = f"cannot pack {out}: a file has 8 GiB or more; fetch it by hand"
+        raise AgentError(Exit.INTERNAL, why) from None
+    print(target)
     return Exit.WALKED
 
 

@@ -6,6 +6,7 @@
     perch-agent poll  --out DIR [--offset N]  for the controller: renews the lease
     perch-agent status --out DIR            one JSON object
     perch-agent stop  --out DIR
+    perch-agent pack  --out DIR             stop, and pack results as DIR.tar.gz; prints its path
 
 Exit: 0 walked to the end, 2 usage, 3 this host cannot, 4 stopped before the end, 6 results can no
 longer be written.
@@ -29,6 +30,7 @@ _NEEDED = {
     "poll": ("out",),
     "status": ("out",),
     "stop": ("out",),
+    "pack": ("out",),
 }
 
 
@@ -82,8 +84,9 @@ def main(words: list[str]) -> int:
         out = Path(options["out"])
         if command == "poll":
             return int(asking.poll(out, int(options.get("offset", 0))))
-        if command in ("status", "stop"):
-            return int(asking.status(out) if command == "status" else asking.stop(out))
+        told = {"status": asking.status, "stop": asking.stop, "pack": asking.pack}
+        if command in told:
+            return int(told[command](out))
         return int(_walk(command, options))
     except AgentError as error:
         say(f"perch-agent: {error.message}")

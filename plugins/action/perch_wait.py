@@ -28,7 +28,11 @@ description:
   - Polls the agent until it has ended, or until O(limit) seconds have passed.
     Fails unless the agent walked its plan to the end.
 options:
-  program: {description: The agent on the host., type: str, required: true}
+  agent:
+    description: The agent on the host, and what runs it.
+    type: list
+    elements: str
+    required: true
   out: {description: The directory that the agent writes., type: str, required: true}
   limit: {description: Seconds after which waiting is given up., type: int, required: true}
   interval: {description: Seconds between two looks., type: float, default: 1}
@@ -61,7 +65,7 @@ def progress_line(event: dict, left: float) -> str:
 
 class ActionModule(PerchAction):
     OPTIONS = {
-        "program": {"type": "str", "required": True},
+        "agent": {"type": "list", "elements": "str", "required": True},
         "out": {"type": "str", "required": True},
         "limit": {"type": "int", "required": True},
         "interval": {"type": "float", "default": 1.0},
@@ -84,6 +88,9 @@ class ActionModule(PerchAction):
 
     def _command(self, *words: str) -> dict:
         return self._low_level_execute_command(shlex.join(words), sudoable=True)
+
+    def _ask(self, *words: str) -> dict:
+        return self._command(*self._options["agent"], *words, "--out", self._options["out"])
 
     def _wait(self) -> None:
         options = self._options
@@ -110,9 +117,7 @@ class ActionModule(PerchAction):
             time.sleep(options["interval"])
 
     def _poll(self, offset: int) -> tuple[bool, str]:
-        answer = self._command(
-            self._options["program"], "poll", "--out", self._options["out"], "--offset", str(offset)
-        )
+        answer = self._ask("poll", "--offset", str(offset))
         # over ssh it may come through a terminal, which ends lines its own way,
         # and has an empty one before where sudo was slow
         state, _, text = answer["stdout"].replace("\r\n", "\n").lstrip("\n").partition("\n")
@@ -144,13 +149,11 @@ class ActionModule(PerchAction):
         return time_left(planned, self._first[0] - planned, now - self._first[1])
 
     def _agent_state(self) -> dict:
-        answer = self._command("cat", f"{self._options['out']}/agent.json")
+        answer = self._ask("status")
         try:
             return json.loads(answer["stdout"])
         except ValueError:
-            return {
-                "message": f"no agent.json in {self._options['out']}: {answer['stderr'].strip()}"
-            }
+            return {"message": f"perch-agent status failed: {answer['stderr'].strip()}"}
 
     def _log(self) -> str:
         answer = self._command("tail", "-n", str(LOG_LINES), f"{self._options['out']}/agent.log")

@@ -49,7 +49,7 @@ teardown() { common_teardown; }
   export ANSIBLE_CONFIG=$PWD/ansible.cfg
   printf '[defaults]\ncollections_path = %s\n' "$BATS_FILE_TMPDIR/collections" >ansible.cfg
   cp "$TOP/inventories/local/hosts.yml" hosts.yml
-  site -e agent_program="$COLLECTION/roles/agent/files/perch-agent"
+  site
   SITE=("${SITE[@]/#"$TOP/playbooks/site.yml"/perch.fabric.site}")
   SITE=("${SITE[@]/#"plan_runs_dir=$PWD/runs"/perch_fabric=loopback}")
   SITE=("${SITE[@]/#"$TOP/inventories/local"/hosts.yml}")

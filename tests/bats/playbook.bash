@@ -17,6 +17,7 @@ YAML
 site() {
   SITE=(ansible-playbook -i "${INVENTORY:-$TOP/inventories/local}" "$TOP/playbooks/site.yml" -e plan_suite_file="$PWD/suite.yml"
     -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e agent_start_window=15 -e perch_port="$(free_port)"
+    -e "{\"agent_install_dir\": \"$PWD/opt/{{ inventory_hostname }}\"}"
     -e "{\"perch_iperf3_port\": $(free_port), \"perch_iperf_port\": $(free_port)}"
     -e engine_install=false -e agent_engine="$PERCH" "$@")
 }

@@ -12,7 +12,7 @@ teardown() { common_teardown; }
   LIMIT=400 run timeout 400 "${SITE[@]}" 3>&-
   assert_output --regexp '\[1/3\] TCP latency, alpha -> beta, about [0-9]+ s left'
   assert_output --partial '[3/3] TCP latency'
-  for file in plan.json inputs/limits.json raw/alpha/environment.json raw/beta/agent.json records.jsonl verdict.json report.md; do
+  for file in plan.json inputs/limits.json raw/alpha/environment.json raw/beta/flows.jsonl records.jsonl verdict.json report.md; do
     [ -s "runs/latest/$file" ] || fail "there is no $file"
   done
   assert_json runs/latest/verdict.json '.scope == "software" and .coverage.planned == .coverage.measured and .coverage.planned == 9'
@@ -69,10 +69,10 @@ YAML
   assert_json runs/latest/verdict.json '.verdict == "FAIL" and .coverage.planned == 6 and .coverage.measured == 6
     and ([.checks[] | select(.id | startswith("manifest")) | [.id, .status]] == [["manifest", "pass"]])'
   # sealed twice: the first walk's files before they were judged, the repeats' behind them
-  run sed -nE 's|^[0-9a-f]{64}  ||; \|^plan.retry.json$\|^raw/.*/retry/|p; \|/flows/one/.*/client.json$|p' runs/latest/raw/manifest.sha256
-  assert_line --index 0 raw/alpha/flows/one/alpha/beta/0/1/client.json
+  run sed -nE 's|^[0-9a-f]{64}  ||; \|^plan.retry.json$\|^raw/.*/flows.jsonl$|p' runs/latest/raw/manifest.sha256
+  assert_line --index 0 raw/alpha/flows.jsonl
   assert_line plan.retry.json
-  assert_line raw/beta/retry/flows/four/alpha/beta/0/3/server.json
+  assert_line raw/beta/retry/flows.jsonl
   assert_equal "$(jq -c '[.verdict, .planned, .measured]' runs/index.jsonl)" '["FAIL",6,6]'
 }
 

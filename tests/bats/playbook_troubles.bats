@@ -25,8 +25,8 @@ teardown() { common_teardown; }
   assert_output --partial 'did not start on beta: perch serve on beta ended'
   assert_output --partial 'choose another with perch_port in the inventory (PORT=NUMBER of make demo)'
   assert_equal "$(verdict)" INCONCLUSIVE
-  assert_json runs/latest/raw/beta/agent.json '.state == "stopped"'
-  assert_json runs/latest/raw/alpha/agent.json '.state == "done"'
+  assert_json runs/latest/raw/beta/flows.jsonl '.kind == "end" and .state == "stopped"'
+  assert_json runs/latest/raw/alpha/flows.jsonl '.kind == "end" and .state == "done"'
 }
 
 @test "a host that cannot be reached costs its own flows only, and the agent is put on the others where it is not yet" {
@@ -44,11 +44,11 @@ all:
 YAML
   sed -i '/iperf3/d; s/, repeat: 2//' suite.yml
 
-  INVENTORY=hosts.yml run_site 2 -e agent_install_dir="$PWD/opt" -e agent_start_window=3
+  INVENTORY=hosts.yml run_site 2 -e agent_start_window=3
   assert_equal "$(verdict)" INCONCLUSIVE
   assert_json runs/latest/verdict.json '.coverage.planned == 12 and .coverage.measured == 4'
-  assert_json runs/latest/raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.json '.state == "done" and .exit == 0'
-  [ -x opt/agent/perch-agent ] || fail "the agent was not installed"
+  assert_json <(grep -F '"tcp-latency/alpha/beta/0/1"' runs/latest/raw/alpha/flows.jsonl) '.state == "done" and .exit == 0'
+  [ -x opt/alpha/bin/perch-agent ] || fail "the agent was not installed"
 }
 
 @test "where no host can be reached, the report is written all the same: it says that nothing was measured" {
@@ -102,48 +102,55 @@ YAML
   assert_json runs/latest/verdict.json '.coverage.measured >= 8 and .coverage.measured == .coverage.planned - 1'
 }
 
-# beta's agent plants a link among its results; on a host that somebody else has taken over it could point anywhere.
-@test "results that hold a link are not unpacked, and the verdict is not PASS" {
+# beta's agent packs what is not its own; on a host that somebody else has taken over that may be anything.
+@test "results that hold a link are not unpacked, stay on the host, and the verdict is not PASS" {
   cat >agent <<SH
 #!/usr/bin/env bash
 case "\$*" in
-stop*beta* | stop*--out*beta*) ln -sf /etc/hostname "\${*: -1}/planted" ;;
+pack*beta*)
+  "$TOP/.venv/bin/python" -I opt/beta/bin/perch-agent "\$@" >/dev/null
+  ln -s /etc/hostname "\${*: -1}/planted"
+  tar --create --gzip --format=ustar --file="\${*: -1}.tar.gz" --directory="\${*: -1}" planted environment.json flows.jsonl
+  echo "\${*: -1}.tar.gz"
+  ;;
+*) exec "$TOP/.venv/bin/python" -I "$PWD/opt/alpha/bin/perch-agent" "\$@" ;;
 esac
-exec "$AGENT" "\$@"
 SH
+  sed -i "s|opt/beta|$PWD/opt/beta|" agent
   chmod +x agent
-  run_site 2 -e agent_program="$PWD/agent"
-  assert_output --partial "neither a file nor a directory"
-  assert_output --partial "planted"
-  [ ! -e runs/latest/raw/beta/planted ] || fail "the link was unpacked"
-  [ -s runs/latest/raw/alpha/environment.json ] || fail "alpha's results are missing"
+  run_site 2 -e "{\"__agent_argv\": [\"$PWD/agent\"]}"
+  assert_output --partial "'planted' is no file of perch.raw/2"
+  assert_output --partial "Its results stay in $PWD/agents/"
+  assert_equal "$(ls runs/latest/raw/beta)" host_check.json
+  [ -s "$(echo agents/*-beta/out/flows.jsonl)" ] || fail "beta's results are lost"
+  [ -s runs/latest/raw/alpha/flows.jsonl ] || fail "alpha's results are missing"
   refute [ "$(verdict)" = PASS ]
 }
 
-# A program of root's, what everybody may write, what nobody may read: modes that a host chooses mean nothing here.
-@test "whatever modes a host's results have, files are 0644 and directories 0755 on the controller, and ours" {
-  cat >agent <<SH
-#!/usr/bin/env bash
-case "\$*" in
-stop*beta* | stop*--out*beta*)
-  out=\${*: -1}
-  mkdir "\$out/shared" "\$out/closed"
-  cp /bin/true "\$out/shared/program"
-  touch "\$out/closed/secret"
-  chown 1234:1234 "\$out/shared/program"
-  chmod 6777 "\$out/shared/program"
-  chmod 7777 "\$out/shared"
-  chmod 0 "\$out/closed/secret"
-  chmod 2000 "\$out/closed"
-  ;;
-esac
-exec "$AGENT" "\$@"
-SH
-  chmod +x agent
-  (umask 000 && run_site 0 -e agent_program="$PWD/agent")
-  [ -e runs/latest/raw/beta/shared/program ] && [ -e runs/latest/raw/beta/closed/secret ] || fail "they were not unpacked"
+@test "whatever modes and umask there are, results are 0644, directories 0755, and ours" {
+  (umask 000 && run_site 0)
   run find runs/latest/raw/alpha runs/latest/raw/beta ! \( -uid "$(id -u)" \( -type d -perm 755 -o -type f -perm 644 \) \) -printf '%M %U %p\n'
   assert_output ""
+}
+
+@test "a host without the Python that the inventory names says what to do, and the others are measured" {
+  cat >hosts.yml <<'YAML'
+all:
+  hosts:
+    alpha: {perch_address: 127.0.0.1}
+    beta: {perch_address: 127.0.0.2}
+    gamma: {perch_address: 127.0.0.3, ansible_python_interpreter: /no/such/python3}
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    perch_fabric: loopback
+    perch_backends: [tcp]
+YAML
+  sed -i '/iperf3/d; s/, repeat: 2//' suite.yml
+  INVENTORY=hosts.yml run_site 2 -e agent_start_window=3
+  assert_output --partial "gamma: no Python 3.9 or newer runs there as /no/such/python3"
+  assert_output --partial "set ansible_python_interpreter"
+  assert_json runs/latest/verdict.json '.verdict == "INCONCLUSIVE" and .coverage.measured == 4'
 }
 
 @test "a playbook that is killed leaves no agent behind: the lease ends them" {
@@ -156,5 +163,5 @@ SH
   marked_processes | grep ansible-playbook | while read -r pid _; do kill -KILL "$pid" || true; done
   wait "$playbook" || true
   no_leak 15
-  assert_json "$(echo agents/*-alpha/out/agent.json)" '.state == "stopped" and (.message | test("no word from the controller"))'
+  assert_json "$(echo agents/*-alpha/out/flows.jsonl)" '.state == "stopped" and (.message | test("no word from the controller"))'
 }

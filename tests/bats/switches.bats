@@ -40,7 +40,7 @@ all:
         perch_fabric: loopback
         perch_backends: [tcp]
         engine_install: false
-        agent_install: false
+        agent_install_dir: $PWD/opt/{{ inventory_hostname }}
     switches:
       hosts:
 YAML
@@ -66,7 +66,7 @@ run_site() {
   shift
   LIMIT=400 run_expecting "$expected" ansible-playbook -i hosts.yml "$TOP/playbooks/site.yml" -e plan_suite_file="$PWD/suite.yml" \
     -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e agent_start_window=15 -e perch_port="$(free_port)" \
-    -e agent_program="$AGENT" -e agent_engine="$PERCH" "$@"
+    -e agent_engine="$PERCH" "$@"
 }
 
 check() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' "${2:-runs/latest}/verdict.json"; }

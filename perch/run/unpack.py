@@ -1,0 +1,171 @@
+"""`perchctl unpack DIR HOST ARCHIVE`: takes a host's results into a run.
+
+What a host sends is not trusted. Of the archive, a gzip of ustar, only regular files with the names
+of perch.raw/2 count, each once; whatever else it holds, all of it is refused. tarfile would read
+extended headers of any size, so headers are read here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from perch.errors import ExitCode, PerchError
+from perch.model.folder import existing
+
+#: perch.raw/2, in the order in which they take their places: flows.jsonl last, as it says that
+#: there are results.
+NAMES = ("agent.log", "environment.json", "samples.jsonl", "flows.jsonl")
+
+#: Bytes of an end of a flow: its outputs, of which an agent keeps 1 MiB and 64 KiB, escaped as
+#: JSON, and two readings of counters.
+FLOW_BYTES = 2 * 2**20
+#: Bytes of all the rest: environment, and agent.log with what `perch serve` said.
+OTHER_BYTES = 64 * 2**20
+
+#: ustar: blocks of 512 bytes, written 20 at a time.
+BLOCK, RECORD = 512, 20 * 512
+#: What is copied at a time.
+PART = 2**20
+
+#: What a wrong archive raises.
+_UNREADABLE = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+class Member(NamedTuple):
+    name: str
+    size: int
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the command takes."""
+    parser.description = (
+        "Puts the results that a host's agent packed into DIR/raw/HOST, and removes ARCHIVE.\n"
+        "Files of other names, links, and more bytes than expected are refused, and then\n"
+        "nothing is unpacked."
+    )
+    parser.epilog = "Exit: 0 unpacked, 2 usage, 3 refused, 6 not writable."
+    parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
+    parser.add_argument("host", metavar="HOST", help="a host of its plan")
+    parser.add_argument("archive", metavar="ARCHIVE", type=Path, help="the archive of its results")
+    parser.add_argument(
+        "--retry", action="store_true", help="of repeated flows, into DIR/raw/HOST/retry"
+    )
+    parser.add_argument(
+        "--most-bytes",
+        metavar="N",
+        type=int,
+        default=0,
+        help="refuse more bytes than N; 0, the default: 2 MiB a flow of the host, and 64 MiB",
+    )
+
+
+def command(args: argparse.Namespace) -> int:
+    """Unpacks the results."""
+    run = existing(args.run)
+    most = args.most_bytes or expected(run, args.host, retry=args.retry)
+    folder = run / "raw" / args.host / ("retry" if args.retry else "")
+    try:
+        unpack(args.archive, folder, most)
+    finally:
+        args.archive.unlink(missing_ok=True)
+    return ExitCode.PASS
+
+
+def expected(run: Path, host: str, *, retry: bool = False) -> int:
+    """Bytes of a host's results, at most, as its share of the plan has them. Raises PerchError."""
+    import msgspec
+
+    from perch.model.share import Share
+    from perch.plan.share import FOLDER, RETRY_FOLDER
+
+    file = run / (RETRY_FOLDER if retry else FOLDER) / f"{host}.json"
+    try:
+        share = msgspec.json.decode(file.read_bytes(), type=Share)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot be read ({error})", file=file) from None
+    return OTHER_BYTES + FLOW_BYTES * sum(len(one.flows) for one in share.rounds)
+
+
+def unpack(archive: Path, folder: Path, most: int) -> None:
+    """All files of an archive, or none. most: bytes. Raises PerchError."""
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.chmod(0o755)  # whatever the umask
+    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder) as work:
+        try:
+            with gzip.open(archive, "rb") as stream:
+                _extract(stream, Path(work), most)
+        except FileNotFoundError:
+            raise PerchError(ExitCode.USAGE, "there is no such file", file=archive) from None
+        except _UNREADABLE as error:
+            raise _refused(f"it cannot be read: {error}") from None
+        for name in NAMES:
+            if (Path(work) / name).exists():
+                (Path(work) / name).replace(folder / name)
+
+
+def _refused(why: str) -> PerchError:
+    return PerchError(ExitCode.INCONCLUSIVE, f"the archive is refused, nothing is unpacked: {why}")
+
+
+def _extract(stream: gzip.GzipFile, work: Path, most: int) -> None:
+    left = set(NAMES)
+    while (member := _member(_read(stream, BLOCK))) is not None:
+        if member.name not in left:
+            known = "is there twice" if member.name in NAMES else "is no file of perch.raw/2"
+            raise _refused(f"{member.name[:100]!r} {known}")
+        left.remove(member.name)
+        most -= member.size
+        if most < 0:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                f"the archive is refused, nothing is unpacked: {member.name} has"
+                f" {member.size} bytes, {-most} too many",
+                remedy="raise --most-bytes (agent_most_bytes) if they are right",
+            )
+        _copy(stream, member.size, work / member.name)
+        _read(stream, -member.size % BLOCK)
+    if any(stream.read(RECORD)) or stream.read(1):
+        raise _refused("something follows its end")
+
+
+def _copy(stream: gzip.GzipFile, size: int, path: Path) -> None:
+    """Nobody else's modes: readable, and ours."""
+    with path.open("xb") as target:
+        os.fchmod(target.fileno(), 0o644)
+        while size:
+            part = _read(stream, min(size, PART))
+            target.write(part)
+            size -= len(part)
+
+
+def _read(stream: gzip.GzipFile, size: int) -> bytes:
+    found = stream.read(size)
+    if len(found) < size:
+        raise EOFError("it ends early")
+    return found
+
+
+def _member(block: bytes) -> Member | None:
+    """A header of ustar; None at the end's block of zeros. Raises PerchError."""
+    if not any(block):
+        return None
+    name = block[:100].rstrip(b"\0").decode(errors="backslashreplace")
+    total = sum(block[:148]) + 8 * ord(" ") + sum(block[156:])  # its own field counts as blanks
+    if block[257:263] != b"ustar\0" or _octal(block[148:156]) != total:
+        raise _refused("it holds a header that is not of ustar")
+    if block[156:157] != b"0" or any(block[345:500]):
+        raise _refused(f"{name!r} is not a regular file")
+    return Member(name, _octal(block[124:136]))
+
+
+def _octal(field: bytes) -> int:
+    digits = field.strip(b" \0")
+    if not digits or digits.strip(b"01234567"):
+        raise _refused("it holds a header that is not of ustar")
+    return int(digits, 8)

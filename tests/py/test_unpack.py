@@ -1,0 +1,228 @@
+"""A host's results are taken from its archive by our own code: whole, known and bounded."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from perch.agent import asking
+from perch.cli import main
+from perch.errors import PerchError
+from perch.model.share import SCHEMA, Share, ShareFlow, ShareRound
+from perch.run import unpack
+
+LINE = b'{"kind":"end"}\n'
+
+
+def member(name: str, content: bytes = LINE, **fields: object) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info, content
+
+
+def tarred(*members: tuple[tarfile.TarInfo, bytes], form: int = tarfile.USTAR_FORMAT) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=form) as archive:
+        for info, body in members:
+            archive.addfile(info, io.BytesIO(body))
+    return content.getvalue()
+
+
+WHOLE = tarred(*(member(name) for name in asking.FILES))
+
+
+@pytest.fixture
+def taken(tmp_path: Path) -> Callable[..., Path]:
+    """Unpacks these bytes, or what gzip makes of them; the host's folder."""
+
+    def take(content: bytes, most: int = 1000, *, packed: bool = True) -> Path:
+        archive = tmp_path / "alpha.tar.gz"
+        archive.write_bytes(gzip.compress(content) if packed else content)
+        unpack.unpack(archive, tmp_path / "raw/alpha", most)
+        return tmp_path / "raw/alpha"
+
+    return take
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.rglob("*")) if folder.exists() else []
+
+
+def test_what_an_agent_packs_is_taken_whole(tmp_path: Path) -> None:
+    out = tmp_path / "host/out"
+    (out / "control").mkdir(parents=True)
+    (out / "control/pid").write_text("1 2\n")
+    for name in asking.FILES:
+        (out / name).write_bytes(os.urandom(3 * unpack.PART // 2))
+        (out / name).chmod(0o4777)
+    asking.pack(out)
+    old = os.umask(0o077)
+    try:
+        unpack.unpack(tmp_path / "host/out.tar.gz", tmp_path / "raw/alpha", 2**30)
+    finally:
+        os.umask(old)
+    assert sorted(unpack.NAMES) == sorted(asking.FILES) == left(tmp_path / "raw/alpha")
+    for name in asking.FILES:
+        assert (tmp_path / "raw/alpha" / name).read_bytes() == (out / name).read_bytes()
+        assert stat.S_IMODE((tmp_path / "raw/alpha" / name).stat().st_mode) == 0o644
+    assert stat.S_IMODE((tmp_path / "raw/alpha").stat().st_mode) == 0o755
+
+
+def test_what_lies_beside_the_results_stays(taken: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "raw/alpha").mkdir(parents=True)
+    (tmp_path / "raw/alpha/host_check.json").write_text("{}")
+    assert left(taken(tarred(member("flows.jsonl")))) == ["flows.jsonl", "host_check.json"]
+
+
+@pytest.mark.parametrize("name", [
+    "../flows.jsonl", "/flows.jsonl", "./flows.jsonl", "flows/flows.jsonl", "planted",
+    "verdict.json", "flows.jsonl\nx", "",
+])  # fmt: skip
+def test_a_name_that_raw_2_does_not_have_is_refused(taken: Callable[..., Path], name: str) -> None:
+    with pytest.raises(PerchError, match=r"is no file of perch\.raw/2|not a regular file"):
+        taken(tarred(member("agent.log"), member(name)))
+
+
+@pytest.mark.parametrize("kind", [
+    tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE,
+    tarfile.DIRTYPE, tarfile.CONTTYPE, tarfile.GNUTYPE_SPARSE, tarfile.GNUTYPE_LONGNAME,
+    tarfile.XHDTYPE, tarfile.XGLTYPE,
+])  # fmt: skip
+def test_only_regular_files_are_taken(taken: Callable[..., Path], kind: bytes) -> None:
+    links = {"type": kind, "linkname": "/etc/hostname"}
+    with pytest.raises(PerchError, match="is not a regular file"):
+        taken(tarred(member("agent.log"), member("flows.jsonl", b"", **links)))
+
+
+def test_a_name_in_two_parts_is_refused(taken: Callable[..., Path]) -> None:
+    with pytest.raises(PerchError, match=r"'flows\.jsonl' is not a regular file"):
+        taken(tarred(member("x" * 120 + "/flows.jsonl")))
+
+
+def test_a_file_that_stands_there_twice_is_refused(taken: Callable[..., Path]) -> None:
+    with pytest.raises(PerchError, match="is there twice"):
+        taken(tarred(member("flows.jsonl"), member("flows.jsonl", b"other\n")))
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_other_formats_of_tar_are_refused(taken: Callable[..., Path], form: int) -> None:
+    info = member("flows.jsonl", uname="\u00e9" * 40, pax_headers={"x": "y"})
+    with pytest.raises(PerchError, match=r"not of ustar|not a regular file"):
+        taken(tarred(info, form=form))
+
+
+@pytest.mark.parametrize("end", [1, 300, 512, 600, 1024, len(WHOLE) - 10240 + 2048])
+def test_an_archive_that_ends_early_is_refused(taken: Callable[..., Path], end: int) -> None:
+    with pytest.raises(PerchError, match="ends early"):
+        taken(WHOLE[:end])
+
+
+@pytest.mark.parametrize("cut", [1, 9, 20])
+def test_a_gzip_that_ends_early_is_refused(taken: Callable[..., Path], cut: int) -> None:
+    with pytest.raises(PerchError, match="cannot be read"):
+        taken(gzip.compress(WHOLE)[:-cut], packed=False)
+
+
+def test_a_changed_byte_is_seen(taken: Callable[..., Path]) -> None:
+    content = bytearray(gzip.compress(WHOLE))
+    content[-5] ^= 1  # the checksum
+    with pytest.raises(PerchError, match="cannot be read"):
+        taken(bytes(content), packed=False)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", WHOLE])
+def test_what_is_no_gzip_is_refused(taken: Callable[..., Path], content: bytes) -> None:
+    with pytest.raises(PerchError, match=r"cannot be read|ends early"):
+        taken(content, packed=False)
+
+
+def test_a_gzip_that_is_also_a_zip_is_refused(taken: Callable[..., Path]) -> None:
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("flows.jsonl", "other")
+    with pytest.raises(PerchError, match="cannot be read"):
+        taken(gzip.compress(WHOLE) + other.getvalue(), packed=False)
+
+
+@pytest.mark.parametrize("more", [b"x", bytes(20 * 512), WHOLE])
+def test_what_follows_the_end_is_refused(taken: Callable[..., Path], more: bytes) -> None:
+    with pytest.raises(PerchError, match="something follows its end"):
+        taken(WHOLE + more)
+
+
+@pytest.mark.parametrize("at", [0, 100, 124, 148, 257])
+def test_a_damaged_header_is_refused(taken: Callable[..., Path], at: int) -> None:
+    content = bytearray(WHOLE)
+    content[at] ^= 3
+    with pytest.raises(PerchError, match="not of ustar"):
+        taken(bytes(content))
+
+
+def test_more_bytes_than_expected_are_refused_before_they_are_read(
+    taken: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The header is enough: none of its 8 GiB is there."""
+    bomb, _ = member("flows.jsonl", size=8 * 2**30 - 1)
+    with pytest.raises(PerchError, match=r"flows\.jsonl has 8589934591 bytes, \d+ too many"):
+        taken(bomb.tobuf(tarfile.USTAR_FORMAT), 2**20)
+    with pytest.raises(PerchError, match=r"environment\.json has 600 bytes, 100 too many"):
+        taken(tarred(member("agent.log", bytes(500)), member("environment.json", bytes(600))))
+    assert left(tmp_path / "raw/alpha") == []
+
+
+def test_all_or_nothing_is_unpacked(taken: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(PerchError):
+        taken(tarred(member("flows.jsonl"), member("samples.jsonl"), member("planted")))
+    assert left(tmp_path / "raw/alpha") == []
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Two flows of alpha, and one of their repeats."""
+    for folder, flows in (("shares", 2), ("shares.retry", 1)):
+        (tmp_path / folder).mkdir()
+        own = [ShareFlow(place, "t", "alpha", "beta", 0, 1) for place in range(flows)]
+        share = Share(SCHEMA, "r", "0", "alpha", {}, {}, [ShareRound(1, 1, 2, own)])
+        (tmp_path / folder / "alpha.json").write_bytes(msgspec.json.encode(share))
+    (tmp_path / "alpha.tar.gz").write_bytes(gzip.compress(WHOLE))
+    return tmp_path
+
+
+def test_the_plan_bounds_the_bytes(run: Path) -> None:
+    assert unpack.expected(run, "alpha") == unpack.OTHER_BYTES + 2 * unpack.FLOW_BYTES
+    repeated = unpack.expected(run, "alpha", retry=True)
+    assert repeated == unpack.OTHER_BYTES + unpack.FLOW_BYTES
+
+
+@pytest.mark.parametrize(("more", "where"), [([], "alpha"), (["--retry"], "alpha/retry")])
+def test_the_command_unpacks_and_removes_the_archive(
+    run: Path, more: list[str], where: str
+) -> None:
+    archive = run / "alpha.tar.gz"
+    assert main(["unpack", str(run), "alpha", str(archive), *more]) == 0
+    assert left(run / "raw" / where) == sorted(asking.FILES) and not archive.exists()
+
+
+def test_the_command_says_why_it_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = run / "alpha.tar.gz"
+    words = ["unpack", str(run), "alpha", str(archive)]
+    assert main([*words, "--most-bytes", "20"]) == 3
+    assert capsys.readouterr().err == (
+        "perchctl unpack: the archive is refused, nothing is unpacked: samples.jsonl has 15 bytes,"
+        " 10 too many; raise --most-bytes (agent_most_bytes) if they are right\n"
+    )
+    assert not archive.exists()
+    assert main(words) == 2 and "there is no such file" in capsys.readouterr().err
+    assert main(["unpack", str(run), "gamma", str(archive)]) == 3
+    assert "shares/gamma.json: it cannot be read" in capsys.readouterr().err
