@@ -89,8 +89,9 @@ class ActionModule(PerchAction):
     def _command(self, *words: str) -> dict:
         return self._low_level_execute_command(shlex.join(words), sudoable=True)
 
-    def _ask(self, *words: str) -> dict:
-        return self._command(*self._options["agent"], *words, "--out", self._options["out"])
+    def _ask(self, command: str, *more: str) -> dict:
+        agent, out = self._options["agent"], self._options["out"]
+        return self._command(*agent, command, "--out", out, *more)
 
     def _wait(self) -> None:
         options = self._options

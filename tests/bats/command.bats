@@ -90,7 +90,7 @@ END
   connection: local
   gather_facts: false
   tasks:
-    - perch_wait: {program: "$PWD/agent", out: "$PWD", limit: 20, interval: 0.05}
+    - perch_wait: {agent: ["$PWD/agent"], out: "$PWD", limit: 20, interval: 0.05}
 YAML
   ANSIBLE_CONFIG=$TOP/ansible.cfg LC_ALL=C.UTF-8 run_expecting 0 ansible-playbook -i localhost, wait.yml
   assert_equal "$(grep -c 'first, a -> b' <<<"$output") $(grep -c 'second, a -> b' <<<"$output")" "1 1"

@@ -181,7 +181,7 @@ YAML
   chmod +x engine
   ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 ANSIBLE_ROLES_PATH=$TOP/roles:$PWD/roles LIMIT=600 \
     run_expecting 0 ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/compare_tuning.yml" -e plan_suite_file="$PWD/suite.yml" \
-    -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e perch_port="$(free_port)" \
+    -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e "{\"agent_install_dir\": \"$PWD/opt/{{ inventory_hostname }}\"}" -e perch_port="$(free_port)" \
     -e "{\"perch_iperf3_port\": $(free_port), \"perch_iperf_port\": $(free_port)}" -e agent_engine="$PWD/engine" \
     -e compare_tuning_role=stand_in_tune -e stand_in_tune_dir="$PWD/state" -e compare_tuning_kept_dir="$PWD/kept" -e compare_tuning_repeats=2
   assert_equal "$(xargs <order)" "none alpha beta none alpha beta"
@@ -190,7 +190,7 @@ YAML
   assert_json runs/latest-tuning/tuning.json '.gaps == [] and (.runs | map(.run) | unique | length) == 4 and (.flows | length) == 1'
   local dir verdict
   for dir in runs/latest-tuning/0*; do
-    for file in plan.json inputs/limits.json raw/alpha/host_check.json raw/beta/agent.json report.md; do
+    for file in plan.json inputs/limits.json raw/alpha/host_check.json raw/beta/flows.jsonl report.md; do
       [ -s "$dir/$file" ] || fail "there is no $dir/$file"
     done
     verdict=$(cat "$dir/verdict.json")
