@@ -119,7 +119,7 @@ SH
   sed -i "s|opt/beta|$PWD/opt/beta|" agent
   chmod +x agent
   run_site 2 -e "{\"__agent_argv\": [\"$PWD/agent\"]}"
-  assert_output --partial "'planted' is no file of perch.raw/2"
+  assert_output --partial "'planted' is not a regular file"
   assert_output --partial "Its results stay in $PWD/agents/"
   assert_equal "$(ls runs/latest/raw/beta)" host_check.json
   [ -s "$(echo agents/*-beta/out/flows.jsonl)" ] || fail "beta's results are lost"
