@@ -399,6 +399,8 @@ int control_accept(int fd, const struct token *token, uint64_t timeout_ns, struc
 	r = control_new(fd, true, timeout_ns, &c);
 	if (r < 0)
 		return r;
+	if (c->peer.ss_family == AF_UNSPEC)
+		return failure_quiet(-ECONNRESET, EXIT_PEER, "the client was gone at once");
 	if (token->length == 0 && !address_is_loopback(&c->peer))
 		r = failure(-EPERM, EXIT_PEER,
 			    "%s refused: without a token only loopback is served; start both ends with --token-file",

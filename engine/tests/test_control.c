@@ -233,6 +233,19 @@ static void test_without_a_token_only_loopback_is_served(void **state) {
 	(void) close(two[1]);
 }
 
+/* As scanners of ports do: it has no address any more, and is no news. */
+static void test_a_client_that_is_gone_is_not_said_to_be_refused(void **state) {
+	struct linger reset = { .l_onoff = 1 };
+	struct control *c = NULL;
+
+	(void) state;
+	assert_int_equal(setsockopt(p.ours, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+	p.ours = close_fd(p.ours);
+	assert_int_equal(control_accept(p.theirs, &none, NSEC_PER_SEC, &c), -ECONNRESET);
+	p.theirs = -1;
+	assert_string_equal(failure_text(), "the client was gone at once");
+}
+
 /* The client's half against a server that answers `data`, whatever is said to it. */
 static void refuse_server(const struct token *token, const void *data, size_t length, int error, const char *reason) {
 	struct control *c = NULL;
@@ -311,6 +324,7 @@ int main(void) {
 		TEST(test_bad_proofs),
 		TEST(test_the_refused_hear_why),
 		TEST(test_without_a_token_only_loopback_is_served),
+		TEST(test_a_client_that_is_gone_is_not_said_to_be_refused),
 		TEST(test_bad_servers),
 		TEST(test_no_listener),
 	};
