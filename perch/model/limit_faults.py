@@ -319,7 +319,7 @@ def _is_partner(other: dict[Any, Any], limit: dict[Any, Any], side: str) -> bool
     return (
         other.get("removed") is None
         and isinstance(bound, dict)
-        and bound.get("of") is None
+        and bound.get("of") in (None, "ceiling")
         and bound.get(side) is not None
         and other.get("metric") == limit.get("metric")
         and (other.get("severity") == "required" or limit.get("severity") == "advisory")
@@ -331,23 +331,23 @@ def _is_partner(other: dict[Any, Any], limit: dict[Any, Any], side: str) -> bool
 def _partner_faults(limit: dict[Any, Any], limits: list[dict[Any, Any]]) -> Iterator[Fault]:
     """A fabric that is bad everywhere is like its peers and like its past.
 
-    So a relative bound speaks only beside an absolute one.
+    So such a bound speaks only beside one that is absolute, or a share of what was bought.
     """
     bound = limit.get("bound")
     if not isinstance(bound, dict) or limit.get("removed") is not None:
         return
     relation = bound.get("of")
-    if relation is None:
+    if relation in (None, "ceiling"):
         return
     for side in ("min", "max"):
-        if bound.get(side) is None or (relation == "ceiling" and side == "max"):
+        if bound.get(side) is None:
             continue
         if not any(_is_partner(other, limit, side) for other in limits):
             severity = "required " if limit.get("severity") == "required" else ""
             yield _fault(
                 "bound.of",
                 f"relative, and no {severity}absolute limit of {limit.get('metric')} with a {side} "
-                "covers its whole scope; a fabric that is bad everywhere would meet it",
+                "(or share of the ceiling) covers its scope; a bad fabric is like itself",
             )
 
 

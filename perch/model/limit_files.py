@@ -1,4 +1,9 @@
-"""Files of limits, as people write them (reports/limits/*.yml, a site's own)."""
+"""Files of limits, as people write them (reports/limits/*.yml, a site's own).
+
+A set may extend another one (`extends: FILE` beside it): an entry with the id of one there changes
+the keys that it has, any other is added. It may be of links of one fabric and of rates above
+`above_gbit_s` up to `up_to_gbit_s`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import yaml
 
 from perch.errors import ExitCode, PerchError
 from perch.home import HOME
+from perch.model.limit_faults import name_of
 from perch.model.limit_sets import LimitFile
 from perch.model.limits import Limit
 
@@ -34,8 +40,67 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return made
 
 
+#: The keys of a set that are not of its limits.
+_OF_SET = ("extends", "fabric", "above_gbit_s", "up_to_gbit_s")
+
+
+class RateSet(msgspec.Struct, frozen=True):
+    """A set of limits for links of one fabric and of some rates, in Gb/s."""
+
+    name: str
+    fabric: str
+    above_gbit_s: float
+    up_to_gbit_s: float
+
+    def takes(self, fabric: str, gbit_s: float) -> bool:
+        return self.fabric == fabric and self.above_gbit_s < gbit_s <= self.up_to_gbit_s
+
+
+def rate_sets(folder: Path) -> list[RateSet]:
+    """The sets of a folder that are of some rates, slowest first."""
+    found = []
+    for path in folder.glob("*.yml"):
+        document = _read(path).document
+        if isinstance(document, dict) and "up_to_gbit_s" in document:
+            found.append(msgspec.convert({**document, "name": path.stem}, RateSet))
+    return sorted(found, key=lambda one: (one.fabric, one.up_to_gbit_s))
+
+
 def read(path: Path) -> LimitFile:
-    """A file of limits. Raises PerchError where it cannot be read or is not YAML."""
+    """A file of limits, whole. Raises PerchError where it cannot be read or is not YAML."""
+    return _whole(path, ())
+
+
+def _whole(path: Path, extending: tuple[Path, ...]) -> LimitFile:
+    """`extending`: the files that extend this one."""
+    if path in extending:
+        why = "it extends itself"
+        raise PerchError(ExitCode.USAGE, why, file=path, remedy="correct the limits")
+    file = _read(path)
+    if not isinstance(file.document, dict):
+        return file
+    own = {key: value for key, value in file.document.items() if key not in _OF_SET}
+    if "extends" in file.document:
+        base = _whole(path.parent / str(file.document["extends"]), (*extending, path)).document
+        own["limits"] = _extended(_entries(base), _entries(own))
+    return file._replace(document=own)
+
+
+def _entries(document: Any) -> list[Any]:
+    entries = document.get("limits") if isinstance(document, dict) else None
+    return entries if isinstance(entries, list) else []
+
+
+def _extended(base: list[Any], own: list[Any]) -> list[Any]:
+    """Entries without an id stay, for the checker to refuse."""
+    changed = {name_of(one): one for one in own if name_of(one) is not None}
+    names = {name_of(one) for one in base}
+    kept = [{**one, **changed[name_of(one)]} if name_of(one) in changed else one for one in base]
+    return kept + [one for one in own if name_of(one) is None or name_of(one) not in names]
+
+
+def _read(path: Path) -> LimitFile:
+    """The file as it is written."""
     try:
         text = path.read_text(errors="replace")
         return LimitFile(path.name, text, yaml.load(text, _Loader))

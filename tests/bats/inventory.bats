@@ -344,7 +344,7 @@ YAML
 @test "a fault of a suite, of limits and of their names is shown once" {
   sed 's/duration: [0-9]*s/duration: 5/' "$TOP/playbooks/suites/quick.yml" >suite.yml
   refused -e plan_suite_file="$PWD/suite.yml" -- "5 is no duration: write 5s"
-  refused -e plan_limits=rocce -- "plan_limits may be one of: infiniband, local, roce" "; did you mean roce?"
+  refused -e plan_limits=rocce -- "plan_limits may be one of: ib-hdr, ib-ndr, ib-xdr, infiniband, local, roce" "; did you mean roce?"
   [ "$(grep -c 'may be one of' <<<"$output")" -eq 1 ] || fail "not once: $output"
   refused -e plan_suite=rdam -- "plan_suite may be one of: " "; did you mean rdma?"
   refused -e '{"plan_reference_curves": ["thor2-read-sise"]}' -- "there is no curve thor2-read-sise in " "; did you mean thor2-read-size?"

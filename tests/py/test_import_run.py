@@ -63,7 +63,7 @@ def flows() -> Any:
 
 # ---- a run ---------------------------------------------------------------------------------------
 
-LARGE = "limit/large-message-bandwidth/ib_send_bw-Bandwidth-Test"
+LARGE = "limit/large-message-share/ib_send_bw-Bandwidth-Test"
 
 
 def test_notes_are_judged_and_nothing_makes_them_a_pass(perchctl: Perchctl) -> None:
@@ -173,9 +173,9 @@ def test_one_flow_of_another_run_given_twice_makes_no_run(perchctl: Perchctl) ->
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (r"^( *)bound: {min: 7}", r"\1bound: {min: 7}\n\1bound: {min: 0.001}",
+        (r"^( *)bound: {max: 9}", r"\1bound: {max: 9}\n\1bound: {max: 900}",
          "the key 'bound' occurs twice"),
-        ("bound: {min: 7}", "bound: {min: -.inf}", "bound.min"),
+        ("bound: {max: 9}", "bound: {max: .inf}", "bound.max"),
         ("^limits:", "limits: [", "limits.yml, line"),
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ from selftest.runs import noise
 
 from perch.history import baseline as history
 from perch.imports.run import Given, make
-from perch.model import limit_sets
+from perch.model import limit_files, limit_sets
 from perch.model.limit_sets import LimitFile
 from perch.model.verdict import Check, Verdict
 from perch.run import folder
@@ -268,12 +268,12 @@ def test_an_accepted_run_that_is_damaged_judges_nothing(rxe: Run) -> None:
 # ---- tails of tools that print no percentile -----------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["roce", "infiniband"])
+@pytest.mark.parametrize("name", ["roce-100", "ib-hdr"])
 def test_a_mean_far_above_the_median_fails_a_card_whatever_else_is_printed(
     tmp_path: Path, name: str
 ) -> None:
     notes = Path(__file__).parents[1] / "fixtures/import/notes.md"
-    limits = msgspec.json.encode(yaml.safe_load((SETS / f"{name}.yml").read_text()))
+    limits = msgspec.json.encode(limit_files.read(SETS / f"{name}.yml").document)
     given = [Given(notes.name, notes.read_bytes())]
     make(tmp_path / "run", given, limits_name=name, limits=limits, rate_gbit_s=None)
     verdict = Run(tmp_path / "run").judge()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from perch.errors import PerchError
-from perch.model import limit_faults, limit_sets
+from perch.model import limit_faults, limit_files, limit_sets
 from perch.model.limit_faults import Fault
 from perch.model.limit_sets import LimitFile
 from perch.model.limits import METRICS
@@ -29,7 +29,7 @@ FLOOR: dict[str, Any] = {
     "scope": {"op": ["write", "read"], "size_bytes": {"min": 4096}},
 }  # fmt: skip
 SHARE: dict[str, Any] = {
-    **FLOOR, "id": "share", "unit": "of the ceiling", "bound": {"min": 0.9, "of": "ceiling"},
+    **FLOOR, "id": "share", "unit": "of the median", "bound": {"min": 0.9, "of": "peers"},
     "scope": {"op": "write", "size_bytes": {"min": 65536}},
 }  # fmt: skip
 
@@ -145,6 +145,8 @@ def test_two_limits_with_one_id_are_named() -> None:
         ({"metric": "bandwidth.messages_per_s"}, 1),
         ({"removed": {"file": "f", "source": "s"}}, 1),
         ({"bound": {"min": 0.5, "of": "peers"}, "unit": "of the median"}, 2),
+        # a share of what was bought is no relation to a fabric that may be bad everywhere
+        ({"bound": {"min": 0.5, "of": "ceiling"}, "unit": "of the ceiling"}, 0),
     ],
 )
 def test_a_relative_bound_needs_an_absolute_one_that_covers_its_scope(
@@ -164,7 +166,7 @@ def test_a_scope_of_texts_where_numbers_belong_is_a_fault_and_no_crash() -> None
     ("edit", "named"),
     [
         ({}, []),
-        ({"bound": {"min": 1.2}}, ["bound.min", "bound", "bound.of"]),
+        ({"bound": {"min": 1.2}}, ["bound.min", "bound"]),
         ({"metric": "latency_us.p50"}, ["bound.of"]),
         ({"bound": {"of": "sky"}}, ["bound.of", "bound.of"]),
         ({"unit": "of the median"}, ["unit"]),
@@ -174,7 +176,8 @@ def test_a_scope_of_texts_where_numbers_belong_is_a_fault_and_no_crash() -> None
     ],
 )  # fmt: skip
 def test_a_share_has_a_figure_that_can_have_one(edit: dict[str, Any], named: list[str]) -> None:
-    share = {**SHARE, "scope": {}, "bound": {"max": 1, "of": "ceiling"}}
+    of_ceiling = {"max": 1, "of": "ceiling"}
+    share = {**SHARE, "scope": {}, "bound": of_ceiling, "unit": "of the ceiling"}
     assert sorted(map(str, keys(SOUND, edited(share, edit)))) == sorted(named)
 
 
@@ -212,8 +215,7 @@ def file(name: str, *limits: Any) -> LimitFile:
 
 
 def built_in(name: str) -> LimitFile:
-    text = (LIMITS / f"{name}.yml").read_text()
-    return LimitFile(f"{name}.yml", text, yaml.safe_load(text))
+    return limit_files.read(LIMITS / f"{name}.yml")
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in LIMITS.glob("*.yml")))
@@ -227,6 +229,44 @@ def test_a_title_is_a_claim_that_a_figure_can_meet(name: str) -> None:
     verb = re.compile(r"\b(stays?|reaches|is|takes|agree|varies|retransmit|are lost|arrive)\b")
     titles = [limit["title"] for limit in built_in(name).document["limits"]]
     assert titles and [title for title in titles if not verb.search(title)] == []
+
+
+def test_a_set_that_extends_another_changes_the_keys_of_its_entries() -> None:
+    wide, own = built_in("roce").document, built_in("roce-800").document
+    assert (own["name"], sorted(own)) == ("roce-800", ["limits", "name", "schema", "title"])
+    assert [one["id"] for one in own["limits"]] == [one["id"] for one in wide["limits"]]
+    changed = {
+        one["id"]: sorted(key for key in one if one[key] != was[key])
+        for one, was in zip(own["limits"], wide["limits"], strict=True)
+        if one != was
+    }
+    assert changed["small-message-median-same-group"] == ["bound", "source"]
+    assert len(changed) == 4
+
+
+def test_a_set_that_extends_itself_or_nothing_is_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yml"
+    for base, says in (("mine.yml", "it extends itself"), ("no.yml", "no.yml: it cannot be read")):
+        mine.write_text(f"extends: {base}\n")
+        with pytest.raises(PerchError, match=says):
+            limit_files.read(mine)
+    (tmp_path / "no.yml").write_text("[3]")
+    assert limit_files.read(mine).document == {"limits": []}
+
+
+@pytest.mark.parametrize(
+    ("fabric", "gbit_s", "name"),
+    [
+        ("roce", 25, "roce-100"), ("roce", 100, "roce-100"), ("roce", 200, "roce-200"),
+        ("roce", 400, "roce-400"), ("roce", 800, "roce-800"), ("infiniband", 200, "ib-hdr"),
+        ("infiniband", 400, "ib-ndr"), ("infiniband", 800, "ib-xdr"),
+        ("slingshot", 200, "slingshot-200"), ("slingshot", 400, "slingshot-400"),
+        ("roce", 1600, None), ("ethernet", 100, None),
+    ],
+)  # fmt: skip
+def test_each_rate_of_a_fabric_has_one_set(fabric: str, gbit_s: float, name: str | None) -> None:
+    sets = limit_files.rate_sets(LIMITS)
+    assert [one.name for one in sets if one.takes(fabric, gbit_s)] == ([name] if name else [])
 
 
 def test_a_sites_entry_replaces_adds_or_removes_and_the_run_says_where_each_came_from() -> None:

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from perch.model import limit_files
 from selftest.paths import LIMITS
 from tests import spelled
 
@@ -58,5 +57,5 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def limit_set(name: str) -> Document:
     """A set of limits, as a plan copies it into inputs/limits.json."""
-    found: Document = yaml.safe_load((LIMITS / f"{name}.yml").read_text())
+    found: Document = limit_files.read(LIMITS / f"{name}.yml").document
     return found

@@ -197,6 +197,7 @@ def _head(fabric: Fabric, title: str) -> Document:
                 "address": address(number), "group": None, "fabric": "roce", "scope": "hardware",
                 "backends": ["tcp", "verbs"], "tools": ["perch", "perftest", "iperf3"],
                 "devices": [{"name": "mlx5_0", "netdev": "enp1s0"}], "port": 18600,
+                "link_gbit_s": 100,
             }
             for number, host in enumerate(HOSTS)
         },
