@@ -116,6 +116,8 @@ def _plain(value: Any) -> Any:
 
 def _settings(row: dict[str, Any]) -> dict[str, Any]:
     settings = {name: _plain(row[column]) for name, column in _SETTINGS.items()}
+    for name, usual in (("srq", False), ("rdma_cm", False), ("cq_moderation", 1)):
+        settings[name] = settings[name] or usual  # a record has only what differs from these
     if row["op"] not in _WITH_PAYLOAD:  # a read or an atomic sends no payload that could be inline
         settings["inline_bytes"] = None
     if not _is_cxi(row):

@@ -14,7 +14,19 @@ import msgspec
 
 from perch.judge.laws import AGREEING_S
 from perch.model.plan import Flow, PlanHost
-from perch.model.record import ROLES, Error, Link, Number, Params, Part, Rate, Role, Side, Transfer
+from perch.model.record import (
+    ROLES,
+    Error,
+    Link,
+    Number,
+    Params,
+    Part,
+    Placement,
+    Rate,
+    Role,
+    Side,
+    Transfer,
+)
 from perch.model.units import GIBI, MEBI, seconds
 from perch.plan.forms import command_of, test_of
 from perch.tools.command import Ends, Want
@@ -32,7 +44,7 @@ HUGE = {"huge:2M": 2 * MEBI, "huge:1G": GIBI}
 GOOD_MAX = 1000
 
 _NO_PARAMS, _NO_LINK, _NO_RATE = Params(), Link(), Rate()
-_NO_SIDE, _NO_TRANSFER = Side(), Transfer()
+_NO_SIDE, _NO_TRANSFER, _NO_PLACE = Side(), Transfer(), Placement()
 
 
 def huge(params: Params) -> Number | None:
@@ -49,6 +61,10 @@ def _rate(part: Part) -> Rate | None:
 
 def _side(part: Part, role: Role) -> Side:
     return (part.client if role == "client" else part.server) or _NO_SIDE
+
+
+def _place(part: Part, role: Role) -> Placement:
+    return _side(part, role).placement or _NO_PLACE
 
 
 def _devices(part: Part, role: Role) -> str | None:
@@ -92,6 +108,12 @@ STATED: dict[str, Callable[[Part], Any]] = {
     "transfers": lambda part: (part.transfer or _NO_TRANSFER).asked or 0,
     "client.device": lambda part: _devices(part, "client"),
     "server.device": lambda part: _devices(part, "server"),
+    "client.cpu": lambda part: _place(part, "client").cpu,
+    "server.cpu": lambda part: _place(part, "server").cpu,
+    "client.unplaced": lambda part: _place(part, "client").unplaced,
+    "server.unplaced": lambda part: _place(part, "server").unplaced,
+    "client.memory_node": lambda part: _place(part, "client").memory_node,
+    "server.memory_node": lambda part: _place(part, "server").memory_node,
     "client.port": lambda part: (part.params or _NO_PARAMS).ib_port,
     "server.port": lambda part: (part.params or _NO_PARAMS).server_ib_port,
     "client.svc_id": lambda part: _side(part, "client").svc_id,

@@ -27,6 +27,7 @@ from perch.model.record import (
     Transfer,
 )
 from perch.model.text import one_line
+from perch.tools.transfer import is_transfer
 
 SCHEMA = "perch.record/2"
 
@@ -35,12 +36,15 @@ SCHEMA = "perch.record/2"
 CANNOT_RUN = (2, 3, 4)
 
 #: Settings that no check, view or comparison reads, left out at the engine's own value (its options
-#: table), and a payload that was not verified, which all of them read as one that does not say so.
+#: table), and such that all of them read as that value where they are not stated.
 #: The raw line has them; a record is at most 2 KB.
 USUAL = {
     "clock": "monotonic", "retry": 7, "rnr_retry": 7, "timeout_exponent": 14, "huge": 0,
-    "verify": False,
+    "verify": False, "srq": False, "rdma_cm": False, "cq_moderation": 1,
 }  # fmt: skip
+
+#: What only transfers have several of.
+OF_TRANSFER = {"threads": 1, "devices": 1}
 
 
 class OfFlow(msgspec.Struct):
@@ -73,6 +77,9 @@ def _side(said: Side | None, host: str, address: str) -> Side:
     side = said or Side()
     side.host = host
     side.address = side.address or address
+    place = side.placement
+    if place is not None and place.memory_node == place.node:
+        place.memory_node = None
     return side
 
 
@@ -90,7 +97,7 @@ def _params(part: Part, expect: Expect) -> Params:
         params.gap_us = rounded(params.gap_us)
     if params.rate is not None and params.rate.asked is not None:
         params.rate.asked = rounded(params.rate.asked)
-    for name, value in USUAL.items():
+    for name, value in (USUAL if is_transfer(part.kind) else USUAL | OF_TRANSFER).items():
         if getattr(params, name) == value:
             setattr(params, name, None)
     return params

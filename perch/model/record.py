@@ -34,7 +34,8 @@ class ToolName(Model):
 class Placement(Model):
     """Where an end worked.
 
-    `cpu`: one of a core for each thread, as a list; `node`: theirs; `memory_node`: of its buffers.
+    `cpu`: one of a core for each thread, as a list; `node`: theirs; `memory_node`: of its buffers,
+    where it is another.
     `unplaced`: why its threads were not pinned.
     """
 

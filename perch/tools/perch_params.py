@@ -38,6 +38,26 @@ def _is_on(test: SuiteTest, name: str) -> bool:
 # ---- every backend -------------------------------------------------------------------------------
 
 
+def _cpus(words: str) -> tuple[str, ...]:
+    """The CPUs of a list: 4-6,8 -> 4, 5, 6 and 8."""
+    ends = [word.partition("-")[::2] for word in words.split(",")]
+    return tuple(
+        str(cpu) for first, last in ends for cpu in range(int(first), int(last or first) + 1)
+    )
+
+
+def place_wants(test: SuiteTest) -> Iterator[Want]:
+    """CPUs and node that the plan names. One thread has one of the CPUs; more are not compared."""
+    for role, prefix in (("client", ""), ("server", "server_")):
+        cpu, node = test.get(f"{prefix}cpu", "auto"), test.get(f"{prefix}numa")
+        if cpu == "off":
+            yield Want(f"{role}.unplaced", cpu)
+        elif cpu != "auto" and test.kind != "transfer":
+            yield Want(f"{role}.cpu", _cpus(str(cpu)))
+        if isinstance(node, int):
+            yield Want(f"{role}.memory_node", node, optional=True)
+
+
 def _memory(test: SuiteTest, way: str) -> str | None:
     """Where payload lies (`way`: tx or rx): of several params the engine takes the last one.
 
@@ -90,6 +110,7 @@ def _shared_wants(test: SuiteTest) -> Iterator[Want]:
     yield Want("gap_us", 0 if gap is None else units.seconds(gap) * 1e6, gap is None)
     yield from _rate_wants(test)
     yield from memory_wants(test)
+    yield from place_wants(test)
     yield Want("bounce", _is_on(test, "bounce"), not _is_on(test, "bounce"))
 
 

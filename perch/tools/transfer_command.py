@@ -21,6 +21,7 @@ from perch.tools.perch_params import (
     inline_want,
     memory_wants,
     path_wants,
+    place_wants,
     port_wants,
 )
 
@@ -302,6 +303,7 @@ def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     yield from _batch_wants(test, expect, pairs)
     yield from _pair_wants(test, pairs)
     yield from memory_wants(test)
+    yield from place_wants(test)
     yield from _backend_wants(test, ends)
     yield Want("definition", "batch_completion")
     yield from _device_wants(test, ends, expect, pairs)

@@ -27,6 +27,9 @@ options:
 author: [The Perch authors]
 """
 
+PLACES = dict.fromkeys(("cpu", "server_cpu"), "CPUs such as 3 or \"4-7\"") | dict.fromkeys(
+    ("numa", "server_numa"), "a NUMA node such as 1"
+)
 SIZES = ("size", "batch", "buffer", "stride", "chunk")
 TIMES = ("duration", "interval", "timeout", "gap", "turn", "stall", "reconnect", "margin", "omit")
 TYPES = {
@@ -76,6 +79,9 @@ def value_words(key: str, value: object, error: ValidationError) -> str:
         return f"{show(value)} does not fit this tool; write {wanted}"
     if key in TIMES:
         return time_words(value)
+    if key in PLACES and rule == "anyOf":
+        off = ' (in quotes, as YAML reads off as false)' if value is False else ""
+        return f'{show(value)} is no place: write {PLACES[key]}, auto or "off"{off}'
     if key in SIZES and (rule in ("anyOf", "pattern", "type")):
         return size_words(value)
     if rule == "type":

@@ -165,6 +165,35 @@ def test_a_service_in_use_may_go_unstated_but_is_compared(path: str) -> None:
     assert why(CXI, changed(CXI_PART, path, None)) is None
 
 
+PLACED = flow("perch", {"cpu": "3-4", "server_cpu": "off", "numa": 1}, backend="null")
+PLACED_PART: dict[str, Any] = {
+    "backend": "null", "kind": "latency", "op": "send", "definition": "half_round_trip",
+    "client": {"placement": {"cpu": "4", "node": 1, "memory_node": 1}},
+    "server": {"placement": {"memory_node": 0, "unplaced": "off"}},
+    "params": {
+        "completion": "busy", "verify": False, "bidirectional": False, "iterations": 1000,
+        "outstanding": 1, "warmup": 100,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("client.placement.cpu", "4", None),
+        ("client.placement.cpu", "5", "cpu 3 or 4 on the client"),
+        ("client.placement.cpu", None, "cpu 3 or 4 on the client"),
+        ("server.placement.unplaced", "few-cores", "unplaced off on the server"),
+        ("client.placement.memory_node", 0, "memory_node 1 on the client"),
+        ("client.placement.memory_node", None, None),
+    ],
+)
+def test_a_place_that_is_named_is_compared(path: str, value: Any, message: str | None) -> None:
+    found = why(PLACED, changed(PLACED_PART, path, value))
+    assert (found is None) == (message is None)
+    assert message is None or message in str(found)
+
+
 READ = {"backend": "cxi", "kind": "latency", "op": "read", "definition": "completion"}
 COMPARE = READ | {"op": "compare-atomic"}
 WRITE = {"backend": "ofi", "kind": "bandwidth", "op": "write", "definition": "initiator_completion"}

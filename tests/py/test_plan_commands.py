@@ -82,6 +82,14 @@ def test_the_engine_is_given_the_parameters_and_both_addresses_but_no_port() -> 
     assert (found["server_argv"], found["ready"]) == ([], None)
 
 
+def test_the_engine_is_told_where_each_end_works() -> None:
+    params = {"size": 8, "cpu": 3, "server_cpu": "4-7,9", "numa": "off", "server_numa": 1}
+    assert client(suite_test(params=params), hosts(2)) == (
+        "perch lat 192.0.2.2 --backend tcp --op send --size 8 --cpu 3 --server-cpu 4-7,9 "
+        "--numa off --server-numa 1 --bind 192.0.2.1 --json"
+    )
+
+
 def test_verbs_has_the_device_port_and_gid_index_of_each_end() -> None:
     params = {"size": "64K", "connection": "uc", "queue_pairs": 4, "rdma_cm": False}
     test = suite_test(backend="verbs", op="write", kind="bandwidth", params=params)

@@ -82,6 +82,19 @@ PERFTEST: dict[str, Any] = {
             {"params": {"size": 8, "duration": "5s", "iterations": 3}},
             "params: iterations and duration exclude each other; give one",
         ),
+        (
+            {"params": {"size": 8, "cpu": False}},
+            'params.cpu: false is no place: write CPUs such as 3 or "4-7", auto or "off" '
+            "(in quotes, as YAML reads off as false)",
+        ),
+        (
+            {"params": {"size": 8, "server_cpu": "4-"}},
+            'params.server_cpu: \'4-\' is no place: write CPUs such as 3 or "4-7", auto or "off"',
+        ),
+        (
+            {"params": {"size": 8, "numa": "0-1"}},
+            "params.numa: '0-1' is no place: write a NUMA node such as 1, auto or \"off\"",
+        ),
         ({"repeat": 1000}, "repeat: 1000 is out of range; at most 100"),
         ({"repeat": "3"}, "repeat: '3' is not a whole number"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perch.model.plan import Flow
-from perch.model.record import Part
+from perch.model.record import Part, Placement, Side
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.perch import parts
 
@@ -103,6 +103,17 @@ def test_a_whole_line_becomes_a_part_with_its_figures_rounded() -> None:
     assert (part.latency_us.p50, part.latency_us.p99_9) == (5.6915, 761.343512)
     assert (part.cpu.client_s, part.cpu.client_s_per_gb) == (0.160839, None)
     assert (part.tool.name, part.tool.version) == ("perch", "0.1.0")
+
+
+def test_each_end_has_its_place_where_the_line_says_it() -> None:
+    pinned = {"cpu": "4", "node": 1, "memory_node": 1, "unplaced": None}
+    free = {"cpu": None, "node": None, "memory_node": 0, "unplaced": "off"}
+    ends = {"client": {"host": "a", "placement": pinned}, "server": {"placement": free}}
+    part = part_of(LATENCY, ends)
+    assert part.client == Side(host="a", placement=Placement("4", 1, 1))
+    assert part.server == Side(placement=Placement(memory_node=0, unplaced="off"))
+    # earlier versions say nothing of it
+    assert part_of(LATENCY, {"client": {"host": "a"}}).client == Side(host="a")
 
 
 @pytest.mark.parametrize(
