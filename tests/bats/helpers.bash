@@ -8,7 +8,7 @@ bats_load_library bats-assert
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Each program can be another one, to try a build of your own: PERCH=... bats tests/bats
 : "${PERCH:=$TOP/engine/build/perch}"
-: "${AGENT:=$TOP/roles/agent/files/perch-agent}"
+: "${AGENT:=$TOP/roles/agent/files/perch-agent}" # of soaks
 
 # Everything that a test starts carries its mark in the environment, so that a leak is found whatever it calls itself.
 common_setup() {
@@ -62,6 +62,15 @@ run_agent() {
   if [[ $1 =~ ^[0-9]$ ]]; then expected=$1 && shift; fi
   run_expecting "$expected" "$AGENT" "$@"
 }
+
+# packed_agent: the agent of runs as one file; prints its path
+packed_agent() {
+  [ -e "$BATS_FILE_TMPDIR/perch-agent" ] || "$TOP/.venv/bin/python" "$TOP/setup/zipapp.py" "$BATS_FILE_TMPDIR/perch-agent"
+  echo "$BATS_FILE_TMPDIR/perch-agent"
+}
+
+# agent_ended FOLDER: an agent of a run has walked to the end
+agent_ended() { tail -n 1 "$1/flows.jsonl" | jq -e '.kind == "end" and .state == "done"' >/dev/null; }
 
 # A TCP port that nobody listens on, below the ephemeral range; another one each time in a file, as what has been chosen
 # may not be bound yet. Of the files that run side by side (tests/run) each has ports of its own: every n-th one.

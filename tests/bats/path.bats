@@ -50,10 +50,10 @@ measure() {
   put_plan run <plan.json
   local host
   for host in alpha beta; do
-    inside "$host" "$AGENT" start --plan "$(share "$host")" --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 \
+    inside "$host" "$(packed_agent)" start --plan "$(share "$host")" --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 \
       --token-file "$PWD/token" 3>&-
   done
-  timeout 90 bash -c 'until jq -es "all(.[]; .state == \"done\")" run/raw/*/agent.json >/dev/null; do sleep 0.1; done'
+  for host in alpha beta; do WAIT=90 wait_until agent_ended "run/raw/$host"; done
   run "$TOP/reports/judge" run
   echo "$output"
   assert_equal "$status" "$1"
@@ -77,7 +77,7 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
   assert_json <(jq -s . run/records.jsonl) 'all(.[]; .path | .claimed_bytes <= .client_device_bytes and .claimed_bytes <= .server_device_bytes
     and (.client_device_bytes / .server_device_bytes - 1 | fabs) < 0.01)'
   assert_json <(head -n 1 run/records.jsonl) '.path.counted == "p0 bytes" and .counters.client.TcpRetransSegs >= 0 and (.counters.client | has("p1") | not)'
-  assert_json run/raw/alpha/environment.json '.idle.before.netdev.p0.rx_bytes | test("^[0-9]+$")'
+  assert_json run/raw/alpha/environment.json '.idle_samples == [1, 2]'
 }
 
 @test "bytes that went over another interface than the claimed one fail the run, and that interface is named" {
@@ -101,7 +101,7 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
   listens() { [ -n "$(inside beta ss -ltnH "sport = :19290")" ]; }
   wait_until listens
   # not before both hosts have come to the flow, for then it would be part of an idle baseline
-  timeout 60 bash -c "until grep -q start run/raw/alpha/progress.jsonl && grep -q start run/raw/beta/progress.jsonl; do sleep 0.1; done
+  timeout 60 bash -c "until grep -q start run/raw/alpha/control/progress.jsonl && grep -q start run/raw/beta/control/progress.jsonl; do sleep 0.1; done
     exec ip netns exec $NET-alpha iperf3 -c 10.77.0.2 -p 19290 -t 2" >/dev/null 2>&1 3>&- &
   measure 0 '[{name: "lat", title: "lat", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8, duration: "4s"}}]'
   wait $!
@@ -112,51 +112,16 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
 
 @test "an interface whose counters are not there proves nothing, and does not fail sockets in software" {
   measure 0 "[$LATENCY]"
-  local side
-  for side in alpha/flows/lat/alpha/beta/0/1/client beta/flows/lat/alpha/beta/0/1/server; do
-    cp "run/raw/$side.json" whole
-    jq -c '.counters |= (.before.netdev = {} | .after.netdev = {})' whole >"run/raw/$side.json"
+  local host
+  for host in alpha beta; do
+    cp "run/raw/$host/samples.jsonl" whole
+    # values have the layout's order: those of the host first, then those of interfaces
+    jq -sc '(map(select(.kind == "layout"))[0] | [(.host | length), (.netdev | map(length) | add)]) as [$host, $netdev] | .[]
+      | if .kind == "layout" then .netdev = {}
+        elif .kind == "sample" then .values |= (split(" ") | .[:$host] + .[$host + $netdev:] | join(" ")) else . end' whole >"run/raw/$host/samples.jsonl"
     run_expecting 0 "$TOP/reports/judge" run
     assert_equal "$(states)" "lat unknown"
     assert_json run/verdict.json 'any(.checks[]; .id == "path/not_judged/lat/alpha/beta/0/1" and .status == "not_judged" and (.measured | test("no counter of p0")))'
-    cp whole "run/raw/$side.json"
+    cp whole "run/raw/$host/samples.jsonl"
   done
-}
-
-@test "reading the counters costs no flow a process" {
-  # what reading costs in time is the machine's to say; 50 flows, each read before and after, in a space of processes of their own, whose numbers count them
-  cat >read.bash <<EOF
-. "$TOP/roles/agent/files/agent.d/counters.bash"
-OWN_ADDRESS=10.77.0.1 FLOW_PEER_ADDRESS=10.77.0.2 FLOW_DEVICES=(p1)
-own_interface
-number() { sh -c 'echo \$\$'; }
-first=\$(number)
-for i in {1..50}; do counters_before && counters_after; done
-echo \$((\$(number) - first)) processes
-jq -ce '.before.netdev | keys' <<<"\$COUNTERS"
-EOF
-  run -0 inside alpha unshare --pid --fork --mount-proc bash -c '. ./read.bash 2>&1'
-  assert_line '["p0","p1"]'
-  # addresses, routes and the counting itself, once
-  awk '$2 == "processes" { n = $1 } END { exit !(n > 0 && n <= 10) }' <<<"$output" || fail "$output"
-}
-
-@test "the agent counts an interface's lost links, PCIe errors and, by the card's own words, pauses" {
-  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
-  mkdir bin
-  printf '#!/bin/sh\nprintf "NIC statistics:\\n     rx_prio3_pause: 12\\n     tx_pause_ctrl_phy: 4\\n     rx_discards_phy: 2\\n     rx_discards_phy: 5\\n     rx_packets: 99\\n     a\\"b_pause: 1\\n"\n' >bin/ethtool
-  chmod +x bin/ethtool
-  # shellcheck disable=SC2016  # for the inner shell
-  PATH=$PWD/bin:$PATH unshare --user --map-root-user --mount bash -c 'set -euo pipefail
-    mount -t tmpfs none /sys/class
-    mkdir -p /sys/class/net/{eth9/{statistics,device},veth9/statistics}
-    echo 7 | tee /sys/class/net/{eth9,veth9}/statistics/rx_bytes >/sys/class/net/eth9/carrier_down_count
-    printf "RxErr 0\nBadTLP 3\nTOTAL_ERR_COR 3\n" >/sys/class/net/eth9/device/aer_dev_correctable
-    printf "Undefined 0\nTOTAL_ERR_FATAL 0\n" >/sys/class/net/eth9/device/aer_dev_fatal
-    . "$1/counters.bash"
-    devices_for eth9 veth9
-    snapshot
-    echo "$SNAPSHOT"' counters "$TOP/roles/agent/files/agent.d" >snapshot.json
-  assert_json snapshot.json '.netdev.eth9 == {rx_bytes: "7", carrier_down_count: "7", aer_correctable: "3", aer_fatal: "0",
-    rx_prio3_pause: "12", tx_pause_ctrl_phy: "4", rx_discards_phy: "2"} and .netdev.veth9 == {rx_bytes: "7"}'
 }

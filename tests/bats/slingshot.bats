@@ -135,18 +135,6 @@ node() {
   }
 }
 
-@test "the agent counts a NIC's octets: value without its time, and the interface over it" {
-  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
-  # shellcheck disable=SC2016  # for the inner shell
-  node bash -c 'set -euo pipefail
-    . "$1/counters.bash"
-    devices_for cxi0
-    snapshot
-    echo "$SNAPSHOT"' counters "$TOP/roles/agent/files/agent.d" >snapshot.json
-  assert_json snapshot.json '.cxi == {cxi0: {netdev: "hsn0", counters: {hni_sts_tx_ok_octets: "72057594037927000", hni_sts_rx_ok_octets: "42"}}}
-    and .netdev.hsn0.tx_bytes == "1000"'
-}
-
 @test "playbooks/check.yml on a host without a NIC: not applicable, never PASS" {
   export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1
   local -a play=(ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/check.yml" -e host_check_runs_dir="$PWD/runs" -e perch_fabric=slingshot)
@@ -167,11 +155,10 @@ agent() {
   local host=$1 nic i=0 devices=""
   shift
   for nic in "$@"; do devices+=${devices:+,}sim_cxi$((i++))=$nic; done
-  PATH=$PWD/bin:$PATH SIM_CXI_DEVICES=$devices "$AGENT" start --plan "$(share "$host")" --host "$host" --out "run/raw/$host" \
+  PATH=$PWD/bin:$PATH SIM_CXI_DEVICES=$devices "$(packed_agent)" start --plan "$(share "$host")" --host "$host" --out "run/raw/$host" \
     --engine "$PERCH" --start-window 30 3>&-
 }
 
-agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
 
 # simulate DEVICES TESTS: plan.json of alpha and beta with these NICs, both as jq's, and a run for their agents
 simulate() {
@@ -193,11 +180,8 @@ simulate() {
 }
 
 agents_end() {
-  local end=$((SECONDS + 120))
-  until agent_is_done alpha && agent_is_done beta; do
-    [ "$SECONDS" -lt "$end" ] || fail "the agents did not end: $(cat run/raw/*/progress.jsonl)"
-    sleep 0.2
-  done
+  local host
+  for host in alpha beta; do WAIT=120 wait_until agent_ended "run/raw/$host"; done
 }
 
 @test "over the simulated provider: cxi_send_lat and the engine, run by the agents, judged, and named simulated" {

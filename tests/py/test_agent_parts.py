@@ -197,9 +197,18 @@ class Spoken:
         return ETHTOOL if argv[2] == "eth0" else ""
 
 
-def reading(root: Path, *wanted: str) -> tuple[Counters, dict[str, Any]]:
+class Silent(Spoken):
+    """Nobody may ask it."""
+
+    async def answer(self, argv: list[str], limit_s: float = 5.0) -> str:
+        raise AssertionError(argv)
+
+
+def reading(
+    root: Path, *wanted: str, asked: Spoken | None = None
+) -> tuple[Counters, dict[str, Any]]:
     async def work() -> tuple[Counters, dict[str, Any]]:
-        counters = Counters(find(wanted, root), Spoken(), FakeClock(), root)
+        counters = Counters(find(wanted, root), asked or Spoken(), FakeClock(), root)
         found = await counters.reading(settled=True)
         return counters, found.line | counted(found.layout, found.line["values"])
 
@@ -236,6 +245,12 @@ def test_a_cassini_nic_is_read_with_its_retry_handler(root: Path) -> None:
     }
     assert list(found["netdev"]) == ["hsn0"]
     assert counters.lag_s == 0.1
+
+
+def test_an_interface_without_a_card_is_read_without_a_process(root: Path) -> None:
+    """hsn0 and eth0 have cards, whose ethtool is asked."""
+    _, found = reading(root, "eth1", asked=Silent())
+    assert found["netdev"] == {"eth1": {"rx_bytes": "11"}}
 
 
 def test_every_source_of_the_table_has_lag_and_kind() -> None:
