@@ -137,11 +137,6 @@ bench-soak: ## measure what recording intervals of 1 s costs a soak (PAIRS=15)
 	@$(MAKE) -C engine
 	@tests/bench/soak $(PAIRS)
 
-.PHONY: bench-counters
-bench-counters: ## measure what reading the NICs' counters costs for each flow
-	@setup/setup run
-	@tests/bench/counters
-
 .PHONY: bench-agent
 bench-agent: ## measure the cost of agents: for a flow, for 32 hosts, in memory
 	@setup/setup run build

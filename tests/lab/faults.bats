@@ -33,7 +33,7 @@ load measure
   measure 1 120 "[{name: \"flip\", title: \"flip\", $LATENCY, params: {completion: \"event\", size: \"4K\", iterations: 200, verify: true}}]"
   record flip '.status == "error" and .error.code == 5 and .error.traffic and .integrity.bad_bytes > 0'
   said flip "payload corrupted|arrived corrupted"
-  assert_json run/raw/alpha/flows/flip/alpha/beta/0/1/client.json '.exit == 5'
+  assert_json <(grep -F "\"$(flow_of flip)\"" run/raw/alpha/flows.jsonl) '.exit == 5'
   finding flip fail 5
   check integrity '.status == "fail" and .remedy != null'
 }

@@ -13,7 +13,7 @@ measure_files() {
   [ -x "$HOOKS" ] || make -s -C "$TOP/engine" hooks >&2 3>&-
   mkdir -p "$stage"
   cp "$HOOKS" "$stage/perch"
-  cp -r "$TOP/roles/agent/files" "$stage/agent"
+  "$TOP/.venv/bin/python" "$TOP/setup/zipapp.py" "$stage/perch-agent"
   echo "a secret of the lab's" >"$stage/token"
   for host in alpha beta; do
     tar -c -z -C "$stage" --owner=0 --group=0 . | lab_ssh "$host" "rm -rf $THERE; mkdir -m 755 $THERE; tar -x -z -C $THERE; chmod 600 $THERE/token" 3>&-
@@ -68,7 +68,7 @@ start_agents() {
     lab_ssh "$host" "rm -rf $THERE/run; mkdir -m 777 $THERE/run; chown $AS_USER $THERE/token; cat >$THERE/run/share.json" <"$(share "$host")" 3>&-
   done
   for host in alpha beta; do
-    lab_ssh "$host" "cd / && ${AS[*]} $THERE/agent/perch-agent start --plan $THERE/run/share.json --host $host --out $THERE/run/$host \
+    lab_ssh "$host" "cd / && ${AS[*]} $THERE/perch-agent start --plan $THERE/run/share.json --host $host --out $THERE/run/$host \
       --engine $THERE/perch --token-file $THERE/token --lease 600 --start-window 150" >"start.$host" 2>&1 3>&- &
     pids+=($!)
   done
@@ -79,7 +79,7 @@ start_agents() {
 wait_agents() {
   local host seconds=$1
   for host in "${@:2}"; do
-    timeout $((seconds + 30)) "$LAB" ssh "$host" "timeout $seconds bash -c 'until grep -Eq \"\\\"state\\\": *\\\"(done|stopped)\\\"\" $THERE/run/$host/agent.json 2>/dev/null; do sleep 0.3; done'" 3>&- ||
+    timeout $((seconds + 30)) "$LAB" ssh "$host" "timeout $seconds bash -c 'until tail -n 1 $THERE/run/$host/flows.jsonl 2>/dev/null | grep -q \"kind\\\":\\\"end\"; do sleep 0.3; done'" 3>&- ||
       fail "$host: its agent has not ended within $seconds s: $(
         cat "start.$host"
         lab_ssh "$host" "tail -n 5 $THERE/run/$host/agent.log; ps -ef | grep -F perch | grep -v grep"
@@ -89,7 +89,7 @@ wait_agents() {
 
 fetch_raw() {
   local host
-  for host in "$@"; do lab_ssh "$host" "tar -c -C $THERE/run $host" 3>&- | tar -x -C run/raw; done
+  for host in "$@"; do lab_ssh "$host" "tar -c -C $THERE/run --exclude=control $host" 3>&- | tar -x -C run/raw; done
 }
 
 # judge_run CODE: judged, with that exit code
@@ -128,7 +128,7 @@ nothing_left() {
   done
 }
 
-# flow_of TEST: the path of that test's flow, below a host's flows/
+# flow_of TEST: the id of that test's flow
 flow_of() { echo "$1/alpha/beta/0/1"; }
 
 # record TEST JQ-CONDITION: holds of each of that test's records

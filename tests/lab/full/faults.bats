@@ -156,7 +156,7 @@ CUT
       params: {completion: "event", size: 64, duration: "60s", interval: "200ms"}},
     {name: "later", title: "later", tool: "perch", backend: "verbs", kind: "latency", params: {completion: "event", size: 64, iterations: 20}}]'
   start_agents
-  LIMIT=100 run_on alpha "until [ -s $THERE/run/alpha/flows/$(flow_of power)/client.stdout ]; do sleep 0.1; done"
+  LIMIT=100 run_on alpha "until rdma resource show qp | grep -q 'state RTS.* pid [1-9]'; do sleep 0.1; done"
   LIMIT=20 run_expecting 0 "$LAB" kill beta
   wait_agents 300 alpha
   fetch_raw alpha
