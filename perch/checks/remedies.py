@@ -12,18 +12,19 @@ _SOAK = {
 _CODES = {
     1: "compare the flow's figures with the limit in its command line; measure again on an idle "
     "host before acting",
-    2: "correct the test's parameters in the suite; the flow's client.stderr names the option",
+    2: "correct the test's parameters in the suite; the client's stderr in raw/<host>/flows.jsonl "
+    "names the option",
     3: "install or configure what the message names on that host, then measure again",
-    4: "look at the server's raw/<host>/serve.log and at the flow's server.stderr; check address, "
+    4: "look at agent.log and flows.jsonl of the server, in raw/<host>; check address, "
     "port and firewall; then measure again",
     5: "take the path out of service: run the flow again with --verify, then replace cable, "
     "adapter or memory in turn",
-    6: "read the flow's client.stderr and client.stdout under raw/; measure again",
+    6: "read the flow's line in raw/<host>/flows.jsonl; measure again",
 }  # fmt: skip
 
 _ORIGINS = {
-    "ends": "compare the addresses of both hosts in the inventory with the flow's client.stdout; "
-    "measure again",
+    "ends": "compare the addresses of both hosts in the inventory with the flow's stdout in "
+    "raw/<host>/flows.jsonl; measure again",
     "times": "compare the clocks of both hosts with the times in the flow's files under raw/; "
     "measure again",
     "version": "install one version of the tool on all hosts, and measure again",

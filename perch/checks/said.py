@@ -31,6 +31,6 @@ def said(run: RunView) -> Iterator[Check]:
         status="advisory",
         measured=f"{plural(found.height, 'flow')}, such as {words['flow']}: {words['said']}",
         evidence=first(found["flow"]),
-        remedy="read client.stderr of these flows: their figures may be of a measurement that did "
-        "not go as planned",
+        remedy="read the client's stderr of these flows: their figures may be of a measurement "
+        "that did not go as planned",
     )

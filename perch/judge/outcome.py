@@ -123,12 +123,12 @@ def belongs(
 
 
 def _absent(host: str, agent: Agent | None) -> str:
-    """Why there is no client.json: the agent's own report tells the three cases apart."""
+    """Why the client's end is not there: the agent's own report tells the three cases apart."""
     if agent is None:
         return f"host {host} returned no raw data"
     if agent.state == "running":
         return f"the agent on {host} was still running when its outputs were fetched"
-    return f"the agent on {host} left no client.json of this flow"
+    return f"the agent on {host} left no line of this flow"
 
 
 def _server_story(server: End | str | None) -> str:

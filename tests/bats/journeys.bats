@@ -58,9 +58,9 @@ PYTHON
     "$TOP/tests/fixtures/loopback/run/inputs/limits.json" >run/inputs/limits.json
   echo "a-secret-of-this-test" >token && chmod 600 token
   for host in alpha beta; do
-    "$AGENT" start --plan "shares/$host.json" --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 --token-file "$PWD/token" 3>&-
+    "$(packed_agent)" start --plan "shares/$host.json" --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 --token-file "$PWD/token" 3>&-
   done
-  WAIT=90 wait_until jq -es 'length == 2 and all(.[]; .state == "done")' run/raw/alpha/agent.json run/raw/beta/agent.json
+  for host in alpha beta; do WAIT=90 wait_until agent_ended "run/raw/$host"; done
   run_expecting 0 python -m perch judge run
   assert_output --partial "PASS: 1 of 1 records measured, scope software"
   assert_json run/records.jsonl '.tool.name == "netperf" and .bandwidth.gbit_s > 0 and .definition == "receiver_payload"'

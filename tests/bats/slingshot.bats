@@ -159,7 +159,6 @@ agent() {
     --engine "$PERCH" --start-window 30 3>&-
 }
 
-
 # simulate DEVICES TESTS: plan.json of alpha and beta with these NICs, both as jq's, and a run for their agents
 simulate() {
   export FI_PROVIDER_PATH=$TOP/tests/sim_cxi/build SIM_CXI_FABRIC=$PWD/fabric

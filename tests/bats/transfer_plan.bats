@@ -86,9 +86,13 @@ print(json.dumps(hosts))' "$1"
 }
 
 # agent_run HOST: walks plan.json as that host
-agent_run() { "$AGENT" start --plan "$(share "$1")" --host "$1" --out "run/raw/$1" --engine "$PERCH" --start-window 30 3>&-; }
+agent_run() { "$(packed_agent)" start --plan "$(share "$1")" --host "$1" --out "run/raw/$1" --engine "$PERCH" --start-window 30 3>&-; }
 
-agent_is_done() { jq -e '.state == "done"' "run/raw/$1/agent.json" >/dev/null; }
+# edit_line FILTER: of the client's line of ofi-write in run/raw/alpha/flows.jsonl
+edit_line() {
+  jq -c "if .kind == \"flow\" and .id == \"ofi-write/alpha/beta/0/1\" then $1 else . end" run/raw/alpha/flows.jsonl >edited
+  mv edited run/raw/alpha/flows.jsonl
+}
 
 # judged CODE: the verdict of ./run
 judged() { run_expecting "$1" "$TOP/reports/judge" run; }
@@ -114,8 +118,8 @@ judged() { run_expecting "$1" "$TOP/reports/judge" run; }
     ] | map(. + {title: .id, source: "site policy: none", severity: "required", remedy: "mend this test"})}' >run/inputs/limits.json
   agent_run alpha >/dev/null
   agent_run beta >/dev/null
-  WAIT=100 wait_until agent_is_done alpha
-  WAIT=100 wait_until agent_is_done beta
+  WAIT=100 wait_until agent_ended run/raw/alpha
+  WAIT=100 wait_until agent_ended run/raw/beta
 
   judged 0
   jq -s . run/records.jsonl >records.json
@@ -137,18 +141,21 @@ judged() { run_expecting "$1" "$TOP/reports/judge" run; }
       ["limit/sums/tcp-write", "pass"]]'
 
   # one pair's line is lost
-  local flow=run/raw/alpha/flows/ofi-write/alpha/beta/0/1
-  cp "$flow/client.stdout" whole
-  grep -v '"kind":"transfer".*"size_bytes":4096,.*"batch":8,.*"pair":1' whole >"$flow/client.stdout"
-  assert_equal "$(($(wc -l <whole) - $(wc -l <"$flow/client.stdout")))" 1
+  cp run/raw/alpha/flows.jsonl whole
+  edit_line '.stdout |= (split("\n") | map(select(test("\"kind\":\"transfer\".*\"size_bytes\":4096,.*\"batch\":8,.*\"pair\":1") | not)) | join("\n"))'
+  lines() { jq -s 'map(.stdout // "" | split("\n") | length) | add' "$1"; }
+  assert_equal "$(($(lines whole) - $(lines run/raw/alpha/flows.jsonl)))" 1
   judged 3
   assert_json run/verdict.json '.verdict == "INCONCLUSIVE" and (.coverage | .measured == 35 and (.missing | map([.flow, .expect]))
     == [["ofi-write/alpha/beta/0/1", {kind: "transfer", size_bytes: 4096, batch: 8, pair: 1}]])'
-  cp whole "$flow/client.stdout"
+  cp whole run/raw/alpha/flows.jsonl
 
   # the plan asked for no session, and the engine says that it had one
+  local plan
+  plan=$(sha256sum <run/plan.json)
   edit run/plan.json '.rounds[0].flows[0].params.session = false'
-  edit "$flow/client.json" ".argv = $(spelled run | jq -c '.rounds[0].flows[0].client_argv') + .argv[-2:]"
+  sed -i "s/${plan%% *}/$(sha256sum <run/plan.json | cut -d ' ' -f 1)/" run/raw/*/*.jsonl
+  edit_line ".argv = $(spelled run | jq -c '.rounds[0].flows[0].client_argv') + .argv[-2:]"
   judged 3
   assert_json run/verdict.json '.verdict == "INCONCLUSIVE" and (.coverage.missing | length) == 30
     and (.coverage.missing[0].message | contains("the plan asks for session false, the output says true"))'

@@ -75,7 +75,7 @@ def test_what_tools_warn_of_is_no_failed_completion() -> None:
     [
         (None, "host a returned no raw data"),
         ("running", "the agent on a was still running when its outputs were fetched"),
-        ("done", "the agent on a left no client.json of this flow"),
+        ("done", "the agent on a left no line of this flow"),
     ],
 )
 def test_the_agents_own_report_tells_why_there_is_no_client(
