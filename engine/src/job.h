@@ -164,9 +164,6 @@ struct job {
 	char provider[JOB_NAME_MAX];            /* empty: none or not yet chosen */
 	char device[JOB_NAME_MAX];              /* of the client; empty: chosen */
 	char server_device[JOB_NAME_MAX];       /* empty: the server chooses */
-	/* Where each end works (placement.h): "auto", "off", CPUs, a NUMA node; empty: auto, or as the server says */
-	char cpu[JOB_CPUS_TEXT], server_cpu[JOB_CPUS_TEXT];
-	char numa[JOB_NAME_MAX], server_numa[JOB_NAME_MAX];
 	enum op op;
 	enum definition definition;
 	enum completion_mode completion;
@@ -243,6 +240,10 @@ struct job {
 	uint64_t chunk_bytes;                   /* larger transfers go in pieces of so much; 0: whole */
 	uint32_t max_chunks;                    /* no transfer is cut into more: then the pieces are larger */
 	uint32_t threads;                       /* of the initiator; 0: one for each pair of devices */
+
+	/* Where each end works (placement.h): "auto", "off", CPUs, a NUMA node; empty: auto, or as the server says */
+	char cpu[JOB_CPUS_TEXT], server_cpu[JOB_CPUS_TEXT];
+	char numa[JOB_NAME_MAX], server_numa[JOB_NAME_MAX];
 };
 
 /* A job in which everything that has a default holds it, and the rest is zero: every job begins so. */

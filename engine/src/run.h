@@ -93,7 +93,6 @@ struct run {
 	struct session *session;
 	struct control *control;
 	struct arena arena;
-	struct placed placed;           /* of this end */
 	struct clock clock;
 	enum role role;
 	struct phase phase;
@@ -144,6 +143,7 @@ struct run {
 	uint64_t *arrivals;             /* --verify: messages received in this phase, lost ones included, by channel */
 	/* local completions that came while a CHECK was answered; bandwidth counts them */
 	uint64_t stashed;
+	struct placed placed;           /* of this end; behind all that the loop reads */
 };
 
 /* run.c: life of a run */
