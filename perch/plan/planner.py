@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.model.text import explained
+from perch.plan import bought
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.excluded import excluded
@@ -23,7 +24,7 @@ from perch.plan.tests import Fleet, PlannedTest, planned
 
 
 class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """inputs/plan.json: what Ansible resolved. `limits` is the name of a set.
+    """inputs/plan.json: what Ansible resolved. `limits` is the name of a set; "": by the rate.
 
     hosts: {NAME: {perch_address, perch_fabric, ...}}. switches: {NAME: {switch_check_provider,
     ...}}. soak_duration: how long a suite that is a soak lasts, with its unit; else empty.
@@ -58,6 +59,10 @@ class Planned:
     excluded: list[Excluded]
     switches: dict[str, PlanSwitch]
     soak: Soak | None
+
+    def judged_by(self, limits: str) -> Planned:
+        """The plan, with the name of its set of limits."""
+        return replace(self, inputs=msgspec.structs.replace(self.inputs, limits=limits))
 
     def times(self, part: Part, client: str, server: str) -> tuple[Number, Number]:
         """Seconds that a flow takes, about, and those after which it has ended for certain."""
@@ -108,6 +113,7 @@ def plan(inputs: Inputs, check: Check) -> Planned:
     """
     soak = soaks.settings(inputs.suite, inputs.soak_duration)
     fleet = Fleet({name: host(name, given) for name, given in inputs.hosts.items()})
+    bought.check_rates(fleet.hosts.values())
     switches = {name: switch(name, given, inputs.hosts) for name, given in inputs.switches.items()}
     tests = list(planned(inputs.suite.tests, fleet, soak, check))
     if soak is None:

@@ -39,7 +39,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="read the inputs from standard input and keep them in DIR",
     )
     parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("--limits", metavar="FILE", required=True, help="the set of limits")
+    parser.add_argument(
+        "--limits", metavar="PATH", required=True, help="the set of limits, or the folder of sets"
+    )
     parser.add_argument("--site-limits", metavar="FILE", help="the site's own limits")
     parser.add_argument("--runs", metavar="DIR", help="where runs are kept (default: beside DIR)")
     parser.add_argument(
@@ -53,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Plans a run."""
     from perch.model import limit_files, limit_sets
-    from perch.plan import engine, payload, planner
+    from perch.plan import bought, engine, payload, planner
 
     root = Path(args.run)
     if (root / PLAN).exists():
@@ -65,8 +67,14 @@ def command(args: argparse.Namespace) -> int:
         )
     given = sys.stdin.buffer.read() if args.stdin else _bytes(root / INPUTS)
     planned = planner.plan(planner.decoded(given), engine.checker())
+    asked = Path(args.limits)
+    folder = asked if asked.is_dir() else asked.parent
+    named = "" if asked.is_dir() else planned.inputs.limits
+    name = bought.limit_set(named, folder, planned.fleet.hosts.values())
+    planned = planned.judged_by(name)
     site = limit_files.read(Path(args.site_limits)) if args.site_limits else None
-    limits = limit_sets.merged(limit_files.read(Path(args.limits)), site)
+    base = limit_files.read(folder / f"{name}.yml" if asked.is_dir() else asked)
+    limits = limit_sets.merged(base, site)
     if not args.check:
         _write(root, planned, given, limits)
         _recall(root, args)

@@ -15,7 +15,7 @@ from perch.views.evolution import Evolution, Head
 from perch.views.first_screen import place
 from perch.views.flow_facts import Packets
 from perch.views.flows import Ranked
-from perch.views.measured import Results, best_bandwidth, best_latency, named
+from perch.views.measured import Point, Results, best_bandwidth, best_latency, named
 from perch.views.ranks import grouped
 from perch.views.words import cell, figure, percent, size, whole
 
@@ -40,6 +40,12 @@ def _why_no_ceiling(about: dict[str, Any]) -> str:
     return f"{' and '.join(unknown) or 'the layer'} not known."
 
 
+def _host(point: Point) -> str:
+    """The ceiling of the hosts, beside that of the network."""
+    lets = point.get("host_ceiling_gbit_s")
+    return "" if lets is None else f" PCIe of its hosts lets {figure(lets)} Gb/s through."
+
+
 def _throughput(tests: list[Results]) -> Iterator[str]:
     best = best_bandwidth(tests)
     if best is None:
@@ -53,7 +59,8 @@ def _throughput(tests: list[Results]) -> Iterator[str]:
         )
         return
     mtu = test.about["link.mtu_bytes"]
-    link = f"a {words.plain(test.about['link.rate_gbit_s'])} Gb/s link can carry"
+    bought = test.about["link.expected_gbit_s"] or test.about["link.rate_gbit_s"]
+    link = f"a {words.plain(bought)} Gb/s link can carry"
     link += "" if mtu is None else f" at MTU {words.fixed(mtu, 0)}"
     top = figure(point.get("ceiling_gbit_s"))
     if share > IMPOSSIBLE_PERCENT:
@@ -62,7 +69,8 @@ def _throughput(tests: list[Results]) -> Iterator[str]:
             f"impossible** ({what})."
         )
     else:
-        yield f"**{rate} Gb/s is {percent(share)} of what {link} ({top} Gb/s)**: {what}."
+        said = f"**{rate} Gb/s is {percent(share)} of what {link} ({top} Gb/s)**: {what}."
+        yield said + _host(point)
 
 
 def _slowest(ranked: list[Ranked]) -> Iterator[str]:

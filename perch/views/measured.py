@@ -38,6 +38,7 @@ BANDWIDTH = {
     "retransmissions": "retransmissions",
     "messages": "messages",
     "ceiling_gbit_s": "ceiling_gbit_s",
+    "host_ceiling_gbit_s": "host_ceiling_gbit_s",
 }
 LEAST, MOST = ("min", "min_interval_gbit_s"), ("max", "peak_gbit_s")
 TOTAL = ("count", "messages")
@@ -51,7 +52,8 @@ PLACE_COLUMNS = ("row", "flow", "test", SIZE, "client.host", "server.host", "def
 ABOUT_COLUMNS = (
     "kind", "definition", "completion_level", "params.completion", "backend", "provider", "op",
     "tool.name", "tool.version", "params.bidirectional", "link.layer", "link.mtu_bytes",
-    "link.rate_gbit_s", "tcp.initial_rtt_us", "tcp.window_bytes", "tcp.initial_cwnd_bytes",
+    "link.rate_gbit_s", "link.expected_gbit_s", "tcp.initial_rtt_us",
+    "tcp.window_bytes", "tcp.initial_cwnd_bytes",
     "tcp.mss_bytes", "bandwidth.peak_definition", "connection",
     "scope", "params.queue_pairs", "params.outstanding", "params.iterations",
     "params.duration_s", "params.inline_bytes", "params.memory", "params.verify",

@@ -20,6 +20,7 @@ all:
     ansible_connection: local
     ansible_python_interpreter: "{{ ansible_playbook_python }}"
     perch_fabric: roce
+    perch_link_gbit_s: 100
     perch_backends: [verbs]
     perch_devices: [{name: mlx5_0, netdev: eth1}]
     host_tune_protected: [eth0]

@@ -17,6 +17,7 @@ all:
         beta: {ansible_host: 198.51.100.2, perch_address: 192.0.2.2}
   vars:
     perch_fabric: roce
+    perch_link_gbit_s: 100
     perch_backends: [verbs, tcp]
     perch_devices: [{name: mlx5_0, netdev: eth1}]
     plan_limits: roce

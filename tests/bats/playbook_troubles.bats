@@ -61,6 +61,7 @@ all:
     ansible_port: 1
     perch_address: "{{ inventory_hostname }}"
     perch_fabric: slingshot
+    perch_link_gbit_s: 200
     perch_backends: [cxi]
     perch_devices: [cxi0]
 YAML

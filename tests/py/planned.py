@@ -38,6 +38,7 @@ def hosts(number: int, **variables: Any) -> dict[str, dict[str, Any]]:
             "perch_address": f"192.0.2.{i + 1}",
             "perch_fabric": "roce",
             "perch_backends": ["tcp", "ofi"],
+            "perch_link_gbit_s": 100,
             **variables,
         }
         for i in range(number)

@@ -51,8 +51,9 @@ def test_the_readmes_hosts_and_suite_make_a_plan() -> None:
 def test_the_readmes_limits_extend_the_set_of_its_inventory(tmp_path: Path) -> None:
     own = tmp_path / "our-limits.yml"
     own.write_text(examples()[2])
-    name = yaml.safe_load(examples()[0])["all"]["vars"]["plan_limits"]
-    base = read(TOP / f"reports/limits/{name}.yml")
+    links = yaml.safe_load(examples()[0])["all"]["vars"]
+    assert (links["perch_fabric"], links["perch_link_gbit_s"]) == ("roce", 400)
+    base = read(TOP / "reports/limits/roce-400.yml")
     merged = limit_sets.merged(base, read(own))
     assert "our-write-bandwidth" in [limit["id"] for limit in merged["limits"]]
 

@@ -23,13 +23,19 @@ RDMA: dict[str, dict[str, Any]] = {
 
 def rdma(**variables: Any) -> dict[str, dict[str, Any]]:
     """Two hosts with an RDMA device, the second of another name and GID index."""
-    both = {"perch_fabric": "roce", "perch_backends": ["verbs"], **variables}
+    both = {
+        "perch_fabric": "roce",
+        "perch_link_gbit_s": 100,
+        "perch_backends": ["verbs"],
+        **variables,
+    }
     return {name: {**own, **both} for name, own in RDMA.items()}
 
 
 def slingshot(**variables: Any) -> dict[str, dict[str, Any]]:
     both = {
         "perch_fabric": "slingshot",
+        "perch_link_gbit_s": 200,
         "perch_switch": "x1",
         "perch_backends": ["cxi"],
         "perch_tools": ["perch", "cxi"],

@@ -97,6 +97,7 @@ def eight_devices(suite: str, backend: str = "verbs", nic: str = "mlx5_") -> dic
     """Flows of a suite over a backend, by test, between hosts with eight devices."""
     host = {
         "perch_fabric": "infiniband",
+        "perch_link_gbit_s": 400,
         "perch_backends": [backend, "tcp", "ofi"],
         "perch_devices": [{"name": f"{nic}{i}", "netdev": f"e{i}"} for i in range(8)],
     }
@@ -145,6 +146,7 @@ def test_transfers_ask_the_same_of_cxi_as_of_verbs(name: str) -> None:
 def test_the_soaks_leave_out_only_tests_of_backends_that_no_host_has(name: str) -> None:
     host = {
         "perch_fabric": "roce",
+        "perch_link_gbit_s": 100,
         "perch_backends": VERBS_AND_TCP,
         "perch_devices": ["mlx5_0"],
     }

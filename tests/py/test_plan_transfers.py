@@ -26,7 +26,12 @@ def plan(
 ) -> Planned:
     """A transfer between hosts with three and two devices, or those in `devices`."""
     inventory = {
-        name: {**own, "perch_fabric": "roce", "perch_backends": ["verbs", "ofi", "cxi", "tcp"]}
+        name: {
+            **own,
+            "perch_fabric": "roce",
+            "perch_link_gbit_s": 100,
+            "perch_backends": ["verbs", "ofi", "cxi", "tcp"],
+        }
         for name, own in HOSTS.items()
     }
     for name, given in (devices or {}).items():

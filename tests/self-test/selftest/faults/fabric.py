@@ -22,7 +22,7 @@ from selftest.edits import (
     where,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
-from selftest.faults.hosts import HALF_RATE, NETDEV, PORT
+from selftest.faults.hosts import HALF_RATE, HOSTS, NETDEV, PORT
 from selftest.files import Document
 from selftest.runs import noise
 
@@ -187,10 +187,18 @@ FAULTS = (
         "slower-end",
         "fabric",
         FAIL,
-        "ceiling host_check/*",
+        "ceiling expected/rate host_check/*",
         "an end whose link is slower than the result",
         edit(BETA, link_rate(50)),
         edit("raw/beta/host_check.json", HALF_RATE),
+    ),
+    fault(
+        "bought-more",
+        "fabric",
+        FAIL,
+        f"expected/rate {SHARE}/* host_check/* limit/*",
+        "links at half of what was bought",
+        edit("plan.json", *(put(f"hosts.{host}.link_gbit_s", 200) for host in HOSTS)),
     ),
     fault(
         "bad-interval",

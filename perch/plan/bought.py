@@ -1,0 +1,94 @@
+"""What was bought: the rate of each host's links, and the set of limits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from perch.errors import ExitCode, PerchError
+from perch.model import limit_files
+from perch.model.limit_files import RateSet
+from perch.model.suite import Host
+from perch.model.text import names
+
+#: Gb/s of one link or of a bond of two, by what carries it: IEEE Std 802.3 (1 to 1600); the
+#: InfiniBand Architecture Specification, SDR to XDR of 1, 2 and 4 lanes; HPE Slingshot, Cassini 1
+#: and 2.
+_ETHERNET = (1, 2.5, 5, 10, 20, 25, 40, 50, 80, 100, 200, 400, 800, 1600)
+RATES: dict[str, tuple[float, ...]] = {
+    "ethernet": _ETHERNET,
+    "roce": _ETHERNET,
+    "infiniband": (10, 14, 20, 25, 28, 40, 50, 54, 56, 100, 200, 400, 800, 1600),
+    "slingshot": (100, 200, 400),
+}
+
+#: Of links whose rate nobody names, which are no hardware.
+_UNRATED = {
+    "loopback": "local", "ethernet": "tcp", "roce": "rxe", "infiniband": "rxe",
+    "slingshot": "slingshot-200",
+}  # fmt: skip
+
+
+def _refusal(why: str, place: str = "", remedy: str = "") -> PerchError:
+    return PerchError(ExitCode.USAGE, why, place=place, remedy=remedy)
+
+
+def check_rates(hosts: Iterable[Host]) -> None:
+    """Raises PerchError where nothing says what was bought, or no device has such a rate."""
+    unsaid = [host.name for host in hosts if host.scope == "hardware" and host.link_gbit_s is None]
+    if unsaid:
+        raise _refusal(
+            "perch_link_gbit_s is missing, and its links are hardware",
+            f"host {names(unsaid, 8)}",
+            "set it to the rate of each measured link as it was bought, in Gb/s, such as 400",
+        )
+    for host in hosts:
+        rates = RATES.get(host.fabric, ())
+        if host.link_gbit_s is not None and rates and host.link_gbit_s not in rates:
+            known = ", ".join(f"{rate:g}" for rate in rates)
+            raise _refusal(
+                f"perch_link_gbit_s is {host.link_gbit_s:g}, and no device on {host.fabric} has "
+                "such a rate",
+                f"host {host.name}",
+                f"give one of {known}",
+            )
+
+
+def limit_set(named: str, folder: Path, hosts: Iterable[Host]) -> str:
+    """The set that is named, or where none is, that of the slowest link.
+
+    Raises:
+        PerchError: the named set is of other rates than any link, or no set is of the link.
+    """
+    sets = limit_files.rate_sets(folder)
+    rated = [(host.fabric, host.link_gbit_s) for host in hosts if host.link_gbit_s is not None]
+    if named:
+        _check_named(named, sets, rated)
+        return named
+    if not rated:
+        return next((_UNRATED[host.fabric] for host in hosts if host.fabric in _UNRATED), "local")
+    fabric, gbit_s = min(rated, key=lambda one: one[1])
+    if fabric in ("ethernet", "loopback"):
+        return _UNRATED[fabric]
+    found = next((one.name for one in sets if one.takes(fabric, gbit_s)), None)
+    if found is None:
+        raise _refusal(
+            f"no set of limits is of {gbit_s:g} Gb/s on {fabric}",
+            "plan_limits",
+            f"name one, such as {fabric}",
+        )
+    return found
+
+
+def _check_named(named: str, sets: list[RateSet], rated: list[tuple[str, float]]) -> None:
+    of = next((one for one in sets if one.name == named), None)
+    if of is None or not rated or any(of.takes(*link) for link in rated):
+        return
+    links = sorted({f"{gbit_s:g} Gb/s on {fabric}" for fabric, gbit_s in rated})
+    fitting = sorted({one.name for one in sets for link in rated if one.takes(*link)})
+    raise _refusal(
+        f"the set {named} is of links above {of.above_gbit_s:g} up to {of.up_to_gbit_s:g} Gb/s on "
+        f"{of.fabric}; the inventory has {names(links, 5)}",
+        "plan_limits",
+        f"name {names(fitting, 5)}" if fitting else "leave plan_limits out",
+    )

@@ -1,0 +1,112 @@
+"""What was bought: links below it are named, and nothing lowers what they must carry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perch.errors import PerchError
+from perch.model.limit_files import SETS
+from perch.plan import bought
+from perch.plan.hosts import host
+from tests.py.checks_built import found, record, run_of
+from tests.py.planned import hosts, planned, suite_test
+
+
+def expected(*links: tuple[float | None, float | None], scope: str = "hardware") -> Any:
+    records = [
+        record(
+            f"t/a/b/0/{n}", kind="bandwidth", scope=scope,
+            link={"rate_gbit_s": rate, "expected_gbit_s": wanted},
+        )
+        for n, (rate, wanted) in enumerate(links, 1)
+    ]  # fmt: skip
+    return list(found(run_of(records), "expected").values())
+
+
+def test_a_link_below_what_was_bought_fails_whatever_it_carries() -> None:
+    checks = expected((400, 400), (200, 400))
+    assert [(one.id, one.status) for one in checks] == [("expected/rate", "fail")]
+    assert (checks[0].measured, checks[0].limit.min) == (200, 400)
+    assert checks[0].evidence == ["t/a/b/0/2#65536"]
+    assert [one.status for one in expected((400, 400))] == ["pass"]
+    assert [one.status for one in expected((200, 400), scope="software")] == ["advisory"]
+
+
+def test_a_link_above_what_was_bought_has_floors_that_are_too_low() -> None:
+    checks = expected((400, 200))
+    assert [(one.id, one.status) for one in checks] == [
+        ("expected/rate", "pass"), ("expected/faster", "advisory"),
+    ]  # fmt: skip
+
+
+def test_where_nobody_says_what_was_bought_the_report_says_what_the_devices_have() -> None:
+    (check,) = expected((100, None), (25, None), scope="software")
+    assert (check.id, check.status) == ("expected", "not_judged")
+    assert "does not say what was bought; the devices have 25, 100 Gb/s" in str(check.measured)
+    assert expected((None, None)) == expected((None, 100)) == []
+
+
+# ---- the plan ------------------------------------------------------------------------------------
+
+
+def test_hardware_without_a_rate_is_refused_by_name() -> None:
+    inventory = hosts(3, perch_link_gbit_s=None)
+    inventory["h1"]["perch_link_gbit_s"] = 400
+    with pytest.raises(PerchError) as error:
+        planned([suite_test()], inventory)
+    assert str(error.value).startswith("host h0, h2: perch_link_gbit_s is missing")
+    assert "such as 400" in str(error.value)
+    for spared in ({"perch_scope": "software"}, {"perch_fabric": "loopback"}):
+        assert planned([suite_test()], hosts(2, perch_link_gbit_s=None, **spared)).flows() == 1
+
+
+def test_a_rate_that_no_device_has_is_refused_by_name() -> None:
+    with pytest.raises(PerchError) as error:
+        planned([suite_test()], hosts(2, perch_link_gbit_s=410))
+    assert str(error.value).startswith("host h0: perch_link_gbit_s is 410, and no device on roce")
+
+
+def of_hosts(fabric: str, *rates: float | None, **more: Any) -> list[Any]:
+    given = {
+        name: {**one, "perch_link_gbit_s": rate}
+        for (name, one), rate in zip(
+            hosts(len(rates), perch_fabric=fabric, **more).items(), rates, strict=True
+        )
+    }
+    return [host(name, one) for name, one in given.items()]
+
+
+@pytest.mark.parametrize(
+    ("fabric", "rates", "more", "name"),
+    [
+        ("roce", (400, 400), {}, "roce-400"),
+        ("roce", (400, 100), {}, "roce-100"),
+        ("infiniband", (400,), {}, "ib-ndr"),
+        ("slingshot", (400,), {}, "slingshot-400"),
+        ("ethernet", (100,), {}, "tcp"),
+        ("loopback", (None,), {}, "local"),
+        ("roce", (None,), {"perch_scope": "software"}, "rxe"),
+        ("slingshot", (None,), {"perch_scope": "simulated"}, "slingshot-200"),
+    ],
+)
+def test_the_set_of_limits_is_that_of_fabric_and_rate(
+    fabric: str, rates: tuple[float | None, ...], more: dict[str, Any], name: str
+) -> None:
+    assert bought.limit_set("", SETS, of_hosts(fabric, *rates, **more)) == name
+
+
+def test_a_set_that_no_link_has_is_refused_by_name() -> None:
+    links = of_hosts("roce", 100, 100)
+    assert bought.limit_set("roce-100", SETS, links) == "roce-100"
+    assert bought.limit_set("mine", Path("/nowhere"), links) == "mine"
+    with pytest.raises(PerchError) as error:
+        bought.limit_set("roce-400", SETS, links)
+    assert str(error.value) == (
+        "plan_limits: the set roce-400 is of links above 200 up to 400 Gb/s on roce; the "
+        "inventory has 100 Gb/s on roce; name roce-100"
+    )
+    with pytest.raises(PerchError, match="no set of limits is of 1600 Gb/s on roce; name one"):
+        bought.limit_set("", SETS, of_hosts("roce", 1600))
