@@ -36,6 +36,10 @@ _SETTINGS = {
     "definition": "definition", "completion_level": "completion_level",
     "client_device": "client.device", "server_device": "server.device", "mtu": "link.mtu_bytes",
 } | {
+    f"{side}_{name}": f"{side}.placement.{name}"
+    for side in ("client", "server")
+    for name in ("node", "memory_node")
+} | {
     name: f"params.{name}"
     for name in (
         "completion", "queue_pairs", "outstanding", "batch", "cq_moderation", "inline_bytes",

@@ -6,7 +6,7 @@ On disk plan.json (`PlanDocument`) has hosts and tests, and rounds.jsonl a line 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -143,7 +143,8 @@ class Round(Model):
 class PlanHost(Model):
     """`tool_ports`: of the tools' own servers; `ports`: all that the host listens on.
 
-    `link_gbit_s`: the rate of each measured link that was bought.
+    `link_gbit_s`: the rate of each measured link that was bought. `traits`: of its fabric, lossless
+    and adaptive_routing, where the inventory says so.
     """
 
     address: str
@@ -154,10 +155,26 @@ class PlanHost(Model):
     tools: list[str] = []
     devices: list[dict[str, Any]] = []
     link_gbit_s: Number | None = None
+    traits: dict[str, bool] = {}
     group: str | None = None
     switch: str | None = None
     ports: list[int] = []
     tool_ports: dict[str, int] = {}
+
+
+def tolerated(hosts: Iterable[PlanHost]) -> set[str]:
+    """The classes of counters that move on purpose on a fabric with these traits.
+
+    Adaptive routing reorders packets (openucx/ucx #10013, #10149). A lossy fabric drops packets,
+    and its cards send them again.
+    """
+    found: set[str] = set()
+    for host in hosts:
+        if host.traits.get("adaptive_routing"):
+            found.add("out-of-sequence")
+        if host.traits.get("lossless") is False:
+            found |= {"drops", "retransmissions", "out-of-sequence"}
+    return found
 
 
 class PlanSwitch(Model):

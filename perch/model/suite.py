@@ -59,7 +59,8 @@ class Host(msgspec.Struct, frozen=True, eq=False):
 
     `devices`: {name, netdev, ib_port, gid_index, svc_id, vni}, of which the name is certain.
     `tool_ports`: of each tool with a server of its own; `port` is the engine's.
-    `link_gbit_s`: the rate of each measured link that was bought. `slowdown`: how much slower
+    `link_gbit_s`: the rate of each measured link that was bought. `traits`: of its fabric, lossless
+    and adaptive_routing, where the inventory says so. `slowdown`: how much slower
     than a laptop it is.
     """
 
@@ -74,5 +75,6 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     tool_ports: dict[str, int]
     slowdown: Number = 1
     link_gbit_s: Number | None = None
+    traits: dict[str, bool] = {}
     group: str | None = None
     switch: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from perch.errors import ExitCode, PerchError
 from perch.model import limit_files
@@ -78,6 +79,30 @@ def limit_set(named: str, folder: Path, hosts: Iterable[Host]) -> str:
             f"name one, such as {fabric}",
         )
     return found
+
+
+#: Limits of what a network loses, which one that is not lossless does on purpose.
+_OF_LOSSLESS = ("packets-retried", "messages-lost", "large-messages-lost")
+
+
+def with_traits(limits: dict[str, Any], hosts: Iterable[Host]) -> dict[str, Any]:
+    """The run's limits, where a fabric that is not lossless is only shown what it loses."""
+    if all(host.traits.get("lossless") is not False for host in hosts):
+        return limits
+    return {**limits, "limits": [_of_lossy(one) for one in limits["limits"]]}
+
+
+def _of_lossy(limit: dict[str, Any]) -> dict[str, Any]:
+    """A site's own limit stays as it is."""
+    if limit["id"] not in _OF_LOSSLESS or "replaces" in limit or "removed" in limit:
+        return limit
+    was = {key: limit[key] for key in ("severity", "bound", "source")}
+    return {
+        **limit,
+        "severity": "advisory",
+        "from": "perch_fabric_traits",
+        "replaces": {"from": limit["from"], **was},
+    }
 
 
 def _check_named(named: str, sets: list[RateSet], rated: list[tuple[str, float]]) -> None:

@@ -19,6 +19,13 @@ TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]
 PORT = 18600
 
 
+class _Traits(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What the fabric does on purpose."""
+
+    lossless: bool | None = None
+    adaptive_routing: bool | None = None
+
+
 class _Variables(msgspec.Struct, rename=lambda name: f"perch_{name}"):
     """A host's variables (inventories/README.md)."""
 
@@ -33,6 +40,7 @@ class _Variables(msgspec.Struct, rename=lambda name: f"perch_{name}"):
     port: int | None = None
     slowdown: Number | None = None
     link_gbit_s: Number | None = None
+    fabric_traits: _Traits | None = None
 
 
 def default_scope(scope: Scope | None, fabric: str | None) -> Scope:
@@ -89,6 +97,7 @@ def host(name: str, variables: Mapping[str, Any]) -> Host:
         tool_ports=ports,
         slowdown=read.slowdown or 1,
         link_gbit_s=read.link_gbit_s,
+        traits=msgspec.to_builtins(read.fabric_traits) if read.fabric_traits else {},
         group=read.group,
         switch=read.switch,
     )

@@ -59,6 +59,7 @@ def _host(host: Host) -> PlanHost:
         tools=host.tools,
         devices=host.devices,
         link_gbit_s=host.link_gbit_s,
+        traits=host.traits,
         group=host.group,
         switch=host.switch,
         ports=sorted({host.port, *host.tool_ports.values()}),

@@ -74,7 +74,7 @@ def command(args: argparse.Namespace) -> int:
     planned = planned.judged_by(name)
     site = limit_files.read(Path(args.site_limits)) if args.site_limits else None
     base = limit_files.read(folder / f"{name}.yml" if asked.is_dir() else asked)
-    limits = limit_sets.merged(base, site)
+    limits = bought.with_traits(limit_sets.merged(base, site), planned.fleet.hosts.values())
     if not args.check:
         _write(root, planned, given, limits)
         _recall(root, args)

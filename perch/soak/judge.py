@@ -108,7 +108,7 @@ def _hosts(
 ) -> tuple[list[Watch], list[Anomaly]]:
     watches, found = [], []
     for name, planned in plan.hosts.items():
-        host = Host(facts, name, planned.scope)
+        host = Host(facts, name, planned)
         host.read(files, out)
         watch, of_host = host.judge(flows)
         watches.append(watch)

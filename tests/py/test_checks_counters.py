@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from perch.checks.counters import CLASSES, OWED
-from perch.model.record import Record
+from perch.judge.hosts import HostFacts
+from perch.model.record import Link, Record
 from perch.model.verdict import Bound, Check
 from tests.py.checks_built import found, record, run_of
 
@@ -105,6 +106,63 @@ def test_hardware_whose_devices_do_not_count_what_goes_wrong_is_inconclusive(nam
     assert check.measured == f"1 flow on hardware whose devices count no {name}"
     assert check.evidence == ["t/a/b/0/1"]
     assert "counters/missing" not in counters(soft)
+
+
+@pytest.mark.parametrize(
+    ("errors", "gbit_s", "hours", "status"),
+    [
+        # 1e-15 of the bits: one symbol of a week's soak is no fault, the same in a minute is one
+        (1, 400, 168, "pass"), (241, 400, 168, "pass"), (242, 400, 168, "fail"),
+        (1, 400, 1, "pass"), (1, 400, 0.02, "fail"), (1, None, 168, "fail"),
+    ],
+)  # fmt: skip
+def test_errors_are_judged_by_their_rate(
+    errors: int, gbit_s: float | None, hours: float, status: str
+) -> None:
+    one = flow(counts={"errors": errors}, moved={"errors": "a mlx5_0 symbol_error"})
+    one.elapsed_s, one.link = hours * 3600, Link(rate_gbit_s=gbit_s)
+    assert counters(one)["counters/errors"].status == status
+
+
+@pytest.mark.parametrize(
+    ("traits", "spared"),
+    [
+        ({}, set()),
+        ({"adaptive_routing": True, "lossless": True}, {"out-of-sequence"}),
+        ({"lossless": False}, {"drops", "retransmissions", "out-of-sequence"}),
+    ],
+)
+def test_what_a_fabric_does_on_purpose_is_shown_and_fails_nothing(
+    traits: dict[str, bool], spared: set[str]
+) -> None:
+    moving = ("drops", "errors", "retransmissions", "out-of-sequence")
+    one = flow(counts=dict.fromkeys(moving, 500), moved=dict.fromkeys(moving, "a mlx5_0 x"))
+    run = run_of([one])
+    run.plan.hosts["a"].traits = traits
+    checks = found(run, "counters")
+    statuses = {name: checks[f"counters/{name}"].status for name in moving}
+    assert statuses == {name: "advisory" if name in spared else "fail" for name in moving}
+
+
+@pytest.mark.parametrize(
+    ("lossless", "pfc", "status"),
+    [
+        (True, "off", "inconclusive"), (True, "on for 3", "pass"), (False, "off", "pass"),
+        (False, "on for 3", "inconclusive"), (True, None, "pass"),
+    ],
+)  # fmt: skip
+def test_a_trait_that_the_host_contradicts_is_named(
+    lossless: bool, pfc: str | None, status: str
+) -> None:
+    run = run_of([flow()], hosts={"a": HostFacts(checks=[
+        {"id": "qos-pfc", "device": "eth1", "value": pfc},
+    ])})  # fmt: skip
+    assert found(run, "traits") == {}
+    run.plan.hosts["a"].traits = {"lossless": lossless}
+    check = found(run, "traits")["traits"]
+    assert check.status == status
+    if status != "pass":
+        assert f"flow control of eth1 is {pfc}" in str(check.measured)
 
 
 def test_hardware_without_any_counter_is_inconclusive() -> None:

@@ -201,6 +201,14 @@ FAULTS = (
         edit("plan.json", *(put(f"hosts.{host}.link_gbit_s", 200) for host in HOSTS)),
     ),
     fault(
+        "lossy-with-pauses",
+        "checked",
+        INCONCLUSIVE,
+        "traits",
+        "a fabric that is said not to be lossless, whose hosts have flow control",
+        edit("plan.json", put("hosts.beta.traits", {"lossless": False})),
+    ),
+    fault(
         "bad-interval",
         "fabric",
         FAIL,
