@@ -1,0 +1,40 @@
+"""Errors of a soak, judged by their rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.py.soak_built import Document, composed
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def eth1(sample: Document) -> Document:
+    table: Document = sample["counters"]["netdev"]["eth1"]
+    return table
+
+
+@pytest.mark.parametrize(("gbit_s", "anomalies"), [(None, 1), (400, 0)])
+def test_one_symbol_error_a_day_is_what_a_healthy_link_of_that_rate_has(
+    root: Path, gbit_s: int | None, anomalies: int
+) -> None:
+    soak = composed(root, "--duration 86400 --interval 300")
+
+    def damaged(sample: Document, place: int) -> None:
+        if place >= 100 and sample["host"] == "node1":
+            eth1(sample)["rx_crc_errors"] = str(int(eth1(sample)["rx_crc_errors"]) + 1)
+
+    soak.samples(damaged)
+
+    def bought(plan: Document) -> None:
+        for host in plan["hosts"].values():
+            host["link_gbit_s"] = gbit_s
+
+    soak.edit("plan.json", bought)
+    soak.judge()
+    assert len(soak.texts("counter")) == anomalies
