@@ -12,7 +12,7 @@ plan_with() {
     a: {perch_address: \"192.0.2.1\", perch_devices: [{name: \"m0\", netdev: \"e0\", gid_index: 3}, {name: \"m1\", netdev: \"e1\", gid_index: 3},
       {name: \"m2\", netdev: \"e2\", gid_index: 3}]},
     b: {perch_address: \"192.0.2.2\", perch_devices: [{name: \"n0\", netdev: \"f0\"}, {name: \"n1\", netdev: \"f1\"}]}}
-    | map_values(. + {perch_fabric: \"roce\", perch_backends: [\"verbs\", \"ofi\", \"tcp\"]}) * (${2:-{\}}))}" |
+    | map_values(. + {perch_fabric: \"roce\", perch_link_gbit_s: 100, perch_backends: [\"verbs\", \"ofi\", \"tcp\"]}) * (${2:-{\}}))}" |
     "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
 }
 
