@@ -229,7 +229,7 @@ def test_an_output_that_was_cut_is_no_result(walk: Walk) -> None:
 # ---- whole runs ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["loopback", "perftest", "rxe", "transfer"])
+@pytest.mark.parametrize("name", ["loopback", "perftest", "rxe"])
 def test_a_run_has_the_same_records_in_either_format(
     run_copy: Callable[[str], Path], name: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -120,6 +121,7 @@ UNCHANGED = (
     edits.first_lines("a.txt", 9),
     edits.without_lines("a.txt", 5, 6),
     edits.content("a.txt", "same.txt"),
+    edits.prints("t/a/b/0/1", edits.put("key", 1)),
 )
 
 
@@ -128,6 +130,9 @@ def test_an_edit_that_changes_nothing_is_refused(tmp_path: Path, plant: edits.Ed
     for name in ("a.txt", "same.txt"):
         (tmp_path / name).write_text("one\ntwo\n")
     (tmp_path / "a.json").write_text('{"key": 1}')
+    (tmp_path / "raw").mkdir()
+    line = {"kind": "flow", "id": "t/a/b/0/1", "role": "client", "stdout": '{"key": 1}\n'}
+    (tmp_path / "raw/flows.jsonl").write_text(f"{json.dumps(line)}\n")
     with pytest.raises(edits.NothingChangedError):
         plant(tmp_path)
 

@@ -18,7 +18,7 @@ from perch.history.seal import seal
 from perch.judge.manifest import MANIFEST
 from selftest.files import Document, compact, documents, limit_set, write, write_lines
 from selftest.paths import FIXTURES
-from tests import raw_lines
+from tests import flow_lines, raw_lines
 from tests.py.judging import counts, go_on
 from tests.py.judging import later as later
 from tests.py.judging import more as more
@@ -197,6 +197,34 @@ def from_then_on(end: str, *changes: Change, since: str = "after") -> Edit:
 def counting(end: str, path: str, before: int, after: int) -> Edit:
     """Sets what a counter showed before a flow and after it, in all readings of its host."""
     return lambda root: counts(root, root / end, path, before, after)
+
+
+# ---- lines of flows.jsonl ------------------------------------------------------------------------
+
+
+def printed(flow: str, change: Callable[[list[Document]], list[Document]]) -> Edit:
+    """Puts other documents in the place of those that a flow's client printed."""
+
+    def output(line: Document) -> None:
+        before = [json.loads(text) for text in line["stdout"].splitlines()]
+        after = change(copy.deepcopy(before))
+        if after == before:
+            raise NothingChangedError(f"the edit of {flow}'s output changed nothing")
+        line["stdout"] = "".join(f"{compact(one)}\n" for one in after)
+
+    return lambda root: flow_lines.edit(root, flow, "client", output)
+
+
+def prints(flow: str, *changes: Change) -> Edit:
+    """Changes each document that a flow's client printed."""
+
+    def every(found: list[Document]) -> list[Document]:
+        for document in found:
+            for change in changes:
+                change(document)
+        return found
+
+    return printed(flow, every)
 
 
 # ---- text ----------------------------------------------------------------------------------------

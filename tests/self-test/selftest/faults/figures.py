@@ -12,12 +12,13 @@ from selftest.edits import (
     content,
     edit,
     fields,
+    printed,
+    prints,
     put,
     replaced,
     rewrite,
     times,
     where,
-    without_lines,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document, compact, limit_set
@@ -26,12 +27,12 @@ from selftest.paths import FIXTURES
 LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stdout"
 BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1/client.stdout"
 VERIFY = "raw/alpha/flows/tcp-verify/alpha/beta/0/1/client.stdout"
-TRANSFERS = "raw/alpha/flows/tcp-write/alpha/beta/0/1/client.stdout"
+TRANSFERS = "tcp-write/alpha/beta/0/1"
 IPERF = "raw/alpha/flows/iperf/alpha/beta/0/1"
 OF_LATENCY = "flow/tcp-latency/alpha/beta/0/1 coverage"
 OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/0/1 coverage"
 OF_VERIFY = "flow/tcp-verify/alpha/beta/0/1 coverage"
-OF_TRANSFERS = "flow/tcp-write/alpha/beta/0/1 coverage"
+OF_TRANSFERS = f"flow/{TRANSFERS} coverage"
 
 
 def rate(id_: str, title: str, value: str) -> Fault:
@@ -228,7 +229,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_TRANSFERS,
         "transfers of a device pair that are missing although their sum is there",
-        without_lines(TRANSFERS, 1, 1),
+        printed(TRANSFERS, lambda found: found[1:]),
     ),
     fault(
         "transfer-sum",
@@ -236,7 +237,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_TRANSFERS,
         "a sum of transfers that is more than its pairs",
-        edit(
+        prints(
             TRANSFERS,
             where(
                 is_sum,
@@ -250,7 +251,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"{OF_TRANSFERS} limits",
         "transfers whose gigabytes are reported as gigabits",
-        edit(TRANSFERS, times(1 / 8, "bandwidth.gbit_s")),
+        prints(TRANSFERS, times(1 / 8, "bandwidth.gbit_s")),
     ),
     fault(
         "transfer-batch",
@@ -258,7 +259,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"{OF_TRANSFERS} limits",
         "transfers in other batches than planned",
-        edit(TRANSFERS, put("params.batch", 16)),
+        prints(TRANSFERS, put("params.batch", 16)),
     ),
     fault(
         "transfer-latency",
@@ -266,7 +267,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"{OF_TRANSFERS} limits",
         "batches that took longer than the whole measurement",
-        edit(TRANSFERS, all_times(4)),
+        prints(TRANSFERS, all_times(4)),
     ),
     fault(
         "too-short",
@@ -323,7 +324,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_TRANSFERS,
         "a sum of transfers whose batches deviate more than those of its pairs",
-        edit(TRANSFERS, where(is_sum, times(1.5, "latency_us.stddev"))),
+        prints(TRANSFERS, where(is_sum, times(1.5, "latency_us.stddev"))),
     ),
     contradiction("halved-median", "medians that were halved", edit(LATENCY, halved_median)),
     contradiction("flat-tail", "tails that were flattened", edit(LATENCY, flattened_tail)),
