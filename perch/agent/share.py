@@ -101,7 +101,7 @@ class Share:
         role = "client" if client == self.host else "server"
         peer = server if role == "client" else client
         test = self.document["tests"][name]
-        argv, is_external = self._argv(name, client, server, role, turn)
+        argv, is_external = self._argv(key, role, turn)
         if argv and argv[0] == "perch":
             argv = [self._engine, *argv[1:], "--port", str(self.hosts[peer]["port"])]
         ports = self.hosts[server].get("tool_ports", {})
@@ -123,13 +123,13 @@ class Share:
             *times,
         )
 
-    def _argv(
-        self, name: str, client: str, server: str, role: str, turn: dict[str, Any]
-    ) -> tuple[list[str], bool]:
+    def _argv(self, key: list[Any], role: str, turn: dict[str, Any]) -> tuple[list[str], bool]:
         """This end's command, and whether the server has one of its own."""
+        name, client, server, rail, _ = key
         test = self.document["tests"][name]
         ends = [self.hosts[client], self.hosts[server]]
-        devices = test.get("params", {}).get("devices") or 1
+        asked = test.get("params", {}).get("devices") if test["kind"] == "transfer" else None
+        devices = asked or 1
         if devices == "all":
             devices = min(DEVICES_MAX, *(len(end.get("devices", [])) for end in ends))
         form = test["forms"][str(devices)]
@@ -137,8 +137,8 @@ class Share:
         if place not in self._templates:
             self._templates[place] = Template(form.get(role, []))
         facts: dict[str, Facts] = {
-            "client": facts_of(ends[0], devices),
-            "server": facts_of(ends[1], devices),
+            "client": facts_of(ends[0], devices, rail),
+            "server": facts_of(ends[1], devices, rail),
             "round": {"seconds": str(turn["estimate_s"])},
         }
         return self._templates[place].expanded(facts), bool(form.get("server"))

@@ -62,13 +62,13 @@ _TITLES = {"p50_us": "median", "p99_us": "p99", "mean_us": "mean", "gbit_s": "ba
 _QUESTION = ("kind", "op", "connection", "client", "server", "bidirectional", "size_bytes")
 
 #: What a peer's record must share with the engine's; the engine alone has no one to agree with.
-_ASKED = ("kind", "client.host", "server.host")
+_ASKED = ("kind", "client.host", "server.host", "rail")
 
 COLUMNS = tuple(
     dict.fromkeys(
         (
             "id", "status", "kind", "op", "connection", "tool.name", "backend", "client.host",
-            "server.host", "latency_us.count", "params.verify", "params.bidirectional",
+            "server.host", "rail", "latency_us.count", "params.verify", "params.bidirectional",
             "params.size_bytes", "params.gap_us", "has.params.rate", *FACETS.values(),
             *_FIGURES.values(), *_SETTINGS.values(), *_CXI_SETTINGS.values(),
         )
@@ -78,7 +78,10 @@ COLUMNS = tuple(
 
 @dataclass
 class Group:
-    """Records of one side with equal settings. `question`: family, then the keys of `_QUESTION`."""
+    """Records of one side with equal settings.
+
+    `question`: family, the keys of `_QUESTION`, rail.
+    """
 
     side: str
     question: tuple[Any, ...]
@@ -174,7 +177,7 @@ def groups(records: pl.DataFrame) -> list[list[Group]]:
         question = (
             "cxi" if _is_cxi(row) else "verbs", row["kind"], row["op"], row["connection"],
             row["client.host"], row["server.host"], row["params.bidirectional"] is True,
-            row["params.size_bytes"],
+            row["params.size_bytes"], row["rail"],
         )  # fmt: skip
         settings = _settings(row)
         key = (question, side, encode(settings))
@@ -248,7 +251,7 @@ def _rows_of_pair(engine: Group, peer: Group, limits: Sequence[Limit]) -> Iterat
         value = None if differ else ratio(mine, other)
         # no limit applies to figures whose definitions differ: they are never compared
         limit = None if foreign else _limit(limits, engine, metric)
-        row = dict(zip(_QUESTION, engine.question[1:], strict=True)) | {
+        row = dict(zip(_QUESTION, engine.question[1:-1], strict=True)) | {
             "metric": metric, "title": _TITLES[metric],
             "unit": "Gb/s" if metric == "gbit_s" else "us", "scope": engine.rows[0]["scope"],
             "definition": engine.settings["definition"], "engine": mine, "perftest": other,

@@ -12,6 +12,7 @@ import polars as pl
 
 from perch.checks import RunView, check, first
 from perch.checks.figures import rounded_figures
+from perch.judge.columns import on_rail
 from perch.model.figures import rounded
 from perch.model.verdict import Bound, Check
 
@@ -41,11 +42,6 @@ _ENDS = ("client.host", "server.host")
 _size = pl.col("params.size_bytes")
 
 
-def _name() -> pl.Expr:
-    """The place of a figure: test/client/server#size."""
-    return pl.concat_str(pl.concat_str("test", *_ENDS, separator="/"), _size, separator="#")
-
-
 def _best(records: pl.DataFrame) -> pl.DataFrame:
     """The best figure of each test, pair, way and size, as a speed: of a latency its inverse."""
     latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
@@ -58,7 +54,10 @@ def _best(records: pl.DataFrame) -> pl.DataFrame:
         .group_by("test", "kind", "rail", *_ENDS, "params.size_bytes", maintain_order=True)
         .agg(pl.col("v").max(), hard=(pl.col("scope") == "hardware").all())
         .with_columns(
-            name=pl.concat_str("test", *_ENDS, separator="/") + "#" + _size.cast(pl.String)
+            name=pl.concat_str("test", *_ENDS, separator="/")
+            + "#"
+            + _size.cast(pl.String)
+            + on_rail()
         )
     )
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from perch.judge.columns import on_rail
 from perch.model.figures import DIGITS, median, rounded
 from perch.model.record import Latency, Number
 
@@ -56,7 +57,9 @@ _RATE = ("has.params.rate", "params.rate.asked", "params.rate.unit")
 _TERMS_OF_SUM = ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks")
 
 #: Columns that keys and terms are made of.
-KEY_COLUMNS = ("kind", "test", "client.host", "server.host", "params.size_bytes", "params.batch")
+KEY_COLUMNS = (
+    "kind", "test", "client.host", "server.host", "rail", "params.size_bytes", "params.batch",
+)  # fmt: skip
 TERM_COLUMNS = (*_TERMS.values(), *_RATE, *(f"params.{name}" for name in _TERMS_OF_SUM))
 COLUMNS = tuple(
     dict.fromkeys(
@@ -69,14 +72,15 @@ COLUMNS = tuple(
 
 
 def key(metric: str) -> pl.Expr:
-    """The key of a record's figure."""
+    """The key of a record's figure. A rail that is not the first stands behind the size."""
     size, batch = (
         pl.col(f"params.{name}").cast(pl.String).fill_null("null")
         for name in ("size_bytes", "batch")
     )
     is_sum = pl.col("kind").eq_missing("sum")
     place = pl.when(is_sum).then(pl.concat_str(size, pl.lit("x"), batch)).otherwise(size)
-    return pl.concat_str("test", "client.host", "server.host", place, pl.lit(metric), separator="/")
+    ends = pl.concat_str("test", "client.host", "server.host", place + on_rail(), separator="/")
+    return pl.concat_str(ends, pl.lit(metric), separator="/")
 
 
 def _word(value: Any) -> str:

@@ -40,7 +40,9 @@ _FIGURES = {
     **{name: f"latency_us.{name}" for name in ("count", "mean", "max", *QUANTILES)},
     "gbit_s": "bandwidth.gbit_s",
 }
-_LABELS = ("test", SIZE, "params.batch", "pair", "client.host", "server.host", "definition")
+_LABELS = (
+    "test", SIZE, "params.batch", "pair", "client.host", "server.host", "rail", "definition",
+)  # fmt: skip
 
 
 class Group(msgspec.Struct):
@@ -94,6 +96,7 @@ def _labels(row: Mapping[str, Any]) -> dict[str, Any]:
         "batch": row["params.batch"],
         "client": row.get("client.host"),
         "server": row.get("server.host"),
+        "rail": row.get("rail") or None,
         "definition": row.get("definition"),
         "pair": row["pair"],
     }

@@ -53,7 +53,8 @@ def of(records: Iterable[Record]) -> Ranges:
 def _place(record: Record) -> str:
     size = None if record.params is None else record.params.size_bytes
     ends = f"{record.test}/{record.client.host}/{record.server.host}"
-    return f"{ends}/{'null' if size is None else size}"
+    rail = f"@rail{record.rail}" if record.rail else ""
+    return f"{ends}/{'null' if size is None else size}{rail}"
 
 
 # ---- latency: order statistics -------------------------------------------------------------------

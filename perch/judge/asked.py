@@ -273,34 +273,29 @@ class Asking:
     def __init__(self, hosts: Mapping[str, PlanHost]) -> None:
         self._hosts = hosts
         self._alike: dict[bytes, int] = {}
-        self._kinds: dict[tuple[str, int], int] = {}
+        self._kinds: dict[tuple[str, int, int], int] = {}
         self._asked: dict[tuple[object, ...], Asked] = {}
 
     def of(self, flow: Flow) -> Asked:
-        number = flow.devices
-        ends = self._kind(flow.client, number), self._kind(flow.server, number)
-        key = flow.test, number, *ends, flow.estimate_s
+        ends = self._kind(flow, flow.client), self._kind(flow, flow.server)
+        key = flow.test, flow.devices, *ends, flow.estimate_s
         found = self._asked.get(key)
         if found is None:
             found = self._asked[key] = self._made(flow)
         return found
 
-    def _kind(self, host: str, number: int) -> int:
-        """A number that hosts with the same devices share."""
-        found = self._kinds.get((host, number))
+    def _kind(self, flow: Flow, host: str) -> int:
+        """A number that ends of flows with the same devices share."""
+        key = host, flow.rail, flow.devices
+        found = self._kinds.get(key)
         if found is None:
-            devices = msgspec.json.encode(self._hosts[host].devices[:number])
-            found = self._alike.setdefault(devices, len(self._alike))
-            self._kinds[host, number] = found
+            devices = msgspec.json.encode(flow.used(self._hosts[host].devices))
+            found = self._kinds[key] = self._alike.setdefault(devices, len(self._alike))
         return found
 
     def _made(self, flow: Flow) -> Asked:
-        ends = Ends(
-            self._hosts[flow.client].devices[: flow.devices],
-            self._hosts[flow.server].devices[: flow.devices],
-            flow.devices,
-        )
-        return asked(flow, ends)
+        client, server = (self._hosts[host].devices for host in (flow.client, flow.server))
+        return asked(flow, Ends(flow.used(client), flow.used(server), flow.devices))
 
 
 def asked(flow: Flow, ends: Ends) -> Asked:

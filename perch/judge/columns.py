@@ -114,7 +114,7 @@ def _all_leaves(node: Node) -> Iterator[tuple[str, pl.DataType]]:
 COLUMNS: dict[str, pl.DataType] = {
     "row": pl.Int64(),
     "id": pl.String(),
-    "place": pl.String(),
+    "place": pl.String(),  # with the rail
     "pair": pl.String(),
     **dict(_all_leaves(_ROOT)),
     **{f"events.counts.{name}": pl.Float64() for name in Events.CLASSES},
@@ -214,6 +214,12 @@ def _place() -> pl.Expr:
     return pl.when(is_transfer).then(transfer).otherwise(size)
 
 
+def on_rail() -> pl.Expr:
+    """What stands behind the place of a figure: nothing on rail 0, else @railN."""
+    rail = pl.concat_str(pl.lit("@rail"), pl.col("rail").cast(pl.String))
+    return pl.when(pl.col("rail") > 0).then(rail).otherwise(pl.lit(""))
+
+
 def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The parts of a run, in order, as one frame with every column of COLUMNS.
 
@@ -231,6 +237,7 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         whole.with_columns(has, place=_place(), row=pl.int_range(pl.len(), dtype=pl.Int64))
         .with_columns(
             id=pl.concat_str("flow", pl.lit("#"), "place"),
+            place=pl.col("place") + on_rail(),
             pair=pl.concat_str("test", "client.host", "server.host", separator="\t"),
             ceiling_gbit_s=ceiling_gbit_s(),
             host_ceiling_gbit_s=host_ceiling_gbit_s(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -83,7 +83,8 @@ def place_of(
     rdma: bool,
 ) -> Place:
     """The place of one end that carried these parts."""
-    device = None if side is None else _device(use, parts, role, planned_host, side, rdma)
+    planned = flow.used(planned_host.devices)
+    device = None if side is None else _device(use, parts, role, planned, side, rdma)
     port = _port(use, parts, role)
     counters = counters_of(side, device, port, rdma=rdma)
     idle = facts.idle if facts else None
@@ -138,7 +139,7 @@ def _device(
     use: Use,
     parts: Sequence[Part],
     role: Role,
-    planned_host: PlanHost,
+    planned: Sequence[dict[str, Any]],
     side: Counted,
     rdma: bool,
 ) -> str | None:
@@ -150,7 +151,7 @@ def _device(
     said = use.device or next((name for part in parts if (name := _said_device(part, role))), None)
     if said or not rdma:
         return said or side.address
-    for device in planned_host.devices:
+    for device in planned:
         name = device.get("name")
         if name in side.cxi or any(key.startswith(f"{name}/") for key in side.rdma):
             return str(name)

@@ -121,6 +121,13 @@ def _flow_faults(flow: Flow) -> Iterator[str]:
         yield f"flow '{flow.id}' has host '{flow.client}' as client and as server"
 
 
+def _rail_faults(plan: Plan, flow: Flow) -> Iterator[str]:
+    for host in (flow.client, flow.server):
+        has = len(plan.hosts[host].devices)
+        if flow.rail >= has:
+            yield f"flow '{flow.id}' has rail {flow.rail}, but host '{host}' has {has} devices"
+
+
 def _host_faults(plan: PlanDocument) -> Iterator[str]:
     for kind, names in (("host", plan.hosts), ("switch", plan.switches or {})):
         for name in names:
@@ -134,7 +141,7 @@ def _host_faults(plan: PlanDocument) -> Iterator[str]:
 def _test_faults(plan: PlanDocument) -> Iterator[str]:
     for name, test in plan.tests.items():
         devices = test.params.get("devices")
-        if devices not in (None, "all") and type(devices) is not int:
+        if test.kind == "transfer" and devices not in (None, "all") and type(devices) is not int:
             yield f"test '{name}' has devices {devices!r}; use a number or 'all'"
         if plan.soak is None and test.params.get("soak") is not None:
             yield f"test '{name}' belongs to a soak, but the plan has no soak"
@@ -235,7 +242,7 @@ def _carrier_faults(plan: Plan) -> Iterator[str]:
         if flow.test not in wrong or flow.scope != "software" or carrier is None:
             continue
         ends = plan.hosts[flow.client], plan.hosts[flow.server]
-        if scope_of(carrier, *ends, flow.devices) == "hardware":
+        if scope_of(carrier, *ends, flow.devices, flow.rail) == "hardware":
             wrong.discard(flow.test)
             planned = plan.tests[flow.test].carrier
             yield f"test '{flow.test}' is planned over {planned}, but its tool measures {carrier}"
@@ -252,6 +259,8 @@ def faults(plan: Plan) -> Iterator[str]:
         yield "it mixes imported flows with others"
     for flow in plan.flows():
         yield from _flow_faults(flow)
+        if flow.rail:
+            yield from _rail_faults(plan, flow)
     yield from _soak_faults(plan)
     yield from _carrier_faults(plan)
     yield from _twice(plan.flows())

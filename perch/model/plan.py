@@ -129,6 +129,10 @@ class Flow(msgspec.Struct, omit_defaults=True):
     def host(self, role: str) -> str:
         return self.client if role == "client" else self.server
 
+    def used(self, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Of a host's devices those that the flow uses."""
+        return devices[self.rail : self.rail + self.devices]
+
     @property
     def key(self) -> FlowKey:
         return FlowKey(self.test, self.client, self.server, self.rail, self.repeat)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from perch.model.plan import Excluded
 from perch.model.text import names
+from perch.plan import rails
 from perch.plan.tests import Fleet, PlannedTest
 
 #: Hosts that are named of a NIC that no flow uses.
@@ -26,13 +27,12 @@ def _of_test(one: PlannedTest) -> Iterator[Excluded]:
 
 
 def _alone(one: PlannedTest) -> Iterator[Excluded]:
-    """With all devices: those that have no partner at the other end."""
-    if one.test.get("devices") != "all":
+    """Devices that the test asks for, and that have no partner at the other end."""
+    if one.test.get("devices") is None:
         return
     hosts = one.fleet.hosts
-    for pair in (pair for pairs in one.rounds for pair in pairs):
-        devices = one.between(*pair).devices
-        left = [device["name"] for host in pair for device in hosts[host].devices[devices:]]
+    for pair in dict.fromkeys(pair for turn in one.turns for pair in turn.pairs):
+        left = rails.alone(one.test, *(hosts[host] for host in pair))
         if left:
             why = f"{' and '.join(pair)}: the other host has no device to pair with"
             yield Excluded(f"{', '.join(left)} in {one.test.name}", why)
@@ -40,7 +40,7 @@ def _alone(one: PlannedTest) -> Iterator[Excluded]:
 
 def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
     """Said once more: a suite with nothing of the network left, and a host in no flow."""
-    measured = [one for one in tests if one.rounds]
+    measured = [one for one in tests if one.turns]
     if any(one.test.backend != "null" for one in tests) and all(
         one.test.backend == "null" for one in measured
     ):
@@ -52,20 +52,21 @@ def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
             yield Excluded(EVERY_TEST, f"host {host} is in no flow")
 
 
-def _devices_in_use(tests: Sequence[PlannedTest]) -> dict[str, int]:
-    """Of each host the devices that flows use, always the first ones.
+def _devices_in_use(tests: Sequence[PlannedTest]) -> dict[str, set[int]]:
+    """Of each host the places of the devices that flows use.
 
-    A flow that names none goes where the host's address lies; the null backend uses none.
+    A flow that names none goes where the host's address lies, over the first; the null backend
+    uses none.
     """
-    used: dict[str, int] = {}
+    used: dict[str, set[int]] = {}
     for one in tests:
         if one.test.backend == "null":
             continue
-        for pair in (pair for pairs in one.rounds for pair in pairs):
-            devices = one.between(*pair).devices
-            for host in pair:
-                if devices > used.get(host, 0):
-                    used[host] = devices
+        for turn in one.turns:
+            for pair in turn.pairs:
+                devices = one.between(*pair, turn.rail).devices
+                for host in pair:
+                    used.setdefault(host, set()).update(range(turn.rail, turn.rail + devices))
     return used
 
 
@@ -73,8 +74,9 @@ def _idle_nics(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]
     used = _devices_in_use(tests)
     hosts_of: dict[str, list[str]] = {}
     for name, host in fleet.hosts.items():
-        for device in host.devices[used.get(name, 0) :]:
-            hosts_of.setdefault(device["name"], []).append(name)
+        for at, device in enumerate(host.devices):
+            if at not in used.get(name, ()):
+                hosts_of.setdefault(device["name"], []).append(name)
     for nic, hosts in sorted(hosts_of.items()):
         more = " hosts" if len(hosts) > HOSTS_NAMED else ""
         yield Excluded(EVERY_TEST, f"no flow uses {nic} of {names(hosts, HOSTS_NAMED)}{more}", nic)

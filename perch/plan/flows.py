@@ -49,21 +49,21 @@ class Flows:
             for name, test in plan.tests.items()
             for number, form in test.forms.items()
         }
-        self._facts: dict[tuple[str, int], Facts] = {}
+        self._facts: dict[tuple[str, int, int], Facts] = {}
 
     def devices(self, test: PlanTest, client: PlanHost, server: PlanHost) -> int:
-        """How many of each end's devices a flow uses, the first ones."""
-        asked = test.params.get("devices") or 1
+        """How many of each end's devices a flow uses: more than one only of a transfer."""
+        asked = test.params.get("devices") or 1 if test.kind == "transfer" else 1
         if asked == "all":
             return min(len(client.devices), len(server.devices), DEVICES_MAX)
         return int(asked)
 
-    def facts(self, host: str, devices: int) -> Facts:
+    def facts(self, host: str, devices: int, rail: int) -> Facts:
         """What the placeholders of a host's end stand for."""
-        found = self._facts.get((host, devices))
+        found = self._facts.get((host, devices, rail))
         if found is None:
             document = msgspec.structs.asdict(self.plan.hosts[host])
-            found = self._facts[host, devices] = facts_of(document, devices)
+            found = self._facts[host, devices, rail] = facts_of(document, devices, rail)
         return found
 
     def flow(self, key: FlowKey, line: RoundLine, *, retry: bool = False) -> Flow:
@@ -82,7 +82,9 @@ class Flows:
             kind=test.kind,
             client=key.client,
             server=key.server,
-            scope="imported" if imported else scope_of(test.carrier, client, server, devices),
+            scope="imported"
+            if imported
+            else scope_of(test.carrier, client, server, devices, key.rail),
             repeat=key.repeat,
             rail=key.rail,
             devices=devices,
@@ -112,8 +114,8 @@ class Flows:
             return flow.imported.command, []
         form = self._forms[flow.test, flow.devices]
         facts: dict[str, Facts] = {
-            "client": self.facts(flow.client, flow.devices),
-            "server": self.facts(flow.server, flow.devices),
+            "client": self.facts(flow.client, flow.devices, flow.rail),
+            "server": self.facts(flow.server, flow.devices, flow.rail),
             "round": {"seconds": units.shown(flow.estimate_s)},
         }
         try:

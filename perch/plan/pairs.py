@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 Pair = tuple[str, str]
+
+
+class Turn(NamedTuple):
+    """Pairs of hosts that measure at the same time, each over the same rail."""
+
+    rail: int
+    pairs: list[Pair]
 
 
 def circle(hosts: Sequence[str]) -> list[list[Pair]]:

@@ -47,7 +47,7 @@ def payload(planned: Planned) -> Payload:
     for part in (part for parts in planned.rounds for part in parts):
         one = planned.tests[part.test]
         for pair in part.pairs:
-            key = part.test, one.between(*pair).devices
+            key = part.test, one.between(*pair, part.rail).devices
             if key not in known:
                 known[key] = _each(one, key[1])
             found = known[key]

@@ -20,9 +20,10 @@ def is_soft(device: str) -> bool:
     return _soft.match(device) is not None
 
 
-def scope_of(carrier: Carrier, client: Place, server: Place, devices: int) -> Scope:
+def scope_of(carrier: Carrier, client: Place, server: Place, devices: int, rail: int = 0) -> Scope:
     """Hardware only where backend or provider is named and drives a card.
 
+    The flow uses so many `devices` of each end, from number `rail` on.
     Which provider libfabric chose by itself is known only from the record.
     """
     if "simulated" in (client.scope, server.scope):
@@ -30,7 +31,7 @@ def scope_of(carrier: Carrier, client: Place, server: Place, devices: int) -> Sc
     if "software" in (client.scope, server.scope) or "loopback" in (client.fabric, server.fabric):
         return "software"
     if carrier == "rdma":
-        used = client.devices[:devices] + server.devices[:devices]
+        used = [*client.devices[rail : rail + devices], *server.devices[rail : rail + devices]]
         return "software" if any(is_soft(device["name"]) for device in used) else "hardware"
     return "software" if carrier == "sockets" else "hardware"
 

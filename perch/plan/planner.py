@@ -68,7 +68,7 @@ class Planned:
         """Seconds that a flow takes, about, and those after which it has ended for certain."""
         if self.soak is not None and part.seconds is not None:
             return part.seconds, soaks.deadline_s(self.soak, part.seconds)
-        pairing = self.tests[part.test].between(client, server)
+        pairing = self.tests[part.test].between(client, server, part.rail)
         return pairing.estimate_s, pairing.deadline_s
 
     def flows(self) -> int:
@@ -92,8 +92,8 @@ def _measured(tests: Sequence[PlannedTest]) -> Iterator[list[Part]]:
     for repeat in range(1, max((one.test.repeat for one in tests), default=0) + 1):
         for i, one in enumerate(tests):
             if one.test.repeat >= repeat:
-                for pairs in one.rounds:
-                    yield [Part(i, repeat, pairs)]
+                for turn in one.turns:
+                    yield [Part(i, repeat, turn.pairs, rail=turn.rail)]
 
 
 def decoded(document: bytes, file: str = "inputs/plan.json") -> Inputs:
@@ -119,5 +119,7 @@ def plan(inputs: Inputs, check: Check) -> Planned:
     if soak is None:
         rounds = list(_measured(tests))
     else:
-        rounds = soaks.schedule(soak, [soaks.Pool(one.able, one.rounds) for one in tests])
+        rounds = soaks.schedule(
+            soak, [soaks.Pool(one.able, one.turns, one.by_rail) for one in tests]
+        )
     return Planned(inputs, fleet, tests, rounds, excluded(tests, fleet), switches, soak)

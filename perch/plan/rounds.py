@@ -24,9 +24,6 @@ from perch.plan.planner import Planned
 from perch.plan.soak import space_bytes
 from perch.plan.tests import PlannedTest
 
-#: The only one until hosts have rails.
-RAIL = 0
-
 _encoder = msgspec.json.Encoder()
 
 
@@ -42,7 +39,7 @@ def lines(planned: Planned) -> Iterator[RoundLine]:
         zip(planned.rounds, planned.round_times(), strict=True)
     ):
         flows = [
-            FlowKey(names[part.test], client, server, RAIL, part.repeat)
+            FlowKey(names[part.test], client, server, part.rail, part.repeat)
             for part in parts
             for client, server in part.pairs
         ]
@@ -102,7 +99,7 @@ def plan_document(planned: Planned, rounds: bytes) -> PlanDocument:
         suite=PlanSuite(inputs.suite.name, inputs.suite.title),
         limits=inputs.limits,
         hosts={name: _host(host) for name, host in planned.fleet.hosts.items()},
-        tests={one.test.name: _test(one) for one in planned.tests if one.rounds},
+        tests={one.test.name: _test(one) for one in planned.tests if one.turns},
         rounds=RoundsFile(len(planned.rounds), planned.flows(), hashlib.sha256(rounds).hexdigest()),
         host_checks=True,
         switches=planned.switches or None,

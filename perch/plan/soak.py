@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from perch.model.plan import SoakPlan
 from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.plan.forms import ROUND_SECONDS
-from perch.plan.pairs import Pair, mesh, ring
+from perch.plan.pairs import Pair, Turn, mesh, ring
 from perch.plan.times import NO_PROGRESS_S, whole
 
 DAY_S = 86400
@@ -57,12 +57,13 @@ class Soak(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Flows of one test in one round. `seconds`: how long a soak's last."""
+    """Flows of one test over one rail in one round. `seconds`: how long a soak's last."""
 
     test: int
     repeat: int
     pairs: list[Pair]
     seconds: Number | None = None
+    rail: int = 0
 
 
 def _refuse(what: str) -> None:
@@ -182,18 +183,23 @@ def lasting(test: SuiteTest, soak: Soak) -> SuiteTest:
 
 
 class Pool(NamedTuple):
-    """The hosts that can take part in a test, and its rounds in which no two pairs share one."""
+    """The hosts that can take part in a test, and its turns in which no two pairs share one.
+
+    by_rail: pairs -> the same for each rail that they have.
+    """
 
     able: Sequence[str]
-    rounds: list[list[Pair]]
+    turns: list[Turn]
+    by_rail: Callable[[list[Pair]], list[Turn]]
 
 
 def _mixed(soak: Soak, pools: Sequence[Pool]) -> list[list[Part]]:
     pairs = ring if soak.pairs == "ring" else mesh
     parts = [
-        Part(i, 1, pairs(pool.able), soak.plan.duration_s)
+        Part(i, 1, turn.pairs, soak.plan.duration_s, turn.rail)
         for i, pool in enumerate(pools)
         if len(pool.able) > 1
+        for turn in pool.by_rail(pairs(pool.able))
     ]
     return [parts] if parts else []
 
@@ -203,8 +209,8 @@ def _cycle(soak: Soak, pools: Sequence[Pool]) -> list[Part]:
     cycle = []
     for i, pool in enumerate(pools):
         if len(pool.able) > 1:
-            rounds = [ring(pool.able)] if soak.pairs == "ring" else pool.rounds
-            cycle += [Part(i, 1, pairs) for pairs in rounds]
+            turns = pool.by_rail(ring(pool.able)) if soak.pairs == "ring" else pool.turns
+            cycle += [Part(i, 1, turn.pairs, rail=turn.rail) for turn in turns]
     return cycle
 
 
@@ -245,7 +251,7 @@ def schedule(soak: Soak, pools: Sequence[Pool]) -> list[list[Part]]:
             pairs = [(server, client) for client, server in pairs]
         last = i == turns - 1
         seconds = _rounded(duration_s - i * turn_s) if last else turn_s
-        rounds.append([Part(cycle[at].test, past + 1, pairs, seconds)])
+        rounds.append([Part(cycle[at].test, past + 1, pairs, seconds, cycle[at].rail)])
     return rounds
 
 

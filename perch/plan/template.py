@@ -8,7 +8,7 @@ says of the ends:
     address             the host's address
     is_ipv6             nothing, where the address is one of IPv6
     ports.TOOL          the port of a tool's server
-    device.KEY          of the host's first device: name, netdev, ib_port, gid_index, svc_id, vni
+    device.KEY          of the flow's first device: name, netdev, ib_port, gid_index, svc_id, vni
     devices.KEY         the same of all devices that the flow uses, with commas between them
 
 and `{round.seconds}` for the time that a round of a soak lasts. `{client.KEY=VALUE}` has a default.
@@ -39,11 +39,11 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def facts_of(host: Mapping[str, Any], devices: int) -> dict[str, str | None]:
+def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> dict[str, str | None]:
     """What placeholders of one end stand for.
 
     host: {address, devices: [{name, ...}], tool_ports: {TOOL: port}}, as the plan has it.
-    devices: how many of the host's devices the flow uses, the first ones.
+    devices: how many of the host's devices the flow uses, from number `rail` on.
     """
     address = host["address"]
     facts: dict[str, str | None] = {
@@ -52,7 +52,7 @@ def facts_of(host: Mapping[str, Any], devices: int) -> dict[str, str | None]:
     }
     for tool, port in host.get("tool_ports", {}).items():
         facts[f"ports.{tool}"] = str(port)
-    used = host.get("devices", [])[:devices]
+    used = host.get("devices", [])[rail : rail + devices]
     for key in sorted({key for device in used for key in device}):
         values = [_text(device.get(key)) for device in used]
         facts[f"device.{key}"] = values[0]

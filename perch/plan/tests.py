@@ -13,12 +13,12 @@ from perch.model import units
 from perch.model.record import Number, Scope
 from perch.model.suite import Host, SuiteTest
 from perch.model.text import did_you_mean
+from perch.plan import rails, times
 from perch.plan import soak as soaks
-from perch.plan import times
 from perch.plan.engine import Check
 from perch.plan.forms import command_of
-from perch.plan.pairs import Pair, circle
-from perch.plan.places import is_soft, scope_of
+from perch.plan.pairs import Pair, Turn, circle
+from perch.plan.places import scope_of
 from perch.plan.soak import Soak
 from perch.plan.template import Template, facts_of
 from perch.tools import TOOLS
@@ -44,16 +44,18 @@ class Fleet:
 
 
 def _likeness(host: Host) -> Any:
-    """What a pairing depends on: neither addresses nor names."""
+    """What a pairing depends on: neither the host's address nor its name."""
     devices = tuple(
-        (is_soft(device["name"]), device.get("ib_port"), device.get("gid_index"))
-        for device in host.devices
+        (device["name"], device.get("ib_port"), device.get("gid_index")) for device in host.devices
     )
     return host.scope, host.fabric, host.slowdown, devices
 
 
 class Pairing(NamedTuple):
-    """What a test is between two hosts. `unfit`: why it cannot be. `devices`: of each in use."""
+    """What a test is between two hosts over one rail.
+
+    `unfit`: why it cannot be. `devices`: of each in use.
+    """
 
     devices: int
     scope: Scope
@@ -64,9 +66,9 @@ class Pairing(NamedTuple):
 
 @dataclass
 class PlannedTest:
-    """A test, the hosts that can take part and why others cannot, and its rounds of pairs.
+    """A test, the hosts that can take part and why others cannot, and its turns.
 
-    `unfit`: pairs whose devices do not fit each other, which are in no round, and why.
+    `unfit`: pairs whose devices do not fit each other, which are in no turn, and why.
     """
 
     test: SuiteTest
@@ -75,31 +77,57 @@ class PlannedTest:
     is_soak: bool = False
     able: list[str] = field(default_factory=list)
     unable: list[tuple[str, str]] = field(default_factory=list)
-    rounds: list[list[Pair]] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
     unfit: list[tuple[Pair, str]] = field(default_factory=list)
-    _pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
+    _pairings: dict[tuple[int, int, int], Pairing] = field(default_factory=dict)
+    _rails: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
-    def between(self, client: str, server: str) -> Pairing:
+    def between(self, client: str, server: str, rail: int = 0) -> Pairing:
         likeness = self.fleet.likeness
-        key = likeness[client], likeness[server]
+        key = likeness[client], likeness[server], rail
         found = self._pairings.get(key)
         if found is None:
             hosts = self.fleet.hosts
-            found = self._pairings[key] = self._pairing(hosts[client], hosts[server])
+            found = self._pairings[key] = self._pairing(hosts[client], hosts[server], rail)
         return found
 
+    def rails(self, client: str, server: str) -> list[int]:
+        """Those that the test measures between two hosts."""
+        likeness = self.fleet.likeness
+        key = likeness[client], likeness[server]
+        found = self._rails.get(key)
+        if found is None:
+            hosts = self.fleet.hosts
+            found = [0]
+            if self.command.by_rail(self.test):
+                found = rails.between(self.test, hosts[client], hosts[server])
+            self._rails[key] = found
+        return found
+
+    def by_rail(self, pairs: list[Pair]) -> list[Turn]:
+        """The pairs again for each rail that they have, in the order of the rails."""
+        of_pairs = [self.rails(*pair) for pair in pairs]
+        found = sorted({rail for of_pair in of_pairs for rail in of_pair})
+        if all(of_pair == found for of_pair in of_pairs):
+            return [Turn(rail, pairs) for rail in found]
+        return [
+            Turn(rail, [one for one, has in zip(pairs, of_pairs, strict=True) if rail in has])
+            for rail in found
+        ]
+
     def pairings(self) -> Iterable[Pairing]:
-        """All different ones between the hosts of its rounds."""
-        for pair in (pair for pairs in self.rounds for pair in pairs):
-            self.between(*pair)
+        """All different ones between the hosts of its turns."""
+        for turn in self.turns:
+            for pair in turn.pairs:
+                self.between(*pair, turn.rail)
         return self._pairings.values()
 
-    def _pairing(self, client: Host, server: Host) -> Pairing:
+    def _pairing(self, client: Host, server: Host, rail: int) -> Pairing:
         test, command = self.test, self.command
-        devices = test.get("devices", 1)
+        devices = test.get("devices", 1) if test.kind == "transfer" else 1
         if devices == "all":
             devices = min(len(client.devices), len(server.devices), DEVICES_MAX)
-        scope = scope_of(command.carrier(test), client, server, devices)
+        scope = scope_of(command.carrier(test), client, server, devices, rail)
         unfit = command.unfit(test, client, server, devices)
         if self.is_soak or unfit is not None:
             return Pairing(devices, scope, unfit, 0, 0)
@@ -128,7 +156,7 @@ def _command(test: SuiteTest) -> Command:
 
 def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> list[str]:
     """A command of the test; of a transfer with all devices, what holds for any number of them."""
-    devices = test.get("devices", 1)
+    devices = test.get("devices", 1) if test.kind == "transfer" else 1
     if devices == "all":
         given = {key: value for key, value in test.params.items() if key not in BY_DEVICES}
         test, devices = msgspec.structs.replace(test, params=given), 1
@@ -141,6 +169,16 @@ def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> li
     return Template(command.template(test, devices).client).expanded(facts)
 
 
+def _rail_refusals(test: SuiteTest, command: Command) -> Iterator[str]:
+    if test.params.get("devices") is None:
+        return
+    if not command.by_rail(test):
+        yield "devices needs backend verbs or cxi, or tool perftest or cxi: others name no device"
+    refusal = rails.refusal(test)
+    if refusal is not None:
+        yield refusal
+
+
 def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check) -> Iterator[str]:
     for name in ("duration", "interval", "timeout"):
         given = test.params.get(name)
@@ -150,6 +188,8 @@ def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check
         yield from soaks.refusals(test)
         test = soaks.lasting(test, soak)
     yield from command.refusals(test)
+    if test.kind != "transfer":
+        yield from _rail_refusals(test, command)
     if command.is_engine:
         refusal = check(_asked_of_engine(test, command, soak))
         if refusal is not None:
@@ -184,7 +224,10 @@ def checked(test: SuiteTest, soak: Soak | None, check: Check) -> tuple[SuiteTest
 def _lacks(test: SuiteTest, command: Command, host: Host) -> str | None:
     if test.tool not in host.tools:
         return f"has no tool {test.tool}"
-    return command.lacks(test, host)
+    lacking = command.lacks(test, host)
+    if lacking is None and command.by_rail(test):
+        lacking = rails.lacking(test, host)
+    return lacking
 
 
 def planned(
@@ -204,7 +247,7 @@ def planned(
         able = tuple(one.able)
         if able not in circles:
             circles[able] = circle(able)
-        one.rounds = circles[able]
+        one.turns = [turn for pairs in circles[able] for turn in one.by_rail(pairs)]
         if test.kind == "transfer":
             _fit(one)
         yield one
@@ -213,14 +256,14 @@ def planned(
 def _fit(one: PlannedTest) -> None:
     """Takes out the pairs of hosts whose devices do not fit each other."""
     fitting = []
-    for pairs in one.rounds:
+    for turn in one.turns:
         fits = []
-        for pair in pairs:
-            why = one.between(*pair).unfit
+        for pair in turn.pairs:
+            why = one.between(*pair, turn.rail).unfit
             if why is None:
                 fits.append(pair)
             else:
                 one.unfit.append((pair, why))
         if fits:
-            fitting.append(fits)
-    one.rounds = fitting
+            fitting.append(Turn(turn.rail, fits))
+    one.turns = fitting

@@ -100,6 +100,7 @@ class Command:
     lacks: why a host cannot take part in the test.
     unfit: (test, client, server, devices) -> why two hosts cannot do it with each other.
     is_engine: `perch check` knows the command's rules.
+    by_rail: (test) -> whether a flow is of one device of each end, which its command names.
     """
 
     template: Callable[[SuiteTest, int], Template]
@@ -112,6 +113,7 @@ class Command:
     lacks: Callable[[SuiteTest, Host], str | None] = lambda test, host: None
     unfit: Callable[[SuiteTest, Host, Host, int], str | None] = lambda *_: None
     is_engine: bool = False
+    by_rail: Callable[[SuiteTest], bool] = lambda test: False
 
 
 def flag(option: str, value: Any) -> list[str]:

@@ -314,4 +314,5 @@ COMMAND = Command(
     wants=_wants,
     carrier=lambda test: "card",
     lacks=_lacks,
+    by_rail=lambda test: True,
 )

@@ -39,10 +39,13 @@ def lacks(test: SuiteTest, host: Host) -> str | None:
 
 
 def options(params: Mapping[str, Any]) -> list[str]:
-    """{size: 8, verify: true} -> --size 8 --verify; a traffic class by name has one's option."""
+    """{size: 8, verify: true} -> --size 8 --verify; a traffic class by name has one's option.
+
+    devices: which of them flows use, no option of one flow.
+    """
     words = []
     for name, value in params.items():
-        if value is None or value is False:
+        if value is None or value is False or name == "devices":
             continue
         option = "traffic_class" if name == "fabric_class" else name
         words.append("--" + option.replace("_", "-"))
@@ -128,4 +131,5 @@ COMMAND = Command(
     carrier=carrier,
     lacks=lacks,
     is_engine=True,
+    by_rail=lambda test: test.backend in ("verbs", "cxi"),
 )

@@ -280,4 +280,5 @@ COMMAND = Command(
     lasts=_lasts,
     carrier=lambda test: "rdma",
     lacks=_lacks,
+    by_rail=lambda test: True,
 )

@@ -63,7 +63,10 @@ def drawn_ranks(count: int) -> list[int]:
 
 
 def _flows(rows: pl.DataFrame, kind: str) -> tuple[int, pl.DataFrame] | None:
-    """A test's largest size (latency: its smallest), and each pair's figure there in order."""
+    """A test's largest size (latency: its smallest), and each pair's figure there in order.
+
+    Of several rails the worst one stands for the pair.
+    """
     column = LATENCY["p50"] if kind == "latency" else BANDWIDTH["gbit_s"]
     sizes = rows[SIZE].drop_nulls().unique().sort().to_list()
     if not sizes:
@@ -72,9 +75,11 @@ def _flows(rows: pl.DataFrame, kind: str) -> tuple[int, pl.DataFrame] | None:
     ceiling = pl.lit(None, pl.Float64) if kind == "latency" else pl.col("ceiling_gbit_s").first()
     pairs = (
         rows.filter((pl.col(SIZE) == size) & pl.col(column).is_not_null())
-        .group_by("client.host", "server.host")
+        .group_by("client.host", "server.host", "rail")
         .agg(pl.col(column).cast(pl.Float64).median().alias("value"), ceiling.alias("ceiling"))
         .sort("value", "client.host", "server.host", descending=kind == "latency")
+        .unique(["client.host", "server.host"], keep="first", maintain_order=True)
+        .drop("rail")
     )
     return size, pairs
 

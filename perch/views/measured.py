@@ -46,7 +46,7 @@ TOTAL = ("count", "messages")
 SIZE = "params.size_bytes"
 
 #: A frame of results: their places, what they were asked, their figures.
-PLACE_COLUMNS = ("row", "flow", "test", SIZE, "client.host", "server.host", "definition")
+PLACE_COLUMNS = ("row", "flow", "test", SIZE, "client.host", "server.host", "rail", "definition")
 
 #: What a test is, from its first result, as all of a test are asked alike.
 ABOUT_COLUMNS = (

@@ -57,7 +57,7 @@ def _of_test(test: PlannedTest, rows: pl.DataFrame, transfers: pl.DataFrame) -> 
         if test.kind == "latency"
         else pl.col(BANDWIDTH["gbit_s"])
     )
-    return _variations(rows.filter(mine & ~is_transfer()), [SIZE, *_PAIR], value)
+    return _variations(rows.filter(mine & ~is_transfer()), [SIZE, *_PAIR, "rail"], value)
 
 
 def _percent(value: float) -> str:

@@ -33,7 +33,7 @@ refuses() {
   for suite in soak soak-local soak-turns; do
     "$TOP/.venv/bin/python" -c 'import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.stdin)))' <"$TOP/playbooks/suites/$suite.yml" |
       jq '{run: "r", created: "2026-01-01T00:00:00Z", limits: "local", soak_duration: "24h", suite: ., hosts: ([range(4) | {key: "h\(.)",
-        value: {perch_address: "192.0.2.\(. + 1)", perch_fabric: "roce", perch_backends: ["tcp", "ofi", "verbs"], perch_devices: ["mlx5_0"]}}]
+        value: {perch_address: "192.0.2.\(. + 1)", perch_fabric: "roce", perch_link_gbit_s: 100, perch_backends: ["tcp", "ofi", "verbs"], perch_devices: ["mlx5_0"]}}]
         | from_entries)}' | "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >"$suite.json"
     # tests of a backend that no host has are left out, and nothing else
     assert_json "$suite.json" 'all(.excluded[]; .test | startswith("cxi")) and (.rounds[0].flows | length) > 1'

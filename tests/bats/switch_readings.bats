@@ -272,7 +272,7 @@ ports_of() {
 planned() {
   jq -n --argjson leaf1 "$1" '{run: "r", created: "2026-01-01T00:00:00Z", limits: "local", switches: {$leaf1},
     suite: {name: "s", title: "S", tests: [{name: "t", title: "T", tool: "perch", backend: "tcp", kind: "latency", params: {size: 8}}]},
-    hosts: ([["a", "192.0.2.1"], ["b", "192.0.2.2"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: "roce", perch_backends: ["tcp"]}}) | from_entries)}' |
+    hosts: ([["a", "192.0.2.1"], ["b", "192.0.2.2"]] | map({key: .[0], value: {perch_address: .[1], perch_fabric: "roce", perch_link_gbit_s: 100, perch_backends: ["tcp"]}}) | from_entries)}' |
     "$TOP/.venv/bin/python" "$TOP/tests/planned.py"
 }
 

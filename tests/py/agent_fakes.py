@@ -187,6 +187,7 @@ def share_of(
     test = {
         "title": "T",
         "tool": "iperf3",
+        "kind": "bandwidth",
         "forms": {"1": {"client": client or ["cat", "-u"], "server": server or []}},
     }
     rounds = [

@@ -1,0 +1,131 @@
+"""Rails: a flow for each device of two hosts that a test asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from perch.agent.share import Share
+from perch.checks.figures import figures
+from perch.errors import PerchError
+from perch.plan import rounds, share
+from perch.plan.planner import Planned
+from tests.py.checks_built import record, run_of
+from tests.py.planned import excluded, flows, hosts, planned, suite_test
+
+
+def devices(name: str, number: int) -> list[dict[str, Any]]:
+    """NAME0, NAME1, ...; each has a GID index of its own."""
+    return [{"name": f"{name}{i}", "netdev": f"e{i}", "gid_index": i} for i in range(number)]
+
+
+def plan(asked: Any, client: int = 2, server: int = 2, **members: Any) -> Planned:
+    inventory = hosts(2, perch_backends=["verbs", "tcp"])
+    inventory["h0"]["perch_devices"] = devices("mlx5_", client)
+    inventory["h1"]["perch_devices"] = devices("mlx5_", server)
+    params = {"size": 8} if asked is None else {"size": 8, "devices": asked}
+    test = suite_test(**{"backend": "verbs", "params": params} | members)
+    return planned([test], inventory)
+
+
+def option(argv: list[str], name: str) -> str:
+    return argv[argv.index(name) + 1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "rails"),
+    [
+        (None, [0]),
+        ("all", [0, 1, 2]),
+        (2, [0, 1]),
+        ("mlx5_[12]", [1, 2]),
+        (["mlx5_2", "mlx5_0"], [0, 2]),
+    ],
+)
+def test_a_flow_is_of_one_rail_and_names_its_devices(asked: Any, rails: list[int]) -> None:
+    found = flows(plan(asked, 3, 3))
+    assert [flow["id"] for flow in found] == [f"t/h0/h1/{rail}/1" for rail in rails]
+    for flow, rail in zip(found, rails, strict=True):
+        for end in ("", "server-"):
+            assert option(flow["client_argv"], f"--{end}device") == f"mlx5_{rail}"
+            assert option(flow["client_argv"], f"--{end}gid-index") == str(rail)
+        assert "--devices" not in flow["client_argv"]
+
+
+def test_perftest_measures_each_rail_too() -> None:
+    params = {"size": 8, "iterations": 100, "devices": "all"}
+    found = flows(plan("all", tool="perftest", backend=None, params=params))
+    assert [option(flow["server_argv"], "-d") for flow in found] == ["mlx5_0", "mlx5_1"]
+
+
+def test_rails_of_one_pair_do_not_run_at_the_same_time() -> None:
+    assert [[part.rail for part in parts] for parts in plan("all").rounds] == [[0], [1]]
+
+
+def test_what_has_no_partner_is_excluded_by_name() -> None:
+    found = excluded(plan("all", 3, 2))
+    assert ("mlx5_2 in t", "h0 and h1: the other host has no device to pair with") in found
+    assert ("every test", "no flow uses mlx5_2 of h0") in found
+
+
+def test_what_no_test_asks_for_is_excluded_by_name() -> None:
+    assert ("every test", "no flow uses mlx5_0 of h0, h1") in excluded(plan(["mlx5_1"]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "client", "why"),
+    [
+        ("bnxt*", 2, "h0 has no device bnxt*; perch_devices has mlx5_0, mlx5_1"),
+        (["mlx5_0", "mlx5_7"], 2, "h0 has no device mlx5_7; perch_devices has mlx5_0, mlx5_1"),
+        (3, 2, "h0 names 2 of the 3 devices that the test takes (perch_devices)"),
+        ("all", 0, "h0 names no device (perch_devices), and the test chooses among them"),
+    ],
+)
+def test_a_host_without_the_devices_is_excluded_by_name(asked: Any, client: int, why: str) -> None:
+    assert ("t", why) in excluded(plan(asked, client))
+
+
+@pytest.mark.parametrize("asked", [0, 17, True, [], [""], "", 1.5])
+def test_a_choice_that_is_none_is_refused(asked: Any) -> None:
+    with pytest.raises(PerchError, match="devices is all, a number from 1 to 16"):
+        plan(asked)
+
+
+def test_a_test_that_names_no_device_cannot_choose_some() -> None:
+    with pytest.raises(PerchError, match="devices needs backend verbs or cxi, or tool perftest"):
+        plan("all", backend="tcp")
+
+
+def test_a_soak_loads_all_rails_at_the_same_time() -> None:
+    inventory = hosts(3, perch_backends=["verbs"], perch_devices=devices("m", 2))
+    test = suite_test(backend="verbs", kind="bandwidth", params={"size": 65536, "devices": "all"})
+    found = planned([test], inventory, soak={}, soak_duration="24h")
+    assert [[(part.rail, len(part.pairs)) for part in parts] for parts in found.rounds] == [
+        [(0, 3), (1, 3)]
+    ]
+
+
+def test_an_agent_makes_the_command_of_its_rail() -> None:
+    of = plan("all")
+    lines = list(rounds.lines(of))
+    document = rounds.plan_document(of, b"".join(map(rounds.text, lines)))
+    (mine, _) = share.shares(document, b"", lines)
+    agent = Share(msgspec.json.decode(msgspec.json.encode(mine)), "engine", 15)
+    found = [(flow.id, option(flow.argv, "--device")) for flow in agent.flows()]
+    assert found == [("t/h0/h1/0/1", "mlx5_0"), ("t/h0/h1/1/1", "mlx5_1")]
+
+
+def test_a_slow_rail_is_a_figure_of_its_own() -> None:
+    """It must not hide among repeats of its siblings."""
+    records = [
+        record(f"t/a/b/{rail}/1", bandwidth={"gbit_s": rate}, params={"size_bytes": 65536})
+        for rail, rate in enumerate((390, 390, 39))
+    ]
+    found = figures(run_of(records).records).filter(metric="bandwidth.gbit_s")
+    assert dict(found.select("key", "value").iter_rows()) == {
+        "t/a/b/65536/bandwidth.gbit_s": 390,
+        "t/a/b/65536@rail1/bandwidth.gbit_s": 390,
+        "t/a/b/65536@rail2/bandwidth.gbit_s": 39,
+    }
