@@ -53,8 +53,7 @@ def of(records: Iterable[Record]) -> Ranges:
 def _place(record: Record) -> str:
     size = None if record.params is None else record.params.size_bytes
     ends = f"{record.test}/{record.client.host}/{record.server.host}"
-    rail = f"@rail{record.rail}" if record.rail else ""
-    return f"{ends}/{'null' if size is None else size}{rail}"
+    return f"{ends}/{'null' if size is None else size}{record.on_rail}"
 
 
 # ---- latency: order statistics -------------------------------------------------------------------

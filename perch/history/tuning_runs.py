@@ -131,8 +131,7 @@ def _values(record: Record) -> dict[str, Number | None]:
 def _line(name: str, record: Record) -> Line:
     params = record.params or Params()
     ends = record.client.host or "", record.server.host or ""
-    rail = f"@rail{record.rail}" if record.rail else ""
-    key = Key(record.test, *ends, record.place + rail)
+    key = Key(record.test, *ends, record.place + record.on_rail)
     if record.status != "ok":
         why = record.status if record.error is None else record.error.message
         return Line(name, record.flow, key, why or record.status, {}, About(), {})

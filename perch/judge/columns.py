@@ -215,7 +215,7 @@ def _place() -> pl.Expr:
 
 
 def on_rail() -> pl.Expr:
-    """What stands behind the place of a figure: nothing on rail 0, else @railN."""
+    """Like Record.on_rail."""
     rail = pl.concat_str(pl.lit("@rail"), pl.col("rail").cast(pl.String))
     return pl.when(pl.col("rail") > 0).then(rail).otherwise(pl.lit(""))
 

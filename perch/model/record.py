@@ -489,3 +489,8 @@ class Record(Model):
     @property
     def id(self) -> str:
         return f"{self.flow}#{self.place}"
+
+    @property
+    def on_rail(self) -> str:
+        """What stands behind the place of a figure: nothing on rail 0, else @railN."""
+        return f"@rail{self.rail}" if self.rail else ""

@@ -8,11 +8,9 @@ import msgspec
 import pytest
 
 from perch.agent.share import Share
-from perch.checks.figures import figures
 from perch.errors import PerchError
 from perch.plan import rounds, share
 from perch.plan.planner import Planned
-from tests.py.checks_built import record, run_of
 from tests.py.planned import excluded, flows, hosts, planned, suite_test
 
 
@@ -115,17 +113,3 @@ def test_an_agent_makes_the_command_of_its_rail() -> None:
     agent = Share(msgspec.json.decode(msgspec.json.encode(mine)), "engine", 15)
     found = [(flow.id, option(flow.argv, "--device")) for flow in agent.flows()]
     assert found == [("t/h0/h1/0/1", "mlx5_0"), ("t/h0/h1/1/1", "mlx5_1")]
-
-
-def test_a_slow_rail_is_a_figure_of_its_own() -> None:
-    """It must not hide among repeats of its siblings."""
-    records = [
-        record(f"t/a/b/{rail}/1", bandwidth={"gbit_s": rate}, params={"size_bytes": 65536})
-        for rail, rate in enumerate((390, 390, 39))
-    ]
-    found = figures(run_of(records).records).filter(metric="bandwidth.gbit_s")
-    assert dict(found.select("key", "value").iter_rows()) == {
-        "t/a/b/65536/bandwidth.gbit_s": 390,
-        "t/a/b/65536@rail1/bandwidth.gbit_s": 390,
-        "t/a/b/65536@rail2/bandwidth.gbit_s": 39,
-    }
