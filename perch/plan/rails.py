@@ -58,16 +58,21 @@ def lacking(test: SuiteTest, host: Host) -> str | None:
         return None
     if not has:
         return "names no device (perch_devices), and the test chooses among them"
-    if isinstance(asked, int):
-        if asked > len(has):
-            return f"names {len(has)} of the {asked} devices that the test takes (perch_devices)"
-        return None
-    return next(_unmatched(asked, has), None)
+    if isinstance(asked, int) and asked > len(has):
+        return f"names {len(has)} of the {asked} devices that the test takes (perch_devices)"
+    return next(_unmatched(asked, has), None) or _twice(asked, host)
+
+
+def _twice(asked: Any, host: Host) -> str | None:
+    """One device as two rails would stand for another one, which nothing measures."""
+    used = [host.devices[at] for at in _of_host(asked, host.devices)]
+    ports = [(device["name"], str(device.get("ib_port") or 1)) for device in used]
+    return "names a device twice (perch_devices)" if len(set(ports)) < len(ports) else None
 
 
 def _unmatched(asked: Any, has: list[str]) -> Iterator[str]:
     """Each name or pattern that no device has."""
-    if asked != "all":
+    if asked != "all" and not isinstance(asked, int):
         for pattern in _patterns(asked):
             if not any(fnmatchcase(name, pattern) for name in has):
                 yield f"has no device {pattern}; perch_devices has {names(has, RAILS_MAX)}"

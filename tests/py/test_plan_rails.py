@@ -85,6 +85,16 @@ def test_a_host_without_the_devices_is_excluded_by_name(asked: Any, client: int,
     assert ("t", why) in excluded(plan(asked, client))
 
 
+def test_one_device_is_not_two_rails_but_its_ports_are() -> None:
+    twice = [{"name": "m0"}, {"name": "m0", "ib_port": 1}]
+    ports = [{"name": "m0", "ib_port": 1}, {"name": "m0", "ib_port": 2}]
+    test = suite_test(backend="verbs", params={"size": 8, "devices": "all"})
+    for given, rails in ((twice, 0), (ports, 2)):
+        of = planned([test], hosts(2, perch_backends=["verbs"], perch_devices=given))
+        assert len(flows(of)) == rails
+        assert (("t", "h0 names a device twice (perch_devices)") in excluded(of)) == (rails == 0)
+
+
 @pytest.mark.parametrize("asked", [0, 17, True, [], [""], "", 1.5])
 def test_a_choice_that_is_none_is_refused(asked: Any) -> None:
     with pytest.raises(PerchError, match="devices is all, a number from 1 to 16"):
