@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import polars as pl
@@ -13,19 +12,16 @@ from perch.model.plan import Flow, Plan
 from perch.model.verdict import Bound, Check
 
 
-def used_by(flows: Iterable[Flow]) -> Counter[str]:
-    """How many of its devices each host uses in these flows: always the first ones.
+def used_by(flows: Iterable[Flow]) -> dict[str, set[int]]:
+    """Of each host the places of the devices that these flows use.
 
-    A transfer takes as many as it has pairs. A flow that names none goes where the host's address
-    is, which is the first.
+    A flow that names none goes where the host's address is, which is the first.
     """
-    used: Counter[str] = Counter()
+    used: dict[str, set[int]] = {}
     for flow in flows:
-        if flow.backend == "null":
-            continue
-        pairs = 1 + max((one.pair for one in flow.expect if one.pair is not None), default=0)
-        for host in (flow.client, flow.server):
-            used[host] = max(used[host], pairs)
+        if flow.backend != "null":
+            for host in (flow.client, flow.server):
+                used.setdefault(host, set()).update(range(flow.rail, flow.rail + flow.devices))
     return used
 
 
@@ -37,15 +33,29 @@ def _devices(plan: Plan) -> dict[str, tuple[str, ...]]:
     return {host: devices for host, devices in named.items() if devices}
 
 
+#: Alike hosts: their devices, and the places of those that were used.
+_Use = tuple[tuple[str, ...], tuple[int, ...]]
+
+
 def _unused(
-    devices: dict[str, tuple[str, ...]], used: Counter[str]
-) -> dict[tuple[int, tuple[str, ...]], list[str]]:
-    """The hosts of which some devices were not used, by their devices and how many were."""
-    alike: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+    devices: dict[str, tuple[str, ...]], used: dict[str, set[int]]
+) -> dict[_Use, list[str]]:
+    """The hosts of which some devices were not used."""
+    alike: dict[_Use, list[str]] = {}
     for host, of_host in devices.items():
-        if used[host] < len(of_host):
-            alike.setdefault((used[host], of_host), []).append(host)
+        places = tuple(sorted(used.get(host, set()) & set(range(len(of_host)))))
+        if len(places) < len(of_host):
+            alike.setdefault((of_host, places), []).append(host)
     return alike
+
+
+def _told(alike: dict[_Use, list[str]]) -> str:
+    """How many were used of each host, and which were not."""
+    return "; ".join(
+        f"{len(places)} of {plural(len(of_host), 'NIC')} measured on {names(hosts, 5)}, not "
+        + names([one for at, one in enumerate(of_host) if at not in places], 8)
+        for (of_host, places), hosts in sorted(alike.items(), key=lambda one: one[0][::-1])
+    )
 
 
 def _in_vain(run: RunView, devices: dict[str, tuple[str, ...]]) -> Check | None:
@@ -60,11 +70,8 @@ def _in_vain(run: RunView, devices: dict[str, tuple[str, ...]]) -> Check | None:
         title="Every NIC was measured",
         fault="NICs were not measured",
         status="inconclusive",
-        measured="; ".join(
-            f"{n} of {plural(len(of_host), 'NIC')} measured on {names(hosts, 5)}"
-            for (n, of_host), hosts in sorted(alike.items())
-        ),
-        evidence=first(host for host in devices if used[host] < len(devices[host])),
+        measured=_told(alike),
+        evidence=first(host for hosts in alike.values() for host in hosts),
         remedy=for_soak(run.soak_state)
         or "mend what kept the flows of these hosts from being measured, and measure again",
     )
@@ -101,12 +108,7 @@ def nics(run: RunView) -> Iterator[Check]:
         title="Every NIC was measured",
         fault="NICs were not measured",
         status="advisory",
-        measured="; ".join(
-            f"{n} of {plural(len(of_host), 'NIC')} measured on {names(hosts, 5)}, "
-            f"not {names(list(of_host[n:]), 8)}"
-            for (n, of_host), hosts in sorted(alike.items())
-        ),
-        evidence=first(host for host in devices if used[host] < len(devices[host])),
-        remedy="measure all of them with a suite of transfers "
-        "(plan_suite=transfer-read-many-nics), or take them out of perch_devices",
+        measured=_told(alike),
+        evidence=first(host for hosts in alike.values() for host in hosts),
+        remedy="give tests devices: all in their params, or take these NICs out of perch_devices",
     )

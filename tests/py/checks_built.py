@@ -42,7 +42,8 @@ def flow_of(one: Record, **more: Any) -> Flow:
     made: dict[str, Any] = {
         "id": one.flow, "test": one.test, "tool": one.tool.name, "kind": one.kind, "op": one.op,
         "client": one.client.host, "server": one.server.host, "scope": one.scope,
-        "repeat": one.repeat, "hop_class": one.link.hop_class if one.link else None,
+        "repeat": one.repeat, "rail": one.rail,
+        "hop_class": one.link.hop_class if one.link else None,
     } | more  # fmt: skip
     return msgspec.convert(made, Flow)
 

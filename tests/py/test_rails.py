@@ -79,3 +79,14 @@ def test_an_output_must_name_the_device_of_its_rail() -> None:
     asked = {"params": {"size": 8, "devices": "all"}, "expect": [{"size_bytes": 8}]}
     uses = [asking.of(flow(rail=rail, **asked)).uses["client"] for rail in range(2)]
     assert [use.device for use in uses] == ["mlx5_0", "mlx5_1"]
+
+
+def test_a_nic_of_any_rail_counts_as_measured() -> None:
+    run = run_of(rails(390, 390))
+    for host in run.plan.hosts.values():
+        host.devices[:] = [{"name": f"mlx5_{i}"} for i in range(2)]
+    assert found(run, "nics")["nics"].status == "pass"
+    second = run_of(rails(390, 390)[1:])
+    second.plan.hosts["a"].devices[:] = [{"name": f"mlx5_{i}"} for i in range(2)]
+    one = found(second, "nics")["nics"]
+    assert one.measured == "1 of 2 NICs measured on a, b, not mlx5_0"
