@@ -47,7 +47,7 @@ class Flow(NamedTuple):
 
 
 class Share:
-    """A host's share. Flows are spelled out one at a time, as they are walked."""
+    """A host's share. Flows are spelled out round by round, as they are walked."""
 
     def __init__(self, document: dict[str, Any], engine: str, start_window_s: float) -> None:
         self.document = document
@@ -77,8 +77,8 @@ class Share:
         """Those that the plan names for this host."""
         return [one["name"] for one in self.hosts[self.host].get("devices", []) if "name" in one]
 
-    def flows(self) -> Iterator[Flow]:
-        """In the order in which they are walked.
+    def rounds(self) -> Iterator[list[Flow]]:
+        """In the order in which they are walked; the flows of a round run at the same time.
 
         Each earlier round may have taken its deadline; the first one waits for late starters, and
         one dead peer may have cost a host a start window.
@@ -87,9 +87,12 @@ class Share:
         left = float(sum(one["estimate_s"] for one in self._rounds))
         latest, index = 2 * self._window, 0
         for one in self._rounds:
-            for place, *key in one.get("flows", []):
-                times = (index + place + 1, total, latest, left)
-                yield self._flow(key, one, times)
+            own = one.get("flows", [])
+            if own:
+                yield [
+                    self._flow(key, one, (index + place + 1, total, latest, left))
+                    for place, *key in own
+                ]
             latest += one["deadline_s"] + ROUND_GRACE
             left -= one["estimate_s"]
             index += one["size"]
@@ -104,7 +107,7 @@ class Share:
         argv, is_external = self._argv(key, role, turn)
         if argv and argv[0] == "perch":
             argv = [self._engine, *argv[1:], "--port", str(self.hosts[peer]["port"])]
-        ports = self.hosts[server].get("tool_ports", {})
+        port = self.hosts[server].get("tool_ports", {}).get(test["tool"])
         return Flow(
             f"{name}/{client}/{server}/{rail}/{repeat}",
             test["title"],
@@ -118,7 +121,7 @@ class Share:
             self.hosts[server]["port"],
             argv,
             is_external,
-            ports.get(test["tool"], 0),
+            0 if port is None else port + rail,
             turn["deadline_s"],
             *times,
         )
@@ -165,7 +168,7 @@ def read(path: Path, host: str, engine: str, start_window_s: float) -> Share:
         )
     try:
         share = Share(document, engine, start_window_s)
-        for _ in share.flows():
+        for _ in share.rounds():
             pass  # every command can be spelled out
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise AgentError(Exit.HOST, f"the plan {path} is damaged: it lacks {error}") from None

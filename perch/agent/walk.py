@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from perch.agent.children import Ended, Process, end
@@ -30,8 +31,8 @@ class Starts(Protocol):
 
 class Reads(Protocol):
     def disturb(self) -> None: ...
-    async def before(self) -> int: ...
-    async def after(self) -> int: ...
+    def before(self) -> Coroutine[Any, Any, int]: ...
+    def after(self) -> Coroutine[Any, Any, int]: ...
 
 
 class Tools(NamedTuple):
@@ -51,59 +52,114 @@ class Tools(NamedTuple):
     progress: Callable[[dict[str, Any]], None]
 
 
+class _Gate:
+    """Opens for a role when all ends of it have come."""
+
+    def __init__(self, roles: Iterable[str]) -> None:
+        self._missing = Counter(roles)
+        self._open = {role: asyncio.Event() for role in self._missing}
+
+    def come(self, turn: _Turn) -> None:
+        role = turn.flow.role
+        self._missing[role] -= 1
+        if self._missing[role] == 0:
+            self._open[role].set()
+
+    async def wait(self, turn: _Turn) -> None:
+        await self._open[turn.flow.role].wait()
+
+
+class _Group:
+    """The flows of a round, which run at the same time.
+
+    Its clients start together. One reading comes before all of them, and one after all ends of a
+    role: a client's end awaits no server's, as those await the clients of other hosts.
+    """
+
+    def __init__(self, flows: Sequence[Flow], readings: Reads) -> None:
+        self._readings = readings
+        self._taken: dict[str, asyncio.Future[int]] = {}
+        roles = [flow.role for flow in flows]
+        self.ready, self._over = _Gate(roles), _Gate(roles)
+
+    async def before(self) -> int:
+        return await self._once("before", self._readings.before)
+
+    async def after(self, turn: _Turn) -> int | None:
+        """Each turn asks once. None where it has no reading before it."""
+        self._over.come(turn)
+        if turn.before is None:
+            return None
+        await self._over.wait(turn)
+        return await self._once(turn.flow.role, self._readings.after)
+
+    async def _once(self, which: str, read: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        if which not in self._taken:
+            self._taken[which] = asyncio.ensure_future(read())
+        return await self._taken[which]
+
+
 class _Turn:
     """A flow that is under way."""
 
-    def __init__(self, flow: Flow, started: Moment) -> None:
+    def __init__(self, flow: Flow, group: _Group, started: Moment) -> None:
         self.flow = flow
+        self.group = group
         self.started = started
         self.before: int | None = None
         self.has_begun = False
 
 
 class Walk:
-    """`current`: the flow under way, for the line that it gets should the agent stop."""
+    """`current`: the flows under way, for the lines that they get should the agent stop."""
 
     def __init__(self, share: Share, tools: Tools) -> None:
         self._share = share
         self._tools = tools
         self._began = asyncio.get_running_loop().time()
-        self.current: _Turn | None = None
+        self.current: list[_Turn] = []
 
     async def run(self) -> None:
-        for flow in self._share.flows():
+        for flows in self._share.rounds():
             if self._tools.peers.serve_ended.done():
                 raise AgentError(Exit.HOST, self._tools.peers.serve_ended.result())
-            self.current = _Turn(flow, moment(self._tools.clock))
-            self._tell(flow, "start", None)
-            if flow.peer in self._tools.peers.dead:
-                reason = f"skipped: {self._tools.peers.dead[flow.peer]}"
-                result = Result("peer_dead", reason)
-                await self._write(self.current, result)
-            elif flow.role == "client":
-                result = await self._client(self.current)
-            else:
-                result = await self._server(self.current)
-            self._tell(flow, "end", result.ended.exit if result.ended else None)
-            self.current = None
+            group, started = _Group(flows, self._tools.readings), moment(self._tools.clock)
+            self.current = [_Turn(flow, group, started) for flow in flows]
+            await _all(map(self._turn, self.current))
+            self.current = []
+
+    async def _turn(self, turn: _Turn) -> None:
+        flow = turn.flow
+        self._tell(flow, "start", None)
+        if flow.peer in self._tools.peers.dead:
+            turn.group.ready.come(turn)
+            reason = f"skipped: {self._tools.peers.dead[flow.peer]}"
+            result = await self._write(turn, Result("peer_dead", reason))
+        elif flow.role == "client":
+            result = await self._client(turn)
+        else:
+            result = await self._server(turn)
+        self._tell(flow, "end", result.ended.exit if result.ended else None)
 
     def stopped(self, message: str) -> None:
-        """The line of a server's end that had begun: its client may have measured to the end."""
-        if self.current is not None and self.current.has_begun:
-            result = Result("done", _unseen(message))
-            self._tools.raw.flow(self.current.flow, result, self.current.started)
-        self.current = None
+        """The lines of servers' ends that had begun: their clients may have measured to the end."""
+        for turn in self.current:
+            if turn.has_begun:
+                self._tools.raw.flow(turn.flow, Result("done", _unseen(message)), turn.started)
+        self.current = []
 
     async def _client(self, turn: _Turn) -> Result:
         """Its result is written before the ends meet again: it stays, whatever the server does."""
         flow = turn.flow
         names = ["start", "refused"] if flow.is_external else ["start"]
         met = await self._meet_start(turn, names)
+        turn.group.ready.come(turn)
         if isinstance(met, NotMet):
             return await self._write(turn, Result(*met))
         if met == "refused":
             message = f"the server's end on {flow.peer} could not start; its own line says why"
             return await self._write(turn, Result("not_run", message))
+        await turn.group.ready.wait(turn)
         turn.started = moment(self._tools.clock)
         result = await self._command(turn)
         await self._write(turn, result)
@@ -115,7 +171,7 @@ class Walk:
         missing = self._missing(flow)
         if missing:
             return Result("not_run", missing)
-        turn.before = await tools.readings.before()
+        turn.before = await turn.group.before()
         tools.readings.disturb()
         try:
             process = tools.children.start(flow.argv)
@@ -131,7 +187,7 @@ class Walk:
 
     async def _server(self, turn: _Turn) -> Result:
         """perch's clients use the `perch serve` that runs; others have a server of their own."""
-        flow, tools = turn.flow, self._tools
+        flow = turn.flow
         process: Process | None = None
         if flow.is_external:
             started = await self._start_server(turn)
@@ -139,7 +195,7 @@ class Walk:
                 await self._meet_start(turn, ["refused"])  # the client need not wait for nothing
                 return started
             process = started
-        turn.before = await tools.readings.before()
+        turn.before = await turn.group.before()
         met = await self._meet_start(turn, ["start"])
         if isinstance(met, NotMet):
             turn.before = None
@@ -205,7 +261,7 @@ class Walk:
 
     async def _write(self, turn: _Turn, result: Result) -> Result:
         flow = turn.flow
-        after = None if turn.before is None else await self._tools.readings.after()
+        after = await turn.group.after(turn)
         turn.has_begun = False  # it has its line now
         route = self._tools.routes.get(flow.peer, "")
         self._tools.raw.flow(flow, result, turn.started, (turn.before, after), route)
@@ -230,6 +286,17 @@ class Walk:
             {"event": event, "flow": flow.id, **told, "index": flow.number, "exit": code}
             | {"remaining_s": round(flow.remaining_s)}
         )
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """At the same time; where one fails, the others end."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 def _unseen(message: str) -> str:

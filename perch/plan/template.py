@@ -7,7 +7,7 @@ says of the ends:
 
     address             the host's address
     is_ipv6             nothing, where the address is one of IPv6
-    ports.TOOL          the port of a tool's server
+    ports.TOOL          the port of a tool's server; of rail N the Nth behind it
     device.KEY          of the flow's first device: name, netdev, ib_port, gid_index, svc_id, vni
     devices.KEY         the same of all devices that the flow uses, with commas between them
 
@@ -51,7 +51,7 @@ def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> dict[str, 
         "is_ipv6": "" if ":" in address else None,
     }
     for tool, port in host.get("tool_ports", {}).items():
-        facts[f"ports.{tool}"] = str(port)
+        facts[f"ports.{tool}"] = str(port + rail)
     used = host.get("devices", [])[rail : rail + devices]
     for key in sorted({key for device in used for key in device}):
         values = [_text(device.get(key)) for device in used]

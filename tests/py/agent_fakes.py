@@ -110,7 +110,7 @@ class FakeProcess(Process):
 class World:
     """Everything around a walk. `log`: what it did, in order, with the second of each.
 
-    meetings: by the end of a name, what becomes of it and after how many seconds; probes are
+    meetings: by name or the end of it, what becomes of it and after how many seconds; probes are
     answered by `probe`. A meeting that is not named never takes place.
     """
 
@@ -144,7 +144,7 @@ class World:
             delay, answer = 0.0, self.probe
         else:
             self.say(f"ask {kind}")
-            delay, answer = self.meetings.get(kind, (delay, answer))
+            delay, answer = self.meetings.get(name, self.meetings.get(kind, (delay, answer)))
         loop = asyncio.get_running_loop()
         asked: asyncio.Future[Answer] = loop.create_future()
         loop.call_later(delay, settle, asked, answer)
@@ -177,9 +177,13 @@ class World:
 
 
 def share_of(
-    host: str, flows: int = 1, client: list[str] | None = None, server: list[str] | None = None
+    host: str,
+    flows: int = 1,
+    client: list[str] | None = None,
+    server: list[str] | None = None,
+    rails: int = 1,
 ) -> Share:
-    """Rounds of one flow each, from alpha to beta; each has a deadline of 30 s."""
+    """Rounds of a flow a rail, from alpha to beta; each has a deadline of 30 s."""
     hosts = {
         name: {"address": f"127.0.0.{number}", "port": 18600, "tool_ports": {"iperf3": 5201}}
         for number, name in enumerate(("alpha", "beta"), start=1)
@@ -194,8 +198,8 @@ def share_of(
         {
             "estimate_s": 2.5,
             "deadline_s": 30,
-            "size": 1,
-            "flows": [[0, "t", "alpha", "beta", 0, number + 1]],
+            "size": rails,
+            "flows": [[rail, "t", "alpha", "beta", rail, number + 1] for rail in range(rails)],
         }
         for number in range(flows)
     ]

@@ -38,7 +38,7 @@ def test_flows_are_those_of_the_plan(name: str) -> None:
     turns = written.turns()
     for one in share.shares(written.plan, written.content, written.lines()):
         document = json.loads(msgspec.json.encode(one))
-        flows = list(Share(document, "/engine", 60).flows())
+        flows = [flow for flows in Share(document, "/engine", 60).rounds() for flow in flows]
         wanted = [
             (place, flow)
             for place, flow in enumerate((flow for turn in turns for flow in turn), start=1)
@@ -59,7 +59,7 @@ def test_flows_are_those_of_the_plan(name: str) -> None:
 
 def test_each_round_has_its_deadline_after_those_before_it() -> None:
     share = share_of("alpha", flows=3)
-    assert [flow.latest_s for flow in share.flows()] == [30, 70, 110]
+    assert [flow.latest_s for (flow,) in share.rounds()] == [30, 70, 110]
     assert share.limit_s == 150
 
 

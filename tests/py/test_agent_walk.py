@@ -93,6 +93,7 @@ class Walked:
             self.error = error
         else:
             task.cancel()
+            await asyncio.wait({task})
             walk.stopped("the agent was told to end")
         self.seconds = now()
         raw.end("done")
@@ -292,6 +293,59 @@ def test_a_stop_of_a_client_leaves_no_line(tmp_path: Path) -> None:
     world = World(MEETS, scripts=[Script(ENDLESS)])
     walked = Walked(tmp_path, world, share_of("alpha"), stop=3)
     assert walked.lines == []
+
+
+# ---- flows of one round --------------------------------------------------------------------------
+
+LATE = {**MEETS, "t/alpha/beta/1/1/start": (2.0, CAME)}
+
+
+def test_clients_of_a_round_start_together_and_share_their_readings(tmp_path: Path) -> None:
+    world = World(LATE, scripts=[Script(1), Script(3)])
+    walked = Walked(tmp_path, world, share_of("alpha", rails=2))
+    begin = ["ask start"] * 2 + ["before"] + ["start cat"] * 2
+    assert world.log == begin + ["after"] + ["line", "ask done"] * 2
+    assert [line["samples"] for line in walked.lines] == [[1, 2]] * 2
+    assert {line["started_monotonic_ns"] for line in walked.lines} == {1002 * 10**9}
+    assert sorted(line["id"] for line in walked.lines) == ["t/alpha/beta/0/1", "t/alpha/beta/1/1"]
+
+
+def test_servers_of_a_round_share_their_readings(tmp_path: Path) -> None:
+    world = World(LATE)
+    walked = Walked(tmp_path, world, share_of("beta", rails=2))
+    asked = ["ask start"] * 2 + ["ask done"] * 2
+    assert world.log == ["before", *asked, "after", "line", "line"]
+    assert [line["samples"] for line in walked.lines] == [[1, 2]] * 2
+
+
+def test_each_rail_has_a_port_of_its_own(tmp_path: Path) -> None:
+    share = share_of("beta", server=["cat", "{server.ports.iperf3}"], rails=2)
+    (flows,) = share.rounds()
+    assert [(flow.argv[1], flow.listen_port) for flow in flows] == [("5201", 5201), ("5202", 5202)]
+
+
+def test_a_flow_that_cannot_run_holds_up_no_other_of_its_round(tmp_path: Path) -> None:
+    refused = {"t/alpha/beta/1/1/start": (ENDLESS, CAME), "t/alpha/beta/1/1/refused": (1.0, CAME)}
+    world = World({**MEETS, **refused}, scripts=[Script(1)])
+    world.meetings["t/alpha/beta/0/1/refused"] = (ENDLESS, CAME)
+    share = share_of("alpha", server=["cat"], rails=2)
+    walked = Walked(tmp_path, world, share)
+    lines = {line["id"]: line for line in walked.lines}
+    assert lines["t/alpha/beta/0/1"]["samples"] == [1, 2]
+    assert lines["t/alpha/beta/1/1"]["state"] == "not_run"
+    assert walked.seconds < 3
+
+
+def test_a_peer_that_dies_ends_the_round_and_the_next_is_skipped(tmp_path: Path) -> None:
+    world = World({"start": (0.1, SILENT)}, probe=SILENT)
+    walked = Walked(tmp_path, world, share_of("alpha", flows=2, rails=2))
+    assert [line["state"] for line in walked.lines] == ["peer_dead"] * 4
+    assert walked.seconds < 17
+
+
+def test_a_stop_leaves_a_line_of_each_server_that_had_begun(tmp_path: Path) -> None:
+    walked = Walked(tmp_path, World({"start": (0.5, CAME)}), share_of("beta", rails=2), stop=3)
+    assert [line["state"] for line in walked.lines] == ["done"] * 2
 
 
 # ---- progress ------------------------------------------------------------------------------------

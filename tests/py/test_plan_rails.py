@@ -121,5 +121,5 @@ def test_an_agent_makes_the_command_of_its_rail() -> None:
     document = rounds.plan_document(of, b"".join(map(rounds.text, lines)))
     (mine, _) = share.shares(document, b"", lines)
     agent = Share(msgspec.json.decode(msgspec.json.encode(mine)), "engine", 15)
-    found = [(flow.id, option(flow.argv, "--device")) for flow in agent.flows()]
+    found = [(flow.id, option(flow.argv, "--device")) for (flow,) in agent.rounds()]
     assert found == [("t/h0/h1/0/1", "mlx5_0"), ("t/h0/h1/1/1", "mlx5_1")]
