@@ -165,20 +165,28 @@ struct device_gid {
 	char netdev[IF_NAMESIZE];       /* empty: none */
 };
 
+/* What a device can do, as it answered when it was asked. */
+struct device_capabilities {
+	bool rc, uc, ud;                /* types of queue pairs */
+	bool atomics, srq, dmabuf;
+	uint32_t inline_bytes;          /* of a send, at most */
+};
+
 /* What only an RDMA device has. */
 struct device_rdma {
 	unsigned port;
-	int numa_node;                  /* -1: none, or unknown */
 	char firmware[64], driver[32];  /* empty: unknown */
 	uint32_t lid;                   /* 0: none */
 	const struct device_gid *gids;
 	size_t n_gids;
+	const struct device_capabilities *can;  /* NULL: unknown */
 };
 
 /* One line of `perch devices`. */
 struct device {
 	char backend[JOB_NAME_MAX], provider[JOB_NAME_MAX], name[JOB_NAME_MAX], layer[16], state[16];
 	char address[INET6_ADDRSTRLEN + 64];
+	char netdev[IF_NAMESIZE];       /* empty: the kernel's own word (device_netdev) */
 	uint32_t mtu;
 	double rate_gbit_s;
 	const struct device_rdma *rdma; /* NULL: is none; only valid during the callback */

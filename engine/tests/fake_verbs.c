@@ -271,6 +271,10 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 
 	if (refuses(FAKE_REG_DMABUF_MR))
 		return NULL;
+	if (fd < 0) {
+		errno = EBADF;
+		return NULL;
+	}
 	if (lseek(fd, 0, SEEK_END) < (off_t) (offset + length))
 		fake_violation("a dmabuf is registered beyond its end");
 	mr = ibv_reg_mr_iova2(pd, (void *) (uintptr_t) iova, length, iova, (unsigned) access);
@@ -403,6 +407,10 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a) {
 	    (int) a->cap.max_recv_wr > d->attr.max_qp_wr ||
 	    (a->cap.max_inline_data > d->max_inline && !d->inline_less)) {
 		errno = number == FAKE_QP_MAX ? ENOMEM : EINVAL;
+		return NULL;
+	}
+	if (a->qp_type == IBV_QPT_UC && d->no_uc) {
+		errno = EOPNOTSUPP;
 		return NULL;
 	}
 	a->cap.max_inline_data = MIN(a->cap.max_inline_data, d->max_inline);

@@ -51,6 +51,7 @@ struct fake_device {
 	struct fake_gid gids[FAKE_PORTS][FAKE_GIDS];
 	uint32_t max_inline;
 	bool inline_less;       /* more is not refused, but less is given */
+	bool no_uc;             /* it has no unreliable connections */
 	bool no_wr;             /* its provider does not know the ibv_wr calls */
 	int open_error;
 };

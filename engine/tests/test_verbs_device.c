@@ -339,6 +339,58 @@ static void test_probe_lists_every_port(void **state) {
 	assert_int_equal(fake.live, 0);
 }
 
+static int keep_capabilities(const struct device *d, void *userdata) {
+	struct device_capabilities **at = userdata;
+
+	assert_non_null(d->rdma->can);
+	*(*at)++ = *d->rdma->can;
+	return 0;
+}
+
+/* As the drivers refuse it: bnxt_re and irdma have no UC, E810 no atomics; they take 96 and 101 B inline. */
+static void test_probe_asks_what_a_device_can_do(void **state) {
+	struct fake_device *mlx5 = fake_add("mlx5_0"), *bnxt = fake_add("bnxt_re0"), *irdma = fake_add("irdma0");
+	struct device_capabilities can[3], *at = can;
+
+	(void) state;
+	mlx5->max_inline = 1023;
+	mlx5->inline_less = true;
+	bnxt->no_uc = irdma->no_uc = true;
+	bnxt->max_inline = 96;
+	irdma->max_inline = 101;
+	irdma->attr.atomic_cap = IBV_ATOMIC_NONE;
+	irdma->attr.max_srq = 0;
+	assert_int_equal(verbs_probe(keep_capabilities, &at), 0);
+	assert_true(can[0].rc && can[0].uc && can[0].ud && can[0].atomics && can[0].srq && can[0].dmabuf);
+	assert_int_equal(can[0].inline_bytes, 1023);
+	assert_true(can[1].rc && !can[1].uc && can[1].ud && can[1].atomics);
+	assert_int_equal(can[1].inline_bytes, 96);
+	assert_true(can[2].rc && !can[2].uc && !can[2].atomics && !can[2].srq);
+	assert_int_equal(can[2].inline_bytes, 101);
+	assert_int_equal(fake.live, 0);
+	fake_fail(FAKE_REG_DMABUF_MR, EOPNOTSUPP, 0);
+	at = can;
+	assert_int_equal(verbs_probe(keep_capabilities, &at), 0);
+	assert_false(can[0].dmabuf);
+}
+
+static int know_nothing(const struct device *d, void *userdata) {
+	assert_null(d->rdma->can);
+	*(bool *) userdata = true;
+	return 0;
+}
+
+static void test_a_device_that_cannot_be_asked_is_listed(void **state) {
+	bool seen = false;
+
+	(void) state;
+	(void) fake_add("a0");
+	fake_fail(FAKE_CREATE_CQ, ENOMEM, 0);
+	assert_int_equal(verbs_probe(know_nothing, &seen), 0);
+	assert_true(seen);
+	assert_int_equal(fake.live, 0);
+}
+
 static int stop(const struct device *d, void *userdata) {
 	(void) d;
 	++*(unsigned *) userdata;
@@ -370,6 +422,8 @@ int main(void) {
 		cmocka_unit_test_setup(test_transports, setup),
 		cmocka_unit_test_setup(test_mtu_and_rate, setup),
 		cmocka_unit_test_setup(test_probe_lists_every_port, setup),
+		cmocka_unit_test_setup(test_probe_asks_what_a_device_can_do, setup),
+		cmocka_unit_test_setup(test_a_device_that_cannot_be_asked_is_listed, setup),
 		cmocka_unit_test_setup(test_probe_stops_where_the_caller_does, setup),
 	};
 

@@ -71,8 +71,10 @@ static int probe_port(struct ibv_context *context, uint8_t port, struct device *
 	set_address(d, gids, rdma->n_gids, &attr, netdev);
 	d->mtu = verbs_mtu_bytes(attr.active_mtu);
 	d->rate_gbit_s = verbs_port_rate(&attr, netdev);
-	if (attr.state != IBV_PORT_ACTIVE) {
+	if (!netdev[0])
 		verbs_sysfs_netdev(d->name, port, netdev);
+	(void) snprintf(d->netdev, sizeof(d->netdev), "%s", netdev);
+	if (attr.state != IBV_PORT_ACTIVE) {
 		(void) snprintf(remedy, sizeof(remedy), attr.link_layer == IBV_LINK_LAYER_ETHERNET
 				? "bring its interface up (ip link set %s up), and look at cable and switch"
 				: "look at cable and switch, and at the subnet manager",
@@ -83,7 +85,8 @@ static int probe_port(struct ibv_context *context, uint8_t port, struct device *
 }
 
 static int probe_device(struct ibv_device *device, device_callback callback, void *userdata) {
-	struct device_rdma rdma = { .numa_node = verbs_sysfs_numa_node(ibv_get_device_name(device)) };
+	struct device_capabilities can;
+	struct device_rdma rdma = { 0 };
 	struct device d = { .backend = "verbs", .state = "unknown", .rdma = &rdma };
 	struct ibv_device_attr attr;
 	struct ibv_context *context;
@@ -101,6 +104,7 @@ static int probe_device(struct ibv_device *device, device_callback callback, voi
 		r = callback(&d, userdata);
 	} else {
 		(void) snprintf(rdma.firmware, sizeof(rdma.firmware), "%.63s", attr.fw_ver);
+		rdma.can = verbs_capabilities(context, &attr, &can) ? &can : NULL;
 		for (unsigned p = 1; p <= attr.phys_port_cnt && r == 0; p++) {
 			struct device of_port = d;
 			struct device_rdma rdma_of_port = rdma;

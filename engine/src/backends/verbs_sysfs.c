@@ -89,18 +89,6 @@ bool verbs_sysfs_has_netdev(const char *device, const char *netdev) {
 	return access(path, F_OK) == 0;
 }
 
-int verbs_sysfs_numa_node(const char *device) {
-	char text[32], parent[IF_NAMESIZE];
-
-	read_line(text, sizeof(text), "%s/%s/device/numa_node", class, device);
-	if (!text[0]) {
-		read_line(parent, sizeof(parent), "%s/%s/parent", class, device);
-		if (parent[0])
-			read_line(text, sizeof(text), "/sys/class/net/%s/device/numa_node", parent);
-	}
-	return text[0] ? (int) strtol(text, NULL, 10) : -1;
-}
-
 void verbs_sysfs_driver(const struct ibv_device *device, char ret[32]) {
 	const char *name = ibv_get_device_name((struct ibv_device *) (uintptr_t) device), *last;
 	char path[PATH_MAX], target[PATH_MAX], parent[IF_NAMESIZE];

@@ -27,8 +27,9 @@ void verbs_sysfs_netdev(const char *device, unsigned port, char ret[IF_NAMESIZE]
 /* Whether an interface, such as ib0 of IPoIB, is of the same hardware as a device. */
 bool verbs_sysfs_has_netdev(const char *device, const char *netdev);
 
-/* -1: none, or unknown. Of a software device: its interface's. */
-int verbs_sysfs_numa_node(const char *device);
-
 /* The kernel's driver: "mlx5_core", "rdma_rxe"; empty: unknown. */
 void verbs_sysfs_driver(const struct ibv_device *device, char ret[32]);
+
+/* Asks an open device what it can do (verbs_capabilities.c). False: it does not say. */
+bool verbs_capabilities(struct ibv_context *context, const struct ibv_device_attr *attr,
+			struct device_capabilities *ret);

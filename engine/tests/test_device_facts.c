@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where devices lie, over composed trees of sysfs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "device_facts.h"
+
+static char root[] = "/tmp/perch-device-facts.XXXXXX";
+
+static _printf_(1, 2) void shell(const char *format, ...) {
+	char command[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	(void) vsnprintf(command, sizeof(command), format, ap);
+	va_end(ap);
+	assert_int_equal(system(command), 0);
+}
+
+static void make(const char *path) {
+	shell("mkdir -p %s/%s", root, path);
+}
+
+static void put(const char *path, const char *text) {
+	shell("mkdir -p $(dirname %s/%s) && printf '%%s\\n' '%s' >%s/%s", root, path, text, root, path);
+}
+
+/* A device of sysfs is a link to where it hangs. */
+static void hang(const char *path, const char *place) {
+	shell("mkdir -p $(dirname %s/%s) && ln -s %s/%s %s/%s", root, path, root, place, root, path);
+}
+
+static int make_host(void **state) {
+	(void) state;
+	if (!mkdtemp(root))
+		return -1;
+	make("sys/devices/pci0000:16/0000:16:02.0/0000:17:00.0/net/ens1f0np0");
+	hang("sys/class/infiniband/mlx5_0/device", "sys/devices/pci0000:16/0000:16:02.0/0000:17:00.0");
+	hang("sys/class/net/ens1f0np0/device", "sys/devices/pci0000:16/0000:16:02.0/0000:17:00.0");
+	make("sys/devices/pci0000:40/0000:41:00.0/net/hsn0");
+	hang("sys/class/cxi/cxi0/device", "sys/devices/pci0000:40/0000:41:00.0");
+	make("sys/class/net/eth1");
+	put("sys/class/infiniband/rxe0/parent", "ens1f0np0");
+	put("sys/class/infiniband/rxe1/parent", "eth1");
+	make("sys/class/net/bond0/lower_eno1");
+	make("sys/class/net/bond0.7/lower_bond0/lower_eno2");
+	return 0;
+}
+
+static int remove_host(void **state) {
+	(void) state;
+	shell("rm -rf %s", root);
+	return 0;
+}
+
+static void expect_pci(const char *device, const char *expected) {
+	char found[PCI_ADDRESS_MAX];
+
+	device_pci_address(root, device, found);
+	assert_string_equal(found, expected);
+}
+
+static void expect_netdev(const char *device, const char *expected) {
+	char found[IF_NAMESIZE];
+
+	device_netdev(root, device, found);
+	assert_string_equal(found, expected);
+}
+
+static void test_pci_addresses(void **state) {
+	(void) state;
+	expect_pci("mlx5_0", "0000:17:00.0");
+	expect_pci("cxi0", "0000:41:00.0");
+	expect_pci("ens1f0np0", "0000:17:00.0");
+	expect_pci("rxe0", "0000:17:00.0");
+	expect_pci("rxe1", "");
+	expect_pci("none", "");
+	expect_pci("../net/ens1f0np0", "");
+	expect_pci("", "");
+}
+
+static void test_netdevs(void **state) {
+	(void) state;
+	expect_netdev("mlx5_0", "ens1f0np0");
+	expect_netdev("cxi0", "hsn0");
+	expect_netdev("eth1", "eth1");
+	expect_netdev("rxe1", "eth1");
+	expect_netdev("none", "");
+	expect_netdev("../net/eth1", "");
+}
+
+static void test_the_way_out_of_a_host(void **state) {
+	static const char head[] = "Iface Destination Gateway Flags RefCnt Use Metric Mask";
+
+	(void) state;
+	assert_false(netdev_has_default_route(root, "eno1"));
+	put("proc/net/route", head);
+	assert_false(netdev_has_default_route(root, "eno1"));
+	put("proc/net/route", "eth1\t00000000\t0100000A\t0003\t0\t0\t0\t00000000");
+	assert_true(netdev_has_default_route(root, "eth1"));
+	assert_false(netdev_has_default_route(root, "eth10"));
+	put("proc/net/route", "eth1\t0000000A\t00000000\t0001\t0\t0\t0\t000000FF");
+	assert_false(netdev_has_default_route(root, "eth1"));
+	/* half of all addresses is no default route */
+	put("proc/net/route", "eth1\t00000000\t0100000A\t0003\t0\t0\t0\t00000080");
+	assert_false(netdev_has_default_route(root, "eth1"));
+	put("proc/net/route", "bond0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000");
+	assert_true(netdev_has_default_route(root, "eno1"));
+	assert_false(netdev_has_default_route(root, "eno2"));
+	put("proc/net/route", "bond0.7\t00000000\t0100000A\t0003\t0\t0\t0\t00000000");
+	assert_true(netdev_has_default_route(root, "eno2"));
+	assert_false(netdev_has_default_route(root, ""));
+}
+
+static void test_ipv6_has_a_way_out_too(void **state) {
+#define ZERO "00000000000000000000000000000000"
+	(void) state;
+	put("proc/net/route", "");
+	put("proc/net/ipv6_route", ZERO " 00 " ZERO " 00 " ZERO " 00000400 1 0 00000003 eth1");
+	assert_true(netdev_has_default_route(root, "eth1"));
+	put("proc/net/ipv6_route", ZERO " 00 " ZERO " 00 " ZERO " ffffffff 1 0 00200200 lo");
+	assert_false(netdev_has_default_route(root, "lo"));
+	put("proc/net/ipv6_route", ZERO " 80 " ZERO " 00 " ZERO " 00000400 1 0 00000003 eth1");
+	assert_false(netdev_has_default_route(root, "eth1"));
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pci_addresses),
+		cmocka_unit_test(test_netdevs),
+		cmocka_unit_test(test_the_way_out_of_a_host),
+		cmocka_unit_test(test_ipv6_has_a_way_out_too),
+	};
+
+	return cmocka_run_group_tests_name("facts of devices", tests, make_host, remove_host);
+}
