@@ -189,6 +189,7 @@ def spelled(plan: PlanDocument, lines: list[RoundLine]) -> Document:
             flow["ready"] = None if port is None else {"port": port, "proto": "tcp"}
             flow.setdefault("server_argv", [])
             flow.setdefault("repeat", 1)
+            flow.setdefault("rail", 0)
             if source := flow.pop("imported", None):
                 flow["import"] = source
         rounds.append({"flows": flows})

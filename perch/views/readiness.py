@@ -67,7 +67,7 @@ CRITERIA = (
     Criterion(
         "throughput",
         "Throughput",
-        ("like/", "peers/", "directions/", "sizes/"),
+        ("like/", "peers/", "directions/", "sizes/", "rails/"),
         metrics=r"bandwidth\.(gbit_s|messages_per_s)$",
     ),
     Criterion(

@@ -429,6 +429,18 @@ FAULTS = (
         ),
     ),
     fault(
+        "slow-rail",
+        "railed",
+        FAIL,
+        "rails/siblings/write-rails rails/elsewhere/write-rails "
+        f"limit/site-peers/write-rails {SHARE}/write-rails",
+        "a NIC of ten that is slow with each of its peers",
+        *(
+            edit(f"raw/*/flows/write-rails/{ends}/1/1/client.stdout", slower(0.8))
+            for ends in ("gamma/*", "*/gamma")
+        ),
+    ),
+    fault(
         "slow-size",
         "swept",
         FAIL,

@@ -17,6 +17,7 @@ BASES: dict[str, Callable[[Path], None]] = {
     "cards": recorded.cards,
     "fabric": composed.fabric,
     "swept": composed.swept,
+    "railed": composed.railed,
     "sealed": recorded.sealed,
     "accepted": recorded.accepted,
     "checked": composed.checked,

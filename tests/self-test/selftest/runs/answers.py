@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ Document = dict[str, Any]
 PARTS = ("files", "later", "links", "commands")
 #: A server of three recorded ones.
 SERVER = ("hosts/machine-amd", "hosts/qos-mlx5-dcb", "hosts/nic-mlx5")
+#: Of each rail the network, and how the address of a host in it begins in a GID.
+NETS = (("192.0.2", "c000:020"), ("203.0.113", "cb00:710"))
 #: What the composed site wants of each host.
 WANTED = {"pfc_priorities": [3]}
 
@@ -25,11 +28,13 @@ def answer(
     collected: str,
     netdev: str = "enp1s0",
     parts: tuple[str, ...] = SERVER,
+    rail: int = 0,
 ) -> Document:
-    """What a host answered, with addresses of its own.
+    """What a host answered of one card, with addresses of its own.
 
     `netdev`: the interface over its card. `parts`: the recorded answers that it is made of.
     """
+    net, prefix = NETS[rail]
     found = [document(FIXTURES / f"{name}.json") for name in parts]
     merged: Document = {"schema": found[0]["schema"], "hostname": host, "collected": collected}
     for part in PARTS:
@@ -39,11 +44,12 @@ def answer(
     text = compact(merged)
     for pattern, replacement in (
         (r"ens1np0|enp129s0f0np0", netdev),
-        (r"c1:00\.0", "81:00.0"),
-        (r"c000:0201", f"c000:020{number}"),
-        (r"192\.0\.2\.1\b", f"192.0.2.{number}"),
-        (r"f0:28:b2", f"f0:28:b{number}"),
-        (r"ef0:28b2", f"ef0:28b{number}"),
+        (r"mlx5_0", f"mlx5_{rail}"),
+        (r"(c|8)1:00\.0", f"8{rail + 1}:00.0"),
+        (r"c000:0201", f"{prefix}{number}"),
+        (r"192\.0\.2\.1\b", f"{net}.{number}"),
+        (r"f0:28:b2", f"f{rail}:28:b{number}"),
+        (r"ef0:28b2", f"ef{rail}:28b{number}"),
     ):
         text = re.sub(pattern, replacement, text)
     said: Document = json.loads(text)
@@ -56,10 +62,24 @@ def want(root: Path, host: str) -> None:
     write(root / f"inputs/hosts/{host}.json", wanted)
 
 
+def _both(first: Document, second: Document) -> Document:
+    """An answer of two cards; only of what is asked of a whole host are there two words."""
+    found = {**first, **{part: second[part] | first[part] for part in PARTS}}
+    addresses = [json.loads(one["commands"]["addresses"]["stdout"]) for one in (first, second)]
+    known = {one.get("ifname") for one in addresses[0]}
+    more = [one for one in addresses[1] if one.get("ifname") not in known]
+    found["commands"]["addresses"]["stdout"] = compact([*addresses[0], *more])
+    return found
+
+
 def check_hosts(root: Path, netdev: str = "enp1s0") -> None:
     """Writes what is wanted of each host of the plan, and what it answered ten seconds later."""
     plan = document(root / "plan.json")
     collected = plan["created"].replace("00Z", "10Z")
-    for number, host in enumerate(plan["hosts"], 1):
+    for number, (host, planned) in enumerate(plan["hosts"].items(), 1):
         want(root, host)
-        write(root / f"raw/{host}/host_check.json", answer(host, number, collected, netdev))
+        said = [
+            answer(host, number, collected, device.get("netdev", netdev), rail=rail)
+            for rail, device in enumerate(planned.get("devices") or [{}])
+        ]
+        write(root / f"raw/{host}/host_check.json", reduce(_both, said))

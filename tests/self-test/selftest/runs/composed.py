@@ -13,7 +13,7 @@ from perch.run import folder, judging
 from selftest.edits import sealed_again
 from selftest.files import document, write
 from selftest.runs.fabric import compose
-from selftest.runs.fabric_plan import EPOCH, SWEPT, WITH_PERFTEST, Fabric
+from selftest.runs.fabric_plan import EPOCH, RAILED, SWEPT, WITH_PERFTEST, Fabric
 
 #: The pair that is measured again, and the day before a run in seconds.
 AGAIN, DAY_S = "write-bandwidth/gamma/delta", 86400
@@ -27,6 +27,11 @@ def fabric(root: Path) -> None:
 def swept(root: Path) -> None:
     """The same hosts: three sizes both ways of each pair, and a hundred thousand round trips."""
     compose(root, Fabric(2, SWEPT))
+
+
+def railed(root: Path) -> None:
+    """The same hosts with two cards each, which measure each other rail by rail."""
+    compose(root, Fabric(3, RAILED))
 
 
 def retried(root: Path) -> None:

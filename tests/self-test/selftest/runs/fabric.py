@@ -13,7 +13,7 @@ from perch.history.seal import seal
 from selftest.files import limit_set, write, write_lines
 from selftest.runs.answers import check_hosts
 from selftest.runs.fabric_figures import Size, measured
-from selftest.runs.fabric_plan import HOSTS, Fabric, Test, plan, retry_plan, stamp
+from selftest.runs.fabric_plan import HOSTS, Fabric, Test, device, netdev, plan, retry_plan, stamp
 from tests import spelled
 
 Document = dict[str, Any]
@@ -39,9 +39,10 @@ MOVED = ("tx_bytes", "tx_packets", "rx_bytes", "rx_packets")
 
 
 class _Card:
-    """A host's card and its interface: what they have counted so far."""
+    """A host's card of a rail and its interface: what they have counted so far."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, rail: int) -> None:
+        self.device, self.netdev_name = f"{device(rail)}/1", netdev(rail)
         self.rdma = Counter(dict.fromkeys(MOVED, 4_000_000 * (number + 1)))
         self.netdev = Counter(dict.fromkeys(MOVED, 70_000 * (number + 1)))
 
@@ -54,7 +55,7 @@ class _Card:
             rx_packets=OTHER_PACKETS,
         )
 
-    def reading(self, at: float) -> Document:
+    def rdma_reading(self) -> Document:
         """The card's bytes are counted in words of four."""
         words = {
             "port_xmit_data": self.rdma["tx_bytes"] // 4,
@@ -63,12 +64,25 @@ class _Card:
             "port_rcv_packets": self.rdma["rx_packets"],
         }
         card = {**dict.fromkeys(ERRORS, 0), **words}
-        return {
-            "time_s": f"{at:.6f}",
-            "host": {"TcpRetransSegs": "0"},
-            "netdev": {"enp1s0": _texts({**self.netdev, **dict.fromkeys(DROPS, 0)})},
-            "rdma": {"mlx5_0/1": {"netdev": "enp1s0", "counters": _texts(card)}},
-        }
+        return {"netdev": self.netdev_name, "counters": _texts(card)}
+
+    def netdev_reading(self) -> Document:
+        return _texts({**self.netdev, **dict.fromkeys(DROPS, 0)})
+
+
+def _reading(cards: list[_Card], at: float) -> Document:
+    """All counters of a host."""
+    return {
+        "time_s": f"{at:.6f}",
+        "host": {"TcpRetransSegs": "0"},
+        "netdev": {card.netdev_name: card.netdev_reading() for card in cards},
+        "rdma": {card.device: card.rdma_reading() for card in cards},
+    }
+
+
+def _rest(cards: list[_Card]) -> None:
+    for card in cards:
+        card.rest()
 
 
 def _texts(counters: dict[str, int]) -> dict[str, str]:
@@ -104,7 +118,10 @@ class _Run:
 
     def __init__(self, root: Path, fabric: Fabric) -> None:
         self.root, self.fabric = root, fabric
-        self.cards = {host: _Card(number) for number, host in enumerate(HOSTS)}
+        self.cards = {
+            host: [_Card(number, rail) for rail in range(fabric.rails)]
+            for number, host in enumerate(HOSTS)
+        }
         self.tests = {test.name: test for test in fabric.tests}
         self.at = float(fabric.begun)
 
@@ -167,12 +184,13 @@ class _Run:
         self, test: Test, flow: Document, role: str, seconds: float, moved: dict[str, int]
     ) -> Document:
         """One end's report: its command, and the readings before and after it."""
-        card = self.cards[flow[role]]
-        before = card.reading(self.at)
+        cards = self.cards[flow[role]]
+        card = cards[flow["rail"]]
+        before = _reading(cards, self.at)
         (card.rdma if test.is_hardware else card.netdev).update(moved)
-        card.rest()
-        after = card.reading(self.at + seconds)
-        card.rest()
+        _rest(cards)
+        after = _reading(cards, self.at + seconds)
+        _rest(cards)
         is_service = role == "server" and test.tool == "perch"
         return {
             "schema": "perch.flow/1", "run": self.fabric.run, "flow": flow["id"], "role": role,
@@ -183,10 +201,10 @@ class _Run:
         }  # fmt: skip
 
     def environment(self, host: str) -> Document:
-        card = self.cards[host]
-        before = card.reading(self.at)
-        card.rest()
-        idle = _readings(before, card.reading(self.at + 1))
+        cards = self.cards[host]
+        before = _reading(cards, self.at)
+        _rest(cards)
+        idle = _readings(before, _reading(cards, self.at + 1))
         return {
             "schema": "perch.environment/1", "host": host, "hostname": host,
             "boot_id": f"composed-{host}",
@@ -195,9 +213,15 @@ class _Run:
             "versions": {"perch": "0.1.0", "libfabric": "2.1.0", "iperf3": "3.12",
                          "perftest": "6.24", "jq": "1.7"},
             "tuning": {},
-            "interfaces": [{"name": "enp1s0", "mtu_bytes": 9000, "state": "up",
-                            "rate_gbit_s": 100, "driver": "mlx5_core"}],
-            "rdma": [{"name": "mlx5_0", "driver": "mlx5_core", "firmware": "22.39.1002"}],
+            "interfaces": [
+                {"name": netdev(rail), "mtu_bytes": 9000, "state": "up", "rate_gbit_s": 100,
+                 "driver": "mlx5_core"}
+                for rail in range(self.fabric.rails)
+            ],
+            "rdma": [
+                {"name": device(rail), "driver": "mlx5_core", "firmware": "22.39.1002"}
+                for rail in range(self.fabric.rails)
+            ],
             "collected": stamp(self.at - 1), "idle": idle,
         }  # fmt: skip
 

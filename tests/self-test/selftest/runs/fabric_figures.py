@@ -12,7 +12,7 @@ from numpy.random import Generator
 from perch.model.figures import rounded
 from selftest.files import compact
 from selftest.runs import noise
-from selftest.runs.fabric_plan import HOSTS, Fabric, Test, address, stamp
+from selftest.runs.fabric_plan import HOSTS, Fabric, Test, address, device, netdev, stamp
 
 Document = dict[str, Any]
 
@@ -90,9 +90,11 @@ class _Drawn:
         bandwidth = "initiator_completion" if rdma else "receiver_acknowledged"
 
         def side(role: str) -> Document:
-            host = self.flow[role]
-            device = "mlx5_0" if rdma else "enp1s0"
-            return {"host": host, "device": device, "address": address(HOSTS.index(host))}
+            host, rail = self.flow[role], self.flow["rail"]
+            return {
+                "host": host, "device": device(rail) if rdma else netdev(rail),
+                "address": address(HOSTS.index(host), rail),
+            }  # fmt: skip
 
         asked = self.test.params
         return {

@@ -48,6 +48,7 @@ class Test:
     backend: str | None = None
     seconds: int = 0
     one_pair: bool = False
+    rails: int = 1
     both_ways: bool = False
     repeats: int = 2
     params: dict[str, Any] = field(default_factory=dict)
@@ -57,13 +58,14 @@ class Test:
         """Whether its bytes go through the card."""
         return self.backend == "verbs" or self.tool == "perftest"
 
-    def rounds(self) -> Iterator[tuple[tuple[int, int], ...]]:
-        """The pairs of hosts that measure at once, client first."""
+    def rounds(self) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+        """The rail, and the pairs of hosts that measure it at once, client first."""
         rounds = ONE_PAIR if self.one_pair else PAIRS
-        yield from rounds
-        if self.both_ways:
-            for pairs in rounds:
-                yield tuple((server, client) for client, server in pairs)
+        for rail in range(self.rails):
+            yield from ((rail, pairs) for pairs in rounds)
+            if self.both_ways:
+                for pairs in rounds:
+                    yield rail, tuple((server, client) for client, server in pairs)
 
 
 WRITES = Test(
@@ -110,6 +112,15 @@ SWEPT = (
     ),
 )  # fmt: skip
 
+#: Two cards a host, one after the other.
+RAILED = (
+    Test(
+        "write-rails", "RDMA write bandwidth of each rail", "perch", "write", "bandwidth", 200000,
+        backend="verbs", rails=2, repeats=1,
+        params={"devices": "all", "outstanding": 16, "cq_moderation": 1, "inline": 0},
+    ),
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Fabric:
@@ -129,15 +140,28 @@ class Fabric:
         """The id of the run; it says that it is composed."""
         return f"{datetime.fromtimestamp(self.begun, UTC):%Y%m%dT%H%M%SZ}-healthy-{self.seed}"
 
+    @property
+    def rails(self) -> int:
+        """How many cards each host has."""
+        return max(test.rails for test in self.tests)
+
     def factor(self, flow: str) -> float:
         """What is left of a flow's rate."""
         pattern, factor = self.weak
         return factor if re.search(pattern, flow) else 1.0
 
 
-def address(host: int) -> str:
+def address(host: int, rail: int = 0) -> str:
     """Of documentation (RFC 5737)."""
-    return f"192.0.2.{host + 1}"
+    return f"{('192.0.2', '203.0.113')[rail]}.{host + 1}"
+
+
+def device(rail: int) -> str:
+    return f"mlx5_{rail}"
+
+
+def netdev(rail: int) -> str:
+    return f"enp{rail + 1}s0"
 
 
 def _params(test: Test) -> Document:
@@ -148,11 +172,11 @@ def _params(test: Test) -> Document:
     return {"size": size, **length, **test.params}
 
 
-def _flow(test: Test, repeat: int, client: int, server: int) -> Document:
+def _flow(test: Test, repeat: int, rail: int, client: int, server: int) -> Document:
     ready = {"perftest": {"port": 18515, "proto": "tcp"}, "iperf3": {"port": 5201, "proto": "tcp"}}
     return {
-        "id": f"{test.name}/{HOSTS[client]}/{HOSTS[server]}/0/{repeat}",
-        "test": test.name, "title": test.title, "repeat": repeat, "tool": test.tool,
+        "id": f"{test.name}/{HOSTS[client]}/{HOSTS[server]}/{rail}/{repeat}",
+        "test": test.name, "title": test.title, "repeat": repeat, "rail": rail, "tool": test.tool,
         "backend": test.backend, "provider": None, "op": test.op, "kind": test.kind,
         "client": HOSTS[client], "server": HOSTS[server],
         "scope": "hardware" if test.is_hardware else "software",
@@ -165,11 +189,11 @@ def _flow(test: Test, repeat: int, client: int, server: int) -> Document:
 def plan(fabric: Fabric) -> Document:
     """plan.json; the planner makes its commands."""
     rounds = [
-        {"flows": [_flow(test, repeat, *pair) for pair in pairs]}
+        {"flows": [_flow(test, repeat, rail, *pair) for pair in pairs]}
         for repeat in (1, 2)
         for test in fabric.tests
         if repeat <= test.repeats
-        for pairs in test.rounds()
+        for rail, pairs in test.rounds()
     ]
     title = "Composed: hardware that is not there, its noise resampled from recorded runs"
     return {**_head(fabric, title), "rounds": rounds, "excluded": []}
@@ -196,7 +220,10 @@ def _head(fabric: Fabric, title: str) -> Document:
             host: {
                 "address": address(number), "group": None, "fabric": "roce", "scope": "hardware",
                 "backends": ["tcp", "verbs"], "tools": ["perch", "perftest", "iperf3"],
-                "devices": [{"name": "mlx5_0", "netdev": "enp1s0"}], "port": 18600,
+                "devices": [
+                    {"name": device(rail), "netdev": netdev(rail)} for rail in range(fabric.rails)
+                ],
+                "port": 18600,
                 "link_gbit_s": 100,
             }
             for number, host in enumerate(HOSTS)

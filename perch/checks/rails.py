@@ -1,0 +1,261 @@
+"""Is each rail as fast as its siblings on the same hosts, and as the same rail of other hosts?
+
+The best of all repeats speaks: what is slow is so each time. A NIC is named where it is slow with
+each of several peers, so that these are not accused; else both ends are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from perch.checks import RunView, check, first, names
+from perch.checks.figures import rounded_figures
+from perch.checks.limit_shares import FEWEST_PEERS
+from perch.model.figures import rounded
+from perch.model.verdict import Bound, Check
+
+#: Of the best sibling, or of the median elsewhere, where the link bounds a rate of hardware: two
+#: figures of 5 % variation each, as in both directions of a pair.
+LEAST_LINK = 0.9
+#: Of all other speeds, which depend on the hosts' processors, too: ClusterKit's 2.1 times.
+LEAST_OTHER = 1 / 2.1
+
+#: From this size on, and of transfers from this batch on, the link bounds a rate.
+LARGE_BYTES, LARGE_BATCH_BYTES = 65536, 32 << 20
+
+#: So many slow rails are named.
+NAMED_MAX = 3
+
+_ENDS = ("client.host", "server.host")
+_SAME = ("test", "kind", "params.size_bytes", "params.batch")
+_LINK = (*_ENDS, "rail", "server_rail")
+
+_SIBLINGS, _ELSEWHERE = "siblings", "elsewhere"
+#: By comparison its title, the words for when it does not hold, and its unit.
+_WORDS = {
+    _SIBLINGS: (
+        "Every rail is as fast as its siblings",
+        "Slower than its siblings",
+        "of the fastest sibling's figure",
+    ),
+    _ELSEWHERE: (
+        "Every rail is as fast as the same rail of other hosts",
+        "Slower than the same rail of other hosts",
+        "of the median of all pairs of hosts",
+    ),
+}
+_REMEDY = (
+    "compare cable, transceiver, switch port, PCIe link and firmware of this NIC with those of the "
+    "other rails"
+)
+
+
+def _best(records: pl.DataFrame) -> pl.DataFrame:
+    """The best figure of each test, pair, way, rail and size, as a speed: of a latency its inverse.
+
+    The pairs of a transfer are rails, and with cross_rail each end has another one.
+    """
+    latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
+    is_transfer = pl.col("kind") == "transfer"
+    crossed = (pl.col("rail") + pl.col("params.cross_rail")) % pl.col("params.devices")
+    size, batch = pl.col("params.size_bytes"), pl.col("params.batch")
+    is_large = pl.when(is_transfer).then(size * batch >= LARGE_BATCH_BYTES)
+    is_link = (pl.col("kind") != "latency") & is_large.otherwise(size >= LARGE_BYTES)
+    v = pl.col("v")
+    return (
+        records.filter(
+            (pl.col("status") == "ok") & pl.col("kind").is_in(["latency", "bandwidth", "transfer"])
+        )
+        .with_columns(
+            pl.when(is_transfer)
+            .then(pl.col("transfer.pair"))
+            .otherwise(pl.col("rail"))
+            .alias("rail"),
+            v=pl.when(pl.col("kind") == "latency").then(latency).otherwise("bandwidth.gbit_s"),
+            hard=(pl.col("scope") == "hardware") & is_link,
+        )
+        .with_columns(server_rail=pl.when(is_transfer).then(crossed).fill_null(pl.col("rail")))
+        .filter(v > 0)
+        .sort("v", descending=True, maintain_order=True)
+        .unique([*_SAME, *_LINK], keep="first", maintain_order=True)
+        .with_columns(
+            least=pl.when(pl.col("hard")).then(LEAST_LINK).otherwise(LEAST_OTHER),
+            rails=pl.col("rail").n_unique().over("test"),
+        )
+        .filter(pl.col("rails") > 1)
+    )
+
+
+def _shared(best: pl.DataFrame, whole: pl.Expr) -> pl.DataFrame:
+    share = rounded_figures(pl.col("v") / whole)
+    return best.with_columns(share=share).with_columns(slow=share < pl.col("least"))
+
+
+def _of_siblings(best: pl.DataFrame) -> pl.DataFrame:
+    """Where two rails of a pair were measured, what each has of the fastest one."""
+    of = [*_SAME, *_ENDS]
+    beside = best.filter(pl.len().over(of) > 1)
+    return _shared(beside, pl.col("v").max().over(of))
+
+
+def _of_elsewhere(best: pl.DataFrame) -> pl.DataFrame:
+    """What each rail has of the median of that rail between all pairs of hosts.
+
+    Column pairs: how many these are.
+    """
+    of = [*_SAME, "link.hop_class", "rail"]
+    a, b = (pl.col(end) for end in _ENDS)
+    ordered = [pl.when(a < b).then(x).otherwise(y) for x, y in ((a, b), (b, a))]
+    pair = pl.concat_str(ordered, separator="\t")
+    counted = best.with_columns(pairs=pair.n_unique().over(of))
+    return _shared(counted, pl.col("v").median().over(of))
+
+
+# ---- who is slow ---------------------------------------------------------------------------------
+
+
+def _ends(links: pl.DataFrame) -> pl.DataFrame:
+    """A row for each end of each link: its NIC, its peer, and whether the link is slow."""
+    client, server = _ENDS
+    return pl.concat(
+        links.select(
+            pl.col(host).alias("host"),
+            pl.col(place).alias("place"),
+            pl.col(device).alias("device"),
+            pl.col(other).alias("peer"),
+            "slow",
+            "share",
+        )
+        for host, place, device, other in (
+            (client, "rail", "client.device", server),
+            (server, "server_rail", "server.device", client),
+        )
+    )
+
+
+def _slow_nics(ends: pl.DataFrame) -> pl.DataFrame:
+    """The NICs that are slow with each of at least two peers, the slowest first."""
+    nics = ends.group_by("host", "place", maintain_order=True).agg(
+        pl.col("device").drop_nulls().first(),
+        pl.col("peer").n_unique().alias("peers"),
+        pl.col("slow").all(),
+        pl.col("share").max(),
+    )
+    return nics.filter(pl.col("slow") & (pl.col("peers") > 1)).sort("share", "host", "place")
+
+
+def _slow_ways(links: pl.DataFrame, nics: pl.DataFrame) -> Iterator[str]:
+    """Slow links of which neither end is a slow NIC, the slowest first."""
+    slow = links.filter("slow").sort("share", *_LINK)
+    known = set(nics.select("host", "place").iter_rows())
+    ways = {
+        (client, server, rail): (client, rail) in known or (server, other) in known
+        for client, server, rail, other in slow.select(_LINK).iter_rows()
+    }
+    for (client, server, rail), explained in ways.items():
+        back = (server, client, rail) in ways
+        if explained or (back and client > server):
+            continue
+        yield (
+            f"rail {rail} between {client} and {server}"
+            if back
+            else f"rail {rail} from {client} to {server}"
+        )
+
+
+def _named(found: pl.DataFrame) -> list[str]:
+    """Rails that are slow everywhere, slow NICs, and the other slow links."""
+    links = found.group_by(_LINK, maintain_order=True).agg(
+        pl.col("client.device", "server.device").first(),
+        pl.col("slow").any(),
+        pl.col("share").min(),
+    )
+    ends = _ends(links)
+    nics = _slow_nics(ends)
+    hosts = ends.group_by("place").agg(pl.col("host").n_unique())
+    slow = nics.group_by("place", maintain_order=True).agg(pl.len())
+    whole = slow.join(hosts, on="place").filter(pl.col("len") == pl.col("host"))["place"].sort()
+    single = nics.filter(~pl.col("place").is_in(whole.to_list()))
+    return [
+        *(f"rail {rail} of all hosts" for rail in whole),
+        *(
+            f"rail {rail} of {host}" + (f" ({device})" if device else "")
+            for host, rail, device in single.select("host", "place", "device").iter_rows()
+        ),
+        *_slow_ways(links, nics),
+    ]
+
+
+# ---- findings ------------------------------------------------------------------------------------
+
+
+def _finding(of: str, test: str, found: pl.DataFrame) -> Check:
+    title, fault, unit = _WORDS[of]
+    worst = found.sort(pl.col("share") / pl.col("least"), maintain_order=True)
+    slow = worst.filter("slow")
+    one = Check(
+        id=f"rails/{of}/{test}",
+        title=f"{title}, test {test}",
+        status="pass",
+        measured=rounded(worst["share"][0]),
+        limit=Bound(rounded(worst["least"][0]), None),
+        unit=unit,
+        evidence=first(slow["id"] if slow.height else worst["id"].head(1)),
+    )
+    if slow.height:
+        one.fault = f"{fault}: {names(_named(found), NAMED_MAX)}, test {test}"
+        one.status = "fail" if slow["hard"].any() else "advisory"
+        one.remedy = _REMEDY
+    return one
+
+
+def _elsewhere(test: str, best: pl.DataFrame) -> Check:
+    found = _of_elsewhere(best)
+    enough = found.filter(pl.col("pairs") >= FEWEST_PEERS)
+    if not enough.is_empty():
+        return _finding(_ELSEWHERE, test, enough)
+    return Check(
+        id=f"rails/{_ELSEWHERE}/{test}",
+        title=f"{_WORDS[_ELSEWHERE][0]}, test {test}",
+        status="not_judged",
+        measured="pairs of hosts with the same rail: "
+        f"{int(found['pairs'].max())}, and a median needs {FEWEST_PEERS}",  # type: ignore[arg-type]
+    )
+
+
+def _no_rails(run: RunView) -> Iterator[Check]:
+    """Where hosts have several devices, what would compare them."""
+    if any(len(host.devices) > 1 for host in run.plan.hosts.values()):
+        yield Check(
+            id=f"rails/{_SIBLINGS}",
+            title=_WORDS[_SIBLINGS][0],
+            status="not_judged",
+            measured="no test measured two rails of two hosts",
+            remedy="give tests devices: all in their params",
+        )
+
+
+@check(
+    family="rails",
+    order=123,
+    columns=(
+        *_SAME, *_ENDS, "id", "status", "scope", "rail", "client.device", "server.device",
+        "params.devices", "params.cross_rail", "transfer.pair", "link.hop_class", "latency_us.p50",
+        "latency_us.mean", "bandwidth.gbit_s",
+    ),
+    source="arithmetic: two figures of 5 % variation each, the most that "
+    "draft-calabria-bmwg-ai-fabric-training-bench-02 recommends; NVIDIA ClusterKit: bad is what "
+    "takes more than 2.1 times the best pair's time",
+)  # fmt: skip
+def rails(run: RunView) -> Iterator[Check]:
+    """Of each test of several rails the slowest one, beside its siblings and elsewhere."""
+    best = _best(run.records)
+    if best.is_empty():
+        yield from _no_rails(run)
+    for (test,), of_test in sorted(best.partition_by("test", as_dict=True).items()):
+        beside = _of_siblings(of_test)
+        if not beside.is_empty():
+            yield _finding(_SIBLINGS, str(test), beside)
+        yield _elsewhere(str(test), of_test)

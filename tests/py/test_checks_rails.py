@@ -1,0 +1,200 @@
+"""A rail that is slower than its siblings, or than the same rail of other hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from perch.model.record import Record
+from perch.model.verdict import Check
+from tests.py.checks_built import found, record, run_of
+
+HOSTS = tuple("abcdefgh")
+
+
+def fabric(hosts: int, rails: int, slow: Mapping[str, float], **more: Any) -> list[Record]:
+    """Both ways of all pairs. slow: what is left of the rate of NICs (a1) and of ways (a-b1)."""
+    records = []
+    for client, server in permutations(HOSTS[:hosts], 2):
+        for rail in range(rails):
+            keys = f"{client}{rail}", f"{server}{rail}", f"{client}-{server}{rail}"
+            rate = 390 * min(slow.get(key, 1) for key in keys)
+            about = {"scope": "hardware", "bandwidth": {"gbit_s": rate}} | more
+            ends = {
+                role: {"host": host, "device": f"mlx5_{rail}"}
+                for role, host in (("client", client), ("server", server))
+            }
+            records.append(record(f"t/{client}/{server}/{rail}/1", **ends, **about))
+    return records
+
+
+def checked(records: list[Record]) -> dict[str, Check]:
+    return found(run_of(records), "rails")
+
+
+def fault(records: list[Record], of: str = "siblings") -> Any:
+    one = checked(records)[f"rails/{of}/t"]
+    return one.fault if one.status == "fail" else one.status
+
+
+@pytest.mark.parametrize(("hosts", "rails"), [(2, 2), (3, 2), (8, 8)])
+def test_rails_that_are_alike_pass(hosts: int, rails: int) -> None:
+    one = checked(fabric(hosts, rails, {"a1": 0.95}))["rails/siblings/t"]
+    assert (one.status, one.measured) == ("pass", 0.95)
+
+
+def test_two_hosts_share_a_slow_rail() -> None:
+    records = fabric(2, 2, {"a1": 0.1})
+    one = checked(records)["rails/siblings/t"]
+    assert one.fault == "Slower than its siblings: rail 1 between a and b, test t"
+    assert (one.status, one.measured) == ("fail", 0.1)
+    assert one.evidence == ["t/a/b/1/1#65536", "t/b/a/1/1#65536"]
+
+
+@pytest.mark.parametrize(("hosts", "rails"), [(3, 2), (8, 8)])
+def test_one_slow_nic_is_named_and_no_peer_of_it(hosts: int, rails: int) -> None:
+    told = fault(fabric(hosts, rails, {"b1": 0.1}))
+    assert told == "Slower than its siblings: rail 1 of b (mlx5_1), test t"
+
+
+def test_most_rails_may_be_the_slow_ones() -> None:
+    told = fault(fabric(2, 4, {"a0": 0.1, "a1": 0.1, "a2": 0.1}))
+    assert told == (
+        "Slower than its siblings: rail 0 between a and b, rail 1 between a and b, "
+        "rail 2 between a and b, test t"
+    )
+
+
+def test_a_rail_that_is_slow_everywhere_is_one_rail() -> None:
+    slow = {f"{host}5": 0.5 for host in HOSTS}
+    told = fault(fabric(8, 8, slow))
+    assert told == "Slower than its siblings: rail 5 of all hosts, test t"
+
+
+def test_two_slow_nics_do_not_spoil_the_name_of_each_other() -> None:
+    told = fault(fabric(4, 4, {"a1": 0.1, "b1": 0.1, "c3": 0.5}))
+    assert told == (
+        "Slower than its siblings: rail 1 of a (mlx5_1), rail 1 of b (mlx5_1), "
+        "rail 3 of c (mlx5_3), test t"
+    )
+
+
+def test_a_way_is_named_where_its_ends_are_sound_elsewhere() -> None:
+    told = fault(fabric(4, 2, {"a-b1": 0.5}))
+    assert told == "Slower than its siblings: rail 1 from a to b, test t"
+
+
+def test_a_host_whose_rails_are_all_slow_is_found_elsewhere() -> None:
+    slow = {f"a{rail}": 0.5 for rail in range(2)}
+    one = checked(fabric(5, 2, slow))
+    assert one["rails/siblings/t"].status == "pass"
+    assert one["rails/elsewhere/t"].fault == (
+        "Slower than the same rail of other hosts: rail 0 of a (mlx5_0), rail 1 of a (mlx5_1), "
+        "test t"
+    )
+    assert one["rails/elsewhere/t"].measured == 0.5
+
+
+def test_four_hosts_have_no_median_elsewhere() -> None:
+    one = checked(fabric(4, 2, {"a1": 0.1}))["rails/elsewhere/t"]
+    said = "pairs of hosts with the same rail: 6, and a median needs 10"
+    assert (one.status, one.measured) == ("not_judged", said)
+
+
+def test_elsewhere_is_what_is_as_far_away() -> None:
+    records = fabric(5, 2, {})
+    far = [
+        record(
+            one.flow, scope="hardware", bandwidth={"gbit_s": 200}, link={"hop_class": "far"}
+        )
+        if "e" in one.flow.split("/")
+        else one
+        for one in fabric(6, 2, {})
+    ]  # fmt: skip
+    assert checked(records)["rails/elsewhere/t"].status == "pass"
+    assert checked(far)["rails/elsewhere/t"].status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("share", "more", "status"),
+    [
+        (0.91, {}, "pass"),
+        (0.89, {}, "fail"),
+        (0.6, {"scope": "software"}, "pass"),
+        (0.4, {"scope": "software"}, "advisory"),
+        (0.6, {"params": {"size_bytes": 64}}, "pass"),
+        (0.4, {"params": {"size_bytes": 64}}, "advisory"),
+    ],
+)
+def test_what_a_rail_may_lack(share: float, more: dict[str, Any], status: str) -> None:
+    one = checked(fabric(2, 2, {"a1": share}, **more))["rails/siblings/t"]
+    assert (one.status, one.measured) == (status, share)
+
+
+@pytest.mark.parametrize(("factor", "status"), [(2, "pass"), (2.2, "advisory")])
+def test_a_latency_may_be_twice_that_of_its_sibling(factor: float, status: str) -> None:
+    about: dict[str, Any] = {"kind": "latency", "scope": "hardware"}
+    records = [
+        record(f"t/a/b/{rail}/1", latency_us={"p50": p50}, **about)
+        for rail, p50 in enumerate((2, 2 * factor))
+    ]
+    assert checked(records)["rails/siblings/t"].status == status
+
+
+def test_the_best_of_all_repeats_speaks() -> None:
+    rates = {"0/1": 390, "1/1": 100, "1/2": 388}
+    records = [
+        record(f"t/a/b/{flow}", scope="hardware", bandwidth={"gbit_s": rate})
+        for flow, rate in rates.items()
+    ]
+    assert checked(records)["rails/siblings/t"].status == "pass"
+
+
+def transfer(
+    pair: int, rate: float, client: str = "a", server: str = "b", batch: int = 64
+) -> Record:
+    return record(
+        f"t/{client}/{server}/0/1", kind="transfer", op="write", scope="hardware",
+        params={"size_bytes": 1 << 20, "batch": batch, "devices": 4, "cross_rail": 1},
+        transfer={"pair": pair}, bandwidth={"gbit_s": rate},
+    )  # fmt: skip
+
+
+def test_the_pairs_of_a_transfer_are_rails_and_each_end_has_its_own() -> None:
+    slow = {("a", "b", 3), ("c", "a", 2)}  # rail 3 of a, and what sends to it from one rail before
+    slow |= {("a", "c", 3), ("b", "a", 2)}
+    records = [
+        transfer(pair, 100 if (client, server, pair) in slow else 390, client, server)
+        for client, server in permutations("abc", 2)
+        for pair in range(4)
+    ]
+    assert fault(records) == "Slower than its siblings: rail 3 of a, test t"
+
+
+def test_a_small_transfer_is_no_measure_of_its_link() -> None:
+    small = [transfer(pair, rate, batch=1) for pair, rate in enumerate((390, 200))]
+    assert fault(small) == "pass"
+    assert fault([transfer(pair, rate) for pair, rate in enumerate((390, 200))]) != "pass"
+
+
+def test_tests_and_sizes_are_judged_by_themselves() -> None:
+    records = [
+        record(
+            f"{test}/a/b/{rail}/1", scope="hardware", params={"size_bytes": size},
+            bandwidth={"gbit_s": rate},
+        )
+        for test, size, rate in (("t", 65536, 390), ("t", 131072, 90), ("u", 65536, 40))
+        for rail in range(2)
+    ]  # fmt: skip
+    assert {one.status for one in checked(records).values()} == {"pass", "not_judged"}
+
+
+def test_one_rail_of_several_devices_says_what_it_needs() -> None:
+    run = run_of(fabric(2, 1, {}))
+    assert found(run, "rails") == {}
+    run.plan.hosts["a"].devices[:] = [{"name": "mlx5_0"}, {"name": "mlx5_1"}]
+    one = found(run, "rails")["rails/siblings"]
+    assert (one.status, one.remedy) == ("not_judged", "give tests devices: all in their params")
