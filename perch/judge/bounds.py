@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -89,6 +90,7 @@ class Bound(msgspec.Struct):
     """
 
     role: str
+    place: Place
     law: Law
     of: Counter
     way: Literal["tx", "rx"]
@@ -135,17 +137,10 @@ def judged(bound: Bound, explained_by: str | None) -> Finding:
     if at.least > 0 and counted <= at.noise:
         few = f"too few to tell from control traffic and idle ({whole(at.noise)})"
         return Finding("unknown", f"{_subject(at, counted)}, {few}")
-    if at.idle > _quiet(at) and counted - at.idle < at.least * (2 - SLACK):
+    if at.idle > at.law.quiet(at.of.unit, at.of.of) and counted - at.idle < at.least * (2 - SLACK):
         idle = f"of which {whole(at.idle)} may be traffic as before the first flow"
         return Finding("unknown", f"{_subject(at, counted)}, {idle}; {whole(at.least)} are claimed")
     return PROVEN
-
-
-def _quiet(at: Bound) -> float:
-    """What a device moves while idle; more may stand for bytes that went another way."""
-    if at.of.of != "port":
-        return at.law.others
-    return CONTROL_PACKETS * (1 if at.of.unit == "packets" else DATAGRAM)
 
 
 def _too_few(at: Bound, counted: int) -> Finding:
@@ -198,13 +193,12 @@ def _ways(role: Role, claim: wire.Claim) -> tuple[_Way, _Way]:
 
 
 class Law(msgspec.Struct):
-    """One end of a flow with its claim.
+    """What a flow claims, over so many seconds.
 
     `again`: events after which packets were sent again. Bytes beside the payload: `control` of the
     engine's own, `others` of other programs.
     """
 
-    place: Place
     claim: wire.Claim
     rdma: bool
     again: int
@@ -213,68 +207,88 @@ class Law(msgspec.Struct):
     control: float
     others: float
 
-    def bound(self, counter: Counter, rest: Counter | None, way: _Way) -> Bound:
-        """`rest`: the same counter of the host's idle time."""
-        sent = way.way == "tx"
-        counted = counter.tx if sent else counter.rx
-        at_rest = 0 if rest is None else (rest.tx if sent else rest.rx) or 0
-        idle = at_rest * self.seconds / self.place.idle_seconds
-        if counter.unit == "packets":
-            least, sure, most = self._packets(way)
-        else:
-            least, sure, most = self._bytes(counter, way)
-        return Bound(
-            self.place.role,
-            self,
-            counter,
-            way.way,
-            counted,
-            idle,
-            least,
-            sure,
-            most,
-            # under a soft RDMA device the packets are the proof, and they are RDMA's only
-            idle + (self.control if counter.of in ("interface", "nic") else 0),
-            self._late(least) if counter.unit == "bytes" else 0,
-            () if counted is None or counted >= sure else _elsewhere(self.place, way),
-        )
+    def limits(self, unit: str, of: str, way: _Way) -> tuple[Number, Number, Number]:
+        """The least, the sure and the most."""
+        return self._packets(way) if unit == "packets" else self._bytes(of, way)
 
     def _packets(self, way: _Way) -> tuple[Number, Number, Number]:
-        """The least, the sure and the most."""
         least = way.least_packets
         most = (way.packets + self.again * self.claim.window) * SLACK + CONTROL_PACKETS
         return max(least, 0), max(least - way.unseen_packets, 0), most
 
-    def _bytes(self, counter: Counter, way: _Way) -> tuple[Number, Number, Number]:
+    def _bytes(self, of: str, way: _Way) -> tuple[Number, Number, Number]:
         claim, header = self.claim, self.header
-        around = header.least if counter.of in HAVE_HEADERS else 0
+        around = header.least if of in HAVE_HEADERS else 0
         least = max(way.claimed.bytes - way.lost + around * way.least_packets, 0)
         sure = max(least - way.unseen - around * way.unseen_packets, 0)
         payload = way.claimed.most + header.most * way.packets
         window = claim.window if self.rdma else 1
         repeated = self.again * window * (claim.room + header.most)
-        if counter.of == "port":
+        if of == "port":
             return least, sure, payload * SLACK + repeated + DATAGRAM * CONTROL_PACKETS
         return least, sure, payload * SLACK + repeated + self.control + self.others
 
-    def _late(self, least: Number) -> Number:
-        if self.rdma or not counts_late(self.place.driver):
-            return 0
-        return least / self.claim.elapsed if self.claim.elapsed > 1 else least
+    def noise(self, of: str) -> float:
+        """Under a soft RDMA device the packets are the proof, and they are RDMA's only."""
+        return self.control if of in ("interface", "nic") else 0
+
+    def quiet(self, unit: str, of: str) -> float:
+        """What a device moves while idle; more may stand for bytes that went another way."""
+        if of != "port":
+            return self.others
+        return CONTROL_PACKETS * (1 if unit == "packets" else DATAGRAM)
 
 
-def bounds(place: Place, claim: wire.Claim, *, rdma: bool, again: int) -> list[Bound]:
-    """Of each counter of a place and each way."""
-    seconds = (place.side.seconds if place.side else None) or 0
+def _law(claim: wire.Claim, *, rdma: bool, again: int, seconds: float) -> Law:
     header = RDMA_HEADER if rdma else TCP_HEADER
     control, others = control_bytes(claim.sizes, seconds), others_bytes(seconds)
-    law = Law(place, claim, rdma, again, seconds, header, control, others)
-    ways = _ways(place.role, claim)
-    return [
-        law.bound(counter, rest, way)
-        for counter, rest in zip(place.counters, place.idle, strict=True)
-        for way in ways
-    ]
+    return Law(claim, rdma, again, seconds, header, control, others)
+
+
+def bounds(
+    place: Place, claim: wire.Claim, elapsed: Number, *, rdma: bool, again: int
+) -> list[Bound]:
+    """Of each counter of a place and each way. `elapsed`: seconds of what is claimed."""
+    law = _law(claim, rdma=rdma, again=again, seconds=_seconds(place))
+    late = not rdma and counts_late(place.driver)
+    found = []
+    for counter, rest in zip(place.counters, place.idle, strict=True):
+        for way, counted, at_rest in zip(
+            _ways(place.role, claim), _both(counter), _both(rest), strict=True
+        ):
+            least, sure, most = law.limits(counter.unit, counter.of, way)
+            idle = (at_rest or 0) * law.seconds / place.idle_seconds
+            found.append(
+                Bound(
+                    place.role,
+                    place,
+                    law,
+                    counter,
+                    way.way,
+                    counted,
+                    idle,
+                    least,
+                    sure,
+                    most,
+                    idle + law.noise(counter.of),
+                    _late(least, elapsed) if late and counter.unit == "bytes" else 0,
+                    () if counted is None or counted >= sure else _elsewhere(place, way),
+                )
+            )
+    return found
+
+
+def _seconds(place: Place) -> float:
+    return (place.side.seconds if place.side else None) or 0
+
+
+def _both(counter: Counter | None) -> tuple[int | None, int | None]:
+    """Of the two ways of `_ways`."""
+    return (None, None) if counter is None else (counter.tx, counter.rx)
+
+
+def _late(least: Number, elapsed: Number) -> Number:
+    return least / elapsed if elapsed > 1 else least
 
 
 def _elsewhere(place: Place, way: _Way) -> list[str]:
@@ -287,3 +301,66 @@ def _elsewhere(place: Place, way: _Way) -> list[str]:
         for name, counts in place.side.netdev.items()
         if name not in known and (counts.get(f"{way.way}_bytes") or 0) >= way.claimed.bytes
     )
+
+
+# ---- where nothing has to be said ----------------------------------------------------------------
+
+#: Figures nearer than this to a bound are compared with the bound itself.
+NEAR = 1e-9
+
+
+class _Margin(NamedTuple):
+    """The bounds of one counter and way of a claim, without anything that was sent again.
+
+    At 0 seconds, and what each second adds.
+    """
+
+    least: Number
+    most: float
+    most_s: float
+    noise: float
+    noise_s: float
+    quiet: float
+    quiet_s: float
+
+
+@lru_cache(maxsize=4096)
+def _margins(claim: wire.Claim, role: Role, unit: str, of: str, rdma: bool) -> list[_Margin]:
+    at_once, later = (_law(claim, rdma=rdma, again=0, seconds=n) for n in (0, 1))
+    found = []
+    for way in _ways(role, claim):
+        least, _, most = at_once.limits(unit, of, way)
+        noise, quiet = at_once.noise(of), at_once.quiet(unit, of)
+        found.append(
+            _Margin(
+                least,
+                most,
+                later.limits(unit, of, way)[2] - most,
+                noise,
+                later.noise(of) - noise,
+                quiet,
+                later.quiet(unit, of) - quiet,
+            )
+        )
+    return found
+
+
+def surely_hold(place: Place, claim: wire.Claim, *, rdma: bool) -> bool:
+    """Whether `judged` has nothing to say of any of a place's bounds, whatever was sent again.
+
+    False decides nothing: the bounds themselves tell.
+    """
+    seconds = _seconds(place)
+    for counter, rest in zip(place.counters, place.idle, strict=True):
+        margins = _margins(claim, place.role, counter.unit, counter.of, rdma)
+        for at, counted, at_rest in zip(margins, _both(counter), _both(rest), strict=True):
+            idle = (at_rest or 0) * seconds / place.idle_seconds
+            if not (
+                counted is not None
+                and counted >= at.least
+                and counted - idle <= (at.most + at.most_s * seconds) * (1 - NEAR)
+                and counted > (idle + at.noise + at.noise_s * seconds) * (1 + NEAR)
+                and idle <= (at.quiet + at.quiet_s * seconds) * (1 - NEAR)
+            ):
+                return False
+    return True

@@ -15,7 +15,7 @@ import msgspec
 
 from perch.judge import wire
 from perch.judge.asked import Use
-from perch.judge.bounds import Bound, Finding, bounds, judged, worst
+from perch.judge.bounds import PROVEN, Bound, Finding, bounds, judged, surely_hold, worst
 from perch.judge.counter_table import GOES_BACK
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
@@ -28,7 +28,7 @@ from perch.tools.claims import is_rdma
 class Proof(msgspec.Struct):
     """What a record says of the path, and what the rest of the judge needs of it.
 
-    `bounds`: for flows that share a host (perch.judge.round). `ports`: the counters of the RDMA
+    `bounds`: of flows that share a host (perch.judge.round). `ports`: the counters of the RDMA
     ports that carried the flow, empty where one of them is not known. `carried`: the counters of
     all that carried it, by the name of the device, in the order of the names. `loopback`: both ends
     are one machine.
@@ -42,10 +42,11 @@ class Proof(msgspec.Struct):
 
 
 class _End(msgspec.Struct):
-    """One place of a flow, with what is claimed of it."""
+    """One place of a flow, with what is claimed of it, by these parts."""
 
     place: Place
     claim: wire.Claim | None
+    parts: Sequence[Part]
 
 
 def proof(
@@ -78,6 +79,7 @@ def proof(
             _End(
                 place_of(flow, own, role, use, planned, facts, side, rdma=rdma),
                 claim if own is parts else wire.of_flow(flow, own, rdma=rdma),
+                own,
             )
             for own in by_device(flow, parts, role) or [[]]
         ]
@@ -192,16 +194,26 @@ def _unread(plan: Plan, ends: Sequence[_End]) -> list[Finding]:
 def _by_law(
     ends: Sequence[_End], unread: list[Finding], rdma: bool, shared: bool
 ) -> tuple[Finding, list[Bound]]:
+    if not (shared or unread) and all(_surely_holds(end, rdma) for end in ends):
+        return PROVEN, []
     again = _sent_again(ends, rdma)
     held = [
         bound
         for end in ends
         if end.place.unknown is None and end.claim is not None
-        for bound in bounds(end.place, end.claim, rdma=rdma, again=again)
+        for bound in bounds(end.place, end.claim, wire.seconds(end.parts), rdma=rdma, again=again)
     ]
     explained_by = None if shared else "this flow explains"
     unknown = [Finding("unknown", end.place.unknown) for end in ends if end.place.unknown]
     return worst([*unknown, *unread, *(judged(bound, explained_by) for bound in held)]), held
+
+
+def _surely_holds(end: _End, rdma: bool) -> bool:
+    return (
+        end.place.unknown is None
+        and end.claim is not None
+        and surely_hold(end.place, end.claim, rdma=rdma)
+    )
 
 
 _goes_back = re.compile(GOES_BACK)

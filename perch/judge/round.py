@@ -64,7 +64,7 @@ def _of_host(host: str, members: Sequence[Member]) -> Iterator[tuple[set[str], F
     claims: dict[tuple[str, str, str], list[tuple[str, Bound]]] = {}
     for member in here:
         for bound in member.proof.bounds:
-            if bound.law.place.host == host:
+            if bound.place.host == host:
                 claims.setdefault(bound.counter, []).append((member.flow.id, bound))
     for counter in sorted(claims):
         flows = {flow for flow, _ in claims[counter]}
@@ -93,15 +93,15 @@ def _time(reading: Reading) -> float:
 
 def _together(claims: Sequence[Bound], flows: int, side: Counted) -> Bound | None:
     """Bounds of several flows on one counter as one; None where the host does not count it."""
-    one, law = claims[0], claims[0].law
-    counters = counters_of(side, law.place.device, law.place.port, rdma=law.rdma)
+    one, place, law = claims[0], claims[0].place, claims[0].law
+    counters = counters_of(side, place.device, place.port, rdma=law.rdma)
     counter = next((c for c in counters if (c.device, c.by) == (one.of.device, one.of.by)), None)
     if counter is None:
         return None
     idle = one.idle / (law.seconds or 1) * (side.seconds or 0)
     return msgspec.structs.replace(
         one,
-        role=f"{law.place.host}, {flows} flows at once",
+        role=f"{place.host}, {flows} flows at once",
         counted=counter.tx if one.way == "tx" else counter.rx,
         idle=idle,
         elsewhere=(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -20,6 +21,8 @@ ETHERNET_MTU = 1500
 SEGMENT_HEADERS = 72
 #: perftest's depth of queues, for where no depth is known.
 DEPTH = 128
+
+_NO_PARAMS, _NO_LINK = Params(), Link()
 
 
 class Way(msgspec.Struct):
@@ -46,18 +49,17 @@ class Way(msgspec.Struct):
         )
 
 
-class Claim(msgspec.Struct):
-    """`sent` by the client, and `received` by it.
+class Claim(msgspec.Struct, frozen=True, eq=False):
+    """`sent` by the client, and `received` by it. Parts that claim the same share one.
 
-    `window`: packets that may be outstanding; `room`: payload bytes of a packet; `elapsed` in
-    seconds; `lost` bytes were sent and did not arrive.
+    `window`: packets that may be outstanding; `room`: payload bytes of a packet; `lost` bytes were
+    sent and did not arrive.
     """
 
     sizes: int
     sent: Way
     received: Way
     messages: Number
-    elapsed: Number
     lost: Number
     lost_packets: Number
     window: int
@@ -67,18 +69,24 @@ class Claim(msgspec.Struct):
     def total(self) -> Number:
         return self.sent.bytes + self.received.bytes
 
-    def plus(self, other: Claim) -> Claim:
-        return Claim(
-            self.sizes + other.sizes,
-            self.sent.plus(other.sent),
-            self.received.plus(other.received),
-            self.messages + other.messages,
-            self.elapsed + other.elapsed,
-            self.lost + other.lost,
-            self.lost_packets + other.lost_packets,
-            max(self.window, other.window),
-            max(self.room, other.room),
-        )
+
+@lru_cache(maxsize=4096)
+def _sum(one: Claim, other: Claim) -> Claim:
+    return Claim(
+        one.sizes + other.sizes,
+        one.sent.plus(other.sent),
+        one.received.plus(other.received),
+        one.messages + other.messages,
+        one.lost + other.lost,
+        one.lost_packets + other.lost_packets,
+        max(one.window, other.window),
+        max(one.room, other.room),
+    )
+
+
+def seconds(parts: Sequence[Part]) -> Number:
+    """How long all sizes of a flow took."""
+    return sum(part.elapsed_s or 0 for part in parts)
 
 
 def of_flow(flow: Flow, parts: Sequence[Part], *, rdma: bool) -> Claim | None:
@@ -88,15 +96,8 @@ def of_flow(flow: Flow, parts: Sequence[Part], *, rdma: bool) -> Claim | None:
         claim = _of_part(flow, part, rdma)
         if claim is None:
             return None
-        total = claim if total is None else total.plus(claim)
+        total = claim if total is None else _sum(total, claim)
     return total
-
-
-def lost_bytes(part: Part, size: Number) -> Number:
-    """What was lost on the way, warm-up included where the tool tells."""
-    if part.claims is not None and part.claims.lost is not None:
-        return part.claims.lost
-    return lost_messages(part) * size
 
 
 class _Sizes(msgspec.Struct):
@@ -117,27 +118,56 @@ def _of_part(flow: Flow, part: Part, rdma: bool) -> Claim | None:
     if not (math.isfinite(claims.sent) and math.isfinite(claims.received)):
         return None
     kind = flow.kind if part.kind is None else part.kind
-    params = part.params or Params()
-    sizes = _sizes(params, part.link or Link(), kind, rdma)
-    unseen = _loss_is_unknown(part, kind)
-    sent = _way(claims.sent, claims.most_sent, sizes, unseen)
-    received = _way(claims.received, claims.most_received, sizes, unseen)
-    lost = lost_bytes(part, sizes.size)
-    depth = DEPTH if params.outstanding is None else max(params.outstanding, 1)
+    params, link = part.params or _NO_PARAMS, part.link or _NO_LINK
+    return _claim(
+        (claims.sent, claims.most_sent),
+        (claims.received, claims.most_received),
+        (params.size_bytes, params.chunks, params.outstanding, params.queue_pairs),
+        _room(link, rdma),
+        kind == "latency",
+        rdma,
+        _loss_is_unknown(part, kind),
+        claims.lost,
+        lost_messages(part),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _claim(
+    of_sent: tuple[Number, Number | None],
+    of_received: tuple[Number, Number | None],
+    shape: tuple[int | None, int | None, int | None, int | None],
+    room: Number,
+    answered: bool,
+    rdma: bool,
+    unseen: bool,
+    lost_bytes: Number | None,
+    lost_messages: Number,
+) -> Claim:
+    """`of_sent`, `of_received`: claimed, and at most. `shape`: of the part's params.
+
+    `lost_bytes`: on the way, warm-up included, where the tool tells.
+    """
+    size_bytes, chunks, outstanding, queue_pairs = shape
+    sizes = _sizes(size_bytes, chunks, room, answered, rdma)
+    sent, received = (_way(*claimed, sizes, unseen) for claimed in (of_sent, of_received))
+    lost = lost_messages * sizes.size if lost_bytes is None else lost_bytes
+    depth = DEPTH if outstanding is None else max(outstanding, 1)
     return Claim(
         sizes=1,
         sent=sent,
         received=received,
         messages=max(sent.most, received.most) / sizes.size * sizes.pieces,
-        elapsed=part.elapsed_s or 0,
         lost=lost,
         lost_packets=lost / sizes.size * sizes.least,
-        window=depth * max(params.queue_pairs or 1, 1) * sizes.each,
+        window=depth * max(queue_pairs or 1, 1) * sizes.each,
         room=sizes.room,
     )
 
 
-def _sizes(params: Params, link: Link, kind: str, rdma: bool) -> _Sizes:
+def _sizes(
+    size_bytes: int | None, chunks: int | None, room: Number, answered: bool, rdma: bool
+) -> _Sizes:
     """An RDMA message has packets of its own.
 
     A message of a stream has one packet at least where it waits for its answer: a card or veth may
@@ -145,16 +175,15 @@ def _sizes(params: Params, link: Link, kind: str, rdma: bool) -> _Sizes:
     segments, or lie in one more than they fill. A transfer's message may go in several pieces, each
     with packets of its own.
     """
-    room = _room(link, rdma)
-    size = room if params.size_bytes is None or params.size_bytes < 1 else params.size_bytes
+    size = room if size_bytes is None or size_bytes < 1 else size_bytes
     each = math.ceil(size / room)
-    pieces = max(params.chunks or 1, 1)
+    pieces = max(chunks or 1, 1)
     return _Sizes(
         size=size,
         room=room,
         pieces=pieces,
         each=each,
-        least=each if rdma else int(kind == "latency"),
+        least=each if rdma else int(answered),
         most=(each if rdma else each + 1) + pieces - 1,
     )
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from perch.judge.wire import lost_bytes, of_flow
+from perch.judge.wire import of_flow
+from perch.model.record import Number
 from tests.py.path_built import flow, part
 
 
@@ -45,10 +46,16 @@ def test_pieces_of_a_transfer_have_packets_of_their_own(
 
 
 def test_losses_of_the_warm_up_are_no_claim_on_the_receiver() -> None:
-    loss = {"sent_messages": 10, "lost_messages": 1}
-    assert lost_bytes(part(loss=loss), 8) == 8
-    assert lost_bytes(part(loss=loss, claims={"lost": 24}), 8) == 24
-    assert lost_bytes(part(), 8) == 0
+    def lost(loss: dict[str, int] | None, **claims: int) -> Number:
+        one = part(params={"size_bytes": 8}, loss=loss, claims={"sent": 80, "received": 0} | claims)
+        claim = of_flow(flow(), [one], rdma=True)
+        assert claim is not None
+        return claim.lost
+
+    one_of_ten = {"sent_messages": 10, "lost_messages": 1}
+    assert lost(one_of_ten) == 8
+    assert lost(one_of_ten, lost=24) == 24
+    assert lost(None) == 0
 
 
 @pytest.mark.parametrize(
