@@ -31,6 +31,7 @@ NAMED_MAX = 3
 _ENDS = ("client.host", "server.host")
 _SAME = ("test", "kind", "params.size_bytes", "params.batch")
 _LINK = (*_ENDS, "rail", "server_rail")
+_is_transfer = pl.col("kind") == "transfer"
 
 _SIBLINGS, _ELSEWHERE = "siblings", "elsewhere"
 #: By comparison its title, the words for when it does not hold, and its unit.
@@ -52,32 +53,34 @@ _REMEDY = (
 )
 
 
-def _best(records: pl.DataFrame) -> pl.DataFrame:
-    """The best figure of each test, pair, way, rail and size, as a speed: of a latency its inverse.
+def client_rail() -> pl.Expr:
+    """The rail of a record's client: the pairs of a transfer are rails."""
+    return pl.when(_is_transfer).then("transfer.pair").otherwise("rail")
 
-    The pairs of a transfer are rails, and with cross_rail each end has another one.
-    """
+
+def server_rail() -> pl.Expr:
+    """That of its server: another one of a transfer with cross_rail."""
+    crossed = (pl.col("transfer.pair") + pl.col("params.cross_rail")) % pl.col("params.devices")
+    return pl.when(_is_transfer).then(crossed).fill_null(client_rail())
+
+
+def _best(records: pl.DataFrame) -> pl.DataFrame:
+    """The best figure of each test, link and size, as a speed: of a latency its inverse."""
     latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
-    is_transfer = pl.col("kind") == "transfer"
-    crossed = (pl.col("rail") + pl.col("params.cross_rail")) % pl.col("params.devices")
     size, batch = pl.col("params.size_bytes"), pl.col("params.batch")
-    is_large = pl.when(is_transfer).then(size * batch >= LARGE_BATCH_BYTES)
+    is_large = pl.when(_is_transfer).then(size * batch >= LARGE_BATCH_BYTES)
     is_link = (pl.col("kind") != "latency") & is_large.otherwise(size >= LARGE_BYTES)
-    v = pl.col("v")
     return (
         records.filter(
             (pl.col("status") == "ok") & pl.col("kind").is_in(["latency", "bandwidth", "transfer"])
         )
         .with_columns(
-            pl.when(is_transfer)
-            .then(pl.col("transfer.pair"))
-            .otherwise(pl.col("rail"))
-            .alias("rail"),
+            rail=client_rail(),
+            server_rail=server_rail(),
             v=pl.when(pl.col("kind") == "latency").then(latency).otherwise("bandwidth.gbit_s"),
             hard=(pl.col("scope") == "hardware") & is_link,
         )
-        .with_columns(server_rail=pl.when(is_transfer).then(crossed).fill_null(pl.col("rail")))
-        .filter(v > 0)
+        .filter(pl.col("v") > 0)
         .sort("v", descending=True, maintain_order=True)
         .unique([*_SAME, *_LINK], keep="first", maintain_order=True)
         .with_columns(

@@ -12,7 +12,7 @@ import msgspec
 
 from perch.model.limits import Limits
 from perch.model.verdict import Check
-from perch.views import flows, references, size_charts, transfers, words
+from perch.views import flows, rails, references, size_charts, transfers, words
 from perch.views.details import Details
 from perch.views.flows import Ranked
 from perch.views.measured import Results
@@ -257,7 +257,21 @@ def _map(ranked: list[Ranked]) -> Iterator[Chart]:
         "map",
         f"Pairs: {found.title}, {words.size(found.size)}",
         "One cell for each pair: clients are rows, servers are columns. The figure is the pair's "
-        f"share of {share}.",
+        f"share of {share}; of several rails the worst one counts.",
+        found.values,
+    )
+
+
+def _rails(matrices: list[rails.Matrix]) -> Iterator[Chart]:
+    found = rails.drawn(matrices)
+    if found is None:
+        return
+    yield from chart(
+        "rails",
+        "rails",
+        f"Rails: {found.title}",
+        "One cell for each NIC: hosts are rows, rails are columns. The figure is the median over "
+        f"the NIC's flows with all peers, as a share of {found.share}.",
         found.values,
     )
 
@@ -279,6 +293,7 @@ def charts(
     planned: list[PlannedTest],
     details: Details,
     ranked: list[Ranked],
+    matrices: list[rails.Matrix],
     curves: list[Reference],
     latency_size: int,
     loaded: Values,
@@ -294,6 +309,7 @@ def charts(
         *_flow_chart(ranked, "bandwidth", checks, limits),
         *_flow_chart(ranked, "latency", checks, limits),
         *_map(ranked),
+        *_rails(matrices),
         *chart(
             "course",
             "course",

@@ -22,6 +22,7 @@ from perch.views import (
     glance,
     key_findings,
     loaded,
+    rails,
     readiness,
     references,
     repeatability,
@@ -54,6 +55,7 @@ class Measured(msgspec.Struct):
     tests: list[Results]
     packets: dict[str, Packets]
     flows: pl.DataFrame
+    rails: pl.DataFrame
 
 
 def measure(run: Run) -> Measured:
@@ -66,6 +68,7 @@ def measure(run: Run) -> Measured:
         tests=measuring.measured(rows, run.plan.tests, transfers.by_test(entries)),
         packets=flow_facts.packets(flows_once),
         flows=flows_once,
+        rails=rails.results(rows),
     )
 
 
@@ -171,14 +174,19 @@ def _of_run(run: Run, devices: fabric.Devices) -> Document:
 
 
 def _of_records(
-    run: Run, found: Measured, details: Details, ranked: list[flows.Ranked]
+    run: Run,
+    found: Measured,
+    details: Details,
+    ranked: list[flows.Ranked],
+    matrices: list[rails.Matrix],
 ) -> Document:
     names = [(test.name, test.title) for test in run.plan.tests]
     odd = anomalies.of_records(run.records, details.dips)
     return {
-        "tests": results.tables(found.tests, found.packets),
+        "tests": results.tables(found.tests, found.packets, rails.tables(found.rails)),
         "seen": flow_facts.ends_table(run.records),
         "slowest": flows.slowest_table(ranked),
+        "rails": rails.section(matrices),
         "anomalies": anomalies.table([*odd, *anomalies.of_checks(run.verdict.checks)]),
         "moved": _moved(details, lost_messages(run.records), run.plan.tests),
         "repeatability": repeatability.section(run.plan.tests, found.rows, found.transfers),
@@ -213,6 +221,7 @@ def _soak(run: Run) -> tuple[Document | None, list[Chart]]:
 def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[Chart]]:
     """What the template shows, with every table slim, and the charts in its order."""
     ranked = flows.ranked(found.rows, run.plan.tests)
+    matrices = rails.matrices(found.rails, run.plan.tests)
     under_load = loaded.loaded(found.rows, run.plan, found.tests)
     past = evolution.evolution(run.history, found.tests, run.documents)
     drawn = charts.charts(
@@ -220,6 +229,7 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
         run.plan.tests,
         details,
         ranked,
+        matrices,
         run.references,
         run.plan.latency_size,
         loaded.points(under_load),
@@ -232,7 +242,7 @@ def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[C
     document = {
         **_first_lines(run, found, ranked),
         **_of_run(run, fabric.devices(run)),
-        **_of_records(run, found, details, ranked),
+        **_of_records(run, found, details, ranked, matrices),
         **_conclusions(run, found, ranked, past),
         "evolution": past,
         "loaded": loaded.section(under_load),

@@ -28,19 +28,30 @@ SLOWEST_ROWS_MAX = 60
 #: Below this share of the median of the test's pairs a flow is named in bold. Source: site policy.
 SLOW = 0.9
 
+_PAIR = ["client.host", "server.host"]
+
 
 class Flow(msgspec.Struct):
+    """`rail`: None where the test has one only."""
+
     client: str
     server: str
     value: float
     ceiling: float | None
+    rail: int | None = None
+
+    @property
+    def ends(self) -> str:
+        on = "" if self.rail is None else f", rail {self.rail}"
+        return f"{self.client} to {self.server}{on}"
 
 
 class Ranked(msgspec.Struct):
     """A test's flows at one size, repeats merged to their median, the worst first.
 
     repeats: how many times the plan measures each pair.
-    flows: how many. drawn: rank, from 1, and flow. pairs: all of them, where they fill a map.
+    flows: how many. drawn: rank, from 1, and flow. pairs: all of them, each with its worst rail,
+    where they fill a map. among: what the flows are of.
     """
 
     test: str
@@ -53,6 +64,7 @@ class Ranked(msgspec.Struct):
     slowest: list[Flow]
     drawn: list[tuple[int, Flow]]
     pairs: list[Flow] | None
+    among: str
 
 
 def drawn_ranks(count: int) -> list[int]:
@@ -63,37 +75,35 @@ def drawn_ranks(count: int) -> list[int]:
 
 
 def _flows(rows: pl.DataFrame, kind: str) -> tuple[int, pl.DataFrame] | None:
-    """A test's largest size (latency: its smallest), and each pair's figure there in order.
-
-    Of several rails the worst one stands for the pair.
-    """
+    """A test's largest size (latency: its smallest), and each flow's figure there in order."""
     column = LATENCY["p50"] if kind == "latency" else BANDWIDTH["gbit_s"]
     sizes = rows[SIZE].drop_nulls().unique().sort().to_list()
     if not sizes:
         return None
     size = sizes[0] if kind == "latency" else sizes[-1]
     ceiling = pl.lit(None, pl.Float64) if kind == "latency" else pl.col("ceiling_gbit_s").first()
-    pairs = (
+    several = pl.col("rail").n_unique() > 1
+    flows = (
         rows.filter((pl.col(SIZE) == size) & pl.col(column).is_not_null())
-        .group_by("client.host", "server.host", "rail")
+        .with_columns(rail=pl.when(several).then("rail"))
+        .group_by(*_PAIR, "rail")
         .agg(pl.col(column).cast(pl.Float64).median().alias("value"), ceiling.alias("ceiling"))
-        .sort("value", "client.host", "server.host", descending=kind == "latency")
-        .unique(["client.host", "server.host"], keep="first", maintain_order=True)
-        .drop("rail")
+        .sort("value", *_PAIR, "rail", descending=kind == "latency")
     )
-    return size, pairs
+    return size, flows.select(*_PAIR, "value", "ceiling", "rail")
 
 
 def _flow(row: tuple[Any, ...]) -> Flow:
-    client, server, value, ceiling = row
-    return Flow(client, server, float(rounded(value)), ceiling)
+    client, server, value, ceiling, rail = row
+    return Flow(client, server, float(rounded(value)), ceiling, rail)
 
 
-def _ranked(test: PlannedTest, size: int, pairs: pl.DataFrame) -> Ranked:
-    count = pairs.height
+def _ranked(test: PlannedTest, size: int, flows: pl.DataFrame) -> Ranked:
+    count = flows.height
+    pairs = flows.unique(_PAIR, keep="first", maintain_order=True)
     hosts = pl.concat([pairs["client.host"], pairs["server.host"]]).n_unique()
-    is_mapped = count <= MAP_MAX**2 and hosts <= MAP_MAX
-    middle = pairs["value"].median()
+    is_mapped = MAP_LEAST <= pairs.height <= MAP_MAX**2 and hosts <= MAP_MAX
+    middle = flows["value"].median()
     return Ranked(
         test=test.name,
         title=test.title,
@@ -102,14 +112,15 @@ def _ranked(test: PlannedTest, size: int, pairs: pl.DataFrame) -> Ranked:
         repeats=test.repeats,
         flows=count,
         middle=float(middle),  # type: ignore[arg-type]
-        slowest=[_flow(row) for row in pairs.head(SLOWEST_MAX).iter_rows()],
-        drawn=[(at + 1, _flow(pairs.row(at))) for at in drawn_ranks(count)],
+        slowest=[_flow(row) for row in flows.head(SLOWEST_MAX).iter_rows()],
+        drawn=[(at + 1, _flow(flows.row(at))) for at in drawn_ranks(count)],
         pairs=[_flow(row) for row in pairs.iter_rows()] if is_mapped else None,
+        among="pairs" if flows["rail"].null_count() else "pairs and rails",
     )
 
 
 def ranked(rows: pl.DataFrame, tests: list[PlannedTest]) -> list[Ranked]:
-    """The tests with more than two pairs: bandwidths, then latencies."""
+    """The tests with more than two pairs or rails of them: bandwidths, then latencies."""
     plain = rows.filter(~is_transfer())
     found = []
     for kind in ("bandwidth", "latency"):
@@ -132,6 +143,7 @@ def _slowest_rows(test: Ranked) -> Iterator[list[str]]:
             words.cell(f"{test.title}, {words.size(test.size)}"),
             words.cell(flow.client),
             words.cell(flow.server),
+            "-" if flow.rail is None else str(flow.rail),
             f"{words.figure(flow.value)} {unit}",
             words.percent(100 * flow.value / flow.ceiling) if flow.ceiling else "-",
             f"**{share}**" if is_slow else share,
@@ -140,7 +152,7 @@ def _slowest_rows(test: Ranked) -> Iterator[list[str]]:
 
 def slowest_table(tests: list[Ranked]) -> Table:
     columns = left("Test", "From", "To") + right(
-        "Figure", "Of the ceiling", "Of the median of the test's pairs"
+        "Rail", "Figure", "Of the ceiling", "Of the test's median"
     )
     rows = [row for test in tests for row in _slowest_rows(test)]
     return Table(columns, rows[:SLOWEST_ROWS_MAX])
@@ -155,7 +167,7 @@ def rank_points(tests: list[Ranked], kind: str) -> list[dict[str, Any]]:
         {
             "series": test.title, "place": rounded(100 * (rank - 0.5) / test.flows),
             "value": flow.value, "from": flow.client, "to": flow.server,
-            "said": f"{test.title} at {words.size(test.size)}, {flow.client} to {flow.server}: "
+            "said": f"{test.title} at {words.size(test.size)}, {flow.ends}: "
             f"{words.figure(flow.value)} {'µs' if kind == 'latency' else 'Gb/s'}",
         }
         for test in tests
@@ -177,14 +189,14 @@ def map_of(tests: list[Ranked]) -> Map | None:
     """The bandwidth test with the most flows, as client against server."""
     bandwidths = [test for test in tests if test.kind == "bandwidth"]
     test = max(reversed(bandwidths), key=lambda one: one.flows, default=None)
-    if test is None or test.pairs is None or test.flows < MAP_LEAST:
+    if test is None or test.pairs is None:
         return None
     has_ceiling = all(flow.ceiling for flow in test.pairs)
     values: list[dict[str, Any]] = []
     for flow in test.pairs:
         whole = (flow.ceiling if has_ceiling else None) or test.middle
         share = rounded(100 * flow.value / whole)
-        said = f"{flow.client} to {flow.server}: {words.figure(flow.value)} Gb/s"
+        said = f"{flow.ends}: {words.figure(flow.value)} Gb/s"
         said += f", {words.percent(float(share))}"
         values.append(
             {"client": flow.client, "server": flow.server, "percent": share, "said": said}

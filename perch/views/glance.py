@@ -44,18 +44,18 @@ def _faster(tests: list[Results], than: Point) -> str:
 
 def _slowest(pairs: int, ranked: list[Ranked]) -> Iterator[str]:
     """The slowest pair of the first test with several pairs: bandwidth before latency."""
-    if pairs == 1:
+    if pairs == 1 and not ranked:
         yield "Worst pair: not known, only one pair was measured."
     for test in ranked[:1]:
         flow = test.slowest[0]
         unit = "µs" if test.kind == "latency" else "Gb/s"
         yield (
-            f"Worst pair: {words.cell(flow.client)} to {words.cell(flow.server)}, "
+            f"Worst pair: {words.cell(flow.ends)}, "
             f"{words.figure(flow.value)} {unit} at {words.size(test.size)}"
             f"{', median of its repeats' if test.repeats > 1 else ''}, "
             f"{words.percent(abs(100 * (flow.value / test.middle - 1)))} "
             f"{'slower' if test.kind == 'latency' else 'less'} than the median of the test's "
-            f"pairs, {words.figure(test.middle)} {unit} ({words.cell(test.title)})."
+            f"{test.among}, {words.figure(test.middle)} {unit} ({words.cell(test.title)})."
         )
 
 

@@ -81,8 +81,8 @@ def _slowest(ranked: list[Ranked]) -> Iterator[str]:
             repeats = ", median of its repeats" if test.repeats > 1 else ""
             yield (
                 f"{cell(test.title)} at {size(test.size)}: the slowest pair is "
-                f"{cell(flow.client)} to {cell(flow.server)}, {figure(flow.value)} Gb/s"
-                f"{repeats}: {share} of the median of the test's pairs."
+                f"{cell(flow.ends)}, {figure(flow.value)} Gb/s"
+                f"{repeats}: {share} of the median of the test's {test.among}."
             )
 
 

@@ -185,11 +185,15 @@ def _note(test: Results, counted: Packets | None) -> str:
     return words.cell(words.joined(parts) + ".")
 
 
-def tables(tests: list[Results], counted: dict[str, Packets]) -> list[Table]:
+def tables(
+    tests: list[Results], counted: dict[str, Packets], by_rail: dict[str, Table]
+) -> list[Table]:
+    """A table for each test; those of several rails have one by rail (perch.views.rails)."""
     found = []
     for test in tests:
         table = _table(test)
         table.title = words.cell(test.title)
+        table.pairs = by_rail.get(test.name, table.pairs)
         is_transfer = test.kind == "transfer"
         table.note = transfers.note(test) if is_transfer else _note(test, counted.get(test.name))
         found.append(table)

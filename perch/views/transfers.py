@@ -156,7 +156,9 @@ def _pair_table(test: Results) -> Table:
             place = [words.size(point.size_bytes), words.whole(point.batch), name, ends]
             rows.append(place + _cells(figures))
     columns = right("Size", "Batch", "Pair") + left("Devices") + _figure_columns()
-    return capped(columns, rows, ROWS_MAX)
+    table = capped(columns, rows, ROWS_MAX)
+    table.note = "Each pair of devices; the slowest of its size and batch is in bold:"
+    return table
 
 
 def table(test: Results) -> Table:

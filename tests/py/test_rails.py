@@ -13,6 +13,7 @@ from perch.judge.asked import Asking
 from perch.model.plan import PlanHost
 from perch.model.record import Record
 from perch.views import flows as ranked
+from perch.views.plan import PlannedTest
 from tests.py.checks_built import found, record, run_of
 from tests.py.path_built import flow
 
@@ -57,11 +58,16 @@ def test_two_tools_are_compared_by_rail() -> None:
     assert [row["ratio"] for row in rows] == [1, 0.1]
 
 
-def test_the_worst_rail_stands_for_its_pair() -> None:
-    size, pairs = ranked._flows(columns.frame(rails(390, 39, 380)), "bandwidth") or (0, None)
-    assert size == 65536
-    assert pairs is not None
-    assert pairs["value"].to_list() == [39]
+def test_flows_are_ranked_by_rail_and_the_worst_one_stands_for_its_pair() -> None:
+    ways = (f"{a}/{b}" for a in "abc" for b in "abc" if a != b)
+    records = [one for way in ways for one in rails(390, 39 if way == "a/b" else 380, way=way)]
+    test = PlannedTest("t", "T", "bandwidth", flows=12)
+    [one] = ranked.ranked(columns.frame(records), [test])
+    assert (one.flows, one.among) == (12, "pairs and rails")
+    assert [flow.ends for flow in one.slowest[:1]] == ["a to b, rail 1"]
+    assert one.pairs is not None
+    assert [flow.value for flow in one.pairs] == [39, 380, 380, 380, 380, 380]
+    assert ranked.slowest_table([one]).rows[0][1:4] == ["a", "b", "1"]
 
 
 def test_histories_know_the_rail() -> None:
