@@ -68,8 +68,9 @@ COLUMNS = tuple(
     dict.fromkeys(
         (
             "id", "status", "kind", "op", "connection", "tool.name", "backend", "client.host",
-            "server.host", "rail", "latency_us.count", "params.verify", "params.bidirectional",
-            "params.size_bytes", "params.gap_us", "has.params.rate", *FACETS.values(),
+            "server.host", "rail", "rails_at_once", "latency_us.count", "params.verify",
+            "params.bidirectional", "params.size_bytes", "params.gap_us", "has.params.rate",
+            *FACETS.values(),
             *_FIGURES.values(), *_SETTINGS.values(), *_CXI_SETTINGS.values(),
         )
     )
@@ -142,6 +143,8 @@ def _settings(row: dict[str, Any]) -> dict[str, Any]:
 def _comparable(records: pl.LazyFrame) -> pl.LazyFrame:
     """One message at a time or at full speed between known hosts: no transfers, no verified ones.
 
+    Nor rails that worked together, which answer another question.
+
     A pause between messages is a setting of the cxi tools; with others it answers another question.
     """
     cxi = (pl.col("tool.name") == "cxi") | (pl.col("backend") == "cxi").fill_null(value=False)
@@ -153,6 +156,7 @@ def _comparable(records: pl.LazyFrame) -> pl.LazyFrame:
         & ~pl.col("kind").is_in(["transfer", "sum"])
         & ~pl.col("params.verify").fill_null(value=False)
         & ~pl.col("has.params.rate").fill_null(value=False)
+        & pl.col("rails_at_once").is_null()
         & ((pl.col("params.gap_us").fill_null(0) <= 0) | cxi)
     )
 

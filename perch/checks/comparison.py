@@ -98,7 +98,8 @@ _TERMS = (
 
 COLUMNS = (
     *_TERMS, *_TRANSFER_TERMS,
-    "status", "op", "scope", "tool.name", "backend", "provider", "params.bidirectional",
+    "status", "op", "scope", "rails_at_once",
+    "tool.name", "backend", "provider", "params.bidirectional",
     "params.verify", "latency_us.p50", "latency_us.mean", "latency_us.stddev", "latency_us.p99",
     "latency_us.p99_9", "bandwidth.gbit_s", "bandwidth.messages_per_s", "bandwidth.bytes",
     "cpu.client_s_per_gb", "cpu.server_s_per_gb", "cpu.client_system_s", "cpu.server_system_s",
@@ -178,12 +179,13 @@ def _median(value: pl.Expr) -> pl.Expr:
 
 
 def groups(records: pl.DataFrame) -> list[Group]:
-    """One-way, unverified results of sends, and sums of transfers, by what they answer."""
+    """One-way, unverified results of sends of one rail, and sums of transfers, by question."""
     eligible = records.lazy().filter(  # lazy: only the columns that are asked for are copied
         (pl.col("status") == "ok")
         & ((pl.col("kind") == "sum") | pl.col("op").is_null() | (pl.col("op") == "send"))
         & ~pl.col("params.bidirectional").fill_null(value=False)
         & ~pl.col("params.verify").fill_null(value=False)
+        & pl.col("rails_at_once").is_null()
     )
     found = []
     for kind, metrics in METRICS.items():

@@ -7,6 +7,7 @@ the judge then judges all repeats.
 from __future__ import annotations
 
 import argparse
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,8 +99,11 @@ def _name(pair: OutsidePair) -> str:
     return f"{pair['test']}/{pair['client']}/{pair['server']}"
 
 
-def repeats(plan: Plan, pairs: list[OutsidePair]) -> list[Flow]:
-    """The flows that follow the planned ones; all rails of a pair are measured again."""
+def repeats(plan: Plan, pairs: list[OutsidePair]) -> list[list[Flow]]:
+    """The flows that follow the planned ones, those together that run at the same time.
+
+    All rails of a pair are measured again.
+    """
     from perch.judge.planned import REPEATS
 
     own: dict[tuple[str, int], list[Flow]] = {}
@@ -107,25 +111,32 @@ def repeats(plan: Plan, pairs: list[OutsidePair]) -> list[Flow]:
         own.setdefault((f"{flow.test}/{flow.client}/{flow.server}", flow.rail), []).append(flow)
     named = list(map(_name, pairs))
     asked = [flows for name in named for (pair, _), flows in own.items() if pair == name]
-    return [
+    again = (
         msgspec.structs.replace(flows[0], repeat=max(flow.repeat for flow in flows) + more)
         for more in range(1, REPEATS + 1)
         for flows in asked
-    ]
+    )
+    return [list(flows) for _, flows in groupby(again, key=_together)]
 
 
-def placed(flows: list[Flow]) -> list[RoundLine]:
+def _together(flow: Flow) -> tuple[str | int, ...]:
+    """Equal of two flows that follow each other and run at the same time."""
+    rail = 0 if flow.rails_at_once > 1 else flow.rail
+    return flow.test, flow.client, flow.server, flow.repeat, rail
+
+
+def placed(together: list[list[Flow]]) -> list[RoundLine]:
     """Each in the first round in which both of its hosts are free, as the planner does."""
     rounds: list[list[Flow]] = []
     busy: list[set[str]] = []
-    for flow in flows:
-        hosts = {flow.client, flow.server}
+    for flows in together:
+        hosts = {flows[0].client, flows[0].server}
         free = next((i for i, taken in enumerate(busy) if not hosts & taken), None)
         if free is None:
             rounds.append([])
             busy.append(set())
             free = len(rounds) - 1
-        rounds[free].append(flow)
+        rounds[free] += flows
         busy[free] |= hosts
     return [
         RoundLine(

@@ -9,7 +9,7 @@ import gc
 import hashlib
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -375,11 +375,15 @@ def _refuse(found: Iterable[str], file: str) -> None:
 _Pair = tuple[str, str, str, int]
 
 
+def _pair(flow: Flow) -> _Pair:
+    return flow.test, flow.client, flow.server, flow.rail
+
+
 def _by_pair(flows: Iterable[Flow]) -> dict[_Pair, list[int]]:
     """The repeats of each pair."""
     pairs: dict[_Pair, list[int]] = {}
     for flow in flows:
-        pairs.setdefault((flow.test, flow.client, flow.server, flow.rail), []).append(flow.repeat)
+        pairs.setdefault(_pair(flow), []).append(flow.repeat)
     return pairs
 
 
@@ -394,9 +398,18 @@ def _pair_faults(pair: _Pair, repeats: list[int], planned: list[int]) -> Iterato
         yield f"its repeats of {name} have the numbers {named}, not {follow}"
 
 
-def _retry_faults(again: Iterable[Flow], plan: Plan) -> Iterator[str]:
+def _at_once_faults(again: Iterable[Flow], plan: Plan) -> Iterator[str]:
+    """Rails that a repeat measures with more or fewer others than the plan does."""
+    planned = {(*_pair(flow), flow.rails_at_once) for flow in plan.flows()}
+    for flow in again:
+        if (*_pair(flow), flow.rails_at_once) not in planned:
+            yield f"its repeat {flow.id} has {flow.rails_at_once} rails at once, unlike the plan"
+
+
+def _retry_faults(again: Sequence[Flow], plan: Plan) -> Iterator[str]:
     """Why flows do not count as repeats of this plan's flows."""
     planned, repeated = _by_pair(plan.flows()), _by_pair(again)
+    yield from _at_once_faults([flow for flow in again if _pair(flow) in planned], plan)
     for pair, repeats in repeated.items():
         yield from _pair_faults(pair, repeats, planned.get(pair, []))
     # one pair may always be tried again
@@ -415,7 +428,7 @@ def _repeats(plan: Plan, path: Path) -> list[Round]:
     if found:
         raise PerchError(ExitCode.INCONCLUSIVE, found, file=path.name)
     rounds = list(_rounds(Flows(plan), again.rounds, path.name, retry=True))
-    found = _joined(_retry_faults((flow for turn in rounds for flow in turn.flows), plan))
+    found = _joined(_retry_faults([flow for turn in rounds for flow in turn.flows], plan))
     if found:
         raise PerchError(ExitCode.INCONCLUSIVE, found, file=path.name)
     return rounds

@@ -162,6 +162,7 @@ def record(
         client=_side(part.client, flow.client, plan.hosts[flow.client].address),
         server=_side(part.server, flow.server, plan.hosts[flow.server].address),
         status=final_status(part),
+        rails_at_once=flow.rails_at_once if flow.rails_at_once > 1 else None,
         backend=part.backend or flow.backend,
         provider=part.provider or flow.provider,
         op=part.op or flow.op,

@@ -98,8 +98,8 @@ class Imported(Model):
 class Flow(msgspec.Struct, omit_defaults=True):
     """One measurement between two hosts.
 
-    `params`: of its test. `retry`: it is of plan.retry.json. The commands are there where they are
-    needed: `perch.plan.flows.Flows.fill`.
+    `params`: of its test. `rails_at_once`: of its pair in its round. `retry`: it is of
+    plan.retry.json. The commands are there where they are needed: `perch.plan.flows.Flows.fill`.
     """
 
     id: str
@@ -111,6 +111,7 @@ class Flow(msgspec.Struct, omit_defaults=True):
     scope: Scope
     repeat: int = 1
     rail: int = 0
+    rails_at_once: int = 1
     devices: int = 1
     title: str = ""
     backend: str | None = None

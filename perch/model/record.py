@@ -429,7 +429,10 @@ class Part(Model):
 
 
 class Record(Model):
-    """perch.record/2: one measurement of one flow and size, in the order of its keys."""
+    """perch.record/2: one measurement of one flow and size, in the order of its keys.
+
+    `rails_at_once`: of its pair that worked at the same time, where there were several.
+    """
 
     schema: str
     run: str
@@ -442,6 +445,7 @@ class Record(Model):
     client: Side
     server: Side
     status: Status
+    rails_at_once: Count | None = None
     backend: str | None = None
     provider: str | None = None
     op: str | None = None

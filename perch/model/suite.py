@@ -14,7 +14,11 @@ Carrier = Literal["rdma", "card", "provider", "sockets"]
 
 
 class SuiteTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One test of a suite. `params` are its tool's options (playbooks/suites/suite.schema.json)."""
+    """One test of a suite. `params` are its tool's options (playbooks/suites/suite.schema.json).
+
+    `rails`: whether those of a pair work one after another, or all together. `directions`: both:
+    each pair once more with its ends exchanged.
+    """
 
     name: str
     title: str
@@ -25,6 +29,8 @@ class SuiteTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     op: str = "send"
     params: dict[str, Any] = {}
     repeat: int = 1
+    rails: Literal["alone", "together"] = "alone"
+    directions: Literal["one", "both"] = "one"
 
     def get(self, name: str, default: Any = None) -> Any:
         """A parameter; `default` where it is not given or false."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from perch.model.plan import Excluded
 from perch.model.text import names
 from perch.plan import rails
+from perch.plan.pairs import Pair
 from perch.plan.tests import Fleet, PlannedTest
 
 #: Hosts that are named of a NIC that no flow uses.
@@ -31,11 +32,20 @@ def _alone(one: PlannedTest) -> Iterator[Excluded]:
     if one.test.get("devices") is None:
         return
     hosts = one.fleet.hosts
-    for pair in dict.fromkeys(pair for turn in one.turns for pair in turn.pairs):
+    for pair in _once(pair for turn in one.turns for pair in turn.pairs):
         left = rails.alone(one.test, *(hosts[host] for host in pair))
         if left:
             why = f"{' and '.join(pair)}: the other host has no device to pair with"
             yield Excluded(f"{', '.join(left)} in {one.test.name}", why)
+
+
+def _once(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """Each two hosts once, in the order of their first direction."""
+    seen: set[frozenset[str]] = set()
+    for pair in pairs:
+        if frozenset(pair) not in seen:
+            seen.add(frozenset(pair))
+            yield pair
 
 
 def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:

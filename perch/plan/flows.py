@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -103,7 +104,12 @@ class Flows:
 
     def round(self, line: RoundLine, *, retry: bool = False) -> Round:
         """The flows of a line, without their commands. Raises KeyError as `flow`."""
-        return Round([self.flow(key, line, retry=retry) for key in line.flows])
+        flows = [self.flow(key, line, retry=retry) for key in line.flows]
+        if any(key.rail for key in line.flows):
+            pairs = Counter((one.test, one.client, one.server) for one in flows)
+            for one in flows:
+                one.rails_at_once = pairs[one.test, one.client, one.server]
+        return Round(flows)
 
     def commands(self, flow: Flow) -> tuple[list[str], list[str]]:
         """What client and server of a flow run.

@@ -14,6 +14,10 @@ class Turn(NamedTuple):
     rail: int
     pairs: list[Pair]
 
+    def back(self) -> Turn:
+        """With the ends of each pair exchanged."""
+        return Turn(self.rail, [(server, client) for client, server in self.pairs])
+
 
 def circle(hosts: Sequence[str]) -> list[list[Pair]]:
     """Every pair once, in rounds whose pairs share no host: as few rounds as there can be.

@@ -92,8 +92,8 @@ def _measured(tests: Sequence[PlannedTest]) -> Iterator[list[Part]]:
     for repeat in range(1, max((one.test.repeat for one in tests), default=0) + 1):
         for i, one in enumerate(tests):
             if one.test.repeat >= repeat:
-                for turn in one.turns:
-                    yield [Part(i, repeat, turn.pairs, rail=turn.rail)]
+                for turns in one.rounds:
+                    yield [Part(i, repeat, turn.pairs, rail=turn.rail) for turn in turns]
 
 
 def decoded(document: bytes, file: str = "inputs/plan.json") -> Inputs:

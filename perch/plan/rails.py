@@ -24,6 +24,8 @@ def _patterns(asked: Any) -> list[str]:
 def refusal(test: SuiteTest) -> str | None:
     """Why `devices` of a test can be no choice of rails; None where it can."""
     asked = test.params.get("devices")
+    if asked is None and test.rails == "together":
+        return "rails together needs devices, which says the rails: all, a number, names, a pattern"
     if asked is None or asked == "all":
         return None
     if isinstance(asked, int) and not isinstance(asked, bool) and 1 <= asked <= RAILS_MAX:
@@ -60,6 +62,8 @@ def lacking(test: SuiteTest, host: Host) -> str | None:
         return "names no device (perch_devices), and the test chooses among them"
     if isinstance(asked, int) and asked > len(has):
         return f"names {len(has)} of the {asked} devices that the test takes (perch_devices)"
+    if test.rails == "together" and len(_of_host(asked, host.devices)) < 2:
+        return "names one device for the test, which measures several together"
     return next(_unmatched(asked, has), None) or _twice(asked, host)
 
 

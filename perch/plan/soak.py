@@ -93,6 +93,8 @@ def refusals(test: SuiteTest) -> Iterator[str]:
         yield "a soak needs tool perch and kind latency or bandwidth; only they record intervals"
     if test.backend == "null":
         yield "backend null cannot be soaked: it does not use the network"
+    if test.rails != "alone" or test.directions != "one":
+        yield "a soak loads all rails together; its pairs say which directions: leave both out"
     if test.repeat != 1:
         yield "repeat must be 1 in a soak; each interval of a soak is a repeat"
     timed = test.first_of(("iterations", "duration", "interval"))

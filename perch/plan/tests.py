@@ -66,9 +66,10 @@ class Pairing(NamedTuple):
 
 @dataclass
 class PlannedTest:
-    """A test, the hosts that can take part and why others cannot, and its turns.
+    """A test, the hosts that can take part and why others cannot, and its rounds.
 
-    `unfit`: pairs whose devices do not fit each other, which are in no turn, and why.
+    The turns of a round run at the same time. `unfit`: pairs whose devices do not fit each other,
+    which are in no turn, and why.
     """
 
     test: SuiteTest
@@ -77,10 +78,14 @@ class PlannedTest:
     is_soak: bool = False
     able: list[str] = field(default_factory=list)
     unable: list[tuple[str, str]] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    rounds: list[list[Turn]] = field(default_factory=list)
     unfit: list[tuple[Pair, str]] = field(default_factory=list)
     _pairings: dict[tuple[int, int, int], Pairing] = field(default_factory=dict)
     _rails: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [turn for turns in self.rounds for turn in turns]
 
     def between(self, client: str, server: str, rail: int = 0) -> Pairing:
         likeness = self.fleet.likeness
@@ -132,6 +137,8 @@ class PlannedTest:
         if self.is_soak or unfit is not None:
             return Pairing(devices, scope, unfit, 0, 0)
         slowdown = max(client.slowdown, server.slowdown)
+        if test.rails == "together":  # software shares the cores
+            slowdown *= 1 if scope == "hardware" else len(self.rails(client.name, server.name))
         estimate = times.estimate_s(command, test, scope, slowdown, devices)
         deadline = times.deadline_s(command, test, estimate, slowdown, devices)
         return Pairing(devices, scope, None, estimate, deadline)
@@ -169,10 +176,15 @@ def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> li
     return Template(command.template(test, devices).client).expanded(facts)
 
 
-def _rail_refusals(test: SuiteTest, command: Command) -> Iterator[str]:
-    if test.params.get("devices") is None:
+def _round_refusals(test: SuiteTest, command: Command) -> Iterator[str]:
+    """Of what says which flows there are, and which of them run together."""
+    if test.directions == "both" and test.get("bidirectional"):
+        yield "directions both needs a test that goes one way; bidirectional goes both ways"
+    if test.kind == "transfer":
+        if test.rails == "together":
+            yield "a transfer moves data over all its devices together; leave rails out"
         return
-    if not command.by_rail(test):
+    if test.params.get("devices") is not None and not command.by_rail(test):
         yield "devices needs backend verbs or cxi, or tool perftest or cxi: others name no device"
     refusal = rails.refusal(test)
     if refusal is not None:
@@ -188,8 +200,7 @@ def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check
         yield from soaks.refusals(test)
         test = soaks.lasting(test, soak)
     yield from command.refusals(test)
-    if test.kind != "transfer":
-        yield from _rail_refusals(test, command)
+    yield from _round_refusals(test, command)
     if command.is_engine:
         refusal = check(_asked_of_engine(test, command, soak))
         if refusal is not None:
@@ -247,23 +258,29 @@ def planned(
         able = tuple(one.able)
         if able not in circles:
             circles[able] = circle(able)
-        one.turns = [turn for pairs in circles[able] for turn in one.by_rail(pairs)]
-        if test.kind == "transfer":
-            _fit(one)
+        one.rounds = [turns for pairs in circles[able] for turns in _rounds(one, pairs)]
         yield one
 
 
-def _fit(one: PlannedTest) -> None:
-    """Takes out the pairs of hosts whose devices do not fit each other."""
-    fitting = []
-    for turn in one.turns:
-        fits = []
-        for pair in turn.pairs:
-            why = one.between(*pair, turn.rail).unfit
-            if why is None:
-                fits.append(pair)
-            else:
-                one.unfit.append((pair, why))
-        if fits:
-            fitting.append(Turn(turn.rail, fits))
-    one.turns = fitting
+def _rounds(one: PlannedTest, pairs: list[Pair]) -> Iterator[list[Turn]]:
+    """The rounds of pairs that share no host."""
+    if one.test.kind == "transfer":
+        pairs = list(_fitting(one, pairs))
+    turns = one.by_rail(pairs) if pairs else []
+    rounds = [[turn] for turn in turns]
+    if one.test.rails == "together":
+        rounds = [turns] if turns else []
+    for together in rounds:
+        yield together
+        if one.test.directions == "both":
+            yield [turn.back() for turn in together]
+
+
+def _fitting(one: PlannedTest, pairs: list[Pair]) -> Iterator[Pair]:
+    """Those whose devices fit each other."""
+    for pair in pairs:
+        why = one.between(*pair).unfit
+        if why is None:
+            yield pair
+        else:
+            one.unfit.append((pair, why))

@@ -11,10 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from perch.history.retry import placed
-from perch.model.plan import Flow, RoundLine
+from perch.history.retry import placed, repeats
+from perch.model.plan import Flow, Plan, RoundLine
+from perch.model.sections import OutsidePair
+from perch.plan.flows import Flows
+from perch.plan.rounds import lines as planned_lines
+from perch.plan.rounds import plan_document, text
 from tests.py.conftest import Ended
 from tests.py.judging import Run, measured_again, missing, put, status, times
+from tests.py.planned import hosts, planned, suite_test
 
 Perchctl = Callable[..., Ended]
 FLOW = "iperf3/alpha/beta"
@@ -150,7 +155,26 @@ def test_flows_of_a_round_share_no_host() -> None:
         msgspec.structs.replace(like, client=a, server=b) for a, b in ("ab", "cd", "bc", "ef", "da")
     ]
     keys = [flow.key for flow in flows]
-    assert placed(flows) == [
+    assert placed([[flow] for flow in flows]) == [
         RoundLine(0, 2, 9, [keys[0], keys[1], keys[3]]),
         RoundLine(1, 2, 9, [keys[2], keys[4]]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("rails", "rounds"), [("together", [[0, 1]] * 2), ("alone", [[0], [1]] * 2)]
+)
+def test_rails_that_worked_together_are_repeated_together(
+    rails: str, rounds: list[list[int]]
+) -> None:
+    devices = [{"name": f"m{i}"} for i in range(2)]
+    test = suite_test(backend="verbs", params={"size": 8, "devices": "all"}, rails=rails)
+    of = planned([test], hosts(2, perch_backends=["verbs"], perch_devices=devices))
+    lines = list(planned_lines(of))
+    head = plan_document(of, b"".join(map(text, lines)))
+    maker = Flows(head)
+    plan = Plan(**msgspec.structs.asdict(head) | {"rounds": list(map(maker.round, lines))})
+    pair: OutsidePair = {"test": "t", "client": "h0", "server": "h1", "why": ["slow"]}
+    again = placed(repeats(plan, [pair]))
+    assert [[flow.rail for flow in line.flows] for line in again] == rounds
+    assert [line.flows[0].repeat for line in again][:: len(again) // 2] == [2, 3]

@@ -321,6 +321,22 @@ def test_repeats_of_something_else_do_not_count(
     assert [one.id for one in whole.flows()] == ["t/a/b/0/1"]
 
 
+def test_rails_repeated_alone_are_no_repeat_of_all_together(tmp_path: Path) -> None:
+    """In the plan's one round are both rails, in the repeats' rounds one each."""
+    devices = [{"name": "m0"}, {"name": "m1"}]
+    document = plan()
+    for host in document["hosts"].values():
+        host["devices"] = devices
+
+    def rail(number: int, repeat: int = 1) -> Document:
+        return flow(id=f"t/a/b/{number}/{repeat}", repeat=repeat, rail=number)
+
+    assert fault(tmp_path, document | {"rounds": [{"flows": [rail(0), rail(1)]}]}) == ""
+    alone = [rail(number, repeat) for number in (0, 1) for repeat in (2, 3)]
+    _, why = retried(tmp_path, alone)
+    assert why is not None and "its repeat t/a/b/0/2 has 1 rails at once, unlike the plan" in why
+
+
 def test_outliers_are_the_exception(tmp_path: Path) -> None:
     fault(tmp_path, plan(*[flow(test) for test in "tuvwxyz"]))
     _, why = retried(tmp_path, [flow(test, repeat) for test in "tu" for repeat in (2, 3)])

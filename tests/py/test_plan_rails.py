@@ -10,6 +10,7 @@ import pytest
 from perch.agent.share import Share
 from perch.errors import PerchError
 from perch.plan import rounds, share
+from perch.plan.flows import Flows
 from perch.plan.planner import Planned
 from tests.py.planned import excluded, flows, hosts, planned, suite_test
 
@@ -60,6 +61,96 @@ def test_perftest_measures_each_rail_too() -> None:
 
 def test_rails_of_one_pair_do_not_run_at_the_same_time() -> None:
     assert [[part.rail for part in parts] for parts in plan("all").rounds] == [[0], [1]]
+
+
+def parts(of: Planned) -> list[list[tuple[int, str]]]:
+    """Of each round the rail of each flow, and its client."""
+    return [
+        [(part.rail, client) for part in parts for client, _ in part.pairs] for parts in of.rounds
+    ]
+
+
+def test_rails_together_are_one_round() -> None:
+    of = plan("all", rails="together")
+    assert parts(of) == [[(0, "h0"), (1, "h0")]]
+    (line,) = rounds.lines(of)
+    head = rounds.plan_document(of, rounds.text(line))
+    flows_of = Flows(head).round(line).flows
+    assert [flow.rails_at_once for flow in flows_of] == [2, 2]
+
+
+def test_a_rail_that_has_no_other_beside_it_is_alone() -> None:
+    of = plan("all")
+    document = rounds.plan_document(of, b"")
+    found = [Flows(document).round(line).flows for line in rounds.lines(of)]
+    assert [flow.rails_at_once for flows in found for flow in flows] == [1, 1]
+
+
+def test_both_directions_follow_each_other() -> None:
+    back = plan("all", directions="both")
+    assert parts(back) == [[(0, "h0")], [(0, "h1")], [(1, "h0")], [(1, "h1")]]
+    assert [flow["id"] for flow in flows(back)] == [
+        "t/h0/h1/0/1", "t/h1/h0/0/1", "t/h0/h1/1/1", "t/h1/h0/1/1"
+    ]  # fmt: skip
+    both = plan("all", rails="together", directions="both")
+    assert parts(both) == [[(0, "h0"), (1, "h0")], [(0, "h1"), (1, "h1")]]
+
+
+def test_what_is_excluded_is_said_of_one_direction() -> None:
+    said = ("mlx5_2 in t", "h0 and h1: the other host has no device to pair with")
+    assert excluded(plan("all", 3, 2, directions="both")).count(said) == 1
+    test = suite_test(backend="verbs", kind="transfer", op="write", directions="both")
+    inventory = hosts(2, perch_backends=["verbs"], perch_devices=[{"name": "m0"}])
+    inventory["h1"]["perch_devices"] = [{"name": "m0", "gid_index": 3}]
+    assert parts(planned([test], inventory)) == [[(0, "h0")], [(0, "h1")]]
+
+
+def test_one_rail_is_not_measured_together() -> None:
+    of = plan("all", 2, 1, rails="together")
+    assert flows(of) == []
+    why = "h1 names one device for the test, which measures several together"
+    assert ("t", why) in excluded(of)
+
+
+def test_software_rails_together_take_longer() -> None:
+    def estimate(rails: str, name: str) -> list[Any]:
+        inventory = hosts(2, perch_backends=["verbs"], perch_devices=devices(name, 4))
+        test = suite_test(backend="verbs", params={"size": 8, "devices": "all"}, rails=rails)
+        return [line.estimate_s for line in rounds.lines(planned([test], inventory))]
+
+    assert estimate("together", "mlx5_") == estimate("alone", "mlx5_")[:1]
+    assert estimate("together", "rxe") == pytest.approx([sum(estimate("alone", "rxe"))], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"rails": "together", "params": {"size": 8}}, "rails together needs devices"),
+        (
+            {"rails": "together", "kind": "transfer", "op": "write"},
+            "a transfer moves data over all its devices together; leave rails out",
+        ),
+        (
+            {
+                "directions": "both",
+                "kind": "bandwidth",
+                "params": {"size": 8, "bidirectional": True},
+            },
+            "directions both needs a test that goes one way; bidirectional goes both ways",
+        ),
+    ],
+)
+def test_what_cannot_be_together_or_both_ways_is_refused(members: Any, why: str) -> None:
+    with pytest.raises(PerchError, match=why):
+        plan("all", **members)
+
+
+@pytest.mark.parametrize("members", [{"rails": "together"}, {"directions": "both"}])
+def test_a_soak_plans_neither(members: Any) -> None:
+    inventory = hosts(2, perch_backends=["verbs"], perch_devices=devices("m", 2))
+    test = suite_test(backend="verbs", params={"size": 8, "devices": "all"}, **members)
+    with pytest.raises(PerchError, match="a soak loads all rails together"):
+        planned([test], inventory, soak={}, soak_duration="24h")
 
 
 def test_what_has_no_partner_is_excluded_by_name() -> None:
