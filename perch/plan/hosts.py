@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from perch.errors import ExitCode, PerchError
 from perch.model.record import Number, Scope
 from perch.model.suite import Host
 from perch.model.text import did_you_mean, explained
+from perch.plan.rails import RAILS_MAX
 from perch.tools import TOOLS
 
 TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]
@@ -61,6 +62,15 @@ def tool_ports(variables: Mapping[str, Any]) -> dict[str, int]:
             given = variables.get(f"perch_{tool.name}_port")
             ports[tool.name] = int(tool.default_port if given is None else given)
     return ports
+
+
+def ports_of(tool_ports: Mapping[str, int], devices: Sequence[Any]) -> list[int]:
+    """All ports that tools' servers listen on: those of devices follow each other."""
+    return [
+        port + rail
+        for tool, port in tool_ports.items()
+        for rail in range(1 if TOOLS[tool].is_tcp else min(max(len(devices), 1), RAILS_MAX))
+    ]
 
 
 def _misspelt(variables: Mapping[str, Any]) -> str:

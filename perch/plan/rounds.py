@@ -20,6 +20,7 @@ from perch.model.plan import (
 from perch.model.plan import Suite as PlanSuite
 from perch.model.suite import Host
 from perch.plan.forms import form
+from perch.plan.hosts import ports_of
 from perch.plan.planner import Planned
 from perch.plan.soak import space_bytes
 from perch.plan.tests import PlannedTest
@@ -59,7 +60,7 @@ def _host(host: Host) -> PlanHost:
         traits=host.traits,
         group=host.group,
         switch=host.switch,
-        ports=sorted({host.port, *host.tool_ports.values()}),
+        ports=sorted({host.port, *ports_of(host.tool_ports, host.devices)}),
         tool_ports=host.tool_ports,
     )
 

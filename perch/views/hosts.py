@@ -74,7 +74,7 @@ def _wrong(variables: Document) -> Iterator[str]:
 def _planned(name: str, variables: Document) -> PlanHost:
     """A host as a plan would have it, from the inventory's variables."""
     from perch.model.plan import PlanHost
-    from perch.plan.hosts import PORT, TOOLS_OF_A_HOST, default_scope, tool_ports
+    from perch.plan.hosts import PORT, TOOLS_OF_A_HOST, default_scope, ports_of, tool_ports
 
     for why in _wrong(variables):
         raise PerchError(
@@ -110,7 +110,8 @@ def _planned(name: str, variables: Document) -> PlanHost:
             place=f"host {name}",
             remedy="correct it in the inventory",
         ) from None
-    host.ports = [host.port, *(of_tools[tool] for tool in host.tools if tool in of_tools)]
+    own = {tool: of_tools[tool] for tool in host.tools if tool in of_tools}
+    host.ports = [host.port, *ports_of(own, devices)]
     return host
 
 

@@ -59,6 +59,14 @@ def test_perftest_measures_each_rail_too() -> None:
     assert [option(flow["server_argv"], "-d") for flow in found] == ["mlx5_0", "mlx5_1"]
 
 
+def test_perftest_listens_on_a_port_of_each_rail() -> None:
+    params = {"size": 8, "iterations": 100, "devices": "all"}
+    of = plan("all", tool="perftest", backend=None, params=params)
+    assert [option(flow["server_argv"], "-p") for flow in flows(of)] == ["18515", "18516"]
+    assert {18515, 18516, 5201} <= set(rounds.plan_document(of, b"").hosts["h0"].ports)
+    assert not {18517, 5202} & set(rounds.plan_document(of, b"").hosts["h0"].ports)
+
+
 def test_rails_of_one_pair_do_not_run_at_the_same_time() -> None:
     assert [[part.rail for part in parts] for parts in plan("all").rounds] == [[0], [1]]
 
