@@ -2,12 +2,13 @@
 
 Where the plan lets a latency flow run beside streams at one of its hosts. Source:
 draft-calabria-bmwg-ai-fabric-training-bench-02, latency unloaded and under load, and the ratio of
-the two. Only what was asked alike of the same hosts, at the same size, is divided.
+the two. Only what was asked alike of the same hosts, over the same rail and at the same size, is
+divided. Of several rails the one that load slows most is shown, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -33,11 +34,11 @@ LINES_MAX = 4
 
 
 class _Latency(msgspec.Struct):
-    """One result; `beside`: the streams that ran at its hosts meanwhile."""
+    """One result; `link`: client, server, rail. `beside`: streams that ran at its hosts then."""
 
     test: str
     size: int | None
-    pair: tuple[str, str]
+    link: tuple[str, str, int]
     figures: Figures
     beside: list[Stream]
 
@@ -57,7 +58,7 @@ class Loaded(msgspec.Struct):
     why: str = ""
 
 
-#: Rates of a test between two hosts, by size.
+#: Rates of a test between two hosts over a rail, by size.
 _Rates = dict[Stream, dict[int | None, list[Figure]]]
 
 
@@ -81,25 +82,25 @@ def merged(rows: Sequence[Figures]) -> Figures:
 def _latencies(rows: pl.DataFrame, plan: PlanDigest) -> list[_Latency]:
     names = [test.name for test in plan.tests if test.kind == "latency"]
     found = rows.filter(~is_transfer() & pl.col("test").is_in(names)).select(
-        "test", SIZE, "client.host", "server.host", *(LATENCY[name] for name in FIGURES)
+        "test", SIZE, "client.host", "server.host", "rail", *(LATENCY[name] for name in FIGURES)
     )
     return [
         _Latency(
-            test, size, (client, server), dict(zip(FIGURES, figures, strict=True)),
-            plan.beside.get((test, client, server), []),
+            test, size, (client, server, rail), dict(zip(FIGURES, figures, strict=True)),
+            plan.beside.get((test, client, server, rail), []),
         )
-        for test, size, client, server, *figures in found.iter_rows()
+        for test, size, client, server, rail, *figures in found.iter_rows()
     ]  # fmt: skip
 
 
 def _rates(rows: pl.DataFrame, plan: PlanDigest) -> _Rates:
     names = {stream[0] for streams in plan.beside.values() for stream in streams}
     found = rows.filter(~is_transfer() & pl.col("test").is_in(sorted(names))).select(
-        "test", "client.host", "server.host", SIZE, "bandwidth.gbit_s"
+        "test", "client.host", "server.host", "rail", SIZE, "bandwidth.gbit_s"
     )
     rates: _Rates = {}
-    for test, client, server, size, rate in found.iter_rows():
-        rates.setdefault((test, client, server), {}).setdefault(size, []).append(rate)
+    for test, client, server, rail, size, rate in found.iter_rows():
+        rates.setdefault((test, client, server, rail), {}).setdefault(size, []).append(rate)
     return rates
 
 
@@ -123,8 +124,8 @@ def _loaded(
 ) -> Loaded:  # fmt: skip
     """idle: without load, at the same size."""
     one = loaded[0]
-    pairs = {row.pair for row in loaded}
-    beside = [row for row in idle if row.pair in pairs]
+    links = {row.link for row in loaded}
+    beside = [row for row in idle if row.link in links]
     alike = [row for row in beside if terms.get(row.test) == terms.get(one.test)]
     loads = [_load(row.beside, rates) for row in loaded]
     known = [load for load in loads if load is not None]
@@ -140,10 +141,36 @@ def _loaded(
         difference = unlike(terms[beside[0].test], terms[one.test])
         found.why = f"it was asked otherwise without load ({difference})"
     else:
-        common = {row.pair for row in alike}
+        common = {row.link for row in alike}
         found.unloaded = merged([row.figures for row in alike])
-        found.loaded = merged([row.figures for row in loaded if row.pair in common])
+        found.loaded = merged([row.figures for row in loaded if row.link in common])
     return found
+
+
+def _slowed(one: Loaded) -> float:
+    """How many times longer a message takes under load."""
+    for name in ("p50", "mean"):
+        idle, busy = one.unloaded.get(name), one.loaded.get(name)
+        if idle and busy is not None:
+            return busy / idle
+    return 0
+
+
+def _worst_rail(
+    loaded: list[_Latency], idle: list[_Latency], terms: dict[str, str], titles: dict[str, str],
+    rates: _Rates,
+) -> Iterator[Loaded]:  # fmt: skip
+    """Of several rails the one that load slows most; the first of equals."""
+    by_rail = grouped(loaded, lambda row: (row.link[2],))
+    if len(by_rail) > 1:
+        found = []
+        for group in by_rail:
+            rail = group[0].link[2]
+            mine = [row for row in idle if row.link[2] == rail]
+            one = _loaded(group, mine, terms, titles, rates)
+            one.title += f", rail {rail} (slowed most of {len(by_rail)})"
+            found.append(one)
+        yield max(found, key=_slowed)
 
 
 def loaded(rows: pl.DataFrame, plan: PlanDigest, tests: list[Results]) -> list[Loaded]:
@@ -160,10 +187,10 @@ def loaded(rows: pl.DataFrame, plan: PlanDigest, tests: list[Results]) -> list[L
             under_load.append(row)
         else:
             idle.setdefault(row.size, []).append(row)
-    found = [
-        _loaded(group, idle.get(group[0].size, []), terms, titles, rates)
-        for group in grouped(under_load, lambda row: (row.test, row.size))
-    ]
+    found = []
+    for group in grouped(under_load, lambda row: (row.test, row.size)):
+        of_group = group, idle.get(group[0].size, []), terms, titles, rates
+        found += [_loaded(*of_group), *_worst_rail(*of_group)]
     return sorted(found, key=lambda one: (one.title, one.size or 0))
 
 

@@ -23,8 +23,8 @@ NOT_STATED = "not stated"
 #: Where the files of a flow are: its id is a path.
 FLOW_FOLDER = f"raw/<host>/flows/{'/'.join(f'<{part}>' for part in FlowKey.__struct_fields__)}/"
 
-#: test, client, server
-Stream = tuple[str, str, str]
+#: test, client, server, rail
+Stream = tuple[str, str, str, int]
 
 
 class PlannedTest(msgspec.Struct):
@@ -117,7 +117,7 @@ def _count(test: PlannedTest, flow: Flow, maker: Flows) -> None:
 
 
 def _stream(flow: Flow) -> Stream:
-    return flow.test, flow.client, flow.server
+    return flow.test, flow.client, flow.server, flow.rail
 
 
 def _loaded(flows: Sequence[Flow]) -> Iterable[tuple[Stream, list[Stream]]]:

@@ -97,3 +97,39 @@ def test_a_run_without_load_has_no_such_section(made: Made, tmp_path: Path) -> N
         for test in ("latency", "read", "bandwidth")
     ]
     assert "Latency under load" not in made.shown(tmp_path).text
+
+
+def test_each_rail_is_compared_with_itself_and_the_worst_is_named(
+    made: Made, tmp_path: Path
+) -> None:
+    """Rail 1 is slow already without load; load slows rail 0 four times, and rail 1 twice."""
+    rounds, records = [], []
+    for test, title, times in (("latency", "Idle", (1, 5)), ("loaded", "Loaded", (4, 10))):
+        flows = []
+        for rail, factor in enumerate(times):
+            one = flow("latency", "n1", "n2") | {"test": test, "title": title, "rail": rail}
+            one["id"] = f"{test}/n1/n2/{rail}/1"
+            found = record(one)
+            found["rail"] = rail
+            found["latency_us"] = {
+                name: value if name == "count" else factor * value
+                for name, value in found["latency_us"].items()
+            }
+            flows.append(one)
+            records.append(found)
+        rounds.append({"flows": flows})
+    for rail, rate in enumerate((97, 48.5)):
+        one = flow("bandwidth", "n1", "n2")
+        one |= {"test": "load", "title": "Load", "rail": rail, "id": f"load/n1/n2/{rail}/1"}
+        rounds[1]["flows"].append(one)
+        found = record(one)
+        found["rail"], found["bandwidth"]["gbit_s"] = rail, rate
+        records.append(found)
+    for one in made.plan["hosts"].values():
+        one["devices"] = [{"name": f"mlx5_{rail}"} for rail in range(2)]
+    made.plan["rounds"], made.records = rounds, records
+    said = made.shown(tmp_path).section("### Latency under load")
+    assert "- *Loaded* ran beside Load, which carried 146 Gb/s meanwhile." in said
+    assert "| Loaded | 64 B | Median | 6.00 µs | 14.0 µs | 2.33x |" in said
+    worst = "Loaded, rail 0 (slowed most of 2)"
+    assert f"| {worst} | 64 B | Median | 2.00 µs | 8.00 µs | 4.00x |" in said
