@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import compress, count
-from operator import ne
 from typing import Any
 
 import msgspec
@@ -82,20 +79,11 @@ def _moved_between(
 ) -> list[tuple[tuple[int, str], Difference]]:
     """The counters that moved, or do not tell, by their places in a layout of both readings."""
     places = layout.places
-    if before.plain and after.plain and before.layout is after.layout:
-        early, late = before.values, after.values
-        return [
-            (places[at], moved if (moved := int(late[at]) - int(early[at])) >= 0 else None)
-            for at in changed(before, after)
-        ]
+    if after.steps_on(before) and before.layout is after.layout:
+        return [(places[at], moved) for at, moved in after.step]
     both = zip(places, values_as(before, layout), values_as(after, layout), strict=True)
     found = ((place, difference(place[1], early, late)) for place, early, late in both)
     return [(place, moved) for place, moved in found if moved != 0]
-
-
-def changed(before: Reading, after: Reading) -> Iterator[int]:
-    """The places of values that are not the same in two readings of one layout."""
-    return compress(count(), map(ne, before.values, after.values))
 
 
 def differences(before: Values, after: Values) -> dict[str, Difference]:

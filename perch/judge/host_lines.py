@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 import msgspec
 
 from perch.judge.raw import UNREADABLE, RawFiles, walk_folder
-from perch.judge.readings import layout, reading
+from perch.judge.readings import layout, series
 from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow
 from perch.model.raw import Agent, End, Layout, Reading, Readings
@@ -43,7 +43,9 @@ _head = msgspec.json.Decoder(Head)
 _brief = msgspec.json.Decoder(Brief)
 _flow = msgspec.json.Decoder(FlowLine)
 _last = msgspec.json.Decoder(EndLine)
-_sample = msgspec.json.Decoder(LayoutLine | SampleLine)
+_layout_line = msgspec.json.Decoder(LayoutLine)
+_sample_line = msgspec.json.Decoder(SampleLine)
+_sample_lines = msgspec.json.Decoder(list[SampleLine])
 
 
 class Stretch(NamedTuple):
@@ -248,7 +250,7 @@ def index(
 class Lines:
     """One host's ends of a piece's flows, and the readings around them.
 
-    A line is decoded when its flow is asked for: those of a whole piece fit no processor's cache.
+    A flow's line is decoded when it is asked for: those of a whole piece fit no processor's cache.
     `address_interface`: the one with the host's address.
     """
 
@@ -318,29 +320,44 @@ def _stretch(files: RawFiles, path: str, at: Stretch) -> bytes:
 
 
 class _Readings:
-    """Samples that follow each other from number `first` on, and the layouts before them."""
+    """Samples that follow each other from number `first` on, and the layouts before them.
+
+    A sample without a layout, or with other values than it names, tells nothing.
+    """
 
     def __init__(self, lines: Iterable[bytes], first: int) -> None:
-        self._lines: list[tuple[bytes, Layout | None]] = []
+        self._found: list[Reading | None] = []
         self._first = first
         names: Layout | None = None
+        texts: list[bytes] = []
         for text in lines:
             if _LAYOUT in text:
-                line = _once(_sample, text)
-                names = _layout(line) if isinstance(line, LayoutLine) else None
+                self._found += _series(names, texts)
+                texts = []
+                line = _once(_layout_line, text)
+                names = None if line is None else _layout(line)
             elif _SAMPLE in text:
-                self._lines.append((text, names))
+                texts.append(text)
+        self._found += _series(names, texts)
 
     def of(self, number: int) -> Reading | None:
-        """A sample without a layout, or with other values than it names, tells nothing."""
         at = number - self._first
-        if not 0 <= at < len(self._lines):
-            return None
-        text, names = self._lines[at]
-        line = _once(_sample, text)
-        if names is None or not isinstance(line, SampleLine) or line.number != number:
-            return None
-        return reading(names, line.time_s, line.values, number)
+        found = self._found[at] if 0 <= at < len(self._found) else None
+        return found if found is not None and found.number == number else None
+
+
+def _series(names: Layout | None, texts: Sequence[bytes]) -> list[Reading | None]:
+    """The readings of lines that followed each other; None of a line that cannot be used."""
+    if names is None or not texts:
+        return [None] * len(texts)
+    lines = _once(_sample_lines, b"[" + b",".join(texts) + b"]")
+    if lines is not None:
+        return series(names, lines)
+    found: list[Reading | None] = []
+    for text in texts:
+        line = _once(_sample_line, text)
+        found += series(names, [line]) if line is not None else [None]
+    return found
 
 
 def _layout(line: LayoutLine) -> Layout:

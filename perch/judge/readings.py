@@ -6,12 +6,18 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
 
 from perch.judge.counter_table import FULL, STOPS_AT
 from perch.model.raw import Block, Layout, Reading, Readings, Tables, TablesAround
+from perch.model.raw_lines import SampleLine
 
 #: Numbers of at most 64 bits, which have 20 digits, with a space between them.
 _numbers = re.compile(r"(?:[0-9]{1,20}+ )*+[0-9]{1,20}+")
+_FULL = [np.uint64(full) for full in FULL]
 
 #: The names of each table: of the host, and by device with the interface beside it.
 Names = tuple[str, ...]
@@ -45,14 +51,6 @@ def _narrow(of: Layout) -> list[tuple[int, str]]:
     ]
 
 
-def _is_plain(of: Layout, text: str, values: list[str]) -> bool:
-    if not _numbers.fullmatch(text):
-        return not values
-    if any(full in text for full in FULL) and not FULL.isdisjoint(values):
-        return False
-    return all(values[at] != full for at, full in _narrow(of))
-
-
 def moment(text: str) -> float | None:
     """Seconds since the epoch of a reading's `time_s`."""
     try:
@@ -62,12 +60,60 @@ def moment(text: str) -> float | None:
     return time if math.isfinite(time) else None
 
 
-def reading(of: Layout, time_s: str, text: str, number: int | None = None) -> Reading | None:
-    """A reading. `text`: its values, with spaces between them; None where they do not fit."""
-    values = text.split(" ") if text else []
-    if len(values) != len(of.places):
+def series(of: Layout, lines: Sequence[SampleLine]) -> list[Reading | None]:
+    """Readings of one layout that followed each other; None where values do not fit."""
+    found: list[Reading | None] = []
+    steps = _steps(of, [line.values for line in lines])
+    before: SampleLine | None = None
+    for line, step in zip(lines, steps, strict=True):
+        if (line.values.count(" ") + 1 if line.values else 0) != len(of.places):
+            found.append(None)
+            before = None
+            continue
+        one = Reading(of, line.time_s, moment(line.time_s), line.values, line.number)
+        if step is not None and before is not None and before.number == line.number - 1:
+            one.since, one.step = before.time_s, step
+        found.append(one)
+        before = line
+    return found
+
+
+def _steps(of: Layout, texts: Sequence[str]) -> list[list[tuple[int, int | None]] | None]:
+    """What moved from each of these values to the next.
+
+    None where one is no number of at most 64 bits, or its counter is full.
+    """
+    unknown: list[list[tuple[int, int | None]] | None] = [None] * len(texts)
+    values = _numbers_of(texts, len(of.places))
+    if values is None:
+        return unknown
+    full = (values == _FULL[0]) | (values == _FULL[1])
+    for at, last in _narrow(of):
+        full[:, at] |= values[:, at] == int(last)
+    odd = full.any(axis=1)
+    early, late = values[:-1], values[1:]
+    rows, places = np.nonzero(early != late)
+    moved = (late[rows, places] - early[rows, places]).tolist()
+    for at in np.flatnonzero(late[rows, places] < early[rows, places]).tolist():
+        moved[at] = None
+    pairs = list(zip(places.tolist(), moved, strict=True))
+    ends = np.searchsorted(rows, np.arange(len(texts))).tolist()
+    known = (~(odd[1:] | odd[:-1])).tolist()
+    return [None] + [
+        pairs[begin:end] if is_known else None
+        for (begin, end), is_known in zip(pairwise(ends), known, strict=True)
+    ]
+
+
+def _numbers_of(texts: Sequence[str], count: int) -> npt.NDArray[np.uint64] | None:
+    """So many values of each text, a row for each."""
+    if not count or any(text.count(" ") != count - 1 for text in texts):
         return None
-    return Reading(of, time_s, moment(time_s), values, _is_plain(of, text, values), number)
+    whole = " ".join(texts)
+    if not _numbers.fullmatch(whole):
+        return None
+    # more than 64 bits are read as the largest number of 64, at which a counter is full
+    return np.fromstring(whole, np.uint64, sep=" ").reshape(len(texts), count)
 
 
 def of_tables(tables: Tables) -> Reading:
@@ -84,7 +130,7 @@ def of_tables(tables: Tables) -> Reading:
     for ports in (tables.rdma, tables.cxi):
         for port in ports.values():
             values += port.counters.values()
-    return Reading(of, tables.time_s, moment(tables.time_s), values, plain=False)
+    return Reading(of, tables.time_s, moment(tables.time_s), values)
 
 
 def around(found: TablesAround | None) -> Readings | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from perch.judge.counter_table import CLASS_OF, NO_CLASS, SENT, class_of
-from perch.judge.counters import changed, difference
+from perch.judge.counters import difference
 from perch.model.moments import CLOSE_S
 from perch.model.raw import Layout, Reading, Readings, Values
 
@@ -207,10 +207,9 @@ def _works(layout: Layout) -> list[bool]:
 
 
 def _only_works(before: Reading, after: Reading) -> bool:
-    """Whether nothing moved but counters of traffic, and those grew."""
+    """Whether it is known that nothing moved but counters of traffic, and those grew."""
     works = _works(before.layout)
-    early, late = before.values, after.values
-    return all(works[at] and _grew(early[at], late[at]) for at in changed(before, after))
+    return after.steps_on(before) and all(works[at] and moved for at, moved in after.step)
 
 
 def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]:

@@ -87,21 +87,36 @@ class Reading(msgspec.Struct):
     """All counters of one host at one moment.
 
     `time_s`: seconds since the epoch as they were written; `time` is the same as a number, None
-    where they tell no time. `number`: where one reading may end a flow and begin the next. `plain`:
-    every value is a number of at most 64 bits, and no counter is full.
+    where they tell no time. `text`: the values, with spaces between them. `number`: where one
+    reading may end a flow and begin the next. `step`: the places of the values that moved since the
+    reading with the number before it, which was made at `since`, and by how much; None of what went
+    back. Without `since` that is not known.
     """
 
     layout: Layout
     time_s: str
     time: float | None
-    values: list[str]
-    plain: bool
+    text: str | list[str]
     number: int | None = None
+    since: str | None = None
+    step: list[tuple[int, int | None]] = []
+
+    @property
+    def values(self) -> list[str]:
+        if isinstance(self.text, list):
+            return self.text
+        return self.text.split(" ") if self.text else []
 
     def table(self, block: Block) -> Values:
         """The counters of a block of its layout."""
         values = self.values[block.first : block.first + len(block.names)]
         return dict(zip(block.names, values, strict=True))
+
+    def steps_on(self, before: Reading) -> bool:
+        """Whether `step` is what moved since this reading."""
+        if self.since is None or self.number is None:
+            return False
+        return (before.number, before.time_s) == (self.number - 1, self.since)
 
 
 class Readings(msgspec.Struct):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from perch.judge import bounds, path
+from perch.judge import bounds, path, readings
 from perch.judge.places import Counter, Place
 from perch.judge.wire import Claim, of_flow
 from perch.run import judging
@@ -26,6 +26,7 @@ Document = dict[str, Any]
 #: Of perch.judge: where a decision is looked up, and what it then decides: nothing.
 UNSURE: dict[str, tuple[object, Callable[..., Any]]] = {
     "surely_hold": (path, lambda *_, **__: False),
+    "_steps": (readings, lambda _, texts: [None] * len(texts)),
 }
 
 
@@ -146,6 +147,7 @@ FAULTS: dict[str, Fault] = {
     "another number": lambda ends: ends.reading(0, 0).update(number=7),
     "no readings": lambda ends: ends.server.pop("samples"),
     "other numbers": of_line(0, samples=[1, 2]),
+    "earlier number": lambda ends: ends.server["samples"].__setitem__(0, 3),
     "other command": lambda ends: ends.client["argv"].append("--verify"),
     "other port": lambda ends: ends.client["argv"].__setitem__(-1, "18601"),
     "another path": lambda ends: ends.client["argv"].__setitem__(0, "/usr/bin/perch"),
