@@ -3,41 +3,20 @@
 # tools. Needs root, as only root makes namespaces.
 
 load helpers
+load namespaces
 
 setup() {
   common_setup
-  [ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
-  NET=perch-$BASHPID
-  ip netns add "$NET-alpha" 2>/dev/null || skip "this kernel or container makes no network namespaces"
-  ip netns add "$NET-beta"
-  wire p0 10.77.0
-  wire p1 10.78.0
+  two_namespaces
   mkdir -p run/inputs run/raw
   # no test judges speed: any rate will do
   jq '.name = "path" | .limits |= map(select(.metric | test("latency_us.mean|bandwidth")) | .bound = {min: 1e-9})' \
     "$TOP/tests/fixtures/loopback/run/inputs/limits.json" >run/inputs/limits.json
-  echo "a-secret-of-this-test" >token && chmod 600 token
 }
 
 teardown() {
   common_teardown
-  ip netns del "$NET-alpha" 2>/dev/null || true
-  ip netns del "$NET-beta" 2>/dev/null || true
-}
-
-inside() { ip netns exec "$NET-$1" "${@:2}"; }
-
-# wire NAME NETWORK: a cable between the two, with address 1 at alpha and 2 at beta
-wire() {
-  ip -n "$NET-alpha" link add "$1" type veth peer name "$1" netns "$NET-beta"
-  ip -n "$NET-alpha" addr add "$2.1/24" dev "$1"
-  ip -n "$NET-beta" addr add "$2.2/24" dev "$1"
-  local host
-  for host in alpha beta; do
-    ip -n "$NET-$host" link set lo up
-    ip -n "$NET-$host" link set "$1" up
-    inside "$host" sysctl -qw "net.ipv4.conf.$1.rp_filter=0" net.ipv4.conf.all.rp_filter=0
-  done
+  no_namespaces
 }
 
 # measure CODE JQ-TESTS: a plan for them between the two, walked by both agents; then it is judged, with that exit code.
@@ -48,12 +27,7 @@ measure() {
       perch_fabric: \"ethernet\", perch_scope: \"software\", perch_backends: [\"tcp\", \"ofi\"], perch_port: 18600}}) | from_entries)}" |
     "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
   put_plan run <plan.json
-  local host
-  for host in alpha beta; do
-    inside "$host" "$(packed_agent)" start --plan "$(share "$host")" --host "$host" --out "run/raw/$host" --engine "$PERCH" --start-window 5 \
-      --token-file "$PWD/token" 3>&-
-  done
-  for host in alpha beta; do WAIT=90 wait_until agent_ended "run/raw/$host"; done
+  walk_both
   run "$TOP/reports/judge" run
   echo "$output"
   assert_equal "$status" "$1"

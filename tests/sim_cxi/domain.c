@@ -120,9 +120,9 @@ int sim_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **ret, void *
 }
 
 /* Only what the simulation passes through is asked for; the rest is checked by it. */
-static struct fi_info *inner_info(const struct fi_info *info) {
+static struct fi_info *inner_info(const struct fi_info *info, const struct sim_device *device) {
 	const char *name = sim_variables.inner ? sim_variables.inner : INNER_DEFAULT,
-		*source = sim_variables.inner_address;
+		*source = device->source[0] ? device->source : sim_variables.inner_address;
 	struct fi_info *h = fi_allocinfo(), *list = NULL;
 	int r;
 
@@ -237,7 +237,7 @@ static int choose_key(struct sim_domain *d) {
 static int open_inner(struct sim_domain *d) {
 	int r;
 
-	d->inner_info = inner_info(d->info);
+	d->inner_info = inner_info(d->info, d->device);
 	if (!d->inner_info)
 		return -FI_ENODEV;
 	r = fi_fabric(d->inner_info->fabric_attr, &d->inner_fabric, NULL);

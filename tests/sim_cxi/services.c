@@ -40,16 +40,17 @@ static void read_devices(void) {
 	(void) snprintf(list, sizeof(list), "%s", given ? given : DEVICES);
 	while ((word = strsep(&rest, ",")) && sim_device_count < SIM_DEVICES_MAX) {
 		struct sim_device *d = &sim_devices[sim_device_count];
-		char *nic = strchr(word, '=');
+		char *nic = strchr(word, '='), *source = strchr(word, '@');
 
 		if (!nic || strncmp(word, "sim_", 4) != 0) {
-			SIM_WARN(FI_LOG_CORE, "SIM_CXI_DEVICES: \"%s\" is not sim_NAME=NIC\n", word);
+			SIM_WARN(FI_LOG_CORE, "SIM_CXI_DEVICES: \"%s\" is not sim_NAME=NIC[@ADDRESS]\n", word);
 			continue;
 		}
 		*nic = '\0';
 		if (!device_wanted(word))
 			continue;
 		(void) snprintf(d->name, sizeof(d->name), "%s", word);
+		(void) snprintf(d->source, sizeof(d->source), "%s", source ? source + 1 : "");
 		d->nic = (uint32_t) strtoul(nic + 1, NULL, 0) & 0xfffff;
 		sim_device_count++;
 	}

@@ -118,6 +118,7 @@ void sim_variables_list(void (*each)(void *to, const char *name, const char *val
 struct sim_device {
 	char name[SIM_NAME_MAX];
 	uint32_t nic;
+	char source[64];                /* of the inner provider; empty: sim_variables.inner_address */
 };
 struct sim_service {
 	uint32_t id;

@@ -1,0 +1,77 @@
+#!/usr/bin/env bats
+# Two hosts with two rails each, for real: two network namespaces with a pair of veth for each rail, over which the
+# simulated NICs cxi0 and cxi1 carry their data (tests/sim_cxi). Needs root, as only root makes namespaces.
+
+load helpers
+load namespaces
+
+setup_file() {
+  local top
+  top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+  make --no-print-directory -s -C "$top/tests/sim_cxi" >&2
+}
+
+setup() {
+  common_setup
+  two_namespaces
+  mkdir -p run/inputs run/raw
+  # no test judges speed: any rate will do
+  jq '.name = "path" | .limits |= [first(.[] | select(.metric | test("bandwidth"))) | .bound = {min: 1e-9} | .scope = {kind: "bandwidth"}]' \
+    "$TOP/tests/fixtures/loopback/run/inputs/limits.json" >run/inputs/limits.json
+}
+
+teardown() {
+  common_teardown
+  no_namespaces
+}
+
+# As in namespaces.bash, with the simulated NICs of that host, each on a network of its own.
+inside() {
+  local -A host=([alpha]=1 [beta]=2)
+  local n=${host[$1]}
+  ip netns exec "$NET-$1" env FI_PROVIDER_PATH="$TOP/tests/sim_cxi/build" SIM_CXI_FABRIC="$BATS_TEST_TMPDIR/fabric" \
+    SIM_CXI_DEVICES="sim_cxi0=0x${n}0@10.77.0.$n,sim_cxi1=0x${n}1@10.78.0.$n" "${@:2}"
+}
+
+# measure JQ-TESTS: a plan for them between the two, walked by both agents, and judged.
+measure() {
+  jq -n "{run: \"20260101T000000Z-rails\", created: \"2026-01-01T00:00:00Z\", limits: \"path\",
+    suite: {name: \"rails\", title: \"Rails\", tests: $1},
+    hosts: ([[\"alpha\", \"10.77.0.1\"], [\"beta\", \"10.77.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
+      perch_fabric: \"slingshot\", perch_scope: \"simulated\", perch_backends: [\"cxi\"], perch_port: 18600,
+      perch_devices: [\"cxi0\", \"cxi1\"]}}) | from_entries)}" | "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
+  put_plan run <plan.json
+  walk_both
+  run_expecting 0 "$TOP/reports/judge" run
+}
+
+# test_of NAME MEMBERS: bandwidth of each rail, in a suite
+test_of() {
+  printf '{name: "%s", title: "%s", tool: "perch", backend: "cxi", kind: "bandwidth", op: "send",
+    params: {size: "64K", duration: "500ms", devices: "all"} %s}' "$1" "$1" "$2"
+}
+
+@test "one rail of two is slow: alone and together, its records show it, and only in that direction" {
+  ip netns exec "$NET-alpha" tc qdisc add dev p1 root tbf rate 50mbit burst 64kb latency 50ms
+  measure "[$(test_of alone ', directions: "both"'), $(test_of all ', rails: "together", directions: "both"')]"
+  jq -s 'map({key: .flow, value: .}) | from_entries' run/records.jsonl >records.json
+  local test
+  for test in alone all; do
+    assert_json records.json "
+      .[\"$test/alpha/beta/1/1\"].bandwidth.gbit_s < 0.1 and .[\"$test/beta/alpha/1/1\"].bandwidth.gbit_s > 0.1
+      and .[\"$test/alpha/beta/0/1\"].bandwidth.gbit_s > 0.1 and .[\"$test/beta/alpha/0/1\"].bandwidth.gbit_s > 0.1"
+  done
+  assert_json records.json 'map_values(.client.device) == {
+      "alone/alpha/beta/0/1": "sim_cxi0", "alone/beta/alpha/0/1": "sim_cxi0",
+      "alone/alpha/beta/1/1": "sim_cxi1", "alone/beta/alpha/1/1": "sim_cxi1",
+      "all/alpha/beta/0/1": "sim_cxi0", "all/beta/alpha/0/1": "sim_cxi0",
+      "all/alpha/beta/1/1": "sim_cxi1", "all/beta/alpha/1/1": "sim_cxi1"}
+    and ([.[] | [.test, .rails_at_once]] | unique) == [["all", 2], ["alone", null]]'
+  assert_json run/verdict.json '[.checks[] | select(.id == ("rails/siblings/all", "rails/siblings/alone"))]
+    | length == 2 and all(.status == "advisory") and all(.evidence[0] | endswith("/alpha/beta/1/1#65536"))
+    and ([.[].evidence[] | select(contains("/0/1#"))] == [])'
+  # together: each began before the other had ended, and one reading frames both
+  jq -s 'map(select(.kind == "flow" and (.id | startswith("all/"))))' run/raw/alpha/flows.jsonl >lines.json
+  assert_json lines.json '[group_by(.role)[] | map(.samples) | unique | length] == [1, 1]
+    and all(group_by(.role)[]; (map(.started_monotonic_ns) | max) < (map(.ended_monotonic_ns) | min))'
+}
