@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from perch.model.devices import Capabilities
 from perch.model.record import Number, Scope
 
 #: What carries a test: an RDMA device of the host (hardware or, by its name, software), a card that
@@ -67,7 +68,8 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     `tool_ports`: of each tool with a server of its own; `port` is the engine's.
     `link_gbit_s`: the rate of each measured link that was bought. `traits`: of its fabric, lossless
     and adaptive_routing, where the inventory says so. `slowdown`: how much slower
-    than a laptop it is.
+    than a laptop it is. Of a host that was asked for its devices, `can`: what those that it named
+    can do, and `left`: those on its fabric that `devices` has not, and why.
     """
 
     name: str
@@ -84,3 +86,5 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     traits: dict[str, bool] = {}
     group: str | None = None
     switch: str | None = None
+    can: dict[str, Capabilities] = {}
+    left: dict[str, str] = {}

@@ -92,9 +92,22 @@ def _idle_nics(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]
         yield Excluded(EVERY_TEST, f"no flow uses {nic} of {names(hosts, HOSTS_NAMED)}{more}", nic)
 
 
+def _left(fleet: Fleet) -> Iterator[Excluded]:
+    """Devices on the fabric that the inventory does not take."""
+    hosts_of: dict[tuple[str, str], list[str]] = {}
+    for name, host in fleet.hosts.items():
+        for nic, why in host.left.items():
+            hosts_of.setdefault((nic, why), []).append(name)
+    for (nic, why), hosts in hosts_of.items():
+        more = " hosts" if len(hosts) > HOSTS_NAMED else ""
+        reason = f"no flow uses {nic} of {names(hosts, HOSTS_NAMED)}{more}: {why}"
+        yield Excluded(EVERY_TEST, reason, nic)
+
+
 def excluded(tests: Sequence[PlannedTest], fleet: Fleet) -> list[Excluded]:
     return [
         *(said for one in tests for said in _of_test(one)),
         *_left_out(tests, fleet),
         *_idle_nics(tests, fleet),
+        *_left(fleet),
     ]

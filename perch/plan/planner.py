@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from perch.errors import ExitCode, PerchError
+from perch.model.devices import Devices
 from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.model.text import explained
-from perch.plan import bought
+from perch.plan import bought, discovery
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.excluded import excluded
@@ -28,6 +29,7 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     hosts: {NAME: {perch_address, perch_fabric, ...}}. switches: {NAME: {switch_check_provider,
     ...}}. soak_duration: how long a suite that is a soak lasts, with its unit; else empty.
+    devices: what the hosts said of theirs, now or in `devices_file`.
     """
 
     run: str
@@ -37,7 +39,11 @@ class Inputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: dict[str, dict[str, Any]]
     switches: dict[str, dict[str, Any]] = {}
     soak_duration: Any = ""
+    devices: Devices | None = None
+    devices_file: str = ""
 
+
+_devices = msgspec.json.Decoder(Devices)
 
 #: The keys of the inputs' objects, by their places.
 _KEYS = {
@@ -96,13 +102,18 @@ def _measured(tests: Sequence[PlannedTest]) -> Iterator[list[Part]]:
                     yield [Part(i, repeat, turn.pairs, rail=turn.rail) for turn in turns]
 
 
-def decoded(document: bytes, file: str = "inputs/plan.json") -> Inputs:
-    """Raises PerchError."""
+def decoded(
+    document: bytes, file: str = "inputs/plan.json", devices: bytes | None = None
+) -> Inputs:
+    """`devices`: inputs/devices.json, where it is a file of its own. Raises PerchError."""
     try:
-        return msgspec.json.decode(document, type=Inputs)
+        inputs = msgspec.json.decode(document, type=Inputs)
+        file = file if devices is None else "inputs/devices.json"
+        found = inputs.devices if devices is None else _devices.decode(devices)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = f"it cannot be planned: {explained(error, _KEYS)}"
         raise PerchError(ExitCode.USAGE, why, file=file) from None
+    return msgspec.structs.replace(inputs, devices=found)
 
 
 def plan(inputs: Inputs, check: Check) -> Planned:
@@ -112,8 +123,10 @@ def plan(inputs: Inputs, check: Check) -> Planned:
         PerchError: a test, a host, a switch or the times of a soak cannot be.
     """
     soak = soaks.settings(inputs.suite, inputs.soak_duration)
-    fleet = Fleet({name: host(name, given) for name, given in inputs.hosts.items()})
-    bought.check_rates(fleet.hosts.values())
+    named = {name: host(name, given) for name, given in inputs.hosts.items()}
+    bought.check_rates(named.values())
+    found = {name: discovery.discovered(one, inputs.devices) for name, one in named.items()}
+    fleet = Fleet(found)
     switches = {name: switch(name, given, inputs.hosts) for name, given in inputs.switches.items()}
     tests = list(planned(inputs.suite.tests, fleet, soak, check))
     if soak is None:

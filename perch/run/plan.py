@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
+from errno import EACCES, ENOTDIR
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,10 @@ from perch.errors import ExitCode, PerchError
 from perch.model.text import clean, plural
 
 if TYPE_CHECKING:
-    from perch.plan.planner import Planned
+    from perch.plan.planner import Inputs, Planned
 
 INPUTS, PLAN, LIMITS = "inputs/plan.json", "plan.json", "inputs/limits.json"
+DEVICES = "inputs/devices.json"
 
 #: Reasons that are printed; plan.json has all.
 EXCLUDED_SHOWN = 8
@@ -23,9 +26,10 @@ EXCLUDED_SHOWN = 8
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Plans the suite, hosts and switches of DIR/inputs/plan.json, and prints the planned and\n"
-        "excluded measurements. Writes DIR/plan.json, DIR/rounds.jsonl, each host's part in\n"
-        "DIR/shares/, and DIR/inputs/limits.json.\n"
+        "Plans the suite, hosts and switches of DIR/inputs/plan.json, with the devices of\n"
+        "DIR/inputs/devices.json if it is there, and prints the planned and excluded\n"
+        "measurements. Writes DIR/plan.json, DIR/rounds.jsonl, each host's part in DIR/shares/,\n"
+        "and DIR/inputs/limits.json.\n"
         "The accepted run of the same fabric is copied to DIR/inputs/baseline.json."
     )
     parser.epilog = (
@@ -36,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stdin",
         action="store_true",
-        help="read the inputs from standard input and keep them in DIR",
+        help="read the inputs, devices among them, from standard input and keep them in DIR",
     )
     parser.add_argument("--check", action="store_true", help="write nothing")
     parser.add_argument(
@@ -55,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Plans a run."""
     from perch.model import limit_files, limit_sets
-    from perch.plan import bought, engine, payload, planner
+    from perch.plan import bought, discovery, engine, payload, planner
 
     root = Path(args.run)
     if (root / PLAN).exists():
@@ -65,8 +69,14 @@ def command(args: argparse.Namespace) -> int:
             file=root,
             remedy="plan again in a second, or choose another plan_run_name",
         )
-    given = sys.stdin.buffer.read() if args.stdin else _bytes(root / INPUTS)
-    planned = planner.plan(planner.decoded(given), engine.checker())
+    inputs, kept = _given(sys.stdin.buffer.read()) if args.stdin else _kept(root)
+    try:
+        planned = planner.plan(inputs, engine.checker())
+    except discovery.UndiscoveredError as error:
+        if not args.check:
+            raise
+        print(clean(f"Suite {inputs.suite.name}: planned when the hosts were asked. {error}."))
+        return ExitCode.PASS
     asked = Path(args.limits)
     folder = asked if asked.is_dir() else asked.parent
     named = "" if asked.is_dir() else planned.inputs.limits
@@ -75,11 +85,39 @@ def command(args: argparse.Namespace) -> int:
     site = limit_files.read(Path(args.site_limits)) if args.site_limits else None
     base = limit_files.read(folder / f"{name}.yml" if asked.is_dir() else asked)
     limits = bought.with_traits(limit_sets.merged(base, site), planned.fleet.hosts.values())
-    if not args.check:
-        _write(root, planned, given, limits)
+    if args.check:
+        _check_folder(root)
+    else:
+        _write(root, planned, kept, limits)
         _recall(root, args)
-    print(clean(f"{said(planned)} {payload.said(payload.payload(planned))}"))
+    devices = discovery.said(planned.fleet.hosts, inputs.devices, inputs.devices_file)
+    words = [said(planned), payload.said(payload.payload(planned)), devices]
+    print(clean(" ".join(filter(None, words))))
     return ExitCode.PASS
+
+
+def _given(document: bytes) -> tuple[Inputs, dict[str, bytes]]:
+    """The inputs of a plan, and the files that keep them: the devices have one of their own."""
+    import msgspec
+
+    from perch.plan import planner
+
+    inputs = planner.decoded(document)
+    if inputs.devices is None:
+        return inputs, {INPUTS: document}
+    parts = msgspec.json.decode(document)
+    devices = msgspec.json.encode(parts.pop("devices")) + b"\n"
+    return inputs, {DEVICES: devices, INPUTS: msgspec.json.encode(parts) + b"\n"}
+
+
+def _kept(root: Path) -> tuple[Inputs, dict[str, bytes]]:
+    """The same, of a folder that has the files."""
+    from perch.plan import planner
+
+    documents = {INPUTS: _bytes(root / INPUTS)}
+    if (root / DEVICES).exists():
+        documents[DEVICES] = _bytes(root / DEVICES)
+    return planner.decoded(documents[INPUTS], devices=documents.get(DEVICES)), documents
 
 
 def _bytes(path: Path) -> bytes:
@@ -95,7 +133,25 @@ def _bytes(path: Path) -> bytes:
         ) from None
 
 
-def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:
+def _check_folder(root: Path) -> None:
+    """Whether the folder could be made. Raises PerchError."""
+    above = next(folder for folder in (root, *root.parents) if folder.exists())
+    if not above.is_dir():
+        raise _unwritable(root, ENOTDIR)
+    if not os.access(above, os.W_OK):
+        raise _unwritable(root, EACCES)
+
+
+def _unwritable(folder: Path, error: int | None) -> PerchError:
+    return PerchError(
+        ExitCode.NOT_WRITABLE,
+        f"it cannot be made ({os.strerror(error or EACCES)})",
+        file=folder,
+        remedy="choose a folder that this user can write (plan_runs_dir)",
+    )
+
+
+def _write(root: Path, planned: Planned, kept: dict[str, bytes], limits: object) -> None:
     """The plan comes last: a folder with a plan has all that belongs to it."""
     import msgspec
 
@@ -105,19 +161,14 @@ def _write(root: Path, planned: Planned, given: bytes, limits: object) -> None:
         try:
             (root / folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise PerchError(
-                ExitCode.NOT_WRITABLE,
-                f"it cannot be made ({error.strerror})",
-                file=root / folder,
-                remedy="choose a folder that this user can write (plan_runs_dir)",
-            ) from None
+            raise _unwritable(root / folder, error.errno) from None
     lines = list(rounds.lines(planned))
     whole = b"".join(map(rounds.text, lines))
     plan = rounds.plan_document(planned, whole)
     content = msgspec.json.encode(plan) + b"\n"
     share.write(root / share.FOLDER, share.shares(plan, content, lines))
     documents = {
-        INPUTS: given,
+        **kept,
         LIMITS: msgspec.json.format(msgspec.json.encode(limits), indent=2) + b"\n",
         flows.FILE: whole,
         PLAN: content,

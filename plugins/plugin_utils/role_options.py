@@ -19,6 +19,8 @@ from perch_action import named, near
 
 # of hosts and devices: they become parts of paths and command lines
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+# a device by its name, a pattern or a PCI address
+DEVICE = re.compile(r"[A-Za-z0-9_*?\[][A-Za-z0-9._:*?!\[\]-]*")
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 RANGE = re.compile(rf"(?<![\w.]){NUMBER} to {NUMBER}|\b[Aa]t least {NUMBER}")
 PARTS = re.compile(
@@ -61,7 +63,7 @@ def bounds(option: Mapping) -> tuple[float | None, float | None]:
 
 
 def wanted(option: Mapping, kind: str) -> str:
-    """'a whole number from 1 to 65535'"""
+    """Such as 'a whole number from 1 to 65535'."""
     if option.get("choices"):
         return "one of " + ", ".join(
             str(choice) for choice in option["choices"] if choice is not None
@@ -115,8 +117,9 @@ def scalar_fits(option: Mapping, kind: str, value: object) -> bool:
 
 
 def null_fits(option: Mapping) -> bool:
-    """As Ansible has it when a role starts: null is nothing where there is no default,
-    and of choices only if it is one.
+    """Whether null is a value, as Ansible has it when a role starts.
+
+    It is nothing where there is no default, and of choices only if it is one.
     """
     choices = option.get("choices")
     return (
@@ -130,49 +133,59 @@ def misfits(name: str, option: Mapping, value: object) -> Iterator[str]:
     """What is wrong with a value, as sentences."""
     kind = option.get("type", "str")
     if kind == "list":
-        if not isinstance(value, (list, tuple)):
-            yield f"{name} must be a list, and is {show(value)}"
-            return
-        element = {
-            key: option[key] for key in ("choices", "options", "description") if key in option
-        }
-        element["type"] = option.get("elements", "raw")
-        entries: dict[str, list[str]] = {}
-        for number, item in enumerate(value, 1):
-            for text in misfits("", element, item):
-                entries.setdefault(text, []).append(str(number))
-        for text, numbers in entries.items():
-            if len(numbers) == 1:
-                yield f"{name}, entry {numbers[0]},{text}"
-            else:
-                yield f"{name} (entries {named(numbers)}){text}"
+        yield from misfits_list(name, option, value)
     elif kind == "dict" or (kind == "raw" and "options" in option and isinstance(value, Mapping)):
-        if not isinstance(value, Mapping):
-            yield f"{name} must be a dictionary, and is {show(value)}"
-        elif option.get("options"):
-            yield from misfits_inside(name, option["options"], value)
-        else:
-            yield from misfits_parts(name, option, value)
+        yield from misfits_dictionary(name, option, value)
     elif kind in ("raw", "str") and EITHER.search(description(option)):
         yield from misfits_either(name, option, value)
     elif kind == "raw":
         # a list of names or dictionaries, such as perch_devices
-        if "options" in option and not (isinstance(value, str) and NAME.fullmatch(value)):
+        if "options" in option and not (isinstance(value, str) and DEVICE.fullmatch(value)):
             yield (
-                f"{name} must be a name, or a dictionary with {', '.join(option['options'])}, "
-                f"and is {show(value)}"
+                f"{name} must be a name, a pattern or a quoted PCI address, or a dictionary with "
+                f"{', '.join(option['options'])}, and is {show(value)}"
             )
     elif not scalar_fits(option, kind, value):
-        hint = (
-            ' (YAML reads a bare null as nothing: write "null")'
-            if value is None and "null" in option.get("choices", [])
-            else ""
-        )
-        closest = near(
-            str(value),
-            [str(choice) for choice in option.get("choices") or () if choice is not None],
-        )
-        yield f"{name} must be {wanted(option, kind)}, and is {show(value)}{hint}{closest}"
+        yield unfit_scalar(name, option, value)
+
+
+def misfits_list(name: str, option: Mapping, value: object) -> Iterator[str]:
+    """The same fault of several entries is one sentence."""
+    if not isinstance(value, (list, tuple)):
+        yield f"{name} must be a list, and is {show(value)}"
+        return
+    element = {key: option[key] for key in ("choices", "options", "description") if key in option}
+    element["type"] = option.get("elements", "raw")
+    entries: dict[str, list[str]] = {}
+    for number, item in enumerate(value, 1):
+        for text in misfits("", element, item):
+            entries.setdefault(text, []).append(str(number))
+    for text, numbers in entries.items():
+        if len(numbers) == 1:
+            yield f"{name}, entry {numbers[0]},{text}"
+        else:
+            yield f"{name} (entries {named(numbers)}){text}"
+
+
+def misfits_dictionary(name: str, option: Mapping, value: object) -> Iterator[str]:
+    """A dictionary's keys and values."""
+    if not isinstance(value, Mapping):
+        yield f"{name} must be a dictionary, and is {show(value)}"
+    elif option.get("options"):
+        yield from misfits_inside(name, option["options"], value)
+    else:
+        yield from misfits_parts(name, option, value)
+
+
+def unfit_scalar(name: str, option: Mapping, value: object) -> str:
+    """Why a single value does not fit, with the valid one that is near to it."""
+    choices = option.get("choices") or ()
+    hint = ""
+    if value is None and "null" in choices:
+        hint = ' (YAML reads a bare null as nothing: write "null")'
+    closest = near(str(value), [str(choice) for choice in choices if choice is not None])
+    kind = option.get("type", "str")
+    return f"{name} must be {wanted(option, kind)}, and is {show(value)}{hint}{closest}"
 
 
 def misfits_either(name: str, option: Mapping, value: object) -> Iterator[str]:

@@ -13,6 +13,7 @@ import pytest
 from perch.plan import engine
 from perch.run import plan as command
 from tests.py.conftest import Ended
+from tests.py.discovered import nic, recorded
 from tests.py.planned import hosts, suite_test, takes_all
 
 LIMITS = Path(__file__).parents[2] / "reports/limits/local.yml"
@@ -67,6 +68,56 @@ def test_the_inputs_may_come_from_standard_input(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(inputs())))
     assert perchctl("plan", tmp_path / "new", "--stdin", "--limits", LIMITS).code == 0
     assert (tmp_path / "new/inputs/plan.json").read_bytes() == inputs()
+
+
+def test_devices_have_a_file_of_their_own(
+    tmp_path: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = recorded({"h0": [nic("mlx5_0", 1)], "h1": [nic("bnxt0", 1)]})
+    given = inputs(hosts=hosts(2, perch_devices=["active"]), devices=found)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    ended = perchctl("plan", tmp_path / "new", "--stdin", "--limits", LIMITS)
+    assert ended.code == 0
+    assert ended.stdout.endswith("Devices: as the hosts answered.\n")
+    assert json.loads((tmp_path / "new/inputs/devices.json").read_bytes()) == found
+    assert "devices" not in json.loads((tmp_path / "new/inputs/plan.json").read_bytes())
+
+    for name in ("plan.json", "rounds.jsonl"):
+        (tmp_path / "new" / name).rename(tmp_path / name)
+    assert perchctl("plan", tmp_path / "new", "--limits", LIMITS).code == 0
+    for name in ("plan.json", "rounds.jsonl"):
+        assert (tmp_path / "new" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_recorded_devices_that_are_none_are_named(run: Path, perchctl: Perchctl) -> None:
+    (run / "inputs/devices.json").write_bytes(b'{"schema": "perch.devices/2"}')
+    ended = perchctl("plan", run, "--limits", LIMITS)
+    assert ended.code == 2
+    assert "inputs/devices.json: it cannot be planned: schema: " in ended.stderr
+
+
+def test_a_check_plans_what_it_can_without_the_hosts(
+    run: Path, tmp_path: Path, perchctl: Perchctl
+) -> None:
+    choosing = hosts(2, perch_devices=["mlx5_*"])
+    (run / "inputs/plan.json").write_bytes(inputs(hosts=choosing))
+    ended = perchctl("plan", run, "--check", "--limits", LIMITS)
+    assert ended.code == 0
+    assert ended.stdout.startswith("Suite s: planned when the hosts were asked. host h0: ")
+    assert perchctl("plan", run, "--limits", LIMITS).code == 2
+    choosing["h0"]["perch_link_gbit_s"] = 7
+    (run / "inputs/plan.json").write_bytes(inputs(hosts=choosing))
+    assert "perch_link_gbit_s is 7" in perchctl("plan", run, "--check", "--limits", LIMITS).stderr
+
+
+def test_a_check_refuses_a_folder_that_cannot_be(
+    tmp_path: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(inputs())))
+    ended = perchctl("plan", tmp_path / "file/run", "--stdin", "--check", "--limits", LIMITS)
+    assert ended.code == 6
+    assert "file/run: it cannot be made (Not a directory); " in ended.stderr
 
 
 def test_a_folder_without_inputs_says_where_they_come_from(

@@ -1,0 +1,61 @@
+"""What hosts said of their devices: inputs/devices.json, from `perch devices --json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Gid(msgspec.Struct, frozen=True):
+    index: int
+    gid: str
+    type: str
+    netdev: str | None = None
+
+
+class Capabilities(msgspec.Struct, frozen=True):
+    """What an RDMA device can do: types of queue pairs, and what a test may ask for besides."""
+
+    rc: bool = True
+    uc: bool = True
+    ud: bool = True
+    atomics: bool = True
+    srq: bool = True
+    dmabuf: bool = True
+    inline_bytes: int = 0
+
+
+class Device(msgspec.Struct, frozen=True):
+    """A port of a device over one backend. `remedy`: what to do before it can be used.
+
+    `default_route`: whether the host's default route leaves by its interface.
+    """
+
+    backend: str
+    device: str
+    provider: str | None = None
+    layer: str | None = None
+    state: str | None = None
+    address: str | None = None
+    mtu_bytes: int | None = None
+    rate_gbit_s: float | None = None
+    remedy: str | None = None
+    netdev: str | None = None
+    pci_address: str | None = None
+    numa_node: int | None = None
+    default_route: bool | None = None
+    port: int | None = None
+    lid: int | None = None
+    firmware: str | None = None
+    driver: str | None = None
+    gids: list[Gid] = []
+    capabilities: Capabilities | None = None
+
+
+class Devices(msgspec.Struct, frozen=True):
+    """The devices of each host that was asked. `recorded`: when."""
+
+    schema: Literal["perch.devices/1"]
+    recorded: str
+    hosts: dict[str, list[Device]]

@@ -1,0 +1,210 @@
+"""Devices of a host that its inventory does not name: by pattern, by PCI address, or all active.
+
+`perch_devices` may hold, between names, patterns such as "mlx5_*", PCI addresses such as
+"0000:17:00.0", and the word active: every active device of the fabric that is not a management
+port. What hosts said of their devices resolves them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from perch.errors import ExitCode, PerchError
+from perch.model.devices import Device, Devices
+from perch.model.suite import Host
+from perch.model.text import names
+from perch.plan.rails import RAILS_MAX
+
+ACTIVE = "active"
+
+#: Of a fabric, which lines of `perch devices` are its RDMA devices: backend and layer.
+_LINES = {
+    "roce": ("verbs", "ethernet"),
+    "infiniband": ("verbs", "infiniband"),
+    "slingshot": ("cxi", "slingshot"),
+}
+
+_pci = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_digits = re.compile("([0-9]+)")
+
+#: Devices that a message names.
+NAMED = 8
+
+
+class UndiscoveredError(PerchError):
+    """Only the hosts can say which devices these are, and nobody has asked them yet."""
+
+
+def is_choice(word: str) -> bool:
+    """Whether it stands for devices that only the host knows."""
+    return word == ACTIVE or any(one in word for one in "*?[") or _pci.fullmatch(word) is not None
+
+
+def _refusal(host: Host, why: str, remedy: str) -> PerchError:
+    return PerchError(ExitCode.USAGE, why, place=f"host {host.name}", remedy=remedy)
+
+
+def _undiscovered(host: Host, word: str, found: Devices | None) -> PerchError:
+    why = f"perch_devices has '{word}', and the host was not asked for its devices"
+    if found is None:
+        remedy = "give plan_devices, the inputs/devices.json of a run; or run without plan_only"
+    else:
+        remedy = f"mend what keeps it from answering, or leave it out: --limit 'all:!{host.name}'"
+    return UndiscoveredError(ExitCode.USAGE, why, place=f"host {host.name}", remedy=remedy)
+
+
+def _place(device: Device) -> tuple[Any, ...]:
+    """By PCI address, which a host's twin shares, then by name: mlx5_2 before mlx5_10."""
+    parts = [int(one) if one.isdigit() else one for one in _digits.split(device.device)]
+    return device.pci_address or "~", device.port or 0, parts
+
+
+def of_fabric(host: Host, found: Iterable[Device]) -> list[Device]:
+    """The RDMA devices on the host's fabric, in the order of rails."""
+    line = _LINES.get(host.fabric)
+    return sorted((one for one in found if (one.backend, one.layer) == line), key=_place)
+
+
+def _addresses(device: Device, found: Iterable[Device]) -> set[str | None]:
+    """Those of the device, and of the interface over it."""
+    over = {one.address for one in found if device.netdev and one.netdev == device.netdev}
+    return over | {gid.gid for gid in device.gids}
+
+
+def _is_management(host: Host, device: Device, found: Sequence[Device]) -> bool:
+    """It has the default route, and not the address on the fabric under test."""
+    return device.default_route is True and host.address not in _addresses(device, found)
+
+
+def _why_not(host: Host, device: Device, found: Sequence[Device]) -> str | None:
+    """Why `active` leaves a device out."""
+    if _is_management(host, device, found):
+        return "a management port (default route)"
+    if device.state != "up":
+        return f"its state is {device.state or 'unknown'}"
+    return None
+
+
+def _shown(device: Device) -> str:
+    return f"{device.device}/{device.port}" if (device.port or 1) > 1 else device.device
+
+
+def _active(host: Host, found: Sequence[Device]) -> list[Device]:
+    """Raises PerchError."""
+    mine = of_fabric(host, found)
+    taken = [one for one in mine if _why_not(host, one, found) is None]
+    if not taken:
+        has = [f"{_shown(one)}: {_why_not(host, one, found)}" for one in mine]
+        raise _refusal(
+            host,
+            f"it has no active device on {host.fabric}" + (f" ({'; '.join(has)})" if has else ""),
+            "see what 'perch devices' says there, or name the devices (perch_devices)",
+        )
+    return taken
+
+
+def _matching(host: Host, word: str, found: Sequence[Device]) -> list[Device]:
+    """Raises PerchError where the word matches nothing, or a management port."""
+    if word == ACTIVE:
+        return _active(host, found)
+    mine = of_fabric(host, found)
+    taken = [
+        one
+        for one in mine
+        if fnmatchcase(one.device, word) or fnmatchcase(one.pci_address or "", word)
+    ]
+    if not taken:
+        has = [f"{_shown(one)} ({one.pci_address})" for one in mine]
+        raise _refusal(
+            host,
+            f"perch_devices has '{word}', and none of its devices on {host.fabric} matches it",
+            f"it has {names(has, NAMED)}" if has else "see what 'perch devices' says there",
+        )
+    for one in taken:
+        if _is_management(host, one, found):
+            raise _refusal(
+                host,
+                f"perch_devices has '{word}', which matches {_shown(one)}: a management port, as "
+                f"{one.netdev} has the default route",
+                "name the others, or give active instead",
+            )
+    return taken
+
+
+def _settings(device: Device, ports: int) -> dict[str, Any]:
+    """As an inventory would name it. The GID is what `perch devices` shows as its address."""
+    found: dict[str, Any] = {"name": device.device}
+    if device.netdev:
+        found["netdev"] = device.netdev
+    if ports > 1:
+        found["ib_port"] = device.port
+    if device.layer == "ethernet":
+        index = [
+            gid.index for gid in device.gids if gid.gid == device.address and gid.type == "RoCE v2"
+        ]
+        found |= {"gid_index": index[0]} if index else {}
+    return found
+
+
+def _key(device: Mapping[str, Any]) -> tuple[str, int]:
+    return str(device["name"]), int(device.get("ib_port") or 1)
+
+
+def _resolved(host: Host, found: Devices | None) -> Iterator[dict[str, Any]]:
+    """What is named before a choice is not chosen once more. Raises PerchError."""
+    said = found.hosts.get(host.name) if found is not None else None
+    seen = set()
+    for given in host.devices:
+        word = str(given["name"])
+        if not is_choice(word):
+            seen.add(_key(given))
+            yield given
+            continue
+        if said is None:
+            raise _undiscovered(host, word, found)
+        for one in _matching(host, word, said):
+            ports = sum(line.device == one.device for line in of_fabric(host, said))
+            settings = _settings(one, ports) | {k: v for k, v in given.items() if k != "name"}
+            if _key(settings) not in seen:
+                yield settings
+            seen.add(_key(settings))
+
+
+def _left(host: Host, devices: Sequence[dict[str, Any]], said: Sequence[Device]) -> dict[str, str]:
+    """The devices on the host's fabric that its inventory does not take, and why."""
+    taken = set(map(_key, devices))
+    return {
+        _shown(one): _why_not(host, one, said) or "not in perch_devices"
+        for one in of_fabric(host, said)
+        if (one.device, one.port or 1) not in taken
+    }
+
+
+def discovered(host: Host, found: Devices | None) -> Host:
+    """The host with the devices that it has. Raises PerchError."""
+    devices = list(_resolved(host, found))
+    if len(devices) > RAILS_MAX:
+        why = f"perch_devices takes {len(devices)} devices, and a host has {RAILS_MAX} at most"
+        raise _refusal(host, why, "give a narrower pattern")
+    said = found.hosts.get(host.name, []) if found is not None else []
+    can = {one.device: one.capabilities for one in said if one.capabilities is not None}
+    return msgspec.structs.replace(
+        host, devices=devices, left=_left(host, devices, said) if devices else {}, can=can
+    )
+
+
+def said(hosts: Mapping[str, Host], found: Devices | None, file: str) -> str:
+    """Where the plan has its devices from; "" where no host has any."""
+    if not any(host.devices for host in hosts.values()):
+        return ""
+    if found is None:
+        return "Devices: as the inventory names them; no host was asked."
+    unasked = [name for name in hosts if name not in found.hosts]
+    where = f"of {file}, recorded {found.recorded}" if file else "as the hosts answered"
+    but = f"; of {names(unasked, NAMED)} as the inventory names them" if unasked else ""
+    return f"Devices: {where}{but}."

@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# Devices that the hosts are asked for, once the engine is there: a stand-in of it lists cards that this machine has not.
+
+setup() {
+  load helpers
+  load playbook
+  playbook_setup
+  sed -i '/iperf3/d; s/, repeat: 2//' suite.yml
+  cat >hosts.yml <<'YAML'
+all:
+  hosts: {alpha: {perch_address: 127.0.0.1}, beta: {perch_address: 127.0.0.2}}
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    perch_fabric: roce
+    perch_scope: software
+    perch_backends: [tcp]
+    perch_devices: [active]
+YAML
+  "$TOP/.venv/bin/python" - "$TOP" >devices.jsonl <<'PY'
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from tests.py.discovered import nic
+for one in nic("mlx5_1", 2), nic("mlx5_0", 1), nic("mlx5_2", 3, default_route=True):
+    print(json.dumps(one))
+PY
+  printf '#!/bin/sh\necho asked >>%s/asked\ncat %s/devices.jsonl\n' "$PWD" "$PWD" >engine
+  chmod +x engine
+  export INVENTORY=hosts.yml
+}
+
+@test "the hosts are asked, the run keeps the answers, and what is left out is excluded by name" {
+  run_site 0 -e plan_engine="$PWD/engine"
+  assert_output --partial "Devices: as the hosts answered."
+  assert_output --partial "no flow uses mlx5_2 of alpha, beta: a management port (default route)"
+  assert_json runs/latest/inputs/devices.json '.schema == "perch.devices/1" and (.hosts.beta | map(.device)) == ["mlx5_1", "mlx5_0", "mlx5_2"]'
+  assert_json runs/latest/plan.json '[.hosts[].devices[].name] == ["mlx5_0", "mlx5_1", "mlx5_0", "mlx5_1"]'
+  assert_json runs/latest/inputs/plan.json 'has("devices") | not'
+  assert_equal "$(wc -l <asked)" 2
+
+  # the plan of a recorded file asks nobody
+  run_site 0 -e plan_only=true -e plan_devices="$PWD/runs/latest/inputs/devices.json" -e plan_engine=/no/such/engine
+  assert_output --partial "Devices: of $PWD/runs/latest/inputs/devices.json, recorded 20"
+  run_site 0 -e plan_only=true -e '{"perch_devices": ["mlx5_0"]}'
+  assert_output --partial "Devices: as the inventory names them; no host was asked."
+  assert_equal "$(wc -l <asked)" 2
+}
+
+@test "check mode is right before the engine is there, and after" {
+  run_site 0 --check -e plan_engine="$PWD/no-engine"
+  assert_output --partial "planned when the hosts were asked. host alpha: perch_devices has 'active', and the host was not asked"
+  run_site 0 --check -e plan_engine="$PWD/engine"
+  assert_output --partial "Devices: as the hosts answered."
+  [ ! -e runs ] || fail "check mode made a run"
+}
+
+@test "a pattern that matches nothing, or a management port, is refused by name before anything is measured" {
+  run_site 2 -e plan_engine="$PWD/engine" -e '{"perch_devices": ["bnxt*"]}'
+  assert_output --partial "host alpha: perch_devices has 'bnxt*', and none of its devices on roce matches it; it has mlx5_0 (0000:01:00.0), mlx5_1"
+  run_site 2 -e plan_engine="$PWD/engine" -e '{"perch_devices": ["mlx5_*"]}'
+  assert_output --partial "host alpha: perch_devices has 'mlx5_*', which matches mlx5_2: a management port"
+  [ ! -e runs/latest ] || fail "a run was planned"
+}

@@ -1,0 +1,164 @@
+"""Devices that the inventory does not name, but by pattern, PCI address or as all active ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perch.errors import PerchError
+from perch.plan.discovery import UndiscoveredError, said
+from perch.plan.planner import Planned
+from tests.py.discovered import cassini, interface, nic, recorded
+from tests.py.planned import excluded, flows, hosts, planned, suite_test
+
+#: Their names do not sort as their buses do; mlx5_2 has the default route, mlx5_3 no link.
+OF_A_HOST = [
+    nic("mlx5_10", 2),
+    nic("mlx5_9", 1),
+    nic("mlx5_2", 3, default_route=True),
+    nic("mlx5_3", 4, state="down"),
+    nic("ib0", 5, layer="infiniband"),
+    interface("eth1", "192.0.2.99"),
+]
+
+
+def plan(choice: Any, *found: dict[str, Any], **members: Any) -> Planned:
+    """Two alike hosts."""
+    fabric = members.pop("fabric", "roce")
+    asked = members.pop("asked", {name: list(found) or OF_A_HOST for name in ("h0", "h1")})
+    inventory = hosts(
+        2, perch_backends=["verbs", "cxi"], perch_devices=choice, perch_fabric=fabric,
+        perch_link_gbit_s=200,
+    )  # fmt: skip
+    test = suite_test(**{"backend": "verbs", "params": {"size": 8, "devices": "all"}} | members)
+    more = {} if asked is None else {"devices": recorded(asked)}
+    return planned([test], inventory, **more)
+
+
+def taken(found: Planned) -> list[str]:
+    return [device["name"] for device in found.fleet.hosts["h0"].devices]
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        (["active"], ["mlx5_9", "mlx5_10"]),
+        (["mlx5_[91]*"], ["mlx5_9", "mlx5_10"]),
+        (["mlx5_10", "active"], ["mlx5_10", "mlx5_9"]),
+        (["0000:02:00.0"], ["mlx5_10"]),
+        (["0000:0[12]:*", "mlx5_3*"], ["mlx5_9", "mlx5_10", "mlx5_3"]),
+        ([{"name": "mlx5_9"}], ["mlx5_9"]),
+        (["mlx5_77"], ["mlx5_77"]),
+    ],
+)
+def test_choices_are_resolved_in_the_order_of_buses(choice: Any, names: list[str]) -> None:
+    assert taken(plan(choice)) == names
+
+
+def test_a_discovered_device_is_as_an_inventory_would_name_it() -> None:
+    found = plan([{"name": "mlx5_9*", "gid_index": 7}, "mlx5_10*"])
+    assert found.fleet.hosts["h0"].devices == [
+        {"name": "mlx5_9", "netdev": "eth1", "gid_index": 7},
+        {"name": "mlx5_10", "netdev": "eth2", "gid_index": 3},
+    ]
+    argv = flows(found)[1]["client_argv"]
+    assert argv[argv.index("--gid-index") + 1] == "3"
+
+
+def test_ports_of_one_device_are_rails() -> None:
+    ports = [nic("mlx4_0", 1, port=2), nic("mlx4_0", 1)]
+    found = plan(["mlx4_*"], *ports)
+    assert [one["ib_port"] for one in found.fleet.hosts["h0"].devices] == [1, 2]
+
+
+def test_slingshot_and_infiniband_have_devices_of_their_own() -> None:
+    found = plan(
+        ["active"], cassini("cxi1", 2), cassini("cxi0", 1), nic("m", 3), fabric="slingshot",
+        backend="cxi",
+    )  # fmt: skip
+    assert found.fleet.hosts["h0"].devices == [
+        {"name": "cxi0", "netdev": "hsn1"},
+        {"name": "cxi1", "netdev": "hsn2"},
+    ]
+    assert taken(plan(["active"], *OF_A_HOST, fabric="infiniband")) == ["ib0"]
+
+
+def test_a_device_with_the_address_under_test_is_no_management_port() -> None:
+    found = {
+        f"h{i}": [
+            nic("m0", 1, default_route=True),
+            interface("eth1", f"192.0.2.{i + 1}"),
+        ]
+        for i in range(2)
+    }
+    assert taken(plan(["active"], asked=found)) == ["m0"]
+
+
+def test_each_device_that_is_left_out_is_excluded_by_name() -> None:
+    found = excluded(plan(["mlx5_9*"]))
+    assert ("every test", "no flow uses mlx5_10 of h0, h1: not in perch_devices") in found
+    management = "no flow uses mlx5_2 of h0, h1: a management port (default route)"
+    assert ("every test", management) in found
+    assert ("every test", "no flow uses mlx5_3 of h0, h1: its state is down") in found
+    assert not any("ib0" in why for _, why in found)
+
+
+@pytest.mark.parametrize(
+    ("choice", "found", "why"),
+    [
+        (
+            ["bnxt*"],
+            OF_A_HOST[:2],
+            "host h0: perch_devices has 'bnxt*', and none of its devices on roce matches it; "
+            "it has mlx5_9 (0000:01:00.0), mlx5_10 (0000:02:00.0)",
+        ),
+        (
+            ["mlx5_*"],
+            OF_A_HOST,
+            "host h0: perch_devices has 'mlx5_*', which matches mlx5_2: a management port, as eth3 "
+            "has the default route; name the others, or give active instead",
+        ),
+        (
+            ["active"],
+            OF_A_HOST[2:],
+            "host h0: it has no active device on roce (mlx5_2: a management port (default route); "
+            "mlx5_3: its state is down); see what 'perch devices' says there, or name the devices "
+            "(perch_devices)",
+        ),
+        (
+            ["active"],
+            [nic(f"m{i}", i) for i in range(17)],
+            "host h0: perch_devices takes 17 devices, and a host has 16 at most; "
+            "give a narrower pattern",
+        ),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused(choice: Any, found: Any, why: str) -> None:
+    with pytest.raises(PerchError) as refused:
+        plan(choice, *found)
+    assert str(refused.value) == why
+
+
+def test_a_choice_needs_a_host_that_was_asked() -> None:
+    with pytest.raises(UndiscoveredError, match="give plan_devices"):
+        plan(["mlx5_*"], asked=None)
+    with pytest.raises(UndiscoveredError, match=r"host h1: .*--limit 'all:!h1'"):
+        plan(["active"], asked={"h0": OF_A_HOST})
+    assert taken(plan(["mlx5_0"], asked=None)) == ["mlx5_0"]
+
+
+def test_a_plan_says_where_its_devices_are_from() -> None:
+    for asked, file, words in (
+        (None, "", "Devices: as the inventory names them; no host was asked."),
+        ({}, "", "Devices: as the hosts answered; of h0, h1 as the inventory names them."),
+        (
+            {"h0": [], "h1": []},
+            "old.json",
+            "Devices: of old.json, recorded 2026-01-01T00:00:00Z.",
+        ),
+    ):
+        found = plan(["mlx5_0"], asked=asked)
+        assert said(found.fleet.hosts, found.inputs.devices, file) == words
+    found = plan([], asked=None)
+    assert said(found.fleet.hosts, None, "") == ""
