@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from perch.model.figures import rounded
-from perch.model.moments import moment
 from perch.model.raw import End, Reading
 from perch.model.record import Number, Part
 
@@ -22,8 +21,7 @@ def skew_s(client: End | str | None, server: End | str | None, parts: list[Part]
 
     As far as the order of events shows it. The client begins after both ends have met and ends
     before they meet again (roles/agent): the other order comes from the clocks.
-    The same holds of the readings of counters. Texts of one format sort like their times, so that
-    dates are read only where the order is wrong. None where an end gave no times.
+    The same holds of the readings of counters. None where an end gave no times.
     """
     if not isinstance(client, End) or not isinstance(server, End):
         return None
@@ -34,10 +32,8 @@ def skew_s(client: End | str | None, server: End | str | None, parts: list[Part]
     shown: list[float] = [0]
     # the hosts of a soak do not meet: each begins and ends by itself
     if not any(part.soak is not None for part in parts):
-        if server.started > client.started:
-            shown.append(_after(moment(server.started), moment(client.started)))
-        if client.ended > server.ended:
-            shown.append(-_after(moment(client.ended), moment(server.ended)))
+        shown.append(_after(server.begun, client.begun))
+        shown.append(-_after(client.over, server.over))
         if client.counters and server.counters:
             read, other = client.counters, server.counters
             shown.append(_after(_read_at(other.before), _read_at(read.before)))

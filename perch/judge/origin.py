@@ -6,7 +6,7 @@ An output that names other ends, or a report of another time, is no evidence of 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 
@@ -130,7 +130,10 @@ def _foreign_version(hosts: Mapping[str, HostFacts], flow: Flow, part: Part) -> 
 
 
 def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | None:
-    said, known = _side(part, role).host, planned.hosts[flow.host(role)].hostname
+    side, host = _side(part, role), flow.host(role)
+    said, known = side.host, planned.hosts[host].hostname
+    if said == known and side.address == planned.plan.hosts[host].address:
+        return None  # as nearly all outputs say it
     if known is not None and said != known and (said is not None or flow.tool == "perch"):
         says = f"says '{said}'" if said else "names no host"
         return f"the {role} {flow.host(role)} is host '{known}', the output {says}"
@@ -207,41 +210,50 @@ def _other_connections(planned: Planned, flow: Flow, part: Part, raw: FlowFiles)
     return tool.contradiction(part, raw.server_stdout) if served and tool.contradiction else None
 
 
+def _foreign(
+    planned: Planned,
+    flow: Flow,
+    part: Part,
+    raw: FlowFiles,
+    hosts: Sequence[tuple[Role, HostFacts]],
+) -> tuple[About, str | None]:
+    """What of a result is not that of its flow, and why; None of one that is its."""
+    why = times.not_in_process(flow, part, raw.client)
+    if why:
+        return "times", why
+    why = _foreign_version(planned.hosts, flow, part)
+    if why:
+        return "version", why
+    for role, _ in hosts:
+        why = why or _foreign_end(planned, flow, part, role)
+    for role, _ in hosts:
+        why = why or _unaddressed(planned, flow, role, raw.end(role))
+    for role, _ in hosts:
+        why = why or _other_interface(planned, flow, part, role, raw.end(role))
+    for role, facts in hosts:
+        why = why or _too_busy(part, role, raw.client, facts)
+    return "ends", why or _other_connections(planned, flow, part, raw)
+
+
 def check(planned: Planned, flow: Flow, parts: list[Part], raw: FlowFiles) -> bool:
     """Spoils the parts of a flow that was measured between other ends, or at another time.
 
     Returns whether its ends are of its time.
     """
-    ok = [part for part in parts if part.status == "ok"]
-    hosts = {role: planned.hosts[flow.host(role)] for role in ROLES}
-    agents = {
-        role: facts.retry_agent if flow.retry else facts.agent for role, facts in hosts.items()
-    }
-    ends: dict[Role, End | str | None] = {"client": raw.client, "server": raw.server}
+    hosts = [(role, planned.hosts[flow.host(role)]) for role in ROLES]
+    agents = {role: facts.retry_agent if flow.retry else facts.agent for role, facts in hosts}
     untimely = (
-        times.foreign(planned.plan, agents, ends)
+        times.foreign(planned.plan, agents, {role: raw.end(role) for role in ROLES})
         or times.too_long(parts, raw.client, raw.server)
         or times.overlapping(flow, parts)
     )
-    for part in ok:
+    for part in parts:
+        if part.status != "ok":
+            continue
         about: About = "times"
-        why = untimely or times.not_in_process(flow, part, raw.client)
+        why = untimely
         if not why:
-            about, why = "version", _foreign_version(planned.hosts, flow, part)
-        if not why:
-            found = (_foreign_end(planned, flow, part, role) for role in ROLES)
-            about, why = "ends", next(filter(None, found), None)
-        if not why:
-            found = (_unaddressed(planned, flow, role, end) for role, end in ends.items())
-            why = next(filter(None, found), None)
-        if not why:
-            found = (_other_interface(planned, flow, part, role, end) for role, end in ends.items())
-            why = next(filter(None, found), None)
-        if not why:
-            found = (_too_busy(part, role, raw.client, facts) for role, facts in hosts.items())
-            why = next(filter(None, found), None)
-        if not why:
-            why = _other_connections(planned, flow, part, raw)
+            about, why = _foreign(planned, flow, part, raw, hosts)
         if why:
             part.status, part.error = "error", Error(6, why, traffic=True, about=about)
     return untimely is None

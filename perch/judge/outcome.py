@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -56,6 +57,7 @@ def last_words(stderr: bytes, lines: int = 2) -> str:
     return words if len(words) <= WORDS_MAX else words[:WORDS_MAX] + "..."
 
 
+@lru_cache(maxsize=256)  # most ends say the same, or nothing
 def _failed_completion(stderr: bytes) -> str | None:
     """The first line of standard error that names a failed completion."""
     found = _FAILED.search(stderr) if stderr else None

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
 import polars as pl
 
 from perch.judge.outcome import WORDS_WITHIN, last_words
-from perch.model.moments import moment
 from perch.model.plan import Flow
 from perch.model.raw import End, FlowFiles
 
@@ -55,13 +55,18 @@ SCHEMA = {
 def _times(end: End | str | None) -> tuple[float | None, float | None]:
     if not isinstance(end, End) or end.state != "done":
         return None, None
-    return moment(end.started), moment(end.ended)
+    return end.begun, end.over
 
 
 def _said(raw: FlowFiles) -> str | None:
-    if not raw.stderr or not isinstance(raw.client, End) or raw.client.exit != 0:
+    if not isinstance(raw.client, End) or raw.client.exit != 0:
         return None
-    lines = raw.stderr[-WORDS_WITHIN:].splitlines(keepends=True)
+    return _unusual(raw.stderr)
+
+
+@lru_cache(maxsize=256)  # most ends say the same, or nothing
+def _unusual(stderr: bytes) -> str | None:
+    lines = stderr[-WORDS_WITHIN:].splitlines(keepends=True)
     return last_words(b"".join(line for line in lines if not _USUAL.match(line))) or None
 
 

@@ -85,7 +85,7 @@ def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
 
 def _untimely(plan: Plan, end: End, agent: Agent | None) -> Iterator[str]:
     """Why an end's times are not those of its flow."""
-    begun, over = moment(end.started), moment(end.ended)
+    begun, over = end.begun, end.over
     name = f"{end.role}.json"
     if begun is None or over is None:
         yield f"{name} does not say when it ran"
@@ -128,7 +128,7 @@ def not_in_process(flow: Flow, part: Part, client: End | str | None) -> str | No
     if begun is None:
         is_owed = flow.tool == "perch" or part.started is not None
         return "the output does not say when it began" if is_owed else None
-    start, stop = moment(client.started), moment(client.ended)
+    start, stop = client.begun, client.over
     if start is None or stop is None:
         return None
     if start - CLOSE_S <= begun and begun + (part.elapsed_s or 0) <= stop + CLOSE_S:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from perch.model.record import Model, Number
+from perch.model.moments import moment
+from perch.model.record import Model, Number, Role
 
 #: A duration; 10^9 s are 31 years.
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -154,9 +155,14 @@ class EndFile(_End):
 
 
 class End(_End):
-    """The same, its readings in the form that the judge compares."""
+    """The same, its readings and its times in the form that the judge compares."""
 
     counters: Readings | None = None
+    begun: float | None = None
+    over: float | None = None
+
+    def __post_init__(self) -> None:
+        self.begun, self.over = moment(self.started), moment(self.ended)
 
 
 class Agent(Model):
@@ -228,3 +234,6 @@ class FlowFiles(msgspec.Struct):
     stderr: bytes
     server_stdout: bytes = b""
     server_stderr: bytes = b""
+
+    def end(self, role: Role) -> End | str | None:
+        return self.client if role == "client" else self.server

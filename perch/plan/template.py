@@ -39,17 +39,15 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> dict[str, str | None]:
+def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> EndFacts:
     """What placeholders of one end stand for.
 
     host: {address, devices: [{name, ...}], tool_ports: {TOOL: port}}, as the plan has it.
     devices: how many of the host's devices the flow uses, from number `rail` on.
     """
-    address = host["address"]
-    facts: dict[str, str | None] = {
-        "address": address,
-        "is_ipv6": "" if ":" in address else None,
-    }
+    address, facts = host["address"], EndFacts()
+    facts["address"] = address
+    facts["is_ipv6"] = "" if ":" in address else None
     for tool, port in host.get("tool_ports", {}).items():
         facts[f"ports.{tool}"] = str(port + rail)
     used = host.get("devices", [])[rail : rail + devices]
@@ -58,6 +56,43 @@ def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> dict[str, 
         facts[f"device.{key}"] = values[0]
         facts[f"devices.{key}"] = ",".join(value or "" for value in values)
     return facts
+
+
+class _Group:
+    """Words with placeholders, which are there together."""
+
+    def __init__(self, word: Word) -> None:
+        self._word = word
+        self._pieces = [_pieces(one) for one in ([word] if isinstance(word, str) else word)]
+        ends = {piece[0] for pieces in self._pieces for piece in pieces if isinstance(piece, tuple)}
+        self._end = ends.pop() if len(ends) == 1 else ""
+
+    def filled(self, facts: Mapping[str, Facts]) -> list[str]:
+        """The words, none where they are left out. Raises KeyError as `Template.expanded`."""
+        end = facts.get(self._end)
+        if not isinstance(end, EndFacts):
+            return self._filled(facts)
+        found = end.filled.get(self)
+        if found is None:
+            found = end.filled[self] = self._filled(facts)
+        return found
+
+    def _filled(self, facts: Mapping[str, Facts]) -> list[str]:
+        filled = [_filled(pieces, facts) for pieces in self._pieces]
+        whole = [one for one in filled if one is not None]
+        if len(whole) == len(filled):
+            return whole
+        if isinstance(self._word, str):
+            raise KeyError(self._word)
+        return []
+
+
+class EndFacts(dict[str, Optional[str]]):  # noqa: UP045, as Python 3.9 has it
+    """What placeholders of one end stand for. `filled`: what became of groups of words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filled: dict[_Group, list[str]] = {}
 
 
 def _pieces(word: str) -> list[Piece]:
@@ -73,15 +108,15 @@ class Template:
     """A command with placeholders, read once and expanded for many flows."""
 
     def __init__(self, words: Sequence[Word]) -> None:
-        self.words = words
-        self._parts: list[str | tuple[bool, list[list[Piece]]]] = []
+        self._parts: list[list[str] | _Group] = []
+        literal: list[str] = []
         for word in words:
             if isinstance(word, str) and not _placeholder.search(word):
-                self._parts.append(word)
+                literal.append(word)
             else:
-                optional = not isinstance(word, str)
-                group = [word] if isinstance(word, str) else word
-                self._parts.append((optional, [_pieces(one) for one in group]))
+                self._parts += [literal, _Group(word)]
+                literal = []
+        self._parts.append(literal)
 
     def expanded(self, facts: Mapping[str, Facts]) -> list[str]:
         """The command of one end of a flow. facts: {client: ..., server: ..., round: ...}.
@@ -90,17 +125,8 @@ class Template:
             KeyError: a word that is not left out names what the ends lack.
         """
         words: list[str] = []
-        for word, part in zip(self.words, self._parts):  # noqa: B905, as Python 3.9 has it
-            if isinstance(part, str):
-                words.append(part)
-                continue
-            optional, group = part
-            filled = [_filled(pieces, facts) for pieces in group]
-            whole = [one for one in filled if one is not None]
-            if len(whole) == len(group):
-                words += whole
-            elif not optional:
-                raise KeyError(word)
+        for part in self._parts:
+            words += part if isinstance(part, list) else part.filled(facts)
         return words
 
 

@@ -20,7 +20,7 @@ from perch.plan.forms import command_of
 from perch.plan.pairs import Pair, Turn, circle
 from perch.plan.places import scope_of
 from perch.plan.soak import Soak
-from perch.plan.template import Template, facts_of
+from perch.plan.template import Facts, Template, facts_of
 from perch.tools import TOOLS
 from perch.tools.command import Command
 from perch.tools.transfer_command import DEVICES_MAX
@@ -167,7 +167,7 @@ def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> li
     if devices == "all":
         given = {key: value for key, value in test.params.items() if key not in BY_DEVICES}
         test, devices = msgspec.structs.replace(test, params=given), 1
-    facts = {
+    facts: dict[str, Facts] = {
         end: facts_of({"address": end, "devices": _SAMPLES}, devices)
         for end in ("client", "server")
     }

@@ -6,10 +6,10 @@ They carry a record's key names and units already. Progress (kind "interval") an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
-from perch.model.figures import encode, supports
+from perch.model.figures import encode, rounded, supports
 from perch.model.record import (
     Claims,
     Cpu,
@@ -28,6 +28,7 @@ from perch.tools import perch_command, transfer_command
 from perch.tools.claims import needed_bytes
 from perch.tools.engine_line import EngineError, EngineLine, EnginePath, EngineStall, decoded
 from perch.tools.results import (
+    LARGEST,
     UnusableError,
     check_rate,
     failed,
@@ -82,16 +83,21 @@ ALWAYS: dict[str | None, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "verbs": (("link", ("mtu_bytes",)),),
 }
 
-Check = Callable[[Any, str], Number | None]
-#: Each field with its check, whether it may be absent, and its name within the line.
-Checks = tuple[tuple[str, Check, bool, str], ...]
+
+class Check(NamedTuple):
+    """A field: what it must be, whether it may be absent, and its name within the line."""
+
+    name: str
+    must_be: Callable[[Any, str], Number | None]
+    may_be_absent: bool
+    place: str
 
 
-def _checks(group: str, **fields: Check) -> Checks:
-    return tuple(
-        (name, check, check in (positive_or_none, natural_or_none), f"{group}.{name}")
-        for name, check in fields.items()
-    )
+def _checks(group: str, **fields: Callable[[Any, str], Number | None]) -> list[Check]:
+    return [
+        Check(name, must_be, must_be in (positive_or_none, natural_or_none), f"{group}.{name}")
+        for name, must_be in fields.items()
+    ]
 
 
 _LATENCY = _checks(
@@ -130,13 +136,18 @@ _TCP = _checks(
 _LOSS = _checks("loss", sent_messages=natural, lost_messages=natural_or_none)
 
 
-def _checked(figures: Model | None, checks: Checks) -> None:
+def _checked(figures: Model | None, checks: Sequence[Check]) -> None:
     """Rounds the figures in place; UnusableError names one that is no result."""
-    if figures is not None:
-        for name, check, may_be_absent, place in checks:
-            value = getattr(figures, name)
-            if value is not None or not may_be_absent:
-                setattr(figures, name, check(value, place))
+    if figures is None:
+        return
+    for name, must_be, may_be_absent, place in checks:
+        value = getattr(figures, name)
+        if value is None and may_be_absent:
+            continue
+        if value is None or not 0 < value < LARGEST:
+            setattr(figures, name, must_be(value, place))
+        elif type(value) is float:  # whole numbers are counts, and stay
+            setattr(figures, name, rounded(value))
 
 
 # ---- one line ------------------------------------------------------------------------------------
