@@ -69,6 +69,8 @@ def proof(
     """
     fabric = plan.hosts[flow.client].fabric
     rdma = any(_is_rdma(flow, part) for part in parts)
+    layer = _layer(parts, fabric)
+    loopback = _is_loopback(parts, layer)
     claiming = parts if flow.kind != "transfer" else [p for p in parts if p.kind != "sum"]
     claim = wire.of_flow(flow, claiming, rdma=rdma)
 
@@ -85,8 +87,8 @@ def proof(
         ]
 
     of_client, of_server = ends("client", client), ends("server", server)
-    uncounted = _uncounted(flow, parts, fabric)
-    finding = _without_law(flow, parts, claim, uncounted, fabric)
+    uncounted = _uncounted(flow, parts, layer)
+    finding = _without_law(flow, parts, claim, uncounted, loopback=loopback)
     held: list[Bound] = []
     if finding is None:
         unread = _unread(plan, [*of_client, *of_server])
@@ -99,7 +101,7 @@ def proof(
             "client": {} if uncounted else _carried(of_client),
             "server": {} if uncounted else _carried(of_server),
         },
-        loopback=_is_loopback(parts, fabric),
+        loopback=loopback,
     )
 
 
@@ -128,10 +130,15 @@ def _is_rdma(flow: Flow, part: Part) -> bool:
 
 
 def _without_law(
-    flow: Flow, parts: Sequence[Part], claim: wire.Claim | None, uncounted: str | None, fabric: str
+    flow: Flow,
+    parts: Sequence[Part],
+    claim: wire.Claim | None,
+    uncounted: str | None,
+    *,
+    loopback: bool,
 ) -> Finding | None:
     """Why nothing is compared with the counters; None where the law holds."""
-    why = uncounted or _not_judged(parts, fabric)
+    why = uncounted or _not_judged(parts, loopback=loopback)
     if why is not None:
         return Finding("not_judged", why)
     if claim is None:
@@ -142,21 +149,21 @@ def _without_law(
     return None
 
 
-def _uncounted(flow: Flow, parts: Sequence[Part], fabric: str) -> str | None:
+def _uncounted(flow: Flow, parts: Sequence[Part], layer: str) -> str | None:
     """Why no device counts anything of this flow."""
     if flow.backend == "null":
         return "the null backend moves no bytes"
     if flow.scope == "simulated" or any(part.simulated for part in parts):
         return "a simulated provider moved the bytes, which no device counts"
-    providers = [flow.provider or "", *(part.provider or "" for part in parts)]
-    if _layer(parts, fabric) == "shm" or any(p.startswith(("shm", "sm2")) for p in providers):
+    providers = [flow.provider or "", *[part.provider or "" for part in parts]]
+    if layer == "shm" or any(p.startswith(("shm", "sm2")) for p in providers):
         return "the bytes went through memory of one host, which no device counts"
     return None
 
 
-def _not_judged(parts: Sequence[Part], fabric: str) -> str | None:
+def _not_judged(parts: Sequence[Part], *, loopback: bool) -> str | None:
     """Why no counter can prove the path, although devices may count it."""
-    if _is_loopback(parts, fabric):
+    if loopback:
         return "both ends are one machine, so the counters of lo mix all traffic"
     if any(part.status != "ok" for part in parts):
         return "the flow was not measured to its end, so that its claim is not whole"
@@ -164,12 +171,14 @@ def _not_judged(parts: Sequence[Part], fabric: str) -> str | None:
 
 
 def _layer(parts: Sequence[Part], fabric: str) -> str:
-    layers = (part.link.layer for part in parts if part.link)
-    return next((layer for layer in layers if layer is not None), fabric)
+    for part in parts:
+        if part.link is not None and part.link.layer is not None:
+            return part.link.layer
+    return fabric
 
 
-def _is_loopback(parts: Sequence[Part], fabric: str) -> bool:
-    return _layer(parts, fabric) == "loopback" or any(
+def _is_loopback(parts: Sequence[Part], layer: str) -> bool:
+    return layer == "loopback" or any(
         part.client is not None and part.client.device == "lo" for part in parts
     )
 
@@ -249,16 +258,20 @@ def _device_bytes(ends: Sequence[_End]) -> int | None:
     """Of the first counter of bytes of each place, both ways; None where one is not known."""
     total = 0
     for end in ends:
-        of_bytes = next((c for c in end.place.counters if c.unit == "bytes"), None)
-        if of_bytes is None or of_bytes.tx is None or of_bytes.rx is None:
+        for counter in end.place.counters:
+            if counter.unit == "bytes":
+                if counter.tx is None or counter.rx is None:
+                    return None
+                total += counter.tx + counter.rx
+                break
+        else:
             return None
-        total += of_bytes.tx + of_bytes.rx
     return total
 
 
 def _ports(ends: Sequence[_End]) -> list[Counts]:
-    known = all(end.place.ports for end in ends)
-    return [counters for end in ends for counters in end.place.ports] if known else []
+    ports = [end.place.ports for end in ends]
+    return [counters for of_end in ports for counters in of_end] if all(ports) else []
 
 
 def _carried(ends: Sequence[_End]) -> dict[str, Counts]:

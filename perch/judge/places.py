@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -12,6 +12,7 @@ from perch.judge.asked import Use
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, PlanHost
+from perch.model.raw import Block
 from perch.model.record import Part, Role
 
 #: What counts frames with their headers (`Counter.of`).
@@ -187,7 +188,7 @@ def counters_of(
     if device in side.cxi:
         counter = _cassini(side, device)
     elif rdma:
-        return _of_rdma(side, device, port)
+        return _of_rdma(side, device, _ports(side, device, port))
     else:
         counter = _interface(side, device, "interface")
     return [] if counter is None else [counter]
@@ -195,10 +196,14 @@ def counters_of(
 
 def _interface(side: Counted, name: str, of: Literal["interface", "under"]) -> Counter | None:
     counts = side.netdev.get(name)
-    if counts is None or "tx_bytes" not in counts or "rx_bytes" not in counts:
+    if counts is None or not _counts_bytes(counts.block):
         return None
-    tx, rx = counts.get("tx_bytes"), counts.get("rx_bytes")
-    return Counter(name, "tx_bytes", "bytes", of, tx, rx)
+    return Counter(name, "tx_bytes", "bytes", of, counts.get("tx_bytes"), counts.get("rx_bytes"))
+
+
+@lru_cache(maxsize=4096)
+def _counts_bytes(block: Block) -> bool:
+    return {"tx_bytes", "rx_bytes"} <= block.known
 
 
 def _cassini(side: Counted, name: str) -> Counter | None:
@@ -209,29 +214,42 @@ def _cassini(side: Counted, name: str) -> Counter | None:
     return Counter(name, tx, "bytes", "nic", counts.get(tx), counts.get(rx))
 
 
-def _of_rdma(side: Counted, device: str, port: str | None) -> list[Counter]:
-    """RDMA devices differ in what they count.
+class _Kind(NamedTuple):
+    """How an RDMA port counts what it sends and receives."""
 
-    InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes; bnxt_re and
-    efa count bytes; rxe counts packets, and its bytes are those of the interface under it. Of
-    several ports, of which none is named, none is known to have carried the flow.
-    """
-    ports = _ports(side, device, port)
+    tx: str
+    rx: str
+    unit: Literal["bytes", "packets"]
+
+
+#: InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes; bnxt_re and
+#: efa count bytes; rxe counts packets, and its bytes are those of the interface under it.
+_KINDS = (
+    _Kind("port_xmit_data", "port_rcv_data", "bytes"),
+    _Kind("tx_bytes", "rx_bytes", "bytes"),
+    _Kind("sent_pkts", "rcvd_pkts", "packets"),
+)
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(block: Block) -> _Kind | None:
+    return next((kind for kind in _KINDS if kind.tx in block.known), None)
+
+
+def _of_rdma(side: Counted, device: str, ports: Sequence[str]) -> list[Counter]:
+    """Of several ports, of which none is named, none is known to have carried the flow."""
     if len(ports) != 1:
         return []
     counts = side.rdma[ports[0]]
-    if "port_xmit_data" in counts:
-        tx, rx = _words(counts.get("port_xmit_data")), _words(counts.get("port_rcv_data"))
-        return [Counter(device, "port_xmit_data", "bytes", "port", tx, rx)]
-    if "tx_bytes" in counts:
-        tx, rx = counts.get("tx_bytes"), counts.get("rx_bytes")
-        return [Counter(device, "tx_bytes", "bytes", "port", tx, rx)]
-    if "sent_pkts" in counts:
-        tx, rx = counts.get("sent_pkts"), counts.get("rcvd_pkts")
-        packets = Counter(device, "sent_pkts", "packets", "port", tx, rx)
-        under = _interface(side, counts.block.netdev, "under")
-        return [packets] if under is None else [packets, under]
-    return []
+    kind = _kind_of(counts.block)
+    if kind is None:
+        return []
+    tx, rx = counts.get(kind.tx), counts.get(kind.rx)
+    if kind.tx == "port_xmit_data":
+        tx, rx = _words(tx), _words(rx)
+    counter = Counter(device, kind.tx, kind.unit, "port", tx, rx)
+    under = _interface(side, counts.block.netdev, "under") if kind.unit == "packets" else None
+    return [counter] if under is None else [counter, under]
 
 
 def _words(count: int | None) -> int | None:
