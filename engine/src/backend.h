@@ -169,6 +169,7 @@ struct device_gid {
 struct device_capabilities {
 	bool rc, uc, ud;                /* types of queue pairs */
 	bool atomics, srq, dmabuf;
+	bool peer_memory;               /* a module makes a GPU's memory known by its addresses */
 	uint32_t inline_bytes;          /* of a send, at most */
 };
 

@@ -24,9 +24,9 @@ static json_t *gids_json(const struct device_rdma *r) {
 
 static json_t *rdma_json(const struct device_rdma *r) {
 	const struct device_capabilities *c = r->can;
-	json_t *can = c ? json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:I}", "rc", c->rc, "uc", c->uc, "ud", c->ud,
-				    "atomics", c->atomics, "srq", c->srq, "dmabuf", c->dmabuf, "inline_bytes",
-				    (json_int_t) c->inline_bytes)
+	json_t *can = c ? json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I}", "rc", c->rc, "uc", c->uc, "ud",
+				    c->ud, "atomics", c->atomics, "srq", c->srq, "dmabuf", c->dmabuf, "peer_memory",
+				    c->peer_memory, "inline_bytes", (json_int_t) c->inline_bytes)
 			: json_null();
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "port",

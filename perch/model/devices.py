@@ -15,7 +15,10 @@ class Gid(msgspec.Struct, frozen=True):
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What an RDMA device can do: types of queue pairs, and what a test may ask for besides."""
+    """What an RDMA device can do: types of queue pairs, and what a test may ask for besides.
+
+    `peer_memory`: the kernel knows the memory of GPUs by its addresses.
+    """
 
     rc: bool = True
     uc: bool = True
@@ -23,6 +26,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     atomics: bool = True
     srq: bool = True
     dmabuf: bool = True
+    peer_memory: bool = False
     inline_bytes: int = 0
 
 

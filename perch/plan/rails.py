@@ -53,6 +53,12 @@ def _of_host(asked: Any, devices: Sequence[dict[str, Any]]) -> list[int]:
     ]
 
 
+def used(test: SuiteTest, host: Host) -> list[dict[str, Any]]:
+    """The devices of a host that the test asks for."""
+    places = _of_host(test.get("devices"), host.devices)
+    return [device for at, device in enumerate(host.devices) if at in places]
+
+
 def lacking(test: SuiteTest, host: Host) -> str | None:
     """Why a host cannot take part; None where it can."""
     asked, has = test.params.get("devices"), [str(one["name"]) for one in host.devices]

@@ -13,7 +13,7 @@ from perch.model import units
 from perch.model.record import Number, Scope
 from perch.model.suite import Host, SuiteTest
 from perch.model.text import did_you_mean
-from perch.plan import rails, times
+from perch.plan import capable, rails, times
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.forms import command_of
@@ -238,6 +238,8 @@ def _lacks(test: SuiteTest, command: Command, host: Host) -> str | None:
     lacking = command.lacks(test, host)
     if lacking is None and command.by_rail(test):
         lacking = rails.lacking(test, host)
+    if lacking is None and command.carrier(test) == "rdma":
+        lacking = capable.lacking(test, host, rails.used(test, host))
     return lacking
 
 

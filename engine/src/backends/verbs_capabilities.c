@@ -47,6 +47,12 @@ static bool takes_dmabuf(struct ibv_pd *pd) {
 	return errno != EOPNOTSUPP && errno != EPROTONOSUPPORT && errno != ENOSYS;
 }
 
+/* Modules that register it: NVIDIA's by two names; amdgpu's way goes through OFED's ib_core. */
+static bool has_peer_memory(void) {
+	return access("/sys/module/nvidia_peermem", F_OK) == 0 || access("/sys/module/nv_peer_mem", F_OK) == 0 ||
+	       (access("/sys/module/amdgpu", F_OK) == 0 && access("/sys/module/mlx_compat", F_OK) == 0);
+}
+
 bool verbs_capabilities(struct ibv_context *context, const struct ibv_device_attr *attr,
 			struct device_capabilities *ret) {
 	struct ibv_pd *pd = ibv_alloc_pd(context);
@@ -61,6 +67,7 @@ bool verbs_capabilities(struct ibv_context *context, const struct ibv_device_att
 			.srq = attr->max_srq > 0,
 			.inline_bytes = most_inline(pd, cq),
 			.dmabuf = takes_dmabuf(pd),
+			.peer_memory = has_peer_memory(),
 		};
 	if (cq)
 		(void) ibv_destroy_cq(cq);

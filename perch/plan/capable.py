@@ -1,0 +1,52 @@
+"""What a test asks of an RDMA device, and whether the device said that it can do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from perch.model.devices import Capabilities
+from perch.model.suite import Host, SuiteTest
+from perch.tools.command import count
+
+#: What a test needs, in words, and whether a device has it.
+Need = tuple[str, Callable[[Capabilities], bool]]
+
+_CONNECTIONS: dict[str, Need] = {
+    "rc": ("RC queue pairs", lambda can: can.rc),
+    "uc": ("UC queue pairs", lambda can: can.uc),
+    "ud": ("UD queue pairs", lambda can: can.ud),
+}
+_GPUS = ("cuda", "rocm", "ze")
+_ATOMICS = ("fetch-add", "compare-swap")
+
+
+def _needs(test: SuiteTest) -> Iterator[Need]:
+    connection = str(test.get("connection", "rc")).lower()
+    if connection in _CONNECTIONS:
+        yield _CONNECTIONS[connection]
+    if test.op in _ATOMICS:
+        yield "atomics", lambda can: can.atomics
+    if test.get("srq"):
+        yield "shared receive queues", lambda can: can.srq
+    inline = count(test, "inline")
+    if inline:
+        yield f"inline sends of {inline} B", lambda can: can.inline_bytes >= inline
+    if _in_gpu_memory(test):
+        yield "dmabufs of GPU memory", lambda can: can.dmabuf or can.peer_memory
+
+
+def _in_gpu_memory(test: SuiteTest) -> bool:
+    """By what the device itself reaches: --bounce copies through the host's memory."""
+    kinds = [str(test.get(key, "host")) for key in ("memory", "tx_memory", "rx_memory")]
+    return not test.get("bounce") and any(kind.startswith(_GPUS) for kind in kinds)
+
+
+def lacking(test: SuiteTest, host: Host, devices: Sequence[dict[str, Any]]) -> str | None:
+    """What devices of a host cannot do; None where they can, or nobody asked them."""
+    asked = {str(one["name"]): host.can[one["name"]] for one in devices if one["name"] in host.can}
+    for what, has in _needs(test):
+        without = [name for name, can in asked.items() if not has(can)]
+        if without:
+            return f"has {', '.join(without)} without {what}"
+    return None

@@ -1,0 +1,107 @@
+"""Tests of what a device cannot do are excluded by name, and the rest of the suite is planned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from perch.plan.planner import Planned
+from tests.py.discovered import DRIVERS, nic, recorded
+from tests.py.planned import excluded, flows, hosts, planned, suite_test
+
+RDMA = Path(__file__).parents[2] / "playbooks/suites/rdma.yml"
+
+NO_UC = {"verbs-uc-write-latency"}
+NO_UD = {"verbs-ud-send-latency"}
+NO_ATOMICS = {"verbs-fetch-add-latency", "perftest-fetch-add-latency"}
+
+#: What the suite rdma leaves out, by driver; none where a card can do all of it.
+LEFT_OUT = {
+    "bnxt_re": NO_UC,
+    "bnxt_re without AtomicOps": NO_UC | NO_ATOMICS,
+    "irdma": NO_UC | NO_ATOMICS,
+    "ionic": NO_UC | NO_ATOMICS,
+    "hns_roce": NO_UC,
+    "erdma": NO_UC | NO_UD | NO_ATOMICS,
+    "mana_ib": NO_UC | NO_ATOMICS,
+    "qedr": NO_UC,
+}
+
+
+def plan(tests: list[dict[str, Any]], *found: dict[str, Any], **variables: Any) -> Planned:
+    inventory = hosts(2, perch_backends=["verbs", "tcp"], perch_devices=["active"], **variables)
+    devices = recorded({name: list(found) for name in inventory})
+    return planned(tests, inventory, devices=devices)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_suite_rdma_leaves_out_what_a_card_cannot_do_and_no_more(driver: str) -> None:
+    suite = yaml.safe_load(RDMA.read_text())["tests"]
+    found = plan(suite, nic("d0", 1, driver))
+    left_out = LEFT_OUT.get(driver, set())
+    assert {name for name, _ in excluded(found)} == left_out
+    assert {flow["test"] for flow in flows(found)} == {one["name"] for one in suite} - left_out
+
+
+@pytest.mark.parametrize(
+    ("params", "driver", "lacks"),
+    [
+        ({"connection": "uc", "op": "write"}, "bnxt_re", "UC queue pairs"),
+        ({"connection": "ud"}, "erdma", "UD queue pairs"),
+        ({"op": "compare-swap"}, "irdma", "atomics"),
+        ({"srq": True}, "ionic", "shared receive queues"),
+        ({"inline": 97}, "bnxt_re", "inline sends of 97 B"),
+        ({"memory": "cuda:1"}, "rdma_rxe", "dmabufs of GPU memory"),
+        ({"rx_memory": "rocm"}, "rdma_rxe", "dmabufs of GPU memory"),
+    ],
+)
+def test_what_is_lacking_is_said_of_each_host_with_its_device(
+    params: dict[str, Any], driver: str, lacks: str
+) -> None:
+    op = params.pop("op", "send")
+    asked = suite_test(backend="verbs", op=op, params={"size": 8, **params})
+    found = plan([asked], nic("d0", 1, driver))
+    for host in ("h0", "h1"):
+        assert ("t", f"{host} has d0 without {lacks}") in excluded(found)
+    assert flows(plan([asked], nic("d0", 1, "mlx5_core")))
+
+
+@pytest.mark.parametrize(
+    ("params", "more"),
+    [
+        ({"inline": 96}, {}),
+        ({"inline": 0}, {}),
+        ({"memory": "cuda", "bounce": True}, {}),
+        ({"memory": "huge:2M"}, {}),
+        ({"connection": "uc"}, {"capabilities": None}),
+    ],
+)
+def test_what_a_device_can_do_or_nobody_knows_is_planned(
+    params: dict[str, Any], more: dict[str, Any]
+) -> None:
+    device = nic("d0", 1, "bnxt_re")
+    device["capabilities"]["dmabuf"] = False
+    test = suite_test(backend="verbs", params={"size": 8, **params})
+    assert flows(plan([test], {**device, **more}))
+
+
+def test_peer_memory_does_for_a_dmabuf() -> None:
+    device = nic("d0", 1, "rdma_rxe")
+    device["capabilities"]["peer_memory"] = True
+    assert flows(plan([suite_test(backend="verbs", params={"size": 8, "memory": "cuda"})], device))
+
+
+def test_only_the_rails_of_a_test_count() -> None:
+    devices = [nic("d0", 1), nic("d1", 2, "bnxt_re")]
+    for rails, lacks in (("all", True), (1, False), (["d1"], True), (None, False)):
+        params = {"size": 8, "connection": "uc"} | ({"devices": rails} if rails else {})
+        found = plan([suite_test(backend="verbs", params=params)], *devices)
+        assert (("t", "h0 has d1 without UC queue pairs") in excluded(found)) == lacks
+
+
+def test_tcp_does_not_ask_the_cards() -> None:
+    test = suite_test(backend="tcp", params={"size": 8})
+    assert flows(plan([test], nic("d0", 1, "mana_ib")))
