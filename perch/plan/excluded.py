@@ -21,6 +21,7 @@ def _of_test(one: PlannedTest) -> Iterator[Excluded]:
     for pair, why in one.unfit:
         yield Excluded(name, f"{' and '.join(pair)}: {why}")
     yield from _alone(one)
+    yield from _one_rail(one)
     for host, lacks in one.unable:
         yield Excluded(name, f"{host} {lacks}")
     if len(one.able) < 2:
@@ -37,6 +38,16 @@ def _alone(one: PlannedTest) -> Iterator[Excluded]:
         if left:
             why = f"{' and '.join(pair)}: the other host has no device to pair with"
             yield Excluded(f"{', '.join(left)} in {one.test.name}", why)
+
+
+def _one_rail(one: PlannedTest) -> Iterator[Excluded]:
+    """Hosts without a second rail, where the test measures several together."""
+    if one.test.rails == "together":
+        used = {host for turn in one.turns for pair in turn.pairs for host in pair}
+        left = [host for host in one.able if host not in used]
+        if left:
+            why = "the test measures several rails together, and there is one"
+            yield Excluded(one.test.name, f"{names(left, HOSTS_NAMED)}: {why}")
 
 
 def _once(pairs: Iterable[Pair]) -> Iterator[Pair]:

@@ -268,6 +268,8 @@ def _rounds(one: PlannedTest, pairs: list[Pair]) -> Iterator[list[Turn]]:
     """The rounds of pairs that share no host."""
     if one.test.kind == "transfer":
         pairs = list(_fitting(one, pairs))
+    if one.test.rails == "together":
+        pairs = [pair for pair in pairs if len(one.rails(*pair)) > 1]
     turns = one.by_rail(pairs) if pairs else []
     rounds = [[turn] for turn in turns]
     if one.test.rails == "together":

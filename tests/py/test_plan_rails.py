@@ -116,8 +116,8 @@ def test_what_is_excluded_is_said_of_one_direction() -> None:
 def test_one_rail_is_not_measured_together() -> None:
     of = plan("all", 2, 1, rails="together")
     assert flows(of) == []
-    why = "h1 names one device for the test, which measures several together"
-    assert ("t", why) in excluded(of)
+    why = "the test measures several rails together, and there is one"
+    assert [one for one in excluded(of) if one[0] == "t"] == [("t", f"h0, h1: {why}")]
 
 
 def test_software_rails_together_take_longer() -> None:
@@ -161,6 +161,11 @@ def test_a_soak_plans_neither(members: Any) -> None:
         planned([test], inventory, soak={}, soak_duration="24h")
 
 
+def test_all_of_a_host_that_names_none_is_the_one_that_the_engine_chooses() -> None:
+    (flow,) = flows(plan("all", 0, 0))
+    assert flow["rail"] == 0 and "--device" not in flow["client_argv"]
+
+
 def test_what_has_no_partner_is_excluded_by_name() -> None:
     found = excluded(plan("all", 3, 2))
     assert ("mlx5_2 in t", "h0 and h1: the other host has no device to pair with") in found
@@ -177,7 +182,7 @@ def test_what_no_test_asks_for_is_excluded_by_name() -> None:
         ("bnxt*", 2, "h0 has no device bnxt*; perch_devices has mlx5_0, mlx5_1"),
         (["mlx5_0", "mlx5_7"], 2, "h0 has no device mlx5_7; perch_devices has mlx5_0, mlx5_1"),
         (3, 2, "h0 names 2 of the 3 devices that the test takes (perch_devices)"),
-        ("all", 0, "h0 names no device (perch_devices), and the test chooses among them"),
+        (["m"], 0, "h0 names no device (perch_devices), and the test chooses among them"),
     ],
 )
 def test_a_host_without_the_devices_is_excluded_by_name(asked: Any, client: int, why: str) -> None:

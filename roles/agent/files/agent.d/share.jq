@@ -3,8 +3,8 @@
 # Flows of other hosts are empty ones with the round's times: the agent counts them, and waits for them.
 
 # perch/plan/template.py: words with what their placeholders stand for; those of a list without a fact are left out together.
-def facts($host; $devices):
-  ($host.devices[:$devices] // []) as $used
+def facts($host; $devices; $rail):
+  ($host.devices[$rail:$rail + $devices] // []) as $used
   | def word: if . == null or . == false then null else tostring end;
     {address: $host.address}
     + (if $host.address | contains(":") then {is_ipv6: ""} else {} end)
@@ -28,8 +28,8 @@ def expanded($facts):
 | def flow($round):
     . as [$place, $test, $client, $server, $rail, $repeat]
     | $share.tests[$test] as $t | $share.hosts[$client] as $c | $share.hosts[$server] as $s
-    | ($t.params.devices // 1 | if . == "all" then [$c, $s | .devices | length] + [8] | min else . end) as $devices
-    | {client: facts($c; $devices), server: facts($s; $devices), round: {seconds: ($round.estimate_s | tostring)}} as $facts
+    | (if $t.kind == "transfer" then $t.params.devices // 1 else 1 end | if . == "all" then [$c, $s | .devices | length] + [8] | min else . end) as $devices
+    | {client: facts($c; $devices; $rail), server: facts($s; $devices; $rail), round: {seconds: ($round.estimate_s | tostring)}} as $facts
     | $t.forms["\($devices)"] as $form
     | { id: "\($test)/\($client)/\($server)/\($rail)/\($repeat)", $test, title: $t.title, $repeat, tool: $t.tool, $client, $server,
         client_argv: ($form.client | expanded($facts)), server_argv: ($form.server // [] | expanded($facts)),
