@@ -166,8 +166,7 @@ def _worst_rail(
         found = []
         for group in by_rail:
             rail = group[0].link[2]
-            mine = [row for row in idle if row.link[2] == rail]
-            one = _loaded(group, mine, terms, titles, rates)
+            one = _loaded(group, idle, terms, titles, rates)
             one.title += f", rail {rail} (slowed most of {len(by_rail)})"
             found.append(one)
         yield max(found, key=_slowed)
