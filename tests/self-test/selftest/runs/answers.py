@@ -45,7 +45,7 @@ def answer(
     for pattern, replacement in (
         (r"ens1np0|enp129s0f0np0", netdev),
         (r"mlx5_0", f"mlx5_{rail}"),
-        (r"(c|8)1:00\.0", f"8{rail + 1}:00.0"),
+        (r"(c|8)1:00\.0", f"{'8a'[rail]}1:00.0"),
         (r"c000:0201", f"{prefix}{number}"),
         (r"192\.0\.2\.1\b", f"{net}.{number}"),
         (r"f0:28:b2", f"f{rail}:28:b{number}"),
