@@ -27,7 +27,7 @@ WANTED = frozenset(
     (
         "clock_skew_s", "coalescing", "dcbx", "dscp_priority", "dscp_trust", "ecn_priorities",
         "energy_preference", "ets", "firmware", "governor", "hugepages_1g", "hugepages_2m",
-        "idle_latency_us", "iommu", "irq_local", "irqbalance", "isolated_cpus", "link_gbit_s",
+        "idle_latency_us", "iommu", "irq_local", "irqbalance", "isolated_cpus",
         "max_read_request", "memlock", "mtu", "numa_balancing", "path_mtu", "pause",
         "pfc_priorities", "pfc_watchdog", "relaxed_ordering", "ring_rx", "ring_tx", "roce_tos",
         "smt", "sysctls", "transparent_hugepages", "turbo",
@@ -224,6 +224,7 @@ def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
         "fabric": host.fabric,
         "scope": host.scope,
         "link_gbit_s": host.link_gbit_s,
+        "traits": host.traits,
         "wanted": wanted or {},
         "ports": host.ports or [host.port],
         "devices": host.devices,

@@ -27,6 +27,10 @@ class _Traits(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     adaptive_routing: bool | None = None
 
 
+class _OfFabric(msgspec.Struct):
+    fabric_traits: _Traits | None = None
+
+
 class _Variables(msgspec.Struct, rename=lambda name: f"perch_{name}"):
     """A host's variables (inventories/README.md)."""
 
@@ -62,6 +66,13 @@ def tool_ports(variables: Mapping[str, Any]) -> dict[str, int]:
             given = variables.get(f"perch_{tool.name}_port")
             ports[tool.name] = int(tool.default_port if given is None else given)
     return ports
+
+
+def traits(variables: Mapping[str, Any]) -> dict[str, bool]:
+    """What perch_fabric_traits says. Raises msgspec.ValidationError."""
+    said = {"fabric_traits": variables.get("perch_fabric_traits")}
+    read = msgspec.convert(said, _OfFabric, strict=False).fabric_traits
+    return msgspec.to_builtins(read) if read else {}
 
 
 def ports_of(tool_ports: Mapping[str, int], devices: Sequence[Any]) -> list[int]:

@@ -74,7 +74,14 @@ def _wrong(variables: Document) -> Iterator[str]:
 def _planned(name: str, variables: Document) -> PlanHost:
     """A host as a plan would have it, from the inventory's variables."""
     from perch.model.plan import PlanHost
-    from perch.plan.hosts import PORT, TOOLS_OF_A_HOST, default_scope, ports_of, tool_ports
+    from perch.plan.hosts import (
+        PORT,
+        TOOLS_OF_A_HOST,
+        default_scope,
+        ports_of,
+        tool_ports,
+        traits,
+    )
 
     for why in _wrong(variables):
         raise PerchError(
@@ -98,10 +105,12 @@ def _planned(name: str, variables: Document) -> PlanHost:
         "tools": variables.get("perch_tools") or TOOLS_OF_A_HOST,
         "devices": devices,
         "port": variables.get("perch_port") or PORT,
+        "link_gbit_s": variables.get("perch_link_gbit_s"),
     }
     try:
         # numbers are text where they were given on Ansible's command line
         host = msgspec.convert(given, PlanHost, strict=False)
+        host.traits = traits(variables)
         of_tools = tool_ports(variables)
     except msgspec.ValidationError as error:
         raise PerchError(

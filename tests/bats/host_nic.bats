@@ -27,9 +27,9 @@ topic() {
   assert_output "$2 cases"
 }
 
-@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 32; }
+@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 31; }
 
-@test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 27; }
+@test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 29; }
 
 @test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 29; }
 

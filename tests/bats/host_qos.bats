@@ -19,10 +19,10 @@ setup_file() {
 }
 
 # case_of CHECK FIXTURE EDIT WANTED: a jq program that gives the findings over a fixture, as another has changed it, to a
-# third, which says what is wrong. SCOPE, FABRIC, DEVICES: of the host.
+# third, which says what is wrong. SCOPE, FABRIC, DEVICES, TRAITS: of the host.
 case_of() {
-  printf 'case(%s; %s; $f["%s"] | (%s); {name: "alpha", fabric: "%s", scope: "%s", devices: %s, ports: [], wanted: %s})\n' "$1" \
-    "$(jq -nc --arg name "$2, $3" '$name')" "$2" "$3" "${FABRIC:-roce}" "${SCOPE:-hardware}" "${DEVICES:-[]}" "$4" | tr '\n' ' ' >>cases
+  printf 'case(%s; %s; $f["%s"] | (%s); {name: "alpha", fabric: "%s", scope: "%s", devices: %s, traits: %s, ports: [], wanted: %s})\n' "$1" \
+    "$(jq -nc --arg name "$2, $3" '$name')" "$2" "$3" "${FABRIC:-roce}" "${SCOPE:-hardware}" "${DEVICES:-[]}" "${TRAITS:-{\}}" "$4" | tr '\n' ' ' >>cases
   echo >>cases
 }
 
@@ -50,6 +50,22 @@ agree() {
 said() { printf '.commands["%s"] |= (.stdout = %s | .exit = 0)' "$1" "$(jq -n --arg text "$2" '$text')"; }
 # changed NAME PROGRAM: a jq program that changes the JSON that a command has printed
 changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2"; }
+
+@test "flow control that contradicts the fabric's traits is named, and limits that rest on nothing" {
+  local lossless='{"lossless": true}' lossy='{"lossless": false}'
+  TRAITS=$lossless finds qos-lossless bad "flow control is off; perch_fabric_traits says lossless" labdcb . '{}'
+  TRAITS=$lossless finds qos-lossless ok "flow control is on for 3" mlx5-dcb . '{}'
+  TRAITS=$lossy finds qos-lossless bad "flow control is on for 3; perch_fabric_traits says not lossless" mlx5-dcb . '{}'
+  TRAITS=$lossy finds qos-lossless ok "flow control is off" labdcb . '{}'
+  finds qos-lossless unknown "flow control is off; perch_fabric_traits says nothing" labdcb . '{}'
+  # who wants none has said so; software drops what it likes; and what cannot be read contradicts nothing
+  absent qos-lossless labdcb . '{"pfc_priorities": []}'
+  SCOPE=software absent qos-lossless labdcb . '{}'
+  absent qos-lossless mlx5-dcb . '{}'
+  TRAITS=$lossless absent qos-lossless none . '{}'
+  FABRIC=ethernet TRAITS=$lossless absent qos-lossless labdcb . '{}'
+  agree
+}
 
 @test "each maker's card as it should be: nothing is bad, and all that is required is known" {
   holds 'all(.[]; .status != "bad" and (.severity == "advisory" or .status == "ok"))' mlx5-ofed

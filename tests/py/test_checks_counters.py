@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from perch.checks.counters import CLASSES, OWED
-from perch.judge.hosts import HostFacts
 from perch.model.record import Link, Record
 from perch.model.verdict import Bound, Check
 from tests.py.checks_built import found, record, run_of
@@ -142,27 +141,6 @@ def test_what_a_fabric_does_on_purpose_is_shown_and_fails_nothing(
     checks = found(run, "counters")
     statuses = {name: checks[f"counters/{name}"].status for name in moving}
     assert statuses == {name: "advisory" if name in spared else "fail" for name in moving}
-
-
-@pytest.mark.parametrize(
-    ("lossless", "pfc", "status"),
-    [
-        (True, "off", "inconclusive"), (True, "on for 3", "pass"), (False, "off", "pass"),
-        (False, "on for 3", "inconclusive"), (True, None, "pass"),
-    ],
-)  # fmt: skip
-def test_a_trait_that_the_host_contradicts_is_named(
-    lossless: bool, pfc: str | None, status: str
-) -> None:
-    run = run_of([flow()], hosts={"a": HostFacts(checks=[
-        {"id": "qos-pfc", "device": "eth1", "value": pfc},
-    ])})  # fmt: skip
-    assert found(run, "traits") == {}
-    run.plan.hosts["a"].traits = {"lossless": lossless}
-    check = found(run, "traits")["traits"]
-    assert check.status == status
-    if status != "pass":
-        assert f"flow control of eth1 is {pfc}" in str(check.measured)
 
 
 def test_hardware_without_any_counter_is_inconclusive() -> None:

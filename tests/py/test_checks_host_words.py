@@ -23,7 +23,7 @@ WANTED: dict[str, Any] = {
     "numa_balancing": 0, "memlock": "unlimited", "sysctls": {"net.core.rmem_max": 1},
     "pfc_priorities": [3], "ecn_priorities": [3], "roce_tos": 104, "dscp_trust": "dscp",
     "dscp_priority": {"26": 3}, "ets": {"prio_tc": {"3": 1}}, "pause": "off", "dcbx": "host",
-    "pfc_watchdog": True, "firmware": "1", "mtu": 9000, "path_mtu": 4096, "link_gbit_s": 400,
+    "pfc_watchdog": True, "firmware": "1", "mtu": 9000, "path_mtu": 4096,
     "ring_rx": 1024, "ring_tx": 1024, "coalescing": {"rx-usecs": 8}, "max_read_request": 4096,
     "relaxed_ordering": True,
 }  # fmt: skip

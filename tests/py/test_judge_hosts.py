@@ -66,7 +66,7 @@ def test_an_answer_is_judged_with_what_is_wanted(root: Path) -> None:
     assert question.areas == ["machine", "nic", "qos"]
     assert question.host == {
         "name": "alpha", "fabric": "loopback", "scope": "software", "wanted": {"mtu": 9000},
-        "link_gbit_s": None, "ports": [18600], "devices": [],
+        "link_gbit_s": None, "traits": {}, "ports": [18600], "devices": [],
     }  # fmt: skip
     assert question.raw == ANSWER
     assert (hosts["alpha"].unchecked, hosts["alpha"].checks) == (None, [{"id": "x"}])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from selftest.runs.answers import answer
 
 from perch.plan.hosts import variables_of_a_host
 from tests.py.conftest import FIXTURES, Ended
@@ -122,6 +123,8 @@ def test_a_variable_of_another_type_is_refused_by_host(hosts: Asked) -> None:
         ({"perch_devices": [5]}, "perch_devices[0]: expected object, got whole number"),
         ({"perch_devices": 5}, "perch_devices: expected list, got whole number"),
         ({"perch_tools": "perch"}, "perch_tools: expected list, got string"),
+        ({"perch_link_gbit_s": "fast"}, "perch_link_gbit_s: expected"),
+        ({"perch_fabric_traits": {"losless": True}}, "perch_fabric_traits: unknown key 'losless'"),
     ],
 )
 def test_a_type_that_does_not_fit_is_explained(
@@ -129,7 +132,8 @@ def test_a_type_that_does_not_fit_is_explained(
 ) -> None:
     ended = hosts({"nid1": NIC | variable})
     assert (ended.code, ended.stdout) == (2, "")
-    assert f"host nid1: {words}; correct it in the inventory" in ended.stderr
+    assert f"host nid1: {words}" in ended.stderr
+    assert "; correct it in the inventory" in ended.stderr
 
 
 @pytest.mark.parametrize("name", ["perch_port", "perch_iperf3_port"])
@@ -169,3 +173,27 @@ def test_all_variables_of_an_inventory_are_known(hosts: Asked) -> None:
 def test_ports_may_be_text(hosts: Asked) -> None:
     # as from Ansible's command line
     assert "18700/tcp" in hosts({"nid1": NIC | {"perch_port": "18700"}}).stdout
+
+
+@pytest.mark.parametrize(
+    ("said", "pfc", "words"),
+    [
+        ({"perch_link_gbit_s": 200}, [3], "nic-link-speed: mlx5_0: 100 Gb/s of 100 that"),
+        ({"perch_fabric_traits": {"lossless": True}}, [],
+         "qos-lossless: enp1s0: flow control is off; perch_fabric_traits says lossless"),
+        ({"perch_fabric_traits": {"lossless": False}}, [3],
+         "qos-lossless: enp1s0: flow control is on for 3; perch_fabric_traits says not lossless"),
+    ],
+)  # fmt: skip
+def test_what_the_inventory_says_of_the_fabric_is_compared(
+    folder: Path, hosts: Asked, said: dict[str, Any], pfc: list[int], words: str
+) -> None:
+    """Before anything is measured."""
+    place = folder / "raw/nid1/host_check.json"
+    place.write_text(json.dumps(answer("nid1", 1, "2026-01-01T00:00:10Z")))
+    on = [number in pfc for number in range(8)]
+    change(folder, "nid1", "dcb-pfc enp1s0", json.dumps({"pfc_cap": 8, "prio_pfc": on}))
+    nic = {"name": "mlx5_0", "netdev": "enp1s0"}
+    ended = hosts({"nid1": {"perch_fabric": "roce", "perch_devices": [nic]} | said})
+    assert ended.code == 1
+    assert f"BAD: nid1: {words}" in ended.stdout

@@ -32,18 +32,20 @@ def path_mtu($raw; $d; $host):
   verbs($raw; $d; "active_mtu") as $active | verbs($raw; $d; "max_mtu") as $most
   | (r::text($raw; $d.dir + "/link_layer") == "InfiniBand") as $infiniband
   | (if $d.netdev == null or $infiniband then null else mtu($raw; $d.netdev) | if . == null then null else allowed end end) as $allowed
-  | ($host.wanted.path_mtu // if $infiniband then $most else ([$allowed, $most | values] | min) end) as $wanted
+  # an interface's MTU that nobody asked for excuses nothing on cards
+  | ($host.scope == "hardware" and ($infiniband | not) and $host.wanted.path_mtu == null and $host.wanted.mtu == null and $most != null) as $full
+  | ($host.wanted.path_mtu // if $infiniband or $full then $most else ([$allowed, $most | values] | min) end) as $wanted
   | if $active == null then r::unknown(r::silent($raw; "verbs \($d.name)"))
     else r::as_wanted($wanted; $active >= $wanted; "\($active)" + if $most == null then "" else " of \($most)" end; null) end
   | r::finding("path-mtu"; $d.name;
-      { severity: (if $host.wanted.path_mtu == null or $active == null then "advisory" else "required" end),
+      { severity: (if $active != null and ($full or $host.wanted.path_mtu != null) then "required" else "advisory" end),
         wanted: ($wanted | if . == null then null else tostring end),
-        source: (if $host.wanted.path_mtu != null then "host_check_path_mtu" elif $infiniband then "the port's own maximum (ibv_devinfo)"
+        source: (if $host.wanted.path_mtu != null then "host_check_path_mtu" elif $infiniband or $full then "the port's own maximum (ibv_devinfo)"
                  else "Linux, include/rdma/ib_addr.h, iboe_get_mtu" end),
         why: "RDMA cuts messages at this size, whatever the interface could carry",
         remedy: (if $active == null then "Install ibverbs-utils on the host, for ibv_devinfo"
                  elif $infiniband then "See the MTU of the other end and of the partition (ibportstate, opensm's partitions.conf)"
-                 else "Raise the interface's MTU (host_tune_mtu: 4200 or more carries 4096), or bring the port down and up" end) });
+                 else "Raise the interface's MTU (host_tune_mtu: 4200 or more carries 4096), and bring the port down and up; or set host_check_path_mtu" end) });
 
 # ---- GIDs -------------------------------------------------------------------------------------------------------
 

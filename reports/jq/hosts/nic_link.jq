@@ -83,7 +83,7 @@ def link($raw; $d):
            most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
 
 def speed($raw; $d; $host):
-  link($raw; $d) as $link | ($host.link_gbit_s // $host.wanted.link_gbit_s) as $wanted
+  link($raw; $d) as $link | $host.link_gbit_s as $wanted
   | (if $link.gbit == null then null
      else "\($link.gbit) Gb/s" + if $link.most == null then "" else " of \($link.most) that the port supports" end end) as $found
   | if $found == null then
@@ -94,7 +94,7 @@ def speed($raw; $d; $host):
   | r::finding("link-speed"; $d.name;
       { severity: "required", wanted: (($wanted // $link.most) | if . == null then null else "\(.) Gb/s" end),
         why: "a slower link caps every bandwidth, and other checks do not show it",
-        source: (if $host.link_gbit_s != null then "perch_link_gbit_s" elif $wanted != null then "host_check_link_gbit_s" else "the port's supported speeds (ethtool or smpquery portinfo)" end),
+        source: (if $wanted != null then "perch_link_gbit_s" else "the port's supported speeds (ethtool or smpquery portinfo)" end),
         remedy: "Check cable, transceiver and switch port; if the link was bought slower, set perch_link_gbit_s" });
 
 # InfiniBand alone tells its lanes. A splitter cable of HDR has two, on purpose.

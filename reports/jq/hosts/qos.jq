@@ -149,6 +149,19 @@ def dscp_map($s; $want):
       remedy: "set host_tune_dscp_priority; by hand: dcb app replace dev \($s.net) dscp-prio DSCP:PRIORITY",
       source: "dcb-app(8)" };
 
+# What the inventory says of the fabric beside what the interface does. Limits assume that nothing drops where it says nothing.
+def as_said($s; $host):
+  $host.traits.lossless as $said
+  | select($s.pfc != null and $host.fabric == "roce")
+  | select($said != null or ($host.scope == "hardware" and $s.pfc == [] and $host.wanted.pfc_priorities == null))
+  | { id: "qos-lossless", device: $s.net, severity: "required", value: null,
+      status: (if $said == null then "unknown" elif ($s.pfc == []) == $said then "bad" else "ok" end),
+      found: "flow control is \($s.pfc | numbers_text); perch_fabric_traits says \(if $said == null then "nothing" elif $said then "lossless" else "not lossless" end)",
+      wanted: (if $said == null then "lossless: true or false" elif $said then "on for a priority" else "off" end),
+      why: "limits of drops and retransmissions rest on it",
+      remedy: "correct perch_fabric_traits, or the hosts' flow control (host_tune_pfc_priorities)",
+      source: "perch_fabric_traits" };
+
 def interface($raw; $s; $lossless; $host):
   pfc($s; $host), pause::global_pause($raw; $s.net; $lossless; $host.wanted.pause),
   # of a NIC that has none of it the first finding says all, beside what is wanted
@@ -156,7 +169,7 @@ def interface($raw; $s; $lossless; $host):
       dscp_map($s; $host.wanted.dscp_priority), pause::buffers($raw; $s.net; $s; $lossless) )
     | select(($s.unsupported and $s.by == null | not) or .severity == "required") ),
   pause::watchdog($raw; $s.net; $host.wanted.pfc_watchdog), pause::counted_pauses($raw; $s.net; $s),
-  pause::storm($raw; $s.net);
+  pause::storm($raw; $s.net), as_said($s; $host);
 
 # ---- the host ---------------------------------------------------------------------------------------------------------
 

@@ -70,6 +70,7 @@ def words:
     "nic-path-mtu-ends": ["all ports have the same active MTU", "active MTUs differ"],
     "qos-wanted": ["wanted values are valid", "a wanted value is invalid"],
     "qos-pfc": ["PFC is on for the wanted priorities", "PFC is on for the wrong priorities"],
+    "qos-lossless": ["flow control is as the fabric's traits say", "flow control contradicts the fabric's traits"],
     "qos-dcbx": ["DCBX has the wanted owner", "DCBX has the wrong owner"],
     "qos-ets": ["traffic classes are as wanted", "wrong traffic classes"],
     "qos-dscp-trust": ["the NIC trusts the wanted field", "the NIC trusts the wrong field"],

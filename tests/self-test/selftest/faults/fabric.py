@@ -203,8 +203,8 @@ FAULTS = (
     fault(
         "lossy-with-pauses",
         "checked",
-        INCONCLUSIVE,
-        "traits",
+        FAIL,
+        "host_check/qos-lossless/beta/enp1s0",
         "a fabric that is said not to be lossless, whose hosts have flow control",
         edit("plan.json", put("hosts.beta.traits", {"lossless": False})),
     ),

@@ -411,7 +411,7 @@ FAULTS = (
     fault(
         "path-mtu",
         "checked",
-        PASS,
+        FAIL,
         "host_check/nic-path-mtu/alpha/mlx5_0",
         "a path MTU of 1024 on all hosts",
         edit(
