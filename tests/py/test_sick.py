@@ -1,0 +1,334 @@
+"""Fabrics that are sick and must not pass, and healthy ones that must.
+
+A row is a composed run of five hosts with two cards each, in which one thing is as the row says:
+the cases of a review by people with such hardware. Rows that pass although they are sick say what
+they wait for.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from selftest import work
+from selftest.edits import (
+    Change,
+    Edit,
+    edit,
+    file_says,
+    from_then_on,
+    more,
+    put,
+    says,
+    says_json,
+    sealed_again,
+    substitute,
+)
+from selftest.faults.hosts import BRIDGE, CARD, HALF_RATE, half_uplink, no_pfc
+from selftest.files import Document, document
+from selftest.paths import FIXTURES
+from selftest.runs import fabric_plan, noise
+from selftest.runs.fabric import compose
+from selftest.runs.fabric_plan import RAILED, Fabric
+
+from perch.judge import findings
+from perch.model.limit_files import shipped
+from perch.model.suite import Host
+from perch.model.verdict import Verdict
+from perch.plan import bought
+from tests.py.checks_built import found, record, run_of
+
+LATENCIES = fabric_plan.Test(
+    "send-rails", "RDMA send latency of each rail", "perch", "send", "latency", 4000, (64,),
+    "verbs", one_pair=True, rails=2, params={"devices": "all"},
+)  # fmt: skip
+
+BETA, ALL = "raw/beta/host_check.json", "raw/*/host_check.json"
+FIRST = "raw/alpha/flows/write-rails/alpha/beta/0/1/client"
+WRITTEN = "raw/*/flows/write-rails/*/*/*/1/client.stdout"
+COUNTERS = "rdma.mlx5_0/1.counters"
+SMALL_MTU = substitute(r"active_mtu:(\s+)4096 \(5\)", r"active_mtu:\g<1>1024 (3)")
+
+
+# ---- what is edited ------------------------------------------------------------------------------
+
+
+def mtu_1500(document: Document) -> None:
+    """Of both cards; without ibv_devinfo only the interfaces say so."""
+    for rail in range(2):
+        file_says((f"/sys/class/net/{fabric_plan.netdev(rail)}/mtu", "1500"))(document)
+        says(f"verbs {fabric_plan.device(rail)}", SMALL_MTU)(document)
+
+
+def without(*names: str) -> Change:
+    """A host without these tools."""
+
+    def change(document: Document) -> None:
+        for name, said in document["commands"].items():
+            if name.split()[0] in names:
+                said |= {"exit": None, "stdout": ""}
+
+    return change
+
+
+def flow_control(change: Change) -> Change:
+    """Of both cards' interfaces."""
+
+    def both(document: Document) -> None:
+        for rail in range(2):
+            says_json(f"dcb-pfc {fabric_plan.netdev(rail)}", change)(document)
+
+    return both
+
+
+def on_priority_5(answer: Document) -> None:
+    answer["prio_pfc"] = [number == 5 for number in range(8)]
+
+
+def slow_slot(document: Document) -> None:
+    """A slot of PCIe 3.0 with eight lanes."""
+    for end, of in ((CARD, "current"), (BRIDGE, "current"), (BRIDGE, "max")):
+        file_says((f"{end}/{of}_link_speed", "8.0 GT/s PCIe"), (f"{end}/{of}_link_width", "8"))(
+            document
+        )
+
+
+def stood(line: Document) -> None:
+    line["stall"] = {"longest_s": 0.2, "start_s": 0.5, "began": line["started"]}
+
+
+def refused(line: Document) -> None:
+    """What the engine says where a queue pair's packets never arrive."""
+    message = "the peer did not answer: transport retry counter exceeded"
+    line |= {"status": "error", "error": {"code": 4, "message": message, "traffic": True}}
+
+
+def little_headroom(answer: Document) -> None:
+    answer["buffer_size"][1] = 8192
+
+
+def of_lossy(limits: Document) -> None:
+    """As a plan has them where the fabric may drop."""
+    for one in limits["limits"]:
+        one.setdefault("from", "roce.yml")
+    host = SimpleNamespace(traits={"lossless": False})
+    limits |= bought.with_traits(limits, [cast(Host, host)])
+
+
+#: The site asks for no flow control; else its hosts have not what it wants.
+ASKS_NOTHING = edit("inputs/hosts/*.json", put("wanted", {"mtu": 4200}))
+NO_PFC = edit(ALL, flow_control(no_pfc))
+LOSSLESS, LOSSY, ADAPTIVE = (
+    edit("plan.json", lambda plan, traits=traits: [
+        host.update(traits=traits) for host in plan["hosts"].values()
+    ])
+    for traits in ({"lossless": True}, {"lossless": False}, {"adaptive_routing": True})
+)  # fmt: skip
+DISORDER = from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.out_of_sequence", 5000))
+REPEATS = from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.packet_seq_err", 5000))
+STORM = says(
+    "ethtool-qos-stats enp1s0",
+    substitute("tx_pause_storm_error_events: 0", "tx_pause_storm_error_events: 3"),
+)
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("healthy") / "run"
+    compose(root, Fabric(5, (*RAILED, LATENCIES)))
+    return root
+
+
+def judged(healthy: Path, root: Path, *edits: Edit) -> Verdict:
+    shutil.copytree(healthy, root)
+    for one in edits:
+        one(root)
+    sealed_again(root)
+    return work.judged(root)
+
+
+def against(verdict: Verdict) -> list[str]:
+    return [one.id for one in verdict.checks if one.status in ("fail", "inconclusive")]
+
+
+#: Case, verdict, the check that says so, and what makes it so.
+SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
+    "a card whose own PCIe link has half its lanes": (
+        "FAIL", "host_check/nic-pcie-width/beta/mlx5_0",
+        (edit(BETA, file_says((f"{CARD}/current_link_width", "8"))),),
+    ),
+    "an uplink of a PCIe switch with half its lanes": (
+        "FAIL", "host_check/nic-pcie-uplinks/beta/mlx5_0", (edit(BETA, half_uplink),),
+    ),
+    "a card in a slot that is too slow for its port": (
+        "FAIL", "host_check/nic-pcie-bandwidth/beta/mlx5_0", (edit(BETA, slow_slot),),
+    ),
+    "a link at half its rate": (
+        "FAIL", "host_check/nic-link-speed/beta/mlx5_0", (edit(BETA, HALF_RATE),),
+    ),
+    "a link at half its rate, without ethtool": (
+        "FAIL", "host_check/nic-link-speed/beta/mlx5_0",
+        (edit(BETA, HALF_RATE, without("settings")),),
+    ),
+    "a link at half its rate, by what the flows saw": (
+        "FAIL", "expected/rate", (edit(WRITTEN, put("link.rate_gbit_s", 50)),),
+    ),
+    "an MTU of 1500 on one host": (
+        "FAIL", "host_check/nic-path-mtu-ends/beta/mlx5_0", (edit(BETA, mtu_1500),),
+    ),
+    "an MTU of 1500 on all hosts": (
+        "FAIL", "host_check/nic-path-mtu/alpha/mlx5_0", (edit(ALL, mtu_1500),),
+    ),
+    "a switch whose MTU is below 4200": (
+        "FAIL", "flow/write-rails/alpha/beta/0/1",
+        (edit(f"{FIRST}.json", put("exit", 4)), edit(f"{FIRST}.stdout", refused)),
+    ),
+    "flow control off on one host": (
+        "FAIL", "host_check/differs-qos-pfc/beta/enp1s0",
+        (ASKS_NOTHING, edit(BETA, flow_control(no_pfc))),
+    ),
+    "flow control off on all hosts of a lossless fabric": (
+        "FAIL", "host_check/qos-lossless/alpha/enp1s0", (ASKS_NOTHING, NO_PFC, LOSSLESS),
+    ),
+    "flow control off on all hosts, and nobody says whether it is lossless": (
+        "INCONCLUSIVE", "host_check/qos-lossless/alpha/enp1s0", (ASKS_NOTHING, NO_PFC),
+    ),
+    "a pause storm that stops traffic": (
+        "FAIL", "limit/stall/write-rails", (edit(BETA, STORM), edit(f"{FIRST}.stdout", stood)),
+    ),
+    "a bad cable whose errors nothing corrects": (
+        "FAIL", "counters/errors",
+        (from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.port_rcv_errors", 50)),),
+    ),
+    "flow control for a priority that carries nothing": (
+        "FAIL", "host_check/qos-path/alpha/mlx5_0",
+        (ASKS_NOTHING, edit(ALL, flow_control(on_priority_5))),
+    ),
+    "power saving that takes a small message beyond 9 us": (
+        "FAIL", "limit/small-message-median/send-rails",
+        (edit("raw/*/flows/send-rails/*/*/*/*/client.stdout", noise.longer(6)),),
+    ),
+}  # fmt: skip
+
+#: Case, what it waits for, and what makes it so.
+WAITING: dict[str, tuple[str, tuple[Edit, ...]]] = {
+    "a bad cable whose errors FEC corrects": (
+        "drivers: forward error correction",
+        (edit(BETA, says("ethtool-qos-stats enp1s0", lambda said: said
+                         + "     rx_corrected_bits_phy: 90000000\n")),),
+    ),
+    "an MTU of 1500 on all hosts, without ibv_devinfo": (
+        "drivers: a missing tool", (edit(ALL, mtu_1500, without("verbs")),),
+    ),
+    "an IOMMU that translates what a GPU sends": (
+        "engine: GPU paths",
+        (edit(BETA, file_says(("/sys/kernel/iommu_groups/40/type", "DMA"))),),
+    ),
+    "flow control whose buffer has too little headroom": (
+        "a later round: PFC that only congestion shows",
+        (edit(ALL, *(says_json(f"dcb-buffer {fabric_plan.netdev(rail)}", little_headroom)
+                     for rail in range(2))),),
+    ),
+    "a spine link at half its rate, that no flow took": (
+        "a later round: paths through the fabric", (),
+    ),
+}  # fmt: skip
+
+HEALTHY: dict[str, tuple[Edit, ...]] = {
+    "hosts and links as they should be": (),
+    "adaptive routing, which reorders packets": (ADAPTIVE, DISORDER),
+    "a fabric that may drop, and sends again": (
+        ASKS_NOTHING, NO_PFC, LOSSY, edit("inputs/limits.json", of_lossy), DISORDER, REPEATS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SICK)
+def test_a_sick_fabric_does_not_pass(case: str, healthy: Path, tmp_path: Path) -> None:
+    word, check, edits = SICK[case]
+    verdict = judged(healthy, tmp_path / "run", *edits)
+    assert verdict.verdict == word
+    assert check in against(verdict)
+
+
+@pytest.mark.parametrize("case", WAITING)
+def test_a_sick_fabric_that_still_passes_says_what_it_waits_for(
+    case: str, healthy: Path, tmp_path: Path
+) -> None:
+    waits_for, edits = WAITING[case]
+    assert waits_for
+    verdict = judged(healthy, tmp_path / "run", *edits)
+    assert (verdict.verdict, against(verdict)) == ("PASS", [])
+
+
+@pytest.mark.parametrize("case", HEALTHY)
+def test_a_healthy_fabric_passes(case: str, healthy: Path, tmp_path: Path) -> None:
+    verdict = judged(healthy, tmp_path / "run", *HEALTHY[case])
+    assert (verdict.verdict, against(verdict)) == ("PASS", [])
+
+
+# ---- what needs a run, a host or records of its own ----------------------------------------------
+
+
+def test_one_nic_of_ten_at_a_tenth_is_named_and_nothing_else(tmp_path: Path) -> None:
+    slow = "^write-rails/(gamma/[a-z]+|[a-z]+/gamma)/1/"
+    root = tmp_path / "run"
+    compose(root, Fabric(5, RAILED, weak=(slow, 0.1)))
+    verdict = work.judged(root)
+    faults = {one.id: one.fault for one in verdict.checks if one.status == "fail"}
+    assert verdict.verdict == "FAIL"
+    assert faults.keys() == {
+        f"{check}/write-rails"
+        for check in ("rails/siblings", "rails/elsewhere", "limit/site-peers",
+                      "limit/large-message-share")
+    }  # fmt: skip
+    assert faults["rails/siblings/write-rails"] == (
+        "Slower than its siblings: rail 1 of gamma (mlx5_1), test write-rails"
+    )
+    assert faults["rails/elsewhere/write-rails"] == (
+        "Slower than the same rail of other hosts: rail 1 of gamma (mlx5_1), test write-rails"
+    )
+
+
+@pytest.mark.parametrize("tools", [("portinfo",), ()])
+def test_an_infiniband_port_below_what_was_bought_fails(tools: tuple[str, ...]) -> None:
+    """With smpquery and without it."""
+    raw = document(FIXTURES / "hosts/nic-mlx5-infiniband.json")
+    without(*tools)(raw)
+    nic = {"name": "mlx5_0", "gid_index": 0}
+    host = {
+        "name": "alpha", "fabric": "infiniband", "scope": "hardware", "devices": [nic],
+        "wanted": {}, "ports": [18600],
+    }  # fmt: skip
+    statuses = {
+        gbit_s: [
+            one["status"]
+            for one in findings.judged(
+                [findings.Question(["nic"], host | {"link_gbit_s": gbit_s}, raw)]
+            )["alpha"]
+            if one["id"] == "nic-link-speed"
+        ]
+        for gbit_s in (100, 400)
+    }
+    assert statuses == {100: ["ok"], 400: ["bad"]}
+
+
+@pytest.mark.parametrize(("queue_pairs", "status"), [(16, "pass"), (15, "fail")])
+def test_one_bad_queue_pair_of_sixteen_fails(queue_pairs: int, status: str) -> None:
+    """On a link that large writes fill to 97.9 % of its ceiling, as healthy ones do."""
+    rate = 0.979 * 392.2 * queue_pairs / 16
+    one = record(
+        "t/a/b/0/1", scope="hardware", op="write", backend="verbs", bandwidth={"gbit_s": rate},
+        params={"size_bytes": 1 << 20, "queue_pairs": 16, "bidirectional": False},
+        link={"rate_gbit_s": 400, "mtu_bytes": 4096, "layer": "ethernet",
+              "hop_class": "same_switch"},
+    )  # fmt: skip
+    limits = [one for one in shipped("roce-400") or () if one.metric == "bandwidth.gbit_s"]
+    checks = found(run_of([one], *limits), "limit")
+    assert checks["limit/large-write-share-same-switch/t"].status == status
