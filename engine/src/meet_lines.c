@@ -90,6 +90,7 @@ static void *take_part(void *argument) {
 	struct lines *l = m->lines;
 	uint64_t deadline = monotonic_ns() + m->timeout_ns, now;
 	struct control *c = NULL;
+	bool same_machine = false;
 	int e;
 
 	failure_keep_apart();
@@ -98,10 +99,11 @@ static void *take_part(void *argument) {
 		e = failure(-ECANCELED, EXIT_PEER, "the meeting was cancelled");
 	now = monotonic_ns();
 	if (e == 0)
-		e = meet_at(c, m->flow, m->parties, deadline > now ? deadline - now : 1);
+		e = meet_at(c, m->flow, m->parties, deadline > now ? deadline - now : 1, &same_machine);
 	(void) pthread_mutex_lock(&l->lock);
 	if (e == 0)
-		write_answer(l, json_pack("{s:I, s:i}", "id", m->id, "exit", 0));
+		write_answer(l, json_pack("{s:I, s:i, s:b}", "id", m->id, "exit", 0, "same_machine",
+					   same_machine));
 	else if (m->cancelled)
 		write_answer(l, refusal(m->id, EXIT_PEER, "the meeting was cancelled"));
 	else

@@ -81,12 +81,16 @@ static void ask(int id, const char *flow, int parties, int timeout_ms) {
 static int heard(int *ret_exit, char ret_message[FAILURE_TEXT_MAX]) {
 	const char *message = "";
 	json_int_t id = -1;
+	int same_machine = 1;
 	char line[4096];
 	json_t *o;
 
 	assert_non_null(fgets(line, sizeof(line), answers));
 	o = json_loads(line, 0, NULL);
-	assert_int_equal(json_unpack(o, "{s?I, s:i, s?s!}", "id", &id, "exit", ret_exit, "message", &message), 0);
+	assert_int_equal(json_unpack(o, "{s?I, s:i, s?s, s?b!}", "id", &id, "exit", ret_exit, "message", &message,
+				     "same_machine", &same_machine), 0);
+	assert_int_equal(json_object_get(o, "same_machine") != NULL, *ret_exit == 0);
+	assert_true(same_machine); /* all of this test is on one */
 	(void) snprintf(ret_message, FAILURE_TEXT_MAX, "%s", message);
 	json_decref(o);
 	return (int) id;

@@ -19,6 +19,7 @@ from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import Lines, Reserve, encoded, write_whole
 from perch.agent.meetings import Meetings
 from perch.agent.peers import Peers
+from perch.agent.place import Places
 from perch.agent.raw import Raw
 from perch.agent.share import Share
 from perch.agent.walk import Tools, Walk
@@ -142,6 +143,7 @@ class Agent:
         if own != "lo":  # over loopback counters prove nothing
             found["idle_samples"] = await _idle(readings)
         write_whole(self._settings.out / "environment.json", encoded(found))
+        places = Places()
         meetings = Meetings(self._children, engine, sys.stderr.fileno())
         tools = Tools(
             self._children,
@@ -151,6 +153,7 @@ class Agent:
             self._clock,
             self._listening,
             routes,
+            lambda wishes: places.seats([one._replace(device=one.device or own) for one in wishes]),
             self._tell,
         )
         self._walk = Walk(share, tools)

@@ -160,8 +160,9 @@ class Children:
         stdout: int | None = None,
         stderr: int | None = None,
         is_server: bool = False,
+        cpus: Sequence[int] = (),
     ) -> Process:
-        """stdout, stderr: descriptors; None: captured.
+        """stdout, stderr: descriptors; None: captured. cpus: that it may use; none: all.
 
         is_server: it ends its own children when it is told to, and its errors are logged, too.
 
@@ -173,6 +174,8 @@ class Children:
         def prepare() -> None:
             os.setpgid(0, 0)
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if cpus:
+                os.sched_setaffinity(0, cpus)
             if os.getppid() != agent:
                 os._exit(1)  # it ended before the kernel watched
 

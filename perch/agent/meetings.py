@@ -20,10 +20,11 @@ class Place(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`exit` 0: all parties came."""
+    """`exit` 0: all parties came. `same_machine`: the place's kernel is this host's."""
 
     exit: int
     message: str
+    same_machine: bool = False
 
 
 class Meetings:
@@ -101,7 +102,8 @@ class Meetings:
             answer = json.loads(line)
             asked = self._asked.get(answer.get("id"))
             if asked is not None and not asked.done():
-                asked.set_result(Answer(answer["exit"], answer.get("message", "")))
+                same = answer.get("same_machine", False)
+                asked.set_result(Answer(answer["exit"], answer.get("message", ""), same))
         if not lines and not self._rest:
             asyncio.get_running_loop().remove_reader(self._answers)  # its end
 

@@ -53,6 +53,16 @@ class Peers:
         self.host = host
         self.everyone_by = everyone_by
         self.serve_ended = serve_ended
+        self._here: dict[str, bool] = {}
+
+    async def is_here(self, flow: Flow) -> bool:
+        """Whether the peer is this machine, under another name; False where it does not answer."""
+        if flow.peer not in self._here:
+            answer = await probe(self.asks, self.host, flow)
+            if answer is None or answer.exit != 0:
+                return False
+            self._here[flow.peer] = answer.same_machine
+        return self._here[flow.peer]
 
     async def meet(self, flow: Flow, names: Sequence[str], wait: Wait) -> str | NotMet:
         """Waits until the other end comes to one of these meetings; gives its name."""
@@ -131,12 +141,19 @@ class _Meeting:
         return NotMet("peer_dead", f"{flow.peer} does not answer at {at}: {said}")
 
     async def _probe(self) -> str | None:
-        """None: the peer answers with our token. A meeting of one party takes place at once."""
-        place = Place(self._flow.peer_address, self._flow.peer_port)
-        asked = self._peers.asks.ask(place, f"probe/{self._peers.host}", PROBE_TIMEOUT, 1)
-        await asyncio.wait({asked}, timeout=PROBE_TIMEOUT + 2)
-        if not asked.done():
-            asked.cancel()
+        """None: the peer answers with our token."""
+        answer = await probe(self._peers.asks, self._peers.host, self._flow)
+        if answer is None:
             return "no answer in time"
-        answer = asked.result()
         return None if answer.exit == 0 else answer.message
+
+
+async def probe(asks: Asks, host: str, flow: Flow) -> Answer | None:
+    """What the peer answers, if it does. A meeting of one party takes place at once."""
+    place = Place(flow.peer_address, flow.peer_port)
+    asked = asks.ask(place, f"probe/{host}", PROBE_TIMEOUT, 1)
+    await asyncio.wait({asked}, timeout=PROBE_TIMEOUT + 2)
+    if not asked.done():
+        asked.cancel()
+        return None
+    return asked.result()

@@ -26,13 +26,17 @@ def moment(clock: Clock) -> Moment:
 
 
 class Result(NamedTuple):
-    """What this host's end of a flow came to. `process`: of its command, where one has ended."""
+    """What this host's end of a flow came to. `process`: of its command, where one has ended.
+
+    `placement`: where the agent put a command that does not place itself.
+    """
 
     state: str
     message: str = ""
     ended: Ended | None = None
     timed_out: bool = False
     process: Process | None = None
+    placement: dict[str, Any] | None = None
 
 
 class Raw:
@@ -84,6 +88,8 @@ class Raw:
             )
         if result.timed_out:
             line["timed_out"] = True
+        if result.placement is not None:
+            line["placement"] = result.placement
         line.update(_times("started", started), **_times("ended", moment(self._clock)))
         if None not in samples:
             line["samples"] = list(samples)

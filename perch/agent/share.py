@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from perch.agent.errors import AgentError, Exit
+from perch.agent.place import Wish
 from perch.plan.template import Facts, Template, facts_of
 
 SCHEMA = "perch.share/1"
@@ -22,6 +23,7 @@ DEVICES_MAX = 8
 class Flow(NamedTuple):
     """This host's end of a flow. Seconds.
 
+    `near`: where its command works best.
     `number` of `total`: among those of all hosts. `latest_s`: after the agent's start, when every
     living host has come to this round. `remaining_s`: what is left of the plan, about.
     """
@@ -39,6 +41,7 @@ class Flow(NamedTuple):
     argv: list[str]
     is_external: bool
     listen_port: int
+    near: Wish
     deadline_s: float
     number: int
     total: int
@@ -122,9 +125,16 @@ class Share:
             argv,
             is_external,
             0 if port is None else port + rail,
+            self._near(test, rail),
             turn["deadline_s"],
             *times,
         )
+
+    def _near(self, test: dict[str, Any], rail: int) -> Wish:
+        """Sockets work where the host's address is; each stream may have a thread."""
+        threads = int(test.get("params", {}).get("streams", 1))
+        named = [] if test.get("carrier") == "sockets" else self.devices()[rail : rail + 1]
+        return Wish(named[0] if named else "", threads)
 
     def _argv(self, key: list[Any], role: str, turn: dict[str, Any]) -> tuple[list[str], bool]:
         """This end's command, and whether the server has one of its own."""

@@ -6,14 +6,17 @@ import asyncio
 import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from perch.agent.children import Ended, Process, end
 from perch.agent.clock import Clock
 from perch.agent.errors import AgentError, Exit, say
 from perch.agent.peers import PROBE_EVERY, NotMet, Peers, Wait
+from perch.agent.place import Seat, Wish
 from perch.agent.raw import Moment, Raw, Result, moment
 from perch.agent.share import ROUND_GRACE, Flow, Share
+
+T = TypeVar("T")
 
 #: Programs whose package has another name.
 PACKAGES = {
@@ -26,7 +29,7 @@ SERVER_ENDS = 2.0
 
 
 class Starts(Protocol):
-    def start(self, argv: Sequence[str]) -> Process: ...
+    def start(self, argv: Sequence[str], *, cpus: Sequence[int] = ()) -> Process: ...
 
 
 class Reads(Protocol):
@@ -39,7 +42,7 @@ class Tools(NamedTuple):
     """What a walk works with; a test has its own.
 
     `listening`: whether an external server listens within so many seconds. `routes`: the interface
-    to each peer. `progress`: tells who watches.
+    to each peer. `seats`: cores for commands. `progress`: tells who watches.
     """
 
     children: Starts
@@ -49,6 +52,7 @@ class Tools(NamedTuple):
     clock: Clock
     listening: Callable[[Process, int, float], Awaitable[bool]]
     routes: dict[str, str]
+    seats: Callable[[Sequence[Wish]], list[Seat]]
     progress: Callable[[dict[str, Any]], None]
 
 
@@ -77,13 +81,15 @@ class _Group:
     """
 
     def __init__(self, flows: Sequence[Flow], readings: Reads) -> None:
+        self.flows = flows
+        self.seats: dict[str, Seat] = {}
         self._readings = readings
-        self._taken: dict[str, asyncio.Future[int]] = {}
+        self._done: dict[str, asyncio.Future[Any]] = {}
         roles = [flow.role for flow in flows]
         self.ready, self._over = _Gate(roles), _Gate(roles)
 
     async def before(self) -> int:
-        return await self._once("before", self._readings.before)
+        return await self.once("before", self._readings.before)
 
     async def after(self, turn: _Turn) -> int | None:
         """Each turn asks once. None where it has no reading before it."""
@@ -91,12 +97,14 @@ class _Group:
         if turn.before is None:
             return None
         await self._over.wait(turn)
-        return await self._once(turn.flow.role, self._readings.after)
+        return await self.once(turn.flow.role, self._readings.after)
 
-    async def _once(self, which: str, read: Callable[[], Coroutine[Any, Any, int]]) -> int:
-        if which not in self._taken:
-            self._taken[which] = asyncio.ensure_future(read())
-        return await self._taken[which]
+    async def once(self, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What is done for all of them by the first that comes."""
+        if what not in self._done:
+            self._done[what] = asyncio.ensure_future(work())
+        done: T = await self._done[what]
+        return done
 
 
 class _Turn:
@@ -127,6 +135,8 @@ class Walk:
             self.current = [_Turn(flow, group, started) for flow in flows]
             await _all(map(self._turn, self.current))
             self.current = []
+            for seat in group.seats.values():
+                seat.leave()
 
     async def _turn(self, turn: _Turn) -> None:
         flow = turn.flow
@@ -171,10 +181,11 @@ class Walk:
         missing = self._missing(flow)
         if missing:
             return Result("not_run", missing)
+        cpus = await self._cpus(turn)
         turn.before = await turn.group.before()
         tools.readings.disturb()
         try:
-            process = tools.children.start(flow.argv)
+            process = tools.children.start(flow.argv, cpus=cpus)
         except OSError as error:
             return Result("not_run", f"cannot start {flow.argv[0]}: {error.strerror}")
         await asyncio.wait({process.ended}, timeout=flow.deadline_s)
@@ -224,9 +235,10 @@ class Walk:
         missing = self._missing(flow)
         if missing:
             return await self._write(turn, Result("not_run", missing))
+        cpus = await self._cpus(turn)
         self._tools.readings.disturb()
         try:
-            process = self._tools.children.start(flow.argv)
+            process = self._tools.children.start(flow.argv, cpus=cpus)
         except OSError as error:
             message = f"cannot start {flow.argv[0]}: {error.strerror}"
             return await self._write(turn, Result("not_run", message))
@@ -239,6 +251,21 @@ class Walk:
             f" {self._share.host} (is another program using it?): {words}"
         )
         return await self._write(turn, Result("not_run", message, ended, process=process))
+
+    async def _cpus(self, turn: _Turn) -> list[int]:
+        """Where a command goes that does not place itself, as perch does."""
+        if not turn.flow.is_external:
+            return []
+        await turn.group.once("seats", lambda: self._take_seats(turn.group))
+        return turn.group.seats[turn.flow.id].cpus
+
+    async def _take_seats(self, group: _Group) -> None:
+        flows = [flow for flow in group.flows if flow.is_external]
+        if any([await self._tools.peers.is_here(flow) for flow in flows]):
+            seats = [Seat([], unplaced="same-machine")] * len(flows)
+        else:
+            seats = self._tools.seats([flow.near for flow in flows])
+        group.seats.update((flow.id, seat) for flow, seat in zip(flows, seats))
 
     async def _meet_start(self, turn: _Turn, names: list[str]) -> str | NotMet:
         """As long as a living peer could take to come to this round."""
@@ -263,6 +290,9 @@ class Walk:
         flow = turn.flow
         after = await turn.group.after(turn)
         turn.has_begun = False  # it has its line now
+        seat = turn.group.seats.get(flow.id)
+        if seat is not None and result.process is not None:
+            result = result._replace(placement=seat.line())
         route = self._tools.routes.get(flow.peer, "")
         self._tools.raw.flow(flow, result, turn.started, (turn.before, after), route)
         if result.message:

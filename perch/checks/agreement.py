@@ -16,6 +16,7 @@ import polars as pl
 from perch.checks import RunView, check, design, first
 from perch.model.figures import encode, median, ratio, rounded, supports
 from perch.model.limits import FACETS, Limit, fits
+from perch.model.record import ROLES
 from perch.model.verdict import Bound, Check
 from perch.tools import atomics
 
@@ -69,6 +70,7 @@ COLUMNS = tuple(
         (
             "id", "status", "kind", "op", "connection", "tool.name", "backend", "client.host",
             "server.host", "rail", "rails_at_once", "latency_us.count", "params.verify",
+            *(f"{side}.placement.{name}" for side in ROLES for name in ("cpu", "unplaced")),
             "params.bidirectional", "params.size_bytes", "params.gap_us", "has.params.rate",
             *FACETS.values(),
             *_FIGURES.values(), *_SETTINGS.values(), *_CXI_SETTINGS.values(),
@@ -122,8 +124,16 @@ def _plain(value: Any) -> Any:
     return rounded(value) if isinstance(value, float) else value
 
 
+def _is_pinned(row: dict[str, Any], side: str) -> bool | None:
+    """None where nobody says it."""
+    if row[f"{side}.placement.cpu"] is not None:
+        return True
+    return None if row[f"{side}.placement.unplaced"] is None else False
+
+
 def _settings(row: dict[str, Any]) -> dict[str, Any]:
     settings = {name: _plain(row[column]) for name, column in _SETTINGS.items()}
+    settings |= {f"{side}_pinned": _is_pinned(row, side) for side in ROLES}
     for name, usual in (("srq", False), ("rdma_cm", False), ("cq_moderation", 1)):
         settings[name] = settings[name] or usual  # a record has only what differs from these
     if row["op"] not in _WITH_PAYLOAD:  # a read or an atomic sends no payload that could be inline

@@ -297,6 +297,7 @@ class Lines:
             state=line.state,
             message=line.message,
             counters=self._counters(line),
+            placement=line.placement,
         )
 
     def _counters(self, line: FlowLine) -> Readings | None:

@@ -19,6 +19,7 @@ from perch.model.record import (
     Params,
     Part,
     Path,
+    Placement,
     Record,
     Scope,
     Side,
@@ -48,10 +49,14 @@ OF_TRANSFER = {"threads": 1, "devices": 1}
 
 
 class OfFlow(msgspec.Struct):
-    """What all records of a flow have in common, from what its two ends counted and said."""
+    """What all records of a flow have in common, from what its two ends counted and said.
+
+    `places`: of client and server, where an agent placed them.
+    """
 
     client: Counted | None = None
     server: Counted | None = None
+    places: tuple[Placement | None, Placement | None] = (None, None)
     events: Events | None = None
     packets: Packets | None = None
     clock_skew_s: Number | None = None
@@ -73,11 +78,12 @@ def final_status(part: Part) -> Status:
     return part.status
 
 
-def _side(said: Side | None, host: str, address: str) -> Side:
+def _side(said: Side | None, host: str, address: str, place: Placement | None) -> Side:
+    """A tool that says where it worked knows better than the agent that placed it."""
     side = said or Side()
     side.host = host
     side.address = side.address or address
-    place = side.placement
+    side.placement = place = side.placement or place
     if place is not None and place.memory_node == place.node:
         place.memory_node = None
     return side
@@ -159,8 +165,8 @@ def record(
         rail=flow.rail,
         scope=scope,
         tool=part.tool or ToolName(flow.tool),
-        client=_side(part.client, flow.client, plan.hosts[flow.client].address),
-        server=_side(part.server, flow.server, plan.hosts[flow.server].address),
+        client=_side(part.client, flow.client, plan.hosts[flow.client].address, of_flow.places[0]),
+        server=_side(part.server, flow.server, plan.hosts[flow.server].address, of_flow.places[1]),
         status=final_status(part),
         rails_at_once=flow.rails_at_once if flow.rails_at_once > 1 else None,
         backend=part.backend or flow.backend,

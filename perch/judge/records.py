@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from perch.judge.trail import End as ReadEnd
 from perch.judge.trail import Trail
 from perch.model.plan import Flow, Plan, Round
 from perch.model.raw import End, FlowFiles, Readings
-from perch.model.record import ROLES, Part, Path, Record, Role
+from perch.model.record import ROLES, Part, Path, Placement, Record, Role
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.tool import shell_exit_code
 
@@ -52,6 +52,10 @@ class Read(NamedTuple):
 
 def _readings(end: End | str | None) -> Readings | None:
     return end.counters if isinstance(end, End) else None
+
+
+def _placement(end: End | str | None) -> Placement | None:
+    return end.placement if isinstance(end, End) else None
 
 
 def _route(side: Counted | None) -> str | None:
@@ -93,7 +97,8 @@ class FlowReader:
 
     def _read_together(self, flows: Sequence[Flow], shared: set[str], trail: Trail) -> Read:
         """A round some of whose flows share hosts."""
-        heard = [self._hear(flow, shared) for flow in flows]
+        rails = rounds.shared_rails(flows)
+        heard = [self._hear(flow, shared, rails) for flow in flows]
         paths = rounds.judged(
             [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
         )
@@ -113,7 +118,9 @@ class FlowReader:
             return [], why
         return read(ToolOutput(flow, raw.stdout, raw.stderr, host.versions)), why
 
-    def _hear(self, flow: Flow, shared_hosts: set[str]) -> _Heard:
+    def _hear(
+        self, flow: Flow, shared_hosts: Set[str], shared_rails: Set[tuple[str, int]] = frozenset()
+    ) -> _Heard:
         foreign: Cause | None = None
         asked = self._asking.of(flow)
         try:
@@ -137,8 +144,17 @@ class FlowReader:
         of_flow = OfFlow(
             client=client,
             server=server,
+            places=(_placement(raw.client), _placement(raw.server)),
             events=events.of_flow(flow, proof, measured=measured),
-            packets=packets.of_flow(proof.ports["client"], proof.ports["server"], shared=shared),
+            packets=packets.of_flow(
+                proof.ports["client"],
+                proof.ports["server"],
+                shared=any(
+                    (flow.host(role), rail) in shared_rails
+                    for role in ROLES
+                    for rail in range(flow.rail, flow.rail + flow.devices)
+                ),
+            ),
             clock_skew_s=ends.skew_s(raw.client, raw.server, parts),
         )
         routes = links.Routes(_route(client), _route(server))

@@ -36,6 +36,17 @@ def shared_hosts(flows: Sequence[Flow]) -> set[str]:
     return {host for host, n in uses.items() if n > 1}
 
 
+def shared_rails(flows: Sequence[Flow]) -> set[tuple[str, int]]:
+    """The hosts and rails that more than one flow uses: a device's counters hold both."""
+    uses = Counter(
+        (host, rail)
+        for flow in flows
+        for host in (flow.client, flow.server)
+        for rail in range(flow.rail, flow.rail + flow.devices)
+    )
+    return {used for used, n in uses.items() if n > 1}
+
+
 def judged(members: Sequence[Member]) -> list[Path]:
     """The path of each flow, with the round's word where that is graver than the flow's own."""
     found: dict[str, list[Finding]] = {member.flow.id: [] for member in members}

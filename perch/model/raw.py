@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from perch.model.moments import moment
-from perch.model.record import Model, Number, Role
+from perch.model.record import Model, Number, Placement, Role
 
 #: A duration; 10^9 s are 31 years.
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -158,6 +158,7 @@ class End(_End):
     """The same, its readings and its times in the form that the judge compares."""
 
     counters: Readings | None = None
+    placement: Placement | None = None
     begun: float | None = None
     over: float | None = None
 

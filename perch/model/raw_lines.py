@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from perch.model.record import Model, Number
+from perch.model.record import Model, Number, Placement
 
 SCHEMA = "perch.raw/2"
 
@@ -28,7 +28,10 @@ class Head(Model, tag_field="kind", tag="head"):
 
 
 class FlowLine(Model, tag_field="kind", tag="flow"):
-    """One end of a flow. `samples`: the readings before and after it."""
+    """One end of a flow. `samples`: the readings before and after it.
+
+    `placement`: where the agent put a command that does not place itself.
+    """
 
     id: str
     role: str
@@ -38,6 +41,7 @@ class FlowLine(Model, tag_field="kind", tag="flow"):
     exit: int | None = None
     signal: str | None = None
     timed_out: bool = False
+    placement: Placement | None = None
     started: str | None = None
     started_monotonic_ns: Nanoseconds | None = None
     ended: str | None = None

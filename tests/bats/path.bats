@@ -52,6 +52,8 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
     and (.client_device_bytes / .server_device_bytes - 1 | fabs) < 0.01)'
   assert_json <(head -n 1 run/records.jsonl) '.path.counted == "p0 bytes" and .counters.client.TcpRetransSegs >= 0 and (.counters.client | has("p1") | not)'
   assert_json run/raw/alpha/environment.json '.idle_samples == [1, 2]'
+  # two namespaces of one kernel: the engine finds it for itself, the agent for the tools
+  assert_json <(jq -s . run/records.jsonl) 'all(.[]; .client.placement.unplaced == "same-machine" and .server.placement.unplaced == "same-machine")'
 }
 
 @test "bytes that went over another interface than the claimed one fail the run, and that interface is named" {

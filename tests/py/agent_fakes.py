@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from perch.agent.children import Capture, Ended, Process
 from perch.agent.clock import Clock
 from perch.agent.meetings import Answer, Place
+from perch.agent.place import Places
 from perch.agent.share import Share
 
 T = TypeVar("T")
@@ -125,6 +126,8 @@ class World:
         self.times: list[float] = []
         self.lines: list[dict[str, Any]] = []
         self.started: list[FakeProcess] = []
+        self.cpus: list[list[int]] = []
+        self.places = Places(allowed=[])
         self.meetings = meetings or {}
         self.probe = probe
         self._scripts: Iterator[Script] = iter(scripts)
@@ -150,8 +153,9 @@ class World:
         loop.call_later(delay, settle, asked, answer)
         return asked
 
-    def start(self, argv: Sequence[str]) -> Process:
+    def start(self, argv: Sequence[str], *, cpus: Sequence[int] = ()) -> Process:
         self.say(f"start {argv[0]}")
+        self.cpus.append(list(cpus))
         self.started.append(FakeProcess(next(self._scripts)))
         return self.started[-1]
 

@@ -83,7 +83,10 @@ class Walked:
         peers = Peers(world, self._share.host, loop.time() + 15, ended)
         routes = {"alpha": "lo", "beta": "lo"}
         self.told: list[dict[str, Any]] = []
-        tools = Tools(world, peers, world, raw, clock, world.listening, routes, self.told.append)
+        seats = world.places.seats
+        tools = Tools(
+            world, peers, world, raw, clock, world.listening, routes, seats, self.told.append
+        )
         walk = Walk(self._share, tools)
         task = asyncio.ensure_future(walk.run())
         await asyncio.wait({task}, timeout=self._stop)

@@ -62,3 +62,25 @@ def test_latencies_agree_within_a_share_or_what_placement_moves(
 def test_bandwidths_have_no_such_allowance() -> None:
     rates = ({"bandwidth": {"gbit_s": 1.2}}, {"bandwidth": {"gbit_s": 1}})
     assert state(two(*rates, kind="bandwidth"), "gbit_s") == "disagree"
+
+
+@pytest.mark.parametrize(
+    ("engine", "peer", "expected"),
+    [
+        ({"cpu": "4", "node": 0}, {"cpu": "5", "node": 0}, "agree"),
+        ({"unplaced": "few-cores"}, {"unplaced": "same-machine"}, "agree"),
+        ({"cpu": "4"}, None, "agree"),  # an agent of another version said nothing
+        ({"cpu": "4", "node": 0}, {"cpu": "20", "node": 1}, "not_judged"),
+        ({"cpu": "4", "node": 0}, {"unplaced": "few-cores"}, "not_judged"),
+    ],
+)
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_only_what_was_placed_alike_is_compared(
+    engine: dict[str, Any], peer: dict[str, Any] | None, expected: str, side: str
+) -> None:
+    host = "ab"[side == "server"]
+    mine, other = (
+        {"latency_us": {"p50": 2}, side: {"host": host, "placement": place}}
+        for place in (engine, peer)
+    )
+    assert state(two(mine, other), "p50_us") == expected

@@ -22,6 +22,7 @@ from perch.model.record import (
     Link,
     Part,
     Path,
+    Placement,
     Record,
     Role,
     SoakSummary,
@@ -50,6 +51,17 @@ def record(said: dict[str, Any]) -> Record:
 
 
 # ---- the record ----------------------------------------------------------------------------------
+
+
+def test_an_end_was_where_it_says_or_where_its_agent_put_it() -> None:
+    agents = (Placement(cpu="2", node=0), Placement(unplaced="few-cores"))
+    said = part({"status": "ok", "client": {"placement": {"cpu": "5"}}})
+    of_flow = recorded.OfFlow(places=agents)
+    found = recorded.record(
+        PLAN, FLOW, Expect(size_bytes=8), said, scope="software", link=Link(), path=None,
+        of_flow=of_flow,
+    )  # fmt: skip
+    assert (found.client.placement, found.server.placement) == (Placement(cpu="5"), agents[1])
 
 
 def test_a_record_without_figures_has_its_place_and_no_empty_keys() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from perch.judge.counters import counted
 from perch.judge.readings import of_tables
-from perch.judge.round import Member, judged, shared_hosts
+from perch.judge.round import Member, judged, shared_hosts, shared_rails
 from perch.model.raw import Port, Reading, Readings, Tables
 from perch.model.record import Part
 from tests.py.path_built import flow, part, plan, proof
@@ -99,6 +99,14 @@ def test_hosts_of_a_round_that_several_flows_use() -> None:
     pairs = [("a", "s"), ("b", "s"), ("c", "d")]
     flows = [flow(client=client, server=server) for client, server in pairs]
     assert shared_hosts(flows) == {"s"}
+    assert shared_rails(flows) == {("s", 0)}
+
+
+def test_rails_of_a_pair_share_hosts_and_no_device() -> None:
+    flows = [flow(client="a", server="b", rail=rail) for rail in range(2)]
+    assert shared_hosts(flows) == {"a", "b"} and shared_rails(flows) == set()
+    both = flow(client="c", server="a", devices=2, kind="transfer")
+    assert shared_rails([*flows, both]) == {("a", 0), ("a", 1)}
 
 
 def test_flows_that_share_no_host_keep_their_word() -> None:
