@@ -129,9 +129,10 @@ def as_recorded(side: Counted | None, *, volumes: bool) -> dict[str, Any]:
         for name, counts in devices.items():
             moved = counts.moved
             if not volumes:
-                moved = {name: n for name, n in moved.items() if class_of(name) != NO_CLASS}
-                if not moved:
+                known = classes(counts.block)
+                if moved.keys().isdisjoint(known):
                     continue
+                moved = {name: n for name, n in moved.items() if name in known}
             recorded[_key(name)] = moved
     return recorded
 
@@ -139,6 +140,13 @@ def as_recorded(side: Counted | None, *, volumes: bool) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def _key(device: str) -> str:
     return device.translate(_DOT_OR_SPACE)
+
+
+@lru_cache(maxsize=4096)
+def classes(block: Block) -> dict[str, str]:
+    """Of the counters of a device those that have a class, with it."""
+    found = ((name, class_of(name)) for name in block.names)
+    return {name: kind for name, kind in found if kind != NO_CLASS}
 
 
 _trouble = re.compile(TROUBLE, re.IGNORECASE)

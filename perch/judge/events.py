@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from perch.judge.counter_table import COUNTED_BY, NO_CLASS, class_of
-from perch.judge.counters import Counts
+from perch.judge.counter_table import COUNTED_BY
+from perch.judge.counters import Counts, classes
 from perch.judge.path import Proof
 from perch.model.plan import Flow
 from perch.model.raw import Block
-from perch.model.record import ROLES, Events
+from perch.model.record import ROLES, Events, Number
 
 
 def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
@@ -25,13 +25,17 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
     carried = proof.carried
     if not carried["client"] and not carried["server"]:
         return None
-    counts = dict.fromkeys(_counted_by_both(proof), 0)
+    counts: dict[str, Number] = dict.fromkeys(_counted_by_both(proof), 0)
     moved: dict[str, str] = {}
     reset: dict[str, None] = {}
     for role in ROLES:
         for device, counters in carried[role].items():
+            known = classes(counters.block)
+            if counters.moved.keys().isdisjoint(known):
+                continue
             for name, n in counters.moved.items():
-                if (kind := class_of(name)) == NO_CLASS:
+                kind = known.get(name)
+                if kind is None:
                     continue
                 moved.setdefault(kind, f"{flow.host(role)}: {device} {name}")
                 if n is None:
@@ -40,7 +44,7 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
                     counts[kind] = counts.get(kind, 0) + n
     stands = proof.loopback or proof.path.state == "proven"
     return Events(
-        counts={kind: n for kind, n in counts.items() if kind not in reset},
+        counts={kind: n for kind, n in counts.items() if kind not in reset} if reset else counts,
         reset=list(reset),
         moved=moved,
         stale=_stale_device(flow, proof, measured) if stands else None,
@@ -91,12 +95,10 @@ def _stale(counters: Counts, *, must_move: bool) -> str | None:
     Nothing moves bytes in no packet, or packets of no bytes: one of the two counters is stale, or
     the device's own is another's.
     """
-    for of_bytes, of_packets in _BYTES_AND_PACKETS:
-        if of_bytes[0] in counters and of_packets[0] in counters:
-            amount, packets = _sum(counters, of_bytes), _sum(counters, of_packets)
-            break
-    else:
+    compared = _compared(counters.block)
+    if compared is None:
         return None
+    amount, packets = (_sum(counters, names) for names in compared)
     if amount is None or packets is None or (amount > 0 and packets > 0):
         return None
     if amount == packets:
@@ -104,6 +106,13 @@ def _stale(counters: Counts, *, must_move: bool) -> str | None:
     if amount == 0:
         return f"counted {packets} packets without a byte"
     return f"counted {amount} bytes in no packet"
+
+
+@lru_cache(maxsize=4096)
+def _compared(block: Block) -> tuple[tuple[str, str], tuple[str, str]] | None:
+    """The counters of bytes and of packets that a device has."""
+    both = (both for both in _BYTES_AND_PACKETS if both[0][0] in block.known)
+    return next((both for both in both if both[1][0] in block.known), None)
 
 
 def _sum(counters: Counts, names: tuple[str, str]) -> int | None:

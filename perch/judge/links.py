@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -121,12 +122,21 @@ def _of_ends(
     client: str | None,
     server: str | None,
 ) -> LinkFacts:
+    """Of several devices, with commas between them."""
+    return _narrowest(
+        tuple(
+            [
+                of_host.get(name, NOTHING)
+                for of_host, names in zip(links, (client, server), strict=True)
+                for name in (names or "").split(",")
+            ]
+        )
+    )
+
+
+@lru_cache(maxsize=4096)
+def _narrowest(ends: tuple[LinkFacts, ...]) -> LinkFacts:
     """The least rate and MTU, where all ends say one; the narrowest PCIe link that an end names."""
-    ends = [
-        of_host.get(name, NOTHING)
-        for of_host, names in zip(links, (client, server), strict=True)
-        for name in (names or "").split(",")
-    ]
     rates = [end.rate_gbit_s for end in ends]
     mtus = [end.mtu_bytes for end in ends]
     pcie = [end.pcie_gbit_s for end in ends if end.pcie_gbit_s is not None]

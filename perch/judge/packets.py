@@ -37,14 +37,17 @@ def _missing(sent: int, received: int | None) -> int | None:
     return None if received is None else max(sent - received, 0)
 
 
-def _one_of(ports: Sequence[Counts], names: Sequence[str]) -> int | None:
+def _one_of(ports: Sequence[Counts], names: tuple[str, ...]) -> int | None:
     """The first of several names for one thing, over all ports; None where a port has none."""
     total: int | None = None
     for counters in ports:
-        count = next((n for name in names if (n := counters.get(name)) is not None), None)
-        if count is None:
+        for name in _those_of(counters.block, names):
+            count = counters.moved.get(name, 0)
+            if count is not None:
+                total = count if total is None else total + count
+                break
+        else:
             return None
-        total = count if total is None else total + count
     return total
 
 

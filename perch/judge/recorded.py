@@ -44,8 +44,8 @@ USUAL = {
     "verify": False, "srq": False, "rdma_cm": False, "cq_moderation": 1,
 }  # fmt: skip
 
-#: What only transfers have several of.
-OF_TRANSFER = {"threads": 1, "devices": 1}
+#: The same but of transfers, which have several threads and devices.
+USUAL_FLOW = USUAL | {"threads": 1, "devices": 1}
 
 
 class OfFlow(msgspec.Struct):
@@ -103,7 +103,7 @@ def _params(part: Part, expect: Expect) -> Params:
         params.gap_us = rounded(params.gap_us)
     if params.rate is not None and params.rate.asked is not None:
         params.rate.asked = rounded(params.rate.asked)
-    for name, value in (USUAL if is_transfer(part.kind) else USUAL | OF_TRANSFER).items():
+    for name, value in (USUAL if is_transfer(part.kind) else USUAL_FLOW).items():
         if getattr(params, name) == value:
             setattr(params, name, None)
     return params

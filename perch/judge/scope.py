@@ -96,18 +96,17 @@ def shown(
     `counted`: by both ends. `uses`: what the plan asks each end to use.
     """
     backend, provider = part.backend or flow.backend, part.provider or flow.provider or ""
-    devices = {role: device(part, role) for role in ROLES}
-    if part.simulated or any(name and name.startswith("sim_") for name in devices.values()):
+    ends = [(role, device(part, role)) for role in ROLES]
+    if part.simulated or any(name and name.startswith("sim_") for _, name in ends):
         return "simulated"
     if _is_cxi(flow, backend, provider) and _lacks_cassini(part, flow, hosts, uses):
         return "simulated"
     layer = (part.link.layer if part.link else None) or fabric
-    if layer in LOCAL_LAYERS or any(
-        _is_soft(devices[role], hosts[flow.host(role)])
-        or _counts_softly(counted[role], devices[role])
-        for role in ROLES
-    ):
+    if layer in LOCAL_LAYERS:
         return "software"
+    for role, name in ends:
+        if _is_soft(name, hosts[flow.host(role)]) or _counts_softly(counted[role], name):
+            return "software"
     if flow.tool in ("perftest", "cxi"):
         return "hardware"
     sockets = backend in (None, "tcp", "null") or _socket_provider.match(provider)

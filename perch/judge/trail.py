@@ -83,18 +83,16 @@ class Trail(msgspec.Struct):
         Flows of a round that share a host run at the same time: what moved from the first reading
         of all to the last one was counted within a flow.
         """
-        begins: dict[str, list[Mark]] = {}
-        over: dict[str, list[Mark]] = {}
-        for host, flow, readings in ends:
-            begin, end = _mark(flow, readings.before), _mark(flow, readings.after)
-            if begin is not None:
-                begins.setdefault(host, []).append(begin)
-            if end is not None:
-                over.setdefault(host, []).append(end)
-        for host, marks in begins.items():
-            self._meet(host, sorted(marks, key=_time))
-        for host, marks in over.items():
-            self._leave(host, sorted(marks, key=_time, reverse=True))
+        hosts: dict[str, list[End]] = {}
+        for end in ends:
+            hosts.setdefault(end.host, []).append(end)
+        for host, of_host in hosts.items():
+            begins = [_mark(one.flow, one.readings.before) for one in of_host]
+            if marks := [mark for mark in begins if mark is not None]:
+                self._meet(host, sorted(marks, key=_time))
+            over = [_mark(one.flow, one.readings.after) for one in of_host]
+            if marks := [mark for mark in over if mark is not None]:
+                self._leave(host, sorted(marks, key=_time, reverse=True))
 
     def _meet(self, host: str, later: Sequence[Mark]) -> None:
         """Compares each device's first mark of these with its last one."""
@@ -119,9 +117,13 @@ class Trail(msgspec.Struct):
 
     def _leave(self, host: str, marks: Sequence[Mark]) -> None:
         """These are the last marks of a host, the latest first."""
+        last = self.last.get(host, [])
+        if len(marks) == len(last) == 1 and marks[0].reading.layout is last[0].reading.layout:
+            last[0] = marks[0]
+            return
         kept: list[Mark] = []
         seen: set[str] = set()
-        for mark in (*marks, *self.last.get(host, ())):
+        for mark in (*marks, *last):
             devices = mark.reading.layout.devices.keys()
             if not devices <= seen:
                 kept.append(mark)
