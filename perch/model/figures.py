@@ -15,6 +15,7 @@ _sorted = msgspec.json.Encoder(order="sorted")
 #: Significant digits of a figure: finer than any tool measures, coarser than what the order of a
 #: sum changes.
 DIGITS = 9
+_SPECIFIER = f".{DIGITS}g"
 
 #: Readers of JSON take no larger integer (int64 of databases).
 _WHOLE = 2**63
@@ -27,7 +28,7 @@ def rounded(value: float) -> int | float:
     """
     if isinstance(value, int):
         return value
-    figure = float(f"{value:.{DIGITS}g}")
+    figure = float(format(value, _SPECIFIER))
     return int(figure) if figure.is_integer() and abs(figure) < _WHOLE else figure
 
 
