@@ -107,7 +107,7 @@ def _at(flow: Soak, seconds: Any) -> str:
 
 
 def _pair(flow: Soak) -> str:
-    return f"{words.cell(flow['client'])} to {words.cell(flow['server'])}"
+    return words.cell(soak_chosen.way(flow["flow"], " to "))
 
 
 def _figures(flow: Soak, kind: str) -> dict[str, Any]:

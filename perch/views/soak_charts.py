@@ -101,30 +101,25 @@ def _worst_points(rows: Sequence[IntervalRow], figure: _Figure, span: int) -> li
 
 def _flow_lines(
     rows: Sequence[IntervalRow],
-    named: set[tuple[str, str]],
+    named: set[str],
     figures: Sequence[_Figure],
     scale: _Scale,
     sign: str,
 ) -> Iterator[Value]:
-    pairs = grouped(rows, lambda row: (row.client, row.server))
+    pairs = grouped(rows, lambda row: (row.way,))
     others = []
     for of_pair in pairs:
         one = of_pair[0]
-        if (one.client, one.server) not in named:
+        if one.way not in named:
             others.append(of_pair)
             continue
         for figure in figures:
             yield from lines.line(
-                _points(of_pair, figure), f"{one.client} → {one.server}", figure.title,
+                _points(of_pair, figure), one.way, figure.title,
                 figure.keep, scale.interval, sign,
             )  # fmt: skip
     if others:
-        first = others[0][0]
-        name = (
-            f"{first.client} → {first.server}"
-            if len(others) == 1
-            else f"worst of {len(others)} others"
-        )
+        name = others[0][0].way if len(others) == 1 else f"worst of {len(others)} others"
         together = [row for of_pair in others for row in of_pair]
         for figure in figures:
             points = _worst_points(together, figure, scale.span)
@@ -162,7 +157,7 @@ _CAPTIONS = {
 
 def _flow_chart(
     soak: Soak, test: PlannedTest, place: int, rows: Sequence[IntervalRow],
-    silences: Sequence[Silence], named: set[tuple[str, str]], scale: _Scale,
+    silences: Sequence[Silence], named: set[str], scale: _Scale,
     limits: Sequence[Limit],
 ) -> Iterator[Chart]:  # fmt: skip
     kind = "bandwidth" if any(row.mean is not None for row in rows) else "latency"
@@ -173,13 +168,13 @@ def _flow_chart(
         return
     mine = [one for one in silences if one.test == test.name]
     marks = lines.mark_values(_of_test(soak, test.name), mine, scale.span)
-    pairs = len({(row.client, row.server) for row in rows})
+    pairs = len({row.way for row in rows})
     caption, kept = _CAPTIONS[kind]
     caption += _named_words(pairs) + _thinned_words(math.ceil(len(rows) / pairs), kept)
     flows = [
         one
         for one in soak.get("flows") or []
-        if one["test"] == test.name and (one["client"], one["server"]) in named
+        if one["test"] == test.name and chosen.way(one["flow"]) in named
     ]
     bounds = limit_lines(flows, kind, limits)
     beside = [one["bound"] for one in bounds]
@@ -372,7 +367,7 @@ def charts(
     found = list(_timeline(soak, rows.silences, span))
     drawn = [test for test in tests if test.name in rows.intervals][:TESTS_MAX]
     for place, test in enumerate(drawn, 1):
-        named = {(client, server) for name, client, server in pairs if name == test.name}
+        named = {way for name, way in pairs if name == test.name}
         intervals = rows.intervals[test.name]
         found += _flow_chart(soak, test, place, intervals, rows.silences, named, scale, limits)
     return [

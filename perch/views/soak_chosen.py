@@ -1,12 +1,13 @@
 """Which series of a soak are drawn by name.
 
-Of each test the pairs of hosts that did worst, of processes those that grew most, of sensors the
-hottest. `soak` is the verdict's.
+Of each test the ways (two hosts and a rail) that did worst, of processes those that grew most, of
+sensors the hottest. `soak` is the verdict's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from perch.views.words import Figure
@@ -19,10 +20,17 @@ PROCESSES_MAX = 6
 #: One more line has the hottest of all others.
 SENSORS_MAX = 5
 
-#: test, client, server
-Pair = tuple[str, str, str]
+#: test, and the way of its flow
+Pair = tuple[str, str]
 #: host, role, and flow; of a server its process, since its flow is not known
 Process = tuple[str, str, str]
+
+
+@cache
+def way(flow: str, arrow: str = " → ") -> str:
+    """The ends of a flow by its id, a → b; another rail than the first is named."""
+    _, client, server, rail, _ = flow.split("/")
+    return f"{client}{arrow}{server}" + (f", rail {rail}" if rail != "0" else "")
 
 
 def _fallen(part: Figure, whole: Figure) -> float:
@@ -50,7 +58,7 @@ def pairs(soak: Soak) -> set[Pair]:
     anomalies: dict[Pair, int] = {}
     falls: dict[Pair, float] = {}
     for flow in soak.get("flows") or []:
-        pair = flow["test"], flow["client"], flow["server"]
+        pair = flow["test"], way(flow["flow"])
         anomalies[pair] = anomalies.get(pair, 0) + (flow.get("anomalies") or 0)
         falls[pair] = max(falls.get(pair, -1), fall(flow))
     ordered = sorted(anomalies, key=lambda pair: (-anomalies[pair], -falls[pair], pair))

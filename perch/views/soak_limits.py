@@ -9,6 +9,7 @@ from perch.model.limits import Limit
 from perch.soak.bounds import Bounds
 from perch.views import words
 from perch.views.size_charts import LIMITS_MAX
+from perch.views.soak_chosen import way
 
 Values = list[dict[str, Any]]
 
@@ -81,7 +82,7 @@ def limit_lines(flows: Sequence[Mapping[str, Any]], kind: str, limits: Sequence[
                 for word, bound in (("at least", limit.bound.min), ("at most", limit.bound.max)):
                     if bound and whole:
                         of = found.setdefault(_Bound(metric, word, bound, limit.id), [])
-                        of.append((whole, f" of {flow['client']} → {flow['server']}"))
+                        of.append((whole, f" of {way(flow['flow'])}"))
     lines: Values = []
     for limited, wholes in found.items():
         least, most = min(wholes)[0], max(wholes)[0]

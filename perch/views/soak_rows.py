@@ -15,10 +15,9 @@ from perch.views.words import Figure
 
 
 class IntervalRow(NamedTuple):
-    """`mean`, `low` (its lowest 0.1 s): Gb/s. `p50`, `p99`: us."""
+    """`way`: of soak_chosen. `mean`, `low` (its lowest 0.1 s): Gb/s. `p50`, `p99`: us."""
 
-    client: str
-    server: str
+    way: str
     start: int
     end: int
     mean: Figure
@@ -109,8 +108,6 @@ class _Line(msgspec.Struct, gc=False):
     kind: str = ""
     test: str = ""
     flow: str | None = None
-    client: Any = None
-    server: Any = None
     soak_s: Number | None = None
     start_s: Number | None = None
     end_s: Number | None = None
@@ -161,7 +158,7 @@ class _Reader:
         latency = line.latency_us or _NO_LATENCY
         self.rows.intervals.setdefault(line.test, []).append(
             IntervalRow(
-                line.client, line.server, start, end, bandwidth.gbit_s,
+                chosen.way(line.flow), start, end, bandwidth.gbit_s,
                 bandwidth.min_interval_gbit_s, latency.p50, latency.p99,
             )
         )  # fmt: skip

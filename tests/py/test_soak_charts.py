@@ -52,6 +52,25 @@ def test_charts_keep_the_extremes_of_what_they_thin(soak_of: Maker) -> None:
     assert len(report.chart("soak_bandwidth_1").values) < 1500
 
 
+def test_rails_of_a_pair_are_lines_of_their_own(soak_of: Maker) -> None:
+    """What n2 sends to n1 is made another rail of what n1 sends to n2."""
+    run = soak_of(2, 60, 1)
+    for one in [*run.lines, *run.soak["flows"], *run.plan["rounds"][0]["flows"]]:
+        name = "id" if "id" in one else "flow"
+        if one.get("client") == "n2":
+            one |= {"client": "n1", "server": "n2", "rail": 1}
+            one[name] = one[name].replace("/n2/n1/0/", "/n1/n2/1/")
+    for of in run.plan["hosts"].values():
+        of["devices"] = [{"name": "mlx5_0"}, {"name": "mlx5_1"}]
+    for one in run.soak["flows"]:
+        if one["kind"] == "bandwidth":
+            one["figures"]["bandwidth"]["lowest_interval"] = 2 - one.get("rail", 0)
+    report = run.shown()
+    assert sorted(report.chart("soak_bandwidth_1").series) == ["n1 → n2", "n1 → n2, rail 1"]
+    said = report.section("## Key findings")
+    assert "carried less than 1.00 Gb/s** (n1 to n2, rail 1, " in said
+
+
 def _is_break(value: Document) -> bool:
     return bool(value["role"] == "line" and value["v"] is None)
 
