@@ -141,7 +141,7 @@ enum {
 	JOB_MTU_MAX = 4096,
 	JOB_VNI_MAX = 65535,            /* 16 bits of struct cxi_auth_key (fi_cxi(7)) */
 	JOB_SVC_ID_MAX = INT32_MAX,     /* 32 bits there, and a signed number in libcxi's calls */
-	JOB_DEVICES_MAX = 8,            /* of one host: as many NICs as the largest GPU servers have */
+	JOB_DEVICES_MAX = 16,           /* of one host: eight adapters of two planes */
 	JOB_DEVICES_TEXT = JOB_DEVICES_MAX * JOB_NAME_MAX,
 	JOB_CPUS_TEXT = JOB_DEVICES_TEXT,       /* more than 64 numbers of four digits: one for each thread */
 	JOB_BATCH_MAX = 32768,          /* transfers: as far as MORI-IO's benchmark sweeps */
@@ -228,7 +228,8 @@ struct job {
 	 * KIND_TRANSFER only; `iterations` and `warmup` count batches there,
 	 * `outstanding` is of one queue pair, `batch` stays 1
 	 */
-	char devices[JOB_DEVICES_TEXT];         /* the initiator's, between commas; empty: one, `device` */
+	/* The initiator's, between commas; empty: one, `device`. Of verbs each may have a port and a GID: "NAME:1:3" */
+	char devices[JOB_DEVICES_TEXT];
 	char server_devices[JOB_DEVICES_TEXT];
 	uint32_t cross_rail;                    /* device i works with the target's i + this, around */
 	uint32_t batches[JOB_BATCHES_MAX];      /* transfers that are waited for together */

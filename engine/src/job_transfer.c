@@ -5,6 +5,7 @@
 #include "backend_facts.h"
 #include "memory_kind.h"
 #include "message.h"
+#include "parse.h"
 
 /* Entries of a list between commas; an empty text has one, which is empty. */
 static uint32_t list_length(const char *list) {
@@ -29,19 +30,75 @@ static bool list_entry(const char *list, uint32_t index, char ret[JOB_NAME_MAX])
 	return true;
 }
 
+/* What an entry may name besides the device; as the job has it where it does not. */
+struct rail {
+	char name[JOB_NAME_MAX];
+	uint32_t ib_port;
+	int32_t gid_index;
+};
+
+/* "3", up to a limit, into `ret`; an empty text leaves it. */
+static bool read_number(const char *text, uint64_t least, uint64_t most, int64_t *ret) {
+	uint64_t n;
+
+	if (!text[0])
+		return true;
+	if (parse_u64(text, &n) < 0 || n < least || n > most)
+		return false;
+	*ret = (int64_t) n;
+	return true;
+}
+
+/* "mlx5_0", "mlx5_0:1" or "mlx5_0::3" where devices have ports and GIDs; elsewhere all of it is the name. */
+static bool read_rail(const char *list, uint32_t index, bool has_gids, struct rail *ret) {
+	int64_t port = ret->ib_port, gid = ret->gid_index;
+	char *at, *second;
+	bool good;
+
+	if (!list_entry(list, index, ret->name))
+		return false;
+	at = has_gids ? strchr(ret->name, ':') : NULL;
+	if (!at)
+		return ret->name[0] != '\0';
+	*at++ = '\0';
+	second = strchr(at, ':');
+	if (second)
+		*second++ = '\0';
+	good = ret->name[0] && read_number(at, 1, JOB_IB_PORT_MAX, &port) &&
+	       read_number(second ? second : "", 0, JOB_GID_INDEX_MAX, &gid);
+	ret->ib_port = (uint32_t) port;
+	ret->gid_index = (int32_t) gid;
+	return good;
+}
+
+static bool has_gids(const struct job *job) {
+	const struct backend_facts *b = backend_facts_of(job->backend);
+
+	return b && (b->options & JOB_OPTION_GID_INDEX);
+}
+
 uint32_t job_pairs(const struct job *job) {
 	return MAX(list_length(job->devices), list_length(job->server_devices));
 }
 
 void job_for_lane(const struct job *job, uint32_t lane, struct job *ret) {
 	uint32_t pairs = job_pairs(job), pair = lane % pairs;
+	struct rail ours = { .ib_port = job->ib_port, .gid_index = job->gid_index };
+	struct rail theirs = { .ib_port = job->server_ib_port, .gid_index = job->server_gid_index };
 
 	*ret = *job;
 	/* Validated: as many on both sides, or none named on one of them. */
-	if (job->devices[0])
-		(void) list_entry(job->devices, pair, ret->device);
-	if (job->server_devices[0])
-		(void) list_entry(job->server_devices, (pair + job->cross_rail) % pairs, ret->server_device);
+	if (job->devices[0] && read_rail(job->devices, pair, has_gids(job), &ours)) {
+		memcpy(ret->device, ours.name, sizeof(ours.name));
+		ret->ib_port = ours.ib_port;
+		ret->gid_index = ours.gid_index;
+	}
+	if (job->server_devices[0] &&
+	    read_rail(job->server_devices, (pair + job->cross_rail) % pairs, has_gids(job), &theirs)) {
+		memcpy(ret->server_device, theirs.name, sizeof(theirs.name));
+		ret->server_ib_port = theirs.ib_port;
+		ret->server_gid_index = theirs.gid_index;
+	}
 }
 
 void shape_of(const struct job *job, uint64_t size, uint32_t batch, struct shape *ret) {
@@ -102,16 +159,19 @@ void job_complete_transfer(struct job *job) {
 	job->device[0] = job->server_device[0] = '\0';
 }
 
-static int validate_list(const char *option, const char *list) {
-	char name[JOB_NAME_MAX];
+static int validate_list(const struct job *job, const char *option, const char *list) {
 	uint32_t n = list_length(list);
 
 	if (n > JOB_DEVICES_MAX)
 		return failure(-EINVAL, EXIT_USAGE, "--%s names %u devices; %d at most", option, n, JOB_DEVICES_MAX);
-	for (uint32_t i = 0; list[0] && i < n; i++)
-		if (!list_entry(list, i, name) || !name[0])
-			return failure(-EINVAL, EXIT_USAGE, "--%s '%.64s': name %u of %u is empty or too long", option,
-				       list, i + 1, n);
+	for (uint32_t i = 0; list[0] && i < n; i++) {
+		struct rail rail = { 0 };
+
+		if (!read_rail(list, i, has_gids(job), &rail))
+			return failure(-EINVAL, EXIT_USAGE, "--%s '%.64s': entry %u of %u is not a device's name%s",
+				       option, list, i + 1, n, has_gids(job) ? ", as in mlx5_0, mlx5_0:1 (its port) "
+				       "or mlx5_0:1:3 (and its GID index)" : "");
+	}
 	return 0;
 }
 
@@ -125,9 +185,9 @@ static int validate_pairs(const struct job *job, const struct backend_facts *b) 
 		return failure(-EINVAL, EXIT_USAGE, "--%s%s %s: the %s backend has no devices to choose from%s",
 			       job->devices[0] ? "device" : "server-device", strchr(list, ',') ? "s" : "", list,
 			       b->name, backends_with(0, 0, BACKEND_DEVICES, others));
-	r = validate_list("devices", job->devices);
+	r = validate_list(job, "devices", job->devices);
 	if (r == 0)
-		r = validate_list("server-devices", job->server_devices);
+		r = validate_list(job, "server-devices", job->server_devices);
 	if (r < 0)
 		return r;
 	if (ours != theirs)

@@ -423,12 +423,13 @@ const struct option_entry option_table[] = {
 
 	{ .name = "devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
 	  .common = FOR(TRANSFER), .brief = "Own devices, such as mlx5_0,mlx5_1",
-	  .help = "Own devices, 1 to 8. Each works with the server's device in the same place.",
+	  .help = "Own devices, 1 to 16. Each works with the server's device in the same place. Of verbs each may "
+		  "have a port and a GID index: mlx5_0:1:3.",
 	  .fallback = "--device", .type = OPTION_STRING, FIELD(job.devices), .value = VALUE_DEVICE,
-	  .accepts = "1 to 8 devices that 'perch devices' lists, between commas" },
+	  .accepts = "1 to 16 devices that 'perch devices' lists, between commas" },
 	{ .name = "server-devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
 	  .help = "The server's devices, as many as --devices.", .fallback = "--server-device", .type = OPTION_STRING,
-	  FIELD(job.server_devices), .accepts = "1 to 8 devices that 'perch devices' lists there, between commas" },
+	  FIELD(job.server_devices), .accepts = "1 to 16 devices that 'perch devices' lists there, between commas" },
 	{ .name = "cross-rail", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
 	  .help = "Device i works with the server's device i + N, modulo their number.", .fallback = "0",
 	  .type = OPTION_COUNT, FIELD(job.cross_rail), .max = JOB_DEVICES_MAX - 1,

@@ -129,6 +129,76 @@ static void test_lanes_have_the_devices_of_their_pair(void **state) {
 	assert_int_equal(job_lanes(&job), 4);
 }
 
+static void test_each_device_may_have_a_port_and_a_gid(void **state) {
+	static const char *const bad[] = { ":1", "a:0", "a:256", "a::256", "a:x", "a:1:3:4", "a:1:-1", "a,:1:3", "a," };
+	struct job job = a_job(), lane;
+
+	(void) state;
+	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
+	(void) copy_string(job.devices, sizeof(job.devices), "a,b:2,c:1:3,d::0");
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), "w::7,x,y,z:1:5");
+	job.gid_index = 9;
+	job.server_ib_port = 4;
+	job.cross_rail = 1;
+	job.threads = 4;
+	assert_int_equal(job_validate(&job), 0);
+	job_for_lane(&job, 0, &lane);
+	assert_string_equal(lane.device, "a");
+	assert_int_equal(lane.ib_port, 0);
+	assert_int_equal(lane.gid_index, 9);
+	assert_string_equal(lane.server_device, "x");
+	assert_int_equal(lane.server_ib_port, 4);
+	assert_int_equal(lane.server_gid_index, -1);
+	job_for_lane(&job, 2, &lane);
+	assert_string_equal(lane.device, "c");
+	assert_int_equal(lane.ib_port, 1);
+	assert_int_equal(lane.gid_index, 3);
+	assert_string_equal(lane.server_device, "z");
+	assert_int_equal(lane.server_ib_port, 1);
+	assert_int_equal(lane.server_gid_index, 5);
+	job_for_lane(&job, 3, &lane);
+	assert_string_equal(lane.device, "d");
+	assert_int_equal(lane.gid_index, 0);
+	assert_int_equal(lane.server_gid_index, 7);
+	for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+		struct job wrong = a_job();
+
+		(void) copy_string(wrong.backend, sizeof(wrong.backend), "verbs");
+		(void) copy_string(wrong.devices, sizeof(wrong.devices), bad[i]);
+		(void) copy_string(wrong.server_devices, sizeof(wrong.server_devices), strchr(bad[i], ',') ? "w,x" : "w");
+		wrong.threads = 2;
+		assert_int_equal(job_validate(&wrong), -EINVAL);
+	}
+}
+
+static void test_elsewhere_a_colon_is_a_part_of_the_name(void **state) {
+	struct job job = a_job(), lane;
+
+	(void) state;
+	(void) copy_string(job.backend, sizeof(job.backend), "ofi");
+	(void) copy_string(job.devices, sizeof(job.devices), "eth0:1:3");
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), "eth0:2");
+	assert_int_equal(job_validate(&job), 0);
+	job_for_lane(&job, 0, &lane);
+	assert_string_equal(lane.device, "eth0:1:3");
+	assert_int_equal(lane.gid_index, -1);
+}
+
+static void test_a_host_has_sixteen_devices_at_most(void **state) {
+	struct job job = a_job();
+
+	(void) state;
+	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
+	(void) copy_string(job.devices, sizeof(job.devices), "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p");
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), job.devices);
+	job.threads = 16;
+	assert_int_equal(job_validate(&job), 0);
+	(void) strcat(job.devices, ",q");
+	(void) strcat(job.server_devices, ",q");
+	job.threads = 17;
+	assert_int_equal(job_validate(&job), -EINVAL);
+}
+
 static void test_a_job_survives_its_way_to_the_server(void **state) {
 	struct job job = a_job(), back;
 	json_t *json;
@@ -157,6 +227,9 @@ int main(void) {
 		cmocka_unit_test(test_pieces_are_as_asked_or_larger_where_there_would_be_too_many),
 		cmocka_unit_test(test_the_buffer_is_what_the_largest_batch_takes),
 		cmocka_unit_test(test_lanes_have_the_devices_of_their_pair),
+		cmocka_unit_test(test_each_device_may_have_a_port_and_a_gid),
+		cmocka_unit_test(test_elsewhere_a_colon_is_a_part_of_the_name),
+		cmocka_unit_test(test_a_host_has_sixteen_devices_at_most),
 		cmocka_unit_test(test_a_job_survives_its_way_to_the_server),
 	};
 

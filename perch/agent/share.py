@@ -9,15 +9,12 @@ from typing import Any, NamedTuple
 
 from perch.agent.errors import AgentError, Exit
 from perch.agent.place import Wish
-from perch.plan.template import Facts, Template, facts_of
+from perch.plan.template import Facts, Template, facts_of, places_of
 
 SCHEMA = "perch.share/1"
 
 #: Seconds that a round may overrun its deadline while all is well: a child's last grace, meetings.
 ROUND_GRACE = 10
-
-#: The most devices of one end that a flow uses.
-DEVICES_MAX = 8
 
 
 class Flow(NamedTuple):
@@ -142,9 +139,7 @@ class Share:
         test = self.document["tests"][name]
         ends = [self.hosts[client], self.hosts[server]]
         asked = test.get("params", {}).get("devices") if test["kind"] == "transfer" else None
-        devices = asked or 1
-        if devices == "all":
-            devices = min(DEVICES_MAX, *(len(end.get("devices", [])) for end in ends))
+        devices = min(len(places_of(asked, end.get("devices", []))) for end in ends)
         form = test["forms"][str(devices)]
         place = (name, devices, role)
         if place not in self._templates:

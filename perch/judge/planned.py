@@ -138,11 +138,15 @@ def _host_faults(plan: PlanDocument) -> Iterator[str]:
             yield f"host '{name}' has a device without a name"
 
 
+def _are_words(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
 def _test_faults(plan: PlanDocument) -> Iterator[str]:
     for name, test in plan.tests.items():
         devices = test.params.get("devices")
-        if test.kind == "transfer" and devices not in (None, "all") and type(devices) is not int:
-            yield f"test '{name}' has devices {devices!r}; use a number or 'all'"
+        if type(devices) not in (type(None), int, str) and not _are_words(devices):
+            yield f"test '{name}' has devices {devices!r}; use a number, 'all', names or patterns"
         if plan.soak is None and test.params.get("soak") is not None:
             yield f"test '{name}' belongs to a soak, but the plan has no soak"
 

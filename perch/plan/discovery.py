@@ -18,7 +18,7 @@ from perch.errors import ExitCode, PerchError
 from perch.model.devices import Device, Devices
 from perch.model.suite import Host
 from perch.model.text import names
-from perch.plan.rails import RAILS_MAX
+from perch.plan.template import RAILS_MAX
 
 ACTIVE = "active"
 
@@ -190,7 +190,7 @@ def discovered(host: Host, found: Devices | None) -> Host:
     devices = list(_resolved(host, found))
     if len(devices) > RAILS_MAX:
         why = f"perch_devices takes {len(devices)} devices, and a host has {RAILS_MAX} at most"
-        raise _refusal(host, why, "give a narrower pattern")
+        raise _refusal(host, why, "choose fewer")
     said = found.hosts.get(host.name, []) if found is not None else []
     can = {one.device: one.capabilities for one in said if one.capabilities is not None}
     return msgspec.structs.replace(

@@ -24,8 +24,7 @@ from perch.model.plan import (
 )
 from perch.model.text import explained
 from perch.plan.places import hop_class, scope_of
-from perch.plan.template import Facts, Template, facts_of
-from perch.tools.transfer_command import DEVICES_MAX
+from perch.plan.template import Facts, Template, facts_of, places_of
 
 #: Lies beside plan.json.
 FILE = "rounds.jsonl"
@@ -54,10 +53,10 @@ class Flows:
 
     def devices(self, test: PlanTest, client: PlanHost, server: PlanHost) -> int:
         """How many of each end's devices a flow uses: more than one only of a transfer."""
-        asked = test.params.get("devices") or 1 if test.kind == "transfer" else 1
-        if asked == "all":
-            return min(len(client.devices), len(server.devices), DEVICES_MAX)
-        return int(asked)
+        if test.kind != "transfer":
+            return 1
+        asked = test.params.get("devices")
+        return min(len(places_of(asked, end.devices)) for end in (client, server))
 
     def facts(self, host: str, devices: int, rail: int) -> Facts:
         """What the placeholders of a host's end stand for."""

@@ -11,7 +11,7 @@ from perch.errors import ExitCode, PerchError
 from perch.model.record import Number, Scope
 from perch.model.suite import Host
 from perch.model.text import did_you_mean, explained
-from perch.plan.rails import RAILS_MAX
+from perch.plan.template import RAILS_MAX
 from perch.tools import TOOLS
 
 TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]

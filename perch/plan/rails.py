@@ -6,15 +6,15 @@ rails it measures: "all", the first N, names, or a pattern of names such as "mlx
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
+import msgspec
+
 from perch.model.suite import Host, SuiteTest
 from perch.model.text import names
-
-#: Eight dual-plane adapters of a host have 16 devices (real hosts with the most).
-RAILS_MAX = 16
+from perch.plan.template import RAILS_MAX, places_of
 
 
 def _patterns(asked: Any) -> list[str]:
@@ -37,26 +37,27 @@ def refusal(test: SuiteTest) -> str | None:
     return f"devices is all, a number from 1 to {RAILS_MAX}, names of devices, or a pattern"
 
 
-def _of_host(asked: Any, devices: Sequence[dict[str, Any]]) -> list[int]:
-    """The places of the devices that a test asks for."""
-    if asked is None:
-        return [0]
-    if asked == "all":
-        return list(range(min(max(len(devices), 1), RAILS_MAX)))
-    if isinstance(asked, int):
-        return list(range(asked))
-    patterns = _patterns(asked)
-    return [
-        at
-        for at, device in enumerate(devices[:RAILS_MAX])
-        if any(fnmatchcase(str(device["name"]), pattern) for pattern in patterns)
-    ]
+def places(test: SuiteTest, host: Host) -> list[int]:
+    """Of the devices that the test asks for."""
+    return places_of(test.params.get("devices"), host.devices)
+
+
+def row(host: Host, rail: int, devices: int) -> Host:
+    """The host with so many of its devices only."""
+    return msgspec.structs.replace(host, devices=host.devices[rail : rail + devices])
+
+
+def apart(test: SuiteTest, client: Host, server: Host) -> str | None:
+    """Why devices of two hosts cannot be the rails of one transfer."""
+    if test.kind != "transfer" or places(test, client)[:1] == places(test, server)[:1]:
+        return None
+    return "the test's devices have other places in perch_devices of the other host"
 
 
 def used(test: SuiteTest, host: Host) -> list[dict[str, Any]]:
     """The devices of a host that the test asks for."""
-    places = _of_host(test.get("devices"), host.devices)
-    return [device for at, device in enumerate(host.devices) if at in places]
+    at = places(test, host)
+    return [device for place, device in enumerate(host.devices) if place in at]
 
 
 def lacking(test: SuiteTest, host: Host) -> str | None:
@@ -64,18 +65,30 @@ def lacking(test: SuiteTest, host: Host) -> str | None:
     asked, has = test.params.get("devices"), [str(one["name"]) for one in host.devices]
     if asked is None:
         return None
-    if asked == "all" and not has:
+    if asked in ("all", 1) and not has:
         return None  # the one that the engine chooses
     if not has:
         return "names no device (perch_devices), and the test chooses among them"
     if isinstance(asked, int) and asked > len(has):
         return f"names {len(has)} of the {asked} devices that the test takes (perch_devices)"
-    return next(_unmatched(asked, has), None) or _twice(asked, host)
+    unmatched = next(_unmatched(asked, has), None)
+    if unmatched is not None:
+        return unmatched
+    return _apart(asked, host) if test.kind == "transfer" else _twice(asked, host)
+
+
+def _apart(asked: Any, host: Host) -> str | None:
+    """A flow is of devices in a row, from its rail on."""
+    places = places_of(asked, host.devices)
+    if places[-1] - places[0] < len(places):
+        return None
+    named = names([str(host.devices[at]["name"]) for at in places], RAILS_MAX)
+    return f"has {named} not in a row (perch_devices), and one transfer takes a row of devices"
 
 
 def _twice(asked: Any, host: Host) -> str | None:
     """One device as two rails would stand for another one, which nothing measures."""
-    used = [host.devices[at] for at in _of_host(asked, host.devices)]
+    used = [host.devices[at] for at in places_of(asked, host.devices)]
     ports = [(device["name"], str(device.get("ib_port") or 1)) for device in used]
     return "names a device twice (perch_devices)" if len(set(ports)) < len(ports) else None
 
@@ -91,14 +104,14 @@ def _unmatched(asked: Any, has: list[str]) -> Iterator[str]:
 def between(test: SuiteTest, client: Host, server: Host) -> list[int]:
     """The rails that the test measures between two hosts, both of which can take part."""
     asked = test.params.get("devices")
-    theirs = set(_of_host(asked, server.devices))
-    return [rail for rail in _of_host(asked, client.devices) if rail in theirs]
+    theirs = set(places_of(asked, server.devices))
+    return [rail for rail in places_of(asked, client.devices) if rail in theirs]
 
 
 def alone(test: SuiteTest, client: Host, server: Host) -> list[str]:
     """The devices that the test asks for and that have no partner at the other end, by name."""
     asked = test.params.get("devices")
-    mine, theirs = _of_host(asked, client.devices), _of_host(asked, server.devices)
+    mine, theirs = places_of(asked, client.devices), places_of(asked, server.devices)
     return [
         str(host.devices[at]["name"])
         for host, own, other in ((client, mine, theirs), (server, theirs, mine))

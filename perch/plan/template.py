@@ -10,6 +10,7 @@ says of the ends:
     ports.TOOL          the port of a tool's server; of rail N the Nth behind it
     device.KEY          of the flow's first device: name, netdev, ib_port, gid_index, svc_id, vni
     devices.KEY         the same of all devices that the flow uses, with commas between them
+    devices.rail        likewise, each with its port and GID index, where it has any: NAME:PORT:GID
 
 and `{round.seconds}` for the time that a round of a soak lasts. `{client.KEY=VALUE}` has a default.
 """
@@ -18,10 +19,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Optional, Union
 
 # as Python 3.9 has them
 Word = Union[str, list[str]]  # noqa: UP007
+#: Eight dual-plane adapters of a host have 16 devices (real hosts with the most).
+RAILS_MAX = 16
+
 #: What a placeholder of one end stands for, by its key.
 Facts = Mapping[str, Optional[str]]  # noqa: UP045
 #: A word in pieces: literal ones, and placeholders as (end, key, default).
@@ -37,6 +42,32 @@ def _text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
+
+
+def places_of(asked: Any, devices: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The places of those devices of a host that a test asks for.
+
+    asked: its `devices`: nothing for the first, all, so many, or names and patterns. Where a host
+    names none, the engine chooses one.
+    """
+    if asked is None or asked is False:
+        return [0]
+    if asked == "all":
+        return list(range(min(max(len(devices), 1), RAILS_MAX)))
+    if isinstance(asked, int):
+        return list(range(asked))
+    patterns = asked if isinstance(asked, list) else [asked]
+    return [
+        place
+        for place, device in enumerate(devices[:RAILS_MAX])
+        if any(fnmatchcase(str(device["name"]), pattern) for pattern in patterns)
+    ]
+
+
+def _rail(device: Mapping[str, Any]) -> str:
+    """NAME, NAME:PORT or NAME:PORT:GID, as perch transfer takes it."""
+    settings = [_text(device.get(key)) or "" for key in ("name", "ib_port", "gid_index")]
+    return ":".join(settings).rstrip(":")
 
 
 def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> EndFacts:
@@ -55,6 +86,8 @@ def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> EndFacts:
         values = [_text(device.get(key)) for device in used]
         facts[f"device.{key}"] = values[0]
         facts[f"devices.{key}"] = ",".join(value or "" for value in values)
+    if used:
+        facts["devices.rail"] = ",".join(map(_rail, used))
     return facts
 
 

@@ -20,16 +20,15 @@ from perch.plan.forms import command_of
 from perch.plan.pairs import Pair, Turn, circle
 from perch.plan.places import scope_of
 from perch.plan.soak import Soak
-from perch.plan.template import Facts, Template, facts_of
+from perch.plan.template import RAILS_MAX, Facts, Template, facts_of
 from perch.tools import TOOLS
 from perch.tools.command import Command
-from perch.tools.transfer_command import DEVICES_MAX
 
-#: Of a transfer with all devices, what depends on their number: asked of each pair of hosts.
+#: Of a transfer that chooses devices, what depends on their number: asked of each pair of hosts.
 BY_DEVICES = ("threads", "cross_rail", "completion")
 
 #: Devices of the ends of a command that only the engine's rules are asked of.
-_SAMPLES = [{"name": f"device{i}", "netdev": f"netdev{i}"} for i in range(DEVICES_MAX)]
+_SAMPLES = [{"name": f"device{i}", "netdev": f"netdev{i}"} for i in range(RAILS_MAX)]
 
 
 class Fleet:
@@ -104,7 +103,9 @@ class PlannedTest:
         if found is None:
             hosts = self.fleet.hosts
             found = [0]
-            if self.command.by_rail(self.test):
+            if self.test.kind == "transfer":
+                found = rails.places(self.test, hosts[client])[:1]
+            elif self.command.by_rail(self.test):
                 found = rails.between(self.test, hosts[client], hosts[server])
             self._rails[key] = found
         return found
@@ -129,11 +130,12 @@ class PlannedTest:
 
     def _pairing(self, client: Host, server: Host, rail: int) -> Pairing:
         test, command = self.test, self.command
-        devices = test.get("devices", 1) if test.kind == "transfer" else 1
-        if devices == "all":
-            devices = min(len(client.devices), len(server.devices), DEVICES_MAX)
+        devices = 1
+        if test.kind == "transfer":
+            devices = min(len(rails.places(test, end)) for end in (client, server))
         scope = scope_of(command.carrier(test), client, server, devices, rail)
-        unfit = command.unfit(test, client, server, devices)
+        ends = [rails.row(end, rail, devices) for end in (client, server)]
+        unfit = rails.apart(test, client, server) or command.unfit(test, ends[0], ends[1], devices)
         if self.is_soak or unfit is not None:
             return Pairing(devices, scope, unfit, 0, 0)
         slowdown = max(client.slowdown, server.slowdown)
@@ -162,9 +164,9 @@ def _command(test: SuiteTest) -> Command:
 
 
 def _asked_of_engine(test: SuiteTest, command: Command, soak: Soak | None) -> list[str]:
-    """A command of the test; of a transfer with all devices, what holds for any number of them."""
+    """A command of the test; of a transfer by choice, what holds for any number of devices."""
     devices = test.get("devices", 1) if test.kind == "transfer" else 1
-    if devices == "all":
+    if not isinstance(devices, int):
         given = {key: value for key, value in test.params.items() if key not in BY_DEVICES}
         test, devices = msgspec.structs.replace(test, params=given), 1
     facts: dict[str, Facts] = {
@@ -183,8 +185,7 @@ def _round_refusals(test: SuiteTest, command: Command) -> Iterator[str]:
     if test.kind == "transfer":
         if test.rails == "together":
             yield "a transfer moves data over all its devices together; leave rails out"
-        return
-    if test.params.get("devices") is not None and not command.by_rail(test):
+    elif test.params.get("devices") is not None and not command.by_rail(test):
         yield "devices needs backend verbs or cxi, or tool perftest or cxi: others name no device"
     refusal = rails.refusal(test)
     if refusal is not None:
@@ -236,7 +237,7 @@ def _lacks(test: SuiteTest, command: Command, host: Host) -> str | None:
     if test.tool not in host.tools:
         return f"has no tool {test.tool}"
     lacking = command.lacks(test, host)
-    if lacking is None and command.by_rail(test):
+    if lacking is None and (command.by_rail(test) or test.kind == "transfer"):
         lacking = rails.lacking(test, host)
     if lacking is None and command.carrier(test) == "rdma":
         lacking = capable.lacking(test, host, rails.used(test, host))

@@ -29,12 +29,13 @@ BACKENDS = ("verbs", "ofi", "cxi", "tcp")
 OPS = ("write", "read")
 
 #: Settings of a device that a command names once for all devices of an end, by backend.
-SETTINGS: dict[str | None, tuple[str, ...]] = {
-    "verbs": ("ib_port", "gid_index"), "cxi": ("svc_id", "vni"),
-}  # fmt: skip
+SETTINGS = {"cxi": ("svc_id", "vni")}
 
-#: Bounds of engine/src/job.h: JOB_BATCH_MAX, JOB_DEVICES_MAX.
-BATCH_MAX, DEVICES_MAX = 32768, 8
+#: Backends whose devices have names of their own.
+_NAMED = ("verbs", "cxi")
+
+#: A bound of engine/src/job.h: JOB_BATCH_MAX.
+BATCH_MAX = 32768
 
 #: The engine's defaults, in batches; and work requests outstanding on each queue pair.
 WARMUP, ITERATIONS = 10, 100
@@ -67,19 +68,14 @@ def batches(test: SuiteTest) -> list[int]:
 
 
 def _refusals(test: SuiteTest) -> Iterator[str]:
-    """What plans do not know of; and a number of devices, which no single command holds."""
+    """What plans do not know of."""
     if test.backend not in BACKENDS:
         known = ", ".join(BACKENDS)
         yield f"plans know no transfers over backend {test.backend}; they know those over {known}"
     if test.op not in OPS:
         yield f"a transfer is a write or a read, not op {test.op}"
-    devices = test.get("devices")
-    if devices is None:
-        return
-    if test.provider == "shm":
+    if test.get("devices") is not None and test.provider == "shm":
         yield "provider shm has no devices"
-    if devices != "all" and not (isinstance(devices, int) and 1 <= devices <= DEVICES_MAX):
-        yield f"devices is a number from 1 to {DEVICES_MAX}, or all"
 
 
 # ---- devices -------------------------------------------------------------------------------------
@@ -96,13 +92,9 @@ def _lacks(test: SuiteTest, host: Host) -> str | None:
     if lacking is not None:
         return lacking
     # the engine chooses a device where none is named, one
-    if asked is None or (asked == 1 and has == 0 and test.backend in SETTINGS):
+    if asked is None or has == 0:
         return None
-    if has == 0:
-        return f"names no device (perch_devices), and the test takes {asked}"
-    if asked != "all" and has < asked:
-        return f"names {has} of the {asked} devices that the test takes (perch_devices)"
-    return _names_fault(host, _named_by(test), DEVICES_MAX if asked == "all" else asked)
+    return _names_fault(host, _named_by(test), asked if isinstance(asked, int) else has)
 
 
 def _names_fault(host: Host, key: str, devices: int) -> str | None:
@@ -112,8 +104,9 @@ def _names_fault(host: Host, key: str, devices: int) -> str | None:
             return (
                 f"does not say which interface is over {device['name']} (netdev in perch_devices)"
             )
-    # one machine has one loopback: there several pairs are several endpoints of it
-    if host.fabric != "loopback" and len({device[key] for device in used}) != len(used):
+    # a device may have several ports; one machine has one loopback, and several endpoints of it
+    different = {(device[key], str(device.get("ib_port") or 1)) for device in used}
+    if host.fabric != "loopback" and len(different) != len(used):
         return "names a device twice (perch_devices)"
     return None
 
@@ -139,7 +132,7 @@ def _unfit(test: SuiteTest, client: Host, server: Host, devices: int) -> str | N
 
 
 def _settings_unfit(test: SuiteTest, client: Host, server: Host, devices: int) -> str | None:
-    for key in SETTINGS.get(test.backend, ()):
+    for key in SETTINGS.get(test.backend or "", ()):
         of_server = key if key == "vni" else f"server_{key}"
         for host, given in ((client, key), (server, of_server)):
             found = _settings(host, key, devices)
@@ -154,7 +147,7 @@ def _settings_unfit(test: SuiteTest, client: Host, server: Host, devices: int) -
 
 def _device_words(test: SuiteTest, devices: int) -> list[Word]:
     key = _named_by(test)
-    if test.backend in SETTINGS and devices == 1:
+    if test.backend in _NAMED and devices == 1:
         return perch_command.device_words(test)
     if test.get("devices") is None:
         return []
@@ -163,18 +156,11 @@ def _device_words(test: SuiteTest, devices: int) -> list[Word]:
             ["--device", f"{{client.device.{key}}}"],
             ["--server-device", f"{{server.device.{key}}}"],
         ]
+    key = "rail" if test.backend == "verbs" else key
     named: list[Word] = [
         ["--devices", f"{{client.devices.{key}}}"],
         ["--server-devices", f"{{server.devices.{key}}}"],
     ]
-    if test.backend == "verbs":
-        return [
-            *named,
-            ["--ib-port", "{client.device.ib_port}"],
-            ["--gid-index", "{client.device.gid_index}"],
-            ["--server-ib-port", "{server.device.ib_port}"],
-            ["--server-gid-index", "{server.device.gid_index}"],
-        ]
     return [*named, *perch_command.services(test)] if test.backend == "cxi" else named
 
 
@@ -271,7 +257,7 @@ def _backend_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
 
 def _named(test: SuiteTest, ends: Ends, role: Role, pairs: int) -> list[str] | None:
     """The devices that the command names for an end, by pair; None leaves them to the engine."""
-    first = test.backend in SETTINGS and pairs == 1
+    first = test.backend in _NAMED and pairs == 1
     if test.get("devices") is None and not first:
         return None
     devices = ends.client if role == "client" else ends.server
@@ -293,6 +279,16 @@ def _device_wants(test: SuiteTest, ends: Ends, expect: Expect, pairs: int) -> It
         yield Want(f"{role}.device", names[at % len(names)])
 
 
+def _ends_of(test: SuiteTest, ends: Ends, pair: int) -> Ends:
+    """The devices of one pair; the sum states the settings of the first."""
+    crossed = count(test, "cross_rail", 0) or 0
+    places = (pair, (pair + crossed) % ends.pairs)
+    client, server = (
+        devices[at : at + 1] for devices, at in zip((ends.client, ends.server), places, strict=True)
+    )
+    return Ends(client, server, 1)
+
+
 def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     pairs = ends.pairs
     for name in ("backend", "provider", "op"):
@@ -304,7 +300,7 @@ def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     yield from _pair_wants(test, pairs)
     yield from memory_wants(test)
     yield from place_wants(test)
-    yield from _backend_wants(test, ends)
+    yield from _backend_wants(test, _ends_of(test, ends, expect.pair or 0))
     yield Want("definition", "batch_completion")
     yield from _device_wants(test, ends, expect, pairs)
 

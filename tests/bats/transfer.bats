@@ -258,8 +258,8 @@ C
   refused 2 "not understood" --batch 1:x
   refused 2 "is no transfer" --op send
   refused 2 "--devices names 2 and --server-devices 1" --devices lo,lo
-  refused 2 "is empty or too long" --devices lo,,lo --server-devices lo,lo,lo
-  refused 2 "8 at most" --devices a,b,c,d,e,f,g,h,i --server-devices a,b,c,d,e,f,g,h,i
+  refused 2 "entry 2 of 3 is not a device" --devices lo,,lo --server-devices lo,lo,lo
+  refused 2 "16 at most" --devices a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q --server-devices a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q
   refused 2 "--cross-rail 2 with 2 pairs" --devices lo,lo --server-devices lo,lo --cross-rail 2
   refused 2 "--threads 3 with 2 pairs" --devices lo,lo --server-devices lo,lo --threads 3
   refused 2 "a thread sleeps for one device only" --devices lo,lo --server-devices lo,lo --threads 1 --completion event

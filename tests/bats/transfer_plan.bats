@@ -76,7 +76,7 @@ print(json.dumps(hosts))' "$1"
   local schema=$TOP/playbooks/suites/suite.schema.json good='{size: "1K", batch: "1:32768", devices: "all", session: false}' fault
   jq -n "{name: \"s\", title: \"S\", tests: [$(transfer_test "$good")]}" >suite.json
   check-jsonschema --schemafile "$schema" suite.json
-  for fault in '.params.batch = "0:4"' '.params.batch = 40000' '.params.devices = 9' '.params.devices = "some"' '.params.cq_moderation = 1' \
+  for fault in '.params.batch = "0:4"' '.params.batch = 40000' '.params.devices = 17' '.params.devices = []' '.params.cq_moderation = 1' \
     'del(.op)' '.op = "send"' '.backend = "null"' '.tool = "perftest" | del(.backend)' '.params.threads = 65' 'del(.params.size)' \
     '.kind = "bandwidth"' '.params |= (.iterations = 1 | .duration = "1s")'; do
     jq ".tests[0] |= ($fault)" suite.json >odd.json

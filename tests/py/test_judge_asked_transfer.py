@@ -10,7 +10,9 @@ import pytest
 from perch.judge.asked import asked
 from perch.model.plan import Expect, Flow
 from perch.model.record import Part
+from perch.model.suite import SuiteTest
 from perch.tools.command import Ends
+from perch.tools.transfer_command import COMMAND
 
 PARAMS = {"size": 8, "devices": 2, "cross_rail": 1}
 ENDS = Ends(
@@ -60,6 +62,28 @@ def test_the_other_pair_and_the_sum_have_devices_and_transfers_of_their_own() ->
     assert why(2, **both, kind="sum", transfer={"pairs": 2, "asked": 100}) == (
         "the plan asks for transfers 200, the output says 100"
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "gid", "ports"), [(0, 3, (1, 4)), (1, 5, (2, 3)), (2, 3, (1, 4))]
+)
+def test_each_pair_has_the_ports_and_the_gid_of_its_devices(
+    place: int, gid: int, ports: tuple[int, int]
+) -> None:
+    """The sum states those of the first pair."""
+    ends = Ends(
+        [
+            {"name": "m0", "ib_port": 1, "gid_index": 3},
+            {"name": "m1", "ib_port": 2, "gid_index": 5},
+        ],
+        [{"name": "n0", "ib_port": 3}, {"name": "n1", "ib_port": 4}],
+        pairs=2,
+    )
+    test = SuiteTest("t", "T", "perch", "transfer", "verbs", op="write", params=PARAMS)
+    expect = [Expect(8, 1, 0), Expect(8, 1, 1), Expect(8, 1, kind="sum")][place]
+    wants = {want.name: want.value for want in COMMAND.wants(test, ends, expect)}
+    assert wants["gid_index"] == gid
+    assert (wants["client.port"], wants["server.port"]) == ports
 
 
 def test_a_duration_has_no_number_of_transfers() -> None:

@@ -82,7 +82,7 @@ COMMAND = [
 FORM = {"client": COMMAND, "server": [], "expect": [{"size_bytes": 8}]}
 TEST = {"title": "t", "tool": "perch", "kind": "latency", "op": "send", "carrier": "sockets",
         "backend": "tcp", "params": {"size": 8}, "forms": {"1": FORM}}  # fmt: skip
-LANES = {"kind": "transfer", "params": {"devices": "x"}}
+LANES = {"kind": "transfer", "params": {"devices": {"x": 1}}}
 OUTSIDE = {"file": "raw/import/../x", "line": 1}
 INSIDE = {"file": "raw/import/x", "line": 1}
 
@@ -112,7 +112,7 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, text: str, words: str) -> Non
         (plan(rounds=[]), {}, "it has no flow"),
         (WITHOUT_NAME, {}, "host 'a' has a device without a name"),
         (plan(), {"tests": {"t": TEST | {"forms": {"one": FORM}}}}, "tests[...].forms: a key is"),
-        (plan(), {"tests": {"t": TEST | LANES}}, "has devices 'x'; use a"),
+        (plan(), {"tests": {"t": TEST | LANES}}, "has devices {'x': 1}; use a"),
         (plan(flow() | {"rail": 2}), {}, "has rail 2, but host 'a' has 0 devices"),
         (plan(flow("../../x")), {}, "is not test/client/server/rail/repeat"),
         (plan(flow("t\n")), {}, "is not test/client/server/rail/repeat"),

@@ -40,7 +40,7 @@ def plan(tests: list[dict[str, Any]], *found: dict[str, Any], **variables: Any) 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_the_suite_rdma_leaves_out_what_a_card_cannot_do_and_no_more(driver: str) -> None:
     suite = yaml.safe_load(RDMA.read_text())["tests"]
-    found = plan(suite, nic("d0", 1, driver))
+    found = plan(suite, nic("d0", 1, driver), nic("d1", 2, driver))
     left_out = LEFT_OUT.get(driver, set())
     assert {name for name, _ in excluded(found)} == left_out
     assert {flow["test"] for flow in flows(found)} == {one["name"] for one in suite} - left_out

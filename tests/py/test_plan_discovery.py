@@ -129,8 +129,7 @@ def test_each_device_that_is_left_out_is_excluded_by_name() -> None:
         (
             ["active"],
             [nic(f"m{i}", i) for i in range(17)],
-            "host h0: perch_devices takes 17 devices, and a host has 16 at most; "
-            "give a narrower pattern",
+            "host h0: perch_devices takes 17 devices, and a host has 16 at most; choose fewer",
         ),
     ],
 )

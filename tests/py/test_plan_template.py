@@ -59,4 +59,4 @@ def test_the_agents_copy_needs_the_standard_library_of_python_3_9() -> None:
     source = Path(template.__file__).read_text()
     tree = ast.parse(source, feature_version=(3, 9))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert imported == {"__future__", "collections.abc", "typing"}
+    assert imported == {"__future__", "collections.abc", "fnmatch", "typing"}

@@ -65,7 +65,7 @@ def test_the_command_names_the_first_devices_of_each_host() -> None:
     params = {"size": "1K:64K", "batch": 128, "devices": 2, "session": True, "consecutive": False}
     assert command(plan({**params, "duration": "1s"})) == (
         "perch transfer 192.0.2.2 --backend verbs --op write --size 1K:64K --batch 128 "
-        "--duration 1s --devices m0,m1 --server-devices n0,n1 --gid-index 3 --bind 192.0.2.1 --json"
+        "--duration 1s --devices m0::3,m1::3 --server-devices n0,n1 --bind 192.0.2.1 --json"
     )
     params = {"size": "1M", "batch": 4, "session": False, "consecutive": True}
     assert command(plan(params, op="read")) == (
@@ -113,7 +113,7 @@ def test_over_cxi_each_end_names_its_nic_service_and_vni() -> None:
 
 def test_all_devices_are_as_many_as_both_hosts_name() -> None:
     found = plan({"devices": "all"})
-    assert "--devices m0,m1 --server-devices n0,n1 " in command(found)
+    assert "--devices m0::3,m1::3 --server-devices n0,n1 " in command(found)
     assert excluded(found) == [
         ("m2 in t", "a and b: the other host has no device to pair with"),
         ("every test", "no flow uses m2 of a"),
@@ -132,20 +132,21 @@ def test_one_software_device_among_those_in_use_makes_all_of_it_software() -> No
     [
         ("b names 2 of the 3 devices that the test takes (perch_devices)", {"devices": 3}, {}),
         (
-            "b names no device (perch_devices), and the test takes all",
-            {"devices": "all"},
+            "b names no device (perch_devices), and the test chooses among them",
+            {"devices": 2},
             {"b": []},
         ),
         ("b names a device twice (perch_devices)", {"devices": 2}, {"b": ["n0", "n0"]}),
+        ("a has no device n1*; perch_devices has m0, m1, m2", {"devices": ["?0", "n1*"]}, {}),
         (
-            "a and b: devices of a host differ in gid_index: 1, 3; a transfer takes one for all",
-            {"devices": 2},
-            {"b": [{"name": "n0", "gid_index": 1}, {"name": "n1", "gid_index": 3}]},
+            "a has m0, m2 not in a row (perch_devices), and one transfer takes a row of devices",
+            {"devices": ["?0", "?2"]},
+            {"b": ["n0", "n1", "n2"]},
         ),
         (
-            "a and b: devices of a host differ in ib_port: null, 2; a transfer takes one for all",
-            {"devices": 2},
-            {"b": [{"name": "n0"}, {"name": "n1", "ib_port": 2}]},
+            "a and b: the test's devices have other places in perch_devices of the other host",
+            {"devices": "?1"},
+            {"b": ["n1", "n0"]},
         ),
         (
             "a and b: 4 threads are neither a multiple nor a divisor of 3 device pairs",
@@ -190,6 +191,31 @@ def test_a_device_whose_interface_is_not_known_is_left_out() -> None:
     assert excluded(found)[0] == ("t", why)
 
 
+def test_each_device_has_a_port_and_a_gid_index_of_its_own() -> None:
+    devices = {
+        "a": [{"name": "m0", "gid_index": 1}, {"name": "m1", "ib_port": 2, "gid_index": 3}],
+        "b": [{"name": "n0", "ib_port": 1}, {"name": "n1"}],
+    }
+    found = command(plan({"devices": "all"}, devices))
+    assert "--devices m0::1,m1:2:3 --server-devices n0:1,n1 --bind" in found
+
+
+def test_a_transfer_takes_names_or_a_pattern() -> None:
+    sixteen = {"a": [f"m{i}" for i in range(16)], "b": [f"n{i}" for i in range(16)]}
+    for chosen, pairs, rail in (
+        ("all", 16, 0),
+        (["?4", "?5"], 2, 4),
+        ("?[23]", 2, 2),
+        ("?7", 1, 7),
+    ):
+        (flow,) = flows(plan({"devices": chosen}, sixteen))
+        assert flow["id"] == f"t/a/b/{rail}/1"
+        one = flow["client_argv"]
+        ours = one[one.index("--devices" if pairs > 1 else "--device") + 1]
+        assert ours == ",".join(f"m{i}" for i in range(rail, rail + pairs))
+        assert len(flow["expect"]) == pairs + 1
+
+
 def test_one_device_is_the_engines_choice_where_none_is_named() -> None:
     found = command(plan({"devices": 1}, {"a": [], "b": []}))
     assert found == (
@@ -203,8 +229,8 @@ def test_one_device_is_the_engines_choice_where_none_is_named() -> None:
         ({}, {"backend": "null"}, "plans know no transfers over backend null"),
         ({}, {"op": "send"}, "a transfer is a write or a read, not op send"),
         ({"devices": 1}, {"backend": "ofi", "provider": "shm"}, "provider shm has no devices"),
-        ({"devices": 9}, {}, "devices is a number from 1 to 8, or all"),
-        ({"devices": "some"}, {}, "devices is a number from 1 to 8, or all"),
+        ({"devices": 17}, {}, "devices is all, a number from 1 to 16, names of devices, or"),
+        ({"devices": []}, {}, "devices is all, a number from 1 to 16, names of devices, or"),
         ({"batch": "4:2"}, {}, 'batch "4:2": write N or MIN:MAX'),
         ({"batch": "1K"}, {}, 'batch "1K": write N or MIN:MAX'),
     ],

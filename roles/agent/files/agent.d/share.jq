@@ -10,7 +10,9 @@ def facts($host; $devices; $rail):
     + (if $host.address | contains(":") then {is_ipv6: ""} else {} end)
     + ($host.tool_ports // {} | with_entries({key: "ports.\(.key)", value: (.value | tostring)}))
     + ([$used[] | keys_unsorted[]] | unique | map({key: "device.\(.)", value: (. as $key | $used[0][$key] | word)},
-        {key: "devices.\(.)", value: (. as $key | [$used[][$key] | word // ""] | join(","))}) | from_entries);
+        {key: "devices.\(.)", value: (. as $key | [$used[][$key] | word // ""] | join(","))}) | from_entries)
+    + if $used == [] then {} else
+        {"devices.rail": ([$used[] | [.name, .ib_port, .gid_index] | map(word // "") | join(":") | sub(":+$"; "")] | join(","))} end;
 
 # null where a fact is missing
 def filled($facts):
@@ -28,7 +30,7 @@ def expanded($facts):
 | def flow($round):
     . as [$place, $test, $client, $server, $rail, $repeat]
     | $share.tests[$test] as $t | $share.hosts[$client] as $c | $share.hosts[$server] as $s
-    | (if $t.kind == "transfer" then $t.params.devices // 1 else 1 end | if . == "all" then [$c, $s | .devices | length] + [8] | min else . end) as $devices
+    | (if $t.kind == "transfer" then $t.params.devices // 1 else 1 end | if . == "all" then [[$c, $s | .devices | length] | min, 16] | min else . end) as $devices
     | {client: facts($c; $devices; $rail), server: facts($s; $devices; $rail), round: {seconds: ($round.estimate_s | tostring)}} as $facts
     | $t.forms["\($devices)"] as $form
     | { id: "\($test)/\($client)/\($server)/\($rail)/\($repeat)", $test, title: $t.title, $repeat, tool: $t.tool, $client, $server,
