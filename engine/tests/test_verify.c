@@ -56,6 +56,24 @@ static void test_every_flip_is_located(void **state) {
 			}
 }
 
+/* Long messages are compared in strides: of two bad bytes in any of them, or between two, both count. */
+static void test_flips_of_long_messages_are_located(void **state) {
+	(void) state;
+	for (uint64_t size = 250; size <= 1050; size += 37)
+		for (uint64_t at = 0; at < size; at++) {
+			_cleanup_free_ uint8_t *p = fresh(size, 77);
+			struct integrity i = { 0 };
+
+			assert_true(pattern_check(&i, p, size, 77));
+			assert_int_equal(pattern_byte(at, 77), p[at]);
+			p[at] ^= 1;
+			p[size - 1] ^= 2;
+			assert_false(pattern_check(&i, p, size, 77));
+			assert_int_equal(i.bad_bytes, at == size - 1 ? 1 : 2);
+			assert_true(i.located && i.first.offset == at && i.checked_bytes == 2 * size);
+		}
+}
+
 static void test_another_message_does_not_pass(void **state) {
 	(void) state;
 	for (uint64_t size = 1; size <= LARGEST; size++)
@@ -238,6 +256,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fill_and_check),
 		cmocka_unit_test(test_every_flip_is_located),
+		cmocka_unit_test(test_flips_of_long_messages_are_located),
 		cmocka_unit_test(test_another_message_does_not_pass),
 		cmocka_unit_test(test_most_bytes_of_another_message_differ),
 		cmocka_unit_test(test_zeros_do_not_pass),
