@@ -72,6 +72,15 @@ def matched(flow: Flow, parts: list[Part], cause: Cause | None, asked: Asked) ->
     return summed(flow, found)
 
 
+def _is_whole(flow: Flow, parts: list[Part]) -> bool:
+    """Whether the parts are one for each record that is expected, in their order."""
+    if flow.kind == "transfer" or len(parts) != len(flow.expect):
+        return False
+    sizes = [_place_of_part(flow, part) for part in parts]
+    wanted = [expect.size_bytes for expect in flow.expect]
+    return None not in sizes and sizes == wanted and len(set(sizes)) == len(sizes)
+
+
 def name_misfit(found: list[Part], parts: list[Part]) -> None:
     """Names a result for another size than planned.
 
@@ -132,6 +141,10 @@ def expected_parts(
     asked: Asked,
 ) -> list[Part]:
     """What a flow's output says of each record that the plan expects."""
+    if cause is None and server_cause is None and _is_whole(flow, parts):
+        for at, part in enumerate(parts):
+            asked.judge(at, part)
+        return parts
     found = matched(flow, parts, cause, asked)
     name_misfit(found, parts)
     check_rest(flow, found, parts)

@@ -35,10 +35,12 @@ class Counts(msgspec.Struct, eq=False):
 class Counted(msgspec.Struct, eq=False):
     """What one end counted over a flow, or a host while idle; equal to itself only.
 
-    `seconds` lie between the two readings; None where their clock does not tell. `address` is the
-    interface with the host's address, `route` the one towards the peer. `rdma` is by "NAME/PORT".
+    `layout`: of both readings together. `seconds` lie between them; None where their clock does not
+    tell. `address` is the interface with the host's address, `route` the one towards the peer.
+    `rdma` is by "NAME/PORT".
     """
 
+    layout: Layout
     seconds: float | None
     address: str
     route: str
@@ -59,6 +61,7 @@ def counted(readings: Readings | None) -> Counted | None:
         counts[block].moved[name] = moved
     devices = iter(counts[1:])
     return Counted(
+        layout=layout,
         seconds=_seconds(before, after),
         address=readings.address_interface,
         route=readings.route_interface,

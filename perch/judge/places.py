@@ -12,7 +12,7 @@ from perch.judge.asked import Use
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, PlanHost
-from perch.model.raw import Block
+from perch.model.raw import Layout
 from perch.model.record import Part, Role
 
 #: What counts frames with their headers (`Counter.of`).
@@ -87,10 +87,10 @@ def place_of(
     planned = flow.used(planned_host.devices)
     device = None if side is None else _device(use, parts, role, planned, side, rdma)
     port = _port(use, parts, role)
-    counters = counters_of(side, device, port, rdma=rdma)
-    idle = facts.idle if facts else None
+    where = _NOWHERE if side is None or device is None else _where(side.layout, device, port, rdma)
+    counters = [] if side is None else [source.of(side) for source in where.sources]
+    idle, ports = facts.idle if facts else None, where.ports
     at_rest = {} if idle is None else _at_rest(idle, device, port, rdma)
-    ports = _ports(side, device, port) if rdma and side and device is not None else []
     place = Place(
         role,
         flow.host(role),
@@ -102,7 +102,7 @@ def place_of(
         (idle.seconds if idle else None) or 1,
         facts.drivers.get(device or "") if facts else None,
         [side.rdma[ports[0]]] if side and len(ports) == 1 else [],
-        _carriers(side, device, ports, rdma) if side and device is not None else [],
+        [] if side is None else [(name, _table(side, of)[name]) for of, name in where.carriers],
     )
     if not counters or len(ports) > 1:
         place.unknown = _unknown(place, ports, rdma)
@@ -178,6 +178,70 @@ def _port(use: Use, parts: Sequence[Part], role: Role) -> str | None:
 
 # ---- its counters
 
+_Table = Literal["netdev", "rdma", "cxi"]
+
+
+def _table(side: Counted, of: _Table) -> dict[str, Counts]:
+    return side.rdma if of == "rdma" else side.netdev if of == "netdev" else side.cxi
+
+
+class _Source(NamedTuple):
+    """A counter of bytes or packets, by its place: `key` of a table, `tx` and `rx` of its device.
+
+    `each`: bytes of what it counts.
+    """
+
+    table: _Table
+    key: str
+    device: str
+    tx: str
+    rx: str
+    unit: Literal["bytes", "packets"]
+    belongs_to: Literal["interface", "under", "nic", "port"]
+    each: int = 1
+
+    def of(self, side: Counted) -> Counter:
+        counts = _table(side, self.table)[self.key]
+        tx, rx = counts.get(self.tx), counts.get(self.rx)
+        if self.each != 1:
+            tx = None if tx is None else self.each * tx
+            rx = None if rx is None else self.each * rx
+        return Counter(self.device, self.tx, self.unit, self.belongs_to, tx, rx)
+
+
+class _Where(NamedTuple):
+    """What counts the bytes of a device: its counters, its RDMA ports, and all that carry them."""
+
+    sources: list[_Source]
+    ports: list[str]
+    carriers: list[tuple[_Table, str]]
+
+
+_NOWHERE = _Where([], [], [])
+
+
+@lru_cache(maxsize=4096)
+def _where(layout: Layout, device: str, port: str | None, rdma: bool) -> _Where:
+    """The carriers are the RDMA ports or the NIC with the interfaces beside them.
+
+    Of sockets it is the interface.
+    """
+    ports = _ports(layout, device, port) if rdma else []
+    own: list[tuple[_Table, str]] = []
+    if device in layout.cxi:
+        sources, beside = _cassini(layout, device), [layout.cxi[device].netdev]
+        own.append(("cxi", device))
+    elif rdma:
+        sources, beside = (
+            _of_rdma(layout, device, ports),
+            [layout.rdma[key].netdev for key in ports],
+        )
+        own += [("rdma", key) for key in ports]
+    else:
+        sources, beside = _interface(layout, device, "interface"), [device]
+    carriers = own + [("netdev", name) for name in beside if name in layout.netdev]
+    return _Where(sources, ports, carriers)
+
 
 def counters_of(
     side: Counted | None, device: str | None, port: str | None, *, rdma: bool
@@ -185,97 +249,47 @@ def counters_of(
     """The counters that show a device's bytes; none where the host does not count them."""
     if side is None or device is None:
         return []
-    if device in side.cxi:
-        counter = _cassini(side, device)
-    elif rdma:
-        return _of_rdma(side, device, _ports(side, device, port))
-    else:
-        counter = _interface(side, device, "interface")
-    return [] if counter is None else [counter]
+    return [source.of(side) for source in _where(side.layout, device, port, rdma).sources]
 
 
-def _interface(side: Counted, name: str, of: Literal["interface", "under"]) -> Counter | None:
-    counts = side.netdev.get(name)
-    if counts is None or not _counts_bytes(counts.block):
-        return None
-    return Counter(name, "tx_bytes", "bytes", of, counts.get("tx_bytes"), counts.get("rx_bytes"))
+def _interface(layout: Layout, name: str, of: Literal["interface", "under"]) -> list[_Source]:
+    block = layout.netdev.get(name)
+    if block is None or not {"tx_bytes", "rx_bytes"} <= block.known:
+        return []
+    return [_Source("netdev", name, name, "tx_bytes", "rx_bytes", "bytes", of)]
 
 
-@lru_cache(maxsize=4096)
-def _counts_bytes(block: Block) -> bool:
-    return {"tx_bytes", "rx_bytes"} <= block.known
-
-
-def _cassini(side: Counted, name: str) -> Counter | None:
-    counts = side.cxi[name]
+def _cassini(layout: Layout, name: str) -> list[_Source]:
     tx, rx = "hni_sts_tx_ok_octets", "hni_sts_rx_ok_octets"
-    if tx not in counts or rx not in counts:
-        return None
-    return Counter(name, tx, "bytes", "nic", counts.get(tx), counts.get(rx))
+    if not {tx, rx} <= layout.cxi[name].known:
+        return []
+    return [_Source("cxi", name, name, tx, rx, "bytes", "nic")]
 
 
-class _Kind(NamedTuple):
-    """How an RDMA port counts what it sends and receives."""
+def _of_rdma(layout: Layout, device: str, ports: Sequence[str]) -> list[_Source]:
+    """RDMA devices differ in what they count.
 
-    tx: str
-    rx: str
-    unit: Literal["bytes", "packets"]
-
-
-#: InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes; bnxt_re and
-#: efa count bytes; rxe counts packets, and its bytes are those of the interface under it.
-_KINDS = (
-    _Kind("port_xmit_data", "port_rcv_data", "bytes"),
-    _Kind("tx_bytes", "rx_bytes", "bytes"),
-    _Kind("sent_pkts", "rcvd_pkts", "packets"),
-)
-
-
-@lru_cache(maxsize=4096)
-def _kind_of(block: Block) -> _Kind | None:
-    return next((kind for kind in _KINDS if kind.tx in block.known), None)
-
-
-def _of_rdma(side: Counted, device: str, ports: Sequence[str]) -> list[Counter]:
-    """Of several ports, of which none is named, none is known to have carried the flow."""
+    InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes; bnxt_re and
+    efa count bytes; rxe counts packets, and its bytes are those of the interface under it. Of
+    several ports, of which none is named, none is known to have carried the flow.
+    """
     if len(ports) != 1:
         return []
-    counts = side.rdma[ports[0]]
-    kind = _kind_of(counts.block)
-    if kind is None:
-        return []
-    tx, rx = counts.get(kind.tx), counts.get(kind.rx)
-    if kind.tx == "port_xmit_data":
-        tx, rx = _words(tx), _words(rx)
-    counter = Counter(device, kind.tx, kind.unit, "port", tx, rx)
-    under = _interface(side, counts.block.netdev, "under") if kind.unit == "packets" else None
-    return [counter] if under is None else [counter, under]
+    (key,) = ports
+    block = layout.rdma[key]
+    if "port_xmit_data" in block.known:
+        return [_Source("rdma", key, device, "port_xmit_data", "port_rcv_data", "bytes", "port", 4)]
+    if "tx_bytes" in block.known:
+        return [_Source("rdma", key, device, "tx_bytes", "rx_bytes", "bytes", "port")]
+    if "sent_pkts" in block.known:
+        packets = _Source("rdma", key, device, "sent_pkts", "rcvd_pkts", "packets", "port")
+        return [packets, *_interface(layout, block.netdev, "under")]
+    return []
 
 
-def _words(count: int | None) -> int | None:
-    return None if count is None else 4 * count
-
-
-def _ports(side: Counted, device: str, port: str | None) -> list[str]:
+def _ports(layout: Layout, device: str, port: str | None) -> list[str]:
     """The ports of a device that were counted; of a named one, that port."""
     if port is not None:
         key = f"{device}/{port}"
-        return [key] if key in side.rdma else []
-    return [key for key in side.rdma if key.startswith(device + "/")]
-
-
-def _carriers(
-    side: Counted, device: str, ports: Sequence[str], rdma: bool
-) -> list[tuple[str, Counts]]:
-    """The counters of all that carried the bytes.
-
-    The RDMA ports or the NIC with the interfaces beside them; of sockets the interface.
-    """
-    if device in side.cxi:
-        own = [(device, side.cxi[device])]
-    elif rdma:
-        own = [(key, side.rdma[key]) for key in ports]
-    else:
-        return [(device, side.netdev[device])] if device in side.netdev else []
-    beside = [port.block.netdev for _, port in own]
-    return own + [(name, side.netdev[name]) for name in beside if name in side.netdev]
+        return [key] if key in layout.rdma else []
+    return [key for key in layout.rdma if key.startswith(device + "/")]

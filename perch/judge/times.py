@@ -105,12 +105,34 @@ def _untimely(plan: Plan, end: End, agent: Agent | None) -> Iterator[str]:
         yield why
 
 
+def _surely_timely(plan: Plan, end: End, agent: Agent | None) -> bool:
+    """Whether `_untimely` has nothing to say of an end, as of nearly all; False decides nothing."""
+    created, begun, over, read = moment(plan.created), end.begun, end.over, end.counters
+    if plan.soak is not None or created is None or begun is None or over is None:
+        return False
+    if not end.elapsed_s or agent is None or read is None or not (read.before and read.after):
+        return False
+    begin, stop = moment(agent.started), moment(agent.ended)
+    before, after = read.before.time, read.after.time
+    if begin is None or stop is None or before is None or after is None:
+        return False
+    return (
+        read.before.layout is read.after.layout
+        and begin - CLOSE_S <= begun <= over <= stop + CLOSE_S
+        and created - LOST_S <= begun
+        and begun - CLOSE_S <= before < after <= over + CLOSE_S
+        and -CLOSE_S <= after - begun - end.elapsed_s <= READING_S
+    )
+
+
 def foreign(
     plan: Plan, agents: Mapping[Role, Agent | None], ends: Mapping[Role, End | str | None]
 ) -> str | None:
     """Why a flow is of another time than its plan and its hosts' agents; None where it is not."""
     for role, end in ends.items():
         if isinstance(end, End) and end.state == "done":
+            if _surely_timely(plan, end, agents[role]):
+                continue
             why = next(_untimely(plan, end, agents[role]), None)
             if why:
                 return why

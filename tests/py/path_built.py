@@ -12,7 +12,7 @@ from perch.judge.asked import NO_USES, Use
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.model.plan import Flow, Plan, PlanHost, Suite
-from perch.model.raw import Block
+from perch.model.raw import Block, Layout
 from perch.model.record import Part, Role, Scope
 
 Table = Mapping[str, int | None]
@@ -70,15 +70,26 @@ def side(
     under: str = "",
 ) -> Counted:
     """What one end counted. `under`: the interface of each RDMA port and NIC."""
-    return Counted(
-        seconds=seconds,
-        address=address,
-        route=address,
-        host=counts(host or {}),
-        netdev={name: counts(table) for name, table in (netdev or {}).items()},
-        rdma={name: counts(table, under) for name, table in (rdma or {}).items()},
-        cxi={name: counts(table, under) for name, table in (cxi or {}).items()},
-    )
+    own = counts(host or {})
+    tables = [
+        {name: counts(table, below) for name, table in (of or {}).items()}
+        for of, below in ((netdev, ""), (rdma, under), (cxi, under))
+    ]
+    return counted(own, *tables, seconds=seconds, address=address)
+
+
+def counted(
+    host: Counts,
+    netdev: dict[str, Counts],
+    rdma: dict[str, Counts],
+    cxi: dict[str, Counts],
+    *,
+    seconds: float | None = 1,
+    address: str = "eth1",
+) -> Counted:
+    blocks = ({name: one.block for name, one in of.items()} for of in (netdev, rdma, cxi))
+    layout = Layout(host.block, *blocks)
+    return Counted(layout, seconds, address, address, host, netdev, rdma, cxi)
 
 
 def rxe(sent: int | None, received: int | None, interface_bytes: int | None = None) -> Counted:

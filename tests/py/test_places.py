@@ -9,7 +9,7 @@ import pytest
 from perch.judge.asked import NO_USES, Use, asked
 from perch.model.plan import Expect, Flow
 from perch.tools.command import Ends
-from tests.py.path_built import flow, part, plan, proof, side, table, word
+from tests.py.path_built import counted, counts, flow, part, plan, proof, side, table, word
 
 _MOVED = {"tx_bytes": 110000, "rx_bytes": 110000}
 _THREE = side(rdma={"m0/1": {"tx_bytes": 0, "rx_bytes": 0}, "m0/2": _MOVED, "m1/1": _MOVED})
@@ -90,11 +90,8 @@ def test_device_of_the_plan_else_the_one_with_the_hosts_address(
     devices: list[Any], carrier: str
 ) -> None:
     port: dict[str, int | None] = {"sent_pkts": 1, "rcvd_pkts": 1}
-    both = side(rdma={"rxe2/1": port})
-    both.rdma = {
-        "rxe1/1": side(rdma={"x": port}, under="eth2").rdma["x"],
-        "rxe0/1": side(rdma={"x": port}, under="eth1").rdma["x"],
-    }
+    rdma = {"rxe1/1": counts(port, "eth2"), "rxe0/1": counts(port, "eth1")}
+    both = counted(counts({}), {}, rdma, {})
     found = proof(flow(), part(), both, both, of_plan=plan(devices=devices))
     assert list(found.carried["client"]) == [carrier]
 
