@@ -74,6 +74,7 @@ def _wrong(variables: Document) -> Iterator[str]:
 def _planned(name: str, variables: Document) -> PlanHost:
     """A host as a plan would have it, from the inventory's variables."""
     from perch.model.plan import PlanHost
+    from perch.plan.discovery import is_choice
     from perch.plan.hosts import (
         PORT,
         TOOLS_OF_A_HOST,
@@ -97,6 +98,9 @@ def _planned(name: str, variables: Document) -> PlanHost:
     devices = variables.get("perch_devices") or []
     if isinstance(devices, list):
         devices = [{"name": one} if isinstance(one, str) else one for one in devices]
+        # what a choice stands for, only the host knows: it has read those, and each is judged
+        if any(is_choice(str(one.get("name"))) for one in devices if isinstance(one, dict)):
+            devices = []
     given: Document = {
         "address": variables.get("perch_address") or name,
         "fabric": variables["perch_fabric"],

@@ -174,6 +174,18 @@ SCRIPT
   done
 }
 
+@test "host-check reads the devices that a pattern, a PCI address or active stands for" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  local choice function
+  function=$(jq -r '.links["/sys/class/infiniband/mlx5_0"]' "$TOP/tests/fixtures/hosts/nic-mlx5.json" | grep -oE '[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-9]' | tail -n 1)
+  laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" mlx5_0 | jq -S '.files | keys' >wanted.txt
+  for choice in 'mlx5_*' "$function" "${function%:*}:*" active; do
+    laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" "$choice" mlx5_0 | jq -S '.files | keys' >found.txt
+    diff wanted.txt found.txt
+  done
+}
+
 @test "host-check reads an interface of this machine with bash and coreutils alone" {
   local tool interface
   interface=$(basename "$(find /sys/class/net -mindepth 1 -maxdepth 1 ! -name lo | sort | tail -n 1)")

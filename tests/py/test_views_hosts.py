@@ -98,6 +98,13 @@ def test_a_cassini_nic_is_checked_on_any_fabric(hosts: Asked, means: dict[str, A
     assert good(hosts({"nid1": {"perch_fabric": "ss11"} | means}), "nid1") == 11
 
 
+@pytest.mark.parametrize("chosen", [["cxi*"], ["active"], [{"name": "0000:21:00.0"}, "cxi7"]])
+def test_what_was_read_for_a_choice_of_devices_is_judged(hosts: Asked, chosen: list[Any]) -> None:
+    wanted = hosts({"nid1": NIC | {"perch_devices": []}})
+    assert hosts({"nid1": NIC | {"perch_devices": chosen}}) == wanted
+    assert hosts({"nid1": NIC | {"perch_devices": ["cxi7"]}}) != wanted
+
+
 def test_a_name_that_no_folder_has_reads_no_file(folder: Path, hosts: Asked) -> None:
     (folder / "raw/nid1/host_check.json").rename(folder / "raw/host_check.json")
     assert hosts({"..": NIC, "": NIC, "nid1/../nid2": NIC}).code == 3

@@ -1,6 +1,47 @@
 # shellcheck shell=bash
 # What is read, in order, and how it is printed.
 
+# is_active DEVICE: whether an RDMA device of sysfs has an active port; of a Cassini NIC nothing says it here
+is_active() {
+  local path state
+  [[ $1 == */infiniband/* ]] || return 0
+  for path in "$1"/ports/*/state; do
+    read -r state 2>/dev/null <"$path" || continue
+    [[ $state != *ACTIVE ]] || return 0
+  done
+  return 1
+}
+
+# stands_for CHOICE PATH: whether a pattern, a PCI address or "active" stands for a device of sysfs
+stands_for() {
+  local function
+  if [ "$1" = active ]; then
+    is_active "$2"
+  else
+    function=$(readlink -f "$2/device") || function=
+    # shellcheck disable=SC2053 # a pattern
+    [[ ${2##*/} == $1 || ${function##*/} == $1 ]]
+  fi
+}
+
+# chosen NAME...: sets CHOSEN, the names, with the devices that a choice stands for in its place
+chosen() {
+  local name path
+  local -A seen=()
+  CHOSEN=()
+  for name in "$@"; do
+    if [[ $name != *[*?[]* && $name != ????:??:??.? && $name != active ]]; then
+      CHOSEN+=("$name")
+      continue
+    fi
+    for path in /sys/class/infiniband/* /sys/class/cxi/*; do
+      if [ -e "$path" ] && [ -z "${seen[$path]-}" ] && stands_for "$name" "$path"; then
+        CHOSEN+=("${path##*/}") seen[$path]=1
+      fi
+    done
+  done
+}
+
 # under_test NAME...: sets RDMA, the RDMA devices under test, NETDEVS, their interfaces, and PCI, their functions in sysfs
 under_test() {
   local name path netdev
@@ -41,7 +82,9 @@ under_test() {
 host_check() {
   local name
   # shellcheck disable=SC2034 # the areas read them
-  local -a RDMA NETDEVS PCI slingshot=()
+  local -a CHOSEN RDMA NETDEVS PCI slingshot=()
+  chosen "$@"
+  set -- "${CHOSEN[@]}"
   SCRATCH=$(mktemp)
   trap 'rm -f -- "$SCRATCH"' EXIT
   under_test "$@"
