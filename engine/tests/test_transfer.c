@@ -165,7 +165,8 @@ static void test_each_device_may_have_a_port_and_a_gid(void **state) {
 
 		(void) copy_string(wrong.backend, sizeof(wrong.backend), "verbs");
 		(void) copy_string(wrong.devices, sizeof(wrong.devices), bad[i]);
-		(void) copy_string(wrong.server_devices, sizeof(wrong.server_devices), strchr(bad[i], ',') ? "w,x" : "w");
+		(void) copy_string(wrong.server_devices, sizeof(wrong.server_devices),
+				strchr(bad[i], ',') ? "w,x" : "w");
 		wrong.threads = 2;
 		assert_int_equal(job_validate(&wrong), -EINVAL);
 	}

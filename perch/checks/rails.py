@@ -248,7 +248,7 @@ def _no_rails(run: RunView) -> Iterator[Check]:
         "params.devices", "params.cross_rail", "transfer.pair", "link.hop_class", "latency_us.p50",
         "latency_us.mean", "bandwidth.gbit_s",
     ),
-    source="arithmetic: two figures of 5 % variation each, the most that "
+    source="two figures of 5 % variation each, the most that "
     "draft-calabria-bmwg-ai-fabric-training-bench-02 recommends; NVIDIA ClusterKit: bad is what "
     "takes more than 2.1 times the best pair's time",
 )  # fmt: skip

@@ -122,7 +122,7 @@ def _matching(host: Host, word: str, found: Sequence[Device]) -> list[Device]:
         has = [f"{_shown(one)} ({one.pci_address})" for one in mine]
         raise _refusal(
             host,
-            f"perch_devices has '{word}', and none of its devices on {host.fabric} matches it",
+            f"perch_devices has '{word}', which matches no device of its {host.fabric} fabric",
             f"it has {names(has, NAMED)}" if has else "see what 'perch devices' says there",
         )
     for one in taken:

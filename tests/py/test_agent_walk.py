@@ -164,7 +164,10 @@ def test_a_command_that_not_even_sigkill_ends_is_given_up(tmp_path: Path) -> Non
     assert walked.seconds == pytest.approx(41)
 
 
-def test_a_missing_tool_is_named_and_the_next_flow_is_measured(tmp_path: Path) -> None:
+def test_a_missing_tool_is_named_and_the_next_flow_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
     share = share_of("alpha", client=["ib_send_lat"])
     (line,) = Walked(tmp_path, World(MEETS), share).lines
     assert line["state"] == "not_run"

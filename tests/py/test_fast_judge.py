@@ -17,6 +17,7 @@ import pytest
 from perch.judge import as_planned, bounds, path, readings, times
 from perch.judge.places import Counter, Place
 from perch.judge.wire import Claim, of_flow
+from perch.model.record import Role
 from perch.run import judging
 from tests.py.path_built import flow, part, side
 from tests.py.test_same_bytes import planned
@@ -117,6 +118,14 @@ def said(**values: Any) -> Fault:
     return change
 
 
+def together(*faults: Fault) -> Fault:
+    def change(ends: Ends) -> None:
+        for fault in faults:
+            fault(ends)
+
+    return change
+
+
 def of_line(end: int, **values: Any) -> Fault:
     return lambda ends: ends.line(end).update(values)
 
@@ -129,8 +138,9 @@ FAULTS: dict[str, Fault] = {
     "few bytes": lambda ends: ends.moved(1, BYTES, -35_000),
     "lost packets": lambda ends: ends.moved(1, RECEIVED, -1),
     "repeated": lambda ends: ends.moved(0, ("rxe0/1", "completer_retry_err"), 2),
-    "repeated much": lambda ends: (
-        ends.moved(0, ("rxe0/1", "completer_retry_err"), 2), ends.moved(0, SENT, 102)
+    "repeated much": together(
+        lambda ends: ends.moved(0, ("rxe0/1", "completer_retry_err"), 2),
+        lambda ends: ends.moved(0, SENT, 102),
     ),
     "dropped": lambda ends: ends.moved(1, ("eth1", "rx_dropped"), 3),
     "error": lambda ends: ends.moved(0, ("eth1", "rx_crc_errors"), 3),
@@ -141,8 +151,9 @@ FAULTS: dict[str, Fault] = {
     "went down between": lambda ends: ends.between(0, ("rxe0/1", "link_downed"), 1),
     "error between": lambda ends: ends.between(1, ("eth1", "rx_errors"), 7),
     "traffic between": lambda ends: ends.between(1, SENT, 70),
-    "bytes without packets": lambda ends: (
-        ends.moved(0, ("eth1", "tx_packets"), -210), ends.moved(0, ("eth1", "rx_packets"), -210)
+    "bytes without packets": together(
+        lambda ends: ends.moved(0, ("eth1", "tx_packets"), -210),
+        lambda ends: ends.moved(0, ("eth1", "rx_packets"), -210),
     ),
     "early reading": lambda ends: ends.reading(0, 1).update(time_s="1795270000.5"),
     "no time": lambda ends: ends.reading(1, 1).update(time_s="never"),
@@ -286,7 +297,8 @@ def test_bounds_that_surely_hold_have_nothing_to_say() -> None:
     claims, sure, told = list(_claims()), 0, 0
     for _ in range(20000):
         claim, (unit, of) = rng.choice(claims), rng.choice(kinds)
-        rdma, role = rng.random() < 0.5, rng.choice(("client", "server"))
+        rdma = rng.random() < 0.5
+        role: Role = rng.choice(("client", "server"))
 
         def counter(most: float, unit: Any = unit, of: Any = of) -> Counter:
             tx, rx = (rng.choice([None, 0, *[int(rng.expovariate(1 / most))] * 8]) for _ in "tr")

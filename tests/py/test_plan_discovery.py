@@ -110,7 +110,7 @@ def test_each_device_that_is_left_out_is_excluded_by_name() -> None:
         (
             ["bnxt*"],
             OF_A_HOST[:2],
-            "host h0: perch_devices has 'bnxt*', and none of its devices on roce matches it; "
+            "host h0: perch_devices has 'bnxt*', which matches no device of its roce fabric; "
             "it has mlx5_9 (0000:01:00.0), mlx5_10 (0000:02:00.0)",
         ),
         (

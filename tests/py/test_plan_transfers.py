@@ -192,7 +192,7 @@ def test_a_device_whose_interface_is_not_known_is_left_out() -> None:
 
 
 def test_each_device_has_a_port_and_a_gid_index_of_its_own() -> None:
-    devices = {
+    devices: dict[str, list[Any]] = {
         "a": [{"name": "m0", "gid_index": 1}, {"name": "m1", "ib_port": 2, "gid_index": 3}],
         "b": [{"name": "n0", "ib_port": 1}, {"name": "n1"}],
     }

@@ -121,12 +121,18 @@ def of_lossy(limits: Document) -> None:
 #: The site asks for no flow control; else its hosts have not what it wants.
 ASKS_NOTHING = edit("inputs/hosts/*.json", put("wanted", {"mtu": 4200}))
 NO_PFC = edit(ALL, flow_control(no_pfc))
-LOSSLESS, LOSSY, ADAPTIVE = (
-    edit("plan.json", lambda plan, traits=traits: [
-        host.update(traits=traits) for host in plan["hosts"].values()
-    ])
-    for traits in ({"lossless": True}, {"lossless": False}, {"adaptive_routing": True})
-)  # fmt: skip
+
+
+def with_traits(traits: dict[str, bool]) -> Edit:
+    def change(plan: Document) -> None:
+        for host in plan["hosts"].values():
+            host["traits"] = traits
+
+    return edit("plan.json", change)
+
+
+LOSSLESS, LOSSY = with_traits({"lossless": True}), with_traits({"lossless": False})
+ADAPTIVE = with_traits({"adaptive_routing": True})
 DISORDER = from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.out_of_sequence", 5000))
 REPEATS = from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.packet_seq_err", 5000))
 STORM = says(

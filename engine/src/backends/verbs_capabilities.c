@@ -4,7 +4,7 @@
  */
 #include "verbs_sysfs.h"
 
-/* Most that any known driver takes inline, down to the least: mlx5, hns, qedr, irdma (101), bnxt_re and erdma (96), ... */
+/* Inline limits of known drivers, in falling order: mlx5, hns, qedr, irdma (101), bnxt_re and erdma (96), ... */
 static const uint32_t inline_sizes[] = { 1024, 512, 256, 220, 128, 101, 96, 64, 48, 32, 16 };
 
 /* `inline_bytes`: NULL: none; else how much is asked for, and what it really takes. */
