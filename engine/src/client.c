@@ -413,7 +413,7 @@ static void client_close(struct client *c) {
 static int measure(const struct options *o, struct soak *soak) {
 	const struct writer *w = writer_of(o);
 	struct client c = { .options = o, .job = o->job, .soak = soak };
-	struct token token;
+	struct token token = { 0 };
 	bool opened;
 	int e;
 
@@ -427,6 +427,7 @@ static int measure(const struct options *o, struct soak *soak) {
 	if (e == 0)
 		e = control_connect(o->host, o->port, o->bind, &token,
 				    soak ? MIN(c.job.timeout_ns, SOAK_CONNECT_NS) : c.job.timeout_ns, &c.control);
+	token_forget(&token);
 	if (e == 0)
 		control_set_timeout(c.control, c.job.timeout_ns);
 	if (e < 0)

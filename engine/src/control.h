@@ -78,8 +78,12 @@ struct control {
 	char peer_name[256];            /* for messages: "beta (127.0.0.2)" */
 };
 
-/* Reads a token; path NULL or empty: none. Refuses what others may read. Negative: said. */
+/*
+ * Reads a token; path NULL or empty: none. Refuses what others may read or own. Negative: said.
+ * Until token_forget() this process has no core file, and no debugger of its own user.
+ */
 int token_read(const char *path, struct token *ret);
+void token_forget(struct token *t);
 
 /*
  * Connects to host:port (every address of the name in turn), proves the token, checks the server's.

@@ -6,9 +6,30 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "control.h"
+
+/* Of this process before it held a token; a program with capabilities of its own never was (prctl(2)). */
+static bool was_dumpable;
+
+/* While it holds the token: no core file, and its memory is shown to root only (prctl(2), core(5)). */
+static void keep_out_of_cores(void) {
+	const struct rlimit none = { 0 };
+
+	was_dumpable |= prctl(PR_GET_DUMPABLE) == 1;
+	(void) prctl(PR_SET_DUMPABLE, 0);
+	(void) setrlimit(RLIMIT_CORE, &none);
+}
+
+void token_forget(struct token *t) {
+	explicit_bzero(t, sizeof(*t));
+	/* libfabric's shm copies between two processes only where each may read the other (process_vm_readv(2)). */
+	if (was_dumpable)
+		(void) prctl(PR_SET_DUMPABLE, 1);
+}
 
 int token_read(const char *path, struct token *ret) {
 	_cleanup_close_ int fd = -1;
@@ -20,9 +41,14 @@ int token_read(const char *path, struct token *ret) {
 		*ret = t;
 		return 0;
 	}
+	keep_out_of_cores();
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return failure(-errno, EXIT_HOST, "cannot read the token file %s: %s", path, strerror(errno));
+	/* As ssh does with its files: root may read all, and another owner can change it at any time. */
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return failure(-EPERM, EXIT_HOST, "the token file %s belongs to user %u, neither you nor root; "
+			       "`chown %u %s`", path, (unsigned) st.st_uid, (unsigned) geteuid(), path);
 	/* As ssh does with keys: what others may read is no secret. */
 	if (S_ISREG(st.st_mode) && (st.st_mode & 077))
 		return failure(-EPERM, EXIT_HOST, "the token file %s may be read by others (mode %04o); `chmod 600 %s`",

@@ -41,6 +41,7 @@ static const char description[] =
 	".BR \"perch bw\" ,\n"
 	"which sends the whole job over, so that the two sides cannot disagree about it.\n"
 	"Both sides prove to each other that they know the same token, which itself never travels.\n"
+	"Its file must belong to you or root, and be readable by its owner only.\n"
 	"Without a token, only loopback is served.\n"
 	".PP\n"
 	"Options may stand anywhere after the subcommand; long names are written out in full.\n"

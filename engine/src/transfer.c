@@ -345,7 +345,7 @@ static int measure_all(struct leader *l) {
 
 int command_transfer(const struct options *o) {
 	struct leader l = { .options = o, .x = { .job = o->job, .done_fd = -1 } };
-	struct token token;
+	struct token token = { 0 };
 	int e;
 
 	e = options_validate(o);
@@ -355,6 +355,7 @@ int command_transfer(const struct options *o) {
 		e = token_read(o->token_file, &token);
 	if (e == 0)
 		e = control_connect(o->host, o->port, o->bind, &token, o->job.timeout_ns, &l.x.control);
+	token_forget(&token);
 	if (e < 0)
 		return (int) failure_code();
 	host_name(l.host, sizeof(l.host));

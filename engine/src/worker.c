@@ -196,6 +196,7 @@ int worker_run(const struct options *o) {
 	if (e < 0)
 		return (int) failure_code();
 	e = control_accept(o->connection_fd, &token, MIN(o->timeout_ns, GREETING_NS), &c);
+	token_forget(&token);
 	if (e < 0)
 		return o->once ? WORKER_STRANGER : (int) failure_code();
 	control_set_timeout(c, o->timeout_ns);

@@ -12,6 +12,8 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "control.h"
@@ -138,6 +140,44 @@ static void test_token_files(void **state) {
 		assert_int_equal(read_back("0123456789abcdef", 16, 0600 | others, &t), -EPERM);
 }
 
+/* Root reads what it likes; so another owner's file is refused for what its owner may do with it. */
+static void test_the_owner_of_a_token_file(void **state) {
+	char path[] = "/tmp/perch-test-token-XXXXXX";
+	int fd = mkstemp(path);
+	struct token t;
+
+	(void) state;
+	assert_int_equal(write(fd, "0123456789abcdef", 16), 16);
+	(void) close(fd);
+	if (chown(path, 65534, (gid_t) -1) < 0) {
+		(void) unlink(path);
+		skip(); /* only root gives files away */
+	}
+	failure_reset();
+	assert_int_equal(token_read(path, &t), -EPERM);
+	assert_non_null(strstr(failure_text(), "belongs to user 65534"));
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(token_read(path, &t), 0);
+	assert_int_equal(seteuid(0), 0);
+	(void) unlink(path);
+}
+
+static void test_a_process_with_a_token_leaves_no_core(void **state) {
+	struct rlimit core;
+	struct token t;
+
+	(void) state;
+	assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
+	assert_int_equal(read_back("0123456789abcdef", 16, 0600, &t), 0);
+	assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
+	assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
+	assert_int_equal(core.rlim_max, 0);
+	token_forget(&t);
+	assert_int_equal(prctl(PR_GET_DUMPABLE), 1);
+	assert_int_equal(t.length, 0);
+	assert_int_equal(t.bytes[0], 0);
+}
+
 static void test_no_token(void **state) {
 	struct token t = { .length = 5 };
 
@@ -187,6 +227,8 @@ int main(void) {
 		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_nonces_differ),
 		cmocka_unit_test(test_token_files),
+		cmocka_unit_test(test_the_owner_of_a_token_file),
+		cmocka_unit_test(test_a_process_with_a_token_leaves_no_core),
 		cmocka_unit_test(test_no_token),
 		cmocka_unit_test(test_loopback),
 	};
