@@ -133,9 +133,9 @@ class Agent:
             )
         found = await environment.collect(self._children, share, engine, self._clock)
         write_whole(self._settings.out / "environment.json", encoded(found))
-        ended = await serving.start(self._children, share, engine, self._settings.control)
+        serve = await serving.start(self._children, share, engine, self._settings.control)
         self._ready()
-        own, routes = await self._routes()
+        own, routes = await devices.roads(self._children, share.address, share.peers())
         wanted = [own, *routes.values(), *share.devices()]
         counters = Counters(devices.find(wanted), self._children, self._clock)
         readings = Readings(counters, self._raw, self._clock)
@@ -147,7 +147,7 @@ class Agent:
         meetings = Meetings(self._children, engine, sys.stderr.fileno())
         tools = Tools(
             self._children,
-            Peers(meetings, share.host, everyone_by, ended),
+            Peers(meetings, share.host, everyone_by, serving.ended(share.host, serve)),
             readings,
             self._raw,
             self._clock,
@@ -161,14 +161,6 @@ class Agent:
 
     async def _listening(self, process: Process, port: int, limit_s: float) -> bool:
         return await listening.until_listening(self._children, process, port, limit_s)
-
-    async def _routes(self) -> tuple[str, dict[str, str]]:
-        """The interface of this host's address, and that to each peer."""
-        share = self._share
-        own = await devices.own_interface(self._children, share.address)
-        peers = share.peers()
-        found = await devices.routes_to(self._children, peers.values(), share.address)
-        return own, {name: found.get(address, "") for name, address in peers.items()}
 
 
 async def _idle(readings: Readings) -> list[int]:

@@ -15,12 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from perch.agent.clock import KILL_AFTER
+from perch.agent.clock import KILL_AFTER, boot_id
 from perch.agent.errors import AgentError, Exit
-from perch.agent.files import unwritable, write_whole
-
-#: What is read of a file's end for its last lines; a flow's output may be in one.
-_END = 4 * 1024 * 1024
+from perch.agent.files import end_of, unwritable, write_whole
 
 #: All that is fetched of a host's folder.
 FILES = ("flows.jsonl", "samples.jsonl", "environment.json", "agent.log")
@@ -28,7 +25,7 @@ FILES = ("flows.jsonl", "samples.jsonl", "environment.json", "agent.log")
 
 def poll(out: Path, offset: int) -> Exit:
     """For the controller: renews the lease, prints "alive" or "gone" and new progress."""
-    found = _pidfd(out)
+    found = running(out)
     if found is None:
         print("gone", flush=True)
     else:
@@ -48,7 +45,7 @@ def poll(out: Path, offset: int) -> Exit:
 
 def status(out: Path) -> Exit:
     """One JSON object: state running, done, stopped or gone (ended without a last line)."""
-    found = _pidfd(out)
+    found = running(out)
     if found is not None:
         os.close(found)
     last: dict[str, Any] = {}
@@ -71,7 +68,7 @@ def stop(out: Path) -> Exit:
 
 def _end(out: Path) -> bool:
     """Ends the agent if it runs; it has the last grace of its children before it is killed."""
-    found = _pidfd(out)
+    found = running(out)
     if found is None:
         return False
     with contextlib.suppress(AgentError):
@@ -85,16 +82,22 @@ def _end(out: Path) -> bool:
     return True
 
 
-def pack(out: Path) -> Exit:
+def pack(out: Path, ends: bool = True) -> Exit:
     """One archive for the controller, which takes these names only; none where nothing was left.
+
+    ends: the agent first. What goes on is packed as it is, and packing waits for it.
 
     Raises:
         AgentError: it cannot be written.
     """
     import tarfile  # of all that asks only this needs it
 
-    _end(out)
+    if ends:
+        _end(out)
+    else:
+        os.nice(19)
     found = [name for name in FILES if (out / name).is_file()]
+    found += sorted(str(one.relative_to(out)) for one in out.glob("flows/**/client.soak"))
     if not found:
         return Exit.WALKED
     target = out.with_name(out.name + ".tar.gz")
@@ -112,30 +115,28 @@ def pack(out: Path) -> Exit:
     return Exit.WALKED
 
 
-def start_time(pid: int) -> str:
-    """Field 22 of /proc/N/stat; numbers are used again, together with this they are not."""
+def identity(pid: int) -> str:
+    """Its start (field 22 of /proc/N/stat) and the boot: with these no number is used again."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
     state, *fields = text.rpartition(") ")[2].split()
-    return "" if state in "ZX" else fields[18]
+    return "" if state in "ZX" else f"{fields[18]}@{boot_id()}"
 
 
-def _pidfd(out: Path) -> int | None:
-    """Of the running agent; None where it has ended. To be closed."""
+def running(out: Path) -> int | None:
+    """A pidfd of the agent, to be closed; None where it has ended."""
     try:
         pid, started = (out / "control" / "pid").read_text().split()
         found = os.pidfd_open(int(pid))
     except (OSError, ValueError):
         return None
-    if start_time(int(pid)) == started:
+    if identity(int(pid)) == started:
         return found
     os.close(found)
     return None
 
 
 def last_lines(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _END))
-        return file.read().decode(errors="replace").splitlines()
+    return end_of(path).decode(errors="replace").splitlines()

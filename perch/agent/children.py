@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from perch.agent.clock import KILL_AFTER
@@ -161,10 +162,12 @@ class Children:
         stderr: int | None = None,
         is_server: bool = False,
         cpus: Sequence[int] = (),
+        folder: Path | None = None,
     ) -> Process:
         """stdout, stderr: descriptors; None: captured. cpus: that it may use; none: all.
 
         is_server: it ends its own children when it is told to, and its errors are logged, too.
+        folder: where it works.
 
         Raises:
             OSError: it cannot be started.
@@ -186,6 +189,7 @@ class Children:
             stderr=subprocess.PIPE if stderr is None else stderr,
             preexec_fn=prepare,
             env=self._environment,
+            cwd=folder,
         )
         self._keeper.add(popen.pid)
         errors = Capture(STDERR_BYTES, sys.stderr.fileno() if is_server else -1)

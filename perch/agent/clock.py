@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import time
+from pathlib import Path
 
 #: Seconds from SIGTERM to SIGKILL: perch closes its connections within its 2 s of farewell.
 KILL_AFTER = 5.0
@@ -20,11 +22,29 @@ class Clock:
     def monotonic(self) -> float:
         return self.monotonic_ns() / 1e9
 
+    def uptime_ns(self) -> int:
+        """Since this host booted, asleep or not: /proc/uptime, as the engine reads it."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def boot_id() -> str:
+    """Of this boot of this host; "" where the kernel does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
 
 def date(wall_ns: int) -> str:
     """2026-01-01T00:00:00.000Z."""
     seconds, rest = divmod(wall_ns, 1_000_000_000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest // 1_000_000:03d}Z"
+
+
+def undated(text: str) -> int:
+    """Nanoseconds since the epoch, of what `date` has written."""
+    at = datetime.datetime.fromisoformat(text[:-1] + "+00:00")
+    return round(at.timestamp() * 1000) * 1_000_000
 
 
 def seconds_text(wall_ns: int) -> str:

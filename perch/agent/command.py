@@ -8,6 +8,13 @@
     perch-agent stop  --out DIR
     perch-agent pack  --out DIR             stop, and pack results as DIR.tar.gz; prints its path
 
+    perch-agent soak-start (those of run)   the plan of a soak, for hours; returns when it measures
+                      [--begin EPOCH_S] [--supervisor auto|systemd|session] [--cpus LIST]
+                      [--numa-policy NAME] [--numa-mask LIST] [--state FILE]
+    perch-agent soak-status|soak-stop [--out DIR] [--state FILE]
+    perch-agent soak-resume [--state FILE]  goes on with what a crash or a boot has interrupted
+    perch-agent soak-pack --out DIR         packs results; what runs goes on
+
 Exit: 0 walked to the end, 2 usage, 3 this host cannot, 4 stopped before the end, 6 results can no
 longer be written.
 """
@@ -22,11 +29,25 @@ from pathlib import Path
 from perch.agent import asking
 from perch.agent.errors import AgentError, Exit, say
 
-_WORDS = ("plan", "host", "out", "engine", "token-file")
-_NUMBERS = {"lease": 0, "start-window": 60, "offset": 0}
-_NEEDED = {
-    "run": ("plan", "host", "out", "engine"),
-    "start": ("plan", "host", "out", "engine"),
+#: What the value of an option may be.
+_WORDS = {
+    **dict.fromkeys(("plan", "host", "out", "engine", "token-file", "state"), ""),
+    "supervisor": "auto|systemd|session",
+    "numa-policy": "|default|preferred|bind|interleave|local",
+    "cpus": "[0-9,-]*",
+    "numa-mask": "[0-9,-]*",
+}
+_NUMBERS = {"lease": 0, "start-window": 60, "offset": 0, "begin": 0}
+_PLAN = ("plan", "host", "out", "engine")
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "run": _PLAN,
+    "start": _PLAN,
+    "soak-start": _PLAN,
+    "soak-session": ("out",),
+    "soak-status": (),
+    "soak-stop": (),
+    "soak-resume": (),
+    "soak-pack": ("out",),
     "poll": ("out",),
     "status": ("out",),
     "stop": ("out",),
@@ -47,6 +68,9 @@ def _options(command: str, words: list[str]) -> dict[str, str]:
             raise AgentError(Exit.USAGE, f"option {name} needs a value")
         if key in _NUMBERS and not re.fullmatch(r"[0-9]{1,18}", value):
             raise AgentError(Exit.USAGE, f'option {name} takes a whole number, not "{value}"')
+        accepted = _WORDS.get(key, "")
+        if accepted and not re.fullmatch(accepted, value):
+            raise AgentError(Exit.USAGE, f'option {name} takes {accepted}, not "{value}"')
         found[key] = value
     for key in _NEEDED[command]:
         if not found.get(key):
@@ -81,6 +105,10 @@ def main(words: list[str]) -> int:
         return int(Exit.USAGE)
     try:
         options = _options(command, words[1:])
+        if command.startswith("soak-"):
+            from perch.agent import soak_control
+
+            return soak_control.command(command[5:], options)
         out = Path(options["out"])
         if command == "poll":
             return int(asking.poll(out, int(options.get("offset", 0))))

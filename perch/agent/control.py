@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perch.agent.agent import Agent, Settings
-from perch.agent.asking import last_lines, start_time
+from perch.agent.asking import identity, last_lines
 from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import write_whole
 from perch.agent.share import Share
@@ -49,7 +49,7 @@ def run(share: Share, settings: Settings, ready: Callable[[], None] = lambda: No
     for name in ("lease", "reason", "started"):
         (control / name).unlink(missing_ok=True)
     write_whole(control / "lease", b"")
-    write_whole(control / "pid", f"{os.getpid()} {start_time(os.getpid())}\n".encode())
+    write_whole(control / "pid", f"{os.getpid()} {identity(os.getpid())}\n".encode())
     return asyncio.run(_run(share, settings, ready))
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,6 +113,15 @@ async def routes_to(children: Children, addresses: Iterable[str], own: str) -> d
     for line in process.stdout.text().splitlines():
         found.setdefault(_named(line, "dst"), _named(line, "dev"))
     return {address: found[place] for address, place in places.items() if place in found}
+
+
+async def roads(
+    children: Children, address: str, peers: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """The interface of this host's address, and that to each peer. `peers`: their addresses."""
+    own = await own_interface(children, address)
+    found = await routes_to(children, peers.values(), address)
+    return own, {name: found.get(place, "") for name, place in peers.items()}
 
 
 def _named(text: str, key: str) -> str:

@@ -8,10 +8,13 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perch.agent.errors import AgentError, Exit
+from perch.agent.errors import AgentError, Exit, say
 
 #: Held back for the last lines, should the disk be full then.
 RESERVE_BYTES = 64 * 1024
+
+#: What is read of a file's end for its last lines; a flow's output may be in one.
+END_BYTES = 4 * 1024 * 1024
 
 
 def encoded(value: Any) -> bytes:
@@ -40,17 +43,31 @@ def write_whole(path: Path, content: bytes) -> None:
         raise unwritable(path, error) from None
 
 
-class Lines:
-    """A file of JSON lines. It must not exist."""
+def end_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - END_BYTES))
+        return file.read()
 
-    def __init__(self, path: Path) -> None:
+
+class Lines:
+    """A file of JSON lines. It must not exist, or goes on: half a line at its end is cut off."""
+
+    def __init__(self, path: Path, goes_on: bool = False) -> None:
         self.path = path
-        self._size = 0
         self._unsynced = False
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (0 if goes_on else os.O_EXCL)
         try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(path, flags, 0o644)
+            size = os.fstat(self._fd).st_size
+            self._size = size - len(end_of(path).rpartition(b"\n")[2])
+            os.ftruncate(self._fd, self._size)
+            os.lseek(self._fd, self._size, os.SEEK_SET)
         except OSError as error:
             raise unwritable(path, error) from None
+
+    @property
+    def is_empty(self) -> bool:
+        return self._size == 0
 
     def write(self, value: Any) -> None:
         """One line, whole or not at all.
@@ -58,7 +75,9 @@ class Lines:
         Raises:
             AgentError: it cannot be written.
         """
-        rest = encoded(value)
+        self._put(encoded(value))
+
+    def _put(self, rest: bytes) -> None:
         size = self._size + len(rest)
         try:
             while rest:
@@ -86,13 +105,41 @@ class Lines:
         os.close(self._fd)
 
 
+class PatientLines(Lines):
+    """Lines that wait in memory while the disk takes none. `refused`: some had to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, goes_on=True)
+        self.waiting: list[bytes] = []
+        self.refused = False
+
+    def write(self, value: Any) -> None:
+        self.waiting.append(encoded(value))
+        self.flush()
+
+    def flush(self) -> None:
+        while self.waiting:
+            try:
+                self._put(self.waiting[0])
+            except AgentError as error:
+                if not self.refused:
+                    say(f"{error.message}; the soak goes on, and lines wait in memory")
+                self.refused = True
+                return
+            del self.waiting[0]
+
+    def sync(self) -> None:
+        with contextlib.suppress(AgentError):
+            super().sync()
+
+
 class Reserve:
     """A block of the disk that is given back for the last lines."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, size: int = RESERVE_BYTES) -> None:
         self._path = path
         try:
-            path.write_bytes(bytes(RESERVE_BYTES))
+            path.write_bytes(bytes(size))
         except OSError as error:
             raise unwritable(path, error) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,13 +43,17 @@ class Result(NamedTuple):
 class Raw:
     """flows.jsonl and samples.jsonl of a host."""
 
-    def __init__(self, folder: Path, share: Share, clock: Clock) -> None:
+    def __init__(
+        self, folder: Path, share: Share, clock: Clock, lines: Callable[[Path], Lines] = Lines
+    ) -> None:
         self.folder = folder
         self._clock = clock
-        self._flows = Lines(folder / "flows.jsonl")
-        self._samples = Lines(folder / "samples.jsonl")
+        self._flows = lines(folder / "flows.jsonl")
+        self._samples = lines(folder / "samples.jsonl")
         self._layout: dict[str, Any] = {}
         self.done = 0
+        if not self._flows.is_empty:
+            return
         head = {
             "kind": "head",
             "schema": SCHEMA,
@@ -57,7 +62,7 @@ class Raw:
             "host": share.host,
         }
         started = moment(clock)
-        self._flows.write({**head, "flows": share.own, **_times("started", started)})
+        self._flows.write({**head, "flows": share.own, **times("started", started)})
         self._samples.write(head)
 
     def sample(self, reading: Reading) -> None:
@@ -90,7 +95,7 @@ class Raw:
             line["timed_out"] = True
         if result.placement is not None:
             line["placement"] = result.placement
-        line.update(_times("started", started), **_times("ended", moment(self._clock)))
+        line.update(times("started", started), **times("ended", moment(self._clock)))
         if None not in samples:
             line["samples"] = list(samples)
             line["route_interface"] = route
@@ -99,15 +104,15 @@ class Raw:
         self._flows.write(line)
         self.done += 1
 
-    def end(self, state: str, message: str = "") -> None:
+    def end(self, state: str, message: str = "", **more: Any) -> None:
         """The last line: without it the files are a part of what there was.
 
         A flow that has no line then did not run, for the reason that `message` gives.
         """
-        line: dict[str, Any] = {"kind": "end", "state": state, "flows_done": self.done}
+        line: dict[str, Any] = {"kind": "end", "state": state, "flows_done": self.done, **more}
         if message:
             line["message"] = message
-        self._flows.write({**line, **_times("ended", moment(self._clock))})
+        self._flows.write({**line, **times("ended", moment(self._clock))})
         self.sync()
 
     def sync(self) -> None:
@@ -115,7 +120,8 @@ class Raw:
         self._samples.sync()
 
 
-def _times(name: str, at: Moment) -> dict[str, Any]:
+def times(name: str, at: Moment) -> dict[str, Any]:
+    """As lines have them."""
     return {name: date(at.wall_ns), f"{name}_monotonic_ns": at.monotonic_ns}
 
 

@@ -16,7 +16,8 @@ LOOK_EVERY = 0.02
 READY_WITHIN = 30.0
 
 
-def _message(host: str, process: Process) -> str:
+def why(host: str, process: Process) -> str:
+    """How it has ended."""
     ended = process.ended.result()
     if ended.signal:
         return f"perch serve on {host} ended: by signal {ended.signal}"
@@ -24,8 +25,8 @@ def _message(host: str, process: Process) -> str:
     return f"perch serve on {host} ended with exit code {ended.exit}: {said}"
 
 
-async def start(children: Children, share: Share, engine: str, folder: Path) -> asyncio.Future[str]:
-    """Gives what is done when it has ended, with the reason.
+async def start(children: Children, share: Share, engine: str, folder: Path) -> Process:
+    """Returns once it serves.
 
     Raises:
         AgentError: it cannot serve.
@@ -42,10 +43,15 @@ async def start(children: Children, share: Share, engine: str, folder: Path) -> 
     while not ready.exists():
         await asyncio.wait({process.ended}, timeout=LOOK_EVERY)
         if process.ended.done():
-            raise AgentError(Exit.HOST, _message(share.host, process))
+            raise AgentError(Exit.HOST, why(share.host, process))
         if loop.time() > until:
             words = f"perch serve on {share.host} does not serve after {READY_WITHIN:g} s"
             raise AgentError(Exit.HOST, words)
-    ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    process.ended.add_done_callback(lambda _: ended.set_result(_message(share.host, process)))
-    return ended
+    return process
+
+
+def ended(host: str, process: Process) -> asyncio.Future[str]:
+    """What is done when it has ended, with the reason."""
+    told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    process.ended.add_done_callback(lambda _: told.set_result(why(host, process)))
+    return told

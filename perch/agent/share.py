@@ -78,7 +78,15 @@ class Share:
         return [one["name"] for one in self.hosts[self.host].get("devices", []) if "name" in one]
 
     def rounds(self) -> Iterator[list[Flow]]:
-        """In the order in which they are walked; the flows of a round run at the same time.
+        """Those in which this host has flows, in the order in which they are walked."""
+        return filter(None, self.every_round())
+
+    def turns(self) -> Iterator[tuple[float, list[Flow]]]:
+        """Of a soak: the seconds of each round, and this host's flows of it."""
+        return zip((one["estimate_s"] for one in self._rounds), self.every_round())
+
+    def every_round(self) -> Iterator[list[Flow]]:
+        """This host's flows of each round, which run at the same time.
 
         Each earlier round may have taken its deadline; the first one waits for late starters, and
         one dead peer may have cost a host a start window.
@@ -87,12 +95,10 @@ class Share:
         left = float(sum(one["estimate_s"] for one in self._rounds))
         latest, index = 2 * self._window, 0
         for one in self._rounds:
-            own = one.get("flows", [])
-            if own:
-                yield [
-                    self._flow(key, one, (index + place + 1, total, latest, left))
-                    for place, *key in own
-                ]
+            yield [
+                self._flow(key, one, (index + place + 1, total, latest, left))
+                for place, *key in one.get("flows", [])
+            ]
             latest += one["deadline_s"] + ROUND_GRACE
             left -= one["estimate_s"]
             index += one["size"]

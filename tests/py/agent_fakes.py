@@ -48,6 +48,9 @@ class FakeClock(Clock):
     def wall_ns(self) -> int:
         return self.monotonic_ns() + 86400 * 10**9
 
+    def uptime_ns(self) -> int:
+        return self.monotonic_ns()
+
 
 class JumpingClock(FakeClock):
     """Its wall clock is set an hour ahead, and back again, each time that it is read."""

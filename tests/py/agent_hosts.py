@@ -85,8 +85,14 @@ class Hosts:
     """Hosts of a plan on this machine, with their shares of it."""
 
     def __init__(
-        self, folder: Path, tests: list[dict[str, Any]], port: int, names: Sequence[str]
+        self,
+        folder: Path,
+        tests: list[dict[str, Any]],
+        port: int,
+        names: Sequence[str],
+        **soak: Any,
     ) -> None:
+        """`soak`: settings and soak_duration of one."""
         self.names = names
         self.port = port
         self.folder = folder
@@ -101,7 +107,7 @@ class Hosts:
             }
             for number, name in enumerate(names, start=1)
         }
-        plan = planned(tests, inventory)
+        plan = planned(tests, inventory, **soak)
         lines = list(rounds.lines(plan))
         document = rounds.plan_document(plan, b"".join(map(rounds.text, lines)))
         text = msgspec.json.encode(document)

@@ -1,0 +1,328 @@
+"""A soak's life on a host: `perch serve`, the samples, and turn after turn the keepers.
+
+Nobody meets, and nobody has a lease: hosts agree by the plan and by when they were started. Keepers
+(`perch lat|bw --soak`) try again while the other end is not there, and what ends here is started
+anew. It goes on after a crash or a boot, from its raw files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from perch.agent import serving
+from perch.agent.children import Ended, Process, end
+from perch.agent.clock import Clock
+from perch.agent.errors import AgentError
+from perch.agent.raw import Result, moment
+from perch.agent.share import ROUND_GRACE, Flow, Share
+from perch.agent.soak_kept import Past, Session, soak_end
+from perch.agent.soak_raw import Since, SoakRaw, moment_of
+from perch.agent.soak_samples import Group
+
+#: Seconds before what has ended is started anew: doubled from the first to the last, as the
+#: engine's own (BACK_OFF_FIRST_NS and BACK_OFF_LAST_NS of engine/src/soak.c), and the first again
+#: after it has lived for as long as the last.
+RESTART_FIRST, RESTART_LAST = 0.2, 5.0
+
+#: Seconds that a server stays without a client after the last turn: a keeper elsewhere may be
+#: between two attempts, at most RESTART_LAST apart. Where all are stopped, the controller has 10 s.
+LINGER, LINGER_STOPPED = 6.0, 2.0
+
+#: Seconds without a client after which a server that was stopped may go.
+QUIET_STOPPED = 0.5
+
+#: Seconds that keepers have to end in; they take one (docs/soak.md).
+KEEPERS_END = 3.0
+
+#: Seconds between two looks: nothing reports that a client has gone, or that the host has slept.
+LOOK_EVERY, WAKE_EVERY = 0.5, 60.0
+
+#: Exit codes of the engine: no connection, and this host cannot.
+UNREACHED, CANNOT = 4, 3
+
+
+class Starts(Protocol):
+    def start(
+        self, argv: Sequence[str], *, is_server: bool = False, folder: Path | None = None
+    ) -> Process: ...
+
+
+class Samples(Protocol):
+    async def take(self, settled: bool = False) -> int: ...
+    async def after(self) -> int: ...
+
+
+class Tools(NamedTuple):
+    """What a soak works with; a test has its own. `members`: the processes of a group."""
+
+    children: Starts
+    serve: Callable[[], Awaitable[Process]]
+    samples: Samples
+    raw: SoakRaw
+    clock: Clock
+    routes: dict[str, str]
+    members: Callable[[int], Sequence[int]]
+
+
+class _Delay:
+    """How long to wait before what has ended is started anew."""
+
+    def __init__(self) -> None:
+        self._s = 0.0
+
+    def after(self, lived_s: float) -> float:
+        longer = self._s * 2 if self._s and lived_s < RESTART_LAST else RESTART_FIRST
+        self._s = min(longer, RESTART_LAST)
+        return self._s
+
+
+class Soak:
+    """`groups`: what runs, for the samples."""
+
+    def __init__(self, share: Share, session: Session, past: Past, at: Since) -> None:
+        self._share, self._session, self._past, self._at = share, session, past, at
+        self._soak: dict[str, Any] = share.document["soak"]
+        self._running: dict[str, tuple[Flow, Process]] = {}
+        self._serve: Process | None = None
+        self._ending = False
+
+    def use(self, tools: Tools, serve: Process | None = None) -> None:
+        """`serve`: the first one, where it runs already."""
+        self._tools, self._serve = tools, serve
+
+    def groups(self) -> list[Group]:
+        serve = [] if self._serve is None else [("serve", "", self._serve.pid)]
+        return serve + [("keeper", key, one.pid) for key, (_, one) in self._running.items()]
+
+    def passed(self) -> float:
+        """Seconds of the soak; below 0 before it."""
+        uptime = self._tools.clock.uptime_ns() / 1e9
+        return self._at.passed_s + uptime - self._at.uptime_s
+
+    async def run(self) -> None:
+        """To the end of its time."""
+        duration: float = self._soak["duration_s"]
+        tasks = [asyncio.ensure_future(one) for one in (self._sampling(), self._serving())]
+        try:
+            at = 0.0
+            turns = list(self._share.turns())
+            for number, (long, flows) in enumerate(turns):
+                await self._until(at)
+                late = self.passed() > at + self._session.window_s
+                until = (at if late else self.passed()) + long
+                await self._turn(flows, until, is_last=number == len(turns) - 1)
+                at += long
+            await self._until(duration)
+            await self._linger(LINGER, duration + self._session.window_s + ROUND_GRACE)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def _until(self, passed_s: float) -> None:
+        while (left := passed_s - self.passed()) > 0:
+            await asyncio.sleep(min(left, WAKE_EVERY))
+
+    # ---- the host's own --------------------------------------------------------------------------
+
+    async def _serving(self) -> None:
+        """A server that ended is started anew: the keepers elsewhere note the gap."""
+        delay, clock = _Delay(), self._tools.clock
+        since = clock.monotonic()
+        why = ""
+        while True:
+            if self._serve is not None:
+                await asyncio.wait({self._serve.ended})
+                why = serving.why(self._share.host, self._serve)
+                self._serve = None
+                self._tools.raw.episode("serve_ended", why)
+                await asyncio.sleep(delay.after(clock.monotonic() - since))
+            since = clock.monotonic()
+            try:
+                self._serve = await self._tools.serve()
+                if why:
+                    self._tools.raw.episode("serve_restarted", "perch serve was started anew")
+            except AgentError as error:
+                why = error.message
+                self._tools.raw.episode("serve_ended", why)
+                await asyncio.sleep(delay.after(clock.monotonic() - since))
+
+    async def _sampling(self) -> None:
+        interval: float = self._soak["interval_s"]
+        while True:
+            passed = self.passed()
+            await self._until(0.0 if passed < 0 else (passed // interval + 1) * interval)
+            await self._tools.samples.take()
+
+    async def _linger(self, quiet_s: float, until: float) -> None:
+        """Until `perch serve` has had no client for so long, or so much has passed."""
+        quiet = 0.0
+        while (serve := self._serve) and quiet < quiet_s and self.passed() < until:
+            await asyncio.sleep(LOOK_EVERY)
+            alone = len(self._tools.members(serve.pid)) < 2
+            quiet = quiet + LOOK_EVERY if alone else 0.0
+
+    # ---- turns -----------------------------------------------------------------------------------
+
+    async def _turn(self, flows: Sequence[Flow], until: float, is_last: bool) -> None:
+        """All clients of a turn start at once."""
+        flows = [one for one in flows if (one.id, one.role) not in self._past.done]
+        if not flows:
+            return
+        sample = await self._tools.samples.take(settled=not self._running)
+        servers = [one for one in flows if one.role == "server"]
+        for one in servers:
+            self._begin(one, sample)
+        clients = [one for one in flows if one.role == "client"]
+        await asyncio.gather(*(self._client(one, until, sample) for one in clients))
+        if servers and not is_last:  # in the last one others may still measure with this host
+            await self._until(until)
+            await asyncio.gather(*(self._write(one, Result("done")) for one in servers))
+
+    def _begin(self, flow: Flow, sample: int) -> None:
+        key = (flow.id, flow.role)
+        if key not in self._past.begun:
+            raw, boot = self._tools.raw, self._at.boot_id
+            self._past.begun[key] = raw.began(flow, sample, boot, self.passed())
+
+    def file(self, flow: Flow) -> Path:
+        return self._session.folder / "flows" / flow.id / "client.soak"
+
+    async def _client(self, flow: Flow, until: float, sample: int) -> None:
+        found = soak_end(self.file(flow))
+        if found.isdecimal():
+            message = "its agent ended before it kept the exit code; this is the record's"
+            await self._write(flow, Result("done", message, Ended(int(found), None)))
+        elif found == "none" and self.passed() >= until:
+            message = f"no agent ran on {self._share.host} in its turn"
+            await self._write(flow, Result("not_run", message))
+        else:
+            self._begin(flow, sample)
+            result = await self._kept(flow, until)
+            if not self._ending:
+                await self._write(flow, result)
+
+    async def _kept(self, flow: Flow, until: float) -> Result:
+        """Runs its keeper, again and again where that helps."""
+        opened, delay = self._tools.clock.monotonic(), _Delay()
+        with contextlib.suppress(OSError):
+            self.file(flow).parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            since = self._tools.clock.monotonic()
+            result = await self._keeper(flow, until)
+            if self._ending:
+                return result
+            again = self._again(flow, result, until, opened)
+            if not again:
+                return self._result(flow, result)
+            if result.ended != Ended(UNREACHED, None):
+                message = f"{flow.id} {again}; it is started anew"
+                self._tools.raw.episode("client_restarted", message, flow.id)
+            await asyncio.sleep(delay.after(self._tools.clock.monotonic() - since))
+
+    async def _keeper(self, flow: Flow, until: float) -> Result:
+        limit_s = max(0.0, until - self.passed()) + self._session.window_s + ROUND_GRACE
+        folder = self.file(flow).parent
+        try:
+            process = self._tools.children.start(flow.argv, is_server=True, folder=folder)
+        except OSError as error:  # a full disk has not even room for its folder
+            why = f"cannot start {flow.argv[0]} in {folder}: {error.strerror}"
+            return Result("not_run", why, Ended(CANNOT, None))
+        self._running[flow.id] = (flow, process)
+        await asyncio.wait({process.ended}, timeout=limit_s)
+        timed_out = not process.ended.done()
+        ended = await end(process) if timed_out else process.ended.result()
+        del self._running[flow.id]
+        said = "" if ended == Ended(0, None) else process.stderr.last_line()
+        if timed_out:
+            said = f"ended at its deadline of {limit_s:g} s: {said}"
+        return Result("done", said, ended, timed_out, process)
+
+    def _again(self, flow: Flow, result: Result, until: float, opened: float) -> str:
+        """Why it is started anew; "" where it is over.
+
+        A signal that nobody here has sent is a crash: the file goes on. What cannot connect, or
+        finds its address or device not there yet after a boot, is tried again for as long as hosts
+        start apart.
+        """
+        found, ended = soak_end(self.file(flow)), result.ended
+        if ended is None or result.timed_out:
+            return ""
+        if ended.signal and not found.isdecimal() and self.passed() < until:
+            return f"ended by signal {ended.signal}"
+        waited = self._tools.clock.monotonic() - opened
+        if found == "none" and waited < self._session.window_s:
+            if ended.exit == UNREACHED:
+                return f"has no connection yet: {result.message}"
+            if ended.exit == CANNOT and (self._past.starts or result.process is None):
+                return f"cannot run yet: {result.message}"
+        return ""
+
+    def _result(self, flow: Flow, result: Result) -> Result:
+        if result.ended == Ended(UNREACHED, None) and soak_end(self.file(flow)) == "none":
+            window = self._session.window_s
+            return Result("peer_dead", f"no connection within {window} s: {result.message}")
+        return result
+
+    async def _write(self, flow: Flow, result: Result) -> None:
+        begin = self._past.begun.get((flow.id, flow.role))
+        after = None if begin is None else await self._tools.samples.after()
+        self._outcome(flow, result, after)
+
+    def _outcome(self, flow: Flow, result: Result, after: int | None) -> None:
+        """Counters begin anew with each boot: then there are none."""
+        key = (flow.id, flow.role)
+        if key in self._past.done:
+            return
+        begin = self._past.begun.get(key)
+        before = begin["sample"] if begin and begin["boot_id"] == self._at.boot_id else None
+        started = moment_of(begin) if begin else moment(self._tools.clock)
+        route = self._tools.routes.get(flow.peer, "")
+        self._tools.raw.flow(flow, result, started, (before, after), route)
+        self._past.done[key] = result.state
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    async def end(self, is_stopped: bool) -> dict[str, Result]:
+        """Keepers first, while all hosts' servers are there to agree on the last interval.
+
+        Returns what they came to.
+        """
+        self._ending = True
+        ended: dict[str, Result] = {}
+
+        async def one(key: str, process: Process) -> None:
+            code = await end(process, KEEPERS_END)
+            said = "" if code == Ended(0, None) else process.stderr.last_line()
+            ended[key] = Result("done", said, code, process=process)
+
+        await asyncio.gather(*(one(key, process) for key, (_, process) in self._running.items()))
+        if is_stopped:
+            await self._linger(QUIET_STOPPED, self.passed() + LINGER_STOPPED)
+        return ended
+
+    def close(self, reason: str, ended: dict[str, Result], after: int | None) -> None:
+        """Every flow that has begun gets its outcome, and nothing goes on any more."""
+        for _, flows in self._share.turns():
+            for flow in flows:
+                if (flow.id, flow.role) in self._past.begun:
+                    self._outcome(flow, self._closed(flow, reason, ended.get(flow.id)), after)
+
+    def _closed(self, flow: Flow, reason: str, last: Result | None) -> Result:
+        found = soak_end(self.file(flow))
+        if flow.role == "server":
+            return Result("done", reason)
+        if found == "none":
+            return Result("not_run", reason or "it had not begun")
+        code = Ended(int(found), None) if found.isdecimal() else None
+        if code is None:
+            code = (last.ended if last else None) or (
+                Ended(0, None) if found == "stopped" else None
+            )
+        words = [reason, "it ended without the record of its whole" if found == "open" else ""]
+        message = "; ".join(filter(None, words)) or ("stopped" if found == "stopped" else "")
+        return Result("done", message, code, process=last.process if last else None)

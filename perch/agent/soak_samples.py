@@ -1,0 +1,135 @@
+"""A soak's samples: beside the counters links, temperatures, and what Perch's processes hold."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import resource
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from perch.agent import devices
+from perch.agent.clock import Clock, boot_id
+from perch.agent.counters import Answers, Counters
+from perch.agent.devices import Devices, first_line
+from perch.agent.soak_raw import SoakRaw
+
+#: Seconds in which the ends of flows share a reading: those of a turn end together.
+GATHER = 0.1
+
+_SYS = Path("/sys/class")
+
+#: Role, flow ("" of a server) and process group of what the agent has started.
+Group = tuple[str, str, int]
+
+
+def links(found: Devices) -> dict[str, dict[str, str]]:
+    """State, changes and rate of each interface and RDMA port; what cannot be read is left out."""
+    places = {
+        **{
+            name: (_SYS / "net" / name, "operstate carrier_changes speed") for name in found.netdevs
+        },
+        **{
+            key: (_SYS / "infiniband" / key.replace("/", "/ports/"), "state phys_state rate")
+            for key in found.rdma
+        },
+    }
+    return {
+        key: {name: line for name in names.split() if (line := first_line(folder / name))}
+        for key, (folder, names) in places.items()
+    }
+
+
+def temperatures() -> list[dict[str, Any]]:
+    """Of every sensor that answers (Documentation/hwmon/sysfs-interface.rst: millidegrees)."""
+    found: dict[str, float] = {}
+    for chip in sorted((_SYS / "hwmon").glob("hwmon*")):
+        name = first_line(chip / "name")
+        for file in sorted(chip.glob("temp*_input")):
+            value = first_line(file)
+            if name and re.fullmatch("-?[0-9]{1,9}", value):
+                place = f"{name}/{file.name[:-6]}"
+                if place in found:  # two chips of a kind: of the second the device is named
+                    place = f"{name}.{(chip / 'device').resolve().name}/{file.name[:-6]}"
+                found[place] = int(value) / 1000
+    return [{"name": name, "celsius": value} for name, value in found.items()]
+
+
+def _process(role: str, flow: str, pid: int) -> dict[str, Any] | None:
+    """What it holds; None where it has ended meanwhile."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
+    except OSError:
+        return None
+    if stat[0] in "ZX":
+        return None
+    told: dict[str, Any] = {"role": role, **({"flow": flow} if flow else {}), "pid": pid}
+    told["start"] = stat[19]
+    told["resident_bytes"] = int(stat[21]) * resource.getpagesize()
+    with contextlib.suppress(OSError):
+        told["handles"] = len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208, no objects of names
+    return told
+
+
+def members(group: int) -> list[int]:
+    """The processes of a group."""
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208, as above
+        with contextlib.suppress(OSError, ValueError):
+            if os.getpgid(int(name)) == group:
+                found.append(int(name))
+    return found
+
+
+def processes(groups: Iterable[Group]) -> list[dict[str, Any]]:
+    """The agent, and of each group its leader and what that has started: a job, or a measurer."""
+    found = [_process("agent", "", os.getpid())]
+    for role, flow, group in groups:
+        other = "job" if role == "serve" else "measurer"
+        found += [_process(role if pid == group else other, flow, pid) for pid in members(group)]
+    return [one for one in found if one is not None]
+
+
+class Sampler:
+    """Takes samples. `groups`: what runs at that moment; `wanted`: devices, looked for anew."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        raw: SoakRaw,
+        clock: Clock,
+        groups: Callable[[], list[Group]],
+        wanted: Iterable[str],
+    ) -> None:
+        self._answers, self._raw, self._clock = answers, raw, clock
+        self._groups, self._wanted = groups, list(wanted)
+        self._boot = boot_id()
+        self._after: asyncio.Future[int] | None = None
+
+    async def take(self, settled: bool = False) -> int:
+        """Returns the number of the sample."""
+        counters = Counters(devices.find(self._wanted), self._answers, self._clock)
+        reading = await counters.reading(settled)
+        reading.line.update(
+            boot_id=self._boot,
+            uptime_s=self._clock.uptime_ns() / 1e9,
+            links=links(counters.devices),
+            temperatures=temperatures(),
+            processes=processes(self._groups()),
+        )
+        return self._raw.take(reading)
+
+    async def after(self) -> int:
+        """The same once the slowest counter shows what has passed, for all that end by then."""
+        if self._after is None:
+            self._after = asyncio.ensure_future(self._settled())
+        return await asyncio.shield(self._after)
+
+    async def _settled(self) -> int:
+        lag_s = Counters(devices.find(self._wanted), self._answers, self._clock).lag_s
+        await asyncio.sleep(max(lag_s, GATHER))
+        self._after = None
+        return await self.take(settled=not [one for one in self._groups() if one[0] == "keeper"])

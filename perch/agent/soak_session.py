@@ -1,0 +1,202 @@
+"""The process of a soak on a host, from its start or from where it was interrupted to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+from pathlib import Path
+from typing import Any
+
+from perch.agent import devices, environment, serving, soak_unit
+from perch.agent.agent import SYNC_EVERY
+from perch.agent.asking import identity
+from perch.agent.children import Children, Keeper
+from perch.agent.clock import Clock, boot_id
+from perch.agent.errors import AgentError, Exit, say
+from perch.agent.files import Reserve, encoded, write_whole
+from perch.agent.share import Share, read
+from perch.agent.soak import Soak, Tools
+from perch.agent.soak_kept import Past, Session
+from perch.agent.soak_raw import Since, SoakRaw, since
+from perch.agent.soak_samples import Sampler, members
+
+#: Bytes of the disk that are held back for the outcome of a flow: the record of its whole, twice
+#: the largest that a latency's histogram makes (LINE_BYTES of perch/plan/soak.py).
+OUTCOME_BYTES = 16 * 1024
+
+#: The agent itself has failed: systemd starts it again, as after a signal.
+CRASHED = 1
+
+STOPPED = "stopped by the controller"
+
+
+def share_of(session: Session) -> Share:
+    """Raises AgentError."""
+    return read(Path(session.plan), session.host, session.engine, session.window_s)
+
+
+def release(session: Session) -> None:
+    """It is over: nothing resumes it, and the host may have another one."""
+    if session.is_claimed():
+        soak_unit.remove_resume(session.state)
+        Path(session.state).unlink(missing_ok=True)
+
+
+def last_word(session: Session, raw: SoakRaw, state: str, reason: str, **more: Any) -> None:
+    """Raises AgentError: it cannot be written, and a soak that nobody could end stays claimed."""
+    if raw.unwritten:
+        more["unwritten"] = raw.unwritten
+        words = f"{raw.unwritten} could not be written when it was due"
+        reason = f"{reason}; {words}" if reason else words
+    raw.end(state, reason, **more)
+    say(f"{session.host} is {state}: {raw.done} flows{f': {reason}' if reason else ''}")
+    if raw.waiting:
+        raise AgentError(
+            Exit.INTERNAL,
+            f"the end of the soak of run {session.run} could not be written in {session.out}:"
+            f" free space there, then {soak_unit.on_host('soak-stop', session)} closes it",
+        )
+    release(session)
+
+
+def close(session: Session) -> None:
+    """What an interrupted session has left gets its outcomes. Raises AgentError."""
+    share, past, clock = share_of(session), Past(session.folder), Clock()
+    if past.end:
+        release(session)
+        return
+    raw = SoakRaw(share, session.folder, past, clock)
+    boot = past.starts[-1]["boot_id"] if past.starts else ""
+    soak = Soak(share, session, past, Since(boot, 0.0, 0.0, 0))
+    unused: Any = None
+    soak.use(Tools(unused, unused, unused, raw, clock, {}, members))
+    seen = past.sample.get("number") if past.sample.get("boot_id") == boot else None
+    soak.close(STOPPED, {}, seen)
+    last_word(session, raw, "stopped", f"{STOPPED}, after it had been interrupted")
+
+
+class Life:
+    def __init__(self, session: Session) -> None:
+        self._session, self._control = session, session.control
+        self._share = share_of(session)
+        self._clock = Clock()
+        self._past = Past(session.folder)
+        self._raw = SoakRaw(self._share, session.folder, self._past, self._clock)
+        self._reserve = Reserve(self._control / "reserve", (self._share.own + 8) * OUTCOME_BYTES)
+        token = {"PERCH_TOKEN_FILE": session.token_file} if session.token_file else {}
+        self._children = Children(Keeper(), {**os.environ, **token})
+        self._soak: Soak | None = None
+        self._sampler: Sampler | None = None
+
+    async def run(self) -> int:
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[str] = loop.create_future()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stop, told, number)
+        tasks: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(self._measure()), told, asyncio.ensure_future(self._sync())
+        ]  # fmt: skip
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        ended = next(one for one in tasks if one.done())
+        state, code, reason = "stopped", int(Exit.STOPPED), ""
+        try:
+            if ended is told:
+                reason = told.result()
+            else:
+                ended.result()
+                state, code = "done", int(Exit.WALKED)
+        except AgentError as error:
+            code, reason = int(error.code), error.message
+        except Exception as error:  # whatever it is, it can go on
+            code = CRASHED
+            say(f"the agent failed: {error!r}")
+        for task in tasks:
+            task.cancel()
+        return await self._end(state, code, reason)
+
+    def _stop(self, told: asyncio.Future[str], number: int) -> None:
+        reason = "" if number == signal.SIGTERM else "ended by the keyboard"
+        with contextlib.suppress(OSError):
+            reason = (self._control / "reason").read_text().strip()
+        if not told.done():
+            told.set_result(reason)
+
+    async def _sync(self) -> None:
+        while True:
+            await asyncio.sleep(SYNC_EVERY)
+            self._raw.sync()
+
+    async def _measure(self) -> None:
+        share, session, past = self._share, self._session, self._past
+        is_first = not past.starts
+        serve = await self._serve() if is_first else None
+        found = await environment.collect(self._children, share, session.engine, self._clock)
+        own, routes = await devices.roads(self._children, share.address, share.peers())
+        if is_first:
+            found["address_interface"] = own
+            write_whole(session.folder / "environment.json", encoded(found))
+        at = since(past, session, boot_id(), self._clock)
+        wanted = [own, *routes.values(), *share.devices()]
+        soak = self._soak = Soak(share, session, past, at)
+        sampler = Sampler(self._children, self._raw, self._clock, soak.groups, wanted)
+        self._sampler = sampler
+        tools = Tools(
+            self._children, self._serve, sampler, self._raw, self._clock, routes, members
+        )  # fmt: skip
+        soak.use(tools, serve)
+        cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        self._raw.started(at, session, cpus)
+        if not is_first:
+            self._raw.episode("resumed", f"the soak goes on, {soak.passed():.0f} s after it began")
+        write_whole(self._control / "started", b"")
+        say(f"{share.host} soaks: {share.own} flows")
+        await soak.run()
+
+    async def _end(self, state: str, code: int, reason: str) -> int:
+        is_over = state == "done" or reason != ""
+        ended, after, more = {}, None, {}
+        if self._soak is not None and self._sampler is not None:
+            ended = await self._soak.end(is_stopped=reason != "")
+            after = await self._sampler.after()
+            more["passed_s"] = self._soak.passed()
+        with contextlib.suppress(OSError, ValueError):
+            more["stop_asked_s"] = float((self._control / "stop_asked").read_text())
+        await self._children.end_all()
+        self._reserve.release()
+        if not is_over:
+            again = soak_unit.on_host("soak-resume", self._session)
+            why = f"interrupted: the agent was ended (exit code {code}); {again} goes on with it"
+            self._raw.episode("interrupted", why)
+            self._raw.sync()
+            return code
+        if self._soak is not None:
+            self._soak.close(reason, ended, after)
+        try:
+            last_word(self._session, self._raw, state, reason, **more)
+        except AgentError as error:
+            say(f"perch-agent: {error.message}")
+            return int(error.code)
+        return code
+
+    async def _serve(self) -> Any:
+        share, engine = self._share, self._session.engine
+        return await serving.start(self._children, share, engine, self._control)
+
+
+def run(session: Session) -> int:
+    """Raises AgentError."""
+    control = session.control
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core of perch would have the token
+    with contextlib.suppress(ValueError, OSError):  # RDMA pins memory; who may not has what is
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (-1, -1))
+    for name in ("reason", "stop_asked"):  # of a stop that did not end it
+        (control / name).unlink(missing_ok=True)
+    write_whole(control / "pid", f"{os.getpid()} {identity(os.getpid())}\n".encode())
+    return asyncio.run(_live(session))
+
+
+async def _live(session: Session) -> int:
+    return await Life(session).run()
