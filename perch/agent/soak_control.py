@@ -298,8 +298,9 @@ def status(out: str, state: Path) -> Exit:
             passed = start["passed_s"] + Clock().uptime_ns() / 1e9 - start["uptime_s"]
     elif not past.end:
         message = past.last.get("message") or (
-            f"no process of it runs, and it is not over: {soak_unit.on_host('soak-resume', session)}"
-            f" on {session.host} goes on with it, playbooks/soak_stop.yml closes it"
+            "no process of it runs, and it is not over:"
+            f" {soak_unit.on_host('soak-resume', session)} on {session.host} goes on with it,"
+            " playbooks/soak_stop.yml closes it"
         )
     soak = soak_session.share_of(session).document["soak"]
     clients = [key for key, role in past.begun if role == "client"]
