@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "clock.h"
+#include "escape.h"
 
 static const uint8_t magic[4] = { 'P', 'R', 'C', 'H' };
 
@@ -154,6 +155,42 @@ void control_send_error(struct control *c) {
 		(void) send_raw(c, FRAME_ERROR, text, strlen(text));
 }
 
+/* Whatever is shown of a peer's words, in a message, a table or a record, is fit for a terminal. */
+static void escape_strings(json_t *value) {
+	_cleanup_free_ char *escaped = NULL;
+	const char *key;
+	json_t *member;
+	size_t size, i;
+
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		json_object_foreach(value, key, member)
+			escape_strings(member);
+		break;
+	case JSON_ARRAY:
+		json_array_foreach(value, i, member)
+			escape_strings(member);
+		break;
+	case JSON_STRING:
+		size = 6 * json_string_length(value) + 1; /* the longest escape of one byte has 4, of three bytes 6 */
+		escaped = malloc(size);
+		if (escaped)
+			escape_text(json_string_value(value), escaped, size);
+		(void) json_string_set(value, escaped ? escaped : "");
+		break;
+	default:
+		break;
+	}
+}
+
+static json_t *load_frame(const uint8_t *text, size_t length) {
+	json_t *o = json_loadb((const char *) text, length, JSON_REJECT_DUPLICATES, NULL);
+
+	if (o)
+		escape_strings(o);
+	return o;
+}
+
 /* The peer gave up and said why: its words become ours. */
 static int peer_failed(const struct control *c, json_t *payload) {
 	const char *message = "it gave no reason";
@@ -172,7 +209,7 @@ int control_receive(struct control *c, uint64_t timeout_ns, enum frame_type *ret
 	r = receive_raw(c, CONTROL_FRAME_MAX, timeout_ns, &h, &text);
 	if (r < 0)
 		return failure_text()[0] ? r : say_lost(c, r, "waiting for it");
-	payload = json_loadb((char *) text, h.length, JSON_REJECT_DUPLICATES, NULL);
+	payload = load_frame(text, h.length);
 	if (!json_is_object(payload)) {
 		json_decref(payload);
 		return failure(-EPROTO, EXIT_PEER, "%s sent a frame that is not a JSON object; rejected", c->peer_name);
@@ -253,7 +290,7 @@ static int handshake_receive(struct control *c, enum frame_type type, void *ret,
 	if (r < 0)
 		return failure_text()[0] ? r : say_lost(c, r, "greeting it");
 	if (h.type == FRAME_ERROR && !c->server) {
-		json_t *o = json_loadb((char *) payload, h.length, 0, NULL);
+		json_t *o = load_frame(payload, h.length);
 
 		r = peer_failed(c, o);
 		json_decref(o);

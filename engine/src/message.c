@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "escape.h"
 #include "progress.h"
 
 struct first {
@@ -30,11 +31,14 @@ static void remember(enum exit_code code, const char *format, va_list ap) _print
 static void remember(enum exit_code code, const char *format, va_list ap) {
 	struct first *first = first_of_thread();
 
+	char text[FAILURE_TEXT_MAX];
+
+	(void) vsnprintf(text, sizeof(text), format, ap);
 	/* Only the first failure counts: what comes after it is its consequence, and would hide the cause. */
 	(void) pthread_mutex_lock(&lock);
 	if (first->text[0] == '\0') {
 		first->code = code;
-		(void) vsnprintf(first->text, sizeof(first->text), format, ap);
+		escape_text(text, first->text, sizeof(first->text));
 	}
 	(void) pthread_mutex_unlock(&lock);
 }
@@ -83,14 +87,15 @@ void failure_keep_apart(void) {
 }
 
 void notice(const char *format, ...) {
-	char line[FAILURE_TEXT_MAX + 16];
+	char text[FAILURE_TEXT_MAX], line[FAILURE_TEXT_MAX + 16] = "perch: ";
+	const size_t n = strlen(line);
 	va_list ap;
-	int n;
 
-	n = snprintf(line, sizeof(line), "perch: ");
 	va_start(ap, format);
-	(void) vsnprintf(line + n, sizeof(line) - (size_t) n - 1, format, ap);
+	(void) vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	/* Part of it may come from a peer, which has proved nothing. */
+	escape_text(text, line + n, sizeof(line) - n - 1);
 	strcat(line, "\n"); /* room is kept by the -1 above */
 	progress_hide();
 	/* One write, so that lines of concurrent jobs do not mix. */

@@ -295,6 +295,9 @@ static void test_bad_servers(void **state) {
 	refuse_server(&right, bytes, n, -EPROTO, "did not greet");
 	n = frame_bytes(CONTROL_VERSION, FRAME_ERROR, "{\"message\":\"full\"}", 18, NULL, true, 0, bytes);
 	refuse_server(&none, bytes, n, -EREMOTEIO, "says: full");
+	/* It has proved nothing, and its words go to a terminal. */
+	n = frame_bytes(CONTROL_VERSION, FRAME_ERROR, "{\"message\":\"\\u001b[31mPASS\"}", 28, NULL, true, 0, bytes);
+	refuse_server(&right, bytes, n, -EREMOTEIO, "says: \\x1b[31mPASS");
 	n = frame_bytes(CONTROL_VERSION, FRAME_ERROR, "nonsense", 8, NULL, true, 0, bytes);
 	refuse_server(&none, bytes, n, -EREMOTEIO, "no reason");
 }

@@ -281,6 +281,20 @@ static void test_the_peer_gives_up(void **state) {
 	refuse_frame(-EREMOTEIO, "peer says: no such device");
 }
 
+static void test_words_of_the_peer_are_escaped(void **state) {
+	json_t *payload;
+
+	(void) state;
+	put_frame(FRAME_IDENTITY, "{\"host\":\"\\u001b[2Jbeta\",\"more\":[{\"name\":\"\\u202egpj\"}]}", false, 0);
+	assert_int_equal(control_expect(&c, FRAME_IDENTITY, NSEC_PER_SEC, &payload), 0);
+	assert_string_equal(json_string_value(json_object_get(payload, "host")), "\\x1b[2Jbeta");
+	assert_string_equal(json_string_value(json_object_get(
+		json_array_get(json_object_get(payload, "more"), 0), "name")), "\\u202egpj");
+	json_decref(payload);
+	put_frame(FRAME_ERROR, "{\"code\":4,\"message\":\"\\u001b]0;owned\\u0007\"}", false, 1);
+	refuse_frame(-EREMOTEIO, "says: \\x1b]0;owned\\x07");
+}
+
 static void test_the_peer_gives_up_without_words(void **state) {
 	static const char *const payloads[] = { "{}", "{\"code\":\"x\"}", "{\"message\":3}" };
 
@@ -333,6 +347,7 @@ int main(void) {
 		TEST(test_slow),
 		TEST(test_a_peer_that_reads_nothing),
 		TEST(test_the_peer_gives_up),
+		TEST(test_words_of_the_peer_are_escaped),
 		TEST(test_the_peer_gives_up_without_words),
 		TEST(test_another_frame_than_expected),
 		TEST(test_pending),
