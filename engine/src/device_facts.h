@@ -8,7 +8,7 @@
 
 enum { PCI_ADDRESS_MAX = 16 };
 
-/* "0000:17:00.0"; empty: on no PCI bus. A software device has its interface's. `root`: "" or a copy of a host's files. */
+/* "0000:17:00.0"; empty: on no PCI bus. A software device has its interface's. `root`: "" or a copied host's files. */
 void device_pci_address(const char *root, const char *device, char ret[PCI_ADDRESS_MAX]);
 
 /* The interface over a device, the first by name; an interface is its own. Empty: none. */

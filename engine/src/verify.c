@@ -154,7 +154,7 @@ static void count_bad(struct integrity *i, const uint8_t *got, const uint8_t *wa
 		}
 }
 
-/* The first stride from offset k (a multiple of 8) on that differs or is not whole. Word 0 differs: it is no product. */
+/* The first stride from k, a multiple of 8, that differs or is not whole. Word 0 differs: it is no product. */
 static uint64_t skip_right(const uint8_t *buffer, uint64_t size, uint64_t k, uint64_t sequence) {
 	words products = products_at(k / sizeof(uint64_t)), w, differ;
 
