@@ -351,7 +351,7 @@ def test_turns_begin_at_the_agreed_moment_unless_it_is_of_another_clock(
     tmp_path: Path, ahead_s: int, begun_s: int, passed_s: float
 ) -> None:
     session = session_of(tmp_path, 1_000_000_000 + ahead_s)._replace(start_window="60")
-    at = since(Past(tmp_path), session, "new", OtherClock(1e9))
+    at = tuple(since(Past(tmp_path), session, "new", OtherClock(1e9)))
     assert at == ("new", 30.0, passed_s, (1_000_000_000 + begun_s) * 10**9)
 
 
@@ -364,7 +364,7 @@ def test_across_a_boot_the_clock_goes_on_from_the_last_sample(tmp_path: Path) ->
     sample["uptime_s"] = 5600.0
     (tmp_path / "samples.jsonl").write_text(f'{json.dumps(sample)}\n{{"kind":"sample","boo')
     session = session_of(tmp_path)
-    at = since(Past(tmp_path), session, "new", OtherClock(1000004220.25))
+    at = tuple(since(Past(tmp_path), session, "new", OtherClock(1000004220.25)))
     assert at == ("new", 30.0, pytest.approx(620.0), 1_000_000_000 * 10**9)
     # without a sample of that boot only the wall says it; within a boot its own clock
     (tmp_path / "samples.jsonl").unlink()

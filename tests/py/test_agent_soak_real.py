@@ -1,0 +1,440 @@
+"""Soaks with real processes: two hosts of this machine, for seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import socket
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perch.agent import soak_control, soak_session, soak_unit
+from perch.agent.clock import Clock, boot_id
+from perch.agent.errors import AgentError, Exit
+from perch.agent.files import read_lines
+from perch.agent.soak_kept import Past, Session, load
+from perch.agent.soak_raw import Since, SoakRaw
+from tests.py.agent_hosts import BUILT, ENGINE, Hosts, children_of, free, gone, until, within
+from tests.py.planned import suite_test
+from tests.py.test_agent_soak import full, session_of, share_of
+
+__all__ = ["free", "within"]
+
+pytestmark = BUILT
+
+LOAD = suite_test(
+    name="bw", kind="bandwidth", params={"size": "64K", "rate": "50Mb/s", "completion": "event"}
+)
+PROBE = suite_test(name="lat", params={"size": 8, "rate": "50msg/s", "completion": "event"})
+BW, LAT = "bw/alpha/beta/0/1", "lat/alpha/beta/0/1"
+
+
+class Soaks(Hosts):
+    """Hosts with a soak each."""
+
+    def __init__(self, folder: Path, port: int, duration: str, **more: Any) -> None:
+        settings = {"interval": "1s", "stall": "500ms", "reconnect": "20s", **more}
+        super().__init__(
+            folder, [LOAD, PROBE], port, ("alpha", "beta"), soak=settings, soak_duration=duration
+        )
+
+    def begin(self, host: str, *more: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        words = ["--plan", f"shares/{host}.json", "--host", host, "--out", host]
+        words += ["--engine", str(ENGINE), "--start-window", "15", "--supervisor", "session"]
+        return self.call("soak-start", *words, "--state", f"{host}.state", *more, expect=expect)
+
+    def soak(self, command: str, host: str, expect: int = 0) -> str:
+        return self.call(f"soak-{command}", "--state", f"{host}.state", expect=expect).stdout
+
+    def told(self, host: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.soak("status", host))
+        return found
+
+    def lines(self, host: str, kind: str) -> list[dict[str, Any]]:
+        return [one for one in self.flows(host).lines if one["kind"] == kind]
+
+    def outcome(self, host: str, flow: str, role: str = "client") -> dict[str, Any]:
+        (found,) = [
+            one for one in self.lines(host, "flow") if (one["id"], one["role"]) == (flow, role)
+        ]
+        return found
+
+    def file(self, flow: str) -> Path:
+        return self.folder / flow.split("/")[1] / "flows" / flow / "client.soak"
+
+    def kinds(self, flow: str) -> list[str]:
+        try:
+            lines = self.file(flow).read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [json.loads(line)["kind"] for line in lines if line.endswith("}")]
+
+    def measure(self, *flows: str) -> None:
+        asyncio.run(until(lambda: all("interval" in self.kinds(one) for one in flows), 60))
+
+    def process(self, host: str, word: str) -> int:
+        """The number of a child of the agent whose command has this word."""
+        (found,) = [pid for pid, words in children_of(self.pid(host)) if word in words[1:3]]
+        return found
+
+    def left(self) -> list[str]:
+        """Processes of these soaks."""
+        found = []
+        for one in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = one.read_text()
+            except OSError:
+                continue
+            if str(self.folder) in words or f"\0{self.port}\0" in words:
+                found.append(words)
+        return found
+
+
+@pytest.fixture
+def soaks(tmp_path: Path, free: Callable[[], int]) -> Iterator[Callable[..., Soaks]]:
+    made: list[Soaks] = []
+
+    def make(duration: str = "60s", **more: Any) -> Soaks:
+        made.append(Soaks(tmp_path, free(), duration, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        for host in one.names:
+            try:
+                if not gone(one.pid(host)):
+                    os.kill(one.pid(host), signal.SIGKILL)
+            except (OSError, ValueError):
+                continue
+
+
+def test_a_soak_leaves_raw_2_and_the_lines_of_the_engine(soaks: Callable[..., Soaks]) -> None:
+    both = soaks("3s")
+    said = json.loads(both.begin("alpha").stdout)
+    assert (said["state"], said["run"], said["host"]) == ("running", "r", "alpha")
+    both.begin("beta")
+    both.wait("alpha", "beta")
+    for flow in (BW, LAT):
+        one = both.outcome("alpha", flow)
+        assert (one["state"], one["exit"], "message" in one) == ("done", 0, False)
+        assert one["stdout"] == both.file(flow).read_text().splitlines(keepends=True)[-1]
+        assert json.loads(one["stdout"])["soak"]["intervals"] == 3
+    end = both.lines("alpha", "end")[0]
+    assert (end["state"], end["flows_done"], "unwritten" in end) == ("done", 4, False)
+    (start,) = both.lines("alpha", "start")
+    assert (start["supervisor"], start["boot_id"]) == ("session", boot_id())
+    # a connection's uptime and the agent's are of one clock
+    connection = json.loads(both.file(BW).read_text().splitlines()[1])
+    began = connection["uptime_s"] - connection["start_s"] - start["uptime_s"]
+    assert connection["boot_id"] == start["boot_id"] and 0 <= began <= 15
+    head, layout, *samples = both.samples("alpha").lines
+    assert (head["kind"], layout["kind"]) == ("head", "layout")
+    assert [one["number"] for one in samples] == list(range(1, len(samples) + 1))
+    roles = {role["role"] for one in samples for role in one["processes"]}
+    assert roles == {"agent", "serve", "job", "keeper", "measurer"}
+    assert {role["flow"] for one in samples for role in one["processes"] if "flow" in role} == {
+        BW, LAT,
+    }  # fmt: skip
+    assert all("operstate" in one["links"]["lo"] for one in samples)
+    agents = [one["processes"][0]["resident_bytes"] for one in samples]
+    assert max(agents) < 30 * 2**20
+    assert not (both.folder / "alpha.state").exists()
+
+
+def test_turns_take_turns(soaks: Callable[..., Soaks]) -> None:
+    both = soaks("4s", mode="alternating", turn="2s")
+    both.begin("alpha")
+    both.begin("beta")
+    both.wait("alpha", "beta")
+    flows = [one for host in both.names for one in both.lines(host, "begin")]
+    by_turn = {one["id"]: one["passed_s"] for one in flows if one["role"] == "client"}
+    assert len(by_turn) == 2
+    first, second = sorted(by_turn.values())
+    assert second >= 2 > first
+    for host in both.names:
+        assert [one["state"] for one in both.lines(host, "flow")] == ["done", "done"]
+
+
+def test_a_stop_ends_all_with_what_was_measured(soaks: Callable[..., Soaks]) -> None:
+    both = soaks()
+    both.begin("alpha")
+    both.begin("beta")
+    both.measure(BW, LAT)
+    said = both.told("alpha")
+    assert said["state"] == "running" and said["passed_s"] > 0.5 and said["remaining_s"] < 60
+    flows = {one["id"]: one for one in said["flows"]}
+    assert set(flows) == {BW, LAT}
+    assert (flows[BW]["state"], flows[BW]["gaps"]) == ("running", 0)
+    assert flows[BW]["intervals"] >= 1 and flows[BW]["last"]["gbit_s"] > 0.01
+    # of two stops the first counts, unless the session has outlived it
+    (both.folder / "alpha/control/stop_asked").write_text(f"{said['passed_s']:.3f}\n")
+    (both.folder / "beta/control/stop_asked").write_text("-20\n")
+    with ThreadPoolExecutor() as controller:
+        stopped = list(controller.map(lambda host: both.soak("stop", host), both.names))
+    assert stopped == ["stopped\n"] * 2
+    assert both.left() == []
+    (alpha,), (beta,) = both.lines("alpha", "end"), both.lines("beta", "end")
+    assert (alpha["state"], alpha["message"]) == ("stopped", "stopped by the controller")
+    assert (alpha["flows_done"], alpha["stop_asked_s"]) == (4, round(said["passed_s"], 3))
+    assert 0 < beta["stop_asked_s"] <= beta["passed_s"]
+    one = both.outcome("alpha", LAT)
+    assert (one["state"], one["exit"]) == ("done", 0)
+    whole = json.loads(one["stdout"])["soak"]
+    assert whole["stopped"] and whole["gaps"] == 0
+    assert both.soak("stop", "alpha") == ""
+    assert both.told("alpha")["state"] == "none"
+    said = json.loads(both.call("soak-status", "--out", "alpha").stdout)
+    assert (said["state"], said["message"]) == ("stopped", "stopped by the controller")
+    again = both.begin("alpha", expect=3).stderr
+    assert "holds the results of an earlier run" in again
+
+
+def test_what_is_killed_is_started_anew(soaks: Callable[..., Soaks]) -> None:
+    both = soaks()
+    both.begin("alpha")
+    both.begin("beta")
+    both.measure(BW, LAT)
+    os.kill(both.process("beta", "serve"), signal.SIGKILL)
+
+    def after_gap(flow: str) -> bool:
+        kinds = both.kinds(flow)
+        return "gap" in kinds and "interval" in kinds[kinds.index("gap") :]
+
+    asyncio.run(until(lambda: after_gap(BW) and after_gap(LAT), 60))
+    os.kill(both.process("alpha", "lat"), signal.SIGKILL)
+    reason = '"reason":"perch was stopped and restarted'
+    asyncio.run(until(lambda: reason in both.file(LAT).read_text(), 60))
+    both.soak("stop", "alpha")
+    both.soak("stop", "beta")
+    assert [one["what"] for one in both.lines("beta", "episode")] == [
+        "serve_ended", "serve_restarted",
+    ]  # fmt: skip
+    assert [one["what"] for one in both.lines("alpha", "episode")] == ["client_restarted"]
+    load, probe = (json.loads(both.outcome("alpha", one)["stdout"])["soak"] for one in (BW, LAT))
+    assert load["gaps"] >= 1 and not load["resumed"]
+    assert probe["gaps"] >= 2 and probe["resumed"]
+
+
+def test_a_killed_agent_leaves_nothing_and_another_goes_on(soaks: Callable[..., Soaks]) -> None:
+    both = soaks("14s")
+    both.begin("alpha")
+    both.begin("beta")
+    both.measure(BW)
+    os.kill(both.pid("alpha"), signal.SIGKILL)
+    own = (f"{both.folder}/alpha", "\0--bind\000127.0.0.1\0")
+    asyncio.run(until(lambda: not any(word in one for one in both.left() for word in own)))
+    said = both.told("alpha")
+    assert said["state"] == "interrupted" and said["passed_s"] >= 0.5
+    assert f"soak-resume --state {both.folder}/alpha.state" in said["message"]
+    assert "was interrupted and is not over" in both.begin("alpha", "--out", "x", expect=3).stderr
+    # what a stop leaves that died before it had stopped anything
+    for host in both.names:
+        (both.folder / host / "control/reason").write_text("stopped by the controller\n")
+        (both.folder / host / "control/stop_asked").write_text("1\n")
+    both.soak("resume", "alpha")
+    assert not (both.folder / "alpha/control/reason").exists()
+    assert both.told("alpha")["state"] == "running"
+    both.wait("alpha", "beta")
+    (end,) = both.lines("alpha", "end")
+    assert end["state"] == "done" and "message" not in end and "stop_asked_s" not in end
+    assert len(both.lines("alpha", "start")) == 2
+    assert "resumed" in [one["what"] for one in both.lines("alpha", "episode")]
+    one = both.outcome("alpha", BW)
+    whole = json.loads(one["stdout"])["soak"]
+    assert (one["state"], one["exit"]) == ("done", 0) and "samples" in one
+    assert whole["resumed"] and whole["gaps"] >= 1 and whole["passed_s"] > 13.9
+    numbers = [one["number"] for one in both.samples("alpha").lines if one["kind"] == "sample"]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_what_is_ended_from_outside_is_not_over_and_can_be_closed(
+    soaks: Callable[..., Soaks],
+) -> None:
+    both = soaks()
+    both.begin("alpha")
+    both.begin("beta")
+    both.measure(BW)
+    # what goes on is packed as it is
+    path = both.call("soak-pack", "--out", "alpha").stdout.strip()
+    with gzip.open(path) as packed, tarfile.open(fileobj=packed) as archive:
+        assert {f"flows/{BW}/client.soak", "flows.jsonl"} <= set(archive.getnames())
+    assert both.told("alpha")["state"] == "running"
+    os.kill(both.pid("alpha"), signal.SIGTERM)
+    both.wait("alpha")
+    last = both.flows("alpha").lines[-1]
+    assert (last["kind"], last["what"]) == ("episode", "interrupted")
+    assert last["message"].startswith("interrupted: the agent was ended")
+    said = both.told("alpha")
+    assert (said["state"], said["message"]) == ("interrupted", last["message"])
+    os.kill(both.pid("beta"), signal.SIGKILL)
+    both.wait("beta")
+    for host in both.names:
+        assert both.soak("stop", host) == "stopped\n"
+        (end,) = both.lines(host, "end")
+        assert (end["state"], end["flows_done"]) == ("stopped", 4)
+        assert end["message"] == "stopped by the controller, after it had been interrupted"
+        assert not (both.folder / f"{host}.state").exists()
+    one = both.outcome("alpha", BW)
+    assert (one["state"], one["message"]) == ("done", "stopped by the controller")
+
+
+def test_a_soak_whose_files_are_gone_can_be_ended(soaks: Callable[..., Soaks]) -> None:
+    both = soaks()
+    both.begin("alpha")
+
+    def removed() -> bool:  # the session may just be writing there
+        return subprocess.run(["rm", "-r", str(both.folder / "alpha")], check=False).returncode == 0
+
+    asyncio.run(until(removed))
+    said = both.begin("alpha", "--out", "other", expect=3).stderr
+    assert "the soak of run r still runs on alpha, though" in said
+    assert not (both.folder / "other").exists()
+    assert both.told("alpha")["state"] == "running"
+    assert json.loads(both.call("soak-status", "--out", "alpha").stdout)["state"] == "running"
+    assert both.soak("stop", "alpha") == "stopped\n"
+    assert both.left() == [] and not (both.folder / "alpha.state").exists()
+    # or lost in a crash
+    both.begin("alpha")
+    os.kill(both.pid("alpha"), signal.SIGKILL)
+    (both.folder / "alpha/control/soak.json").write_text("")
+    said = both.call("soak-status", "--out", "alpha").stdout
+    assert "soak_stop.yml removes what is left" in said
+    assert both.soak("stop", "alpha") == "stopped\n"
+    assert both.soak("stop", "alpha") == ""
+
+
+def test_a_second_soak_is_refused_by_the_name_of_the_first(soaks: Callable[..., Soaks]) -> None:
+    both = soaks()
+    (both.folder / "alpha.state").write_text('{"run": "old", "host": "alpha", "out": "/nowhere"}')
+    said = both.begin("alpha").stderr
+    assert "of the soak of run old nothing is left in /nowhere; it is forgotten" in said
+    said = both.begin("alpha", "--out", "other", expect=3).stderr
+    assert f"the soak of run r runs on alpha already, in {both.folder}/alpha" in said
+    assert not (both.folder / "other").exists()
+    both.soak("stop", "alpha")
+
+
+def test_what_cannot_be_started_is_refused_and_leaves_nothing(
+    soaks: Callable[..., Soaks], tmp_path: Path
+) -> None:
+    both = soaks()
+    share = json.loads((tmp_path / "shares/alpha.json").read_text())
+
+    def plan(name: str, soak: dict[str, Any] | None) -> str:
+        (tmp_path / name).write_text(json.dumps({**share, "soak": soak}))
+        return name
+
+    refused = {
+        ("--plan", plan("none.json", None)): "is no soak's",
+        ("--plan", plan("long.json", {**share["soak"], "interval_s": 61})): "than it lasts",
+        ("--engine", "/nowhere"): "there is no engine at /nowhere",
+    }
+    for words, why in refused.items():
+        assert why in both.begin("alpha", *words, "--out", "a", expect=3).stderr
+    said = both.begin("alpha", "--supervisor", "cron", expect=2).stderr
+    assert 'option --supervisor takes auto|systemd|session, not "cron"' in said
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", both.port))
+        one.listen()
+        said = both.begin("alpha", expect=3).stderr.splitlines()[-1]
+    assert "the soak of run r did not start on alpha: perch serve on alpha ended with exit" in said
+    assert "the port is in use" in said
+    assert both.lines("alpha", "end")[0]["state"] == "stopped"
+    assert not (tmp_path / "alpha.state").exists() and both.left() == []
+
+
+def test_what_a_boot_must_find_is_on_disk_before_there_is_any_load(
+    soaks: Callable[..., Soaks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = soaks()
+    synced: set[str] = set()
+    (both.folder / "token").write_text("a-secret\n")
+    monkeypatch.chdir(both.folder)
+    held = Path("/proc/self/fd")
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.add(str((held / str(fd)).readlink())))
+
+    def begin(session: Session) -> tuple[None, str]:
+        assert load(session.folder) == session
+        names = ("alpha/control/soak.json", "shares/alpha.json", "alpha.state", "token",
+                 "alpha/control", "alpha")  # fmt: skip
+        assert {str(both.folder / name) for name in names} | {str(both.folder)} <= synced
+        return None, "not today"
+
+    monkeypatch.setattr(soak_unit, "begin", begin)
+    options = {"plan": "shares/alpha.json", "host": "alpha", "out": "alpha", "state": "alpha.state"}
+    options |= {"engine": str(ENGINE), "token-file": "token", "supervisor": "session"}
+    with pytest.raises(AgentError, match="did not start on alpha: not today"):
+        soak_control.command("start", options)
+
+
+def test_an_end_that_cannot_be_written_leaves_a_soak_that_can_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = session_of(tmp_path)
+    session.save()
+    session.claim()
+    share = share_of([60])
+    monkeypatch.setattr(soak_session, "share_of", lambda _: share)
+    raw = SoakRaw(share, tmp_path, Past(tmp_path), Clock())
+    raw.started(Since("boot", 1.0, 0.0, 0), session, "0")
+    with monkeypatch.context() as patched:
+        disk = full(patched)
+        disk(True)
+        with pytest.raises(AgentError, match="could not be written in") as error:
+            soak_control.command("stop", {"state": session.state})
+        assert error.value.code == Exit.INTERNAL
+        assert session.is_claimed()
+        disk(False)
+    assert soak_control.command("stop", {"state": session.state}) == 0
+    assert read_lines(tmp_path / "flows.jsonl").lines[-1]["state"] == "stopped"
+    assert not session.is_claimed()
+
+
+def test_the_unit_may_pin_memory_and_comes_back_after_a_crash_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/opt/perch/bin/perch-agent"])
+    session = session_of(tmp_path)._replace(cpus="2-5", numa_policy="bind", numa_mask="1")
+    words = soak_unit.unit_command(session)
+    wanted = ["LimitMEMLOCK=infinity", "CPUAffinity=2-5", "NUMAPolicy=bind", "NUMAMask=1"]
+    wanted += ["Restart=on-failure", "RestartPreventExitStatus=2 3 4 6", "KillMode=mixed"]
+    wanted += ["OOMPolicy=continue"]
+    assert {f"--property={one}" for one in wanted} < set(words)
+    assert {"--unit=perch-soak.service", "--collect"} < set(words)
+    own = ["/opt/perch/bin/perch-agent", "soak-session", "--out", str(tmp_path)]
+    assert words[-4:] == own
+    free = soak_unit.unit_command(session_of(tmp_path))
+    assert not [one for one in free if "CPUAffinity" in one or "NUMA" in one]
+    assert soak_unit.session_command(session)[:4] == [
+        "taskset", "--cpu-list", "2-5", "numactl",
+    ]  # fmt: skip
+    assert soak_unit.session_command(session)[-4:] == own
+
+
+def test_systemd_takes_both_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak_unit, "agent", lambda *words: ["/bin/true", *words])
+    session = session_of(tmp_path)._replace(cpus="0-1", numa_policy="interleave", numa_mask="0")
+    (tmp_path / soak_unit.RESUME_UNIT).write_text(soak_unit.resume_text(session))
+    resume = f'ExecStart="/bin/true" "soak-resume" "--state" "{session.state}"'
+    assert resume in soak_unit.resume_text(session).splitlines()
+    given = [one[11:] for one in soak_unit.unit_command(session) if one.startswith("--property=")]
+    limits = [one for one in given if one.startswith("StartLimit")]
+    service = [one for one in given if one not in limits]
+    parts = ["[Unit]", *limits, "[Service]", "Type=simple", "ExecStart=/bin/true", *service]
+    unit = tmp_path / soak_unit.UNIT
+    for text, said in (("\n".join(parts), ""), ("\n".join([*parts, "OOMPolicy=maybe"]), "OOM")):
+        unit.write_text(f"{text}\n")
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", unit, tmp_path / soak_unit.RESUME_UNIT],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert said in done.stderr and bool(done.stderr) == bool(said), done.stderr
