@@ -31,6 +31,7 @@ NAMED_MAX = 3
 _ENDS = ("client.host", "server.host")
 _SAME = ("test", "kind", "params.size_bytes", "params.batch")
 _LINK = (*_ENDS, "rail", "server_rail")
+_DEVICES = ("client.device", "server.device")
 _is_transfer = pl.col("kind") == "transfer"
 
 _SIBLINGS, _ELSEWHERE = "siblings", "elsewhere"
@@ -151,27 +152,28 @@ def _slow_nics(ends: pl.DataFrame) -> pl.DataFrame:
 
 def _slow_ways(links: pl.DataFrame, nics: pl.DataFrame) -> Iterator[str]:
     """Slow links of which neither end is a slow NIC, the slowest first."""
-    slow = links.filter("slow").sort("share", *_LINK)
+    slow = links.filter("slow").sort("share", *_LINK).select(*_LINK, *_DEVICES)
     known = set(nics.select("host", "place").iter_rows())
     ways = {
-        (client, server, rail): (client, rail) in known or (server, other) in known
-        for client, server, rail, other in slow.select(_LINK).iter_rows()
+        (client, server, rail): (
+            (client, rail) in known or (server, other) in known,
+            f" ({device})" if device and device == others else "",
+        )
+        for client, server, rail, other, device, others in slow.iter_rows()
     }
-    for (client, server, rail), explained in ways.items():
+    for (client, server, rail), (explained, device) in ways.items():
         back = (server, client, rail) in ways
         if explained or (back and client > server):
             continue
-        yield (
-            f"rail {rail} between {client} and {server}"
-            if back
-            else f"rail {rail} from {client} to {server}"
+        yield f"rail {rail}{device} " + (
+            f"between {client} and {server}" if back else f"from {client} to {server}"
         )
 
 
 def _named(found: pl.DataFrame) -> list[str]:
     """Rails that are slow everywhere, slow NICs, and the other slow links."""
     links = found.group_by(_LINK, maintain_order=True).agg(
-        pl.col("client.device", "server.device").first(),
+        pl.col(_DEVICES).first(),
         pl.col("slow").any(),
         pl.col("share").min(),
     )

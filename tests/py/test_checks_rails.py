@@ -49,7 +49,7 @@ def test_rails_that_are_alike_pass(hosts: int, rails: int) -> None:
 def test_two_hosts_share_a_slow_rail() -> None:
     records = fabric(2, 2, {"a1": 0.1})
     one = checked(records)["rails/siblings/t"]
-    assert one.fault == "Slower than its siblings: rail 1 between a and b, test t"
+    assert one.fault == "Slower than its siblings: rail 1 (mlx5_1) between a and b, test t"
     assert (one.status, one.measured) == ("fail", 0.1)
     assert one.evidence == ["t/a/b/1/1#65536", "t/b/a/1/1#65536"]
 
@@ -63,8 +63,8 @@ def test_one_slow_nic_is_named_and_no_peer_of_it(hosts: int, rails: int) -> None
 def test_most_rails_may_be_the_slow_ones() -> None:
     told = fault(fabric(2, 4, {"a0": 0.1, "a1": 0.1, "a2": 0.1}))
     assert told == (
-        "Slower than its siblings: rail 0 between a and b, rail 1 between a and b, "
-        "rail 2 between a and b, test t"
+        "Slower than its siblings: rail 0 (mlx5_0) between a and b, "
+        "rail 1 (mlx5_1) between a and b, rail 2 (mlx5_2) between a and b, test t"
     )
 
 
@@ -84,7 +84,7 @@ def test_two_slow_nics_do_not_spoil_the_name_of_each_other() -> None:
 
 def test_a_way_is_named_where_its_ends_are_sound_elsewhere() -> None:
     told = fault(fabric(4, 2, {"a-b1": 0.5}))
-    assert told == "Slower than its siblings: rail 1 from a to b, test t"
+    assert told == "Slower than its siblings: rail 1 (mlx5_1) from a to b, test t"
 
 
 def test_a_host_whose_rails_are_all_slow_is_found_elsewhere() -> None:
