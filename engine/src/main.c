@@ -4,13 +4,13 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "backend.h"
-#include "check.h"
-#include "client.h"
-#include "command_hist.h"
-#include "message.h"
-#include "serve.h"
-#include "transfer.h"
+#include "backends/backend.h"
+#include "cli/check.h"
+#include "cli/client.h"
+#include "cli/command_hist.h"
+#include "base/message.h"
+#include "cli/serve.h"
+#include "measure/transfer.h"
 
 static int run(const struct options *o) {
 	switch (o->command) {

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "message.h"
-#include "options.h"
+#include "base/message.h"
+#include "cli/options.h"
 
 static struct options options; /* too large for a small stack */
 

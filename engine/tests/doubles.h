@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "util.h"
+#include "base/util.h"
 
 /*
  * They lie beside this program; dynamic linking reads its search path once, at the beginning,

@@ -9,7 +9,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "util.h"
+#include "base/util.h"
 
 enum fake_call {
 	FAKE_GET_DEVICE_LIST,

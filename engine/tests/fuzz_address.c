@@ -5,14 +5,14 @@
  */
 #include <arpa/inet.h>
 
-#include "backend.h"
-#include "message.h"
+#include "backends/backend.h"
+#include "base/message.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #ifdef HAVE_OFI
-#include "backends/ofi.h"
+#include "backends/ofi/ofi.h"
 
 static struct job job = {
 	.kind = KIND_BANDWIDTH,

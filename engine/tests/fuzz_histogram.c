@@ -9,7 +9,7 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
-#include "histogram.h"
+#include "stats/histogram.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

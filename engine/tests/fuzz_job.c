@@ -4,8 +4,8 @@
  * so inputs of the second kind change some members of a right job. What is accepted must be valid,
  * and the same after one more trip.
  */
-#include "job.h"
-#include "message.h"
+#include "job/job.h"
+#include "base/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

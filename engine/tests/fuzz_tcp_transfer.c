@@ -5,8 +5,8 @@
  */
 #include <sys/socket.h>
 
-#include "backends/tcp.h"
-#include "message.h"
+#include "backends/tcp/tcp.h"
+#include "base/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

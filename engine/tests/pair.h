@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "control.h"
+#include "control/control.h"
 
 struct pair {
 	int ours, theirs;

@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "control.h"
+#include "control/control.h"
 
 static const struct token token = { .length = 32, .bytes = "0123456789abcdef0123456789abcdef" };
 static uint8_t client_nonce[CONTROL_NONCE], server_nonce[CONTROL_NONCE];

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "backend.h"
-#include "message.h"
+#include "backends/backend.h"
+#include "base/message.h"
 
 enum { MESSAGES = 2000 };
 
@@ -41,7 +41,7 @@ static void test_messages_are_dealt_out(void **state) {
 }
 
 #ifdef HAVE_VERBS
-#include "backends/verbs.h"
+#include "backends/verbs/verbs.h"
 
 static void test_slots(void **state) {
 	struct job job;

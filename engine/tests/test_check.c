@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "check.h"
+#include "cli/check.h"
 #include "command_line.h"
 
 /* `words`: what follows "perch check". */

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "message.h"
+#include "base/clock.h"
+#include "base/message.h"
 
 static void test_rates(void **state) {
 	const double same[] = { 0.4, 0.4002, 0.39995 }, other[] = { 0.4, 0.4, 0.41 };

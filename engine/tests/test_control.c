@@ -12,7 +12,7 @@
 
 #include <sys/wait.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "pair.h"
 
 static const struct token none;

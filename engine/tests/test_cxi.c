@@ -11,11 +11,11 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 
-#include "atomic_word.h"
-#include "backend.h"
-#include "backends/cxi.h"
-#include "message.h"
-#include "options.h"
+#include "base/atomic_word.h"
+#include "backends/backend.h"
+#include "backends/cxi/cxi.h"
+#include "base/message.h"
+#include "cli/options.h"
 
 static struct options options;
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "device_facts.h"
+#include "host/device_facts.h"
 
 static char root[] = "/tmp/perch-device-facts.XXXXXX";
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "escape.h"
-#include "message.h"
+#include "base/escape.h"
+#include "base/message.h"
 
 static void assert_escaped(const char *text, const char *expected) {
 	char ret[128];

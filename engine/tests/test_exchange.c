@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "exchange.h"
+#include "control/exchange.h"
 #include "pair.h"
 
 static struct job job = {

@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "pair.h"
 
 enum { FRAME_BYTES = CONTROL_HEADER + CONTROL_FRAME_MAX + CONTROL_MAC + 16 };

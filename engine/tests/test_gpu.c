@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "doubles.h"
-#include "gpu.h"
-#include "memory.h"
-#include "message.h"
+#include "memory/gpu.h"
+#include "memory/memory.h"
+#include "base/message.h"
 
 static const enum memory_type types[] = { MEMORY_CUDA, MEMORY_ROCM, MEMORY_ZE };
 static int reset(void **state) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "histogram.h"
+#include "stats/histogram.h"
 
 static int setup(void **state) {
 	struct histogram *h;

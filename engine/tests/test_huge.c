@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "job.h"
-#include "memory_huge.h"
-#include "message.h"
+#include "job/job.h"
+#include "memory/memory_huge.h"
+#include "base/message.h"
 
 static char root[] = "/tmp/perch-huge-XXXXXX";
 

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "backend.h"
-#include "job.h"
-#include "message.h"
+#include "backends/backend.h"
+#include "job/job.h"
+#include "base/message.h"
 
 static struct job sample(void) {
 	struct job job;

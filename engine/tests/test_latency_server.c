@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "run.h"
+#include "measure/run.h"
 
 enum { ROUNDS = 4, EMPTY_MAX = 100 };
 

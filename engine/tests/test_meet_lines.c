@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "meet.h"
+#include "cli/meet.h"
 #include "pair.h"
 
 static const struct token none;

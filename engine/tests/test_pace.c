@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "pace.h"
+#include "measure/pace.h"
 
 enum { PERIOD = 1000000 }; /* 1000 messages a second, in ns */
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "backend.h"
+#include "backends/backend.h"
 #include "command_line.h"
-#include "memory_kind.h"
-#include "personality.h"
+#include "job/memory_kind.h"
+#include "cli/personality.h"
 
 static const char *const names[] = { "cxi_send_lat", "cxi_write_lat", "cxi_read_lat", "cxi_atomic_lat",
 				     "cxi_send_bw",  "cxi_write_bw",  "cxi_read_bw",  "cxi_atomic_bw" };

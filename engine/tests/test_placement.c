@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "message.h"
-#include "placement.h"
+#include "base/message.h"
+#include "host/placement.h"
 
 static char root[] = "/tmp/perch-place-XXXXXX";
 static struct topology t;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "progress.h"
+#include "base/progress.h"
 
 static void says(const struct progress *p, uint64_t elapsed_s, uint64_t done, const char *expected) {
 	char text[PROGRESS_LINE_MAX];

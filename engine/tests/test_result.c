@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "transfer.h"
+#include "measure/transfer.h"
 
 enum { SIZE = 8, SENT = 100, RECEIVED = 30, THEIRS = 40 };
 

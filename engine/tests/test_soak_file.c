@@ -17,8 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "message.h"
-#include "soak_file.h"
+#include "base/message.h"
+#include "output/soak_file.h"
 
 static char path[] = "/tmp/perch-soak-file.XXXXXX";
 static struct soak_file f;

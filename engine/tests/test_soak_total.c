@@ -12,9 +12,9 @@
 
 #include <math.h>
 
-#include "interval.h"
-#include "result.h"
-#include "soak_total.h"
+#include "stats/interval.h"
+#include "output/result.h"
+#include "stats/soak_total.h"
 
 enum { INTERVALS = 60, SAMPLES = 2000 };
 

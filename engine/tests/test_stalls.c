@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "run.h"
+#include "base/clock.h"
+#include "measure/run.h"
 
 static void test_the_longest_keep_their_times(void **state) {
 	const uint64_t ms = NSEC_PER_MSEC, spare = 10;

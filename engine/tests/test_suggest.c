@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "suggest.h"
+#include "base/suggest.h"
 
 static const char *const words[] = {
 	"size", "send", "send-imm", "rc", "uc", "iterations", "server-device", "server-port", NULL

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "backends/tcp.h"
-#include "clock.h"
+#include "backends/tcp/tcp.h"
+#include "base/clock.h"
 #include "pair.h"
 
 enum {

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "exit_codes.h"
-#include "job.h"
-#include "message.h"
-#include "transfer.h"
+#include "base/exit_codes.h"
+#include "job/job.h"
+#include "base/message.h"
+#include "measure/transfer.h"
 
 static struct job a_job(void) {
 	struct job job;

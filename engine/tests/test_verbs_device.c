@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backends/verbs_sysfs.h"
+#include "backends/verbs/verbs_sysfs.h"
 #include "verbs_pair.h"
 
 static struct verbs_device device;

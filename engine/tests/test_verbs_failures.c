@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "run.h"
+#include "measure/run.h"
 #include "verbs_traffic.h"
 
 /*

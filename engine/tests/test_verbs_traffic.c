@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "run.h"
+#include "measure/run.h"
 #include "verbs_traffic.h"
 
 /* What a stream of `count` messages does: slots in turn, each posted again only when it is complete. */

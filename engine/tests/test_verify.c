@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "bad_byte.h"
-#include "clock.h"
+#include "output/bad_byte.h"
+#include "base/clock.h"
 
 enum { LARGEST = 70 }; /* beyond eight words, with every remainder */
 

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "watchdog.h"
+#include "base/clock.h"
+#include "measure/watchdog.h"
 
 /* The watchdog looks four times a second; a loaded machine may be late by much more, so upper bounds are generous. */
 enum { LOOK_MS = 250, LATE_MS = 5000 };

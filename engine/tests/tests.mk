@@ -44,11 +44,11 @@ sanitized-address,undefined sanitized-thread: sanitized-%:
 # Everything but main() is linked to each test.
 $(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h %/perch $(DOUBLES),$^) $(LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter-out %/flags %.h %/perch $(DOUBLES),$^) $(LIBS) -lcmocka -o $@
 
 $(BUILD)/tests/test_verbs_%: tests/test_verbs_%.c $(FAKE_VERBS) $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) -Isrc $(LDFLAGS) $(filter-out %/flags %.h $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter-out %/flags %.h $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
 
 # Test doubles of the GPU runtimes, under the names that the real ones have; never sanitized, as those are not.
 DOUBLES := $(addprefix $(BUILD)/doubles/,libcuda.so.1 libamdhip64.so libhsa-runtime64.so.1 libze_loader.so.1)
@@ -72,7 +72,7 @@ $(BUILD)/tests/test_gpu $(BUILD)/tests/test_verbs_gpu: $(DOUBLES)
 $(BUILD)/tests/test_meet_lines: $(BUILD)/perch
 
 # The sources once, with coverage; then each fuzzer with its own main().
-FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES) -Isrc
+FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES)
 FUZZ_OBJECTS := $(patsubst src/%.c,build-fuzz/%.o,$(filter-out src/main.c,$(SOURCES)))
 
 build-fuzz/%.o: src/%.c

@@ -4,10 +4,10 @@
 
 #include <arpa/inet.h>
 
-#include "backend.h"
-#include "backends/verbs.h"
+#include "backends/backend.h"
+#include "backends/verbs/verbs.h"
 #include "fake_verbs.h"
-#include "message.h"
+#include "base/message.h"
 
 struct end {
 	struct arena arena;

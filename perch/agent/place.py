@@ -1,7 +1,7 @@
 """Cores for commands that do not choose their own, by the engine's rules.
 
-docs/definitions.md, "Placement", has the rules; engine/src/placement.c follows them, too. Memory
-needs no policy: the kernel takes it from the node of the core that touches it first.
+docs/definitions.md, "Placement", has the rules; engine/src/host/placement.c follows them, too.
+Memory needs no policy: the kernel takes it from the node of the core that touches it first.
 """
 
 from __future__ import annotations

@@ -74,8 +74,9 @@ KINDS_OF_CLOCK = frozenset(("monotonic", "cycles"))
 PEAKS = {"bandwidth": "best_interval_0.1s", "transfer": "fastest_batch", "sum": "fastest_batch"}
 
 _CPU_SECONDS = ("cpu", ("client_s", "server_s", "client_system_s", "server_system_s"))
-#: What the engine writes with every result of a kind, and over a backend (engine/src/write_json.c):
-#: a line without it is damaged, and what is judged by it would be skipped.
+#: What the engine writes with every result of a kind, and over a backend
+#: (engine/src/output/write_json.c): a line without it is damaged, and what is judged by it would be
+#: skipped.
 ALWAYS: dict[str | None, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "latency": (_CPU_SECONDS, ("latency_us", ("count",))),
     "bandwidth": (_CPU_SECONDS, ("bandwidth", ("messages_per_s",))),

@@ -21,7 +21,7 @@ OUTSTANDING = {"latency": 1, "bandwidth": 64}
 RETRIES = {"retry": 7, "rnr_retry": 7, "timeout_exponent": 14}
 
 #: The largest message that the engine sends within its work request in tests of latency, where the
-#: device takes that many bytes (engine/src/backends/verbs_queue.c).
+#: device takes that many bytes (engine/src/backends/verbs/verbs_queue.c).
 INLINE_SEND, INLINE_WRITE, INLINE_DATAGRAM = 236, 220, 188
 
 

@@ -34,7 +34,7 @@ SETTINGS = {"cxi": ("svc_id", "vni")}
 #: Backends whose devices have names of their own.
 _NAMED = ("verbs", "cxi")
 
-#: A bound of engine/src/job.h: JOB_BATCH_MAX.
+#: A bound of engine/src/job/job.h: JOB_BATCH_MAX.
 BATCH_MAX = 32768
 
 #: The engine's defaults, in batches; and work requests outstanding on each queue pair.

@@ -117,7 +117,7 @@ tree() { find opt -printf '%p %m %y\n' | sort && find opt -type f -exec sha256su
   assert_output --partial "sources or options are others"
   run_play 0 --check -e '{"engine_environment": {"PKG_CONFIG_PATH": "/opt/vendor"}}'
   assert_output --partial "sources or options are others"
-  echo '/* changed */' >>source/src/backends/null.c
+  echo '/* changed */' >>source/src/backends/null/null.c
   run_play 0 --check
   assert_output --partial "sources or options are others"
 }
@@ -140,7 +140,7 @@ tree() { find opt -printf '%p %m %y\n' | sort && find opt -type f -exec sha256su
   installed
   local before
   before=$(tree)
-  sed -i 's/"perch " PERCH_VERSION "\\nbackends:"/"perch 9.9.9\\nbackends:"/' source/src/options_help.c
+  sed -i 's/"perch " PERCH_VERSION "\\nbackends:"/"perch 9.9.9\\nbackends:"/' source/src/cli/options_help.c
   run_play 2
   assert_output --partial "perch 9.9.9"
   assert_output --partial "The installed engine was left as it is"

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend.h"
+
+#include "base/message.h"
+
+/* One line a backend; the Makefile defines HAVE_* for those whose libraries were found. */
+extern const struct backend backend_tcp, backend_verbs, backend_ofi, backend_cxi, backend_null;
+
+const struct backend *const backends[] = {
+	&backend_tcp,
+#ifdef HAVE_VERBS
+	&backend_verbs,
+#endif
+#ifdef HAVE_OFI
+	&backend_ofi,
+	&backend_cxi,
+#endif
+	&backend_null,
+	NULL,
+};
+
+static const char *const level_names[LEVEL_MAX] = {
+	[LEVEL_NONE] = "none",
+	[LEVEL_INJECT] = "inject",
+	[LEVEL_TRANSMIT] = "transmit",
+	[LEVEL_DELIVERY] = "delivery",
+};
+
+const struct backend *backend_find(const char *name) {
+	for (size_t i = 0; backends[i]; i++)
+		if (streq(backends[i]->facts->name, name))
+			return backends[i];
+	return NULL;
+}
+
+int backend_require(const struct job *job) {
+	return backend_find(job->backend) ? 0 :
+	       failure(-EOPNOTSUPP, EXIT_HOST,
+		       "backend %s: this perch was built without it; `perch --version` lists what it has",
+		       job->backend);
+}
+
+int backend_check(const struct backend *b) {
+	if (b->version != BACKEND_VERSION)
+		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: made for another version of the interface",
+			       b->facts->name);
+	if (!(b->facts->flags & BACKEND_SLEEPS) != !b->wait || !(b->facts->flags & BACKEND_TRANSFERS) != !b->place)
+		return failure(-EINVAL, EXIT_INTERNAL,
+			       "backend %s: its hooks are not those that backend_facts.c says it has", b->facts->name);
+	if (!b->probe || !b->open || !b->local_address || !b->connect || !b->post || !b->post_receive || !b->poll ||
+	    !b->close)
+		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: a required hook is missing", b->facts->name);
+	return 0;
+}
+
+const char *level_name(int level) {
+	return level >= 0 && level < LEVEL_MAX ? level_names[level] : "unknown";
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data path's vtable: one file (or one family of files) a backend, one `struct backend` with designated
+ * initialisers. null/null.c is the commented skeleton: start there to write another.
+ *
+ * The tests (latency, bandwidth) are written once over these hooks. A backend moves messages between slots; it knows
+ * nothing of clocks, histograms, warm-up or control frames.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "job/backend_facts.h"
+#include "memory/memory.h"
+
+enum { BACKEND_VERSION = 1 };
+
+enum role {
+	ROLE_CLIENT,            /* measures */
+	ROLE_SERVER,            /* echoes, receives, or lends its memory */
+};
+
+/* A message to start. Slots number the places of the two arenas; both ends use the same numbering. */
+struct work {
+	enum op op;
+	uint32_t slot;          /* payload: own tx slot for send, write; own rx slot for read, atomic results */
+	uint64_t size;          /* bytes */
+	/* write only: the target must see a COMPLETION_RECEIVE of this slot (remote CQ data, or a stamp) */
+	bool notify;
+	bool more;              /* another of the same channel follows at once: the doorbell may wait for it */
+	/* nothing may follow: the completions of this and all before it must come by themselves */
+	bool flush;
+	uint64_t operand;       /* atomics: what to add, or to swap in */
+	uint64_t compare;       /* compare-swap */
+};
+
+enum completion_kind {
+	COMPLETION_LOCAL,       /* a posted work is complete as far as session.level says */
+	COMPLETION_RECEIVE,     /* a message (or a notified write) has arrived in rx slot `slot` */
+};
+
+struct completion {
+	enum completion_kind kind;
+	uint32_t slot;
+	uint32_t channel;       /* of a receive: messages keep their order within a channel only (job_channel()) */
+};
+
+/*
+ * Where a job has several queue pairs, they take turns, each with a run of messages: whole lists of --batch,
+ * and as many of them as --cq-moderation lets complete at once. Queue pair by queue pair costs less than message
+ * by message (perftest does so, too). At most --outstanding / --queue-pairs (job_validate()).
+ */
+static inline uint32_t job_run(const struct job *job) {
+	return MAX(job->cq_moderation / job->batch, 1u) * job->batch;
+}
+
+/* The number of slots is a multiple of one turn of all queue pairs, so that a slot always goes through the same one. */
+static inline uint32_t job_channel(const struct job *job, uint32_t slot) {
+	return slot / job_run(job) % job->queue_pairs;
+}
+
+/* The place in the whole sequence of message `number` of a channel. */
+static inline uint64_t job_sequence(const struct job *job, uint32_t channel, uint64_t number) {
+	uint32_t run = job_run(job);
+
+	return (number / run * job->queue_pairs + channel) * run + number % run;
+}
+
+/*
+ * Whether message `number`, with which `left` remain to be posted, is the last of its queue pair:
+ * in the last turn of all queue pairs, the last of each run.
+ */
+static inline bool job_is_last(const struct job *job, uint64_t number, uint64_t left) {
+	uint32_t run = job_run(job);
+
+	return left <= (uint64_t) run * job->queue_pairs && (left == 1 || (number + 1) % run == 0);
+}
+
+/* What a completion of a write or send says about the payload (fi_cq(3)'s levels). */
+enum completion_level {
+	LEVEL_NONE,             /* the question makes no sense (null) */
+	LEVEL_INJECT,           /* the buffer may be used again */
+	LEVEL_TRANSMIT,         /* it has left, or the peer acknowledged it on the wire */
+	LEVEL_DELIVERY,         /* it is in the peer's memory, visible */
+	LEVEL_MAX,
+};
+
+/* bytes; the longest is verbs': 3 for each of 1024 queue pairs, and a header below 128 */
+enum { ADDRESS_MAX = 4096 };
+
+/* What one end tells the other: opaque to everybody but the backend. */
+struct address {
+	size_t length;
+	uint8_t bytes[ADDRESS_MAX];
+};
+
+/*
+ * Bounds of session.environment, ends included: each byte escaped (6 for 1),
+ * it fits into a frame beside the longest address.
+ */
+enum { ENVIRONMENT_NAME_MAX = 64, ENVIRONMENT_VALUE_MAX = 256, ENVIRONMENT_VARIABLES_MAX = 32 };
+
+/* Every backend's own session begins with this; the tests read it, the backend's open fills it. */
+struct session {
+	const struct backend *backend;
+	enum completion_level level;
+	bool can_notify;                /* the target can see a write arrive: half_round_trip is possible for write */
+	/* why it cannot, for messages; NULL: it can, or there is no more to say than that */
+	const char *no_notify;
+	/* notified writes: their last byte is a count that the backend writes, and polls for */
+	bool stamps;
+	/* a poll that finds nothing reads memory only: a look at the control connection costs a hundred */
+	bool cheap_poll;
+	/* the target of one-sided operations need not poll: its device serves them alone */
+	bool passive;
+	bool lossy;                     /* messages may be lost without an error (UC, UD) */
+	uint32_t inline_bytes;          /* messages up to this size need no completion; 0: none, or unknown */
+	char provider[JOB_NAME_MAX];    /* as found; empty where the backend has none */
+	char device[JOB_NAME_MAX];      /* as found: an interface, a domain */
+	char address[INET6_ADDRSTRLEN + 64];
+	char layer[16];                 /* ethernet, loopback, shm, infiniband, slingshot, none */
+	uint32_t mtu;                   /* bytes; 0: unknown */
+	double rate_gbit_s;             /* of the link; 0: unknown */
+	const char *connection;         /* "stream", "rdm", ... ; NULL: none */
+	/* KIND_TRANSFER: the calls that hand its lists to the device; NULL: there is no choice */
+	const char *post_api;
+	char driver[32];                /* the kernel's, of the device; empty: unknown, or no RDMA device */
+	uint32_t ib_port;               /* in use; 0: none. Only read where the backend has JOB_OPTION_IB_PORT */
+	int gid_index;                  /* in use; -1: none. Only read where the backend has JOB_OPTION_GID_INDEX */
+	/* in use; -1: not known yet. Only read where the backend has JOB_OPTION_SL and _TRAFFIC_CLASS */
+	int sl, traffic_class;
+	bool simulated;                 /* no device moves the data: a test's provider plays one */
+	const char *gpu_path;           /* how the device reaches a GPU's memory; NULL: no GPU, or --bounce */
+	/* What a Slingshot endpoint came up with; only read where the backend has JOB_OPTION_SVC_ID. */
+	int32_t svc_id, vni;            /* in use; -1: unknown */
+	bool idc, ll, unrestricted;
+	uint32_t rdzv_from;             /* bytes of the smallest send that is forced into rendezvous; 0: none is */
+	uint64_t hrp_up_to;             /* bytes; 0: no high-rate puts */
+	enum key_mode keys;
+	json_t *environment;            /* of the provider: object of strings */
+	/* TCP's own view, where the backend has one: -1 unknown */
+	int64_t tcp_retransmissions, tcp_initial_rtt_us, tcp_window_bytes;
+};
+
+struct open_arguments {
+	const struct job *job;
+	enum role role;
+	const struct arena *arena;              /* memory of both directions, already touched */
+	/* of the control connection: names the interface that reaches the peer */
+	const struct sockaddr_storage *local;
+	const struct sockaddr_storage *peer;
+	bool same_host;                         /* both ends share kernel, /dev/shm and process ids */
+	bool same_machine;                      /* the kernel, and so the processors */
+	/* wait() also wakes when this becomes readable (the peer says something); -1: none */
+	int wake_fd;
+};
+
+/* One entry of a port's GID table, as `perch devices` shows it. */
+struct device_gid {
+	int index;
+	char gid[INET6_ADDRSTRLEN], type[16];
+	char netdev[IF_NAMESIZE];       /* empty: none */
+};
+
+/* What a device can do, as it answered when it was asked. */
+struct device_capabilities {
+	bool rc, uc, ud;                /* types of queue pairs */
+	bool atomics, srq, dmabuf;
+	bool peer_memory;               /* a module makes a GPU's memory known by its addresses */
+	uint32_t inline_bytes;          /* of a send, at most */
+};
+
+/* What only an RDMA device has. */
+struct device_rdma {
+	unsigned port;
+	char firmware[64], driver[32];  /* empty: unknown */
+	uint32_t lid;                   /* 0: none */
+	const struct device_gid *gids;
+	size_t n_gids;
+	const struct device_capabilities *can;  /* NULL: unknown */
+};
+
+/* One line of `perch devices`. */
+struct device {
+	char backend[JOB_NAME_MAX], provider[JOB_NAME_MAX], name[JOB_NAME_MAX], layer[16], state[16];
+	char address[INET6_ADDRSTRLEN + 64];
+	char netdev[IF_NAMESIZE];       /* empty: the kernel's own word (device_netdev) */
+	uint32_t mtu;
+	double rate_gbit_s;
+	const struct device_rdma *rdma; /* NULL: is none; only valid during the callback */
+	const char *remedy;             /* NULL: it can be used; else what to do before it can */
+};
+
+typedef int (*device_callback)(const struct device *device, void *userdata);
+
+struct backend {
+	const struct backend_facts *facts;      /* what it can ever do; what this host can is open's business */
+	unsigned version;                       /* BACKEND_VERSION */
+
+	/* Calls back for every device found; none is no error. Required. */
+	int (*probe)(device_callback callback, void *userdata);
+
+	/* Fills in job->provider (and device) where they are empty or shortened;
+	 * called on the client only, before the job is sent. NULL: nothing to choose. 0; -ENODEV etc.
+	 * after failure(): EXIT_USAGE when the backend never has it, EXIT_HOST when this host lacks it. */
+	int (*resolve)(struct job *job, const struct open_arguments *arguments);
+
+	/* Makes the endpoint, registers the arena. Required. */
+	int (*open)(const struct open_arguments *arguments, struct session **ret);
+
+	/* How many slots the arena shall have: at least max(outstanding, 2), and the same at both ends,
+	 * so a function of the job alone. NULL: just those. */
+	uint32_t (*slots)(const struct job *job);
+
+	/* What the peer needs to reach this end and its arena. Required. */
+	int (*local_address)(struct session *s, struct address *ret);
+
+	/*
+	 * Both ends call it at about the same time, with the other's address.
+	 * Must respect arguments->job->timeout_ns. Required.
+	 */
+	int (*connect)(struct session *s, const struct address *peer);
+
+	/* A phase of messages of `size` bytes each begins; nothing is under way.
+	 * For streams, which carry no message boundaries. NULL: the size of each message is enough. */
+	void (*begin)(struct session *s, uint64_t size);
+
+	/* KIND_TRANSFER: message `slot` goes through queue pair `channel`,
+	 * lies `offset` bytes into this end's memory and the peer's, and has `size` bytes.
+	 * Everything that its post needs is prepared here; post() takes the slot's number as often as the caller likes.
+	 * Never while the slot is under way. Exactly where it has BACKEND_TRANSFERS. */
+	void (*place)(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
+
+	/* Starts one message. 0: a COMPLETION_LOCAL will follow; 1: it is already complete and none will follow;
+	 * -EAGAIN: nothing was started, poll and try again; other: failed. Required. */
+	int (*post)(struct session *s, const struct work *work);
+
+	/* Lends rx slot `slot` for one incoming message of up to `size` bytes (a whole slot: what is lent stays lent
+	 * when the next phase has larger messages); never blocks. -EAGAIN like post. Required. */
+	int (*post_receive)(struct session *s, uint32_t slot, uint64_t size);
+
+	/* Makes progress and takes at most `max` completions. 0: none now. Negative: failed. Required. */
+	int (*poll)(struct session *s, struct completion *ret, unsigned max);
+
+	/* Like poll, but sleeps up to timeout_ns for the first one; may wake with 0.
+	 * Arms, polls once more, then sleeps. Exactly where it has BACKEND_SLEEPS. */
+	int (*wait)(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
+
+	/*
+	 * Nothing has moved for too long: is this end's own device the reason? 0: not as far as it knows;
+	 * negative: said. NULL: cannot tell.
+	 */
+	int (*check)(struct session *s);
+
+	/* Refreshes the facts in struct session that change while running (TCP_INFO). NULL: none do. */
+	void (*refresh)(struct session *s);
+
+	/* Ends everything; takes NULL and half-opened sessions; answers NULL. Required. */
+	struct session *(*close)(struct session *s);
+
+	/*
+	 * Names the device that open() will use where the job names none. NULL: the interface that reaches the peer.
+	 * Negative: said. The last one, so that the hooks of the hot loop share a line of the cache.
+	 */
+	int (*near)(const struct open_arguments *arguments, char ret[JOB_NAME_MAX]);
+};
+
+/* All that this program was built with, in the order of --help; ends with NULL. */
+extern const struct backend *const backends[];
+
+/* The backend of that name; NULL: unknown or not built in. */
+const struct backend *backend_find(const char *name);
+
+/* Of a valid job: whether this program was built with its backend. -EOPNOTSUPP (said, EXIT_HOST). */
+int backend_require(const struct job *job);
+
+/* Checks the vtable once, so that the hot loop never has to. -EINVAL (said). */
+int backend_check(const struct backend *b);
+
+const char *level_name(int level);

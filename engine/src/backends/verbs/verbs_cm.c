@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * --rdma-cm: the queue pairs are our own, made like all others; the connection manager only carries
+ * what brings them up (rdma_init_qp_attr(3)), as routed fabrics and some InfiniBand networks want it.
+ * The server listens on a port of the manager's choice, which it tells the client over the control connection.
+ */
+#include "verbs.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <stdio.h>
+
+#include "base/message.h"
+
+/*
+ * How much later than the peer's word on the control connection its last event may come:
+ * a round trip and some scheduling.
+ */
+#define LAST_EVENT_NS NSEC_PER_SEC
+
+struct verbs_cm {
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *listener;            /* server */
+	struct rdma_cm_id **ids;                /* one a queue pair; NULL: not connected yet */
+	uint32_t n_ids;
+	struct sockaddr_storage local;
+	uint64_t deadline, heard;
+};
+
+/* With each request: proves that it comes from the peer of the control connection, and says for which queue pair. */
+struct request {
+	uint32_t key;
+	uint32_t queue;
+} __attribute__((packed));
+
+/* An event, kept beyond its acknowledgement. */
+struct cm_event {
+	enum rdma_cm_event_type type;
+	int status;
+	struct rdma_cm_id *id;
+	struct request request;
+	bool has_request;
+};
+
+static int cm_failed(const struct verbs_session *v, const char *what, int error) {
+	return failure(-error, EXIT_HOST, "verbs, device %s, --rdma-cm: cannot %s: %s%s", v->device.name, what,
+		       strerror(error),
+		       error == ENODEV || error == ENOENT ? "; is the kernel's module rdma_ucm loaded?"
+		       : error == EACCES || error == EPERM ? "; may this user open /dev/infiniband/rdma_cm?" : "");
+}
+
+/* The address of the chosen GID, so that the manager comes to the same device; else that of the control connection. */
+static void local_address(const struct verbs_session *v, const struct sockaddr_storage *control,
+			  struct sockaddr_storage *ret) {
+	struct sockaddr_in *v4 = (void *) ret;
+	struct sockaddr_in6 *v6 = (void *) ret;
+	struct in_addr a4;
+	struct in6_addr a6;
+
+	memset(ret, 0, sizeof(*ret));
+	if (inet_pton(AF_INET, v->device.address, &a4) == 1) {
+		*v4 = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr = a4 };
+	} else if (inet_pton(AF_INET6, v->device.address, &a6) == 1) {
+		*v6 = (struct sockaddr_in6) { .sin6_family = AF_INET6, .sin6_addr = a6 };
+		if (IN6_IS_ADDR_LINKLOCAL(&a6))
+			v6->sin6_scope_id = if_nametoindex(v->device.netdev);
+	} else {
+		*ret = *control;
+		if (ret->ss_family == AF_INET6)
+			v6->sin6_port = 0;
+		else
+			v4->sin_port = 0;
+	}
+}
+
+/* A manager that found another device than ours could not connect our queue pairs. */
+static int check_device(const struct verbs_session *v, const struct rdma_cm_id *id) {
+	if (!id->verbs || streq(ibv_get_device_name(id->verbs->device), v->device.name))
+		return 0;
+	return failure(-ENODEV, EXIT_HOST, "verbs, --rdma-cm: address %s belongs to device %s, not to %s; "
+		       "choose that one, or another --gid-index", v->device.address,
+		       ibv_get_device_name(id->verbs->device), v->device.name);
+}
+
+static int listen_for_peer(struct verbs_session *v) {
+	struct verbs_cm *cm = v->cm;
+	int r;
+
+	if (rdma_create_id(cm->events, &cm->listener, NULL, RDMA_PS_TCP) != 0)
+		return cm_failed(v, "make an identifier", errno);
+	if (rdma_bind_addr(cm->listener, (struct sockaddr *) &cm->local) != 0)
+		return cm_failed(v, "bind to the device's address", errno);
+	r = check_device(v, cm->listener);
+	if (r < 0)
+		return r;
+	if (rdma_listen(cm->listener, (int) v->n_queues) != 0)
+		return cm_failed(v, "listen", errno);
+	return 0;
+}
+
+int verbs_cm_open(struct verbs_session *v, const struct sockaddr_storage *local) {
+	struct verbs_cm *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return failure(-ENOMEM, EXIT_HOST, "verbs: out of memory");
+	v->cm = cm;
+	cm->ids = calloc(v->n_queues, sizeof(struct rdma_cm_id *));
+	cm->n_ids = v->n_queues;
+	if (!cm->ids)
+		return failure(-ENOMEM, EXIT_HOST, "verbs: out of memory for %u queue pairs", v->n_queues);
+	local_address(v, local, &cm->local);
+	cm->events = rdma_create_event_channel();
+	if (!cm->events)
+		return cm_failed(v, "open the connection manager", errno);
+	(void) fcntl(cm->events->fd, F_SETFL, fcntl(cm->events->fd, F_GETFL) | O_NONBLOCK);
+	return v->role == ROLE_SERVER ? listen_for_peer(v) : 0;
+}
+
+void verbs_cm_address(const struct verbs_session *v, struct sockaddr_storage *ret) {
+	memset(ret, 0, sizeof(*ret));
+	if (!v->cm->listener)
+		return;
+	*ret = v->cm->local;
+	if (ret->ss_family == AF_INET6)
+		((struct sockaddr_in6 *) (void *) ret)->sin6_port = rdma_get_src_port(v->cm->listener);
+	else
+		((struct sockaddr_in *) (void *) ret)->sin_port = rdma_get_src_port(v->cm->listener);
+}
+
+/* Sleeps for the next event, not longer than the peer is there and the deadline allows. */
+static int next_event(struct verbs_session *v, struct cm_event *ret) {
+	struct verbs_cm *cm = v->cm;
+	struct pollfd p[] = { { .fd = cm->events->fd, .events = POLLIN },
+			      { .fd = cm->heard ? -1 : v->wake_fd, .events = POLLIN } };
+	struct rdma_cm_event *e;
+	uint64_t now;
+
+	while (rdma_get_cm_event(cm->events, &e) != 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			return cm_failed(v, "get an event of the connection manager", errno);
+		now = monotonic_ns();
+		if (cm->heard && now - cm->heard > LAST_EVENT_NS)
+			return failure(-ECONNABORTED, EXIT_PEER, "verbs, --rdma-cm: %s gave up while the two ends were "
+				       "connecting; its own messages say why", v->peer_name);
+		if (now >= cm->deadline)
+			return failure(-ETIMEDOUT, EXIT_PEER, "verbs, device %s, --rdma-cm: "
+				       "%s does not answer within --timeout; check the path between the two devices",
+				       v->device.name, v->peer_name);
+		(void) poll(p, ELEMENTSOF(p),
+			    (int) MIN((cm->deadline - now) / NSEC_PER_MSEC + 1, LAST_EVENT_NS / NSEC_PER_MSEC / 4));
+		if (p[1].revents) {
+			cm->heard = monotonic_ns();
+			p[1].fd = -1;
+			p[1].revents = 0;
+		}
+	}
+	*ret = (struct cm_event) { .type = e->event, .status = e->status, .id = e->id };
+	ret->has_request = e->event == RDMA_CM_EVENT_CONNECT_REQUEST &&
+		e->param.conn.private_data_len >= sizeof(ret->request);
+	if (ret->has_request)
+		memcpy(&ret->request, e->param.conn.private_data, sizeof(ret->request));
+	(void) rdma_ack_cm_event(e);
+	return 0;
+}
+
+static int expect(struct verbs_session *v, enum rdma_cm_event_type type) {
+	struct cm_event e;
+	int r;
+
+	r = next_event(v, &e);
+	if (r < 0 || e.type == type)
+		return r;
+	return failure(-ECONNREFUSED, EXIT_PEER, "verbs, device %s, --rdma-cm: no connection with %s: %s%s%s; "
+		       "check the path between the two devices, or leave --rdma-cm out", v->device.name, v->peer_name,
+		       rdma_event_str(e.type), e.status < 0 ? ": " : "", e.status < 0 ? strerror(-e.status) : "");
+}
+
+/*
+ * The subnet manager (InfiniBand), or the host's own setting (RoCE), told the manager which lane to take:
+ * only an option overrides it.
+ */
+static void choose_lane(struct verbs_session *v, struct ibv_ah_attr *path) {
+	if (v->job->sl >= 0)
+		path->sl = (uint8_t) v->job->sl;
+	if (v->job->traffic_class >= 0)
+		path->grh.traffic_class = (uint8_t) v->job->traffic_class;
+	v->session.sl = path->sl;
+	v->session.traffic_class = path->grh.traffic_class;
+}
+
+/* What the manager found out of the path, and what the job says. */
+static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_cm_id *id, enum ibv_qp_state state) {
+	struct ibv_qp_attr a = { .qp_state = state };
+	int mask = 0, e;
+
+	if (rdma_init_qp_attr(id, &a, &mask) != 0)
+		return cm_failed(v, "ask how to bring up a queue pair", errno);
+	a.qp_access_flags = (unsigned) verbs_access(v->job->op, false) & ~(unsigned) IBV_ACCESS_LOCAL_WRITE;
+	a.path_mtu = verbs_mtu_from_bytes(v->path_mtu);
+	a.min_rnr_timer = VERBS_MIN_RNR_TIMER;
+	a.timeout = (uint8_t) v->job->timeout_exponent;
+	a.retry_cnt = (uint8_t) v->job->retry;
+	a.rnr_retry = (uint8_t) v->job->rnr_retry;
+	if (mask & IBV_QP_AV)
+		choose_lane(v, &a.ah_attr);
+	e = ibv_modify_qp(q->qp, &a, mask);
+	return e ? cm_failed(v, "bring up a queue pair", e) : 0;
+}
+
+static int bring_up(struct verbs_session *v, struct verbs_queue *q, struct rdma_cm_id *id) {
+	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(states); i++)
+		r = bring_to(v, q, id, states[i]);
+	return r;
+}
+
+static struct rdma_conn_param parameters(const struct verbs_session *v, const struct verbs_queue *q) {
+	return (struct rdma_conn_param) {
+		.responder_resources = (uint8_t) MIN(v->device.attr.max_qp_rd_atom, RDMA_MAX_RESP_RES),
+		.initiator_depth = v->read_depth,
+		.retry_count = (uint8_t) v->job->retry,
+		.rnr_retry_count = (uint8_t) v->job->rnr_retry,
+		.srq = v->srq != NULL,
+		.qp_num = q->qp->qp_num,
+	};
+}
+
+static int connect_queue(struct verbs_session *v, struct verbs_queue *q) {
+	struct verbs_cm *cm = v->cm;
+	const struct request request = { .key = htobe32(v->remote_queue_key), .queue = htobe32(q->number) };
+	struct rdma_conn_param p = parameters(v, q);
+	int timeout_ms = (int) MIN(v->job->timeout_ns / NSEC_PER_MSEC + 1, UINT64_C(60000)), r;
+	struct sockaddr_storage local = cm->local;
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(cm->events, &id, NULL, RDMA_PS_TCP) != 0)
+		return cm_failed(v, "make an identifier", errno);
+	cm->ids[q->number] = id;
+	if (rdma_resolve_addr(id, (struct sockaddr *) &local, (struct sockaddr *) &v->remote_cm, timeout_ms) != 0)
+		return cm_failed(v, "resolve the peer's address", errno);
+	r = expect(v, RDMA_CM_EVENT_ADDR_RESOLVED);
+	if (r == 0)
+		r = check_device(v, id);
+	if (r < 0)
+		return r;
+	if (rdma_resolve_route(id, timeout_ms) != 0)
+		return cm_failed(v, "resolve the route to the peer", errno);
+	r = expect(v, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	if (r < 0)
+		return r;
+	p.private_data = &request;
+	p.private_data_len = sizeof(request);
+	if (rdma_connect(id, &p) != 0)
+		return cm_failed(v, "connect", errno);
+	r = expect(v, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	if (r == 0)
+		r = bring_up(v, q, id);
+	if (r < 0)
+		return r;
+	return rdma_establish(id) == 0 ? 0 : cm_failed(v, "confirm the connection", errno);
+}
+
+/* A stranger's request is turned away, and changes nothing. */
+static int accept_request(struct verbs_session *v, const struct cm_event *e) {
+	struct verbs_cm *cm = v->cm;
+	uint32_t number = be32toh(e->request.queue);
+	struct rdma_conn_param p;
+	int r;
+
+	if (!e->has_request || be32toh(e->request.key) != v->queue_key || number >= v->n_queues || cm->ids[number]) {
+		(void) rdma_reject(e->id, NULL, 0);
+		(void) rdma_destroy_id(e->id);
+		return 0;
+	}
+	cm->ids[number] = e->id;
+	p = parameters(v, v->queues + number);
+	r = bring_up(v, v->queues + number, e->id);
+	if (r < 0)
+		return r;
+	return rdma_accept(e->id, &p) == 0 ? 0 : cm_failed(v, "accept a connection", errno);
+}
+
+static int accept_all(struct verbs_session *v) {
+	struct cm_event e;
+	uint32_t established = 0;
+	int r;
+
+	while (established < v->n_queues) {
+		r = next_event(v, &e);
+		if (r < 0)
+			return r;
+		if (e.type == RDMA_CM_EVENT_CONNECT_REQUEST)
+			r = accept_request(v, &e);
+		else if (e.type == RDMA_CM_EVENT_ESTABLISHED)
+			established++;
+		else
+			r = failure(-ECONNABORTED, EXIT_PEER, "verbs, device %s, --rdma-cm: no connection with %s: %s",
+				    v->device.name, v->peer_name, rdma_event_str(e.type));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int verbs_cm_connect(struct verbs_session *v) {
+	int r = 0;
+
+	v->cm->deadline = monotonic_ns() + v->job->timeout_ns;
+	if (v->role == ROLE_SERVER)
+		return accept_all(v);
+	for (uint32_t i = 0; r == 0 && i < v->n_queues; i++)
+		r = connect_queue(v, v->queues + i);
+	return r;
+}
+
+void verbs_cm_close(struct verbs_session *v) {
+	struct verbs_cm *cm = v->cm;
+
+	if (!cm)
+		return;
+	for (uint32_t i = 0; cm->ids && i < cm->n_ids; i++)
+		if (cm->ids[i])
+			(void) rdma_destroy_id(cm->ids[i]);
+	if (cm->listener)
+		(void) rdma_destroy_id(cm->listener);
+	if (cm->events)
+		rdma_destroy_event_channel(cm->events);
+	free(cm->ids);
+	free(cm);
+	v->cm = NULL;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line. One table (options_table.c) names every option once; parsing, --help, the manual page and their
+ * tests are made from it.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "job/job.h"
+
+enum command {
+	COMMAND_SERVE,
+	COMMAND_LAT,
+	COMMAND_BW,
+	COMMAND_TRANSFER,
+	COMMAND_CHECK,
+	COMMAND_HIST,
+	COMMAND_MEET,
+	COMMAND_DEVICES,
+	COMMAND_COMPLETION,
+	COMMAND_MAX,
+	COMMAND_INVALID = -EINVAL,
+};
+
+enum {
+	OPTIONS_PORT = 18600,           /* in no /etc/services, and below Linux's ephemeral range (32768) */
+	OPTIONS_LAT_ITERATIONS = 1000,  /* 10 samples above p99: the fewest that support it */
+	OPTIONS_BW_ITERATIONS = 5000,   /* as perftest(1)'s ib_write_bw */
+	OPTIONS_WARMUP = 100,
+	OPTIONS_BW_OUTSTANDING = 64,    /* covers 64 x 64 KiB: twice the bandwidth-delay product of 100 Gb/s x 150 us */
+	OPTIONS_TRANSFER_ITERATIONS = 100,      /* batches, of which one may have 32768 transfers */
+	OPTIONS_TRANSFER_WARMUP = 10,           /* a tenth of them */
+	OPTIONS_TRANSFER_OUTSTANDING = 512,     /* of one queue pair, far above a round trip; shm queues 1024 */
+	OPTIONS_QUANTILES_MAX = 64,
+	OPTIONS_PARTIES_MAX = 4096,
+	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
+	OPTIONS_FLOW_MAX = 256,
+	OPTIONS_SOAK_INTERVAL_S = 60,   /* each minute, as the standards for long tests ask */
+	OPTIONS_RECONNECT_S = 1800,     /* a reboot with checks of firmware and terabytes of memory: site policy */
+	OPTIONS_STALL_MS = 20,          /* above a shared core's waiting time: six slices of 3 ms (base_slice_ns) */
+	OPTIONS_MAX = 104,              /* entries in the table */
+};
+
+struct personality; /* personality.h */
+
+enum log_level {
+	LOG_WARNING,
+	LOG_INFO,
+	LOG_LEVEL_MAX,
+};
+
+enum shell {
+	SHELL_BASH,
+	SHELL_ZSH,
+	SHELL_MAX,
+};
+
+struct options {
+	enum command command;
+	enum command checked;           /* COMMAND_CHECK: lat, bw or transfer, whose words follow */
+	struct job job;                 /* for serve only its own device, cpu, numa, ib_port, gid_index and svc_id */
+	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
+	char host[OPTIONS_HOST_MAX];
+	uint16_t port;
+	char bind[64];                  /* serve: where to listen; others: where to connect from; empty: any */
+	char token_file[PATH_MAX];      /* empty: no token */
+	char ready_file[PATH_MAX];
+	uint64_t timeout_ns;
+	bool json;
+	enum log_level log_level;       /* transfer */
+	double max_p99_us, min_gbit;    /* 0: no limit */
+	bool any_frequency;             /* perftest's -F: asks for job.ignore_mismatch wherever that is allowed */
+	char soak_file[PATH_MAX];       /* empty: no soak */
+	uint64_t reconnect_ns, stall_ns;        /* 0: not given, until the defaults are set */
+	char flow[OPTIONS_FLOW_MAX];
+	unsigned parties;
+	bool lines;                     /* meet */
+	double quantiles[OPTIONS_QUANTILES_MAX];
+	size_t n_quantiles;
+	bool distribution;
+	const char *const *files;       /* of argv; n_files of them */
+	size_t n_files;
+	enum shell shell;               /* completion */
+	int connection_fd, listener_fd; /* -1; set only in the child that serve executes for each job */
+	bool once;                      /* serve: end with the first measurement */
+	const struct personality *personality;  /* writes as another program does; NULL: as perch */
+	uint64_t buffer_limit;          /* of a personality: bytes for the buffers of one direction; 0: no limit */
+};
+
+/* 0: parsed. >0: help, version or manual was printed and there is nothing to do. Negative, said: EXIT_USAGE. */
+int options_parse(int argc, char **argv, struct options *ret);
+
+/* Whether they make a job: all that can be told of it without a host. -EINVAL (said, EXIT_USAGE). */
+int options_validate(const struct options *o);
+
+/* Whether it leads a job. */
+static inline bool command_measures(enum command command) {
+	return command == COMMAND_LAT || command == COMMAND_BW || command == COMMAND_TRANSFER;
+}
+
+extern const char *const shell_names[SHELL_MAX + 1];     /* ends with NULL */
+
+/* completion.c: prints what makes a shell complete perch's command line. */
+int command_completion(const struct options *o);
+
+const char *command_name(int command);
+int command_from_name(const char *name);        /* -EINVAL: no such command */
+
+/* The rest is for options*.c and their tests. */
+
+enum option_section {
+	SECTION_WHAT,
+	SECTION_PACE,
+	SECTION_TIMING,
+	SECTION_VERBS,
+	SECTION_FABRIC,
+	SECTION_TRANSFER,
+	SECTION_MEMORY,
+	SECTION_CHECKS,
+	SECTION_OUTPUT,
+	SECTION_SOAK,
+	SECTION_CONNECTION,
+	SECTION_MEETING,
+	SECTION_INFORMATION,
+	SECTION_MAX,
+};
+
+enum option_type {
+	OPTION_FLAG,            /* bool, takes no value */
+	OPTION_STRING,          /* char[size]; empty is refused */
+	OPTION_COUNT,           /* unsigned integer of `size` bytes within min..max */
+	OPTION_DURATION,        /* uint64_t nanoseconds, at least min; a bare number counts in `unit` */
+	OPTION_DECIMAL,         /* double above 0 */
+	OPTION_CHOICE,          /* enum: the value's place in choices */
+	OPTION_CUSTOM,          /* set() */
+	OPTION_PRINT,           /* print(): information instead of work */
+};
+
+/* What a shell completes a value with where there are no choices. */
+enum option_value {
+	VALUE_ANY,
+	VALUE_FILE,
+	VALUE_DEVICE,           /* of this host */
+};
+
+struct option_entry {
+	const char *name;
+	const char *metavar;            /* NULL: takes no value */
+	const char *help;               /* one sentence */
+	const char *brief;              /* a phrase for the short help; one line with what stands before it */
+	unsigned common;                /* 1u << COMMAND_*: those whose short help has it; others have no short help */
+	const char *fallback;           /* the default, for people; NULL: none worth saying */
+	const char *accepts;            /* ends "give ..." in the message about a bad value; NULL: the choices */
+	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
+	enum option_section section;
+	unsigned long choice;           /* bit of enum job_option that a backend needs; 0: every backend takes it */
+	bool hidden;                    /* between the program's own processes */
+	char letter;                    /* perftest's, where it has one; 0: none */
+
+	enum option_type type;
+	size_t offset, size;            /* of the field in struct options */
+	uint64_t min, max, unit;
+	enum option_value value;
+	const char *const *choices;     /* words that it takes, among others for OPTION_CUSTOM; ends with NULL */
+	int (*set)(struct options *o, const char *value);
+	void (*print)(FILE *f, enum command command);
+};
+
+extern const struct option_entry option_table[];
+extern const size_t option_table_size;
+
+const char *section_title(enum option_section section);
+bool option_belongs(const struct option_entry *e, enum command command);
+
+/* "lat, bw": the subcommands that have an option. */
+const char *option_commands(const struct option_entry *e, char *ret, size_t size);
+
+/* Puts one value where the table says. Negative, not said. */
+int option_store(const struct option_entry *e, const char *value, struct options *o);
+
+/* "a, b or c" */
+const char *join_words(const char *const *words, char *ret, size_t size);
+
+/* options_refuse.c: report a mistake with the nearest valid word. `o` is unusable afterwards. */
+int refuse_value(const struct option_entry *e, const char *value, int error, struct options *o);
+int refuse_missing_value(const struct option_entry *e);
+int refuse_unknown(const char *word, enum command command);
+int refuse_command(const char *word);           /* NULL: there is none */
+int refuse_shell(const char *word);             /* the same */
+
+/* COMMAND_INVALID: the program's own help. The short one fits a terminal of 80 columns and 24 lines. */
+void options_print_help(FILE *f, enum command command);
+void options_print_help_all(FILE *f, enum command command);
+void options_print_version(FILE *f, enum command command);
+void options_print_manual(FILE *f, enum command command);
+void options_print_markdown(FILE *f, enum command command);
+
+/* Prints words up to 80 columns, continuing at `indent`, where the cursor stands; ends the line. */
+void options_print_wrapped(FILE *f, const char *text, int indent);
+
+struct command_description {
+	const char *arguments;          /* after the name in a usage line */
+	const char *summary;            /* a phrase */
+	const char *text;               /* a few sentences for its help and the manual */
+	const char *examples[3];
+};
+
+extern const struct command_description command_descriptions[COMMAND_MAX];

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel says of a network interface. */
+#pragma once
+
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include "base/util.h"
+
+struct netdev {
+	char name[IF_NAMESIZE];
+	char layer[16];         /* ethernet, infiniband, loopback, other */
+	uint32_t mtu;           /* bytes; 0: unknown */
+	double rate_gbit_s;     /* 0: unknown */
+	bool up;
+};
+
+/* The interface that has an address (127.0.0.0/8 is all lo's). -ENODEV. */
+int netdev_of_address(const struct sockaddr_storage *address, struct netdev *ret);
+
+/* Reads the facts of an interface by name; what cannot be read stays unknown. */
+void netdev_read(const char *name, struct netdev *ret);

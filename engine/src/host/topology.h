@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processors and memory of this host, as sysfs shows them, and what of both this process may use.
+ * Sets of NUMA nodes are kept as sets of processors are: both have at most 1024 members, by the kernel's own limits.
+ */
+#pragma once
+
+#include <sched.h>
+
+#include "base/util.h"
+
+struct topology {
+	cpu_set_t cpus;                 /* of this host */
+	cpu_set_t allowed;              /* of these, to this process */
+	cpu_set_t isolated;             /* kept free of what the scheduler spreads (isolcpus) */
+	cpu_set_t nodes;                /* empty: the kernel knows of none */
+	cpu_set_t memory;               /* nodes that have memory */
+	cpu_set_t allowed_memory;       /* of these, to this process */
+	int core[CPU_SETSIZE];          /* the first processor of its core, which stands for the core */
+	int node[CPU_SETSIZE];          /* -1: unknown */
+};
+
+/* `sysfs` is "/sys". What it does not show stays unknown: each processor is then a core of its own. */
+void topology_read(const char *sysfs, const cpu_set_t *cpus, const cpu_set_t *nodes, struct topology *ret);
+
+/* What this process may use: its affinity, and its nodes (cpuset.mems). */
+void topology_allowed(cpu_set_t *ret_cpus, cpu_set_t *ret_nodes);
+
+/* "0-3,8": numbers and ranges. -EINVAL: not of this form; -ERANGE: above 1023. */
+int cpu_list_parse(const char *text, cpu_set_t *ret);
+
+/* The same the other way round, as much as there is room for. */
+enum { CPU_LIST_MAX = 512 };
+const char *cpu_list_format(const cpu_set_t *set, char ret[CPU_LIST_MAX]);
+
+/*
+ * The NUMA node of a device (verbs, CXI, an interface), or of the interface below a software device;
+ * -1: none, or unknown.
+ */
+int device_node(const char *sysfs, const char *device);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend_facts.h"
+
+#include <stdio.h>
+
+#include "cli/options.h"
+
+#define OFI_OPS \
+	(1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP | \
+	 1u << OP_ATOMIC_OP | 1u << OP_FETCH_ATOMIC | 1u << OP_COMPARE_ATOMIC)
+#define OFI_OPTIONS (JOB_OPTION_BATCH | JOB_OPTION_FABRIC_CLASS | JOB_OPTION_ATOMIC)
+#define OFI_FLAGS (BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_TRANSFERS)
+
+const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
+	[BACKEND_TCP] = {
+		.name = "tcp",
+		.flags = BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_TRANSFERS,
+		.ops = 1u << OP_SEND,
+		.summary = "one TCP connection through the kernel: the baseline",
+	},
+	[BACKEND_VERBS] = {
+		.name = "verbs",
+		.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_TRANSFERS |
+			 BACKEND_STAMPS | BACKEND_ONE_WORD,
+		.ops = (1u << OP_MAX) - 1,
+		.options = JOB_OPTION_CONNECTION | JOB_OPTION_IB_PORT | JOB_OPTION_GID_INDEX | JOB_OPTION_MTU |
+			   JOB_OPTION_SL | JOB_OPTION_TRAFFIC_CLASS | JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH |
+			   JOB_OPTION_CQ_MODERATION | JOB_OPTION_INLINE | JOB_OPTION_SRQ | JOB_OPTION_RDMA_CM |
+			   JOB_OPTION_RELAXED_ORDERING | JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY |
+			   JOB_OPTION_TIMEOUT_EXPONENT,
+		.summary = "rdma-core: InfiniBand and RoCE, queue pairs of RC, UC and UD",
+	},
+	[BACKEND_OFI] = {
+		.name = "ofi",
+		.flags = OFI_FLAGS | BACKEND_PROVIDERS,
+		.ops = OFI_OPS,
+		.options = OFI_OPTIONS,
+		.summary = "libfabric, reliable datagrams over any provider: tcp, shm, verbs, efa, cxi, ...",
+	},
+	[BACKEND_CXI] = {
+		.name = "cxi",
+		.flags = OFI_FLAGS,
+		.ops = OFI_OPS,
+		.options = OFI_OPTIONS | JOB_OPTION_SVC_ID | JOB_OPTION_VNI | JOB_OPTION_NO_IDC | JOB_OPTION_NO_LL |
+			   JOB_OPTION_RDZV | JOB_OPTION_UNRESTRICTED | JOB_OPTION_NO_HRP | JOB_OPTION_KEYS,
+		.summary = "HPE Slingshot: libfabric's provider cxi, with its own options",
+	},
+	[BACKEND_NULL] = {
+		.name = "null",
+		.flags = BACKEND_SOLO | BACKEND_STAMPS,
+		/* all but the atomics of --atomic-op, whose results somebody would have to work out */
+		.ops = (1u << OP_ATOMIC_OP) - 1,
+		.summary = "no network: measures the engine's own cost per sample",
+	},
+};
+
+const struct backend_facts *backend_facts_of(const char *name) {
+	for (size_t i = 0; i < BACKEND_ID_MAX; i++)
+		if (streq(backend_facts[i].name, name))
+			return &backend_facts[i];
+	return NULL;
+}
+
+const char *backends_with(unsigned long options, unsigned ops, unsigned flags, char ret[BACKENDS_WITH_MAX]) {
+	const char *names[BACKEND_ID_MAX + 1] = { NULL };
+	char list[BACKENDS_WITH_MAX / 2];
+	size_t n = 0;
+
+	for (int id = 0; id < BACKEND_NULL; id++) {
+		const struct backend_facts *b = &backend_facts[id];
+
+		if ((b->options & options) == options && (b->ops & ops) == ops && (b->flags & flags) == flags)
+			names[n++] = b->name;
+	}
+	if (n == 0)
+		*ret = '\0';
+	else
+		(void) snprintf(ret, BACKENDS_WITH_MAX, "; give --backend %s", join_words(names, list, sizeof(list)));
+	return ret;
+}

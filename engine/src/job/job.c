@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job.h"
+
+#include <math.h>
+
+#include "backend_facts.h"
+#include "job_names.h"
+#include "memory_kind.h"
+#include "base/message.h"
+#include "host/placement.h"
+
+uint64_t job_largest_size(const struct job *job) {
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < job->n_sizes; i++)
+		largest = MAX(largest, job->sizes[i]);
+	return largest;
+}
+
+static int validate_backend(const struct job *job, const struct backend_facts *b) {
+	char others[BACKENDS_WITH_MAX];
+
+	if (job->kind == KIND_TRANSFER && !(b->flags & BACKEND_TRANSFERS))
+		return failure(-EINVAL, EXIT_USAGE, "--backend %s has no transfers; verbs, ofi, cxi and tcp have them",
+			       b->name);
+	if (job->kind == KIND_TRANSFER && job->op != OP_WRITE && job->op != OP_READ)
+		return failure(-EINVAL, EXIT_USAGE, "--op %s is no transfer; write and read are",
+			       op_name((int) job->op));
+	if (job->kind != KIND_TRANSFER && !(b->ops & (1u << job->op)))
+		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it%s", op_name(job->op),
+			       b->name, backends_with(0, 1u << job->op, 0, others));
+	if (job->provider[0] && !(b->flags & BACKEND_PROVIDERS))
+		return failure(-EINVAL, EXIT_USAGE, "--provider %s: the %s backend has no providers", job->provider,
+			       b->name);
+	if ((job->device[0] || job->server_device[0]) && !(b->flags & BACKEND_DEVICES))
+		return failure(-EINVAL, EXIT_USAGE, "--%s %s: the %s backend has no devices to choose from%s",
+			       job->device[0] ? "device" : "server-device",
+			       job->device[0] ? job->device : job->server_device, b->name,
+			       backends_with(0, 0, BACKEND_DEVICES, others));
+	if (job->completion == COMPLETION_EVENT && !(b->flags & BACKEND_SLEEPS))
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--completion event: the %s backend cannot sleep; use --completion busy", b->name);
+	return 0;
+}
+
+/* What only some backends take: where it lies, what it is when nobody says, and what it may be. */
+static const struct choice {
+	unsigned long option;
+	const char *name;
+	size_t offset, size;
+	int64_t fallback, min, max;
+} choices[] = {
+#define CHOICE(bit, text, field) \
+	JOB_OPTION_##bit, text, offsetof(struct job, field), sizeof(((struct job *) NULL)->field)
+	{ CHOICE(CONNECTION, "connection", connection), CONNECTION_RC, 0, CONNECTION_MAX - 1 },
+	{ CHOICE(IB_PORT, "ib-port", ib_port), 0, 0, JOB_IB_PORT_MAX },
+	{ CHOICE(IB_PORT, "server-ib-port", server_ib_port), 0, 0, JOB_IB_PORT_MAX },
+	{ CHOICE(GID_INDEX, "gid-index", gid_index), -1, -1, JOB_GID_INDEX_MAX },
+	{ CHOICE(GID_INDEX, "server-gid-index", server_gid_index), -1, -1, JOB_GID_INDEX_MAX },
+	{ CHOICE(MTU, "mtu", mtu), 0, 0, JOB_MTU_MAX },
+	{ CHOICE(SL, "sl", sl), -1, -1, JOB_SL_MAX },
+	{ CHOICE(TRAFFIC_CLASS, "traffic-class", traffic_class), -1, -1, JOB_TRAFFIC_CLASS_MAX },
+	{ CHOICE(QUEUE_PAIRS, "queue-pairs", queue_pairs), 1, 1, JOB_QUEUE_PAIRS_MAX },
+	{ CHOICE(BATCH, "batch", batch), 1, 1, JOB_OUTSTANDING_MAX },
+	{ CHOICE(CQ_MODERATION, "cq-moderation", cq_moderation), 1, 1, JOB_OUTSTANDING_MAX },
+	{ CHOICE(INLINE, "inline", inline_bytes), -1, -1, JOB_INLINE_MAX },
+	{ CHOICE(SRQ, "srq", srq), 0, 0, 1 },
+	{ CHOICE(RDMA_CM, "rdma-cm", rdma_cm), 0, 0, 1 },
+	{ CHOICE(RELAXED_ORDERING, "relaxed-ordering", relaxed_ordering), 0, 0, 1 },
+	{ CHOICE(RETRY, "retry", retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
+	{ CHOICE(RNR_RETRY, "rnr-retry", rnr_retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
+	{ CHOICE(TIMEOUT_EXPONENT, "timeout-exponent", timeout_exponent), JOB_TIMEOUT_EXPONENT, 0,
+	  JOB_TIMEOUT_EXPONENT_MAX },
+	{ CHOICE(SVC_ID, "svc-id", svc_id), -1, -1, JOB_SVC_ID_MAX },
+	{ CHOICE(SVC_ID, "server-svc-id", server_svc_id), -1, -1, JOB_SVC_ID_MAX },
+	{ CHOICE(VNI, "vni", vni), -1, -1, JOB_VNI_MAX },
+	{ CHOICE(FABRIC_CLASS, "traffic-class by name", fabric_class), FABRIC_CLASS_DEFAULT, 0, FABRIC_CLASS_MAX - 1 },
+	{ CHOICE(NO_IDC, "no-idc", no_idc), 0, 0, 1 },
+	{ CHOICE(NO_LL, "no-ll", no_ll), 0, 0, 1 },
+	{ CHOICE(RDZV, "rdzv", rdzv), 0, 0, 1 },
+	{ CHOICE(UNRESTRICTED, "unrestricted", unrestricted), 0, 0, 1 },
+	{ CHOICE(NO_HRP, "no-hrp", no_hrp), 0, 0, 1 },
+	{ CHOICE(KEYS, "keys", keys), KEYS_CLIENT, 0, KEYS_MAX - 1 },
+	{ CHOICE(ATOMIC, "atomic-op", atomic_op), ATOMIC_NONE, 0, ATOMIC_OP_MAX - 1 },
+	{ CHOICE(ATOMIC, "atomic-type", atomic_type), ATOMIC_UINT64, 0, ATOMIC_TYPE_MAX - 1 },
+#undef CHOICE
+};
+
+/*
+ * Little endian or big, a field is read and written in its own width;
+ * no unsigned one is above INT64_MAX in a valid job.
+ */
+static int64_t choice_get(const struct choice *c, const struct job *job) {
+	const void *p = (const char *) job + c->offset;
+
+	switch (c->size) {
+	case sizeof(bool):
+		return *(const bool *) p;
+	case sizeof(int32_t):
+		/*
+		 * Only the signed ones can be negative; an unsigned one above INT32_MAX reads as negative,
+		 * and is out of range either way.
+		 */
+		return *(const int32_t *) p;
+	default:
+		return *(const int64_t *) p;
+	}
+}
+
+static void choice_set(const struct choice *c, struct job *job, int64_t value) {
+	void *p = (char *) job + c->offset;
+
+	switch (c->size) {
+	case sizeof(bool):
+		*(bool *) p = value != 0;
+		break;
+	case sizeof(int32_t):
+		*(int32_t *) p = (int32_t) value;
+		break;
+	default:
+		*(int64_t *) p = value;
+	}
+}
+
+_Static_assert(sizeof(bool) == 1, "distinguished from the other types by its width");
+
+void job_defaults(struct job *ret) {
+	memset(ret, 0, sizeof(*ret)); /* padding too: jobs are compared as bytes in tests */
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
+		choice_set(&choices[i], ret, choices[i].fallback);
+	(void) copy_string(ret->tx_memory, sizeof(ret->tx_memory), "host");
+	(void) copy_string(ret->rx_memory, sizeof(ret->rx_memory), "host");
+}
+
+const char *job_option_name(unsigned long option) {
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
+		if (choices[i].option == option)
+			return choices[i].name;
+	return "unknown";
+}
+
+unsigned long job_options_used(const struct job *job) {
+	unsigned long used = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
+		if (choice_get(&choices[i], job) != choices[i].fallback)
+			used |= choices[i].option;
+	return used;
+}
+
+/* Each by itself; from the network anything may come. */
+static int validate_ranges(const struct job *job, const struct backend_facts *b) {
+	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
+		const struct choice *c = &choices[i];
+		int64_t value = choice_get(c, job);
+		char others[BACKENDS_WITH_MAX];
+
+		if (value != c->fallback && !(job_options_of(job, b->options) & c->option))
+			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", c->name, b->name,
+				       backends_with(c->option, 0, 0, others));
+		if (value < c->min || value > c->max)
+			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", c->name, (long long) value,
+				       (long long) MAX(c->min, 0), (long long) c->max);
+	}
+	if (job->mtu && (job->mtu < JOB_MTU_MIN || (job->mtu & (job->mtu - 1))))
+		return failure(-EINVAL, EXIT_USAGE, "--mtu %u: 256, 512, 1024, 2048 or 4096", job->mtu);
+	return 0;
+}
+
+/*
+ * A message that may be lost names itself by its first word;
+ * of less, every corruption would pass for another message's name.
+ */
+enum { VERIFY_LOSSY_MIN = 8 };
+
+static int validate_connection(const struct job *job) {
+	const char *name = connection_names[job->connection];
+	uint32_t mtu = job->mtu ? job->mtu : JOB_MTU_MAX;
+
+	if (!connection_has_op(job->connection, job->op))
+		return failure(-EINVAL, EXIT_USAGE, "--connection %s has no --op %s; it has %s, and rc has all", name,
+			       op_name((int) job->op), job->connection == CONNECTION_UC
+			       ? "send, send-imm, write and write-imm" : "send and send-imm");
+	/* What the device's own MTU allows is asked there; this much no device can do. */
+	if (job->connection == CONNECTION_UD && job_largest_size(job) > mtu)
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--size %llu: with --connection ud a message is one packet, of at most %u bytes here",
+			       (unsigned long long) job_largest_size(job), mtu);
+	for (size_t i = 0; job->connection != CONNECTION_RC && job->verify && i < job->n_sizes; i++)
+		if (job->sizes[i] < VERIFY_LOSSY_MIN)
+			return failure(-EINVAL, EXIT_USAGE,
+				       "--verify with --connection %s needs messages of %d bytes or more to number "
+				       "them, and --size is %llu; raise --size, or use --connection rc", name,
+				       VERIFY_LOSSY_MIN, (unsigned long long) job->sizes[i]);
+	if (job->rdma_cm && job->connection != CONNECTION_RC)
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--rdma-cm makes reliable connections only; leave it or --connection %s out", name);
+	if (job->connection != CONNECTION_RC &&
+	    job_options_used(job) & (JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT))
+		return failure(-EINVAL, EXIT_USAGE, "--connection %s acknowledges nothing, and so has no --retry, "
+			       "--rnr-retry or --timeout-exponent", name);
+	return 0;
+}
+
+const char *job_unseen_write(const struct job *job) {
+	if (job->completion == COMPLETION_EVENT)
+		return "memory cannot be polled while sleeping; "
+		       "use --completion busy, --op write-imm or --definition completion";
+	if (!job->bounce && job_uses_gpu(job))
+		return "the host cannot poll a GPU's memory; use --op write-imm or --definition completion";
+	if (job->relaxed_ordering)
+		return "with --relaxed-ordering the last byte may be visible before the others; "
+		       "use --op write-imm or --definition completion";
+	return NULL;
+}
+
+enum definition job_definition(const struct job *job) {
+	const struct backend_facts *b = backend_facts_of(job->backend);
+
+	if (op_takes_receive(job->op))
+		return DEFINITION_HALF_ROUND_TRIP;
+	if (job->op != OP_WRITE)
+		return DEFINITION_COMPLETION;
+	if (job->definition != DEFINITION_AUTO || !(b->flags & BACKEND_STAMPS))
+		return job->definition;
+	return job_unseen_write(job) ? DEFINITION_COMPLETION : DEFINITION_HALF_ROUND_TRIP;
+}
+
+enum key_mode job_keys(const struct job *job) {
+	return job->keys == KEYS_CLIENT && job->unrestricted && job->op == OP_READ ? KEYS_MATCHING : job->keys;
+}
+
+static int validate_choices(const struct job *job, const struct backend_facts *b) {
+	int r;
+
+	r = validate_ranges(job, b);
+	if (r < 0)
+		return r;
+	r = validate_connection(job);
+	if (r < 0)
+		return r;
+	if (job->srq && !op_takes_receive(job->op))
+		return failure(-EINVAL, EXIT_USAGE, "--srq: --op %s takes no receives; send, send-imm and write-imm do",
+			       op_name((int) job->op));
+	if (job->inline_bytes > 0 && (job->op == OP_READ || op_is_atomic(job->op)))
+		return failure(-EINVAL, EXIT_USAGE, "--inline %lld: --op %s sends no payload with its work request; "
+			       "send, send-imm, write and write-imm do", (long long) job->inline_bytes,
+			       op_name((int) job->op));
+	if (op_is_atomic(job->op) && b->flags & BACKEND_ONE_WORD &&
+	    (job->n_sizes != 1 || job->sizes[0] != job_word_bytes(job)))
+		return failure(-EINVAL, EXIT_USAGE, "--size: the %s of %s works on one word; use --size %llu",
+			       op_name((int) job->op), b->name, (unsigned long long) job_word_bytes(job));
+	return 0;
+}
+
+/* Each of CXI's belongs to what it can change; elsewhere it would be passed over in silence. */
+static int validate_fabric(const struct job *job) {
+	const struct {
+		bool wrong;
+		const char *option, *why;
+	} checks[] = {
+		{ job->no_idc && job->op == OP_READ, "no-idc",
+		  "carries no payload to the target; all other operations do" },
+		{ job->rdzv && !op_is_send(job->op), "rdzv", "has no rendezvous; send does" },
+		{ job->unrestricted && op_is_send(job->op), "unrestricted",
+		  "is always ordered; write, read and atomics have the choice" },
+		{ job->no_hrp && job->op != OP_WRITE, "no-hrp", "is never a high-rate put; write is" },
+		{ job->keys != KEYS_CLIENT && op_is_send(job->op), "keys",
+		  "names no memory of the target; write, read and atomics do" },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(checks); i++)
+		if (checks[i].wrong)
+			return failure(-EINVAL, EXIT_USAGE, "--%s: --op %s %s", checks[i].option,
+				       op_name((int) job->op), checks[i].why);
+	return 0;
+}
+
+/* What an atomic operation does, and on what. */
+static int validate_atomic(const struct job *job) {
+	bool general = op_is_general_atomic(job->op);
+	enum atomic_kind kind = job->op == OP_ATOMIC_OP ? ATOMIC_PLAIN : job->op == OP_FETCH_ATOMIC ? ATOMIC_FETCH
+		: ATOMIC_COMPARE;
+
+	if (!general && (job->atomic_op != ATOMIC_NONE || job->atomic_type != ATOMIC_UINT64))
+		return failure(-EINVAL, EXIT_USAGE, "--atomic-op and --atomic-type: --op %s says itself what it does; "
+			       "they belong to atomic-op, fetch-atomic and compare-atomic", op_name((int) job->op));
+	if (!general)
+		return 0;
+	if (!atomic_op_is(job->atomic_op, kind))
+		return failure(-EINVAL, EXIT_USAGE, "--atomic-op %s: --op %s does not have it; it has %s",
+			       atomic_op_names[job->atomic_op], op_name((int) job->op), atomic_kind_words(kind));
+	if (!atomic_type_has(job->atomic_type, job->atomic_op))
+		return failure(-EINVAL, EXIT_USAGE, "--atomic-op %s is not defined for --atomic-type %s (fi_atomic(3))",
+			       atomic_op_names[job->atomic_op], atomic_type_names[job->atomic_type]);
+	if (job->verify && (kind == ATOMIC_PLAIN || !atomic_is_predictable(job->atomic_type)))
+		return failure(-EINVAL, EXIT_USAGE, "--verify with --op %s --atomic-type %s: %s",
+			       op_name((int) job->op), atomic_type_names[job->atomic_type],
+			       kind == ATOMIC_PLAIN ? "nothing comes back that could be checked; use fetch-atomic" :
+			       "it is checked for integers of up to 64 bits, float and double");
+	return 0;
+}
+
+/* How the messages under way are shared out. */
+static int validate_queues(const struct job *job) {
+	const struct {
+		const char *name;
+		uint32_t value;         /* messages of one queue pair */
+	} each[] = { { "batch", job->batch }, { "cq-moderation", job->cq_moderation } };
+
+	if (job->kind == KIND_LATENCY && (job->queue_pairs > 1 || job->batch > 1 || job->cq_moderation > 1))
+		return failure(-EINVAL, EXIT_USAGE, "latency is measured with one message at a time: "
+			       "--queue-pairs, --batch and --cq-moderation belong to bw");
+	if (job->queue_pairs > job->outstanding)
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--queue-pairs %u needs as many outstanding messages, and --outstanding is %u; raise it",
+			       job->queue_pairs, job->outstanding);
+	/*
+	 * Else a post list would never be full, or a queue would be full of work requests of which none ever completes.
+	 */
+	for (size_t i = 0; i < ELEMENTSOF(each); i++)
+		if ((uint64_t) each[i].value * job->queue_pairs > job->outstanding)
+			return failure(-EINVAL, EXIT_USAGE,
+				       "--%s %u with --queue-pairs %u needs --outstanding of at least %llu, "
+				       "and it is %u; raise it", each[i].name, each[i].value, job->queue_pairs,
+				       (unsigned long long) each[i].value * job->queue_pairs, job->outstanding);
+	return 0;
+}
+
+static int validate_sizes(const struct job *job) {
+	if (job->n_sizes == 0 || job->n_sizes > JOB_SIZES_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "a job has 1 to %d sizes", JOB_SIZES_MAX);
+	for (size_t i = 0; i < job->n_sizes; i++) {
+		uint64_t size = job->sizes[i];
+
+		if (size == 0 || size > JOB_SIZE_MAX)
+			return failure(-EINVAL, EXIT_USAGE, "--size %llu: a message has 1 to %llu bytes (4 GiB - 1)",
+				       (unsigned long long) size, (unsigned long long) JOB_SIZE_MAX);
+		if (size % job_word_bytes(job) != 0)
+			return failure(-EINVAL, EXIT_USAGE,
+				       "--size %llu: --op %s works on %llu-bit words here: use a multiple of %llu",
+				       (unsigned long long) size, op_name(job->op),
+				       (unsigned long long) job_word_bytes(job) * 8,
+				       (unsigned long long) job_word_bytes(job));
+	}
+	return 0;
+}
+
+static int validate_definition(const struct job *job, const struct backend_facts *b) {
+	bool half = op_is_send(job->op) || op_is_write(job->op), complete = !op_takes_receive(job->op);
+
+	if (job->kind != KIND_LATENCY && job->definition != DEFINITION_AUTO)
+		return failure(-EINVAL, EXIT_USAGE, "--definition belongs to latency; %s has one definition",
+			       kind_name((int) job->kind));
+	if ((job->definition == DEFINITION_HALF_ROUND_TRIP && !half) ||
+	    (job->definition == DEFINITION_COMPLETION && !complete))
+		return failure(-EINVAL, EXIT_USAGE, "--definition %s: --op %s is only measured as %s",
+			       definition_name(job->definition), op_name(job->op),
+			       half ? "half_round_trip" : "completion");
+	if (job->definition == DEFINITION_HALF_ROUND_TRIP && job->op == OP_WRITE && b->flags & BACKEND_STAMPS &&
+	    job_unseen_write(job))
+		return failure(-EINVAL, EXIT_USAGE, "--definition half_round_trip: %s cannot see a write arrive: %s",
+			       b->name, job_unseen_write(job));
+	return 0;
+}
+
+static int validate_load(const struct job *job) {
+	if ((job->iterations == 0) == (job->duration_ns == 0))
+		return failure(-EINVAL, EXIT_USAGE, "give either --iterations or --duration, and not 0");
+	if (job->outstanding == 0 || job->outstanding > JOB_OUTSTANDING_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u: 1 to %d messages", job->outstanding,
+			       JOB_OUTSTANDING_MAX);
+	if (job->kind == KIND_LATENCY && (job->outstanding != 1 || job->bidirectional))
+		return failure(-EINVAL, EXIT_USAGE, "latency is measured with one message at a time, one way: "
+			       "--outstanding and --bidirectional belong to bw");
+	if (job->bidirectional && job->verify && op_is_atomic(job->op))
+		return failure(-EINVAL, EXIT_USAGE, "--verify with --bidirectional: the results of --op %s land "
+			       "where the peer's operations work, so neither could be checked; leave one of them out",
+			       op_name(job->op));
+	if (job->bidirectional && job->interval_ns && !op_takes_receive(job->op))
+		return failure(-EINVAL, EXIT_USAGE, "--interval with --bidirectional: what the peer's --op %s moves "
+			       "is not seen while it runs; leave one of them out", op_name(job->op));
+	if (job->kind != KIND_LATENCY && job->barrier)
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--barrier belongs to lat; bw has many outstanding messages, with no pause between two");
+	if (job->ignore_mismatch && job->clock != CLOCK_KIND_CYCLES)
+		return failure(-EINVAL, EXIT_USAGE, "--ignore-frequency-mismatch belongs to --clock cycles; "
+			       "the other clock has no frequency to check");
+	if (job->kind != KIND_LATENCY && job->gap_ns)
+		return failure(-EINVAL, EXIT_USAGE, "--gap belongs to lat; bw is slowed with --rate");
+	if (job->report_all && (job->kind != KIND_LATENCY || !job->iterations || job->iterations > JOB_REPORT_ALL_MAX))
+		return failure(-EINVAL, EXIT_USAGE, "--report-all needs lat with --iterations of at most %d",
+			       JOB_REPORT_ALL_MAX);
+	if (job->gap_ns && job->rate_unit != RATE_NONE)
+		return failure(-EINVAL, EXIT_USAGE, "--gap and --rate both set the pace: give one of them");
+	if (job->rate_unit != RATE_NONE && !(isfinite(job->rate) && job->rate > 0))
+		return failure(-EINVAL, EXIT_USAGE, "--rate must be above 0");
+	/* Counters that a wrap could overtake: 2^62 ns are 146 years. */
+	if ((job->duration_ns | job->gap_ns | job->interval_ns | job->timeout_ns) >> 62 || job->timeout_ns == 0)
+		return failure(-EINVAL, EXIT_USAGE,
+			       "a time is out of range: above 0 for --timeout, below 146 years for all");
+	return 0;
+}
+
+unsigned long job_options_of(const struct job *job, unsigned long backend_options) {
+	return backend_options | (job->kind == KIND_TRANSFER ? JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH : 0);
+}
+
+static int validate_places(const struct job *job) {
+	if (placement_check_cpu(job->cpu) < 0 || placement_check_cpu(job->server_cpu) < 0)
+		return failure(-EINVAL, EXIT_USAGE, "--cpu and --server-cpu take auto, off, or a list of CPUs");
+	if (placement_check_numa(job->numa) < 0 || placement_check_numa(job->server_numa) < 0)
+		return failure(-EINVAL, EXIT_USAGE, "--numa and --server-numa take auto, off, or a NUMA node");
+	return 0;
+}
+
+int job_validate(const struct job *job) {
+	const struct backend_facts *b = backend_facts_of(job->backend);
+	int r;
+
+	if (!b)
+		return failure(-EINVAL, EXIT_USAGE, "unknown backend '%s'; give tcp, verbs, ofi, cxi or null",
+			       job->backend);
+	r = validate_backend(job, b);
+	if (r < 0)
+		return r;
+	r = validate_choices(job, b);
+	if (r < 0)
+		return r;
+	r = validate_atomic(job);
+	if (r < 0)
+		return r;
+	r = validate_fabric(job);
+	if (r < 0)
+		return r;
+	r = validate_sizes(job);
+	if (r < 0)
+		return r;
+	r = validate_definition(job, b);
+	if (r < 0)
+		return r;
+	r = validate_load(job);
+	if (r == 0)
+		r = validate_places(job);
+	if (r < 0)
+		return r;
+	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job, b) : validate_queues(job);
+	return r < 0 ? r : memory_validate(job, b);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What only the jobs of transfers have: pairs of devices, lanes, and how a batch is laid out and cut. */
+#include <stdio.h>
+
+#include "backend_facts.h"
+#include "memory_kind.h"
+#include "base/message.h"
+#include "base/parse.h"
+
+/* Entries of a list between commas; an empty text has one, which is empty. */
+static uint32_t list_length(const char *list) {
+	uint32_t n = 1;
+
+	for (; *list; list++)
+		n += *list == ',';
+	return n;
+}
+
+/* Entry `index` of a list; false where it is too long for a name. */
+static bool list_entry(const char *list, uint32_t index, char ret[JOB_NAME_MAX]) {
+	size_t n;
+
+	for (; index > 0; index--)
+		list = strchr(list, ',') + 1;
+	n = strcspn(list, ",");
+	if (n >= JOB_NAME_MAX)
+		return false;
+	memcpy(ret, list, n);
+	ret[n] = '\0';
+	return true;
+}
+
+/* What an entry may name besides the device; as the job has it where it does not. */
+struct rail {
+	char name[JOB_NAME_MAX];
+	uint32_t ib_port;
+	int32_t gid_index;
+};
+
+/* "3", up to a limit, into `ret`; an empty text leaves it. */
+static bool read_number(const char *text, uint64_t least, uint64_t most, int64_t *ret) {
+	uint64_t n;
+
+	if (!text[0])
+		return true;
+	if (parse_u64(text, &n) < 0 || n < least || n > most)
+		return false;
+	*ret = (int64_t) n;
+	return true;
+}
+
+/* "mlx5_0", "mlx5_0:1" or "mlx5_0::3" where devices have ports and GIDs; elsewhere all of it is the name. */
+static bool read_rail(const char *list, uint32_t index, bool has_gids, struct rail *ret) {
+	int64_t port = ret->ib_port, gid = ret->gid_index;
+	char *at, *second;
+	bool good;
+
+	if (!list_entry(list, index, ret->name))
+		return false;
+	at = has_gids ? strchr(ret->name, ':') : NULL;
+	if (!at)
+		return ret->name[0] != '\0';
+	*at++ = '\0';
+	second = strchr(at, ':');
+	if (second)
+		*second++ = '\0';
+	good = ret->name[0] && read_number(at, 1, JOB_IB_PORT_MAX, &port) &&
+	       read_number(second ? second : "", 0, JOB_GID_INDEX_MAX, &gid);
+	ret->ib_port = (uint32_t) port;
+	ret->gid_index = (int32_t) gid;
+	return good;
+}
+
+static bool has_gids(const struct job *job) {
+	const struct backend_facts *b = backend_facts_of(job->backend);
+
+	return b && (b->options & JOB_OPTION_GID_INDEX);
+}
+
+uint32_t job_pairs(const struct job *job) {
+	return MAX(list_length(job->devices), list_length(job->server_devices));
+}
+
+void job_for_lane(const struct job *job, uint32_t lane, struct job *ret) {
+	uint32_t pairs = job_pairs(job), pair = lane % pairs;
+	struct rail ours = { .ib_port = job->ib_port, .gid_index = job->gid_index };
+	struct rail theirs = { .ib_port = job->server_ib_port, .gid_index = job->server_gid_index };
+
+	*ret = *job;
+	/* Validated: as many on both sides, or none named on one of them. */
+	if (job->devices[0] && read_rail(job->devices, pair, has_gids(job), &ours)) {
+		memcpy(ret->device, ours.name, sizeof(ours.name));
+		ret->ib_port = ours.ib_port;
+		ret->gid_index = ours.gid_index;
+	}
+	if (job->server_devices[0] &&
+	    read_rail(job->server_devices, (pair + job->cross_rail) % pairs, has_gids(job), &theirs)) {
+		memcpy(ret->server_device, theirs.name, sizeof(theirs.name));
+		ret->server_ib_port = theirs.ib_port;
+		ret->server_gid_index = theirs.gid_index;
+	}
+}
+
+void shape_of(const struct job *job, uint64_t size, uint32_t batch, struct shape *ret) {
+	uint64_t chunk = size;
+
+	/* Never more than max_chunks pieces: then they are larger than asked. */
+	if (job->chunk_bytes)
+		chunk = MIN(MAX(job->chunk_bytes, (size + job->max_chunks - 1) / job->max_chunks), size);
+	*ret = (struct shape) {
+		.size = size,
+		.stride = job->stride_bytes ? job->stride_bytes : size,
+		.chunk = chunk,
+		.chunks = (uint32_t) ((size + chunk - 1) / chunk),
+		.batch = batch,
+	};
+}
+
+/* The most of something that any batch of the job has. */
+static uint64_t most(const struct job *job, uint64_t (*of)(const struct shape *)) {
+	uint64_t n = 0;
+	struct shape s;
+
+	for (size_t i = 0; i < job->n_sizes; i++)
+		for (size_t k = 0; k < job->n_batches; k++) {
+			shape_of(job, job->sizes[i], job->batches[k], &s);
+			n = MAX(n, of(&s));
+		}
+	return n;
+}
+
+uint64_t job_most_pieces(const struct job *job) {
+	return most(job, shape_pieces);
+}
+
+/* No overflow: 2^15 transfers, each at a distance of at most 2^40 (validate_buffer()). */
+static uint64_t largest_span(const struct job *job) {
+	return most(job, shape_span);
+}
+
+uint64_t job_buffer(const struct job *job) {
+	return job->buffer_bytes ? job->buffer_bytes : largest_span(job);
+}
+
+void job_complete_transfer(struct job *job) {
+	if (!job->n_batches) {
+		job->batches[0] = 1;
+		job->n_batches = 1;
+	}
+	if (!job->threads)
+		job->threads = job_pairs(job);
+	if (!job->max_chunks)
+		job->max_chunks = JOB_CHUNKS_MAX;
+	/* One spelling in the job: then a lane's devices come from the same place. */
+	if (job->device[0] && !job->devices[0])
+		memcpy(job->devices, job->device, sizeof(job->device));
+	if (job->server_device[0] && !job->server_devices[0])
+		memcpy(job->server_devices, job->server_device, sizeof(job->server_device));
+	job->device[0] = job->server_device[0] = '\0';
+}
+
+static int validate_list(const struct job *job, const char *option, const char *list) {
+	uint32_t n = list_length(list);
+
+	if (n > JOB_DEVICES_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "--%s names %u devices; %d at most", option, n, JOB_DEVICES_MAX);
+	for (uint32_t i = 0; list[0] && i < n; i++) {
+		struct rail rail = { 0 };
+
+		if (!read_rail(list, i, has_gids(job), &rail))
+			return failure(-EINVAL, EXIT_USAGE, "--%s '%.64s': entry %u of %u is not a device's name%s",
+				       option, list, i + 1, n, has_gids(job) ? ", as in mlx5_0, mlx5_0:1 (its port) "
+				       "or mlx5_0:1:3 (and its GID index)" : "");
+	}
+	return 0;
+}
+
+static int validate_pairs(const struct job *job, const struct backend_facts *b) {
+	uint32_t ours = list_length(job->devices), theirs = list_length(job->server_devices), pairs = MAX(ours, theirs);
+	const char *list = job->devices[0] ? job->devices : job->server_devices;
+	char others[BACKENDS_WITH_MAX];
+	int r;
+
+	if (list[0] && !(b->flags & BACKEND_DEVICES)) /* a list of one may come from -d */
+		return failure(-EINVAL, EXIT_USAGE, "--%s%s %s: the %s backend has no devices to choose from%s",
+			       job->devices[0] ? "device" : "server-device", strchr(list, ',') ? "s" : "", list,
+			       b->name, backends_with(0, 0, BACKEND_DEVICES, others));
+	r = validate_list(job, "devices", job->devices);
+	if (r == 0)
+		r = validate_list(job, "server-devices", job->server_devices);
+	if (r < 0)
+		return r;
+	if (ours != theirs)
+		return failure(-EINVAL, EXIT_USAGE, "--devices names %u and --server-devices %u; "
+			       "name as many on both sides", ours, theirs);
+	if (job->cross_rail >= pairs)
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--cross-rail %u with %u pairs of devices; it is below their number", job->cross_rail,
+			       pairs);
+	if (job->threads == 0 || job->threads > JOB_THREADS_MAX || (job->threads % pairs && pairs % job->threads))
+		return failure(-EINVAL, EXIT_USAGE, "--threads %u with %u pairs of devices: 1 to %d, "
+			       "and a multiple or a divisor of the pairs", job->threads, pairs, JOB_THREADS_MAX);
+	if (job->completion == COMPLETION_EVENT && job->threads < pairs)
+		return failure(-EINVAL, EXIT_USAGE, "--completion event with --threads %u and %u pairs: "
+			       "a thread sleeps for one device only; give --threads %u, or --completion busy",
+			       job->threads, pairs, pairs);
+	if (job->completion == COMPLETION_EVENT && job->queue_pairs > 1 && !(b->options & JOB_OPTION_QUEUE_PAIRS))
+		return failure(-EINVAL, EXIT_USAGE, "--completion event with --queue-pairs %u: over %s a thread can "
+			       "sleep for one queue pair only; use more --threads, or --completion busy",
+			       job->queue_pairs, b->name);
+	return 0;
+}
+
+static int validate_batches(const struct job *job) {
+	uint64_t pieces;
+
+	if (job->n_batches == 0 || job->n_batches > JOB_BATCHES_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "a job has 1 to %d batch sizes", JOB_BATCHES_MAX);
+	for (size_t i = 0; i < job->n_batches; i++)
+		if (job->batches[i] < 1 || job->batches[i] > JOB_BATCH_MAX)
+			return failure(-EINVAL, EXIT_USAGE, "--batch %u: 1 to %d transfers", job->batches[i],
+				       JOB_BATCH_MAX);
+	if (job->max_chunks < 1 || job->max_chunks > JOB_CHUNKS_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "--max-chunks %u: 1 to %d", job->max_chunks, JOB_CHUNKS_MAX);
+	pieces = job_most_pieces(job);
+	if (pieces > JOB_PIECES_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "the largest batch is cut into %llu pieces, and %d are possible; "
+			       "raise --chunk, or lower --batch", (unsigned long long) pieces, JOB_PIECES_MAX);
+	return 0;
+}
+
+/* Farther apart lie no two transfers: 1 TiB, which no host that is tested has. */
+#define STRIDE_MAX (UINT64_C(1) << 40)
+
+static int validate_buffer(const struct job *job) {
+	uint64_t largest = job_largest_size(job), span;
+
+	if (job->chunk_bytes > JOB_SIZE_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "--chunk %llu: at most %llu bytes",
+			       (unsigned long long) job->chunk_bytes, (unsigned long long) JOB_SIZE_MAX);
+	if (job->stride_bytes > STRIDE_MAX || (job->stride_bytes && job->stride_bytes < largest))
+		return failure(-EINVAL, EXIT_USAGE, "--stride %llu: "
+			       "at least the largest --size, %llu, or transfers would overlap; 1 TiB at most",
+			       (unsigned long long) job->stride_bytes, (unsigned long long) largest);
+	span = largest_span(job);
+	if (job->buffer_bytes && job->buffer_bytes < span)
+		return failure(-EINVAL, EXIT_USAGE, "--buffer %llu is smaller than the largest batch, "
+			       "which takes %llu bytes; raise it, or lower --size, --batch or --stride",
+			       (unsigned long long) job->buffer_bytes, (unsigned long long) span);
+	return 0;
+}
+
+int job_validate_transfer(const struct job *job, const struct backend_facts *b) {
+	int r;
+
+	if (job->connection != CONNECTION_RC)
+		return failure(-EINVAL, EXIT_USAGE, "transfers need a reliable connection, and %s is unreliable",
+			       connection_name((int) job->connection));
+	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce ||
+	    job->batch != 1 || job->cq_moderation != 1)
+		return failure(-EINVAL, EXIT_USAGE, "transfers go one way at full speed; --bidirectional, --rate, "
+			       "--interval, --srq, --bounce and --cq-moderation belong to bw");
+	r = validate_pairs(job, b);
+	if (r == 0)
+		r = validate_batches(job);
+	return r < 0 ? r : validate_buffer(job);
+}

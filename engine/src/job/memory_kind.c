@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memory_kind.h"
+
+#include <stdio.h>
+
+#include "backend_facts.h"
+#include "base/message.h"
+#include "base/parse.h"
+
+static const char *const type_names[MEMORY_TYPE_MAX] = {
+	[MEMORY_HOST] = "host",
+	[MEMORY_HUGE] = "huge",
+	[MEMORY_CUDA] = "cuda",
+	[MEMORY_ROCM] = "rocm",
+	[MEMORY_ZE] = "ze",
+};
+
+static int parse_detail(const char *text, struct memory_kind *kind) {
+	uint64_t n;
+	int r;
+
+	if (kind->type == MEMORY_HUGE) {
+		kind->huge = streq(text, "2M") ? JOB_HUGE_2M : streq(text, "1G") ? JOB_HUGE_1G : 0;
+		return kind->huge ? 0 : -EINVAL;
+	}
+	r = memory_is_gpu(kind->type) ? parse_u64(text, &n) : -EINVAL;
+	if (r < 0 || n > MEMORY_ORDINAL_MAX)
+		return -EINVAL;
+	kind->ordinal = (uint32_t) n;
+	return 0;
+}
+
+int memory_kind_parse(const char *text, struct memory_kind *ret) {
+	const char *colon = strchr(text, ':');
+	size_t length = colon ? (size_t) (colon - text) : strlen(text);
+
+	for (int t = 0; t < MEMORY_TYPE_MAX; t++) {
+		struct memory_kind kind = { .type = (enum memory_type) t };
+
+		if (strlen(type_names[t]) != length || strncmp(text, type_names[t], length) != 0)
+			continue;
+		/* Huge pages have no size that goes without saying. */
+		if (colon ? parse_detail(colon + 1, &kind) < 0 : t == MEMORY_HUGE)
+			return -EINVAL;
+		*ret = kind;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+void memory_kind_format(const struct memory_kind *kind, char ret[JOB_NAME_MAX]) {
+	const char *name = type_names[kind->type];
+
+	if (kind->type == MEMORY_HUGE)
+		(void) snprintf(ret, JOB_NAME_MAX, "%s:%s", name, kind->huge == JOB_HUGE_1G ? "1G" : "2M");
+	else if (memory_is_gpu(kind->type))
+		(void) snprintf(ret, JOB_NAME_MAX, "%s:%u", name, kind->ordinal);
+	else
+		(void) snprintf(ret, JOB_NAME_MAX, "%s", name);
+}
+
+static struct memory_kind known(const char *text) {
+	struct memory_kind kind = { .type = MEMORY_HOST };
+
+	(void) memory_kind_parse(text, &kind);
+	return kind;
+}
+
+struct memory_kind job_tx_memory(const struct job *job) {
+	return known(job->tx_memory);
+}
+
+struct memory_kind job_rx_memory(const struct job *job) {
+	return known(job->rx_memory);
+}
+
+bool job_sends_from_gpu(const struct job *job) {
+	return memory_is_gpu(job_tx_memory(job).type);
+}
+
+bool job_uses_gpu(const struct job *job) {
+	return job_sends_from_gpu(job) || memory_is_gpu(job_rx_memory(job).type);
+}
+
+uint64_t job_huge(const struct job *job) {
+	return MAX(job_tx_memory(job).huge, job_rx_memory(job).huge);
+}
+
+/*
+ * A bounce copy is a part of the way, and so of the time. That holds only where an end that is awake makes it:
+ * the memory that a one-sided operation works on belongs to an end that does not see it happen.
+ */
+static int validate_bounce(const struct job *job) {
+	bool tx = job_sends_from_gpu(job), rx = memory_is_gpu(job_rx_memory(job).type);
+
+	if (!tx && !rx)
+		return failure(-EINVAL, EXIT_USAGE, "--bounce: the buffers are in host memory already; "
+			       "it belongs to --memory cuda, rocm or ze");
+	if (op_is_atomic(job->op) || (job->op == OP_READ && tx) || (job->op == OP_WRITE && rx))
+		return failure(-EINVAL, EXIT_USAGE, "--bounce with --op %s: no process runs at the end of the %s "
+			       "memory to time the copy; use --op send, or omit --bounce", op_name((int) job->op),
+			       job->op == OP_READ ? job->tx_memory : job->rx_memory);
+	return 0;
+}
+
+static int validate_gpu(const struct job *job, const struct backend_facts *b) {
+	const char *gpu = job_sends_from_gpu(job) ? job->tx_memory : job->rx_memory;
+
+	if (!(b->flags & (BACKEND_GPU | BACKEND_BOUNCE)))
+		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend takes host memory and huge pages only",
+			       gpu, b->name);
+	if (!job->bounce && !(b->flags & BACKEND_GPU))
+		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend reaches host memory only; "
+			       "--bounce lets each message be copied through it, and the copy is a part of the time",
+			       gpu, b->name);
+	if (op_is_atomic(job->op) && job_sends_from_gpu(job))
+		return failure(-EINVAL, EXIT_USAGE,
+			       "--tx-memory %s with --op %s: its operands are made by the host; give --rx-memory alone",
+			       gpu, op_name((int) job->op));
+	if (job->inline_bytes > 0 && job_sends_from_gpu(job))
+		return failure(-EINVAL, EXIT_USAGE, "--inline %lld with --tx-memory %s: the host cannot copy a GPU's "
+			       "memory into a work request; leave --inline out", (long long) job->inline_bytes, gpu);
+	return 0;
+}
+
+int memory_validate(const struct job *job, const struct backend_facts *backend) {
+	const struct {
+		const char *option, *value;
+	} each[] = { { "tx-memory", job->tx_memory }, { "rx-memory", job->rx_memory } };
+	struct memory_kind kind;
+	int r;
+
+	for (size_t i = 0; i < ELEMENTSOF(each); i++)
+		if (memory_kind_parse(each[i].value, &kind) < 0)
+			return failure(-EINVAL, EXIT_USAGE, "--%s %s: there is no such memory; give " MEMORY_KINDS,
+				       each[i].option, each[i].value);
+	r = job_uses_gpu(job) ? validate_gpu(job, backend) : 0;
+	return r == 0 && job->bounce ? validate_bounce(job) : r;
+}

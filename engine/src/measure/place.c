@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place.h"
+
+#include "host/netdev.h"
+
+static void read_host(struct topology *ret) {
+	cpu_set_t cpus, nodes;
+
+	topology_allowed(&cpus, &nodes);
+	topology_read("/sys", &cpus, &nodes, ret);
+}
+
+/* Where none is named: the one that the backend will take, as far as that is known before it is opened. */
+static int node_of(const struct open_arguments *a, const char *device, int *ret) {
+	const struct backend *b = backend_find(a->job->backend);
+	char name[JOB_NAME_MAX];
+	struct netdev n;
+	int e;
+
+	if (!device[0] && b->near) {
+		e = b->near(a, name);
+		if (e < 0)
+			return e;
+		device = name;
+	} else if (!device[0])
+		device = netdev_of_address(a->local, &n) == 0 ? n.name : "";
+	*ret = device_node("/sys", device);
+	return 0;
+}
+
+int place_open(const struct open_arguments *a, struct place *ret) {
+	const struct job *j = a->job;
+	const bool server = a->role == ROLE_SERVER;
+	struct placement_wish w = {
+		.cpu = server ? j->server_cpu : j->cpu,
+		.numa = server ? j->server_numa : j->numa,
+		.server = server,
+		.shared = a->same_machine,
+		.threads = j->kind == KIND_TRANSFER ? j->threads : 1,
+	};
+	const uint32_t lanes = j->kind == KIND_TRANSFER ? job_lanes(j) : 1;
+	int e = 0;
+
+	read_host(&ret->topology);
+	for (uint32_t i = 0; e == 0 && i < lanes; i++) {
+		struct job lane = *j;
+
+		if (j->kind == KIND_TRANSFER)
+			job_for_lane(j, i, &lane);
+		e = node_of(a, server ? lane.server_device : lane.device, &ret->nodes[i]);
+		w.nodes[i] = ret->nodes[i]; /* a thread's first lane has its number */
+	}
+	if (e == 0)
+		e = placement_check(&ret->topology, &w);
+	if (e == 0)
+		placement_choose("/sys", &ret->topology, &w, &ret->placement);
+	return e;
+}
+
+int place_check(const struct job *own) {
+	const struct placement_wish w = { .cpu = own->cpu, .numa = own->numa, .threads = 1 };
+	struct topology t;
+
+	read_host(&t);
+	return placement_check(&t, &w);
+}
+
+int place_sit(const struct place *p, unsigned thread, unsigned lane) {
+	return placement_sit(&p->placement, thread, p->nodes[lane]);
+}
+
+struct placed place_say(const struct place *p, unsigned thread, const struct arena *arena) {
+	const struct region *r = &arena->regions[0];
+
+	return placement_say(&p->placement, &p->topology, thread, r->gpu ? NULL : r->base);
+}

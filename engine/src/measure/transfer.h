@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Transfers: batches of one-sided operations between pairs of devices.
+ *
+ *     pair     a device of the initiator and one of the target
+ *     lane     one thread's part of one pair: queue pairs, a completion queue and a buffer of its own, at both ends
+ *     batch    transfers that are started together and waited for together; each has one or more pieces
+ *     phase    warm-up and measurement of one size and one batch size
+ *
+ * Nothing that is hot is shared: a lane belongs to one thread, and lanes are added up when a phase is over.
+ *
+ *     transfer.c          leads a job: phases, supervision, results
+ *     transfer_serve.c    the target's side
+ *     transfer_lane.c     opens and connects lanes, at both ends
+ *     transfer_drive.c    the hot loop
+ *     transfer_verify.c   patterns
+ *     transfer_result.c   what the lanes of a phase come to
+ *     transfer_table.c    tables; JSON is write_json.c's
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "control/exchange.h"
+#include "cli/options.h"
+#include "place.h"
+#include "output/result.h"
+
+/* A queue pair; over backends without them an endpoint or a connection, which is a session of its own. */
+struct channel {
+	struct session *session;
+	uint32_t in_session;            /* its number there */
+	uint32_t next, end;             /* pieces of the batch under way that are not posted yet */
+	uint32_t first;                 /* where its pieces begin in each batch */
+	uint32_t under;                 /* posted, and not complete */
+};
+
+struct transfer;
+
+struct lane {
+	/* hot */
+	const struct backend *backend;
+	struct channel *channels;
+	struct session **sessions;      /* all of them; the first is the run's own */
+	uint16_t *channel_of;           /* by piece */
+	uint32_t n_channels, n_sessions;
+	uint32_t pieces, done;          /* of the batch under way */
+	uint32_t depth;                 /* work requests of a channel */
+	bool busy;                      /* a batch is under way */
+	bool sleeps;
+	bool consecutive, resolves;
+	enum op op;
+	uint64_t began, ended;          /* ticks: of the batch under way, and when the last one was complete */
+	uint64_t batches;               /* complete, in this part of the phase */
+	_Atomic uint64_t progress;      /* completions, in this phase */
+
+	/* cold */
+	struct transfer *transfer;
+	uint32_t number, pair;
+	struct job job;                 /* its own: device and server_device are those of the pair */
+	struct run run;                 /* of it: job, role, control, backend, session, arena, clock, total */
+	struct peer peer;
+	uint64_t sequence;              /* of the first transfer of the batch under way: what --verify writes */
+	uint64_t moved_batches;         /* in the whole phase, warm-up included */
+	struct integrity integrity;
+};
+
+struct thread {
+	pthread_t id;
+	struct transfer *transfer;
+	uint32_t number;
+	bool started;
+	int error;                      /* negative: said */
+};
+
+/* One end of a whole job. */
+struct transfer {
+	struct job job;
+	enum role role;
+	struct control *control;
+	struct place place;
+	pthread_mutex_t control_lock;   /* --verify: one lane at a time asks the peer to look */
+	struct lane **lanes;
+	uint32_t n_lanes, n_pairs;
+	struct thread *threads;
+	int done_fd;                    /* eventfd: a thread has ended */
+	struct watchdog watchdog;       /* over what waits for threads, and for libraries that close: armed only then */
+	_Atomic uint64_t heart;         /* stands still: whatever it watches has one deadline */
+
+	/* of the phase under way */
+	struct shape shape;
+	bool warming;
+	uint64_t goal;                  /* batches of each lane; 0: until the time is over */
+	uint64_t duration_ticks;
+	uint64_t start_ticks;           /* of all lanes */
+	atomic_bool stop;
+	atomic_bool begun;
+	atomic_uint ready;              /* threads that are there */
+	atomic_uint left;               /* lanes that have not reached the goal: all go on until none is left */
+	atomic_uint running;            /* threads that have not ended */
+};
+
+/*
+ * transfer_lane.c: opens this end's lanes and connects each with the peer's, in order. Negative: said.
+ * Closing takes half-opened ones.
+ */
+int transfer_open(struct transfer *x, const struct open_arguments *arguments, struct control *control);
+
+/*
+ * `on_stuck` ends the process: it is called, in a thread of its own,
+ * when a library does not come back. 0 or negative (said).
+ */
+int transfer_watch(struct transfer *x, void (*on_stuck)(void *userdata), void *userdata);
+void transfer_close(struct transfer *x);
+
+/* Of the phase in x->shape: places all pieces and shares them out among the channels. */
+void lane_prepare(struct lane *l);
+
+/*
+ * Looks up what one piece needs, as an application does that has no session: who the peer is,
+ * which memory, which queue pair.
+ */
+void lane_resolve(struct lane *l, uint32_t piece);
+
+/* transfer_drive.c: starts the threads, which run body() until it answers. Negative: said. */
+int transfer_start(struct transfer *x, void *(*body)(void *));
+void transfer_stop(struct transfer *x);         /* tells them to end, and waits until they have */
+void transfer_join(struct transfer *x);         /* waits for threads that end by themselves, or have ended */
+/* the initiator's body: all begin together, and work until the goal is reached */
+void *transfer_initiate(void *thread);
+void *transfer_attend(void *thread);            /* the target's: makes progress until x->stop */
+
+/*
+ * transfer_verify.c. Where a lane verifies, its batches are checked one by one,
+ * outside of what is timed. Negative: said.
+ */
+/* target of reads, before a phase; initiator of writes, before a batch */
+int transfer_fill_source(struct lane *l);
+/* where the batch will land: the initiator of reads, before each */
+int transfer_poison(struct lane *l);
+int transfer_check(struct lane *l, uint64_t sequence);  /* where it has landed */
+int transfer_ask(struct lane *l);                       /* initiator of writes: CHECK -> CHECKED */
+
+/* How long nothing may come: --timeout, and what filling and checking may take of the time. */
+uint64_t transfer_patience(const struct transfer *x);
+
+/* One phase's outcome: of a pair, or of all. */
+struct transfer_view {
+	int pair;                       /* -1: the sum of all */
+	uint32_t pairs, threads;
+	struct shape shape;
+	uint32_t lanes;
+	uint64_t batches;               /* done */
+	uint64_t completed;             /* transfers; after a failure also those of the batch that was under way */
+	uint64_t asked;                 /* transfers; 0: until the time was over */
+	uint32_t lists;                 /* post lists that a batch takes on each queue pair, at least */
+	uint64_t buffer_bytes;          /* of a lane */
+	double rate_gbit_s;             /* of the links together; 0: unknown */
+	char *client_device;            /* of the sum of several: all of them; owned */
+	int node;                       /* NUMA node of the initiator's device; -1: unknown, or several */
+};
+
+/*
+ * transfer_result.c: adds the lanes of `pair` (-1: of all) up into *ret, whose run is *run.
+ * Both are released by view_close().
+ */
+int view_open(const struct transfer *x, int pair, struct run *run, struct transfer_view *view, struct result *ret);
+void view_close(struct run *run, struct transfer_view *view, struct result *r);
+
+/* Rate of the links of `pair` (-1: of all together); 0: that of one is unknown. */
+double transfer_link_gbit_s(const struct transfer *x, int pair);
+
+/*
+ * transfer_table.c: each pair has a table of its own, and then the sum. One pair's lines are printed as they come;
+ * several pairs' are kept until transfer_table_end().
+ */
+struct transfer_table;
+int transfer_table_new(const struct transfer *x, const char *host, struct transfer_table **ret);
+void transfer_table_add(struct transfer_table *t, const struct result *r);
+struct transfer_table *transfer_table_end(struct transfer_table *t);    /* prints what is kept; answers NULL */
+
+int command_transfer(const struct options *o);
+
+/* transfer_serve.c: the target, from the job on. Negative: said. */
+int transfer_serve(struct control *c, const struct job *job, const struct open_arguments *arguments);

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memory.h"
+
+#include <linux/mman.h> /* MAP_HUGE_SHIFT */
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "memory_huge.h"
+#include "base/message.h"
+
+/*
+ * What shared slots may take in all: half of a small level 2 cache (256 KiB on the oldest supported server cores),
+ * so that a deep queue measures the path and not memory. perftest cycles through a page (4 KiB) for the same reason.
+ */
+#define SHARED_BYTES (UINT64_C(128) * 1024)
+
+/*
+ * GPUs map their memory in pages of 2 MiB for others (GPUDirect RDMA: 64 KiB);
+ * whole ones never share with another program's.
+ */
+#define GPU_PAGE_BYTES (UINT64_C(2) << 20)
+
+/*
+ * Fresh memory of a GPU may hold what another program left there, and would carry it over the network:
+ * this much is cleared at a time.
+ */
+#define CLEAR_BYTES (UINT64_C(2) << 20)
+
+static uint64_t round_up(uint64_t n, uint64_t to) {
+	return (n + to - 1) / to * to;
+}
+
+/* Huge pages come from a pool that the administrator fills; the kernel takes them whole at once or fails (mmap(2)). */
+static int map_host(uint64_t length, uint64_t huge, struct region *ret) {
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+	void *p;
+
+	if (huge)
+		flags |= MAP_HUGETLB | __builtin_ctzll(huge) << MAP_HUGE_SHIFT;
+	p = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, -1, 0);
+	if (p == MAP_FAILED && huge)
+		return huge_failure("/sys", huge, length, errno);
+	if (p == MAP_FAILED)
+		return failure(-ENOMEM, EXIT_HOST, "cannot get %llu MiB for the buffers: %s; "
+			       "lower --size, --outstanding, or for transfers --batch, --stride or --threads",
+			       (unsigned long long) (length >> 20), strerror(errno));
+	*ret = (struct region) { .base = p, .length = length };
+	return 0;
+}
+
+static int clear_gpu(const struct region *r) {
+	_cleanup_free_ uint8_t *zeros = calloc(1, MIN(r->length, CLEAR_BYTES));
+	int e = zeros ? 0 : failure(-ENOMEM, EXIT_HOST, "no memory to clear a GPU's with");
+
+	for (uint64_t at = 0; e == 0 && at < r->length; at += CLEAR_BYTES)
+		e = r->gpu->runtime->copy(r->gpu, r->base + at, zeros, MIN(r->length - at, CLEAR_BYTES), GPU_COPY_IN);
+	return e;
+}
+
+static int map_gpu(const struct memory_kind *kind, uint64_t length, struct region *ret) {
+	struct region r = { .length = length };
+	void *p;
+	int e;
+
+	e = gpu_open(kind, &r.gpu);
+	if (e < 0)
+		return e;
+	e = r.gpu->runtime->alloc(r.gpu, length, &p);
+	if (e < 0) {
+		(void) gpu_close(r.gpu);
+		return e;
+	}
+	r.base = p;
+	*ret = r; /* from here on arena_close() has it */
+	return clear_gpu(ret);
+}
+
+static int map_region(const struct memory_kind *kind, uint64_t length, struct region *ret) {
+	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
+
+	if (memory_is_gpu(kind->type))
+		return map_gpu(kind, round_up(length, GPU_PAGE_BYTES), ret);
+	return map_host(round_up(length, kind->huge ? kind->huge : page), kind->huge, ret);
+}
+
+static void unmap_region(struct region *r) {
+	if (r->base && !r->borrowed && r->gpu)
+		r->gpu->runtime->free(r->gpu, r->base);
+	else if (r->base && !r->borrowed)
+		(void) munmap(r->base, r->length);
+	if (!r->borrowed)
+		r->gpu = gpu_close(r->gpu);
+	*r = (struct region) { .base = NULL };
+}
+
+/* Locked where the runtime can: else each copy goes through a buffer of the runtime's own. */
+static int open_view(struct region *view, const struct region *of, size_t half) {
+	int e;
+
+	e = map_host(half, 0, view);
+	if (e < 0)
+		return e;
+	if (of->gpu->runtime->pin && of->gpu->runtime->pin(of->gpu, view->base, view->length) == 0)
+		view->gpu = of->gpu;
+	return 0;
+}
+
+static void close_view(struct region *view) {
+	if (view->gpu)
+		view->gpu->runtime->unpin(view->gpu, view->base);
+	if (view->base)
+		(void) munmap(view->base, view->length);
+	*view = (struct region) { .base = NULL };
+}
+
+static int open_views(struct arena *a) {
+	const struct region *of[2] = { arena_tx_region(a), arena_rx_region(a) };
+	uint8_t **places[2] = { &a->view_tx, &a->view_rx };
+	int e;
+
+	for (size_t i = 0; i < ELEMENTSOF(of); i++) {
+		if (!of[i]->gpu) {
+			*places[i] = i == 0 ? a->tx : a->rx;
+			continue;
+		}
+		if (a->distinct < a->slots)
+			continue; /* shared slots are never verified */
+		e = open_view(&a->views[i], of[i], a->length / 2);
+		if (e < 0)
+			return e;
+		*places[i] = a->views[i].base;
+	}
+	return 0;
+}
+
+/* Both halves in one piece where that is possible: one registration then serves both. */
+static int open_regions(struct arena *a, const struct memory_kind kinds[2]) {
+	uint64_t half = a->length / 2;
+	int e;
+
+	a->n_regions = memory_kind_equal(&kinds[0], &kinds[1]) ? 1 : 2;
+	e = map_region(&kinds[0], a->n_regions == 1 ? a->length : half, &a->regions[0]);
+	if (e == 0 && a->n_regions == 2)
+		e = map_region(&kinds[1], half, &a->regions[1]);
+	if (e < 0)
+		return e;
+	a->tx = a->regions[0].base;
+	a->rx = a->n_regions == 1 ? a->tx + half : a->regions[1].base;
+	return 0;
+}
+
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
+	       const struct memory_kind kinds[2]) {
+	static const struct memory_kind host[2];        /* MEMORY_HOST is 0 */
+	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), stride;
+	uint32_t n = slots, mask = UINT32_MAX;
+	struct arena a;
+	int e;
+
+	/* Messages of different slots never share a cache line (64 bytes on x86-64, 128 fetched as a pair). */
+	stride = round_up(slot_bytes, 128);
+	if (!distinct) {
+		/* The largest power of two within the bound, so that a place is found by masking. */
+		for (n = 1; n * 2 <= slots && n * 2 * stride <= SHARED_BYTES; n *= 2)
+			;
+		mask = n - 1;
+	}
+	if (stride > (SIZE_MAX - 2 * JOB_HUGE_1G) / 2 / n)
+		return failure(-ENOMEM, EXIT_HOST, "%u buffers of %llu bytes are more than this host can address; "
+			       "lower --size or --outstanding", n, (unsigned long long) slot_bytes);
+	a = (struct arena) {
+		.length = 2 * round_up(stride * n, page), /* each half begins with a page */
+		.slot_bytes = slot_bytes,
+		.stride = stride,
+		.slots = slots,
+		.distinct = n,
+		.mask = mask,
+	};
+	e = open_regions(&a, kinds ? kinds : host);
+	if (e == 0)
+		e = open_views(&a);
+	if (e < 0) {
+		arena_close(&a);
+		return e;
+	}
+	*ret = a;
+	return 0;
+}
+
+int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind) {
+	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), length;
+	struct arena a;
+	int e;
+
+	if (bytes > SIZE_MAX / 4 - JOB_HUGE_1G)
+		return failure(-ENOMEM, EXIT_HOST, "a buffer of %llu bytes is more than this host can address; "
+			       "lower --buffer, --size or --batch", (unsigned long long) bytes);
+	length = round_up(bytes, page);
+	a = (struct arena) { .length = 2 * length, .slot_bytes = bytes, .stride = length, .slots = slots, .distinct = 1,
+			     .n_regions = 1 };
+	e = map_region(kind, length, &a.regions[0]);
+	if (e == 0 && a.regions[0].gpu)
+		e = open_view(&a.views[0], &a.regions[0], length);
+	if (e < 0) {
+		arena_close(&a);
+		return e;
+	}
+	a.tx = a.rx = a.regions[0].base;
+	a.view_tx = a.view_rx = a.regions[0].gpu ? a.views[0].base : a.tx;
+	*ret = a;
+	return 0;
+}
+
+int arena_open_bounce(struct arena *ret, const struct arena *of) {
+	const struct region *halves[2] = { arena_tx_region(of), arena_rx_region(of) };
+	struct arena a = *of;
+	int e = 0;
+
+	memset(a.views, 0, sizeof(a.views));
+	a.n_regions = 2;
+	for (size_t i = 0; i < ELEMENTSOF(halves) && e == 0; i++) {
+		a.regions[i] = *halves[i];
+		a.regions[i].borrowed = true;
+		if (!halves[i]->gpu)
+			continue;
+		a.regions[i] = (struct region) { .base = NULL };
+		e = open_view(&a.views[i], halves[i], of->length / 2);
+		if (e == 0)
+			a.regions[i] = (struct region) { .base = a.views[i].base, .length = a.views[i].length,
+							 .borrowed = true };
+	}
+	a.tx = a.view_tx = a.regions[0].base;
+	a.rx = a.view_rx = a.regions[1].base;
+	if (e < 0) {
+		arena_close(&a);
+		return e;
+	}
+	*ret = a;
+	return 0;
+}
+
+void arena_close(struct arena *arena) {
+	for (size_t i = 0; i < ELEMENTSOF(arena->views); i++)
+		close_view(&arena->views[i]);
+	for (size_t i = 0; i < ELEMENTSOF(arena->regions); i++)
+		unmap_region(&arena->regions[i]);
+	*arena = (struct arena) { 0 };
+}
+
+static int copy_slot(const struct region *r, uint8_t *memory, uint8_t *view, uint64_t size,
+		     enum gpu_direction direction) {
+	if (!r->gpu)
+		return 0;
+	return direction == GPU_COPY_IN ? r->gpu->runtime->copy(r->gpu, memory, view, size, direction)
+					: r->gpu->runtime->copy(r->gpu, view, memory, size, direction);
+}
+
+int arena_push_tx(const struct arena *a, uint32_t slot, uint64_t size) {
+	return copy_slot(arena_tx_region(a), arena_tx(a, slot), arena_tx_view(a, slot), size, GPU_COPY_IN);
+}
+
+int arena_push_rx(const struct arena *a, uint32_t slot, uint64_t size) {
+	return copy_slot(arena_rx_region(a), arena_rx(a, slot), arena_rx_view(a, slot), size, GPU_COPY_IN);
+}
+
+int arena_pull_rx(const struct arena *a, uint32_t slot, uint64_t size) {
+	return copy_slot(arena_rx_region(a), arena_rx(a, slot), arena_rx_view(a, slot), size, GPU_COPY_OUT);
+}
+
+int arena_pull(const struct arena *a, uint64_t offset, uint64_t size) {
+	return copy_slot(&a->regions[0], a->rx + offset, a->view_rx + offset, size, GPU_COPY_OUT);
+}
+
+int arena_push(const struct arena *a, uint64_t offset, uint64_t size) {
+	return copy_slot(&a->regions[0], a->tx + offset, a->view_tx + offset, size, GPU_COPY_IN);
+}
+
+void arena_gpu_name(const struct arena *a, char *ret, size_t size) {
+	const struct gpu *tx = arena_tx_region(a)->gpu, *rx = arena_rx_region(a)->gpu, *first = tx ? tx : rx;
+
+	ret[0] = '\0';
+	if (first && tx && rx && tx != rx && !streq(tx->name, rx->name))
+		(void) snprintf(ret, size, "%s, %s", tx->name, rx->name);
+	else if (first)
+		(void) snprintf(ret, size, "%s", first->name);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of one measurement: an arena with a transmit and a receive half, each of equal slots. Without verification
+ * slots share memory, as perftest's do (its cycle buffer), so that a deep queue of large messages measures the network
+ * and not the cache; with it every slot has memory of its own.
+ *
+ * Either half may lie in a GPU. The host must not touch such memory: what --verify writes and reads goes through a view
+ * of it in host memory, and is copied before a message leaves or after it came.
+ */
+#pragma once
+
+#include "gpu.h"
+#include "base/util.h"
+
+/* One piece of memory, to be registered as a whole. */
+struct region {
+	uint8_t *base;          /* page aligned; an address of the GPU's where there is one */
+	size_t length;
+	struct gpu *gpu;        /* NULL: host memory */
+	bool borrowed;          /* of another arena, which closes it */
+};
+
+struct arena {
+	uint8_t *tx, *rx;       /* where the halves begin */
+	size_t length;          /* of both halves, bytes: both ends cut them alike */
+	uint64_t slot_bytes;    /* usable */
+	uint64_t stride;        /* from one distinct slot to the next */
+	uint32_t slots;         /* as numbered */
+	uint32_t distinct;      /* with memory of their own */
+	/* slot & mask is the place: a division would cost more than the rest of a null sample */
+	uint32_t mask;
+
+	struct region regions[2];       /* of the halves: one for both where both are of one kind, else tx's and rx's */
+	unsigned n_regions;
+	struct region views[2];         /* of GPU memory, tx's and rx's, with `distinct` only */
+	/* where the host reads and writes: the halves themselves, or views; NULL: it cannot */
+	uint8_t *view_tx, *view_rx;
+};
+
+/*
+ * Maps and touches. `kinds`: of transmit and of receive memory; NULL: host memory.
+ * -ENOMEM, or what opening a GPU says (said, EXIT_HOST).
+ */
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
+	       const struct memory_kind kinds[2]);
+
+/*
+ * A buffer of one kind, of `bytes`, in which what is sent and what comes in lie at the same offsets (tx and rx
+ * are one): transfers place their messages themselves, `slots` is only how many there may be. Fails like arena_open().
+ */
+int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind);
+
+/* Brings `size` bytes from an offset of a flat arena into its view, or out of it. */
+int arena_pull(const struct arena *a, uint64_t offset, uint64_t size);
+int arena_push(const struct arena *a, uint64_t offset, uint64_t size);
+
+/*
+ * Another arena of the same shape in host memory alone; halves that are there already are shared.
+ * It must be closed first.
+ */
+int arena_open_bounce(struct arena *ret, const struct arena *of);
+
+void arena_close(struct arena *arena);
+
+/* Of a slot, from the beginning of its half. */
+static inline uint64_t arena_offset(const struct arena *a, uint32_t slot) {
+	return (uint64_t) (slot & a->mask) * a->stride;
+}
+
+static inline uint8_t *arena_tx(const struct arena *a, uint32_t slot) {
+	return a->tx + arena_offset(a, slot);
+}
+
+static inline uint8_t *arena_rx(const struct arena *a, uint32_t slot) {
+	return a->rx + arena_offset(a, slot);
+}
+
+static inline const struct region *arena_tx_region(const struct arena *a) {
+	return &a->regions[0];
+}
+
+static inline const struct region *arena_rx_region(const struct arena *a) {
+	return &a->regions[a->n_regions - 1];
+}
+
+/* The model of the GPU, or of both; empty: none. */
+void arena_gpu_name(const struct arena *a, char *ret, size_t size);
+
+/* What the host may read and write of a slot. */
+static inline uint8_t *arena_tx_view(const struct arena *a, uint32_t slot) {
+	return a->view_tx + arena_offset(a, slot);
+}
+
+static inline uint8_t *arena_rx_view(const struct arena *a, uint32_t slot) {
+	return a->view_rx + arena_offset(a, slot);
+}
+
+/* Bring a slot's view and its memory together; nothing to do in host memory. Negative: said, EXIT_INTERNAL. */
+int arena_push_tx(const struct arena *a, uint32_t slot, uint64_t size);         /* view to memory */
+int arena_push_rx(const struct arena *a, uint32_t slot, uint64_t size);
+int arena_pull_rx(const struct arena *a, uint32_t slot, uint64_t size);         /* memory to view */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time marks of a phase: its end, the intervals that are printed, the windows that give peak and minimum. */
+#pragma once
+
+#include "measure/run.h"
+
+void intervals_begin(struct run *r);
+
+/* Latency of a histogram as the record has it; halved where the definition says so. NULL: empty. */
+json_t *latency_json(const struct histogram *h, bool halve);
+
+/* x, or null where it is negative or not finite: what was not measured is never 0. */
+json_t *number_or_null(double x);
