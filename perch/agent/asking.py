@@ -85,7 +85,7 @@ def _end(out: Path) -> bool:
 def pack(out: Path, ends: bool = True) -> Exit:
     """One archive for the controller, which takes these names only; none where nothing was left.
 
-    ends: the agent first. What goes on is packed as it is, and packing waits for it.
+    ends: the agent first. What goes on is packed as it is.
 
     Raises:
         AgentError: it cannot be written.
@@ -94,8 +94,6 @@ def pack(out: Path, ends: bool = True) -> Exit:
 
     if ends:
         _end(out)
-    else:
-        os.nice(19)
     found = [name for name in FILES if (out / name).is_file()]
     found += sorted(str(one.relative_to(out)) for one in out.glob("flows/**/client.soak"))
     if not found:

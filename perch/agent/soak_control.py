@@ -332,6 +332,7 @@ def command(name: str, options: dict[str, str]) -> int:
     if name == "resume":
         return resume(state)
     if name == "pack":
+        os.nice(19)  # what goes on comes first
         return pack(Path(out), ends=False)
     if name == "start":
         run = read(Path(words["plan"]), words["host"], words["engine"], 0).run

@@ -1,7 +1,8 @@
 """`perchctl unpack DIR HOST ARCHIVE`: takes a host's results into a run.
 
 What a host sends is not trusted. Of the archive, a gzip of ustar, only regular files with the names
-of perch.raw/2 count, each once; whatever else it holds, all of it is refused. tarfile would read
+of perch.raw/2 count, each once; whatever else it holds, all of it is refused. Of a soak the lines
+of the flows whose client the host is are among these names. tarfile would read
 extended headers of any size, so headers are read here.
 """
 
@@ -12,11 +13,15 @@ import gzip
 import os
 import tempfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from perch.errors import ExitCode, PerchError
 from perch.model.folder import existing
+
+if TYPE_CHECKING:
+    from perch.model.share import Share
 
 #: perch.raw/2, in the order in which they take their places: flows.jsonl last, as it says that
 #: there are results.
@@ -25,6 +30,9 @@ NAMES = ("agent.log", "environment.json", "samples.jsonl", "flows.jsonl")
 #: Bytes of an end of a flow: its outputs, of which an agent keeps 1 MiB and 64 KiB, escaped as
 #: JSON, and two readings of counters.
 FLOW_BYTES = 2 * 2**20
+#: How often the bytes that the plan has for lines and samples of a soak, which are twice the
+#: largest that was seen (perch/plan/soak.py): a flow that fails all the time has more.
+SOAK_TIMES = 4
 #: Bytes of all the rest: environment, and agent.log with what `perch serve` said.
 OTHER_BYTES = 64 * 2**20
 
@@ -68,17 +76,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Unpacks the results."""
     run = existing(args.run)
-    most = args.most_bytes or expected(run, args.host, retry=args.retry)
+    share = share_of(run, args.host, retry=args.retry)
+    most = args.most_bytes or expected(share)
     folder = run / "raw" / args.host / ("retry" if args.retry else "")
     try:
-        unpack(args.archive, folder, most)
+        unpack(args.archive, folder, most, soaking(share))
     finally:
         args.archive.unlink(missing_ok=True)
     return ExitCode.PASS
 
 
-def expected(run: Path, host: str, *, retry: bool = False) -> int:
-    """Bytes of a host's results, at most, as its share of the plan has them. Raises PerchError."""
+def share_of(run: Path, host: str, *, retry: bool) -> Share:
+    """Raises PerchError."""
     import msgspec
 
     from perch.model.share import Share
@@ -86,38 +95,63 @@ def expected(run: Path, host: str, *, retry: bool = False) -> int:
 
     file = run / (RETRY_FOLDER if retry else FOLDER) / f"{host}.json"
     try:
-        share = msgspec.json.decode(file.read_bytes(), type=Share)
+        return msgspec.json.decode(file.read_bytes(), type=Share)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot be read ({error})", file=file) from None
-    return OTHER_BYTES + FLOW_BYTES * sum(len(one.flows) for one in share.rounds)
 
 
-def unpack(archive: Path, folder: Path, most: int) -> None:
-    """All files of an archive, or none. most: bytes. Raises PerchError."""
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    folder.chmod(0o755)  # whatever the umask
+def expected(share: Share) -> int:
+    """Bytes of a host's results, at most, as its share of the plan has them."""
+    flows = FLOW_BYTES * sum(len(one.flows) for one in share.rounds)
+    soak = share.soak.space_bytes.get(share.host, 0) if share.soak else 0
+    return OTHER_BYTES + flows + SOAK_TIMES * soak
+
+
+def soaking(share: Share) -> list[str]:
+    """The files of a soak's flows."""
+    own = [one for turn in share.rounds for one in turn.flows if one.client == share.host]
+    ids = (f"{one.test}/{one.client}/{one.server}/{one.rail}/{one.repeat}" for one in own)
+    return [f"flows/{one}/client.soak" for one in ids] if share.soak else []
+
+
+def unpack(archive: Path, folder: Path, most: int, soak: Sequence[str] = ()) -> None:
+    """All files of an archive, or none. most: bytes. soak: names of a soak's. Raises PerchError."""
+    names = (*soak, *NAMES)
+    _make(folder)
     with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder) as work:
         try:
             with gzip.open(archive, "rb") as stream:
-                _extract(stream, Path(work), most)
+                _extract(stream, Path(work), most, names)
         except FileNotFoundError:
             raise PerchError(ExitCode.USAGE, "there is no such file", file=archive) from None
         except _UNREADABLE as error:
             raise _refused(f"it cannot be read: {error}") from None
-        for name in NAMES:
+        for name in names:
             if (Path(work) / name).exists():
+                _make((folder / name).parent, folder)
                 (Path(work) / name).replace(folder / name)
+
+
+def _make(folder: Path, within: Path | None = None) -> None:
+    """With those above it that lie within the other; whatever the umask."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in (folder, *folder.parents):
+        if within is not None and one == within:
+            return
+        one.chmod(0o755)
+        if within is None:
+            return
 
 
 def _refused(why: str) -> PerchError:
     return PerchError(ExitCode.INCONCLUSIVE, f"the archive is refused, nothing is unpacked: {why}")
 
 
-def _extract(stream: gzip.GzipFile, work: Path, most: int) -> None:
-    left = set(NAMES)
+def _extract(stream: gzip.GzipFile, work: Path, most: int, names: Sequence[str]) -> None:
+    left = set(names)
     while (member := _member(_read(stream, BLOCK))) is not None:
         if member.name not in left:
-            known = "is there twice" if member.name in NAMES else "is no file of perch.raw/2"
+            known = "is there twice" if member.name in names else "is no file of perch.raw/2"
             raise _refused(f"{member.name[:100]!r} {known}")
         left.remove(member.name)
         most -= member.size
@@ -136,6 +170,7 @@ def _extract(stream: gzip.GzipFile, work: Path, most: int) -> None:
 
 def _copy(stream: gzip.GzipFile, size: int, path: Path) -> None:
     """Nobody else's modes: readable, and ours."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as target:
         os.fchmod(target.fileno(), 0o644)
         while size:
@@ -155,11 +190,12 @@ def _member(block: bytes) -> Member | None:
     """A header of ustar; None at the end's block of zeros. Raises PerchError."""
     if not any(block):
         return None
-    name = block[:100].rstrip(b"\0").decode(errors="backslashreplace")
+    parts = (block[345:500].rstrip(b"\0"), block[:100].rstrip(b"\0"))
+    name = b"/".join(filter(None, parts)).decode(errors="backslashreplace")
     total = sum(block[:148]) + 8 * ord(" ") + sum(block[156:])  # its own field counts as blanks
     if block[257:263] != b"ustar\0" or _octal(block[148:156]) != total:
         raise _refused("it holds a header that is not of ustar")
-    if block[156:157] != b"0" or any(block[345:500]):
+    if block[156:157] != b"0":
         raise _refused(f"{name!r} is not a regular file")
     return Member(name, _octal(block[124:136]))
 

@@ -17,6 +17,7 @@ import pytest
 from perch.agent import asking
 from perch.cli import main
 from perch.errors import PerchError
+from perch.model.plan import SoakPlan
 from perch.model.share import SCHEMA, Share, ShareFlow, ShareRound
 from perch.run import unpack
 
@@ -106,8 +107,36 @@ def test_only_regular_files_are_taken(taken: Callable[..., Path], kind: bytes) -
 
 
 def test_a_name_in_two_parts_is_refused(taken: Callable[..., Path]) -> None:
-    with pytest.raises(PerchError, match=r"'flows\.jsonl' is not a regular file"):
+    with pytest.raises(PerchError, match=r"is no file of perch\.raw/2"):
         taken(tarred(member("x" * 120 + "/flows.jsonl")))
+
+
+def test_the_lines_of_a_soak_are_taken_of_the_hosts_own_clients_only(tmp_path: Path) -> None:
+    """Once, and again where a first fetch was a copy."""
+    out, names = tmp_path / "host/out", [f"flows/{'t' * 90}/alpha/beta/{n}/1" for n in range(2)]
+    soak = [f"{name}/client.soak" for name in names]
+    for text in ("a\n", "a\nb\n"):
+        for name in (*soak, "flows.jsonl"):
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (out / name).write_text(text)
+        asking.pack(out, ends=False)
+        unpack.unpack(tmp_path / "host/out.tar.gz", tmp_path / "raw/alpha", 100, soak)
+        assert [(tmp_path / "raw/alpha" / name).read_text() for name in soak] == [text] * 2
+    folders = [one for one in (tmp_path / "raw/alpha").rglob("*") if one.is_dir()]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in folders} == {0o755}
+    with pytest.raises(PerchError, match=r"is no file of perch\.raw/2"):
+        unpack.unpack(tmp_path / "host/out.tar.gz", tmp_path / "raw/beta", 100, soak[1:])
+    assert left(tmp_path / "raw/beta") == []
+
+
+def test_a_soak_is_of_the_flows_of_the_share(run: Path) -> None:
+    share = unpack.share_of(run, "alpha", retry=False)
+    served = ShareFlow(2, "t", "beta", "alpha", 0, 1)
+    turn = msgspec.structs.replace(share.rounds[0], flows=[*share.rounds[0].flows, served])
+    soak = SoakPlan(60, 1, 0.02, 600, "mixed", None)
+    soaked = msgspec.structs.replace(share, soak=soak, rounds=[turn])
+    assert unpack.soaking(soaked) == ["flows/t/alpha/beta/0/1/client.soak"] * 2
+    assert unpack.soaking(share) == []
 
 
 def test_a_file_that_stands_there_twice_is_refused(taken: Callable[..., Path]) -> None:
@@ -200,9 +229,12 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_the_plan_bounds_the_bytes(run: Path) -> None:
-    assert unpack.expected(run, "alpha") == unpack.OTHER_BYTES + 2 * unpack.FLOW_BYTES
-    repeated = unpack.expected(run, "alpha", retry=True)
-    assert repeated == unpack.OTHER_BYTES + unpack.FLOW_BYTES
+    share, repeats = (unpack.share_of(run, "alpha", retry=retry) for retry in (False, True))
+    assert unpack.expected(share) == unpack.OTHER_BYTES + 2 * unpack.FLOW_BYTES
+    assert unpack.expected(repeats) == unpack.OTHER_BYTES + unpack.FLOW_BYTES
+    soak = SoakPlan(60, 1, 0.02, 600, "mixed", None, {"alpha": 1000, "beta": 7})
+    soaked = msgspec.structs.replace(share, soak=soak)
+    assert unpack.expected(soaked) == unpack.expected(share) + 4000
 
 
 @pytest.mark.parametrize(("more", "where"), [([], "alpha"), (["--retry"], "alpha/retry")])
