@@ -249,7 +249,7 @@ def bounds(
     place: Place, claim: wire.Claim, elapsed: Number, *, rdma: bool, again: int
 ) -> list[Bound]:
     """Of each counter of a place and each way. `elapsed`: seconds of what is claimed."""
-    law = _law(claim, rdma=rdma, again=again, seconds=_seconds(place))
+    law = _law(claim, rdma=rdma, again=again, seconds=seconds_of(place))
     late = not rdma and counts_late(place.driver)
     found = []
     for counter, rest in zip(place.counters, place.idle, strict=True):
@@ -278,7 +278,8 @@ def bounds(
     return found
 
 
-def _seconds(place: Place) -> float:
+def seconds_of(place: Place) -> float:
+    """Between the readings of a place; 0 where that is not known."""
     return (place.side.seconds if place.side else None) or 0
 
 
@@ -345,16 +346,24 @@ def _margins(claim: wire.Claim, role: Role, unit: str, of: str, rdma: bool) -> l
     return found
 
 
-def surely_hold(place: Place, claim: wire.Claim, *, rdma: bool) -> bool:
-    """Whether `judged` has nothing to say of any of a place's bounds, whatever was sent again.
+def surely_hold(
+    role: Role,
+    counters: Sequence[Counter],
+    rests: Sequence[Counter | None],
+    idle_seconds: float,
+    seconds: float,
+    claim: wire.Claim,
+    *,
+    rdma: bool,
+) -> bool:
+    """Whether `judged` has nothing to say of any bound of a place, whatever was sent again.
 
-    False decides nothing: the bounds themselves tell.
+    `rests`: each counter in the host's idle time. False decides nothing: the bounds do.
     """
-    seconds = _seconds(place)
-    for counter, rest in zip(place.counters, place.idle, strict=True):
-        margins = _margins(claim, place.role, counter.unit, counter.of, rdma)
+    for counter, rest in zip(counters, rests, strict=True):
+        margins = _margins(claim, role, counter.unit, counter.of, rdma)
         for at, counted, at_rest in zip(margins, _both(counter), _both(rest), strict=True):
-            idle = (at_rest or 0) * seconds / place.idle_seconds
+            idle = (at_rest or 0) * seconds / idle_seconds
             if not (
                 counted is not None
                 and counted >= at.least

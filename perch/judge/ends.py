@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from perch.model.figures import rounded
 from perch.model.raw import End, Reading
 from perch.model.record import Number, Part
@@ -16,7 +18,9 @@ def _read_at(reading: Reading | None) -> float | None:
     return reading.time if reading else None
 
 
-def skew_s(client: End | str | None, server: End | str | None, parts: list[Part]) -> Number | None:
+def skew_s(
+    client: End | str | None, server: End | str | None, parts: Sequence[Part]
+) -> Number | None:
     """Seconds by which the server's clock is ahead of the client's; below 0, behind.
 
     As far as the order of events shows it. The client begins after both ends have met and ends

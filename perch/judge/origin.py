@@ -40,7 +40,8 @@ def _address(text: str | None) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _is_loopback(text: str) -> bool:
+def is_loopback(text: str) -> bool:
+    """Whether an address stays within its host."""
     try:
         return ip_address(text).is_loopback
     except ValueError:
@@ -152,14 +153,14 @@ def _other_interface(
         return None
     counters = end.counters if isinstance(end, End) else None
     interface = counters.address_interface if counters else ""
-    if _is_loopback(planned.plan.hosts[flow.host(role)].address):
+    if is_loopback(planned.plan.hosts[flow.host(role)].address):
         interface = "lo"
     if not interface or device.partition(":")[0] == interface:
         return None
     return f"the output says device {device} on the {role}, whose address is on {interface}"
 
 
-def _too_busy(part: Part, role: Role, client: End | str | None, facts: HostFacts) -> str | None:
+def too_busy(part: Part, role: Role, client: End | str | None, facts: HostFacts) -> str | None:
     """More seconds of processors than a host has while the client's process lived."""
     seconds = getattr(part.cpu, f"{role}_s") if part.cpu else None
     lived = client.elapsed_s if isinstance(client, End) else None
@@ -231,7 +232,7 @@ def _foreign(
     for role, _ in hosts:
         why = why or _other_interface(planned, flow, part, role, raw.end(role))
     for role, facts in hosts:
-        why = why or _too_busy(part, role, raw.client, facts)
+        why = why or too_busy(part, role, raw.client, facts)
     return "ends", why or _other_connections(planned, flow, part, raw)
 
 

@@ -15,7 +15,16 @@ import msgspec
 
 from perch.judge import wire
 from perch.judge.asked import Use
-from perch.judge.bounds import PROVEN, Bound, Finding, bounds, judged, surely_hold, worst
+from perch.judge.bounds import (
+    PROVEN,
+    Bound,
+    Finding,
+    bounds,
+    judged,
+    seconds_of,
+    surely_hold,
+    worst,
+)
 from perch.judge.counter_table import GOES_BACK
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
@@ -68,7 +77,7 @@ def proof(
     bytes, too.
     """
     fabric = plan.hosts[flow.client].fabric
-    rdma = any(_is_rdma(flow, part) for part in parts)
+    rdma = over_rdma(flow, parts)
     layer = _layer(parts, fabric)
     loopback = _is_loopback(parts, layer)
     claiming = parts if flow.kind != "transfer" else [p for p in parts if p.kind != "sum"]
@@ -116,6 +125,11 @@ def _path(
         reason=finding.why,
         counted=_counted(client),
     )
+
+
+def over_rdma(flow: Flow, parts: Sequence[Part]) -> bool:
+    """Whether an RDMA device or a Cassini NIC carried a part."""
+    return any(_is_rdma(flow, part) for part in parts)
 
 
 def _is_rdma(flow: Flow, part: Part) -> bool:
@@ -221,7 +235,15 @@ def _surely_holds(end: _End, rdma: bool) -> bool:
     return (
         end.place.unknown is None
         and end.claim is not None
-        and surely_hold(end.place, end.claim, rdma=rdma)
+        and surely_hold(
+            end.place.role,
+            end.place.counters,
+            end.place.idle,
+            end.place.idle_seconds,
+            seconds_of(end.place),
+            end.claim,
+            rdma=rdma,
+        )
     )
 
 

@@ -85,12 +85,10 @@ def place_of(
 ) -> Place:
     """The place of one end that carried these parts."""
     planned = flow.used(planned_host.devices)
-    device = None if side is None else _device(use, parts, role, planned, side, rdma)
-    port = _port(use, parts, role)
-    where = _NOWHERE if side is None or device is None else _where(side.layout, device, port, rdma)
+    device, port, where = spot(use, parts, role, planned, side, rdma=rdma)
     counters = [] if side is None else [source.of(side) for source in where.sources]
-    idle, ports = facts.idle if facts else None, where.ports
-    at_rest = {} if idle is None else _at_rest(idle, device, port, rdma)
+    idle, idle_seconds = at_rest(facts, where.sources, device, port, rdma=rdma)
+    ports = where.ports
     place = Place(
         role,
         flow.host(role),
@@ -98,8 +96,8 @@ def place_of(
         device,
         port,
         counters,
-        [at_rest.get((c.device, c.by)) for c in counters],
-        (idle.seconds if idle else None) or 1,
+        idle,
+        idle_seconds,
         facts.drivers.get(device or "") if facts else None,
         [side.rdma[ports[0]]] if side and len(ports) == 1 else [],
         [] if side is None else [(name, _table(side, of)[name]) for of, name in where.carriers],
@@ -107,6 +105,38 @@ def place_of(
     if not counters or len(ports) > 1:
         place.unknown = _unknown(place, ports, rdma)
     return place
+
+
+def spot(
+    use: Use,
+    parts: Sequence[Part],
+    role: Role,
+    planned: Sequence[dict[str, Any]],
+    side: Counted | None,
+    *,
+    rdma: bool,
+) -> tuple[str | None, str | None, Where]:
+    """The device and the port in use at one end, and what counts their bytes."""
+    device = None if side is None else _device(use, parts, role, planned, side, rdma)
+    port = _port(use, parts, role)
+    if side is None or device is None:
+        return device, port, _NOWHERE
+    return device, port, _where(side.layout, device, port, rdma)
+
+
+def at_rest(
+    facts: HostFacts | None,
+    sources: Sequence[Source],
+    device: str | None,
+    port: str | None,
+    *,
+    rdma: bool,
+) -> tuple[list[Counter | None], float]:
+    """Each of these counters in the host's idle time, and how long that was."""
+    idle = facts.idle if facts else None
+    known = {} if idle is None else _at_rest(idle, device, port, rdma)
+    found = [known.get((one.device, one.tx)) for one in sources]
+    return found, (idle.seconds if idle else None) or 1
 
 
 @lru_cache(maxsize=4096)
@@ -185,7 +215,7 @@ def _table(side: Counted, of: _Table) -> dict[str, Counts]:
     return side.rdma if of == "rdma" else side.netdev if of == "netdev" else side.cxi
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """A counter of bytes or packets, by its place: `key` of a table, `tx` and `rx` of its device.
 
     `each`: bytes of what it counts.
@@ -200,6 +230,11 @@ class _Source(NamedTuple):
     belongs_to: Literal["interface", "under", "nic", "port"]
     each: int = 1
 
+    def place(self, layout: Layout, name: str) -> int:
+        """Where a counter of its device stands among a reading's values."""
+        tables = {"netdev": layout.netdev, "rdma": layout.rdma, "cxi": layout.cxi}
+        return tables[self.table][self.key].place(name)
+
     def of(self, side: Counted) -> Counter:
         counts = _table(side, self.table)[self.key]
         tx, rx = counts.get(self.tx), counts.get(self.rx)
@@ -209,19 +244,19 @@ class _Source(NamedTuple):
         return Counter(self.device, self.tx, self.unit, self.belongs_to, tx, rx)
 
 
-class _Where(NamedTuple):
+class Where(NamedTuple):
     """What counts the bytes of a device: its counters, its RDMA ports, and all that carry them."""
 
-    sources: list[_Source]
+    sources: list[Source]
     ports: list[str]
     carriers: list[tuple[_Table, str]]
 
 
-_NOWHERE = _Where([], [], [])
+_NOWHERE = Where([], [], [])
 
 
 @lru_cache(maxsize=4096)
-def _where(layout: Layout, device: str, port: str | None, rdma: bool) -> _Where:
+def _where(layout: Layout, device: str, port: str | None, rdma: bool) -> Where:
     """The carriers are the RDMA ports or the NIC with the interfaces beside them.
 
     Of sockets it is the interface.
@@ -240,7 +275,7 @@ def _where(layout: Layout, device: str, port: str | None, rdma: bool) -> _Where:
     else:
         sources, beside = _interface(layout, device, "interface"), [device]
     carriers = own + [("netdev", name) for name in beside if name in layout.netdev]
-    return _Where(sources, ports, carriers)
+    return Where(sources, ports, carriers)
 
 
 def counters_of(
@@ -252,21 +287,21 @@ def counters_of(
     return [source.of(side) for source in _where(side.layout, device, port, rdma).sources]
 
 
-def _interface(layout: Layout, name: str, of: Literal["interface", "under"]) -> list[_Source]:
+def _interface(layout: Layout, name: str, of: Literal["interface", "under"]) -> list[Source]:
     block = layout.netdev.get(name)
     if block is None or not {"tx_bytes", "rx_bytes"} <= block.known:
         return []
-    return [_Source("netdev", name, name, "tx_bytes", "rx_bytes", "bytes", of)]
+    return [Source("netdev", name, name, "tx_bytes", "rx_bytes", "bytes", of)]
 
 
-def _cassini(layout: Layout, name: str) -> list[_Source]:
+def _cassini(layout: Layout, name: str) -> list[Source]:
     tx, rx = "hni_sts_tx_ok_octets", "hni_sts_rx_ok_octets"
     if not {tx, rx} <= layout.cxi[name].known:
         return []
-    return [_Source("cxi", name, name, tx, rx, "bytes", "nic")]
+    return [Source("cxi", name, name, tx, rx, "bytes", "nic")]
 
 
-def _of_rdma(layout: Layout, device: str, ports: Sequence[str]) -> list[_Source]:
+def _of_rdma(layout: Layout, device: str, ports: Sequence[str]) -> list[Source]:
     """RDMA devices differ in what they count.
 
     InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes; bnxt_re and
@@ -278,11 +313,11 @@ def _of_rdma(layout: Layout, device: str, ports: Sequence[str]) -> list[_Source]
     (key,) = ports
     block = layout.rdma[key]
     if "port_xmit_data" in block.known:
-        return [_Source("rdma", key, device, "port_xmit_data", "port_rcv_data", "bytes", "port", 4)]
+        return [Source("rdma", key, device, "port_xmit_data", "port_rcv_data", "bytes", "port", 4)]
     if "tx_bytes" in block.known:
-        return [_Source("rdma", key, device, "tx_bytes", "rx_bytes", "bytes", "port")]
+        return [Source("rdma", key, device, "tx_bytes", "rx_bytes", "bytes", "port")]
     if "sent_pkts" in block.known:
-        packets = _Source("rdma", key, device, "sent_pkts", "rcvd_pkts", "packets", "port")
+        packets = Source("rdma", key, device, "sent_pkts", "rcvd_pkts", "packets", "port")
         return [packets, *_interface(layout, block.netdev, "under")]
     return []
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
 
 from perch.judge import as_planned, ends, events, links, origin, packets, path, scope
 from perch.judge import round as rounds
+from perch.judge.alike import Alike, Found, Kinds
 from perch.judge.asked import Asked, Asking
 from perch.judge.counters import Counted, counted
 from perch.judge.host_lines import Part as FilePart
@@ -26,6 +27,19 @@ from perch.model.raw import End, FlowFiles, Readings
 from perch.model.record import ROLES, Part, Path, Placement, Record, Role
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.tool import shell_exit_code
+
+
+class _Said(msgspec.Struct):
+    """What both agents left of a flow, and the tool's output; `why` that is not everything.
+
+    `foreign`: why the files are not of this flow.
+    """
+
+    flow: Flow
+    raw: FlowFiles
+    parts: list[Part]
+    why: Cause | None
+    foreign: Cause | None = None
 
 
 class _Heard(msgspec.Struct):
@@ -72,6 +86,7 @@ class FlowReader:
         self._outputs = Outputs(files, hosts, {})
         self._planned = origin.Planned(plan, hosts)
         self._asking = Asking(plan.hosts)
+        self._kinds = Kinds(plan, hosts)
 
     def begin(self, parts: Mapping[str, FilePart]) -> None:
         """A piece, whose lines lie in these parts of the walks' folders."""
@@ -88,17 +103,35 @@ class FlowReader:
             return self._read_together(turn.flows, shared, trail)
         whole = Read([], [])
         for flow in turn.flows:  # what both ends read of a whole round fits no processor's cache
-            one = self._hear(flow, shared)
+            said = self._said(flow)
+            key = None if said.foreign or said.why else self._kinds.key(flow, said.parts, said.raw)
+            alike = key and self._alike(said, key)
+            if alike:
+                whole.records.extend(alike.records)
+                whole.seen.append(seen(flow, said.raw))
+                _carry(trail, flow, alike.carriers, hardware=alike.hardware)
+                trail.read(_read_ends(flow, said.raw))
+                continue
+            one = self._hear(said, shared)
             records = list(self._records(one, one.proof.path))
+            if key and one.parts is said.parts:
+                self._kinds.learn(flow, said.parts, one.asked, key, records)
             _follow(trail, [(one, records)])
             whole.records.extend(records)
             whole.seen.append(one.seen)
         return whole
 
+    def _alike(self, said: _Said, key: Found) -> Alike | None:
+        """What a flow left that differs in its figures alone from one that was looked at."""
+        flow = said.flow
+        if server_cause(flow, said.raw.server, said.raw.server_stderr):
+            return None
+        return self._kinds.of(flow, said.parts, key)
+
     def _read_together(self, flows: Sequence[Flow], shared: set[str], trail: Trail) -> Read:
         """A round some of whose flows share hosts."""
         rails = rounds.shared_rails(flows)
-        heard = [self._hear(flow, shared, rails) for flow in flows]
+        heard = [self._hear(self._said(flow), shared, rails) for flow in flows]
         paths = rounds.judged(
             [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
         )
@@ -118,20 +151,23 @@ class FlowReader:
             return [], why
         return read(ToolOutput(flow, raw.stdout, raw.stderr, host.versions)), why
 
-    def _hear(
-        self, flow: Flow, shared_hosts: Set[str], shared_rails: Set[tuple[str, int]] = frozenset()
-    ) -> _Heard:
-        foreign: Cause | None = None
-        asked = self._asking.of(flow)
+    def _said(self, flow: Flow) -> _Said:
         try:
             raw = self._outputs.of(flow)
             foreign = belongs(self._plan.run, flow, raw.client, raw.server)
             parts, why = ([], foreign) if foreign else self._output(flow, raw)
         except TooLargeError as error:
             raw = FlowFiles(None, None, b"", b"")
-            parts, why = [], Cause("error", 6, str(error))
+            return _Said(flow, raw, [], Cause("error", 6, str(error)))
+        return _Said(flow, raw, parts, why, foreign)
+
+    def _hear(
+        self, said: _Said, shared_hosts: Set[str], shared_rails: Set[tuple[str, int]] = frozenset()
+    ) -> _Heard:
+        flow, raw = said.flow, said.raw
+        asked = self._asking.of(flow)
         parts = as_planned.expected_parts(
-            flow, parts, why, server_cause(flow, raw.server, raw.server_stderr), asked
+            flow, said.parts, said.why, server_cause(flow, raw.server, raw.server_stderr), asked
         )
         timely = origin.check(self._planned, flow, parts, raw)
         readings = _readings(raw.client), _readings(raw.server)
@@ -158,12 +194,8 @@ class FlowReader:
             clock_skew_s=ends.skew_s(raw.client, raw.server, parts),
         )
         routes = links.Routes(_route(client), _route(server))
-        follows = timely and not foreign and self._plan.soak is None
-        read_ends = [
-            ReadEnd(flow.host(role), flow.id, found)
-            for role, found in zip(ROLES, readings, strict=True)
-            if follows and found is not None
-        ]
+        follows = timely and not said.foreign and self._plan.soak is None
+        read_ends = _read_ends(flow, raw) if follows else []
         row = seen(flow, raw)
         return _Heard(flow, asked, parts, *readings, proof, routes, of_flow, row, read_ends)
 
@@ -194,9 +226,21 @@ def _follow(trail: Trail, heard: Sequence[tuple[_Heard, Sequence[Record]]]) -> N
     """Goes on with what the flows of one round read, and which devices carried them."""
     for one, records in heard:
         hardware = any(record.scope == "hardware" for record in records)
-        for role in ROLES:
-            trail.carried(one.flow.host(role), one.proof.carried[role], hardware=hardware)
+        _carry(trail, one.flow, one.proof.carried, hardware=hardware)
     trail.read(end for one, _ in heard for end in one.ends)
+
+
+def _carry(
+    trail: Trail, flow: Flow, devices: Mapping[Role, Iterable[str]], *, hardware: bool
+) -> None:
+    for role in ROLES:
+        trail.carried(flow.host(role), devices[role], hardware=hardware)
+
+
+def _read_ends(flow: Flow, raw: FlowFiles) -> list[ReadEnd]:
+    """The ends of a flow whose counters were read."""
+    found = ((role, _readings(raw.end(role))) for role in ROLES)
+    return [ReadEnd(flow.host(role), flow.id, one) for role, one in found if one is not None]
 
 
 def _says_nothing(flow: Flow, stdout: bytes) -> bool:

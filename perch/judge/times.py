@@ -5,7 +5,7 @@ All times of one host are of one clock, which may have been set by CLOSE_S meanw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from perch.model.figures import rounded
 from perch.model.moments import CLOSE_S, LOST_S, SLEW, moment
@@ -105,7 +105,7 @@ def _untimely(plan: Plan, end: End, agent: Agent | None) -> Iterator[str]:
         yield why
 
 
-def _surely_timely(plan: Plan, end: End, agent: Agent | None) -> bool:
+def surely_timely(plan: Plan, end: End, agent: Agent | None) -> bool:
     """Whether `_untimely` has nothing to say of an end, as of nearly all; False decides nothing."""
     created, begun, over, read = moment(plan.created), end.begun, end.over, end.counters
     if plan.soak is not None or created is None or begun is None or over is None:
@@ -131,7 +131,7 @@ def foreign(
     """Why a flow is of another time than its plan and its hosts' agents; None where it is not."""
     for role, end in ends.items():
         if isinstance(end, End) and end.state == "done":
-            if _surely_timely(plan, end, agents[role]):
+            if surely_timely(plan, end, agents[role]):
                 continue
             why = next(_untimely(plan, end, agents[role]), None)
             if why:
@@ -170,7 +170,7 @@ def _between_readings(end: End | str | None) -> float | None:
     return after - before if before is not None and after is not None else None
 
 
-def overlapping(flow: Flow, parts: list[Part]) -> str | None:
+def overlapping(flow: Flow, parts: Sequence[Part]) -> str | None:
     """Why the engine's sizes did not follow each other, as its process measures them.
 
     It reads the wall as a size begins, and a clock that only counts for how long that took.
@@ -192,7 +192,9 @@ def overlapping(flow: Flow, parts: list[Part]) -> str | None:
     return None
 
 
-def too_long(parts: list[Part], client: End | str | None, server: End | str | None) -> str | None:
+def too_long(
+    parts: Sequence[Part], client: End | str | None, server: End | str | None
+) -> str | None:
     """Why the sizes of a flow cannot all be of its process, or between its readings of counters.
 
     Together they took longer. Devices of a transfer work at the same time, and a soak that goes on

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
+
+#: Lines of one program differ in their figures: a few outlines stand for all of them.
+OUTLINES_MAX = 1024
+
+_FIGURES = b"0123456789.-+"
+_NUMBERED = re.compile(rb'"[^"\\]*[0-9][^"\\]*":')
+#: The longest string of an output that is of another text each time.
+_DATA = b'"data":"'
 
 
 class _RepeatedError(Exception):
@@ -32,14 +41,52 @@ def _has_as_many(text: bytes) -> bool:
     return text.count(b":") == again.count(b":")
 
 
+class _Outlines:
+    """Documents without figures: those that are alike have the same keys.
+
+    Of keys with digits, which differ in nothing else, each is there once; a document with one of
+    them twice, or with an escape, has no outline here.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, list[bytes]] = {}
+
+    def has(self, text: bytes) -> bool:
+        """Whether a document is like one that has no key twice."""
+        numbered = self._known.get(_outline(text))
+        return numbered is not None and all(text.count(key) == 1 for key in numbered)
+
+    def add(self, text: bytes) -> None:
+        """A document that has no key twice."""
+        numbered = _NUMBERED.findall(text)
+        if b"\\" in text or len(set(numbered)) < len(numbered):
+            return
+        if len(self._known) < OUTLINES_MAX:
+            self._known[_outline(text)] = numbered
+
+
+def _outline(text: bytes) -> bytes:
+    """The text without figures, and without a histogram."""
+    begin = text.find(_DATA) + len(_DATA)
+    if begin >= len(_DATA):
+        text = text[:begin] + text[text.find(b'"', begin) :]
+    return text.translate(None, _FIGURES)
+
+
+_outlines = _Outlines()
+
+
 def repeated_key(text: bytes) -> str | None:
     """The first key that an object of the document has twice; None where none has.
 
     text: JSON that msgspec decodes; other text has no such key. A line of the engine takes some
     10 microseconds.
     """
+    if _outlines.has(text):
+        return None
     try:
         if _has_as_many(text):
+            _outlines.add(text)
             return None
         json.loads(text, object_pairs_hook=_object)
     except _RepeatedError as error:

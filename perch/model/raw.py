@@ -61,6 +61,10 @@ class Block(msgspec.Struct, frozen=True, eq=False, dict=True):
     def known(self) -> frozenset[str]:
         return frozenset(self.names)
 
+    def place(self, name: str) -> int:
+        """Of one of its counters, among a reading's values."""
+        return self.first + self.names.index(name)
+
 
 class Layout(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Which counter each value of a reading is of."""

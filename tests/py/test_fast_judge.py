@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from perch.judge import as_planned, bounds, path, readings, times
+from perch.judge import alike, as_planned, bounds, path, readings, times
 from perch.judge.places import Counter, Place
 from perch.judge.wire import Claim, of_flow
 from perch.model.record import Role
@@ -28,7 +28,8 @@ Document = dict[str, Any]
 UNSURE: dict[str, tuple[object, Callable[..., Any]]] = {
     "surely_hold": (path, lambda *_, **__: False),
     "_is_whole": (as_planned, lambda *_: False),
-    "_surely_timely": (times, lambda *_: False),
+    "surely_timely": (times, lambda *_: False),
+    "key": (alike.Kinds, lambda *_: None),
     "_steps": (readings, lambda _, texts: [None] * len(texts)),
 }
 
@@ -315,7 +316,10 @@ def test_bounds_that_surely_hold_have_nothing_to_say() -> None:
             role, "a", side(seconds=rng.choice([None, 0.5, 9.2])), "d", None, [found],
             [rng.choice([None, counter(rng.choice([1, 1e3, 1e6]))])], 1.5, "mlx5_core", [], [],
         )  # fmt: skip
-        surely = bounds.surely_hold(place, claim, rdma=rdma)
+        surely = bounds.surely_hold(
+            role, place.counters, place.idle, place.idle_seconds, bounds.seconds_of(place), claim,
+            rdma=rdma,
+        )  # fmt: skip
         of_place = bounds.bounds(place, claim, 1, rdma=rdma, again=rng.choice([0, 0, 3]))
         holds = all(bounds.judged(one, "this flow explains") is bounds.PROVEN for one in of_place)
         assert holds or not surely

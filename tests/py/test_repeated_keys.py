@@ -78,3 +78,13 @@ def test_the_hosts_checks_print_no_key_twice() -> None:
     said = subprocess.run([HOST_CHECK], check=True, capture_output=True, timeout=60).stdout
     assert json.loads(said)["files"]["/proc/uptime"]
     assert repeated_key(said) is None
+
+
+def test_a_document_like_a_good_one_is_looked_at_for_keys_that_differ_in_digits() -> None:
+    def document(first: str, second: str, figure: int) -> bytes:
+        return b'{"us":{"%s":%d,"%s":2},"data":"QUJD"}' % (first.encode(), figure, second.encode())
+
+    assert [repeated_key(document("p50", "p99", n)) for n in (1, 20, 300)] == [None] * 3
+    assert repeated_key(document("p50", "p50", 1)) == "p50"
+    assert repeated_key(document("p99", "p99", 1)) == "p99"
+    assert repeated_key(b'{"us":{"p50":1,"p99":2},"data":"QUJD","data":"QUJD"}') == "data"
