@@ -10,7 +10,6 @@
 #include "cli/command_hist.h"
 #include "base/message.h"
 #include "cli/serve.h"
-#include "measure/transfer.h"
 
 static int run(const struct options *o) {
 	switch (o->command) {

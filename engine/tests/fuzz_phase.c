@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "control/exchange.h"
+#include "measure/exchange.h"
 #include "pair.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

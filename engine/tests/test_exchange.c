@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "control/exchange.h"
+#include "measure/exchange.h"
 #include "pair.h"
 
 static struct job job = {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/parse.h"
+#include "job/parse.h"
 
 static void test_u64(void **state) {
 	static const char *const bad[] = { "", " ", "-1", "+1", " 1", "1 ", "1x", "0x10", "1.5", "1e3" };

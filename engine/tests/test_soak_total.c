@@ -12,18 +12,18 @@
 
 #include <math.h>
 
-#include "stats/interval.h"
+#include "stats/figures.h"
 #include "output/result.h"
 #include "stats/soak_total.h"
 
 enum { INTERVALS = 60, SAMPLES = 2000 };
 
 static struct soak_total total;
-static struct options options;
+static struct job job;
 
 static int begin(void **state) {
 	(void) state;
-	options = (struct options) { .job.kind = KIND_LATENCY };
+	job = (struct job) { .kind = KIND_LATENCY };
 	return soak_total_new(&total);
 }
 
@@ -55,7 +55,7 @@ static json_t *interval(double start, double end) {
 }
 
 static json_t *whole(void) {
-	return soak_total_record(&total, &options, json_object(), json_null());
+	return soak_total_record(&total, &job, json_object(), json_null());
 }
 
 static double at(const json_t *o, const char *a, const char *b) {
@@ -111,7 +111,7 @@ static void test_sums(void **state) {
 	json_t *record;
 
 	(void) state;
-	options.job.kind = KIND_BANDWIDTH;
+	job.kind = KIND_BANDWIDTH;
 	for (int i = 0; i < 3; i++) {
 		json_t *line = interval(i, i + 0.5);
 

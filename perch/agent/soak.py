@@ -24,8 +24,8 @@ from perch.agent.soak_raw import Since, SoakRaw, moment_of
 from perch.agent.soak_samples import Group
 
 #: Seconds before what has ended is started anew: doubled from the first to the last, as the
-#: engine's own (BACK_OFF_FIRST_NS and BACK_OFF_LAST_NS of engine/src/soak.c), and the first again
-#: after it has lived for as long as the last.
+#: engine's own (BACK_OFF_FIRST_NS and BACK_OFF_LAST_NS of engine/src/cli/soak.c), and the first
+#: again after it has lived for as long as the last.
 RESTART_FIRST, RESTART_LAST = 0.2, 5.0
 
 #: Seconds that a server stays without a client after the last turn: a keeper elsewhere may be

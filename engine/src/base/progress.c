@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 
 #include "clock.h"
-#include "host/placement.h"
+#include "cpu_list.h"
 
 /* What is over within a second needs no line. */
 #define FIRST_NS NSEC_PER_SEC
@@ -93,7 +93,7 @@ static void *keep_drawing(void *arg) {
 	struct pollfd stop = { .fd = line.stop_fd, .events = POLLIN };
 
 	(void) arg;
-	placement_stand_aside();
+	stand_aside();
 	while (poll(&stop, 1, DRAW_MS) <= 0) {
 		(void) pthread_mutex_lock(&line.lock);
 		draw();

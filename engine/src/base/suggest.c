@@ -2,6 +2,7 @@
 #include "suggest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 static bool same_letter(char a, char b) {
 	return tolower((unsigned char) a) == tolower((unsigned char) b);
@@ -58,4 +59,13 @@ const char *suggest_nearest(const char *word, const char *const *candidates) {
 		}
 	}
 	return best ? best : only_completion(word, candidates);
+}
+
+const char *join_words(const char *const *words, char *ret, size_t size) {
+	size_t n = 0;
+
+	*ret = '\0';
+	for (size_t i = 0; words[i] && n < size; i++)
+		n += (size_t) snprintf(ret + n, size - n, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+	return ret;
 }

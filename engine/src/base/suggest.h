@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Did you mean": the valid word that is nearest to a mistyped one. */
+/* Words in messages: lists of them, and the valid one that is nearest to a mistyped one ("did you mean"). */
 #pragma once
 
 #include "util.h"
@@ -20,3 +20,6 @@ unsigned word_distance(const char *a, const char *b);
  * begins with `word`. NULL: none is near.
  */
 const char *suggest_nearest(const char *word, const char *const *candidates);
+
+/* "a, b or c"; `words` end with NULL. */
+const char *join_words(const char *const *words, char *ret, size_t size);

@@ -6,7 +6,7 @@
 #include "job/backend_facts.h"
 #include "base/message.h"
 #include "output/result.h"
-#include "measure/transfer.h"
+#include "output/transfer_result.h"
 #include "version.h"
 
 static void put(json_t *o, const char *key, json_t *value) {
@@ -26,7 +26,7 @@ static json_t *params_of(const struct options *o, uint64_t size, uint32_t batch)
 	const struct job *j = &o->job;
 	struct run run = { .job = j, .role = ROLE_CLIENT };
 	struct transfer_view view = { .pairs = job_pairs(j), .threads = j->threads };
-	struct result r = { .run = &run, .options = o, .size = size, .transfer = is_transfer(o) ? &view : NULL };
+	struct result r = { .run = &run, .size = size, .transfer = is_transfer(o) ? &view : NULL };
 
 	if (r.transfer) {
 		view.buffer_bytes = job_buffer(j);

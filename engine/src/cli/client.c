@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #include "output/bad_byte.h"
-#include "control/exchange.h"
+#include "measure/exchange.h"
 #include "personality.h"
 #include "base/progress.h"
 #include "output/result.h"
-#include "measure/soak.h"
+#include "soak.h"
 
 struct client {
 	const struct options *options;
@@ -98,6 +98,23 @@ static int hear_result(struct client *c, struct result *r) {
 			       (long long) received, (unsigned long long) run->outcome.messages);
 	return 0;
 }
+
+static void table_header(const struct options *o, const struct run *r, const json_t *server) {
+	write_table_header(o->host, r, server);
+}
+
+static void table_result(const struct options *o, const struct result *r) {
+	(void) o;
+	write_table_result(r);
+}
+
+static void json_result(const struct options *o, const struct result *r) {
+	(void) o;
+	write_json_result(r);
+}
+
+static const struct writer json_writer = { .result = json_result, .interval = write_json_interval },
+	table_writer = { .header = table_header, .result = table_result, .interval = write_table_interval };
 
 static const struct writer *writer_of(const struct options *o) {
 	return o->personality ? &personality_writer : o->json ? &json_writer : &table_writer;
@@ -192,7 +209,7 @@ static void write_result(const struct client *c, struct result *r) {
 		r->message = failure_text();
 	}
 	progress_hide();
-	writer_of(c->options)->result(r);
+	writer_of(c->options)->result(c->options, r);
 	progress_show();
 }
 
@@ -237,7 +254,6 @@ static void write_stalled(struct run *r) {
 static struct result new_result(const struct client *c, uint64_t size) {
 	return (struct result) {
 		.run = &c->run,
-		.options = c->options,
 		.size = size,
 		.server = c->peer.end,
 		.server_ib_port = c->peer.ib_port,

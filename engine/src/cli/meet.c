@@ -7,7 +7,7 @@
 
 #include "client.h"
 #include "control/control.h"
-#include "control/exchange.h"
+#include "measure/exchange.h"
 
 /* What the server may need beyond the parties' own deadline to say that it has passed. */
 #define MARGIN_NS (2 * NSEC_PER_SEC)

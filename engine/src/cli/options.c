@@ -5,7 +5,7 @@
 
 #include "job/backend_facts.h"
 #include "base/message.h"
-#include "base/parse.h"
+#include "job/parse.h"
 #include "personality.h"
 
 enum {

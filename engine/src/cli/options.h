@@ -180,9 +180,6 @@ const char *option_commands(const struct option_entry *e, char *ret, size_t size
 /* Puts one value where the table says. Negative, not said. */
 int option_store(const struct option_entry *e, const char *value, struct options *o);
 
-/* "a, b or c" */
-const char *join_words(const char *const *words, char *ret, size_t size);
-
 /* options_refuse.c: report a mistake with the nearest valid word. `o` is unusable afterwards. */
 int refuse_value(const struct option_entry *e, const char *value, int error, struct options *o);
 int refuse_missing_value(const struct option_entry *e);

@@ -25,15 +25,6 @@ static const char *why(int error) {
 	}
 }
 
-const char *join_words(const char *const *words, char *ret, size_t size) {
-	size_t n = 0;
-
-	*ret = '\0';
-	for (size_t i = 0; words[i] && n < size; i++)
-		n += (size_t) snprintf(ret + n, size - n, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
-	return ret;
-}
-
 /* What the option takes, for "give ...". */
 static const char *accepted(const struct option_entry *e, char ret[ACCEPTS_MAX]) {
 	return e->accepts ? e->accepts : join_words(e->choices, ret, ACCEPTS_MAX);

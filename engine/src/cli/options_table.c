@@ -3,9 +3,8 @@
 #include "job/backend_facts.h"
 #include "job/memory_kind.h"
 #include "options.h"
-#include "base/parse.h"
+#include "job/parse.h"
 #include "personality.h"
-#include "host/placement.h"
 
 #define FOR(command) (1u << COMMAND_##command)
 #define MEASURE (FOR(LAT) | FOR(BW))
@@ -113,7 +112,7 @@ static int set_quantiles(struct options *o, const char *value) {
 
 /* What this machine has is asked where it is measured: the command may be meant for another. */
 static int set_cpus(char ret[JOB_CPUS_TEXT], const char *value) {
-	int r = placement_check_cpu(value);
+	int r = job_check_cpu(value);
 
 	return r < 0 ? r : copy_string(ret, JOB_CPUS_TEXT, value);
 }
@@ -127,7 +126,7 @@ static int set_server_cpu(struct options *o, const char *value) {
 }
 
 static int set_node(char ret[JOB_NAME_MAX], const char *value) {
-	int r = placement_check_numa(value);
+	int r = job_check_numa(value);
 
 	return r < 0 ? r : copy_string(ret, JOB_NAME_MAX, value);
 }

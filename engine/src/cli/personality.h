@@ -10,9 +10,9 @@
  */
 #pragma once
 
-#include "control/exchange.h"
+#include "measure/exchange.h"
 #include "options.h"
-#include "output/result.h"
+#include "writer.h"
 
 enum {
 	PERSONALITY_PORT = 49194,               /* the originals' default, as all defaults here (cxi_send_lat(1)) */

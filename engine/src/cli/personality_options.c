@@ -11,7 +11,7 @@
 #include "backends/backend.h"
 #include "memory/gpu.h"
 #include "base/message.h"
-#include "base/parse.h"
+#include "job/parse.h"
 #include "personality.h"
 #include "base/suggest.h"
 #include "version.h"

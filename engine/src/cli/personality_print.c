@@ -339,9 +339,9 @@ static void print_bandwidth(const struct personality *p, uint64_t size, uint64_t
 }
 
 /* A size that failed, or broke off, has no line: the layout has no word for it, and standard error says why. */
-static void result(const struct result *result) {
+static void result(const struct options *o, const struct result *result) {
 	const struct run *r = result->run;
-	const struct personality *p = result->options->personality;
+	const struct personality *p = o->personality;
 
 	if (result->code != EXIT_MEASURED)
 		return;

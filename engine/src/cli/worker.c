@@ -8,7 +8,7 @@
 #include <signal.h>
 
 #include "output/bad_byte.h"
-#include "control/exchange.h"
+#include "measure/exchange.h"
 #include "host/footprint.h"
 #include "personality.h"
 #include "measure/transfer.h"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "host/netdev.h"
 #include "base/escape.h"
 
 static const uint8_t magic[4] = { 'P', 'R', 'C', 'H' };

@@ -131,9 +131,6 @@ bool control_is_lost(const struct control *c, uint64_t timeout_ns);
 struct control *control_close(struct control *c);
 void control_closep(struct control **c);
 
-/* True where the address is of this host's loopback, IPv4-mapped included. */
-bool address_is_loopback(const struct sockaddr_storage *a);
-
 /* "127.0.0.1:18600", "[::1]:18600"; without port where port is false. */
 void address_format(const struct sockaddr_storage *a, bool port, char *ret, size_t size);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "host/netdev.h"
 #include "control.h"
 
 /* Sleeps until the descriptor is ready or the deadline has come: 0, -ETIMEDOUT or another error. */
@@ -76,20 +77,6 @@ int socket_read(int fd, void *ret, size_t length, uint64_t deadline_ns) {
 			return r;
 	}
 	return 0;
-}
-
-bool address_is_loopback(const struct sockaddr_storage *a) {
-	if (a->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *) a;
-
-		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
-	}
-	if (a->ss_family == AF_INET6) {
-		const struct in6_addr *in6 = &((const struct sockaddr_in6 *) a)->sin6_addr;
-
-		return IN6_IS_ADDR_LOOPBACK(in6) || (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
-	}
-	return false;
 }
 
 void address_format(const struct sockaddr_storage *a, bool port, char *ret, size_t size) {

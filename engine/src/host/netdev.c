@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-#include "control/control.h"
 
 /* One number from sysfs; speed reads as -1 or an error where a device has none. */
 static long read_number(const char *name, const char *attribute, int base) {
@@ -82,6 +81,20 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr_storage
 		return memcmp(&((const struct sockaddr_in *) a)->sin_addr, &b6->s6_addr[12], 4) == 0;
 	if (a->sa_family == AF_INET6 && b->ss_family == AF_INET6)
 		return memcmp(&((const struct sockaddr_in6 *) a)->sin6_addr, b6, 16) == 0;
+	return false;
+}
+
+bool address_is_loopback(const struct sockaddr_storage *a) {
+	if (a->ss_family == AF_INET) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *) a;
+
+		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+	}
+	if (a->ss_family == AF_INET6) {
+		const struct in6_addr *in6 = &((const struct sockaddr_in6 *) a)->sin6_addr;
+
+		return IN6_IS_ADDR_LOOPBACK(in6) || (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
+	}
 	return false;
 }
 

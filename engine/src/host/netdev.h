@@ -15,6 +15,9 @@ struct netdev {
 	bool up;
 };
 
+/* True where the address is of this host's loopback, IPv4-mapped included. */
+bool address_is_loopback(const struct sockaddr_storage *a);
+
 /* The interface that has an address (127.0.0.0/8 is all lo's). -ENODEV. */
 int netdev_of_address(const struct sockaddr_storage *address, struct netdev *ret);
 

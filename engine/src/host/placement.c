@@ -10,7 +10,7 @@
 
 #include "job/job_names.h"
 #include "base/message.h"
-#include "base/parse.h"
+#include "job/parse.h"
 
 static const char *const unplaced_names[UNPLACED_MAX] = {
 	[PLACED] = "placed",
@@ -22,19 +22,6 @@ static const char *const unplaced_names[UNPLACED_MAX] = {
 
 static bool is_auto(const char *text) {
 	return !text[0] || streq(text, "auto");
-}
-
-int placement_check_cpu(const char *text) {
-	cpu_set_t set;
-
-	return is_auto(text) || streq(text, "off") ? 0 : cpu_list_parse(text, &set);
-}
-
-int placement_check_numa(const char *text) {
-	uint64_t node = 0;
-	int r = is_auto(text) || streq(text, "off") ? 0 : parse_u64(text, &node);
-
-	return r < 0 ? r : node < CPU_SETSIZE ? 0 : -ERANGE;
 }
 
 /* The CPUs of a list, or -1 where none is named. */
@@ -225,12 +212,6 @@ static enum unplaced choose_cpus(const char *sysfs, const struct topology *t, co
 	return PLACED;
 }
 
-/* Of this process: where threads go that are no part of the measurement. Set before there are any. */
-static struct {
-	bool known;
-	cpu_set_t cpus;
-} aside;
-
 void placement_choose(const char *sysfs, const struct topology *t, const struct placement_wish *w,
 		      struct placement *ret) {
 	struct placement p = { .threads = w->threads, .before = t->allowed, .memory = MEMORY_NEAR };
@@ -245,8 +226,7 @@ void placement_choose(const char *sysfs, const struct topology *t, const struct 
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET((size_t) t->core[cpu], &cores))
 			CPU_CLR((size_t) cpu, &p.aside);
-	aside.known = p.why == PLACED;
-	aside.cpus = CPU_COUNT(&p.aside) > 0 ? p.aside : t->allowed;
+	aside_set(p.why != PLACED ? NULL : CPU_COUNT(&p.aside) > 0 ? &p.aside : &t->allowed);
 	*ret = p;
 }
 
@@ -276,13 +256,6 @@ int placement_sit(const struct placement *p, unsigned thread, int node) {
 				       "--cpu off", p->cpus[thread], strerror(errno));
 	}
 	return bind_memory(p, node);
-}
-
-void placement_stand_aside(void) {
-	if (!aside.known)
-		return;
-	(void) sched_setaffinity(0, sizeof(aside.cpus), &aside.cpus);
-	(void) syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0UL);
 }
 
 struct placed placement_say(const struct placement *p, const struct topology *t, unsigned thread, void *memory) {

@@ -50,10 +50,6 @@ struct placed {
 	int memory_node;        /* where its buffer lies; -1: unknown, several, or a GPU */
 };
 
-/* The form of --cpu and --numa: auto, off, or a list; or a number. -EINVAL. */
-int placement_check_cpu(const char *text);
-int placement_check_numa(const char *text);
-
 /* Whether this host has what the wish names, and enough of it. -ENODEV (said). */
 int placement_check(const struct topology *t, const struct placement_wish *w);
 
@@ -69,9 +65,6 @@ void placement_choose(const char *sysfs, const struct topology *t, const struct 
  * it goes to its core, and what it allocates to its node. -EPERM etc. (said).
  */
 int placement_sit(const struct placement *p, unsigned thread, int node);
-
-/* The calling thread waits, or watches: away from the cores that are taken, with memory from anywhere. */
-void placement_stand_aside(void);
 
 /* What became of it, for thread `thread` with its buffer at `memory` (NULL: none in host memory). */
 struct placed placement_say(const struct placement *p, const struct topology *t, unsigned thread, void *memory);

@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include <sched.h>
-
-#include "base/util.h"
+#include "base/cpu_list.h"
 
 struct topology {
 	cpu_set_t cpus;                 /* of this host */
@@ -25,13 +23,6 @@ void topology_read(const char *sysfs, const cpu_set_t *cpus, const cpu_set_t *no
 
 /* What this process may use: its affinity, and its nodes (cpuset.mems). */
 void topology_allowed(cpu_set_t *ret_cpus, cpu_set_t *ret_nodes);
-
-/* "0-3,8": numbers and ranges. -EINVAL: not of this form; -ERANGE: above 1023. */
-int cpu_list_parse(const char *text, cpu_set_t *ret);
-
-/* The same the other way round, as much as there is room for. */
-enum { CPU_LIST_MAX = 512 };
-const char *cpu_list_format(const cpu_set_t *set, char ret[CPU_LIST_MAX]);
 
 /*
  * The NUMA node of a device (verbs, CXI, an interface), or of the interface below a software device;

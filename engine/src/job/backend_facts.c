@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cli/options.h"
+#include "base/suggest.h"
 
 #define OFI_OPS \
 	(1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP | \

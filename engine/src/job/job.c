@@ -6,8 +6,9 @@
 #include "backend_facts.h"
 #include "job_names.h"
 #include "memory_kind.h"
+#include "parse.h"
+#include "base/cpu_list.h"
 #include "base/message.h"
-#include "host/placement.h"
 
 uint64_t job_largest_size(const struct job *job) {
 	uint64_t largest = 0;
@@ -406,10 +407,28 @@ unsigned long job_options_of(const struct job *job, unsigned long backend_option
 	return backend_options | (job->kind == KIND_TRANSFER ? JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH : 0);
 }
 
+/* Who names no cores and no node. */
+static bool is_choice(const char *text) {
+	return !text[0] || streq(text, "auto") || streq(text, "off");
+}
+
+int job_check_cpu(const char *text) {
+	cpu_set_t set;
+
+	return is_choice(text) ? 0 : cpu_list_parse(text, &set);
+}
+
+int job_check_numa(const char *text) {
+	uint64_t node = 0;
+	int r = is_choice(text) ? 0 : parse_u64(text, &node);
+
+	return r < 0 ? r : node < CPU_SETSIZE ? 0 : -ERANGE;
+}
+
 static int validate_places(const struct job *job) {
-	if (placement_check_cpu(job->cpu) < 0 || placement_check_cpu(job->server_cpu) < 0)
+	if (job_check_cpu(job->cpu) < 0 || job_check_cpu(job->server_cpu) < 0)
 		return failure(-EINVAL, EXIT_USAGE, "--cpu and --server-cpu take auto, off, or a list of CPUs");
-	if (placement_check_numa(job->numa) < 0 || placement_check_numa(job->server_numa) < 0)
+	if (job_check_numa(job->numa) < 0 || job_check_numa(job->server_numa) < 0)
 		return failure(-EINVAL, EXIT_USAGE, "--numa and --server-numa take auto, off, or a NUMA node");
 	return 0;
 }

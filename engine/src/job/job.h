@@ -313,6 +313,10 @@ unsigned long job_options_used(const struct job *job);
 
 uint64_t job_largest_size(const struct job *job);
 
+/* The form of --cpu and --numa: auto, off, or a list; or a number. Empty is auto. -EINVAL, -ERANGE. */
+int job_check_cpu(const char *text);
+int job_check_numa(const char *text);
+
 /* Bytes of what an atomic works on: sizes are multiples of it. 1 for everything else. */
 static inline uint64_t job_word_bytes(const struct job *job) {
 	return op_is_atomic(job->op) ? atomic_type_bytes(job->atomic_type) : 1;

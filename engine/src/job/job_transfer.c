@@ -5,7 +5,7 @@
 #include "backend_facts.h"
 #include "memory_kind.h"
 #include "base/message.h"
-#include "base/parse.h"
+#include "parse.h"
 
 /* Entries of a list between commas; an empty text has one, which is empty. */
 static uint32_t list_length(const char *list) {

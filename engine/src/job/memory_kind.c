@@ -5,7 +5,7 @@
 
 #include "backend_facts.h"
 #include "base/message.h"
-#include "base/parse.h"
+#include "parse.h"
 
 static const char *const type_names[MEMORY_TYPE_MAX] = {
 	[MEMORY_HOST] = "host",

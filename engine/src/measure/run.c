@@ -5,7 +5,7 @@
 
 #include "bounce.h"
 #include "host/footprint.h"
-#include "stats/interval.h"
+#include "interval.h"
 #include "place.h"
 
 /*

@@ -211,7 +211,7 @@ int transfer_open(struct transfer *x, const struct open_arguments *arguments, st
 		if (e == 0)
 			e = lane_connect(x->lanes[i]);
 	}
-	placement_stand_aside();
+	stand_aside();
 	return e;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/message.h"
-#include "host/placement.h"
+#include "base/cpu_list.h"
 
 /* Four looks a second: late by a quarter at most, and too seldom to be seen in a measurement. */
 #define LOOK_NS (250 * NSEC_PER_MSEC)
@@ -23,7 +23,7 @@ static void *watch(void *arg) {
 	struct watchdog *w = arg;
 	uint64_t seen = 0, since = monotonic_ns(), now;
 
-	placement_stand_aside();
+	stand_aside();
 	while (!w->stop) {
 		struct pollfd stop = { .fd = w->stop_fd, .events = POLLIN };
 

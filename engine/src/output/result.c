@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result.h"
 
-#include "measure/transfer.h"
+#include "transfer_result.h"
 
 double result_gbit_s(const struct result *r) {
 	uint64_t ns = r->run->outcome.elapsed_ns;

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "host/footprint.h"
-#include "cli/options.h"
 #include "measure/run.h"
 
 /* Payload of one size on the wire, seen from the client: warm-up and measurement, both ways. */
@@ -16,12 +15,11 @@ struct path_claim {
 	uint64_t lost_bytes;            /* of both; UC and UD. Meaningless where result.loss_unknown */
 };
 
-struct transfer_view; /* transfer.h */
+struct transfer_view; /* transfer_result.h */
 
 struct result {
 	const struct transfer_view *transfer;   /* NULL: lat or bw */
 	const struct run *run;          /* client; its histogram and outcome are still there */
-	const struct options *options;
 	uint64_t size;
 	uint64_t messages;              /* both ways, measured */
 	/* both ways, where messages can get lost: then messages are those that arrived */
@@ -59,19 +57,6 @@ void result_claim(struct result *r, uint64_t theirs);
 /* The p99 that --max-p99 is held against, in us; negative where the count does not support one. */
 double result_p99_us(const struct result *r);
 
-/* How results come out. All hooks but `result` may be NULL. */
-struct writer {
-	/* whether this job can be written. Negative: said */
-	int (*check)(const struct options *o, const struct run *r);
-	/* before the first size */
-	void (*header)(const struct options *o, const struct run *r, const json_t *server);
-	void (*result)(const struct result *r);
-	void (*interval)(const struct run *r, const json_t *interval);
-	void (*end)(const struct options *o);                           /* after the last size, also where one failed */
-};
-
-extern const struct writer json_writer, table_writer;
-
 /* write_json.c: one object a line. */
 json_t *record_json(const struct result *r);            /* the whole record, without samples */
 /* its params; without a session as they were asked for */
@@ -84,6 +69,7 @@ void write_json_result(const struct result *r);
 void write_json_interval(const struct run *r, const json_t *interval);
 
 /* write_table.c: a header before the first size, a line each; intervals and samples as they come. */
-void write_table_header(const struct options *o, const struct run *r, const json_t *server);
+/* `host`: as it was asked for */
+void write_table_header(const char *host, const struct run *r, const json_t *server);
 void write_table_result(const struct result *r);
 void write_table_interval(const struct run *r, const json_t *interval);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/message.h"
-#include "measure/transfer.h"
+#include "transfer_result.h"
 
 /* Names between commas, as they were found, without what does not fit. */
 static void join_devices(const struct transfer *x, bool server, char *ret, size_t size) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/message.h"
-#include "measure/transfer.h"
+#include "transfer_result.h"
 
 struct row {
 	int pair;

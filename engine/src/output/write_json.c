@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 #include "bad_byte.h"
-#include "control/exchange.h"
-#include "stats/interval.h"
+#include "measure/exchange.h"
+#include "stats/figures.h"
 #include "job/memory_kind.h"
 #include "result.h"
-#include "measure/transfer.h"
+#include "transfer_result.h"
 #include "version.h"
 
 static json_t *text_or_null(const char *text) {
@@ -377,5 +377,3 @@ void write_json_interval(const struct run *r, const json_t *interval) {
 	(void) json_object_update(o, (json_t *) (uintptr_t) interval);
 	write_line(o);
 }
-
-const struct writer json_writer = { .result = write_json_result, .interval = write_json_interval };

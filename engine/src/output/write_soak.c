@@ -3,9 +3,9 @@
  * The lines of a soak (docs/soak.md). An interval has the keys of a record that can differ between intervals;
  * its connection has the rest.
  */
-#include "measure/soak.h"
+#include "write_soak.h"
 
-#include "control/exchange.h"
+#include "measure/exchange.h"
 
 static json_t *line(const struct soak *s, const char *kind) {
 	return json_pack("{s:s, s:s, s:I}", "schema", "perch.record/1", "kind", kind, "connection_number",

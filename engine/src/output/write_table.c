@@ -29,7 +29,7 @@ static const char *message_column(const struct job *j) {
 	}
 }
 
-void write_table_header(const struct options *o, const struct run *r, const json_t *server) {
+void write_table_header(const char *host, const struct run *r, const json_t *server) {
 	const struct job *j = r->job;
 	const struct session *s = r->session;
 	const char *address = json_string_value(json_object_get(server, "address")),
@@ -43,7 +43,7 @@ void write_table_header(const struct options *o, const struct run *r, const json
 	if (s->address[0])
 		(void) printf("%s (%s) -> ", s->address, s->device);
 	/* Of both ends what carries the data; the host that was asked for is only the control connection's. */
-	(void) printf("%s", address ? address : o->host);
+	(void) printf("%s", address ? address : host);
 	if (address && device)
 		(void) printf(" (%s)", device);
 	(void) printf(", ");
@@ -143,6 +143,3 @@ void write_table_interval(const struct run *r, const json_t *interval) {
 	(void) fflush(stdout);
 	(void) r;
 }
-
-const struct writer table_writer = { .header = write_table_header, .result = write_table_result,
-				     .interval = write_table_interval };

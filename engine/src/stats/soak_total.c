@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "interval.h"
+#include "figures.h"
 #include "base/message.h"
 
 int soak_total_new(struct soak_total *ret) {
@@ -241,8 +241,8 @@ static json_t *tcp(const struct soak_total *t) {
 				  "initial_rtt_us", "window_bytes") : json_null();
 }
 
-static json_t *stall(const struct soak_total *t, const struct options *o) {
-	if (o->job.gap_ns > 0 || o->job.rate_unit != RATE_NONE || t->lossy)
+static json_t *stall(const struct soak_total *t, const struct job *job) {
+	if (job->gap_ns > 0 || job->rate_unit != RATE_NONE || t->lossy)
 		return json_null();
 	return json_pack("{s:f, s:f, s:o}", "longest_s", t->longest_s, "start_s", t->longest_start_s, "began",
 			 t->longest_began ? json_incref(t->longest_began) : json_null());
@@ -261,7 +261,7 @@ static void put_rate(const struct soak_total *t, json_t *record) {
 							      "overloaded", t->behind_s > t->elapsed_s / 10));
 }
 
-json_t *soak_total_record(const struct soak_total *t, const struct options *o, json_t *soak, json_t *error) {
+json_t *soak_total_record(const struct soak_total *t, const struct job *job, json_t *soak, json_t *error) {
 	static const char *const of_a_line[] = { "connection_number", "boot_id", "epoch_ns", "uptime_s", "start_s" };
 	json_t *record = t->connection ? json_deep_copy(t->connection) : json_pack("{s:s}", "schema", "perch.record/1");
 	const char *status = json_is_null(error) ? "ok" : "error";
@@ -271,17 +271,17 @@ json_t *soak_total_record(const struct soak_total *t, const struct options *o, j
 	put_rate(t, record);
 	(void) json_object_update_new(record,
 				      json_pack("{s:s, s:o, s:o, s:o, s:o, s:[], s:o, s:o, s:o}", "kind",
-						kind_name((int) o->job.kind), "started",
+						kind_name((int) job->kind), "started",
 						t->began ? json_incref(t->began) : json_null(), "elapsed_s",
 						number_or_null(t->elapsed_s > 0 ? t->elapsed_s : NAN), "latency_us",
 						latencies(t), "bandwidth",
-						o->job.kind == KIND_BANDWIDTH ? bandwidth(t) : json_null(), "intervals",
+						job->kind == KIND_BANDWIDTH ? bandwidth(t) : json_null(), "intervals",
 						"histogram", histogram_text(t), "cpu", cpu(t), "path", path(t)));
 	(void) json_object_update_new(record, json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "integrity", t->verified
 							? json_pack("{s:I, s:I, s:O*}", "checked_bytes",
 								    (json_int_t) t->checked_bytes, "bad_bytes",
 								    (json_int_t) t->bad_bytes, "first_bad",
-								    t->first_bad) : json_null(), "stall", stall(t, o),
+								    t->first_bad) : json_null(), "stall", stall(t, job),
 							"tcp", tcp(t), "soak", soak, "status", status, "error", error));
 	if (t->lossy)
 		(void) json_object_set_new(record, "loss",

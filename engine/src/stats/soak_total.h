@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "histogram.h"
-#include "cli/options.h"
+#include "job/job.h"
 
 struct soak_total {
 	json_t *connection;             /* the last one's line: what the intervals have in common */
@@ -44,4 +44,4 @@ int soak_total_add(struct soak_total *t, const json_t *line);
  * The record of all of it: the keys of any other, and `soak` for what only a soak has.
  * `error`: null where the soak was measured. Both belong to the record from here on.
  */
-json_t *soak_total_record(const struct soak_total *t, const struct options *o, json_t *soak, json_t *error);
+json_t *soak_total_record(const struct soak_total *t, const struct job *job, json_t *soak, json_t *error);

@@ -12,7 +12,7 @@ readonly TICK_S=0.5
 readonly RESTART_FIRST_MS=200 RESTART_LAST_MS=5000
 
 # Seconds that a server stays without a client after the last turn, as a keeper elsewhere may be between two attempts to connect:
-# those are at most 5 s apart (BACK_OFF_LAST_NS of engine/src/measure/soak.c). Tests have no such keeper.
+# those are at most 5 s apart (BACK_OFF_LAST_NS of engine/src/cli/soak.c). Tests have no such keeper.
 LINGER=${PERCH_SOAK_LINGER:-6}
 # The same where everyone is stopped: the controller tells all hosts at about the same time, and has 10 s.
 readonly LINGER_STOPPED=2

@@ -2,7 +2,7 @@
 /* How two ends find each other: who they are, and the addresses of the data path. */
 #pragma once
 
-#include "measure/run.h"
+#include "run.h"
 
 enum { MACHINE_MAX = 160, BOOT_ID_MAX = 64 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time marks of a phase: its end, the intervals that are printed, the windows that give peak and minimum. */
+/* Figures as a record has them. */
 #pragma once
 
-#include "measure/run.h"
+#include <jansson.h>
 
-void intervals_begin(struct run *r);
+#include "histogram.h"
 
 /* Latency of a histogram as the record has it; halved where the definition says so. NULL: empty. */
 json_t *latency_json(const struct histogram *h, bool halve);

@@ -11,7 +11,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-#include "control/exchange.h"
+#include "measure/exchange.h"
 #include "output/soak_file.h"
 #include "stats/soak_total.h"
 #include "version.h"
@@ -502,7 +502,7 @@ static int end_soak(struct keeper *k) {
 	if (t->bad_bytes > 0 || text[0])
 		error = json_pack("{s:i, s:s, s:b}", "code", (int) (t->bad_bytes > 0 ? EXIT_CORRUPT : failure_code()),
 				  "message", text, "traffic", t->messages > 0);
-	record = soak_total_record(t, k->options, soak_json(k), error);
+	record = soak_total_record(t, &k->options->job, soak_json(k), error);
 	has_room = keep(k, record);
 	kept = soak_file_kept(&k->file);
 	if (kept && fputs(kept, stdout) >= 0)

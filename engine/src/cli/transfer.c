@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perch transfer: leads a job through its sizes and batch sizes, watches its threads, and writes what they come to. */
-#include "transfer.h"
+#include "client.h"
 
 #include <poll.h>
 #include <stdio.h>
 
 #include "base/message.h"
 #include "base/progress.h"
+#include "output/transfer_result.h"
 
 /* How often the threads' progress is looked at: a hundred times within the shortest time-out that makes sense. */
 enum { LOOK_MS = 100 };
@@ -215,7 +216,6 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 
 	if (view_open(&l->x, pair, &run, &view, &r) < 0)
 		return EXIT_HOST;
-	r.options = l->options;
 	r.started = l->started;
 	r.client_host = l->host;
 	r.path.known = !failed && pair >= 0 && !(run.backend->facts->flags & BACKEND_SOLO);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "job/job.h"
+#include "job.h"
 
 int parse_u64(const char *text, uint64_t *ret);
 

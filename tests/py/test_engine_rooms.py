@@ -1,0 +1,59 @@
+"""The rooms of `engine/src/`: headers are named with their room, and no rooms need each other."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parents[2] / "engine" / "src"
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+
+def rooms(sources: Path) -> dict[str, dict[str, str]]:
+    """For each room, the rooms that it includes headers of, each with one file that does."""
+    found: dict[str, dict[str, str]] = {}
+    for file in sorted(sources.rglob("*.[ch]")):
+        room = file.parent.relative_to(sources).as_posix()
+        for header in INCLUDE.findall(file.read_text(encoding="utf-8")):
+            if not (file.parent / header).exists():
+                assert (sources / header).exists(), f"{file}: no {header}"
+                other = Path(header).parent.as_posix()
+                found.setdefault(room, {})[other] = f"{file.name} includes {header}"
+    return found
+
+
+def circle(found: dict[str, dict[str, str]]) -> list[str]:
+    """The includes that close a circle of rooms; none where there is no circle."""
+    try:
+        TopologicalSorter({room: set(others) for room, others in found.items()}).prepare()
+    except CycleError as error:
+        path = error.args[1]
+        return [found[b][a] for a, b in itertools.pairwise(path)]
+    return []
+
+
+def test_no_rooms_need_each_other() -> None:
+    found = rooms(SOURCES)
+    assert len(found) > 10
+    assert circle(found) == []
+
+
+def test_a_circle_is_named_with_its_files(tmp_path: Path) -> None:
+    for file, header in (("a/a.h", "b/b.h"), ("b/b.h", "c/c.h"), ("c/c.h", "a/a.h")):
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).write_text(f'#include "{header}"\n', encoding="utf-8")
+    assert sorted(circle(rooms(tmp_path))) == [
+        "a.h includes b/b.h",
+        "b.h includes c/c.h",
+        "c.h includes a/a.h",
+    ]
+
+
+def test_a_header_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text('#include "x/y.h"\n', encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"no x/y\.h"):
+        rooms(tmp_path)
