@@ -220,6 +220,11 @@ def walked(root: Path, *, only_named: bool = False) -> None:
         agent = json.loads(path.read_text())
         if "plan_sha256" in agent or not only_named:
             path.write_text(json.dumps(agent | {"plan_sha256": digest}) + "\n")
+    for name in ("flows.jsonl", "samples.jsonl"):
+        for path in (root / "raw").rglob(name):
+            head, _, rest = path.read_bytes().partition(b"\n")
+            named = msgspec.json.encode(json.loads(head) | {"plan_sha256": digest})
+            path.write_bytes(named + b"\n" + rest)
 
 
 def edit(root: Path, change: Callable[[Document], object]) -> None:

@@ -373,22 +373,28 @@ def _layout(line: LayoutLine) -> Layout:
 
 
 def agent_of(files: RawFiles, folder: str) -> Agent | None:
-    """What the first line and the last one say of the agent; None without them."""
+    """What the first line and the last one say of the agent; None without them.
+
+    With a key twice they say nothing that can be used.
+    """
     file = files.stream(f"{folder}/{FLOWS}")
     if file is None:
         return None
     with file:
-        head = _decoded(_head, file.readline(LINE_MAX))
+        lines = [file.readline(LINE_MAX)]
+        head = _decoded(_head, lines[0])
         size = file.seek(0, os.SEEK_END)
         end = _read(file, Stretch(max(size - END_MAX, 0), size)).splitlines(keepends=True)
         last = _decoded(_last, end[-1]) if end and end[-1].endswith(b"\n") else None
         done = 0
-        if last is None:
+        if last is not None:
+            lines.append(end[-1])
+        else:
             file.seek(0)
             done = sum(b'"kind":"flow"' in line[:16] for _, line in _lines(file))
     if head is None or head.schema != SCHEMA:
         return None
-    return Agent(
+    agent = Agent(
         schema="perch.agent/1",
         run=head.run,
         plan_sha256=head.plan_sha256,
@@ -400,6 +406,11 @@ def agent_of(files: RawFiles, folder: str) -> Agent | None:
         flows_done=last.flows_done if last else done,
         message=last.message if last else None,
     )
+    for line in lines:
+        if (key := repeated_key(line)) is not None:
+            agent.state = "foreign"
+            agent.message = f"its flows.jsonl has the key '{key}' twice in one object"
+    return agent
 
 
 def idle(

@@ -104,7 +104,9 @@ def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent
     if agent is None or agent.schema != "perch.agent/1":
         return None
     stranger = _stranger(agent, plan, host)
-    return agent if stranger is None else Agent(state="foreign", message=stranger)
+    if stranger is None:
+        return agent
+    return Agent(state="foreign", message=stranger, run=agent.run, host=agent.host)
 
 
 def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:

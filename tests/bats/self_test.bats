@@ -15,7 +15,7 @@ teardown() { common_teardown; }
   assert_line --regexp '^# [0-9]+ of [0-9]+ faults are left out here; make self-test plants all$'
   assert_line '# 190 of 200 healthy runs are left out here'
   refute_line --regexp '^not ok'
-  assert_line --regexp '^ok [0-9]+ - a flow without an output file: flips to INCONCLUSIVE \(flow/tcp-latency/alpha/beta/0/1\)$'
+  assert_line --regexp '^ok [0-9]+ - a flow of which no agent left a line: flips to INCONCLUSIVE \(flow/tcp-latency/alpha/beta/0/1\)$'
 }
 
 @test "interrupted, it leaves nothing behind" {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -14,10 +13,10 @@ from selftest.runs import BASES
 from selftest.table import page
 
 from perch.run import judging
+from tests.raw_lines import HostFiles
 
 TOP = Path(__file__).parents[2]
-LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stdout"
-BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1/client.stdout"
+LATENCY, BANDWIDTH = "tcp-latency/alpha/beta/0/1", "tcp-bandwidth/alpha/beta/0/1"
 OF_LATENCY = "flow/tcp-latency/alpha/beta/0/1"
 
 
@@ -51,17 +50,17 @@ def loopback_fault(id_: str, word: str, checks: str, edit: edits.Edit) -> Fault:
 
 
 SLOW_LINK = {"rate_gbit_s": 10, "mtu_bytes": 1500, "layer": "ethernet", "hop_class": None}
-REMOVED = edits.remove(LATENCY)
+REMOVED = edits.output(LATENCY, lambda _: "")
 NOT_OK = (
     (
         loopback_fault(
-            "harmless", INCONCLUSIVE, OF_LATENCY, edits.edit(LATENCY, edits.put("note", "unread"))
+            "harmless", INCONCLUSIVE, OF_LATENCY, edits.prints(LATENCY, edits.put("note", "unread"))
         ),
         f"{OF_LATENCY} is not there; nothing flipped",
     ),
     (
         loopback_fault(
-            "nothing", INCONCLUSIVE, OF_LATENCY, edits.edit(LATENCY, edits.put("status", "ok"))
+            "nothing", INCONCLUSIVE, OF_LATENCY, edits.prints(LATENCY, edits.put("status", "ok"))
         ),
         "changed nothing",
     ),
@@ -83,7 +82,7 @@ NOT_OK = (
     ),
     (
         loopback_fault(
-            "stood-unjudged", FAIL, "ceiling", edits.edit(BANDWIDTH, edits.put("link", SLOW_LINK))
+            "stood-unjudged", FAIL, "ceiling", edits.prints(BANDWIDTH, edits.put("link", SLOW_LINK))
         ),
         "ceiling had not passed before: not_judged",
     ),
@@ -103,7 +102,7 @@ def test_a_base_that_does_not_pass_is_not_ok(
 ) -> None:
     def spoilt(root: Path) -> None:
         BASES["loopback"](root)
-        (root / LATENCY).unlink()
+        REMOVED(root)
 
     monkeypatch.setitem(BASES, "spoilt", spoilt)
     (tmp_path / "base").mkdir()
@@ -122,6 +121,10 @@ UNCHANGED = (
     edits.without_lines("a.txt", 5, 6),
     edits.content("a.txt", "same.txt"),
     edits.prints("t/a/b/0/1", edits.put("key", 1)),
+    edits.output("t/a/b/0/1", lambda text: text),
+    edits.ends("t/a/b/0/1", edits.put("state", "done")),
+    edits.ends("t/a/b/0/2", edits.put("state", "done")),
+    edits.agent("a", edits.put("run", "r")),
 )
 
 
@@ -130,9 +133,10 @@ def test_an_edit_that_changes_nothing_is_refused(tmp_path: Path, plant: edits.Ed
     for name in ("a.txt", "same.txt"):
         (tmp_path / name).write_text("one\ntwo\n")
     (tmp_path / "a.json").write_text('{"key": 1}')
-    (tmp_path / "raw").mkdir()
-    line = {"kind": "flow", "id": "t/a/b/0/1", "role": "client", "stdout": '{"key": 1}\n'}
-    (tmp_path / "raw/flows.jsonl").write_text(f"{json.dumps(line)}\n")
+    agent = {"run": "r", "plan_sha256": "", "host": "a", "flows_total": 1, "started": None}
+    files = HostFiles(tmp_path / "raw/a", agent | {"state": "running"})
+    files.end({"id": "t/a/b/0/1", "role": "client", "state": "done", "stdout": '{"key": 1}\n'})
+    files.close()
     with pytest.raises(edits.NothingChangedError):
         plant(tmp_path)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from selftest.files import document, documents
 from selftest.runs import noise
 from selftest.runs.composed import AGAIN, retried
 from selftest.runs.fabric import compose
 from selftest.runs.fabric_plan import WITH_PERFTEST, Fabric
 
 from perch.model import histogram
+from tests import raw_lines
 
 Document = dict[str, Any]
 
@@ -30,10 +30,7 @@ def fabric(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lines(root: Path, test: str) -> list[Document]:
     """The last line of each output of a test."""
-    return [
-        documents(path)[-1]
-        for path in sorted(root.glob(f"raw/*/flows/{test}/*/*/*/*/client.stdout"))
-    ]
+    return [end.lines()[-1] for end in raw_lines.ends(root, f"{test}/*", "client")]
 
 
 def test_histogram_is_what_perch_decodes() -> None:
@@ -79,9 +76,8 @@ def test_no_figure_is_there_twice(fabric: Path) -> None:
 def ends(root: Path) -> dict[str, list[Document]]:
     """The ends of each host's flows in the order of their times."""
     found: dict[str, list[Document]] = defaultdict(list)
-    for path in root.glob("raw/*/**/flows/*/*/*/*/*/*.json"):
-        end = document(path)
-        found[end["host"]].append(end)
+    for walk in raw_lines.walks(root):
+        found[walk.agent["host"]] += walk.ends
     return {host: sorted(some, key=lambda end: end["started"]) for host, some in found.items()}
 
 
@@ -97,17 +93,17 @@ def test_counters_go_on_from_flow_to_flow(tmp_path: Path) -> None:
 
 def test_a_pair_measured_again_has_figures_of_its_own(tmp_path: Path) -> None:
     retried(tmp_path / "run")
-    flow = tmp_path / "run/raw/gamma"
-    paths = [flow / f"flows/{AGAIN}/0/{n}/client.stdout" for n in (1, 2)]
-    paths += [flow / f"retry/flows/{AGAIN}/0/{n}/client.stdout" for n in (3, 4)]
-    rates = [document(path)["bandwidth"]["gbit_s"] for path in paths]
+    root, again = tmp_path / "run", f"{AGAIN}/0"
+    repeats = [raw_lines.End(root, f"{again}/{n}").lines()[-1] for n in (1, 2, 3, 4)]
+    rates = [line["bandwidth"]["gbit_s"] for line in repeats]
     assert len(set(rates)) == 4
     assert rates[0] < 80 < min(rates[1:])
 
 
 def test_agents_report_the_flows_that_they_played(fabric: Path) -> None:
     for host, some in ends(fabric).items():
-        agent = document(fabric / f"raw/{host}/agent.json")
+        (walk,) = raw_lines.walks(fabric, host)
+        agent = walk.agent
         assert agent["flows_done"] == agent["flows_total"] == len(some)
         assert agent["started"] < some[0]["started"] < some[-1]["ended"] < agent["ended"]
 

@@ -18,9 +18,11 @@ from selftest.edits import (
     Change,
     Edit,
     edit,
+    ends,
     file_says,
     from_then_on,
     more,
+    prints,
     put,
     says,
     says_json,
@@ -47,8 +49,7 @@ LATENCIES = fabric_plan.Test(
 )  # fmt: skip
 
 BETA, ALL = "raw/beta/host_check.json", "raw/*/host_check.json"
-FIRST = "raw/alpha/flows/write-rails/alpha/beta/0/1/client"
-WRITTEN = "raw/*/flows/write-rails/*/*/*/1/client.stdout"
+FIRST, WRITTEN = "write-rails/alpha/beta/0/1", "write-rails/*/1"
 COUNTERS = "rdma.mlx5_0/1.counters"
 SMALL_MTU = substitute(r"active_mtu:(\s+)4096 \(5\)", r"active_mtu:\g<1>1024 (3)")
 
@@ -133,8 +134,8 @@ def with_traits(traits: dict[str, bool]) -> Edit:
 
 LOSSLESS, LOSSY = with_traits({"lossless": True}), with_traits({"lossless": False})
 ADAPTIVE = with_traits({"adaptive_routing": True})
-DISORDER = from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.out_of_sequence", 5000))
-REPEATS = from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.packet_seq_err", 5000))
+DISORDER = from_then_on(FIRST, more(f"{COUNTERS}.out_of_sequence", 5000))
+REPEATS = from_then_on(FIRST, more(f"{COUNTERS}.packet_seq_err", 5000))
 STORM = says(
     "ethtool-qos-stats enp1s0",
     substitute("tx_pause_storm_error_events: 0", "tx_pause_storm_error_events: 3"),
@@ -183,7 +184,7 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
         (edit(BETA, HALF_RATE, without("settings")),),
     ),
     "a link at half its rate, by what the flows saw": (
-        "FAIL", "expected/rate", (edit(WRITTEN, put("link.rate_gbit_s", 50)),),
+        "FAIL", "expected/rate", (prints(WRITTEN, put("link.rate_gbit_s", 50)),),
     ),
     "an MTU of 1500 on one host": (
         "FAIL", "host_check/nic-path-mtu-ends/beta/mlx5_0", (edit(BETA, mtu_1500),),
@@ -193,7 +194,7 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     ),
     "a switch whose MTU is below 4200": (
         "FAIL", "flow/write-rails/alpha/beta/0/1",
-        (edit(f"{FIRST}.json", put("exit", 4)), edit(f"{FIRST}.stdout", refused)),
+        (ends(FIRST, put("exit", 4)), prints(FIRST, refused)),
     ),
     "flow control off on one host": (
         "FAIL", "host_check/differs-qos-pfc/beta/enp1s0",
@@ -206,11 +207,11 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
         "INCONCLUSIVE", "host_check/qos-lossless/alpha/enp1s0", (ASKS_NOTHING, NO_PFC),
     ),
     "a pause storm that stops traffic": (
-        "FAIL", "limit/stall/write-rails", (edit(BETA, STORM), edit(f"{FIRST}.stdout", stood)),
+        "FAIL", "limit/stall/write-rails", (edit(BETA, STORM), prints(FIRST, stood)),
     ),
     "a bad cable whose errors nothing corrects": (
         "FAIL", "counters/errors",
-        (from_then_on(f"{FIRST}.json", more(f"{COUNTERS}.port_rcv_errors", 50)),),
+        (from_then_on(FIRST, more(f"{COUNTERS}.port_rcv_errors", 50)),),
     ),
     "flow control for a priority that carries nothing": (
         "FAIL", "host_check/qos-path/alpha/mlx5_0",
@@ -218,7 +219,7 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     ),
     "power saving that takes a small message beyond 9 us": (
         "FAIL", "limit/small-message-median/send-rails",
-        (edit("raw/*/flows/send-rails/*/*/*/*/client.stdout", noise.longer(6)),),
+        (prints("send-rails/*", noise.longer(6)),),
     ),
 }  # fmt: skip
 

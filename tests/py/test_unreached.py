@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from selftest.runs.slingshot import slingshot
 
+from tests import raw_lines
 from tests.py.conftest import Ended
 from tests.py.judging import Run, check_of, put, status
 
@@ -40,10 +41,8 @@ def test_hosts_that_did_not_answer_are_no_simulated_devices(run: Run) -> None:
 
 def test_a_host_that_answered_without_its_nic_is_no_simulation_where_nothing_ran(run: Run) -> None:
     run.edit("raw/beta/environment.json", put("cxi", []))
-    for end in (run.root / "raw").glob("*/flows/*/alpha/beta/0/1/*.json"):
-        run.edit(end, put("state", "failed"), put("exit", 3))
-    for output in (run.root / "raw").glob("alpha/flows/*/alpha/beta/0/1/client.stdout"):
-        output.write_bytes(b"")
+    for end in raw_lines.ends(run.root):
+        end.edit(put("state", "failed"), put("exit", 3), put("stdout", ""))
     verdict = run.judge()
     assert (verdict.verdict, verdict.scope) == ("INCONCLUSIVE", "hardware")
     assert status(verdict, "simulated") is None

@@ -18,8 +18,7 @@ from perch.history.seal import seal
 from perch.judge.manifest import MANIFEST
 from selftest.files import Document, compact, documents, limit_set, write, write_lines
 from selftest.paths import FIXTURES
-from tests import flow_lines, raw_lines
-from tests.py.judging import counts, go_on
+from tests import raw_lines
 from tests.py.judging import later as later
 from tests.py.judging import more as more
 from tests.py.judging import put as put
@@ -184,38 +183,59 @@ def substitute(pattern: str, replacement: str) -> Callable[[str], str]:
     return lambda text: re.sub(pattern, replacement, text, flags=re.MULTILINE)
 
 
-def from_then_on(end: str, *changes: Change, since: str = "after") -> Edit:
-    """Changes a reading of a flow's end, and all later ones of its host; counters go on."""
+# ---- what agents left ----------------------------------------------------------------------------
+
+
+def ends(flow: str, *changes: Change, role: str = "client", host: str = "*") -> Edit:
+    """Changes the ends of flows that match, with the readings around them (tests/raw_lines.py)."""
 
     def plant(root: Path) -> None:
-        for change in changes:
-            go_on(root, root / end, change, since=since)
+        for walk, found in _ends_of(root, flow, role, host):
+            for end in found:
+                before = copy.deepcopy(end)
+                walk.change(end, *changes)
+                if end == before:
+                    raise NothingChangedError(f"the edit of {end['id']}'s {role} changed nothing")
+            walk.save()
 
     return plant
 
 
-def counting(end: str, path: str, before: int, after: int) -> Edit:
-    """Sets what a counter showed before a flow and after it, in all readings of its host."""
-    return lambda root: counts(root, root / end, path, before, after)
+def _ends_of(
+    root: Path, flow: str, role: str, host: str
+) -> list[tuple[raw_lines.Walk, list[Document]]]:
+    """The ends that match, with what else their agent left."""
+    found = [(walk, walk.matching(flow, role)) for walk in raw_lines.walks(root, host)]
+    if not any(some for _, some in found):
+        raise NothingChangedError(f"no {role} of a flow is named {flow}")
+    return [(walk, some) for walk, some in found if some]
 
 
-# ---- lines of flows.jsonl ------------------------------------------------------------------------
+def output(
+    flow: str, change: Callable[[str], str], *, role: str = "client", name: str = "stdout"
+) -> Edit:
+    """Changes the text that the flow's tool wrote."""
+
+    def written(end: Document) -> None:
+        end[name] = change(end.get(name, ""))
+
+    return ends(flow, written, role=role)
 
 
-def printed(flow: str, change: Callable[[list[Document]], list[Document]]) -> Edit:
+def printed(flow: str, change: Callable[[list[Document]], list[Document]], host: str = "*") -> Edit:
     """Puts other documents in the place of those that a flow's client printed."""
 
-    def output(line: Document) -> None:
-        before = [json.loads(text) for text in line["stdout"].splitlines()]
+    def documents(end: Document) -> None:
+        before = raw_lines.parsed(end["stdout"])
         after = change(copy.deepcopy(before))
         if after == before:
-            raise NothingChangedError(f"the edit of {flow}'s output changed nothing")
-        line["stdout"] = "".join(f"{compact(one)}\n" for one in after)
+            raise NothingChangedError(f"the edit of {end['id']}'s output changed nothing")
+        end["stdout"] = raw_lines.printed(after)
 
-    return lambda root: flow_lines.edit(root, flow, "client", output)
+    return ends(flow, documents, host=host)
 
 
-def prints(flow: str, *changes: Change) -> Edit:
+def prints(flow: str, *changes: Change, host: str = "*") -> Edit:
     """Changes each document that a flow's client printed."""
 
     def every(found: list[Document]) -> list[Document]:
@@ -224,7 +244,87 @@ def prints(flow: str, *changes: Change) -> Edit:
                 change(document)
         return found
 
-    return printed(flow, every)
+    return printed(flow, every, host)
+
+
+def wrote(flow: str, source: str | Path, *, role: str = "client", name: str = "stdout") -> Edit:
+    """Gives a flow the output of another flow, or of a fixture (a path)."""
+
+    def plant(root: Path) -> None:
+        if isinstance(source, Path):
+            text = source.read_text()
+        else:
+            text = raw_lines.End(root, source).read()
+        output(flow, lambda _: text, role=role, name=name)(root)
+
+    return plant
+
+
+def unreported(flow: str, role: str = "*") -> Edit:
+    """Removes the lines of flows."""
+
+    def plant(root: Path) -> None:
+        for walk, found in _ends_of(root, flow, role, "*"):
+            for end in found:
+                walk.ends.remove(end)
+            walk.save()
+
+    return plant
+
+
+def agent(host: str, *changes: Change) -> Edit:
+    """Changes what an agent says of itself in its first and its last line."""
+
+    def plant(root: Path) -> None:
+        walk = next(raw_lines.walks(root, host))
+        before = dict(walk.agent)
+        for change in changes:
+            change(walk.agent)
+        if walk.agent == before:
+            raise NothingChangedError(f"the edit of {host}'s agent changed nothing")
+        walk.save()
+
+    return plant
+
+
+def idle(host: str, *changes: Change) -> Edit:
+    """Changes the readings of a host's idle time."""
+
+    def plant(root: Path) -> None:
+        walk = next(raw_lines.walks(root, host))
+        readings = walk.idle()
+        for change in changes:
+            change(readings)
+        walk.save()
+
+    return plant
+
+
+def readings(host: str, change: Change) -> Edit:
+    """Changes each reading of a host's counters."""
+
+    def plant(root: Path) -> None:
+        for walk in raw_lines.walks(root, host):
+            for reading in walk.samples:
+                change(reading)
+            walk.save()
+
+    return plant
+
+
+def from_then_on(flow: str, *changes: Change, role: str = "client", since: str = "after") -> Edit:
+    """Changes a reading of a flow's end, and all later ones of its host; counters go on."""
+
+    def plant(root: Path) -> None:
+        for change in changes:
+            raw_lines.go_on(raw_lines.End(root, flow, role), change, since=since)
+
+    return plant
+
+
+def counting(flow: str, path: str, before: int, after: int, role: str = "client") -> Edit:
+    """Sets what a counter showed before a flow and after it, in all readings of its host."""
+    return lambda root: raw_lines.counts(raw_lines.End(root, flow, role), path, before, after)
 
 
 # ---- text ----------------------------------------------------------------------------------------
@@ -324,11 +424,6 @@ def folder(path: str) -> Edit:
         (root / path).mkdir()
 
     return plant
-
-
-def as_lines(root: Path) -> None:
-    """Writes the raw files as perch.raw/2."""
-    raw_lines.convert(root)
 
 
 def sealed_again(root: Path) -> None:

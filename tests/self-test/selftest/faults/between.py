@@ -1,13 +1,12 @@
 """What devices counted between the flows, and readings of another time than their flow."""
 
-from selftest.edits import Change, edit, from_then_on, more, put
+from selftest.edits import Change, ends, from_then_on, more, put
 from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
 from selftest.files import Document
 
 #: Alpha's second flow as a client, and gamma's measured again, which come after others.
 WRITES = "write-bandwidth/alpha/gamma/0/1"
-END = f"raw/alpha/flows/{WRITES}/client.json"
-AGAIN = "raw/gamma/retry/flows/write-bandwidth/gamma/delta/0/3/client.json"
+AGAIN = "write-bandwidth/gamma/delta/0/3"
 COUNTERS = "rdma.mlx5_0/1.counters"
 
 
@@ -32,7 +31,7 @@ def backwards(end: Document) -> None:
 
 def before_flow(id_: str, word: str, check: str, title: str, *changes: Change) -> Fault:
     """A fault in what alpha read before its second flow, and since then."""
-    edits = from_then_on(END, *changes, since="before")
+    edits = from_then_on(WRITES, *changes, since="before")
     return fault(id_, "fabric", word, f"between/{check}", title, edits)
 
 
@@ -93,7 +92,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"flow/{WRITES} coverage path/*",
         "counters that were read twice at one moment",
-        edit(END, one_moment),
+        ends(WRITES, one_moment),
     ),
     fault(
         "counters-backwards",
@@ -101,6 +100,6 @@ FAULTS = (
         INCONCLUSIVE,
         f"flow/{WRITES} coverage path/*",
         "counters whose time runs backwards",
-        edit(END, backwards),
+        ends(WRITES, backwards),
     ),
 )

@@ -1,16 +1,24 @@
 """What devices counted: on a recorded run over Soft-RoCE, and on the same composed as hardware."""
 
-from selftest.edits import counting, drop, edit, from_then_on, limits_of, more, put, slower
+from selftest.edits import (
+    counting,
+    drop,
+    edit,
+    ends,
+    from_then_on,
+    limits_of,
+    more,
+    prints,
+    put,
+    slower,
+)
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 from selftest.files import Document
 
-CLIENT = "raw/alpha/flows/write-latency/alpha/beta/0/1/client.json"
-SERVER = "raw/beta/flows/write-latency/alpha/beta/0/1/server.json"
-VERBS_CLIENT = "raw/alpha/flows/verbs-write-bandwidth/alpha/beta/0/1/client"
-VERBS_SERVER = "raw/beta/flows/verbs-write-bandwidth/alpha/beta/0/1/server"
-VERBS = f"{VERBS_CLIENT}.stdout"
+LATENCY = "write-latency/alpha/beta/0/1"
+VERBS = "verbs-write-bandwidth/alpha/beta/0/1"
 COUNTERS = "rdma.mlx5_0/1.counters"
-SENDS = "raw/alpha/flows/send-bandwidth/alpha/beta/0/1/client.json"
+SENDS = "send-bandwidth/alpha/beta/0/1"
 OF_PATH = "path/write-latency/alpha/beta/0/1"
 OF_VERBS = "flow/verbs-write-bandwidth/alpha/beta/0/1 coverage"
 
@@ -59,7 +67,7 @@ def soft_driver(environment: Document) -> None:
 
 FAULTS = (
     fault(
-        "still-counters", "rxe", FAIL, OF_PATH, "counters that did not move", edit(CLIENT, still)
+        "still-counters", "rxe", FAIL, OF_PATH, "counters that did not move", ends(LATENCY, still)
     ),
     fault(
         "lost-packet",
@@ -67,7 +75,7 @@ FAULTS = (
         FAIL,
         OF_PATH,
         "a device that counted fewer packets than were sent to it",
-        edit(SERVER, few_received),
+        ends(LATENCY, few_received, role="server"),
     ),
     fault(
         "no-counters",
@@ -75,10 +83,15 @@ FAULTS = (
         INCONCLUSIVE,
         OF_PATH,
         "a flow of RDMA whose agent left no counters",
-        edit(CLIENT, put("counters", None)),
+        ends(LATENCY, put("counters", None)),
     ),
     fault(
-        "wrapped", "rxe", INCONCLUSIVE, OF_PATH, "a counter that decreased", edit(CLIENT, went_back)
+        "wrapped",
+        "rxe",
+        INCONCLUSIVE,
+        OF_PATH,
+        "a counter that decreased",
+        ends(LATENCY, went_back),
     ),
     fault(
         "other-device",
@@ -86,7 +99,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_VERBS,
         "an output of another device than planned",
-        edit(VERBS, put("client.device", "rxe1")),
+        prints(VERBS, put("client.device", "rxe1")),
     ),
     fault(
         "other-port",
@@ -94,7 +107,7 @@ FAULTS = (
         FAIL,
         OF_PATH,
         "traffic over another port than planned",
-        edit(CLIENT, other_port),
+        ends(LATENCY, other_port),
     ),
     fault(
         "small-claim",
@@ -102,7 +115,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_VERBS,
         "a claim of fewer bytes than the figures need",
-        edit(VERBS, put("path.client_sent_bytes", 6553599)),
+        prints(VERBS, put("path.client_sent_bytes", 6553599)),
     ),
     fault(
         "lossy",
@@ -120,7 +133,7 @@ FAULTS = (
         "limit/stall/verbs-write-bandwidth",
         "traffic that stopped for longer than a queue pair's retries",
         limits_of("rxe"),
-        edit(VERBS, stood_still),
+        prints(VERBS, stood_still),
     ),
     fault(
         "posing",
@@ -154,8 +167,8 @@ FAULTS = (
         "a software device posing as hardware under a card's name and driver: its counters are a "
         "soft device's",
         *(
-            counting(f"{end}.json", f"{COUNTERS}.{name}", 0, 900)
-            for end in (VERBS_CLIENT, VERBS_SERVER)
+            counting(VERBS, f"{COUNTERS}.{name}", 0, 900, role)
+            for role in ("client", "server")
             for name in ("sent_pkts", "rcvd_pkts")
         ),
     ),
@@ -165,7 +178,7 @@ FAULTS = (
         INCONCLUSIVE,
         "simulated",
         "a simulation posing as hardware",
-        edit(VERBS, put("simulated", True)),
+        prints(VERBS, put("simulated", True)),
     ),
     fault(
         "foreign-traffic",
@@ -173,6 +186,6 @@ FAULTS = (
         INCONCLUSIVE,
         OF_PATH,
         "other traffic on the device",
-        from_then_on(CLIENT, more(f"{COUNTERS}.port_xmit_data", 9_000_000_000)),
+        from_then_on(LATENCY, more(f"{COUNTERS}.port_xmit_data", 9_000_000_000)),
     ),
 )

@@ -7,17 +7,21 @@ import numpy as np
 from selftest.edits import (
     Change,
     Edit,
+    agent,
     counting,
     drop,
     edit,
+    ends,
     from_then_on,
     later,
     more,
+    output,
+    printed,
+    prints,
     put,
-    replaced,
-    rewrite,
+    readings,
     slower,
-    text,
+    substitute,
     times,
     where,
 )
@@ -26,13 +30,11 @@ from selftest.faults.hosts import HALF_RATE, HOSTS, NETDEV, PORT
 from selftest.files import Document
 from selftest.runs import noise
 
-SLOW = "raw/gamma/flows/write-bandwidth/gamma/delta/0/1/client.stdout"
-WRITES = "raw/alpha/flows/write-bandwidth/alpha/beta/0/1"
-WRITES_END = f"{WRITES}/client.json"
-STEADY = "raw/alpha/flows/steady-bandwidth/alpha/beta/0/1/client"
-TAILS = "raw/alpha/flows/send-tail/alpha/beta/0"
-SENDS = "raw/alpha/flows/send-latency/alpha/beta/0/1/client.stdout"
-PERFTEST = "raw/alpha/flows/perftest-write-bandwidth/alpha/beta/0/1/client.stdout"
+SLOW = "write-bandwidth/gamma/delta/0/1"
+WRITES = "write-bandwidth/alpha/beta/0/1"
+STEADY = "steady-bandwidth/alpha/beta/0/1"
+SENDS = "send-latency/alpha/beta/0/1"
+PERFTEST = "perftest-write-bandwidth/alpha/beta/0"
 BETA = "raw/beta/environment.json"
 SHARE = "limit/large-message-share"
 CARD = "mlx5_0/1"
@@ -54,8 +56,8 @@ def table_rates(repeat: int, factor: float) -> Edit:
         rates = [float(one) * factor for one in (peak, average, rate)]
         return f" {size} {count} {rates[0]:.2f} {rates[1]:.2f} {rates[2]:.6f}"
 
-    path = f"raw/alpha/flows/perftest-write-bandwidth/alpha/beta/0/{repeat}/client.stdout"
-    return text(path, lambda all_: re.sub(r"^ [0-9]+ .*$", row, all_, flags=re.MULTILINE))
+    rows = re.compile(r"^ [0-9]+ .*$", re.MULTILINE)
+    return output(f"{PERFTEST}/{repeat}", lambda text: rows.sub(row, text))
 
 
 def link_rate(value: float | None) -> Change:
@@ -106,7 +108,7 @@ def tail(samples: int, to_ns: int) -> Change:
 def card_counts(**values: int) -> Edit:
     """How much more alpha's card had counted after its first writes, and ever since."""
     return from_then_on(
-        WRITES_END, *(more(f"{COUNTERS}.{name}", value) for name, value in values.items())
+        WRITES, *(more(f"{COUNTERS}.{name}", value) for name, value in values.items())
     )
 
 
@@ -120,15 +122,13 @@ def still_card(end: Document) -> None:
     end["counters"]["after"]["rdma"] = end["counters"]["before"]["rdma"]
 
 
-def traffic_only(end: Document) -> None:
-    readings = end.get("counters") or end["idle"]
-    for moment in ("before", "after"):
-        device = readings[moment]["rdma"][CARD]
-        device["counters"] = {
-            name: value
-            for name, value in device["counters"].items()
-            if re.fullmatch(r"port_(xmit|rcv)_(data|packets)", name)
-        }
+def traffic_only(reading: Document) -> None:
+    device = reading["rdma"][CARD]
+    device["counters"] = {
+        name: value
+        for name, value in device["counters"].items()
+        if re.fullmatch(r"port_(xmit|rcv)_(data|packets)", name)
+    }
 
 
 def counted(id_: str, word: str, checks: str, title: str, *edits: Edit) -> Fault:
@@ -143,7 +143,7 @@ FAULTS = (
         FAIL,
         "ceiling",
         "a result above line rate",
-        edit(f"{WRITES}/client.stdout", line_rate),
+        prints(WRITES, line_rate),
     ),
     fault(
         "at-80",
@@ -151,7 +151,7 @@ FAULTS = (
         FAIL,
         f"limit/site-peers/write-bandwidth {SHARE}/write-bandwidth",
         "a result at 80 % of the median of comparable pairs",
-        edit(SLOW, slower(0.8)),
+        prints(SLOW, slower(0.8)),
     ),
     fault(
         "peer-disagrees",
@@ -167,7 +167,7 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/perftest-write-bandwidth/alpha/beta/0/1 coverage path/*",
         "another unit in the header of perftest's table",
-        replaced(PERFTEST, "MiB/sec", "Gb/sec"),
+        output(f"{PERFTEST}/1", substitute("MiB/sec", "Gb/sec")),
     ),
     fault(
         "no-rate-told",
@@ -214,7 +214,7 @@ FAULTS = (
         FAIL,
         "interval/steady-bandwidth",
         "one bad interval in ten minutes, its bytes made up for by the others",
-        rewrite(f"{STEADY}.stdout", bad_interval),
+        printed(STEADY, bad_interval),
     ),
     fault(
         "hidden-interval",
@@ -222,7 +222,7 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/steady-bandwidth/alpha/beta/0/1 coverage",
         "a bad interval that was left out of ten minutes",
-        rewrite(f"{STEADY}.stdout", hidden_interval),
+        printed(STEADY, hidden_interval),
     ),
     fault(
         "no-intervals",
@@ -230,7 +230,7 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/steady-bandwidth/alpha/beta/0/1 coverage path/*",
         "ten minutes without the intervals that were asked for",
-        rewrite(f"{STEADY}.stdout", without_intervals),
+        printed(STEADY, without_intervals),
     ),
     fault(
         "tail-spike",
@@ -238,7 +238,7 @@ FAULTS = (
         FAIL,
         "tail/send-latency",
         "a tail spike: a p99 of twenty times the median",
-        edit(SENDS, tail(60, 120_000)),
+        prints(SENDS, tail(60, 120_000)),
     ),
     fault(
         "one-message",
@@ -246,7 +246,7 @@ FAULTS = (
         FAIL,
         "limit/longest-message/send-latency limit/*",
         "one message of 4,000 that took half a second",
-        edit(SENDS, tail(1, 1_000_000_000)),
+        prints(SENDS, tail(1, 1_000_000_000)),
     ),
     fault(
         "slow-median",
@@ -254,7 +254,7 @@ FAULTS = (
         FAIL,
         "limit/small-message-median/send-latency",
         "a median above its limit",
-        edit(SENDS, noise.longer(10)),
+        prints(SENDS, noise.longer(10)),
     ),
     fault(
         "definitions",
@@ -262,7 +262,7 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/send-latency/alpha/beta/0/1 coverage path/send-latency/*",
         "a latency of another definition than its operation can have",
-        edit(SENDS, put("definition", "completion")),
+        prints(SENDS, put("definition", "completion")),
     ),
     counted(
         "dropped",
@@ -304,36 +304,35 @@ FAULTS = (
         FAIL,
         "counters/pcie",
         "an error that PCIe could not correct",
-        counting(WRITES_END, f"{COUNTERS}.aer_nonfatal", 4, 5),
+        counting(WRITES, f"{COUNTERS}.aer_nonfatal", 4, 5),
     ),
     counted(
         "counters-hollow",
         INCONCLUSIVE,
         "counters/still",
         "bytes that a card counted without packets",
-        edit(WRITES_END, no_packets),
+        ends(WRITES, no_packets),
     ),
     counted(
         "counters-still",
         FAIL,
         "path/write-bandwidth/alpha/beta/0/1",
         "counters of a card that did not move",
-        edit(WRITES_END, still_card),
+        ends(WRITES, still_card),
     ),
     counted(
         "counters-reset",
         INCONCLUSIVE,
         "counters/reset",
         "counters that were cleared during a flow",
-        counting(WRITES_END, f"{COUNTERS}.port_rcv_errors", 9, 0),
+        counting(WRITES, f"{COUNTERS}.port_rcv_errors", 9, 0),
     ),
     counted(
         "counters-blind",
         INCONCLUSIVE,
         "counters/missing",
         "a card without error counters",
-        edit("raw/alpha/flows/*/*/*/*/*/*.json", traffic_only),
-        edit("raw/alpha/environment.json", traffic_only),
+        readings("alpha", traffic_only),
     ),
     fault(
         "host-drops",
@@ -341,7 +340,7 @@ FAULTS = (
         PASS,
         "counters/host-drops",
         "packets that the host's interface dropped",
-        from_then_on(WRITES_END, more("netdev.enp1s0.rx_dropped", 900)),
+        from_then_on(WRITES, more("netdev.enp1s0.rx_dropped", 900)),
     ),
     counted(
         "paused",
@@ -362,7 +361,7 @@ FAULTS = (
         PASS,
         "counters/pcie-corrected",
         "errors that PCIe corrected",
-        counting(WRITES_END, f"{COUNTERS}.aer_correctable", 4, 900),
+        counting(WRITES, f"{COUNTERS}.aer_correctable", 4, 900),
     ),
     fault(
         "unsteady",
@@ -370,7 +369,7 @@ FAULTS = (
         PASS,
         "repeatability/tcp-bandwidth",
         "a repeat at 80 % of the first",
-        edit("raw/alpha/flows/tcp-bandwidth/alpha/beta/0/2/client.stdout", slower(0.8)),
+        prints("tcp-bandwidth/alpha/beta/0/2", slower(0.8)),
     ),
     fault(
         "far-from-iperf3",
@@ -378,10 +377,7 @@ FAULTS = (
         PASS,
         "cross-check",
         "an engine whose TCP bandwidth is a third of iperf3's",
-        *(
-            edit(f"raw/alpha/flows/tcp-bandwidth/alpha/beta/0/{repeat}/client.stdout", slower(0.3))
-            for repeat in (1, 2)
-        ),
+        *(prints(f"tcp-bandwidth/alpha/beta/0/{repeat}", slower(0.3)) for repeat in (1, 2)),
     ),
     fault(
         "one-machine",
@@ -405,9 +401,9 @@ FAULTS = (
         INCONCLUSIVE,
         "clock/ends",
         "clocks of two hosts ten minutes apart",
-        edit("raw/epsilon/agent.json", later(600)),
-        edit("raw/epsilon/flows/*/*/*/*/*/*.json", later(600)),
-        edit("raw/epsilon/flows/*/*/*/*/*/client.stdout", later(600)),
+        agent("epsilon", later(600)),
+        ends("*", later(600), role="*", host="epsilon"),
+        prints("*", later(600), host="epsilon"),
     ),
     fault(
         "lived",
@@ -415,7 +411,7 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/steady-bandwidth/alpha/beta/0/1 coverage path/*",
         "ten minutes of intervals from a process that lived two minutes",
-        edit(f"{STEADY}.json", put("elapsed_s", 120)),
+        ends(STEADY, put("elapsed_s", 120)),
     ),
     fault(
         "asymmetric",
@@ -423,10 +419,7 @@ FAULTS = (
         FAIL,
         f"directions/write-sizes limit/site-peers/write-sizes {SHARE}/write-sizes",
         "a pair that is slow in one of its two directions",
-        *(
-            edit(f"raw/delta/flows/write-sizes/delta/gamma/0/{repeat}/client.stdout", slower(0.8))
-            for repeat in (1, 2)
-        ),
+        *(prints(f"write-sizes/delta/gamma/0/{repeat}", slower(0.8)) for repeat in (1, 2)),
     ),
     fault(
         "slow-rail",
@@ -435,10 +428,7 @@ FAULTS = (
         "rails/siblings/write-rails rails/elsewhere/write-rails "
         f"limit/site-peers/write-rails {SHARE}/write-rails",
         "a NIC of ten that is slow with each of its peers",
-        *(
-            edit(f"raw/*/flows/write-rails/{ends}/1/1/client.stdout", slower(0.8))
-            for ends in ("gamma/*", "*/gamma")
-        ),
+        *(prints(f"write-rails/{ends}/1/1", slower(0.8)) for ends in ("gamma/*", "*/gamma")),
     ),
     fault(
         "slow-size",
@@ -448,8 +438,8 @@ FAULTS = (
         "directions/write-sizes",
         "a pair that is slow at one of its three sizes only",
         *(
-            edit(
-                f"raw/gamma/flows/write-sizes/gamma/delta/0/{repeat}/client.stdout",
+            prints(
+                f"write-sizes/gamma/delta/0/{repeat}",
                 where(lambda line: line["params"]["size_bytes"] == 131072, slower(0.7)),
             )
             for repeat in (1, 2)
@@ -462,8 +452,8 @@ FAULTS = (
         "far-tail/send-tail limit/site-tail/send-tail",
         "a tail that only p99.99 shows: fifteen messages of a hundred thousand",
         *(
-            edit(
-                f"raw/alpha/flows/send-tail/alpha/beta/0/{repeat}/client.stdout",
+            prints(
+                f"send-tail/alpha/beta/0/{repeat}",
                 tail(15, 2_000_000),
             )
             for repeat in (1, 2)

@@ -9,26 +9,25 @@ from selftest.edits import (
     Change,
     Edit,
     all_times,
-    content,
-    edit,
     fields,
+    output,
     printed,
     prints,
     put,
-    replaced,
-    rewrite,
+    substitute,
     times,
     where,
+    wrote,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document, compact, limit_set
 from selftest.paths import FIXTURES
 
-LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stdout"
-BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1/client.stdout"
-VERIFY = "raw/alpha/flows/tcp-verify/alpha/beta/0/1/client.stdout"
+LATENCY = "tcp-latency/alpha/beta/0/1"
+BANDWIDTH = "tcp-bandwidth/alpha/beta/0/1"
+VERIFY = "tcp-verify/alpha/beta/0/1"
 TRANSFERS = "tcp-write/alpha/beta/0/1"
-IPERF = "raw/alpha/flows/iperf/alpha/beta/0/1"
+IPERF = "iperf/alpha/beta/0/1"
 OF_LATENCY = "flow/tcp-latency/alpha/beta/0/1 coverage"
 OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/0/1 coverage"
 OF_VERIFY = "flow/tcp-verify/alpha/beta/0/1 coverage"
@@ -43,7 +42,7 @@ def rate(id_: str, title: str, value: str) -> Fault:
         INCONCLUSIVE,
         OF_BANDWIDTH,
         title,
-        replaced(BANDWIDTH, r'"gbit_s":[0-9.]+', f'"gbit_s":{value}'),
+        output(BANDWIDTH, substitute(r'"gbit_s":[0-9.]+', f'"gbit_s":{value}')),
     )
 
 
@@ -138,7 +137,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "gigabytes reported as gigabits",
-        edit(BANDWIDTH, times(1 / 8, "bandwidth.gbit_s")),
+        prints(BANDWIDTH, times(1 / 8, "bandwidth.gbit_s")),
     ),
     fault(
         "mib-as-mb",
@@ -146,7 +145,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "MiB/s read as MB/s",
-        edit(BANDWIDTH, times(1 / 1.048576, "bandwidth.gbit_s")),
+        prints(BANDWIDTH, times(1 / 1.048576, "bandwidth.gbit_s")),
     ),
     fault(
         "edited-figure",
@@ -154,7 +153,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a raw figure that was edited upwards, its bytes and seconds left as they were",
-        edit(BANDWIDTH, times(1.2, "bandwidth.gbit_s")),
+        prints(BANDWIDTH, times(1.2, "bandwidth.gbit_s")),
     ),
     fault(
         "nanoseconds",
@@ -162,7 +161,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "nanoseconds reported as microseconds",
-        edit(LATENCY, all_times(1000)),
+        prints(LATENCY, all_times(1000)),
     ),
     fault(
         "percentiles",
@@ -170,7 +169,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a p99 below its p50",
-        edit(LATENCY, half_p99),
+        prints(LATENCY, half_p99),
     ),
     fault(
         "thin-percentile",
@@ -178,7 +177,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a p99.99 of too few samples",
-        edit(LATENCY, thin_p99_99),
+        prints(LATENCY, thin_p99_99),
     ),
     fault(
         "mean-outside",
@@ -186,7 +185,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a mean above the maximum",
-        edit(LATENCY, high_mean),
+        prints(LATENCY, high_mean),
     ),
     fault(
         "too-fast",
@@ -194,7 +193,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a bandwidth that no link of today carries, its bytes made to fit",
-        edit(BANDWIDTH, too_fast),
+        prints(BANDWIDTH, too_fast),
     ),
     fault(
         "corrupted",
@@ -202,7 +201,7 @@ FAULTS = (
         FAIL,
         f"integrity {OF_VERIFY}",
         "a payload with one corrupted byte",
-        edit(VERIFY, put("integrity.bad_bytes", 1)),
+        prints(VERIFY, put("integrity.bad_bytes", 1)),
     ),
     fault(
         "unchecked",
@@ -210,7 +209,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_VERIFY,
         "a verified flow that checked no byte",
-        edit(VERIFY, put("integrity.checked_bytes", 0)),
+        prints(VERIFY, put("integrity.checked_bytes", 0)),
     ),
     fault(
         "slow-iperf",
@@ -218,10 +217,10 @@ FAULTS = (
         FAIL,
         "limit/iperf-bandwidth/iperf",
         "a rate in Mbits/sec far below its limit",
-        content(f"{IPERF}/client.stdout", TOOLS / "iperf_slow.txt"),
-        replaced(f"{IPERF}/client.stdout", "2026-11-21 07:29:09", "2026-11-21 08:04:35"),
-        replaced("raw/beta/flows/iperf/alpha/beta/0/1/server.stdout", r"^\[  1\] 0.*\n", ""),
-        replaced(f"{IPERF}/client.stdout", "port 40540(.*) port 15004", r"port 56595\1 port 5001"),
+        wrote(IPERF, TOOLS / "iperf_slow.txt"),
+        output(IPERF, substitute("2026-11-21 07:29:09", "2026-11-21 08:04:35")),
+        output(IPERF, substitute(r"^\[  1\] 0.*\n", ""), role="server"),
+        output(IPERF, substitute("port 40540(.*) port 15004", r"port 56595\1 port 5001")),
     ),
     fault(
         "transfer-pair",
@@ -275,7 +274,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a measurement of half of the time that was asked for",
-        edit(BANDWIDTH, times(1 / 2, "elapsed_s", "bandwidth.bytes")),
+        prints(BANDWIDTH, times(1 / 2, "elapsed_s", "bandwidth.bytes")),
     ),
     fault(
         "other-depth",
@@ -283,7 +282,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a bandwidth with another number of messages outstanding than the plan leaves to it",
-        edit(BANDWIDTH, put("params.outstanding", 16)),
+        prints(BANDWIDTH, put("params.outstanding", 16)),
     ),
     fault(
         "no-peak",
@@ -291,7 +290,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a bandwidth without its best window",
-        edit(BANDWIDTH, put("bandwidth.peak_gbit_s", None)),
+        prints(BANDWIDTH, put("bandwidth.peak_gbit_s", None)),
     ),
     fault(
         "no-link",
@@ -299,12 +298,12 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/verbs-send-latency/alpha/beta/0/1 coverage",
         "a result over verbs without a word of its link, so that no ceiling is known",
-        edit("raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.stdout", put("link", None)),
+        prints("verbs-send-latency/alpha/beta/0/1", put("link", None)),
     ),
     contradiction(
         "no-processors",
         "a latency without seconds of CPU, which the engine always writes",
-        edit(LATENCY, put("cpu", None)),
+        prints(LATENCY, put("cpu", None)),
     ),
     fault(
         "unknown-peak",
@@ -312,7 +311,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a peak with an unknown definition, far above the average",
-        edit(
+        prints(
             BANDWIDTH,
             put("bandwidth.peak_definition", "best_moment"),
             times(50, "bandwidth.peak_gbit_s"),
@@ -326,21 +325,21 @@ FAULTS = (
         "a sum of transfers whose batches deviate more than those of its pairs",
         prints(TRANSFERS, where(is_sum, times(1.5, "latency_us.stddev"))),
     ),
-    contradiction("halved-median", "medians that were halved", edit(LATENCY, halved_median)),
-    contradiction("flat-tail", "tails that were flattened", edit(LATENCY, flattened_tail)),
+    contradiction("halved-median", "medians that were halved", prints(LATENCY, halved_median)),
+    contradiction("flat-tail", "tails that were flattened", prints(LATENCY, flattened_tail)),
     contradiction(
         "garbage-histogram",
         "a histogram that cannot be decoded",
-        edit(LATENCY, put("histogram.data", "HISTFAAAABt4nGNgYGBg")),
+        prints(LATENCY, put("histogram.data", "HISTFAAAABt4nGNgYGBg")),
     ),
     contradiction(
-        "other-histogram", "a histogram of another size", rewrite(LATENCY, another_histogram)
+        "other-histogram", "a histogram of another size", printed(LATENCY, another_histogram)
     ),
-    contradiction("tenth", "a tenth of the samples", edit(LATENCY, a_tenth)),
-    contradiction("no-median", "a latency without its median", edit(LATENCY, latency(p50=None))),
-    contradiction("even", "a deviation of 0", edit(LATENCY, latency(stddev=0))),
+    contradiction("tenth", "a tenth of the samples", prints(LATENCY, a_tenth)),
+    contradiction("no-median", "a latency without its median", prints(LATENCY, latency(p50=None))),
+    contradiction("even", "a deviation of 0", prints(LATENCY, latency(stddev=0))),
     contradiction(
-        "uneven", "a deviation larger than all times", edit(LATENCY, latency(stddev=10**6))
+        "uneven", "a deviation larger than all times", prints(LATENCY, latency(stddev=10**6))
     ),
     fault(
         "posing-size",
@@ -348,7 +347,7 @@ FAULTS = (
         INCONCLUSIVE,
         "copies",
         "one size's output that claims to be another's",
-        rewrite(LATENCY, posing),
+        printed(LATENCY, posing),
     ),
     fault(
         "ten-times",
@@ -356,7 +355,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "ten times the bytes in the same time",
-        edit(
+        prints(
             BANDWIDTH,
             times(10, "bandwidth.gbit_s", "bandwidth.bytes", "bandwidth.messages_per_s"),
         ),
@@ -367,7 +366,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "an average above its best interval",
-        edit(BANDWIDTH, above_best),
+        prints(BANDWIDTH, above_best),
     ),
     fault(
         "reliable-lost",
@@ -375,7 +374,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "bytes that a reliable connection lost",
-        edit(BANDWIDTH, put("loss", {"sent_messages": 20000, "lost_messages": 3829})),
+        prints(BANDWIDTH, put("loss", {"sent_messages": 20000, "lost_messages": 3829})),
     ),
     fault(
         "stalled-longer",
@@ -383,7 +382,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "traffic that stopped for longer than it was measured",
-        edit(LATENCY, put("stall", {"longest_s": 9, "start_s": 0, "began": None})),
+        prints(LATENCY, put("stall", {"longest_s": 9, "start_s": 0, "began": None})),
     ),
     fault(
         "measured-elsewhere",

@@ -2,35 +2,38 @@
 
 from selftest.edits import (
     TOOLS,
-    content,
-    cut_at,
-    edit,
-    first_lines,
-    line,
-    lines,
+    agent,
+    ends,
+    output,
+    prints,
     put,
     remove,
     replaced,
-    text,
+    sealed_again,
+    substitute,
     times,
+    unreported,
+    wrote,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 
-LATENCY = "raw/alpha/flows/tcp-latency/alpha/beta/0/1"
-BANDWIDTH = "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1"
-IPERF3 = "raw/alpha/flows/iperf3/alpha/beta/0/1"
-OF_LATENCY = "flow/tcp-latency/alpha/beta/0/1 coverage"
-OF_BANDWIDTH = "flow/tcp-bandwidth/alpha/beta/0/1 coverage"
-OF_IPERF3 = "flow/iperf3/alpha/beta/0/1 coverage"
-END = f"{LATENCY}/client.json"
-SERVED = "raw/beta/flows/tcp-latency/alpha/beta/0/1/server.json"
-SERVERS = "raw/beta/flows"
+LATENCY = "tcp-latency/alpha/beta/0/1"
+BANDWIDTH = "tcp-bandwidth/alpha/beta/0/1"
+IPERF3 = "iperf3/alpha/beta/0/1"
+OF_LATENCY = f"flow/{LATENCY} coverage"
+OF_BANDWIDTH = f"flow/{BANDWIDTH} coverage"
+OF_IPERF3 = f"flow/{IPERF3} coverage"
 
 
-def sum_twice(printed: list[str]) -> list[str]:
+def first_lines(text: str) -> str:
+    return "".join(text.splitlines(keepends=True)[:2])
+
+
+def sum_twice(text: str) -> str:
     """The last row of all streams stands there again."""
+    printed = text.splitlines(keepends=True)
     at = max(n for n, one in enumerate(printed) if one.startswith("[SUM]"))
-    return [*printed[: at + 1], *printed[at:]]
+    return "".join([*printed[: at + 1], *printed[at:]])
 
 
 FAULTS = (
@@ -39,8 +42,8 @@ FAULTS = (
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "a flow without an output file",
-        remove(LATENCY),
+        "a flow of which no agent left a line",
+        unreported(LATENCY),
     ),
     fault(
         "missing-host",
@@ -56,7 +59,7 @@ FAULTS = (
         INCONCLUSIVE,
         "host/alpha",
         "an agent that died during the run",
-        edit("raw/alpha/agent.json", put("state", "running"), put("ended", None)),
+        agent("alpha", put("state", "running"), put("ended", None)),
     ),
     fault(
         "agent-counts",
@@ -64,7 +67,7 @@ FAULTS = (
         INCONCLUSIVE,
         "host/alpha",
         "an agent that reports fewer flows than were planned",
-        edit("raw/alpha/agent.json", put("flows_done", 9)),
+        agent("alpha", put("flows_done", 9)),
     ),
     fault(
         "agent-message",
@@ -72,15 +75,15 @@ FAULTS = (
         INCONCLUSIVE,
         "host/alpha",
         "an agent that is done and reports an error",
-        edit("raw/alpha/agent.json", put("message", "the disk is full")),
+        agent("alpha", put("message", "the disk is full")),
     ),
     fault(
         "agent-foreign",
         "loopback",
         INCONCLUSIVE,
-        "host/alpha",
+        "host/alpha flow/* coverage limits manifest/odd",
         "an agent's report of another run",
-        edit("raw/alpha/agent.json", put("run", "another")),
+        agent("alpha", put("run", "another")),
     ),
     fault(
         "agent-repeated",
@@ -88,7 +91,9 @@ FAULTS = (
         INCONCLUSIVE,
         "host/alpha",
         "an agent's report that has a key twice",
-        replaced("raw/alpha/agent.json", '"state":', '"state": "running", "state":'),
+        replaced(
+            "raw/alpha/flows.jsonl", r'(?<="kind":"end",)"state":', '"state":"running","state":'
+        ),
     ),
     fault(
         "truncated-line",
@@ -96,7 +101,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "an output that ends in the middle of a line",
-        cut_at(f"{LATENCY}/client.stdout", -100),
+        output(LATENCY, lambda text: text[:-100]),
     ),
     fault(
         "truncated-lines",
@@ -104,7 +109,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "an output whose last sizes are missing",
-        first_lines(f"{LATENCY}/client.stdout", 2),
+        output(LATENCY, first_lines),
     ),
     fault(
         "empty-output",
@@ -112,7 +117,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "an empty output of a tool that exited 0",
-        cut_at(f"{IPERF3}/client.stdout", 0),
+        output(IPERF3, lambda _: ""),
     ),
     fault(
         "truncated-json",
@@ -120,7 +125,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "iperf3's document cut in half",
-        cut_at(f"{IPERF3}/client.stdout", 2000),
+        output(IPERF3, lambda text: text[:2000]),
     ),
     fault(
         "refused",
@@ -128,7 +133,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "iperf3 that was refused and exited 0",
-        content(f"{IPERF3}/client.stdout", TOOLS / "iperf3_refused.json"),
+        wrote(IPERF3, TOOLS / "iperf3_refused.json"),
     ),
     fault(
         "killed-server",
@@ -136,7 +141,7 @@ FAULTS = (
         FAIL,
         OF_IPERF3,
         "iperf3 whose server was killed during the test",
-        content(f"{IPERF3}/client.stdout", TOOLS / "iperf3_killed.json"),
+        wrote(IPERF3, TOOLS / "iperf3_killed.json"),
     ),
     fault(
         "exit-1",
@@ -144,7 +149,7 @@ FAULTS = (
         FAIL,
         "flow/tcp-latency/alpha/beta/0/1",
         "a limit on the command line that was missed (exit code 1)",
-        edit(END, put("exit", 1)),
+        ends(LATENCY, put("exit", 1)),
     ),
     fault(
         "exit-2",
@@ -152,7 +157,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a command that was refused (exit code 2)",
-        edit(END, put("exit", 2)),
+        ends(LATENCY, put("exit", 2)),
     ),
     fault(
         "exit-3",
@@ -160,7 +165,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a host that cannot run the test (exit code 3)",
-        edit(END, put("exit", 3)),
+        ends(LATENCY, put("exit", 3)),
     ),
     fault(
         "exit-4-before",
@@ -168,8 +173,8 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a peer lost before traffic (exit code 4)",
-        edit(END, put("exit", 4)),
-        cut_at(f"{LATENCY}/client.stdout", 0),
+        ends(LATENCY, put("exit", 4)),
+        output(LATENCY, lambda _: ""),
     ),
     fault(
         "exit-4-after",
@@ -177,8 +182,8 @@ FAULTS = (
         FAIL,
         OF_LATENCY,
         "a peer lost after traffic had begun (exit code 4)",
-        edit(END, put("exit", 4)),
-        first_lines(f"{LATENCY}/client.stdout", 2),
+        ends(LATENCY, put("exit", 4)),
+        output(LATENCY, first_lines),
     ),
     fault(
         "exit-5",
@@ -186,7 +191,7 @@ FAULTS = (
         FAIL,
         OF_LATENCY,
         "a corrupted payload (exit code 5)",
-        edit(END, put("exit", 5)),
+        ends(LATENCY, put("exit", 5)),
     ),
     fault(
         "exit-6",
@@ -194,7 +199,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "an internal error (exit code 6)",
-        edit(END, put("exit", 6)),
+        ends(LATENCY, put("exit", 6)),
     ),
     fault(
         "killed-client",
@@ -202,7 +207,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a client that was killed, after all its results",
-        edit(END, put("exit", 137), put("signal", "KILL")),
+        ends(LATENCY, put("exit", 137), put("signal", "KILL")),
     ),
     fault(
         "deadline",
@@ -210,7 +215,7 @@ FAULTS = (
         FAIL,
         OF_LATENCY,
         "a client that was stopped at its deadline, after traffic",
-        edit(END, put("exit", 143), put("signal", "TERM"), put("timed_out", True)),
+        ends(LATENCY, put("exit", 143), put("signal", "TERM"), put("timed_out", True)),
     ),
     fault(
         "server-failed",
@@ -218,15 +223,15 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server that ended badly, while its client exited 0",
-        edit(f"{SERVERS}/iperf3/alpha/beta/0/1/server.json", put("exit", 1)),
+        ends(IPERF3, put("exit", 1), role="server"),
     ),
     fault(
         "server-silent",
         "loopback",
         INCONCLUSIVE,
         OF_LATENCY,
-        "a server without an output",
-        remove(f"{SERVERS}/tcp-latency/alpha/beta/0/1/server.json"),
+        "a server of which its agent left no line",
+        unreported(LATENCY, "server"),
     ),
     fault(
         "completion-failed",
@@ -234,7 +239,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a client that exited 0 and whose standard error names a failed completion",
-        line(f"{LATENCY}/client.stderr", "remote access error (10, vendor 0x88)"),
+        output(LATENCY, lambda _: "remote access error (10, vendor 0x88)\n", name="stderr"),
     ),
     fault(
         "sum-twice",
@@ -242,7 +247,7 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/iperf-streams/alpha/beta/0/1 coverage",
         "an iperf output with two sums",
-        lines("raw/alpha/flows/iperf-streams/alpha/beta/0/1/client.stdout", sum_twice),
+        output("iperf-streams/alpha/beta/0/1", sum_twice),
     ),
     fault(
         "not-run",
@@ -250,23 +255,24 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a flow that never started",
-        edit(END, put("state", "not_run"), put("exit", None)),
+        ends(LATENCY, put("state", "not_run"), put("exit", None)),
     ),
     fault(
         "foreign-run",
-        "loopback",
+        "sealed",
         INCONCLUSIVE,
-        OF_LATENCY,
-        "a raw file of another run",
-        edit(END, put("run", "20260101T000000Z-other")),
+        "manifest/odd",
+        "readings of another run",
+        replaced("raw/alpha/samples.jsonl", r'"run":"[^"]*"', '"run":"20260101T000000Z-other"'),
+        sealed_again,
     ),
     fault(
         "foreign-flow",
         "loopback",
         INCONCLUSIVE,
-        f"{OF_LATENCY} turns",
-        "another repeat's files instead of a flow's",
-        content(END, "raw/alpha/flows/tcp-latency/alpha/beta/0/2/client.json"),
+        f"{OF_LATENCY} turns manifest/odd",
+        "another repeat's line instead of a flow's",
+        ends(LATENCY, put("id", "tcp-latency/alpha/beta/0/2")),
     ),
     fault(
         "other-size",
@@ -274,7 +280,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "an output of other sizes than planned",
-        replaced(f"{BANDWIDTH}/client.stdout", '"size_bytes":131072', '"size_bytes":262144'),
+        output(BANDWIDTH, substitute('"size_bytes":131072', '"size_bytes":262144')),
     ),
     fault(
         "other-pairs",
@@ -282,7 +288,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "an output of more queue pairs than planned",
-        replaced(f"{BANDWIDTH}/client.stdout", '"queue_pairs":1,', '"queue_pairs":8,'),
+        output(BANDWIDTH, substitute('"queue_pairs":1,', '"queue_pairs":8,')),
     ),
     fault(
         "other-command",
@@ -290,7 +296,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a client that ran another command than planned",
-        edit(END, put("argv.1", "bw")),
+        ends(LATENCY, put("argv.1", "bw")),
     ),
     fault(
         "both-ways",
@@ -298,8 +304,8 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a sum of both directions that claims to be one direction",
-        edit(
-            f"{BANDWIDTH}/client.stdout",
+        prints(
+            BANDWIDTH,
             put("params.bidirectional", True),
             times(2, "bandwidth.gbit_s", "bandwidth.bytes"),
         ),
@@ -310,7 +316,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_BANDWIDTH,
         "a result that occurs twice in an output",
-        text(f"{BANDWIDTH}/client.stdout", lambda all_: all_ + all_),
+        output(BANDWIDTH, lambda text: text + text),
     ),
     fault(
         "other-backend",
@@ -318,9 +324,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"{OF_LATENCY} copies",
         "the output of another backend",
-        content(
-            f"{LATENCY}/client.stdout", "raw/alpha/flows/ofi-latency/alpha/beta/0/1/client.stdout"
-        ),
+        wrote(LATENCY, "ofi-latency/alpha/beta/0/1"),
     ),
     fault(
         "unlike-definition",
@@ -328,8 +332,8 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/shm-read-latency/alpha/beta/0/1 coverage",
         "a time to completion that claims to be half a round trip",
-        edit(
-            "raw/alpha/flows/shm-read-latency/alpha/beta/0/1/client.stdout",
+        prints(
+            "shm-read-latency/alpha/beta/0/1",
             put("definition", "half_round_trip"),
         ),
     ),

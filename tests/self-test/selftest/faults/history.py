@@ -3,11 +3,11 @@
 import re
 
 from selftest.edits import (
-    as_lines,
     content,
     cut_at,
     doubled_line,
     edit,
+    prints,
     put,
     remove,
     replaced,
@@ -77,8 +77,8 @@ FAULTS = (
         INCONCLUSIVE,
         "manifest/changed",
         "a raw file that was edited coherently after it was fetched",
-        edit(
-            "raw/alpha/flows/tcp-bandwidth/alpha/beta/0/1/client.stdout",
+        prints(
+            "tcp-bandwidth/alpha/beta/0/1",
             slower(1.1),
         ),
     ),
@@ -88,7 +88,7 @@ FAULTS = (
         INCONCLUSIVE,
         "manifest/missing",
         "a raw file that no check needs and that was removed after all were fetched",
-        remove("raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.stderr"),
+        remove("raw/alpha/agent.log"),
     ),
     fault(
         "sealed-added",
@@ -96,7 +96,7 @@ FAULTS = (
         INCONCLUSIVE,
         "manifest/new",
         "a raw file that was added after all were fetched",
-        content("raw/alpha/added.json", "raw/alpha/agent.json"),
+        content("raw/alpha/added.jsonl", "raw/alpha/samples.jsonl"),
     ),
     fault(
         "sealed-plan",
@@ -118,7 +118,7 @@ FAULTS = (
         "unplanned-flow",
         "sealed",
         INCONCLUSIVE,
-        "manifest/unplanned host/*",
+        "manifest/odd host/*",
         "a flow that was taken out of the plan after it was measured, and a new manifest",
         edit("plan.json", cut_round),
         sealed_again,
@@ -129,7 +129,6 @@ FAULTS = (
         INCONCLUSIVE,
         "manifest/odd",
         "a flow's end that stands twice in flows.jsonl",
-        as_lines,
         doubled_line("raw/alpha/flows.jsonl", 2),
         sealed_again,
     ),
@@ -188,8 +187,8 @@ FAULTS = (
         FAIL,
         "drift/send-latency/latency_us.p50",
         "a median latency that grew by a quarter since it was accepted",
-        edit(
-            "raw/*/flows/send-latency/*/*/*/*/client.stdout",
+        prints(
+            "send-latency/*/*/*/*",
             noise.longer(1.25),
         ),
     ),

@@ -1,8 +1,21 @@
 """Where and when flows were measured: other ends, another time, copies."""
 
-from selftest.edits import content, edit, later, line, put, replaced, rewrite, where
+from selftest.edits import (
+    drop,
+    edit,
+    ends,
+    idle,
+    later,
+    output,
+    printed,
+    prints,
+    put,
+    substitute,
+    where,
+    wrote,
+)
 from selftest.fault import INCONCLUSIVE, PASS, fault
-from selftest.faults.flows import END, IPERF3, LATENCY, OF_IPERF3, OF_LATENCY, SERVED, SERVERS
+from selftest.faults.flows import IPERF3, LATENCY, OF_IPERF3, OF_LATENCY
 from selftest.files import Document
 
 
@@ -18,8 +31,8 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/verbs-send-latency/alpha/beta/0/1 coverage",
         "an output whose ends are swapped",
-        edit(
-            "raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.stdout",
+        prints(
+            "verbs-send-latency/alpha/beta/0/1",
             put("client.host", "beta"),
             put("server.host", "alpha"),
         ),
@@ -30,8 +43,8 @@ FAULTS = (
         INCONCLUSIVE,
         "machines/addresses",
         "a queue pair of a device whose address is another one in all other results",
-        edit(
-            "raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.stdout",
+        prints(
+            "verbs-send-latency/alpha/beta/0/1",
             put("server.address", "192.0.2.77"),
         ),
     ),
@@ -41,7 +54,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a socket of another interface than the one with its host's address",
-        edit(f"{LATENCY}/client.stdout", put("client.device", "eth1")),
+        prints(LATENCY, put("client.device", "eth1")),
     ),
     fault(
         "other-address",
@@ -49,8 +62,8 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/ofi-bandwidth/alpha/beta/0/1 coverage",
         "a socket below libfabric with another address than its host has",
-        edit(
-            "raw/alpha/flows/ofi-bandwidth/alpha/beta/0/1/client.stdout",
+        prints(
+            "ofi-bandwidth/alpha/beta/0/1",
             put("server.address", "127.0.0.3"),
         ),
     ),
@@ -60,8 +73,8 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a size that began a tenth of a second before the one before it was over",
-        edit(
-            f"{LATENCY}/client.stdout",
+        prints(
+            LATENCY,
             where(lambda line: line["params"]["size_bytes"] == 64, later(-0.1)),
         ),
     ),
@@ -71,7 +84,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "more CPU time than the host's two processors have",
-        edit(f"{LATENCY}/client.stdout", put("cpu.client_s", 20)),
+        prints(LATENCY, put("cpu.client_s", 20)),
     ),
     fault(
         "simulated-line",
@@ -79,7 +92,7 @@ FAULTS = (
         INCONCLUSIVE,
         "simulated",
         "a simulated result of a flow that was planned as software",
-        edit(f"{LATENCY}/client.stdout", put("simulated", True)),
+        prints(LATENCY, put("simulated", True)),
     ),
     fault(
         "said-nonetheless",
@@ -87,7 +100,7 @@ FAULTS = (
         PASS,
         "said",
         "a client that exited 0 and wrote to standard error",
-        line(f"{LATENCY}/client.stderr", "WARNING: something is wrong"),
+        output(LATENCY, lambda _: "WARNING: something is wrong\n", name="stderr"),
     ),
     fault(
         "other-server",
@@ -95,7 +108,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "an output of another server",
-        edit(f"{LATENCY}/client.stdout", put("server.address", "127.0.0.3")),
+        prints(LATENCY, put("server.address", "127.0.0.3")),
     ),
     fault(
         "elsewhere",
@@ -103,7 +116,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "iperf3 that connected to another host",
-        edit(f"{IPERF3}/client.stdout", put("start.connected.0.remote_host", "127.0.0.3")),
+        prints(IPERF3, put("start.connected.0.remote_host", "127.0.0.3")),
     ),
     fault(
         "reversed",
@@ -111,7 +124,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "iperf3 whose server sent the payload",
-        edit(f"{IPERF3}/client.stdout", put("start.test_start.reverse", 1)),
+        prints(IPERF3, put("start.test_start.reverse", 1)),
     ),
     fault(
         "before-plan",
@@ -119,17 +132,18 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a flow that was measured a month before its plan",
-        edit(
-            END,
+        ends(
+            LATENCY,
             put("started", "2026-10-21T08:04:11.928Z"),
             put("ended", "2026-10-21T08:04:13.183Z"),
         ),
-        edit(
-            SERVED,
+        ends(
+            LATENCY,
             put("started", "2026-10-21T08:04:11.488Z"),
             put("ended", "2026-10-21T08:04:13.626Z"),
+            role="server",
         ),
-        replaced(f"{LATENCY}/client.stdout", '"2026-11-21', '"2026-10-21'),
+        output(LATENCY, substitute('"2026-11-21', '"2026-10-21')),
     ),
     fault(
         "outside-agent",
@@ -137,8 +151,8 @@ FAULTS = (
         INCONCLUSIVE,
         f"{OF_LATENCY} turns",
         "an agent that ended before its flow did",
-        edit(
-            END,
+        ends(
+            LATENCY,
             put("started", "2026-11-21T08:05:11.928Z"),
             put("ended", "2026-11-21T08:05:13.183Z"),
         ),
@@ -149,7 +163,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "a flow that does not say when it started",
-        edit(END, put("started", None)),
+        ends(LATENCY, put("started", None)),
     ),
     fault(
         "lasted-longer",
@@ -157,7 +171,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"{OF_LATENCY} turns",
         "a flow that ended long after its measured time",
-        edit(SERVED, put("ended", "2026-11-21T08:04:41.000Z")),
+        ends(LATENCY, put("ended", "2026-11-21T08:04:41.000Z"), role="server"),
     ),
     fault(
         "environment-foreign",
@@ -173,7 +187,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_LATENCY,
         "an output of another version than the host has",
-        edit(f"{LATENCY}/client.stdout", put("tool.version", "0.0.9")),
+        prints(LATENCY, put("tool.version", "0.0.9")),
     ),
     fault(
         "versions-differ",
@@ -189,10 +203,8 @@ FAULTS = (
         INCONCLUSIVE,
         "copies",
         "one output that is counted as two repeats",
-        content(
-            f"{LATENCY}/client.stdout", "raw/alpha/flows/tcp-latency/alpha/beta/0/2/client.stdout"
-        ),
-        edit(f"{LATENCY}/client.stdout", later(-36.026)),
+        wrote(LATENCY, "tcp-latency/alpha/beta/0/2"),
+        prints(LATENCY, later(-36.026)),
     ),
     fault(
         "other-stream",
@@ -200,10 +212,9 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/iperf-streams/alpha/beta/0/1 coverage",
         "iperf with one stream to another host",
-        replaced(
-            "raw/alpha/flows/iperf-streams/alpha/beta/0/1/client.stdout",
-            r"^(\[  2\] local .* with) 127.0.0.2",
-            r"\1 127.0.0.3",
+        output(
+            "iperf-streams/alpha/beta/0/1",
+            substitute(r"^(\[  2\] local .* with) 127.0.0.2", r"\1 127.0.0.3"),
         ),
     ),
     fault(
@@ -212,7 +223,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server of iperf3 that another client measured",
-        replaced(f"{SERVERS}/iperf3/alpha/beta/0/1/server.stdout", "54775", "54776"),
+        output(IPERF3, substitute("54775", "54776"), role="server"),
     ),
     fault(
         "other-server-command",
@@ -220,7 +231,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server with another command than planned",
-        edit(f"{SERVERS}/iperf3/alpha/beta/0/1/server.json", put("argv", ["iperf3", "-s"])),
+        ends(IPERF3, put("argv", ["iperf3", "-s"]), role="server"),
     ),
     fault(
         "received-less",
@@ -228,7 +239,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_IPERF3,
         "a server that received a thousandth of what its client reports",
-        replaced(f"{SERVERS}/iperf3/alpha/beta/0/1/server.stdout", "5295308800", "5295308"),
+        output(IPERF3, substitute("5295308800", "5295308"), role="server"),
     ),
     fault(
         "environment-of-last-month",
@@ -252,10 +263,10 @@ FAULTS = (
         INCONCLUSIVE,
         "host/beta",
         "counters of an idle time a month before the plan",
-        edit(
-            "raw/beta/environment.json",
-            put("idle.before.time_s", "1764547200.000000"),
-            put("idle.after.time_s", "1764547201.000000"),
+        idle(
+            "beta",
+            put("before.time_s", "1764547200.000000"),
+            put("after.time_s", "1764547201.000000"),
         ),
     ),
     fault(
@@ -264,7 +275,7 @@ FAULTS = (
         INCONCLUSIVE,
         "host/beta",
         "two readings of an idle time that are a millisecond apart",
-        edit("raw/beta/environment.json", put("idle.before.time_s", "1795270100.775091")),
+        idle("beta", put("before.time_s", "1795270100.775091")),
     ),
     fault(
         "idle-unread",
@@ -272,7 +283,7 @@ FAULTS = (
         INCONCLUSIVE,
         "path/lat/alpha/beta/0/1 path/bw/alpha/beta/0/1 path/engine/alpha/beta/0/1",
         "a card that was not read before the first flow",
-        edit("raw/alpha/environment.json", put("idle", None)),
+        edit("raw/alpha/environment.json", drop("idle_samples")),
     ),
     fault(
         "one-reading",
@@ -280,8 +291,8 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/send-latency/alpha/beta/0/1 path/send-latency/alpha/beta/0/1 coverage",
         "a flow with an interface that was read after it and not before",
-        edit(
-            "raw/alpha/flows/send-latency/alpha/beta/0/1/client.json",
+        ends(
+            "send-latency/alpha/beta/0/1",
             put("counters.before.netdev", {}),
         ),
     ),
@@ -291,7 +302,7 @@ FAULTS = (
         INCONCLUSIVE,
         "copies",
         "a line that is counted as two sizes",
-        rewrite(f"{LATENCY}/client.stdout", first_twice),
+        printed(LATENCY, first_twice),
     ),
     fault(
         "two-at-once",
@@ -299,8 +310,8 @@ FAULTS = (
         INCONCLUSIVE,
         "turns",
         "two rounds of a host that ran at the same time",
-        edit(END, later(2.5)),
-        edit(f"{LATENCY}/client.stdout", later(2.5)),
-        edit(SERVED, later(2.5)),
+        ends(LATENCY, later(2.5)),
+        prints(LATENCY, later(2.5)),
+        ends(LATENCY, later(2.5), role="server"),
     ),
 )

@@ -7,17 +7,17 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from selftest.edits import edit, put, remove, slower
+from selftest.edits import edit, prints, put, remove, slower, unreported
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 from selftest.files import Document, document, write
 from selftest.paths import FIXTURES
 
 AGAIN = "write-bandwidth/gamma/delta"
 OF_AGAIN = "limit/site-peers/write-bandwidth"
-OF_PLAN = f"{OF_AGAIN} retry/plan manifest/unplanned"
+OF_PLAN = f"{OF_AGAIN} retry/plan manifest/odd"
 RETRY_PLAN = "plan.retry.json"
 MEASURED = ("raw/gamma/retry", "raw/delta/retry")
-REPEATS = [f"raw/gamma/retry/flows/{AGAIN}/0/{number}" for number in (3, 4)]
+REPEATS = [f"{AGAIN}/0/{number}" for number in (3, 4)]
 
 
 def once(plan: Document) -> None:
@@ -96,7 +96,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"flow/{AGAIN}/0/4 coverage path/*",
         "an outlier of whose two repeats one is missing",
-        remove(REPEATS[1]),
+        unreported(REPEATS[1], "client"),
     ),
     fault(
         "retry-outside",
@@ -104,13 +104,13 @@ FAULTS = (
         FAIL,
         OF_AGAIN,
         "an outlier whose repeats lie outside, too",
-        *(edit(f"{repeat}/client.stdout", slower(0.8)) for repeat in REPEATS),
+        *(prints(repeat, slower(0.8)) for repeat in REPEATS),
     ),
     fault(
         "retry-unlisted",
         "retried",
         FAIL,
-        f"{OF_AGAIN} manifest/unplanned",
+        f"{OF_AGAIN} manifest/odd",
         "repeats whose plan is gone",
         remove(RETRY_PLAN),
     ),
@@ -120,7 +120,7 @@ FAULTS = (
         INCONCLUSIVE,
         f"retry/{AGAIN}",
         "a pair that was repeated although it met its limits",
-        edit(f"raw/gamma/flows/{AGAIN}/0/1/client.stdout", slower(1 / 0.8)),
+        prints(f"{AGAIN}/0/1", slower(1 / 0.8)),
     ),
     fault(
         "retry-of-another",

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from selftest.edits import (
     Change,
     edit,
+    ends,
     fields,
     file_says,
-    line,
+    output,
+    prints,
     put,
     remove,
-    replaced,
     says,
     slower,
     substitute,
@@ -19,9 +20,7 @@ from selftest.edits import (
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
 
-ENGINE = "raw/alpha/flows/engine/alpha/beta/0/1/client"
-SERVER = "raw/beta/flows/engine/alpha/beta/0/1/server.json"
-TOOL = "raw/alpha/flows/bw/alpha/beta/0/1/client"
+ENGINE, TOOL = "engine/alpha/beta/0/1", "bw/alpha/beta/0/1"
 NODE = "raw/beta/host_check.json"
 OF_ENGINE = "flow/engine/alpha/beta/0/1 coverage path/engine/*"
 OF_TOOL = "flow/bw/alpha/beta/0/1 coverage path/bw/*"
@@ -66,7 +65,7 @@ def counted(id_: str, check: str, title: str, name: str, value: str) -> Fault:
         FAIL,
         f"counters/{check}",
         title,
-        edit(f"{ENGINE}.json", nic_counts(name, value)),
+        ends(ENGINE, nic_counts(name, value)),
     )
 
 
@@ -89,7 +88,7 @@ FAULTS = (
         INCONCLUSIVE,
         "flow/engine/alpha/beta/0/1 coverage",
         "a fallback to a software provider: sockets instead of the NIC",
-        edit(f"{ENGINE}.stdout", fields("", backend="ofi", provider="tcp;ofi_rxm")),
+        prints(ENGINE, fields("", backend="ofi", provider="tcp;ofi_rxm")),
     ),
     fault(
         "cxi-provider",
@@ -105,7 +104,7 @@ FAULTS = (
         INCONCLUSIVE,
         "simulated",
         "a simulated device instead of the NIC",
-        line(f"{TOOL}.stderr", POSING),
+        output(TOOL, lambda _: f"{POSING}\n", name="stderr"),
     ),
     fault(
         "cxi-vni",
@@ -113,7 +112,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_ENGINE,
         "another VNI than planned",
-        edit(f"{ENGINE}.stdout", put("client.vni", 11), put("params.vni", 11)),
+        prints(ENGINE, put("client.vni", 11), put("params.vni", 11)),
     ),
     fault(
         "cxi-service",
@@ -121,7 +120,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_ENGINE,
         "another service than planned",
-        edit(f"{ENGINE}.stdout", put("client.svc_id", 2), put("params.svc_id", 2)),
+        prints(ENGINE, put("client.svc_id", 2), put("params.svc_id", 2)),
     ),
     fault(
         "cxi-tool-vni",
@@ -129,7 +128,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_TOOL,
         "a cxi tool that ran under another service than planned",
-        replaced(f"{TOOL}.stdout", "^(Service ID *: )1$", r"\g<1>2"),
+        output(TOOL, substitute("^(Service ID *: )1$", r"\g<1>2")),
     ),
     fault(
         "cxi-unit",
@@ -137,7 +136,7 @@ FAULTS = (
         INCONCLUSIVE,
         OF_TOOL,
         "another unit in the header of a cxi tool's table",
-        replaced(f"{TOOL}.stdout", r"BW\[MB/s\]", "BW[GB/s]"),
+        output(TOOL, substitute(r"BW\[MB/s\]", "BW[GB/s]")),
     ),
     fault(
         "cxi-octets",
@@ -145,7 +144,7 @@ FAULTS = (
         FAIL,
         "path/engine/alpha/beta/0/1",
         "octets that the other NIC did not receive",
-        edit(SERVER, few_octets),
+        ends(ENGINE, few_octets, role="server"),
     ),
     counted(
         "cxi-cancelled", "drops", "packets that a NIC gave up sending", "pkts_cancelled_o", "3"
@@ -170,7 +169,7 @@ FAULTS = (
         FAIL,
         "counters/link",
         "a NIC whose link went down during a flow",
-        edit(f"{ENGINE}.json", put("counters.after.netdev.hsn0.carrier_down_count", "2")),
+        ends(ENGINE, put("counters.after.netdev.hsn0.carrier_down_count", "2")),
     ),
     fault(
         "cxi-slow",
@@ -178,7 +177,7 @@ FAULTS = (
         FAIL,
         "limit/write-bandwidth/engine",
         "a NIC at 80 %",
-        edit(f"{ENGINE}.stdout", slower(0.8)),
+        prints(ENGINE, slower(0.8)),
     ),
     fault(
         "cxi-unchecked",

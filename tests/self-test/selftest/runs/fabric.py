@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from perch.history.seal import seal
-from selftest.files import limit_set, write, write_lines
+from selftest.files import limit_set, write
 from selftest.runs.answers import check_hosts
 from selftest.runs.fabric_figures import Size, measured
 from selftest.runs.fabric_plan import HOSTS, Fabric, Test, device, netdev, plan, retry_plan, stamp
 from tests import spelled
+from tests.raw_lines import HostFiles
 
 Document = dict[str, Any]
 
+#: With every host's address.
+INTERFACE = "enp1s0"
 #: Seconds from one round to the next, beyond those that a test is planned to take.
 ROUND_S = 10
 #: Of an Ethernet frame with RoCE's headers around a payload, and of an acknowledgement.
@@ -123,6 +126,7 @@ class _Run:
             for number, host in enumerate(HOSTS)
         }
         self.tests = {test.name: test for test in fabric.tests}
+        self.files: dict[str, HostFiles] = {}
         self.at = float(fabric.begun)
 
     def compose(self) -> None:
@@ -130,55 +134,63 @@ class _Run:
         planned = spelled.read(self.root)
         write(self.root / "inputs/limits.json", limits())
         self.at += 2
-        for host in HOSTS:
-            write(self.root / f"raw/{host}/environment.json", self.environment(host))
         check_hosts(self.root)
-        self.rounds(planned, "flows")
+        self.rounds(planned, "")
         if self.fabric.again:
             again = retry_plan(self.fabric, planned)
             spelled.write_retry(self.root, [turn["flows"] for turn in again["rounds"]])
-            self.rounds(again, "retry/flows")
+            self.rounds(again, "retry")
         spelled.walked(self.root)
         seal(self.root)
 
     def rounds(self, planned: Document, folder: str) -> None:
         """Plays the rounds of a plan, and writes what the agents then report."""
-        begun = self.at
+        self.files = self.agents(planned, folder)
+        if not folder:
+            for host in HOSTS:
+                write(self.root / f"raw/{host}/environment.json", self.environment(host))
         for round_ in planned["rounds"]:
             self.at += ROUND_S
             for flow in round_["flows"]:
-                self.flow(flow, folder)
+                self.flow(flow)
             self.at += max(self.tests[flow["test"]].seconds for flow in round_["flows"])
-        for host in HOSTS:
-            mine = [
-                flow for round_ in planned["rounds"] for flow in round_["flows"]
-                if host in (flow["client"], flow["server"])
-            ]  # fmt: skip
-            report = {
-                "schema": "perch.agent/1", "run": self.fabric.run, "host": host,
-                "started": stamp(begun), "ended": stamp(self.at + ROUND_S), "state": "done",
-                "flows_total": len(mine), "flows_done": len(mine), "message": None,
-            }  # fmt: skip
-            if mine:
-                parent = Path(folder).parent
-                write(self.root / "raw" / host / parent / "agent.json", report)
+        for files in self.files.values():
+            files.close()
         self.at += ROUND_S
 
-    def flow(self, flow: Document, folder: str) -> None:
+    def agents(self, planned: Document, folder: str) -> dict[str, HostFiles]:
+        """The files of each host that has flows."""
+        turns = [turn["flows"] for turn in planned["rounds"]]
+        lasts = [max(self.tests[flow["test"]].seconds for flow in turn) for turn in turns]
+        over = self.at + sum(lasts, ROUND_S * (len(turns) + 1))
+        files = {}
+        for host in HOSTS:
+            mine = [
+                flow for turn in turns for flow in turn if host in (flow["client"], flow["server"])
+            ]
+            report = {
+                "run": self.fabric.run, "host": host, "plan_sha256": "",
+                "started": stamp(self.at), "ended": stamp(over), "state": "done",
+                "flows_total": len(mine),
+            }  # fmt: skip
+            if mine:
+                files[host] = HostFiles(self.root / "raw" / host / folder, report)
+        return files
+
+    def flow(self, flow: Document) -> None:
         test = self.tests[flow["test"]]
         sizes = list(measured(self.fabric, test, flow, self.at))
         forth, back = _wire(sizes, 4096 if test.is_hardware else 8948)
         moved = {"client": _moved(forth, back), "server": _moved(back, forth)}
         seconds = sum(one.elapsed_s for one in sizes) + 1
         for role in ("client", "server"):
-            place = self.root / "raw" / flow[role] / folder / flow["id"]
-            write(place / f"{role}.json", self.end(test, flow, role, seconds, moved[role]))
-            printed = list(_printed(sizes))
+            end = self.end(test, flow, role, seconds, moved[role])
+            printed = [line for one in sizes for line in one.lines]
             if role == "client":
-                write_lines(place / "client.stdout", printed)
-                write_lines(place / "client.stderr", [])
+                end["stdout"] = _text(printed)
             elif test.tool != "perch":
-                write_lines(place / "server.stdout", map(_served, printed))
+                end["stdout"] = _text(map(_served, printed))
+            self.files[flow[role]].end(end)
 
     def end(
         self, test: Test, flow: Document, role: str, seconds: float, moved: dict[str, int]
@@ -193,20 +205,19 @@ class _Run:
         _rest(cards)
         is_service = role == "server" and test.tool == "perch"
         return {
-            "schema": "perch.flow/1", "run": self.fabric.run, "flow": flow["id"], "role": role,
-            "host": flow[role], "argv": flow[f"{role}_argv"], "started": stamp(self.at),
-            "ended": stamp(self.at + seconds), "elapsed_s": round(seconds, 3),
-            "exit": None if is_service else 0, "signal": None, "timed_out": False, "state": "done",
-            "message": None, "counters": _readings(before, after),
+            "id": flow["id"], "role": role, "argv": flow[f"{role}_argv"],
+            "started": stamp(self.at), "ended": stamp(self.at + seconds),
+            "elapsed_s": round(seconds, 3), "exit": None if is_service else 0, "state": "done",
+            "counters": {"before": before, "after": after, "route_interface": INTERFACE},
         }  # fmt: skip
 
     def environment(self, host: str) -> Document:
         cards = self.cards[host]
         before = _reading(cards, self.at)
         _rest(cards)
-        idle = _readings(before, _reading(cards, self.at + 1))
+        idle = [before, _reading(cards, self.at + 1)]
         return {
-            "schema": "perch.environment/1", "host": host, "hostname": host,
+            "schema": "perch.environment/2", "run": self.fabric.run, "host": host, "hostname": host,
             "boot_id": f"composed-{host}",
             "kernel": "6.8.0-60-generic", "os": "Composed",
             "cpu": {"model": "composed", "cores": 64}, "memory_bytes": 540000000000,
@@ -222,7 +233,8 @@ class _Run:
                 {"name": device(rail), "driver": "mlx5_core", "firmware": "22.39.1002"}
                 for rail in range(self.fabric.rails)
             ],
-            "collected": stamp(self.at - 1), "idle": idle,
+            "collected": stamp(self.at - 1), "address_interface": INTERFACE,
+            "idle_samples": [self.files[host].sample(one) for one in idle],
         }  # fmt: skip
 
 
@@ -232,14 +244,8 @@ def _served(printed: str) -> str:
     return re.sub(side, lambda end: {"local": "remote", "remote": "local"}[end[0]], printed)
 
 
-def _readings(before: Document, after: Document) -> Document:
-    names = {"address_interface": "enp1s0", "route_interface": "enp1s0"}
-    return {**names, "before": before, "after": after}
-
-
-def _printed(sizes: list[Size]) -> Iterator[str]:
-    for one in sizes:
-        yield from one.lines
+def _text(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def limits() -> Document:

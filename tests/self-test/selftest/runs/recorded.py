@@ -13,14 +13,14 @@ from selftest.edits import sealed_again
 from selftest.files import compact, document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import check_hosts
-from tests import spelled
-from tests.py.judging import rested
+from tests import raw_lines, spelled
 
 Document = dict[str, Any]
 
 
 def _copy(name: str, root: Path) -> None:
     shutil.copytree(FIXTURES / name / "run", root, symlinks=True)
+    raw_lines.convert(root)
 
 
 def loopback(root: Path) -> None:
@@ -42,6 +42,7 @@ def rxe(root: Path) -> None:
 def sealed(root: Path) -> None:
     """Recorded, with the manifest that the playbook makes when all files were fetched."""
     loopback(root)
+    (root / "raw/alpha/agent.log").write_text("composed\n")
     seal(root)
 
 
@@ -83,21 +84,24 @@ def cards(root: Path) -> None:
         environment["boot_id"] = f"composed-{host}"
         environment["rdma"][0]["driver"] = "mlx5_core"
         write(root / f"raw/{host}/environment.json", environment)
-    counted = {host: Counter(port_xmit_data=0, port_rcv_data=0) for host in plan["hosts"]}
     for round_ in plan["rounds"]:
         for flow in round_["flows"]:
             flow["scope"] = "hardware"
-            for role in ("client", "server"):
-                path = root / "raw" / flow[role] / "flows" / flow["id"] / f"{role}.json"
-                end = document(path)
-                _count(end["counters"], counted[flow[role]], ONCE.get(flow["test"], 1.0))
-                write(path, end)
     for host in plan["hosts"]:
-        rested(root, host)
+        _put_card(next(raw_lines.walks(root, host)))
     write(root / "plan.json", plan)
     check_hosts(root, "eth1")
     spelled.walked(root)
     seal(root)
+
+
+def _put_card(walk: raw_lines.Walk) -> None:
+    """A host's card counts what its flows moved, and stands still before the first one."""
+    card = Counter(port_xmit_data=0, port_rcv_data=0)
+    for end in walk.ends:
+        _count(end["counters"], card, ONCE.get(end["id"].partition("/")[0], 1.0))
+    raw_lines.rested(walk)
+    walk.save()
 
 
 def _count(counters: Document, card: Counter[str], once: float) -> None:

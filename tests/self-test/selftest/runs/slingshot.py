@@ -6,19 +6,18 @@ counting from flow to flow.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from perch.history.seal import seal
 from selftest.edits import says, substitute
-from selftest.files import document, limit_set, write
+from selftest.files import compact, document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import answer, want
 from selftest.runs.fabric_plan import EPOCH, stamp
 from tests import spelled
-from tests.py.judging import rested
+from tests.raw_lines import HostFiles
 
 Document = dict[str, Any]
 
@@ -130,26 +129,29 @@ def _line() -> Document:
     }  # fmt: skip
 
 
-def _node(root: Path, number: int, node: str) -> None:
+def _node(root: Path, number: int, node: str, nic: Counter[str]) -> HostFiles:
     times = {"started": stamp(EPOCH + 1), "ended": stamp(EPOCH + 4 * TURN_S)}
-    agent = {"schema": "perch.agent/1", "run": RUN, "host": node, **times, "state": "done",
-             "flows_total": 3, "flows_done": 3, "message": None}  # fmt: skip
+    agent = {"run": RUN, "host": node, "plan_sha256": "", **times, "state": "done",
+             "flows_total": 3}  # fmt: skip
+    files = HostFiles(root / "raw" / node, agent)
     environment = {
-        "schema": "perch.environment/1", "host": node, "hostname": node, "kernel": "k", "os": None,
-        "boot_id": f"composed-{node}",
+        "schema": "perch.environment/2", "run": RUN, "host": node, "hostname": node,
+        "kernel": "k", "os": None, "boot_id": f"composed-{node}",
         "cpu": {"model": None, "cores": 64}, "memory_bytes": None,
         "versions": {"perch": "0.1.0", "libfabric": "2.1.0", "cxi": "2.1.0"},
         "tuning": {}, "interfaces": [{"name": "hsn0"}], "rdma": [], "collected": stamp(EPOCH + 2),
         "cxi": [{"name": "cxi0", "driver": "cxi_ss1", "firmware": "1.6.0.326"}],
+        "address_interface": "hsn0",
+        "idle_samples": [files.sample(_reading(nic, EPOCH + TURN_S - s)) for s in (1.5, 0.5)],
     }  # fmt: skip
     collected = stamp(EPOCH + 3)[:-5] + "Z"
     answered = answer(node, number, collected, parts=("hosts/machine-amd", "slingshot/host_check"))
     # its firewall lets the port of the cxi tools through, too
     says("nft", substitute(r"\[18000, 19000\]", "[18000, 50000]"))(answered)
     want(root, node)
-    write(root / f"raw/{node}/agent.json", agent)
     write(root / f"raw/{node}/environment.json", environment)
     write(root / f"raw/{node}/host_check.json", answered)
+    return files
 
 
 #: Octets that a flow moves from client to server and back, with headers.
@@ -157,14 +159,20 @@ OCTETS = {"lat": (90000, 90000), "bw": (690000000, 2000000), "engine": (68000000
 PRINTED = {"lat": "send_lat_all.txt", "bw": "write_bw_bytes.txt"}
 
 
+def _printed(flow: Document) -> str:
+    """What the client wrote."""
+    if flow["tool"] == "perch":
+        return f"{compact(_line())}\n"
+    return (FIXTURES / "cxi" / PRINTED[flow["test"]]).read_text()
+
+
 def slingshot(root: Path) -> None:
     """Composes the run."""
     write(root / "plan.json", _plan())
     plan = document(root / "plan.json")
     write(root / "inputs/limits.json", limit_set("slingshot-200"))
-    for number, node in enumerate(NODES, 1):
-        _node(root, number, node)
     nics = {node: Counter(tx=1000, rx=1000) for node in NODES}
+    files = {node: _node(root, number, node, nics[node]) for number, node in enumerate(NODES, 1)}
     for turn, round_ in enumerate(plan["rounds"], 1):
         flow, at = round_["flows"][0], EPOCH + turn * TURN_S
         forth, back = OCTETS[flow["test"]]
@@ -173,23 +181,17 @@ def slingshot(root: Path) -> None:
             before = _reading(nic, at)
             nic.update(tx=sent, rx=received)
             is_service = role == "server" and flow["tool"] == "perch"
-            place = root / "raw" / flow[role] / "flows" / flow["id"]
             end = {
-                "schema": "perch.flow/1", "run": RUN, "flow": flow["id"], "role": role,
-                "host": flow[role], "argv": flow[f"{role}_argv"], "started": stamp(at),
-                "ended": stamp(at + 1), "elapsed_s": 1, "exit": None if is_service else 0,
-                "signal": None, "timed_out": False, "state": "done", "message": None,
-                "counters": {"address_interface": "hsn0", "route_interface": "hsn0",
-                             "before": before, "after": _reading(nic, at + 1)},
+                "id": flow["id"], "role": role, "argv": flow[f"{role}_argv"],
+                "started": stamp(at), "ended": stamp(at + 1), "elapsed_s": 1,
+                "exit": None if is_service else 0, "state": "done",
+                "counters": {"before": before, "after": _reading(nic, at + 1),
+                             "route_interface": "hsn0"},
             }  # fmt: skip
-            write(place / f"{role}.json", end)
-        client = root / "raw/alpha/flows" / flow["id"]
-        (client / "client.stderr").write_bytes(b"")
-        if flow["tool"] == "perch":
-            write(client / "client.stdout", _line())
-        else:
-            shutil.copy(FIXTURES / "cxi" / PRINTED[flow["test"]], client / "client.stdout")
-    for node in NODES:
-        rested(root, node)
+            if role == "client":
+                end["stdout"] = _printed(flow)
+            files[flow[role]].end(end)
+    for one in files.values():
+        one.close()
     spelled.walked(root)
     seal(root)
