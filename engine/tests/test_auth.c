@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "control/control.h"
+#include "host/netdev.h"
 
 static const struct token token = { .length = 32, .bytes = "0123456789abcdef0123456789abcdef" };
 static uint8_t client_nonce[CONTROL_NONCE], server_nonce[CONTROL_NONCE];
