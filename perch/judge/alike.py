@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from perch.judge import bounds, ends, origin, places, times, wire
 from perch.judge.asked import WHOLE_DURATION, Asked
@@ -132,9 +132,7 @@ def _words(part: Part) -> tuple[object, ...]:
 
 
 def _but_name(side: Side) -> Side:
-    other = copy(side)
-    other.host = other.address = None
-    return other
+    return replace(side, host=None, address=None)
 
 
 def _has_figures_alone(part: Part) -> bool:
@@ -231,24 +229,20 @@ class Kinds:
         server: Read,
     ) -> bool:
         mine, theirs = client.end, server.end
-        least = None if kind.lasts_s is None else WHOLE_DURATION * kind.lasts_s
-        hosts = [(role, self._hosts[flow.host(role)]) for role in ROLES]
-        return (
-            all(
-                times.surely_timely(
-                    self._plan, end, facts.retry_agent if flow.retry else facts.agent
-                )
-                for end, (_, facts) in zip((mine, theirs), hosts, strict=True)
-            )
-            and times.too_long(parts, mine, theirs) is None
-            and times.overlapping(flow, parts) is None
-            and all(
-                (least is None or (part.elapsed_s or 0) >= least)
-                and times.not_in_process(flow, part, mine) is None
-                and not any(origin.too_busy(part, role, mine, facts) for role, facts in hosts)
-                for part in parts
-            )
-        )
+        for role, end in zip(ROLES, (mine, theirs), strict=True):
+            facts = self._hosts[flow.host(role)]
+            agent = facts.retry_agent if flow.retry else facts.agent
+            if not times.surely_timely(self._plan, end, agent):
+                return False
+            if any(origin.too_busy(part, role, mine, facts) for part in parts):
+                return False
+        least = 0 if kind.lasts_s is None else WHOLE_DURATION * kind.lasts_s
+        for part in parts:
+            if (part.elapsed_s or 0) < least or times.not_in_process(flow, part, mine):
+                return False
+        if len(parts) > 1 and times.overlapping(flow, parts):
+            return False
+        return times.too_long(parts, mine, theirs) is None
 
     def _at_rest(
         self, host: str, end: _End, rdma: bool
@@ -286,7 +280,7 @@ class Kinds:
         for role, read in zip(ROLES, both, strict=True):
             ends[role] = self._end(flow, parts, role, asked, read, rdma)
         hardware = any(record.scope == "hardware" for record in records)
-        own = [copy(record) for record in records]  # laws may spoil the others
+        own = [replace(record) for record in records]  # laws may spoil the others
         self._known[key] = Kind(own, ends, asked.lasts_s, rdma, hardware)
 
     def _end(
@@ -345,32 +339,37 @@ def _records(
     own = Counters(
         _host_counts(kind.ends["client"], client), _host_counts(kind.ends["server"], server)
     )
-    octets = {role: _octets(counters[role]) for role in ROLES}
+    octets = {
+        "claimed_bytes": math.floor(claim.total),
+        "client_device_bytes": _octets(counters["client"]),
+        "server_device_bytes": _octets(counters["server"]),
+    }
     records = []
     for like, part in zip(kind.records, parts, strict=True):
-        record = copy(like)
-        record.flow, record.repeat = flow.id, flow.repeat
-        record.client, record.server = copy(like.client), copy(like.server)
-        record.client.host, record.server.host = flow.client, flow.server
-        if part.client and part.server:
-            record.client.address = part.client.address
-            record.server.address = part.server.address
-        record.started, record.elapsed_s = part.started, part.elapsed_s
-        record.clock_skew_s = skew
-        record.latency_us, record.bandwidth = part.latency_us, part.bandwidth
-        record.histogram, record.cpu = part.histogram, part.cpu
-        if part.cpu is not None and record.kind == "latency":
+        mine, theirs = part.client or Side(), part.server or Side()
+        if part.cpu is not None and like.kind == "latency":
             part.cpu.client_s_per_gb = part.cpu.server_s_per_gb = None
-        record.integrity, record.tcp = part.integrity, part.tcp
-        record.loss, record.stall = part.loss, part.stall
-        record.counters = own
-        if like.path is not None:
-            record.path = copy(like.path)
-            record.path.claimed_bytes = math.floor(claim.total)
-            record.path.client_device_bytes = octets["client"]
-            record.path.server_device_bytes = octets["server"]
-        if like.packets is not None:
-            record.packets = _packets(like.packets, kind, client, server)
+        record = replace(
+            like,
+            flow=flow.id,
+            repeat=flow.repeat,
+            client=replace(like.client, host=flow.client, address=mine.address),
+            server=replace(like.server, host=flow.server, address=theirs.address),
+            started=part.started,
+            elapsed_s=part.elapsed_s,
+            clock_skew_s=skew,
+            latency_us=part.latency_us,
+            bandwidth=part.bandwidth,
+            histogram=part.histogram,
+            cpu=part.cpu,
+            integrity=part.integrity,
+            tcp=part.tcp,
+            loss=part.loss,
+            stall=part.stall,
+            counters=own,
+            path=like.path and replace(like.path, **octets),
+            packets=like.packets and _packets(like.packets, kind, client, server),
+        )
         records.append(record)
     return records
 
@@ -378,12 +377,10 @@ def _records(
 def _packets(like: Packets, kind: Kind, client: Read, server: Read) -> Packets:
     mine, theirs = kind.ends["client"], kind.ends["server"]
     there, back = _sum(client, mine.sent), _sum(server, theirs.sent)
-    found = copy(like)
-    found.sent = there + back
-    if like.lost is not None:
-        lost = there - _sum(server, theirs.received), back - _sum(client, mine.received)
-        found.lost = sum(max(one, 0) for one in lost)
-    return found
+    if like.lost is None:
+        return replace(like, sent=there + back)
+    lost = max(there - _sum(server, theirs.received), 0)
+    return replace(like, sent=there + back, lost=lost + max(back - _sum(client, mine.received), 0))
 
 
 def _sum(read: Read, at: Sequence[int]) -> int:

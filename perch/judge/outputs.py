@@ -29,13 +29,13 @@ class Outputs:
             read_client(self._files, flow, raw)
         elif line := client.of(flow.id, "client"):
             raw.client = client.end(line)
-            raw.stdout, raw.stderr = _whole(line, "stdout"), line.stderr.encode()
+            raw.stdout, raw.stderr = _stdout(line), line.stderr.encode()
         server = self._lines(flow.server, retry=flow.retry)
         if server is None:
             read_server(self._files, flow, raw)
         elif line := server.of(flow.id, "server"):
             raw.server = server.end(line)
-            raw.server_stdout, raw.server_stderr = _whole(line, "stdout"), line.stderr.encode()
+            raw.server_stdout, raw.server_stderr = _stdout(line), line.stderr.encode()
         return raw
 
     def _lines(self, host: str, *, retry: bool) -> Lines | None:
@@ -49,10 +49,9 @@ class Outputs:
         return self._read[folder]
 
 
-def _whole(line: FlowLine, name: str) -> bytes:
+def _stdout(line: FlowLine) -> bytes:
     """An output. Raises TooLargeError where only its beginning was kept."""
-    written = getattr(line, f"{name}_bytes")
+    written = line.stdout_bytes
     if written is not None:
-        raise TooLargeError(f"{line.role}'s {name} has {written} bytes, of which 1 MiB were kept")
-    text: str = getattr(line, name)
-    return text.encode()
+        raise TooLargeError(f"{line.role}'s stdout has {written} bytes, of which 1 MiB were kept")
+    return line.stdout.encode()

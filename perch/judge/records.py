@@ -110,7 +110,9 @@ class FlowReader:
                 whole.records.extend(alike.records)
                 whole.seen.append(seen(flow, said.raw))
                 _carry(trail, flow, alike.carriers, hardware=alike.hardware)
-                trail.read(_read_ends(flow, said.raw))
+                for end in _read_ends(flow, said.raw):
+                    if not trail.goes_on(*end):
+                        trail.read([end])
                 continue
             one = self._hear(said, shared)
             records = list(self._records(one, one.proof.path))

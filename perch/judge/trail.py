@@ -87,12 +87,27 @@ class Trail(msgspec.Struct):
         for end in ends:
             hosts.setdefault(end.host, []).append(end)
         for host, of_host in hosts.items():
+            if len(of_host) == 1 and self.goes_on(host, of_host[0].flow, of_host[0].readings):
+                continue
             begins = [_mark(one.flow, one.readings.before) for one in of_host]
             if marks := [mark for mark in begins if mark is not None]:
                 self._meet(host, sorted(marks, key=_time))
             over = [_mark(one.flow, one.readings.after) for one in of_host]
             if marks := [mark for mark in over if mark is not None]:
                 self._leave(host, sorted(marks, key=_time, reverse=True))
+
+    def goes_on(self, host: str, flow: str, readings: Readings) -> bool:
+        """Whether an end read the devices that its host's last one did, which is then this one."""
+        last, before, after = self.last.get(host), readings.before, readings.after
+        if last is None or len(last) != 1 or before is None or after is None:
+            return False
+        if before.time is None or after.time is None:
+            return False
+        if not last[0].reading.layout is before.layout is after.layout:
+            return False
+        self._compare(host, last[0], Mark(flow, before.time, before))
+        last[0] = Mark(flow, after.time, after)
+        return True
 
     def _meet(self, host: str, later: Sequence[Mark]) -> None:
         """Compares each device's first mark of these with its last one."""

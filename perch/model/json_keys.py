@@ -54,7 +54,7 @@ class _Outlines:
     def has(self, text: bytes) -> bool:
         """Whether a document is like one that has no key twice."""
         numbered = self._known.get(_outline(text))
-        return numbered is not None and all(text.count(key) == 1 for key in numbered)
+        return numbered is not None and set(map(text.count, numbered)) <= {1}
 
     def add(self, text: bytes) -> None:
         """A document that has no key twice."""

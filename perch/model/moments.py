@@ -18,7 +18,8 @@ LOST_S = 300
 #: NTP slews by 500 ppm at most (RFC 5905).
 SLEW = 5e-4
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
+_SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
+_LENGTH = 19
 
 
 def moment(text: object) -> float | None:
@@ -28,10 +29,22 @@ def moment(text: object) -> float | None:
 
 @lru_cache(maxsize=1024)  # those of the plan and of the agents are asked for with each flow
 def _moment(text: str) -> float | None:
-    if not _TIME.fullmatch(text):
+    whole, part = _second(text[:_LENGTH]), text[_LENGTH:-1]
+    if whole is None or text[-1] != "Z":
+        return None
+    if not part:
+        return whole
+    digits = part[1:]
+    if part[0] != "." or not (digits.isascii() and digits.isdigit()):
+        return None
+    return whole + float("0" + part)
+
+
+@lru_cache(maxsize=1024)  # flows of one round begin and end together
+def _second(text: str) -> float | None:
+    if not _SECOND.fullmatch(text):
         return None
     try:
-        whole = datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+        return datetime.fromisoformat(text + "+00:00").timestamp()
     except ValueError:
         return None
-    return whole + float("0" + text[19:-1])

@@ -98,11 +98,11 @@ class _Group:
         self._word = word
         self._pieces = [_pieces(one) for one in ([word] if isinstance(word, str) else word)]
         ends = {piece[0] for pieces in self._pieces for piece in pieces if isinstance(piece, tuple)}
-        self._end = ends.pop() if len(ends) == 1 else ""
+        self.end = ends.pop() if len(ends) == 1 else ""
 
     def filled(self, facts: Mapping[str, Facts]) -> list[str]:
         """The words, none where they are left out. Raises KeyError as `Template.expanded`."""
-        end = facts.get(self._end)
+        end = facts.get(self.end)
         if not isinstance(end, EndFacts):
             return self._filled(facts)
         found = end.filled.get(self)
@@ -121,10 +121,14 @@ class _Group:
 
 
 class EndFacts(dict[str, Optional[str]]):  # noqa: UP045, as Python 3.9 has it
-    """What placeholders of one end stand for. `filled`: what became of groups of words."""
+    """What placeholders of one end stand for.
+
+    `filled`: what became of groups of words; `parts`: of templates, where it is the client.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.parts: dict[Template, list[list[str] | _Group]] = {}
         self.filled: dict[_Group, list[str]] = {}
 
 
@@ -157,10 +161,27 @@ class Template:
         Raises:
             KeyError: a word that is not left out names what the ends lack.
         """
+        client, parts = facts.get("client"), self._parts
+        if isinstance(client, EndFacts):
+            if self not in client.parts:
+                client.parts[self] = self._of_client(facts)
+            parts = client.parts[self]
         words: list[str] = []
-        for part in self._parts:
+        for part in parts:
             words += part if isinstance(part, list) else part.filled(facts)
         return words
+
+    def _of_client(self, facts: Mapping[str, Facts]) -> list[list[str] | _Group]:
+        """The parts, with those that a client's facts fill: it has many flows."""
+        parts: list[list[str] | _Group] = [[]]
+        for part in self._parts:
+            if not isinstance(part, list) and part.end == "client":
+                part = part.filled(facts)
+            if isinstance(part, list) and isinstance(parts[-1], list):
+                parts[-1] = parts[-1] + part
+            else:
+                parts.append(part)
+        return parts
 
 
 def _filled(pieces: list[Piece], facts: Mapping[str, Facts]) -> str | None:
