@@ -81,7 +81,7 @@ static void test_defaults_are_resolved(void **state) {
 	(void) state;
 	says("lat h", "{'schema': 'perch.check/1', 'subcommand': 'lat', 'backend': 'tcp', 'op': 'send',"
 	     " 'kind': 'latency', 'limits': {}, 'soak': null, 'timeout_s': 30.0, 'interval_s': null, 'cpu': null,"
-	     " 'server_numa': null,"
+	     " 'server_numa': null, 'rails': null,"
 	     " 'params': {'sizes': [8], 'iterations': 1000, 'duration_s': null, 'warmup': 100, 'outstanding': 1,"
 	     " 'queue_pairs': 1, 'batch': 1, 'threads': 1, 'devices': 1, 'completion': 'busy', 'memory': 'host',"
 	     " 'clock': 'monotonic', 'rate': null, 'verify': false}}");
@@ -96,11 +96,11 @@ static void test_defaults_are_resolved(void **state) {
 static void test_what_is_asked_for(void **state) {
 	(void) state;
 	says("lat h --size 8:64 --duration 300ms --gap 10 --completion event --verify --max-p99 12.5 --interval 100ms "
-	     "--timeout 1m --cpu 3,5 --server-numa 1 --barrier",
+	     "--timeout 1m --cpu 3,5 --server-numa 1 --rails a,b --barrier",
 	     "{'params': {'sizes': [8, 16, 32, 64], 'duration_s': 0.3,"
 	     " 'iterations': null, 'gap_us': 10.0, 'completion': 'event', 'verify': true},"
 	     " 'limits': {'max_p99_us': 12.5}, 'interval_s': 0.1, 'timeout_s': 60.0, 'cpu': '3,5',"
-	     " 'server_numa': '1', 'barrier': true}");
+	     " 'server_numa': '1', 'rails': 'a,b', 'server_rails': null, 'barrier': true}");
 	says("bw h --rate 500Mb/s --bidirectional --min-gbit 2",
 	     "{'params': {'rate': {'asked': 0.5, 'unit': 'Gb/s'}, 'bidirectional': true},"
 	     " 'limits': {'min_gbit_s': 2.0}}");

@@ -157,6 +157,54 @@ static void test_a_core_is_one_process_alone(void **state) {
 	assert_int_equal(p.cpus[0], 9);
 }
 
+/* Of a list, too, as long as it has another. */
+static void test_a_named_core_of_another_process_is_the_last_choice(void **state) {
+	struct placement_wish w = wish(1, 0);
+	static const int cpus[] = { 2, 3, 4, 2 };
+	struct placement p;
+
+	(void) state;
+	make_two_nodes("0-1");
+	read_as("0-15", "0-1");
+	w.cpu = "2-4,10";
+	for (size_t i = 0; i < ELEMENTSOF(cpus); i++) {
+		p = choose(&w);
+		assert_int_equal(p.why, PLACED);
+		assert_int_equal(p.cpus[0], cpus[i]);
+	}
+}
+
+static void test_ends_of_several_rails_have_a_core_each_or_none_has(void **state) {
+	struct placement_wish w = wish(1, 0);
+	static const int cpus[] = { 1, 4, 2, 3 };
+	static const unsigned order[] = { 3, 1, 0, 2 };
+	struct placement p;
+
+	(void) state;
+	make_two_nodes("0-1");
+	read_as("0-15", "0-1");
+	w.n_rails = 4;
+	w.rails[1] = 1;
+	/* whichever comes first */
+	for (size_t i = 0; i < ELEMENTSOF(order); i++) {
+		w.rail = order[i];
+		w.nodes[0] = w.rails[w.rail];
+		p = choose(&w);
+		assert_int_equal(p.why, PLACED);
+		assert_int_equal(p.cpus[0], cpus[w.rail]);
+		assert_false(CPU_ISSET((size_t) cpus[w.rail] + 8, &p.aside));
+	}
+	/* its core is another process's: there is one more on its node */
+	w.rail = 1;
+	w.nodes[0] = 1;
+	p = choose(&w);
+	assert_int_equal(p.cpus[0], 5);
+	/* node 0 has three for four: nor is the one of node 1 pinned */
+	w.n_rails = 5;
+	p = choose(&w);
+	assert_int_equal(p.why, UNPLACED_FEW);
+}
+
 static void test_few_cores_are_left_alone(void **state) {
 	struct placement_wish w = wish(4, 0);
 	struct placement p;
@@ -346,6 +394,8 @@ int main(void) {
 		cmocka_unit_test(test_lists_are_read_and_written),
 		cmocka_unit_test(test_threads_are_on_cores_of_the_device_node),
 		cmocka_unit_test(test_a_core_is_one_process_alone),
+		cmocka_unit_test(test_a_named_core_of_another_process_is_the_last_choice),
+		cmocka_unit_test(test_ends_of_several_rails_have_a_core_each_or_none_has),
 		cmocka_unit_test(test_few_cores_are_left_alone),
 		cmocka_unit_test(test_a_mask_without_the_node_leaves_no_core),
 		cmocka_unit_test(test_isolated_processors_are_taken_where_they_are_named),

@@ -95,9 +95,17 @@ class Share:
         left = float(sum(one["estimate_s"] for one in self._rounds))
         latest, index = 2 * self._window, 0
         for one in self._rounds:
+            own = one.get("flows", [])
+            together: dict[tuple[Any, ...], list[int]] = {}
+            for _, name, client, server, rail, _ in own:
+                together.setdefault((name, client, server), []).append(rail)
             yield [
-                self._flow(key, one, (index + place + 1, total, latest, left))
-                for place, *key in one.get("flows", [])
+                self._flow(
+                    key,
+                    {**one, "together": together[tuple(key[:3])]},
+                    (index + place + 1, total, latest, left),
+                )
+                for place, *key in own
             ]
             latest += one["deadline_s"] + ROUND_GRACE
             left -= one["estimate_s"]
@@ -151,8 +159,8 @@ class Share:
         if place not in self._templates:
             self._templates[place] = Template(form.get(role, []))
         facts: dict[str, Facts] = {
-            "client": facts_of(ends[0], devices, rail),
-            "server": facts_of(ends[1], devices, rail),
+            "client": facts_of(ends[0], devices, rail, turn["together"]),
+            "server": facts_of(ends[1], devices, rail, turn["together"]),
             "round": {"seconds": str(turn["estimate_s"])},
         }
         return self._templates[place].expanded(facts), bool(form.get("server"))

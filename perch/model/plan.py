@@ -69,7 +69,10 @@ class Form(Model):
 
 
 class PlanTest(Model):
-    """`forms` by the number of devices of each end that a flow uses; none of imported outputs."""
+    """`forms` by the number of devices of each end that a flow uses; none of imported outputs.
+
+    `rails`: as of a suite's test.
+    """
 
     title: str
     tool: str
@@ -80,6 +83,7 @@ class PlanTest(Model):
     params: dict[str, Any] = {}
     backend: str | None = None
     provider: str | None = None
+    rails: Literal["alone", "together"] = "alone"
 
 
 class Imported(Model):
@@ -98,7 +102,7 @@ class Imported(Model):
 class Flow(msgspec.Struct, omit_defaults=True):
     """One measurement between two hosts.
 
-    `params`: of its test. `rails_at_once`: of its pair in its round. `retry`: it is of
+    `params`: of its test. `together`: the rails of its pair in its round. `retry`: it is of
     plan.retry.json. The commands are there where they are needed: `perch.plan.flows.Flows.fill`.
     """
 
@@ -111,7 +115,7 @@ class Flow(msgspec.Struct, omit_defaults=True):
     scope: Scope
     repeat: int = 1
     rail: int = 0
-    rails_at_once: int = 1
+    together: list[int] = []
     devices: int = 1
     title: str = ""
     backend: str | None = None
@@ -126,6 +130,15 @@ class Flow(msgspec.Struct, omit_defaults=True):
     expect: list[Expect] = []
     imported: Imported | None = None
     retry: bool = False
+
+    @property
+    def rails_at_once(self) -> int:
+        return max(len(self.together), 1)
+
+    @property
+    def rails(self) -> Literal["alone", "together"]:
+        """As of its test."""
+        return "together" if self.rails_at_once > 1 else "alone"
 
     def host(self, role: str) -> str:
         return self.client if role == "client" else self.server

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -49,7 +48,7 @@ class Flows:
             for name, test in plan.tests.items()
             for number, form in test.forms.items()
         }
-        self._facts: dict[tuple[str, int, int], Facts] = {}
+        self._facts: dict[tuple[str, int, int, tuple[int, ...]], Facts] = {}
 
     def devices(self, test: PlanTest, client: PlanHost, server: PlanHost) -> int:
         """How many of each end's devices a flow uses: more than one only of a transfer."""
@@ -58,12 +57,13 @@ class Flows:
         asked = test.params.get("devices")
         return min(len(places_of(asked, end.devices)) for end in (client, server))
 
-    def facts(self, host: str, devices: int, rail: int) -> Facts:
+    def facts(self, host: str, flow: Flow) -> Facts:
         """What the placeholders of a host's end stand for."""
-        found = self._facts.get((host, devices, rail))
+        key = host, flow.devices, flow.rail, tuple(flow.together)
+        found = self._facts.get(key)
         if found is None:
             document = msgspec.structs.asdict(self.plan.hosts[host])
-            found = self._facts[host, devices, rail] = facts_of(document, devices, rail)
+            found = self._facts[key] = facts_of(document, *key[1:])
         return found
 
     def flow(self, key: FlowKey, line: RoundLine, *, retry: bool = False) -> Flow:
@@ -105,9 +105,10 @@ class Flows:
         """The flows of a line, without their commands. Raises KeyError as `flow`."""
         flows = [self.flow(key, line, retry=retry) for key in line.flows]
         if any(key.rail for key in line.flows):
-            pairs = Counter((one.test, one.client, one.server) for one in flows)
+            rails: dict[tuple[str, str, str], list[int]] = {}
             for one in flows:
-                one.rails_at_once = pairs[one.test, one.client, one.server]
+                one.together = rails.setdefault((one.test, one.client, one.server), [])
+                one.together.append(one.rail)
         return Round(flows)
 
     def commands(self, flow: Flow) -> tuple[list[str], list[str]]:
@@ -119,8 +120,8 @@ class Flows:
             return flow.imported.command, []
         form = self._forms[flow.test, flow.devices]
         facts: dict[str, Facts] = {
-            "client": self.facts(flow.client, flow.devices, flow.rail),
-            "server": self.facts(flow.server, flow.devices, flow.rail),
+            "client": self.facts(flow.client, flow),
+            "server": self.facts(flow.server, flow),
             "round": {"seconds": units.shown(flow.estimate_s)},
         }
         try:

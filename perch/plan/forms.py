@@ -35,6 +35,7 @@ def test_of(name: str, planned: PlanTest | Flow, round_s: Number | None = None) 
         provider=planned.provider,
         op=planned.op or "send",
         params=params,
+        rails=planned.rails,
     )
 
 

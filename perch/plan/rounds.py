@@ -79,6 +79,7 @@ def _test(one: PlannedTest) -> PlanTest:
         params=test.params,
         backend=test.backend,
         provider=test.provider,
+        rails=test.rails,
     )
 
 

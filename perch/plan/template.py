@@ -11,6 +11,7 @@ says of the ends:
     device.KEY          of the flow's first device: name, netdev, ib_port, gid_index, svc_id, vni
     devices.KEY         the same of all devices that the flow uses, with commas between them
     devices.rail        likewise, each with its port and GID index, where it has any: NAME:PORT:GID
+    rails               the devices of all rails that work at the same time, with commas between
 
 and `{round.seconds}` for the time that a round of a soak lasts. `{client.KEY=VALUE}` has a default.
 """
@@ -70,11 +71,14 @@ def _rail(device: Mapping[str, Any]) -> str:
     return ":".join(settings).rstrip(":")
 
 
-def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> EndFacts:
+def facts_of(
+    host: Mapping[str, Any], devices: int, rail: int = 0, together: Sequence[int] = ()
+) -> EndFacts:
     """What placeholders of one end stand for.
 
     host: {address, devices: [{name, ...}], tool_ports: {TOOL: port}}, as the plan has it.
-    devices: how many of the host's devices the flow uses, from number `rail` on.
+    devices: how many of the host's devices the flow uses, from number `rail` on. together: the
+    rails that work at the same time.
     """
     address, facts = host["address"], EndFacts()
     facts["address"] = address
@@ -86,6 +90,8 @@ def facts_of(host: Mapping[str, Any], devices: int, rail: int = 0) -> EndFacts:
         values = [_text(device.get(key)) for device in used]
         facts[f"device.{key}"] = values[0]
         facts[f"devices.{key}"] = ",".join(value or "" for value in values)
+    if len(together) > 1:
+        facts["rails"] = ",".join(str(host["devices"][one]["name"]) for one in together)
     if used:
         facts["devices.rail"] = ",".join(map(_rail, used))
     return facts

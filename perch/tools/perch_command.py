@@ -68,6 +68,13 @@ def command(test: SuiteTest, options: list[str], devices: list[Word]) -> Templat
     )
 
 
+def _rail_words(test: SuiteTest) -> list[Word]:
+    """Where rails work together, each end shares its cores out among them."""
+    if test.rails == "alone":
+        return []
+    return [["--rails", "{client.rails}"], ["--server-rails", "{server.rails}"]]
+
+
 def device_words(test: SuiteTest) -> list[Word]:
     """Each end's device as its inventory names it; what is not named the engine chooses."""
     if test.backend == "verbs":
@@ -99,7 +106,7 @@ def services(test: SuiteTest) -> list[Word]:
 
 
 def _template(test: SuiteTest, devices: int) -> Template:
-    return command(test, options(test.params), device_words(test))
+    return command(test, options(test.params), [*device_words(test), *_rail_words(test)])
 
 
 def _refusals(test: SuiteTest) -> Iterator[str]:

@@ -192,7 +192,12 @@ def share_of(
 ) -> Share:
     """Rounds of a flow a rail, from alpha to beta; each has a deadline of 30 s."""
     hosts = {
-        name: {"address": f"127.0.0.{number}", "port": 18600, "tool_ports": {"iperf3": 5201}}
+        name: {
+            "address": f"127.0.0.{number}",
+            "port": 18600,
+            "tool_ports": {"iperf3": 5201},
+            "devices": [{"name": f"rail{rail}"} for rail in range(rails)],
+        }
         for number, name in enumerate(("alpha", "beta"), start=1)
     }
     test = {

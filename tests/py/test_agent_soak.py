@@ -37,7 +37,11 @@ def session_of(folder: Path, begin: int = 0) -> Session:
 def share_of(turns: Sequence[float], clients: int = 1) -> Share:
     """In each turn alpha has so many flows to beta, and one from it; an interval is 1 s."""
     hosts = {
-        name: {"address": f"127.0.0.{number}", "port": 18600}
+        name: {
+            "address": f"127.0.0.{number}",
+            "port": 18600,
+            "devices": [{"name": f"rail{rail}"} for rail in range(2)],
+        }
         for number, name in enumerate(("alpha", "beta"), start=1)
     }
     test = {"title": "T", "tool": "perch", "kind": "latency",

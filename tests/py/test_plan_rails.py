@@ -219,11 +219,27 @@ def test_a_soak_loads_all_rails_at_the_same_time() -> None:
     ]
 
 
-def test_an_agent_makes_the_command_of_its_rail() -> None:
-    of = plan("all")
+def agent(of: Planned) -> Share:
+    """The client's."""
     lines = list(rounds.lines(of))
     document = rounds.plan_document(of, b"".join(map(rounds.text, lines)))
     (mine, _) = share.shares(document, b"", lines)
-    agent = Share(msgspec.json.decode(msgspec.json.encode(mine)), "engine", 15)
-    found = [(flow.id, option(flow.argv, "--device")) for (flow,) in agent.rounds()]
+    return Share(msgspec.json.decode(msgspec.json.encode(mine)), "engine", 15)
+
+
+def test_an_agent_makes_the_command_of_its_rail() -> None:
+    found = [(flow.id, option(flow.argv, "--device")) for (flow,) in agent(plan("all")).rounds()]
     assert found == [("t/h0/h1/0/1", "mlx5_0"), ("t/h0/h1/1/1", "mlx5_1")]
+
+
+def test_rails_that_work_together_share_out_their_cores() -> None:
+    of = plan("mlx5_[02]", 3, 4, rails="together")
+    lines = list(rounds.lines(of))
+    made = Flows(rounds.plan_document(of, b"".join(map(rounds.text, lines))))
+    planned_flows = made.round(lines[0]).flows
+    made.fill(planned_flows)
+    (asked,) = agent(of).rounds()
+    for words in [flow.client_argv for flow in planned_flows] + [flow.argv for flow in asked]:
+        assert option(words, "--rails") == option(words, "--server-rails") == "mlx5_0,mlx5_2"
+    alone = agent(plan("all")).rounds()
+    assert not any("--rails" in flow.argv for (flow,) in alone)

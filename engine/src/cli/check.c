@@ -232,6 +232,8 @@ json_t *check_json(const struct options *o) {
 	put(check, "numa", place_json(j->numa));
 	put(check, "server_cpu", place_json(j->server_cpu));
 	put(check, "server_numa", place_json(j->server_numa));
+	put(check, "rails", place_json(j->rails));
+	put(check, "server_rails", place_json(j->server_rails));
 	put(check, "limits", limits_json(o));
 	put(check, "soak", soak_json(o));
 	if (is_transfer(o))

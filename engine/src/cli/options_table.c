@@ -333,6 +333,14 @@ const struct option_entry option_table[] = {
 	  .help = "The same of the server.", .fallback = "the server's --numa", .type = OPTION_CUSTOM,
 	  .set = set_server_numa, .choices = placement_words,
 	  .accepts = "auto, off, or the number of a NUMA node" },
+	{ .name = "rails", .metavar = "NAME,...", .section = SECTION_TIMING, .commands = MEASURE,
+	  .help = "Devices of this end whose commands run at the same time, this one's too. With --cpu auto each has a "
+		  "core of its own, or none is pinned.",
+	  .fallback = "this command's alone", .type = OPTION_STRING, FIELD(job.rails), .value = VALUE_DEVICE,
+	  .accepts = "1 to 16 devices that 'perch devices' lists, between commas" },
+	{ .name = "server-rails", .metavar = "NAME,...", .section = SECTION_TIMING, .commands = MEASURE,
+	  .help = "The same of the server.", .fallback = "this command's alone", .type = OPTION_STRING,
+	  FIELD(job.server_rails), .accepts = "1 to 16 devices that 'perch devices' lists there, between commas" },
 
 	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE,
 	  .choice = JOB_OPTION_CONNECTION,

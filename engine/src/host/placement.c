@@ -140,10 +140,7 @@ static void open_choice(const char *sysfs, const struct topology *t, const struc
 			CPU_CLR((size_t) cpu, &ret->from);
 }
 
-/*
- * Of all processes of perch on this host one has the core; the lock ends with the process.
- * A core that is named is taken even so: who names it knows.
- */
+/* Of all processes of perch on this host one has the core; the lock ends with the process. */
 static bool lock_core(struct choice *c, int core) {
 	char path[PATH_MAX];
 	int fd;
@@ -157,7 +154,7 @@ static bool lock_core(struct choice *c, int core) {
 		return true;
 	}
 	(void) close_fd(fd);
-	return c->named;
+	return false;
 }
 
 static enum unplaced give_back(struct choice *c, enum unplaced why) {
@@ -166,18 +163,64 @@ static enum unplaced give_back(struct choice *c, enum unplaced why) {
 	return why;
 }
 
+/* -1: none is left. `cores`: those that are taken. */
+static int free_cpu(const struct choice *c, const cpu_set_t *cores, int node) {
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET((size_t) cpu, &c->from) && (node < 0 || c->t->node[cpu] == node) &&
+		    !CPU_ISSET((size_t) c->t->core[cpu], cores))
+			return cpu;
+	return -1;
+}
+
+/* Shares the cores out among all ends that work at the same time: the CPU of this one, or -1 where one has none. */
+static int shared_out(const struct choice *c, const struct placement_wish *w) {
+	cpu_set_t cores;
+	int own = -1;
+
+	CPU_ZERO(&cores);
+	for (unsigned i = 0; i < w->n_rails; i++) {
+		int node = named_node(w->numa) >= 0 ? named_node(w->numa) : w->rails[i];
+		int cpu = free_cpu(c, &cores, node);
+
+		if (cpu < 0)
+			return -1;
+		CPU_SET((size_t) c->t->core[cpu], &cores);
+		if (i == w->rail)
+			own = cpu;
+	}
+	return own;
+}
+
 /* -1: none is left. */
 static int take_cpu(struct choice *c, int node) {
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		int core = c->t->core[cpu];
+	cpu_set_t passed = c->cores;
+	int cpu;
 
-		if (!CPU_ISSET((size_t) cpu, &c->from) || (node >= 0 && c->t->node[cpu] != node) ||
-		    CPU_ISSET((size_t) core, &c->cores) || !lock_core(c, core))
+	for (;;) {
+		cpu = free_cpu(c, &passed, node);
+		if (cpu < 0)
+			return -1;
+		CPU_SET((size_t) c->t->core[cpu], &passed);
+		if (!lock_core(c, c->t->core[cpu]))
 			continue;
-		CPU_SET((size_t) core, &c->cores);
+		CPU_SET((size_t) c->t->core[cpu], &c->cores);
 		return cpu;
 	}
-	return -1;
+}
+
+/* A list outranks what is near, and in the end what others have: who names a core knows. */
+static int take_named(struct choice *c, int node) {
+	int cpu = take_cpu(c, node);
+
+	if (cpu < 0)
+		cpu = take_cpu(c, -1);
+	if (cpu < 0)
+		cpu = free_cpu(c, &c->cores, node);
+	if (cpu < 0)
+		cpu = free_cpu(c, &c->cores, -1);
+	if (cpu >= 0)
+		CPU_SET((size_t) c->t->core[cpu], &c->cores);
+	return cpu;
 }
 
 /* Whether the device's node has a processor that this process may use at all. */
@@ -198,13 +241,19 @@ static enum unplaced choose_cpus(const char *sysfs, const struct topology *t, co
 	if (is_auto(w->cpu) && w->shared)
 		return UNPLACED_SHARED;
 	open_choice(sysfs, t, w, &c);
+	if (w->n_rails > 0 && !c.named) {
+		p->cpus[0] = shared_out(&c, w);
+		if (p->cpus[0] < 0)
+			return has_cpu(t, w->rails[w->rail]) ? UNPLACED_FEW : UNPLACED_FORBIDDEN;
+		if (lock_core(&c, t->core[p->cpus[0]])) {
+			CPU_SET((size_t) t->core[p->cpus[0]], ret_cores);
+			return PLACED;
+		}
+	}
 	for (unsigned i = 0; i < w->threads; i++) {
 		int node = named_node(w->numa) >= 0 ? named_node(w->numa) : w->nodes[i];
 
-		p->cpus[i] = take_cpu(&c, node);
-		/* A list outranks what is near. */
-		if (p->cpus[i] < 0 && c.named)
-			p->cpus[i] = take_cpu(&c, -1);
+		p->cpus[i] = c.named ? take_named(&c, node) : take_cpu(&c, node);
 		if (p->cpus[i] < 0)
 			return give_back(&c, has_cpu(t, node) ? UNPLACED_FEW : UNPLACED_FORBIDDEN);
 	}

@@ -29,6 +29,9 @@ struct placement_wish {
 	bool shared;            /* both ends are on one machine */
 	unsigned threads;       /* 1 to JOB_THREADS_MAX */
 	int nodes[JOB_THREADS_MAX];     /* of each one's device; -1: none, or unknown */
+	/* Ends of this host with one thread each that work at the same time: nodes, and which is this one; 0: alone */
+	unsigned n_rails, rail;
+	int rails[JOB_DEVICES_MAX];
 };
 
 struct placement {

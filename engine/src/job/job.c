@@ -425,7 +425,26 @@ int job_check_numa(const char *text) {
 	return r < 0 ? r : node < CPU_SETSIZE ? 0 : -ERANGE;
 }
 
+static int validate_rails(const char *option, const char *list) {
+	uint32_t n = job_list_length(list);
+	char name[JOB_NAME_MAX];
+
+	if (n > JOB_DEVICES_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "--%s names %u devices; %d at most", option, n, JOB_DEVICES_MAX);
+	for (uint32_t i = 0; list[0] && i < n; i++)
+		if (!job_list_entry(list, i, name) || !name[0])
+			return failure(-EINVAL, EXIT_USAGE, "--%s '%.64s': entry %u of %u is not a device's name",
+				       option, list, i + 1, n);
+	return 0;
+}
+
 static int validate_places(const struct job *job) {
+	int r = validate_rails("rails", job->rails);
+
+	if (r == 0)
+		r = validate_rails("server-rails", job->server_rails);
+	if (r < 0)
+		return r;
 	if (job_check_cpu(job->cpu) < 0 || job_check_cpu(job->server_cpu) < 0)
 		return failure(-EINVAL, EXIT_USAGE, "--cpu and --server-cpu take auto, off, or a list of CPUs");
 	if (job_check_numa(job->numa) < 0 || job_check_numa(job->server_numa) < 0)

@@ -245,7 +245,15 @@ struct job {
 	/* Where each end works (placement.h): "auto", "off", CPUs, a NUMA node; empty: auto, or as the server says */
 	char cpu[JOB_CPUS_TEXT], server_cpu[JOB_CPUS_TEXT];
 	char numa[JOB_NAME_MAX], server_numa[JOB_NAME_MAX];
+	/* Devices whose jobs run at the same time, this one's too, between commas: their cores are shared out as one */
+	char rails[JOB_DEVICES_TEXT], server_rails[JOB_DEVICES_TEXT];
 };
+
+/* Entries of a list between commas; an empty text has one, which is empty. */
+uint32_t job_list_length(const char *list);
+
+/* Entry `index` of a list; false where it is too long for a name. */
+bool job_list_entry(const char *list, uint32_t index, char ret[JOB_NAME_MAX]);
 
 /* A job in which everything that has a default holds it, and the rest is zero: every job begins so. */
 void job_defaults(struct job *ret);

@@ -35,6 +35,8 @@ static const struct member {
 	{ MEMBER(server_cpu, MEMBER_LIST), NULL, 0 },
 	{ MEMBER(numa, MEMBER_NAME), NULL, 0 },
 	{ MEMBER(server_numa, MEMBER_NAME), NULL, 0 },
+	{ MEMBER(rails, MEMBER_LIST), NULL, 0 },
+	{ MEMBER(server_rails, MEMBER_LIST), NULL, 0 },
 	{ MEMBER(op, MEMBER_ENUM), op_names, OP_MAX },
 	{ MEMBER(definition, MEMBER_ENUM), definition_names, DEFINITION_MAX },
 	{ MEMBER(completion, MEMBER_ENUM), completion_mode_names, COMPLETION_MODE_MAX },

@@ -7,8 +7,7 @@
 #include "base/message.h"
 #include "parse.h"
 
-/* Entries of a list between commas; an empty text has one, which is empty. */
-static uint32_t list_length(const char *list) {
+uint32_t job_list_length(const char *list) {
 	uint32_t n = 1;
 
 	for (; *list; list++)
@@ -16,8 +15,7 @@ static uint32_t list_length(const char *list) {
 	return n;
 }
 
-/* Entry `index` of a list; false where it is too long for a name. */
-static bool list_entry(const char *list, uint32_t index, char ret[JOB_NAME_MAX]) {
+bool job_list_entry(const char *list, uint32_t index, char ret[JOB_NAME_MAX]) {
 	size_t n;
 
 	for (; index > 0; index--)
@@ -55,7 +53,7 @@ static bool read_rail(const char *list, uint32_t index, bool has_gids, struct ra
 	char *at, *second;
 	bool good;
 
-	if (!list_entry(list, index, ret->name))
+	if (!job_list_entry(list, index, ret->name))
 		return false;
 	at = has_gids ? strchr(ret->name, ':') : NULL;
 	if (!at)
@@ -78,7 +76,7 @@ static bool has_gids(const struct job *job) {
 }
 
 uint32_t job_pairs(const struct job *job) {
-	return MAX(list_length(job->devices), list_length(job->server_devices));
+	return MAX(job_list_length(job->devices), job_list_length(job->server_devices));
 }
 
 void job_for_lane(const struct job *job, uint32_t lane, struct job *ret) {
@@ -160,7 +158,7 @@ void job_complete_transfer(struct job *job) {
 }
 
 static int validate_list(const struct job *job, const char *option, const char *list) {
-	uint32_t n = list_length(list);
+	uint32_t n = job_list_length(list);
 
 	if (n > JOB_DEVICES_MAX)
 		return failure(-EINVAL, EXIT_USAGE, "--%s names %u devices; %d at most", option, n, JOB_DEVICES_MAX);
@@ -176,7 +174,7 @@ static int validate_list(const struct job *job, const char *option, const char *
 }
 
 static int validate_pairs(const struct job *job, const struct backend_facts *b) {
-	uint32_t ours = list_length(job->devices), theirs = list_length(job->server_devices), pairs = MAX(ours, theirs);
+	uint32_t ours = job_list_length(job->devices), theirs = job_list_length(job->server_devices), pairs = MAX(ours, theirs);
 	const char *list = job->devices[0] ? job->devices : job->server_devices;
 	char others[BACKENDS_WITH_MAX];
 	int r;

@@ -28,6 +28,20 @@ static int node_of(const struct open_arguments *a, const char *device, int *ret)
 	return 0;
 }
 
+static int read_rails(const struct open_arguments *a, const char *list, const char *own, struct placement_wish *w) {
+	char name[JOB_NAME_MAX];
+	int e = 0;
+
+	w->n_rails = list[0] ? job_list_length(list) : 0;
+	for (uint32_t i = w->n_rails; e == 0 && i-- > 0;) {
+		(void) job_list_entry(list, i, name); /* validated */
+		if (streq(name, own))
+			w->rail = i;
+		e = node_of(a, name, &w->rails[i]);
+	}
+	return e;
+}
+
 int place_open(const struct open_arguments *a, struct place *ret) {
 	const struct job *j = a->job;
 	const bool server = a->role == ROLE_SERVER;
@@ -50,6 +64,8 @@ int place_open(const struct open_arguments *a, struct place *ret) {
 		e = node_of(a, server ? lane.server_device : lane.device, &ret->nodes[i]);
 		w.nodes[i] = ret->nodes[i]; /* a thread's first lane has its number */
 	}
+	if (e == 0)
+		e = read_rails(a, server ? j->server_rails : j->rails, server ? j->server_device : j->device, &w);
 	if (e == 0)
 		e = placement_check(&ret->topology, &w);
 	if (e == 0)
