@@ -125,7 +125,7 @@ static int post(uint32_t slot, bool more) {
 
 static void place(uint32_t slot, uint64_t offset, uint64_t size) {
 	assert_true(offset + size <= pair.length);
-	hooks(ROLE_CLIENT)->place(pair.ends[ROLE_CLIENT].session, slot, 0, offset, size);
+	hooks(ROLE_CLIENT)->transfers->place(pair.ends[ROLE_CLIENT].session, slot, 0, offset, size);
 }
 
 static int poll_end(enum role role, struct completion *ret, unsigned max) {

@@ -57,3 +57,30 @@ def test_a_header_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text('#include "x/y.h"\n', encoding="utf-8")
     with pytest.raises(AssertionError, match=r"no x/y\.h"):
         rooms(tmp_path)
+
+
+def undocumented(vtable: str, skeleton: str) -> list[str]:
+    """The hooks of which no comment of the skeleton says whether they are required."""
+    structs = re.findall(
+        r"^struct (?:backend|\w+_hooks) \{\n.*?^\};", vtable, re.DOTALL | re.MULTILINE
+    )
+    words = r"(?:Required|Not required)\.\s*(?:\*/|\n\s*\* \.)"
+    return [
+        hook
+        for hook in re.findall(r"\(\*(\w+)\)\(", "".join(structs))
+        if not re.search(rf"{words}\nstatic [^\n]*null_{hook}\(", skeleton)
+        and not re.search(rf"\.{hook}:(?:(?!\*/).)*?{words}", skeleton, re.DOTALL)
+        and not re.search(rf"->{hook}:(?:(?!\*/).)*?{words}", skeleton, re.DOTALL)
+    ]
+
+
+def test_the_skeleton_says_of_each_hook_whether_it_is_required() -> None:
+    vtable = (SOURCES / "backends" / "backend.h").read_text(encoding="utf-8")
+    skeleton = (SOURCES / "backends" / "null" / "null.c").read_text(encoding="utf-8")
+    assert "(*poll)" in vtable
+    assert undocumented(vtable, skeleton) == []
+    assert undocumented(vtable, skeleton.replace(".near:", ".far:")) == ["near"]
+    forgotten = skeleton.replace(
+        "too. Required. */\nstatic int null_poll", "*/\nstatic int null_poll"
+    )
+    assert undocumented(vtable, forgotten) == ["poll"]

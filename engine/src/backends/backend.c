@@ -41,10 +41,12 @@ int backend_require(const struct job *job) {
 }
 
 int backend_check(const struct backend *b) {
+	bool transfers = b->transfers && b->transfers->place;
+
 	if (b->version != BACKEND_VERSION)
 		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: made for another version of the interface",
 			       b->facts->name);
-	if (!(b->facts->flags & BACKEND_SLEEPS) != !b->wait || !(b->facts->flags & BACKEND_TRANSFERS) != !b->place)
+	if (!(b->facts->flags & BACKEND_SLEEPS) != !b->wait || !(b->facts->flags & BACKEND_TRANSFERS) != !transfers)
 		return failure(-EINVAL, EXIT_INTERNAL,
 			       "backend %s: its hooks are not those that backend_facts.c says it has", b->facts->name);
 	if (!b->probe || !b->open || !b->local_address || !b->connect || !b->post || !b->post_receive || !b->poll ||

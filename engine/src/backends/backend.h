@@ -196,75 +196,32 @@ struct device {
 
 typedef int (*device_callback)(const struct device *device, void *userdata);
 
+/* Hooks that only transfers need (KIND_TRANSFER); null/null.c says what each must do. */
+struct transfer_hooks {
+	void (*place)(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
+};
+
+/* null/null.c says what each hook must do, and which may be NULL. */
 struct backend {
 	const struct backend_facts *facts;      /* what it can ever do; what this host can is open's business */
 	unsigned version;                       /* BACKEND_VERSION */
 
-	/* Calls back for every device found; none is no error. Required. */
 	int (*probe)(device_callback callback, void *userdata);
-
-	/* Fills in job->provider (and device) where they are empty or shortened;
-	 * called on the client only, before the job is sent. NULL: nothing to choose. 0; -ENODEV etc.
-	 * after failure(): EXIT_USAGE when the backend never has it, EXIT_HOST when this host lacks it. */
 	int (*resolve)(struct job *job, const struct open_arguments *arguments);
-
-	/* Makes the endpoint, registers the arena. Required. */
 	int (*open)(const struct open_arguments *arguments, struct session **ret);
-
-	/* How many slots the arena shall have: at least max(outstanding, 2), and the same at both ends,
-	 * so a function of the job alone. NULL: just those. */
 	uint32_t (*slots)(const struct job *job);
-
-	/* What the peer needs to reach this end and its arena. Required. */
 	int (*local_address)(struct session *s, struct address *ret);
-
-	/*
-	 * Both ends call it at about the same time, with the other's address.
-	 * Must respect arguments->job->timeout_ns. Required.
-	 */
 	int (*connect)(struct session *s, const struct address *peer);
-
-	/* A phase of messages of `size` bytes each begins; nothing is under way.
-	 * For streams, which carry no message boundaries. NULL: the size of each message is enough. */
 	void (*begin)(struct session *s, uint64_t size);
-
-	/* KIND_TRANSFER: message `slot` goes through queue pair `channel`,
-	 * lies `offset` bytes into this end's memory and the peer's, and has `size` bytes.
-	 * Everything that its post needs is prepared here; post() takes the slot's number as often as the caller likes.
-	 * Never while the slot is under way. Exactly where it has BACKEND_TRANSFERS. */
-	void (*place)(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
-
-	/* Starts one message. 0: a COMPLETION_LOCAL will follow; 1: it is already complete and none will follow;
-	 * -EAGAIN: nothing was started, poll and try again; other: failed. Required. */
+	const struct transfer_hooks *transfers; /* exactly where it has BACKEND_TRANSFERS */
 	int (*post)(struct session *s, const struct work *work);
-
-	/* Lends rx slot `slot` for one incoming message of up to `size` bytes (a whole slot: what is lent stays lent
-	 * when the next phase has larger messages); never blocks. -EAGAIN like post. Required. */
 	int (*post_receive)(struct session *s, uint32_t slot, uint64_t size);
-
-	/* Makes progress and takes at most `max` completions. 0: none now. Negative: failed. Required. */
 	int (*poll)(struct session *s, struct completion *ret, unsigned max);
-
-	/* Like poll, but sleeps up to timeout_ns for the first one; may wake with 0.
-	 * Arms, polls once more, then sleeps. Exactly where it has BACKEND_SLEEPS. */
 	int (*wait)(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
-
-	/*
-	 * Nothing has moved for too long: is this end's own device the reason? 0: not as far as it knows;
-	 * negative: said. NULL: cannot tell.
-	 */
 	int (*check)(struct session *s);
-
-	/* Refreshes the facts in struct session that change while running (TCP_INFO). NULL: none do. */
 	void (*refresh)(struct session *s);
-
-	/* Ends everything; takes NULL and half-opened sessions; answers NULL. Required. */
 	struct session *(*close)(struct session *s);
-
-	/*
-	 * Names the device that open() will use where the job names none. NULL: the interface that reaches the peer.
-	 * Negative: said. The last one, so that the hooks of the hot loop share a line of the cache.
-	 */
+	/* the last one, so that the hooks of the hot loop share a line of the cache */
 	int (*near)(const struct open_arguments *arguments, char ret[JOB_NAME_MAX]);
 };
 

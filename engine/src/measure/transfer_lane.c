@@ -142,8 +142,8 @@ void lane_resolve(struct lane *l, uint32_t piece) {
 		const struct channel *c = owner->channels + i;
 
 		if (i == owner->channel_of[piece])
-			c->session->backend->place(c->session, piece, c->in_session, offset,
-						   shape_piece_size(s, piece));
+			c->session->backend->transfers->place(c->session, piece, c->in_session, offset,
+							      shape_piece_size(s, piece));
 	}
 }
 
@@ -172,8 +172,8 @@ void lane_prepare(struct lane *l) {
 		c->under = 0;
 		for (uint32_t piece = c->first; l->run.role == ROLE_CLIENT && piece < c->end; piece++) {
 			l->channel_of[piece] = (uint16_t) i;
-			c->session->backend->place(c->session, piece, c->in_session, shape_piece_offset(s, piece),
-						   shape_piece_size(s, piece));
+			c->session->backend->transfers->place(c->session, piece, c->in_session,
+							      shape_piece_offset(s, piece), shape_piece_size(s, piece));
 		}
 	}
 }

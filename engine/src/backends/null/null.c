@@ -3,6 +3,10 @@
  * The null backend: no network. It is two things at once, the yardstick of the engine's own cost (what a sample
  * costs when the network costs nothing) and the commented skeleton of a backend. To write another: copy this file,
  * say in backend_facts.c what it can do, and add one line to backend.c and three to the Makefile.
+ *
+ * Each hook is described where it stands; those that this backend does not need are described at the end. All answer
+ * 0 or more, or a negative errno: then failure() has said why, once, with the exit code that fits. backend_check()
+ * looks at the vtable once, and nobody checks for a required hook after that.
  */
 #include "backends/backend.h"
 #include "base/message.h"
@@ -28,7 +32,8 @@ static int null_probe(device_callback callback, void *userdata) {
 
 /*
  * Makes an endpoint that can reach the peer named in the arguments, and registers the arena with it. Fills in the facts
- * of struct session. On failure says why, once, with the right exit code, and leaves *ret alone. Required.
+ * of struct session. On failure says why, once, and leaves *ret alone: EXIT_USAGE where the backend never has what is
+ * asked, EXIT_HOST where this host, device or provider lacks it. Required.
  */
 static int null_open(const struct open_arguments *arguments, struct session **ret) {
 	struct null_session *s = calloc(1, sizeof(*s));
@@ -49,14 +54,17 @@ static int null_open(const struct open_arguments *arguments, struct session **re
 	return 0;
 }
 
-/* What the peer's connect() gets: opaque to everybody else. Required. */
+/* What the peer needs to reach this end and its arena: its connect() gets it, and nobody else reads it. Required. */
 static int null_local_address(struct session *s, struct address *ret) {
 	(void) s;
 	ret->length = 0;
 	return 0;
 }
 
-/* Joins the two ends. The address comes from the network: check it. Required. */
+/*
+ * Joins the two ends, which call it at about the same time, each with the other's address. That comes from the network:
+ * check it. Must respect job->timeout_ns. Required.
+ */
 static int null_connect(struct session *s, const struct address *peer) {
 	(void) s;
 	return peer->length == 0 ? 0 : failure(-EPROTO, EXIT_PEER, "the peer's null address is not empty; refused");
@@ -83,7 +91,10 @@ static void deliver(struct null_session *s, const struct work *w) {
 	}
 }
 
-/* A phase of messages of one size begins. Not required; here what nobody fetched is forgotten. */
+/*
+ * A phase of messages of `size` bytes each begins; nothing is under way. For streams, which carry no boundaries of
+ * messages. Here what nobody fetched is forgotten. Not required.
+ */
 static void null_begin(struct session *session, uint64_t size) {
 	struct null_session *s = (struct null_session *) session;
 
@@ -93,7 +104,7 @@ static void null_begin(struct session *session, uint64_t size) {
 
 /*
  * Starts one message. Never blocks, never allocates: this is the hot path. 0: a COMPLETION_LOCAL follows from poll();
- * 1: complete already; -EAGAIN: no room, poll first. Required.
+ * 1: complete already, and none follows; -EAGAIN: nothing was started, poll and try again. Required.
  */
 static int null_post(struct session *session, const struct work *w) {
 	struct null_session *s = (struct null_session *) session;
@@ -113,7 +124,10 @@ static int null_post(struct session *session, const struct work *w) {
 	return 0;
 }
 
-/* Lends a receive slot for one message. Required. */
+/*
+ * Lends receive slot `slot` for one incoming message of up to `size` bytes: a whole slot, as what is lent stays lent
+ * when the next phase has larger messages. Never blocks. -EAGAIN as post(). Required.
+ */
 static int null_post_receive(struct session *s, uint32_t slot, uint64_t size) {
 	(void) s;
 	(void) slot;
@@ -121,7 +135,7 @@ static int null_post_receive(struct session *s, uint32_t slot, uint64_t size) {
 	return 0;
 }
 
-/* Makes progress, and hands out what is complete. Required. */
+/* Makes progress and takes at most `max` completions. 0: none now. The hot path, too. Required. */
 static int null_poll(struct session *session, struct completion *ret, unsigned max) {
 	struct null_session *s = (struct null_session *) session;
 	unsigned n = 0;
@@ -131,7 +145,7 @@ static int null_poll(struct session *session, struct completion *ret, unsigned m
 	return (int) n;
 }
 
-/* Takes NULL and half-built sessions; answers NULL. Required. */
+/* Ends everything; takes NULL and half-built sessions; answers NULL. Required. */
 static struct session *null_close(struct session *s) {
 	free(s);
 	return NULL;
@@ -142,7 +156,6 @@ const struct backend backend_null = {
 	.facts = &backend_facts[BACKEND_NULL],
 	.version = BACKEND_VERSION,
 	.probe = null_probe,
-	/* .resolve: nothing to choose. Not required. */
 	.open = null_open,
 	.local_address = null_local_address,
 	.connect = null_connect,
@@ -150,7 +163,39 @@ const struct backend backend_null = {
 	.post = null_post,
 	.post_receive = null_post_receive,
 	.poll = null_poll,
-	/* .wait: nothing to sleep for, so --completion event is refused. Not required. */
-	/* .refresh: no facts change while running. Not required. */
 	.close = null_close,
+
+	/*
+	 * .resolve: fills in the job's provider, and its device, where they are empty or shortened. Called at the
+	 * client only, before the job is sent. NULL: nothing to choose. Not required.
+	 */
+
+	/*
+	 * .near: names the device that open() will use where the job names none, so that threads and memory can be
+	 * placed near it. NULL: the interface that reaches the peer. Not required.
+	 */
+
+	/*
+	 * .slots: how many slots the arena shall have, at least max(outstanding, 2): the same at both ends, so a
+	 * function of the job alone. NULL: just those. Not required.
+	 */
+
+	/*
+	 * .wait: like poll(), but sleeps up to timeout_ns for the first completion; may wake with 0. Arms, polls once
+	 * more, then sleeps. Exactly where it has BACKEND_SLEEPS; NULL: --completion event is refused. Not required.
+	 */
+
+	/*
+	 * .check: nothing has moved for too long; is this end's own device the reason? 0: not as far as it knows;
+	 * negative: it is. NULL: cannot tell. Not required.
+	 */
+
+	/* .refresh: renews the facts of struct session that change while running (TCP_INFO). Not required. */
+
+	/*
+	 * .transfers: the hooks of perch transfer, exactly where it has BACKEND_TRANSFERS. Not required.
+	 * .transfers->place: message `slot` goes through queue pair `channel`, lies `offset` bytes into this end's
+	 * memory and the peer's, and has `size` bytes. All that its post needs is prepared here: post() takes the
+	 * slot's number as often as the caller likes. Never while the slot is under way. Required.
+	 */
 };

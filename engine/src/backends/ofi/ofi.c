@@ -431,7 +431,7 @@ const struct backend backend_ofi = {
 	.open = ofi_open,
 	.local_address = ofi_local_address,
 	.connect = ofi_connect,
-	.place = ofi_place,
+	.transfers = &(const struct transfer_hooks) { .place = ofi_place },
 	.post = ofi_post,
 	.post_receive = ofi_post_receive,
 	.poll = ofi_poll,

@@ -374,7 +374,7 @@ const struct backend backend_tcp = {
 	.local_address = tcp_local_address,
 	.connect = tcp_connect,
 	.begin = tcp_begin,
-	.place = tcp_place,
+	.transfers = &(const struct transfer_hooks) { .place = tcp_place },
 	.post = tcp_post,
 	.post_receive = tcp_post_receive,
 	.poll = tcp_poll,

@@ -215,7 +215,7 @@ const struct backend backend_verbs = {
 	.local_address = verbs_local_address,
 	.connect = verbs_connect,
 	.begin = verbs_begin,
-	.place = verbs_place,
+	.transfers = &(const struct transfer_hooks) { .place = verbs_place },
 	.post = verbs_post,
 	.post_receive = verbs_post_receive,
 	.poll = verbs_poll,
