@@ -204,6 +204,8 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 		"--op write: the tcp backend does not have it; give --backend verbs, ofi or cxi");
 	refused("lat h -d mlx5_0", "has no devices to choose from; give --backend verbs, ofi or cxi");
 	refused("transfer h -d mlx5_0", "--device mlx5_0: the tcp backend has no devices to choose from; give");
+	refused("bw h --rails a,,b", "--rails 'a,,b': entry 2 of 3 is not a device's name");
+	refused("lat h --server-rails a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "names 17 devices; 16 at most");
 	refused("transfer h --server-devices a,b", "--server-devices a,b: the tcp backend has no devices");
 	refused("bw h --backend ofi --op send-imm", "--op send-imm: the ofi backend does not have it");
 	refused("bw h --backend verbs --svc-id 1", "--svc-id: the verbs backend does not have it");
