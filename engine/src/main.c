@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perch: measures a fabric between two hosts. */
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 
 #include "backends/backend.h"
+#include "base/message.h"
 #include "cli/check.h"
 #include "cli/client.h"
 #include "cli/command_hist.h"
-#include "base/message.h"
+#include "cli/finish.h"
 #include "cli/serve.h"
 
 static int run(const struct options *o) {
@@ -33,26 +32,6 @@ static int run(const struct options *o) {
 	default:
 		return EXIT_INTERNAL;
 	}
-}
-
-/* Of a pipe or a socket; a file or a terminal has no reader to lose. */
-static bool reader_is_gone(void) {
-	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
-
-	return poll(&p, 1, 0) == 1 && p.revents & (POLLERR | POLLHUP);
-}
-
-/* Results that could not be written are no results; `code` stands where all were. */
-static int finish(int code) {
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return code;
-	if (reader_is_gone()) {
-		/* as of "perch lat HOST | head -1": the shell expects the signal, and no words */
-		(void) signal(SIGPIPE, SIG_DFL);
-		(void) raise(SIGPIPE);
-	}
-	(void) failure(-EIO, EXIT_INTERNAL, "cannot write the results to standard output: %s", strerror(errno));
-	return EXIT_INTERNAL;
 }
 
 int main(int argc, char **argv) {

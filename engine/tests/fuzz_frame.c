@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		memcpy(keyed.key, key, sizeof(key));
 		receive_all(&keyed);
 		(void) close(p.theirs);
-	} else if (control_accept(p.theirs, mode == STRANGER_TO_TOKEN ? &token : &none, NSEC_PER_SEC, &c) == 0) {
+	} else if (pair_greet(p.theirs, mode == STRANGER_TO_TOKEN ? &token : &none, &c) == 0) {
 		/* Nobody guesses a proof. */
 		if (mode == STRANGER_TO_TOKEN)
 			abort();

@@ -7,9 +7,10 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
-#include "control/control.h"
+#include "control/control_greet.h"
 
 struct pair {
 	int ours, theirs;
@@ -62,4 +63,21 @@ static inline size_t frame_bytes(unsigned version, unsigned type, const void *pa
 		return CONTROL_HEADER + length;
 	auth_frame(key, from_server, number, ret, ret + CONTROL_HEADER, length, ret + CONTROL_HEADER + length);
 	return CONTROL_HEADER + length + CONTROL_MAC;
+}
+
+/* Greets what comes over `fd`, as the listener does. */
+static inline int pair_greet(int fd, const struct token *token, struct control **ret) {
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct greeting g;
+	int r = greeting_begin(fd, token->length > 0, &g);
+
+	while (r == 0) {
+		(void) poll(&p, 1, -1);
+		r = greeting_hear(&g, token);
+	}
+	if (r < 0)
+		greeting_refuse(&g);
+	else
+		*ret = g.control;
+	return MIN(r, 0);
 }

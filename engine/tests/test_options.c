@@ -42,7 +42,6 @@ static void test_defaults(void **state) {
 	assert_int_equal(options.timeout_ns, 30 * NSEC_PER_SEC);
 	assert_int_equal(options.job.timeout_ns, options.timeout_ns);
 	assert_string_equal(options.job.cpu, "");
-	assert_int_equal(options.connection_fd, -1);
 	assert_string_equal(options.token_file, "");
 
 	assert_int_equal(parse("bw host"), 0);
@@ -93,10 +92,8 @@ static void test_every_value(void **state) {
 	assert_true(options.job.rate == 5e9);
 	assert_int_equal(options.job.iterations, 7);
 
-	assert_int_equal(parse("serve --device eth0 --ready-file /r --connection-fd 3 --listener-fd 4"), 0);
+	assert_int_equal(parse("serve --device eth0 --ready-file /r"), 0);
 	assert_string_equal(options.job.device, "eth0");
-	assert_int_equal(options.connection_fd, 3);
-	assert_int_equal(options.listener_fd, 4);
 	assert_int_equal(parse("meet h --flow a/b/c/0/1 --parties 3"), 0);
 	assert_int_equal(options.parties, 3);
 	assert_int_equal(parse("hist --quantiles 0.5,0.9 --distribution a - b"), 0);
@@ -318,7 +315,7 @@ static void test_did_you_mean(void **state) {
 	refused("lat h --sise=8", "unknown option '--sise', did you mean '--size'?");
 	refused("lat h --iter 5", "did you mean '--iterations'?"); /* the only one that begins so */
 	refused("bw h --queue-piars 4", "did you mean '--queue-pairs'?");
-	refused("lat h --connection-f 3", "did you mean '--connection'?"); /* not --connection-fd, which is hidden */
+	refused("lat h --personalit x", "'perch lat --help-all' lists the options"); /* --personality is hidden */
 	refused("lat h --frobnicate", "'perch lat --help-all' lists the options");
 	refused("ltt h", "'ltt' is no subcommand, did you mean 'lat'?");
 	refused("devcies", "did you mean 'devices'?");

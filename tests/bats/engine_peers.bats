@@ -123,12 +123,12 @@ perch_pretended() {
   assert_said "--timeout"
 }
 
-@test "a client that is silent is dropped when the server's --timeout is over" {
-  perch_serve --timeout 1s
+@test "a client that is silent is dropped soon" {
+  perch_serve
   # it ends when the server closes, and prints the server's words; whoever looks for the job may miss it
   run pretend send-silence "$PORT"
   assert_success
-  assert_output --partial "did not answer in time while greeting it"
+  assert_output --partial "did not greet within 3 s"
   wait_until no_server_jobs
 }
 

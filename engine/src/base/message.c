@@ -81,9 +81,10 @@ void failure_reset(void) {
 	first_of_thread()->text[0] = '\0';
 }
 
-void failure_keep_apart(void) {
-	apart = true;
-	failure_reset();
+void failure_keep_apart(bool on) {
+	apart = on;
+	if (on)
+		failure_reset();
 }
 
 void notice(const char *format, ...) {

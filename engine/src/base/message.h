@@ -23,8 +23,11 @@ const char *failure_text(void);
 enum exit_code failure_code(void);
 void failure_reset(void);
 
-/* From here on this thread has a first failure of its own and prints none: its caller reports them. */
-void failure_keep_apart(void);
+/*
+ * True: from here on this thread has a first failure of its own, none yet, and prints none: its caller reports them.
+ * False: as before.
+ */
+void failure_keep_apart(bool apart);
 
 /* Says "perch: TEXT"; changes nothing. */
 void notice(const char *format, ...) _printf_(1, 2);

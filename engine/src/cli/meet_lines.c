@@ -93,7 +93,7 @@ static void *take_part(void *argument) {
 	bool same_machine = false;
 	int e;
 
-	failure_keep_apart();
+	failure_keep_apart(true);
 	e = control_connect(m->host, m->port, l->options->bind, l->token, m->timeout_ns, &c);
 	if (e == 0 && !may_take_part(m, c))
 		e = failure(-ECANCELED, EXIT_PEER, "the meeting was cancelled");

@@ -254,8 +254,6 @@ static void set_defaults(enum command command, struct options *o) {
 		.port = OPTIONS_PORT,
 		.timeout_ns = 30 * NSEC_PER_SEC,
 		.parties = 2,
-		.connection_fd = -1,
-		.listener_fd = -1,
 	};
 	job_defaults(&o->job);
 	o->job.kind = command == COMMAND_TRANSFER ? KIND_TRANSFER

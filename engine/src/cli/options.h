@@ -83,7 +83,6 @@ struct options {
 	const char *const *files;       /* of argv; n_files of them */
 	size_t n_files;
 	enum shell shell;               /* completion */
-	int connection_fd, listener_fd; /* -1; set only in the child that serve executes for each job */
 	bool once;                      /* serve: end with the first measurement */
 	const struct personality *personality;  /* writes as another program does; NULL: as perch */
 	uint64_t buffer_limit;          /* of a personality: bytes for the buffers of one direction; 0: no limit */

@@ -583,12 +583,6 @@ const struct option_entry option_table[] = {
 	{ .name = "personality", .metavar = "NAME", .section = SECTION_OUTPUT, .commands = MEASURE | FOR(SERVE),
 	  .hidden = true, .help = "Write as the program of that name does.", .type = OPTION_CUSTOM,
 	  .set = set_personality, .accepts = "the name of a personality" },
-	{ .name = "connection-fd", .metavar = "FD", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
-	  .hidden = true, .help = "Open connection of the job's child.", .type = OPTION_COUNT, FIELD(connection_fd),
-	  .max = INT_MAX, .accepts = "a file descriptor" },
-	{ .name = "listener-fd", .metavar = "FD", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
-	  .hidden = true, .help = "Way back to the listener.", .type = OPTION_COUNT, FIELD(listener_fd),
-	  .max = INT_MAX, .accepts = "a file descriptor" },
 
 	{ .name = "flow", .metavar = "ID", .section = SECTION_MEETING, .commands = FOR(MEET),
 	  .help = "Name of the meeting; required without --lines.", .type = OPTION_STRING, FIELD(flow),

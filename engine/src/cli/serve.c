@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "control/control.h"
-#include "personality.h"
+#include "control/strangers.h"
+#include "finish.h"
 #include "measure/place.h"
+#include "personality.h"
 #include "worker.h"
 
 enum {
 	SERVE_LISTENERS_MAX = 4,
-	/*
-	 * At once; one more waits in the backlog. Each may be a stranger who has proved nothing,
-	 * for at most one --timeout.
-	 */
-	SERVE_WORKERS_MAX = 256,
+	SERVE_WORKERS_MAX = 256,        /* at once; one more waits */
 	SERVE_GRACE_MS = 3000,          /* for workers to end after SIGTERM, before SIGKILL */
 };
 
@@ -40,70 +35,34 @@ struct server {
 	int listeners[SERVE_LISTENERS_MAX];
 	int n_listeners;
 	int signals;
+	struct strangers strangers;
 	struct worker workers[SERVE_WORKERS_MAX];
 	unsigned n_workers, workers_max;
 	bool stopping;
 	int code;                       /* --once: what the client that was served came to */
 };
 
-/* In the child, between fork and exec: only async-signal-safe calls. */
-static void exec_worker(const struct options *o, int connection, int pair) {
-	char connection_text[16], pair_text[16], timeout_text[32], port_text[16], gid_text[16], service_text[16];
-	char *argv[28];
+/* What one turn waits for: signals, listeners, workers, and then strangers. */
+struct waits {
+	struct pollfd p[1 + SERVE_LISTENERS_MAX + SERVE_WORKERS_MAX + STRANGERS_MAX];
+	struct worker *workers[SERVE_WORKERS_MAX];
+	unsigned strangers[STRANGERS_MAX];
+	size_t first_worker, n_workers, n_strangers;
+};
+
+/* In the child: of the listener's, only what a job needs stays. */
+static void become_worker(struct server *s, struct control *c, int pair) {
 	sigset_t none;
-	int n = 0;
 
 	(void) sigemptyset(&none);
 	(void) sigprocmask(SIG_SETMASK, &none, NULL);
-	(void) fcntl(connection, F_SETFD, 0);
-	(void) fcntl(pair, F_SETFD, 0);
-	(void) snprintf(connection_text, sizeof(connection_text), "%d", connection);
-	(void) snprintf(pair_text, sizeof(pair_text), "%d", pair);
-	(void) snprintf(timeout_text, sizeof(timeout_text), "%lluns", (unsigned long long) o->timeout_ns);
-	const char *fixed[] = { "perch", "serve", "--connection-fd", connection_text, "--listener-fd", pair_text,
-				"--timeout", timeout_text };
-	for (size_t i = 0; i < ELEMENTSOF(fixed); i++)
-		argv[n++] = (char *) (uintptr_t) fixed[i];
-	if (o->token_file[0]) {
-		argv[n++] = (char *) (uintptr_t) "--token-file";
-		argv[n++] = (char *) (uintptr_t) o->token_file;
-	}
-	if (o->job.device[0]) {
-		argv[n++] = (char *) (uintptr_t) "--device";
-		argv[n++] = (char *) (uintptr_t) o->job.device;
-	}
-	if (o->job.ib_port) {
-		(void) snprintf(port_text, sizeof(port_text), "%u", o->job.ib_port);
-		argv[n++] = (char *) (uintptr_t) "--ib-port";
-		argv[n++] = port_text;
-	}
-	if (o->job.cpu[0]) {
-		argv[n++] = (char *) (uintptr_t) "--cpu";
-		argv[n++] = (char *) (uintptr_t) o->job.cpu;
-	}
-	if (o->job.numa[0]) {
-		argv[n++] = (char *) (uintptr_t) "--numa";
-		argv[n++] = (char *) (uintptr_t) o->job.numa;
-	}
-	if (o->job.gid_index >= 0) {
-		(void) snprintf(gid_text, sizeof(gid_text), "%d", o->job.gid_index);
-		argv[n++] = (char *) (uintptr_t) "--gid-index";
-		argv[n++] = gid_text;
-	}
-	if (o->job.svc_id >= 0) {
-		(void) snprintf(service_text, sizeof(service_text), "%d", o->job.svc_id);
-		argv[n++] = (char *) (uintptr_t) "--svc-id";
-		argv[n++] = service_text;
-	}
-	if (o->once)
-		argv[n++] = (char *) (uintptr_t) "--once";
-	if (o->personality) {
-		argv[n++] = (char *) (uintptr_t) "--personality";
-		argv[n++] = (char *) (uintptr_t) o->personality->name;
-	}
-	argv[n] = NULL;
-	(void) execv("/proc/self/exe", argv);
-	_exit(EXIT_INTERNAL);
+	strangers_close(&s->strangers);
+	for (int i = 0; i < s->n_listeners; i++)
+		s->listeners[i] = close_fd(s->listeners[i]);
+	for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
+		s->workers[i].fd = close_fd(s->workers[i].fd);
+	s->signals = close_fd(s->signals);
+	exit(finish(worker_run(s->options, c, pair)));
 }
 
 static struct worker *free_place(struct server *s) {
@@ -113,8 +72,10 @@ static struct worker *free_place(struct server *s) {
 	return NULL;
 }
 
-static void start_worker(struct server *s, int connection) {
-	_cleanup_close_ int fd = connection, ours = -1, theirs = -1;
+/* For a client that has proved itself: a crash, its CPU time and what libraries read from the environment are its own. */
+static void start_worker(struct server *s, struct control *client) {
+	_cleanup_(control_closep) struct control *c = client;
+	_cleanup_close_ int ours = -1, theirs = -1;
 	struct worker *w = free_place(s);
 	int pair[2];
 	pid_t pid;
@@ -126,8 +87,10 @@ static void start_worker(struct server *s, int connection) {
 	ours = pair[0];
 	theirs = pair[1];
 	pid = fork();
-	if (pid == 0)
-		exec_worker(s->options, fd, theirs);
+	if (pid == 0) {
+		(void) close(ours);
+		become_worker(s, c, theirs);
+	}
 	if (pid < 0) {
 		notice("cannot start a process for a client: %s", strerror(errno));
 		return;
@@ -137,13 +100,30 @@ static void start_worker(struct server *s, int connection) {
 	s->n_workers++;
 }
 
+static bool has_room(const struct server *s) {
+	return s->n_workers < s->workers_max;
+}
+
 static void accept_clients(struct server *s, int listener) {
-	while (s->n_workers < s->workers_max) {
+	/* So few that none has to go before it was heard. */
+	for (int i = 0; i < STRANGERS_MAX / 4; i++) {
 		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
-		start_worker(s, fd);
+		strangers_admit(&s->strangers, fd, s->options->token_file[0] != '\0');
+	}
+}
+
+static void hear_strangers(struct server *s, const struct waits *w) {
+	const struct pollfd *p = w->p + w->first_worker + w->n_workers;
+
+	for (size_t i = 0; i < w->n_strangers && has_room(s); i++) {
+		struct control *c = p[i].revents ? strangers_hear(&s->strangers, w->strangers[i],
+								  s->options->token_file) : NULL;
+
+		if (c)
+			start_worker(s, c);
 	}
 }
 
@@ -255,7 +235,7 @@ static void hear_signal(struct server *s) {
 }
 
 static int poll_timeout(const struct server *s) {
-	uint64_t now = monotonic_ns(), next = UINT64_MAX;
+	uint64_t now = monotonic_ns(), next = has_room(s) ? strangers_deadline(&s->strangers) : UINT64_MAX;
 
 	for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
 		if (s->workers[i].pid && s->workers[i].waiting)
@@ -265,33 +245,42 @@ static int poll_timeout(const struct server *s) {
 	return next <= now ? 0 : (int) ((next - now) / NSEC_PER_MSEC + 1);
 }
 
+static size_t gather(struct server *s, struct waits *w) {
+	size_t n = 0;
+
+	w->p[n++] = (struct pollfd) { .fd = s->signals, .events = POLLIN };
+	for (int i = 0; i < s->n_listeners; i++)
+		w->p[n++] = (struct pollfd) { .fd = has_room(s) ? s->listeners[i] : -1, .events = POLLIN };
+	w->first_worker = n;
+	for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
+		if (s->workers[i].pid && s->workers[i].fd >= 0) {
+			w->workers[n - w->first_worker] = &s->workers[i];
+			w->p[n++] = (struct pollfd) { .fd = s->workers[i].fd, .events = POLLIN };
+		}
+	w->n_workers = n - w->first_worker;
+	w->n_strangers = has_room(s) ? strangers_poll(&s->strangers, w->p + n, w->strangers) : 0;
+	return n + w->n_strangers;
+}
+
 static int serve_loop(struct server *s) {
-	struct pollfd p[1 + SERVE_LISTENERS_MAX + SERVE_WORKERS_MAX];
-	struct worker *owner[SERVE_WORKERS_MAX];
+	struct waits w;
 
 	while (!s->stopping) {
-		int n = 0, first_worker;
+		size_t n = gather(s, &w);
 
-		p[n++] = (struct pollfd) { .fd = s->signals, .events = POLLIN };
-		for (int i = 0; i < s->n_listeners; i++)
-			p[n++] = (struct pollfd) { .fd = s->n_workers < s->workers_max ? s->listeners[i] : -1,
-						   .events = POLLIN };
-		first_worker = n;
-		for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
-			if (s->workers[i].pid && s->workers[i].fd >= 0) {
-				owner[n - first_worker] = &s->workers[i];
-				p[n++] = (struct pollfd) { .fd = s->workers[i].fd, .events = POLLIN };
-			}
-		if (poll(p, (nfds_t) n, poll_timeout(s)) < 0 && errno != EINTR)
+		if (poll(w.p, (nfds_t) n, poll_timeout(s)) < 0 && errno != EINTR)
 			return failure(-errno, EXIT_INTERNAL, "cannot wait for clients: %s", strerror(errno));
-		for (int i = first_worker; i < n; i++)
-			if (p[i].revents)
-				hear_worker(s, owner[i - first_worker]);
-		for (int i = 1; i < first_worker; i++)
-			if (p[i].revents)
-				accept_clients(s, p[i].fd);
+		for (size_t i = 0; i < w.n_workers; i++)
+			if (w.p[w.first_worker + i].revents)
+				hear_worker(s, w.workers[i]);
+		hear_strangers(s, &w);
+		if (has_room(s))
+			strangers_expire(&s->strangers);
+		for (size_t i = 1; i < w.first_worker; i++)
+			if (w.p[i].revents)
+				accept_clients(s, w.p[i].fd);
 		expire_meetings(s);
-		if (p[0].revents)
+		if (w.p[0].revents)
 			hear_signal(s);
 	}
 	return 0;
@@ -351,37 +340,38 @@ static int open_signals(void) {
 
 int command_serve(const struct options *o) {
 	struct server *s;
-	struct token token;
+	const bool has_token = o->token_file[0] != '\0';
 	int e, code;
 
-	if (o->connection_fd >= 0)
-		return worker_run(o);
-	/* Read here only to fail early; each worker reads it again, so a new token needs no restart. */
-	e = token_read(o->token_file, &token);
-	if (e == 0)
-		e = place_check(&o->job);
-	if (e < 0)
-		return (int) failure_code();
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return EXIT_HOST;
 	s->options = o;
+	/* Only to fail early. */
+	e = token_read(o->token_file, &s->strangers.token);
+	if (e == 0)
+		e = place_check(&o->job);
+	if (e < 0) {
+		free(s);
+		return (int) failure_code();
+	}
 	/* One after the other, so that none is cut off when another ends. */
 	s->workers_max = o->once ? 1 : SERVE_WORKERS_MAX;
 	for (size_t i = 0; i < SERVE_WORKERS_MAX; i++)
 		s->workers[i].fd = -1;
 	s->signals = open_signals();
-	e = s->n_listeners = socket_listen(o->bind, o->port, token.length > 0, s->listeners, SERVE_LISTENERS_MAX);
+	e = s->n_listeners = socket_listen(o->bind, o->port, has_token, s->listeners, SERVE_LISTENERS_MAX);
 	if (e > 0)
 		e = write_ready_file(o->ready_file, o->port);
 	if (e == 0) {
-		notice("serving on port %u%s", o->port, token.length ? "" : " (loopback only: no token)");
+		notice("serving on port %u%s", o->port, has_token ? "" : " (loopback only: no token)");
 		if (o->personality) {
 			(void) printf("Listening on port %u for client to connect...\n", o->port);
 			(void) fflush(stdout);
 		}
 		e = serve_loop(s);
 	}
+	strangers_close(&s->strangers);
 	stop_workers(s);
 	for (int i = 0; i < s->n_listeners; i++)
 		s->listeners[i] = close_fd(s->listeners[i]);

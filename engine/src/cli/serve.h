@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The listener. It accepts, starts a worker process for each connection,
+ * The listener. It greets clients, forks a worker process for each that has proved itself,
  * and introduces the parties of a meeting to each other.
- * It reads nothing from the network and never touches a fabric library, so nothing that a peer sends can end it.
+ * From the network it reads the two short frames of a greeting, and it never touches a fabric library.
  */
 #pragma once
 

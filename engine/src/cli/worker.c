@@ -144,7 +144,7 @@ static int await_meeting(int listener_fd, struct control *c, struct meeting_answ
 	}
 }
 
-static int serve_meet(const struct options *o, struct control *c, const json_t *payload) {
+static int serve_meet(int listener_fd, struct control *c, const json_t *payload) {
 	struct meeting_request request = { 0 };
 	struct meeting_answer answer;
 	json_int_t parties, timeout;
@@ -158,9 +158,9 @@ static int serve_meet(const struct options *o, struct control *c, const json_t *
 		return failure(-EBADMSG, EXIT_PEER, "the peer asked for an impossible meeting; refused");
 	request.parties = (uint32_t) parties;
 	request.timeout_ms = (uint32_t) timeout;
-	if (send(o->listener_fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
+	if (send(listener_fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
 		return failure(-ECONNRESET, EXIT_INTERNAL, "the listener ended before a meeting");
-	e = await_meeting(o->listener_fd, c, &answer);
+	e = await_meeting(listener_fd, c, &answer);
 	if (e < 0)
 		return e;
 	if (answer.parties != request.parties)
@@ -173,32 +173,18 @@ static int serve_meet(const struct options *o, struct control *c, const json_t *
 	return control_send(c, FRAME_MET, json_pack("{s:I}", "parties", (json_int_t) answer.parties));
 }
 
-/*
- * For a stranger to prove itself: round trips and a hash, not a measurement.
- * Idle connections hold their place no longer.
- */
-#define GREETING_NS (5 * NSEC_PER_SEC)
-
-int worker_run(const struct options *o) {
-	_cleanup_(control_closep) struct control *c = NULL;
+int worker_run(const struct options *o, struct control *control, int listener_fd) {
+	_cleanup_(control_closep) struct control *c = control;
 	char host[256], machine[MACHINE_MAX];
 	json_t *payload = NULL;
 	enum frame_type type;
-	struct token token;
 	int e;
 
 	/* Whatever ends the listener ends its workers; had it ended before this, no signal would come. */
 	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (poll(&(struct pollfd) { .fd = o->listener_fd }, 1, 0) > 0)
+	if (poll(&(struct pollfd) { .fd = listener_fd }, 1, 0) > 0)
 		return EXIT_INTERNAL;
 	(void) prctl(PR_SET_NAME, "perch-job");
-	e = token_read(o->token_file, &token);
-	if (e < 0)
-		return (int) failure_code();
-	e = control_accept(o->connection_fd, &token, MIN(o->timeout_ns, GREETING_NS), &c);
-	token_forget(&token);
-	if (e < 0)
-		return o->once ? WORKER_STRANGER : (int) failure_code();
 	control_set_timeout(c, o->timeout_ns);
 	host_name(host, sizeof(host));
 	machine_identity(machine);
@@ -209,7 +195,7 @@ int worker_run(const struct options *o) {
 		return WORKER_STRANGER;
 	if (e == 0)
 		e = type == FRAME_JOB	 ? serve_job(o, c, payload)
-		    : type == FRAME_MEET ? serve_meet(o, c, payload)
+		    : type == FRAME_MEET ? serve_meet(listener_fd, c, payload)
 					 : failure(-EPROTO, EXIT_PEER, "%s began with frame %d; refused", c->peer_name,
 						   type);
 	json_decref(payload);

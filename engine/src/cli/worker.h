@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "control/control.h"
 #include "options.h"
 
 /* How a worker and its listener speak, over a SOCK_SEQPACKET pair: one struct each way, and end of file for death. */
@@ -20,10 +21,12 @@ struct meeting_answer {
 };
 
 /*
- * What serve --once hears of a client that has proved nothing, or wanted nothing:
- * it goes on waiting for one. No exit code of ours.
+ * What serve --once hears of a client that wanted nothing: it goes on waiting for one. No exit code of ours.
  */
 enum { WORKER_STRANGER = 64 };
 
-/* Serves options->connection_fd; answers an exit code, which only the listener sees: --once ends with it. */
-int worker_run(const struct options *options);
+/*
+ * Serves a client that has proved itself, and closes its connection; `listener_fd` is the way back to the listener.
+ * Answers an exit code, which only the listener sees: --once ends with it.
+ */
+int worker_run(const struct options *options, struct control *control, int listener_fd);

@@ -9,16 +9,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "host/netdev.h"
 #include "base/escape.h"
 
 static const uint8_t magic[4] = { 'P', 'R', 'C', 'H' };
-
-struct header {
-	uint16_t version;
-	uint16_t type;
-	uint32_t length;
-};
 
 static void header_pack(enum frame_type type, size_t length, uint8_t *ret) {
 	uint16_t version = htons(CONTROL_VERSION), t = htons((uint16_t) type);
@@ -31,15 +24,15 @@ static void header_pack(enum frame_type type, size_t length, uint8_t *ret) {
 }
 
 /* Checks magic, version, type and size before a byte of payload is read. Silent: the caller knows whom to blame. */
-static int header_unpack(const uint8_t *bytes, size_t limit, struct header *ret) {
-	struct header h;
+static int header_unpack(const uint8_t *bytes, size_t limit, struct frame_header *ret) {
+	struct frame_header h;
 
 	if (memcmp(bytes, magic, 4) != 0)
 		return -EPROTO;
 	memcpy(&h.version, bytes + 4, 2);
 	memcpy(&h.type, bytes + 6, 2);
 	memcpy(&h.length, bytes + 8, 4);
-	h = (struct header) { ntohs(h.version), ntohs(h.type), ntohl(h.length) };
+	h = (struct frame_header) { ntohs(h.version), ntohs(h.type), ntohl(h.length) };
 	*ret = h;
 	if (h.version != CONTROL_VERSION)
 		return -EPROTONOSUPPORT;
@@ -50,7 +43,7 @@ static int header_unpack(const uint8_t *bytes, size_t limit, struct header *ret)
 	return 0;
 }
 
-static int say_lost(const struct control *c, int r, const char *what) {
+int control_say_lost(const struct control *c, int r, const char *what) {
 	if (r == -ECONNRESET)
 		return failure(r, EXIT_PEER,
 			       "lost %s: the connection was closed while %s; look at its log for the cause",
@@ -61,14 +54,20 @@ static int say_lost(const struct control *c, int r, const char *what) {
 	return failure(r, EXIT_PEER, "control connection to %s failed while %s: %s", c->peer_name, what, strerror(-r));
 }
 
-static int say_bad_frame(const struct control *c, int r, const struct header *h, size_t limit) {
+int control_read_header(const struct control *c, const uint8_t *bytes, size_t limit, struct frame_header *ret) {
+	struct frame_header h;
+	int r = header_unpack(bytes, limit, &h);
+
+	*ret = h;
 	switch (r) {
+	case 0:
+		return 0;
 	case -EPROTONOSUPPORT:
 		return failure(r, EXIT_PEER, "%s has control protocol version %u, this perch has %d; "
-			       "install the same version on both hosts", c->peer_name, h->version, CONTROL_VERSION);
+			       "install the same version on both hosts", c->peer_name, h.version, CONTROL_VERSION);
 	case -EMSGSIZE:
 		return failure(r, EXIT_PEER, "%s sent a frame of %u bytes, above the limit of %zu; refused",
-			       c->peer_name, h->length, limit);
+			       c->peer_name, h.length, limit);
 	default:
 		return failure(r, EXIT_PEER,
 			       "%s does not use perch's control protocol; is another program on that port?",
@@ -76,7 +75,7 @@ static int say_bad_frame(const struct control *c, int r, const struct header *h,
 	}
 }
 
-static int send_raw(struct control *c, enum frame_type type, const void *payload, size_t length) {
+int control_send_raw(struct control *c, enum frame_type type, const void *payload, size_t length) {
 	_cleanup_free_ uint8_t *frame = NULL;
 	size_t total = CONTROL_HEADER + length + (c->keyed ? CONTROL_MAC : 0);
 
@@ -95,20 +94,20 @@ static int send_raw(struct control *c, enum frame_type type, const void *payload
 }
 
 /* Receives header, payload and proof; *ret_payload is allocated, with a NUL behind it. Silent but for bad frames. */
-static int receive_raw(struct control *c, size_t limit, uint64_t timeout_ns, struct header *ret,
+static int receive_raw(struct control *c, size_t limit, uint64_t timeout_ns, struct frame_header *ret,
 		       uint8_t **ret_payload) {
 	_cleanup_free_ uint8_t *payload = NULL;
 	uint8_t bytes[CONTROL_HEADER], mac[CONTROL_MAC], expected[CONTROL_MAC];
 	uint64_t deadline = monotonic_ns() + timeout_ns;
-	struct header h;
+	struct frame_header h;
 	int r;
 
 	r = socket_read(c->fd, bytes, sizeof(bytes), deadline);
 	if (r < 0)
 		return r;
-	r = header_unpack(bytes, limit, &h);
+	r = control_read_header(c, bytes, limit, &h);
 	if (r < 0)
-		return say_bad_frame(c, r, &h, limit);
+		return r;
 	payload = malloc(h.length + 1);
 	if (!payload)
 		return -ENOMEM;
@@ -139,8 +138,8 @@ int control_send(struct control *c, enum frame_type type, json_t *payload) {
 	json_decref(payload);
 	if (!text)
 		return failure(-ENOMEM, EXIT_INTERNAL, "no memory for a control frame");
-	r = send_raw(c, type, text, strlen(text));
-	return r < 0 ? say_lost(c, r, "sending to it") : 0;
+	r = control_send_raw(c, type, text, strlen(text));
+	return r < 0 ? control_say_lost(c, r, "sending to it") : 0;
 }
 
 void control_send_error(struct control *c) {
@@ -153,7 +152,7 @@ void control_send_error(struct control *c) {
 	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);
 	if (text)
-		(void) send_raw(c, FRAME_ERROR, text, strlen(text));
+		(void) control_send_raw(c, FRAME_ERROR, text, strlen(text));
 }
 
 /* Whatever is shown of a peer's words, in a message, a table or a record, is fit for a terminal. */
@@ -203,13 +202,13 @@ static int peer_failed(const struct control *c, json_t *payload) {
 
 int control_receive(struct control *c, uint64_t timeout_ns, enum frame_type *ret_type, json_t **ret_payload) {
 	_cleanup_free_ uint8_t *text = NULL;
-	struct header h = { 0 };
+	struct frame_header h = { 0 };
 	json_t *payload;
 	int r;
 
 	r = receive_raw(c, CONTROL_FRAME_MAX, timeout_ns, &h, &text);
 	if (r < 0)
-		return failure_text()[0] ? r : say_lost(c, r, "waiting for it");
+		return failure_text()[0] ? r : control_say_lost(c, r, "waiting for it");
 	payload = load_frame(text, h.length);
 	if (!json_is_object(payload)) {
 		json_decref(payload);
@@ -275,22 +274,16 @@ bool control_is_lost(const struct control *c, uint64_t timeout_ns) {
 	return poll(&p, 1, (int) (timeout_ns / NSEC_PER_MSEC)) > 0;
 }
 
-struct hello {
-	uint8_t nonce[CONTROL_NONCE];
-	uint8_t has_token;
-};
-
 /* Receives a frame of the handshake, which has a fixed type and length. */
 static int handshake_receive(struct control *c, enum frame_type type, void *ret, size_t length) {
 	_cleanup_free_ uint8_t *payload = NULL;
-	struct header h = { 0 };
+	struct frame_header h = { 0 };
 	int r;
 
-	/* A server hears nothing longer from a stranger; a client may hear at length why it was refused. */
-	r = receive_raw(c, c->server ? CONTROL_HELLO_MAX : CONTROL_REFUSAL_MAX, c->timeout_ns, &h, &payload);
+	r = receive_raw(c, CONTROL_REFUSAL_MAX, c->timeout_ns, &h, &payload);
 	if (r < 0)
-		return failure_text()[0] ? r : say_lost(c, r, "greeting it");
-	if (h.type == FRAME_ERROR && !c->server) {
+		return failure_text()[0] ? r : control_say_lost(c, r, "greeting it");
+	if (h.type == FRAME_ERROR) {
 		json_t *o = load_frame(payload, h.length);
 
 		r = peer_failed(c, o);
@@ -312,9 +305,9 @@ static int handshake_client(struct control *c, const struct token *token) {
 	r = auth_nonce(mine.nonce);
 	if (r < 0)
 		return r;
-	r = send_raw(c, FRAME_HELLO, &mine, sizeof(mine));
+	r = control_send_raw(c, FRAME_HELLO, &mine, sizeof(mine));
 	if (r < 0)
-		return say_lost(c, r, "greeting it");
+		return control_say_lost(c, r, "greeting it");
 	r = handshake_receive(c, FRAME_CHALLENGE, &theirs, sizeof(theirs));
 	if (r < 0)
 		return r;
@@ -326,9 +319,9 @@ static int handshake_client(struct control *c, const struct token *token) {
 			       "%s has no token, so it cannot prove who it is; start it with --token-file too",
 			       c->peer_name);
 	auth_proof(token, false, mine.nonce, theirs.nonce, proof);
-	r = send_raw(c, FRAME_PROOF, proof, proof_length);
+	r = control_send_raw(c, FRAME_PROOF, proof, proof_length);
 	if (r < 0)
-		return say_lost(c, r, "greeting it");
+		return control_say_lost(c, r, "greeting it");
 	r = handshake_receive(c, FRAME_WELCOME, proof, proof_length);
 	if (r < 0)
 		return r;
@@ -337,36 +330,6 @@ static int handshake_client(struct control *c, const struct token *token) {
 		return failure(-EACCES, EXIT_PEER, "%s has another token, so it is not the intended server; "
 			       "check --token-file on both hosts", c->peer_name);
 	auth_key(token, mine.nonce, theirs.nonce, c->key);
-	c->keyed = proof_length > 0;
-	return 0;
-}
-
-static int handshake_server(struct control *c, const struct token *token) {
-	struct hello mine = { .has_token = token->length > 0 }, theirs;
-	uint8_t proof[CONTROL_MAC], expected[CONTROL_MAC];
-	size_t proof_length = token->length > 0 ? CONTROL_MAC : 0;
-	int r;
-
-	r = handshake_receive(c, FRAME_HELLO, &theirs, sizeof(theirs));
-	if (r < 0)
-		return r;
-	r = auth_nonce(mine.nonce);
-	if (r < 0)
-		return r;
-	r = send_raw(c, FRAME_CHALLENGE, &mine, sizeof(mine));
-	if (r < 0)
-		return say_lost(c, r, "greeting it");
-	r = handshake_receive(c, FRAME_PROOF, proof, proof_length);
-	if (r < 0)
-		return r;
-	auth_proof(token, false, theirs.nonce, mine.nonce, expected);
-	if (proof_length > 0 && !auth_equal(proof, expected))
-		return failure(-EACCES, EXIT_PEER, "wrong token: the two ends were given different token files");
-	auth_proof(token, true, theirs.nonce, mine.nonce, proof);
-	r = send_raw(c, FRAME_WELCOME, proof, proof_length);
-	if (r < 0)
-		return say_lost(c, r, "greeting it");
-	auth_key(token, theirs.nonce, mine.nonce, c->key);
 	c->keyed = proof_length > 0;
 	return 0;
 }
@@ -388,7 +351,7 @@ void control_set_timeout(struct control *c, uint64_t timeout_ns) {
 	watch_host(c->fd, timeout_ns);
 }
 
-static int control_new(int fd, bool server, uint64_t timeout_ns, struct control **ret) {
+int control_new(int fd, bool server, uint64_t timeout_ns, struct control **ret) {
 	struct control *c = calloc(1, sizeof(*c));
 	socklen_t length = sizeof(c->peer);
 	int on = 1;
@@ -425,30 +388,6 @@ int control_connect(const char *host, uint16_t port, const char *bind, const str
 	r = handshake_client(c, token);
 	if (r < 0)
 		return r;
-	*ret = c;
-	c = NULL;
-	return 0;
-}
-
-int control_accept(int fd, const struct token *token, uint64_t timeout_ns, struct control **ret) {
-	_cleanup_(control_closep) struct control *c = NULL;
-	int r;
-
-	r = control_new(fd, true, timeout_ns, &c);
-	if (r < 0)
-		return r;
-	if (c->peer.ss_family == AF_UNSPEC)
-		return failure_quiet(-ECONNRESET, EXIT_PEER, "the client was gone at once");
-	if (token->length == 0 && !address_is_loopback(&c->peer))
-		r = failure(-EPERM, EXIT_PEER,
-			    "%s refused: without a token only loopback is served; start both ends with --token-file",
-			    c->peer_name);
-	else
-		r = handshake_server(c, token);
-	if (r < 0) {
-		control_send_error(c);
-		return r;
-	}
 	*ret = c;
 	c = NULL;
 	return 0;

@@ -92,9 +92,6 @@ void token_forget(struct token *t);
 int control_connect(const char *host, uint16_t port, const char *bind, const struct token *token, uint64_t timeout_ns,
 		    struct control **ret);
 
-/* The server's half, on an accepted socket. Takes the descriptor over, also when it fails. */
-int control_accept(int fd, const struct token *token, uint64_t timeout_ns, struct control **ret);
-
 /* From here on another limit than that of the greeting: of each step, and of how long the network may be gone. */
 void control_set_timeout(struct control *c, uint64_t timeout_ns);
 
@@ -133,6 +130,30 @@ void control_closep(struct control **c);
 
 /* "127.0.0.1:18600", "[::1]:18600"; without port where port is false. */
 void address_format(const struct sockaddr_storage *a, bool port, char *ret, size_t size);
+
+/* The rest is for control*.c and their tests. */
+
+struct frame_header {
+	uint16_t version;
+	uint16_t type;
+	uint32_t length;
+};
+
+/* What HELLO and CHALLENGE carry. */
+struct hello {
+	uint8_t nonce[CONTROL_NONCE];
+	uint8_t has_token;
+};
+
+/* Takes the descriptor over, also when it fails. */
+int control_new(int fd, bool server, uint64_t timeout_ns, struct control **ret);
+int control_send_raw(struct control *c, enum frame_type type, const void *payload, size_t length);
+
+/* Checks magic, version, type and size before a byte of payload is read. Negative: said. */
+int control_read_header(const struct control *c, const uint8_t *bytes, size_t limit, struct frame_header *ret);
+
+/* Says why nothing more comes; answers r. */
+int control_say_lost(const struct control *c, int r, const char *what);
 
 /* control_auth.c: both proofs and the key of the session, from the token and the two nonces. */
 void auth_proof(const struct token *token, bool server, const uint8_t *client_nonce, const uint8_t *server_nonce,
