@@ -57,9 +57,21 @@ class Device(msgspec.Struct, frozen=True):
     capabilities: Capabilities | None = None
 
 
+class Machine(msgspec.Struct, frozen=True):
+    """CPUs and NUMA nodes that are online, and nodes with memory: lists of the kernel, as 0-3,8."""
+
+    cpu_online: str = ""
+    node_online: str = ""
+    node_has_memory: str = ""
+
+
 class Devices(msgspec.Struct, frozen=True):
-    """The devices of each host that was asked. `recorded`: when."""
+    """The devices of each host that was asked. `recorded`: when.
+
+    `machines`: of hosts that were asked, too, as the suite names CPUs or NUMA nodes.
+    """
 
     schema: Literal["perch.devices/1"]
     recorded: str
     hosts: dict[str, list[Device]]
+    machines: dict[str, Machine] = {}

@@ -14,7 +14,7 @@ from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.model.text import explained
-from perch.plan import bought, discovery
+from perch.plan import bought, discovery, machines
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.excluded import excluded
@@ -135,4 +135,16 @@ def plan(inputs: Inputs, check: Check) -> Planned:
         rounds = soaks.schedule(
             soak, [soaks.Pool(one.able, one.turns, one.by_rail) for one in tests]
         )
+    _check_places(inputs, tests, rounds)
     return Planned(inputs, fleet, tests, rounds, excluded(tests, fleet), switches, soak)
+
+
+def _check_places(
+    inputs: Inputs, tests: Sequence[PlannedTest], rounds: Sequence[Sequence[Part]]
+) -> None:
+    """Raises PerchError."""
+    for number, one in enumerate(tests):
+        if inputs.devices is not None and machines.names_places(one.test):
+            parts = (part for parts in rounds for part in parts if part.test == number)
+            pairs = (pair for part in parts for pair in part.pairs)
+            machines.check_places(one.test, pairs, inputs.devices.machines)

@@ -38,12 +38,10 @@ def _is_on(test: SuiteTest, name: str) -> bool:
 # ---- every backend -------------------------------------------------------------------------------
 
 
-def _cpus(words: str) -> tuple[str, ...]:
-    """The CPUs of a list: 4-6,8 -> 4, 5, 6 and 8."""
-    ends = [word.partition("-")[::2] for word in words.split(",")]
-    return tuple(
-        str(cpu) for first, last in ends for cpu in range(int(first), int(last or first) + 1)
-    )
+def cpus(words: str) -> list[int]:
+    """The CPUs of a list: 4-6,8 -> 4, 5, 6 and 8. Nodes of NUMA are written so, too."""
+    ends = [word.partition("-")[::2] for word in words.split(",") if word]
+    return [cpu for first, last in ends for cpu in range(int(first), int(last or first) + 1)]
 
 
 def place_wants(test: SuiteTest) -> Iterator[Want]:
@@ -53,7 +51,7 @@ def place_wants(test: SuiteTest) -> Iterator[Want]:
         if cpu == "off":
             yield Want(f"{role}.unplaced", cpu)
         elif cpu != "auto" and test.kind != "transfer":
-            yield Want(f"{role}.cpu", _cpus(str(cpu)))
+            yield Want(f"{role}.cpu", tuple(map(str, cpus(str(cpu)))))
         if isinstance(node, int):
             yield Want(f"{role}.memory_node", node, optional=True)
 

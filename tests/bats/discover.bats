@@ -61,3 +61,13 @@ PY
   assert_output --partial "host alpha: perch_devices has 'mlx5_*', which matches mlx5_2: a management port"
   [ ! -e runs/latest ] || fail "a run was planned"
 }
+
+@test "CPUs and NUMA nodes that a host lacks are refused by name before anything is measured" {
+  sed -i 's/duration: 200ms}/duration: 200ms, server_cpu: 1022-1023}/' suite.yml
+  run_site 2 -e plan_engine="$PWD/engine"
+  assert_output --partial "test tcp-latency, host beta: server_cpu is 1022-1023, and the host has CPUs"
+  sed -i 's/server_cpu: 1022-1023}/numa: 1023}/' suite.yml
+  run_site 2 -e plan_engine="$PWD/engine"
+  assert_output --partial "test tcp-latency, host alpha: numa is 1023, and the host has"
+  [ ! -e runs/latest ] || fail "a run was planned"
+}

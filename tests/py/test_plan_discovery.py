@@ -161,3 +161,39 @@ def test_a_plan_says_where_its_devices_are_from() -> None:
         assert said(found.fleet.hosts, found.inputs.devices, file) == words
     found = plan([], asked=None)
     assert said(found.fleet.hosts, None, "") == ""
+
+
+# ---- CPUs and NUMA nodes -------------------------------------------------------------------------
+
+MACHINES = {
+    "h0": {"cpu_online": "0-15", "node_online": "0-1", "node_has_memory": "0"},
+    "h1": {"cpu_online": "0-7"},
+}
+
+
+def placed(**params: Any) -> Planned:
+    said = {"schema": "perch.devices/1", "recorded": "2026-01-01T00:00:00Z", "hosts": {}}
+    tests = [suite_test(params={"size": 8, **params})]
+    return planned(tests, hosts(2), devices=said | {"machines": MACHINES})
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({"cpu": "14-16"}, "test t, host h0: cpu is 14-16, and the host has CPUs 0-15"),
+        ({"server_cpu": 8}, "test t, host h1: server_cpu is 8, and the host has CPUs 0-7"),
+        ({"numa": 2}, "test t, host h0: numa is 2, and the host has NUMA nodes 0-1"),
+        ({"numa": 1}, "test t, host h0: numa is 1, a NUMA node without memory"),
+        ({"server_numa": 0}, "test t, host h1: server_numa is 0, and the host has no NUMA nodes"),
+    ],
+)
+def test_a_place_that_a_host_lacks_is_refused_by_name(params: Any, why: str) -> None:
+    with pytest.raises(PerchError) as error:
+        placed(**params)
+    assert why in str(error.value)
+    assert error.value.remedy
+
+
+def test_each_end_is_asked_for_its_own_places_only() -> None:
+    assert placed(cpu="8-15", numa=0, server_cpu="0-7").flows() == 1
+    assert placed(cpu="off", numa="auto", server_cpu="auto").flows() == 1
