@@ -54,9 +54,6 @@ class Stretch(NamedTuple):
     begin: int
     end: int
 
-    def plus(self, other: Stretch) -> Stretch:
-        return Stretch(min(self.begin, other.begin), max(self.end, other.end))
-
 
 class Part(NamedTuple):
     """Where a host's lines of one piece lie; None where it has none.
@@ -95,13 +92,13 @@ def _once(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
     return found if repeated_key(line) is None else None
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[Stretch, bytes]]:
-    """Whole lines and where they lie. The last one may be torn; one that is too long ends it."""
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Whole lines and where they begin. The last one may be torn; one too long ends it."""
     at = 0
     while line := file.readline(LINE_MAX):
         if not line.endswith(b"\n"):
             return
-        yield Stretch(at, at + len(line)), line
+        yield at, line
         at += len(line)
 
 
@@ -116,41 +113,45 @@ class _Samples:
     """
 
     def __init__(self, file: BinaryIO, walk: tuple[str, str], last: int | None = None) -> None:
-        self.lines: list[Stretch] = []
+        self._begins: list[int] = []
+        self._ends: list[int] = []
         self.odd: list[tuple[int, str]] = []
         self._layouts: list[tuple[int, Stretch]] = []
         lines = _lines(file)
-        head = _decoded(_head, next(lines, (None, b""))[1])
+        head = _decoded(_head, next(lines, (0, b""))[1])
         if head is None or (head.schema, head.run, head.host) != (SCHEMA, *walk):
             self.odd.append((1, "is no head of this run and host"))
             return
         for number, (at, line) in enumerate(lines, 2):
-            if len(self.lines) == last:
+            if len(self._begins) == last:
                 return
             if _SAMPLE in line:
-                self.lines.append(at)
+                self._begins.append(at)
+                self._ends.append(at + len(line))
             elif _LAYOUT in line:
-                self._layouts.append((len(self.lines), at))
+                self._layouts.append((len(self._begins), Stretch(at, at + len(line))))
             else:
                 self.odd.append((number, "is neither a layout nor a sample"))
 
     def between(self, first: int, last: int) -> tuple[Stretch, Stretch | None] | None:
         """The lines of these numbers, and the layout before them; None where they are not there."""
-        if not first <= last <= len(self.lines):
+        if not first <= last <= len(self._begins):
             return None
         before = (at for begin, at in reversed(self._layouts) if begin < first)
-        return self.lines[first - 1].plus(self.lines[last - 1]), next(before, None)
+        return Stretch(self._begins[first - 1], self._ends[last - 1]), next(before, None)
 
 
 class _Found(msgspec.Struct):
     """One host's lines of a piece, while they are looked for."""
 
-    flows: Stretch
+    begin: int
+    end: int = 0
     first: int = 0
     last: int = 0
 
-    def add(self, at: Stretch, samples: tuple[int, int] | None) -> None:
-        self.flows = self.flows.plus(at)
+    def add(self, end: int, samples: tuple[int, int] | None) -> None:
+        """One more line, which ends there."""
+        self.end = end
         if samples:
             self.first = min(self.first or samples[0], *samples)
             self.last = max(self.last, *samples)
@@ -172,7 +173,7 @@ class _Walk:
         self._seen: set[tuple[str, str]] = set()
         self._ended = False
 
-    def take(self, number: int, at: Stretch, line: bytes) -> str | None:
+    def take(self, number: int, at: int, line: bytes) -> str | None:
         """Why a line cannot be used; None where it can."""
         brief = _decoded(_brief, line)
         if brief is None:
@@ -191,7 +192,10 @@ class _Walk:
         if end in self._seen:
             return f"repeats flow {brief.id}"
         self._seen.add(end)
-        self.found.setdefault(place.piece, _Found(at)).add(at, brief.samples)
+        found = self.found.get(place.piece)
+        if found is None:
+            found = self.found[place.piece] = _Found(at)
+        found.add(at + len(line), brief.samples)
         return None
 
     def parts(self, samples: _Samples | None) -> dict[int, Part]:
@@ -199,7 +203,7 @@ class _Walk:
         parts = {}
         for piece, one in self.found.items():
             between = samples.between(one.first, one.last) if samples and one.first else None
-            parts[piece] = Part(one.flows, one.first, *(between or (None, None)))
+            parts[piece] = Part(Stretch(one.begin, one.end), one.first, *(between or (None, None)))
         return parts
 
 
