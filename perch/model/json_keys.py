@@ -12,7 +12,9 @@ import msgspec
 OUTLINES_MAX = 1024
 
 _FIGURES = b"0123456789.-+"
-_NUMBERED = re.compile(rb'"[^"\\]*[0-9][^"\\]*":')
+_NUMBERED = re.compile(rb'"[^"\\]*[0-9.+-][^"\\]*":')
+#: A key that `_NUMBERED` would not find.
+_APART = re.compile(rb'"\s+:')
 #: The longest string of an output that is of another text each time.
 _DATA = b'"data":"'
 
@@ -44,8 +46,8 @@ def _has_as_many(text: bytes) -> bool:
 class _Outlines:
     """Documents without figures: those that are alike have the same keys.
 
-    Of keys with digits, which differ in nothing else, each is there once; a document with one of
-    them twice, or with an escape, has no outline here.
+    Of keys with digits or signs, which may differ in nothing else, each is there once; a document
+    with one of them twice, with an escape, or with space behind a key has no outline here.
     """
 
     def __init__(self) -> None:
@@ -59,7 +61,7 @@ class _Outlines:
     def add(self, text: bytes) -> None:
         """A document that has no key twice."""
         numbered = _NUMBERED.findall(text)
-        if b"\\" in text or len(set(numbered)) < len(numbered):
+        if b"\\" in text or _APART.search(text) or len(set(numbered)) < len(numbered):
             return
         if len(self._known) < OUTLINES_MAX:
             self._known[_outline(text)] = numbered

@@ -88,3 +88,17 @@ def test_a_document_like_a_good_one_is_looked_at_for_keys_that_differ_in_digits(
     assert repeated_key(document("p50", "p50", 1)) == "p50"
     assert repeated_key(document("p99", "p99", 1)) == "p99"
     assert repeated_key(b'{"us":{"p50":1,"p99":2},"data":"QUJD","data":"QUJD"}') == "data"
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "key"),
+    [
+        ('{"p50" :1,"p99" :2}', '{"p50" :1,"p50" :2}', "p50"),
+        ('{"a-b":1,"ab":2}', '{"ab":1,"ab":2}', "ab"),
+        ('{"a.b":1,"ab":2}', '{"a.b":1,"a.b":2}', "a.b"),
+        ('[{"p50":1},{"p50":2,"p99":3}]', '[{"p99":1},{"p50":2,"p50":3}]', "p50"),
+    ],
+)
+def test_documents_of_one_outline_are_told_apart(good: str, bad: str, key: str) -> None:
+    assert repeated_key(good.encode()) is None
+    assert repeated_key(bad.encode()) == key
