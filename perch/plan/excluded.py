@@ -36,8 +36,8 @@ def _alone(one: PlannedTest) -> Iterator[Excluded]:
     for pair in _once(pair for turn in one.turns for pair in turn.pairs):
         left = rails.alone(one.test, *(hosts[host] for host in pair))
         if left:
-            why = f"{' and '.join(pair)}: the other host has no device to pair with"
-            yield Excluded(f"{', '.join(left)} in {one.test.name}", why)
+            why = "the other host has no partner for it; add one to its perch_devices"
+            yield Excluded(f"{', '.join(left)} in {one.test.name}", f"{' and '.join(pair)}: {why}")
 
 
 def _one_rail(one: PlannedTest) -> Iterator[Excluded]:

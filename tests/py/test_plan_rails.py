@@ -105,7 +105,10 @@ def test_both_directions_follow_each_other() -> None:
 
 
 def test_what_is_excluded_is_said_of_one_direction() -> None:
-    said = ("mlx5_2 in t", "h0 and h1: the other host has no device to pair with")
+    said = (
+        "mlx5_2 in t",
+        "h0 and h1: the other host has no partner for it; add one to its perch_devices",
+    )
     assert excluded(plan("all", 3, 2, directions="both")).count(said) == 1
     test = suite_test(backend="verbs", kind="transfer", op="write", directions="both")
     inventory = hosts(2, perch_backends=["verbs"], perch_devices=[{"name": "m0"}])
@@ -168,7 +171,10 @@ def test_all_of_a_host_that_names_none_is_the_one_that_the_engine_chooses() -> N
 
 def test_what_has_no_partner_is_excluded_by_name() -> None:
     found = excluded(plan("all", 3, 2))
-    assert ("mlx5_2 in t", "h0 and h1: the other host has no device to pair with") in found
+    assert (
+        "mlx5_2 in t",
+        "h0 and h1: the other host has no partner for it; add one to its perch_devices",
+    ) in found
     assert ("every test", "no flow uses mlx5_2 of h0") in found
 
 
