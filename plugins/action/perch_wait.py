@@ -54,12 +54,14 @@ def time_left(planned: float, planned_passed: float, passed: float) -> float:
 
 
 def progress_line(event: dict, left: float) -> str:
-    """'[ 3/14] TCP latency, alpha -> beta, about 40 s left'"""
+    """'[ 3/14] TCP latency, alpha -> beta, about 40 s left'; after beta a rail other than 0"""
     width = len(str(event["total"]))
+    rail = event["flow"].split("/")[3]
     return (
         f"[{event['index']:>{width}}/{event['total']}] {event['title']}, "
         f"{event['client']} -> {event['server']}, "
-        f"about {round(left)} s left"
+        + (f"rail {rail}, " if rail != "0" else "")
+        + f"about {round(left)} s left"
     )
 
 

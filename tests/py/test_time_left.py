@@ -36,7 +36,8 @@ def test_time_left_follows_the_pace_so_far(
     assert plugin.time_left(planned, planned_passed, passed) == left
 
 
-def test_a_line_of_progress_has_the_corrected_time(plugin: Any) -> None:
+@pytest.mark.parametrize(("rail", "said"), [(0, ""), (1, "rail 1, ")])
+def test_a_line_of_progress_has_the_corrected_time(plugin: Any, rail: int, said: str) -> None:
     event = {"index": 3, "total": 14, "title": "TCP latency", "client": "a", "server": "b"}
-    line = plugin.progress_line(event, 39.6)
-    assert line == "[ 3/14] TCP latency, a -> b, about 40 s left"
+    line = plugin.progress_line(event | {"flow": f"t/a/b/{rail}/1"}, 39.6)
+    assert line == f"[ 3/14] TCP latency, a -> b, {said}about 40 s left"
