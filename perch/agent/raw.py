@@ -79,8 +79,9 @@ class Raw:
         started: Moment,
         samples: tuple[int | None, int | None] = (None, None),
         route: str = "",
+        ended: Moment | None = None,
     ) -> None:
-        """An end of a flow that has run, or did not."""
+        """An end of a flow that has run, or did not. `ended`: else now."""
         line: dict[str, Any] = {"kind": "flow", "id": flow.id, "role": flow.role}
         line["state"] = result.state
         if result.message:
@@ -95,7 +96,7 @@ class Raw:
             line["timed_out"] = True
         if result.placement is not None:
             line["placement"] = result.placement
-        line.update(times("started", started), **times("ended", moment(self._clock)))
+        line.update(times("started", started), **times("ended", ended or moment(self._clock)))
         if None not in samples:
             line["samples"] = list(samples)
             line["route_interface"] = route

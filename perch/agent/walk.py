@@ -91,12 +91,16 @@ class _Group:
     async def before(self) -> int:
         return await self.once("before", self._readings.before)
 
-    async def after(self, turn: _Turn) -> int | None:
-        """Each turn asks once. None where it has no reading before it."""
+    async def over(self, turn: _Turn) -> None:
+        """Until all ends of its role are over. Each turn asks once."""
         self._over.come(turn)
+        if turn.before is not None:
+            await self._over.wait(turn)
+
+    async def after(self, turn: _Turn) -> int | None:
+        """None where it has no reading before it."""
         if turn.before is None:
             return None
-        await self._over.wait(turn)
         return await self.once(turn.flow.role, self._readings.after)
 
     async def once(self, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -288,13 +292,15 @@ class Walk:
 
     async def _write(self, turn: _Turn, result: Result) -> Result:
         flow = turn.flow
+        await turn.group.over(turn)
+        ended = moment(self._tools.clock)  # a slow host reads its counters for seconds
         after = await turn.group.after(turn)
         turn.has_begun = False  # it has its line now
         seat = turn.group.seats.get(flow.id)
         if seat is not None and result.process is not None:
             result = result._replace(placement=seat.line())
         route = self._tools.routes.get(flow.peer, "")
-        self._tools.raw.flow(flow, result, turn.started, (turn.before, after), route)
+        self._tools.raw.flow(flow, result, turn.started, (turn.before, after), route, ended)
         if result.message:
             say(f"{flow.id} ({flow.role}): {result.state}: {result.message}")
         return result

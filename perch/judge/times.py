@@ -63,7 +63,7 @@ def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
         if before is None or after is None:
             yield f"{name} does not say when it read its counters"
             return
-        if before < begun - CLOSE_S or after > over + CLOSE_S:
+        if before < begun - CLOSE_S or after > over + READING_S:
             yield (
                 f"{name} read its counters at {readings.before.time_s} and "
                 f"{readings.after.time_s}, but is of {end.started} to {end.ended}"
@@ -120,7 +120,7 @@ def surely_timely(plan: Plan, end: End, agent: Agent | None) -> bool:
         read.before.layout is read.after.layout
         and begin - CLOSE_S <= begun <= over <= stop + CLOSE_S
         and created - LOST_S <= begun
-        and begun - CLOSE_S <= before < after <= over + CLOSE_S
+        and begun - CLOSE_S <= before < after <= over + READING_S
         and -CLOSE_S <= after - begun - end.elapsed_s <= READING_S
     )
 

@@ -131,6 +131,7 @@ class World:
         self.started: list[FakeProcess] = []
         self.cpus: list[list[int]] = []
         self.places = Places(allowed=[])
+        self.reading_s = 0.0  # that the reading after a flow takes
         self.meetings = meetings or {}
         self.probe = probe
         self._scripts: Iterator[Script] = iter(scripts)
@@ -169,7 +170,9 @@ class World:
         return self._read("before")
 
     async def after(self) -> int:
-        return self._read("after")
+        number = self._read("after")
+        await asyncio.sleep(self.reading_s)
+        return number
 
     def _read(self, which: str) -> int:
         self.say(which)

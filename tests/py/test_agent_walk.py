@@ -118,6 +118,13 @@ def test_a_client_writes_its_line_before_the_ends_meet_again(tmp_path: Path) -> 
     assert "message" not in line and "signal" not in line and "stdout_bytes" not in line
 
 
+def test_what_a_reading_takes_is_no_part_of_the_flow(tmp_path: Path) -> None:
+    world = World(MEETS, scripts=[Script(1)])
+    world.reading_s = 3
+    (line,) = Walked(tmp_path, world, share_of("alpha")).lines
+    assert line["ended_monotonic_ns"] - line["started_monotonic_ns"] == 10**9
+
+
 def test_an_output_is_cut_and_the_cut_is_marked(tmp_path: Path) -> None:
     world = World(MEETS, scripts=[Script(stdout=b"x" * 101, stderr=b"\xff" + b"y" * 99)])
     (line,) = Walked(tmp_path, world, share_of("alpha")).lines
