@@ -377,8 +377,8 @@ static bool lists(const char *help, const struct option_entry *e) {
 
 static void test_table_is_sound(void **state) {
 	(void) state;
-	for (size_t i = 0; i < option_table_size; i++) {
-		const struct option_entry *e = option_table + i;
+	for (size_t i = 0; option_at(i); i++) {
+		const struct option_entry *e = option_at(i);
 		bool takes_value = e->type != OPTION_FLAG && e->type != OPTION_PRINT;
 
 		assert_non_null(e->help);
@@ -390,8 +390,8 @@ static void test_table_is_sound(void **state) {
 				fail_msg("--%s refuses %s", e->name, e->choices[j]);
 		assert_true((e->section == SECTION_INFORMATION) == (e->commands == 0));
 		for (size_t j = 0; j < i; j++) {
-			assert_string_not_equal(e->name, option_table[j].name);
-			assert_true(!e->letter || e->letter != option_table[j].letter);
+			assert_string_not_equal(e->name, option_at(j)->name);
+			assert_true(!e->letter || e->letter != option_at(j)->letter);
 		}
 	}
 }
@@ -411,8 +411,8 @@ static void test_help_lists_every_option(void **state) {
 	for (int c = 0; c < COMMAND_MAX; c++) {
 		_cleanup_free_ char *help = capture(options_print_help_all, (enum command) c);
 
-		for (size_t i = 0; i < option_table_size; i++) {
-			const struct option_entry *e = option_table + i;
+		for (size_t i = 0; option_at(i); i++) {
+			const struct option_entry *e = option_at(i);
 			bool expected = !e->hidden && option_belongs(e, (enum command) c);
 
 			if (lists(help, e) != expected)
@@ -431,8 +431,8 @@ static void test_short_help_fits_a_screen(void **state) {
 
 		if (lines_of(help) > (c < 0 || command_measures((enum command) c) ? 24 : 60))
 			fail_msg("perch %s --help has %zu lines", c < 0 ? "" : command_name(c), lines_of(help));
-		for (size_t i = 0; c >= 0 && i < option_table_size; i++) {
-			const struct option_entry *e = option_table + i;
+		for (size_t i = 0; c >= 0 && option_at(i); i++) {
+			const struct option_entry *e = option_at(i);
 			bool is_common = e->common & 1u << c;
 
 			assert_true(!is_common || (option_belongs(e, (enum command) c) && e->brief && lists(help, e)));
@@ -462,8 +462,8 @@ static void test_manual_lists_everything(void **state) {
 	_cleanup_free_ char *manual = capture(options_print_manual, COMMAND_INVALID);
 
 	(void) state;
-	for (size_t i = 0; i < option_table_size; i++) {
-		const struct option_entry *e = option_table + i;
+	for (size_t i = 0; option_at(i); i++) {
+		const struct option_entry *e = option_at(i);
 		char name[64], *p = name;
 
 		for (const char *q = e->name; *q; q++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "atomic_word.h"
 
-const char *const atomic_op_names[ATOMIC_OP_MAX] = {
+const char *const atomic_op_names[ATOMIC_OP_MAX + 1] = {
 	[ATOMIC_NONE] = "none",         [ATOMIC_MIN] = "min",           [ATOMIC_MAX] = "max",
 	[ATOMIC_SUM] = "sum",           [ATOMIC_PROD] = "prod",         [ATOMIC_LOR] = "lor",
 	[ATOMIC_LAND] = "land",         [ATOMIC_BOR] = "bor",           [ATOMIC_BAND] = "band",
@@ -11,7 +11,7 @@ const char *const atomic_op_names[ATOMIC_OP_MAX] = {
 	[ATOMIC_CSWAP_GT] = "cswap-gt", [ATOMIC_MSWAP] = "mswap",
 };
 
-const char *const atomic_type_names[ATOMIC_TYPE_MAX] = {
+const char *const atomic_type_names[ATOMIC_TYPE_MAX + 1] = {
 	[ATOMIC_INT8] = "int8",     [ATOMIC_UINT8] = "uint8",   [ATOMIC_INT16] = "int16",   [ATOMIC_UINT16] = "uint16",
 	[ATOMIC_INT32] = "int32",   [ATOMIC_UINT32] = "uint32", [ATOMIC_INT64] = "int64",   [ATOMIC_UINT64] = "uint64",
 	[ATOMIC_INT128] = "int128", [ATOMIC_UINT128] = "uint128", [ATOMIC_FLOAT] = "float", [ATOMIC_DOUBLE] = "double",

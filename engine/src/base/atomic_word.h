@@ -55,7 +55,7 @@ enum atomic_kind {
 	ATOMIC_COMPARE,         /* the same, with a second operand to compare with */
 };
 
-extern const char *const atomic_op_names[ATOMIC_OP_MAX], *const atomic_type_names[ATOMIC_TYPE_MAX];
+extern const char *const atomic_op_names[ATOMIC_OP_MAX + 1], *const atomic_type_names[ATOMIC_TYPE_MAX + 1];
 
 /* The place of a name; -EINVAL: it is not there ("none" is no name). */
 int atomic_op_from_name(const char *name);

@@ -21,8 +21,8 @@ static void print_pattern(const struct option_entry *e, bool first) {
 static void print_bash_branch(enum option_value value, const char *action) {
 	bool any = false;
 
-	for (size_t i = 0; i < option_table_size; i++) {
-		const struct option_entry *e = option_table + i;
+	for (size_t i = 0; option_at(i); i++) {
+		const struct option_entry *e = option_at(i);
 
 		if (e->hidden || !e->metavar || e->choices || e->value != value)
 			continue;
@@ -35,8 +35,8 @@ static void print_bash_branch(enum option_value value, const char *action) {
 
 static void print_bash_values(void) {
 	(void) printf("  case $prev in\n");
-	for (size_t i = 0; i < option_table_size; i++) {
-		const struct option_entry *e = option_table + i;
+	for (size_t i = 0; option_at(i); i++) {
+		const struct option_entry *e = option_at(i);
 
 		if (e->hidden || !e->choices)
 			continue;
@@ -63,9 +63,9 @@ static void print_bash_words(void) {
 	(void) printf("  case $command in\n");
 	for (int c = 0; c < COMMAND_MAX; c++) {
 		(void) printf("    %s) options='", command_name(c));
-		for (size_t i = 0; i < option_table_size; i++)
-			if (shown(option_table + i, c))
-				(void) printf("%s--%s", i ? " " : "", option_table[i].name);
+		for (size_t i = 0; option_at(i); i++)
+			if (shown(option_at(i), c))
+				(void) printf("%s--%s", i ? " " : "", option_at(i)->name);
 		(void) printf("' ;;\n");
 	}
 	(void) printf("  esac\n");
@@ -184,9 +184,9 @@ static void print_zsh_cases(void) {
 	(void) printf("  case $words[1] in\n");
 	for (int c = 0; c < COMMAND_MAX; c++) {
 		(void) printf("    %s)\n      _arguments -S", command_name(c));
-		for (size_t i = 0; i < option_table_size; i++)
-			if (shown(option_table + i, c))
-				print_zsh_option(option_table + i);
+		for (size_t i = 0; option_at(i); i++)
+			if (shown(option_at(i), c))
+				print_zsh_option(option_at(i));
 		(void) printf("%s\n      ;;\n", zsh_operands(c));
 	}
 	(void) printf("  esac\n");

@@ -70,7 +70,7 @@ static int store_duration(const struct option_entry *e, void *field, const char 
 }
 
 int option_store(const struct option_entry *e, const char *value, struct options *o) {
-	void *field = (char *) o + e->offset;
+	void *field = e->of_job ? (char *) &o->job + e->offset : (char *) o + e->offset;
 	uint64_t n;
 	int r;
 
@@ -92,7 +92,7 @@ int option_store(const struct option_entry *e, const char *value, struct options
 	case OPTION_CHOICE:
 		return store_choice(e, field, value);
 	case OPTION_CUSTOM:
-		return e->set(o, value);
+		return e->of_job ? e->set_job(&o->job, value) : e->set(o, value);
 	case OPTION_PRINT:
 		break;
 	}
@@ -123,36 +123,38 @@ static int apply(const struct option_entry *e, const char *value, struct options
 	r = option_store(e, value, o);
 	if (r < 0)
 		return refuse_value(e, value, r, o);
-	o->choices |= e->choice;
+	o->choices |= r > 0 ? (unsigned long) r : e->choice;
 	return 0;
 }
 
 /* What getopt_long() wants, from the table. */
 static void build_getopt(struct option ret[OPTIONS_MAX + 1], char ret_letters[LETTERS_MAX]) {
-	size_t letters = 0;
+	size_t letters = 0, n;
 
 	ret_letters[letters++] = ':'; /* tell a missing value from an unknown option */
-	for (size_t i = 0; i < option_table_size; i++) {
-		ret[i] = (struct option){
-			.name = option_table[i].name,
-			.has_arg = option_table[i].metavar ? required_argument : no_argument,
-			.val = GETOPT_FIRST + (int) i,
+	for (n = 0; option_at(n); n++) {
+		const struct option_entry *e = option_at(n);
+
+		ret[n] = (struct option){
+			.name = e->name,
+			.has_arg = e->metavar ? required_argument : no_argument,
+			.val = GETOPT_FIRST + (int) n,
 		};
-		if (option_table[i].letter)
-			ret_letters[letters++] = option_table[i].letter;
-		if (option_table[i].letter && option_table[i].metavar)
+		if (e->letter)
+			ret_letters[letters++] = e->letter;
+		if (e->letter && e->metavar)
 			ret_letters[letters++] = ':';
 	}
 	ret_letters[letters] = 0;
-	ret[option_table_size] = (struct option){ 0 };
+	ret[n] = (struct option){ 0 };
 }
 
 static const struct option_entry *entry_of(int value) {
 	if (value >= GETOPT_FIRST)
-		return option_table + (value - GETOPT_FIRST);
-	for (size_t i = 0; i < option_table_size; i++)
-		if (option_table[i].letter == value)
-			return option_table + i;
+		return option_at((size_t) (value - GETOPT_FIRST));
+	for (size_t i = 0; option_at(i); i++)
+		if (option_at(i)->letter == value)
+			return option_at(i);
 	return NULL;
 }
 
@@ -369,8 +371,8 @@ static int complete(struct options *o) {
 
 /* Before a subcommand only questions make sense. */
 static int parse_without_command(int argc, char **argv) {
-	for (size_t i = 0; argc == 2 && i < option_table_size; i++) {
-		const struct option_entry *e = option_table + i;
+	for (size_t i = 0; argc == 2 && option_at(i); i++) {
+		const struct option_entry *e = option_at(i);
 		const char letter[] = { '-', e->letter, 0 };
 
 		if (e->type == OPTION_PRINT && ((strncmp(argv[1], "--", 2) == 0 && streq(argv[1] + 2, e->name)) ||

@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line. One table (options_table.c) names every option once; parsing, --help, the manual page and their
- * tests are made from it.
+ * The command line. Every option has one entry, in job/members.c or options_table.c; parsing, --help, the manual page
+ * and their tests are made from it.
  */
 #pragma once
 
 #include <limits.h>
 #include <stdio.h>
 
-#include "job/job.h"
-
-enum command {
-	COMMAND_SERVE,
-	COMMAND_LAT,
-	COMMAND_BW,
-	COMMAND_TRANSFER,
-	COMMAND_CHECK,
-	COMMAND_HIST,
-	COMMAND_MEET,
-	COMMAND_DEVICES,
-	COMMAND_COMPLETION,
-	COMMAND_MAX,
-	COMMAND_INVALID = -EINVAL,
-};
+#include "job/members.h"
 
 enum {
 	OPTIONS_PORT = 18600,           /* in no /etc/services, and below Linux's ephemeral range (32768) */
@@ -40,7 +26,8 @@ enum {
 	OPTIONS_SOAK_INTERVAL_S = 60,   /* each minute, as the standards for long tests ask */
 	OPTIONS_RECONNECT_S = 1800,     /* a reboot with checks of firmware and terabytes of memory: site policy */
 	OPTIONS_STALL_MS = 20,          /* above a shared core's waiting time: six slices of 3 ms (base_slice_ns) */
-	OPTIONS_MAX = 104,              /* entries in the table */
+	OPTIONS_OTHERS_MAX = 32,        /* entries in options_table.c */
+	OPTIONS_MAX = JOB_MEMBERS_MAX + OPTIONS_OTHERS_MAX,
 };
 
 struct personality; /* personality.h */
@@ -109,66 +96,8 @@ int command_from_name(const char *name);        /* -EINVAL: no such command */
 
 /* The rest is for options*.c and their tests. */
 
-enum option_section {
-	SECTION_WHAT,
-	SECTION_PACE,
-	SECTION_TIMING,
-	SECTION_VERBS,
-	SECTION_FABRIC,
-	SECTION_TRANSFER,
-	SECTION_MEMORY,
-	SECTION_CHECKS,
-	SECTION_OUTPUT,
-	SECTION_SOAK,
-	SECTION_CONNECTION,
-	SECTION_MEETING,
-	SECTION_INFORMATION,
-	SECTION_MAX,
-};
-
-enum option_type {
-	OPTION_FLAG,            /* bool, takes no value */
-	OPTION_STRING,          /* char[size]; empty is refused */
-	OPTION_COUNT,           /* unsigned integer of `size` bytes within min..max */
-	OPTION_DURATION,        /* uint64_t nanoseconds, at least min; a bare number counts in `unit` */
-	OPTION_DECIMAL,         /* double above 0 */
-	OPTION_CHOICE,          /* enum: the value's place in choices */
-	OPTION_CUSTOM,          /* set() */
-	OPTION_PRINT,           /* print(): information instead of work */
-};
-
-/* What a shell completes a value with where there are no choices. */
-enum option_value {
-	VALUE_ANY,
-	VALUE_FILE,
-	VALUE_DEVICE,           /* of this host */
-};
-
-struct option_entry {
-	const char *name;
-	const char *metavar;            /* NULL: takes no value */
-	const char *help;               /* one sentence */
-	const char *brief;              /* a phrase for the short help; one line with what stands before it */
-	unsigned common;                /* 1u << COMMAND_*: those whose short help has it; others have no short help */
-	const char *fallback;           /* the default, for people; NULL: none worth saying */
-	const char *accepts;            /* ends "give ..." in the message about a bad value; NULL: the choices */
-	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
-	enum option_section section;
-	unsigned long choice;           /* bit of enum job_option that a backend needs; 0: every backend takes it */
-	bool hidden;                    /* between the program's own processes */
-	char letter;                    /* perftest's, where it has one; 0: none */
-
-	enum option_type type;
-	size_t offset, size;            /* of the field in struct options */
-	uint64_t min, max, unit;
-	enum option_value value;
-	const char *const *choices;     /* words that it takes, among others for OPTION_CUSTOM; ends with NULL */
-	int (*set)(struct options *o, const char *value);
-	void (*print)(FILE *f, enum command command);
-};
-
-extern const struct option_entry option_table[];
-extern const size_t option_table_size;
+/* All options by number: the job's, then those of no job. NULL: there are no more. */
+const struct option_entry *option_at(size_t i);
 
 const char *section_title(enum option_section section);
 bool option_belongs(const struct option_entry *e, enum command command);
@@ -176,7 +105,7 @@ bool option_belongs(const struct option_entry *e, enum command command);
 /* "lat, bw": the subcommands that have an option. */
 const char *option_commands(const struct option_entry *e, char *ret, size_t size);
 
-/* Puts one value where the table says. Negative, not said. */
+/* Puts one value where the table says. Positive: as set_job(). Negative, not said. */
 int option_store(const struct option_entry *e, const char *value, struct options *o);
 
 /* options_refuse.c: report a mistake with the nearest valid word. `o` is unusable afterwards. */

@@ -131,8 +131,8 @@ static void print_options(FILE *f, enum command command) {
 	for (int section = 0; section < SECTION_MAX; section++) {
 		bool titled = false;
 
-		for (size_t i = 0; i < option_table_size; i++) {
-			const struct option_entry *e = option_table + i;
+		for (size_t i = 0; option_at(i); i++) {
+			const struct option_entry *e = option_at(i);
 
 			if (e->hidden || (int) e->section != section || !option_belongs(e, command))
 				continue;
@@ -172,8 +172,8 @@ static void print_short(FILE *f, enum command command) {
 
 	print_usage(f, command);
 	fprintf(f, "%c%s.\n\nMost used options:\n", toupper((unsigned char) summary[0]), summary + 1);
-	for (size_t i = 0; i < option_table_size; i++) {
-		const struct option_entry *e = option_table + i;
+	for (size_t i = 0; option_at(i); i++) {
+		const struct option_entry *e = option_at(i);
 
 		if (e->common & 1u << command)
 			print_option(f, e, e->brief);

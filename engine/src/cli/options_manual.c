@@ -217,9 +217,9 @@ static void put_options(FILE *f) {
 	fputs(".SH OPTIONS\n", f);
 	for (int section = 0; section < SECTION_MAX; section++) {
 		fprintf(f, ".SS %s\n", section_title((enum option_section) section));
-		for (size_t i = 0; i < option_table_size; i++)
-			if ((int) option_table[i].section == section && !option_table[i].hidden)
-				put_option(f, option_table + i);
+		for (size_t i = 0; option_at(i); i++)
+			if ((int) option_at(i)->section == section && !option_at(i)->hidden)
+				put_option(f, option_at(i));
 	}
 }
 
@@ -258,8 +258,8 @@ void options_print_markdown(FILE *f, enum command command) {
 	(void) command;
 	fputs("| option | subcommands | default | meaning |\n|---|---|---|---|\n", f);
 	for (int section = 0; section < SECTION_MAX; section++)
-		for (size_t i = 0; i < option_table_size; i++) {
-			const struct option_entry *e = option_table + i;
+		for (size_t i = 0; option_at(i); i++) {
+			const struct option_entry *e = option_at(i);
 
 			if ((int) e->section != section || e->hidden)
 				continue;

@@ -65,11 +65,11 @@ static int refuse_letters(const struct option_entry *e, const char *value, struc
 	if (strlen(value) >= sizeof(other))
 		return 0;
 	repair_units(value, other);
-	if (option_store(e, other, o) == 0)
+	if (option_store(e, other, o) >= 0)
 		return failure(-EINVAL, EXIT_USAGE, "--%s '%s': K, M and G are upper case, did you mean '%s'?", e->name,
 			       value, other);
 	lower_case(value, other);
-	if (option_store(e, other, o) == 0)
+	if (option_store(e, other, o) >= 0)
 		return failure(-EINVAL, EXIT_USAGE, "--%s '%s': units are lower case, did you mean '%s'?", e->name,
 			       value, other);
 	return 0;
@@ -103,9 +103,9 @@ int refuse_unknown(const char *word, enum command command) {
 	char name[VALUE_MAX];
 	size_t n = 0;
 
-	for (size_t i = 0; i < option_table_size; i++)
-		if (!option_table[i].hidden && option_belongs(option_table + i, command))
-			names[n++] = option_table[i].name;
+	for (size_t i = 0; option_at(i); i++)
+		if (!option_at(i)->hidden && option_belongs(option_at(i), command))
+			names[n++] = option_at(i)->name;
 	names[n] = NULL;
 	if (strncmp(word, "--", 2) == 0 && length < (int) sizeof(name)) {
 		(void) snprintf(name, sizeof(name), "%.*s", length - 2, word + 2);
@@ -124,9 +124,9 @@ static const char *nearest_question(const char *word) {
 	const char *names[OPTIONS_MAX + 1];
 	size_t n = 0;
 
-	for (size_t i = 0; i < option_table_size; i++)
-		if (option_table[i].type == OPTION_PRINT)
-			names[n++] = option_table[i].name;
+	for (size_t i = 0; option_at(i); i++)
+		if (option_at(i)->type == OPTION_PRINT)
+			names[n++] = option_at(i)->name;
 	names[n] = NULL;
 	return strncmp(word, "--", 2) == 0 ? suggest_nearest(word + 2, names) : NULL;
 }

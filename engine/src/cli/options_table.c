@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table itself. A new option is one entry here (and a setter where no type fits), nothing more. */
-#include "job/backend_facts.h"
-#include "job/memory_kind.h"
+/* The options that are of no job: of the connection, the output, a soak, a meeting. A job's are in job/members.c. */
 #include "options.h"
 #include "job/parse.h"
 #include "personality.h"
@@ -14,129 +12,12 @@
 #define FIELD(member) \
 	.offset = offsetof(struct options, member), .size = sizeof(((struct options *) NULL)->member)
 
-/* Both fit twice into the signed 64 bits of JSON's integers; no measurement comes near them. */
-#define COUNT_MAX UINT64_C(1000000000000000)
-#define TIME_MAX (UINT64_C(365) * 24 * 3600 * NSEC_PER_SEC)
-
-static const char *const definitions[] = { "auto", "half_round_trip", "completion", NULL };
-static const char *const completions[] = { "busy", "event", NULL };
-static const char *const clocks[] = { "monotonic", "cycles", NULL };
-static const char *const connections[] = { "rc", "uc", "ud", NULL };
 static const char *const log_levels[] = { "warning", "info", NULL };
-static const char *const keys[] = { "client", "matching", "provider", NULL };
 
-/* Words for messages and completion, where the table has a setter. */
-static const char *const backend_words[] = { "tcp", "verbs", "ofi", "cxi", "null", NULL };
-static const char *const provider_words[] = { "tcp", "shm", "verbs", "cxi", "efa", NULL };
-static const char *const op_words[] = {
-	"send", "send-imm", "write", "write-imm", "read", "fetch-add", "compare-swap", "atomic", "atomic-op",
-	"fetch-atomic", "compare-atomic", NULL
-};
-static const char *const atomic_op_words[] = {
-	"min", "max", "sum", "prod", "lor", "land", "bor", "band", "lxor", "bxor", "read", "write", "cswap", "cswap-ne",
-	"cswap-le", "cswap-lt", "cswap-ge", "cswap-gt", "mswap", NULL
-};
-static const char *const atomic_type_words[] = {
-	"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "int128", "uint128", "float",
-	"double", "float-complex", "double-complex", NULL
-};
-static const char *const mtu_words[] = { "256", "512", "1024", "2048", "4096", NULL };
-static const char *const traffic_class_words[] = { "best-effort", "low-latency", "dedicated-access", "bulk-data",
-						   "network-ctrl", NULL };
-static const char *const memory_words[] = { "host", "huge:2M", "huge:1G", "cuda", "rocm", "ze", NULL };
-static const char *const placement_words[] = { "auto", "off", NULL };
-static const char *const huge_words[] = { "2M", "1G", NULL };
-
-_Static_assert(ELEMENTSOF(backend_words) == BACKEND_ID_MAX + 1, "enum backend_id");
-_Static_assert(ELEMENTSOF(op_words) == OP_MAX + 2, "enum op, and \"atomic\"");
-_Static_assert(ELEMENTSOF(traffic_class_words) == FABRIC_CLASS_MAX, "enum fabric_class, but the default");
-_Static_assert(ELEMENTSOF(definitions) == DEFINITION_MAX + 1, "enum definition");
-_Static_assert(ELEMENTSOF(completions) == COMPLETION_MODE_MAX + 1, "enum completion_mode");
-_Static_assert(ELEMENTSOF(clocks) == CLOCK_KIND_MAX + 1, "enum clock_kind");
-_Static_assert(ELEMENTSOF(connections) == CONNECTION_MAX + 1, "enum connection");
 _Static_assert(ELEMENTSOF(log_levels) == LOG_LEVEL_MAX + 1, "enum log_level");
-_Static_assert(ELEMENTSOF(keys) == KEYS_MAX + 1, "enum key_mode");
-
-static int set_backend(struct options *o, const char *value) {
-	return backend_facts_of(value) ? copy_string(o->job.backend, sizeof(o->job.backend), value) : -EINVAL;
-}
-
-static int set_op(struct options *o, const char *value) {
-	int op = op_from_name(value);
-
-	if (op < 0)
-		return -EINVAL;
-	o->job.op = (enum op) op;
-	return 0;
-}
-
-static int set_size(struct options *o, const char *value) {
-	return parse_sizes(value, o->job.sizes, &o->job.n_sizes);
-}
-
-/* Whole numbers here: "1K" transfers would be a unit of bytes. */
-static int set_batch(struct options *o, const char *value) {
-	uint64_t n;
-	int r;
-
-	if (o->command == COMMAND_TRANSFER)
-		return parse_batches(value, o->job.batches, &o->job.n_batches);
-	r = parse_u64(value, &n);
-	if (r < 0)
-		return r;
-	if (n < 1 || n > JOB_OUTSTANDING_MAX)
-		return -ERANGE;
-	o->job.batch = (uint32_t) n;
-	return 0;
-}
-
-static int set_buffer(struct options *o, const char *value) {
-	return parse_size(value, &o->job.buffer_bytes);
-}
-
-static int set_stride(struct options *o, const char *value) {
-	return parse_size(value, &o->job.stride_bytes);
-}
-
-static int set_chunk(struct options *o, const char *value) {
-	return parse_size(value, &o->job.chunk_bytes);
-}
-
-static int set_rate(struct options *o, const char *value) {
-	return parse_rate(value, &o->job.rate_unit, &o->job.rate);
-}
 
 static int set_quantiles(struct options *o, const char *value) {
 	return parse_quantiles(value, o->quantiles, OPTIONS_QUANTILES_MAX, &o->n_quantiles);
-}
-
-/* What this machine has is asked where it is measured: the command may be meant for another. */
-static int set_cpus(char ret[JOB_CPUS_TEXT], const char *value) {
-	int r = job_check_cpu(value);
-
-	return r < 0 ? r : copy_string(ret, JOB_CPUS_TEXT, value);
-}
-
-static int set_cpu(struct options *o, const char *value) {
-	return set_cpus(o->job.cpu, value);
-}
-
-static int set_server_cpu(struct options *o, const char *value) {
-	return set_cpus(o->job.server_cpu, value);
-}
-
-static int set_node(char ret[JOB_NAME_MAX], const char *value) {
-	int r = job_check_numa(value);
-
-	return r < 0 ? r : copy_string(ret, JOB_NAME_MAX, value);
-}
-
-static int set_numa(struct options *o, const char *value) {
-	return set_node(o->job.numa, value);
-}
-
-static int set_server_numa(struct options *o, const char *value) {
-	return set_node(o->job.server_numa, value);
 }
 
 static int set_personality(struct options *o, const char *value) {
@@ -144,420 +25,45 @@ static int set_personality(struct options *o, const char *value) {
 	return o->personality ? 0 : -EINVAL;
 }
 
-static int set_mtu(struct options *o, const char *value) {
-	uint64_t n;
-	int r;
-
-	r = parse_u64(value, &n);
-	if (r < 0)
-		return r;
-	if (n < JOB_MTU_MIN || n > JOB_MTU_MAX || (n & (n - 1)))
-		return -ERANGE;
-	o->job.mtu = (uint32_t) n;
-	return 0;
-}
-
-static int set_memory_name(char ret[JOB_NAME_MAX], const char *value) {
-	struct memory_kind kind;
-	int r;
-
-	r = memory_kind_parse(value, &kind);
-	if (r == 0)
-		memory_kind_format(&kind, ret);
-	return r;
-}
-
-static int set_tx_memory(struct options *o, const char *value) {
-	return set_memory_name(o->job.tx_memory, value);
-}
-
-static int set_rx_memory(struct options *o, const char *value) {
-	return set_memory_name(o->job.rx_memory, value);
-}
-
-static int set_memory(struct options *o, const char *value) {
-	int r = set_tx_memory(o, value);
-
-	return r < 0 ? r : set_rx_memory(o, value);
-}
-
-static int set_huge(struct options *o, const char *value) {
-	return streq(value, "2M") ? set_memory(o, "huge:2M") : streq(value, "1G") ? set_memory(o, "huge:1G") : -EINVAL;
-}
-
-/* A number for the packet's header, or a name for the fabric: one option for two choices, as few backends have both. */
-static int set_traffic_class(struct options *o, const char *value) {
-	int named = fabric_class_from_name(value);
-	uint64_t n;
-	int r;
-
-	if (named > 0) {
-		o->job.fabric_class = (enum fabric_class) named;
-		o->choices |= JOB_OPTION_FABRIC_CLASS;
-		return 0;
-	}
-	r = parse_u64(value, &n);
-	if (r < 0)
-		return r;
-	if (n > JOB_TRAFFIC_CLASS_MAX)
-		return -ERANGE;
-	o->job.traffic_class = (int32_t) n;
-	o->choices |= JOB_OPTION_TRAFFIC_CLASS;
-	return 0;
-}
-
-static int set_atomic_op(struct options *o, const char *value) {
-	int op = atomic_op_from_name(value);
-
-	if (op < 0)
-		return op;
-	o->job.atomic_op = (enum atomic_op) op;
-	return 0;
-}
-
-static int set_atomic_type(struct options *o, const char *value) {
-	int type = atomic_type_from_name(value);
-
-	if (type < 0)
-		return type;
-	o->job.atomic_type = (enum atomic_type) type;
-	return 0;
-}
-
-const struct option_entry option_table[] = {
-	{ .name = "backend", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY, .common = EVERY,
-	  .brief = "Data path: tcp (default), verbs, ofi, cxi, null",
-	  .help = "Data path to measure: tcp, verbs, ofi, cxi or null.", .fallback = "tcp", .type = OPTION_CUSTOM,
-	  .set = set_backend, .choices = backend_words },
-	{ .name = "provider", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
-	  .help = "libfabric provider of the ofi backend, as in fi_info(1): tcp, shm, verbs, cxi, efa.",
-	  .fallback = "the best usable one", .type = OPTION_STRING, FIELD(job.provider), .choices = provider_words,
-	  .accepts = "a provider that 'perch devices' lists" },
-	{ .name = "device", .letter = 'd', .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY | FOR(SERVE),
-	  .common = MEASURE, .brief = "Own device, such as mlx5_0 or eth0",
-	  .help = "Own device; each end names its own.", .fallback = "the one that reaches the peer",
-	  .type = OPTION_STRING, FIELD(job.device), .value = VALUE_DEVICE,
-	  .accepts = "a device that 'perch devices' lists" },
-	{ .name = "server-device", .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY,
-	  .help = "The server's device; overrides the server's own --device.", .fallback = "the server's choice",
-	  .type = OPTION_STRING, FIELD(job.server_device),
-	  .accepts = "a device that 'perch devices' lists on the server" },
-	{ .name = "op", .metavar = "OP", .section = SECTION_WHAT, .commands = EVERY, .common = EVERY,
-	  .brief = "Operation, such as send, write or read",
-	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add (or atomic), compare-swap; with "
-		  "--atomic-op: atomic-op, fetch-atomic, compare-atomic.",
-	  .fallback = "send; write for transfer, which has write and read", .type = OPTION_CUSTOM, .set = set_op,
-	  .choices = op_words },
-	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,
-	  .choice = JOB_OPTION_ATOMIC,
-	  .help = "Operation of atomic-op and fetch-atomic: min, max, sum, prod, lor, land, bor, band, lxor, bxor, "
-		  "write, read (fetch-atomic only). Of compare-atomic: cswap, cswap-ne, -le, -lt, -ge, -gt, mswap.",
-	  .fallback = "sum; cswap", .type = OPTION_CUSTOM, .set = set_atomic_op, .choices = atomic_op_words },
-	{ .name = "atomic-type", .metavar = "TYPE", .section = SECTION_WHAT, .commands = MEASURE,
-	  .choice = JOB_OPTION_ATOMIC,
-	  .help = "Operand type of atomics: int8 to int128, uint8 to uint128, float, double, float-complex or "
-		  "double-complex.", .fallback = "uint64", .type = OPTION_CUSTOM, .set = set_atomic_type,
-	  .choices = atomic_type_words },
-	{ .name = "size", .letter = 's', .metavar = "MIN[:MAX[:STEP]]", .section = SECTION_WHAT, .commands = EVERY,
-	  .common = EVERY, .brief = "Message bytes: 8, 64K, or 8:1M (doubling)",
-	  .help = "Message size in bytes: one size, MIN doubled up to MAX, or MIN to MAX by STEP. K, M and G are "
-		  "powers of 1024.", .fallback = "8 for lat, 64K for bw and transfer", .type = OPTION_CUSTOM,
-	  .set = set_size,
-	  .accepts = "MIN, MIN:MAX or MIN:MAX:STEP in bytes from 1 to 4294967295, at most 128 sizes, for example "
-		  "8:64K" },
-	{ .name = "definition", .metavar = "WHAT", .section = SECTION_WHAT, .commands = FOR(LAT),
-	  .help = "Definition of latency: half_round_trip or completion, where the operation has both.",
-	  .fallback = "half_round_trip where possible", .type = OPTION_CHOICE, FIELD(job.definition),
-	  .choices = definitions },
-
-	{ .name = "iterations", .letter = 'n', .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
-	  .common = EVERY, .brief = "Messages (transfer: batches) for each size",
-	  .help = "Messages to measure for each size; excludes --duration.",
-	  .fallback = "1000 for lat, 5000 for bw, 100 batches for transfer", .type = OPTION_COUNT,
-	  FIELD(job.iterations), .min = 1, .max = COUNT_MAX,
-	  .accepts = "a whole number of messages from 1 to 1000000000000000" },
-	{ .name = "duration", .letter = 'D', .metavar = "TIME", .section = SECTION_PACE, .commands = EVERY,
-	  .common = MEASURE, .brief = "Seconds for each size, instead of -n",
-	  .help = "Time to measure for each size, such as 5s or 2m; excludes --iterations.", .type = OPTION_DURATION,
-	  FIELD(job.duration_ns), .min = 1, .max = TIME_MAX, .unit = NSEC_PER_SEC,
-	  .accepts = "a time above 0 and below a year such as 500ms, 10s, 5m or 1h (a bare number is seconds)" },
-	{ .name = "warmup", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
-	  .help = "Messages (transfer: batches) before the measurement, for each size.",
-	  .fallback = "100; 10 batches", .type = OPTION_COUNT, FIELD(job.warmup), .max = COUNT_MAX,
-	  .accepts = "a whole number of messages from 0 to 1000000000000000" },
-	{ .name = "gap", .metavar = "TIME", .section = SECTION_PACE, .commands = FOR(LAT),
-	  .help = "Pause between two messages; a bare number is microseconds.", .fallback = "0",
-	  .type = OPTION_DURATION, FIELD(job.gap_ns), .max = 60 * NSEC_PER_SEC, .unit = NSEC_PER_USEC,
-	  .accepts = "a time of at most 1m such as 10us or 1ms (a bare number is microseconds)" },
-	{ .name = "barrier", .section = SECTION_PACE, .commands = FOR(LAT),
-	  .help = "Both ends meet before each message, over the control connection.", .type = OPTION_FLAG,
-	  FIELD(job.barrier) },
-	{ .name = "rate", .metavar = "RATE", .section = SECTION_PACE, .commands = MEASURE,
-	  .help = "Pace, such as 1000msg/s or 5Gb/s. A delayed message counts from the time at which it was due.",
-	  .fallback = "as fast as possible", .type = OPTION_CUSTOM, .set = set_rate,
-	  .accepts = "a number above 0 with its unit, such as 1000msg/s, 10Kmsg/s, 100Mb/s or 5Gb/s" },
-	{ .name = "outstanding", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
-	  .help = "Messages outstanding at a time; for transfer on each queue pair. lat has 1.",
-	  .fallback = "1 for lat, 64 for bw, 512 for transfer", .type = OPTION_COUNT, FIELD(job.outstanding),
-	  .min = 1, .max = JOB_OUTSTANDING_MAX, .accepts = "a whole number from 1 to 8192" },
-	{ .name = "bidirectional", .section = SECTION_PACE, .commands = FOR(BW),
-	  .help = "Measure both directions at once and add them up.", .type = OPTION_FLAG, FIELD(job.bidirectional) },
-
-	{ .name = "completion", .metavar = "MODE", .section = SECTION_TIMING, .commands = EVERY,
-	  .help = "How to wait for a completion: busy polls and takes a core, event sleeps.", .fallback = "busy",
-	  .type = OPTION_CHOICE, FIELD(job.completion), .choices = completions },
-	{ .name = "clock", .metavar = "KIND", .section = SECTION_TIMING, .commands = EVERY,
-	  .help = "Clock of the measurement: monotonic, or cycles where the time stamp counter is invariant.",
-	  .fallback = "monotonic", .type = OPTION_CHOICE, FIELD(job.clock), .choices = clocks },
-	{ .name = "ignore-frequency-mismatch", .section = SECTION_TIMING, .commands = EVERY,
-	  .help = "With --clock cycles: measure even if the counter cannot be verified as a clock.",
-	  .type = OPTION_FLAG, FIELD(job.ignore_mismatch) },
-	{ .name = "CPU-freq", .letter = 'F', .section = SECTION_TIMING, .commands = EVERY,
+static const struct option_entry others[] = {
+	{ .name = "CPU-freq", .before = "cpu", .letter = 'F', .section = SECTION_TIMING, .commands = EVERY,
 	  .help = "As perftest's -F: with --clock cycles the same as --ignore-frequency-mismatch; else no effect.",
 	  .type = OPTION_FLAG, FIELD(any_frequency) },
-	{ .name = "cpu", .metavar = "LIST", .section = SECTION_TIMING, .commands = EVERY | FOR(SERVE),
-	  .help = "CPUs of this end, such as 4-7: each thread has a core of its own among them. auto: cores near the "
-		  "device, none where both ends are on one machine. off: none.",
-	  .fallback = "auto", .type = OPTION_CUSTOM, .set = set_cpu, .choices = placement_words,
-	  .accepts = "auto, off, or CPU numbers and ranges from 0 to 1023, such as 4-7,12" },
-	{ .name = "server-cpu", .metavar = "LIST", .section = SECTION_TIMING, .commands = EVERY,
-	  .help = "The same of the server.", .fallback = "the server's --cpu", .type = OPTION_CUSTOM,
-	  .set = set_server_cpu, .choices = placement_words,
-	  .accepts = "auto, off, or CPU numbers and ranges from 0 to 1023, such as 4-7,12" },
-	{ .name = "numa", .metavar = "NODE", .section = SECTION_TIMING, .commands = EVERY | FOR(SERVE),
-	  .help = "NUMA node of this end's memory, and of its cores where --cpu names none. auto: the device's. "
-		  "off: memory from anywhere.",
-	  .fallback = "auto", .type = OPTION_CUSTOM, .set = set_numa, .choices = placement_words,
-	  .accepts = "auto, off, or the number of a NUMA node" },
-	{ .name = "server-numa", .metavar = "NODE", .section = SECTION_TIMING, .commands = EVERY,
-	  .help = "The same of the server.", .fallback = "the server's --numa", .type = OPTION_CUSTOM,
-	  .set = set_server_numa, .choices = placement_words,
-	  .accepts = "auto, off, or the number of a NUMA node" },
-	{ .name = "rails", .metavar = "NAME,...", .section = SECTION_TIMING, .commands = MEASURE,
-	  .help = "Devices of this end whose commands run at the same time, this one's too. With --cpu auto each has a "
-		  "core of its own, or none is pinned.",
-	  .fallback = "this command's alone", .type = OPTION_STRING, FIELD(job.rails), .value = VALUE_DEVICE,
-	  .accepts = "1 to 16 devices that 'perch devices' lists, between commas" },
-	{ .name = "server-rails", .metavar = "NAME,...", .section = SECTION_TIMING, .commands = MEASURE,
-	  .help = "The same of the server.", .fallback = "this command's alone", .type = OPTION_STRING,
-	  FIELD(job.server_rails), .accepts = "1 to 16 devices that 'perch devices' lists there, between commas" },
-
-	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE,
-	  .choice = JOB_OPTION_CONNECTION,
-	  .help = "Transport of the queue pairs: rc (all operations), uc (send, write) or ud (send; at most one "
-		  "packet a message).", .fallback = "rc", .type = OPTION_CHOICE, FIELD(job.connection),
-	  .choices = connections },
-	{ .name = "ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY | FOR(SERVE),
-	  .choice = JOB_OPTION_IB_PORT, .help = "Own port of the device, from 1; each end names its own.",
-	  .fallback = "the first active one", .type = OPTION_COUNT, FIELD(job.ib_port), .min = 1,
-	  .max = JOB_IB_PORT_MAX, .accepts = "a port of the device, from 1 to 255" },
-	{ .name = "server-ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_IB_PORT, .help = "The server's port of its device.", .fallback = "the server's choice",
-	  .type = OPTION_COUNT, FIELD(job.server_ib_port), .min = 1, .max = JOB_IB_PORT_MAX,
-	  .accepts = "a port of the server's device, from 1 to 255" },
-	{ .name = "gid-index", .letter = 'x', .metavar = "N", .section = SECTION_VERBS,
-	  .commands = EVERY | FOR(SERVE), .choice = JOB_OPTION_GID_INDEX, .common = MEASURE,
-	  .brief = "Own GID index (default: RoCE v2 of the path)",
-	  .help = "Own index in the port's GID table; each end names its own.",
-	  .fallback = "RoCE v2 of the interface that reaches the peer; none on InfiniBand", .type = OPTION_COUNT,
-	  FIELD(job.gid_index), .max = JOB_GID_INDEX_MAX,
-	  .accepts = "an index that 'perch devices' lists, from 0 to 255" },
-	{ .name = "server-gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_GID_INDEX, .help = "The server's index in its GID table.",
-	  .fallback = "the server's choice", .type = OPTION_COUNT, FIELD(job.server_gid_index),
-	  .max = JOB_GID_INDEX_MAX, .accepts = "an index that 'perch devices' lists on the server, from 0 to 255" },
-	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_MTU,
-	  .help = "Path MTU: payload bytes of one packet.", .fallback = "the smaller active MTU of both ends",
-	  .type = OPTION_CUSTOM, .set = set_mtu, .choices = mtu_words },
-	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_SL,
-	  .help = "Service level: the InfiniBand virtual lane, or the RoCE priority.",
-	  .fallback = "0; with --rdma-cm, the connection manager's", .type = OPTION_COUNT, FIELD(job.sl),
-	  .max = JOB_SL_MAX, .accepts = "a service level from 0 to 15" },
-	{ .name = "traffic-class", .metavar = "CLASS", .section = SECTION_VERBS, .commands = EVERY,
-	  .help = "Traffic class of the packets. verbs: DSCP x 4 + ECN. ofi and cxi: best-effort, low-latency, "
-		  "dedicated-access, bulk-data or network-ctrl.",
-	  .fallback = "0; with --rdma-cm, the connection manager's; for ofi and cxi the provider's",
-	  .type = OPTION_CUSTOM, .set = set_traffic_class, .choices = traffic_class_words,
-	  .accepts = "a number from 0 to 255, or best-effort, low-latency, dedicated-access, bulk-data or "
-		  "network-ctrl" },
-	{ .name = "tos", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_TRAFFIC_CLASS, .help = "The same as --traffic-class with a number.",
-	  .type = OPTION_COUNT, FIELD(job.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
-	  .accepts = "a number from 0 to 255" },
-	{ .name = "queue-pairs", .letter = 'q', .metavar = "N", .section = SECTION_VERBS,
-	  .commands = FOR(BW) | FOR(TRANSFER), .choice = JOB_OPTION_QUEUE_PAIRS, .common = FOR(BW) | FOR(TRANSFER),
-	  .brief = "Queue pairs (default: 1)",
-	  .help = "Queue pairs that share the outstanding messages; for transfer over ofi and tcp, endpoints and "
-		  "connections.", .fallback = "1", .type = OPTION_COUNT, FIELD(job.queue_pairs), .min = 1,
-	  .max = JOB_QUEUE_PAIRS_MAX, .accepts = "a whole number from 1 to 1024" },
-	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(TRANSFER),
-	  .choice = JOB_OPTION_BATCH, .common = FOR(TRANSFER),
-	  .brief = "Transfers that start together: 32, or 1:32768",
-	  .help = "bw: work requests of one post list, which rings the doorbell once. transfer: transfers that start "
-		  "together; MIN or MIN:MAX (MIN doubled up to MAX).",
-	  .fallback = "1", .type = OPTION_CUSTOM,
-	  .set = set_batch,
-	  .accepts = "for bw a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to 32768, such as "
-		  "128 or 1:32768" },
-	{ .name = "cq-moderation", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW),
-	  .choice = JOB_OPTION_CQ_MODERATION,
-	  .help = "Request a completion for every Nth message of a queue pair only.", .fallback = "1",
-	  .type = OPTION_COUNT, FIELD(job.cq_moderation), .min = 1, .max = JOB_OUTSTANDING_MAX,
-	  .accepts = "a whole number from 1 to --outstanding / --queue-pairs, 8192 at most" },
-	{ .name = "inline", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_INLINE,
-	  .help = "Largest message that is sent inline, within its work request; 0: none.",
-	  .fallback = "for lat as perftest, 188 to 236; else 0", .type = OPTION_COUNT, FIELD(job.inline_bytes),
-	  .max = JOB_INLINE_MAX, .accepts = "bytes from 0 to 65536" },
-	{ .name = "srq", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_SRQ,
-	  .help = "Receive through one shared receive queue.", .type = OPTION_FLAG, FIELD(job.srq) },
-	{ .name = "rdma-cm", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RDMA_CM,
-	  .help = "Connect through the RDMA connection manager.", .type = OPTION_FLAG, FIELD(job.rdma_cm) },
-	{ .name = "relaxed-ordering", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_RELAXED_ORDERING, .help = "Let PCIe reorder what the device writes to memory.",
-	  .type = OPTION_FLAG, FIELD(job.relaxed_ordering) },
-	{ .name = "retry", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RETRY,
-	  .help = "Retransmissions of an unacknowledged packet; Soft-RoCE treats 7 as no limit.", .fallback = "7",
-	  .type = OPTION_COUNT, FIELD(job.retry), .max = JOB_RETRY_MAX, .accepts = "a number from 0 to 7" },
-	{ .name = "rnr-retry", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_RNR_RETRY, .help = "Retries when the receiver is not ready; 7: no limit.",
-	  .fallback = "7", .type = OPTION_COUNT, FIELD(job.rnr_retry), .max = JOB_RETRY_MAX,
-	  .accepts = "a number from 0 to 7" },
-	{ .name = "timeout-exponent", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_TIMEOUT_EXPONENT, .help = "Acknowledgement timeout of 4.096 us x 2^N; 0: none.",
-	  .fallback = "14, which is 67 ms", .type = OPTION_COUNT, FIELD(job.timeout_exponent),
-	  .max = JOB_TIMEOUT_EXPONENT_MAX, .accepts = "a number from 0 to 31" },
-
-	{ .name = "devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .common = FOR(TRANSFER), .brief = "Own devices, such as mlx5_0,mlx5_1",
-	  .help = "Own devices, 1 to 16. Each works with the server's device in the same place. Of verbs each may "
-		  "have a port and a GID index: mlx5_0:1:3.",
-	  .fallback = "--device", .type = OPTION_STRING, FIELD(job.devices), .value = VALUE_DEVICE,
-	  .accepts = "1 to 16 devices that 'perch devices' lists, between commas" },
-	{ .name = "server-devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "The server's devices, as many as --devices.", .fallback = "--server-device", .type = OPTION_STRING,
-	  FIELD(job.server_devices), .accepts = "1 to 16 devices that 'perch devices' lists there, between commas" },
-	{ .name = "cross-rail", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "Device i works with the server's device i + N, modulo their number.", .fallback = "0",
-	  .type = OPTION_COUNT, FIELD(job.cross_rail), .max = JOB_DEVICES_MAX - 1,
-	  .accepts = "a whole number below the number of devices" },
-	{ .name = "threads", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .common = FOR(TRANSFER), .brief = "Threads (default: one for each device)",
-	  .help = "Threads: a multiple or a divisor of the number of devices. Each has its own queue pairs and "
-		  "buffers.", .fallback = "one for each device", .type = OPTION_COUNT, FIELD(job.threads), .min = 1,
-	  .max = JOB_THREADS_MAX, .accepts = "a whole number from 1 to 64" },
-	{ .name = "consecutive", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "Post each transfer by itself, not a batch as one list.", .type = OPTION_FLAG,
-	  FIELD(job.consecutive) },
-	{ .name = "no-session", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "Look up keys, queue pairs and requests again for each transfer.", .type = OPTION_FLAG,
-	  FIELD(job.no_session) },
-	{ .name = "buffer", .metavar = "SIZE", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "Size of a transfer buffer; each thread has one for each of its devices.",
-	  .fallback = "as much as the largest batch needs", .type = OPTION_CUSTOM, .set = set_buffer,
-	  .accepts = "bytes, at least as much as the largest batch needs, such as 64M" },
-	{ .name = "stride", .metavar = "SIZE", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "Bytes from one transfer of a batch to the next.", .fallback = "contiguous", .type = OPTION_CUSTOM,
-	  .set = set_stride, .accepts = "bytes, at least --size, such as 64K" },
-	{ .name = "chunk", .metavar = "SIZE", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "Split larger transfers into chunks of SIZE.", .fallback = "not split", .type = OPTION_CUSTOM,
-	  .set = set_chunk, .accepts = "bytes from 1 to 4294967295, such as 64K" },
-	{ .name = "max-chunks", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .help = "Split no transfer into more than N chunks; the chunks then grow.", .fallback = "1024",
-	  .type = OPTION_COUNT, FIELD(job.max_chunks), .min = 1, .max = JOB_CHUNKS_MAX,
-	  .accepts = "a whole number from 1 to 1024" },
-	{ .name = "log-level", .metavar = "LEVEL", .section = SECTION_OUTPUT, .commands = FOR(TRANSFER),
+	{ .name = "log-level", .before = "memory", .metavar = "LEVEL", .section = SECTION_OUTPUT,
+	  .commands = FOR(TRANSFER),
 	  .help = "Messages on standard error: warning, or info, which adds pairs, threads and lists.",
 	  .fallback = "warning", .type = OPTION_CHOICE, FIELD(log_level), .choices = log_levels },
-
-	{ .name = "memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
-	  .help = "Memory of the buffers of both ends: " MEMORY_KINDS " (NVIDIA, AMD, Intel GPUs).",
-	  .fallback = "host", .type = OPTION_CUSTOM, .set = set_memory, .choices = memory_words,
-	  .accepts = MEMORY_KINDS },
-	{ .name = "tx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
-	  .help = "The same for send buffers only.", .fallback = "host", .type = OPTION_CUSTOM, .set = set_tx_memory,
-	  .choices = memory_words, .accepts = MEMORY_KINDS },
-	{ .name = "rx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
-	  .help = "The same for receive buffers only.", .fallback = "host", .type = OPTION_CUSTOM,
-	  .set = set_rx_memory, .choices = memory_words, .accepts = MEMORY_KINDS },
-	{ .name = "huge", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = EVERY,
-	  .help = "The same as --memory huge:SIZE.", .type = OPTION_CUSTOM, .set = set_huge, .choices = huge_words },
-	{ .name = "bounce", .section = SECTION_MEMORY, .commands = MEASURE,
-	  .help = "Copy each message of a GPU through host memory; the copy is part of the measured time.",
-	  .type = OPTION_FLAG, FIELD(job.bounce) },
-
-	{ .name = "svc-id", .metavar = "N", .section = SECTION_FABRIC, .commands = EVERY | FOR(SERVE),
-	  .choice = JOB_OPTION_SVC_ID, .help = "Own CXI service; each end names its own.",
-	  .fallback = "the provider's choice", .type = OPTION_COUNT, FIELD(job.svc_id), .max = JOB_SVC_ID_MAX,
-	  .accepts = "a service that 'cxi_service list' shows, from 0 to 2147483647" },
-	{ .name = "server-svc-id", .metavar = "N", .section = SECTION_FABRIC, .commands = EVERY,
-	  .choice = JOB_OPTION_SVC_ID, .help = "The server's CXI service; overrides the server's own --svc-id.",
-	  .fallback = "the server's choice", .type = OPTION_COUNT, FIELD(job.server_svc_id), .max = JOB_SVC_ID_MAX,
-	  .accepts = "a service that 'cxi_service list' shows on the server, from 0 to 2147483647" },
-	{ .name = "vni", .metavar = "N", .section = SECTION_FABRIC, .commands = EVERY, .choice = JOB_OPTION_VNI,
-	  .help = "Virtual network ID of both ends.", .fallback = "the provider's choice", .type = OPTION_COUNT,
-	  FIELD(job.vni), .max = JOB_VNI_MAX, .accepts = "a VNI that both services allow, from 0 to 65535" },
-	{ .name = "no-idc", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_IDC,
-	  .help = "No immediate data commands: the NIC fetches every payload from memory.", .type = OPTION_FLAG,
-	  FIELD(job.no_idc) },
-	{ .name = "no-ll", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_LL,
-	  .help = "No low-latency command queue.", .type = OPTION_FLAG, FIELD(job.no_ll) },
-	{ .name = "rdzv", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_RDZV,
-	  .help = "Rendezvous for sends from 192 bytes, the smallest that the provider can force.",
-	  .type = OPTION_FLAG, FIELD(job.rdzv) },
-	{ .name = "unrestricted", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_UNRESTRICTED,
-	  .help = "Ordered, unrestricted writes and reads.", .fallback = "restricted", .type = OPTION_FLAG,
-	  FIELD(job.unrestricted) },
-	{ .name = "no-hrp", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_HRP,
-	  .help = "No high-rate puts.",
-	  .fallback = "high-rate puts up to 2048 bytes, if built with the CXI header of libfabric",
-	  .type = OPTION_FLAG, FIELD(job.no_hrp) },
-	{ .name = "keys", .metavar = "MODE", .section = SECTION_FABRIC, .commands = MEASURE,
-	  .choice = JOB_OPTION_KEYS,
-	  .help = "Memory keys of the targets: client (below 100, no matching), matching (100 and above), or "
-		  "provider.", .fallback = "client", .type = OPTION_CHOICE, FIELD(job.keys), .choices = keys },
-
-	{ .name = "verify", .section = SECTION_CHECKS, .commands = EVERY,
-	  .help = "Fill every message with a numbered pattern and check it on arrival (exit 5 if it differs).",
-	  .type = OPTION_FLAG, FIELD(job.verify) },
-	{ .name = "max-p99", .metavar = "US", .section = SECTION_CHECKS, .commands = FOR(LAT) | FOR(TRANSFER),
+	{ .name = "max-p99", .before = "interval", .metavar = "US", .section = SECTION_CHECKS,
+	  .commands = FOR(LAT) | FOR(TRANSFER),
 	  .help = "Exit 1 if the p99 latency of a size (transfer: of a batch) is above US microseconds.",
 	  .type = OPTION_DECIMAL, FIELD(max_p99_us), .accepts = "microseconds above 0, such as 12.5" },
-	{ .name = "min-gbit", .metavar = "G", .section = SECTION_CHECKS, .commands = FOR(BW) | FOR(TRANSFER),
+	{ .name = "min-gbit", .before = "interval", .metavar = "G", .section = SECTION_CHECKS,
+	  .commands = FOR(BW) | FOR(TRANSFER),
 	  .help = "Exit 1 if the bandwidth of a size is below G Gb/s.", .type = OPTION_DECIMAL, FIELD(min_gbit),
 	  .accepts = "Gb/s above 0, such as 92.5" },
-
-	{ .name = "json", .section = SECTION_OUTPUT, .commands = EVERY | FOR(DEVICES), .common = EVERY,
+	{ .name = "json", .before = "interval", .section = SECTION_OUTPUT, .commands = EVERY | FOR(DEVICES),
+	  .common = EVERY,
 	  .brief = "One JSON object a line instead of a table",
 	  .help = "Print one JSON object a line instead of a table.", .type = OPTION_FLAG, FIELD(json) },
-	{ .name = "interval", .metavar = "TIME", .section = SECTION_OUTPUT, .commands = MEASURE,
-	  .help = "Also print a line for each TIME while measuring.", .type = OPTION_DURATION, FIELD(job.interval_ns),
-	  .min = NSEC_PER_MSEC, .max = TIME_MAX, .unit = NSEC_PER_SEC,
-	  .accepts = "a time of at least 1ms, such as 500ms or 1s (a bare number is seconds)" },
-	{ .name = "report-all", .section = SECTION_OUTPUT, .commands = FOR(LAT),
-	  .help = "Also print every latency; requires --iterations of at most 10000000.", .type = OPTION_FLAG,
-	  FIELD(job.report_all) },
 	{ .name = "quantiles", .metavar = "P[,P...]", .section = SECTION_OUTPUT, .commands = FOR(HIST),
 	  .help = "Quantiles to print, each above 0 and at most 1.", .fallback = "0.5,0.9,0.95,0.99,0.999,0.9999",
 	  .type = OPTION_CUSTOM, .set = set_quantiles,
 	  .accepts = "at most 64 numbers above 0 and at most 1 between commas, such as 0.5,0.99" },
 	{ .name = "distribution", .section = SECTION_OUTPUT, .commands = FOR(HIST),
 	  .help = "Also print the cumulative distribution, for a chart.", .type = OPTION_FLAG, FIELD(distribution) },
-
 	{ .name = "soak", .metavar = "FILE", .section = SECTION_SOAK, .commands = MEASURE,
 	  .help = "Measure for the whole --duration, reconnect when the connection is lost, and append each "
 		  "--interval to FILE. Continues an unfinished FILE. One size; requires --json.",
 	  .type = OPTION_STRING, FIELD(soak_file), .value = VALUE_FILE, .accepts = "the path of a file" },
 	{ .name = "reconnect", .metavar = "TIME", .section = SECTION_SOAK, .commands = MEASURE,
 	  .help = "Longest time to try to reconnect before the soak ends.", .fallback = "30m",
-	  .type = OPTION_DURATION, FIELD(reconnect_ns), .min = 1, .max = TIME_MAX, .unit = NSEC_PER_SEC,
+	  .type = OPTION_DURATION, FIELD(reconnect_ns), .min = 1, .max = JOB_TIME_MAX, .unit = NSEC_PER_SEC,
 	  .accepts = "a time above 0, such as 30s or 10m (a bare number is seconds)" },
 	{ .name = "stall", .metavar = "TIME", .section = SECTION_SOAK, .commands = MEASURE,
 	  .help = "Report a stall after TIME without a completion while messages are outstanding.",
-	  .fallback = "20ms", .type = OPTION_DURATION, FIELD(stall_ns), .min = NSEC_PER_MSEC, .max = TIME_MAX,
+	  .fallback = "20ms", .type = OPTION_DURATION, FIELD(stall_ns), .min = NSEC_PER_MSEC, .max = JOB_TIME_MAX,
 	  .unit = NSEC_PER_MSEC,
 	  .accepts = "a time of at least 1ms, such as 20ms or 1s (a bare number is milliseconds)" },
-
 	{ .name = "port", .letter = 'p', .metavar = "N", .section = SECTION_CONNECTION,
 	  .commands = CONNECT | FOR(SERVE), .common = FOR(LAT), .brief = "TCP port of perch serve (default: 18600)",
 	  .help = "TCP port of perch serve.", .fallback = "18600", .type = OPTION_COUNT, FIELD(port), .min = 1,
@@ -593,7 +99,6 @@ const struct option_entry option_table[] = {
 	{ .name = "lines", .section = SECTION_MEETING, .commands = FOR(MEET),
 	  .help = "Many meetings: requests and answers are JSON lines on standard input and output.",
 	  .type = OPTION_FLAG, FIELD(lines) },
-
 	{ .name = "help", .letter = 'h', .section = SECTION_INFORMATION, .help = "Print help and exit.",
 	  .type = OPTION_PRINT, .print = options_print_help },
 	{ .name = "help-all", .section = SECTION_INFORMATION, .help = "Print help with every option and exit.",
@@ -607,9 +112,32 @@ const struct option_entry option_table[] = {
 	  .print = options_print_markdown },
 };
 
-const size_t option_table_size = ELEMENTSOF(option_table);
+_Static_assert(ELEMENTSOF(others) <= OPTIONS_OTHERS_MAX, "raise OPTIONS_OTHERS_MAX");
 
-_Static_assert(ELEMENTSOF(option_table) <= OPTIONS_MAX, "raise OPTIONS_MAX");
+/* The job's in their order, each other one before the one of the job that it names, and the rest behind. */
+static size_t merge(const struct option_entry *ret[OPTIONS_MAX]) {
+	size_t n = 0;
+
+	for (size_t i = 0; i < job_members_size && job_members[i].name; i++) {
+		for (size_t k = 0; k < ELEMENTSOF(others); k++)
+			if (others[k].before && streq(others[k].before, job_members[i].name))
+				ret[n++] = &others[k];
+		ret[n++] = &job_members[i];
+	}
+	for (size_t k = 0; k < ELEMENTSOF(others); k++)
+		if (!others[k].before)
+			ret[n++] = &others[k];
+	return n;
+}
+
+const struct option_entry *option_at(size_t i) {
+	static const struct option_entry *all[OPTIONS_MAX];
+	static size_t n;
+
+	if (n == 0)
+		n = merge(all);
+	return i < n ? all[i] : NULL;
+}
 
 const char *section_title(enum option_section section) {
 	static const char *const titles[SECTION_MAX] = {

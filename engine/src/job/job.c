@@ -5,6 +5,7 @@
 
 #include "backend_facts.h"
 #include "job_names.h"
+#include "members.h"
 #include "memory_kind.h"
 #include "parse.h"
 #include "base/cpu_list.h"
@@ -44,78 +45,32 @@ static int validate_backend(const struct job *job, const struct backend_facts *b
 	return 0;
 }
 
-/* What only some backends take: where it lies, what it is when nobody says, and what it may be. */
-static const struct choice {
-	unsigned long option;
-	const char *name;
-	size_t offset, size;
-	int64_t fallback, min, max;
-} choices[] = {
-#define CHOICE(bit, text, field) \
-	JOB_OPTION_##bit, text, offsetof(struct job, field), sizeof(((struct job *) NULL)->field)
-	{ CHOICE(CONNECTION, "connection", connection), CONNECTION_RC, 0, CONNECTION_MAX - 1 },
-	{ CHOICE(IB_PORT, "ib-port", ib_port), 0, 0, JOB_IB_PORT_MAX },
-	{ CHOICE(IB_PORT, "server-ib-port", server_ib_port), 0, 0, JOB_IB_PORT_MAX },
-	{ CHOICE(GID_INDEX, "gid-index", gid_index), -1, -1, JOB_GID_INDEX_MAX },
-	{ CHOICE(GID_INDEX, "server-gid-index", server_gid_index), -1, -1, JOB_GID_INDEX_MAX },
-	{ CHOICE(MTU, "mtu", mtu), 0, 0, JOB_MTU_MAX },
-	{ CHOICE(SL, "sl", sl), -1, -1, JOB_SL_MAX },
-	{ CHOICE(TRAFFIC_CLASS, "traffic-class", traffic_class), -1, -1, JOB_TRAFFIC_CLASS_MAX },
-	{ CHOICE(QUEUE_PAIRS, "queue-pairs", queue_pairs), 1, 1, JOB_QUEUE_PAIRS_MAX },
-	{ CHOICE(BATCH, "batch", batch), 1, 1, JOB_OUTSTANDING_MAX },
-	{ CHOICE(CQ_MODERATION, "cq-moderation", cq_moderation), 1, 1, JOB_OUTSTANDING_MAX },
-	{ CHOICE(INLINE, "inline", inline_bytes), -1, -1, JOB_INLINE_MAX },
-	{ CHOICE(SRQ, "srq", srq), 0, 0, 1 },
-	{ CHOICE(RDMA_CM, "rdma-cm", rdma_cm), 0, 0, 1 },
-	{ CHOICE(RELAXED_ORDERING, "relaxed-ordering", relaxed_ordering), 0, 0, 1 },
-	{ CHOICE(RETRY, "retry", retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
-	{ CHOICE(RNR_RETRY, "rnr-retry", rnr_retry), JOB_RETRY_MAX, 0, JOB_RETRY_MAX },
-	{ CHOICE(TIMEOUT_EXPONENT, "timeout-exponent", timeout_exponent), JOB_TIMEOUT_EXPONENT, 0,
-	  JOB_TIMEOUT_EXPONENT_MAX },
-	{ CHOICE(SVC_ID, "svc-id", svc_id), -1, -1, JOB_SVC_ID_MAX },
-	{ CHOICE(SVC_ID, "server-svc-id", server_svc_id), -1, -1, JOB_SVC_ID_MAX },
-	{ CHOICE(VNI, "vni", vni), -1, -1, JOB_VNI_MAX },
-	{ CHOICE(FABRIC_CLASS, "traffic-class by name", fabric_class), FABRIC_CLASS_DEFAULT, 0, FABRIC_CLASS_MAX - 1 },
-	{ CHOICE(NO_IDC, "no-idc", no_idc), 0, 0, 1 },
-	{ CHOICE(NO_LL, "no-ll", no_ll), 0, 0, 1 },
-	{ CHOICE(RDZV, "rdzv", rdzv), 0, 0, 1 },
-	{ CHOICE(UNRESTRICTED, "unrestricted", unrestricted), 0, 0, 1 },
-	{ CHOICE(NO_HRP, "no-hrp", no_hrp), 0, 0, 1 },
-	{ CHOICE(KEYS, "keys", keys), KEYS_CLIENT, 0, KEYS_MAX - 1 },
-	{ CHOICE(ATOMIC, "atomic-op", atomic_op), ATOMIC_NONE, 0, ATOMIC_OP_MAX - 1 },
-	{ CHOICE(ATOMIC, "atomic-type", atomic_type), ATOMIC_UINT64, 0, ATOMIC_TYPE_MAX - 1 },
-#undef CHOICE
-};
+int64_t member_number(const struct option_entry *e, const struct job *job) {
+	const void *p = member_of(e, job);
 
-/*
- * Little endian or big, a field is read and written in its own width;
- * no unsigned one is above INT64_MAX in a valid job.
- */
-static int64_t choice_get(const struct choice *c, const struct job *job) {
-	const void *p = (const char *) job + c->offset;
-
-	switch (c->size) {
-	case sizeof(bool):
+	switch (e->form) {
+	case FORM_BOOL:
 		return *(const bool *) p;
-	case sizeof(int32_t):
-		/*
-		 * Only the signed ones can be negative; an unsigned one above INT32_MAX reads as negative,
-		 * and is out of range either way.
-		 */
+	case FORM_U32:
+		return *(const uint32_t *) p;
+	case FORM_I32:
 		return *(const int32_t *) p;
 	default:
-		return *(const int64_t *) p;
+		return *(const int64_t *) p; /* no unsigned one is above INT64_MAX in a valid job */
 	}
 }
 
-static void choice_set(const struct choice *c, struct job *job, int64_t value) {
-	void *p = (char *) job + c->offset;
+void member_set_number(const struct option_entry *e, struct job *job, int64_t value) {
+	void *p = (char *) job + e->offset;
 
-	switch (c->size) {
-	case sizeof(bool):
+	switch (e->form) {
+	case FORM_BOOL:
 		*(bool *) p = value != 0;
 		break;
-	case sizeof(int32_t):
+	case FORM_U32:
+		*(uint32_t *) p = (uint32_t) value;
+		break;
+	case FORM_I32:
 		*(int32_t *) p = (int32_t) value;
 		break;
 	default:
@@ -123,45 +78,66 @@ static void choice_set(const struct choice *c, struct job *job, int64_t value) {
 	}
 }
 
-_Static_assert(sizeof(bool) == 1, "distinguished from the other types by its width");
+/* Whether it is a member that only some backends take. */
+static bool is_choice(const struct option_entry *e) {
+	return e->key && e->choice;
+}
 
 void job_defaults(struct job *ret) {
 	memset(ret, 0, sizeof(*ret)); /* padding too: jobs are compared as bytes in tests */
-	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
-		choice_set(&choices[i], ret, choices[i].fallback);
+	for (size_t i = 0; i < job_members_size; i++)
+		if (is_choice(&job_members[i]))
+			member_set_number(&job_members[i], ret, job_members[i].unset);
 	(void) copy_string(ret->tx_memory, sizeof(ret->tx_memory), "host");
 	(void) copy_string(ret->rx_memory, sizeof(ret->rx_memory), "host");
 }
 
+static const char *label_of(const struct option_entry *e) {
+	return e->label ? e->label : e->name;
+}
+
 const char *job_option_name(unsigned long option) {
-	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
-		if (choices[i].option == option)
-			return choices[i].name;
+	for (size_t i = 0; i < job_members_size; i++)
+		if (is_choice(&job_members[i]) && job_members[i].choice == option)
+			return label_of(&job_members[i]);
 	return "unknown";
 }
 
 unsigned long job_options_used(const struct job *job) {
 	unsigned long used = 0;
 
-	for (size_t i = 0; i < ELEMENTSOF(choices); i++)
-		if (choice_get(&choices[i], job) != choices[i].fallback)
-			used |= choices[i].option;
+	for (size_t i = 0; i < job_members_size; i++)
+		if (is_choice(&job_members[i]) && member_number(&job_members[i], job) != job_members[i].unset)
+			used |= job_members[i].choice;
 	return used;
+}
+
+/* The largest value of a member: an enum has its names. */
+static int64_t largest(const struct option_entry *e) {
+	int64_t n = 0;
+
+	if (!e->names)
+		return e->form == FORM_BOOL ? 1 : (int64_t) e->max;
+	while (e->names[n])
+		n++;
+	return n - 1;
 }
 
 /* Each by itself; from the network anything may come. */
 static int validate_ranges(const struct job *job, const struct backend_facts *b) {
-	for (size_t i = 0; i < ELEMENTSOF(choices); i++) {
-		const struct choice *c = &choices[i];
-		int64_t value = choice_get(c, job);
+	for (size_t i = 0; i < job_members_size; i++) {
+		const struct option_entry *e = &job_members[i];
+		int64_t value = is_choice(e) ? member_number(e, job) : 0, max = largest(e);
 		char others[BACKENDS_WITH_MAX];
 
-		if (value != c->fallback && !(job_options_of(job, b->options) & c->option))
-			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", c->name, b->name,
-				       backends_with(c->option, 0, 0, others));
-		if (value < c->min || value > c->max)
-			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", c->name, (long long) value,
-				       (long long) MAX(c->min, 0), (long long) c->max);
+		if (!is_choice(e) || value == e->unset)
+			continue;
+		if (!(job_options_of(job, b->options) & e->choice))
+			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", label_of(e),
+				       b->name, backends_with(e->choice, 0, 0, others));
+		if (value < (int64_t) e->min || value > max)
+			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", label_of(e), (long long) value,
+				       (long long) e->min, (long long) max);
 	}
 	if (job->mtu && (job->mtu < JOB_MTU_MIN || (job->mtu & (job->mtu - 1))))
 		return failure(-EINVAL, EXIT_USAGE, "--mtu %u: 256, 512, 1024, 2048 or 4096", job->mtu);
@@ -408,19 +384,19 @@ unsigned long job_options_of(const struct job *job, unsigned long backend_option
 }
 
 /* Who names no cores and no node. */
-static bool is_choice(const char *text) {
+static bool names_none(const char *text) {
 	return !text[0] || streq(text, "auto") || streq(text, "off");
 }
 
 int job_check_cpu(const char *text) {
 	cpu_set_t set;
 
-	return is_choice(text) ? 0 : cpu_list_parse(text, &set);
+	return names_none(text) ? 0 : cpu_list_parse(text, &set);
 }
 
 int job_check_numa(const char *text) {
 	uint64_t node = 0;
-	int r = is_choice(text) ? 0 : parse_u64(text, &node);
+	int r = names_none(text) ? 0 : parse_u64(text, &node);
 
 	return r < 0 ? r : node < CPU_SETSIZE ? 0 : -ERANGE;
 }

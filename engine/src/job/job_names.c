@@ -2,7 +2,7 @@
 /* The words for a job's choices: on the command line, in the job's JSON and in records. */
 #include "job_names.h"
 
-const char *const op_names[OP_MAX] = {
+const char *const op_names[OP_MAX + 1] = {
 	[OP_SEND] = "send",
 	[OP_SEND_IMM] = "send-imm",
 	[OP_WRITE] = "write",
@@ -14,43 +14,43 @@ const char *const op_names[OP_MAX] = {
 	[OP_FETCH_ATOMIC] = "fetch-atomic",
 	[OP_COMPARE_ATOMIC] = "compare-atomic",
 };
-const char *const kind_names[KIND_MAX] = {
+const char *const kind_names[KIND_MAX + 1] = {
 	[KIND_LATENCY] = "latency",
 	[KIND_BANDWIDTH] = "bandwidth",
 	[KIND_TRANSFER] = "transfer",
 };
-const char *const definition_names[DEFINITION_MAX] = {
+const char *const definition_names[DEFINITION_MAX + 1] = {
 	[DEFINITION_AUTO] = "auto",
 	[DEFINITION_HALF_ROUND_TRIP] = "half_round_trip",
 	[DEFINITION_COMPLETION] = "completion",
 };
-const char *const completion_mode_names[COMPLETION_MODE_MAX] = {
+const char *const completion_mode_names[COMPLETION_MODE_MAX + 1] = {
 	[COMPLETION_BUSY] = "busy",
 	[COMPLETION_EVENT] = "event",
 };
-const char *const clock_names[CLOCK_KIND_MAX] = {
+const char *const clock_names[CLOCK_KIND_MAX + 1] = {
 	[CLOCK_KIND_MONOTONIC] = "monotonic",
 	[CLOCK_KIND_CYCLES] = "cycles",
 };
-const char *const rate_unit_names[RATE_UNIT_MAX] = {
+const char *const rate_unit_names[RATE_UNIT_MAX + 1] = {
 	[RATE_NONE] = "none",
 	[RATE_MESSAGES] = "messages",
 	[RATE_BITS] = "bits",
 };
 
-const char *const connection_names[CONNECTION_MAX] = {
+const char *const connection_names[CONNECTION_MAX + 1] = {
 	[CONNECTION_RC] = "rc",
 	[CONNECTION_UC] = "uc",
 	[CONNECTION_UD] = "ud",
 };
 
-const char *const key_mode_names[KEYS_MAX] = {
+const char *const key_mode_names[KEYS_MAX + 1] = {
 	[KEYS_CLIENT] = "client",
 	[KEYS_MATCHING] = "matching",
 	[KEYS_PROVIDER] = "provider",
 };
 
-const char *const fabric_class_names[FABRIC_CLASS_MAX] = {
+const char *const fabric_class_names[FABRIC_CLASS_MAX + 1] = {
 	[FABRIC_CLASS_DEFAULT] = "default",
 	[FABRIC_CLASS_BEST_EFFORT] = "best-effort",
 	[FABRIC_CLASS_LOW_LATENCY] = "low-latency",
