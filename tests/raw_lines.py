@@ -8,11 +8,9 @@ one say.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -79,7 +77,7 @@ class HostFiles:
             kind="sample",
             number=self._samples,
             time_s=reading["time_s"],
-            monotonic_ns=reading.get("monotonic_ns", int(float(reading["time_s"]) * 1e9)),
+            monotonic_ns=_monotonic_ns(reading),
             settled=reading.get("settled", True),
             values=" ".join(value for _, _, table in tables for value in table.values()),
         )
@@ -106,6 +104,13 @@ class HostFiles:
             _line(self._flows_file, kind="end", **last, message=agent.get("message"))
         self._flows_file.close()
         self._samples_file.close()
+
+
+def _monotonic_ns(reading: Document) -> int:
+    """Composed readings have one clock."""
+    if "monotonic_ns" in reading:
+        return int(reading["monotonic_ns"])
+    return int(float(reading["time_s"]) * 1e9)
 
 
 def _begun_ns(end: Document) -> int | None:
@@ -349,55 +354,6 @@ def counts(end: End, path: str, before: int, after: int) -> None:
             late = float(reading["time_s"]) >= over
             put(path, str(after if late else before))(reading)
         walk.save()
-
-
-# ---- perch.raw/1 ---------------------------------------------------------------------------------
-
-
-def convert(root: Path) -> None:
-    """All hosts of a run. The files that a host had for each flow are gone then."""
-    plan = hashlib.sha256((root / "plan.json").read_bytes()).hexdigest()
-    for folder in sorted((root / "raw").iterdir()):
-        for walk in (folder, folder / "retry"):
-            if (walk / "agent.json").is_file():
-                _convert_walk(walk, plan)
-
-
-def _convert_walk(walk: Path, plan: str) -> None:
-    """`plan`: SHA-256 of the plan, which older agents did not write."""
-    agent = {"plan_sha256": plan} | json.loads((walk / "agent.json").read_text())
-    agent["schema"] = SCHEMA
-    files = HostFiles(walk, agent)
-    environment = walk / "environment.json"
-    if environment.is_file():
-        document = json.loads(environment.read_text()) | {"schema": "perch.environment/2"}
-        idle = document.pop("idle", None)
-        interface = (idle or {}).get("address_interface") or _interface(walk.rglob("*.json"))
-        document |= {"address_interface": interface, "run": agent["run"]}
-        if idle:
-            document["idle_samples"] = [files.sample(idle[one]) for one in BOTH]
-        environment.write_bytes(_encode(document) + b"\n")
-    found = [
-        (json.loads(path.read_text()), path)
-        for name in ("client", "server")
-        for path in (walk / "flows").rglob(f"{name}.json")
-    ]
-    for end, path in sorted(found, key=lambda one: one[0].get("started") or ""):
-        for name in ("stdout", "stderr"):
-            if (output := path.with_suffix(f".{name}")).is_file():
-                end[name] = output.read_text()
-        files.end(end | {"id": end["flow"]})
-    files.close()
-    (walk / "agent.json").unlink()
-    shutil.rmtree(walk / "flows", ignore_errors=True)
-
-
-def _interface(ends: Iterable[Path]) -> str:
-    for path in ends:
-        counters = json.loads(path.read_text()).get("counters")
-        if counters and counters.get("address_interface"):
-            return str(counters["address_interface"])
-    return ""
 
 
 # ---- for bats ------------------------------------------------------------------------------------

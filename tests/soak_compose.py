@@ -264,7 +264,8 @@ def write_flow(root, flow, turn, o, plants):
     for role in ("client", "server"):
         place = root / "raw" / flow[role] / "flows" / flow["id"]
         place.mkdir(parents=True, exist_ok=True)
-        side = load(RECORDED / "flows/tcp-latency/alpha/beta/0/1/client.json") | {
+        side = {
+            "schema": "perch.flow/1",
             "run": o.run,
             "flow": flow["id"],
             "role": role,
@@ -274,6 +275,10 @@ def write_flow(root, flow, turn, o, plants):
             "ended": wall(EPOCH + o.duration + 2),
             "elapsed_s": seconds + 1,
             "exit": 0 if role == "client" else None,
+            "signal": None,
+            "timed_out": False,
+            "state": "done",
+            "message": None,
         }
         if whole:
             (place / f"{role}.json").write_text(json.dumps(side) + "\n")
@@ -314,12 +319,16 @@ def options(words):
 def agent(host, o):
     """agent.json as the agent leaves it."""
     state = "running" if o.running is not None else "stopped" if o.stopped is not None else "done"
-    document = load(RECORDED / "agent.json") | {
+    document = {
+        "schema": "perch.agent/1",
         "run": o.run,
         "host": host,
         "state": state,
         "started": wall(EPOCH - 1),
         "ended": wall(EPOCH + o.duration + 3),
+        "flows_total": 14,
+        "flows_done": 14,
+        "message": None,
     }
     document["soak"] = {
         "supervisor": "systemd",
@@ -341,7 +350,8 @@ def agent(host, o):
 def environment(host):
     """environment.json, with a NIC."""
     own = {"host": host, "hostname": host, "collected": wall(EPOCH - 0.9)}
-    document = load(RECORDED / "environment.json") | own
+    document = load(RECORDED / "environment.json") | own | {"schema": "perch.environment/1"}
+    del document["run"], document["address_interface"]
     document["interfaces"] = [
         {
             "name": "eth1",

@@ -25,7 +25,7 @@ IDLE_S = 0.5
 def _unfinished(agent: Agent | None, flows: int, created: float, of: str = "") -> str | None:
     """Why the walk of an agent over its flows is not whole. `of`: of which plan it is."""
     if agent is None:
-        return f"its agent left no {of}agent.json"
+        return f"its agent left no {of}flows.jsonl"
     said = f": {agent.message}" if agent.message else ""
     if agent.state != "done":
         return f"its agent ended in state {agent.state}{said}"
@@ -33,14 +33,14 @@ def _unfinished(agent: Agent | None, flows: int, created: float, of: str = "") -
         return f"its agent ended in state done, but reports{said}"
     begin, end = moment(agent.started), moment(agent.ended)
     if begin is None or end is None:
-        return f"its {of}agent.json does not say when it ran"
+        return f"its {of}flows.jsonl does not say when it ran"
     if end < begin:
-        return f"its {of}agent.json says that it ended before it began"
+        return f"its {of}flows.jsonl says that it ended before it began"
     if begin < created - LOST_S:
-        return f"its {of}agent.json is of {agent.started}, before the plan"
+        return f"its {of}flows.jsonl is of {agent.started}, before the plan"
     if (agent.flows_total, agent.flows_done) != (flows, flows):
         done = f"{agent.flows_done} of {agent.flows_total} flows"
-        return f"its {of}agent.json has {done} done, and the plan {flows}"
+        return f"its {of}flows.jsonl has {done} done, and the plan {flows}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The documents of the hosts: agent.json, environment.json and host-check's answer."""
+"""What the agents of the hosts say of themselves, environment.json and host-check's answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from perch.judge import findings, links
 from perch.judge.counters import Counted, counted
-from perch.judge.host_lines import agent_of, idle
+from perch.judge.host_lines import FLOWS, agent_of, idle
 from perch.judge.raw import RawFiles
 from perch.judge.readings import around
 from perch.model.moments import LOST_S, moment
@@ -97,30 +97,34 @@ def _of_schema(document: Document | None, schema: str) -> Document | None:
 
 
 def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent | None:
-    path = f"raw/{host}/{folder}agent.json"
-    agent = agent_of(files, f"raw/{host}/{folder}".rstrip("/")) or files.document(path, _agent)
-    if agent is None and (why := files.repeated(path)):
-        return Agent(state="foreign", message=f"its agent.json {why}")
+    if plan.soak is None:
+        name, agent = FLOWS, agent_of(files, f"raw/{host}/{folder}".rstrip("/"))
+    else:
+        name = "agent.json"
+        agent = files.document(f"raw/{host}/{name}", _agent)
+        if agent is None and (why := files.repeated(f"raw/{host}/{name}")):
+            return Agent(state="foreign", message=f"its {name} {why}")
     if agent is None or agent.schema != "perch.agent/1":
         return None
-    stranger = _stranger(agent, plan, host)
+    stranger = _stranger(agent, plan, host, name)
     if stranger is None:
         return agent
     return Agent(state="foreign", message=stranger, run=agent.run, host=agent.host)
 
 
-def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
+def _stranger(agent: Agent, plan: Plan, host: str, name: str) -> str | None:
     """Why a report does not belong to this host, run and plan; None where it does.
 
-    An older agent does not record its plan; hardware needs that proof.
+    `name`: of its file. An older agent of a soak does not record its plan; hardware needs that
+    proof.
     """
     if agent.run != plan.run:
-        return f"its agent.json belongs to run {agent.run!r}"
+        return f"its {name} belongs to run {agent.run!r}"
     if agent.host != host:
-        return f"its agent.json belongs to host {agent.host!r}"
+        return f"its {name} belongs to host {agent.host!r}"
     if agent.plan_sha256 is None:
         unsaid = plan.hosts[host].scope == "hardware"
-        return "its agent.json does not record which plan it ran" if unsaid else None
+        return f"its {name} does not record which plan it ran" if unsaid else None
     if agent.plan_sha256 != plan.sha256:
         return (
             f"it ran a plan with SHA-256 {agent.plan_sha256[:12]}, "

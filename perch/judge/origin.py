@@ -198,16 +198,16 @@ def _other_connections(planned: Planned, flow: Flow, part: Part, raw: FlowFiles)
     mine, served = tool.connections(raw.stdout), tool.connections(raw.server_stdout)
     streams = part.params.queue_pairs if part.params and tool.is_tcp else None
     if streams is not None and len(mine) != streams:
-        return f"client.stdout names {len(mine)} connections of {streams}"
+        return f"the client's stdout names {len(mine)} connections of {streams}"
     ports = planned.plan.hosts[flow.server].tool_ports
     port = ports.get(flow.tool) if tool.is_tcp else None
     if port is not None and any(peer != b"%d" % port for _, peer in mine):
-        return f"client.stdout names another port than {port}, which was planned"
+        return f"the client's stdout names another port than {port}, which was planned"
     by_itself = isinstance(raw.server, End) and raw.server.exit == 0 and not raw.server.signal
     if mine and not served and by_itself:
-        return "server.stdout names no connection"
+        return "the server's stdout names no connection"
     if mine and served and not mine.issubset({(own, peer) for peer, own in served}):
-        return "server.stdout names other connections than client.stdout"
+        return "the server's stdout names other connections than the client's"
     return tool.contradiction(part, raw.server_stdout) if served and tool.contradiction else None
 
 

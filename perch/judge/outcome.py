@@ -116,7 +116,7 @@ def belongs(
     for role, end in ends:
         stranger = _stranger(run, flow, end, role) if isinstance(end, End) else None
         if stranger:
-            why = f"raw file belongs to another measurement: {role}.json is of {stranger}"
+            why = f"raw file belongs to another measurement: the {role}'s line is of {stranger}"
             return Cause("error", 6, why)
     return None
 
@@ -138,7 +138,7 @@ def _server_story(server: End | str | None) -> str:
     if server is None:
         return ""
     if isinstance(server, str):
-        return "; the server's server.json cannot be read"
+        return "; the server's line cannot be read"
     if server.exit or _said(server):
         return f"; server on {server.host}: exit {server.exit}{_said(server)}"
     return ""
@@ -156,7 +156,7 @@ def _not_started(flow: Flow, client: End, server: End | str | None) -> Cause | N
         story = f"the two ends did not meet{_said(client)}{_server_story(server)}"
         return Cause("not_measured", 4, story)
     if client.state != "done":
-        return Cause("error", 6, f"client.json has the unknown state {client.state!r}")
+        return Cause("error", 6, f"the client's line has the unknown state {client.state!r}")
     return None
 
 
@@ -165,7 +165,9 @@ def _badly_ended(flow: Flow, client: End, stderr: bytes, exit_code: ExitCode) ->
     if client.exit == 0 and not client.timed_out and not client.signal:
         failed = _failed_completion(stderr)
         if failed is None and client.message:  # no agent has a word for what ended well
-            return Cause("error", UNUSABLE, f"it exited 0, but client.json has{_said(client)}")
+            return Cause(
+                "error", UNUSABLE, f"it exited 0, but the client's line has{_said(client)}"
+            )
         if failed is None:
             return None
         code = exit_code(UNUSABLE, last_words(stderr))
@@ -177,7 +179,7 @@ def _badly_ended(flow: Flow, client: End, stderr: bytes, exit_code: ExitCode) ->
     if client.signal:
         return Cause("error", 6, f"{flow.tool} was ended by signal {client.signal}{after}")
     if client.exit is None:
-        return Cause("error", 6, "client.json has no exit code")
+        return Cause("error", 6, "the client's line has no exit code")
     return Cause("error", exit_code(client.exit, words), f"exit {client.exit}{after}")
 
 
@@ -196,7 +198,9 @@ def cause(
     if client is None:
         return Cause("not_measured", None, _absent(flow.client, agent))
     if isinstance(client, str):
-        return Cause("not_measured", None, f"client.json of this flow on {flow.client} is damaged")
+        return Cause(
+            "not_measured", None, f"the client's line of this flow on {flow.client} is damaged"
+        )
     return _not_started(flow, client, server) or _badly_ended(flow, client, stderr, exit_code)
 
 
@@ -209,9 +213,9 @@ def server_cause(flow: Flow, server: End | str | None, stderr: bytes = b"") -> C
     An external tool's server ends by itself (one client, then exit 0) or by the agent's TERM.
     """
     if server is None:
-        return Cause("error", 6, f"host {flow.server} left no server.json of this flow")
+        return Cause("error", 6, f"host {flow.server} left no server's line of this flow")
     if isinstance(server, str):
-        return Cause("error", 6, f"server.json of this flow on {flow.server} is damaged")
+        return Cause("error", 6, f"the server's line of this flow on {flow.server} is damaged")
     if server.state != "done":
         why = f"the server's side ended in state {server.state!r}{_said(server)}"
         return Cause("error", 6, why)

@@ -1,4 +1,4 @@
-"""What both agents left of a flow: lines of one file a host, or files of its own."""
+"""What both agents left of a flow of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from perch.judge.host_lines import Lines, Part
 from perch.judge.hosts import HostFacts
-from perch.judge.raw import RawFiles, TooLargeError, read_client, read_server, walk_folder
+from perch.judge.raw import RawFiles, TooLargeError, walk_folder
 from perch.model.plan import Flow
 from perch.model.raw import Agent, FlowFiles
 from perch.model.raw_lines import FlowLine
@@ -22,18 +22,14 @@ class Outputs:
         self._read: dict[str, Lines | None] = {}
 
     def of(self, flow: Flow) -> FlowFiles:
-        """Raises TooLargeError where an output is too large to be read, or was cut."""
+        """Raises TooLargeError where an output was cut."""
         raw = FlowFiles(None, None, b"", b"")
         client = self._lines(flow.client, retry=flow.retry)
-        if client is None:
-            read_client(self._files, flow, raw)
-        elif line := client.of(flow.id, "client"):
+        if client and (line := client.of(flow.id, "client")):
             raw.client = client.end(line)
             raw.stdout, raw.stderr = _stdout(line), line.stderr.encode()
         server = self._lines(flow.server, retry=flow.retry)
-        if server is None:
-            read_server(self._files, flow, raw)
-        elif line := server.of(flow.id, "server"):
+        if server and (line := server.of(flow.id, "server")):
             raw.server = server.end(line)
             raw.server_stdout, raw.server_stderr = _stdout(line), line.stderr.encode()
         return raw

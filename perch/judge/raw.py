@@ -15,9 +15,10 @@ from typing import BinaryIO, TypeVar
 import msgspec
 from msgspec.structs import asdict
 
+from perch.errors import ExitCode, PerchError
 from perch.judge.readings import around
 from perch.model.json_keys import repeated_key
-from perch.model.plan import Flow
+from perch.model.plan import Flow, Plan
 from perch.model.raw import End, EndFile, FlowFiles
 from perch.tools import TOOLS
 
@@ -199,6 +200,19 @@ def read_server(files: RawFiles, flow: Flow, raw: FlowFiles) -> None:
             raw.server_stderr = contents("server.stderr", folder)
     finally:
         os.close(folder)
+
+
+def refuse_raw_1(files: RawFiles, plan: Plan) -> None:
+    """Raises PerchError where an older agent left files of their own for each flow of a run."""
+    for host in plan.hosts if plan.soak is None else ():
+        name = f"raw/{host}/agent.json"
+        if files.read(name):
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                "its raw files are perch.raw/1, not perch.raw/2",
+                file=name,
+                remedy="judge this run with the Perch that measured it, or measure again",
+            )
 
 
 def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:

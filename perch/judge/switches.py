@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from perch.judge import findings
+from perch.judge.hosts import ENVIRONMENTS
 from perch.judge.raw import RawFiles
 from perch.model.figures import encode
 from perch.model.plan import Plan, PlanHost
@@ -42,7 +43,7 @@ def _reading(files: RawFiles, switch: str, phase: str) -> Document | None:
 def _host(files: RawFiles, name: str, planned: PlanHost) -> Document:
     """The speeds of the measured interfaces, where the inventory names them."""
     environment = files.document(f"raw/{name}/environment.json", _environment)
-    if environment is None or environment.schema != "perch.environment/1":
+    if environment is None or environment.schema not in ENVIRONMENTS:
         environment = Environment()
     netdevs = [
         device["netdev"] for device in planned.devices if isinstance(device.get("netdev"), str)

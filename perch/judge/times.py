@@ -41,8 +41,8 @@ def _not_in_agent(end: End, agent: Agent | None, begun: float, over: float) -> s
     if begin is None or not (begun < begin - CLOSE_S or late):
         return None
     return (
-        f"{end.role}.json is of {end.started} to {end.ended}, but the agent on {end.host} ran from "
-        f"{agent.started} to {agent.ended or 'now'}"
+        f"the {end.role}'s line is of {end.started} to {end.ended}, "
+        f"but the agent on {end.host} ran from {agent.started} to {agent.ended or 'now'}"
     )
 
 
@@ -52,7 +52,7 @@ def _same_devices(before: Reading, after: Reading) -> bool:
 
 def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
     """Whether an end's duration and its readings of counters are those of its start and end."""
-    name, until, what = f"{end.role}.json", over, "end"
+    name, until, what = f"the {end.role}'s line", over, "end"
     readings = end.counters
     if readings and (readings.before is None) != (readings.after is None):
         yield f"{name} lacks one of its two readings of counters"
@@ -86,7 +86,7 @@ def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
 def _untimely(plan: Plan, end: End, agent: Agent | None) -> Iterator[str]:
     """Why an end's times are not those of its flow."""
     begun, over = end.begun, end.over
-    name = f"{end.role}.json"
+    name = f"the {end.role}'s line"
     if begun is None or over is None:
         yield f"{name} does not say when it ran"
         return
@@ -214,7 +214,7 @@ def too_long(
         seconds = _between_readings(end)
         if isinstance(end, End) and seconds is not None and not _fits(lasted, seconds):
             return (
-                f"its sizes took {rounded(lasted)} s, but {end.role}.json has counters of "
+                f"its sizes took {rounded(lasted)} s, but the {end.role}'s line has counters of "
                 f"{rounded(seconds)} s"
             )
     return None

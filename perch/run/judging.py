@@ -26,7 +26,7 @@ from perch.judge import columns, findings, host_lines, laws, parquet, planned, s
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
 from perch.judge.manifest import read_manifest
-from perch.judge.raw import RawFiles
+from perch.judge.raw import RawFiles, refuse_raw_1
 from perch.judge.switches import read_switches
 from perch.judge.trail import Trail, of_idle
 from perch.model import derived
@@ -140,6 +140,7 @@ def _judge(root: Path, work: Path) -> Judged:
     )
     limits, baseline = read_limits(root), read_baseline(root)
     files = RawFiles(root)
+    refuse_raw_1(files, plan)
     with ThreadPoolExecutor(1) as beside:  # this process waits for others most of the time
         pieces = beside.submit(_pieces, plan, files)
         manifest = beside.submit(read_manifest, files, plan.flows())

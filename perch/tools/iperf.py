@@ -182,13 +182,14 @@ def contradiction(part: Part, served: bytes) -> str | None:
         rows = _rows(lines_of(served))
         rows = [row for row in rows if (row.id == "SUM") == ((streams or 1) > 1)]
     except UnusableError as why:
-        return f"server.stdout cannot be used: {why}"
+        return f"the server's stdout cannot be used: {why}"
     sent = part.bandwidth.bytes if part.bandwidth else None
     if not rows or rows[-1].start_s != 0 or sent is None:
         return None
     if abs(rows[-1].bytes - sent) <= DISAGREE * sent:
         return None
-    return f"server.stdout has {shown(rows[-1].bytes)} bytes received, client.stdout {shown(sent)}"
+    received = shown(rows[-1].bytes)
+    return f"the server's stdout has {received} bytes received, the client's {shown(sent)}"
 
 
 def _params(lines: Sequence[str], argv: Sequence[str]) -> Params:

@@ -364,15 +364,15 @@ def contradiction(part: Part, served: bytes) -> str | None:
     try:
         document = _decode(served)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return "server.stdout is not a JSON document: truncated?"
+        return "the server's stdout is not a JSON document: truncated?"
     if document.error is not None:
-        return f"server.stdout has the error {shown(document.error)}"
+        return f"the server's stdout has the error {shown(document.error)}"
     received = (document.end.sum_received or _NONE).bytes
     said = part.bandwidth.bytes if part.bandwidth else None
     both_ways = part.params is not None and part.params.bidirectional
     if both_ways or part.reverse or said == received:
         return None
-    return f"server.stdout has {shown(received)} bytes received, client.stdout {shown(said)}"
+    return f"the server's stdout has {shown(received)} bytes received, the client's {shown(said)}"
 
 
 def _started(start: _Start) -> str:

@@ -168,7 +168,7 @@ def _of_run(run: Run, devices: fabric.Devices) -> Document:
             for one in run.plan.excluded
         ],
         "commands": plan_view.commands(run.plan.tests),
-        "flow_folder": plan_view.FLOW_FOLDER,
+        "flow_files": plan_view.flow_files(is_soak=run.soak is not None),
         "missing": _missing(run.verdict.coverage.missing),
     }
 

@@ -10,7 +10,8 @@ import msgspec
 import polars as pl
 
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, planned
+from perch.judge import columns, host_lines, planned
+from perch.judge.hosts import ENVIRONMENTS
 from perch.judge.raw import RawFiles
 from perch.model import derived
 from perch.model.imported import Documents
@@ -65,7 +66,7 @@ class Idle(msgspec.Struct):
 
 
 class Environment(msgspec.Struct):
-    """perch.environment/1, as far as a report shows it."""
+    """perch.environment/1 or /2, as far as a report shows it. The first has `idle`."""
 
     schema: str = ""
     hostname: str | None = None
@@ -79,6 +80,8 @@ class Environment(msgspec.Struct):
     cxi: list[Device] | None = None
     versions: dict[str, Any] | None = None
     idle: Idle | None = None
+    address_interface: str = ""
+    idle_samples: tuple[int, int] | None = None
 
     @property
     def devices(self) -> list[Device]:
@@ -176,14 +179,29 @@ def _decoded(decoder: msgspec.json.Decoder[_T], content: bytes) -> _T | None:
         return None
 
 
-def _environments(root: Path, hosts: list[str]) -> dict[str, Environment]:
-    files = RawFiles(root)
-    found = {host: files.document(f"raw/{host}/environment.json", _environment) for host in hosts}
-    return {
-        host: one
-        for host, one in found.items()
-        if one is not None and one.schema == "perch.environment/1"
-    }
+def _environments(root: Path, run: str, hosts: list[str]) -> dict[str, Environment]:
+    files, found = RawFiles(root), {}
+    for host in hosts:
+        one = files.document(f"raw/{host}/environment.json", _environment)
+        if one is None or one.schema not in ENVIRONMENTS:
+            continue
+        if one.idle_samples:
+            one.idle = _idle(files, run, host, one)
+        found[host] = one
+    return found
+
+
+def _idle(files: RawFiles, run: str, host: str, environment: Environment) -> Idle | None:
+    """The devices that were read while the host was idle."""
+    samples, interface = environment.idle_samples, environment.address_interface
+    readings = host_lines.idle(files, run, host, samples, interface)
+    if readings is None or readings.before is None:
+        return None
+    rdma, cxi = (
+        {name: Port(block.netdev) for name, block in blocks.items()}
+        for blocks in (readings.before.layout.rdma, readings.before.layout.cxi)
+    )
+    return Idle(Ports(rdma, cxi))
 
 
 def _history(root: Path) -> list[PastRun]:
@@ -205,7 +223,7 @@ def _run(
         records=records,
         limits=limits,
         limits_name=name or LimitsName(),
-        environments=_environments(root, list(digest.hosts)),
+        environments=_environments(root, digest.run, list(digest.hosts)),
         history=_history(root),
         references=read_references(root),
         mark=derived.mark(root),

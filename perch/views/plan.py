@@ -20,11 +20,15 @@ COMMANDS_MAX = 8
 
 NOT_STATED = "not stated"
 
-#: Where the files of a flow are: its id is a path.
-FLOW_FOLDER = f"raw/<host>/flows/{'/'.join(f'<{part}>' for part in FlowKey.__struct_fields__)}/"
-
 #: test, client, server, rail
 Stream = tuple[str, str, str, int]
+
+
+def flow_files(*, is_soak: bool) -> str:
+    """Where the commands and outputs of flows are. Of a soak, a flow's id is a path."""
+    if not is_soak:
+        return "raw/<host>/flows.jsonl"
+    return f"raw/<host>/flows/{'/'.join(f'<{part}>' for part in FlowKey.__struct_fields__)}/"
 
 
 class PlannedTest(msgspec.Struct):

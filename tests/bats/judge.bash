@@ -10,8 +10,6 @@ judge_setup() {
   common_setup
   JUDGE=$TOP/reports/judge
   recorded loopback
-  TCP=run/raw/alpha/flows/tcp-latency/alpha/beta/0/1
-  IPERF3=run/raw/alpha/flows/iperf3/alpha/beta/0/1
 }
 
 # judge CODE: the run is judged, and the exit code is that one
@@ -37,6 +35,30 @@ spoil() {
   cp whole "$1"
 }
 
+# spoil_end FLOW ROLE STATUS CHECK < table: the same of an end of a flow
+spoil_end() {
+  local fault
+  rm -rf whole && cp -r run/raw whole
+  while read -r fault; do
+    edit_end "$1" "$2" "$fault"
+    judge "$3"
+    assert_equal "$(check_status "$4")" "$([ "$3" = 1 ] && echo fail || echo inconclusive)"
+    rm -r run/raw && cp -r whole run/raw
+  done
+}
+
+# spoil_output FLOW STATUS CHECK < table: the same of each line that a flow's client printed
+spoil_output() {
+  local fault
+  rm -rf whole && cp -r run/raw whole
+  while read -r fault; do
+    edit_output "$1" "$fault"
+    judge "$2"
+    assert_equal "$(check_status "$3")" "$([ "$2" = 1 ] && echo fail || echo inconclusive)"
+    rm -r run/raw && cp -r whole run/raw
+  done
+}
+
 # cards DRIVER: the recorded Soft-RoCE as if two cards had carried it, planned as hardware; DRIVER is a word of JSON.
 cards() {
   recorded rxe
@@ -51,9 +73,9 @@ put_cards(Run(pathlib.Path("run").resolve()))'
   "$TOP/.venv/bin/perchctl" seal run >/dev/null # as the playbook seals what it fetched
 }
 
-# more END COUNTER BY: a counter of a host is that much higher after a flow, and in all of its later readings
+# more FLOW COUNTER BY: a counter of the client's host is that much higher after a flow, and in all of its later readings
 more() {
   PYTHONPATH=$TOP "$TOP/.venv/bin/python" -c 'import pathlib, sys
-from tests.py.judging import go_on, more
-go_on(pathlib.Path("run"), pathlib.Path(sys.argv[1]), more(sys.argv[2], int(sys.argv[3])))' "$@"
+from tests.py.judging import End, go_on, more
+go_on(End(pathlib.Path("run"), sys.argv[1]), more(sys.argv[2], int(sys.argv[3])))' "$@"
 }

@@ -16,11 +16,9 @@ teardown() { common_teardown; }
   check-jsonschema --schemafile records.schema.json records.json
   check-jsonschema --schemafile "$schema/verdict.schema.json" run/verdict.json
   check-jsonschema --schemafile "$schema/environment.schema.json" "$TOP"/tests/fixtures/rxe/run/raw/*/environment.json
-  find "$TOP/tests/fixtures/rxe/run/raw" -path '*/flows/*.json' -exec check-jsonschema --schemafile "$schema/flow.schema.json" {} +
   check-jsonschema --schemafile "$schema/plan.schema.json" run/plan.json
   check-jsonschema --schemafile "$schema/limits.schema.json" run/inputs/limits.json "$TOP"/reports/limits/*.yml
   check-jsonschema --schemafile "$schema/environment.schema.json" run/raw/*/environment.json
-  find run/raw -path '*/flows/*.json' -exec check-jsonschema --schemafile "$schema/flow.schema.json" {} +
 }
 
 @test "limits that judge nothing, or ask for what no record has, are inconclusive" {

@@ -11,7 +11,7 @@ teardown() { common_teardown; }
   local flow=ofi-bandwidth-event/alpha/beta/0/1
   edit run/plan.json '.hosts[] |= (.scope = "hardware" | .fabric = "roce")
     | (.rounds[].flows[] | select(.test == "ofi-bandwidth-event")) |= (.scope = "hardware" | .provider = "verbs")'
-  edit run/raw/alpha/flows/$flow/client.stdout '.provider = "verbs" | .link.layer = "infiniband"'
+  edit_output $flow '.provider = "verbs" | .link.layer = "infiniband"'
   judge 3
   assert_equal "$(check_status path/$flow)" inconclusive
 }
@@ -30,28 +30,28 @@ teardown() { common_teardown; }
 
 @test "RDMA whose device counted less than was claimed fails; more is a finding; what cannot be read proves nothing" {
   recorded rxe
-  local client=run/raw/alpha/flows/write-latency/alpha/beta/0/1/client.json server=run/raw/beta/flows/write-latency/alpha/beta/0/1/server.json
+  local flow=write-latency/alpha/beta/0/1
   # the packets went nowhere; only the interface moved; one packet of 200 is missing at the other end
-  spoil "$client" 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
+  spoil_end $flow client 1 path/$flow <<'FAULTS'
 .counters.after.rdma = .counters.before.rdma
 .counters.after.netdev = .counters.before.netdev
 FAULTS
-  spoil "$server" 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
+  spoil_end $flow server 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
 .counters.after.rdma["rxe0/1"].counters |= (.rcvd_pkts = "199")
 FAULTS
-  more "$client" rdma.rxe0/1.counters.sent_pkts 9000000000
+  more $flow rdma.rxe0/1.counters.sent_pkts 9000000000
   judge 0
   assert_equal "$(check_status path/write-latency/alpha/beta/0/1)" advisory
   recorded rxe
-  cp "$client" whole
+  rm -rf whole && cp -r run/raw whole
   local fault
   for fault in '.counters = null' '.counters |= (.before.rdma = {} | .after.rdma = {})' 'del(.counters.after.rdma["rxe0/1"].counters.sent_pkts)' \
     '.counters.before.rdma["rxe0/1"].counters.sent_pkts = "4294967290" | .counters.after.rdma["rxe0/1"].counters.sent_pkts = "5"'; do
-    edit "$client" "$fault"
+    edit_end $flow client "$fault"
     judge 3
     assert_equal "$(check_status path/write-latency/alpha/beta/0/1)" inconclusive
     assert_equal "$(jq -r 'select(.test == "write-latency").path.state' run/records.jsonl)" unknown
-    cp whole "$client"
+    rm -r run/raw && cp -r whole run/raw
   done
 }
 
@@ -72,27 +72,36 @@ FAULTS
   cards '"mlx5_core"'
   cp -r run whole
   # a recorded flow of TCP, as if it had gone between hosts of scope $1, over layer $2
-  local flow=flows/tcp-bandwidth-event/alpha/beta/0/1 fixture=$TOP/tests/fixtures/loopback/run host
+  local flow=tcp-bandwidth-event/alpha/beta/0/1 fixture=$TOP/tests/fixtures/loopback/run
   beside() {
     rm -rf run && cp -r whole run
     edit run/plan.json ".hosts[].scope = \"$1\" | .rounds[].flows[].scope = \"$1\""
-    for host in alpha beta; do
-      mkdir -p "run/raw/$host/$flow"
-      cp "$fixture/raw/$host/$flow"/* "run/raw/$host/$flow"
-    done
-    # of this run, its addresses and its time
-    find run/raw -path '*/tcp-*/*' -type f -exec sed -i "s/$(jq -r .run "$fixture/plan.json")/$(jq -r .run run/plan.json)/
-      s/127\.0\.0\.1/$(jq -r .hosts.alpha.address run/plan.json)/; s/127\.0\.0\.2/$(jq -r .hosts.beta.address run/plan.json)/" {} +
+    # at its addresses and its time
     PYTHONPATH=$TOP:$TOP/tests/self-test "$TOP/.venv/bin/python" -c 'import json, pathlib, sys
 from perch.model.moments import moment
-from tests.py.judging import Run, later
-run, flow = Run(pathlib.Path("run").resolve()), sys.argv[1]
-first = json.loads((run.root / "raw/alpha/flows/verbs-send-latency/alpha/beta/0/1/client.json").read_text())
-own = json.loads((run.root / "raw/alpha" / flow / "client.json").read_text())
-shift = later(moment(first["started"]) - moment(own["started"]))
-for file in ("alpha/%s/client.json", "alpha/%s/client.stdout", "beta/%s/server.json"):
-    run.edit("raw/" + file % flow, shift)' "$flow"
-    edit "run/raw/alpha/$flow/client.stdout" ".link.layer = \"$2\" | .client.host = \"alpha\" | .server.host = \"beta\""
+from tests import spelled
+from tests.py.judging import later
+from tests.raw_lines import End, parsed, printed, walks
+flow, fixture, root = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path("run")
+hosts, recorded = (spelled.read(one)["hosts"] for one in (root, fixture))
+first = End(root, "verbs-send-latency/alpha/beta/0/1").document()["started"]
+shift = later(moment(first) - moment(End(fixture, flow).document()["started"]))
+for host, role in (("alpha", "client"), ("beta", "server")):
+    text = json.dumps(End(fixture, flow, role).document())
+    for name in hosts:
+        text = text.replace(recorded[name]["address"], hosts[name]["address"])
+    end = json.loads(text)
+    shift(end)
+    if role == "client":
+        lines = parsed(end["stdout"])
+        [shift(line) for line in lines]
+        end["stdout"] = printed(lines)
+    (walk,) = walks(root, host)
+    walk.ends.append(end)
+    walk.agent["flows_total"] += 1
+    walk.agent["flows_done"] += 1
+    walk.save()' "$flow" "$fixture"
+    edit_output $flow ".link.layer = \"$2\" | .client.host = \"alpha\" | .server.host = \"beta\""
     spelled "$fixture" >tcp.json
     spelled run | jq -c --slurpfile tcp tcp.json '.rounds += [{flows: [$tcp[0].rounds[].flows[] | select(.test == "tcp-bandwidth-event")]}]' | put_plan run
     "$JUDGE" run >/dev/null || true
@@ -128,15 +137,13 @@ for file in ("alpha/%s/client.json", "alpha/%s/client.stdout", "beta/%s/server.j
 @test "RDMA that claims less than its figures need, or has another device than planned, is inconclusive" {
   recorded rxe
   local flow=verbs-write-bandwidth/alpha/beta/0/1
-  local out=run/raw/alpha/flows/$flow/client.stdout
-  spoil "$out" 3 flow/$flow <<'FAULTS'
+  spoil_output $flow 3 flow/$flow <<'FAULTS'
 .path = {claimed_bytes: 0, client_sent_bytes: 0, client_received_bytes: 0}
 .path.client_sent_bytes = 6553599
 .client.device = "rxe1"
 .server.device = null
 FAULTS
-  out=run/raw/alpha/flows/send-bandwidth/alpha/beta/0/1/client.stdout
-  sed -i 's/: rxe0$/: rxe1/' $out
+  raw show send-bandwidth/alpha/beta/0/1 client stdout | sed 's/: rxe0$/: rxe1/' | raw put send-bandwidth/alpha/beta/0/1 client stdout
   judge 3
   assert_json run/verdict.json 'any(.checks[]; .id == "flow/send-bandwidth/alpha/beta/0/1" and .status == "inconclusive"
     and (.measured | test("the plan asks for device rxe0 on the client, the output says rxe1")))'
@@ -144,14 +151,12 @@ FAULTS
 
 @test "another port of the planned device is no proof" {
   recorded rxe
-  local client=run/raw/alpha/flows/write-latency/alpha/beta/0/1/client.json
   # all went over port 2, while port 1, which the plan names, stood still
-  spoil "$client" 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
+  spoil_end write-latency/alpha/beta/0/1 client 1 path/write-latency/alpha/beta/0/1 <<'FAULTS'
 .counters |= ((.before, .after).rdma |= (.["rxe0/2"] = .["rxe0/1"]) | .after.rdma["rxe0/1"] = .before.rdma["rxe0/1"])
 FAULTS
   # where nothing names the port, nobody knows
-  client=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/0/1/client.json
-  spoil "$client" 3 path/verbs-write-bandwidth/alpha/beta/0/1 <<'FAULTS'
+  spoil_end verbs-write-bandwidth/alpha/beta/0/1 client 3 path/verbs-write-bandwidth/alpha/beta/0/1 <<'FAULTS'
 (.counters.before, .counters.after).rdma |= (.["rxe0/2"] = .["rxe0/1"])
 FAULTS
 }
@@ -159,12 +164,12 @@ FAULTS
 @test "queue pairs of another connection, number or MTU than planned are inconclusive; lost messages are judged" {
   recorded rxe
   local flow=verbs-ud-send-bandwidth/alpha/beta/0/1
-  spoil run/raw/alpha/flows/$flow/client.stdout 3 flow/$flow <<'FAULTS'
+  spoil_output $flow 3 flow/$flow <<'FAULTS'
 .connection = "RC"
 .params.queue_pairs = 4
 .params.relaxed_ordering = true
 FAULTS
-  edit run/raw/alpha/flows/$flow/client.stdout '.loss.lost_messages = 30 | .bandwidth.bytes *= 0.85 | .bandwidth.gbit_s *= 0.85
+  edit_output $flow '.loss.lost_messages = 30 | .bandwidth.bytes *= 0.85 | .bandwidth.gbit_s *= 0.85
     | .bandwidth.messages_per_s *= 0.85 | .cpu |= (.client_s_per_gb = null | .server_s_per_gb = null)'
   edit run/inputs/limits.json '.limits += [{id: "lost", title: "Lost", scope: {tool: "perch"}, metric: "derived.loss_ppm", bound: {max: 10000},
     unit: "ppm", source: "test", severity: "required", remedy: "none"}]'
@@ -184,7 +189,7 @@ with_limits() {
   judge 0
   assert_equal "$(check_status limit/packets-lost/send-bandwidth)" pass
   # of 3,443 packets to the server 30 more were sent than came
-  edit run/raw/alpha/flows/send-bandwidth/alpha/beta/0/1/client.json \
+  edit_end send-bandwidth/alpha/beta/0/1 client \
     '.counters.after.rdma["rxe0/1"].counters.sent_pkts |= (tonumber + 30 | tostring)'
   judge 1
   assert_json run/verdict.json 'any(.checks[]; .id == "limit/packets-lost/send-bandwidth" and .status == "fail" and .measured > 100 and .remedy != null
@@ -195,18 +200,18 @@ with_limits() {
 @test "traffic that stood still for longer than a queue pair's retries fails, with the time when it did" {
   recorded rxe
   with_limits rxe
-  local out=run/raw/alpha/flows/verbs-write-bandwidth/alpha/beta/0/1/client.stdout
+  local flow=verbs-write-bandwidth/alpha/beta/0/1
   # five seconds longer than it was, and begun as much earlier
-  edit $out '.started = "2026-11-21T14:17:34.945Z" | .elapsed_s = 6.2 | .bandwidth |= (.gbit_s = .bytes * 8e-9 / 6.2
+  edit_output $flow '.started = "2026-11-21T14:17:34.945Z" | .elapsed_s = 6.2 | .bandwidth |= (.gbit_s = .bytes * 8e-9 / 6.2
     | .messages_per_s = .bytes / 65536 / 6.2 | .min_interval_gbit_s = 0)'
-  edit $out '.stall = {longest_s: 2.1, start_s: 0.5, began: "2026-11-21T14:17:35.445Z"}'
+  edit_output $flow '.stall = {longest_s: 2.1, start_s: 0.5, began: "2026-11-21T14:17:35.445Z"}'
   judge 0
   assert_equal "$(check_status limit/stall/verbs-write-bandwidth)" pass
-  edit $out '.stall = {longest_s: 5.2, start_s: 0.5, began: "2026-11-21T14:17:35.445Z"}'
+  edit_output $flow '.stall = {longest_s: 5.2, start_s: 0.5, began: "2026-11-21T14:17:35.445Z"}'
   judge 1
   assert_json run/verdict.json 'any(.checks[]; .id == "limit/stall/verbs-write-bandwidth" and .status == "fail" and .measured == 5.2
     and .evidence == ["verbs-write-bandwidth/alpha/beta/0/1#65536 at 2026-11-21T14:17:35.445Z"])'
   # where a pause was asked for there is none to judge
-  edit $out '.stall = null'
+  edit_output $flow '.stall = null'
   judge 0
 }

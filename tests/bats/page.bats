@@ -6,15 +6,13 @@ load helpers
 
 # One report and one look at its page serve all tests. Chromium is on the list of packages: where it is not, tests fail.
 setup_file() {
-  local script='</td></table><script>document.title="owned"</script>' flow
+  local script='</td></table><script>document.title="owned"</script>'
   cd "$BATS_FILE_TMPDIR" || return
   cp -r "$TOP/tests/fixtures/loopback/run" run
   jq -c --arg text "$script [click](javascript:alert(1)) \"quoted\" {{ 3 * 37 }}" '.tests["tcp-latency"].title = $text' run/plan.json >plan.json
   mv plan.json run/plan.json
-  flow=run/raw/alpha/flows/iperf3/alpha/beta/0/1/client.json
-  jq -c --arg text "$script ]]> <img src=x onerror=alert(1)> ![i](https://evil.example/i.png) [away](file:///etc/passwd) \"q\" "$'\u0001\u001b[31m'"" \
-    '.state = "not_run" | .exit = null | .message = $text' "$flow" >client.json
-  mv client.json "$flow"
+  raw show iperf3/alpha/beta/0/1 client | jq -c --arg text "$script ]]> <img src=x onerror=alert(1)> ![i](https://evil.example/i.png) [away](file:///etc/passwd) \"q\" "$'\u0001\u001b[31m'"" \
+    '.state = "not_run" | .exit = null | .message = $text' | raw put iperf3/alpha/beta/0/1 client
   printf 'an older page\n' >run/report.html
   make -C "$TOP" report RUN="$PWD/run" >make.log 2>&1 3>&- || { cat make.log >&2 && return 1; }
   "$TOP/.venv/bin/python" "$TOP/tests/browser.py" run/report.html looks 3>&- || return 1

@@ -26,11 +26,11 @@ from perch.model import histogram
 from perch.model.moments import moment
 from perch.soak.moments import dated
 from perch.plan import flows as plan_flows
-from tests.raw_lines import HostFiles
+from tests.raw_lines import End, HostFiles, Walk
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 RECORDED = FIXTURES / "rxe" / "run"
-FLOW = "flows/verbs-send-latency/alpha/beta/0/1"
+FLOW = "verbs-send-latency/alpha/beta/0/1"
 
 # Of round trips: the median in ns, the spread of flows (under the 5 % from which a figure counts as
 # unstable) and of samples.
@@ -131,12 +131,9 @@ class Flows:
     def __init__(self, plan, counts, files):
         self.plan, self.counts, self.files, self.rng = plan, counts, files, random.Random(1)
         self.recorded = {
-            "client": load(RECORDED / "raw/alpha" / FLOW / "client.json"),
-            "server": load(RECORDED / "raw/beta" / FLOW / "server.json"),
+            role: End(RECORDED, FLOW, role).document() for role in ("client", "server")
         }
-        of_client = RECORDED / "raw/alpha" / FLOW
-        self.words = (of_client / "client.stderr").read_bytes()
-        self.line = json.loads((of_client / "client.stdout").read_text().splitlines()[0])
+        self.line = End(RECORDED, FLOW).lines()[0]
         self.started = self.line["started"]
         self.read_at = {
             (role, name): float(end["counters"][name]["time_s"])
@@ -149,7 +146,7 @@ class Flows:
 
     def end(self, flow, role, size, since):
         document, recorded = dict(self.ends[role]), self.recorded[role]
-        document.update(run=self.plan.run, flow=flow.id, host=flow.host(role))
+        document["id"] = flow.id
         document.update(later(recorded, since))
         if role == "client":
             document["argv"] = [*flow.client_argv, "--port", "18600"]
@@ -191,11 +188,11 @@ class Flows:
         """`since`: seconds from the first round to this one."""
         (size,) = (one.size_bytes for one in flow.expect)
         client = self.end(flow, "client", size, since)
-        outputs = {"stdout": self.printed(flow, size, since), "stderr": self.words}
+        client["stdout"] = self.printed(flow, size, since).decode()
         server = self.end(flow, "server", size, since)
         if number % FAULTY == FAULTY - 1:
-            FAULTS[number // FAULTY % len(FAULTS)](client, outputs, server)
-        self.files[flow.client].end(client, **outputs)
+            FAULTS[number // FAULTY % len(FAULTS)](client, server)
+        self.files[flow.client].end(client)
         if server:
             self.files[flow.server].end(server)
 
@@ -203,20 +200,19 @@ class Flows:
 # ---- one of its faults ---------------------------------------------------------------------------
 
 
-def truncated(_client, outputs, _server):
-    outputs["stdout"] = outputs["stdout"][:200]
+def truncated(client, _server):
+    client["stdout"] = client["stdout"][:200]
 
 
-def ended(client, outputs, _server):
-    client["exit"] = 4
-    outputs.update(stdout=b"", stderr=b"perch: timeout\n")
+def ended(client, _server):
+    client.update(exit=4, stdout="", stderr="perch: timeout\n")
 
 
-def unserved(_client, _outputs, server):
+def unserved(_client, server):
     server.clear()
 
 
-def standing_still(client, _outputs, _server):
+def standing_still(client, _server):
     counters = client["counters"]
     after = counters["before"] | {"time_s": counters["after"]["time_s"]}
     client["counters"] = counters | {"after": after}
@@ -254,16 +250,16 @@ def checked(address):
 def write_host(root, name, plan, flows, counts):
     place = root / "raw" / name
     place.mkdir(parents=True)
-    agent = load(RECORDED / "raw/alpha/agent.json") | {"run": plan.run, "host": name}
+    recorded = Walk(RECORDED / "raw/alpha")
+    agent = recorded.agent | {"run": plan.run, "host": name}
     agent |= {"flows_total": flows, "flows_done": flows}
     agent["ended"] = later(agent, ROUND_S * len(plan.rounds))["ended"]
     agent["plan_sha256"] = plan.sha256
     files = HostFiles(place, agent)
     environment = load(RECORDED / "raw/alpha/environment.json") | {"host": name, "hostname": name}
-    environment |= {"schema": "perch.environment/2", "run": plan.run}
+    environment["run"] = plan.run
     environment["boot_id"] = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
-    idle = environment.pop("idle")
-    environment["address_interface"] = "eth1"
+    idle = recorded.idle()
     environment["idle_samples"] = []
     for one in ("before", "after"):
         read_at(idle[one], float(idle[one]["time_s"]), counts)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 from selftest.runs.answers import check_hosts
 
 from tests import spelled
-from tests.py.judging import Document, Run, counts, ends_of, put, rested
+from tests.py.judging import Document, Run, counts, put
+from tests.raw_lines import End, rested, walks
 
 PORT = "mlx5_0/1"
 
@@ -42,9 +42,11 @@ def put_cards(run: Run) -> Run:
     call_cards(run)
     for host in ("alpha", "beta"):
         card: Counter[str] = Counter()
-        for file in ends_of(run.root, host):
-            run.edit(file, partial(_as_a_card_counts, card=card))
-        rested(run.root, host)
+        walk = next(walks(run.root, host))
+        for end in walk.ends:
+            _as_a_card_counts(end, card)
+        rested(walk)
+        walk.save()
     return run
 
 
@@ -68,9 +70,9 @@ def _as_a_card_counts(end: Document, card: Counter[str]) -> None:
     so far.
     """
     once = 1.0
-    if re.match("verbs-read-b", end["flow"]):
+    if re.match("verbs-read-b", end["id"]):
         once = 0.8
-    elif re.match("read-l|send-b", end["flow"]):
+    elif re.match("read-l|send-b", end["id"]):
         once = 0.95
     before, after = (end["counters"][when] for when in ("before", "after"))
 
@@ -87,10 +89,10 @@ def _as_a_card_counts(end: Document, card: Counter[str]) -> None:
         side["rdma"][PORT]["counters"] = {**zeros, **data}
 
 
-def counted(run: Run, end: Path, where: str, counter: str, before: int, after: int) -> None:
+def counted(end: End, where: str, counter: str, before: int, after: int) -> None:
     """Sets what a counter of the port, or of an interface, showed before a flow and after it.
 
     So do all readings of the host that are earlier, and all that are later.
     """
     place = f"rdma.{PORT}.counters" if where == "port" else f"netdev.{where}"
-    counts(run.root, end, f"{place}.{counter}", before, after)
+    counts(end, f"{place}.{counter}", before, after)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,13 @@ from perch.model.verdict import Check, Verdict
 from perch.run import judging
 from perch.soak.moments import dated
 from tests import spelled
+from tests.raw_lines import BOTH, End, Walk, parsed, printed
+from tests.raw_lines import counts as counts
+from tests.raw_lines import go_on as go_on
+from tests.raw_lines import put as put
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
-
-
-def put(path: str, value: object) -> Change:
-    """Sets a leaf by its path, such as latency_us.count."""
-    *parents, key = path.split(".")
-
-    def change(document: Document) -> None:
-        at: Any = document
-        for name in parents:
-            at = at[int(name)] if isinstance(at, list) else at[name]
-        at[int(key) if isinstance(at, list) else key] = value
-
-    return change
 
 
 def times(factor: float, *paths: str) -> Change:
@@ -65,52 +55,6 @@ def later(seconds: float) -> Change:
     return change
 
 
-def ends_of(root: Path, host: str) -> list[Path]:
-    """The host's ends of flows, client.json or server.json, as they followed each other."""
-    begun = {
-        path: float(counters["before"]["time_s"])
-        for name in ("client", "server")
-        for path in (root / "raw" / host).rglob(f"{name}.json")
-        if (counters := json.loads(path.read_text()).get("counters")) and counters.get("before")
-    }
-    return sorted(begun, key=lambda path: (begun[path], path))
-
-
-def go_on(root: Path, end: Path, change: Change, *, since: str = "after") -> None:
-    """Changes a reading of a flow's end, and all that its host read later: counters go on.
-
-    `end`: client.json or server.json. `since`: before or after the flow. The change is of one
-    reading, such as `more("rdma.mlx5_0/1.counters.link_downed", 1)`.
-    """
-    document = json.loads(end.read_text())
-    host, begin = document["host"], float(document["counters"][since]["time_s"])
-    changed = 0
-    for path in ends_of(root, host):
-        found = json.loads(path.read_text())
-        readings = found["counters"]
-        late = [
-            readings[when] for when in ("before", "after")
-            if readings.get(when) and float(readings[when]["time_s"]) >= begin
-        ]  # fmt: skip
-        for reading in late:
-            change(reading)
-            changed += 1
-        if late:
-            path.write_text(json.dumps(found) + "\n")
-    if not changed:
-        raise LookupError(f"no reading of {host} is as late as {end.name}")
-
-
-def rested(root: Path, host: str) -> None:
-    """Gives a host, whose devices stood still until its first flow, readings of an idle second."""
-    first = json.loads(ends_of(root, host)[0].read_text())["counters"]
-    begun = float(first["before"]["time_s"])
-    times = {"before": begun - 1.5, "after": begun - 0.5}
-    idle = {when: first["before"] | {"time_s": f"{at:.6f}"} for when, at in times.items()}
-    path = root / "raw" / host / "environment.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"idle": idle}) + "\n")
-
-
 def more(path: str, by: int) -> Change:
     """Adds to a counter, which is text; one that was not there began at 0."""
     *parents, name = path.split(".")
@@ -124,24 +68,6 @@ def more(path: str, by: int) -> Change:
     return change
 
 
-def counts(root: Path, end: Path, path: str, before: int, after: int) -> None:
-    """Sets what a counter showed before a flow and after it, and in all other readings of the host.
-
-    `end`: client.json or server.json; `path`: such as rdma.mlx5_0/1.counters.link_downed.
-    """
-    document = json.loads(end.read_text())
-    over = float(document["counters"]["after"]["time_s"])
-    environment = root / "raw" / document["host"] / "environment.json"
-    for file in (environment, *ends_of(root, document["host"])):
-        found = json.loads(file.read_text())
-        readings = found.get("idle" if file == environment else "counters") or {}
-        for when in ("before", "after"):
-            if reading := readings.get(when):
-                late = float(reading["time_s"]) >= over
-                put(path, str(after if late else before))(reading)
-        file.write_text(json.dumps(found) + "\n")
-
-
 class Run:
     """A run's folder. `fetched`: it is sealed whenever it is judged, as by the playbook."""
 
@@ -149,10 +75,16 @@ class Run:
         self.root = root
         self.fetched = False
 
-    def flow(self, test: str, role: str = "client") -> Path:
-        """The folder of the test's first flow on one host."""
-        host = {"client": "alpha", "server": "beta"}[role]
-        return self.root / f"raw/{host}/flows/{test}/alpha/beta/0/1"
+    def flow(self, test: str, role: str = "client", repeat: int = 1) -> End:
+        """An end of the test's first flow."""
+        return End(self.root, f"{test}/alpha/beta/0/{repeat}", role)
+
+    def agent(self, host: str, *changes: Change, retry: bool = False) -> None:
+        """Changes what an agent says of itself."""
+        walk = Walk(self.root / "raw" / host / ("retry" if retry else ""))
+        for change in changes:
+            change(walk.agent)
+        walk.save()
 
     def edit(self, path: Path | str, *changes: Change) -> None:
         """Changes a JSON document; of an output with a line for each size, each line.
@@ -194,30 +126,37 @@ class Run:
         return [json.loads(line) for line in lines]
 
 
-def walked_again(run: Run, host: str, flows: int = 2) -> None:
-    """The host's agent walked plan.retry.json, which has so many flows of it, within 10 minutes."""
-    agent = json.loads((run.root / f"raw/{host}/agent.json").read_text())
-    agent |= {"started": agent["ended"], "flows_total": flows, "flows_done": flows}
-    agent["ended"] = dated((moment(agent["started"]) or 0) + 600)
-    (run.root / f"raw/{host}/retry/agent.json").write_text(json.dumps(agent))
+def walked_again(run: Run, host: str, *ends: Document) -> None:
+    """The host's agent walked plan.retry.json within 10 minutes, and left these ends, too."""
+    folder = run.root / "raw" / host
+    walk = Walk(folder)
+    again = Walk(folder / "retry") if (folder / "retry").exists() else None
+    walk.folder, walk.ends = folder / "retry", [*(again.ends if again else []), *ends]
+    walk.samples = [
+        end["counters"][when] for end in walk.ends if "counters" in end for when in BOTH
+    ]
+    walk.agent |= {"started": walk.agent["ended"], "flows_total": 2, "flows_done": 2}
+    walk.agent["ended"] = dated((moment(walk.agent["started"]) or 0) + 600)
+    walk.save()
 
 
-def measured_again(run: Run, pair: str, n: int, *changes: Change, raw: Path | None = None) -> Path:
+def measured_again(run: Run, pair: str, n: int, *changes: Change, root: Path | None = None) -> None:
     """Repeat n of a pair and rail, measured as the first one, a minute after the one before it.
 
-    `changes`: of both ends' outputs; `raw`: where the first one lies. Returns the client's folder.
+    `changes`: of both ends' outputs; `root`: of the run where the first one lies.
     """
     begin = later(60 * (n - 1))
-    folders = {host: run.root / f"raw/{host}/retry/flows/{pair}/{n}" for host in ("alpha", "beta")}
-    for (host, folder), role in zip(folders.items(), ("client", "server"), strict=True):
-        shutil.copytree((raw or run.root / "raw") / host / "flows" / pair / "1", folder)
-        run.edit(folder / f"{role}.json", put("flow", f"{pair}/{n}"), begin)
-        walked_again(run, host)
-    run.edit(folders["alpha"] / "client.stdout", begin, *changes)
-    served = folders["beta"] / "server.stdout"
-    if served.exists():  # of tools whose servers print something
-        run.edit(served, begin, *changes)
-    return folders["alpha"]
+    for host, role in (("alpha", "client"), ("beta", "server")):
+        end = End(root or run.root, f"{pair}/1", role).document()
+        begin(end)
+        end["id"] = f"{pair}/{n}"
+        if "stdout" in end:  # of servers, those of tools that print something
+            lines = parsed(end["stdout"])
+            for line in lines:
+                for change in (begin, *changes):
+                    change(line)
+            end["stdout"] = printed(lines)
+        walked_again(run, host, end)
 
 
 def status(verdict: Verdict, check: str) -> str | None:

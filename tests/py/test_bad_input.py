@@ -19,7 +19,7 @@ from tests.py.judging import Run, check_of, put
 
 Perchctl = Callable[..., Ended]
 TOP = Path(__file__).parents[2]
-OUTPUT, END = "client.stdout", "client.json"
+OUTPUT, END = "stdout", "line"
 
 
 @pytest.fixture
@@ -53,12 +53,15 @@ def of_flow(run: Run, test: str) -> Check:
     ("name", "says"),
     [
         (OUTPUT, "of its output is not JSON: truncated?"),
-        (END, "client.json of this flow on alpha is damaged"),
+        (END, "the agent on alpha left no line of this flow"),
     ],
 )
 def test_a_truncated_raw_file(run: Run, perchctl: Perchctl, name: str, says: str) -> None:
-    path = run.flow("tcp-latency") / name
-    path.write_bytes(path.read_bytes()[:-100])
+    if name == OUTPUT:
+        run.flow("tcp-latency").write(run.flow("tcp-latency").read()[:-100])
+    else:
+        path = run.root / "raw/alpha/flows.jsonl"
+        path.write_text(path.read_text().replace('"stdout":"', '"stdout":', 1))
     refused(perchctl("judge", run.root), 3)
     assert says in str(of_flow(run, "tcp-latency").measured)
 
@@ -77,14 +80,17 @@ def test_a_plan_of_another_version(run: Run, perchctl: Perchctl) -> None:
     ("file", "schema", "check"),
     [
         ("inputs/limits.json", "perch.limits/9", "limits"),
-        ("raw/alpha/agent.json", "perch.agent/9", "host/alpha"),
+        ("raw/alpha/flows.jsonl", "perch.raw/9", "host/alpha"),
         ("raw/alpha/environment.json", "perch.environment/9", "host/alpha"),
     ],
 )
 def test_a_document_whose_schema_does_not_fit(
     run: Run, perchctl: Perchctl, file: str, schema: str, check: str
 ) -> None:
-    run.edit(file, put("schema", schema))
+    if file.endswith(".jsonl"):
+        run.agent("alpha", put("schema", schema))
+    else:
+        run.edit(file, put("schema", schema))
     refused(perchctl("judge", run.root), 3)
     found = check_of(run.judge(), check)
     assert found.status == "inconclusive"
@@ -93,14 +99,14 @@ def test_a_document_whose_schema_does_not_fit(
 
 
 def test_a_line_whose_schema_does_not_fit(run: Run, perchctl: Perchctl) -> None:
-    run.edit(run.flow("tcp-latency") / OUTPUT, put("schema", "perch.record/9"))
+    run.flow("tcp-latency").prints(put("schema", "perch.record/9"))
     refused(perchctl("judge", run.root), 3)
     said = "line 1 of its output has schema perch.record/9"
     assert said in str(of_flow(run, "tcp-latency").measured).replace('"', "")
 
 
 def test_a_type_that_does_not_fit(run: Run, perchctl: Perchctl) -> None:
-    run.edit(run.flow("tcp-latency") / OUTPUT, put("latency_us.p50", "fast"))
+    run.flow("tcp-latency").prints(put("latency_us.p50", "fast"))
     refused(perchctl("judge", run.root), 3)
     said = "latency_us.p50: expected number, got string"
     assert said in str(of_flow(run, "tcp-latency").measured)
@@ -157,7 +163,7 @@ def test_a_plan_with_a_number_that_no_record_holds(run: Run, perchctl: Perchctl,
 
 
 def test_a_line_with_a_number_that_no_record_holds(run: Run, perchctl: Perchctl) -> None:
-    run.edit(run.flow("tcp-latency") / OUTPUT, put("params.gap_us", 10**400))
+    run.flow("tcp-latency").prints(put("params.gap_us", 10**400))
     refused(perchctl("judge", run.root), 3)
     assert "params.gap_us: " in str(of_flow(run, "tcp-latency").measured)
 

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from perch.judge import worker
 from perch.model.verdict import Verdict
+from tests import raw_lines
 from tests.py.cards import PORT
 from tests.py.judging import (
     Change,
     Document,
     Run,
     check_of,
-    ends_of,
     go_on,
     more,
     put,
-    rested,
     status,
 )
+from tests.raw_lines import End
 
 COUNTERS = f"rdma.{PORT}.counters"
 
 
-def ends(run: Run) -> list[Path]:
+def ends(run: Run) -> list[End]:
     """Alpha's ends of flows as they followed each other."""
-    return ends_of(run.root, "alpha")
+    return raw_lines.ends(run.root, host="alpha")
 
 
-def time_of(end: Path, when: str) -> float:
-    return float(json.loads(end.read_text())["counters"][when]["time_s"])
-
-
-def flow_of(end: Path) -> str:
-    return str(json.loads(end.read_text())["flow"])
+def time_of(end: End, when: str) -> float:
+    return float(end.document()["counters"][when]["time_s"])
 
 
 def test_cards_whose_counters_go_on_pass(cards: Run) -> None:
@@ -60,28 +53,28 @@ def test_cards_whose_counters_go_on_pass(cards: Run) -> None:
 def test_what_moved_between_two_flows_is_judged_as_within_one(
     cards: Run, counter: str, by: int, name: str, word: str
 ) -> None:
-    for path in ends(cards):  # every reading has the counter
-        cards.edit(path, lambda end: [more(counter, 1)(end["counters"][w]) for w in end["counters"]
-                                      if w in ("before", "after")])  # fmt: skip
-    rested(cards.root, "alpha")
+    walk = next(raw_lines.walks(cards.root, "alpha"))
+    for reading in walk.samples:  # every reading has the counter
+        more(counter, 1)(reading)
+    walk.save()
     earlier, later = ends(cards)[3:5]
-    go_on(cards.root, later, more(counter, by), since="before")
+    go_on(later, more(counter, by), since="before")
     verdict = cards.judge()
     assert verdict.verdict == word
     check = check_of(verdict, f"between/{name}")
     assert check.status == ("fail" if word == "FAIL" else "advisory")
-    assert check.evidence == [flow_of(earlier), flow_of(later)]
+    assert check.evidence == [earlier.flow, later.flow]
     seconds = time_of(later, "before") - time_of(earlier, "after")
     device, _, short = counter.removeprefix("rdma.").removeprefix("netdev.").partition(".")
     most = f"the most {by} of {short.removeprefix('counters.')} on alpha, {device}, in the "
     assert str(check.measured).startswith(f"{by} in 1 interval, {most}")
-    assert f"{round(seconds, 3):.9g} s between {flow_of(earlier)} and" in str(check.measured)
+    assert f"{round(seconds, 3):.9g} s between {earlier.flow} and" in str(check.measured)
     assert status(verdict, "between/readings") == "pass"
 
 
 def test_on_software_the_same_is_advisory(rxe: Run) -> None:
     later = ends(rxe)[4]
-    go_on(rxe.root, later, more("netdev.eth1.rx_missed_errors", 3), since="before")
+    go_on(later, more("netdev.eth1.rx_missed_errors", 3), since="before")
     verdict = rxe.judge()
     assert (verdict.verdict, status(verdict, "between/drops")) == ("PASS", "advisory")
 
@@ -102,23 +95,22 @@ def test_a_counter_that_does_not_go_on_is_inconclusive(
     cards: Run, change: Change, said: str
 ) -> None:
     earlier, later = ends(cards)[3:5]
-    go_on(cards.root, later, change, since="before")
+    go_on(later, change, since="before")
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     check = check_of(verdict, "between/readings")
     assert check.status == "inconclusive"
     assert str(check.measured).startswith(f"alpha: {said}")
-    assert check.evidence[:2] == [flow_of(earlier), flow_of(later)]
+    assert check.evidence[:2] == [earlier.flow, later.flow]
 
 
 def test_a_reading_of_the_moment_of_an_earlier_one_is_inconclusive(cards: Run) -> None:
     """A flow that lasted until the next one began has its reading."""
     earlier, later = ends(cards)[3:5]
-    at = json.loads(later.read_text())["counters"]["before"]["time_s"]
-    started = json.loads(later.read_text())["started"]
-    cards.edit(earlier, put("counters.after.time_s", at), put("ended", started))
+    at, started = later.document()["counters"]["before"]["time_s"], later.document()["started"]
+    earlier.edit(put("counters.after.time_s", at), put("ended", started))
     spent = time_of(earlier, "after") - time_of(earlier, "before")
-    cards.edit(earlier, put("elapsed_s", spent))
+    earlier.edit(put("elapsed_s", spent))
     check = check_of(cards.judge(), "between/readings")
     assert check.status == "inconclusive"
     assert "were read at the same time" in str(check.measured)
@@ -158,19 +150,18 @@ def short(end: Document) -> None:
 def test_readings_of_another_time_than_their_flow_are_no_evidence(
     rxe: Run, role: str, change: Change
 ) -> None:
-    path = rxe.flow("write-bandwidth", role) / f"{role}.json"
-    flow = flow_of(path)
-    rxe.edit(path, change)
+    end = rxe.flow("write-bandwidth", role)
+    end.edit(change)
     verdict = rxe.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    assert {one.flow for one in verdict.coverage.missing} == {flow}
+    assert {one.flow for one in verdict.coverage.missing} == {end.flow}
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_counter_that_one_reading_of_a_flow_lacks_is_inconclusive(cards: Run, when: str) -> None:
-    path = cards.flow("write-latency", "server") / "server.json"
-    go_on(cards.root, path, more(f"{COUNTERS}.link_downed", 1))
-    cards.edit(path, lambda end: without(end["counters"][when]))
+    end = cards.flow("write-latency", "server")
+    go_on(end, more(f"{COUNTERS}.link_downed", 1))
+    end.edit(lambda found: without(found["counters"][when]))
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert str(check_of(verdict, "counters/reset").measured) == f"link: beta: {PORT} link_downed"
@@ -182,7 +173,7 @@ def test_a_counter_that_one_reading_of_a_flow_lacks_is_inconclusive(cards: Run, 
 def test_pieces_and_workers_follow_each_other(cards: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where each round is a piece of its own."""
     later = ends(cards)[4]
-    go_on(cards.root, later, more(f"{COUNTERS}.link_downed", 7), since="before")
+    go_on(later, more(f"{COUNTERS}.link_downed", 7), since="before")
     whole = cards.judge()
     monkeypatch.setattr(worker, "PIECE_FLOWS", 1)
     assert found(cards.judge()) == found(whole)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,21 +12,21 @@ from perch.judge import seen
 from perch.model.moments import moment
 from tests.py.checks_built import found, record, run_of
 from tests.py.judging import Document, Run, check_of, later, status
+from tests.raw_lines import End, printed
 
 MakeRun = Callable[[str], Path]
 
 
-def started(folder: Path) -> float:
-    return moment(json.loads((folder / "client.json").read_text())["started"]) or 0
+def started(end: End) -> float:
+    return moment(end.document()["started"]) or 0
 
 
-def copied(run: Run) -> Path:
+def copied(run: Run) -> End:
     """The output of the second repeat is that of the first, at the time of its own process."""
-    first = run.flow("tcp-latency")
-    second = first.parent / "2"
-    shutil.copy(first / "client.stdout", second / "client.stdout")
-    run.edit(second / "client.stdout", later(started(second) - started(first)))
-    return second / "client.stdout"
+    first, second = (run.flow("tcp-latency", repeat=n) for n in (1, 2))
+    second.write(first.read())
+    second.prints(later(started(second) - started(first)))
+    return second
 
 
 def test_an_output_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun) -> None:
@@ -46,16 +44,16 @@ def longer(line: Document) -> None:
 
 def test_a_copy_with_other_times_is_found(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
-    run.edit(copied(run), longer)
+    copied(run).prints(longer)
     assert status(run.judge(), "copies") == "inconclusive"
 
 
 def test_a_line_that_was_copied_to_another_size_is_found(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
-    output = run.flow("tcp-latency") / "client.stdout"
-    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    end = run.flow("tcp-latency")
+    lines = end.lines()
     lines[1] = lines[0] | {key: lines[1][key] for key in ("params", "started")}
-    output.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    end.write(printed(lines))
     finding = check_of(run.judge(), "copies")
     assert (finding.status, finding.evidence) == ("inconclusive", ["tcp-latency/alpha/beta/0/1"])
 
@@ -63,15 +61,15 @@ def test_a_line_that_was_copied_to_another_size_is_found(run_copy: MakeRun) -> N
 def test_the_same_output_of_another_tools_test_is_found(run_copy: MakeRun) -> None:
     """iperf prints three digits: only the whole output tells."""
     run = Run(run_copy("loopback"))
-    shutil.copy(run.flow("iperf") / "client.stdout", run.flow("iperf-streams") / "client.stdout")
+    run.flow("iperf-streams").write(run.flow("iperf").read())
     finding = check_of(run.judge(), "copies")
     assert finding.evidence == [f"{test}/alpha/beta/0/1" for test in ("iperf", "iperf-streams")]
 
 
 def test_perftests_output_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun) -> None:
     run = Run(run_copy("perftest"))
-    first = run.flow("perftest-send-latency")
-    shutil.copy(first / "client.stdout", first.parent / "2/client.stdout")
+    first, second = (run.flow("perftest-send-latency", repeat=n) for n in (1, 2))
+    second.write(first.read())
     assert status(run.judge(), "copies") == "inconclusive"
 
 

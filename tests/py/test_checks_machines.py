@@ -78,8 +78,7 @@ def test_an_interface_of_a_host_of_hardware_has_its_address(
 ) -> None:
     run = Run(run_copy("rxe"))
     run.edit("plan.json", hardware)
-    end = run.flow("verbs-send-latency", "server") / "server.json"
-    run.edit(end, put("counters.address_interface", interface))
+    run.edit("raw/beta/environment.json", put("address_interface", interface))
     words = "no interface of host beta has the address 192.0.2.2"
     found = [one for one in run.judge().checks if words in str(one.measured)]
     assert bool(found) is not is_known
@@ -95,8 +94,7 @@ def test_an_environment_of_another_host_counts_as_missing(run_copy: MakeRun) -> 
 
 def test_a_device_that_has_another_address_in_one_result_is_no_evidence(run_copy: MakeRun) -> None:
     run = Run(run_copy("rxe"))
-    output = run.flow("verbs-send-latency") / "client.stdout"
-    run.edit(output, put("server.address", "192.0.2.77"))
+    run.flow("verbs-send-latency").prints(put("server.address", "192.0.2.77"))
     found = check_of(run.judge(), "machines/addresses")
     assert found.status == "inconclusive"
     assert found.measured == "beta: rxe0 has 192.0.2.2, 192.0.2.77"

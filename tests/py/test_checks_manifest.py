@@ -12,13 +12,16 @@ from perch.history.seal import seal
 from tests.py.cards import put_cards
 from tests.py.judging import Run, check_of, status
 
-STDERR = "raw/alpha/flows/iperf3/alpha/beta/0/1/client.stderr"
+LOG = "raw/alpha/agent.log"
 
 
 @pytest.fixture
 def run(run_copy: Callable[[str], Path]) -> Run:
     """The recorded run over loopback, unsealed."""
-    return Run(run_copy("loopback"))
+    run = Run(run_copy("loopback"))
+    for host in ("alpha", "beta"):
+        (run.root / f"raw/{host}/agent.log").write_text("started\n")
+    return run
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def test_a_sealed_run_passes(sealed: Run) -> None:
 
 
 def edited(root: Path) -> None:
-    with (root / STDERR).open("a") as file:
+    with (root / LOG).open("a") as file:
         file.write(" ")
 
 
@@ -59,7 +62,7 @@ def loosened(root: Path) -> None:
 
 
 def removed(root: Path) -> None:
-    (root / STDERR).unlink()
+    (root / LOG).unlink()
 
 
 def added(root: Path) -> None:
@@ -69,9 +72,9 @@ def added(root: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "check", "file"),
     [
-        (edited, "changed", STDERR),
+        (edited, "changed", LOG),
         (loosened, "changed", "inputs/limits.json"),
-        (removed, "missing", STDERR),
+        (removed, "missing", LOG),
         (added, "new", "raw/beta/added"),
     ],
 )
@@ -120,8 +123,8 @@ def test_what_is_no_manifest_is_inconclusive(
 
 
 def test_a_raw_file_that_is_a_pipe_or_a_link_now_is_missing(sealed: Run) -> None:
-    for test, put in (("tcp-latency", os.mkfifo), ("iperf3", link)):
-        path = sealed.flow(test) / "client.stderr"
+    for host, put in (("alpha", os.mkfifo), ("beta", link)):
+        path = sealed.root / f"raw/{host}/agent.log"
         path.unlink()
         put(path)
     verdict = sealed.judge()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def test_a_flow_that_began_after_a_later_round_is_found(
     """The first flow of both hosts, whose clocks may have been set by a second meanwhile."""
     run = Run(run_copy("loopback"))
     for role in ("client", "server"):
-        run.edit(run.flow("tcp-latency", role) / f"{role}.json", later(by_s))
+        run.flow("tcp-latency", role).edit(later(by_s))
     found = check_of(run.judge(), "turns")
     assert found.status == expected
 
@@ -39,17 +38,15 @@ def test_flows_of_one_round_may_share_a_host(run_copy: MakeRun) -> None:
 
     run.edit("plan.json", together)
     for role in ("client", "server"):
-        path = run.flow("tcp-latency", role) / f"{role}.json"
-        run.edit(path, later(2.5))
+        run.flow("tcp-latency", role).edit(later(2.5))
     assert status(run.judge(), "turns") == "pass"
 
 
 def test_the_evidence_names_both_flows_and_the_host(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
-    path = run.flow("tcp-latency") / "client.json"
-    run.edit(path, later(10))
-    flow = json.loads(path.read_text())["flow"]
+    end = run.flow("tcp-latency")
+    end.edit(later(10))
     found = check_of(run.judge(), "turns")
-    assert flow in str(found.measured)
+    assert end.flow in str(found.measured)
     assert "on alpha " in str(found.measured)
     assert found.evidence

@@ -85,7 +85,7 @@ def test_both_hosts_have_the_engine_that_measured(
 )
 def test_an_output_names_its_version(run_copy: MakeRun, test: str, change: Change) -> None:
     run = Run(run_copy("loopback"))
-    run.edit(run.flow(test) / "client.stdout", change)
+    run.flow(test).prints(change)
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/alpha/beta/0/1")]

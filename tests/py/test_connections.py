@@ -49,7 +49,7 @@ def test_each_stream_of_iperf3_has_the_planned_ends(
     run_copy: MakeRun, change: Change, words: str
 ) -> None:
     run = Run(run_copy("loopback"))
-    run.edit(run.flow("iperf3-streams") / "client.stdout", change)
+    run.flow("iperf3-streams").prints(change)
     assert words in measured_of(run.judge(), "iperf3-streams")
 
 
@@ -66,10 +66,10 @@ def test_each_stream_of_iperf_has_the_planned_ends(
     run_copy: MakeRun, pattern: str, replacement: str, words: str
 ) -> None:
     run = Run(run_copy("loopback"))
-    output = run.flow("iperf-streams") / "client.stdout"
-    text = re.sub(pattern, replacement, output.read_text())
-    assert text != output.read_text()
-    output.write_text(text)
+    end = run.flow("iperf-streams")
+    text = re.sub(pattern, replacement, end.read())
+    assert text != end.read()
+    end.write(text)
     assert words in measured_of(run.judge(), "iperf-streams")
 
 
@@ -80,7 +80,7 @@ def test_each_stream_of_iperf_has_the_planned_ends(
 @pytest.mark.parametrize("role", ["client", "server"])
 def test_sockets_name_both_addresses(run_copy: MakeRun, role: str, address: str | None) -> None:
     run = Run(run_copy("loopback"))
-    run.edit(run.flow("tcp-latency") / "client.stdout", put(f"{role}.address", address))
+    run.flow("tcp-latency").prints(put(f"{role}.address", address))
     host = {"client": "alpha", "server": "beta"}[role]
     words = f"the output says {address}" if address else "the output names no address"
     assert f"the plan has {role} {host} at" in (said := measured_of(run.judge(), "tcp-latency"))
@@ -89,32 +89,32 @@ def test_sockets_name_both_addresses(run_copy: MakeRun, role: str, address: str 
 
 def test_the_engine_names_both_hosts(run_copy: MakeRun) -> None:
     run = Run(run_copy("rxe"))
-    run.edit(run.flow("verbs-send-latency") / "client.stdout", put("server.host", None))
+    run.flow("verbs-send-latency").prints(put("server.host", None))
     assert "the output names no host" in measured_of(run.judge(), "verbs-send-latency")
 
 
 # ---- what the server printed ---------------------------------------------------------------------
 
 SERVED = (
-    ("loopback", "iperf", rb"port 56595", b"port 56596"),
-    ("loopback", "iperf-streams", rb"port 60357", b"port 60358"),
-    ("loopback", "iperf3", rb'"remote_port":\t54775', b'"remote_port":\t54776'),
-    ("perftest", "perftest-send-latency", rb"PSN 0x733542", b"PSN 0x733543"),
-    ("perftest", "perftest-cm", rb"QPN 0x0028", b"QPN 0x0029"),
+    ("loopback", "iperf", r"port 56595", "port 56596"),
+    ("loopback", "iperf-streams", r"port 60357", "port 60358"),
+    ("loopback", "iperf3", r'"remote_port":\t54775', '"remote_port":\t54776'),
+    ("perftest", "perftest-send-latency", r"PSN 0x733542", "PSN 0x733543"),
+    ("perftest", "perftest-cm", r"QPN 0x0028", "QPN 0x0029"),
 )
 
 
 @pytest.mark.parametrize(("name", "test", "pattern", "replacement"), SERVED)
 def test_a_server_of_other_connections_is_not_its_clients(
-    run_copy: MakeRun, name: str, test: str, pattern: bytes, replacement: bytes
+    run_copy: MakeRun, name: str, test: str, pattern: str, replacement: str
 ) -> None:
     run = Run(run_copy(name))
-    output = run.flow(test, "server") / "server.stdout"
-    text = re.sub(pattern, replacement, output.read_bytes())
-    assert text != output.read_bytes()
-    output.write_bytes(text)
+    end = run.flow(test, "server")
+    text = re.sub(pattern, replacement, end.read())
+    assert text != end.read()
+    end.write(text)
     said = measured_of(run.judge(), test)
-    assert "server.stdout names other connections than client.stdout" in said
+    assert "the server's stdout names other connections than the client's" in said
 
 
 @pytest.mark.parametrize(
@@ -124,23 +124,20 @@ def test_a_server_that_ended_by_itself_names_its_connections(
     run_copy: MakeRun, name: str, test: str
 ) -> None:
     run = Run(run_copy(name))
-    (run.flow(test, "server") / "server.stdout").write_bytes(b"")
-    assert "server.stdout names no connection" in measured_of(run.judge(), test)
+    run.flow(test, "server").write("")
+    assert "the server's stdout names no connection" in measured_of(run.judge(), test)
 
 
 def test_a_server_that_was_terminated_may_have_lost_what_it_had_to_say(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
-    folder = run.flow("iperf", "server")
-    (folder / "server.stdout").write_bytes(b"")
-    run.edit(folder / "server.json", put("exit", 143), put("signal", "TERM"))
+    run.flow("iperf", "server").edit(put("stdout", ""), put("exit", 143), put("signal", "TERM"))
     assert run.judge().verdict == "PASS"
 
 
 def outputs(name: str, test: str) -> tuple[bytes, bytes]:
-    flow = f"flows/{test}/alpha/beta/0/1"
-    root = FIXTURES / name / "run/raw"
-    client, server = root / f"alpha/{flow}/client.stdout", root / f"beta/{flow}/server.stdout"
-    return client.read_bytes(), server.read_bytes()
+    run = Run(FIXTURES / name / "run")
+    client, server = (run.flow(test, role).read().encode() for role in ("client", "server"))
+    return client, server
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def gone(run: Run) -> None:
 
 
 def unfinished(run: Run) -> None:
-    run.edit("raw/alpha/agent.json", put("state", "running"))
+    run.agent("alpha", put("state", "running"))
 
 
 def taken(run: Run) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.py.judging import Change, Document, Run, check_of, later, put
+from tests.raw_lines import End, walks
 
 MakeRun = Callable[[str], Path]
 
@@ -26,10 +27,10 @@ def of_flow(run: Run, flow: str) -> str:
 
 ENDS: tuple[tuple[str, str, Change, str], ...] = (
     (IPERF3, "server", put("argv", ["iperf3", "-s", "-1", "-B", "127.0.0.9"]), "another command"),
-    (IPERF3, "server", put("argv", None), "server.json is of another command than planned"),
+    (IPERF3, "server", put("argv", None), "the server's line is of another command than planned"),
     (LATENCY, "server", put("signal", "KILL"), "server's side ended with exit None, signal KILL"),
     (LATENCY, "server", put("timed_out", True), "the server's side ended with"),
-    (LATENCY, "client", put("message", "half of it"), "but client.json has: half of it"),
+    (LATENCY, "client", put("message", "half of it"), "but the client's line has: half of it"),
 )
 
 
@@ -38,8 +39,7 @@ def test_an_end_that_contradicts_its_own_end_is_no_evidence(
     run_copy: MakeRun, flow: str, role: str, change: Change, words: str
 ) -> None:
     run = Run(run_copy("loopback"))
-    host = {"client": "alpha", "server": "beta"}[role]
-    run.edit(f"raw/{host}/flows/{flow}/{role}.json", change)
+    End(run.root, flow, role).edit(change)
     assert words in of_flow(run, flow)
 
 
@@ -55,8 +55,7 @@ def of_64_bytes(change: Change) -> Change:
 def test_sizes_follow_each_other(run_copy: MakeRun, earlier_s: float, overlaps: bool) -> None:
     """In the recorded run 8 ms lie between two sizes."""
     run = Run(run_copy("loopback"))
-    output = f"raw/alpha/flows/{LATENCY}/client.stdout"
-    run.edit(output, of_64_bytes(later(-earlier_s)))
+    End(run.root, LATENCY).prints(of_64_bytes(later(-earlier_s)))
     if overlaps:
         assert "a size began at 2026-11-21T08:04:1" in of_flow(run, LATENCY)
     else:
@@ -69,8 +68,14 @@ SERVED = (
     ("loopback", IPERF3, '"bytes":\t5295308800', '"bytes":\t5295308', "5295308 bytes received"),
     ("loopback", IPERF3, r'(\s*"end":)', r'"error": "lost", \1', 'has the error "lost"'),
     ("loopback", IPERF3, r"\}\s*\Z", "", "is not a JSON document"),
-    ("loopback", IPERF, "3.63 GBytes  15.6 Gb", "363 MBytes  1.56 Gb", "bytes received, client"),
-    ("rxe", WRITE, "RDMA_Write Lat", "RDMA_Read Lat", "other connections than client.stdout"),
+    (
+        "loopback",
+        IPERF,
+        "3.63 GBytes  15.6 Gb",
+        "363 MBytes  1.56 Gb",
+        "received, the client",
+    ),
+    ("rxe", WRITE, "RDMA_Write Lat", "RDMA_Read Lat", "other connections than the client's"),
 )
 
 
@@ -79,30 +84,23 @@ def test_a_server_that_tells_of_another_measurement_is_not_its_clients(
     run_copy: MakeRun, name: str, flow: str, pattern: str, replacement: str, words: str
 ) -> None:
     run = Run(run_copy(name))
-    output = run.root / f"raw/beta/flows/{flow}/server.stdout"
-    text = re.sub(pattern, replacement, output.read_text())
-    assert text != output.read_text()
-    output.write_text(text)
+    end = End(run.root, flow, "server")
+    text = re.sub(pattern, replacement, end.read())
+    assert text != end.read()
+    end.write(text)
     assert words in of_flow(run, flow)
 
 
 @pytest.mark.parametrize("flow", [IPERF3, IPERF])
 def test_both_ends_use_the_planned_port(run_copy: MakeRun, flow: str) -> None:
     run = Run(run_copy("loopback"))
-    for host, role in (("alpha", "client"), ("beta", "server")):
-        output = run.root / f"raw/{host}/flows/{flow}/{role}.stdout"
-        output.write_text(re.sub(r"\b(5201|5001)\b", "5999", output.read_text()))
-    assert "client.stdout names another port than 5" in of_flow(run, flow)
+    for role in ("client", "server"):
+        end = End(run.root, flow, role)
+        end.write(re.sub(r"\b(5201|5001)\b", "5999", end.read()))
+    assert "the client's stdout names another port than 5" in of_flow(run, flow)
 
 
 # ---- what hosts say of themselves ----------------------------------------------------------------
-
-
-def idle_of(seconds: str) -> Document:
-    """Readings of a host's idle time."""
-    reading = {"time_s": seconds, "host": {}, "netdev": {}, "rdma": {}}
-    return {"address_interface": "lo", "route_interface": "lo", "before": reading,
-            "after": reading}  # fmt: skip
 
 
 HOSTS: tuple[tuple[str, Change, str], ...] = (
@@ -110,19 +108,33 @@ HOSTS: tuple[tuple[str, Change, str], ...] = (
     ("environment", put("hostname", None), "lacks the host name or the time"),
     ("environment", put("collected", "2026-10-21T08:04:11Z"), "before the plan"),
     ("environment", put("collected", "2026-12-21T08:04:11Z"), "after its agent ended"),
-    ("environment", put("idle", idle_of("1795270093")), "idle counters of another time"),
-    ("environment", put("idle", idle_of("1795240000")), "idle counters of another time"),
     ("environment", put("cpu.cores", None), "lacks the number of processors"),
     ("agent", put("started", "2020-01-01T00:00:00Z"), "of 2020-01-01T00:00:00Z, before the plan"),
     ("agent", put("ended", "2026-11-21T08:04:10.000Z"), "ended before it began"),
 )
 
 
+def rested_at(run: Run, *seconds: str) -> None:
+    """Sets when beta's idle readings were made, from the first one on."""
+    walk = next(walks(run.root, "beta"))
+    for reading, at in zip(walk.idle().values(), seconds, strict=False):
+        reading["time_s"] = at
+    walk.save()
+
+
 def test_an_idle_time_of_a_millisecond_is_too_short(run_copy: MakeRun) -> None:
     run = Run(run_copy("rxe"))
-    run.edit("raw/beta/environment.json", put("idle.before.time_s", "1795270100.775091"))
+    rested_at(run, "1795270100.775091")
     said = str(check_of(run.judge(), "host/beta").measured)
     assert said == "its environment.json has idle counters of 0.001 s, which is too short"
+
+
+@pytest.mark.parametrize("seconds", [1795290000, 1764547200])
+def test_an_idle_time_of_another_time_is_no_evidence(run_copy: MakeRun, seconds: int) -> None:
+    run = Run(run_copy("rxe"))
+    rested_at(run, str(seconds), str(seconds + 1))
+    said = str(check_of(run.judge(), "host/beta").measured)
+    assert "idle counters of another time" in said
 
 
 @pytest.mark.parametrize(("name", "change", "words"), HOSTS)
@@ -130,7 +142,10 @@ def test_a_host_of_another_time_is_no_evidence(
     run_copy: MakeRun, name: str, change: Change, words: str
 ) -> None:
     run = Run(run_copy("loopback"))
-    run.edit(f"raw/beta/{name}.json", change)
+    if name == "agent":
+        run.agent("beta", change)
+    else:
+        run.edit(f"raw/beta/{name}.json", change)
     found = check_of(run.judge(), "host/beta")
     assert found.status == "inconclusive"
     assert words in str(found.measured)
@@ -138,5 +153,5 @@ def test_a_host_of_another_time_is_no_evidence(
 
 def test_a_flow_that_began_before_its_agent_is_no_evidence(run_copy: MakeRun) -> None:
     run = Run(run_copy("loopback"))
-    run.edit("raw/alpha/agent.json", put("started", "2026-11-21T08:04:20.000Z"))
+    run.agent("alpha", put("started", "2026-11-21T08:04:20.000Z"))
     assert "but the agent on alpha ran from 2026-11-21T08:04:20.000Z" in of_flow(run, LATENCY)

@@ -324,7 +324,7 @@ def test_sealing_names_every_file_once(runs: Path, perchctl: Perchctl) -> None:
 def test_an_edit_after_sealing_is_seen(runs: Path, perchctl: Perchctl) -> None:
     root = runs / "one"
     perchctl("seal", root)
-    with (root / "raw/alpha/agent.json").open("a") as file:
+    with (root / "raw/alpha/flows.jsonl").open("a") as file:
         file.write("\n")
     assert perchctl("seal", root).stdout.startswith("0 files sealed")
     assert status(Run(root).judge(), "manifest/changed") == "inconclusive"

@@ -156,8 +156,8 @@ def test_a_part_that_cannot_be_read_is_not_packed(
 
 @pytest.mark.parametrize(
     "name",
-    ["plan.json", "verdict.json", "records.jsonl", "bundle.json", "raw/alpha/agent.json",
-     "raw/alpha/flows/iperf3/alpha/beta/0/1/client.stdout", "inputs/limits.json"],
+    ["plan.json", "verdict.json", "records.jsonl", "bundle.json", "raw/alpha/flows.jsonl",
+     "raw/alpha/samples.jsonl", "inputs/limits.json"],
 )  # fmt: skip
 def test_a_changed_file_is_named(
     edited: Callable[..., Path], perchctl: Perchctl, name: str
@@ -173,11 +173,11 @@ def test_a_changed_file_is_named(
 
 def test_missing_and_new_files_are_named(edited: Callable[..., Path], perchctl: Perchctl) -> None:
     def change(root: Path) -> None:
-        (root / "raw/alpha/agent.json").rename(root / "raw/alpha/other.json")
+        (root / "raw/alpha/flows.jsonl").rename(root / "raw/alpha/other.json")
 
     ended = perchctl("verify", edited(change))
     assert ended.code == 1
-    assert "raw/alpha/agent.json: it is missing" in ended.stderr
+    assert "raw/alpha/flows.jsonl: it is missing" in ended.stderr
     assert "raw/alpha/other.json: it is not in the manifest" in ended.stderr
 
 

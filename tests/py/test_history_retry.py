@@ -100,10 +100,11 @@ def test_two_of_three_outside_fail(outlier: Run, perchctl: Perchctl) -> None:
 
 
 def test_a_flow_that_was_lost_before_traffic_is_repeated(run: Run, perchctl: Perchctl) -> None:
-    flow = run.flow("tcp-verify")
-    run.edit(flow / "client.json", put("exit", 4))
-    (flow / "client.stderr").write_text("perch: 127.0.0.2: connection refused\n")
-    (flow / "client.stdout").write_text("")
+    run.flow("tcp-verify").edit(
+        put("exit", 4),
+        put("stderr", "perch: 127.0.0.2: connection refused\n"),
+        put("stdout", ""),
+    )
     ended = perchctl("retry", run.root)
     assert ended.code == 0
     assert "tcp-verify/alpha/beta (flow/tcp-verify/alpha/beta/0/1)" in ended.stdout
@@ -128,7 +129,7 @@ def test_more_than_a_quarter_are_not_outliers(run: Run, perchctl: Perchctl) -> N
 
 
 def test_a_corrupted_payload_is_not_repeated(run: Run, perchctl: Perchctl) -> None:
-    run.edit(run.flow("tcp-verify") / "client.stdout", put("integrity.bad_bytes", 7))
+    run.flow("tcp-verify").prints(put("integrity.bad_bytes", 7))
     ended = perchctl("retry", run.root)
     assert ended.code == 1
     assert "nothing fell outside that a repeat could cure" in ended.stderr

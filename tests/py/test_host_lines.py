@@ -16,7 +16,6 @@ from perch.judge.raw import RawFiles, TooLargeError
 from perch.model.plan import Flow
 from perch.model.raw import Agent, FlowFiles, Readings
 from perch.run import judging
-from tests.raw_lines import convert
 
 RUN, PLAN, HOSTS = "r", "0" * 64, ("a", "b")
 
@@ -229,23 +228,8 @@ def test_an_output_that_was_cut_is_no_result(walk: Walk) -> None:
 # ---- whole runs ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["loopback", "perftest", "rxe"])
-def test_a_run_has_the_same_records_in_either_format(
-    run_copy: Callable[[str], Path], name: str
-) -> None:
-    root = run_copy(name)
-    judging.judge(root)
-    records = (root / judging.RECORDS).read_bytes()
-    convert(root)
-    assert not list(root.glob("raw/*/flows"))
-    judging.judge(root)
-    assert (root / judging.RECORDS).read_bytes() == records
-    assert b'"status":"ok"' in records
-
-
 def test_a_line_of_no_planned_flow_keeps_no_pass(run_copy: Callable[[str], Path]) -> None:
     root = run_copy("rxe")
-    convert(root)
     (root / "raw/manifest.sha256").unlink(missing_ok=True)
     assert judging.judge(root)[0].verdict == "PASS"
     file = root / "raw/alpha/flows.jsonl"
@@ -259,7 +243,6 @@ def test_a_line_of_no_planned_flow_keeps_no_pass(run_copy: Callable[[str], Path]
 
 def test_an_environment_of_another_run_keeps_no_pass(run_copy: Callable[[str], Path]) -> None:
     root = run_copy("rxe")
-    convert(root)
     file = root / "raw/alpha/environment.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"run": "another"}))
     verdict, _ = judging.judge(root)
@@ -271,7 +254,6 @@ def test_idle_samples_that_are_not_there_keep_no_pass(
     run_copy: Callable[[str], Path], samples: list[int]
 ) -> None:
     root = run_copy("rxe")
-    convert(root)
     file = root / "raw/alpha/environment.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"idle_samples": samples}))
     verdict, _ = judging.judge(root)

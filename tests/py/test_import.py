@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests import raw_lines
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOTES = FIXTURES / "import/notes.md"
 SEND_LAT = FIXTURES / "perftest/4.5/send_lat.txt"
@@ -77,7 +79,8 @@ def tools(records: list[Record]) -> dict[str, int]:
 
 def test_an_output_of_each_tool_becomes_records(imported: Import, write: Write) -> None:
     cut = write("cut.txt", SEND_LAT.read_text().rstrip("\n"))
-    flows = sorted(FIXTURES.glob("loopback/run/raw/*/flows/*/*/*/0/1/client.stdout"))
+    ends = raw_lines.ends(FIXTURES / "loopback/run", "*/0/1", "client")
+    flows = [write(f"{number}.txt", end.read()) for number, end in enumerate(ends)]
     result = imported(
         cut,
         FIXTURES / "perftest/4.5/write_bw_both.json",

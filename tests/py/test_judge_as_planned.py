@@ -112,7 +112,7 @@ def test_a_command_that_failed_spoils_the_last_record_but_for_a_missed_limit(
 
 def test_no_figure_counts_without_the_servers_word() -> None:
     found = [Part(), Part(status="not_measured")]
-    check_server(found, Cause("error", 6, "host b left no server.json of this flow"))
+    check_server(found, Cause("error", 6, "host b left no server's line of this flow"))
     assert [one.status for one in found] == ["error", "not_measured"]
 
 

@@ -6,9 +6,6 @@ themselves.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from selftest.runs import noise
@@ -21,19 +18,19 @@ from tests.py.judging import (
     Document,
     Run,
     check_of,
-    ends_of,
     go_on,
     later,
     more,
     put,
     status,
 )
+from tests.raw_lines import End, ends
 
 FLOW = "write-latency/alpha/beta/0/1"
 
 
-def end(run: Run, role: str) -> Path:
-    return run.flow("write-latency", role) / f"{role}.json"
+def end(run: Run, role: str) -> End:
+    return run.flow("write-latency", role)
 
 
 # ---- counters ------------------------------------------------------------------------------------
@@ -57,7 +54,7 @@ def end(run: Run, role: str) -> Path:
 def test_a_class_of_counters_that_moved_fails_hardware_or_is_shown_where_it_only_explains(
     cards: Run, device: str, counter: str, word: str, check: str
 ) -> None:
-    counted(cards, end(cards, "server"), device, counter, 7, 9)
+    counted(end(cards, "server"), device, counter, 7, 9)
     verdict = cards.judge()
     assert verdict.verdict == word
     finding = check_of(verdict, f"counters/{check}")
@@ -73,7 +70,7 @@ def test_cards_that_saw_nothing_pass(cards: Run) -> None:
 
 
 def test_on_software_the_same_counters_are_advisory_and_the_run_passes(rxe: Run) -> None:
-    go_on(rxe.root, end(rxe, "server"), more("netdev.eth1.rx_missed_errors", 9))
+    go_on(end(rxe, "server"), more("netdev.eth1.rx_missed_errors", 9))
     verdict = rxe.judge()
     assert verdict.verdict == "PASS"
     assert status(verdict, "counters/drops") == "advisory"
@@ -86,8 +83,8 @@ def test_what_was_sent_again_is_compared_with_the_packets_one_in_a_million(
 ) -> None:
     for role in ("client", "server"):
         for way in ("xmit", "rcv"):
-            counted(cards, end(cards, role), "port", f"port_{way}_packets", 0, 6_000_000)
-    counted(cards, end(cards, "client"), "port", "packet_seq_err", 0, again)
+            counted(end(cards, role), "port", f"port_{way}_packets", 0, 6_000_000)
+    counted(end(cards, "client"), "port", "packet_seq_err", 0, again)
     finding = check_of(cards.judge(), "counters/retransmissions")
     assert finding.status == expected
     if expected == "fail":
@@ -100,7 +97,7 @@ def test_what_was_sent_again_is_compared_with_the_packets_one_in_a_million(
 def test_a_counter_that_went_backwards_or_is_full_is_inconclusive(
     cards: Run, fault: tuple[str, str, int, int]
 ) -> None:
-    counted(cards, end(cards, "server"), *fault)
+    counted(end(cards, "server"), *fault)
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert status(verdict, "counters/reset") == "inconclusive"
@@ -126,14 +123,14 @@ def without(*counters: str, netdev: bool = True) -> Change:
 def test_hardware_whose_devices_do_not_count_what_goes_wrong_is_inconclusive(
     cards: Run, fault: Change
 ) -> None:
-    cards.edit(end(cards, "server"), fault)
+    end(cards, "server").edit(fault)
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert status(verdict, "counters/missing") == "inconclusive"
 
 
 def test_software_whose_devices_do_not_count_is_not_judged(rxe: Run) -> None:
-    rxe.edit(end(rxe, "server"), without("completer_retry_err", "link_downed"))
+    end(rxe, "server").edit(without("completer_retry_err", "link_downed"))
     assert status(rxe.judge(), "counters/missing") is None
 
 
@@ -150,7 +147,7 @@ def words_in_no_packet(document: Document) -> None:
 
 @pytest.mark.parametrize("fault", [bytes_in_no_packet, words_in_no_packet])
 def test_bytes_in_no_packet_are_no_devices_counters(cards: Run, fault: Change) -> None:
-    cards.edit(end(cards, "client"), fault)
+    end(cards, "client").edit(fault)
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert status(verdict, "counters/still") == "inconclusive"
@@ -171,18 +168,16 @@ def test_an_interface_of_a_loopback_that_counted_nothing_of_a_transfer_is_inconc
                 when: {"time_s": str(moment(end[at])), "host": {}, "netdev": {"lo": counts}}
                 for when, at, counts in (("before", "started", before), ("after", "ended", moved))
             }
-            end["counters"] = {"address_interface": "lo", "route_interface": "lo", **sides}
+            end["counters"] = {"route_interface": "lo", **sides}
 
         return change
 
-    files = {
-        role: loopback.flow("tcp-latency", role) / f"{role}.json" for role in ("client", "server")
-    }
-    for file in files.values():
-        loopback.edit(file, counters(after))
+    ends = [loopback.flow("tcp-latency", role) for role in ("client", "server")]
+    for one in ends:
+        one.edit(counters(after))
     verdict = loopback.judge()
     assert (verdict.verdict, status(verdict, "counters/still")) == ("PASS", "pass")
-    loopback.edit(files["client"], counters(before))
+    ends[0].edit(counters(before))
     verdict = loopback.judge()
     assert (verdict.verdict, status(verdict, "counters/still")) == ("INCONCLUSIVE", "inconclusive")
 
@@ -201,7 +196,7 @@ def slow_interval(document: Document) -> None:
 
 def test_one_bad_interval_is_advisory_on_software(loopback: Run) -> None:
     assert status(loopback.judge(), "interval/iperf3") == "pass"
-    loopback.edit(loopback.flow("iperf3") / "client.stdout", slow_interval)
+    loopback.flow("iperf3").prints(slow_interval)
     verdict = loopback.judge()
     finding = check_of(verdict, "interval/iperf3")
     assert (verdict.verdict, finding.status) == ("PASS", "advisory")
@@ -224,10 +219,10 @@ def intervals(document: Document) -> None:
 def test_one_interval_of_six_hundred_without_traffic_fails_a_card(
     cards: Run, still: int | None, word: str
 ) -> None:
-    output = cards.flow("verbs-write-bandwidth") / "client.stdout"
-    cards.edit(output, intervals)
+    flow = cards.flow("verbs-write-bandwidth")
+    flow.prints(intervals)
     if still is not None:
-        cards.edit(output, put(f"intervals.{still}.gbit_s", 0))
+        flow.prints(put(f"intervals.{still}.gbit_s", 0))
     verdict = cards.judge()
     assert verdict.verdict == word
     assert status(verdict, "interval/verbs-write-bandwidth") == word.lower()
@@ -244,7 +239,7 @@ def test_the_worst_window_of_a_tenth_of_a_second_is_compared_with_the_whole(card
         claimed = {"claimed_bytes": 1e9, "client_sent_bytes": 1e9}
         document["path"] = dict.fromkeys(document["path"], 0) | claimed
 
-    cards.edit(cards.flow("verbs-write-bandwidth") / "client.stdout", change)
+    cards.flow("verbs-write-bandwidth").prints(change)
     assert status(cards.judge(), "interval/verbs-write-bandwidth") == "fail"
 
 
@@ -263,13 +258,13 @@ def few(line: Document) -> None:
 
 
 def test_a_tail_spike_is_found_where_enough_samples_support_it(loopback: Run) -> None:
-    file = loopback.flow("tcp-latency") / "client.stdout"
+    flow = loopback.flow("tcp-latency")
     assert status(loopback.judge(), "tail/tcp-latency") == "pass"
-    loopback.edit(file, spike)
+    flow.prints(spike)
     verdict = loopback.judge()
     assert (verdict.verdict, status(verdict, "tail/tcp-latency")) == ("PASS", "advisory")
     # nine samples above it are no tail, and the next percentile speaks
-    loopback.edit(file, few)
+    flow.prints(few)
     assert status(loopback.judge(), "tail/tcp-latency") == "pass"
 
 
@@ -284,9 +279,9 @@ def test_clocks_of_both_ends_that_differ_are_shown_and_too_far_apart_inconclusiv
     loopback: Run, seconds: float | None, word: str, expected: str
 ) -> None:
     if seconds is not None:
-        of_beta = loopback.root / "raw/beta"
-        for path in [of_beta / "agent.json", *of_beta.glob("flows/**/server.json")]:
-            loopback.edit(path, later(seconds))
+        loopback.agent("beta", later(seconds))
+        for one in ends(loopback.root, host="beta"):
+            one.edit(later(seconds))
     verdict = loopback.judge()
     finding = check_of(verdict, "clock/ends")
     assert (verdict.verdict, finding.status) == (word, expected)
@@ -301,12 +296,12 @@ def test_counters_tell_the_time_too(rxe: Run) -> None:
         before = document["counters"]["before"]
         before["time_s"] = str(float(before["time_s"]) + 100)
 
-    rxe.edit(end(rxe, "server"), change)
+    end(rxe, "server").edit(change)
     assert status(rxe.judge(), "clock/ends") == "advisory"
 
 
 def test_a_result_that_took_longer_than_its_process_lived_contradicts_itself(loopback: Run) -> None:
-    loopback.edit(loopback.flow("iperf3") / "client.json", put("elapsed_s", 0.2))
+    loopback.flow("iperf3").edit(put("elapsed_s", 0.2))
     verdict = loopback.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     finding = check_of(verdict, "flow/iperf3/alpha/beta/0/1")
@@ -318,25 +313,25 @@ def test_a_result_that_took_longer_than_its_process_lived_contradicts_itself(loo
 
 
 def test_software_whose_devices_do_not_count_what_goes_wrong_is_not_judged(rxe: Run) -> None:
-    for path in ends_of(rxe.root, "beta"):
-        rxe.edit(path, without("completer_retry_err", "link_downed"))
-    rxe.edit("raw/beta/environment.json", put("idle", None))
+    for one in ends(rxe.root, host="beta"):
+        one.edit(without("completer_retry_err", "link_downed"))
+    rxe.edit("raw/beta/environment.json", lambda known: known.pop("idle_samples"))
     verdict = rxe.judge()
     assert (verdict.verdict, status(verdict, "counters/missing")) == ("PASS", None)
 
 
 def test_one_bad_interval_fails_hardware(cards: Run) -> None:
-    output = cards.flow("verbs-write-bandwidth") / "client.stdout"
-    cards.edit(output, intervals)
+    flow = cards.flow("verbs-write-bandwidth")
+    flow.prints(intervals)
     assert status(cards.judge(), "interval/verbs-write-bandwidth") == "pass"
-    cards.edit(output, put("intervals.411.gbit_s", 0))
+    flow.prints(put("intervals.411.gbit_s", 0))
     verdict = cards.judge()
     assert status(verdict, "interval/verbs-write-bandwidth") == "fail"
     assert verdict.verdict == "FAIL"
 
 
 def test_counters_tell_the_time_of_an_end_too(rxe: Run) -> None:
-    file = end(rxe, "server")
-    before = json.loads((rxe.root / file).read_text())["counters"]["before"]["time_s"]
-    rxe.edit(file, put("counters.before.time_s", str(float(before) + 100)))
+    served = end(rxe, "server")
+    before = served.document()["counters"]["before"]["time_s"]
+    served.edit(put("counters.before.time_s", str(float(before) + 100)))
     assert status(rxe.judge(), "clock/ends") == "advisory"

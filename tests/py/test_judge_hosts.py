@@ -111,13 +111,19 @@ def test_an_answer_needs_what_it_is_compared_with(root: Path, path: str, why: st
 @pytest.mark.parametrize(
     ("text", "state"),
     [
-        ('{"schema":"perch.agent/1","run":"another","state":"done"}', "foreign"),
-        ('{"schema":"perch.agent/0"}', None),
+        (
+            '{"kind":"head","schema":"perch.raw/2","run":"another","plan_sha256":"","host":"a"}\n',
+            "foreign",
+        ),
+        (
+            '{"kind":"head","schema":"perch.raw/3","run":"another","plan_sha256":"","host":"a"}\n',
+            None,
+        ),
         ("", None),
     ],
 )
 def test_an_agents_report_is_of_this_run(root: Path, text: str, state: str | None) -> None:
-    (root / "raw/alpha/agent.json").write_text(text)
+    (root / "raw/alpha/flows.jsonl").write_text(text)
     agent = read(root)["alpha"].agent
     assert (agent and agent.state) == state
 

@@ -20,6 +20,7 @@ from perch.model.verdict import Check, Verdict
 from perch.run import folder
 from tests.py.cards import call_cards
 from tests.py.judging import Change, Document, Run, check_of, put, status
+from tests.raw_lines import End
 
 LIMITS = "inputs/limits.json"
 SETS = Path(__file__).parents[2] / "reports" / "limits"
@@ -131,13 +132,14 @@ def share(run: Run, **bound: Any) -> None:
     (run.root / LIMITS).write_text(json.dumps(document))
 
 
-def output(run: Run) -> Path:
-    return run.flow("verbs-write-bandwidth") / "client.stdout"
+def output(run: Run) -> End:
+    return run.flow("verbs-write-bandwidth")
 
 
 def bandwidth(run: Run) -> float:
-    lines = [json.loads(line) for line in output(run).read_text().splitlines()]
-    rate: float = [line for line in lines if line.get("bandwidth")][-1]["bandwidth"]["gbit_s"]
+    rate: float = [line for line in output(run).lines() if line.get("bandwidth")][-1]["bandwidth"][
+        "gbit_s"
+    ]
     return rate
 
 
@@ -159,7 +161,7 @@ def test_a_share_of_the_ceiling_is_kept_or_missed_on_either_side(
 ) -> None:
     share(rxe, **bound, of="ceiling")
     if factor is not None:
-        rxe.edit(output(rxe), link_rate(bandwidth(rxe) * factor))
+        output(rxe).prints(link_rate(bandwidth(rxe) * factor))
     assert judged(rxe, SHARE).status == expected
 
 
@@ -306,7 +308,7 @@ def test_one_message_that_waited_for_a_timer_is_a_warning_on_software(loopback: 
     loopback.edit(LIMITS, put("limits", shipped["limits"]))
     name = "limit/longest-message/tcp-latency"
     assert status(loopback.judge(), name) == "pass"
-    loopback.edit(loopback.flow("tcp-latency") / "client.stdout", one_waited)
+    loopback.flow("tcp-latency").prints(one_waited)
     verdict = loopback.judge()
     found = check_of(verdict, name)
     assert (verdict.verdict, found.status, found.measured) == ("PASS", "advisory", 125_000)

@@ -90,7 +90,7 @@ def test_the_agents_own_report_tells_why_there_is_no_client(
 def test_a_damaged_client_measured_nothing() -> None:
     found = cause(flow(), DAMAGED, None, None, b"", shell_exit_code)
     assert found is not None
-    assert found.message == "client.json of this flow on a is damaged"
+    assert found.message == "the client's line of this flow on a is damaged"
 
 
 def test_a_meeting_that_failed_tells_the_servers_side() -> None:
@@ -122,7 +122,7 @@ def test_a_flow_whose_server_could_not_start_tells_the_servers_reason() -> None:
         ("perch", {"exit": 5}, 5, "exit 5: boom"),
         ("iperf", {"exit": 127}, 3, "exit 127: boom"),
         ("iperf3", {"exit": 1}, 6, "exit 1: boom"),
-        ("perch", {"exit": None}, 6, "client.json has no exit code"),
+        ("perch", {"exit": None}, 6, "the client's line has no exit code"),
     ],
 )  # fmt: skip
 def test_an_end_that_is_not_0_has_perchs_code(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from perch.judge import raw
 from tests.py.conftest import FIXTURES
 from tests.py.judging import Change, Run, check_of, missing, put, status, times
 
@@ -30,8 +27,8 @@ def flow_status(run: Run, test: str) -> str | None:
 
 
 def test_half_a_line_of_the_engine_spoils_its_own_size_only(run: Run) -> None:
-    path = run.flow("tcp-latency") / "client.stdout"
-    os.truncate(path, path.stat().st_size - 100)
+    end = run.flow("tcp-latency")
+    end.write(end.read()[:-100])
     assert run.judge().verdict == "INCONCLUSIVE"
     statuses = [one["status"] for one in run.records() if one["flow"].startswith("tcp-latency/")]
     assert statuses[:4] == ["ok", "ok", "ok", "error"]
@@ -39,59 +36,59 @@ def test_half_a_line_of_the_engine_spoils_its_own_size_only(run: Run) -> None:
 
 def test_an_empty_output_with_exit_0_is_inconclusive_for_every_tool(run: Run) -> None:
     for test in ("tcp-latency", "iperf3", "iperf"):
-        (run.flow(test) / "client.stdout").write_bytes(b"")
+        run.flow(test).write("")
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert len(verdict.coverage.missing) == 6
 
 
 def test_iperf3s_document_cut_in_half_is_inconclusive(run: Run) -> None:
-    os.truncate(run.flow("iperf3") / "client.stdout", 2000)
+    end = run.flow("iperf3")
+    end.write(end.read()[:2000])
     assert flow_status(run, "iperf3") == "inconclusive"
 
 
 @pytest.mark.parametrize("test", ["iperf3", "iperf"])
 def test_a_tool_that_was_refused_and_exits_0_is_inconclusive(run: Run, test: str) -> None:
     text = "iperf3_refused.json" if test == "iperf3" else "iperf_refused.txt"
-    shutil.copy(TOOLS / text, run.flow(test) / "client.stdout")
+    run.flow(test).write((TOOLS / text).read_text())
     if test == "iperf":
-        shutil.copy(TOOLS / "iperf_refused.err", run.flow(test) / "client.stderr")
+        run.flow(test).write((TOOLS / "iperf_refused.err").read_text(), "stderr")
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert verdict.coverage.missing[0].code == 4
 
 
 def test_iperf3_whose_server_was_killed_in_the_middle_fails(run: Run) -> None:
-    shutil.copy(TOOLS / "iperf3_killed.json", run.flow("iperf3") / "client.stdout")
+    run.flow("iperf3").write((TOOLS / "iperf3_killed.json").read_text())
     assert flow_status(run, "iperf3") == "fail"
 
 
 def test_bytes_that_are_no_text_do_not_disturb_the_judging(run: Run) -> None:
-    for name in ("client.stderr", "client.stdout"):
-        (run.flow("tcp-latency") / name).write_bytes(bytes(range(256)) * 12)
+    for name in ("stderr", "stdout"):
+        run.flow("tcp-latency").write(bytes(range(256)).decode("latin-1") * 12, name)
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert len(run.records()) == 29
 
 
-def test_an_output_that_is_too_large_is_an_error_that_names_it(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(raw, "LARGEST", 2**20)
-    (run.flow("tcp-latency") / "client.stdout").write_bytes(bytes(2**20 + 1))
+def test_an_output_that_was_cut_is_an_error_that_names_it(run: Run) -> None:
+    run.flow("tcp-latency").edit(put("stdout_bytes", 2**20 + 1))
     verdict = run.judge()
     assert missing(verdict) == {"tcp-latency/alpha/beta/0/1"}
-    assert verdict.coverage.missing[0].message == "client.stdout has more than 1 MiB"
+    assert verdict.coverage.missing[0].message == (
+        "client's stdout has 1048577 bytes, of which 1 MiB were kept"
+    )
 
 
 def test_an_output_of_another_backend_is_inconclusive(run: Run) -> None:
-    shutil.copy(run.flow("ofi-latency") / "client.stdout", run.flow("tcp-latency"))
+    run.flow("tcp-latency").write(run.flow("ofi-latency").read())
     assert flow_status(run, "tcp-latency") == "inconclusive"
 
 
 def test_garbage_behind_the_last_line_is_inconclusive(run: Run) -> None:
-    with (run.flow("iperf") / "client.stdout").open("a") as file:
-        file.write("oops\n")
+    end = run.flow("iperf")
+    end.write(f"{end.read()}oops\n")
     assert flow_status(run, "iperf") == "inconclusive"
 
 
@@ -99,29 +96,29 @@ def test_garbage_behind_the_last_line_is_inconclusive(run: Run) -> None:
 
 
 def test_corrupted_payload_fails_by_the_exit_code_alone(run: Run) -> None:
-    run.edit(run.flow("tcp-latency") / "client.json", put("exit", 5))
+    run.flow("tcp-latency").edit(put("exit", 5))
     assert run.judge().verdict == "FAIL"
 
 
 def test_corrupted_payload_fails_by_the_count_of_bytes(run: Run) -> None:
-    run.edit(run.flow("tcp-verify") / "client.stdout", put("integrity.bad_bytes", 1))
+    run.flow("tcp-verify").prints(put("integrity.bad_bytes", 1))
     verdict = run.judge()
     assert (verdict.verdict, status(verdict, "integrity")) == ("FAIL", "fail")
 
 
 def test_a_peer_lost_after_traffic_fails_one_lost_before_it_is_inconclusive(run: Run) -> None:
-    run.edit(run.flow("tcp-latency") / "client.json", put("exit", 4))
-    output = run.flow("tcp-latency") / "client.stdout"
-    output.write_text("".join(output.read_text().splitlines(keepends=True)[:2]))
+    run.flow("tcp-latency").edit(put("exit", 4))
+    end = run.flow("tcp-latency")
+    end.write("".join(end.read().splitlines(keepends=True)[:2]))
     assert run.judge().verdict == "FAIL"
-    output.write_bytes(b"")
+    end.write("")
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert len(verdict.coverage.missing) == 4
 
 
 def test_a_limit_on_the_command_line_that_was_missed_fails_and_its_figures_stay(run: Run) -> None:
-    run.edit(run.flow("tcp-latency") / "client.json", put("exit", 1))
+    run.flow("tcp-latency").edit(put("exit", 1))
     verdict = run.judge()
     assert (verdict.verdict, verdict.coverage.missing) == ("FAIL", [])
 
@@ -139,34 +136,28 @@ def test_a_limit_on_the_command_line_that_was_missed_fails_and_its_figures_stay(
     ],
 )
 def test_what_could_not_be_measured_is_inconclusive(run: Run, changes: list[Change]) -> None:
-    run.edit(run.flow("tcp-latency") / "client.json", *changes)
+    run.flow("tcp-latency").edit(*changes)
     assert run.judge().verdict == "INCONCLUSIVE"
 
 
 def test_a_damaged_client_is_inconclusive(run: Run) -> None:
-    path = run.flow("tcp-latency") / "client.json"
-    os.truncate(path, path.stat().st_size - 40)
+    path = run.root / "raw/alpha/flows.jsonl"
+    path.write_text(path.read_text().replace('"stdout":"', '"stdout":', 1))
     said = run.judge().coverage.missing[0].message
-    assert said == "client.json of this flow on alpha is damaged"
+    assert said == "the agent on alpha left no line of this flow"
 
 
 @pytest.mark.parametrize(
     ("role", "change"),
     [
-        ("client", put("run", "another")),
-        ("client", lambda end: end.pop("run")),
-        ("client", put("flow", "tcp-latency/alpha/beta/0/2")),
-        ("client", put("role", "server")),
-        ("client", put("host", "beta")),
         ("client", put("argv.1", "bw")),
         ("client", lambda end: end["argv"].extend(["--iterations", "1"])),
-        ("server", put("run", "another")),
     ],
 )
 def test_a_raw_file_of_another_measurement_is_no_evidence(
     run: Run, role: str, change: Change
 ) -> None:
-    run.edit(run.flow("tcp-latency", role) / f"{role}.json", change)
+    run.flow("tcp-latency", role).edit(change)
     verdict = run.judge()
     assert status(verdict, "flow/tcp-latency/alpha/beta/0/1") == "inconclusive"
     first = verdict.coverage.missing[0]
@@ -183,18 +174,18 @@ def test_a_raw_file_of_another_measurement_is_no_evidence(
     ],
 )
 def test_a_server_with_a_bad_end_leaves_no_result(run: Run, changes: list[Change]) -> None:
-    run.edit(run.flow("iperf3", "server") / "server.json", *changes)
+    run.flow("iperf3", "server").edit(*changes)
     assert flow_status(run, "iperf3") == "inconclusive"
 
 
 def test_a_server_that_the_agent_ended_leaves_a_result(run: Run) -> None:
-    run.edit(run.flow("iperf3", "server") / "server.json", put("exit", 143), put("signal", "TERM"))
+    run.flow("iperf3", "server").edit(put("exit", 143), put("signal", "TERM"))
     assert run.judge().verdict == "PASS"
 
 
 def test_a_server_without_a_word_leaves_no_result(run: Run) -> None:
     for test in ("iperf3", "tcp-latency"):
-        (run.flow(test, "server") / "server.json").unlink()
+        run.flow(test, "server").remove()
     assert len(run.judge().coverage.missing) == 5
 
 
@@ -203,10 +194,10 @@ def test_a_server_without_a_word_leaves_no_result(run: Run) -> None:
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "1e999", "null"])
 def test_zero_negative_nan_and_infinite_figures_are_no_results(run: Run, value: str) -> None:
-    path = run.flow("tcp-bandwidth") / "client.stdout"
-    text = path.read_text()
+    end = run.flow("tcp-bandwidth")
+    text = end.read()
     start = text.index('"gbit_s":') + len('"gbit_s":')
-    path.write_text(text[:start] + value + text[text.index(",", start) :])
+    end.write(text[:start] + value + text[text.index(",", start) :])
     assert flow_status(run, "tcp-bandwidth") == "inconclusive"
 
 
@@ -240,7 +231,7 @@ def test_zero_negative_nan_and_infinite_figures_are_no_results(run: Run, value: 
 def test_an_output_that_was_not_asked_for_or_cannot_be_is_inconclusive(
     run: Run, test: str, changes: list[Change]
 ) -> None:
-    run.edit(run.flow(test) / "client.stdout", *changes)
+    run.flow(test).prints(*changes)
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert status(verdict, f"flow/{test}/alpha/beta/0/1") == "inconclusive"
@@ -249,7 +240,7 @@ def test_an_output_that_was_not_asked_for_or_cannot_be_is_inconclusive(
 
 def test_a_bandwidth_above_what_the_link_can_carry_fails(run: Run) -> None:
     link = {"rate_gbit_s": 1, "mtu_bytes": 1500, "layer": "ethernet", "hop_class": None}
-    run.edit(run.flow("tcp-bandwidth") / "client.stdout", put("link", link))
+    run.flow("tcp-bandwidth").prints(put("link", link))
     verdict = run.judge()
     assert (verdict.verdict, check_of(verdict, "ceiling").status) == ("FAIL", "fail")
 
@@ -264,10 +255,10 @@ def test_iperfs_units_are_read_from_each_line(
     output = (TOOLS / text).read_text()
     # at the time and with the ports of the run's own, under a server that has no total: else it
     # would be no output of this run
-    served = run.flow("iperf", "server") / "server.stdout"
-    served.write_text(re.sub(r"\[  1\] 0.*\n", "", served.read_text()))
+    served = run.flow("iperf", "server")
+    served.write(re.sub(r"\[  1\] 0.*\n", "", served.read()))
     output = re.sub(r"2026-11-21 07:29:\d\d", "2026-11-21 08:04:35", output)
-    (run.flow("iperf") / "client.stdout").write_text(
+    run.flow("iperf").write(
         re.sub(
             "port [0-9]+ connected with 127.0.0.2 port 15004",
             "port 56595 connected with 127.0.0.2 port 5001",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,10 @@ from perch.judge import raw
 from perch.judge.raw import DAMAGED, RawFiles, TooLargeError, flow_folder, read_flow
 from perch.model.plan import Flow
 from perch.model.raw import End
+from tests.py.conftest import Ended
+from tests.py.judging import Run
+
+Perchctl = Callable[..., Ended]
 
 FLOW = Flow(
     id="t/a/b/0/1", test="t", tool="perch", kind="latency", client="a", server="b", scope="software"
@@ -128,3 +133,15 @@ def test_a_document_of_another_type_is_none(run: Path) -> None:
     assert files.document(str(CLIENT / "client.json"), decoder) is not None
     assert files.document(str(CLIENT / "client.stdout"), decoder) is None
     assert files.document(str(CLIENT / "nothing.json"), decoder) is None
+
+
+def test_a_run_of_an_older_agent_is_refused_by_name(loopback: Run, perchctl: Perchctl) -> None:
+    (loopback.root / "raw/beta/agent.json").write_text('{"schema": "perch.agent/1"}')
+    said = (
+        "raw/beta/agent.json: its raw files are perch.raw/1, not perch.raw/2; "
+        "judge this run with the Perch that measured it, or measure again\n"
+    )
+    ended = perchctl("judge", loopback.root)
+    assert (ended.code, ended.stderr) == (3, f"perchctl judge: {loopback.root}: {said}")
+    verdict = json.loads((loopback.root / "verdict.json").read_text())
+    assert (verdict["verdict"], verdict["coverage"]["measured"]) == ("INCONCLUSIVE", 0)

@@ -15,6 +15,7 @@ from perch.judge import planned, worker
 from perch.model import derived
 from tests.py.conftest import Ended
 from tests.py.judging import Change, Document, Run, check_of, missing, put, status
+from tests.raw_lines import Walk
 
 TCP = "tcp-latency/alpha/beta/0/1"
 Judge = Callable[..., Ended]
@@ -210,10 +211,8 @@ def test_software_does_not_become_hardware_by_the_plans_word(run: Run) -> None:
     verdict = run.judge()
     assert (verdict.verdict, verdict.scope) == ("INCONCLUSIVE", "software")
     open_checks = [one.id for one in verdict.checks if one.status == "inconclusive"]
-    # one machine for two hosts that were not checked, which agents or manifest would have to show
-    assert sorted(open_checks) == [
-        "host/alpha", "host/beta", "host_check/skipped", "machines", "manifest", "software",
-    ]  # fmt: skip
+    # one machine for two hosts that were not checked, which the manifest would have to show
+    assert sorted(open_checks) == ["host_check/skipped", "machines", "manifest", "software"]
     of_all = "29 records planned as hardware came over sockets or a device of software"
     assert check_of(verdict, "software").measured == of_all
 
@@ -240,22 +239,23 @@ def test_an_output_of_a_flow_that_the_plan_does_not_have_is_inconclusive(run: Ru
 
     run.edit("plan.json", cut_flow)
     verdict = run.judge()
-    assert check_of(verdict, "manifest/unplanned").evidence == [
-        "raw/alpha/flows/tcp-verify", "raw/beta/flows/tcp-verify",
-    ]  # fmt: skip
+    evidence = check_of(verdict, "manifest/odd").evidence
+    for host, role in (("alpha", "client"), ("beta", "server")):
+        (line,) = (one for one in evidence if host in one.partition(" ")[0])
+        assert f"is of flow 'tcp-verify/alpha/beta/0/1', whose {role} is not planned" in line
 
 
 @pytest.mark.parametrize(
-    "place",
+    "flow",
     ["other/alpha/beta/0/1", "tcp-latency/gamma/beta/0/1", "tcp-latency/beta/alpha/0/1",
      "tcp-latency/alpha/beta/0/9", "tcp-latency/alpha/beta/1/1"],
 )  # fmt: skip
-def test_a_folder_of_a_flow_that_the_plan_does_not_have_is_named(run: Run, place: str) -> None:
-    folder = run.root / "raw/alpha/flows" / place
-    folder.mkdir(parents=True)
-    (folder / "server.json").write_text("{}")
-    (found,) = check_of(run.judge(), "manifest/unplanned").evidence
-    assert f"raw/alpha/flows/{place}".startswith(found)
+def test_a_line_of_a_flow_that_the_plan_does_not_have_is_named(run: Run, flow: str) -> None:
+    walk = Walk(run.root / "raw/alpha")
+    walk.ends.append({"id": flow, "role": "client", "state": "done"})
+    walk.save()
+    (found,) = check_of(run.judge(), "manifest/odd").evidence
+    assert f"is of flow '{flow}', whose client is not planned on this host" in found
 
 
 def test_a_host_without_any_flow_is_inconclusive(run: Run) -> None:
@@ -277,7 +277,8 @@ def test_a_plan_of_the_null_backend_only_is_inconclusive(run: Run) -> None:
 
 
 def test_a_missing_flow_is_inconclusive_and_listed(run: Run) -> None:
-    shutil.rmtree(run.flow("tcp-latency"))
+    for role in ("client", "server"):
+        run.flow("tcp-latency", role).remove()
     verdict = run.judge()
     assert missing(verdict) == {TCP}
     assert status(verdict, f"flow/{TCP}") == "inconclusive"
@@ -292,24 +293,21 @@ def test_a_host_without_raw_outputs_is_inconclusive(run: Run) -> None:
 def test_an_agent_that_had_not_finished_or_is_anothers_is_inconclusive(
     run: Run, key: str, value: str
 ) -> None:
-    run.edit("raw/alpha/agent.json", put(key, value))
+    run.agent("alpha", put(key, value))
     assert status(run.judge(), "host/alpha") == "inconclusive"
 
 
 def test_pipes_links_and_devices_are_not_read(run: Run) -> None:
-    tcp, iperf3 = (run.flow(test) / "client.stdout" for test in ("tcp-latency", "iperf3"))
-    iperf, environment = (
-        run.flow("iperf") / "client.stderr",
-        run.root / "raw/alpha/environment.json",
-    )
-    iperf3.rename(run.root.parent / "outside")
-    for path in (tcp, iperf, environment):
-        path.unlink()
-    os.mkfifo(tcp)
-    os.mkfifo(environment)
-    iperf.symlink_to("/dev/zero")
-    iperf3.symlink_to(run.root.parent / "outside")
-    assert missing(run.judge()) == {TCP, "iperf3/alpha/beta/0/1"}
+    alpha, beta = run.root / "raw/alpha", run.root / "raw/beta"
+    (beta / "flows.jsonl").rename(run.root.parent / "outside")
+    for name in ("flows.jsonl", "samples.jsonl", "environment.json"):
+        (alpha / name).unlink()
+    os.mkfifo(alpha / "flows.jsonl")
+    os.mkfifo(alpha / "environment.json")
+    (alpha / "samples.jsonl").symlink_to("/dev/zero")
+    (beta / "flows.jsonl").symlink_to(run.root.parent / "outside")
+    verdict = run.judge()
+    assert (verdict.verdict, verdict.coverage.measured) == ("INCONCLUSIVE", 0)
 
 
 # ---- limits --------------------------------------------------------------------------------------

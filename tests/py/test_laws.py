@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -138,12 +137,11 @@ def fewer_bytes(line: Document) -> None:
 def test_figures_that_contradict_each_other_are_no_result(
     run: Run, test: str, fault: Change, said: str
 ) -> None:
-    output = run.flow(test) / "client.stdout"
-    run.edit(output, fault)
+    end = run.flow(test)
+    end.prints(fault)
     verdict = run.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    flow = json.loads((run.root / run.flow(test) / "client.json").read_text())["flow"]
-    assert missing(verdict) == {flow}
+    assert missing(verdict) == {end.flow}
     messages = {one["error"]["message"] for one in run.records() if "error" in one}
     assert messages and all(said in message for message in messages), messages
 
@@ -156,7 +154,7 @@ def a_burst_at_the_end(line: Document) -> None:
 
 @pytest.mark.parametrize("run", ["loopback"], indirect=True)
 def test_what_no_window_holds_may_be_faster_than_the_best_window(run: Run) -> None:
-    run.edit(run.flow("tcp-bandwidth") / "client.stdout", a_burst_at_the_end)
+    run.flow("tcp-bandwidth").prints(a_burst_at_the_end)
     assert run.judge().verdict == "PASS"
 
 

@@ -19,10 +19,12 @@ from selftest.runs.slingshot import slingshot
 
 from perch.history.seal import seal
 from perch.judge import findings, hosts, laws, planned
+from perch.judge.host_lines import index
 from perch.judge.raw import RawFiles
 from perch.judge.records import FlowReader
 from perch.judge.trail import Trail
 from perch.model.figures import encode_lines
+from perch.model.plan import Round
 from perch.run import judging
 from tests.py.judging import Run, check_of, put, status
 
@@ -134,18 +136,22 @@ def test_mutated_outputs_become_records(sources: list[Path], tmp_path: Path) -> 
     root = shutil.copytree(sources[0], tmp_path / "run")
     plan = planned.read_plan(root / "plan.json")
     files = RawFiles(root)
-    reader = FlowReader(plan, hosts.read_hosts(files, plan, findings.judged), files)
-    outputs = [path for path in sorted(root.glob("raw/*/flows/**/*")) if path.is_file()]
-    outputs = [path for path in outputs if path.stat().st_size]
-    whole = {path: path.read_bytes() for path in outputs}
+    known = hosts.read_hosts(files, plan, findings.judged)
+
+    def reader(turn: Round) -> FlowReader:
+        made = FlowReader(plan, known, files)
+        made.begin(index(files, plan.run, plan.hosts, [turn.flows]).parts[0])
+        return made
+
+    whole = {path: path.read_bytes() for path in sorted(root.glob("raw/*/flows.jsonl"))}
     for _ in range(FLOWS):
-        path = draw.choice(outputs)
-        path.write_bytes(mutated(whole[path], draw))
-        parts = path.relative_to(root).parts
-        turn = next(
-            turn for turn in plan.rounds if any(flow.test == parts[3] for flow in turn.flows)
-        )
-        records = reader.read(turn, Trail()).records
+        path = draw.choice(list(whole))
+        lines = whole[path].splitlines(keepends=True)
+        at = draw.randrange(1, len(lines) - 1)
+        flow_id = json.loads(lines[at])["id"]
+        path.write_bytes(b"".join([*lines[:at], mutated(lines[at], draw), *lines[at + 1 :]]))
+        turn = next(turn for turn in plan.rounds if any(flow.id == flow_id for flow in turn.flows))
+        records = reader(turn).read(turn, Trail()).records
         assert len(records) == sum(len(flow.expect) for flow in turn.flows)
         encode_lines(records)
         laws.judged(records)
@@ -184,7 +190,7 @@ def test_a_figure_beyond_all_types_ends_no_judge(
     run_copy: Callable[[str], Path], leaf: str, value: float
 ) -> None:
     made = Run(run_copy("loopback"))
-    made.edit(made.flow("tcp-latency") / "client.stdout", put(leaf, value))
+    made.flow("tcp-latency").prints(put(leaf, value))
     assert made.judge().verdict == "INCONCLUSIVE"
     assert len(made.records()) == 29
 
@@ -192,5 +198,5 @@ def test_a_figure_beyond_all_types_ends_no_judge(
 def test_a_rate_of_almost_nothing_is_no_result(run_copy: Callable[[str], Path]) -> None:
     made = Run(run_copy("loopback"))
     rate = put("end.sum_received.bits_per_second", 5e-324)
-    made.edit(made.flow("iperf3") / "client.stdout", rate)
+    made.flow("iperf3").prints(rate)
     assert made.judge().verdict == "INCONCLUSIVE"

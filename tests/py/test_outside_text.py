@@ -14,6 +14,7 @@ from selftest.runs.slingshot import slingshot
 from perch.model.text import UNSEEN
 from tests.py.conftest import Ended
 from tests.py.judging import Document, Run
+from tests.raw_lines import printed, put
 
 Perchctl = Callable[..., Ended]
 
@@ -84,20 +85,20 @@ def words_of_hosts(run: Run) -> None:
     """Names, systems, drivers, what an agent says."""
     for host in ("alpha", "beta"):
         plant(run, f"raw/{host}/environment.json", "schema", "host")
-        plant(run, f"raw/{host}/agent.json", "schema", "run", "host", "started", "ended")
+        run.agent(host, put("message", f"ended{EVIL}"))
 
 
 def words_of_servers(run: Run) -> None:
     """What an engine and a tool said, which may be the words of any server that they reached."""
     for test in ("tcp-latency", "iperf3"):
-        end = run.flow(test) / "client.json"
-        run.edit(end, lambda document: document.update(exit=4, message=f"ended{EVIL}"))
+        end = run.flow(test)
+        end.edit(lambda document: document.update(exit=4, message=f"ended{EVIL}"))
         for output in ("stdout", "stderr"):
-            (run.flow(test) / f"client.{output}").write_text(f"perch: {EVIL}\nerror - {EVIL}\n")
-    line = run.flow("tcp-bandwidth") / "client.stdout"
+            end.write(f"perch: {EVIL}\nerror - {EVIL}\n", output)
     error = {"code": 4, "message": f"peer: {EVIL}", "traffic": True}
-    run.edit(line, lambda document: document.update(status="error", error=error))
-    plant(run, "raw/alpha/flows/tcp-verify/alpha/beta/0/1/client.stdout", "schema")
+    run.flow("tcp-bandwidth").prints(put("status", "error"), put("error", error))
+    verify = run.flow("tcp-verify")
+    verify.write(printed([planted(line, frozenset(["schema"])) for line in verify.lines()]))
 
 
 @pytest.mark.parametrize("fault", [words_of_people, words_of_hosts, words_of_servers])

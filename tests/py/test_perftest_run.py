@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests import spelled
+from tests.raw_lines import End
 
 Judge = Callable[[int], str]
 
@@ -95,8 +96,9 @@ def test_every_flow_has_its_record_and_inf_keeps_the_run_from_passing(
 
 def same_order(run: Path) -> None:
     """perftest lets PCIe reorder unless told otherwise, the engine does not."""
-    flow = run / "raw/alpha/flows/perftest-write-bandwidth/alpha/beta/0/1/client.stdout"
-    replace(flow, "PCIe relax order: ON", "PCIe relax order: OFF")
+    end = End(run, "perftest-write-bandwidth/alpha/beta/0/1")
+    assert "PCIe relax order: ON" in end.read()
+    end.write(end.read().replace("PCIe relax order: ON", "PCIe relax order: OFF"))
 
 
 def test_figures_of_other_settings_do_not_agree_and_a_required_limit_cannot_pass(
@@ -191,14 +193,7 @@ def test_a_device_is_software_by_its_driver_and_by_its_counters(run: Path, judge
 def test_the_host_or_the_peer_that_is_at_fault_is_named_with_its_code(
     run: Path, judge: Judge, words: str, code: int
 ) -> None:
-    folder = run / f"raw/alpha/flows/{FLOW}"
-
-    def failed(end: Any) -> None:
-        end["exit"] = 1
-
-    edit(folder / "client.json", failed)
-    (folder / "client.stdout").write_text("")
-    (folder / "client.stderr").write_text(words)
+    End(run, FLOW).edit(lambda end: end.update(exit=1, stdout="", stderr=words))
     judge(3)
     missing = document(run / "verdict.json")["coverage"]["missing"]
     (found,) = (one for one in missing if one["flow"] == FLOW)

@@ -26,8 +26,8 @@ def twice(path: Path, key: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("file", "key", "check", "said"),
     [
-        ("raw/alpha/agent.json", "state", "host/alpha",
-         "its agent ended in state foreign: its agent.json has the key 'state' twice in one "
+        ("raw/alpha/flows.jsonl", "run", "host/alpha",
+         "its agent ended in state foreign: its flows.jsonl has the key 'run' twice in one "
          "object"),
         ("raw/beta/environment.json", "hostname", "host/beta",
          "its environment.json has the key 'hostname' twice in one object"),
@@ -52,11 +52,10 @@ def test_a_hosts_document_with_a_key_twice_is_not_judged(
 
 def test_an_end_of_a_flow_with_a_key_twice_is_damaged(cards: Run) -> None:
     assert cards.judge().verdict == "PASS"
-    end = next(cards.root.glob("raw/*/flows/**/client.json"))
-    twice(end, "exit", 1)
+    twice(cards.root / "raw/alpha/flows.jsonl", "exit", 1)
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
-    assert any("client.json of this flow" in str(one.measured) for one in verdict.checks)
+    assert any("left no line of this flow" in str(one.measured) for one in verdict.checks)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from perch.model.plan import Flow
 from perch.model.record import Part, Placement, Side
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.perch import parts
-from tests import flow_lines
+from tests import raw_lines
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -409,10 +409,8 @@ def test_the_exit_status_is_the_code(status: int, code: int) -> None:
 def test_every_line_of_the_recorded_runs_is_ok(run: str) -> None:
     flow = Flow(id="t/a/b/0/1", test="t", tool="perch", kind="latency", client="a", server="b",
                 scope="software")  # fmt: skip
-    files = sorted((FIXTURES / run / "run" / "raw").rglob("client.stdout"))
-    outputs = [(path.read_bytes(), str(path)) for path in files if "perch" in path.read_text()]
-    lines = [line for _, line in flow_lines.of_run(FIXTURES / run / "run") if "stdout" in line]
-    outputs += [(line["stdout"].encode(), line["id"]) for line in lines]
+    ends = raw_lines.ends(FIXTURES / run / "run", role="client")
+    outputs = [(end.read().encode(), end.flow) for end in ends]
     assert outputs
     for output, name in outputs:
         if output.startswith(b'{"schema"'):

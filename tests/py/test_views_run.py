@@ -18,6 +18,7 @@ from perch.views import draw, inputs, page, words
 from perch.views.charts import Chart
 from tests.py.conftest import FIXTURES, Ended
 from tests.py.shown import Made, Shown, check, fabric, shown, table_faults
+from tests.raw_lines import End
 
 Command = Callable[..., Ended]
 Copy = Callable[[str], Path]
@@ -110,11 +111,11 @@ def test_rdma_against_tcp_has_every_figure(perchctl: Command, run_copy: Copy) ->
     assert "unknown" not in said
 
 
-def test_the_folder_of_a_flow_is_where_its_files_are(perchctl: Command, run_copy: Copy) -> None:
+def test_the_report_names_the_file_with_the_flows(perchctl: Command, run_copy: Copy) -> None:
     run = run_copy("loopback")
     said = reported(perchctl, run).section("## The commands")
-    (folder,) = re.findall("`(raw/<host>/flows/[^`]*)`", said)
-    assert list(run.glob(f"{re.sub('<[^>]*>', '*', folder)}client.json"))
+    (file,) = re.findall("`(raw/<host>/flows[^`]*)`", said)
+    assert list(run.glob(file.replace("<host>", "*")))
 
 
 def test_engine_and_perftest_stand_side_by_side(perchctl: Command, run_copy: Copy) -> None:
@@ -182,10 +183,8 @@ def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None
 
 def test_text_from_outside_breaks_no_table(perchctl: Command, run_copy: Copy) -> None:
     run = run_copy("loopback")
-    path = run / "raw/alpha/flows/tcp-latency/alpha/beta/0/1/client.json"
-    end = json.loads(path.read_text(encoding="utf-8"))
-    end.update(state="not_run", exit=None, message="a|b\n<img src=x>\x1b[31m")
-    path.write_text(json.dumps(end), encoding="utf-8")
+    said = {"state": "not_run", "exit": None, "message": "a|b\n<img src=x>\x1b[31m"}
+    End(run, "tcp-latency/alpha/beta/0/1").edit(lambda end: end.update(said))
     report = reported(perchctl, run)
     assert "a\\|b &lt;img src=x>\\\\x1b\\[31m" in report.text
     assert list(table_faults(report.text)) == []

@@ -23,8 +23,7 @@ struct verbs_device {
 	int gid_index;                  /* -1: none is needed (InfiniBand by LID) */
 	union ibv_gid gid;              /* all zero where gid_index is -1 */
 	bool is_roce;
-	bool use_grh;                   /* RoCE always; InfiniBand where --gid-index, a port or the peer requires it */
-	int first_gid;                  /* InfiniBand: for a peer that requires it; -1: none */
+	bool use_grh;                   /* RoCE always; InfiniBand only where --gid-index was given */
 	char name[JOB_NAME_MAX];
 	char netdev[IF_NAMESIZE];       /* the interface of the GID; empty: unknown, or InfiniBand without one */
 	char address[INET6_ADDRSTRLEN]; /* the GID as text: 10.0.0.1, fe80::1; InfiniBand without a GID: "lid 5" */

@@ -20,7 +20,6 @@ Document = dict[str, Any]
 
 def _copy(name: str, root: Path) -> None:
     shutil.copytree(FIXTURES / name / "run", root, symlinks=True)
-    raw_lines.convert(root)
 
 
 def loopback(root: Path) -> None:
