@@ -21,8 +21,8 @@ from perch.plan.times import NO_PROGRESS_S, whole
 
 DAY_S = 86400
 
-#: The longest time that the engine takes, and the shortest interval and stall (TIME_MAX,
-#: engine/src/cli/options_table.c); no shorter time to connect in is of use.
+#: The longest time that the engine takes (JOB_TIME_MAX, engine/src/job/members.h), and the shortest
+#: interval and stall; no shorter time to connect in is of use.
 LONGEST_S, LEAST_S = 365 * DAY_S, 0.001
 
 #: Turns of one plan: each is a round, and the reports hold every flow of all of them.

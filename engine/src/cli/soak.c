@@ -27,7 +27,7 @@
 #define KILL_NS (800 * NSEC_PER_MSEC)
 
 /*
- * Ten years, ten times the longest soak (TIME_MAX of options_table.c): whatever a file says,
+ * Ten years, ten times the longest soak (JOB_TIME_MAX): whatever a file says,
  * the time that has passed can be told in nanoseconds.
  */
 #define AWAY_MAX_MS ((int64_t) 10 * 365 * 86400 * 1000)

@@ -174,7 +174,8 @@ static int validate_list(const struct job *job, const char *option, const char *
 }
 
 static int validate_pairs(const struct job *job, const struct backend_facts *b) {
-	uint32_t ours = job_list_length(job->devices), theirs = job_list_length(job->server_devices), pairs = MAX(ours, theirs);
+	uint32_t ours = job_list_length(job->devices), theirs = job_list_length(job->server_devices);
+	uint32_t pairs = MAX(ours, theirs);
 	const char *list = job->devices[0] ? job->devices : job->server_devices;
 	char others[BACKENDS_WITH_MAX];
 	int r;
