@@ -86,7 +86,9 @@ class HostFiles:
     def end(self, end: Document, samples: list[int] | None = None) -> None:
         """One end of a flow. `samples`: numbers of its readings, if they are written already."""
         counters = end.get("counters")
-        line = {key: end[key] for key in MEMBERS if end.get(key, "") != "" and end[key] is not False}
+        line = {
+            key: end[key] for key in MEMBERS if end.get(key, "") != "" and end[key] is not False
+        }
         if counters:
             line["samples"] = samples or [self.sample(counters[name]) for name in BOTH]
             line["route_interface"] = counters["route_interface"]

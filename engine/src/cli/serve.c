@@ -72,7 +72,7 @@ static struct worker *free_place(struct server *s) {
 	return NULL;
 }
 
-/* For a client that has proved itself: a crash, its CPU time and what libraries read from the environment are its own. */
+/* For a client that has proved itself: a crash, CPU time and what libraries read from the environment are its own. */
 static void start_worker(struct server *s, struct control *client) {
 	_cleanup_(control_closep) struct control *c = client;
 	_cleanup_close_ int ours = -1, theirs = -1;

@@ -305,7 +305,7 @@ const struct option_entry job_members[] = {
 	  .accepts = "auto, off, or the number of a NUMA node" },
 	{ .name = "rails", .metavar = "NAME,...", .section = SECTION_TIMING, .commands = MEASURE,
 	  .help = "Devices of this end whose commands run at the same time, this one's too. With --cpu auto each has a "
-		  "core of its own, or none is pinned.",
+		  "core of its own, if there are enough.",
 	  .fallback = "this command's alone", .type = OPTION_STRING, MEMBER(rails), .value = VALUE_DEVICE,
 	  .accepts = "1 to 16 devices that 'perch devices' lists, between commas" },
 	{ .name = "server-rails", .metavar = "NAME,...", .section = SECTION_TIMING, .commands = MEASURE,
