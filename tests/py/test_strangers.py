@@ -42,7 +42,7 @@ class Server:
 
     def measure(self) -> subprocess.CompletedProcess[str]:
         unplaced = ["--cpu", "off", "--server-cpu", "off"]
-        command = [ENGINE, "lat", "127.0.0.1", *self.options, *unplaced, "-n", "10", "-s", "8"]
+        command = [str(ENGINE), "lat", "127.0.0.1", *self.options, *unplaced, "-n", "10", "-s", "8"]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
