@@ -18,6 +18,7 @@ FLOW is the place of a flow in the plan, from 0 (default 0), or of a host for wh
 """
 
 import argparse
+import hashlib
 import json
 import pathlib
 import random
@@ -130,9 +131,8 @@ def counters(elapsed, host, plants, o):
         "tx_packets": packets,
         "carrier_down_count": 1,
     }
-    table |= {
-        name: 0
-        for name in (
+    table |= dict.fromkeys(
+        (
             "rx_errors",
             "tx_errors",
             "rx_dropped",
@@ -152,8 +152,9 @@ def counters(elapsed, host, plants, o):
             "aer_correctable",
             "aer_nonfatal",
             "aer_fatal",
-        )
-    }
+        ),
+        0,
+    )
     table |= (
         {f"rx_prio{i}_{what}": 0 for i in range(8) for what in ("pause", "discards")}
         if o.cards
@@ -170,7 +171,7 @@ def counters(elapsed, host, plants, o):
 def processes(flows, host, at, plants, rng):
     boot = sum(1 for p in plants if p.kind == "reboot" and at > p.begin)
     born = max([0.0] + [p.until(60) for p in plants if p.kind == "reboot" and at > p.begin])
-    roles = [("serve", None, 5), ("agent", None, 7), ("sampler", None, 4)]
+    roles = [("serve", None, 5), ("agent", None, 7)]
     for flow in flows:
         if flow["client"] == host:
             roles += [("keeper", flow["id"], 5), ("measurer", flow["id"], 7)]
@@ -197,7 +198,7 @@ def processes(flows, host, at, plants, rng):
             )
         yield {
             "role": role,
-            "flow": flow,
+            **({"flow": flow} if flow else {}),
             "pid": 1000 + 100 * boot + i,
             "start": str(100000 + i),
             "resident_bytes": memory,
@@ -206,11 +207,11 @@ def processes(flows, host, at, plants, rng):
 
 
 def samples(host, flows, o, plants):
+    """A layout, and samples after it."""
     rng = random.Random(f"{o.seed} {host}")
     ends = min(x for x in (o.duration, o.running, o.stopped) if x is not None)
     at, number, boots = 0.0, 0, 0
     while at <= ends + 1:
-        number += 1
         down = next((p for p in plants if p.kind == "reboot" and p.begin <= at < p.until(60)), None)
         if down:
             at = down.until(60) + 2
@@ -228,20 +229,24 @@ def samples(host, flows, o, plants):
         )
         table = counters(late - (begun if boots else 0), host, plants, o)
         if not missing:
-            yield {
-                "schema": "perch.sample/1",
-                "run": o.run,
-                "host": host,
-                "number": number,
-                "boot_id": f"boot-{boots}",
-                "time_s": f"{EPOCH + late + stepped:.6f}",
-                "uptime_s": f"{late - begun:.3f}",
-                "counters": {
-                    "host": {"TcpRetransSegs": "12"},
-                    "netdev": {"eth1": table},
+            number += 1
+            if number == 1:
+                yield {
+                    "kind": "layout",
+                    "host": ["TcpRetransSegs"],
+                    "netdev": {"eth1": list(table)},
                     "rdma": {},
                     "cxi": {},
-                },
+                }
+            yield {
+                "kind": "sample",
+                "number": number,
+                "time_s": f"{EPOCH + late + stepped:.6f}",
+                "monotonic_ns": round((late - begun) * 1e9),
+                "settled": False,
+                "values": " ".join(("12", *table.values())),
+                "boot_id": f"boot-{boots}",
+                "uptime_s": round(late - begun, 3),
                 "links": {
                     "eth1": {"operstate": "up", "carrier_changes": str(2 + flaps)},
                     "rxe0/1": {"state": "4: ACTIVE", "phys_state": "5: LinkUp"},
@@ -257,42 +262,62 @@ def samples(host, flows, o, plants):
 
 
 def write_flow(root, flow, turn, o, plants):
+    """client.soak; returns the lines of both ends in flows.jsonl, by host."""
     text, whole = Flow(flow, turn, o, plants).made()
     if not text:
-        return
-    seconds = float(flow["estimate_s"])
-    for role in ("client", "server"):
-        place = root / "raw" / flow[role] / "flows" / flow["id"]
-        place.mkdir(parents=True, exist_ok=True)
-        side = {
-            "schema": "perch.flow/1",
-            "run": o.run,
-            "flow": flow["id"],
-            "role": role,
-            "host": flow[role],
-            "argv": flow["client_argv"] + ["--port", "18600"] if role == "client" else [],
-            "started": wall(EPOCH - 0.5),
-            "ended": wall(EPOCH + o.duration + 2),
-            "elapsed_s": seconds + 1,
-            "exit": 0 if role == "client" else None,
-            "signal": None,
-            "timed_out": False,
-            "state": "done",
-            "message": None,
-        }
-        if whole:
-            (place / f"{role}.json").write_text(json.dumps(side) + "\n")
-        if role == "client":
-            if not any(p.kind == "nofile" for p in plants):
-                (place / "client.soak").write_text(text)
-            last = [
-                line
-                for line in text.splitlines()
-                if line.startswith('{"schema":"perch.record/1","kind":"bandwidth"')
-                or '"kind":"latency","started"' in line[:80]
-            ]
-            (place / "client.stdout").write_text("".join(line + "\n" for line in last[-1:]))
-            (place / "client.stderr").write_text("")
+        return {}
+    if not any(p.kind == "nofile" for p in plants):
+        place = root / "raw" / flow["client"] / "flows" / flow["id"]
+        place.mkdir(parents=True)
+        (place / "client.soak").write_text(text)
+    printed = [
+        line
+        for line in text.splitlines(keepends=True)
+        if line.startswith('{"schema":"perch.record/1","kind":"bandwidth"')
+        or '"kind":"latency","started"' in line[:80]
+    ]
+    end = dict.fromkeys(("client", "server")) if whole else {}
+    return {flow[role]: flow_line(flow, role, o, printed[-1:]) for role in end}
+
+
+def flow_line(flow, role, o, printed):
+    """An end of a flow, without readings of counters."""
+    line = {"kind": "flow", "id": flow["id"], "role": role, "state": "done"}
+    if role == "client":
+        line |= {"argv": flow["client_argv"] + ["--port", "18600"], "exit": 0}
+    line |= moments("started", -0.5) | moments("ended", o.duration + 2)
+    return line | ({"stdout": printed[0]} if role == "client" and printed else {})
+
+
+def moments(name, at):
+    """By both clocks, so many seconds after the soak began."""
+    return {name: wall(EPOCH + at), f"{name}_monotonic_ns": round((UPTIME + at) * 1e9)}
+
+
+def host_lines(host, digest, flows, o):
+    """flows.jsonl as the agent leaves it, with these lines of flows."""
+    head = head_of(host, digest, o)
+    boot = {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0, "begun": wall(EPOCH)}
+    unit = {"supervisor": "systemd", "unit": "perch-soak.service"}
+    yield head | {"flows": len(flows)} | moments("started", -1)
+    yield {"kind": "start"} | boot | unit | moments("started", 0)
+    yield from flows
+    if o.running is None:
+        over = {"kind": "end", "state": "done" if o.stopped is None else "stopped"}
+        passed = (o.duration if o.stopped is None else o.stopped) + 3
+        over |= {"flows_done": len(flows), "passed_s": passed}
+        yield over | moments("ended", o.duration + 3)
+
+
+def head_of(host, digest, o):
+    """The first line of both files."""
+    return {
+        "kind": "head",
+        "schema": "perch.raw/2",
+        "run": o.run,
+        "plan_sha256": digest,
+        "host": host,
+    }
 
 
 def options(words):
@@ -316,42 +341,13 @@ def options(words):
     return parser.parse_args(words)
 
 
-def agent(host, o):
-    """agent.json as the agent leaves it."""
-    state = "running" if o.running is not None else "stopped" if o.stopped is not None else "done"
-    document = {
-        "schema": "perch.agent/1",
-        "run": o.run,
-        "host": host,
-        "state": state,
-        "started": wall(EPOCH - 1),
-        "ended": wall(EPOCH + o.duration + 3),
-        "flows_total": 14,
-        "flows_done": 14,
-        "message": None,
-    }
-    document["soak"] = {
-        "supervisor": "systemd",
-        "unit": "perch-soak.service",
-        "duration_s": o.duration,
-        "interval_s": o.interval,
-        "begun": wall(EPOCH),
-        "boots": [],
-        "clock": {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0},
-        "passed_s": (o.duration if o.stopped is None else o.stopped) + 3,
-        "serve_restarts": 0,
-        "client_restarts": 0,
-        "samples": 0,
-        "samples_dropped": 0,
-    }
-    return document
-
-
-def environment(host):
+def environment(host, o):
     """environment.json, with a NIC."""
-    own = {"host": host, "hostname": host, "collected": wall(EPOCH - 0.9)}
-    document = load(RECORDED / "environment.json") | own | {"schema": "perch.environment/1"}
-    del document["run"], document["address_interface"]
+    own = {"schema": "perch.environment/2", "run": o.run, "host": host, "hostname": host}
+    own |= {"collected": wall(EPOCH - 0.9), "address_interface": "eth1"}
+    document = load(RECORDED / "environment.json") | own
+    for name in ("idle", "idle_samples"):
+        document.pop(name, None)
     document["interfaces"] = [
         {
             "name": "eth1",
@@ -374,23 +370,29 @@ def main(words=None):
     flows = [(turn, flow) for turn, round_ in enumerate(plan["rounds"]) for flow in round_["flows"]]
     host_kinds = ("leak", "handles", "counter", "flap", "nosample", "hot")
     names = list(plan["hosts"])
+    lines = {name: [] for name in names}
     for i, (turn, flow) in enumerate(flows):
-        own = [p for p in o.plant if p.kind not in host_kinds + ("reboot",) and p.place == i]
+        own = [p for p in o.plant if p.kind not in (*host_kinds, "reboot") and p.place == i]
         own += [
             p
             for p in o.plant
             if p.kind == "reboot" and names[p.place] in (flow["client"], flow["server"])
         ]
-        write_flow(o.dir, flow, turn, o, own)
+        for host, line in write_flow(o.dir, flow, turn, o, own).items():
+            lines[host].append(line)
+    digest = hashlib.sha256((o.dir / "plan.json").read_bytes()).hexdigest()
     for i, host in enumerate(names):
         place = o.dir / "raw" / host
         place.mkdir(parents=True, exist_ok=True)
-        own = [p for p in o.plant if p.kind in host_kinds + ("reboot", "clock") and p.place == i]
-        (place / "agent.json").write_text(json.dumps(agent(host, o)) + "\n")
-        (place / "environment.json").write_text(json.dumps(environment(host)) + "\n")
-        with open(place / "samples.jsonl", "w", encoding="utf-8") as file:
-            for sample in samples(host, [f for _, f in flows], o, own):
-                file.write(json.dumps(sample, separators=(",", ":")) + "\n")
+        own = [p for p in o.plant if p.kind in (*host_kinds, "reboot", "clock") and p.place == i]
+        (place / "environment.json").write_text(json.dumps(environment(host, o)) + "\n")
+        write_lines(place / "flows.jsonl", host_lines(host, digest, lines[host], o))
+        of_host = samples(host, [f for _, f in flows], o, own)
+        write_lines(place / "samples.jsonl", [head_of(host, digest, o), *of_host])
+
+
+def write_lines(path, lines):
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
 
 
 if __name__ == "__main__":

@@ -112,10 +112,11 @@ class Sampler:
     async def take(self, settled: bool = False) -> int:
         """Returns the number of the sample."""
         counters = Counters(devices.find(self._wanted), self._answers, self._clock)
+        uptime_s = self._clock.uptime_ns() / 1e9  # beside the wall, so that they show its steps
         reading = await counters.reading(settled)
         reading.line.update(
             boot_id=self._boot,
-            uptime_s=self._clock.uptime_ns() / 1e9,
+            uptime_s=uptime_s,
             links=links(counters.devices),
             temperatures=temperatures(),
             processes=processes(self._groups()),

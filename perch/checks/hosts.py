@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
-from perch.judge.hosts import HostFacts, cxi_hosts, owed_areas
+from perch.judge.hosts import OLD, HostFacts, cxi_hosts, owed_areas
 from perch.model.moments import LOST_S, moment
 from perch.model.raw import Agent
 from perch.model.sections import Fact
@@ -46,7 +46,9 @@ def _unfinished(agent: Agent | None, flows: int, created: float, of: str = "") -
 
 def _unfinished_soak(agent: Agent | None) -> str | None:
     if agent is None:
-        return "its agent left no agent.json"
+        return "its agent left no flows.jsonl"
+    if agent.state == "foreign":
+        return agent.message
     said = f": {agent.message}" if agent.message else ""
     if agent.state == "running":
         return f"its agent still ran when its outputs were fetched{said}"
@@ -117,7 +119,9 @@ def hosts(run: RunView) -> Iterator[Check]:
             continue
         whole = False
         look = f"look at raw/{name}/agent.log, or run the playbook again if the folder is missing"
-        state = facts.agent.state if is_soak and facts.agent else None
+        agent = facts.agent or Agent()
+        if agent.schema == OLD:
+            look = "judge it with the Perch that measured it, or soak again"
         yield Check(
             id=f"host/{name}",
             title=f"Host {name} left whole outputs",
@@ -125,7 +129,7 @@ def hosts(run: RunView) -> Iterator[Check]:
             status="inconclusive",
             measured=why,
             evidence=[name],
-            remedy=for_soak(state) or look,
+            remedy=(for_soak(agent.state) if is_soak else None) or look,
         )
     if whole:
         count = len(run.plan.hosts)

@@ -22,7 +22,7 @@ _UNREAD = (
     "see raw/HOST/samples.jsonl and agent.log; check that perch_devices in the inventory carry the "
     "traffic"
 )
-_AGENT = "see agent.json (samples_dropped) and progress.jsonl of that host"
+_AGENT = "see agent.log and flows.jsonl of that host"
 
 
 @check(family="soak", order=900)
@@ -164,7 +164,7 @@ class _Checks:
             "none": "not started", "done": "done",
         }[state]  # fmt: skip
         remedies = {
-            "short": "see agent.json and progress.jsonl of the hosts whose flows lack time",
+            "short": "see flows.jsonl and agent.log of the hosts whose flows lack time",
             "none": "see agent.log of the hosts: the soak never began there",
         }
         return Check(
@@ -187,7 +187,7 @@ class _Checks:
             f"coverage/{test}",
             f"{plural(len(flows), 'flow')}, {intervals}, {measured} measured",
             design("intervals and gaps follow each other, and together they are the planned time"),
-            "see the lines that are named, and agent.json of that host; measure again",
+            "see the lines that are named, and agent.log of that host; measure again",
         )
         open_flows = [flow for flow in flows if flow.state != "done"]
         if one.status != "pass" or not open_flows:
@@ -200,7 +200,7 @@ class _Checks:
             "inconclusive",
             f"{text}{open_flows[0].flow} is {state}",
             for_soak("running" if state == "waiting" else state)
-            or "see agent.json and progress.jsonl of the hosts, and measure again",
+            or "see flows.jsonl and agent.log of the hosts, and measure again",
             first(flow.flow for flow in open_flows),
         )
 

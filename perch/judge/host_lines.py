@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
 from perch.judge.raw import UNREADABLE, RawFiles, walk_folder
 from perch.judge.readings import layout, series
 from perch.model.json_keys import repeated_key
+from perch.model.moments import moment
 from perch.model.plan import Flow
 from perch.model.raw import Agent, End, Layout, Reading, Readings
 from perch.model.raw_lines import (
     SCHEMA,
     Brief,
     EndLine,
+    EpisodeLine,
     FlowLine,
     Head,
     LayoutLine,
     Names,
     SampleLine,
+    StartLine,
 )
 from perch.model.record import ROLES, Role
 
@@ -43,6 +46,11 @@ _head = msgspec.json.Decoder(Head)
 _brief = msgspec.json.Decoder(Brief)
 _flow = msgspec.json.Decoder(FlowLine)
 _last = msgspec.json.Decoder(EndLine)
+_of_soak: dict[str, msgspec.json.Decoder[Any]] = {
+    "start": msgspec.json.Decoder(StartLine),
+    "begin": _brief,
+    "episode": msgspec.json.Decoder(EpisodeLine),
+}
 _layout_line = msgspec.json.Decoder(LayoutLine)
 _sample_line = msgspec.json.Decoder(SampleLine)
 _sample_lines = msgspec.json.Decoder(list[SampleLine])
@@ -100,6 +108,14 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
             return
         yield at, line
         at += len(line)
+
+
+def lines_of(files: RawFiles, path: str) -> Iterator[tuple[Stretch, bytes]]:
+    """The same of a file; none where there is none."""
+    file = files.stream(path)
+    if file is not None:
+        with file:
+            yield from _lines(file)
 
 
 # ---- where the lines of each piece lie -----------------------------------------------------------
@@ -167,8 +183,8 @@ class _Place(NamedTuple):
 class _Walk:
     """Looks for the lines of one walk of a host. `flows`: the planned ones by id."""
 
-    def __init__(self, host: str, flows: Mapping[str, _Place]) -> None:
-        self._host, self._flows = host, flows
+    def __init__(self, host: str, flows: Mapping[str, _Place], *, is_soak: bool) -> None:
+        self._host, self._flows, self._is_soak = host, flows, is_soak
         self.found: dict[int, _Found] = {}
         self._seen: set[tuple[str, str]] = set()
         self._ended = False
@@ -182,7 +198,10 @@ class _Walk:
             return "follows the end"
         if brief.kind == ("head" if number == 1 else "end"):
             self._ended = number > 1
-            return None
+            is_read = number == 1 or _decoded(_last, line) is not None
+            return None if is_read else "cannot be read"
+        if self._is_soak and brief.kind in _of_soak:
+            return None if _decoded(_of_soak[brief.kind], line) is not None else "cannot be read"
         if brief.kind != "flow":
             return f"is of the kind '{brief.kind}', which is not expected there"
         place, end = self._flows.get(brief.id), (brief.id, brief.role)
@@ -208,18 +227,19 @@ class _Walk:
 
 
 def _of_walk(
-    files: RawFiles, folder: str, walk: tuple[str, str], flows: Mapping[str, _Place]
+    files: RawFiles,
+    folder: str,
+    walk: tuple[str, str],
+    flows: Mapping[str, _Place],
+    *,
+    is_soak: bool,
 ) -> tuple[dict[int, Part], list[str]]:
     """Where the lines of each piece lie, and the lines that cannot be used."""
-    file, odd = files.stream(f"{folder}/{FLOWS}"), []
-    if file is None:
-        return {}, []
-    found, samples = _Walk(walk[1], flows), None
-    with file:
-        for number, (at, line) in enumerate(_lines(file), 1):
-            why = found.take(number, at, line)
-            if why is not None:
-                odd.append(f"{folder}/{FLOWS}:{number} {why}")
+    found, samples, odd = _Walk(walk[1], flows, is_soak=is_soak), None, []
+    for number, (at, line) in enumerate(lines_of(files, f"{folder}/{FLOWS}"), 1):
+        why = found.take(number, at, line)
+        if why is not None:
+            odd.append(f"{folder}/{FLOWS}:{number} {why}")
     file = files.stream(f"{folder}/{SAMPLES}")
     if file is not None:
         with file:
@@ -229,7 +249,12 @@ def _of_walk(
 
 
 def index(
-    files: RawFiles, run: str, hosts: Iterable[str], pieces: Sequence[Iterable[Flow]]
+    files: RawFiles,
+    run: str,
+    hosts: Iterable[str],
+    pieces: Sequence[Iterable[Flow]],
+    *,
+    is_soak: bool = False,
 ) -> Index:
     """Where all hosts' lines of each piece lie. `pieces`: their flows, repeats among them."""
     places: tuple[dict[str, _Place], dict[str, _Place]] = {}, {}
@@ -241,7 +266,7 @@ def index(
     for host in hosts:
         for retry in (False, True):
             folder = walk_folder(host, retry=retry)
-            of_walk, of_lines = _of_walk(files, folder, (run, host), places[retry])
+            of_walk, of_lines = _of_walk(files, folder, (run, host), places[retry], is_soak=is_soak)
             odd += of_lines
             for piece, part in of_walk.items():
                 parts[piece][folder] = part
@@ -263,11 +288,11 @@ class Lines:
     ) -> None:
         self._agent = agent
         self._address_interface = address_interface
-        self._rest = iter(_stretch(files, f"{folder}/{FLOWS}", part.flows).splitlines())
+        self._rest = iter(between(files, f"{folder}/{FLOWS}", part.flows).splitlines())
         self._early: dict[tuple[str, str], FlowLine] = {}
         path = f"{folder}/{SAMPLES}"
-        names = _stretch(files, path, part.layout) if part.layout else b""
-        text = _stretch(files, path, part.samples) if part.samples else b""
+        names = between(files, path, part.layout) if part.layout else b""
+        text = between(files, path, part.samples) if part.samples else b""
         self._readings = _Readings((names + text).splitlines(), part.first)
 
     def of(self, flow: str, role: Role) -> FlowLine | None:
@@ -276,7 +301,7 @@ class Lines:
         if found is not None:
             return found
         for text in self._rest:
-            line = _once(_flow, text)
+            line = flow_line(text)
             if line is not None and (line.id, line.role) == (flow, role):
                 return line
             if line is not None:
@@ -285,7 +310,6 @@ class Lines:
 
     def end(self, line: FlowLine) -> End:
         """The end in the form that the judge reads."""
-        begun, over = line.started_monotonic_ns, line.ended_monotonic_ns
         return End(
             run=self._agent.run,
             flow=line.id,
@@ -294,7 +318,7 @@ class Lines:
             argv=line.argv,
             started=line.started,
             ended=line.ended,
-            elapsed_s=(over - begun) / 1e9 if begun and over and over >= begun else None,
+            elapsed_s=_lasted(line),
             exit=line.exit,
             signal=line.signal,
             timed_out=line.timed_out,
@@ -311,17 +335,35 @@ class Lines:
         return Readings(before, after, self._address_interface, line.route_interface)
 
 
+def _lasted(line: FlowLine) -> float | None:
+    """Seconds, by the monotonic clock.
+
+    Without readings that may be another one: a flow of a soak can end in another boot.
+    """
+    begun, over = line.started_monotonic_ns, line.ended_monotonic_ns
+    if line.samples is None:
+        early, late = moment(line.started), moment(line.ended)
+        return None if early is None or late is None or late < early else late - early
+    return (over - begun) / 1e9 if begun and over and over >= begun else None
+
+
 def _read(file: BinaryIO, at: Stretch) -> bytes:
     file.seek(at.begin)
     return file.read(at.end - at.begin)
 
 
-def _stretch(files: RawFiles, path: str, at: Stretch) -> bytes:
+def between(files: RawFiles, path: str, at: Stretch) -> bytes:
+    """These bytes of a file; none where there is none."""
     file = files.stream(path)
     if file is None:
         return b""
     with file:
         return _read(file, at)
+
+
+def flow_line(line: bytes) -> FlowLine | None:
+    """None where it cannot be used."""
+    return _once(_flow, line)
 
 
 class _Readings:
@@ -339,8 +381,7 @@ class _Readings:
             if _LAYOUT in text:
                 self._found += _series(names, texts)
                 texts = []
-                line = _once(_layout_line, text)
-                names = None if line is None else _layout(line)
+                names = names_of(text)
             elif _SAMPLE in text:
                 texts.append(text)
         self._found += _series(names, texts)
@@ -365,7 +406,12 @@ def _series(names: Layout | None, texts: Sequence[bytes]) -> list[Reading | None
     return found
 
 
-def _layout(line: LayoutLine) -> Layout:
+def names_of(text: bytes) -> Layout | None:
+    """What a line says if it is a layout; None where it cannot be used, or is another one."""
+    line = _once(_layout_line, text)
+    if line is None:
+        return None
+
     def ports(of: Mapping[str, Names]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
         return tuple((name, one.netdev, tuple(one.counters)) for name, one in of.items())
 

@@ -10,8 +10,9 @@ import msgspec
 from perch.judge import findings, links
 from perch.judge.counters import Counted, counted
 from perch.judge.host_lines import FLOWS, agent_of, idle
-from perch.judge.raw import RawFiles
+from perch.judge.raw import RawFiles, walk_folder
 from perch.judge.readings import around
+from perch.judge.soak_hosts import soak_agent
 from perch.model.moments import LOST_S, moment
 from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import Agent, Environment, Readings
@@ -33,6 +34,9 @@ WANTED = frozenset(
         "smt", "sysctls", "transparent_hugepages", "turbo",
     )
 )  # fmt: skip
+
+#: The format before perch.raw/2.
+OLD, GONE = "perch.raw/1", "which is not read any more"
 
 Document = dict[str, Any]
 
@@ -97,34 +101,46 @@ def _of_schema(document: Document | None, schema: str) -> Document | None:
 
 
 def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent | None:
-    if plan.soak is None:
-        name, agent = FLOWS, agent_of(files, f"raw/{host}/{folder}".rstrip("/"))
-    else:
-        name = "agent.json"
-        agent = files.document(f"raw/{host}/{name}", _agent)
-        if agent is None and (why := files.repeated(f"raw/{host}/{name}")):
-            return Agent(state="foreign", message=f"its {name} {why}")
+    if plan.soak is not None:
+        return None if folder else _soak_agent(files, plan, host)
+    agent = agent_of(files, f"raw/{host}/{folder}".rstrip("/"))
     if agent is None or agent.schema != "perch.agent/1":
         return None
-    stranger = _stranger(agent, plan, host, name)
+    stranger = _stranger(agent, plan, host)
     if stranger is None:
         return agent
     return Agent(state="foreign", message=stranger, run=agent.run, host=agent.host)
 
 
-def _stranger(agent: Agent, plan: Plan, host: str, name: str) -> str | None:
+def _soak_agent(files: RawFiles, plan: Plan, host: str) -> Agent | None:
+    place = walk_folder(host)
+    agent = agent_of(files, place)
+    if agent is None:
+        old = files.stream(f"{place}/agent.json")
+        if old is None:
+            return None
+        old.close()
+        return Agent(schema=OLD, state="foreign", message=f"{place} is in the format {OLD}, {GONE}")
+    stranger = _stranger(agent, plan, host)
+    if stranger is not None:
+        return Agent(state="foreign", message=stranger)
+    agent.soak = soak_agent(files, host)
+    agent.message = agent.message or agent.soak.last or None
+    return agent
+
+
+def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
     """Why a report does not belong to this host, run and plan; None where it does.
 
-    `name`: of its file. An older agent of a soak does not record its plan; hardware needs that
-    proof.
+    An older agent does not record its plan; hardware needs that proof.
     """
     if agent.run != plan.run:
-        return f"its {name} belongs to run {agent.run!r}"
+        return f"its {FLOWS} belongs to run {agent.run!r}"
     if agent.host != host:
-        return f"its {name} belongs to host {agent.host!r}"
+        return f"its {FLOWS} belongs to host {agent.host!r}"
     if agent.plan_sha256 is None:
         unsaid = plan.hosts[host].scope == "hardware"
-        return f"its {name} does not record which plan it ran" if unsaid else None
+        return f"its {FLOWS} does not record which plan it ran" if unsaid else None
     if agent.plan_sha256 != plan.sha256:
         return (
             f"it ran a plan with SHA-256 {agent.plan_sha256[:12]}, "

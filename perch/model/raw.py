@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from perch.model.moments import moment
+from perch.model.raw_lines import EndLine, StartLine
 from perch.model.record import Model, Number, Placement, Role
 
 #: A duration; 10^9 s are 31 years.
@@ -170,6 +171,22 @@ class End(_End):
         self.begun, self.over = moment(self.started), moment(self.ended)
 
 
+class SoakAgent(msgspec.Struct):
+    """What the agent of a soak says beside the ends of its flows.
+
+    `episodes`: by what happened the numbers of their lines; `end_at`: that of the last line.
+    `last`: the message of an interruption that nothing follows. `clients`: of each flow that had
+    its client there the number of the line, and where its bytes begin and end.
+    """
+
+    starts: list[StartLine] = []
+    episodes: dict[str, list[int]] = {}
+    end: EndLine | None = None
+    end_at: int = 0
+    last: str = ""
+    clients: dict[str, tuple[int, int, int]] = {}
+
+
 class Agent(Model):
     """perch.agent/1: what an agent says of itself. `plan_sha256`: of the plan that it ran."""
 
@@ -183,7 +200,7 @@ class Agent(Model):
     flows_total: Number | None = None
     flows_done: Number | None = None
     message: str | None = None
-    soak: dict[str, Any] | None = None
+    soak: SoakAgent | None = None
 
 
 class Interface(Model):

@@ -44,7 +44,6 @@ BY_HAND = {
     "flow": "the agent's jq writes it; the types read a part of it and ignore the rest",
     "host_check": "roles/host_check's script writes it, and jq reads it",
     "line": "the engine writes it; the readers of perch/tools accept each version's keys",
-    "sample": "the agent's sampler writes it; the types read a part of it and ignore the rest",
     "switch": "Ansible writes it, and jq reads it",
     "wanted": "Ansible writes it, and jq reads it",
     "limits": "people write it; perch/model/limit_faults.py names place and remedy, and checks "

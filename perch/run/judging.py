@@ -76,7 +76,10 @@ class _Pieces(NamedTuple):
 def _pieces(plan: Plan, files: RawFiles) -> _Pieces:
     rounds = [] if planned.is_imported(plan) else worker.pieces(plan.rounds)
     flows = ((flow for turn in piece for flow in turn.flows) for piece in rounds)
-    return _Pieces(rounds, host_lines.index(files, plan.run, plan.hosts, list(flows)))
+    lines = host_lines.index(
+        files, plan.run, plan.hosts, list(flows), is_soak=plan.soak is not None
+    )
+    return _Pieces(rounds, lines)
 
 
 def _read_records(

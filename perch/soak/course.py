@@ -112,10 +112,8 @@ class Turns:
 
 
 def _flowing(one: Flow, bounds: Bounds, read: FlowLines, facts: Facts) -> Flowing:
-    path, soak = f"{flow_folder(one, one.client)}/client", facts.soak
-    found = Finder(
-        facts, one.client, f"{path}.soak", flow=one.id, more=(read.in_file, f"{path}.stdout")
-    )
+    path, soak = f"{flow_folder(one, one.client)}/client.soak", facts.soak
+    found = Finder(facts, one.client, path, flow=one.id, more=(read.in_file, read.printed))
     of = Flowing(
         one, soak, read.lines, bounds, found, float(one.estimate_s), slack(soak.interval_s)
     )

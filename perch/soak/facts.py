@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles, flow_folder
-from perch.model.figures import is_finite, rounded
+from perch.model.figures import rounded
 from perch.model.limits import Limit
 from perch.model.moments import moment
 from perch.model.plan import Plan, SoakPlan
+from perch.model.raw import SoakAgent
 from perch.model.record import Number
 from perch.model.soak import Anomaly, AnomalyKind, Severity
 from perch.model.verdict import EVIDENCE_MAX
@@ -25,25 +25,11 @@ _FIRST_LINE = 2**16
 _started_ms = re.compile(rb'"started_ms":([0-9]{1,14})\b')
 
 
-class Times(msgspec.Struct):
-    """What a host's agent says of its own time. None: it does not say, or not a time.
-
-    It began when its wall said `begun` (seconds since 1970); `counted` seconds of the soak had
-    passed at that `uptime` of that `boot`, `passed` at its end, and `asked` when it was to stop.
-    """
-
-    begun: float | None
-    boot: Any
-    uptime: Number | None
-    counted: Number | None
-    passed: Number | None
-    asked: Number | None
-
-
 class Facts(msgspec.Struct):
     """`epoch`: seconds since 1970 at which the soak began; `known`: whether anybody said so.
 
-    addresses: of the hosts. alpha: the probability of a false alarm that each figure may have.
+    told: what each host's agent says of the soak. addresses: of the hosts. alpha: the probability
+    of a false alarm that each figure may have.
     """
 
     run: str
@@ -52,8 +38,7 @@ class Facts(msgspec.Struct):
     epoch: float
     known: bool
     states: dict[str, str | None]
-    times: dict[str, Times]
-    agents: dict[str, dict[str, Any]]
+    told: dict[str, SoakAgent]
     addresses: dict[str, str]
     alpha: float
 
@@ -61,24 +46,6 @@ class Facts(msgspec.Struct):
         if s is None or not self.known or s + self.epoch >= LAST_MOMENT:
             return None
         return dated(s + self.epoch)
-
-
-def _number(value: Any) -> Number | None:
-    return value if is_finite(value) else None
-
-
-def _times(soak: dict[str, Any]) -> Times:
-    clock = soak.get("clock")
-    if not isinstance(clock, dict):
-        clock = {}
-    return Times(
-        begun=moment(soak.get("begun")),
-        boot=clock.get("boot_id"),
-        uptime=_number(clock.get("uptime_s")),
-        counted=_number(clock.get("passed_s")),
-        passed=_number(soak.get("passed_s")),
-        asked=_number(soak.get("stop_asked_s")),
-    )
 
 
 def _first_start(plan: Plan, files: RawFiles) -> float | None:
@@ -101,9 +68,9 @@ def gathered(
     files: RawFiles,
 ) -> Facts:
     agents = {name: host.agent for name, host in hosts.items()}
-    told = {name: (agent.soak if agent else None) or {} for name, agent in agents.items()}
-    times = {name: _times(of_host) for name, of_host in told.items()}
-    begun = min((one.begun for one in times.values() if one.begun is not None), default=None)
+    told = {name: (agent.soak if agent else None) or SoakAgent() for name, agent in agents.items()}
+    starts = (moment(start.begun) for of in told.values() for start in of.starts[:1])
+    begun = min((one for one in starts if one is not None), default=None)
     first = _first_start(plan, files)
     # no flow begins before its agent: one that says so was told by a clock that was set since
     if first is not None and begun is not None and first < begun - APART_MOST:
@@ -118,8 +85,7 @@ def gathered(
         epoch=epoch or 0.0,
         known=epoch is not None,
         states={name: agent.state if agent else None for name, agent in agents.items()},
-        times=times,
-        agents=told,
+        told=told,
         addresses={name: host.address for name, host in plan.hosts.items()},
         alpha=FALSE_ALARM / (3 * pairs + 20 * len(plan.hosts)),
     )
@@ -128,8 +94,8 @@ def gathered(
 class Finder:
     """Anomalies of one flow or one host, dated.
 
-    path: of the file that evidence is of, with the number of lines in it and the file in which the
-    numbers go on. offset: where 0 of the given times lies since the soak began.
+    path: of the file that evidence is of. more: the number of lines in it, and the place that has
+    all lines after them. offset: where 0 of the given times lies since the soak began.
     """
 
     def __init__(
@@ -145,10 +111,10 @@ class Finder:
         self.facts, self.host, self.flow, self.path = facts, host, flow, path
         self.offset, self.more = offset, more
 
-    def _place(self, n: int) -> str:
+    def _place(self, n: int, path: str | None) -> str:
         if self.more is not None and n > self.more[0]:
-            return f"{self.more[1]}:{n - self.more[0]}"
-        return f"{self.path}:{n}"
+            return self.more[1]
+        return f"{path or self.path}:{n}"
 
     def __call__(
         self,
@@ -164,10 +130,10 @@ class Finder:
         messages: Number | None = None,
         path: str | None = None,
     ) -> Anomaly:
-        """Of the time from `s` to `e`, shown by these lines."""
+        """Of the time from `s` to `e`, shown by these lines; `path`: of another file."""
         s = None if s is None else microseconds(s + self.offset)
         e = None if e is None else microseconds(e + self.offset)
-        places = [self._place(n) for n in lines][:EVIDENCE_MAX]
+        places = list(dict.fromkeys(self._place(n, path) for n in lines))[:EVIDENCE_MAX]
         return Anomaly(
             id="",
             kind=kind,
@@ -184,5 +150,5 @@ class Finder:
             value=None if value is None else rounded(value),
             unit=unit,
             text=text,
-            evidence=places or [path or self.path],
+            evidence=places or [self.path],
         )

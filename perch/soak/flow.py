@@ -9,6 +9,7 @@ import msgspec
 
 from perch.model.moments import SLEW, moment
 from perch.model.plan import Flow, SoakPlan
+from perch.model.raw import SoakAgent
 from perch.model.record import Number
 from perch.model.soak import Anomaly, Severity
 from perch.model.text import plural
@@ -216,16 +217,16 @@ def began(of: Flowing, facts: Facts) -> float | None:
     Both know the uptime of their host, which no clock setting changes. None: the last connection
     was of another boot, or it is not known.
     """
-    own = facts.times[of.flow.client]
+    own = facts.told[of.flow.client]
     last = next((line for line in reversed(of.lines) if isinstance(line, Connection)), None)
-    if last is None or last.boot_id is None or last.boot_id != own.boot:
+    if last is None or not own.starts or last.boot_id != own.starts[-1].boot_id:
         return None
-    known = (last.start_s, last.uptime_s, own.uptime, own.counted, own.passed)
-    if None in known:
+    if last.start_s is None or last.uptime_s is None:
         return None
-    start_s, uptime, own_uptime, counted, passed = (one or 0 for one in known)
-    at = counted + uptime - own_uptime - start_s
-    return at if 0 <= at <= passed else None
+    start = own.starts[-1]
+    at = start.passed_s + last.uptime_s - start.uptime_s - last.start_s
+    over = own.end.passed_s if own.end else None
+    return at if at >= 0 and (over is None or at <= over) else None
 
 
 def stop_asked(of: Flowing, facts: Facts, begun: float | None) -> float | None:
@@ -234,18 +235,23 @@ def stop_asked(of: Flowing, facts: Facts, begun: float | None) -> float | None:
     None: neither was, or it is not known. Of the two agents only their walls tell what lies between
     their beginnings.
     """
-    own = facts.times[of.flow.client]
+    own_begun = _agent_began(facts.told[of.flow.client])
     asked = []
     for host in (of.flow.client, of.flow.server):
-        times = facts.times[host]
-        known = (own.begun, times.begun, times.passed, times.asked)
-        if begun is None or facts.states[host] != "stopped" or None in known:
+        told = facts.told[host]
+        its_begun, end = _agent_began(told), told.end
+        if begun is None or own_begun is None or its_begun is None or end is None:
             continue
-        own_begun, its_begun, passed, at = (one or 0 for one in known)
+        if end.state != "stopped" or end.passed_s is None or end.stop_asked_s is None:
+            continue
         apart = its_begun - own_begun
-        if 0 <= at <= passed and abs(apart) <= APART_MOST:
-            asked.append(at + apart - begun)
+        if 0 <= end.stop_asked_s <= end.passed_s and abs(apart) <= APART_MOST:
+            asked.append(end.stop_asked_s + apart - begun)
     return min(asked, default=None)
+
+
+def _agent_began(told: SoakAgent) -> float | None:
+    return moment(told.starts[0].begun) if told.starts else None
 
 
 def gaps(of: Flowing, asked: float | None) -> Iterator[Anomaly]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from perch.judge.host_lines import FLOWS
 from perch.judge.raw import RawFiles
 from perch.model.figures import encode
 from perch.model.moments import SLEW
@@ -39,8 +40,6 @@ SEEN_LEAST, FEW = 0.5, 4
 
 EVIDENCE_OF_COUNTERS = 20
 
-HALF_LINE = "not JSON"
-
 
 class Host:
     """Reads the samples of a host, writes them into intervals.jsonl, and judges them."""
@@ -58,27 +57,21 @@ class Host:
 
     def read(self, files: RawFiles, out: BinaryIO) -> None:
         lives = Lives()
-        last: SampleLine | Fault | None = None
-        for last in Sampler(self.name, self.facts.run, self.facts.epoch).read(files):
-            if isinstance(last, Fault):
-                self.faults.append(last)
+        for line in Sampler(self.name, self.facts.run, self.facts.epoch).read(files):
+            if isinstance(line, Fault):
+                self.faults.append(line)
                 continue
-            out.write(encode(last) + b"\n")
-            lives.add(last)
-            self._warm(last)
-            last.processes = []  # most of a sample, and no longer asked for
-            self.lines.append(last)
-        # a half line at the end is what a power cut leaves
-        if isinstance(last, Fault) and last.why == HALF_LINE:
-            self.faults.pop()
+            out.write(encode(line) + b"\n")
+            lives.add(line)
+            self._warm(line)
+            line.processes = []  # most of a sample, and no longer asked for
+            self.lines.append(line)
         self.lives = lives.all()
 
     def _warm(self, line: SampleLine) -> None:
         self.has_temperatures |= bool(line.temperatures)
         for one in line.temperatures:
-            if one.celsius is not None and (
-                self.hottest is None or one.celsius >= self.hottest.celsius
-            ):
+            if self.hottest is None or one.celsius >= self.hottest.celsius:
                 self.hottest = Hottest(one.name, one.celsius, line.end_s)
 
     def judge(self, flows: Sequence[FlowTold]) -> tuple[Watch, list[Anomaly]]:
@@ -174,7 +167,7 @@ class Host:
     def _lost(self) -> Iterator[Anomaly]:
         """Samples that neither disk nor memory had room for, and counters that stay away.
 
-        The sampler's count goes on over restarts. A counter that is missing now and then is
+        Their count goes on over restarts. A counter that is missing now and then is
         compared with its last reading; one that stays away is not known.
         """
         last = self.lines[-1] if self.lines else None
@@ -245,7 +238,7 @@ class Host:
         every = (lines[-1].end_s - lines[0].start_s) / (len(lines) - 1)
         own = [flow for flow in flows if flow.client == self.name]
         served = [flow for flow in flows if flow.server == self.name]
-        wanted: dict[str, float] = dict.fromkeys(("agent", "sampler"), len(lines))
+        wanted: dict[str, float] = {"agent": len(lines)}
         if served:
             wanted["serve"] = len(lines)
         for flow in own:
@@ -264,26 +257,22 @@ class Host:
             yield self.found("host", "memory", "inconclusive", text + "growth is not known")
 
     def _unlike_agent(self, flows: Sequence[FlowTold]) -> Iterator[Anomaly]:
-        """Restarts that no gap explains, and samples that the agent says are missing."""
-        agent = self.facts.agents.get(self.name, {})
-        path = f"raw/{self.name}/agent.json"
+        """Restarts that no gap explains, and files that were late."""
+        told = self.facts.told[self.name]
+        path = f"raw/{self.name}/{FLOWS}"
         roles = (
-            ("client_restarts", "client", "its clients", "in their flows"),
-            ("serve_restarts", "server", "perch serve", "in the flows that it serves"),
+            ("client_restarted", "client", "its clients", "in their flows"),
+            ("serve_restarted", "server", "perch serve", "in the flows that it serves"),
         )
-        for key, end, whose, where in roles:
-            n = agent.get(key) or 0
-            if n != 0 and all(flow.gaps == 0 for flow in flows if getattr(flow, end) == self.name):
-                text = f"{n} restarts of {whose}, and no gap {where}"
-                yield self.found("host", "samples", "inconclusive", text, path=path)
-        n = agent.get("samples_dropped") or 0
-        if n != 0:
-            text = f"{n} samples were dropped, says its agent"
-            yield self.found("dropped", "samples", "inconclusive", text, path=path)
-        if agent.get("unwritten") is not None:
-            text = f"{agent['unwritten']} could not be written when it was due, as disk or memory "
+        for what, end, whose, where in roles:
+            lines = told.episodes.get(what, [])
+            if lines and all(flow.gaps == 0 for flow in flows if getattr(flow, end) == self.name):
+                text = f"{len(lines)} restarts of {whose}, and no gap {where}"
+                yield self.found("host", "samples", "inconclusive", text, lines=lines, path=path)
+        if told.end is not None and told.end.unwritten is not None:
+            text = f"{told.end.unwritten} could not be written when it was due, as disk or memory "
             yield self.found("dropped", "samples", "advisory", text + "were full or gone",
-                             path=path)  # fmt: skip
+                             lines=[told.end_at], path=path)  # fmt: skip
 
 
 def _is_bad(line: SampleLine, kind: str) -> bool:

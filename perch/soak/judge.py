@@ -60,7 +60,7 @@ def judge(
 ) -> Soak:
     """`out`: gets intervals.jsonl."""
     facts = gathered(plan, soak, hosts, limits.limits, files)
-    turns = _turns(plan, Reader(files, out, plan.run, facts.epoch), facts)
+    turns = _turns(plan, Reader(files, out, plan.run, facts.epoch, facts.told), facts)
     flows = [turns.told[flow.id] for flow in plan.flows()]
     watches, of_hosts = _hosts(plan, facts, flows, files, out)
     found = sorted(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, BinaryIO, ClassVar
 
 import msgspec
 
-from perch.judge.raw import LARGEST, RawFiles, flow_folder
+from perch.judge.host_lines import FLOWS
+from perch.judge.raw import LARGEST, RawFiles, flow_folder, walk_folder
+from perch.judge.soak_hosts import client_line
 from perch.model.figures import encode, supports
 from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow
+from perch.model.raw import SoakAgent
+from perch.model.raw_lines import LARGEST_NUMBER, Natural
 from perch.model.record import Bandwidth, Histogram, Integrity, Latency, Number
 from perch.soak import histograms
 from perch.soak.moments import LAST_MOMENT
@@ -20,10 +24,6 @@ CORRUPTED = 5
 
 PERCENTILES = tuple(Latency.PERCENTILES)
 
-#: What 64 bits hold: sums of such numbers are still numbers.
-LARGEST_NUMBER = 2**63 - 1
-_natural = msgspec.Meta(ge=0, le=LARGEST_NUMBER)
-Natural = Annotated[int, _natural] | Annotated[float, _natural]
 #: Seconds since the flow began, and milliseconds since 1970, that have a date.
 _dated, _dated_ms = msgspec.Meta(ge=0, lt=LAST_MOMENT), msgspec.Meta(ge=0, lt=LAST_MOMENT * 1000)
 Moment = Annotated[int, _dated] | Annotated[float, _dated]
@@ -34,7 +34,7 @@ MomentMs = Annotated[int, _dated_ms] | Annotated[float, _dated_ms]
 
 
 class Line(msgspec.Struct):
-    """Any line. `n`: its number in the file, client.stdout's lines following client.soak's."""
+    """Any line. `n`: its number; those that the client printed follow those of client.soak."""
 
     kind: ClassVar[str]
     n: int = 0
@@ -358,11 +358,13 @@ def digest(text: bytes, raw: dict[str, msgspec.Raw] | None, run: str) -> Line:
 class FlowLines(msgspec.Struct):
     """The lines of a flow.
 
-    in_file: how many of them are of client.soak. differs: its last line is not what was printed.
+    in_file: how many of them are of client.soak. printed: the place that has the others. differs:
+    its last line is not what was printed.
     """
 
     lines: list[Line]
     in_file: int
+    printed: str
     differs: bool
 
 
@@ -377,11 +379,18 @@ def _texts(file: BinaryIO | None) -> Iterator[bytes]:
 class Reader:
     """Reads the lines of flows, and writes what of them goes into intervals.jsonl.
 
-    epoch: seconds since 1970 at which the soak began.
+    epoch: seconds since 1970 at which the soak began. told: what the hosts' agents say.
     """
 
-    def __init__(self, files: RawFiles, out: BinaryIO, run: str, epoch: float) -> None:
-        self.files, self.out, self.run, self.epoch = files, out, run, epoch
+    def __init__(
+        self,
+        files: RawFiles,
+        out: BinaryIO,
+        run: str,
+        epoch: float,
+        told: Mapping[str, SoakAgent],
+    ) -> None:
+        self.files, self.out, self.run, self.epoch, self.told = files, out, run, epoch, told
 
     def read(self, flow: Flow) -> FlowLines:
         folder = flow_folder(flow, flow.client)
@@ -392,7 +401,8 @@ class Reader:
             whole = self._take(text, copy, lines) or whole
         in_file = len(lines)
         printed = b""
-        for text in _texts(self.files.stream(f"{folder}/client.stdout")):
+        place, output = self._output(flow)
+        for text in output.splitlines():
             if whole:
                 printed = text
             else:
@@ -403,7 +413,15 @@ class Reader:
         # full from the beginning left all of it there
         if in_file == 0 and not has_head:
             lines = []
-        return FlowLines(lines, in_file, bool(printed) and printed != whole)
+        return FlowLines(lines, in_file, place, bool(printed) and printed != whole)
+
+    def _output(self, flow: Flow) -> tuple[str, bytes]:
+        """What the client printed, and the place that has it."""
+        at = self.told[flow.client].clients.get(flow.id)
+        line = client_line(self.files, flow.client, at) if at else None
+        if at is None or line is None:
+            return "", b""
+        return f"{walk_folder(flow.client)}/{FLOWS}:{at[0]}", line.stdout.encode()
 
     def _take(self, text: bytes, copy: _Copy, lines: list[Line]) -> bytes:
         """Adds a line, and writes it unless it is the whole or damaged. The whole is returned."""

@@ -1,75 +1,25 @@
-"""A host's samples (perch.sample/1) to lines of intervals.jsonl: differences to the last one."""
+"""A host's samples to lines of intervals.jsonl: differences to the last one."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from perch.judge.counter_table import NO_CLASS, class_of
 from perch.judge.counters import Difference, differences
-from perch.judge.raw import LARGEST, RawFiles
+from perch.judge.host_lines import SAMPLES, lines_of, names_of
+from perch.judge.raw import RawFiles, walk_folder
+from perch.judge.readings import moment
 from perch.model.figures import rounded
 from perch.model.json_keys import repeated_key
-from perch.model.raw import Values
+from perch.model.raw import Layout, Reading, Values
+from perch.model.raw_lines import SCHEMA, Head, Process, SoakSampleLine, Temperature
 from perch.model.record import Number
-from perch.soak.lines import Natural
 from perch.soak.moments import LAST_MOMENT, dated, microseconds
-
-
-class Port(msgspec.Struct):
-    counters: Values
-
-
-class Counters(msgspec.Struct):
-    host: Values | None = None
-    netdev: dict[str, Values] | None = None
-    rdma: dict[str, Port] | None = None
-    cxi: dict[str, Port] | None = None
-
-    def tables(self) -> dict[str, Values]:
-        """By device, as "netdev/eth1"."""
-        return {
-            "host": self.host or {},
-            **{f"netdev/{name}": table for name, table in (self.netdev or {}).items()},
-            **{f"rdma/{name}": port.counters for name, port in (self.rdma or {}).items()},
-            **{f"cxi/{name}": port.counters for name, port in (self.cxi or {}).items()},
-        }
-
-
-class Temperature(msgspec.Struct):
-    name: str
-    celsius: Number | None = None
-
-
-class Process(msgspec.Struct):
-    role: str
-    pid: Number
-    start: str
-    resident_bytes: Natural
-    flow: str | None = None
-    handles: Natural | None = None
-
-
-class Sample(msgspec.Struct):
-    """As the sampler writes it: counters and times are text."""
-
-    boot_id: str
-    time_s: str | Number
-    uptime_s: str | Number
-    counters: Counters
-    processes: list[Process]
-    schema: Any = None
-    run: Any = None
-    host: Any = None
-    number: Any = None
-    links: dict[str, dict[str, str]] | None = None
-    temperatures: list[Temperature] | None = None
-    dropped: Natural | None = None
 
 
 class LinkState(msgspec.Struct):
@@ -208,12 +158,8 @@ def _packets(moved: dict[str, Difference]) -> int | None:
 Link = dict[str, str]
 
 
-def _number(text: str | Number | None) -> float | None:
-    try:
-        value = math.nan if text is None else float(text)
-    except (OverflowError, ValueError):
-        return None
-    return value if math.isfinite(value) else None
+def _carrier(link: Link) -> float | None:
+    return moment(link.get("carrier_changes", ""))
 
 
 def _is_there(link: Link | None) -> bool:
@@ -222,7 +168,7 @@ def _is_there(link: Link | None) -> bool:
 
 def _changes(before: Link, link: Link) -> Number:
     """An RDMA port has no counter of changes: for it, a different state is one change."""
-    old, new = _number(before.get("carrier_changes")), _number(link.get("carrier_changes"))
+    old, new = _carrier(before), _carrier(link)
     if old is not None and new is not None and new != old:
         return rounded(new - old)
     now = before | link
@@ -237,7 +183,7 @@ def _links(
     for name in dict.fromkeys((*known, *links)):
         link = links.get(name)
         if link is not None and _is_there(link):
-            changes = _number(link.get("carrier_changes"))
+            changes = _carrier(link)
             states[name] = LinkState(
                 link.get("operstate") or link.get("state"),
                 None if changes is None else rounded(changes),
@@ -250,28 +196,46 @@ def _links(
 
 # ---- samples -------------------------------------------------------------------------------------
 
-_decode = msgspec.json.Decoder(Sample).decode
+_head = msgspec.json.Decoder(Head)
+_sample = msgspec.json.Decoder(SoakSampleLine)
 _part = re.compile(r"at `\$\.(\w+)")
 
 
-def _decoded(text: bytes) -> Sample | str:
-    """A sample, or why the line is not one."""
+class Sampled(NamedTuple):
+    """A sample and its counters, by device as "netdev/eth1"."""
+
+    line: SoakSampleLine
+    tables: dict[str, Values]
+
+
+def _tables(reading: Reading) -> dict[str, Values]:
+    of, table = reading.layout, reading.table
+    return {
+        "host": table(of.host),
+        **{f"netdev/{name}": table(block) for name, block in of.netdev.items()},
+        **{f"rdma/{name}": table(block) for name, block in of.rdma.items()},
+        **{f"cxi/{name}": table(block) for name, block in of.cxi.items()},
+    }
+
+
+def _sampled(text: bytes, names: Layout | None) -> Sampled | str:
+    """A sample of this layout, or why the line is not one."""
     try:
-        sample = _decode(text)
+        line = _sample.decode(text)
     except msgspec.ValidationError as error:
         part = _part.search(str(error))
         return f"its {part[1]} have the wrong type" if part else "it is not a sample"
     except (msgspec.DecodeError, UnicodeDecodeError):
         return "not JSON"
-    if sample.schema != "perch.sample/1":
-        return "it is not a sample"
     repeated = repeated_key(text)
     if repeated is not None:
         return f"it has the key '{repeated}' twice in one object"
-    moments = (_number(sample.time_s), _number(sample.uptime_s))
-    if any(one is None or not 0 <= one < LAST_MOMENT for one in moments):
+    at, values = moment(line.time_s), line.values.split(" ") if line.values else []
+    if at is None or not 0 <= at < LAST_MOMENT or line.uptime_s < 0:
         return "its time or uptime is not valid"
-    return sample
+    if names is None or len(values) != len(names.places):
+        return "its values are not those that a layout before it names"
+    return Sampled(line, _tables(Reading(names, line.time_s, at, values)))
 
 
 class Sampler:
@@ -279,42 +243,56 @@ class Sampler:
 
     def __init__(self, host: str, run: str, epoch: float) -> None:
         self.host, self.run, self.epoch = host, run, epoch
-        self.before: Sample | None = None
+        self.before: SoakSampleLine | None = None
         self.at = 0.0
         self.known: dict[str, Values] = {}
         self.links: dict[str, Link] = {}
 
     def read(self, files: RawFiles) -> Iterator[SampleLine | Fault]:
-        file = files.stream(f"raw/{self.host}/samples.jsonl")
-        if file is None:
-            return
-        with file:
-            for n, text in enumerate(iter(lambda: file.readline(LARGEST), b""), 1):
-                sample = _decoded(text)
-                if isinstance(sample, Sample):
-                    why = self._misplaced(sample)
-                    yield Fault(n, why) if why else self._compared(sample, n)
-                else:
-                    yield Fault(n, sample)
+        names: Layout | None = None
+        lines = lines_of(files, f"{walk_folder(self.host)}/{SAMPLES}")
+        for n, (_, text) in enumerate(lines, 1):
+            if n == 1:
+                why = self._foreign(text)
+                if why is not None:
+                    yield Fault(n, why)
+                    return
+            elif (found := names_of(text)) is not None:
+                names = found
+            else:
+                yield self._one(_sampled(text, names), n)
 
-    def _misplaced(self, sample: Sample) -> str | None:
+    def _one(self, sample: Sampled | str, n: int) -> SampleLine | Fault:
+        why = sample if isinstance(sample, str) else self._misplaced(sample.line)
+        if isinstance(sample, str) or why is not None:
+            return Fault(n, str(why))
+        return self._compared(sample, n)
+
+    def _foreign(self, text: bytes) -> str | None:
+        """Why all samples are of something else, by their first line."""
+        try:
+            head = _head.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return "it is no head"
+        if (head.schema, head.run, head.host) == (SCHEMA, self.run, self.host):
+            return None
+        return f"it is the head of {head.schema}, run {head.run!r}, host {head.host!r}"
+
+    def _misplaced(self, sample: SoakSampleLine) -> str | None:
         before = self.before
-        same = before is not None and before.boot_id == sample.boot_id
-        if before and same and float(sample.uptime_s) < float(before.uptime_s):
+        if before and before.boot_id == sample.boot_id and sample.uptime_s < before.uptime_s:
             return "its uptime is lower than that of the sample before it"
-        if sample.run != self.run or sample.host != self.host:
-            return f"it belongs to run {sample.run!r}, host {sample.host!r}"
         return None
 
-    def _compared(self, sample: Sample, n: int) -> SampleLine:
+    def _compared(self, sampled: Sampled, n: int) -> SampleLine:
+        sample, tables = sampled
         before, wall = self.before, float(sample.time_s)
         same = before is not None and before.boot_id == sample.boot_id
-        tables, links = sample.counters.tables(), sample.links or {}
         start, step = self.at, None
         if before is None:
             self.at = start = wall - self.epoch
         elif same:
-            passed = float(sample.uptime_s) - float(before.uptime_s)
+            passed = sample.uptime_s - before.uptime_s
             self.at += passed
             step = microseconds(wall - float(before.time_s) - passed)
         else:
@@ -339,13 +317,13 @@ class Sampler:
             packets=_packets(moved),
             bytes=_bytes(moved),
             watched=_watched(tuple(tuple(t) for name, t in tables.items() if name != "host")),
-            links=_links(self.links, (before.links or {}) if before and same else {}, links),
+            links=_links(self.links, before.links if before and same else {}, sample.links),
             absent=_absent(self.known, tables),
-            dropped=sample.dropped or 0,
-            temperatures=sample.temperatures or [],
+            dropped=sample.dropped,
+            temperatures=sample.temperatures,
             processes=sample.processes,
         )
         self.before = sample
         self.known |= {name: self.known.get(name, {}) | table for name, table in tables.items()}
-        self.links |= {name: self.links.get(name, {}) | link for name, link in links.items()}
+        self.links |= {name: self.links.get(name, {}) | link for name, link in sample.links.items()}
         return line

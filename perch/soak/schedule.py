@@ -51,6 +51,10 @@ def die(code: int, text: str) -> NoReturn:
     sys.exit(code)
 
 
+#: Of each host, whose last line is the end of its agent.
+LINES = "raw/*/flows.jsonl"
+
+
 def document(path: Path | None) -> Document:
     """A JSON object, of standard input without a path; empty where it cannot be read."""
     try:
@@ -378,13 +382,13 @@ class Schedule:
         return found | {one["folder"] for one in said if one.get("accepted") is not None}
 
     def _still_runs(self, folder: Path) -> bool:
-        for path in (folder / "verdict.json", *folder.glob("raw/*/agent.json")):
-            said = document(path)
-            soak = said.get("soak")
-            runs = isinstance(soak, dict) and soak.get("running") is True
-            if path.is_file() and (not said or runs or said.get("state") == "running"):
-                return True
-        return False
+        verdict = folder / "verdict.json"
+        said = document(verdict)
+        soak = said.get("soak")
+        if verdict.is_file() and (not said or (isinstance(soak, dict) and soak.get("running"))):
+            return True
+        ends = (b'\n{"kind":"end",' in path.read_bytes() for path in folder.glob(LINES))
+        return not all(ends)
 
     def remove_old(self) -> None:
         """Those before the newest `keep`, and only after a run that was measured to its end."""

@@ -227,7 +227,7 @@ PERCH_VERDICT=PASS
   echo '{"run":"id-20260101T020000Z-soak"}' >runs/baseline/f00/baseline.json
   echo '{"run":"x","folder":"20260102T020000Z-soak","accepted":"2026-01-02T03:00:00Z"}' >runs/index.jsonl
   mkdir -p runs/20260103T020000Z-soak/raw/alpha
-  echo '{"state":"running"}' >runs/20260103T020000Z-soak/raw/alpha/agent.json
+  echo '{"kind":"head"}' >runs/20260103T020000Z-soak/raw/alpha/flows.jsonl
   rm runs/20260104T020000Z-soak/plan.json
   ln -s "$PWD/elsewhere" runs/20240101T020000Z-soak
   printf '%s\n' 20240101T020000Z-soak ../elsewhere . 0/../../elsewhere >>runs/.perch-soak-nightly.runs

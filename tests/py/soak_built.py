@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.run.judging import judge
-from tests import spelled
+from tests import flow_lines, soak_lines, spelled
 
 Document = dict[str, Any]
 
@@ -42,25 +42,36 @@ class Soak:
                 change(line, place)
             path.write_text("".join(json.dumps(x, separators=(",", ":")) + "\n" for x in lines))
 
-    def samples(self, change: Callable[[Document, int], None]) -> None:
-        self.edit_lines("*/samples.jsonl", change)
+    def samples(self, change: Callable[[Document, int], None], host: str = "*") -> None:
+        """Changes each sample; it gets the sample, with names for its counters, and its place."""
+        for path in sorted(self.root.glob(f"raw/{host}/samples.jsonl")):
+            soak_lines.edit_samples(path, change)
 
     def lines(self, test: str, change: Callable[[Document, int], None]) -> None:
         """Of the flows of a test, and what their clients printed, which is the same."""
         self.edit_lines(f"*/flows/{test}/*/*/*/*/client.soak", change)
         for path in self.root.glob("raw/*/flows/*/*/*/*/*/client.soak"):
-            printed = path.read_text().splitlines(keepends=True)[-1]
-            (path.parent / "client.stdout").write_text(printed)
+            flow = "/".join(path.parts[-6:-1])
+            self.printed(flow, path.read_text().splitlines(keepends=True)[-1])
 
-    def agent(self, host: str, **said: Any) -> None:
-        """Changes what an agent says of a soak; `state` is its own."""
+    def printed(self, flow: str, text: str) -> None:
+        """Gives a client another output."""
+        flow_lines.edit(self.root, flow, "client", lambda line: line.update(stdout=text))
 
-        def change(agent: Document) -> None:
-            if "state" in said:
-                agent["state"] = said["state"]
-            agent["soak"].update({key: said[key] for key in said if key != "state"})
+    def agent(self, host: str, kind: str, **said: Any) -> None:
+        """Changes a host's lines of flows.jsonl of a kind; None takes a key away."""
 
-        self.edit(f"raw/{host}/agent.json", change)
+        def change(line: Document, _: int) -> None:
+            if line["kind"] == kind:
+                line.update(said)
+                for key in [key for key in said if said[key] is None]:
+                    del line[key]
+
+        self.edit_lines(f"{host}/flows.jsonl", change)
+
+    def happened(self, host: str, what: str, count: int) -> None:
+        """So many episodes of a host."""
+        soak_lines.happened(self.root / f"raw/{host}/flows.jsonl", what, count)
 
     def limit(self, *limits: Document) -> None:
         """Adds limits to those of the run."""

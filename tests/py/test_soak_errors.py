@@ -26,10 +26,10 @@ def test_one_symbol_error_a_day_is_what_a_healthy_link_of_that_rate_has(
     soak = composed(root, "--duration 86400 --interval 300")
 
     def damaged(sample: Document, place: int) -> None:
-        if place >= 100 and sample["host"] == "node1":
+        if place >= 100:
             eth1(sample)["rx_crc_errors"] = str(int(eth1(sample)["rx_crc_errors"]) + 1)
 
-    soak.samples(damaged)
+    soak.samples(damaged, "node1")
 
     def bought(plan: Document) -> None:
         for host in plan["hosts"].values():

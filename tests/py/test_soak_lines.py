@@ -14,6 +14,7 @@ import pytest
 
 from perch.judge.raw import RawFiles
 from perch.model.plan import Flow, SoakPlan
+from perch.model.raw import SoakAgent
 from perch.soak import drift, flow, lines
 from perch.soak.blind import blind
 from perch.soak.bounds import Bounds, of_flow
@@ -184,7 +185,7 @@ def test_stalls_without_a_line_are_said_to_be_one_anomaly() -> None:
 
 def flowing(course: list[Line], bounds: Bounds) -> Flowing:
     soak = SoakPlan(60, 60, 0.02, 600, "mixed")
-    facts = Facts("r", soak, (), 0.0, False, {}, {}, {}, {}, 0.001)
+    facts = Facts("r", soak, (), 0.0, False, {}, {}, {}, 0.001)
     return Flowing(planned(), soak, course, bounds, Finder(facts, "a", "file"), 60, 1.2)
 
 
@@ -226,7 +227,7 @@ def read_with(root: Path, change: Callable[[dict[str, Any]], object]) -> tuple[l
     file.parent.mkdir(parents=True)
     file.write_text("\n".join(texts) + "\n")
     out = io.BytesIO()
-    read = lines.Reader(RawFiles(root), out, "r", 0).read(planned())
+    read = lines.Reader(RawFiles(root), out, "r", 0, {"a": SoakAgent()}).read(planned())
     return read.lines, out.getvalue()
 
 

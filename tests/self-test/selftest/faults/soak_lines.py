@@ -23,6 +23,7 @@ from selftest.edits import (
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
 from selftest.runs import noise
+from tests import soak_lines
 
 LOAD = "raw/node1/flows/load/node1/node2/0/1/client"
 VERIFY = "raw/node1/flows/verify/node1/node2/0/1/client"
@@ -46,8 +47,12 @@ def one_interval(*changes: Change, path: str = LOAD) -> Edit:
 
 
 def whole(*changes: Change, path: str = LOAD) -> tuple[Edit, Edit]:
-    """Changes the whole, in both of its files."""
-    return edit(f"{path}.soak", where(is_whole, *changes)), edit(f"{path}.stdout", *changes)
+    """Changes the whole, in its file and as it was printed."""
+    flow = path.partition("/flows/")[2].removesuffix("/client")
+    return (
+        edit(f"{path}.soak", where(is_whole, *changes)),
+        lambda root: soak_lines.prints(root, flow, *changes),
+    )
 
 
 def fewer(count: int) -> Change:
