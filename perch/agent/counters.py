@@ -7,6 +7,7 @@ import glob
 import json
 import pkgutil
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +20,9 @@ _name = re.compile(r"[A-Za-z0-9_.-]+")
 Values = dict[str, str]
 
 
+@lru_cache
 def table() -> list[dict[str, Any]]:
+    """Read once: the agent's file may be another one by the next time."""
     content = pkgutil.get_data("perch.agent", "counters.json")
     assert content is not None
     sources: list[dict[str, Any]] = json.loads(content)["sources"]

@@ -57,7 +57,7 @@ class Samples(Protocol):
 
 
 class Tools(NamedTuple):
-    """What a soak works with; a test has its own. `members`: the processes of a group."""
+    """What a soak works with; a test has its own. `members`: the processes of each group."""
 
     children: Starts
     serve: Callable[[], Awaitable[Process]]
@@ -65,7 +65,7 @@ class Tools(NamedTuple):
     raw: SoakRaw
     clock: Clock
     routes: dict[str, str]
-    members: Callable[[int], Sequence[int]]
+    members: Callable[[], dict[int, list[int]]]
 
 
 class _Delay:
@@ -163,7 +163,7 @@ class Soak:
         quiet = 0.0
         while (serve := self._serve) and quiet < quiet_s and self.passed() < until:
             await asyncio.sleep(LOOK_EVERY)
-            alone = len(self._tools.members(serve.pid)) < 2
+            alone = len(self._tools.members().get(serve.pid, [])) < 2
             quiet = quiet + LOOK_EVERY if alone else 0.0
 
     # ---- turns -----------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class Soak:
             process = self._tools.children.start(flow.argv, is_server=True, folder=folder)
         except OSError as error:  # a full disk has not even room for its folder
             why = f"cannot start {flow.argv[0]} in {folder}: {error.strerror}"
-            return Result("not_run", why, Ended(CANNOT, None))
+            return Result("not_run", why)
         self._running[flow.id] = (flow, process)
         await asyncio.wait({process.ended}, timeout=limit_s)
         timed_out = not process.ended.done()
@@ -249,18 +249,16 @@ class Soak:
         finds its address or device not there yet after a boot, is tried again for as long as hosts
         start apart.
         """
-        found, ended = soak_end(self.file(flow)), result.ended
-        if ended is None or result.timed_out:
-            return ""
-        if ended.signal and not found.isdecimal() and self.passed() < until:
+        found, ended = soak_end(self.file(flow)), result.ended or Ended(None, None)
+        if ended.signal and not (result.timed_out or found.isdecimal() or self.passed() >= until):
             return f"ended by signal {ended.signal}"
         waited = self._tools.clock.monotonic() - opened
-        if found == "none" and waited < self._session.window_s:
-            if ended.exit == UNREACHED:
-                return f"has no connection yet: {result.message}"
-            if ended.exit == CANNOT and (self._past.starts or result.process is None):
-                return f"cannot run yet: {result.message}"
-        return ""
+        if found != "none" or waited >= self._session.window_s:
+            return ""
+        if ended.exit == UNREACHED:
+            return f"has no connection yet: {result.message}"
+        is_late = result.process is None or (ended.exit == CANNOT and self._past.starts)
+        return f"cannot run yet: {result.message}" if is_late else ""
 
     def _result(self, flow: Flow, result: Result) -> Result:
         if result.ended == Ended(UNREACHED, None) and soak_end(self.file(flow)) == "none":

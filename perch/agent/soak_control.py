@@ -74,7 +74,7 @@ def _supervisor(session: Session) -> str:
             " not root; use --supervisor session"
         )
     state = soak_unit.unit_state()
-    if soak_unit.is_active() and not claimed(Path(session.state)):
+    if soak_unit.is_active(state) and not claimed(Path(session.state)):
         raise fail(
             f"the unit {soak_unit.UNIT} is {state} on {session.host}, and belongs to no soak known"
             f" here ({session.state}): `systemctl stop {soak_unit.UNIT}` ends it"
@@ -244,7 +244,7 @@ def _end_session(process: int, session: Session) -> None:
 # ---- status --------------------------------------------------------------------------------------
 
 
-def _flow(folder: Path, key: str, state: str) -> dict[str, Any]:
+def flow_told(folder: Path, key: str, state: str) -> dict[str, Any]:
     """Of a client's flow. A day has some 10 MB, so bytes are counted, and no JSON is read."""
     file = folder / "flows" / key / "client.soak"
     try:
@@ -311,7 +311,9 @@ def status(out: str, state: Path) -> Exit:
         passed_s=max(0.0, passed),
         duration_s=soak["duration_s"],
         remaining_s=max(0.0, soak["duration_s"] - passed),
-        flows=[_flow(session.folder, one, past.done.get((one, "client"), "")) for one in clients],
+        flows=[
+            flow_told(session.folder, one, past.done.get((one, "client"), "")) for one in clients
+        ],
         **({"message": message} if message else {}),
     )
     print(json.dumps(told))

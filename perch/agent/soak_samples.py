@@ -74,22 +74,22 @@ def _process(role: str, flow: str, pid: int) -> dict[str, Any] | None:
     return told
 
 
-def members(group: int) -> list[int]:
-    """The processes of a group."""
-    found = []
+def members() -> dict[int, list[int]]:
+    """The processes of each group."""
+    found: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208, as above
         with contextlib.suppress(OSError, ValueError):
-            if os.getpgid(int(name)) == group:
-                found.append(int(name))
+            found.setdefault(os.getpgid(int(name)), []).append(int(name))
     return found
 
 
 def processes(groups: Iterable[Group]) -> list[dict[str, Any]]:
     """The agent, and of each group its leader and what that has started: a job, or a measurer."""
-    found = [_process("agent", "", os.getpid())]
+    found, of_group = [_process("agent", "", os.getpid())], members()
     for role, flow, group in groups:
         other = "job" if role == "serve" else "measurer"
-        found += [_process(role if pid == group else other, flow, pid) for pid in members(group)]
+        pids = of_group.get(group, [])
+        found += [_process(role if pid == group else other, flow, pid) for pid in pids]
     return [one for one in found if one is not None]
 
 

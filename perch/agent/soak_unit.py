@@ -62,8 +62,10 @@ def unit_state() -> str:
     return _systemctl("is-active", UNIT) if has_systemd() else ""
 
 
-def is_active() -> bool:
-    return unit_state() in ("active", "activating", "deactivating", "reloading")
+def is_active(state: str | None = None) -> bool:
+    """Now, or as `unit_state` has said."""
+    said = unit_state() if state is None else state
+    return said in ("active", "activating", "deactivating", "reloading")
 
 
 def unit_command(session: Session) -> list[str]:

@@ -27,7 +27,11 @@ description:
   - Asks perch-agent for the soak's status until it is over. Never fails for what the soak is like,
     as that is the verdict's to say; RV(state) and RV(message) tell how it ended.
 options:
-  program: {description: The agent on the host., type: str, required: true}
+  agent:
+    description: The agent on the host, and what runs it.
+    type: list
+    elements: str
+    required: true
   out: {description: The directory that the agent writes., type: str, required: true}
   wait: {description: Whether to wait at all; otherwise one look., type: bool, default: true}
   lead:
@@ -121,7 +125,7 @@ class NoAnswer(Exception):
 
 class ActionModule(PerchAction):
     OPTIONS = {
-        "program": {"type": "str", "required": True},
+        "agent": {"type": "list", "elements": "str", "required": True},
         "out": {"type": "str", "required": True},
         "wait": {"type": "bool", "default": True},
         "lead": {"type": "bool", "default": False},
@@ -194,7 +198,7 @@ class ActionModule(PerchAction):
         return status.get("supervisor") == "systemd" and waited_s < RESUME_WITHIN
 
     def _status(self) -> dict:
-        command = [self._options["program"], "soak-status", "--out", self._options["out"]]
+        command = [*self._options["agent"], "soak-status", "--out", self._options["out"]]
         answer = self._low_level_execute_command(shlex.join(command), sudoable=True)
         try:
             status = json.loads(answer["stdout"])

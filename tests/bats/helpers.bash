@@ -8,7 +8,6 @@ bats_load_library bats-assert
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Each program can be another one, to try a build of your own: PERCH=... bats tests/bats
 : "${PERCH:=$TOP/engine/build/perch}"
-: "${AGENT:=$TOP/roles/agent/files/perch-agent}" # of soaks
 
 # Everything that a test starts carries its mark in the environment, so that a leak is found whatever it calls itself.
 common_setup() {
@@ -57,13 +56,7 @@ run_perch() {
   run_expecting "$expected" "$PERCH" "$@"
 }
 
-run_agent() {
-  local expected=0
-  if [[ $1 =~ ^[0-9]$ ]]; then expected=$1 && shift; fi
-  run_expecting "$expected" "$AGENT" "$@"
-}
-
-# packed_agent: the agent of runs as one file; prints its path
+# packed_agent: the agent as one file; prints its path
 packed_agent() {
   [ -e "$BATS_FILE_TMPDIR/perch-agent" ] || "$TOP/.venv/bin/python" "$TOP/setup/zipapp.py" "$BATS_FILE_TMPDIR/perch-agent"
   echo "$BATS_FILE_TMPDIR/perch-agent"

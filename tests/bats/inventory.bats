@@ -101,7 +101,7 @@ mine() { cat >"mine/$1"; }
   mine group_vars/rack1.yml <<<'agent_instal: false'
   mine host_vars/beta.yml <<<'perch_adress: 192.0.2.7'
   refused -e host_check_verdikt=true -e engine_zzzzzz=1 -- \
-    "group rack1: agent_instal is no variable of the role agent; did you mean agent_install" \
+    "group rack1: agent_instal is no variable of the role agent" \
     "host beta: perch_adress is no variable of the role inventory_check; did you mean perch_address?" \
     "the command line (-e): host_check_verdikt is no variable of the role host_check; did you mean host_check_verdict" \
     "engine_zzzzzz is no variable of the role engine (roles/engine/README.md lists them)"
@@ -165,7 +165,7 @@ YAML
 }
 
 @test "what depends on facts or on a role's default is left until it is there" {
-  play check -e host_check_runs_dir="$PWD/checks" -e '{"agent_program": "{{ agent_install_dir }}/a", "engine_owner": "{{ ansible_facts.user_id }}"}'
+  play check -e host_check_runs_dir="$PWD/checks" -e '{"agent_engine": "{{ agent_install_dir }}/a", "engine_owner": "{{ ansible_facts.user_id }}"}'
   [ -s touched ] || fail "refused: $output"
 }
 

@@ -6,6 +6,7 @@ load helpers
 setup() {
   common_setup
   export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8
+  AGENT=$(packed_agent)
   cat >suite.yml <<'YAML'
 name: tiny
 title: A soak of seconds
@@ -28,7 +29,7 @@ command_of() {
   [ -e port ] || free_port >port
   COMMAND=(ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/$name.yml" -e plan_suite_file="$PWD/suite.yml"
     -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e perch_port="$(<port)" -e engine_install=false -e agent_engine="$PERCH"
-    -e agent_program="$AGENT" -e agent_start_window=30 -e soak_poll_interval=1 -e soak_progress_interval=1 "$@")
+    -e "{\"agent_install_dir\": \"$PWD/opt/{{ inventory_hostname }}\"}" -e agent_start_window=30 -e soak_poll_interval=1 -e soak_progress_interval=1 "$@")
 }
 
 # book EXIT NAME [OPTION...]: runs it
@@ -42,7 +43,10 @@ book() {
 # status HOST: what its agent says of the soak
 status() { "$AGENT" soak-status --state "$PWD/agents/soak-$1.json" | jq -r .state; }
 
-is_over() { [ "$(jq -r .state agents/*-"$1"/out/agent.json)" = "done" ]; }
+is_over() { agent_ended agents/*-"$1"/out; }
+
+# as_agent PROGRAM: the options of a playbook for which it is the agent of each host
+as_agent() { printf -- '-e\n{"__agent_argv": ["%s"]}\n' "$1"; }
 
 nothing_begun() {
   [ ! -e runs ] || [ -z "$(ls -A runs)" ] || fail "a run was left: $(ls -A runs)"
@@ -87,7 +91,7 @@ nothing_begun() {
   LIMIT=300 run_expecting 0 "${COMMAND[@]}"
   assert_output --partial "Stopped, and what it has measured is here"
   for host in alpha beta; do
-    assert_json "runs/latest/raw/$host/agent.json" '.state == "stopped"'
+    assert_json "runs/latest/raw/$host/flows.jsonl" '.kind == "end" and .state == "stopped"'
   done
   # whole lines, and the whole at the end
   tail -n 1 runs/latest/raw/alpha/flows/load/alpha/beta/0/1/client.soak >whole
@@ -113,9 +117,10 @@ nothing_begun() {
   LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
   assert_output --regexp '\[alpha\] done'
   for host in alpha beta; do
-    assert_json "runs/latest/raw/$host/agent.json" '.state == "done"'
+    assert_json "runs/latest/raw/$host/flows.jsonl" '.kind == "end" and .state == "done"'
   done
-  assert_json runs/latest/raw/beta/flows/load/beta/alpha/0/1/client.json '.state == "done" and .exit == 0'
+  grep '"id":"load/beta/alpha/0/1","role":"client"' runs/latest/raw/beta/flows.jsonl >outcome
+  assert_json outcome '.state == "done" and .exit == 0'
   [ -s runs/latest/raw/manifest.sha256 ] && [ -s runs/latest/report.md ]
   assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(jq -r .verdict runs/latest/verdict.json | sed '/^PASS$/!s/.*/other/')"
   assert_equal "$(find agents -type f ! -name '*.lock')" ""
@@ -131,7 +136,8 @@ nothing_begun() {
   assert_equal "$(readlink runs/latest)" earlier
   # a name that another soak.yml has taken meanwhile stays
   printf '#!/bin/bash\n[ "$1" != soak-start ] || ln -sfn other %q/runs/latest\nexec %q "$@"\n' "$PWD" "$AGENT" >agent && chmod +x agent
-  book 2 soak -e soak_duration=60s -e agent_program="$PWD/agent"
+  mapfile -t stand_in < <(as_agent "$PWD/agent")
+  book 2 soak -e soak_duration=60s "${stand_in[@]}"
   kill %1
   wait
   assert_output --partial $'No soak was begun: 1 of 2 hosts cannot.\n- '
@@ -173,13 +179,14 @@ PY
   printf '#!/bin/bash\n%q "$@" || exit\n[[ "$*" != soak-start*"--host beta"* ]] || : >%q\n' "$AGENT" "$CUT" >agent && chmod +x agent
   # in turns, and east of Greenwich: that they begin at one moment holds there, too
   sed -i 's/interval: 1s,/mode: alternating, turn: 4s, interval: 1s,/' suite.yml
-  TZ=EAST-3 book 4 soak -i "$PWD/fragile.yml" -e soak_duration=60s -e agent_program="$PWD/agent"
+  mapfile -t stand_in < <(as_agent "$PWD/agent")
+  TZ=EAST-3 book 4 soak -i "$PWD/fragile.yml" -e soak_duration=60s "${stand_in[@]}"
   assert_output --partial "No soak was begun: 1 of 2 hosts cannot."
   assert_output --partial "beta was lost while its soak was started, and whether one runs there is not known: playbooks/soak_stop.yml ends it"
   assert_equal "$(status alpha) $(status beta)" "none running"
   [ -z "$(ls -A runs)" ] || fail "a run was left: $(ls -A runs)"
   [ -z "$(find agents -path '*-alpha/*')" ] || fail "left on alpha: $(find agents -path '*-alpha/*')"
-  grep -F "soaks for" agents/*-beta/out/agent.log
+  grep -F " soaks: " agents/*-beta/out/agent.log
   ! grep -F "begins at once" agents/*-beta/out/agent.log || fail "it did not wait for the agreed moment"
   rm cut
   book 0 soak_stop
@@ -187,23 +194,6 @@ PY
 }
 
 @test "what is not unpacked is not over, and a soak that never began is removed by a stop, not by a look" {
-  mkdir -p run/raw/a run/raw/b
-  echo '{"hosts": {"a": {}, "b": {}}, "soak": {}}' >run/plan.json
-  echo '{"state": "done"}' | tee run/raw/a/agent.json >run/raw/b/agent.json
-  cat >cases.yml <<YAML
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars_files: [$TOP/roles/soak/vars/main.yml]
-  vars: {soak_run_dir: $PWD/run}
-  tasks:
-    - ansible.builtin.assert:
-        that: __soak_ends == ['done'] * (wanted | int)
-YAML
-  run_expecting 0 ansible-playbook cases.yml -e wanted=2
-  : >run/raw/b.tar.gz
-  run_expecting 0 ansible-playbook cases.yml -e wanted=1
-
   # a playbook that was killed between the sign and the start
   book 0 soak -e soak_duration=3s -e soak_wait=false
   wait_until is_over alpha
@@ -226,7 +216,7 @@ YAML
 - hosts: localhost
   connection: local
   gather_facts: false
-  vars: {ansible_python_interpreter: "{{ ansible_playbook_python }}", soak_run_dir: $PWD/run, agent_run_dir: $PWD/run, agent_install: false,
+  vars: {ansible_python_interpreter: "{{ ansible_playbook_python }}", soak_run_dir: $PWD/run, agent_run_dir: $PWD/run, agent_install_dir: $PWD/opt,
     agent_state_dir: $PWD/agents, agent_soak_space: 500000000000000000}
   tasks:
     - {ansible.builtin.include_role: {name: agent, tasks_from: soak_prepare, apply: {ignore_errors: true}}}
@@ -274,10 +264,12 @@ SH
 
 @test "stopping in check mode says what would be stopped, and stops nothing" {
   agent_saying alone '{"state": "none"}'
-  AGENT=$PWD/alone book 0 soak_stop --check
+  mapfile -t stand_in < <(as_agent "$PWD/alone")
+  book 0 soak_stop --check "${stand_in[@]}"
   assert_output --partial "No soak is on these hosts"
   agent_saying busy '{"state": "running", "run": "20260101T020000Z-soak"}'
-  AGENT=$PWD/busy book 0 soak_stop --check
+  mapfile -t stand_in < <(as_agent "$PWD/busy")
+  book 0 soak_stop --check "${stand_in[@]}"
   assert_output --partial "Would be stopped: 20260101T020000Z-soak on alpha, beta"
 }
 
@@ -300,17 +292,17 @@ said() {
   connection: local
   gather_facts: false
   tasks:
-    - perch_soak_wait: {program: "$PWD/good", out: /nowhere, lead: true, interval: 0.05, progress: 0.01}
+    - perch_soak_wait: {agent: ["$PWD/good"], out: /nowhere, lead: true, interval: 0.05, progress: 0.01}
       register: good
-    - perch_soak_wait: {program: "$PWD/resumed", out: /nowhere, interval: 0.05}
+    - perch_soak_wait: {agent: ["$PWD/resumed"], out: /nowhere, interval: 0.05}
       register: resumed
-    - perch_soak_wait: {program: "$PWD/crashed", out: /nowhere, interval: 0.05}
+    - perch_soak_wait: {agent: ["$PWD/crashed"], out: /nowhere, interval: 0.05}
       register: crashed
-    - perch_soak_wait: {program: "$PWD/endless", out: /nowhere, interval: 0.05, grace: 0.5}
+    - perch_soak_wait: {agent: ["$PWD/endless"], out: /nowhere, interval: 0.05, grace: 0.5}
       register: endless
-    - perch_soak_wait: {program: "$PWD/looked", out: /nowhere, wait: false}
+    - perch_soak_wait: {agent: ["$PWD/looked"], out: /nowhere, wait: false}
       register: looked
-    - perch_soak_wait: {program: "$PWD/no-such", out: /nowhere}
+    - perch_soak_wait: {agent: ["$PWD/no-such"], out: /nowhere}
       register: absent
     - ansible.builtin.assert:
         that:

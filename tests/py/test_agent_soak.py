@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from perch.agent import soak_control
 from perch.agent.children import Ended, Process
 from perch.agent.clock import Clock, date
 from perch.agent.counters import Reading
@@ -134,8 +135,8 @@ class World:
     async def after(self) -> int:
         return await self.take()
 
-    def members(self, group: int) -> list[int]:
-        return [0] * (1 + next(self._clients, 0))
+    def members(self) -> dict[int, list[int]]:
+        return {0: [0] * (1 + next(self._clients, 0))}
 
     def times(self, what: str) -> list[float]:
         return [at for at, said in self.log if said.startswith(what)]
@@ -265,6 +266,22 @@ def test_without_an_answer_a_flow_ends_after_the_start_window(tmp_path: Path) ->
     assert dead["message"] == "no connection within 10 s: cannot connect"
     assert well["exit"] == 0
     assert episodes(lines) == []
+
+
+def test_a_keeper_that_cannot_be_started_ends_no_session(tmp_path: Path) -> None:
+    """As on a disk without room for its folder."""
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows/t").write_text("")
+    world = World(tmp_path, share_of([20]))
+    world.start = missing  # type: ignore[method-assign, assignment]
+    (one,) = outcomes(world.run())
+    assert (one["state"], "exit" in one) == ("not_run", False)
+    assert one["message"].startswith("cannot start engine in ")
+    assert world.log[-1][0] > 20
+
+
+def missing(*_: Any, folder: Path, **__: Any) -> Process:
+    raise FileNotFoundError(2, "No such file or directory", str(folder))
 
 
 def test_after_a_boot_a_device_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
@@ -424,3 +441,9 @@ def test_lines_wait_while_the_disk_is_full_and_samples_are_dropped_late(
     assert raw.take(Reading({"host": []}, {"values": ""})) == 7
     kinds = [one["kind"] for one in read_lines(tmp_path / "samples.jsonl").lines]
     assert kinds == ["head", "layout", *["sample"] * 6, "layout", "sample"]
+
+
+def test_a_file_that_goes_while_its_lines_are_counted_is_none(tmp_path: Path) -> None:
+    told = {"id": "t/alpha/beta/0/1", "intervals": 0, "gaps": 0, "stalls": 0}
+    assert soak_control.flow_told(tmp_path, "t/alpha/beta/0/1", "") == {**told, "state": "waiting"}
+    assert soak_control.flow_told(tmp_path, "t/alpha/beta/0/1", "done") == {**told, "state": "done"}

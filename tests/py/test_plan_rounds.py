@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from perch.agent.share import Share as Walked
 from perch.errors import ExitCode, PerchError
 from perch.judge.planned import document as decoded
 from perch.model.plan import PlanDocument, RoundLine
@@ -18,8 +17,6 @@ from perch.model.share import Share
 from perch.plan import flows, rounds, share
 from perch.plan.planner import Planned
 from tests.py.planned import hosts, planned, suite_test
-
-ADAPTER = Path(__file__).parents[2] / "roles/agent/files/agent.d/share.jq"
 
 
 def rdma(number: int) -> dict[str, dict[str, Any]]:
@@ -215,22 +212,20 @@ def test_a_share_has_no_host_that_its_own_never_meets() -> None:
     assert [list(one.tests) for one in found] == [["t"], ["t"], []]
 
 
-def test_the_adapter_gives_an_agent_the_plan_that_it_reads(both: tuple[Written, Planned]) -> None:
+def test_an_agent_spells_out_the_commands_of_the_plan(both: tuple[Written, Planned]) -> None:
+    """Its own, of each round, with the program and the port of its host."""
     written, _ = both
-    keys = ("id", "title", "client_argv", "server_argv", "deadline_s", "estimate_s")
-    turns = written.turns()
     for own in shares(written)[:2]:
-        said = subprocess.run(
-            ["jq", "-f", ADAPTER], input=msgspec.json.encode(own), capture_output=True, check=True
-        )
-        plan = json.loads(said.stdout)
-        assert (plan["schema"], plan["run"]) == ("perch.plan/1", "r")
-        assert [len(turn["flows"]) for turn in plan["rounds"]] == [len(turn) for turn in turns]
-        for adapted, turn in zip(plan["rounds"], turns, strict=True):
-            for got, flow in zip(adapted["flows"], turn, strict=True):
-                if own.host in (flow["client"], flow["server"]):
-                    wanted = {"server_argv": [], "title": "", **flow}
-                    assert {k: got[k] for k in keys} == {k: wanted[k] for k in keys}
-                else:
-                    assert got["client"] is None
-                    assert got["deadline_s"] == flow["deadline_s"]
+        found = Walked(msgspec.json.decode(msgspec.json.encode(own)), "engine", 15)
+        assert found.own == sum(len(turn) for turn in found.every_round())
+        for (seconds, walked), turn in zip(found.turns(), written.turns(), strict=True):
+            ends = [one for one in turn if own.host in (one["client"], one["server"])]
+            assert seconds == max(one["estimate_s"] for one in turn)
+            assert [one.id for one in walked] == [one["id"] for one in ends]
+            for one, flow in zip(walked, ends, strict=True):
+                role = "client" if own.host == flow["client"] else "server"
+                command = flow.get(f"{role}_argv", [])
+                if command and command[0] == "perch":
+                    port = str(own.hosts[one.peer].port)
+                    command = ["engine", *command[1:], "--port", port]
+                assert (one.argv, one.deadline_s) == (command, flow["deadline_s"])

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # The faults, one function each: planted, there for a while, taken away.
 
-# The processes of beta's `perch serve`: its group has timeout, serve, and a job for each client.
-beta_group() { awk '$1 == "serve" { print $3 }' "$RUN_DIR/raw/beta/control/children"; }
+# The processes of beta's `perch serve`: its group has serve, which leads it, and a job for each client.
+beta_group() { pgrep -of "perch serve --bind 192.0.2.2 "; }
 beta_serve() { pgrep -g "$(beta_group)" -x perch; }
 beta_jobs() { pgrep -g "$(beta_group)" -x perch-job; }
 
@@ -68,7 +68,7 @@ fill_disk() {
   planted disk_full said alpha "" "disk of alpha full for 8 s"
   cat /dev/zero >"$RUN_DIR/raw/alpha/fill" 2>/dev/null || :
   # shellcheck disable=SC2317  # wait_for calls it
-  said() { grep -rqs "No space left" "$RUN_DIR"/raw/alpha/flows/*/*/*/*/*/client.stderr "$RUN_DIR/raw/alpha/agent.log"; }
+  said() { grep -qs "No space left" "$RUN_DIR/raw/alpha/agent.log"; }
   if wait_for 20 said; then epoch >"$DIR/disk_full.said"; fi
   sleep 5
   rm -f "$RUN_DIR/raw/alpha/fill"

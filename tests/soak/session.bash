@@ -95,7 +95,7 @@ all_measure() {
   [ "$(grep -ls '"kind":"interval"' "$RUN_DIR"/raw/*/flows/*/*/*/*/*/client.soak | wc -l)" -eq "$(jq .rounds.flows "$RUN_DIR/plan.json")" ]
 }
 
-has_ended() { jq -e '.state == "done"' "$RUN_DIR/raw/$1/agent.json"; }
+has_ended() { tail -n 1 "$RUN_DIR/raw/$1/flows.jsonl" | jq -e '.kind == "end" and .state == "done"'; }
 
 # finish_session: until both hosts are over, and all is put away
 finish_session() {

@@ -29,7 +29,7 @@ options() {
 }
 
 # state HOST: what its agent says of the soak
-state() { lab_ssh "$1" /opt/perch/agent/perch-agent soak-status | jq -r .state; }
+state() { lab_ssh "$1" /opt/perch/bin/perch-agent soak-status | jq -r .state; }
 is_running() { [ "$(state "$1")" = running ]; }
 
 @test "a host that boots again goes on, a clock that is set moves nothing, and the controller may be gone: all of it is in the verdict, with its time" {
@@ -56,7 +56,8 @@ is_running() { [ "$(state "$1")" = running ]; }
   assert_json $verdict '.soak.anomalies | any(.[]; .kind == "gap" and .duration_s > 10)'
   assert_json $verdict '.soak.anomalies | any(.[]; .kind == "clock" and .value > 29 and .value < 31)'
   assert_json $verdict '[.soak.flows[] | .state] | unique == ["done"]'
-  assert_json runs/latest/raw/beta/agent.json '.soak.supervisor == "systemd" and (.soak.boots | length) == 2 and ([.soak.boots[].boot_id] | unique | length) == 2'
+  jq -s 'map(select(.kind == "start"))' runs/latest/raw/beta/flows.jsonl >starts
+  assert_json starts 'all(.supervisor == "systemd") and length == 2 and (map(.boot_id) | unique | length) == 2'
   run_on beta "find /etc/systemd /run/systemd -name 'perch-soak*'; ls /var/lib/perch | grep -v lock\$ || :"
   assert_output ""
 }
