@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,33 +61,10 @@ class Agent:
 
     async def run(self) -> Exit:
         say(f"{self._share.host} walks {self._share.own} flows, at most {self._share.limit_s:g} s")
-        loop = asyncio.get_running_loop()
-        told: asyncio.Future[str] = loop.create_future()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop, told)
-        lease = self._settings.control / "lease"
-        limit = self._share.limit_s
-        tasks: list[asyncio.Future[Any]] = [
-            asyncio.ensure_future(self._measure()),
-            told,
-            asyncio.ensure_future(
-                watch.until_abandoned(lease, self._settings.lease_s, limit, self._clock)
-            ),
-            asyncio.ensure_future(self._sync()),
-        ]
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        ended = next(one for one in tasks if one.done())
-        try:
-            reason = ended.result()
-            code = Exit.WALKED if ended is tasks[0] else Exit.STOPPED
-        except AgentError as error:
-            code, reason = error.code, error.message
-        except Exception as error:  # whatever it is, what was measured is kept
-            code, reason = Exit.INTERNAL, f"the agent failed: {error!r}"
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        return await self._end(code, reason)
+        lease, limit = self._settings.control / "lease", self._share.limit_s
+        abandoned = watch.until_abandoned(lease, self._settings.lease_s, limit, self._clock)
+        code, reason = await until_ended(self._measure(), self._raw, self._stop, abandoned)
+        return await self._end(Exit.INTERNAL if code is Exit.CRASHED else code, reason)
 
     async def _end(self, code: Exit, reason: str | None) -> Exit:
         """Children first, then the last line."""
@@ -105,18 +82,8 @@ class Agent:
             return code
         return Exit.INTERNAL
 
-    def _stop(self, told: asyncio.Future[str]) -> None:
-        if not told.done():
-            try:
-                reason = (self._settings.control / "reason").read_text().strip()
-            except OSError:
-                reason = ""
-            told.set_result(reason or "a signal ended the agent")
-
-    async def _sync(self) -> None:
-        while True:
-            await asyncio.sleep(SYNC_EVERY)
-            self._raw.sync()
+    def _stop(self, number: int) -> str:
+        return reason_of(self._settings.control) or "a signal ended the agent"
 
     def _tell(self, event: dict[str, Any]) -> None:
         self._progress.write({"time": date(self._clock.wall_ns()), **event})
@@ -161,6 +128,53 @@ class Agent:
 
     async def _listening(self, process: Process, port: int, limit_s: float) -> bool:
         return await listening.until_listening(self._children, process, port, limit_s)
+
+
+def reason_of(control: Path) -> str:
+    """Why somebody has told the agent to end; "" where nobody says."""
+    try:
+        return (control / "reason").read_text().strip()
+    except OSError:
+        return ""
+
+
+async def _synced(raw: Raw) -> None:
+    while True:
+        await asyncio.sleep(SYNC_EVERY)
+        raw.sync()
+
+
+async def until_ended(
+    measure: Awaitable[Any], raw: Raw, stop: Callable[[int], str], *bounds: Awaitable[str]
+) -> tuple[Exit, str | None]:
+    """How an agent ends, and why: it has measured, a bound is reached, it fails, or by a signal.
+
+    stop: the reason of a signal.
+    """
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[str] = loop.create_future()
+
+    def heed(number: int) -> None:
+        if not told.done():
+            told.set_result(stop(number))
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, heed, number)
+    every: list[Awaitable[Any]] = [measure, told, _synced(raw), *bounds]
+    tasks = [asyncio.ensure_future(one) for one in every]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    ended = next(one for one in tasks if one.done())
+    try:
+        reason = ended.result()
+        code = Exit.WALKED if ended is tasks[0] else Exit.STOPPED
+    except AgentError as error:
+        code, reason = error.code, error.message
+    except Exception as error:  # whatever it is, what was measured is kept
+        code, reason = Exit.CRASHED, f"the agent failed: {error!r}"
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    return code, reason
 
 
 async def _idle(readings: Readings) -> list[int]:

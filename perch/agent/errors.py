@@ -11,6 +11,7 @@ import time
 
 class Exit(enum.IntEnum):
     WALKED = 0
+    CRASHED = 1  # a mistake of the agent's own
     USAGE = 2
     HOST = 3  # this host cannot: no engine, port in use, directory not writable
     STOPPED = 4

@@ -47,7 +47,7 @@ class Raw:
         self, folder: Path, share: Share, clock: Clock, lines: Callable[[Path], Lines] = Lines
     ) -> None:
         self.folder = folder
-        self._clock = clock
+        self.clock = clock
         self._flows = lines(folder / "flows.jsonl")
         self._samples = lines(folder / "samples.jsonl")
         self._layout: dict[str, Any] = {}
@@ -96,7 +96,7 @@ class Raw:
             line["timed_out"] = True
         if result.placement is not None:
             line["placement"] = result.placement
-        line.update(times("started", started), **times("ended", ended or moment(self._clock)))
+        line.update(times("started", started), **times("ended", ended or moment(self.clock)))
         if None not in samples:
             line["samples"] = list(samples)
             line["route_interface"] = route
@@ -113,7 +113,7 @@ class Raw:
         line: dict[str, Any] = {"kind": "end", "state": state, "flows_done": self.done, **more}
         if message:
             line["message"] = message
-        self._flows.write({**line, **times("ended", moment(self._clock))})
+        self._flows.write({**line, **times("ended", moment(self.clock))})
         self.sync()
 
     def sync(self) -> None:

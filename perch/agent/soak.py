@@ -17,10 +17,11 @@ from perch.agent import serving
 from perch.agent.children import Ended, Process, end
 from perch.agent.clock import Clock
 from perch.agent.errors import AgentError
-from perch.agent.raw import Result, moment
-from perch.agent.share import ROUND_GRACE, Flow, Share
-from perch.agent.soak_kept import Past, Session, soak_end
-from perch.agent.soak_raw import Since, SoakRaw, moment_of
+from perch.agent.raw import Result
+from perch.agent.share import ROUND_GRACE, Flow
+from perch.agent.soak_flows import Flows, soak_end
+from perch.agent.soak_kept import Session
+from perch.agent.soak_raw import Since
 from perch.agent.soak_samples import Group
 
 #: Seconds before what has ended is started anew: doubled from the first to the last, as the
@@ -62,9 +63,7 @@ class Tools(NamedTuple):
     children: Starts
     serve: Callable[[], Awaitable[Process]]
     samples: Samples
-    raw: SoakRaw
     clock: Clock
-    routes: dict[str, str]
     members: Callable[[], dict[int, list[int]]]
 
 
@@ -83,8 +82,9 @@ class _Delay:
 class Soak:
     """`groups`: what runs, for the samples."""
 
-    def __init__(self, share: Share, session: Session, past: Past, at: Since) -> None:
-        self._share, self._session, self._past, self._at = share, session, past, at
+    def __init__(self, flows: Flows, session: Session, at: Since) -> None:
+        self._flows, self._session, self._at = flows, session, at
+        self._share, self._past, share = flows.share, flows.past, flows.share
         self._soak: dict[str, Any] = share.document["soak"]
         self._running: dict[str, tuple[Flow, Process]] = {}
         self._serve: Process | None = None
@@ -139,16 +139,16 @@ class Soak:
                 await asyncio.wait({self._serve.ended})
                 why = serving.why(self._share.host, self._serve)
                 self._serve = None
-                self._tools.raw.episode("serve_ended", why)
+                self._flows.raw.episode("serve_ended", why)
                 await asyncio.sleep(delay.after(clock.monotonic() - since))
             since = clock.monotonic()
             try:
                 self._serve = await self._tools.serve()
                 if why:
-                    self._tools.raw.episode("serve_restarted", "perch serve was started anew")
+                    self._flows.raw.episode("serve_restarted", "perch serve was started anew")
             except AgentError as error:
                 why = error.message
-                self._tools.raw.episode("serve_ended", why)
+                self._flows.raw.episode("serve_ended", why)
                 await asyncio.sleep(delay.after(clock.monotonic() - since))
 
     async def _sampling(self) -> None:
@@ -176,24 +176,15 @@ class Soak:
         sample = await self._tools.samples.take(settled=not self._running)
         servers = [one for one in flows if one.role == "server"]
         for one in servers:
-            self._begin(one, sample)
+            self._flows.begin(one, sample, self.passed())
         clients = [one for one in flows if one.role == "client"]
         await asyncio.gather(*(self._client(one, until, sample) for one in clients))
         if servers and not is_last:  # in the last one others may still measure with this host
             await self._until(until)
             await asyncio.gather(*(self._write(one, Result("done")) for one in servers))
 
-    def _begin(self, flow: Flow, sample: int) -> None:
-        key = (flow.id, flow.role)
-        if key not in self._past.begun:
-            raw, boot = self._tools.raw, self._at.boot_id
-            self._past.begun[key] = raw.began(flow, sample, boot, self.passed())
-
-    def file(self, flow: Flow) -> Path:
-        return self._session.folder / "flows" / flow.id / "client.soak"
-
     async def _client(self, flow: Flow, until: float, sample: int) -> None:
-        found = soak_end(self.file(flow))
+        found = soak_end(self._flows.file(flow))
         if found.isdecimal():
             message = "its agent ended before it kept the exit code; this is the record's"
             await self._write(flow, Result("done", message, Ended(int(found), None)))
@@ -201,7 +192,7 @@ class Soak:
             message = f"no agent ran on {self._share.host} in its turn"
             await self._write(flow, Result("not_run", message))
         else:
-            self._begin(flow, sample)
+            self._flows.begin(flow, sample, self.passed())
             result = await self._kept(flow, until)
             if not self._ending:
                 await self._write(flow, result)
@@ -210,7 +201,7 @@ class Soak:
         """Runs its keeper, again and again where that helps."""
         opened, delay = self._tools.clock.monotonic(), _Delay()
         with contextlib.suppress(OSError):
-            self.file(flow).parent.mkdir(parents=True, exist_ok=True)
+            self._flows.file(flow).parent.mkdir(parents=True, exist_ok=True)
         while True:
             since = self._tools.clock.monotonic()
             result = await self._keeper(flow, until)
@@ -221,12 +212,12 @@ class Soak:
                 return self._result(flow, result)
             if result.ended != Ended(UNREACHED, None):
                 message = f"{flow.id} {again}; it is started anew"
-                self._tools.raw.episode("client_restarted", message, flow.id)
+                self._flows.raw.episode("client_restarted", message, flow.id)
             await asyncio.sleep(delay.after(self._tools.clock.monotonic() - since))
 
     async def _keeper(self, flow: Flow, until: float) -> Result:
         limit_s = max(0.0, until - self.passed()) + self._session.window_s + ROUND_GRACE
-        folder = self.file(flow).parent
+        folder = self._flows.file(flow).parent
         try:
             process = self._tools.children.start(flow.argv, is_server=True, folder=folder)
         except OSError as error:  # a full disk has not even room for its folder
@@ -249,7 +240,7 @@ class Soak:
         finds its address or device not there yet after a boot, is tried again for as long as hosts
         start apart.
         """
-        found, ended = soak_end(self.file(flow)), result.ended or Ended(None, None)
+        found, ended = soak_end(self._flows.file(flow)), result.ended or Ended(None, None)
         if ended.signal and not (result.timed_out or found.isdecimal() or self.passed() >= until):
             return f"ended by signal {ended.signal}"
         waited = self._tools.clock.monotonic() - opened
@@ -261,27 +252,15 @@ class Soak:
         return f"cannot run yet: {result.message}" if is_late else ""
 
     def _result(self, flow: Flow, result: Result) -> Result:
-        if result.ended == Ended(UNREACHED, None) and soak_end(self.file(flow)) == "none":
+        if result.ended == Ended(UNREACHED, None) and soak_end(self._flows.file(flow)) == "none":
             window = self._session.window_s
             return Result("peer_dead", f"no connection within {window} s: {result.message}")
         return result
 
     async def _write(self, flow: Flow, result: Result) -> None:
-        begin = self._past.begun.get((flow.id, flow.role))
-        after = None if begin is None else await self._tools.samples.after()
-        self._outcome(flow, result, after)
-
-    def _outcome(self, flow: Flow, result: Result, after: int | None) -> None:
-        """Counters begin anew with each boot: then there are none."""
-        key = (flow.id, flow.role)
-        if key in self._past.done:
-            return
-        begin = self._past.begun.get(key)
-        before = begin["sample"] if begin and begin["boot_id"] == self._at.boot_id else None
-        started = moment_of(begin) if begin else moment(self._tools.clock)
-        route = self._tools.routes.get(flow.peer, "")
-        self._tools.raw.flow(flow, result, started, (before, after), route)
-        self._past.done[key] = result.state
+        has_begun = (flow.id, flow.role) in self._past.begun
+        after = await self._tools.samples.after() if has_begun else None
+        self._flows.outcome(flow, result, after)
 
     # ---- the end ---------------------------------------------------------------------------------
 
@@ -302,25 +281,3 @@ class Soak:
         if is_stopped:
             await self._linger(QUIET_STOPPED, self.passed() + LINGER_STOPPED)
         return ended
-
-    def close(self, reason: str, ended: dict[str, Result], after: int | None) -> None:
-        """Every flow that has begun gets its outcome, and nothing goes on any more."""
-        for _, flows in self._share.turns():
-            for flow in flows:
-                if (flow.id, flow.role) in self._past.begun:
-                    self._outcome(flow, self._closed(flow, reason, ended.get(flow.id)), after)
-
-    def _closed(self, flow: Flow, reason: str, last: Result | None) -> Result:
-        found = soak_end(self.file(flow))
-        if flow.role == "server":
-            return Result("done", reason)
-        if found == "none":
-            return Result("not_run", reason or "it had not begun")
-        code = Ended(int(found), None) if found.isdecimal() else None
-        if code is None:
-            code = (last.ended if last else None) or (
-                Ended(0, None) if found == "stopped" else None
-            )
-        words = [reason, "it ended without the record of its whole" if found == "open" else ""]
-        message = "; ".join(filter(None, words)) or ("stopped" if found == "stopped" else "")
-        return Result("done", message, code, process=last.process if last else None)

@@ -153,26 +153,5 @@ class Past:
         return max(0.0, float(passed))
 
 
-def soak_end(file: Path) -> str:
-    """How a keeper's file ends: none (no file), open (it can go on), stopped, or its exit code.
-
-    A stopped one was told to end, and can go on.
-    """
-    try:
-        lines = last_lines(file)
-        if not lines:
-            return "none"
-        last = json.loads(lines[-1])
-        if last["kind"] not in ("latency", "bandwidth"):
-            return "open"
-        return (
-            "stopped" if last["soak"]["stopped"] else str((last.get("error") or {}).get("code", 0))
-        )
-    except FileNotFoundError:
-        return "none"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "open"
-
-
 def fail(message: str) -> AgentError:
     return AgentError(Exit.HOST, message)

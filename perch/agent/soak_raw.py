@@ -86,19 +86,19 @@ class SoakRaw(Raw):
         unit = {"unit": "perch-soak.service"} if session.supervisor == "systemd" else {}
         line = {"boot_id": at.boot_id, "uptime_s": at.uptime_s, "passed_s": at.passed_s}
         line.update(begun=date(at.begun_ns), supervisor=session.supervisor)
-        now = times("started", moment(self._clock))
+        now = times("started", moment(self.clock))
         self._flows.write({"kind": "start", **line, **unit, "cpus": cpus, **now})
 
     def began(self, flow: Flow, sample: int, boot: str, passed_s: float) -> dict[str, Any]:
         line = {"kind": "begin", "id": flow.id, "role": flow.role, "sample": sample}
-        line.update(boot_id=boot, passed_s=passed_s, **times("started", moment(self._clock)))
+        line.update(boot_id=boot, passed_s=passed_s, **times("started", moment(self.clock)))
         self._flows.write(line)
         return line
 
     def episode(self, what: str, message: str, flow: str = "") -> None:
         say(f"{what}: {message}")
         of = {"id": flow} if flow else {}
-        now = times("time", moment(self._clock))
+        now = times("time", moment(self.clock))
         self._flows.write({"kind": "episode", "what": what, **of, "message": message, **now})
 
     def take(self, reading: Reading) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.agent import devices, environment, serving, soak_unit
-from perch.agent.agent import SYNC_EVERY
+from perch.agent.agent import reason_of, until_ended
 from perch.agent.asking import identity
 from perch.agent.children import Children, Keeper
 from perch.agent.clock import Clock, boot_id
@@ -19,16 +19,14 @@ from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import Reserve, encoded, write_whole
 from perch.agent.share import Share, read
 from perch.agent.soak import Soak, Tools
+from perch.agent.soak_flows import Flows
 from perch.agent.soak_kept import Past, Session
-from perch.agent.soak_raw import Since, SoakRaw, since
+from perch.agent.soak_raw import SoakRaw, since
 from perch.agent.soak_samples import Sampler, members
 
 #: Bytes of the disk that are held back for the outcome of a flow: the record of its whole, twice
 #: the largest that a latency's histogram makes (LINE_BYTES of perch/plan/soak.py).
 OUTCOME_BYTES = 16 * 1024
-
-#: The agent itself has failed: systemd starts it again, as after a signal.
-CRASHED = 1
 
 STOPPED = "stopped by the controller"
 
@@ -70,11 +68,8 @@ def close(session: Session) -> None:
         return
     raw = SoakRaw(share, session.folder, past, clock)
     boot = past.starts[-1]["boot_id"] if past.starts else ""
-    soak = Soak(share, session, past, Since(boot, 0.0, 0.0, 0))
-    unused: Any = None
-    soak.use(Tools(unused, unused, unused, raw, clock, {}, members))
     seen = past.sample.get("number") if past.sample.get("boot_id") == boot else None
-    soak.close(STOPPED, {}, seen)
+    Flows(share, past, raw, boot, {}).close(STOPPED, {}, seen)
     last_word(session, raw, "stopped", f"{STOPPED}, after it had been interrupted")
 
 
@@ -88,46 +83,23 @@ class Life:
         self._reserve = Reserve(self._control / "reserve", (self._share.own + 8) * OUTCOME_BYTES)
         token = {"PERCH_TOKEN_FILE": session.token_file} if session.token_file else {}
         self._children = Children(Keeper(), {**os.environ, **token})
+        self._flows = Flows(self._share, self._past, self._raw, "", {})
         self._soak: Soak | None = None
         self._sampler: Sampler | None = None
 
     async def run(self) -> int:
-        loop = asyncio.get_running_loop()
-        told: asyncio.Future[str] = loop.create_future()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop, told, number)
-        tasks: list[asyncio.Future[Any]] = [
-            asyncio.ensure_future(self._measure()), told, asyncio.ensure_future(self._sync())
-        ]  # fmt: skip
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        ended = next(one for one in tasks if one.done())
-        state, code, reason = "stopped", int(Exit.STOPPED), ""
-        try:
-            if ended is told:
-                reason = told.result()
-            else:
-                ended.result()
-                state, code = "done", int(Exit.WALKED)
-        except AgentError as error:
-            code, reason = int(error.code), error.message
-        except Exception as error:  # whatever it is, it can go on
-            code = CRASHED
-            say(f"the agent failed: {error!r}")
-        for task in tasks:
-            task.cancel()
-        return await self._end(state, code, reason)
+        code, reason = await until_ended(self._measure(), self._raw, self._stop)
+        if code is Exit.CRASHED:  # it can go on
+            say(str(reason))
+            reason = ""
+        return await self._end(
+            "done" if code is Exit.WALKED else "stopped", int(code), reason or ""
+        )
 
-    def _stop(self, told: asyncio.Future[str], number: int) -> None:
-        reason = "" if number == signal.SIGTERM else "ended by the keyboard"
-        with contextlib.suppress(OSError):
-            reason = (self._control / "reason").read_text().strip()
-        if not told.done():
-            told.set_result(reason)
-
-    async def _sync(self) -> None:
-        while True:
-            await asyncio.sleep(SYNC_EVERY)
-            self._raw.sync()
+    def _stop(self, number: int) -> str:
+        """Who asks it to end, but for a reboot, or whatever else sends SIGTERM."""
+        said = reason_of(self._control)
+        return said or ("" if number == signal.SIGTERM else "ended by the keyboard")
 
     async def _measure(self) -> None:
         share, session, past = self._share, self._session, self._past
@@ -140,13 +112,11 @@ class Life:
             write_whole(session.folder / "environment.json", encoded(found))
         at = since(past, session, boot_id(), self._clock)
         wanted = [own, *routes.values(), *share.devices()]
-        soak = self._soak = Soak(share, session, past, at)
+        self._flows = Flows(share, past, self._raw, at.boot_id, routes)
+        soak = self._soak = Soak(self._flows, session, at)
         sampler = Sampler(self._children, self._raw, self._clock, soak.groups, wanted)
         self._sampler = sampler
-        tools = Tools(
-            self._children, self._serve, sampler, self._raw, self._clock, routes, members
-        )  # fmt: skip
-        soak.use(tools, serve)
+        soak.use(Tools(self._children, self._serve, sampler, self._clock, members), serve)
         cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
         self._raw.started(at, session, cpus)
         if not is_first:
@@ -172,8 +142,7 @@ class Life:
             self._raw.episode("interrupted", why)
             self._raw.sync()
             return code
-        if self._soak is not None:
-            self._soak.close(reason, ended, after)
+        self._flows.close(reason, ended, after)
         try:
             last_word(self._session, self._raw, state, reason, **more)
         except AgentError as error:

@@ -19,6 +19,7 @@ from perch.agent.errors import AgentError, Exit
 from perch.agent.files import read_lines
 from perch.agent.share import Share
 from perch.agent.soak import Soak, Tools
+from perch.agent.soak_flows import Flows
 from perch.agent.soak_kept import Past, Session
 from perch.agent.soak_raw import Since, SoakRaw, since
 from tests.py.agent_fakes import FakeClock, FakeProcess, Script, now, run
@@ -150,14 +151,15 @@ class World:
             raw = SoakRaw(self.share, self.folder, past, self.clock)
             at = Since(self.boot, self.clock.uptime_ns() / 1e9, passed, self.clock.wall_ns())
             raw.started(at, session, "0")
-            soak = Soak(self.share, session, past, at)
-            soak.use(Tools(self, self.serve, self, raw, self.clock, {"beta": "lo"}, self.members))
+            flows = Flows(self.share, past, raw, self.boot, {"beta": "lo"})
+            soak = Soak(flows, session, at)
+            soak.use(Tools(self, self.serve, self, self.clock, self.members))
             task = asyncio.ensure_future(soak.run())
             await asyncio.wait({task}, timeout=stop)
             reason = "" if task.done() else "stopped by the controller"
             task.cancel()
             ended = await soak.end(is_stopped=bool(reason))
-            soak.close(reason, ended, await self.after())
+            flows.close(reason, ended, await self.after())
             raw.end("stopped" if reason else "done", reason, passed_s=soak.passed())
 
         run(work)
