@@ -110,7 +110,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         at += len(line)
 
 
-def lines_of(files: RawFiles, path: str) -> Iterator[tuple[Stretch, bytes]]:
+def lines_of(files: RawFiles, path: str) -> Iterator[tuple[int, bytes]]:
     """The same of a file; none where there is none."""
     file = files.stream(path)
     if file is not None:

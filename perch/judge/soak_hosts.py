@@ -21,7 +21,7 @@ def soak_agent(files: RawFiles, host: str) -> SoakAgent:
             brief = _brief.decode(text)
             told.last = ""
             if brief.kind == "flow" and brief.role == "client":
-                told.clients.setdefault(brief.id, (number, *at))
+                told.clients.setdefault(brief.id, (number, at, at + len(text)))
             if brief.kind in ("start", "episode", "end"):
                 _tell(told, number, _line.decode(text))
         except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -104,9 +104,9 @@ nothing_begun() {
 }
 
 @test "a soak is seen to its end: fetched, removed from the hosts, sealed, and the exit follows the verdict; one from before is named as such" {
-  book 0 soak -e soak_duration=3s -e soak_wait=false
-  wait_until is_over alpha
-  wait_until is_over beta
+  book 0 soak -e soak_duration=10s -e soak_wait=false
+  WAIT=60 wait_until is_over alpha
+  WAIT=60 wait_until is_over beta
   # who asks for another one gets that
   command_of soak -e soak_duration=9h
   LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
@@ -195,9 +195,9 @@ PY
 
 @test "what is not unpacked is not over, and a soak that never began is removed by a stop, not by a look" {
   # a playbook that was killed between the sign and the start
-  book 0 soak -e soak_duration=3s -e soak_wait=false
-  wait_until is_over alpha
-  wait_until is_over beta
+  book 0 soak -e soak_duration=10s -e soak_wait=false
+  WAIT=60 wait_until is_over alpha
+  WAIT=60 wait_until is_over beta
   local run
   run=$(readlink runs/latest)
   rm -r "agents/$run-alpha/out"
