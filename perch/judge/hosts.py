@@ -40,7 +40,6 @@ OLD, GONE = "perch.raw/1", "which is not read any more"
 
 Document = dict[str, Any]
 
-_agent = msgspec.json.Decoder(Agent)
 _environment = msgspec.json.Decoder(Environment)
 _document = msgspec.json.Decoder(Document)
 
