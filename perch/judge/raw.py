@@ -13,14 +13,10 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import msgspec
-from msgspec.structs import asdict
 
 from perch.errors import ExitCode, PerchError
-from perch.judge.readings import around
 from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow, Plan
-from perch.model.raw import End, EndFile, FlowFiles
-from perch.tools import TOOLS
 
 #: Bytes of one output or document that are read. `perch lat --report-all` prints some 60 bytes a
 #: sample: a million samples fit. What is larger is damaged, whatever it holds.
@@ -30,8 +26,6 @@ LARGEST = 64 * 2**20
 #: system).
 ROOTS = (Path("raw"), Path("inputs/hosts"))
 
-DAMAGED = "damaged"
-
 #: What decoding text from outside raises: it is no JSON, of another type, no UTF-8, or nested
 #: without end.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -40,7 +34,6 @@ _FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _T = TypeVar("_T")
-_end = msgspec.json.Decoder(EndFile)
 
 
 class TooLargeError(Exception):
@@ -157,51 +150,6 @@ def contents(name: str, folder: int) -> bytes:
         os.close(file)
 
 
-def _end_of(name: str, folder: int) -> End | str | None:
-    """One end of a flow: None without a file, DAMAGED where it cannot be read."""
-    try:
-        text = contents(name, folder)
-        if not text:
-            return None
-        end = _end.decode(text)
-    except (*UNREADABLE, TooLargeError):
-        return DAMAGED
-    if end.schema != "perch.flow/1" or repeated_key(text) is not None:
-        return DAMAGED
-    found = asdict(end)
-    del found["schema"]
-    return End(**found | {"counters": around(end.counters)})
-
-
-def read_client(files: RawFiles, flow: Flow, raw: FlowFiles) -> None:
-    """Adds what the client's agent left. Raises TooLargeError."""
-    folder = files.open(flow_folder(flow, flow.client))
-    if folder is None:
-        return
-    try:
-        raw.client = _end_of("client.json", folder)
-        raw.stdout = contents("client.stdout", folder)
-        raw.stderr = contents("client.stderr", folder)
-    finally:
-        os.close(folder)
-
-
-def read_server(files: RawFiles, flow: Flow, raw: FlowFiles) -> None:
-    """Adds what the server's agent left. Raises TooLargeError."""
-    folder = files.open(flow_folder(flow, flow.server))
-    if folder is None:
-        return
-    try:
-        raw.server = _end_of("server.json", folder)
-        tool = TOOLS.get(flow.tool)
-        if tool is not None and tool.connections is not None:
-            raw.server_stdout = contents("server.stdout", folder)
-        if tool is not None and tool.server_outlives_client:
-            raw.server_stderr = contents("server.stderr", folder)
-    finally:
-        os.close(folder)
-
-
 def refuse_raw_1(files: RawFiles, plan: Plan) -> None:
     """Raises PerchError where an older agent left files of their own for each flow of a run."""
     for host in plan.hosts if plan.soak is None else ():
@@ -213,14 +161,3 @@ def refuse_raw_1(files: RawFiles, plan: Plan) -> None:
                 file=name,
                 remedy="judge this run with the Perch that measured it, or measure again",
             )
-
-
-def read_flow(files: RawFiles, flow: Flow) -> FlowFiles:
-    """What both agents left of one flow.
-
-    Raises TooLargeError where an output is too large to be read.
-    """
-    raw = FlowFiles(None, None, b"", b"")
-    read_client(files, flow, raw)
-    read_server(files, flow, raw)
-    return raw

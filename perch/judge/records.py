@@ -17,7 +17,7 @@ from perch.judge.hosts import HostFacts
 from perch.judge.outcome import Cause, belongs, cause, server_cause
 from perch.judge.outputs import Outputs
 from perch.judge.path import Proof
-from perch.judge.raw import RawFiles, TooLargeError, read_flow
+from perch.judge.raw import RawFiles, TooLargeError
 from perch.judge.recorded import OfFlow, record
 from perch.judge.seen import Seen, seen
 from perch.judge.trail import End as ReadEnd
@@ -155,8 +155,7 @@ class FlowReader:
 
     def _said(self, flow: Flow) -> _Said:
         try:
-            is_soak = self._plan.soak is not None
-            raw = read_flow(self._files, flow) if is_soak else self._outputs.of(flow)
+            raw = self._outputs.of(flow)
             foreign = belongs(self._plan.run, flow, raw.client, raw.server)
             parts, why = ([], foreign) if foreign else self._output(flow, raw)
         except TooLargeError as error:

@@ -134,8 +134,8 @@ class Readings(msgspec.Struct):
     route_interface: str = ""
 
 
-class _End(Model):
-    """What one host's agent did for one flow."""
+class End(Model):
+    """What one host's agent did for one flow, in the form that the judge compares."""
 
     run: str | None = None
     flow: str | None = None
@@ -150,18 +150,6 @@ class _End(Model):
     timed_out: bool = False
     state: str | None = None
     message: str | None = None
-
-
-class EndFile(_End):
-    """perch.flow/1."""
-
-    schema: str = ""
-    counters: TablesAround | None = None
-
-
-class End(_End):
-    """The same, its readings and its times in the form that the judge compares."""
-
     counters: Readings | None = None
     placement: Placement | None = None
     begun: float | None = None

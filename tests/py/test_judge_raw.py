@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from perch.judge import raw
-from perch.judge.raw import DAMAGED, RawFiles, TooLargeError, flow_folder, read_flow
+from perch.judge.raw import RawFiles, TooLargeError, flow_folder
 from perch.model.plan import Flow
 from perch.model.raw import End
 from tests.py.conftest import Ended
@@ -24,7 +24,7 @@ FLOW = Flow(
 )
 CLIENT = Path("raw/a/flows/t/a/b/0/1")
 SERVER = Path("raw/b/flows/t/a/b/0/1")
-END = '{"schema":"perch.flow/1","role":"client"}'
+OUTPUT = f"{CLIENT}/client.soak"
 
 
 @pytest.fixture
@@ -33,18 +33,14 @@ def run(tmp_path: Path) -> Path:
     root = tmp_path / "run"
     for folder in (CLIENT, SERVER):
         (root / folder).mkdir(parents=True)
-    (root / CLIENT / "client.json").write_text(END)
-    (root / CLIENT / "client.stdout").write_text("out")
-    (root / CLIENT / "client.stderr").write_text("err")
-    (root / SERVER / "server.json").write_text(END)
+    (root / OUTPUT).write_text("out")
+    for folder in (CLIENT, SERVER):
+        (root / folder / "x.json").write_text("{}")
     return root
 
 
-def test_a_flow_has_its_four_files(run: Path) -> None:
-    found = read_flow(RawFiles(run), FLOW)
-    assert isinstance(found.client, End)
-    assert isinstance(found.server, End)
-    assert (found.stdout, found.stderr) == (b"out", b"err")
+def test_what_lies_below_raw_is_read(run: Path) -> None:
+    assert RawFiles(run).read(OUTPUT) == b"out"
 
 
 def test_a_repeat_lies_beside_the_first_walk() -> None:
@@ -53,26 +49,7 @@ def test_a_repeat_lies_beside_the_first_walk() -> None:
 
 
 def test_files_that_are_not_there_are_missing(tmp_path: Path) -> None:
-    found = read_flow(RawFiles(tmp_path), FLOW)
-    assert (found.client, found.server, found.stdout, found.stderr) == (None, None, b"", b"")
-
-
-@pytest.mark.parametrize(
-    ("text", "client"),
-    [
-        ("", None),
-        ('{"schema":"perch.flow/1"', DAMAGED),
-        ('{"schema":"perch.flow/2"}', DAMAGED),
-        ('{"schema":"perch.flow/1","exit":"none"}', DAMAGED),
-        ('{"schema":"perch.flow/1","message":"\udcff"}', DAMAGED),
-        ('{"schema":"perch.flow/1","more":' + "[" * 100_000, DAMAGED),
-    ],
-)
-def test_an_end_that_cannot_be_read_is_damaged_and_an_empty_one_missing(
-    run: Path, text: str, client: str | None
-) -> None:
-    (run / CLIENT / "client.json").write_text(text, errors="surrogateescape")
-    assert read_flow(RawFiles(run), FLOW).client == client
+    assert RawFiles(tmp_path).read(OUTPUT) == b""
 
 
 def replaced(path: Path, put: Callable[[Path], object]) -> None:
@@ -92,21 +69,22 @@ def replaced(path: Path, put: Callable[[Path], object]) -> None:
 def test_a_link_a_pipe_a_folder_and_a_device_are_no_output(
     run: Path, put: Callable[[Path], object]
 ) -> None:
-    replaced(run / CLIENT / "client.stdout", put)
-    assert read_flow(RawFiles(run), FLOW).stdout == b""
+    replaced(run / CLIENT / "client.soak", put)
+    assert RawFiles(run).read(OUTPUT) == b""
+    assert RawFiles(run).stream(OUTPUT) is None
 
 
 @pytest.mark.parametrize("folder", [CLIENT, *list(CLIENT.parents)[:-2]])
 def test_no_folder_below_raw_may_be_a_link(run: Path, folder: Path) -> None:
     replaced(run / folder, lambda path: path.symlink_to("elsewhere"))
-    found = read_flow(RawFiles(run), FLOW)
-    assert (found.client, found.stdout) == (None, b"")
-    assert found.server is not None
+    files = RawFiles(run)
+    assert (files.read(OUTPUT), files.stream(OUTPUT)) == (b"", None)
+    assert files.read(f"{SERVER}/x.json") == b"{}"
 
 
 def test_raw_itself_may_be_a_link(run: Path) -> None:
     replaced(run / "raw", lambda path: path.symlink_to("elsewhere"))
-    assert read_flow(RawFiles(run), FLOW).stdout == b"out"
+    assert RawFiles(run).read(OUTPUT) == b"out"
 
 
 def test_the_folder_of_what_is_wanted_may_be_read(run: Path) -> None:
@@ -120,18 +98,16 @@ def test_the_folder_of_what_is_wanted_may_be_read(run: Path) -> None:
 
 def test_an_output_that_is_too_large_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raw, "LARGEST", 100)
-    (run / CLIENT / "client.json").write_text(END + " " * 100)
-    assert read_flow(RawFiles(run), FLOW).client == DAMAGED
-    (run / CLIENT / "client.stdout").write_text("x" * 101)
-    with pytest.raises(TooLargeError, match=r"client\.stdout has more than"):
-        read_flow(RawFiles(run), FLOW)
+    (run / OUTPUT).write_text("x" * 101)
+    with pytest.raises(TooLargeError, match=r"client\.soak has more than"):
+        RawFiles(run).read(OUTPUT)
 
 
 def test_a_document_of_another_type_is_none(run: Path) -> None:
     decoder = msgspec.json.Decoder(End)
     files = RawFiles(run)
-    assert files.document(str(CLIENT / "client.json"), decoder) is not None
-    assert files.document(str(CLIENT / "client.stdout"), decoder) is None
+    assert files.document(str(CLIENT / "x.json"), decoder) is not None
+    assert files.document(str(CLIENT / "client.soak"), decoder) is None
     assert files.document(str(CLIENT / "nothing.json"), decoder) is None
 
 
