@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from perch.judge.outcome import belongs, cause, last_words, server_cause
-from perch.judge.raw import DAMAGED
 from perch.model.plan import Flow
 from perch.model.raw import Agent, End
 from perch.tools import TOOLS
@@ -88,7 +87,7 @@ def test_the_agents_own_report_tells_why_there_is_no_client(
 
 
 def test_a_damaged_client_measured_nothing() -> None:
-    found = cause(flow(), DAMAGED, None, None, b"", shell_exit_code)
+    found = cause(flow(), "damaged", None, None, b"", shell_exit_code)
     assert found is not None
     assert found.message == "the client's line of this flow on a is damaged"
 
@@ -185,7 +184,7 @@ def test_a_result_needs_the_servers_word(
 
 
 def test_a_damaged_server_leaves_no_result() -> None:
-    found = server_cause(flow(), DAMAGED)
+    found = server_cause(flow(), "damaged")
     assert found is not None
     assert "damaged" in found.message
 
