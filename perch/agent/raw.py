@@ -16,7 +16,7 @@ SCHEMA = "perch.raw/2"
 
 
 class Moment(NamedTuple):
-    """By both clocks, in nanoseconds."""
+    """By both clocks, in nanoseconds. `monotonic_ns` 0: it is of another boot, and says nothing."""
 
     wall_ns: int
     monotonic_ns: int
@@ -123,7 +123,8 @@ class Raw:
 
 def times(name: str, at: Moment) -> dict[str, Any]:
     """As lines have them."""
-    return {name: date(at.wall_ns), f"{name}_monotonic_ns": at.monotonic_ns}
+    found: dict[str, Any] = {name: date(at.wall_ns)}
+    return {**found, f"{name}_monotonic_ns": at.monotonic_ns} if at.monotonic_ns else found
 
 
 def _outputs(process: Process) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class Soak:
             try:
                 self._serve = await self._tools.serve()
                 if why:
-                    self._flows.raw.episode("serve_restarted", "perch serve was started anew")
+                    self._flows.raw.episode("serve_restarted", "perch serve was started again")
             except AgentError as error:
                 why = error.message
                 self._flows.raw.episode("serve_ended", why)
@@ -211,7 +211,7 @@ class Soak:
             if not again:
                 return self._result(flow, result)
             if result.ended != Ended(UNREACHED, None):
-                message = f"{flow.id} {again}; it is started anew"
+                message = f"{flow.id} {again}; it is started again"
                 self._flows.raw.episode("client_restarted", message, flow.id)
             await asyncio.sleep(delay.after(self._tools.clock.monotonic() - since))
 

@@ -59,7 +59,7 @@ class Flows:
             return
         begin = self.past.begun.get(key)
         before = begin["sample"] if begin and begin["boot_id"] == self.boot else None
-        started = moment_of(begin) if begin else moment(self.raw.clock)
+        started = moment_of(begin, self.boot) if begin else moment(self.raw.clock)
         route = self._routes.get(flow.peer, "")
         self.raw.flow(flow, result, started, (before, after), route)
         self.past.done[key] = result.state

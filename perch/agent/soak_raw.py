@@ -119,6 +119,7 @@ class SoakRaw(Raw):
         super().sync()
 
 
-def moment_of(begin: dict[str, Any]) -> Moment:
-    """When a flow began, as its line says."""
-    return Moment(undated(begin["started"]), int(begin["started_monotonic_ns"]))
+def moment_of(begin: dict[str, Any], boot: str) -> Moment:
+    """When a flow began, as its line says, for an agent of this boot."""
+    is_same = begin["boot_id"] == boot
+    return Moment(undated(begin["started"]), begin["started_monotonic_ns"] if is_same else 0)

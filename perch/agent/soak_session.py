@@ -54,8 +54,8 @@ def last_word(session: Session, raw: SoakRaw, state: str, reason: str, **more: A
     if raw.waiting:
         raise AgentError(
             Exit.INTERNAL,
-            f"the end of the soak of run {session.run} could not be written in {session.out}:"
-            f" free space there, then {soak_unit.on_host('soak-stop', session)} closes it",
+            f"the soak's end could not be written in {session.out};"
+            f" free space there, then run {soak_unit.on_host('soak-stop', session)}",
         )
     release(session)
 

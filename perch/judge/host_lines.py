@@ -338,10 +338,10 @@ class Lines:
 def _lasted(line: FlowLine) -> float | None:
     """Seconds, by the monotonic clock.
 
-    Without readings that may be another one: a flow of a soak can end in another boot.
+    A flow of a soak that ends in another boot than it began has none at its beginning.
     """
     begun, over = line.started_monotonic_ns, line.ended_monotonic_ns
-    if line.samples is None:
+    if begun is None:
         early, late = moment(line.started), moment(line.ended)
         return None if early is None or late is None or late < early else late - early
     return (over - begun) / 1e9 if begun and over and over >= begun else None

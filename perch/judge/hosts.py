@@ -129,17 +129,11 @@ def _soak_agent(files: RawFiles, plan: Plan, host: str) -> Agent | None:
 
 
 def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
-    """Why a report does not belong to this host, run and plan; None where it does.
-
-    An older agent does not record its plan; hardware needs that proof.
-    """
+    """Why a report does not belong to this host, run and plan; None where it does."""
     if agent.run != plan.run:
         return f"its {FLOWS} belongs to run {agent.run!r}"
     if agent.host != host:
         return f"its {FLOWS} belongs to host {agent.host!r}"
-    if agent.plan_sha256 is None:
-        unsaid = plan.hosts[host].scope == "hardware"
-        return f"its {FLOWS} does not record which plan it ran" if unsaid else None
     if agent.plan_sha256 != plan.sha256:
         return (
             f"it ran a plan with SHA-256 {agent.plan_sha256[:12]}, "

@@ -180,7 +180,7 @@ class Agent(Model):
 
     schema: str = ""
     run: str | None = None
-    plan_sha256: str | None = None
+    plan_sha256: str = ""
     host: str | None = None
     started: str | None = None
     ended: str | None = None

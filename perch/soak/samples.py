@@ -273,7 +273,7 @@ class Sampler:
         try:
             head = _head.decode(text)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            return "it is no head"
+            return "it is not a head"
         if (head.schema, head.run, head.host) == (SCHEMA, self.run, self.host):
             return None
         return f"it is the head of {head.schema}, run {head.run!r}, host {head.host!r}"

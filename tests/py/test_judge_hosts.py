@@ -147,18 +147,6 @@ def test_an_agent_that_walked_another_plan_leaves_no_verdict(
     )
 
 
-@pytest.mark.parametrize(("scope", "state"), [("software", "done"), ("hardware", "foreign")])
-def test_an_agent_must_say_which_plan_it_walked_on_hardware(
-    root: Path, scope: str, state: str
-) -> None:
-    plan = json.loads((root / "plan.json").read_bytes())
-    for host in plan["hosts"].values():
-        host["scope"] = scope
-    (root / "plan.json").write_text(json.dumps(plan))
-    agent = read(root)["alpha"].agent
-    assert agent and agent.state == state
-
-
 def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:
     def flow(**said: Any) -> Flow:
         made = {"id": "t/a/b/0/1", "test": "t", "tool": "perch", "kind": "latency", "client": "a",

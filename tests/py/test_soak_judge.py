@@ -462,3 +462,17 @@ def test_limits_of_the_run_stand_in_the_place_of_the_built_in_ones(root: Path) -
     assert soak.judge() == "FAIL"
     assert (soak.status("gaps"), soak.status("interval/verify")) == ("pass", "fail")
     assert not [one for one in soak.verdict["checks"] if one["id"] == "limits"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [("end", "passed_s"), ("end", "stop_asked_s"), ("start", "uptime_s")]
+)
+@pytest.mark.parametrize("value", [10**400, 1e300, [1], {}, "x"])
+def test_what_an_agent_says_beyond_all_bounds_is_odd_and_costs_no_verdict(
+    root: Path, kind: str, key: str, value: object
+) -> None:
+    soak = composed(root, "--duration 600 --stopped 300 --plant gap=3@297:0")
+    soak.agent("node1", kind, **{key: value})
+    assert soak.judge() == "FAIL"
+    (odd,) = [one for one in soak.verdict["checks"] if one["id"] == "manifest/odd"]
+    assert "raw/node1/flows.jsonl:" in odd["measured"] and "cannot be read" in odd["measured"]
