@@ -78,8 +78,8 @@ END
 printf '\r\n'
 [ "$1" = poll ] || { cat agent.json; exit; }
 if [ -e asked ]; then printf 'gone\r\n'; else printf 'alive\r\n'; fi
-printf '{"event": "start", "role": "client", "index": 1, "total": 2, "title": "first", "client": "a", "server": "b", "remaining_s": 9}\n' >progress
-[ ! -e asked ] || printf '{"event": "start", "role": "client", "index": 2, "total": 2, "title": "second", "client": "a", "server": "b", "remaining_s": 4}\n' >>progress
+printf '{"event": "start", "role": "client", "index": 1, "total": 2, "flow": "t/a/b/0/1", "title": "first", "client": "a", "server": "b", "remaining_s": 9}\n' >progress
+[ ! -e asked ] || printf '{"event": "start", "role": "client", "index": 2, "total": 2, "flow": "t/a/b/1/1", "title": "second", "client": "a", "server": "b", "remaining_s": 4}\n' >>progress
 tail -c "+$((${!#} + 1))" progress | sed 's/$/\r/'
 touch asked
 END
@@ -93,5 +93,5 @@ END
     - perch_wait: {agent: ["$PWD/agent"], out: "$PWD", limit: 20, interval: 0.05}
 YAML
   ANSIBLE_CONFIG=$TOP/ansible.cfg LC_ALL=C.UTF-8 run_expecting 0 ansible-playbook -i localhost, wait.yml
-  assert_equal "$(grep -c 'first, a -> b' <<<"$output") $(grep -c 'second, a -> b' <<<"$output")" "1 1"
+  assert_equal "$(grep -c 'first, a -> b' <<<"$output") $(grep -c 'second, a -> b, rail 1' <<<"$output")" "1 1"
 }

@@ -11,6 +11,7 @@ setup_file() {
   cp -r "$TOP/tests/fixtures/loopback/run" run
   jq -c --arg text "$script [click](javascript:alert(1)) \"quoted\" {{ 3 * 37 }}" '.tests["tcp-latency"].title = $text' run/plan.json >plan.json
   mv plan.json run/plan.json
+  sed -i -E "1s/(\"plan_sha256\": ?\")[0-9a-f]+/\1$(sha256sum <run/plan.json | cut -d ' ' -f 1)/" run/raw/*/{flows,samples}.jsonl
   raw show iperf3/alpha/beta/0/1 client | jq -c --arg text "$script ]]> <img src=x onerror=alert(1)> ![i](https://evil.example/i.png) [away](file:///etc/passwd) \"q\" "$'\u0001\u001b[31m'"" \
     '.state = "not_run" | .exit = null | .message = $text' | raw put iperf3/alpha/beta/0/1 client
   printf 'an older page\n' >run/report.html
