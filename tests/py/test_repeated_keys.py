@@ -59,7 +59,8 @@ def test_an_end_of_a_flow_with_a_key_twice_is_damaged(cards: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "key"), [("flows/load/node1/node2/0/1/client.soak", "end_s"), ("samples.jsonl", "run")]
+    ("file", "key"),
+    [("flows/load/node1/node2/0/1/client.soak", "end_s"), ("samples.jsonl", "uptime_s")],
 )
 def test_a_soaks_line_with_a_key_twice_is_damaged(tmp_path: Path, file: str, key: str) -> None:
     soak = composed(tmp_path / "run", "--duration 600")
