@@ -31,7 +31,7 @@ static bool is_unseen(uint32_t c) {
 void escape_text(const char *text, char *ret, size_t size) {
 	static const char *const brief[] = { ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t" };
 	const uint8_t *p = (const uint8_t *) text;
-	char escaped[8];
+	char escaped[sizeof("\\u") + 8]; /* of any 32 bits */
 	size_t at = 0;
 
 	while (*p) {
