@@ -202,7 +202,7 @@ PY
   run=$(readlink runs/latest)
   rm -r "agents/$run-alpha/out"
   book 2 soak -e soak_duration=3s
-  assert_output --partial "alpha: none, nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left of it"
+  assert_output --partial "alpha: none, nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
   [ -e "agents/$run-alpha/token" ] || fail "a look removed what may be about to begin"
   [ ! -e "agents/$run-beta" ] || fail "beta's is here, and stayed there"
   book 0 soak_stop
