@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perch.model.moments import moment
 from tests.py.judging import Change, Document, Run, check_of, later, put, status
 from tests.raw_lines import ends
 
@@ -180,6 +181,20 @@ def test_counters_are_read_while_their_flow_runs(
     assert verdict.verdict == "INCONCLUSIVE"
     (found,) = [one for one in verdict.checks if one.id.startswith("flow/verbs-send-latency/")]
     assert words in str(found.measured)
+
+
+@pytest.mark.parametrize(("late", "is_evidence"), [(1.9, True), (2.1, False)])
+def test_counters_may_be_read_for_two_seconds_after_their_flow(
+    run_copy: MakeRun, late: float, is_evidence: bool
+) -> None:
+    run = Run(run_copy("rxe"))
+    client = run.flow("verbs-send-latency")
+    begun, over = (moment(client.document()[key]) for key in ("started", "ended"))
+    assert begun and over
+    read = round(over + late, 3)
+    client.edit(put("counters.after.time_s", str(read)), put("elapsed_s", read - begun - 1))
+    found = [one for one in run.judge().checks if one.id.startswith("flow/verbs-send-latency/")]
+    assert ("read its counters at" in str([one.measured for one in found])) != is_evidence
 
 
 @pytest.mark.parametrize("created", ["", "yesterday", "2026-11-21 08:04:06"])
