@@ -47,8 +47,8 @@ class Read(NamedTuple):
 Found = tuple[Key, Read, Read]
 
 
-def _read(end: End | str | None) -> Read | None:
-    if not isinstance(end, End) or end.counters is None:
+def _read(end: End | None) -> Read | None:
+    if end is None or end.counters is None:
         return None
     before, after = end.counters.before, end.counters.after
     if before is None or after is None or before.layout is not after.layout:

@@ -18,16 +18,14 @@ def _read_at(reading: Reading | None) -> float | None:
     return reading.time if reading else None
 
 
-def skew_s(
-    client: End | str | None, server: End | str | None, parts: Sequence[Part]
-) -> Number | None:
+def skew_s(client: End | None, server: End | None, parts: Sequence[Part]) -> Number | None:
     """Seconds by which the server's clock is ahead of the client's; below 0, behind.
 
     As far as the order of events shows it. The client begins after both ends have met and ends
     before they meet again (roles/agent): the other order comes from the clocks.
     The same holds of the readings of counters. None where an end gave no times.
     """
-    if not isinstance(client, End) or not isinstance(server, End):
+    if client is None or server is None:
         return None
     if client.started is None or client.ended is None:
         return None

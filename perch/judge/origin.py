@@ -142,7 +142,7 @@ def _foreign_end(planned: Planned, flow: Flow, part: Part, role: Role) -> str | 
 
 
 def _other_interface(
-    planned: Planned, flow: Flow, part: Part, role: Role, end: End | str | None
+    planned: Planned, flow: Flow, part: Part, role: Role, end: End | None
 ) -> str | None:
     """An engine's socket of another interface than the one with the address that it is bound to.
 
@@ -151,7 +151,7 @@ def _other_interface(
     device = _side(part, role).device
     if flow.backend != "tcp" or device is None:
         return None
-    counters = end.counters if isinstance(end, End) else None
+    counters = end.counters if end else None
     interface = counters.address_interface if counters else ""
     if is_loopback(planned.plan.hosts[flow.host(role)].address):
         interface = "lo"
@@ -160,10 +160,10 @@ def _other_interface(
     return f"the output says device {device} on the {role}, whose address is on {interface}"
 
 
-def too_busy(part: Part, role: Role, client: End | str | None, facts: HostFacts) -> str | None:
+def too_busy(part: Part, role: Role, client: End | None, facts: HostFacts) -> str | None:
     """More seconds of processors than a host has while the client's process lived."""
     seconds = getattr(part.cpu, f"{role}_s") if part.cpu else None
-    lived = client.elapsed_s if isinstance(client, End) else None
+    lived = client.elapsed_s if client else None
     if seconds is None or lived is None or not facts.cores:
         return None
     if seconds <= facts.cores * (lived + times.GRANTED_S):
@@ -174,10 +174,10 @@ def too_busy(part: Part, role: Role, client: End | str | None, facts: HostFacts)
     )
 
 
-def _unaddressed(planned: Planned, flow: Flow, role: Role, end: End | str | None) -> str | None:
+def _unaddressed(planned: Planned, flow: Flow, role: Role, end: End | None) -> str | None:
     """Whether no interface of a host has its planned address, as far as its counters were read."""
     host, facts = planned.plan.hosts[flow.host(role)], planned.hosts[flow.host(role)]
-    if host.scope != "hardware" or not facts.environment or not isinstance(end, End):
+    if host.scope != "hardware" or not facts.environment or end is None:
         return None
     if end.counters is None:
         return None
@@ -203,7 +203,7 @@ def _other_connections(planned: Planned, flow: Flow, part: Part, raw: FlowFiles)
     port = ports.get(flow.tool) if tool.is_tcp else None
     if port is not None and any(peer != b"%d" % port for _, peer in mine):
         return f"the client's stdout names another port than {port}, which was planned"
-    by_itself = isinstance(raw.server, End) and raw.server.exit == 0 and not raw.server.signal
+    by_itself = raw.server and raw.server.exit == 0 and not raw.server.signal
     if mine and not served and by_itself:
         return "the server's stdout names no connection"
     if mine and served and not mine.issubset({(own, peer) for peer, own in served}):

@@ -105,16 +105,14 @@ def _stranger(run: str, flow: Flow, end: End, role: Role) -> str | None:
     return None
 
 
-def belongs(
-    run: str, flow: Flow, client: End | str | None, server: End | str | None
-) -> Cause | None:
+def belongs(run: str, flow: Flow, client: End | None, server: End | None) -> Cause | None:
     """Why the files are not of this flow in this run.
 
     Raw files are fetched, copied and moved about.
     """
-    ends: tuple[tuple[Role, End | str | None], ...] = (("client", client), ("server", server))
+    ends: tuple[tuple[Role, End | None], ...] = (("client", client), ("server", server))
     for role, end in ends:
-        stranger = _stranger(run, flow, end, role) if isinstance(end, End) else None
+        stranger = _stranger(run, flow, end, role) if end else None
         if stranger:
             why = f"raw file belongs to another measurement: the {role}'s line is of {stranger}"
             return Cause("error", 6, why)
@@ -133,22 +131,20 @@ def _absent(host: str, agent: Agent | None) -> str:
     return f"the agent on {host} left no line of this flow"
 
 
-def _server_story(server: End | str | None) -> str:
+def _server_story(server: End | None) -> str:
     """The server's side of a meeting that failed: port in use, tool not installed."""
     if server is None:
         return ""
-    if isinstance(server, str):
-        return "; the server's line cannot be read"
     if server.exit or _said(server):
         return f"; server on {server.host}: exit {server.exit}{_said(server)}"
     return ""
 
 
-def _not_started(flow: Flow, client: End, server: End | str | None) -> Cause | None:
+def _not_started(flow: Flow, client: End, server: End | None) -> Cause | None:
     """Of a client whose agent says that it started nothing."""
     if client.state == "not_run":
         # where the other end could not start, that end knows why
-        other = server if isinstance(server, End) and server.state == "not_run" else None
+        other = server if server and server.state == "not_run" else None
         return Cause("not_measured", None, f"not run{_said(client)}{_said(other) if other else ''}")
     if client.state == "peer_dead":
         return Cause("not_measured", 4, f"host {flow.server} could not be reached{_said(client)}")
@@ -185,8 +181,8 @@ def _badly_ended(flow: Flow, client: End, stderr: bytes, exit_code: ExitCode) ->
 
 def cause(
     flow: Flow,
-    client: End | str | None,
-    server: End | str | None,
+    client: End | None,
+    server: End | None,
     agent: Agent | None,
     stderr: bytes,
     exit_code: ExitCode,
@@ -197,25 +193,19 @@ def cause(
     """
     if client is None:
         return Cause("not_measured", None, _absent(flow.client, agent))
-    if isinstance(client, str):
-        return Cause(
-            "not_measured", None, f"the client's line of this flow on {flow.client} is damaged"
-        )
     return _not_started(flow, client, server) or _badly_ended(flow, client, stderr, exit_code)
 
 
 # ---- the server ----------------------------------------------------------------------------------
 
 
-def server_cause(flow: Flow, server: End | str | None, stderr: bytes = b"") -> Cause | None:
+def server_cause(flow: Flow, server: End | None, stderr: bytes = b"") -> Cause | None:
     """Why no result of the flow counts, from what the server's side left; None where it may count.
 
     An external tool's server ends by itself (one client, then exit 0) or by the agent's TERM.
     """
     if server is None:
         return Cause("error", 6, f"host {flow.server} left no server's line of this flow")
-    if isinstance(server, str):
-        return Cause("error", 6, f"the server's line of this flow on {flow.server} is damaged")
     if server.state != "done":
         why = f"the server's side ended in state {server.state!r}{_said(server)}"
         return Cause("error", 6, why)

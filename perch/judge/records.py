@@ -64,12 +64,12 @@ class Read(NamedTuple):
     seen: list[Seen]
 
 
-def _readings(end: End | str | None) -> Readings | None:
-    return end.counters if isinstance(end, End) else None
+def _readings(end: End | None) -> Readings | None:
+    return end.counters if end else None
 
 
-def _placement(end: End | str | None) -> Placement | None:
-    return end.placement if isinstance(end, End) else None
+def _placement(end: End | None) -> Placement | None:
+    return end.placement if end else None
 
 
 def _route(side: Counted | None) -> str | None:

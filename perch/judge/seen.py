@@ -52,14 +52,14 @@ SCHEMA = {
 }  # fmt: skip
 
 
-def _times(end: End | str | None) -> tuple[float | None, float | None]:
-    if not isinstance(end, End) or end.state != "done":
+def _times(end: End | None) -> tuple[float | None, float | None]:
+    if end is None or end.state != "done":
         return None, None
     return end.begun, end.over
 
 
 def _said(raw: FlowFiles) -> str | None:
-    if not isinstance(raw.client, End) or raw.client.exit != 0:
+    if raw.client is None or raw.client.exit != 0:
         return None
     return _unusual(raw.stderr)
 

@@ -126,11 +126,11 @@ def surely_timely(plan: Plan, end: End, agent: Agent | None) -> bool:
 
 
 def foreign(
-    plan: Plan, agents: Mapping[Role, Agent | None], ends: Mapping[Role, End | str | None]
+    plan: Plan, agents: Mapping[Role, Agent | None], ends: Mapping[Role, End | None]
 ) -> str | None:
     """Why a flow is of another time than its plan and its hosts' agents; None where it is not."""
     for role, end in ends.items():
-        if isinstance(end, End) and end.state == "done":
+        if end and end.state == "done":
             if surely_timely(plan, end, agents[role]):
                 continue
             why = next(_untimely(plan, end, agents[role]), None)
@@ -139,12 +139,12 @@ def foreign(
     return None
 
 
-def not_in_process(flow: Flow, part: Part, client: End | str | None) -> str | None:
+def not_in_process(flow: Flow, part: Part, client: End | None) -> str | None:
     """Why a result is not of the process that printed it; both times are of the client's clock.
 
     Only the engine's lines always say when they began.
     """
-    if not isinstance(client, End) or part.soak is not None:
+    if client is None or part.soak is not None:
         return None
     begun = moment(part.started)
     if begun is None:
@@ -161,9 +161,9 @@ def not_in_process(flow: Flow, part: Part, client: End | str | None) -> str | No
     )
 
 
-def _between_readings(end: End | str | None) -> float | None:
+def _between_readings(end: End | None) -> float | None:
     """Seconds from an end's first reading of counters to the last one."""
-    readings = end.counters if isinstance(end, End) else None
+    readings = end.counters if end else None
     if readings is None or readings.before is None or readings.after is None:
         return None
     before, after = readings.before.time, readings.after.time
@@ -192,15 +192,13 @@ def overlapping(flow: Flow, parts: Sequence[Part]) -> str | None:
     return None
 
 
-def too_long(
-    parts: Sequence[Part], client: End | str | None, server: End | str | None
-) -> str | None:
+def too_long(parts: Sequence[Part], client: End | None, server: End | None) -> str | None:
     """Why the sizes of a flow cannot all be of its process, or between its readings of counters.
 
     Together they took longer. Devices of a transfer work at the same time, and a soak that goes on
     after a reboot has had several processes.
     """
-    if not isinstance(client, End) or client.elapsed_s is None:
+    if client is None or client.elapsed_s is None:
         return None
     lasted = sum(
         part.elapsed_s or 0
@@ -212,7 +210,7 @@ def too_long(
         return f"its sizes took {rounded(lasted)} s, but its process lived {lived} s"
     for end in (client, server):
         seconds = _between_readings(end)
-        if isinstance(end, End) and seconds is not None and not _fits(lasted, seconds):
+        if end and seconds is not None and not _fits(lasted, seconds):
             return (
                 f"its sizes took {rounded(lasted)} s, but the {end.role}'s line has counters of "
                 f"{rounded(seconds)} s"

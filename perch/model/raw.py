@@ -234,16 +234,16 @@ class Environment(Model):
 class FlowFiles(msgspec.Struct):
     """What both agents left of one flow.
 
-    An end is None where its file is missing, "damaged" where it cannot be read. `server_stdout`: of
+    An end is None where it has no line, or none that can be read. `server_stdout`: of
     tools whose server prints its connections. `server_stderr`: of those whose server is theirs.
     """
 
-    client: End | str | None
-    server: End | str | None
+    client: End | None
+    server: End | None
     stdout: bytes
     stderr: bytes
     server_stdout: bytes = b""
     server_stderr: bytes = b""
 
-    def end(self, role: Role) -> End | str | None:
+    def end(self, role: Role) -> End | None:
         return self.client if role == "client" else self.server

@@ -93,7 +93,7 @@ def walk(tmp_path: Path) -> Walk:
 def test_a_line_is_an_end_of_a_flow_with_its_readings(walk: Walk) -> None:
     (found, *_) = walk.files()
     end = found.client
-    assert not isinstance(end, str) and end is not None
+    assert end is not None
     assert (end.run, end.host, end.flow, end.role) == (RUN, "a", "t/a/b/0/1", "client")
     assert (end.state, end.exit, end.elapsed_s) == ("done", 0, 2)
     assert found.stdout == b"out 1\n" and found.server is None

@@ -86,12 +86,6 @@ def test_the_agents_own_report_tells_why_there_is_no_client(
     assert (found.state, found.code, found.message) == ("not_measured", None, message)
 
 
-def test_a_damaged_client_measured_nothing() -> None:
-    found = cause(flow(), "damaged", None, None, b"", shell_exit_code)
-    assert found is not None
-    assert found.message == "the client's line of this flow on a is damaged"
-
-
 def test_a_meeting_that_failed_tells_the_servers_side() -> None:
     client = end(state="meeting_failed", message="nobody came")
     server = end(state="not_run", exit=1, host="b", message="port in use")
@@ -181,12 +175,6 @@ def test_a_result_needs_the_servers_word(
     found = server_cause(flow(tool), None if said is None else end(**said))
     assert (found is None) == counts
     assert found is None or found.code == 6
-
-
-def test_a_damaged_server_leaves_no_result() -> None:
-    found = server_cause(flow(), "damaged")
-    assert found is not None
-    assert "damaged" in found.message
 
 
 def test_last_words_are_two_lines_of_bounded_length() -> None:
