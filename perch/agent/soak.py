@@ -1,8 +1,8 @@
 """A soak's life on a host: `perch serve`, the samples, and turn after turn the keepers.
 
-Nobody meets, and nobody has a lease: hosts agree by the plan and by when they were started. Keepers
-(`perch lat|bw --soak`) try again while the other end is not there, and what ends here is started
-anew. It goes on after a crash or a boot, from its raw files.
+A soak has no meetings and no lease: the plan and its start tell each agent what to run. Keepers
+(`perch lat|bw --soak`) try again while the other end is not there. The agent starts a process again
+that has ended. After a crash or a boot it continues from its raw files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perch.agent.soak_kept import Session
 from perch.agent.soak_raw import Since
 from perch.agent.soak_samples import Group
 
-#: Seconds before what has ended is started anew: doubled from the first to the last, as the
+#: Seconds before what has ended is started again: doubled from the first to the last, as the
 #: engine's own (BACK_OFF_FIRST_NS and BACK_OFF_LAST_NS of engine/src/cli/soak.c), and the first
 #: again after it has lived for as long as the last.
 RESTART_FIRST, RESTART_LAST = 0.2, 5.0
@@ -68,7 +68,7 @@ class Tools(NamedTuple):
 
 
 class _Delay:
-    """How long to wait before what has ended is started anew."""
+    """How long to wait before what has ended is started again."""
 
     def __init__(self) -> None:
         self._s = 0.0
@@ -130,7 +130,7 @@ class Soak:
     # ---- the host's own --------------------------------------------------------------------------
 
     async def _serving(self) -> None:
-        """A server that ended is started anew: the keepers elsewhere note the gap."""
+        """A server that ended is started again: the keepers elsewhere note the gap."""
         delay, clock = _Delay(), self._tools.clock
         since = clock.monotonic()
         why = ""
@@ -234,9 +234,9 @@ class Soak:
         return Result("done", said, ended, timed_out, process)
 
     def _again(self, flow: Flow, result: Result, until: float, opened: float) -> str:
-        """Why it is started anew; "" where it is over.
+        """Why it is started again; "" where it is over.
 
-        A signal that nobody here has sent is a crash: the file goes on. What cannot connect, or
+        A signal that this agent did not send is a crash: the file goes on. What cannot connect, or
         finds its address or device not there yet after a boot, is tried again for as long as hosts
         start apart.
         """

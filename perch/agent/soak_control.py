@@ -249,7 +249,7 @@ def flow_told(folder: Path, key: str, state: str) -> dict[str, Any]:
     file = folder / "flows" / key / "client.soak"
     try:
         content = file.read_bytes()
-    except OSError:  # a keeper that reached nobody takes it away, at any moment
+    except OSError:  # a keeper that connected to no server removes it, at any moment
         content = b""
     told: dict[str, Any] = {"id": key, "state": state or ("running" if content else "waiting")}
     for name in ("interval", "gap", "stall"):

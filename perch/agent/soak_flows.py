@@ -53,7 +53,7 @@ class Flows:
             self.past.begun[key] = self.raw.began(flow, sample, self.boot, passed_s)
 
     def outcome(self, flow: Flow, result: Result, after: int | None) -> None:
-        """Counters begin anew with each boot: then there are none."""
+        """Counters begin at 0 with each boot: then it has no readings."""
         key = (flow.id, flow.role)
         if key in self.past.done:
             return

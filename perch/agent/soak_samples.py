@@ -94,7 +94,7 @@ def processes(groups: Iterable[Group]) -> list[dict[str, Any]]:
 
 
 class Sampler:
-    """Takes samples. `groups`: what runs at that moment; `wanted`: devices, looked for anew."""
+    """Takes samples. `groups`: what runs at that moment; `wanted`: devices, looked for again."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ def release(session: Session) -> None:
 
 
 def last_word(session: Session, raw: SoakRaw, state: str, reason: str, **more: Any) -> None:
-    """Raises AgentError: it cannot be written, and a soak that nobody could end stays claimed."""
+    """Raises AgentError: it cannot be written, and a soak that cannot be ended stays claimed."""
     if raw.unwritten:
         more["unwritten"] = raw.unwritten
         words = f"{raw.unwritten} could not be written when it was due"

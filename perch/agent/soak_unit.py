@@ -21,7 +21,7 @@ UNITS = Path("/etc/systemd/system")
 
 #: Why each: systemd.exec(5), systemd.service(5), systemd.kill(5). A crash goes on; what the agent
 #: has ended itself does not. It ends its keepers in their order, and what is left then is killed.
-#: A keeper that the kernel kills for its memory is started anew, and the others go on.
+#: A keeper that the kernel kills for its memory is started again, and the others go on.
 PROPERTIES = (
     "LimitMEMLOCK=infinity",
     "Restart=on-failure",

@@ -21,7 +21,7 @@ struct meeting_answer {
 };
 
 /*
- * What serve --once hears of a client that wanted nothing: it goes on waiting for one. No exit code of ours.
+ * The worker's exit code for a client that asked for nothing: serve --once then waits for another. Not an exit_code.
  */
 enum { WORKER_STRANGER = 64 };
 
