@@ -5,23 +5,19 @@
 #include <stdio.h>
 
 #include "output/bad_byte.h"
-#include "measure/exchange.h"
+#include "lead.h"
 #include "personality.h"
 #include "base/progress.h"
-#include "output/result.h"
 #include "soak.h"
 
 struct client {
-	const struct options *options;
-	struct control *control;
+	struct lead lead;
 	struct job job;
 	struct run run;
 	struct peer peer;
-	char host[256];
 	bool half_round_trip;
 	struct result *current;         /* of the size (soak: the interval) under way */
 	struct soak *soak;              /* NULL: this is none */
-	enum exit_code worst;           /* of the sizes done */
 };
 
 /* A run's callbacks get the run, which is a part of the client. */
@@ -56,7 +52,7 @@ static int count_losses(struct client *c, struct result *r, uint64_t theirs, uin
 	if (r->sent > 0 && r->messages == 0)
 		return failure(-ENODATA, EXIT_PEER, "%s received none of %llu messages: connection %s loses "
 			       "what it cannot deliver and says nothing; check the path and the GIDs of both devices",
-			       c->control->peer_name, (unsigned long long) r->sent,
+			       c->lead.control->peer_name, (unsigned long long) r->sent,
 			       connection_name((int) c->job.connection));
 	return 0;
 }
@@ -68,7 +64,7 @@ static int hear_result(struct client *c, struct result *r) {
 	json_t *payload = NULL, *first = NULL;
 	int e;
 
-	e = control_expect(c->control, FRAME_RESULT, c->job.timeout_ns, &payload);
+	e = control_expect(c->lead.control, FRAME_RESULT, c->job.timeout_ns, &payload);
 	if (e < 0)
 		return e;
 	e = json_unpack(payload, "{s:F, s:F, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s?o!}", "process_s",
@@ -81,7 +77,7 @@ static int hear_result(struct client *c, struct result *r) {
 	json_decref(payload);
 	if (e < 0 || messages < 0 || received < 0 || checked < 0 || bad < 0 || lost < 0 || idle < 0)
 		return failure(-EBADMSG, EXIT_PEER, "%s sent a malformed result message; rejected",
-			       c->control->peer_name);
+			       c->lead.control->peer_name);
 	r->server_footprint = (struct footprint) { resident, handles };
 	theirs.checked_bytes = (uint64_t) checked;
 	theirs.bad_bytes = (uint64_t) bad;
@@ -94,7 +90,7 @@ static int hear_result(struct client *c, struct result *r) {
 	/* What is timed must be what was received. */
 	if (op_takes_receive(c->job.op) && !(run->backend->facts->flags & BACKEND_SOLO) &&
 	    (uint64_t) received != run->outcome.messages)
-		return failure(-EPROTO, EXIT_PEER, "%s received %lld of %llu messages", c->control->peer_name,
+		return failure(-EPROTO, EXIT_PEER, "%s received %lld of %llu messages", c->lead.control->peer_name,
 			       (long long) received, (unsigned long long) run->outcome.messages);
 	return 0;
 }
@@ -121,7 +117,7 @@ static const struct writer *writer_of(const struct options *o) {
 }
 
 static void print_interval(struct run *r, json_t *interval) {
-	const struct writer *w = writer_of(client_of(r)->options);
+	const struct writer *w = writer_of(client_of(r)->lead.options);
 
 	progress_hide();
 	if (w->interval)
@@ -154,9 +150,9 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 	if (e == 0)
 		e = phase_to_json(&r->phase, &start);
 	if (e == 0)
-		e = control_send(c->control, FRAME_START, start);
+		e = control_send(c->lead.control, FRAME_START, start);
 	if (e == 0)
-		e = control_expect(c->control, FRAME_STARTED, c->job.timeout_ns, NULL);
+		e = control_expect(c->lead.control, FRAME_STARTED, c->job.timeout_ns, NULL);
 	if (e < 0)
 		return e;
 	(void) clock_gettime(CLOCK_REALTIME, &ret->started);
@@ -170,37 +166,9 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 	if (e == 0 && c->job.kind == KIND_LATENCY)
 		e = run_say(r, FRAME_FINISH, r->outcome.messages);
 	if (e == 0)
-		e = control_send(c->control, FRAME_DONE,
+		e = control_send(c->lead.control, FRAME_DONE,
 				 json_pack("{s:I}", "elapsed_ns", (json_int_t) r->outcome.elapsed_ns));
 	return e < 0 ? e : hear_result(c, ret);
-}
-
-/* 1 where a limit of the command line is missed. A limit that cannot be judged is missed: silence would flatter. */
-static enum exit_code judge(const struct client *c, const struct result *r) {
-	const struct options *o = c->options;
-	double p99 = result_p99_us(r), gbit = result_gbit_s(r);
-
-	if (r->integrity.bad_bytes > 0) {
-		(void) failure(-EBADMSG, EXIT_CORRUPT, "payload corrupted: %llu of %llu bytes of %s, %llu bytes "
-			       "a message, first in message %llu at byte %llu; do not trust this path with data",
-			       (unsigned long long) r->integrity.bad_bytes,
-			       (unsigned long long) r->integrity.checked_bytes, op_name((int) c->job.op),
-			       (unsigned long long) r->size, (unsigned long long) r->integrity.first.message,
-			       (unsigned long long) r->integrity.first.offset);
-		return EXIT_CORRUPT;
-	}
-	if (o->max_p99_us > 0 && p99 < 0)
-		notice("--max-p99: %llu samples do not support a p99 (1000 do), so the limit counts as missed",
-		       (unsigned long long) c->run.total->count);
-	else if (o->max_p99_us > 0 && p99 > o->max_p99_us)
-		notice("%llu bytes: p99 of %.2f us is above --max-p99 %g", (unsigned long long) r->size, p99,
-		       o->max_p99_us);
-	else if (o->min_gbit > 0 && gbit < o->min_gbit)
-		notice("%llu bytes: %.3f Gb/s are below --min-gbit %g", (unsigned long long) r->size, gbit,
-		       o->min_gbit);
-	else
-		return EXIT_MEASURED;
-	return EXIT_LIMIT;
 }
 
 static void write_result(const struct client *c, struct result *r) {
@@ -209,7 +177,7 @@ static void write_result(const struct client *c, struct result *r) {
 		r->message = failure_text();
 	}
 	progress_hide();
-	writer_of(c->options)->result(c->options, r);
+	writer_of(c->lead.options)->result(c->lead.options, r);
 	progress_show();
 }
 
@@ -240,7 +208,7 @@ static void say_interval(const struct client *c, struct run *run, struct result 
 static void write_stalled(struct run *r) {
 	const struct client *c = client_of(r);
 
-	control_send_error(c->control);
+	control_send_error(c->lead.control);
 	integrity_add(&c->current->integrity, &r->outcome.integrity);
 	if (!c->soak) {
 		write_result(c, c->current);
@@ -257,7 +225,7 @@ static struct result new_result(const struct client *c, uint64_t size) {
 		.size = size,
 		.server = c->peer.end,
 		.server_ib_port = c->peer.ib_port,
-		.client_host = c->host,
+		.client_host = c->lead.host,
 		.server_cpu = { -1, -1 },
 		.server_footprint = { -1, -1 },
 	};
@@ -286,16 +254,12 @@ static int measure_size(struct client *c, uint64_t size) {
 	}
 	c->run.traffic = c->run.events > 0;
 	if (e == 0)
-		code = judge(c, &r);
-	else if (!failure_text()[0])
-		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op),
-			       (unsigned long long) size, strerror(-e));
-	if (e < 0)
-		exchange_blame(c->control);
+		code = lead_judge(&c->lead, &r);
+	else
+		lead_failed(&c->lead, &c->job, size, e);
 	c->run.on_stall = NULL;
 	write_result(c, &r);
-	if (code == EXIT_CORRUPT || c->worst == EXIT_MEASURED)
-		c->worst = code;
+	lead_count(&c->lead, code);
 	return e;
 }
 
@@ -304,7 +268,7 @@ static int measure_size(struct client *c, uint64_t size) {
  * what is less than a tenth joins its neighbour. 0: it is over.
  */
 static uint64_t time_of_interval(const struct client *c) {
-	const struct job *j = &c->options->job;
+	const struct job *j = &c->lead.options->job;
 	uint64_t now = (uint64_t) ((int64_t) monotonic_ns() - c->soak->epoch_ns), least = j->interval_ns / 10;
 	uint64_t next = (now + least) / j->interval_ns * j->interval_ns + j->interval_ns;
 
@@ -328,7 +292,6 @@ static void add_silence(struct run *r, uint64_t last) {
 static int soak_interval(struct client *c, const struct result *warm, uint64_t ns) {
 	struct result r = new_result(c, c->job.sizes[0]);
 	uint64_t last = c->run.outcome.end_ns;
-	enum exit_code code;
 	int e;
 
 	failure_reset();
@@ -338,14 +301,10 @@ static int soak_interval(struct client *c, const struct result *warm, uint64_t n
 	e = run_phase(c, r.size, false, ns, &r);
 	c->run.traffic = c->run.events > 0;
 	add_silence(&c->run, last);
-	code = e == 0 ? judge(c, &r) : EXIT_MEASURED;
-	if (code == EXIT_CORRUPT)
-		c->worst = code;
-	if (e < 0 && !failure_text()[0])
-		(void) failure(e, EXIT_INTERNAL, "%s of %llu bytes failed: %s", op_name((int) c->job.op),
-			       (unsigned long long) r.size, strerror(-e));
-	if (e < 0)
-		exchange_blame(c->control);
+	if (e == 0)
+		lead_count(&c->lead, lead_judge(&c->lead, &r));
+	else
+		lead_failed(&c->lead, &c->job, r.size, e);
 	say_interval(c, &c->run, &r, e < 0);
 	c->current = NULL;
 	return e;
@@ -365,7 +324,7 @@ static int measure_soak(struct client *c) {
 	if (c->soak->begins)
 		c->soak->epoch_ns = (int64_t) monotonic_ns();
 	soak_say_connection(c->soak, &warm);
-	run_watch_stalls(&c->run, c->options->stall_ns);
+	run_watch_stalls(&c->run, c->lead.options->stall_ns);
 	c->run.outcome.end_ns = 0;
 	/*
 	 * What the ends agree on between two intervals takes nothing off a bandwidth's pace.
@@ -402,19 +361,12 @@ static int choose_definition(struct client *c) {
 }
 
 static int open_job(struct client *c) {
-	struct open_arguments a = { .job = &c->job, .role = ROLE_CLIENT, .local = &c->control->local,
-				    .peer = &c->control->peer, .wake_fd = -1 };
-	const struct backend *b = backend_find(c->job.backend);
+	struct open_arguments a;
 	int e;
 
-	e = exchange_hear_identity(c->control, c->job.timeout_ns, &a);
-	if (e < 0)
-		return e;
-	e = b->resolve ? b->resolve(&c->job, &a) : 0;
+	e = lead_open(&c->lead, &c->job, &a);
 	if (e == 0)
-		e = exchange_say_job(c->control, &c->job);
-	if (e == 0)
-		e = run_open(&c->run, &a, c->control);
+		e = run_open(&c->run, &a, c->lead.control);
 	if (e == 0)
 		e = exchange_addresses(&c->run, &c->peer);
 	return e < 0 ? e : choose_definition(c);
@@ -423,66 +375,58 @@ static int open_job(struct client *c) {
 static void client_close(struct client *c) {
 	run_close(&c->run);
 	json_decref(c->peer.end);
-	c->control = control_close(c->control);
+	c->lead.control = control_close(c->lead.control);
+}
+
+static void remark(const struct client *c) {
+	/* Of a soak, when it begins. */
+	if (!c->lead.options->personality && (!c->soak || c->soak->begins))
+		placed_remark(&c->run.placed, &c->peer.placed);
+	if (loss_is_unknown(c))
+		notice("--op write over %s: arrivals are not reported, so losses are unknown and the %s counts sent "
+		       "messages; --verify or --op write-imm counts losses", connection_name((int) c->job.connection),
+		       c->job.kind == KIND_LATENCY ? "latency" : "bandwidth");
+	lead_remark(c->run.session);
+}
+
+static int measure_sizes(struct client *c) {
+	int e = 0;
+
+	if (!c->lead.options->personality)
+		progress_start(c->job.n_sizes, c->job.iterations, c->job.duration_ns);
+	for (size_t i = 0; e == 0 && !ferror(stdout) && i < c->job.n_sizes; i++)
+		e = measure_size(c, c->job.sizes[i]);
+	progress_stop();
+	return e;
 }
 
 static int measure(const struct options *o, struct soak *soak) {
 	const struct writer *w = writer_of(o);
-	struct client c = { .options = o, .job = o->job, .soak = soak };
-	struct token token = { 0 };
+	struct client c = { .lead.options = o, .job = o->job, .soak = soak };
 	bool opened;
 	int e;
 
-	e = options_validate(o);
 	if (soak)
 		c.job.interval_ns = 0; /* each is a phase of its own */
-	if (e == 0)
-		e = backend_require(&o->job);
-	if (e == 0)
-		e = token_read(o->token_file, &token);
-	if (e == 0)
-		e = control_connect(o->host, o->port, o->bind, &token,
-				    soak ? MIN(c.job.timeout_ns, SOAK_CONNECT_NS) : c.job.timeout_ns, &c.control);
-	token_forget(&token);
-	if (e == 0)
-		control_set_timeout(c.control, c.job.timeout_ns);
+	e = lead_connect(&c.lead, soak ? MIN(c.job.timeout_ns, SOAK_CONNECT_NS) : c.job.timeout_ns);
 	if (e < 0)
 		return (int) failure_code();
-	host_name(c.host, sizeof(c.host));
 	e = open_job(&c);
 	c.run.on_interval = print_interval;
-	/* Of a soak, when it begins. */
-	if (e == 0 && !o->personality && (!soak || soak->begins))
-		placed_remark(&c.run.placed, &c.peer.placed);
-	if (e == 0 && loss_is_unknown(&c))
-		notice("--op write over %s: arrivals are not reported, so losses are unknown and the %s counts sent "
-		       "messages; --verify or --op write-imm counts losses", connection_name((int) c.job.connection),
-		       c.job.kind == KIND_LATENCY ? "latency" : "bandwidth");
-	if (e == 0 && c.run.session->simulated)
-		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware",
-		       c.run.session->device);
+	if (e == 0)
+		remark(&c);
 	if (e == 0 && w->check)
 		e = w->check(o, &c.run);
 	opened = e == 0;
 	if (opened && w->header)
 		w->header(o, &c.run, c.peer.end);
-	if (e == 0 && soak)
-		e = measure_soak(&c);
-	else if (e == 0 && !o->personality)
-		progress_start(c.job.n_sizes, c.job.iterations, c.job.duration_ns);
-	for (size_t i = 0; !soak && e == 0 && !ferror(stdout) && i < c.job.n_sizes; i++)
-		e = measure_size(&c, c.job.sizes[i]);
-	progress_stop();
+	if (e == 0)
+		e = soak ? measure_soak(&c) : measure_sizes(&c);
 	if (opened && w->end)
 		w->end(o);
-	if (e < 0) {
-		control_send_error(c.control);
-		/* What was corrupted stays the worst news, whatever came after it. */
-		if (c.worst != EXIT_CORRUPT)
-			c.worst = failure_code();
-	}
+	lead_end(&c.lead, e);
 	client_close(&c);
-	return (int) c.worst;
+	return (int) c.lead.worst;
 }
 
 int command_measure(const struct options *o) {

@@ -7,19 +7,18 @@
 
 #include "base/message.h"
 #include "base/progress.h"
+#include "lead.h"
 #include "output/transfer_result.h"
 
 /* How often the threads' progress is looked at: a hundred times within the shortest time-out that makes sense. */
 enum { LOOK_MS = 100 };
 
 struct leader {
-	const struct options *options;
+	struct lead lead;
 	struct transfer x;
 	struct transfer_table *table;   /* NULL: JSON */
-	char host[256];
 	struct cpu_time cpu, server_cpu;
 	struct timespec started;
-	enum exit_code worst;
 	atomic_bool closing;            /* all results are written */
 };
 
@@ -174,39 +173,6 @@ static int run_phase(struct leader *l) {
 	return e < 0 ? e : hear_result(l);
 }
 
-/* The worst of one view: 0, or what it is outside of. Only the sum is held against the command line's limits. */
-static enum exit_code judge(const struct leader *l, const struct result *r) {
-	const struct options *o = l->options;
-	const struct histogram *h = r->run->total;
-	double gbit = result_gbit_s(r),
-		p99 = histogram_supports(h, 0.99) ? (double) histogram_quantile(h, 0.99) / 1e3 : -1;
-
-	if (r->integrity.bad_bytes > 0 && r->transfer->pair < 0)
-		return EXIT_CORRUPT; /* said of the pair that has it */
-	if (r->integrity.bad_bytes > 0) {
-		(void) failure(-EBADMSG, EXIT_CORRUPT,
-			       "payload corrupted: %llu of %llu checked bytes of %s differ (%llu-byte transfers), "
-			       "first in transfer %llu at byte %llu; do not trust this path with data",
-			       (unsigned long long) r->integrity.bad_bytes,
-			       (unsigned long long) r->integrity.checked_bytes, op_name((int) l->x.job.op),
-			       (unsigned long long) r->size, (unsigned long long) r->integrity.first.message,
-			       (unsigned long long) r->integrity.first.offset);
-		return EXIT_CORRUPT;
-	}
-	if (r->transfer->pair >= 0)
-		return EXIT_MEASURED;
-	if (o->max_p99_us > 0 && (p99 < 0 || p99 > o->max_p99_us))
-		notice("batches of %u times %llu bytes: p99 of %.2f us is above --max-p99 %g%s",
-		       r->transfer->shape.batch, (unsigned long long) r->size, p99, o->max_p99_us,
-		       p99 < 0 ? ": too few batches support one (1000 do), so the limit counts as missed" : "");
-	else if (o->min_gbit > 0 && gbit < o->min_gbit)
-		notice("batches of %u times %llu bytes: %.3f Gb/s are below --min-gbit %g", r->transfer->shape.batch,
-		       (unsigned long long) r->size, gbit, o->min_gbit);
-	else
-		return EXIT_MEASURED;
-	return EXIT_LIMIT;
-}
-
 /* A pair, or the sum, whatever became of the phase: what was complete before a failure is kept. */
 static enum exit_code write_view(const struct leader *l, int pair, bool failed) {
 	enum exit_code code = EXIT_MEASURED;
@@ -217,12 +183,12 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 	if (view_open(&l->x, pair, &run, &view, &r) < 0)
 		return EXIT_HOST;
 	r.started = l->started;
-	r.client_host = l->host;
+	r.client_host = l->lead.host;
 	r.path.known = !failed && pair >= 0 && !(run.backend->facts->flags & BACKEND_SOLO);
 	run.outcome.cpu = pair < 0 ? l->cpu : (struct cpu_time) { -1, -1 };
 	r.server_cpu = pair < 0 && !failed ? l->server_cpu : (struct cpu_time) { -1, -1 };
 	if (!failed)
-		code = judge(l, &r);
+		code = lead_judge(&l->lead, &r);
 	if (failed || code == EXIT_CORRUPT) {
 		r.code = failure_code();
 		r.message = failure_text();
@@ -235,17 +201,11 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 	return code;
 }
 
-static enum exit_code write_views(const struct leader *l, bool failed) {
-	enum exit_code worst = EXIT_MEASURED, code;
-
+static void write_views(struct leader *l, bool failed) {
 	progress_hide();
-	for (int pair = 0; pair <= (int) l->x.n_pairs; pair++) {
-		code = write_view(l, pair < (int) l->x.n_pairs ? pair : -1, failed);
-		if (code == EXIT_CORRUPT || worst == EXIT_MEASURED)
-			worst = code;
-	}
+	for (int pair = 0; pair <= (int) l->x.n_pairs; pair++)
+		lead_count(&l->lead, write_view(l, pair < (int) l->x.n_pairs ? pair : -1, failed));
 	progress_show();
-	return worst;
 }
 
 /* A thread is lost in a library, and cannot be joined: what is known is written, and the process ends. */
@@ -253,19 +213,18 @@ static void give_up(void *userdata) {
 	struct leader *l = userdata;
 
 	if (l->closing)
-		_exit((int) l->worst);
+		_exit((int) l->lead.worst);
 	(void) failure(-ETIMEDOUT, EXIT_PEER, "lost %s: a call of the %s backend does not come back; "
 		       "the library waits for a peer that hangs or is gone; check the peer's log",
 		       l->x.control->peer_name, l->x.job.backend);
 	control_send_error(l->x.control);
-	(void) write_views(l, true);
+	write_views(l, true);
 	l->table = transfer_table_end(l->table);
 	_exit((int) failure_code());
 }
 
 static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 	struct transfer *x = &l->x;
-	enum exit_code code;
 	int e;
 
 	failure_reset();
@@ -277,43 +236,24 @@ static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 		       (unsigned long long) shape_pieces(&x->shape), x->job.outstanding * x->job.queue_pairs,
 		       x->job.outstanding, x->job.queue_pairs);
 	e = run_phase(l);
-	if (e < 0) {
-		if (!failure_text()[0])
-			(void) failure(e, EXIT_INTERNAL, "%s of %u transfers of %llu bytes failed: %s",
-				       op_name((int) x->job.op), batch, (unsigned long long) size, strerror(-e));
-		exchange_blame(x->control);
-	}
-	code = write_views(l, e < 0);
-	if (code == EXIT_CORRUPT || l->worst == EXIT_MEASURED)
-		l->worst = code;
+	if (e < 0)
+		lead_failed(&l->lead, &x->job, size, e);
+	write_views(l, e < 0);
 	return e;
 }
 
 static int open_job(struct leader *l) {
-	struct transfer *x = &l->x;
-	struct control *c = x->control;
-	struct open_arguments a = { .job = &x->job, .role = ROLE_CLIENT, .local = &c->local, .peer = &c->peer,
-				    .wake_fd = -1 };
-	const struct backend *b = backend_find(x->job.backend);
-	struct job lane;
+	struct open_arguments a;
 	int e;
 
-	e = exchange_hear_identity(c, x->job.timeout_ns, &a);
-	if (e < 0)
-		return e;
-	/* The first lane's device decides which provider it is, for all. */
-	job_for_lane(&x->job, 0, &lane);
-	e = b->resolve ? b->resolve(&lane, &a) : 0;
-	memcpy(x->job.provider, lane.provider, sizeof(lane.provider));
-	if (e == 0)
-		e = exchange_say_job(c, &x->job);
-	return e < 0 ? e : transfer_open(x, &a, c);
+	e = lead_open(&l->lead, &l->x.job, &a);
+	return e < 0 ? e : transfer_open(&l->x, &a, l->lead.control);
 }
 
 static void say_lanes(const struct leader *l) {
 	const struct transfer *x = &l->x;
 
-	for (uint32_t i = 0; l->options->log_level == LOG_INFO && i < x->n_lanes; i++) {
+	for (uint32_t i = 0; l->lead.options->log_level == LOG_INFO && i < x->n_lanes; i++) {
 		const struct lane *lane = x->lanes[i];
 		char cpus[CPU_LIST_MAX], place[CPU_LIST_MAX + 8] = "thread not pinned";
 
@@ -334,7 +274,7 @@ static int measure_all(struct leader *l) {
 	progress_start(job->n_sizes * job->n_batches, 0, job->duration_ns);
 	for (size_t i = 0; e == 0 && i < job->n_sizes; i++)
 		for (size_t k = 0; e == 0 && !ferror(stdout) && k < job->n_batches; k++) {
-			if (l->options->log_level == LOG_INFO)
+			if (l->lead.options->log_level == LOG_INFO)
 				notice("size %llu, batch %u: %zu of %zu", (unsigned long long) job->sizes[i],
 				       job->batches[k], i * job->n_batches + k + 1, job->n_sizes * job->n_batches);
 			e = measure(l, job->sizes[i], job->batches[k]);
@@ -344,28 +284,17 @@ static int measure_all(struct leader *l) {
 }
 
 int command_transfer(const struct options *o) {
-	struct leader l = { .options = o, .x = { .job = o->job, .done_fd = -1 } };
-	struct token token = { 0 };
+	struct leader l = { .lead.options = o, .x = { .job = o->job, .done_fd = -1 } };
 	int e;
 
-	e = options_validate(o);
-	if (e == 0)
-		e = backend_require(&o->job);
-	if (e == 0)
-		e = token_read(o->token_file, &token);
-	if (e == 0)
-		e = control_connect(o->host, o->port, o->bind, &token, o->job.timeout_ns, &l.x.control);
-	token_forget(&token);
+	e = lead_connect(&l.lead, o->job.timeout_ns);
 	if (e < 0)
 		return (int) failure_code();
-	host_name(l.host, sizeof(l.host));
 	e = open_job(&l);
 	if (e == 0)
 		e = transfer_watch(&l.x, give_up, &l);
-	if (e == 0 && l.x.lanes[0]->run.session->simulated)
-		notice("%s: simulated by a test's stand-in, so these figures say nothing about hardware",
-		       l.x.lanes[0]->run.session->device);
 	if (e == 0) {
+		lead_remark(l.x.lanes[0]->run.session);
 		say_lanes(&l);
 		placed_remark(&l.x.lanes[0]->run.placed, &l.x.lanes[0]->peer.placed);
 	}
@@ -374,13 +303,9 @@ int command_transfer(const struct options *o) {
 	if (e == 0)
 		e = measure_all(&l);
 	l.table = transfer_table_end(l.table);
-	if (e < 0) {
-		control_send_error(l.x.control);
-		if (l.worst != EXIT_CORRUPT)
-			l.worst = failure_code();
-	}
+	lead_end(&l.lead, e);
 	l.closing = true;
 	transfer_close(&l.x);
-	l.x.control = control_close(l.x.control);
-	return (int) l.worst;
+	l.lead.control = control_close(l.lead.control);
+	return (int) l.lead.worst;
 }

@@ -30,7 +30,7 @@ double result_link_percent(const struct result *r) {
 double result_p99_us(const struct result *r) {
 	const struct histogram *h = r->run->total;
 
-	if (r->run->job->kind != KIND_LATENCY || !histogram_supports(h, 0.99))
+	if (r->run->job->kind == KIND_BANDWIDTH || !histogram_supports(h, 0.99))
 		return -1;
 	return (double) histogram_quantile(h, 0.99) / 1e3 / (r->run->phase.half_round_trip ? 2 : 1);
 }
