@@ -21,9 +21,12 @@ begin_session() {
   cp "$root/tests/fixtures/loopback/run/inputs/limits.json" "$RUN_DIR/inputs/"
   "$WORK/witness" >"$DIR/pauses" &
   WITNESS=$!
+  # once: keepers of the first host read it while the second one starts
+  (umask 077 && echo "a-secret-of-this-soak" >"$DIR/token")
   start_host alpha && start_host beta
   wait_for 60 all_measure || {
     echo "$NAME: not all flows have begun" >&2
+    jq -r 'select(.kind == "flow" and .message) | "\(.id) (\(.role)): \(.message)"' "$RUN_DIR"/raw/*/flows.jsonl >&2
     return 1
   }
   BEGAN=$(epoch)
@@ -54,7 +57,6 @@ agent() {
 }
 
 start_host() {
-  echo "a-secret-of-this-soak" >"$DIR/token" && chmod 600 "$DIR/token"
   agent "$1" start --plan "$DIR/shares/$1.json" --host "$1" --out "$RUN_DIR/raw/$1" --engine "$PERCH" --token-file "$DIR/token" \
     --start-window 20 --supervisor session >/dev/null
 }
