@@ -36,6 +36,9 @@ SIGNS = {
     "not_judged": "not judged",
 }
 
+#: What compares the fabric's traits with the hosts: the area of its checks, and the finding.
+TRAITS = "qos", "qos-lossless"
+
 _variables = msgspec.json.Decoder(dict[str, Document])
 
 
@@ -50,6 +53,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Exit: 0 PASS, 1 FAIL, 2 usage, 3 INCONCLUSIVE (something could not be read, or there\n"
         "was nothing to check)."
+    )
+    parser.add_argument(
+        "--traits",
+        action="store_true",
+        help="only whether a host of hardware contradicts perch_fabric_traits",
     )
     parser.add_argument("folder", metavar="DIR", help="the folder that playbooks/check.yml made")
 
@@ -128,15 +136,17 @@ def _planned(name: str, variables: Document) -> PlanHost:
     return host
 
 
-def _question(files: RawFiles, name: str, host: PlanHost) -> Question | None:
-    """What is to be judged of a host; None where it left no answer."""
+def _question(
+    files: RawFiles, name: str, host: PlanHost, only: list[str] | None = None
+) -> Question | None:
+    """What is to be judged of a host; None where it left no answer. `only`: in these areas."""
     from perch.judge import findings, hosts
 
     answer = hosts.answer_of(files, name) if _NAME.fullmatch(name) else None
     if answer is None or not hosts.is_answer(answer):
         return None
     slingshot = host.fabric == "slingshot" or "cxi" in [*host.backends, *host.tools]
-    areas = findings.areas(machine=True, slingshot=slingshot)
+    areas = only or findings.areas(machine=True, slingshot=slingshot)
     return findings.Question(areas, hosts.subject(name, host, hosts.wanted_of(files, name)), answer)
 
 
@@ -171,6 +181,21 @@ def _lines(files: RawFiles, hosts: dict[str, PlanHost]) -> Iterator[tuple[str, s
             yield status, name, text
 
 
+def _contradictions(files: RawFiles, hosts: dict[str, PlanHost]) -> Iterator[str]:
+    """What the hosts do against the traits that the inventory says of their fabric."""
+    from perch.judge import findings
+
+    area, contradicted = TRAITS
+    said = {name: host for name, host in hosts.items() if host.traits}
+    asked = [_question(files, name, host, [area]) for name, host in said.items()]
+    found = findings.judged([question for question in asked if question])
+    for name, host in said.items():
+        for finding in found.get(name, []):
+            status, text = _line(finding, host.scope)
+            if finding["id"] == contradicted and status == "fail":
+                yield f"host {name}: {text}"
+
+
 def _verdict(count: Counter[str]) -> tuple[ExitCode, str]:
     """Of how many findings have each status."""
     if bad := count["fail"]:
@@ -198,6 +223,10 @@ def command(args: argparse.Namespace) -> int:
             remedy="give the variables of the hosts",
         ) from None
     hosts = {name: _planned(name, variables) for name, variables in given.items()}
+    if args.traits:
+        wrong = list(_contradictions(RawFiles(root), hosts))
+        print(clean("\n".join(wrong)))
+        return ExitCode.FAIL if wrong else ExitCode.PASS
     count: Counter[str] = Counter()
     for status, name, text in _lines(RawFiles(root), hosts):
         count[status] += 1

@@ -71,3 +71,17 @@ PY
   assert_output --partial "test tcp-latency, host alpha: numa is 1023, and the host has"
   [ ! -e runs/latest ] || fail "a run was planned"
 }
+
+@test "a trait that a host contradicts is refused by name before anything is measured" {
+  mkdir bin
+  printf '#!/bin/sh\nfor word; do [ "$word" != pfc ] || echo %s; done\n' "'{\"pfc_cap\":8,\"prio_pfc\":[false,false,false,false,false,false,false,false]}'" >bin/dcb
+  chmod +x bin/dcb
+  export PATH=$PWD/bin:$PATH
+  local hardware='{"perch_scope": "hardware", "perch_link_gbit_s": 100, "perch_devices": [{"name": "mlx5_0", "netdev": "lo"}]'
+  run_site 2 -e plan_engine="$PWD/engine" -e "$hardware, \"perch_fabric_traits\": {\"lossless\": true}}"
+  assert_output --partial "host alpha: qos-lossless: lo: flow control is off; perch_fabric_traits says lossless; wanted: on for a priority"
+  assert_output --partial "host beta: qos-lossless"
+  assert_output --partial "correct perch_fabric_traits, or the hosts' flow control"
+  [ ! -e asked ] || fail "the hosts were asked for devices all the same"
+  [ ! -e runs/latest ] || fail "a run was planned"
+}

@@ -204,3 +204,32 @@ def test_what_the_inventory_says_of_the_fabric_is_compared(
     ended = hosts({"nid1": {"perch_fabric": "roce", "perch_devices": [nic]} | said})
     assert ended.code == 1
     assert f"BAD: nid1: {words}" in ended.stdout
+
+
+TRAITS = {"perch_fabric": "roce", "perch_devices": [{"name": "mlx5_0", "netdev": "enp1s0"}]}
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"perch_fabric_traits": {"lossless": True}},
+         "host nid1: qos-lossless: enp1s0: flow control is off; perch_fabric_traits says lossless; "
+         "wanted: on for a priority; limits of drops and retransmissions rest on it. "
+         "correct perch_fabric_traits, or the hosts' flow control (host_tune_pfc_priorities)"),
+        ({"perch_fabric_traits": {"lossless": False}}, ""),
+        ({}, ""),
+        ({"perch_fabric_traits": {"lossless": True}, "perch_scope": "software"}, ""),
+    ],
+)  # fmt: skip
+def test_a_contradicted_trait_alone_is_told_before_a_run_measures(
+    folder: Path, perchctl: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch,
+    said: dict[str, Any], words: str,
+) -> None:  # fmt: skip
+    place = folder / "raw/nid1/host_check.json"
+    place.write_text(json.dumps(answer("nid1", 1, "2026-01-01T00:00:10Z")))
+    off = json.dumps({"pfc_cap": 8, "prio_pfc": [False] * 8})
+    change(folder, "nid1", "dcb-pfc enp1s0", off)
+    given = json.dumps({"nid1": TRAITS | said}).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    ended = perchctl("hosts", "--traits", folder)
+    assert (ended.code, ended.stdout.strip()) == (1 if words else 0, words)
