@@ -44,9 +44,9 @@ def findings_once() -> Judged:
     return remembered(findings.judged)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def hosts_once(monkeypatch: pytest.MonkeyPatch, findings_once: Judged) -> None:
-    """Judges the composed cards' hosts once for all tests."""
+    """Judges hosts that answered alike once for all tests of a process."""
     monkeypatch.setattr(findings, "judged", findings_once)
 
 

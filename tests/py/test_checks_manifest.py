@@ -35,9 +35,7 @@ def test_a_run_without_a_manifest_says_so(run: Run) -> None:
     assert (verdict.verdict, status(verdict, "manifest")) == ("PASS", "not_judged")
 
 
-def test_a_run_of_hardware_must_have_its_manifest(
-    run_copy: Callable[[str], Path], hosts_once: None
-) -> None:
+def test_a_run_of_hardware_must_have_its_manifest(run_copy: Callable[[str], Path]) -> None:
     cards = put_cards(Run(run_copy("rxe")))
     assert cards.judge().verdict == "PASS"
     (cards.root / "raw/manifest.sha256").unlink()

@@ -163,6 +163,11 @@ def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:
 # ---- jq ------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def hosts_once() -> None:
+    """jq is asked anew each time."""
+
+
 def question(name: str) -> Question:
     host = {"name": name, "fabric": "roce", "scope": "hardware", "wanted": {}, "ports": [1],
             "devices": []}  # fmt: skip
