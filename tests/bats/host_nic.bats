@@ -29,7 +29,7 @@ topic() {
 
 @test "the link: state, layer, speed, width, subnet manager and errors" { topic link 31; }
 
-@test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 29; }
+@test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 32; }
 
 @test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 29; }
 

@@ -54,6 +54,16 @@ def mapped:
   [strings | capture("^(0000:){5}ffff:(?<a>[0-9a-f]{2})(?<b>[0-9a-f]{2}):(?<c>[0-9a-f]{2})(?<d>[0-9a-f]{2})$"; "i")
    | [.a, .b, .c, .d | r::hex | tostring] | join(".")] | .[0];
 
+# IPv6 as GIDs are written: "2001:db8::1" -> "2001:0db8:0000:0000:0000:0000:0000:0001"
+def groups: if . == "" then [] else split(":") end;
+def spelled_out:
+  ascii_downcase | split("::") | map(groups) | .[0] as $head | (.[1] // []) as $tail
+  | $head + [range(8 - ($head | length) - ($tail | length)) | "0"] + $tail
+  | map(("0000" + .)[-4:]) | join(":");
+
+# What packets are routed by: IPv4 of a mapped GID, or an IPv6 address that is no link's own (fe80::/10, RFC 4291); else null.
+def routable: mapped // ([strings | ascii_downcase | select(test("^fe[89ab]") | not)] | .[0]);
+
 # ip -j address show dev NAME -> [{family, local, prefixlen}]; null where that cannot be read
 def parsed_addresses($name; $raw):
   r::said($raw; $name) | if . == null then null else c::parsed end
@@ -61,7 +71,12 @@ def parsed_addresses($name; $raw):
 def addresses($raw; $netdev):
   parsed_addresses("address \($netdev)"; $raw)
   | if . == null then null else [.[] | .addr_info // [] | .[] | objects | select(.local | type == "string")] end;
-def ipv4($raw; $netdev): addresses($raw; $netdev) | if . == null then null else map(select(.family == "inet")) end;
+# Those that a GID can stand for, each with what that GID is: IPv4 where there is any, else IPv6.
+def routed($raw; $netdev):
+  addresses($raw; $netdev)
+  | if . == null then null
+    else map(if .family == "inet6" then .gid = (.local | spelled_out | routable) else .gid = .local end | select(.gid != null))
+      | if any(.family == "inet") then map(select(.family == "inet")) else . end end;
 
 def entry_text: "\(.index): \(.gid | mapped // .), \(.type // "type not known"), \(.netdev // "no interface")";
 
@@ -71,8 +86,9 @@ def gid($raw; $d; $layer):
   | if $d.gids == [] then r::result("bad"; "the port has no GID"; null)
     elif $d.gid_index == null then
       if $layer == "InfiniBand" then r::result("ok"; "\($d.gids | length) GIDs, index 0 is used"; null)
-      else ([$d.gids[] | select(.type == "RoCE v2" and (.gid | mapped) != null)] | .[0]) as $first
-        | if $first == null then r::result("bad"; "no RoCE v2 GID with an IPv4 address"; null)
+      else ([$d.gids[] | select(.type == "RoCE v2" and (.gid | routable) != null)]
+             | (map(select(.gid | mapped)) + .)[0]) as $first
+        | if $first == null then r::result("bad"; "no RoCE v2 GID with a routable address"; null)
           else r::result("ok"; "gid_index is not set; there is \($first | .gid as $g | entry_text)"; null) end end
     elif $entry == null then r::result("bad"; "no GID at index \($d.gid_index); there are: \([$d.gids[].index | tostring] | join(", "))"; null)
     else r::either($layer == "InfiniBand"
@@ -87,16 +103,15 @@ def gid($raw; $d; $layer):
                  + "whose type is RoCE v2") });
 
 def gid_address($raw; $d):
-  ipv4($raw; $d.netdev) as $addresses
-  | [$addresses // [] | .[].local] as $local
-  | [$d.gids[] | select(.type == "RoCE v2") | .gid | mapped | values] as $mapped
+  routed($raw; $d.netdev) as $addresses
+  | [$d.gids[] | select(.type == "RoCE v2") | .gid | routable | values | ascii_downcase] as $gids
   | if $addresses == null then r::unknown(r::silent($raw; "address \($d.netdev)"))
-    elif $local == [] then r::result("bad"; "\($d.netdev) has no IPv4 address"; null)
-    else ($local - $mapped) as $without
-      | r::either(($without | length) < ($local | length);
-                  if $without == [] then "\($local | join(", "))" else "no RoCE v2 GID for \($without | join(", "))" end; null) end
+    elif $addresses == [] then r::result("bad"; "\($d.netdev) has no IPv4 address, and no routable IPv6 address"; null)
+    else [$addresses[] | select(.gid | IN($gids[]) | not) | .local] as $without
+      | r::either(($without | length) < ($addresses | length);
+                  if $without == [] then [$addresses[].local] | join(", ") else "no RoCE v2 GID for \($without | join(", "))" end; null) end
   | r::finding("gid-address"; $d.name;
-      { severity: "required", wanted: "a RoCE v2 GID with the IPv4 address of \($d.netdev)",
+      { severity: "required", wanted: "a RoCE v2 GID with the IPv4 or IPv6 address of \($d.netdev)",
         why: "addresses are found and routed by it", source: l::sysfs,
         remedy: "ip address add ADDRESS/LENGTH dev \($d.netdev); an address without a GID: bring the interface down and up" });
 
