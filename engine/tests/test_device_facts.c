@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "host/device_facts.h"
+#include "host/netdev.h"
 
 static char root[] = "/tmp/perch-device-facts.XXXXXX";
 
@@ -129,12 +130,55 @@ static void test_ipv6_has_a_way_out_too(void **state) {
 	assert_false(netdev_has_default_route(root, "eth1"));
 }
 
+static void expect_rate(const char *name, double one, double two, double all) {
+	struct netdev n;
+
+	netdev_read(root, name, &n);
+	assert_true(netdev_rate(&n, 1) == one);
+	assert_true(netdev_rate(&n, 2) == two);
+	assert_true(netdev_rate(&n, UINT32_MAX) == all);
+}
+
+/* Whoever sends one flow over a bond of two gets one of its links, and is not to be measured by both. */
+static void test_one_flow_takes_one_link_of_a_bond(void **state) {
+	(void) state;
+	for (int i = 0; i < 2; i++) {
+		const char *speeds[] = { "sys/class/net/lag0/lower_p0/speed", "sys/class/net/lag0/lower_p1/speed" };
+		const char *devices[] = { "sys/class/net/lag0/lower_p0/device", "sys/class/net/lag0/lower_p1/device" };
+
+		put(speeds[i], "200000");
+		make(devices[i]);
+	}
+	put("sys/class/net/lag0/speed", "400000");
+	put("sys/class/net/lag0/bonding/mode", "802.3ad 4");
+	expect_rate("lag0", 200, 400, 400);
+	put("sys/class/net/lag0/bonding/mode", "balance-rr 0");
+	expect_rate("lag0", 400, 400, 400);
+	put("sys/class/net/lag0/bonding/mode", "active-backup 1");
+	put("sys/class/net/lag0/speed", "200000");
+	expect_rate("lag0", 200, 200, 200);
+}
+
+static void test_other_interfaces_have_one_rate(void **state) {
+	(void) state;
+	put("sys/class/net/hw0/speed", "100000");
+	put("sys/class/net/hw0/device/x", "");
+	expect_rate("hw0", 100, 100, 100);
+	put("sys/class/net/hw0.7/speed", "100000");
+	hang("sys/class/net/hw0.7/lower_hw0", "sys/class/net/hw0");
+	expect_rate("hw0.7", 100, 100, 100);
+	put("sys/class/net/veth0/speed", "10000");
+	expect_rate("veth0", 0, 0, 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pci_addresses),
 		cmocka_unit_test(test_netdevs),
 		cmocka_unit_test(test_the_way_out_of_a_host),
 		cmocka_unit_test(test_ipv6_has_a_way_out_too),
+		cmocka_unit_test(test_one_flow_takes_one_link_of_a_bond),
+		cmocka_unit_test(test_other_interfaces_have_one_rate),
 	};
 
 	return cmocka_run_group_tests_name("facts of devices", tests, make_host, remove_host);

@@ -271,6 +271,12 @@ static void test_transports(void **state) {
 	chosen(&job, "10.0.0.1", "d0", 1, 0);
 }
 
+static double rate_of(const char *root, uint8_t layer, uint8_t speed, uint8_t width) {
+	const struct ibv_port_attr attr = { .link_layer = layer, .active_speed = speed, .active_width = width };
+
+	return verbs_port_rate(root, &(struct verbs_port) { "d0", 1, &attr, "" }, 1);
+}
+
 static void test_mtu_and_rate(void **state) {
 	(void) state;
 	for (uint32_t bytes = 256; bytes <= 4096; bytes *= 2)
@@ -284,11 +290,26 @@ static void test_mtu_and_rate(void **state) {
 	assert_true(verbs_rate_gbit_s(4, 2) == 32);     /* QDR 4x: 40 less 8b/10b */
 	assert_true(verbs_rate_gbit_s(64, 16) == 100);  /* HDR 2x */
 	assert_true(verbs_rate_gbit_s(0, 2) == 0 && verbs_rate_gbit_s(32, 3) == 0);
+	assert_true(verbs_rate_gbit_s(256, 2) == 800);  /* XDR 4x */
 	/* What RoCE drivers say when they do not know is not believed. */
-	assert_true(verbs_port_rate(&(struct ibv_port_attr) { .link_layer = IBV_LINK_LAYER_ETHERNET, .active_speed = 1,
-							      .active_width = 1 }, "") == 0);
-	assert_true(verbs_port_rate(&(struct ibv_port_attr) { .link_layer = IBV_LINK_LAYER_INFINIBAND,
-							      .active_speed = 1, .active_width = 1 }, "") == 2);
+	assert_true(rate_of("", IBV_LINK_LAYER_ETHERNET, 1, 1) == 0);
+	assert_true(rate_of("", IBV_LINK_LAYER_INFINIBAND, 1, 1) == 2);
+}
+
+/* libibverbs caps the speed at NDR; the kernel says what it is. */
+static void test_xdr_is_told_from_ndr_by_the_kernel(void **state) {
+	char root[] = "/tmp/perch-verbs-rate.XXXXXX", command[256];
+
+	(void) state;
+	assert_non_null(mkdtemp(root));
+	(void) snprintf(command, sizeof(command), "cd %s && mkdir -p sys/class/infiniband/d0/ports/1 && "
+			"echo '800 Gb/sec (4X XDR)' >sys/class/infiniband/d0/ports/1/rate", root);
+	assert_int_equal(system(command), 0);
+	assert_true(rate_of(root, IBV_LINK_LAYER_INFINIBAND, 128, 2) == 800);
+	assert_true(rate_of(root, IBV_LINK_LAYER_INFINIBAND, 64, 2) == 200);
+	assert_true(rate_of("", IBV_LINK_LAYER_INFINIBAND, 128, 2) == 400);
+	(void) snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
 }
 
 struct seen {
@@ -421,6 +442,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_device_without_a_usable_gid, setup),
 		cmocka_unit_test_setup(test_transports, setup),
 		cmocka_unit_test_setup(test_mtu_and_rate, setup),
+		cmocka_unit_test_setup(test_xdr_is_told_from_ndr_by_the_kernel, setup),
 		cmocka_unit_test_setup(test_probe_lists_every_port, setup),
 		cmocka_unit_test_setup(test_probe_asks_what_a_device_can_do, setup),
 		cmocka_unit_test_setup(test_a_device_that_cannot_be_asked_is_listed, setup),

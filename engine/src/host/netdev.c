@@ -3,45 +3,69 @@
 
 #include <glob.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 
-
-/* One number from sysfs; speed reads as -1 or an error where a device has none. */
-static long read_number(const char *name, const char *attribute, int base) {
-	char path[96], text[32] = "";
-	long n = -1;
+/* The first line of a file in an interface's folder of sysfs; empty where there is none. */
+static void read_text(const char *folder, const char *attribute, char ret[32]) {
+	char path[PATH_MAX];
 	FILE *f;
 
-	(void) snprintf(path, sizeof(path), "/sys/class/net/%s/%s", name, attribute);
+	ret[0] = '\0';
+	(void) snprintf(path, sizeof(path), "%s/%s", folder, attribute);
 	f = fopen(path, "re");
 	if (!f)
-		return -1;
-	if (fgets(text, sizeof(text), f))
-		n = strtol(text, NULL, base);
+		return;
+	if (!fgets(ret, 32, f))
+		ret[0] = '\0';
 	(void) fclose(f);
-	return n;
+}
+
+/* One number; speed reads as -1 or an error where a device has none. */
+static long read_number(const char *folder, const char *attribute, int base) {
+	char text[32];
+
+	read_text(folder, attribute, text);
+	return text[0] ? strtol(text, NULL, base) : -1;
+}
+
+/* Each packet by another link, also of one flow (bonding(7)'s "balance-rr"). */
+static bool spreads_packets(const char *folder) {
+	char mode[32];
+
+	read_text(folder, "bonding/mode", mode);
+	return strncmp(mode, "balance-rr", strlen("balance-rr")) == 0;
 }
 
 /*
  * A veth says 10,000 Mb/s and a tap 10, which limit nothing: only what has hardware, itself or below it (a bond;
- * a VLAN of a bond), has a rate that can be a ceiling.
+ * a VLAN of a bond), has a rate that can be a ceiling. In *ret_flow that of the fastest link, in Mb/s, or the
+ * interface's own where links share a flow.
  */
-static bool has_hardware(const char *name) {
-	static const char *const places[] = { "device", "lower_*/device", "lower_*/lower_*/device" };
-	bool found = false;
+static bool has_hardware(const char *folder, long speed, long *ret_flow) {
+	static const char *const places[] = { "", "lower_*/", "lower_*/lower_*/" };
+	bool found = false, spread = false;
+	long fastest = 0;
 
 	for (size_t i = 0; i < ELEMENTSOF(places) && !found; i++) {
-		char pattern[128];
+		char pattern[PATH_MAX];
 		glob_t g;
 
-		(void) snprintf(pattern, sizeof(pattern), "/sys/class/net/%s/%s", name, places[i]);
-		if (glob(pattern, GLOB_NOSORT, NULL, &g) == 0) {
-			found = true;
-			globfree(&g);
+		(void) snprintf(pattern, sizeof(pattern), "%s/%sdevice", folder, places[i]);
+		if (glob(pattern, GLOB_NOSORT, NULL, &g) != 0)
+			continue;
+		found = true;
+		for (size_t k = 0; k < g.gl_pathc; k++) {
+			*strrchr(g.gl_pathv[k], '/') = '\0';
+			fastest = MAX(fastest, read_number(g.gl_pathv[k], "speed", 10));
+			*strrchr(g.gl_pathv[k], '/') = '\0'; /* what lies over it */
+			spread |= i > 0 && spreads_packets(g.gl_pathv[k]);
 		}
+		globfree(&g);
 	}
+	*ret_flow = fastest > 0 && !spread ? MIN(fastest, speed) : speed;
 	return found;
 }
 
@@ -58,17 +82,21 @@ static const char *layer_of(long type) {
 	}
 }
 
-void netdev_read(const char *name, struct netdev *ret) {
-	long mtu = read_number(name, "mtu", 10), speed = read_number(name, "speed", 10),
-		flags = read_number(name, "flags", 16);
+void netdev_read(const char *root, const char *name, struct netdev *ret) {
+	char folder[PATH_MAX - 128];
+	long mtu, speed, flags, flow;
 
-	*ret = (struct netdev) {
-		.mtu = mtu > 0 ? (uint32_t) mtu : 0,
-		.rate_gbit_s = speed > 0 && has_hardware(name) ? (double) speed / 1000 : 0, /* sysfs: Mb/s */
-		.up = flags > 0 && (flags & IFF_UP),
-	};
+	(void) snprintf(folder, sizeof(folder), "%s/sys/class/net/%s", root, name);
+	mtu = read_number(folder, "mtu", 10);
+	speed = read_number(folder, "speed", 10);
+	flags = read_number(folder, "flags", 16);
+	*ret = (struct netdev) { .mtu = mtu > 0 ? (uint32_t) mtu : 0, .up = flags > 0 && (flags & IFF_UP) };
+	if (speed > 0 && has_hardware(folder, speed, &flow)) {
+		ret->rate_gbit_s = (double) speed / 1000; /* sysfs: Mb/s */
+		ret->flow_gbit_s = (double) flow / 1000;
+	}
 	(void) snprintf(ret->name, sizeof(ret->name), "%s", name);
-	(void) snprintf(ret->layer, sizeof(ret->layer), "%s", layer_of(read_number(name, "type", 10)));
+	(void) snprintf(ret->layer, sizeof(ret->layer), "%s", layer_of(read_number(folder, "type", 10)));
 }
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr_storage *b) {
@@ -103,14 +131,14 @@ int netdev_of_address(const struct sockaddr_storage *address, struct netdev *ret
 	int r = -ENODEV;
 
 	if (address_is_loopback(address)) {
-		netdev_read("lo", ret);
+		netdev_read("", "lo", ret);
 		return 0;
 	}
 	if (getifaddrs(&list) < 0)
 		return -errno;
 	for (i = list; i && r < 0; i = i->ifa_next)
 		if (i->ifa_addr && same_address(i->ifa_addr, address)) {
-			netdev_read(i->ifa_name, ret);
+			netdev_read("", i->ifa_name, ret);
 			r = 0;
 		}
 	freeifaddrs(list);

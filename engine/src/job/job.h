@@ -371,6 +371,11 @@ static inline uint32_t job_lanes(const struct job *job) {
 	return MAX(job_pairs(job), job->threads);
 }
 
+/* Flows between a pair of devices: its queue pairs, each of which takes one way through a fabric. */
+static inline uint32_t job_flows(const struct job *job) {
+	return job->queue_pairs * (job->kind == KIND_TRANSFER ? MAX(job->threads / job_pairs(job), 1u) : 1);
+}
+
 /* Writes the devices of a lane's two ends into job->device and job->server_device, in a lane's own copy of the job. */
 void job_for_lane(const struct job *job, uint32_t lane, struct job *ret);
 

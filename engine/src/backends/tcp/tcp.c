@@ -36,7 +36,7 @@ static int tcp_probe(device_callback callback, void *userdata) {
 			continue;
 		memcpy(&a, i->ifa_addr,
 		       i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-		netdev_read(i->ifa_name, &n);
+		netdev_read("", i->ifa_name, &n);
 		(void) snprintf(d.name, sizeof(d.name), "%s", n.name);
 		(void) snprintf(d.layer, sizeof(d.layer), "%s", n.layer);
 		(void) snprintf(d.state, sizeof(d.state), "%s", n.up ? "up" : "down");
@@ -98,7 +98,7 @@ static void describe(struct tcp_session *s, const struct open_arguments *a) {
 	(void) snprintf(s->session.device, sizeof(s->session.device), "%s", n.name);
 	(void) snprintf(s->session.layer, sizeof(s->session.layer), "%s", n.layer);
 	s->session.mtu = n.mtu;
-	s->session.rate_gbit_s = n.rate_gbit_s;
+	s->session.rate_gbit_s = netdev_rate(&n, job_flows(a->job));
 }
 
 /* Of transfers: the target's word ends each, so that it lies in the target's memory. */

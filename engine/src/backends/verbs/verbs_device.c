@@ -17,6 +17,7 @@ struct wanted {
 	const struct sockaddr_storage *local;
 	char netdev[IF_NAMESIZE];       /* that reaches the peer; empty: unknown */
 	bool rdma_cm;
+	uint32_t flows;                 /* of the job, through the port */
 };
 
 /* A port that could be used, and how well it suits. */
@@ -43,16 +44,19 @@ enum ibv_mtu verbs_mtu_from_bytes(uint32_t bytes) {
 	return (enum ibv_mtu) 0;
 }
 
-double verbs_rate_gbit_s(uint8_t active_speed, uint8_t active_width) {
+/* ibv_port_attr.active_speed ends with NDR; the next code is of ibv_query_port(3)'s newer active_speed_ex. */
+enum { SPEED_SDR = 1, SPEED_NDR = 128, SPEED_XDR = 256 };
+
+double verbs_rate_gbit_s(unsigned active_speed, unsigned active_width) {
 	/*
 	 * InfiniBand Architecture Specification, volume 1, PortInfo: signalling less 8b/10b up to QDR,
 	 * 64b/66b from FDR10 on.
 	 */
 	static const struct {
-		uint8_t code;
+		unsigned code;
 		double value;
 	} speeds[] = { { 1, 2 }, { 2, 4 }, { 4, 8 }, { 8, 10 }, { 16, 14.0625 * 64 / 66 }, { 32, 25 }, { 64, 50 },
-		       { 128, 100 } },
+		       { SPEED_NDR, 100 }, { SPEED_XDR, 200 } },
 	  widths[] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
 	double speed = 0, width = 0;
 
@@ -69,18 +73,22 @@ double verbs_rate_gbit_s(uint8_t active_speed, uint8_t active_width) {
  * The interface knows better where there is one:
  * RoCE drivers report 2.5 Gb/s for every speed that InfiniBand does not name.
  */
-double verbs_port_rate(const struct ibv_port_attr *attr, const char *netdev) {
-	enum { SDR = 1, WIDTH_1X = 1 };
+double verbs_port_rate(const char *root, const struct verbs_port *port, uint32_t flows) {
+	enum { WIDTH_1X = 1 };
+	const struct ibv_port_attr *attr = port->attr;
+	unsigned speed = attr->active_speed;
 	struct netdev n = { 0 };
 
-	if (attr->link_layer != IBV_LINK_LAYER_ETHERNET)
-		return verbs_rate_gbit_s(attr->active_speed, attr->active_width);
-	if (netdev[0])
-		netdev_read(netdev, &n);
+	if (attr->link_layer != IBV_LINK_LAYER_ETHERNET) {
+		if (speed == SPEED_NDR && verbs_sysfs_is_xdr(root, port->device, port->number))
+			speed = SPEED_XDR;
+		return verbs_rate_gbit_s(speed, attr->active_width);
+	}
+	if (port->netdev[0])
+		netdev_read(root, port->netdev, &n);
 	if (n.rate_gbit_s > 0)
-		return n.rate_gbit_s;
-	return attr->active_speed == SDR &&
-	       attr->active_width == WIDTH_1X ? 0 : verbs_rate_gbit_s(attr->active_speed, attr->active_width);
+		return netdev_rate(&n, flows);
+	return speed == SPEED_SDR && attr->active_width == WIDTH_1X ? 0 : verbs_rate_gbit_s(speed, attr->active_width);
 }
 
 static _printf_(3, 4) bool unfit(struct candidate *c, int error, const char *format, ...) {
@@ -190,7 +198,8 @@ static bool consider_port(struct candidate *c, const struct wanted *w) {
 	d->is_roce = d->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 	if (!check_port(c) || !choose_gid(c, w))
 		return false;
-	d->rate_gbit_s = verbs_port_rate(&d->port_attr, d->netdev);
+	d->rate_gbit_s = verbs_port_rate("", &(struct verbs_port) { d->name, d->port, &d->port_attr, d->netdev },
+					 w->flows);
 	return true;
 }
 
@@ -317,6 +326,7 @@ static int find_device(const struct open_arguments *a, struct candidate *ret) {
 		.gid_index = server ? j->server_gid_index : j->gid_index,
 		.local = a->local,
 		.rdma_cm = j->rdma_cm,
+		.flows = job_flows(j),
 	};
 	struct ibv_device **list;
 	struct netdev n;

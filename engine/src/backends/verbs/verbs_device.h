@@ -27,7 +27,7 @@ struct verbs_device {
 	char name[JOB_NAME_MAX];
 	char netdev[IF_NAMESIZE];       /* the interface of the GID; empty: unknown, or InfiniBand without one */
 	char address[INET6_ADDRSTRLEN]; /* the GID as text: 10.0.0.1, fe80::1; InfiniBand without a GID: "lid 5" */
-	double rate_gbit_s;             /* of the port; 0: unknown */
+	double rate_gbit_s;             /* of the port, for the flows of the job; 0: unknown */
 	/* one sentence: why this device, port and GID. verbs_device_open() says it where it chose */
 	char why[VERBS_WHY_MAX];
 };
@@ -60,10 +60,20 @@ uint32_t verbs_mtu_bytes(enum ibv_mtu mtu);
 enum ibv_mtu verbs_mtu_from_bytes(uint32_t bytes);
 
 /* Gb/s that a port carries after its line code: what users call its speed. 0: unknown. */
-double verbs_rate_gbit_s(uint8_t active_speed, uint8_t active_width);
+double verbs_rate_gbit_s(unsigned active_speed, unsigned active_width);
 
-/* The same for a port: a RoCE port's interface knows its speed better. */
-double verbs_port_rate(const struct ibv_port_attr *attr, const char *netdev);
+struct verbs_port {
+	const char *device;
+	unsigned number;                /* from 1 */
+	const struct ibv_port_attr *attr;
+	const char *netdev;             /* empty: unknown, or none */
+};
+
+/*
+ * The same for so many flows through a port: a RoCE port's interface knows its speed better, and a bond's has several
+ * links. `root`: "" or a copied host's files.
+ */
+double verbs_port_rate(const char *root, const struct verbs_port *port, uint32_t flows);
 
 /* verbs_gid.c */
 

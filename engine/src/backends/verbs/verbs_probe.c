@@ -70,7 +70,7 @@ static int probe_port(struct ibv_context *context, uint8_t port, struct device *
 	rdma->lid = attr.link_layer == IBV_LINK_LAYER_INFINIBAND ? attr.lid : 0;
 	set_address(d, gids, rdma->n_gids, &attr, netdev);
 	d->mtu = verbs_mtu_bytes(attr.active_mtu);
-	d->rate_gbit_s = verbs_port_rate(&attr, netdev);
+	d->rate_gbit_s = verbs_port_rate("", &(struct verbs_port) { d->name, port, &attr, netdev }, UINT32_MAX);
 	if (!netdev[0])
 		verbs_sysfs_netdev(d->name, port, netdev);
 	(void) snprintf(d->netdev, sizeof(d->netdev), "%s", netdev);

@@ -80,6 +80,13 @@ void verbs_sysfs_netdev(const char *device, unsigned port, char ret[IF_NAMESIZE]
 		read_line(ret, IF_NAMESIZE, "%s/%s/parent", class, device);
 }
 
+bool verbs_sysfs_is_xdr(const char *root, const char *device, unsigned port) {
+	char rate[64];
+
+	read_line(rate, sizeof(rate), "%s%s/%s/ports/%u/rate", root, class, device, port);
+	return strstr(rate, " XDR)");
+}
+
 bool verbs_sysfs_has_netdev(const char *device, const char *netdev) {
 	char path[PATH_MAX];
 

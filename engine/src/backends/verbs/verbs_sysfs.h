@@ -24,6 +24,9 @@ unsigned verbs_sysfs_devices(char *ret, size_t size);
 /* The interface of a port: that of its first GID which has one; empty: none. */
 void verbs_sysfs_netdev(const char *device, unsigned port, char ret[IF_NAMESIZE]);
 
+/* Whether a port runs at XDR, which the kernel names in its rate: "800 Gb/sec (4X XDR)". */
+bool verbs_sysfs_is_xdr(const char *root, const char *device, unsigned port);
+
 /* Whether an interface, such as ib0 of IPoIB, is of the same hardware as a device. */
 bool verbs_sysfs_has_netdev(const char *device, const char *netdev);
 
