@@ -103,7 +103,7 @@ class Agent:
         serve = await serving.start(self._children, share, engine, self._settings.control)
         self._ready()
         own, routes = await devices.roads(self._children, share.address, share.peers())
-        wanted = [own, *routes.values(), *share.devices()]
+        wanted = [own, *routes.values(), *share.devices(), *share.devices("netdev")]
         counters = Counters(devices.find(wanted), self._children, self._clock)
         readings = Readings(counters, self._raw, self._clock)
         found["address_interface"] = own

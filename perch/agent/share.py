@@ -73,9 +73,9 @@ class Share:
         """The addresses of the hosts at the other ends."""
         return {name: host["address"] for name, host in self.hosts.items() if name != self.host}
 
-    def devices(self) -> list[str]:
-        """Those that the plan names for this host."""
-        return [one["name"] for one in self.hosts[self.host].get("devices", []) if "name" in one]
+    def devices(self, key: str = "name") -> list[str]:
+        """Those that the plan names for this host; `netdev`: their interfaces, as far as named."""
+        return [one[key] for one in self.hosts[self.host].get("devices", []) if one.get(key)]
 
     def rounds(self) -> Iterator[list[Flow]]:
         """Those in which this host has flows, in the order in which they are walked."""

@@ -111,7 +111,7 @@ class Life:
             found["address_interface"] = own
             write_whole(session.folder / "environment.json", encoded(found))
         at = since(past, session, boot_id(), self._clock)
-        wanted = [own, *routes.values(), *share.devices()]
+        wanted = [own, *routes.values(), *share.devices(), *share.devices("netdev")]
         self._flows = Flows(share, past, self._raw, at.boot_id, routes)
         soak = self._soak = Soak(self._flows, session, at)
         sampler = Sampler(self._children, self._raw, self._clock, soak.groups, wanted)

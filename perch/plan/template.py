@@ -11,7 +11,7 @@ says of the ends:
     device.KEY          of the flow's first device: name, netdev, ib_port, gid_index, svc_id, vni
     devices.KEY         the same of all devices that the flow uses, with commas between them
     devices.rail        likewise, each with its port and GID index, where it has any: NAME:PORT:GID
-    rails               the devices of all rails that work at the same time, with commas between
+    rails.KEY           the devices of all rails that work at the same time, with commas between
 
 and `{round.seconds}` for the time that a round of a soak lasts. `{client.KEY=VALUE}` has a default.
 """
@@ -91,7 +91,9 @@ def facts_of(
         facts[f"device.{key}"] = values[0]
         facts[f"devices.{key}"] = ",".join(value or "" for value in values)
     if len(together) > 1:
-        facts["rails"] = ",".join(str(host["devices"][one]["name"]) for one in together)
+        at_once = [host["devices"][one] for one in together]
+        for key in ("name", "netdev"):
+            facts[f"rails.{key}"] = ",".join(_text(one.get(key)) or "" for one in at_once)
     if used:
         facts["devices.rail"] = ",".join(map(_rail, used))
     return facts

@@ -186,7 +186,10 @@ def _round_refusals(test: SuiteTest, command: Command) -> Iterator[str]:
         if test.rails == "together":
             yield "a transfer moves data over all its devices together; leave rails out"
     elif test.params.get("devices") is not None and not command.by_rail(test):
-        yield "devices needs backend verbs or cxi, or tool perftest or cxi: others name no device"
+        yield (
+            "devices needs a test that names a device: backend verbs, cxi or ofi (not provider "
+            "shm), tool perftest or cxi; leave it out"
+        )
     refusal = rails.refusal(test)
     if refusal is not None:
         yield refusal

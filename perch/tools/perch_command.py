@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,16 +9,9 @@ from perch.model import units
 from perch.model.suite import Carrier, Host, SuiteTest
 from perch.tools import perch_params
 from perch.tools.command import Command, Cost, Template, Word
-
-#: Providers that drive a card themselves (fi_provider(7)), also below a utility such as ofi_rxm.
-_of_hardware = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")
+from perch.tools.perch_params import drives_card, named_by
 
 _SUBCOMMANDS = {"latency": "lat", "bandwidth": "bw", "transfer": "transfer"}
-
-
-def drives_card(test: SuiteTest) -> bool:
-    """Whether the test names a provider of libfabric that drives a card."""
-    return test.backend == "ofi" and _of_hardware.search(test.provider or "") is not None
 
 
 def carrier(test: SuiteTest) -> Carrier:
@@ -35,6 +27,24 @@ def lacks(test: SuiteTest, host: Host) -> str | None:
         return f"has no backend {test.backend}"
     if test.provider == "shm" and host.fabric != "loopback":
         return "shares no memory with another host (provider shm)"
+    asked, has = test.get("devices"), len(host.devices)
+    # the engine chooses a device where none is named, one
+    if asked is None or has == 0:
+        return None
+    return _names_fault(host, named_by(test), asked if isinstance(asked, int) else has)
+
+
+def _names_fault(host: Host, key: str, devices: int) -> str | None:
+    used = host.devices[:devices]
+    for device in used:
+        if device.get(key) is None:
+            return (
+                f"does not say which interface is over {device['name']} (netdev in perch_devices)"
+            )
+    # a device may have several ports; one machine has one loopback, and several endpoints of it
+    different = {(device[key], str(device.get("ib_port") or 1)) for device in used}
+    if host.fabric != "loopback" and len(different) != len(used):
+        return "names a device twice (perch_devices)"
     return None
 
 
@@ -72,7 +82,11 @@ def _rail_words(test: SuiteTest) -> list[Word]:
     """Where rails work together, each end shares its cores out among them."""
     if test.rails == "alone":
         return []
-    return [["--rails", "{client.rails}"], ["--server-rails", "{server.rails}"]]
+    key = named_by(test)
+    return [
+        ["--rails", f"{{client.rails.{key}}}"],
+        ["--server-rails", f"{{server.rails.{key}}}"],
+    ]
 
 
 def device_words(test: SuiteTest) -> list[Word]:
@@ -92,7 +106,13 @@ def device_words(test: SuiteTest) -> list[Word]:
             ["--server-device", "{server.device.name}"],
             *services(test),
         ]
-    return []
+    if test.get("devices") is None:
+        return []
+    key = named_by(test)
+    return [
+        ["--device", f"{{client.device.{key}}}"],
+        ["--server-device", f"{{server.device.{key}}}"],
+    ]
 
 
 def services(test: SuiteTest) -> list[Word]:
@@ -138,5 +158,5 @@ COMMAND = Command(
     carrier=carrier,
     lacks=lacks,
     is_engine=True,
-    by_rail=lambda test: test.backend in ("verbs", "cxi"),
+    by_rail=lambda test: test.backend in ("verbs", "ofi", "cxi") and test.provider != "shm",
 )

@@ -11,6 +11,9 @@ from perch.model.suite import SuiteTest
 from perch.tools import atomics
 from perch.tools.command import Ends, Want, count, duration_s, numeral
 
+#: Providers that drive a card themselves (fi_provider(7)), also below a utility such as ofi_rxm.
+_of_hardware = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")
+
 _gpu = re.compile(r"(cuda|rocm|ze)(?::([0-9]+))?")
 
 #: The engine's defaults (perch --help): messages to warm up, and of a measurement by messages;
@@ -29,6 +32,16 @@ def default(test: SuiteTest, name: str, value: int | None) -> Want:
     """What was not asked for may go unstated, but must not be another than the engine's default."""
     asked = count(test, name)
     return Want(name, value if asked is None else asked, asked is None)
+
+
+def drives_card(test: SuiteTest) -> bool:
+    """Whether the test names a provider of libfabric that drives a card."""
+    return test.backend == "ofi" and _of_hardware.search(test.provider or "") is not None
+
+
+def named_by(test: SuiteTest) -> str:
+    """libfabric knows a card by its RDMA device where the provider drives it, else by netdev."""
+    return "netdev" if test.backend == "ofi" and not drives_card(test) else "name"
 
 
 def _is_on(test: SuiteTest, name: str) -> bool:
@@ -228,11 +241,11 @@ def cassini_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
 
 def _device_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     """Each end's device as its inventory names it. Verbs always name theirs, and its port."""
-    if test.backend not in ("verbs", "cxi"):
+    if test.backend not in ("verbs", "cxi") and test.get("devices") is None:
         return
-    verbs = test.backend == "verbs"
-    yield Want("client.device", ends.first("client", "name"), not verbs)
-    yield Want("server.device", ends.first("server", "name"), not verbs)
+    verbs, key = test.backend == "verbs", named_by(test)
+    yield Want("client.device", ends.first("client", key), test.backend == "cxi")
+    yield Want("server.device", ends.first("server", key), test.backend == "cxi")
     if verbs:
         yield from port_wants(ends)
 

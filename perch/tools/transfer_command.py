@@ -13,13 +13,14 @@ from perch.model.record import ROLES, Role
 from perch.model.suite import Host, SuiteTest
 from perch.tools import perch_command
 from perch.tools.command import Command, Cost, Ends, Template, Want, Word, count, duration_s
-from perch.tools.perch_command import drives_card, options
+from perch.tools.perch_command import options
 from perch.tools.perch_params import (
     cassini_wants,
     default,
     fabric_class,
     inline_want,
     memory_wants,
+    named_by,
     path_wants,
     place_wants,
     port_wants,
@@ -81,36 +82,6 @@ def _refusals(test: SuiteTest) -> Iterator[str]:
 # ---- devices -------------------------------------------------------------------------------------
 
 
-def _named_by(test: SuiteTest) -> str:
-    """libfabric knows a card by its RDMA device where the provider drives it, else by netdev."""
-    return "netdev" if test.backend == "ofi" and not drives_card(test) else "name"
-
-
-def _lacks(test: SuiteTest, host: Host) -> str | None:
-    lacking = perch_command.lacks(test, host)
-    asked, has = test.get("devices"), len(host.devices)
-    if lacking is not None:
-        return lacking
-    # the engine chooses a device where none is named, one
-    if asked is None or has == 0:
-        return None
-    return _names_fault(host, _named_by(test), asked if isinstance(asked, int) else has)
-
-
-def _names_fault(host: Host, key: str, devices: int) -> str | None:
-    used = host.devices[:devices]
-    for device in used:
-        if device.get(key) is None:
-            return (
-                f"does not say which interface is over {device['name']} (netdev in perch_devices)"
-            )
-    # a device may have several ports; one machine has one loopback, and several endpoints of it
-    different = {(device[key], str(device.get("ib_port") or 1)) for device in used}
-    if host.fabric != "loopback" and len(different) != len(used):
-        return "names a device twice (perch_devices)"
-    return None
-
-
 def _settings(host: Host, key: str, devices: int) -> list[Any]:
     """What the devices in use have for a setting: one, where all of them share it."""
     found = {device.get(key) for device in host.devices[:devices]}
@@ -146,17 +117,11 @@ def _settings_unfit(test: SuiteTest, client: Host, server: Host, devices: int) -
 
 
 def _device_words(test: SuiteTest, devices: int) -> list[Word]:
-    key = _named_by(test)
-    if test.backend in _NAMED and devices == 1:
+    if devices == 1:
         return perch_command.device_words(test)
     if test.get("devices") is None:
         return []
-    if devices == 1:
-        return [
-            ["--device", f"{{client.device.{key}}}"],
-            ["--server-device", f"{{server.device.{key}}}"],
-        ]
-    key = "rail" if test.backend == "verbs" else key
+    key = "rail" if test.backend == "verbs" else named_by(test)
     named: list[Word] = [
         ["--devices", f"{{client.devices.{key}}}"],
         ["--server-devices", f"{{server.devices.{key}}}"],
@@ -261,7 +226,7 @@ def _named(test: SuiteTest, ends: Ends, role: Role, pairs: int) -> list[str] | N
     if test.get("devices") is None and not first:
         return None
     devices = ends.client if role == "client" else ends.server
-    names = [device.get("name" if first else _named_by(test)) for device in devices[:pairs]]
+    names = [device.get("name" if first else named_by(test)) for device in devices[:pairs]]
     return [str(name) for name in names] if names and None not in names else None
 
 
@@ -313,7 +278,7 @@ COMMAND = Command(
     wants=_wants,
     lasts=lambda test: None,  # each pair of devices has a window of its own
     carrier=perch_command.carrier,
-    lacks=_lacks,
+    lacks=perch_command.lacks,
     unfit=_unfit,
     is_engine=True,
 )

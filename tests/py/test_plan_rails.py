@@ -212,8 +212,26 @@ def test_a_choice_that_is_none_is_refused(asked: Any) -> None:
 
 
 def test_a_test_that_names_no_device_cannot_choose_some() -> None:
-    with pytest.raises(PerchError, match="devices needs backend verbs or cxi, or tool perftest"):
-        plan("all", backend="tcp")
+    for backend, provider in (("tcp", None), ("ofi", "shm"), ("null", None)):
+        with pytest.raises(PerchError, match="devices needs a test that names a device"):
+            plan("all", backend=backend, provider=provider)
+
+
+def test_rails_of_libfabric_have_the_names_that_its_provider_drives() -> None:
+    cards = [{"name": f"mlx5_{i}", "netdev": f"eth{i}"} for i in range(2)]
+    inventory = hosts(2, perch_backends=["ofi"], perch_devices=cards)
+    for provider, names in (("tcp;ofi_rxm", ["eth0", "eth1"]), ("verbs", ["mlx5_0", "mlx5_1"])):
+        given = {"backend": "ofi", "provider": provider, "params": {"size": 8, "devices": "mlx5_*"}}
+        of = planned([suite_test(**given, rails="together")], inventory)
+        commands = [flow["client_argv"] for flow in flows(of)]
+        for words in commands:
+            assert option(words, "--rails") == option(words, "--server-rails") == ",".join(names)
+        for end in ("--device", "--server-device"):
+            assert [option(words, end) for words in commands] == names
+    unnamed = hosts(2, perch_backends=["ofi"], perch_devices=["mlx5_0", "mlx5_1"])
+    test = suite_test(backend="ofi", params={"size": 8, "devices": "all"})
+    why = "h0 does not say which interface is over mlx5_0 (netdev in perch_devices)"
+    assert ("t", why) in excluded(planned([test], unnamed))
 
 
 def test_a_soak_loads_all_rails_at_the_same_time() -> None:
