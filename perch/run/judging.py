@@ -59,13 +59,6 @@ class Judged(msgspec.Struct):
 # ---- records -------------------------------------------------------------------------------------
 
 
-class _Records(NamedTuple):
-    """The columns of a whole run, and the files that hold its records, in order."""
-
-    piece: worker.Piece
-    files: list[Path]
-
-
 class _Pieces(NamedTuple):
     """The pieces of a plan, and where the lines of each lie."""
 
@@ -84,12 +77,12 @@ def _pieces(plan: Plan, files: RawFiles) -> _Pieces:
 
 def _read_records(
     plan: Plan, hosts: dict[str, HostFacts], pieces: _Pieces, root: Path, work: Path
-) -> _Records:
-    """Writes work/records.jsonl."""
+) -> worker.Piece:
+    """Of a whole run. Writes work/records.jsonl."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
     parts = work / "parts"
     parts.mkdir()
-    records, rows, written = [], [], []
+    records, rows = [], []
     trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
     with (work / RECORDS).open("wb") as whole:
         read = worker.read(source, pieces.rounds, pieces.lines.parts, parts)
@@ -97,19 +90,20 @@ def _read_records(
             records.append(piece.records)
             rows.append(piece.seen)
             trail.follow(piece.trail)
-            written.append(parts / f"{n}.jsonl")
-            with written[-1].open("rb") as part:
+            lines = parts / f"{n}.jsonl"
+            with lines.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
-    return _Records(worker.Piece(columns.joined(records), pl.concat(rows), trail), written)
+            lines.unlink()
+    return worker.Piece(columns.joined(records), pl.concat(rows), trail)
 
 
-def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[_Records, Documents]:
+def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.Piece, Documents]:
     """The same of a run whose outputs were measured elsewhere."""
     records, documents = imported.read(plan, files)
     frame = laws.judged(records)
     (work / RECORDS).write_bytes(encode_lines(records))
     whole = columns.joined([frame] if records else [])
-    return _Records(worker.Piece(whole, seen.frame([]), Trail()), [work / RECORDS]), documents
+    return worker.Piece(whole, seen.frame([]), Trail()), documents
 
 
 # ---- a soak --------------------------------------------------------------------------------------
@@ -150,10 +144,10 @@ def _judge(root: Path, work: Path) -> Judged:
         hosts = read_hosts(files, plan, findings.judged)
         documents, odd = None, pieces.result().lines.odd
         if planned.is_imported(plan):
-            (read, of_records), documents = _imported_records(plan, files, work)
+            read, documents = _imported_records(plan, files, work)
         else:
-            read, of_records = _read_records(plan, hosts, pieces.result(), root, work)
-        table = beside.submit(parquet.write, of_records, work / PARQUET)
+            read = _read_records(plan, hosts, pieces.result(), root, work)
+        table = beside.submit(parquet.write, read.records, work / RECORDS, work / PARQUET)
         view = RunView(
             plan=plan,
             records=read.records,
@@ -264,7 +258,7 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
             verdict = _unjudged(root, str(error), remedy)
             error.remedy = remedy
             (work / RECORDS).write_bytes(b"")
-            parquet.write([], work / PARQUET)
+            parquet.write(columns.joined([]), work / RECORDS, work / PARQUET)
             (work / INTERVALS).unlink(missing_ok=True)
             (work / VERDICT).write_bytes(encode(verdict) + b"\n")
             return verdict, error

@@ -35,8 +35,11 @@ def read(root: Path) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("name", ["loopback", "rxe", "perftest", "transfer"])
-def test_every_value_of_every_record_is_in_it_in_the_same_order(name: str, run_copy: Copy) -> None:
+def test_every_value_of_every_record_is_in_it_in_the_same_order(
+    name: str, run_copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = run_copy(name)
+    monkeypatch.setattr(parquet, "_ROWS", 10)  # several groups of rows
     judging.judge(root)
     records = [json.loads(line) for line in (root / "records.jsonl").read_text().splitlines()]
     found = read(root)
