@@ -7,6 +7,7 @@ in the order of its flows, so that a piece is one stretch of each file.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
@@ -63,16 +64,22 @@ class Stretch(NamedTuple):
     end: int
 
 
-class Part(NamedTuple):
-    """Where a host's lines of one piece lie; None where it has none.
+class Samples(NamedTuple):
+    """Where samples lie that follow each other, from number `first` on.
 
-    `first`: the number of the first sample. `layout`: the last one before the samples.
+    `layout`: the last one before them; None where there is none.
     """
 
+    first: int
+    lines: Stretch
+    layout: Stretch | None
+
+
+class Part(NamedTuple):
+    """Where a host's lines of one piece lie: those of its flows, and the samples that they name."""
+
     flows: Stretch
-    first: int = 0
-    samples: Stretch | None = None
-    layout: Stretch | None = None
+    samples: Sequence[Samples] = ()
 
 
 class Index(NamedTuple):
@@ -129,8 +136,7 @@ class _Samples:
     """
 
     def __init__(self, file: BinaryIO, walk: tuple[str, str], last: int | None = None) -> None:
-        self._begins: list[int] = []
-        self._ends: list[int] = []
+        self._begins, self._ends = array("q"), array("q")
         self.odd: list[tuple[int, str]] = []
         self._layouts: list[tuple[int, Stretch]] = []
         lines = _lines(file)
@@ -149,28 +155,41 @@ class _Samples:
             else:
                 self.odd.append((number, "is neither a layout nor a sample"))
 
-    def between(self, first: int, last: int) -> tuple[Stretch, Stretch | None] | None:
-        """The lines of these numbers, and the layout before them; None where they are not there."""
-        if not first <= last <= len(self._begins):
-            return None
-        before = (at for begin, at in reversed(self._layouts) if begin < first)
-        return Stretch(self._begins[first - 1], self._ends[last - 1]), next(before, None)
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def of(self, numbers: Iterable[int]) -> list[Samples]:
+        """Where those of these numbers lie that are there.
+
+        A soak's flow names its first sample and its last one, and a day lies between.
+        """
+        found: list[Samples] = []
+        last = 0
+        for number in sorted(numbers):
+            if number > len(self):
+                break
+            end = self._ends[number - 1]
+            if number == last + 1 and found:
+                found[-1] = found[-1]._replace(lines=found[-1].lines._replace(end=end))
+            else:
+                before = (at for begin, at in reversed(self._layouts) if begin < number)
+                lines = Stretch(self._begins[number - 1], end)
+                found.append(Samples(number, lines, next(before, None)))
+            last = number
+        return found
 
 
 class _Found(msgspec.Struct):
-    """One host's lines of a piece, while they are looked for."""
+    """One host's lines of a piece, while they are looked for. `samples`: that they name."""
 
     begin: int
     end: int = 0
-    first: int = 0
-    last: int = 0
+    samples: set[int] = set()
 
     def add(self, end: int, samples: tuple[int, int] | None) -> None:
         """One more line, which ends there."""
         self.end = end
-        if samples:
-            self.first = min(self.first or samples[0], *samples)
-            self.last = max(self.last, *samples)
+        self.samples.update(samples or ())
 
 
 class _Place(NamedTuple):
@@ -219,11 +238,10 @@ class _Walk:
 
     def parts(self, samples: _Samples | None) -> dict[int, Part]:
         """By piece where its lines lie."""
-        parts = {}
-        for piece, one in self.found.items():
-            between = samples.between(one.first, one.last) if samples and one.first else None
-            parts[piece] = Part(Stretch(one.begin, one.end), one.first, *(between or (None, None)))
-        return parts
+        return {
+            piece: Part(Stretch(one.begin, one.end), samples.of(one.samples) if samples else ())
+            for piece, one in self.found.items()
+        }
 
 
 def _of_walk(
@@ -290,10 +308,11 @@ class Lines:
         self._address_interface = address_interface
         self._rest = iter(between(files, f"{folder}/{FLOWS}", part.flows).splitlines())
         self._early: dict[tuple[str, str], FlowLine] = {}
-        path = f"{folder}/{SAMPLES}"
-        names = between(files, path, part.layout) if part.layout else b""
-        text = between(files, path, part.samples) if part.samples else b""
-        self._readings = _Readings((names + text).splitlines(), part.first)
+        self._readings: dict[int, Reading] = {}
+        file = files.stream(f"{folder}/{SAMPLES}") if part.samples else None
+        if file is not None:
+            with file:
+                self._readings = _readings(file, part.samples)
 
     def of(self, flow: str, role: Role) -> FlowLine | None:
         """What this host's end left. It is asked for once, mostly in the order of the lines."""
@@ -331,7 +350,7 @@ class Lines:
     def _counters(self, line: FlowLine) -> Readings | None:
         if line.samples is None:
             return None
-        before, after = map(self._readings.of, line.samples)
+        before, after = map(self._readings.get, line.samples)
         return Readings(before, after, self._address_interface, line.route_interface)
 
 
@@ -366,30 +385,27 @@ def flow_line(line: bytes) -> FlowLine | None:
     return _once(_flow, line)
 
 
-class _Readings:
-    """Samples that follow each other from number `first` on, and the layouts before them.
+def _readings(file: BinaryIO, samples: Iterable[Samples]) -> dict[int, Reading]:
+    """Readings by their numbers.
 
     A sample without a layout, or with other values than it names, tells nothing.
     """
-
-    def __init__(self, lines: Iterable[bytes], first: int) -> None:
-        self._found: list[Reading | None] = []
-        self._first = first
-        names: Layout | None = None
+    found: dict[int, Reading] = {}
+    for one in samples:
+        names = names_of(_read(file, one.layout).rstrip()) if one.layout else None
         texts: list[bytes] = []
-        for text in lines:
+        every: list[Reading | None] = []
+        for text in _read(file, one.lines).splitlines():
             if _LAYOUT in text:
-                self._found += _series(names, texts)
-                texts = []
-                names = names_of(text)
+                every += _series(names, texts)
+                names, texts = names_of(text), []
             elif _SAMPLE in text:
                 texts.append(text)
-        self._found += _series(names, texts)
-
-    def of(self, number: int) -> Reading | None:
-        at = number - self._first
-        found = self._found[at] if 0 <= at < len(self._found) else None
-        return found if found is not None and found.number == number else None
+        every += _series(names, texts)
+        found |= {
+            at: read for at, read in enumerate(every, one.first) if read and read.number == at
+        }
+    return found
 
 
 def _series(names: Layout | None, texts: Sequence[bytes]) -> list[Reading | None]:
@@ -472,9 +488,7 @@ def idle(
         return None
     with file:
         found = _Samples(file, (run, host), last=max(samples))
-        between = found.between(*samples)
-        if between is None:
+        if not samples[0] <= samples[1] <= len(found):
             return None
-        text = b"".join(_read(file, at) for at in reversed(between) if at is not None)
-    readings = _Readings(text.splitlines(), samples[0])
-    return Readings(readings.of(samples[0]), readings.of(samples[1]), interface)
+        before, after = map(_readings(file, found.of(samples)).get, samples)
+    return Readings(before, after, interface)

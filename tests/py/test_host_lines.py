@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ from perch.judge import host_lines, planned, worker
 from perch.judge.hosts import HostFacts
 from perch.judge.outputs import Outputs
 from perch.judge.raw import RawFiles, TooLargeError
+from perch.judge.readings import series
 from perch.model.plan import Flow
-from perch.model.raw import Agent, FlowFiles, Readings
+from perch.model.raw import Agent, FlowFiles, Layout, Reading, Readings
+from perch.model.raw_lines import SampleLine
 from perch.run import judging
 
 RUN, PLAN, HOSTS = "r", "0" * 64, ("a", "b")
@@ -266,3 +268,26 @@ def test_pieces_of_a_plan_have_every_flow_once(run_copy: Callable[[str], Path]) 
     plan = planned.plan_to_judge(run_copy("loopback") / "plan.json")
     found = [turn for piece in worker.pieces(plan.rounds) for turn in piece]
     assert found == plan.rounds
+
+
+def test_of_a_day_only_the_samples_that_flows_name_are_read(
+    walk: Walk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A soak's flow names its first sample and its last one."""
+    last = 1000
+    walk.flows[1:-1] = [line(1, 1, samples=[1, last]), line(2, 1, samples=[2, last])]
+    walk.samples[1:] = [LAYOUT, *map(sample, range(1, last + 1))]
+    walk.samples.insert(500, LAYOUT | {"host": ["TcpRetransSegs"]})
+    read: list[int] = []
+
+    def counted(of: Layout, lines: Sequence[SampleLine]) -> list[Reading | None]:
+        read.append(len(lines))
+        return series(of, lines)
+
+    monkeypatch.setattr(host_lines, "series", counted)
+    first, second, _ = walk.files()
+    assert read == [2, 1]
+    for end in (first.client, second.client):
+        assert end and not isinstance(end, str) and end.counters and end.counters.after
+        assert end.counters.after.number == last
+        assert end.counters.before and not end.counters.after.steps_on(end.counters.before)
