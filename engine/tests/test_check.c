@@ -212,6 +212,8 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	refused("bw h --backend cxi --provider cxi", "the cxi backend has no providers");
 	refused("lat h --backend null --completion event", "the null backend cannot sleep");
 	refused("lat h --backend null --memory cuda", "host memory and huge pages only");
+	refused("bw h --backend tcp --memory cuda", "--bounce lets each message be copied");
+	refused("transfer h --backend tcp --memory cuda", "host memory only; give --backend verbs, ofi or cxi");
 	refused("transfer h --backend null", "--backend null has no transfers");
 	refused("transfer h --op send", "--op send is no transfer");
 	refused("transfer h --devices a,b --server-devices c,d", "the tcp backend has no devices");

@@ -22,6 +22,7 @@ setup() {
 
 teardown() {
   stop_servers
+  [ -z "${HUGE_PAGES:-}" ] || echo "$HUGE_PAGES" >/proc/sys/vm/nr_hugepages
   common_teardown
   [ ${#INSIDE[@]} -eq 0 ] || ip netns del "$NET"
 }
@@ -376,6 +377,19 @@ Server GPU Type  : AMD"
   client 2 cxi_write_bw -n 2 -l 4 -s 1048576 --buf-sz 4096
   assert_said "--buf-sz 4096: the buffers of one direction take 1048576 bytes here"
   assert_equal "$output" ""
+}
+
+@test "a small buffer takes a whole huge page, and the summary counts it" {
+  local pool=/proc/sys/vm/nr_hugepages wanted
+  HUGE_PAGES=$(<$pool)
+  wanted=$((HUGE_PAGES + 4)) # one at each end, and some that others may take
+  echo "$wanted" >$pool 2>/dev/null || skip "only root reserves huge pages"
+  [ "$(<$pool)" -ge "$wanted" ] || skip "this kernel has no room for huge pages"
+  serve cxi_send_lat
+  client 0 cxi_send_lat -s 8 -n 10 --use-hp 2M
+  assert_output --partial "Hugepages        : Enabled (2M - 1 pages)"
+  served 0
+  assert_equal "$(grep -c "Enabled (2M - 1 pages)" server.out)" 1
 }
 
 @test "help and version name the page, and say that the original cannot be talked to" {

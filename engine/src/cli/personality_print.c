@@ -139,13 +139,24 @@ static void print_atomic(const struct summary *s) {
 	(void) putchar('\n');
 }
 
+/* Huge pages of both directions' buffers: a region has whole ones. */
+static uint64_t huge_pages(const struct run *r) {
+	const struct memory_kind kinds[] = { job_tx_memory(r->job), job_rx_memory(r->job) };
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->arena.n_regions; i++)
+		if (kinds[i].huge)
+			n += r->arena.regions[i].length / kinds[i].huge;
+	return n;
+}
+
 static void print_huge(const struct summary *s) {
 	uint64_t huge = job_huge(s->job);
 
 	print_label(s, "Hugepages");
 	if (huge)
 		(void) printf("Enabled (%s - %ju pages)\n", huge == JOB_HUGE_2M ? "2M" : "1G",
-			      (uintmax_t) (s->run->arena.length / huge));
+			      (uintmax_t) huge_pages(s->run));
 	else
 		(void) printf("%s\n", job_uses_gpu(s->job) ? "Disabled - Not Applicable" : "Disabled");
 }

@@ -109,6 +109,9 @@ static int validate_gpu(const struct job *job, const struct backend_facts *b) {
 	if (!(b->flags & (BACKEND_GPU | BACKEND_BOUNCE)))
 		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend takes host memory and huge pages only",
 			       gpu, b->name);
+	if (job->kind == KIND_TRANSFER && !(b->flags & BACKEND_GPU))
+		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend moves host memory only; "
+			       "give --backend verbs, ofi or cxi", gpu, b->name);
 	if (!job->bounce && !(b->flags & BACKEND_GPU))
 		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend reaches host memory only; "
 			       "--bounce lets each message be copied through it, and the copy is a part of the time",
