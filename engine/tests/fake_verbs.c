@@ -4,6 +4,7 @@
  * so that wrong ones are seen.
  */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -78,13 +79,15 @@ struct fake_device *fake_add(const char *name) {
 		},
 		.max_inline = 256,
 	};
-	for (unsigned i = 0; i < FAKE_PORTS; i++)
+	for (unsigned i = 0; i < FAKE_PORTS; i++) {
+		d->pkeys[i][0] = 0xffff;
 		d->ports[i] = (struct ibv_port_attr) {
 			.state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_4096,
-			.gid_tbl_len = 16, .max_msg_sz = 1u << 30,
+			.gid_tbl_len = 16, .pkey_tbl_len = FAKE_PKEYS, .max_msg_sz = 1u << 30,
 			/* 100 Gb/s: 4 x 25 */
 			.link_layer = IBV_LINK_LAYER_ETHERNET, .active_speed = 32, .active_width = 2,
 		};
+	}
 	(void) snprintf(d->device.name, sizeof(d->device.name), "%s", name);
 	(void) snprintf(d->device.dev_name, sizeof(d->device.dev_name), "uverbs%u", fake.n_devices - 1);
 	return d;
@@ -182,6 +185,15 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 	if (!e)
 		memcpy(ret, &d->ports[port - 1], offsetof(struct ibv_port_attr, port_cap_flags2));
 	return e;
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *ret) {
+	if (index < 0 || index >= FAKE_PKEYS) {
+		errno = EINVAL;
+		return -1;
+	}
+	*ret = htobe16(device_of(context)->pkeys[port - 1][index]);
+	return 0;
 }
 
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *ret,
@@ -475,8 +487,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask) {
 	if (a->qp_state == IBV_QPS_INIT) {
 		q->access = a->qp_access_flags;
 		q->qkey = a->qkey;
-		if (a->port_num < 1 || a->port_num > device_of(qp->context)->attr.phys_port_cnt)
+		if (a->port_num < 1 || a->port_num > device_of(qp->context)->attr.phys_port_cnt ||
+		    a->pkey_index >= FAKE_PKEYS)
 			return EINVAL;
+		q->pkey = device_of(qp->context)->pkeys[a->port_num - 1][a->pkey_index];
 	}
 	if (a->qp_state == IBV_QPS_RTR && qp->qp_type != IBV_QPT_UD) {
 		const struct fake_device *d = device_of(qp->context);

@@ -35,7 +35,7 @@ enum fake_call {
 	FAKE_CALL_MAX,
 };
 
-enum { FAKE_DEVICES = 4, FAKE_PORTS = 2, FAKE_GIDS = 256 };
+enum { FAKE_DEVICES = 4, FAKE_PORTS = 2, FAKE_GIDS = 256, FAKE_PKEYS = 4 };
 
 struct fake_gid {
 	union ibv_gid gid;      /* zero: empty */
@@ -49,6 +49,7 @@ struct fake_device {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr ports[FAKE_PORTS];
 	struct fake_gid gids[FAKE_PORTS][FAKE_GIDS];
+	uint16_t pkeys[FAKE_PORTS][FAKE_PKEYS]; /* 0: an empty place */
 	uint32_t max_inline;
 	bool inline_less;       /* more is not refused, but less is given */
 	bool no_uc;             /* it has no unreliable connections */

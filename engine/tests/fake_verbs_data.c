@@ -142,6 +142,13 @@ static enum ibv_wc_status do_atomic(const struct sending *s) {
 	return IBV_WC_SUCCESS;
 }
 
+/* A packet of another partition, or of a limited member to another, is dropped. */
+static bool in_one_partition(const struct fake_qp *a, const struct fake_qp *b) {
+	enum { FULL = 0x8000 };
+
+	return !a->pkey || !b->pkey || (((a->pkey ^ b->pkey) & ~FULL) == 0 && (a->pkey | b->pkey) & FULL);
+}
+
 /* Executes one work request. *ret_wait: the receiver is not ready, and a reliable sender tries again. */
 static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bool *ret_wait) {
 	bool ud = q->qp.qp_type == IBV_QPT_UD, lossy = q->qp.qp_type != IBV_QPT_RC, too_long = false;
@@ -161,7 +168,8 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 		return IBV_WC_LOC_PROT_ERR;
 	if (lossy && fake.lose_every && ++q->lost % fake.lose_every == 0)
 		return IBV_WC_SUCCESS;
-	if (!to || to->qp.state < IBV_QPS_RTR || (ud && s->wr.wr.ud.remote_qkey != to->qkey))
+	if (!to || to->qp.state < IBV_QPS_RTR || !in_one_partition(q, to) ||
+	    (ud && s->wr.wr.ud.remote_qkey != to->qkey))
 		return lossy ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR;
 	if (ud && s->sge.length > FAKE_MTU)
 		return IBV_WC_LOC_LEN_ERR;

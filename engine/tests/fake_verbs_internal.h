@@ -79,6 +79,7 @@ struct fake_qp {
 	struct sending *sends;  /* ring of those not executed: the receiver was not ready */
 	uint32_t head, tail, busy, unsignalled;
 	uint32_t destination, qkey, lost;
+	uint16_t pkey;          /* 0: the connection manager's */
 	struct ibv_ah_attr path;        /* RC and UC: to the peer */
 	unsigned access;
 };

@@ -327,6 +327,44 @@ static void test_infiniband_by_lid(void **state) {
 	close_pair();
 }
 
+static void set_pkeys(unsigned device, const uint16_t keys[FAKE_PKEYS]) {
+	struct fake_device *d = &fake.devices[device];
+
+	d->ports[0].link_layer = IBV_LINK_LAYER_INFINIBAND;
+	d->ports[0].lid = (uint16_t) (device + 1);
+	memcpy(d->pkeys[0], keys, sizeof(d->pkeys[0]));
+}
+
+static void refused_by_partition(const struct job *job, enum exit_code code, const char *why) {
+	assert_true(verbs_pair_open(&pair, job) < 0);
+	assert_int_equal(failure_code(), code);
+	if (!strstr(failure_text(), why))
+		fail_msg("%s", failure_text());
+	close_pair();
+}
+
+/* A tenant's partition may stand anywhere in the table, and at another place at each end. */
+static void test_partitions_are_found_in_the_table(void **state) {
+	struct job job = verbs_job(OP_SEND);
+
+	(void) state;
+	(void) copy_string(job.device, sizeof(job.device), "left0");
+	(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
+	set_pkeys(0, (const uint16_t[FAKE_PKEYS]) { 0x7fff, 0, 0x8001 });
+	set_pkeys(1, (const uint16_t[FAKE_PKEYS]) { 0x7fff, 0x8001, 0, 0x8002 });
+	check_stream(&job, 50);
+	job.pkey = 0x7fff;
+	refused_by_partition(&job, EXIT_PEER, "both ports are limited members of partition 0x7fff");
+	job.pkey = 0x8002;
+	refused_by_partition(&job, EXIT_HOST,
+			     "left0 port 1 is not in the partition of --pkey 0x8002; it has the keys 0x7fff, 0x8001");
+	job.pkey = 0;
+	set_pkeys(1, (const uint16_t[FAKE_PKEYS]) { 0x8002, 0x0001 });
+	refused_by_partition(&job, EXIT_PEER, "its partition key is 0x8001 and the peer's 0x8002");
+	job.pkey = 1; /* one limited member, one full */
+	check_stream(&job, 50);
+}
+
 /* A wrong GID index is the commonest mistake with RoCE; drivers answer it with EINVAL, which helps nobody. */
 static void test_gids_that_cannot_reach_each_other(void **state) {
 	struct job job = verbs_job(OP_SEND);
@@ -357,6 +395,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_atomics_and_reads_bring_back_what_was_there, setup),
 		cmocka_unit_test_setup(test_path_mtu, setup),
 		cmocka_unit_test_setup(test_infiniband_by_lid, setup),
+		cmocka_unit_test_setup(test_partitions_are_found_in_the_table, setup),
 		cmocka_unit_test_setup(test_gids_that_cannot_reach_each_other, setup),
 	};
 

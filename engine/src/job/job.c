@@ -169,6 +169,9 @@ static int validate_connection(const struct job *job) {
 				       "--verify with --connection %s needs messages of %d bytes or more to number "
 				       "them, and --size is %llu; raise --size, or use --connection rc", name,
 				       VERIFY_LOSSY_MIN, (unsigned long long) job->sizes[i]);
+	if (job->rdma_cm && job->pkey)
+		return failure(-EINVAL, EXIT_USAGE, "--pkey with --rdma-cm: the connection manager finds "
+			       "the partition; leave one of them out");
 	if (job->rdma_cm && job->connection != CONNECTION_RC)
 		return failure(-EINVAL, EXIT_USAGE,
 			       "--rdma-cm makes reliable connections only; leave it or --connection %s out", name);

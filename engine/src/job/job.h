@@ -109,6 +109,7 @@ enum job_option {
 	JOB_OPTION_NO_HRP = 1 << 24,
 	JOB_OPTION_KEYS = 1 << 25,
 	JOB_OPTION_ATOMIC = 1 << 26,            /* atomic_op and atomic_type */
+	JOB_OPTION_PKEY = 1 << 27,
 };
 
 enum rate_unit {
@@ -128,6 +129,8 @@ enum {
 	JOB_INLINE_MAX = 65536,
 	JOB_GID_INDEX_MAX = 255,        /* 8 bits in an address vector: ibv_global_route.sgid_index */
 	JOB_IB_PORT_MAX = 255,          /* 8 bits: ibv_qp_attr.port_num */
+	JOB_PKEY_MAX = 65535,           /* 16 bits of a base transport header; the highest says full membership */
+	JOB_PKEY_PARTITION = 0x7fff,    /* of it, the bits that name the partition; 0: none */
 	JOB_SL_MAX = 15,                /* 4 bits of an InfiniBand local route header */
 	JOB_TRAFFIC_CLASS_MAX = 255,    /* 8 bits of an IPv6 (and global route) header; IPv4's type of service */
 	JOB_RETRY_MAX = 7,              /* 3 bits in a queue pair context; for RNR, 7 is for ever */
@@ -192,6 +195,7 @@ struct job {
 	enum connection connection;
 	uint32_t ib_port, server_ib_port;       /* 0: chosen */
 	int32_t gid_index, server_gid_index;    /* -1: chosen */
+	uint32_t pkey;                          /* of the partition of both ends; 0: chosen */
 	uint32_t mtu;                           /* bytes, a power of two; 0: the smaller active MTU of both ends */
 	/* service level; -1: what the connection manager finds with rdma_cm, else 0 */
 	int32_t sl, traffic_class;

@@ -3,6 +3,8 @@
  * The table of a job's members. A new one is an entry here (and a setter where no type fits), and its use:
  * command line, JSON, defaults, ranges, help, manual and completion are made from the entry.
  */
+#include <inttypes.h>
+
 #include "backend_facts.h"
 #include "job_names.h"
 #include "members.h"
@@ -128,6 +130,24 @@ static int set_mtu(struct job *job, const char *value) {
 	if (n < JOB_MTU_MIN || n > JOB_MTU_MAX || (n & (n - 1)))
 		return -ERANGE;
 	job->mtu = (uint32_t) n;
+	return 0;
+}
+
+/* As sysfs writes it, or decimal. */
+static int set_pkey(struct job *job, const char *value) {
+	bool hex = strncmp(value, "0x", 2) == 0;
+	uint64_t n;
+	int r;
+
+	if (hex && !value[2 + strspn(value + 2, "0123456789abcdefABCDEF")] && value[2])
+		r = sscanf(value + 2, "%5" SCNx64, &n) == 1 && strlen(value) <= 6 ? 0 : -ERANGE;
+	else
+		r = parse_u64(value, &n);
+	if (r < 0)
+		return r;
+	if ((n & JOB_PKEY_PARTITION) == 0 || n > JOB_PKEY_MAX)
+		return -ERANGE;
+	job->pkey = (uint32_t) n;
 	return 0;
 }
 
@@ -335,6 +355,11 @@ const struct option_entry job_members[] = {
 	  .choice = JOB_OPTION_GID_INDEX, .help = "The server's index in its GID table.",
 	  .fallback = "the server's choice", .type = OPTION_COUNT, MEMBER(server_gid_index), .unset = -1,
 	  .max = JOB_GID_INDEX_MAX, .accepts = "an index that 'perch devices' lists on the server, from 0 to 255" },
+	{ .name = "pkey", .metavar = "KEY", .section = SECTION_VERBS, .commands = EVERY,
+	  .choice = JOB_OPTION_PKEY, .help = "Partition key of both ends, such as 0x8001; each finds its index.",
+	  .fallback = "the first that makes the port a full member; with --rdma-cm, the connection manager's",
+	  .type = OPTION_CUSTOM, .set_job = set_pkey, MEMBER(pkey), .min = 1, .max = JOB_PKEY_MAX,
+	  .accepts = "a partition key from 0x1 to 0xffff, such as 0x8001" },
 	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_MTU,
 	  .help = "Path MTU: payload bytes of one packet.", .fallback = "the smaller active MTU of both ends",
 	  .type = OPTION_CUSTOM, .set_job = set_mtu, MEMBER(mtu), .min = JOB_MTU_MIN, .max = JOB_MTU_MAX,

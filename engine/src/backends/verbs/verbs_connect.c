@@ -30,6 +30,7 @@ static int modify_failed(struct verbs_session *v, int error, const struct verbs_
 static int to_init(struct verbs_session *v, struct verbs_queue *q) {
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_INIT,
+		.pkey_index = v->device.pkey_index,
 		.port_num = v->device.port,
 		.qkey = v->queue_key,
 		.qp_access_flags = (unsigned) verbs_access(v->job->op, false) & ~(unsigned) IBV_ACCESS_LOCAL_WRITE,

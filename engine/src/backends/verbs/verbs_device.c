@@ -2,6 +2,7 @@
 /* Which device, port and GID a measurement uses: what was asked for, or the one that reaches the peer, and why. */
 #include "verbs_device.h"
 
+#include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -14,6 +15,7 @@ struct wanted {
 	const char *name;               /* empty: any */
 	uint32_t port;                  /* 0: any */
 	int gid_index;                  /* -1: any */
+	uint32_t pkey;                  /* 0: any */
 	const struct sockaddr_storage *local;
 	char netdev[IF_NAMESIZE];       /* that reaches the peer; empty: unknown */
 	bool rdma_cm;
@@ -171,6 +173,39 @@ static bool choose_gid(struct candidate *c, const struct wanted *w) {
 	return take_gid(c, &gids[at]);
 }
 
+/*
+ * The partition that was asked for, else the first in which the port is a full member: a limited one reaches full
+ * members only (InfiniBand Architecture Specification, volume 1, 10.9.3). Clouds have the tenant's at any index.
+ */
+static bool choose_pkey(struct candidate *c, const struct wanted *w) {
+	struct verbs_device *d = &c->device;
+	char has[80] = "";
+	size_t at = 0;
+
+	d->pkey = 0;
+	for (int i = 0; i < d->port_attr.pkey_tbl_len; i++) {
+		uint16_t key;
+
+		if (ibv_query_pkey(d->context, d->port, i, (__be16 *) &key))
+			return unfit(c, -EIO, "%s port %u: partition key %d cannot be read: %s", d->name, d->port, i,
+				     strerror(errno));
+		key = be16toh(key);
+		if (!(key & JOB_PKEY_PARTITION))
+			continue; /* an empty place */
+		if (at + 8 < sizeof(has))
+			at += (size_t) snprintf(has + at, sizeof(has) - at, "%s0x%04x", at ? ", " : "", key);
+		if (w->pkey && (key ^ w->pkey) & JOB_PKEY_PARTITION)
+			continue;
+		if (!d->pkey || (key > d->pkey && key > JOB_PKEY_PARTITION && d->pkey <= JOB_PKEY_PARTITION)) {
+			d->pkey = key;
+			d->pkey_index = (uint16_t) i;
+		}
+	}
+	return !w->pkey || d->pkey || unfit(c, -ENOENT, "%s port %u is not in the partition of --pkey 0x%04x; "
+					    "it has the keys %s; the subnet manager assigns them", d->name, d->port,
+					    w->pkey, has[0] ? has : "(none)");
+}
+
 static bool check_port(struct candidate *c) {
 	struct verbs_device *d = &c->device;
 	char netdev[IF_NAMESIZE] = "";
@@ -196,7 +231,7 @@ static bool consider_port(struct candidate *c, const struct wanted *w) {
 	if (r)
 		return unfit(c, -EIO, "%s port %u cannot be read: %s", d->name, d->port, strerror(r > 0 ? r : errno));
 	d->is_roce = d->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
-	if (!check_port(c) || !choose_gid(c, w))
+	if (!check_port(c) || !choose_pkey(c, w) || !choose_gid(c, w))
 		return false;
 	d->rate_gbit_s = verbs_port_rate("", &(struct verbs_port) { d->name, d->port, &d->port_attr, d->netdev },
 					 w->flows);
@@ -325,6 +360,7 @@ static int find_device(const struct open_arguments *a, struct candidate *ret) {
 		.port = server ? j->server_ib_port : j->ib_port,
 		.gid_index = server ? j->server_gid_index : j->gid_index,
 		.local = a->local,
+		.pkey = j->pkey,
 		.rdma_cm = j->rdma_cm,
 		.flows = job_flows(j),
 	};

@@ -22,6 +22,7 @@ struct verbs_device {
 	struct ibv_port_attr port_attr;
 	int gid_index;                  /* -1: none is needed (InfiniBand by LID) */
 	union ibv_gid gid;              /* all zero where gid_index is -1 */
+	uint16_t pkey, pkey_index;      /* the partition, and its place in the port's table */
 	bool is_roce;
 	bool use_grh;                   /* RoCE always; InfiniBand only where --gid-index was given */
 	char name[JOB_NAME_MAX];

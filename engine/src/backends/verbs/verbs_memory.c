@@ -32,6 +32,7 @@ struct wire_address {
 	uint8_t read_depth;             /* reads and atomics that it answers at a time */
 	uint8_t cm_family;              /* 4, 6; 0: none */
 	uint8_t reserved;
+	uint16_t pkey;                  /* its partition key; 0: none */
 	uint8_t gid[16];
 	uint8_t cm_address[16];
 } __attribute__((packed));
@@ -138,6 +139,7 @@ int verbs_address_write(const struct verbs_session *v, struct address *ret) {
 		.base = htobe64(lends ? (uintptr_t) (reads ? v->arena.tx : v->arena.rx) : 0),
 		.length = htobe64(v->arena.length),
 		.lid = htobe16(v->device.port_attr.lid),
+		.pkey = htobe16(v->device.pkey),
 		.layer = v->device.port_attr.link_layer,
 		.read_depth = (uint8_t) MIN(v->device.attr.max_qp_rd_atom, UINT8_MAX),
 	};
@@ -203,6 +205,23 @@ static int choose_mtu(struct verbs_session *v, uint32_t theirs) {
 	return 0;
 }
 
+/* Ports of two partitions, and two limited members of one, drop each other's packets and say nothing. */
+static int check_partition(const struct verbs_session *v, uint16_t theirs) {
+	uint16_t ours = v->device.pkey;
+
+	if (v->cm || !ours || !theirs)
+		return 0;
+	if ((ours ^ theirs) & JOB_PKEY_PARTITION)
+		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: its partition key is 0x%04x "
+			       "and the peer's 0x%04x; choose one that both ports have with --pkey", v->device.name,
+			       ours, theirs);
+	if ((ours | theirs) <= JOB_PKEY_PARTITION)
+		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: both ports are limited members "
+			       "of partition 0x%04x, which cannot reach each other; "
+			       "make one a full member at the subnet manager", v->device.name, ours);
+	return 0;
+}
+
 int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	const uint8_t *p = peer->bytes + sizeof(struct wire_address);
 	struct wire_address w;
@@ -222,7 +241,9 @@ int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	if (w.layer != v->device.port_attr.link_layer)
 		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: one port is InfiniBand and the other Ethernet; "
 			       "choose devices of one fabric with --device and --server-device", v->device.name);
-	r = choose_mtu(v, mtu);
+	r = check_partition(v, be16toh(w.pkey));
+	if (r == 0)
+		r = choose_mtu(v, mtu);
 	if (r == 0)
 		r = get_cm_address(v, &w);
 	if (r < 0)
