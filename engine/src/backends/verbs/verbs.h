@@ -154,6 +154,9 @@ void verbs_queues_close(struct verbs_session *v);
 enum ibv_qp_type verbs_qp_type(enum connection connection);
 int verbs_access(enum op op, bool relaxed);
 
+/* verbs_capabilities.c: the next smaller number of bytes inline that some device takes at most; 0: none is smaller */
+uint32_t verbs_less_inline(uint32_t bytes);
+
 /* verbs_transfer.c */
 int verbs_transfer_open(struct verbs_session *v);       /* when there are queues */
 void verbs_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);

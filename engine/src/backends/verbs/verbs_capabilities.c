@@ -2,10 +2,18 @@
 /*
  * What a device can do. Attributes do not tell of queue pairs and of dmabufs: these are asked for, and given back.
  */
+#include "verbs.h"
 #include "verbs_sysfs.h"
 
 /* Inline limits of known drivers, in falling order: mlx5, hns, qedr, irdma (101), bnxt_re and erdma (96), ... */
 static const uint32_t inline_sizes[] = { 1024, 512, 256, 220, 128, 101, 96, 64, 48, 32, 16 };
+
+uint32_t verbs_less_inline(uint32_t bytes) {
+	for (size_t i = 0; i < ELEMENTSOF(inline_sizes); i++)
+		if (inline_sizes[i] < bytes)
+			return inline_sizes[i];
+	return 0;
+}
 
 /* `inline_bytes`: NULL: none; else how much is asked for, and what it really takes. */
 static bool takes_queue(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t *inline_bytes) {
@@ -27,13 +35,11 @@ static bool takes_queue(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type t
 }
 
 static uint32_t most_inline(struct ibv_pd *pd, struct ibv_cq *cq) {
-	for (size_t i = 0; i < ELEMENTSOF(inline_sizes); i++) {
-		uint32_t bytes = inline_sizes[i];
+	uint32_t asked = inline_sizes[0], bytes = asked;
 
-		if (takes_queue(pd, cq, IBV_QPT_RC, &bytes))
-			return bytes;
-	}
-	return 0;
+	while (asked > 0 && !takes_queue(pd, cq, IBV_QPT_RC, &bytes))
+		bytes = asked = verbs_less_inline(asked);
+	return bytes;
 }
 
 /* A file descriptor that is none: a driver with dmabufs says that, another one that it has none (NCCL asks so, too). */

@@ -113,6 +113,7 @@ static struct ibv_qp *create_queue(struct verbs_session *v, struct verbs_queue *
 
 static int open_queue(struct verbs_session *v, uint32_t i) {
 	struct verbs_queue *q = v->queues + i;
+	uint32_t less;
 	char what[64];
 	int e;
 
@@ -125,15 +126,16 @@ static int open_queue(struct verbs_session *v, uint32_t i) {
 		return 0;
 	e = errno;
 	/* No device says beforehand how much it takes inline. Is it that? */
-	if (e == EINVAL && v->inline_bytes > 0) {
-		q->qp = create_queue(v, q, 0);
-		if (q->qp && v->job->inline_bytes > 0)
-			return failure(-EINVAL, EXIT_HOST, "verbs, device %s: --inline %u is more than its queue pairs "
-				       "take; lower it, or leave it out", v->device.name, v->inline_bytes);
-		if (q->qp) {
-			v->inline_bytes = 0;
-			return 0;
-		}
+	for (less = v->inline_bytes; e == EINVAL && less > 0 && !q->qp;) {
+		less = verbs_less_inline(less);
+		q->qp = create_queue(v, q, less);
+	}
+	if (q->qp && v->job->inline_bytes > 0)
+		return failure(-EINVAL, EXIT_HOST, "verbs, device %s: --inline %u is more than its queue pairs "
+			       "take; give %u or less, or leave it out", v->device.name, v->inline_bytes, less);
+	if (q->qp) {
+		v->inline_bytes = less;
+		return 0;
 	}
 	(void) snprintf(what, sizeof(what), "make queue pair %u of %u", i + 1, v->n_queues);
 	return verbs_call_failure(e, &v->device, what);
