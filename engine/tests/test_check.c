@@ -96,11 +96,12 @@ static void test_defaults_are_resolved(void **state) {
 static void test_what_is_asked_for(void **state) {
 	(void) state;
 	says("lat h --size 8:64 --duration 300ms --gap 10 --completion event --verify --max-p99 12.5 --interval 100ms "
-	     "--timeout 1m --cpu 3,5 --server-numa 1 --rails a,b --barrier",
+	     "--timeout 1m --cpu 3,5 --server-numa 1 --rails a,b --slot 2/3 --barrier",
 	     "{'params': {'sizes': [8, 16, 32, 64], 'duration_s': 0.3,"
 	     " 'iterations': null, 'gap_us': 10.0, 'completion': 'event', 'verify': true},"
 	     " 'limits': {'max_p99_us': 12.5}, 'interval_s': 0.1, 'timeout_s': 60.0, 'cpu': '3,5',"
-	     " 'server_numa': '1', 'rails': 'a,b', 'server_rails': null, 'barrier': true}");
+	     " 'server_numa': '1', 'rails': 'a,b', 'server_rails': null,"
+	     " 'slot': '2/3', 'server_slot': null, 'barrier': true}");
 	says("bw h --rate 500Mb/s --bidirectional --min-gbit 2",
 	     "{'params': {'rate': {'asked': 0.5, 'unit': 'Gb/s'}, 'bidirectional': true},"
 	     " 'limits': {'min_gbit_s': 2.0}}");
@@ -198,6 +199,8 @@ static void test_lines_of_two_pairs(void **state) {
 
 /* Whatever this program was built with. */
 static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
+	static const char *const slots[] = { "0/2", "3/2", "1", "1/0", "1/1025", "a/b", "1/2/3" };
+
 	(void) state;
 	refused("lat h --backend nosuch", "--backend 'nosuch' is not understood; give tcp, verbs, ofi, cxi or null");
 	refused("lat h --backend tcp --op write",
@@ -205,6 +208,12 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	refused("lat h -d mlx5_0", "has no devices to choose from; give --backend verbs, ofi or cxi");
 	refused("transfer h -d mlx5_0", "--device mlx5_0: the tcp backend has no devices to choose from; give");
 	refused("bw h --rails a,,b", "--rails 'a,,b': entry 2 of 3 is not a device's name");
+	for (size_t i = 0; i < ELEMENTSOF(slots); i++) {
+		char words[64];
+
+		(void) snprintf(words, sizeof(words), "lat h --server-slot %s", slots[i]);
+		refused(words, "K/N, K from 1 to N, N up to 1024");
+	}
 	refused("lat h --server-rails a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "names 17 devices; 16 at most");
 	refused("transfer h --server-devices a,b", "--server-devices a,b: the tcp backend has no devices");
 	refused("bw h --backend ofi --op send-imm", "--op send-imm: the ofi backend does not have it");

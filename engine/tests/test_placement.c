@@ -69,7 +69,7 @@ static void read_as(const char *cpus, const char *nodes) {
 }
 
 static struct placement_wish wish(unsigned threads, int node) {
-	struct placement_wish w = { .cpu = "", .numa = "", .threads = threads };
+	struct placement_wish w = { .cpu = "", .numa = "", .threads = threads, .n_slots = 1 };
 
 	for (unsigned i = 0; i < threads; i++)
 		w.nodes[i] = node;
@@ -201,6 +201,32 @@ static void test_ends_of_several_rails_have_a_core_each_or_none_has(void **state
 	assert_int_equal(p.cpus[0], 5);
 	/* node 0 has three for four: nor is the one of node 1 pinned */
 	w.n_rails = 5;
+	p = choose(&w);
+	assert_int_equal(p.why, UNPLACED_FEW);
+}
+
+static void test_ends_that_share_devices_have_a_core_each_or_none_has(void **state) {
+	struct placement_wish w = wish(1, 0);
+	static const int cpus[3][2] = { { 1, 4 }, { 2, 5 }, { 3, 6 } };
+	struct placement p;
+
+	(void) state;
+	make_two_nodes("0-1");
+	read_as("0-15", "0-1");
+	w.n_rails = 2;
+	w.rails[1] = 1;
+	w.n_slots = 3;
+	/* the last one comes first */
+	for (w.slot = 3; w.slot-- > 0;)
+		for (w.rail = 0; w.rail < 2; w.rail++) {
+			p = choose(&w);
+			assert_int_equal(p.why, PLACED);
+			assert_int_equal(p.cpus[0], cpus[w.slot][w.rail]);
+		}
+	/* node 0 has three for four: nor are those of node 1 pinned */
+	w.n_slots = 4;
+	w.slot = 0;
+	w.rail = 1;
 	p = choose(&w);
 	assert_int_equal(p.why, UNPLACED_FEW);
 }
@@ -396,6 +422,7 @@ int main(void) {
 		cmocka_unit_test(test_a_core_is_one_process_alone),
 		cmocka_unit_test(test_a_named_core_of_another_process_is_the_last_choice),
 		cmocka_unit_test(test_ends_of_several_rails_have_a_core_each_or_none_has),
+		cmocka_unit_test(test_ends_that_share_devices_have_a_core_each_or_none_has),
 		cmocka_unit_test(test_few_cores_are_left_alone),
 		cmocka_unit_test(test_a_mask_without_the_node_leaves_no_core),
 		cmocka_unit_test(test_isolated_processors_are_taken_where_they_are_named),

@@ -14,6 +14,10 @@ from typing import Any, NamedTuple, Protocol
 from perch.agent.clock import Clock, seconds_text
 from perch.agent.devices import Devices, first_line
 
+#: Seconds for which a reading is of this moment. The judge takes a flow's first one from a second
+#: before it at most (CLOSE_S), and a slow host needs some of them to begin.
+FRESH_S = 0.5
+
 _count = re.compile(r"[0-9]{1,20}")
 _name = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -191,7 +195,7 @@ class Readings:
         self._raw = raw
         self._clock = clock
         self._fresh: int = 0
-        self._traffic = float("-inf")
+        self._traffic = self._taken = float("-inf")
 
     def disturb(self) -> None:
         """A meeting or a command: traffic that the last reading lacks."""
@@ -200,7 +204,8 @@ class Readings:
 
     async def before(self) -> int:
         """The number of a reading."""
-        return self._fresh or await self._take()
+        is_fresh = self._fresh and self._clock.monotonic() - self._taken < FRESH_S
+        return self._fresh if is_fresh else await self._take()
 
     async def after(self) -> int:
         """The same, once the slowest counter shows what has passed."""
@@ -210,7 +215,8 @@ class Readings:
         return await self._take()
 
     async def _take(self) -> int:
-        settled = self._clock.monotonic() - self._traffic >= self._counters.lag_s
+        self._taken = self._clock.monotonic()
+        settled = self._taken - self._traffic >= self._counters.lag_s
         reading = await self._counters.reading(settled)
         self._raw.sample(reading)
         self._fresh = int(reading.line["number"])

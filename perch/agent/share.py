@@ -97,7 +97,7 @@ class Share:
         for one in self._rounds:
             own = one.get("flows", [])
             together: dict[tuple[Any, ...], list[int]] = {}
-            for _, name, client, server, rail, _ in own:
+            for _, name, client, server, rail, *_ in own:
                 together.setdefault((name, client, server), []).append(rail)
             yield [
                 self._flow(
@@ -114,7 +114,7 @@ class Share:
     def _flow(
         self, key: list[Any], turn: dict[str, Any], times: tuple[int, int, float, float]
     ) -> Flow:
-        name, client, server, rail, repeat = key
+        name, client, server, rail, repeat, _ = key
         role = "client" if client == self.host else "server"
         peer = server if role == "client" else client
         test = self.document["tests"][name]
@@ -149,7 +149,7 @@ class Share:
 
     def _argv(self, key: list[Any], role: str, turn: dict[str, Any]) -> tuple[list[str], bool]:
         """This end's command, and whether the server has one of its own."""
-        name, client, server, rail, _ = key
+        name, client, server, rail, _, slots = key
         test = self.document["tests"][name]
         ends = [self.hosts[client], self.hosts[server]]
         asked = test.get("params", {}).get("devices") if test["kind"] == "transfer" else None
@@ -158,9 +158,10 @@ class Share:
         place = (name, devices, role)
         if place not in self._templates:
             self._templates[place] = Template(form.get(role, []))
+        at_once = slots or [[turn["together"]]] * 2
         facts: dict[str, Facts] = {
-            "client": facts_of(ends[0], devices, rail, turn["together"]),
-            "server": facts_of(ends[1], devices, rail, turn["together"]),
+            "client": facts_of(ends[0], devices, rail, *at_once[0]),
+            "server": facts_of(ends[1], devices, rail, *at_once[1]),
             "round": {"seconds": str(turn["estimate_s"])},
         }
         return self._templates[place].expanded(facts), bool(form.get("server"))

@@ -99,11 +99,19 @@ class Imported(Model):
     command: list[str] = []
 
 
+class Slot(msgspec.Struct, array_like=True, frozen=True):
+    """[rails in use on the host, "K/N"]: each has N commands there, and this is number K of one."""
+
+    rails: list[int]
+    number: str
+
+
 class Flow(msgspec.Struct, omit_defaults=True):
     """One measurement between two hosts.
 
-    `params`: of its test. `together`: the rails of its pair in its round. `retry`: it is of
-    plan.retry.json. The commands are there where they are needed: `perch.plan.flows.Flows.fill`.
+    `params`: of its test. `together`: the rails of its pair in its round. `slots`: of client and
+    server, in a soak. `retry`: it is of plan.retry.json. The commands are there where they are
+    needed: `perch.plan.flows.Flows.fill`.
     """
 
     id: str
@@ -116,6 +124,7 @@ class Flow(msgspec.Struct, omit_defaults=True):
     repeat: int = 1
     rail: int = 0
     together: list[int] = []
+    slots: list[Slot] = []
     devices: int = 1
     title: str = ""
     backend: str | None = None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from perch.model.plan import PlanHost, PlanTest, SoakPlan
+from perch.model.plan import PlanHost, PlanTest, Slot, SoakPlan
 from perch.model.record import Model, Number
 
 SCHEMA = "perch.share/1"
 
 
 class ShareFlow(msgspec.Struct, array_like=True, frozen=True):
-    """[place in the round from 0, test, client, server, rail, repeat]."""
+    """[place in the round from 0, test, client, server, rail, repeat, slots of both ends]."""
 
     place: int
     test: str
@@ -19,6 +19,7 @@ class ShareFlow(msgspec.Struct, array_like=True, frozen=True):
     server: str
     rail: int
     repeat: int
+    slots: list[Slot] = []
 
 
 class ShareRound(Model):

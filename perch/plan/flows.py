@@ -23,6 +23,7 @@ from perch.model.plan import (
 )
 from perch.model.text import explained
 from perch.plan.places import hop_class, scope_of
+from perch.plan.slots import pair_of, slots
 from perch.plan.template import Facts, Template, facts_of, places_of
 
 #: Lies beside plan.json.
@@ -48,7 +49,7 @@ class Flows:
             for name, test in plan.tests.items()
             for number, form in test.forms.items()
         }
-        self._facts: dict[tuple[str, int, int, tuple[int, ...]], Facts] = {}
+        self._facts: dict[tuple[str, int, int, tuple[int, ...], str], Facts] = {}
 
     def devices(self, test: PlanTest, client: PlanHost, server: PlanHost) -> int:
         """How many of each end's devices a flow uses: more than one only of a transfer."""
@@ -59,7 +60,11 @@ class Flows:
 
     def facts(self, host: str, flow: Flow) -> Facts:
         """What the placeholders of a host's end stand for."""
-        key = host, flow.devices, flow.rail, tuple(flow.together)
+        at_once, slot = tuple(flow.together), ""
+        if flow.slots:
+            own = flow.slots[host == flow.server]
+            at_once, slot = tuple(own.rails), own.number
+        key = host, flow.devices, flow.rail, at_once, slot
         found = self._facts.get(key)
         if found is None:
             document = msgspec.structs.asdict(self.plan.hosts[host])
@@ -109,6 +114,10 @@ class Flows:
             for one in flows:
                 one.together = rails.setdefault((one.test, one.client, one.server), [])
                 one.together.append(one.rail)
+        if self.plan.soak is not None:
+            of_pair = slots(line.flows, self.plan.tests)
+            for key, one in zip(line.flows, flows, strict=True):
+                one.slots = of_pair.get(pair_of(key), [])
         return Round(flows)
 
     def commands(self, flow: Flow) -> tuple[list[str], list[str]]:

@@ -11,6 +11,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.model.plan import PlanDocument, RoundLine
 from perch.model.share import SCHEMA, Share, ShareFlow, ShareRound
+from perch.plan.slots import pair_of, slots
 
 #: Where the shares of a plan lie, HOST.json each, and those of its plan.retry.json. They are made
 #: for the agents' sake: no verdict reads them.
@@ -27,8 +28,12 @@ def shares(plan: PlanDocument, content: bytes, lines: Iterable[RoundLine]) -> It
     own: dict[str, dict[int, list[ShareFlow]]] = {host: {} for host in plan.hosts}
     for number, line in enumerate(lines):
         all_rounds.append(ShareRound(line.estimate_s, line.deadline_s, len(line.flows)))
+        of_pair = slots(line.flows, plan.tests) if plan.soak is not None else {}
         for place, flow in enumerate(line.flows):
-            mine = ShareFlow(place, flow.test, flow.client, flow.server, flow.rail, flow.repeat)
+            mine = ShareFlow(
+                *(place, flow.test, flow.client, flow.server, flow.rail, flow.repeat),
+                slots=of_pair.get(pair_of(flow), []),
+            )
             for host in (flow.client, flow.server):
                 own[host].setdefault(number, []).append(mine)
     for host, flows in own.items():

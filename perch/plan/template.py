@@ -12,6 +12,7 @@ says of the ends:
     devices.KEY         the same of all devices that the flow uses, with commas between them
     devices.rail        likewise, each with its port and GID index, where it has any: NAME:PORT:GID
     rails.KEY           the devices of all rails that work at the same time, with commas between
+    slot                K/N: each of these has N commands, and this is number K of its own
 
 and `{round.seconds}` for the time that a round of a soak lasts. `{client.KEY=VALUE}` has a default.
 """
@@ -72,13 +73,17 @@ def _rail(device: Mapping[str, Any]) -> str:
 
 
 def facts_of(
-    host: Mapping[str, Any], devices: int, rail: int = 0, together: Sequence[int] = ()
+    host: Mapping[str, Any],
+    devices: int,
+    rail: int = 0,
+    together: Sequence[int] = (),
+    slot: str = "",
 ) -> EndFacts:
     """What placeholders of one end stand for.
 
     host: {address, devices: [{name, ...}], tool_ports: {TOOL: port}}, as the plan has it.
     devices: how many of the host's devices the flow uses, from number `rail` on. together: the
-    rails that work at the same time.
+    rails that work at the same time. slot: K/N, where they have several commands each.
     """
     address, facts = host["address"], EndFacts()
     facts["address"] = address
@@ -90,7 +95,9 @@ def facts_of(
         values = [_text(device.get(key)) for device in used]
         facts[f"device.{key}"] = values[0]
         facts[f"devices.{key}"] = ",".join(value or "" for value in values)
-    if len(together) > 1:
+    several = slot not in ("", "1/1")
+    facts["slot"] = slot if several else None
+    if len(together) > 1 or (several and used):
         at_once = [host["devices"][one] for one in together]
         for key in ("name", "netdev"):
             facts[f"rails.{key}"] = ",".join(_text(one.get(key)) or "" for one in at_once)

@@ -79,14 +79,17 @@ def command(test: SuiteTest, options: list[str], devices: list[Word]) -> Templat
 
 
 def _rail_words(test: SuiteTest) -> list[Word]:
-    """Where rails work together, each end shares its cores out among them."""
-    if test.rails == "alone":
+    """Where rails work together, each end shares its cores out among them, in a soak always."""
+    is_soak = test.get("soak") is not None and device_words(test) != []
+    if test.rails == "alone" and not is_soak:
         return []
     key = named_by(test)
-    return [
+    rails: list[Word] = [
         ["--rails", f"{{client.rails.{key}}}"],
         ["--server-rails", f"{{server.rails.{key}}}"],
     ]
+    slots: list[Word] = [["--slot", "{client.slot}"], ["--server-slot", "{server.slot}"]]
+    return [*rails, *slots] if is_soak else rails
 
 
 def device_words(test: SuiteTest) -> list[Word]:

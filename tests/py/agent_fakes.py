@@ -214,7 +214,7 @@ def share_of(
             "estimate_s": 2.5,
             "deadline_s": 30,
             "size": rails,
-            "flows": [[rail, "t", "alpha", "beta", rail, number + 1] for rail in range(rails)],
+            "flows": [[rail, "t", "alpha", "beta", rail, number + 1, []] for rail in range(rails)],
         }
         for number in range(flows)
     ]

@@ -212,7 +212,7 @@ def test_many_clients_of_one_server_are_all_measured(hosts: Callable[..., Hosts]
 
     def change(document: dict[str, Any]) -> None:
         first = document["rounds"][0]
-        every = [[n, "t1", name, "alpha", 0, 1] for n, name in enumerate(names[1:])]
+        every = [[n, "t1", name, "alpha", 0, 1, []] for n, name in enumerate(names[1:])]
         own = [one for one in every if document["host"] in one]
         document["rounds"] = [{**first, "size": len(every), "flows": own}]
 

@@ -279,12 +279,15 @@ def test_a_reading_ends_one_flow_and_begins_the_next(root: Path) -> None:
         numbers = [await readings.before(), await readings.after(), await readings.before()]
         readings.disturb()
         numbers.append(await readings.before())
+        for pause_s in (0.4, 0.2):  # which is then too old to be the beginning
+            await asyncio.sleep(pause_s)
+            numbers.append(await readings.before())
         return numbers
 
-    assert run(work) == [1, 2, 2, 3]
+    assert run(work) == [1, 2, 2, 3, 3, 4]
     times = [one["monotonic_ns"] / 1e9 - 1000 for one in raw.samples]
-    assert times == pytest.approx([0, 0.1, 0.1])  # the card's lag after the flow
-    assert [one["settled"] for one in raw.samples] == [True, True, False]
+    assert times == pytest.approx([0, 0.1, 0.1, 0.7])  # the card's lag after the flow
+    assert [one["settled"] for one in raw.samples] == [True, True, False, True]
 
 
 def test_a_layout_stands_before_the_first_of_its_samples(root: Path, tmp_path: Path) -> None:

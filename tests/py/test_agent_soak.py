@@ -54,8 +54,8 @@ def share_of(turns: Sequence[float], clients: int = 1) -> Share:
             "deadline_s": long + 60,
             "size": clients + 1,
             "flows": [
-                *([place, "t", "alpha", "beta", place, turn] for place in range(clients)),
-                [clients, "t", "beta", "alpha", 0, turn],
+                *([place, "t", "alpha", "beta", place, turn, []] for place in range(clients)),
+                [clients, "t", "beta", "alpha", 0, turn, []],
             ],
         }
         for turn, long in enumerate(turns, start=1)

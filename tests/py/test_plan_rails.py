@@ -244,10 +244,10 @@ def test_a_soak_loads_all_rails_at_the_same_time() -> None:
 
 
 def agent(of: Planned) -> Share:
-    """The client's."""
+    """The first client's."""
     lines = list(rounds.lines(of))
     document = rounds.plan_document(of, b"".join(map(rounds.text, lines)))
-    (mine, _) = share.shares(document, b"", lines)
+    (mine,) = (one for one in share.shares(document, b"", lines) if one.host == "h0")
     return Share(msgspec.json.decode(msgspec.json.encode(mine)), "engine", 15)
 
 
@@ -267,3 +267,39 @@ def test_rails_that_work_together_share_out_their_cores() -> None:
         assert option(words, "--rails") == option(words, "--server-rails") == "mlx5_0,mlx5_2"
     alone = agent(plan("all")).rounds()
     assert not any("--rails" in flow.argv for (flow,) in alone)
+
+
+def test_each_command_of_a_soak_has_a_core_slot_among_all_of_its_host() -> None:
+    cards = [{"name": f"mlx5_{i}"} for i in range(2)]
+    load = suite_test(name="load", kind="bandwidth", backend="verbs")
+    load["params"] = {"size": 65536, "devices": "all"}
+    tests = [load, suite_test(name="probe", backend="verbs"), suite_test(name="tcp")]
+    inventory = hosts(3, perch_backends=["verbs", "tcp"], perch_devices=cards)
+    of = planned(tests, inventory, soak={}, soak_duration="24h")
+    lines = list(rounds.lines(of))
+    made = Flows(rounds.plan_document(of, b"".join(map(rounds.text, lines))))
+    (turn,) = (made.round(line) for line in lines)
+    made.fill(turn.flows)
+    found: dict[str, set[tuple[str, str]]] = {"h0": set(), "h1": set(), "h2": set()}
+    for flow in turn.flows:
+        if flow.test == "tcp":
+            assert not {"--rails", "--slot"} & set(flow.client_argv)
+            continue
+        for host, end in ((flow.client, ""), (flow.server, "server-")):
+            assert option(flow.client_argv, f"--{end}rails") == "mlx5_0,mlx5_1"
+            place = (
+                option(flow.client_argv, f"--{end}device"),
+                option(flow.client_argv, f"--{end}slot"),
+            )
+            assert place not in found[host]
+            found[host].add(place)
+    # a client and a server of each test: four slots of each device, of which probe uses one's
+    assert {len(places) for places in found.values()} == {6}
+    assert {slot for places in found.values() for _, slot in places} == {
+        "1/4", "2/4", "3/4", "4/4"
+    }  # fmt: skip
+    mine = {flow.id: flow.client_argv for flow in turn.flows if flow.client == "h0"}
+    asked = [flow for flows in agent(of).rounds() for flow in flows]
+    assert {flow.id: flow.argv[1:-2] for flow in asked if flow.role == "client"} == {
+        name: argv[1:] for name, argv in mine.items()
+    }

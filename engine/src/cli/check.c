@@ -234,6 +234,8 @@ json_t *check_json(const struct options *o) {
 	put(check, "server_numa", place_json(j->server_numa));
 	put(check, "rails", place_json(j->rails));
 	put(check, "server_rails", place_json(j->server_rails));
+	put(check, "slot", place_json(j->slot));
+	put(check, "server_slot", place_json(j->server_slot));
 	put(check, "limits", limits_json(o));
 	put(check, "soak", soak_json(o));
 	if (is_transfer(o))

@@ -178,14 +178,14 @@ static int shared_out(const struct choice *c, const struct placement_wish *w) {
 	int own = -1;
 
 	CPU_ZERO(&cores);
-	for (unsigned i = 0; i < w->n_rails; i++) {
-		int node = named_node(w->numa) >= 0 ? named_node(w->numa) : w->rails[i];
+	for (unsigned i = 0; i < w->n_rails * w->n_slots; i++) {
+		int node = named_node(w->numa) >= 0 ? named_node(w->numa) : w->rails[i % w->n_rails];
 		int cpu = free_cpu(c, &cores, node);
 
 		if (cpu < 0)
 			return -1;
 		CPU_SET((size_t) c->t->core[cpu], &cores);
-		if (i == w->rail)
+		if (i == w->slot * w->n_rails + w->rail)
 			own = cpu;
 	}
 	return own;

@@ -29,8 +29,12 @@ struct placement_wish {
 	bool shared;            /* both ends are on one machine */
 	unsigned threads;       /* 1 to JOB_THREADS_MAX */
 	int nodes[JOB_THREADS_MAX];     /* of each one's device; -1: none, or unknown */
-	/* Ends of this host with one thread each that work at the same time: nodes, and which is this one; 0: alone */
+	/*
+	 * Ends of this host with one thread each that work at the same time: nodes of their devices, and which is this
+	 * one's; 0: alone. Each device has so many ends, 1 to 1024; this one is number `slot` of its own, from 0.
+	 */
 	unsigned n_rails, rail;
+	unsigned n_slots, slot;
 	int rails[JOB_DEVICES_MAX];
 };
 

@@ -404,6 +404,23 @@ int job_check_numa(const char *text) {
 	return r < 0 ? r : node < CPU_SETSIZE ? 0 : -ERANGE;
 }
 
+int job_slot(const char *text, unsigned *ret_number, unsigned *ret_of) {
+	char number[JOB_NAME_MAX];
+	const char *slash = strchr(text, '/');
+	uint64_t k = 1, n = 1;
+
+	if (text[0]) {
+		if (!slash || (size_t) (slash - text) >= sizeof(number))
+			return -EINVAL;
+		(void) snprintf(number, sizeof(number), "%.*s", (int) (slash - text), text);
+		if (parse_u64(number, &k) < 0 || parse_u64(slash + 1, &n) < 0 || k < 1 || k > n || n > CPU_SETSIZE)
+			return -EINVAL;
+	}
+	*ret_number = (unsigned) k;
+	*ret_of = (unsigned) n;
+	return 0;
+}
+
 static int validate_rails(const char *option, const char *list) {
 	uint32_t n = job_list_length(list);
 	char name[JOB_NAME_MAX];
@@ -418,12 +435,16 @@ static int validate_rails(const char *option, const char *list) {
 }
 
 static int validate_places(const struct job *job) {
+	unsigned number, of;
 	int r = validate_rails("rails", job->rails);
 
 	if (r == 0)
 		r = validate_rails("server-rails", job->server_rails);
 	if (r < 0)
 		return r;
+	if (job_slot(job->slot, &number, &of) < 0 || job_slot(job->server_slot, &number, &of) < 0)
+		return failure(-EINVAL, EXIT_USAGE, "--slot and --server-slot take K/N, K from 1 to N, N up to %d",
+			       CPU_SETSIZE);
 	if (job_check_cpu(job->cpu) < 0 || job_check_cpu(job->server_cpu) < 0)
 		return failure(-EINVAL, EXIT_USAGE, "--cpu and --server-cpu take auto, off, or a list of CPUs");
 	if (job_check_numa(job->numa) < 0 || job_check_numa(job->server_numa) < 0)

@@ -251,6 +251,8 @@ struct job {
 	char numa[JOB_NAME_MAX], server_numa[JOB_NAME_MAX];
 	/* Devices whose jobs run at the same time, this one's too, between commas: their cores are shared out as one */
 	char rails[JOB_DEVICES_TEXT], server_rails[JOB_DEVICES_TEXT];
+	/* "K/N": each of these devices has N such jobs, and this one is number K of its device; empty: 1/1 */
+	char slot[JOB_NAME_MAX], server_slot[JOB_NAME_MAX];
 };
 
 /* Entries of a list between commas; an empty text has one, which is empty. */
@@ -328,6 +330,9 @@ uint64_t job_largest_size(const struct job *job);
 /* The form of --cpu and --numa: auto, off, or a list; or a number. Empty is auto. -EINVAL, -ERANGE. */
 int job_check_cpu(const char *text);
 int job_check_numa(const char *text);
+
+/* "K/N", K from 1 to N, N up to 1024; -EINVAL. An empty text is 1/1. */
+int job_slot(const char *text, unsigned *ret_number, unsigned *ret_of);
 
 /* Bytes of what an atomic works on: sizes are multiples of it. 1 for everything else. */
 static inline uint64_t job_word_bytes(const struct job *job) {

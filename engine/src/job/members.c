@@ -106,6 +106,21 @@ static int set_server_cpu(struct job *job, const char *value) {
 	return set_cpus(job->server_cpu, value);
 }
 
+static int set_slot_text(char ret[JOB_NAME_MAX], const char *value) {
+	unsigned number, of;
+	int r = job_slot(value, &number, &of);
+
+	return r < 0 ? r : copy_string(ret, JOB_NAME_MAX, value);
+}
+
+static int set_slot(struct job *job, const char *value) {
+	return set_slot_text(job->slot, value);
+}
+
+static int set_server_slot(struct job *job, const char *value) {
+	return set_slot_text(job->server_slot, value);
+}
+
 static int set_node(char ret[JOB_NAME_MAX], const char *value) {
 	int r = job_check_numa(value);
 
@@ -331,6 +346,14 @@ const struct option_entry job_members[] = {
 	{ .name = "server-rails", .metavar = "NAME,...", .section = SECTION_TIMING, .commands = MEASURE,
 	  .help = "The same of the server.", .fallback = "this command's alone", .type = OPTION_STRING,
 	  MEMBER(server_rails), .accepts = "1 to 16 devices that 'perch devices' lists there, between commas" },
+	{ .name = "slot", .metavar = "K/N", .section = SECTION_TIMING, .commands = MEASURE,
+	  .help = "Which one this command is of the N that each of --rails has here at the same time. All of them "
+		  "share out the cores.",
+	  .fallback = "1/1", .type = OPTION_CUSTOM, .set_job = set_slot, MEMBER(slot),
+	  .accepts = "K/N, K from 1 to N, N up to 1024" },
+	{ .name = "server-slot", .metavar = "K/N", .section = SECTION_TIMING, .commands = MEASURE,
+	  .help = "The same of the server.", .fallback = "1/1", .type = OPTION_CUSTOM, .set_job = set_server_slot,
+	  MEMBER(server_slot), .accepts = "K/N, K from 1 to N, N up to 1024" },
 	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE,
 	  .choice = JOB_OPTION_CONNECTION,
 	  .help = "Transport of the queue pairs: rc (all operations), uc (send, write) or ud (send; at most one "

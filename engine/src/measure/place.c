@@ -28,10 +28,19 @@ static int node_of(const struct open_arguments *a, const char *device, int *ret)
 	return 0;
 }
 
-static int read_rails(const struct open_arguments *a, const char *list, const char *own, struct placement_wish *w) {
+/* `slot` is validated. Commands that share one device need not name it. */
+static int read_rails(const struct open_arguments *a, const char *list, const char *slot, const char *own,
+		      struct placement_wish *w) {
 	char name[JOB_NAME_MAX];
 	int e = 0;
 
+	(void) job_slot(slot, &w->slot, &w->n_slots);
+	w->slot--;
+	if (!list[0] && w->n_slots > 1) {
+		w->n_rails = 1;
+		w->rails[0] = w->nodes[0];
+		return 0;
+	}
 	w->n_rails = list[0] ? job_list_length(list) : 0;
 	for (uint32_t i = w->n_rails; e == 0 && i-- > 0;) {
 		(void) job_list_entry(list, i, name); /* validated */
@@ -65,7 +74,8 @@ int place_open(const struct open_arguments *a, struct place *ret) {
 		w.nodes[i] = ret->nodes[i]; /* a thread's first lane has its number */
 	}
 	if (e == 0)
-		e = read_rails(a, server ? j->server_rails : j->rails, server ? j->server_device : j->device, &w);
+		e = read_rails(a, server ? j->server_rails : j->rails, server ? j->server_slot : j->slot,
+			       server ? j->server_device : j->device, &w);
 	if (e == 0)
 		e = placement_check(&ret->topology, &w);
 	if (e == 0)
