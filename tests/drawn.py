@@ -8,8 +8,7 @@ from pathlib import Path
 
 from perch.errors import PerchError
 from perch.exports import junit, prom
-from perch.views import details, document, flow_facts, inputs, page
-from perch.views.draw import Drawer
+from perch.views import details, document, flow_facts, inputs, page, vega
 from perch.exports.report import write_report
 
 
@@ -25,8 +24,8 @@ def export(root: Path) -> None:
 
 def report(root: Path) -> None:
     """Writes everything that is drawn from the verdict and the records that are there."""
-    with Drawer() as drawer:
-        for fault in write_report(inputs.read_run(root), drawer):
+    with vega.Process() as process:
+        for fault in write_report(inputs.read_run(root), process):
             print(fault, file=sys.stderr)
 
 

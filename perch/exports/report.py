@@ -15,13 +15,13 @@ from perch.model.derived import CHARTS, JUNIT, MARKDOWN, PROM
 from perch.model.folder import existing
 from perch.model.text import clean
 from perch.run import lines
-from perch.views.charts import Chart
-from perch.views.draw import Drawer
-from perch.views.inputs import Run
+from perch.views import vega
 
 if TYPE_CHECKING:
+    from perch.views.charts import Chart
     from perch.views.details import Details
     from perch.views.document import Measured
+    from perch.views.inputs import Run
 
 
 class Drawing(NamedTuple):
@@ -85,16 +85,17 @@ def draw(run: Run) -> Drawing:
     return Drawing(found, read, *document.build(run, found, read))
 
 
-def write_report(run: Run, drawer: Drawer) -> list[str]:
+def write_report(run: Run, process: vega.Process) -> list[str]:
     """Writes everything that is drawn from a judged run; returns what could not be made."""
     from perch.views import page
+    from perch.views.draw import drawn
 
     root = run.root
     drawing = draw(run)
-    drawn = drawer.draw(drawing.charts)
+    charts = drawn(drawing.charts, process)
     for name, text in texts(run, drawing):
         write(root / name, text)
-    faults = write_charts(root, drawn)
+    faults = write_charts(root, charts)
     try:
         page.make(root)
     except PerchError as error:
@@ -118,12 +119,12 @@ def _judged(root: Path) -> tuple[Run, list[str]]:
 def command(args: argparse.Namespace) -> int:
     """Judges, and writes the report."""
     root = existing(args.run)
-    with Drawer() as drawer:
+    with vega.Process() as process:
         from perch.run import judging
 
         derived.remove(root, *derived.DERIVED)
         run, faults = _judged(root)
-        faults += write_report(run, drawer)
+        faults += write_report(run, process)
     for one in faults:
         print(f"perchctl report: {clean(one)}", file=sys.stderr)
     print(clean(judging.line(run.verdict)))

@@ -141,16 +141,16 @@ def _write(found: Trend, faults: list[str], others: list[str], output: Path) -> 
     """
     from perch.exports.report import write_charts
     from perch.run import lines
-    from perch.views import markdown, page, table, trend, trend_charts
-    from perch.views.draw import Drawer
+    from perch.views import markdown, page, table, trend, trend_charts, vega
+    from perch.views.draw import drawn
 
     charts = list(trend_charts.charts(found))
     document = table.slimmed(trend.document(found, faults, others))
     text = markdown.filled("trend.md.j2", trend=document, charts=charts)
-    with tempfile.TemporaryDirectory(prefix="perch-trend.") as name, Drawer() as drawer:
+    with tempfile.TemporaryDirectory(prefix="perch-trend.") as name, vega.Process() as process:
         work = Path(name)
         (work / "trend.md").write_text(text, encoding="utf-8")
-        problems = write_charts(work, drawer.draw(charts))
+        problems = write_charts(work, drawn(charts, process))
         try:
             page.make(work, "trend")
             lines.replace(output, (work / PAGE).read_bytes())

@@ -1,45 +1,23 @@
-"""Draws charts: a Vega-Lite spec of reports/charts and values -> SVG.
-
-Offline and deterministic: vl-convert carries its own Vega, and nothing of the drawing depends on
-time or place.
-"""
+"""Draws charts: a Vega-Lite spec of reports/charts and values -> SVG."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 from perch.errors import ExitCode, PerchError
 from perch.home import HOME
-from perch.model.record import Number
 from perch.model.text import clean
+from perch.views import vega
 from perch.views.charts import Chart
 
 ROOM = HOME / "reports/charts"
 
-#: The Vega-Lite that the specs are written for; vl-convert carries several.
-VEGA_LITE = "5.20"
-
-
-#: Words are read on both grounds: at least 4.5:1 on white and on the dark one of page.css. The page
-#: has colours of its own and leaves this out (page.lua).
-WORDS_STYLE = (
-    "<style>text{fill:#59636e}@media(prefers-color-scheme:dark){text{fill:#a3adb8}}</style>"
-)
-
 #: Sizes that an axis names.
 SIZES_MAX = 12
-
-#: A mark and what it says; vl-convert writes its words as a label for screen readers only.
-_point = re.compile(
-    r'<(path|line) aria-label="([^"]*)"([^>]*aria-roledescription="'
-    r'(?:point|rule mark|rect mark|bar|line mark)"[^>]*)/>'
-)
 
 
 def _read(name: str) -> Any:
@@ -86,14 +64,10 @@ def _fit(value: dict[str, Any]) -> dict[str, Any]:
     return {key: clean(one) if isinstance(one, str) else one for key, one in value.items()}
 
 
-def svg(chart: Chart) -> str:
+def svg(chart: Chart, draw: Callable[[str], str] = vega.svg) -> str:
     """The chart as SVG. Raises PerchError where it cannot be drawn."""
-    import vl_convert
-
     try:
-        drawn = vl_convert.vegalite_to_svg(spec_of(chart), vl_version=VEGA_LITE)
-        titled = _point.sub(r'<\1 aria-label="\2"\3><title>\2</title></\1>', drawn)
-        return titled.replace(">", f">{WORDS_STYLE}", 1)
+        return draw(json.dumps(spec_of(chart)))
     except ValueError as error:
         said = str(error).strip().splitlines()
         raise PerchError(
@@ -103,31 +77,6 @@ def svg(chart: Chart) -> str:
         ) from None
 
 
-def _warm_up() -> None:
-    """Vega starts in a third of a second, while the run is judged."""
-    import vl_convert
-
-    mark: dict[str, Number | str] = {"mark": "point"}
-    vl_convert.vegalite_to_svg({**mark, "data": {"values": []}}, vl_version=VEGA_LITE)
-
-
-class Drawer:
-    """Draws beside the rest of the report: vl-convert has one engine, in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1)
-        self._pool.submit(_warm_up)
-
-    def __enter__(self) -> Drawer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def draw(self, charts: Iterable[Chart]) -> list[tuple[Chart, Future[str]]]:
-        return [(chart, self._pool.submit(svg, chart)) for chart in charts]
+def drawn(charts: Iterable[Chart], process: vega.Process) -> list[tuple[Chart, Future[str]]]:
+    """Each chart and its SVG, which is drawn beside the rest of a report."""
+    return [(chart, process.waits.submit(svg, chart, process.svg)) for chart in charts]

@@ -37,7 +37,7 @@ local function reachable(classes, kind)
   return pandoc.Attr("", classes, { { "tabindex", "0" }, { "role", "region" }, { "aria-label", label(kind) } })
 end
 
--- Charts come from draw.py alone; anything that could load or run something is not taken in, whoever has put it there.
+-- Charts come from vega.py alone; anything that could load or run something is not taken in, whoever has put it there.
 local function is_harmless(svg)
   local lower = svg:lower()
   for _, sign in ipairs({ "<script", "<foreignobject", "<image", "<style", "<a[%s>]", "<use", "%son%a+%s*=", "<!" }) do
@@ -64,7 +64,7 @@ local function inlined(svg, name, title)
     escape(title), box, width, height, body)
 end
 
--- draw.py's colours for words of a chart that is looked at as a file; the page has its own.
+-- vega.py's colours for words of a chart that is looked at as a file; the page has its own.
 local WORDS_STYLE = "<style>text{fill:#%x+}@media%(prefers%-color%-scheme:dark%){text{fill:#%x+}}</style>"
 
 -- ![title](charts/name.svg), which stands alone in its paragraph.

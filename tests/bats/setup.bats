@@ -97,6 +97,7 @@ checkout() {
     run_expecting 0 "$name/setup/setup" run
     run_expecting 0 "$name/.venv/bin/perchctl"
     assert_output "$PWD/$name/perch/cli.py"
+    assert [ -d "$name/perch/__pycache__" ]
     assert_equal "$(readlink "$name/.venv/cache")" "$(readlink "$TOP/.venv/cache")"
   done
   mv one moved

@@ -14,7 +14,7 @@ import pytest
 
 from perch.errors import PerchError
 from perch.model import derived
-from perch.views import draw, inputs, page, words
+from perch.views import draw, inputs, page, vega, words
 from perch.views.charts import Chart
 from tests.py.conftest import FIXTURES, Ended
 from tests.py.shown import Made, Shown, check, fabric, shown, table_faults
@@ -231,11 +231,25 @@ def test_a_new_verdict_removes_the_report_of_another(perchctl: Command, run_copy
     assert not list((run / "charts").glob("*.svg"))
 
 
-def test_a_chart_that_cannot_be_drawn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draw, "spec_of", lambda _: {"mark": {"type": "line"}, "data": 5})
+#: vl-convert refuses the first and ends its process at the second, a sign that XML does not have.
+NO_DATA = '{"mark": {"type": "line"}, "data": 5}'
+NO_SIGN = r'{"mark": "point", "title": "\u0000", "data": {"values": [{}]}}'
+POINT = '{"mark": "point", "data": {"values": []}}'
+
+
+def test_a_chart_that_cannot_be_drawn_is_named_and_the_next_is_drawn() -> None:
     chart = Chart("latency", "latency", "t", "c", "a", [], [{"series": 1}])
-    with pytest.raises(PerchError, match="chart latency cannot be drawn: "):
-        draw.svg(chart)
+    with vega.Process() as process:
+        with pytest.raises(PerchError, match="chart latency cannot be drawn: Vega-Lite"):
+            draw.svg(chart, lambda _: process.svg(NO_DATA))
+        assert process.svg(POINT).startswith("<svg")
+
+
+def test_where_the_process_that_draws_has_ended_no_chart_is_drawn() -> None:
+    with vega.Process() as process:
+        for spec in (NO_SIGN, POINT, POINT):
+            with pytest.raises(ValueError, match="the process that draws has ended"):
+                process.svg(spec)
 
 
 @pytest.mark.parametrize("sign", ["\x1b", "\x00", "\ufffe", "\uffff", "\ud800"])
