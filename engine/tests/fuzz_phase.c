@@ -77,7 +77,7 @@ static void put_frame(int fd, const uint8_t *data) {
 	case 3:
 		n = snprintf(text, sizeof(text),
 			     "{\"address\":\"%.*s\",\"host\":\"h\",\"device\":\"\",\"shown\":\"\",\"can_notify\":true,"
-			     "\"driver\":\"%.*s\",\"ib_port\":%lld,\"placement\":{\"cpu\":\"%.*s\",\"node\":null,"
+			     "\"driver\":\"%.*s\",\"vni\":%lld,\"placement\":{\"cpu\":\"%.*s\",\"node\":null,"
 			     "\"memory_node\":%lld,\"unplaced\":null}}", data[2] % 5, "0aF!", data[3] % 4, "rxe",
 			     (long long) number(data + 10), data[4] % 5, "1-3,", (long long) number(data + 10));
 		break;

@@ -30,8 +30,8 @@ static void check_in_force(const struct job *job, int sl, int traffic_class) {
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(fake_queue_pairs[i]->path.sl, sl);
 		assert_int_equal(fake_queue_pairs[i]->path.grh.traffic_class, traffic_class);
-		assert_int_equal(pair.ends[i].session->sl, sl);
-		assert_int_equal(pair.ends[i].session->traffic_class, traffic_class);
+		assert_int_equal(verbs_session(pair.ends[i].session)->sl, sl);
+		assert_int_equal(verbs_session(pair.ends[i].session)->traffic_class, traffic_class);
 	}
 	close_pair();
 }
@@ -67,8 +67,8 @@ static void test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_
 	pair = (struct verbs_pair) { .backend = backend_find("verbs"), .job = job };
 	pair.ends[ROLE_CLIENT].address = address_of("10.0.0.1");
 	assert_int_equal(end_open(&pair, ROLE_CLIENT), 0);
-	assert_int_equal(pair.ends[ROLE_CLIENT].session->sl, -1);
-	assert_int_equal(pair.ends[ROLE_CLIENT].session->traffic_class, 40);
+	assert_int_equal(verbs_session(pair.ends[ROLE_CLIENT].session)->sl, -1);
+	assert_int_equal(verbs_session(pair.ends[ROLE_CLIENT].session)->traffic_class, 40);
 	close_pair();
 }
 

@@ -327,6 +327,26 @@ static void test_infiniband_by_lid(void **state) {
 	close_pair();
 }
 
+/* What is in use stands over what was asked for, and nothing else is touched. */
+static void test_a_record_says_what_is_in_use(void **state) {
+	struct job job = verbs_job(OP_SEND);
+	json_t *record = json_pack("{s:{s:i, s:i, s:n, s:n, s:i}}", "params", "sl", 7, "gid_index", 7, "ib_port",
+				   "server_ib_port", "batch", 7), *wanted;
+
+	(void) state;
+	fake.devices[1].attr.phys_port_cnt = 2;
+	fake_set_gid(&fake.devices[1], 2, 0, "10.0.0.2", IBV_GID_TYPE_ROCE_V2, NULL);
+	job.server_ib_port = 2;
+	open_pair(&job);
+	pair.backend->describe(pair.ends[ROLE_CLIENT].session, record);
+	wanted = json_pack("{s:{s:i, s:i, s:i, s:i, s:i, s:i}}", "params", "sl", 0, "traffic_class", 0, "gid_index", 1,
+			   "ib_port", 1, "server_ib_port", 2, "batch", 7);
+	assert_true(json_equal(record, wanted));
+	json_decref(record);
+	json_decref(wanted);
+	close_pair();
+}
+
 static void set_pkeys(unsigned device, const uint16_t keys[FAKE_PKEYS]) {
 	struct fake_device *d = &fake.devices[device];
 
@@ -395,6 +415,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_atomics_and_reads_bring_back_what_was_there, setup),
 		cmocka_unit_test_setup(test_path_mtu, setup),
 		cmocka_unit_test_setup(test_infiniband_by_lid, setup),
+		cmocka_unit_test_setup(test_a_record_says_what_is_in_use, setup),
 		cmocka_unit_test_setup(test_partitions_are_found_in_the_table, setup),
 		cmocka_unit_test_setup(test_gids_that_cannot_reach_each_other, setup),
 	};

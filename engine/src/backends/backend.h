@@ -103,7 +103,10 @@ struct address {
  */
 enum { ENVIRONMENT_NAME_MAX = 64, ENVIRONMENT_VALUE_MAX = 256, ENVIRONMENT_VARIABLES_MAX = 32 };
 
-/* Every backend's own session begins with this; the tests read it, the backend's open fills it. */
+/*
+ * Every backend's own session begins with this; the tests read it, the backend's open fills it. What only one backend
+ * knows of a session is in its own, and gets into records by describe().
+ */
 struct session {
 	const struct backend *backend;
 	enum completion_level level;
@@ -128,10 +131,6 @@ struct session {
 	/* KIND_TRANSFER: the calls that hand its lists to the device; NULL: there is no choice */
 	const char *post_api;
 	char driver[32];                /* the kernel's, of the device; empty: unknown, or no RDMA device */
-	uint32_t ib_port;               /* in use; 0: none. Only read where the backend has JOB_OPTION_IB_PORT */
-	int gid_index;                  /* in use; -1: none. Only read where the backend has JOB_OPTION_GID_INDEX */
-	/* in use; -1: not known yet. Only read where the backend has JOB_OPTION_SL and _TRAFFIC_CLASS */
-	int sl, traffic_class;
 	bool simulated;                 /* no device moves the data: a test's provider plays one */
 	const char *gpu_path;           /* how the device reaches a GPU's memory; NULL: no GPU, or --bounce */
 	/* What a Slingshot endpoint came up with; only read where the backend has JOB_OPTION_SVC_ID. */
@@ -141,8 +140,6 @@ struct session {
 	uint64_t hrp_up_to;             /* bytes; 0: no high-rate puts */
 	enum key_mode keys;
 	json_t *environment;            /* of the provider: object of strings */
-	/* TCP's own view, where the backend has one: -1 unknown */
-	int64_t tcp_retransmissions, tcp_initial_rtt_us, tcp_window_bytes;
 };
 
 struct open_arguments {
@@ -219,7 +216,7 @@ struct backend {
 	int (*poll)(struct session *s, struct completion *ret, unsigned max);
 	int (*wait)(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
 	int (*check)(struct session *s);
-	void (*refresh)(struct session *s);
+	void (*describe)(struct session *s, json_t *record);
 	struct session *(*close)(struct session *s);
 	/* the last one, so that the hooks of the hot loop share a line of the cache */
 	int (*near)(const struct open_arguments *arguments, char ret[JOB_NAME_MAX]);

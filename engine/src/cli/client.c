@@ -161,8 +161,6 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 	run_end(r);
 	/* At once: what was found corrupted here is so, whether or not the server can still be asked. */
 	integrity_add(&ret->integrity, &r->outcome.integrity);
-	if (r->backend->refresh)
-		r->backend->refresh(r->session);
 	if (e == 0 && c->job.kind == KIND_LATENCY)
 		e = run_say(r, FRAME_FINISH, r->outcome.messages);
 	if (e == 0)
@@ -224,7 +222,6 @@ static struct result new_result(const struct client *c, uint64_t size) {
 		.run = &c->run,
 		.size = size,
 		.server = c->peer.end,
-		.server_ib_port = c->peer.ib_port,
 		.client_host = c->lead.host,
 		.server_cpu = { -1, -1 },
 		.server_footprint = { -1, -1 },

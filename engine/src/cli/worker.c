@@ -17,8 +17,6 @@ static int say_result(struct run *r) {
 	const struct outcome *o = &r->outcome;
 	struct footprint held = footprint_now();
 
-	if (r->backend->refresh)
-		r->backend->refresh(r->session);
 	return control_send(r->control, FRAME_RESULT,
 			    json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o*}", "process_s",
 				      o->cpu.process_s, "host_s", o->cpu.host_s, "messages", (json_int_t) o->messages,

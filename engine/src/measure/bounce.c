@@ -108,11 +108,10 @@ static int bounce_wait(struct session *s, struct completion *ret, unsigned max, 
 	return bring_in(b, ret, b->under->wait(b->under_session, ret, max, timeout_ns));
 }
 
-static void bounce_refresh(struct session *s) {
+static void bounce_describe(struct session *s, json_t *record) {
 	struct bounce *b = bounce(s);
 
-	b->under->refresh(b->under_session);
-	take_facts(b);
+	b->under->describe(b->under_session, record);
 }
 
 static struct session *bounce_close(struct session *s) {
@@ -161,7 +160,7 @@ int bounce_open(const struct open_arguments *arguments, const struct backend **b
 	b->vtable.post_receive = bounce_post_receive;
 	b->vtable.poll = bounce_poll;
 	b->vtable.wait = b->under->wait ? bounce_wait : NULL;
-	b->vtable.refresh = b->under->refresh ? bounce_refresh : NULL;
+	b->vtable.describe = b->under->describe ? bounce_describe : NULL;
 	b->vtable.close = bounce_close;
 	e = open_under(b, arguments);
 	if (e < 0) {

@@ -124,10 +124,10 @@ static int say_address(struct run *r) {
 	to_hex(a.bytes, a.length, hex);
 	host_name(host, sizeof(host));
 	arena_gpu_name(&r->arena, gpu, sizeof(gpu));
-	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:i, s:i, s:o}", "gpu", gpu, "address", hex,
+	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:i, s:o}", "gpu", gpu, "address", hex,
 			    "host", host, "device", s->device, "shown", s->address, "can_notify", s->can_notify,
-			    "driver", s->driver, "ib_port", (json_int_t) s->ib_port, "svc_id", s->svc_id, "vni",
-			    s->vni, "placement", placed_to_json(&r->placed));
+			    "driver", s->driver, "svc_id", s->svc_id, "vni", s->vni, "placement",
+			    placed_to_json(&r->placed));
 	if (s->environment)
 		(void) json_object_update_new(payload, json_pack("{s:O, s:b, s:b}", "environment", s->environment,
 								 "idc", s->idc, "ll", s->ll));
@@ -169,7 +169,6 @@ bool exchange_agree(const struct run *r, const json_t *end, const char *key, boo
 
 static int hear_address(struct run *r, struct address *ret, struct peer *ret_peer) {
 	const char *hex, *host, *device, *shown, *driver = "", *gpu = "";
-	json_int_t ib_port = 0;
 	json_t *payload = NULL, *environment = NULL, *placement = NULL;
 	struct placed placed = { .why = PLACED };
 	int e, notify, service = -1, vni = -1, idc = -1, ll = -1;
@@ -177,21 +176,18 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 	e = control_expect(r->control, FRAME_ADDRESS, r->job->timeout_ns, &payload);
 	if (e < 0)
 		return e;
-	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?I, s?i, s?i, s?o, s?b, s?b, s:o!}", "address",
+	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?i, s?i, s?o, s?b, s?b, s:o!}", "address",
 			&hex, "host", &host, "device", &device, "shown", &shown, "can_notify", &notify, "gpu", &gpu,
-			"driver", &driver, "ib_port", &ib_port, "svc_id", &service, "vni", &vni, "environment",
+			"driver", &driver, "svc_id", &service, "vni", &vni, "environment",
 			&environment, "idc", &idc, "ll", &ll, "placement", &placement);
 	if (e == 0)
 		e = placed_from_json(placement, &placed);
-	if (e == 0 && (ib_port < 0 || ib_port > UINT8_MAX))
-		e = -EBADMSG;
 	if (e == 0)
 		e = from_hex(hex, ret);
 	if (e == 0)
 		*ret_peer = (struct peer) {
 			.end = json_pack("{s:s, s:o, s:o}", "host", host, "device", device[0] ? json_string(device)
 					 : json_null(), "address", shown[0] ? json_string(shown) : json_null()),
-			.ib_port = (uint32_t) ib_port,
 			.can_notify = notify,
 			.placed = placed,
 		};

@@ -29,7 +29,6 @@ double host_uptime_s(void);
 struct peer {
 	struct placed placed;
 	json_t *end;            /* {host, device, address}, and what else is known, as the record has it; owned */
-	uint32_t ib_port;       /* 0: none */
 	bool can_notify;
 };
 

@@ -32,7 +32,6 @@ struct result {
 	struct integrity integrity;     /* both ends */
 	struct path_claim path;
 	json_t *server;                 /* {host, device, address}; not owned, but for transfers (view_close()) */
-	uint32_t server_ib_port;        /* 0: none, or unknown */
 	const char *client_host;
 	/* status error where code is not EXIT_MEASURED: */
 	enum exit_code code;

@@ -136,7 +136,6 @@ int view_open(const struct transfer *x, int pair, struct run *run, struct transf
 		.size = x->shape.size,
 		.transfer = view,
 		.server = server_end(x, first, pair < 0, &server),
-		.server_ib_port = first->peer.ib_port,
 	};
 	for (uint32_t i = 0; i < x->n_lanes; i++)
 		if (pair < 0 || x->lanes[i]->pair == (uint32_t) pair)

@@ -56,7 +56,7 @@ static json_int_t given(uint32_t n) {
 	return n ? (json_int_t) n : -1;
 }
 
-/* The choices that only some backends have, as far as this one has them. */
+/* The choices that only some backends have, as far as this one has them: as asked for, until describe() knows more. */
 static void choices_json(const struct result *r, unsigned long has, json_t *ret) {
 	const struct job *j = r->run->job;
 	const struct session *s = r->run->session;
@@ -68,11 +68,11 @@ static void choices_json(const struct result *r, unsigned long has, json_t *ret)
 		json_int_t value;       /* negative: null, the device's choice is not known */
 	} numbers[] = {
 		{ JOB_OPTION_CQ_MODERATION, "cq_moderation", j->cq_moderation },
-		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", s ? s->traffic_class : job_lane(j, j->traffic_class) },
-		{ JOB_OPTION_SL, "sl", s ? s->sl : job_lane(j, j->sl) },
-		{ JOB_OPTION_GID_INDEX, "gid_index", s ? s->gid_index : j->gid_index },
-		{ JOB_OPTION_IB_PORT, "ib_port", given(s ? s->ib_port : j->ib_port) },
-		{ JOB_OPTION_IB_PORT, "server_ib_port", given(s ? r->server_ib_port : j->server_ib_port) },
+		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", job_lane(j, j->traffic_class) },
+		{ JOB_OPTION_SL, "sl", job_lane(j, j->sl) },
+		{ JOB_OPTION_GID_INDEX, "gid_index", j->gid_index },
+		{ JOB_OPTION_IB_PORT, "ib_port", given(j->ib_port) },
+		{ JOB_OPTION_IB_PORT, "server_ib_port", given(j->server_ib_port) },
 		{ JOB_OPTION_MTU, "mtu_bytes", s && s->mtu ? (json_int_t) s->mtu : j->mtu ? (json_int_t) j->mtu : -1 },
 		{ JOB_OPTION_RETRY, "retry", reliable ? (json_int_t) j->retry : -1 },
 		{ JOB_OPTION_RNR_RETRY, "rnr_retry", reliable ? (json_int_t) j->rnr_retry : -1 },
@@ -258,13 +258,6 @@ static json_t *path_json(const struct result *r) {
 			 r->loss_unknown ? json_null() : json_integer((json_int_t) p->lost_bytes));
 }
 
-static json_t *tcp_json(const struct session *s) {
-	if (!s || s->tcp_initial_rtt_us < 0)
-		return json_null();
-	return json_pack("{s:o, s:o, s:o}", "retransmissions", signed_or_null(s->tcp_retransmissions), "initial_rtt_us",
-			 signed_or_null(s->tcp_initial_rtt_us), "window_bytes", signed_or_null(s->tcp_window_bytes));
-}
-
 json_t *time_json(const struct timespec *t) {
 	char text[40], date[24];
 	struct tm tm;
@@ -360,9 +353,11 @@ json_t *record_json(const struct result *r) {
 		put(o, "loss", json_pack("{s:I, s:o}", "sent_messages", (json_int_t) r->sent, "lost_messages",
 					   r->loss_unknown ? json_null() : json_integer((json_int_t) r->lost)));
 	put(o, "stall", stall_json(r));
-	put(o, "tcp", tcp_json(s));
+	put(o, "tcp", json_null());
 	put(o, "status", json_string(r->code == EXIT_MEASURED ? "ok" : "error"));
 	put(o, "error", error_json(r));
+	if (s && run->backend->describe)
+		run->backend->describe(run->session, o);
 	return o;
 }
 

@@ -44,9 +44,6 @@ static int null_open(const struct open_arguments *arguments, struct session **re
 		.level = LEVEL_NONE,
 		.can_notify = true,
 		.layer = "none",
-		.tcp_retransmissions = -1,
-		.tcp_initial_rtt_us = -1,
-		.tcp_window_bytes = -1,
 	};
 	s->arena = *arguments->arena;
 	s->verify = arguments->job->verify;
@@ -190,7 +187,10 @@ const struct backend backend_null = {
 	 * negative: it is. NULL: cannot tell. Not required.
 	 */
 
-	/* .refresh: renews the facts of struct session that change while running (TCP_INFO). Not required. */
+	/*
+	 * .describe: sets in a record what only this backend's sessions know: what is in use of its own options, over
+	 * what was asked for. NULL: there is nothing. Not required.
+	 */
 
 	/*
 	 * .transfers: the hooks of perch transfer, exactly where it has BACKEND_TRANSFERS. Not required.

@@ -224,7 +224,6 @@ int ofi_open_as(const struct ofi_kind *kind, const struct open_arguments *argume
 	o->first_key = 1; /* below 100: CXI serves such keys without a match list (fi_cxi(7), optimized MRs) */
 	o->session.backend = kind->backend;
 	o->session.connection = "rdm";
-	o->session.tcp_retransmissions = o->session.tcp_initial_rtt_us = o->session.tcp_window_bytes = -1;
 	o->session.svc_id = o->session.vni = -1;
 	o->job = arguments->job;
 	o->role = arguments->role;

@@ -119,8 +119,8 @@ static int tcp_open(const struct open_arguments *a, struct session **ret) {
 	if (!s)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a tcp session");
 	*s = (struct tcp_session) {
-		.session = { .level = LEVEL_INJECT, .connection = "stream", .tcp_retransmissions = -1,
-			     .tcp_initial_rtt_us = -1, .tcp_window_bytes = -1 },
+		.session = { .level = LEVEL_INJECT, .connection = "stream" },
+		.initial_rtt_us = -1,
 		.arena = *a->arena,
 		.fd = -1,
 		.listener = -1,
@@ -231,18 +231,26 @@ static int tcp_connect(struct session *session, const struct address *peer) {
 	    setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &slice, sizeof(slice)) < 0)
 		return failure(-errno, EXIT_INTERNAL, "cannot set up the data connection: %s", strerror(errno));
 	if (read_info(s, &info) == 0)
-		s->session.tcp_initial_rtt_us = info.tcpi_rtt;
+		s->initial_rtt_us = info.tcpi_rtt;
 	return 0;
 }
 
-static void tcp_refresh(struct session *session) {
-	struct tcp_session *s = tcp(session);
-	struct tcp_info info;
+static json_t *known_or_null(bool known, int64_t n) {
+	return known ? json_integer(n) : json_null();
+}
 
-	if (read_info(s, &info) < 0)
+/* The kernel's own view of the connection. Transfers have several, of which one would say little. */
+static void tcp_describe(struct session *session, json_t *record) {
+	struct tcp_session *s = tcp(session);
+	struct tcp_info info = { 0 };
+	bool known = !s->initiator && !s->target && read_info(s, &info) == 0;
+
+	if (s->initial_rtt_us < 0)
 		return;
-	s->session.tcp_retransmissions = (int64_t) info.tcpi_total_retrans - s->retransmissions_before;
-	s->session.tcp_window_bytes = (int64_t) info.tcpi_snd_cwnd * info.tcpi_snd_mss;
+	(void) json_object_set_new(record, "tcp", json_pack("{s:o, s:I, s:o}", "retransmissions",
+		known_or_null(known, (int64_t) info.tcpi_total_retrans - s->retransmissions_before), "initial_rtt_us",
+		(json_int_t) s->initial_rtt_us, "window_bytes",
+		known_or_null(known, (int64_t) info.tcpi_snd_cwnd * info.tcpi_snd_mss)));
 }
 
 static void tcp_begin(struct session *session, uint64_t size) {
@@ -379,6 +387,6 @@ const struct backend backend_tcp = {
 	.post_receive = tcp_post_receive,
 	.poll = tcp_poll,
 	.wait = tcp_wait,
-	.refresh = tcp_refresh,
+	.describe = tcp_describe,
 	.close = tcp_close,
 };

@@ -39,6 +39,7 @@ struct tcp_session {
 	struct sockaddr_storage peer;
 	uint8_t cookie[TCP_COOKIE];
 	int64_t retransmissions_before; /* of handshake and earlier phases */
+	int64_t initial_rtt_us;         /* -1: unknown */
 
 	uint64_t size;                  /* of the messages of this phase */
 	uint32_t tx_slot;               /* the message that the kernel has not taken whole yet: */

@@ -79,10 +79,8 @@ static void describe(struct verbs_session *v) {
 			d->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : "infiniband");
 	s->mtu = verbs_mtu_bytes(d->port_attr.active_mtu);
 	s->rate_gbit_s = d->rate_gbit_s;
-	s->gid_index = d->gid_index;
-	s->ib_port = d->port;
-	s->sl = job_lane(v->job, v->job->sl);
-	s->traffic_class = job_lane(v->job, v->job->traffic_class);
+	v->sl = job_lane(v->job, v->job->sl);
+	v->traffic_class = job_lane(v->job, v->job->traffic_class);
 	verbs_sysfs_driver(d->context->device, s->driver);
 	s->connection = connection_name((int) v->job->connection);
 	s->lossy = v->lossy;
@@ -150,7 +148,6 @@ static int verbs_open(const struct open_arguments *a, struct session **ret) {
 	if (!v)
 		return failure(-ENOMEM, EXIT_HOST, "verbs: out of memory");
 	v->session.backend = &backend_verbs;
-	v->session.tcp_retransmissions = v->session.tcp_initial_rtt_us = v->session.tcp_window_bytes = -1;
 	v->job = job;
 	v->role = a->role;
 	v->arena = *a->arena;
@@ -205,6 +202,26 @@ static struct session *verbs_close(struct session *s) {
 	return NULL;
 }
 
+/* Port, GID and lane as they are in use. */
+static void verbs_describe(struct session *s, json_t *record) {
+	const struct verbs_session *v = verbs_session(s);
+	const struct {
+		const char *key;
+		int value;              /* negative: none, or not known */
+	} facts[] = {
+		{ "traffic_class", v->traffic_class },
+		{ "sl", v->sl },
+		{ "gid_index", v->device.gid_index },
+		{ "ib_port", v->device.port },
+		{ "server_ib_port", v->remote_port ? v->remote_port : -1 },
+	};
+	json_t *params = json_object_get(record, "params");
+
+	for (size_t i = 0; i < ELEMENTSOF(facts); i++)
+		(void) json_object_set_new(params, facts[i].key,
+					   facts[i].value < 0 ? json_null() : json_integer(facts[i].value));
+}
+
 const struct backend backend_verbs = {
 	.facts = &backend_facts[BACKEND_VERBS],
 	.version = BACKEND_VERSION,
@@ -221,5 +238,6 @@ const struct backend backend_verbs = {
 	.poll = verbs_poll,
 	.wait = verbs_wait,
 	.check = verbs_check,
+	.describe = verbs_describe,
 	.close = verbs_close,
 };

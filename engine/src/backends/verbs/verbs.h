@@ -119,6 +119,7 @@ struct verbs_session {
 	uint32_t n_queues, receive_depth;
 	uint32_t inline_bytes;
 	uint32_t first_psn, queue_key;
+	int sl, traffic_class;                  /* in use; -1: not known yet */
 	/* SRQ: by queue pair number & number_mask, 1 more than the place in queues; 0: none */
 	uint16_t *channel_of_number;
 	uint32_t number_mask;
@@ -129,6 +130,7 @@ struct verbs_session {
 	uint32_t remote_key, remote_psn, remote_queue_key;
 	uint64_t remote_base;                   /* of the half that the operation works on */
 	uint16_t remote_lid;
+	uint8_t remote_port;
 	union ibv_gid remote_gid;
 	uint32_t path_mtu;                      /* bytes */
 	uint8_t read_depth;                     /* reads and atomics under way, as initiator */

@@ -187,8 +187,8 @@ static void choose_lane(struct verbs_session *v, struct ibv_ah_attr *path) {
 		path->sl = (uint8_t) v->job->sl;
 	if (v->job->traffic_class >= 0)
 		path->grh.traffic_class = (uint8_t) v->job->traffic_class;
-	v->session.sl = path->sl;
-	v->session.traffic_class = path->grh.traffic_class;
+	v->sl = path->sl;
+	v->traffic_class = path->grh.traffic_class;
 }
 
 /* What the manager found out of the path, and what the job says. */

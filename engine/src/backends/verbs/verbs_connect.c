@@ -53,7 +53,7 @@ int verbs_init_queues(struct verbs_session *v) {
 static struct ibv_ah_attr address_vector(const struct verbs_session *v) {
 	struct ibv_ah_attr a = {
 		.dlid = v->remote_lid,
-		.sl = (uint8_t) v->session.sl,
+		.sl = (uint8_t) v->sl,
 		.port_num = v->device.port,
 		.is_global = v->device.use_grh,
 	};
@@ -63,7 +63,7 @@ static struct ibv_ah_attr address_vector(const struct verbs_session *v) {
 			.dgid = v->remote_gid,
 			.sgid_index = (uint8_t) v->device.gid_index,
 			.hop_limit = VERBS_HOP_LIMIT,
-			.traffic_class = (uint8_t) v->session.traffic_class,
+			.traffic_class = (uint8_t) v->traffic_class,
 		};
 	return a;
 }

@@ -31,7 +31,7 @@ struct wire_address {
 	uint8_t layer;                  /* IBV_LINK_LAYER_* */
 	uint8_t read_depth;             /* reads and atomics that it answers at a time */
 	uint8_t cm_family;              /* 4, 6; 0: none */
-	uint8_t reserved;
+	uint8_t port;                   /* from 1, for records */
 	uint16_t pkey;                  /* its partition key; 0: none */
 	uint8_t gid[16];
 	uint8_t cm_address[16];
@@ -139,6 +139,7 @@ int verbs_address_write(const struct verbs_session *v, struct address *ret) {
 		.base = htobe64(lends ? (uintptr_t) (reads ? v->arena.tx : v->arena.rx) : 0),
 		.length = htobe64(v->arena.length),
 		.lid = htobe16(v->device.port_attr.lid),
+		.port = v->device.port,
 		.pkey = htobe16(v->device.pkey),
 		.layer = v->device.port_attr.link_layer,
 		.read_depth = (uint8_t) MIN(v->device.attr.max_qp_rd_atom, UINT8_MAX),
@@ -254,6 +255,7 @@ int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	v->remote_key = be32toh(w.key);
 	v->remote_base = be64toh(w.base);
 	v->remote_lid = be16toh(w.lid);
+	v->remote_port = w.port;
 	memcpy(v->remote_gid.raw, w.gid, sizeof(w.gid));
 	/* RoCE v2 puts GIDs into IP headers: there is no packet from IPv4 to IPv6, and drivers only say EINVAL. */
 	if (v->device.is_roce && verbs_gid_is_ipv4(&v->device.gid) != verbs_gid_is_ipv4(&v->remote_gid)) {
