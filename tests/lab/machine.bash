@@ -58,8 +58,8 @@ make_seed() {
 
   echo "$host" >"$tree/etc/hostname"
   sha256sum <<<"$host $(<key.pub)" | cut -c 1-32 >"$tree/etc/machine-id"
-  printf 'LAB_ADDRESS=192.0.2.%d/24\nLAB_ADDRESS6=2001:db8::%d/64\nMANAGEMENT_ADDRESS=198.51.100.15/24\n' \
-    "$number" "$number" >"$tree/etc/perch-lab"
+  printf 'LAB_ADDRESS=192.0.2.%d/24\nLAB_ADDRESS6=2001:db8::%d/64\nRAIL_ADDRESS=203.0.113.%d/24\nMANAGEMENT_ADDRESS=198.51.100.15/24\n' \
+    "$number" "$number" "$number" >"$tree/etc/perch-lab"
   chmod 644 "$tree"/etc/{hostname,machine-id,perch-lab}
   install -m 644 key.pub "$tree/etc/ssh/perch-lab-keys"
   install -m 600 host-key "$tree/etc/ssh/perch-lab-host-key"
@@ -68,8 +68,8 @@ make_seed() {
   rm -r "$tree"
 }
 
-# machine_argv HOST NUMBER PORT: sets MACHINE to QEMU's command line. The lab network is datagrams between two unix
-# sockets (over TCP they stall); the management network leads nowhere but to this forward of ssh.
+# machine_argv HOST NUMBER PORT: sets MACHINE to QEMU's command line. The lab network and that of the second rail are
+# datagrams between two unix sockets (over TCP they stall); the management network leads nowhere but to this forward of ssh.
 machine_argv() {
   local host=$1 number=$2 port=$3 peer append mac
   peer=${LAB_HOSTS[$((2 - number))]}
@@ -94,6 +94,8 @@ machine_argv() {
     -device "virtio-net-pci,netdev=management,romfile=,mac=$(printf "$mac" 0)"
     -netdev "dgram,id=lab,local.type=unix,local.path=$host.wire,remote.type=unix,remote.path=$peer.wire"
     -device "virtio-net-pci,netdev=lab,romfile=,mac=$(printf "$mac" 1)"
+    -netdev "dgram,id=rail,local.type=unix,local.path=$host.rail,remote.type=unix,remote.path=$peer.rail"
+    -device "virtio-net-pci,netdev=rail,romfile=,mac=$(printf "$mac" 2)"
     -serial "file:$host.console")
 }
 
@@ -115,7 +117,7 @@ start_machine() {
   for (( ; port < PERCH_LAB_PORT + 100; port++)); do
     if ss -ltnH "sport = :$port" | grep -q .; then continue; fi
     machine_argv "$host" "$number" "$port"
-    rm -f "$host".{wire,console,end,keeper,machine,mux}
+    rm -f "$host".{wire,rail,console,end,keeper,machine,mux}
     # not marked as a test's own process: the lab outlives the test that starts a machine again
     env -u PERCH_TEST_MARK setsid "$LAB_TOOLS/keeper" "$host" "${MACHINE[@]}" </dev/null >"$host.keeper.log" 2>&1 &
     end=$((SECONDS + 20))

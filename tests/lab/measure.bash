@@ -41,6 +41,13 @@ teardown() {
 # The devices of each machine, as an inventory names them; a suite may have more.
 DEVICES='[{name: "rxe0", netdev: "eth1", ib_port: 1, gid_index: 1}]'
 
+# second_rail: for setup, both machines have the second device of these too; faults_gone takes it away
+second_rail() {
+  local host
+  DEVICES='[{name: "rxe0", netdev: "eth1", ib_port: 1, gid_index: 1}, {name: "rxe1", netdev: "eth2", ib_port: 1, gid_index: 1}]'
+  for host in alpha beta; do lab_ssh "$host" "rdma link add rxe1 type rxe netdev eth2" 3>&- || return; done
+}
+
 # lab_plan JQ-TESTS [JQ-ALPHA [JQ-BETA]]: run/plan.json and run/inputs/limits.json for these tests (a jq expression) from alpha
 # to beta. The filters change what the inventory says of a host's device.
 lab_plan() {
@@ -177,6 +184,6 @@ on_both() {
 faults_gone() {
   local host
   for host in alpha beta; do lab_ssh "$host" 'systemctl stop cut 2>/dev/null; [ ! -e /usr/bin/ib_send_lat.away ] || mv /usr/bin/ib_send_lat.away /usr/bin/ib_send_lat
-      rdma link delete rxe1 2>/dev/null; ip link delete down0 2>/dev/null; chmod -f 666 /dev/infiniband/uverbs0; tc qdisc del dev eth1 root 2>/dev/null; nft flush ruleset' 3>&-; done
+      rdma link delete rxe1 2>/dev/null; ip link delete down0 2>/dev/null; chmod -f 666 /dev/infiniband/uverbs0; tc qdisc del dev eth1 root 2>/dev/null; tc qdisc del dev eth2 root 2>/dev/null; nft flush ruleset' 3>&-; done
   [ "${RESTORE:-no}" = no ] || for host in alpha beta; do lab_ssh "$host" systemctl restart perch-lab 3>&-; done
 }
