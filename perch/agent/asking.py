@@ -22,6 +22,10 @@ from perch.agent.files import end_of, unwritable, write_whole
 #: All that is fetched of a host's folder.
 FILES = ("flows.jsonl", "samples.jsonl", "environment.json", "agent.log")
 
+#: What a stop leaves for the agent to say: control/reason.
+STOPPED = "stopped by the controller"
+REASON = f"{STOPPED}\n".encode()
+
 
 def poll(out: Path, offset: int) -> Exit:
     """For the controller: renews the lease, prints "alive" or "gone" and new progress."""
@@ -72,14 +76,20 @@ def _end(out: Path) -> bool:
     if found is None:
         return False
     with contextlib.suppress(AgentError):
-        write_whole(out / "control" / "reason", b"stopped by the controller\n")
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(found, number)
-        if select.select([found], [], [], 3 * KILL_AFTER)[0]:
+        write_whole(out / "control" / "reason", REASON)
+    end_agent(found, 3 * KILL_AFTER)
+    return True
+
+
+def end_agent(found: int, within_s: float) -> None:
+    """Tells it to end, and kills it after so many seconds; closes its pidfd."""
+    for numbers in ((signal.SIGTERM, signal.SIGCONT), (signal.SIGKILL,)):
+        for number in numbers:  # a stopped process handles SIGTERM only when it goes on
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(found, number)
+        if select.select([found], [], [], within_s)[0]:
             break
     os.close(found)
-    return True
 
 
 def pack(out: Path, ends: bool = True) -> Exit:

@@ -6,15 +6,13 @@ import contextlib
 import fcntl
 import json
 import os
-import select
 import shutil
-import signal
 import time
 from pathlib import Path
 from typing import Any
 
 from perch.agent import soak_session, soak_unit
-from perch.agent.asking import last_lines, pack, running
+from perch.agent.asking import REASON, end_agent, last_lines, pack, running
 from perch.agent.clock import Clock
 from perch.agent.control import prepare
 from perch.agent.errors import AgentError, Exit, say
@@ -125,6 +123,7 @@ def start(session: Session) -> Exit:
         if not said:
             with contextlib.suppress(OSError):
                 said = " ".join(last_lines(session.folder / "agent.log")[-1:])
+            said = said.rpartition(" perch-agent: ")[2]
         soak_session.release(session)
         raise fail(
             f"the soak of run {session.run} did not start on {session.host}:"
@@ -170,13 +169,9 @@ def resume(state: Path) -> Exit:
 
 def _end_left(out: str) -> None:
     """Ends a session whose files say nothing of it."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in left_running(out):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-        until = time.monotonic() + STOP_WITHIN
-        while left_running(out) and time.monotonic() < until:
-            time.sleep(LOOK_EVERY)
+    for pid in left_running(out):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            end_agent(os.pidfd_open(pid), STOP_WITHIN)
 
 
 def _note_stop(session: Session) -> None:
@@ -213,32 +208,23 @@ def stop(out: str, state: Path) -> Exit:
         print("stopped")
         return Exit.WALKED
     with contextlib.suppress(AgentError):  # a full disk ends no stop
-        write_whole(session.control / "reason", f"{soak_session.STOPPED}\n".encode())
+        write_whole(session.control / "reason", REASON)
     process = running(session.folder)
     if process is not None:
         with contextlib.suppress(AgentError):
             _note_stop(session)
-        _end_session(process, session)
+        end_agent(process, STOP_WITHIN)
     elif not session.is_claimed():
         return Exit.WALKED
     else:
         (session.control / "stop_asked").unlink(missing_ok=True)  # of one that did not end it
+        _end_left(session.out)  # one that has not said its number yet
     if session.supervisor == "systemd":
         soak_unit.end_unit()
     if session.is_claimed():
         soak_session.close(session)
     print("stopped")
     return Exit.WALKED
-
-
-def _end_session(process: int, session: Session) -> None:
-    """It ends within some 5 s: keepers 1 s, servers 2 s."""
-    for number, within in ((signal.SIGTERM, STOP_WITHIN), (signal.SIGKILL, STOP_WITHIN)):
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(process, number)
-        if select.select([process], [], [], within)[0]:
-            break
-    os.close(process)
 
 
 # ---- status --------------------------------------------------------------------------------------

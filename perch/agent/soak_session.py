@@ -12,7 +12,7 @@ from typing import Any
 
 from perch.agent import devices, environment, serving, soak_unit
 from perch.agent.agent import reason_of, until_ended
-from perch.agent.asking import identity
+from perch.agent.asking import STOPPED, identity
 from perch.agent.children import Children, Keeper
 from perch.agent.clock import Clock, boot_id
 from perch.agent.errors import AgentError, Exit, say
@@ -27,8 +27,6 @@ from perch.agent.soak_samples import Sampler, members
 #: Bytes of the disk that are held back for the outcome of a flow: the record of its whole, twice
 #: the largest that a latency's histogram makes (LINE_BYTES of perch/plan/soak.py).
 OUTCOME_BYTES = 16 * 1024
-
-STOPPED = "stopped by the controller"
 
 
 def share_of(session: Session) -> Share:
@@ -79,8 +77,8 @@ class Life:
         self._share = share_of(session)
         self._clock = Clock()
         self._past = Past(session.folder)
-        self._raw = SoakRaw(self._share, session.folder, self._past, self._clock)
         self._reserve = Reserve(self._control / "reserve", (self._share.own + 8) * OUTCOME_BYTES)
+        self._raw = SoakRaw(self._share, session.folder, self._past, self._clock)
         token = {"PERCH_TOKEN_FILE": session.token_file} if session.token_file else {}
         self._children = Children(Keeper(), {**os.environ, **token})
         self._flows = Flows(self._share, self._past, self._raw, "", {})

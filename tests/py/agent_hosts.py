@@ -115,9 +115,11 @@ class Hosts:
         (folder / "rounds.jsonl").write_bytes(b"".join(map(rounds.text, lines)))
         share.write(folder / "shares", share.shares(document, text, lines))
 
-    def call(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    def call(
+        self, *words: str, before: Sequence[str] = (), expect: int = 0
+    ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [sys.executable, "-I", str(self.agent), *words],
+            [*before, sys.executable, "-I", str(self.agent), *words],
             capture_output=True,
             text=True,
             cwd=self.folder,

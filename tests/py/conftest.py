@@ -15,7 +15,7 @@ from perch.judge import findings
 from tests.py.cards import put_cards
 from tests.py.judging import Run
 
-pytest_plugins = ["tests.py.tap", "tests.py.agent_hosts"]
+pytest_plugins = ["tests.py.tap", "tests.py.agent_hosts", "tests.py.agent_soaks"]
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

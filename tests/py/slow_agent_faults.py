@@ -19,6 +19,7 @@ import pytest
 
 from perch.agent.files import read_lines
 from tests.py.agent_hosts import BUILT, ENGINE, QUICK, Hosts, began, gone, until
+from tests.py.agent_soaks import Soaks
 
 pytestmark = BUILT
 
@@ -95,6 +96,21 @@ def check_nothing_lost(both: Hosts, host: str, was_killed: bool) -> None:
     assert was_killed or not torn
 
 
+def controlled(both: Hosts, script: str, seconds: float) -> None:
+    """A controller for so long; then it is killed with all that it has not detached."""
+    controller = subprocess.Popen(
+        ["bash", "-c", script, "-", sys.executable, str(both.agent), str(ENGINE)],
+        cwd=both.folder,
+        env={**os.environ, "PERCH_TEST_MARK": str(both.folder)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    time.sleep(seconds)  # the moment is what this is about
+    os.killpg(controller.pid, signal.SIGKILL)
+    controller.wait()
+
+
 @pytest.mark.parametrize("number", range(60))
 def test_a_controller_that_is_killed_loses_nothing(
     hosts: Callable[..., Hosts], number: int
@@ -103,17 +119,7 @@ def test_a_controller_that_is_killed_loses_nothing(
     moments = random.Random(number)
     both = hosts(QUICK, QUICK, QUICK)
     mark = f"PERCH_TEST_MARK={both.folder}"
-    controller = subprocess.Popen(
-        ["bash", "-c", CONTROLLER, "-", sys.executable, str(both.agent), str(ENGINE)],
-        cwd=both.folder,
-        env={**os.environ, "PERCH_TEST_MARK": str(both.folder)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    time.sleep(moments.uniform(0, 2.5))  # the moment is what this is about
-    os.killpg(controller.pid, signal.SIGKILL)
-    controller.wait()
+    controlled(both, CONTROLLER, moments.uniform(0, 2.5))
     is_attacked = number % 3 == 0
     if is_attacked:
         time.sleep(moments.uniform(0, 1))
@@ -122,3 +128,42 @@ def test_a_controller_that_is_killed_loses_nothing(
     asyncio.run(until(lambda: not left(mark), 60))
     for host in both.names:
         check_nothing_lost(both, host, is_attacked and host == "alpha")
+
+
+#: The same of a soak.
+SOAK_CONTROLLER = """
+agent=("$1" -I "$2")
+for host in alpha beta; do
+  "${agent[@]}" soak-start --plan "shares/$host.json" --host "$host" --out "$host" --engine "$3" \\
+    --start-window 15 --supervisor session --state "$host.state"
+done
+while :; do
+  for host in alpha beta; do "${agent[@]}" soak-status --state "$host.state"; done
+done
+"""
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_a_soak_whose_controller_is_killed_goes_on_and_loses_nothing(
+    soaks: Callable[..., Soaks], number: int
+) -> None:
+    """Another controller stops what is there. Every third time an agent is killed before that."""
+    moments = random.Random(number)
+    both = soaks()
+    controlled(both, SOAK_CONTROLLER, moments.uniform(0, 3))
+    if number % 3 == 0:
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(both.pid("alpha"), signal.SIGKILL)
+    for host in both.names:
+        was_claimed = (both.folder / f"{host}.state").exists()
+        assert both.soak("stop", host) == ("stopped\n" if was_claimed else "")
+        assert both.told(host)["state"] == "none"
+        if not was_claimed:
+            assert not (both.folder / host / "flows.jsonl").exists()
+            continue
+        (*lines, end), torn = both.flows(host)
+        assert (end["kind"], end["state"], torn) == ("end", "stopped", False)
+        begun = {(one["id"], one["role"]) for one in lines if one["kind"] == "begin"}
+        done = [(one["id"], one["role"]) for one in lines if one["kind"] == "flow"]
+        assert begun == set(done) and len(done) == len(begun) == end["flows_done"]
+    assert left(f"PERCH_TEST_MARK={both.folder}") == []

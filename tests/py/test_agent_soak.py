@@ -22,7 +22,7 @@ from perch.agent.soak import Soak, Tools
 from perch.agent.soak_flows import Flows
 from perch.agent.soak_kept import Past, Session
 from perch.agent.soak_raw import Since, SoakRaw, since
-from tests.py.agent_fakes import FakeClock, FakeProcess, Script, now, run
+from tests.py.agent_fakes import FakeClock, FakeProcess, JumpingClock, Script, now, run
 
 KILLED = Ended(None, "KILL")
 NO_ANSWER = Script(1, Ended(4, None), stderr=b"cannot connect")
@@ -93,7 +93,7 @@ class World:
         self._clients = iter(clients)
         self.keepers: list[FakeProcess] = []
         self.serves: list[FakeProcess] = []
-        self.clock = FakeClock()
+        self.clock: Clock = FakeClock()
         self.number = 0
 
     def say(self, what: str) -> None:
@@ -351,6 +351,23 @@ def test_a_stop_ends_keepers_first_and_every_flow_has_its_outcome(tmp_path: Path
     assert lines[-1]["message"] == "stopped by the controller"
 
 
+def test_a_cut_output_is_marked(tmp_path: Path) -> None:
+    """Lines that the disk refused come before the record; a fake keeps 100 bytes."""
+    world = World(tmp_path, share_of([3]), [Told(Script(3.0, stdout=b"x" * 150))])
+    (one,) = outcomes(world.run())
+    assert (one["stdout"], one["stdout_bytes"]) == ("x" * 100, 150)
+
+
+def test_half_a_line_of_a_crash_says_nothing(tmp_path: Path) -> None:
+    """The agent goes on with the flow, whose outcome was being written."""
+    (tmp_path / "flows.jsonl").write_text(
+        begun_lines() + '{"kind":"flow","id":"t/alpha/beta/0/1","role":"client","state":"do'
+    )
+    world = World(tmp_path, share_of([60]), [Told(Script(50))])
+    (one,) = outcomes(world.run(passed=4))
+    assert (one["state"], len(world.keepers)) == ("done", 1)
+
+
 # ---- its clock -----------------------------------------------------------------------------------
 
 
@@ -365,6 +382,17 @@ class OtherClock(Clock):
 
     def uptime_ns(self) -> int:
         return 30 * 10**9
+
+
+def test_a_wall_clock_that_jumps_only_dates_results(tmp_path: Path) -> None:
+    keepers = [Told(Script(2.0)), Told(Script(3.0))]
+    world = World(tmp_path, share_of([2, 3]), keepers)
+    world.clock = JumpingClock()
+    lines = world.run()
+    assert world.times("keeper") == [0.0, 2.0]
+    assert {0, 1, 2, 3, 4, 5} < set(world.times("sample"))
+    assert [one["state"] for one in outcomes(lines)] == ["done", "done"]
+    assert 5 <= lines[-1]["passed_s"] < 20
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,98 +23,11 @@ from perch.agent.errors import AgentError, Exit
 from perch.agent.files import read_lines
 from perch.agent.soak_kept import Past, Session, load
 from perch.agent.soak_raw import Since, SoakRaw
-from tests.py.agent_hosts import BUILT, ENGINE, Hosts, children_of, free, gone, until, within
-from tests.py.planned import suite_test
+from tests.py.agent_hosts import BUILT, ENGINE, until
+from tests.py.agent_soaks import BW, LAT, Soaks
 from tests.py.test_agent_soak import full, session_of, share_of
 
-__all__ = ["free", "within"]
-
 pytestmark = BUILT
-
-LOAD = suite_test(
-    name="bw", kind="bandwidth", params={"size": "64K", "rate": "50Mb/s", "completion": "event"}
-)
-PROBE = suite_test(name="lat", params={"size": 8, "rate": "50msg/s", "completion": "event"})
-BW, LAT = "bw/alpha/beta/0/1", "lat/alpha/beta/0/1"
-
-
-class Soaks(Hosts):
-    """Hosts with a soak each."""
-
-    def __init__(self, folder: Path, port: int, duration: str, **more: Any) -> None:
-        settings = {"interval": "1s", "stall": "500ms", "reconnect": "20s", **more}
-        super().__init__(
-            folder, [LOAD, PROBE], port, ("alpha", "beta"), soak=settings, soak_duration=duration
-        )
-
-    def begin(self, host: str, *more: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-        words = ["--plan", f"shares/{host}.json", "--host", host, "--out", host]
-        words += ["--engine", str(ENGINE), "--start-window", "15", "--supervisor", "session"]
-        return self.call("soak-start", *words, "--state", f"{host}.state", *more, expect=expect)
-
-    def soak(self, command: str, host: str, expect: int = 0) -> str:
-        return self.call(f"soak-{command}", "--state", f"{host}.state", expect=expect).stdout
-
-    def told(self, host: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.soak("status", host))
-        return found
-
-    def lines(self, host: str, kind: str) -> list[dict[str, Any]]:
-        return [one for one in self.flows(host).lines if one["kind"] == kind]
-
-    def outcome(self, host: str, flow: str, role: str = "client") -> dict[str, Any]:
-        (found,) = [
-            one for one in self.lines(host, "flow") if (one["id"], one["role"]) == (flow, role)
-        ]
-        return found
-
-    def file(self, flow: str) -> Path:
-        return self.folder / flow.split("/")[1] / "flows" / flow / "client.soak"
-
-    def kinds(self, flow: str) -> list[str]:
-        try:
-            lines = self.file(flow).read_text().splitlines()
-        except FileNotFoundError:
-            return []
-        return [json.loads(line)["kind"] for line in lines if line.endswith("}")]
-
-    def measure(self, *flows: str) -> None:
-        asyncio.run(until(lambda: all("interval" in self.kinds(one) for one in flows), 60))
-
-    def process(self, host: str, word: str) -> int:
-        """The number of a child of the agent whose command has this word."""
-        (found,) = [pid for pid, words in children_of(self.pid(host)) if word in words[1:3]]
-        return found
-
-    def left(self) -> list[str]:
-        """Processes of these soaks."""
-        found = []
-        for one in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = one.read_text()
-            except OSError:
-                continue
-            if str(self.folder) in words or f"\0{self.port}\0" in words:
-                found.append(words)
-        return found
-
-
-@pytest.fixture
-def soaks(tmp_path: Path, free: Callable[[], int]) -> Iterator[Callable[..., Soaks]]:
-    made: list[Soaks] = []
-
-    def make(duration: str = "60s", **more: Any) -> Soaks:
-        made.append(Soaks(tmp_path, free(), duration, **more))
-        return made[-1]
-
-    yield make
-    for one in made:
-        for host in one.names:
-            try:
-                if not gone(one.pid(host)):
-                    os.kill(one.pid(host), signal.SIGKILL)
-            except (OSError, ValueError):
-                continue
 
 
 def test_a_soak_leaves_raw_2_and_the_lines_of_the_engine(soaks: Callable[..., Soaks]) -> None:
@@ -329,13 +242,14 @@ def test_what_cannot_be_started_is_refused_and_leaves_nothing(
     both = soaks()
     share = json.loads((tmp_path / "shares/alpha.json").read_text())
 
-    def plan(name: str, soak: dict[str, Any] | None) -> str:
-        (tmp_path / name).write_text(json.dumps({**share, "soak": soak}))
+    def plan(name: str, **change: Any) -> str:
+        (tmp_path / name).write_text(json.dumps({**share, **change}))
         return name
 
     refused = {
-        ("--plan", plan("none.json", None)): "is no soak's",
-        ("--plan", plan("long.json", {**share["soak"], "interval_s": 61})): "than it lasts",
+        ("--plan", plan("none.json", soak=None)): "is no soak's",
+        ("--plan", plan("long.json", soak={**share["soak"], "interval_s": 61})): "than it lasts",
+        ("--plan", plan("old.json", schema="perch.share/0")): "this agent reads perch.share/1",
         ("--engine", "/nowhere"): "there is no engine at /nowhere",
     }
     for words, why in refused.items():

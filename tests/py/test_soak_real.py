@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perch.run.judging import judge
-from tests.py.agent_hosts import BUILT, free, within
+from tests.py.agent_hosts import BUILT
+from tests.py.agent_soaks import BW, Soaks
 from tests.py.soak_built import Soak
-from tests.py.test_agent_soak_real import BW, Soaks, soaks
-
-__all__ = ["free", "soaks", "within"]
 
 pytestmark = BUILT
 

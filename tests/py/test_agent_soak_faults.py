@@ -1,0 +1,103 @@
+"""Faults around soaks with real processes: each has its message, and nothing hangs or stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perch.agent.errors import Exit
+from tests.py.agent_hosts import BUILT, children_of, gone
+from tests.py.agent_soaks import BW, LAT, Soaks
+
+pytestmark = BUILT
+
+#: Runs what follows it where the folder `ro` takes no file.
+READ_ONLY = """
+mkdir -p ro
+mount -t tmpfs -o ro tmpfs ro
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize(
+    ("most", "code", "message"),
+    [
+        (100, Exit.INTERNAL, "control/soak.json: File too large; free space there and run again"),
+        (4000, Exit.HOST, "did not start on alpha: cannot write "),
+    ],
+)
+def test_a_disk_that_is_full_at_the_start_is_named(
+    soaks: Callable[..., Soaks], most: int, code: Exit, message: str
+) -> None:
+    """A limit on the size of files fails a write as a full disk does. Nothing is left then."""
+    both = soaks()
+    said = both.begin("alpha", before=["prlimit", f"--fsize={most}"], expect=code).stderr
+    assert message in said and "free space there and run again" in said
+    assert both.left() == [] and not (both.folder / "alpha.state").exists()
+    assert not (both.folder / "alpha/flows.jsonl").exists()
+    both.begin("alpha")
+    both.soak("stop", "alpha")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--out", "ro/alpha"], "cannot write to the directory {folder}/ro/alpha as user"),
+        (["--state", "ro/state"], "cannot write {folder}/ro/state: Read-only file system;"),
+    ],
+)
+def test_a_state_that_is_read_only_is_named(
+    soaks: Callable[..., Soaks], within: list[str], words: list[str], message: str
+) -> None:
+    both = soaks()
+    before = [*within, "bash", "-c", READ_ONLY, "-"]
+    said = both.begin("alpha", *words, before=before, expect=Exit.HOST).stderr
+    assert message.format(folder=both.folder) in said
+    assert both.left() == []
+
+
+def test_what_is_stopped_is_ended_with_what_it_measured(soaks: Callable[..., Soaks]) -> None:
+    """SIGSTOP to all of alpha's processes, and to the agent of beta."""
+    both = soaks()
+    both.begin("alpha")
+    both.begin("beta")
+    both.measure(BW, LAT)
+    agents = [both.pid(host) for host in both.names]
+    held = [pid for pid, words in children_of(agents[0]) if "perch" in words[0]]
+    held += [child for pid in held for child, _ in children_of(pid)]
+    assert len(held) >= 5  # the server, two keepers, and what they have started
+    for pid in [*held, agents[1]]:
+        os.kill(pid, signal.SIGSTOP)
+    for host in both.names:
+        assert both.soak("stop", host) == "stopped\n"
+        (end,) = both.lines(host, "end")
+        assert (end["state"], end["flows_done"]) == ("stopped", 4)
+        assert end["message"] == "stopped by the controller"
+    assert both.left() == [] and all(map(gone, [*held, *agents]))
+    for flow in (BW, LAT):
+        assert both.outcome("alpha", flow)["state"] == "done"
+        assert "interval" in both.kinds(flow)
+
+
+def test_a_keeper_dumps_no_core(soaks: Callable[..., Soaks]) -> None:
+    both = soaks()
+    both.begin("alpha")
+    limits = Path(f"/proc/{both.process('alpha', 'serve')}/limits").read_text()
+    (core,) = [line for line in limits.splitlines() if line.startswith("Max core file size")]
+    assert core.split()[4:6] == ["0", "0"]
+    both.soak("stop", "alpha")
+
+
+def test_a_stop_ends_a_session_that_has_only_just_begun(soaks: Callable[..., Soaks]) -> None:
+    """Its controller was killed before it served: it has not said its number yet."""
+    both = soaks()
+    both.begin("alpha")
+    os.kill(both.pid("alpha"), signal.SIGSTOP)
+    (both.folder / "alpha/control/pid").unlink()
+    assert both.soak("stop", "alpha") == "stopped\n"
+    assert both.left() == [] and not (both.folder / "alpha.state").exists()
+    assert both.lines("alpha", "end")[0]["message"] == "stopped by the controller"
