@@ -279,6 +279,18 @@ class End(NamedTuple):
         self.write(printed(found))
 
 
+def edit_line(root: Path, flow: str, role: str, change: Change) -> None:
+    """Changes the line of one end as it stands, of a soak, too; all others stay as they are."""
+    for path in (root / "raw").rglob(FLOWS):
+        lines = _documents(path)
+        for line in lines:
+            if (line["kind"], line.get("id"), line.get("role")) == ("flow", flow, role):
+                change(line)
+                path.write_text(printed(lines))
+                return
+    raise LookupError(f"{root} has no {role} of {flow}")
+
+
 def parsed(text: str) -> list[Document]:
     """A document, or one in each line."""
     try:

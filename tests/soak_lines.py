@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests import flow_lines
+from tests import raw_lines
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
@@ -80,7 +80,7 @@ def prints(root: Path, flow: str, *changes: Change) -> None:
             change(whole)
         line["stdout"] = json.dumps(whole, separators=(",", ":")) + "\n"
 
-    flow_lines.edit(root, flow, "client", output)
+    raw_lines.edit_line(root, flow, "client", output)
 
 
 def happened(path: Path, what: str, count: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.run.judging import judge
-from tests import flow_lines, soak_lines, spelled
+from tests import raw_lines, soak_lines, spelled
 
 Document = dict[str, Any]
 
@@ -56,7 +56,7 @@ class Soak:
 
     def printed(self, flow: str, text: str) -> None:
         """Gives a client another output."""
-        flow_lines.edit(self.root, flow, "client", lambda line: line.update(stdout=text))
+        raw_lines.edit_line(self.root, flow, "client", lambda line: line.update(stdout=text))
 
     def agent(self, host: str, kind: str, **said: Any) -> None:
         """Changes a host's lines of flows.jsonl of a kind; None takes a key away."""
