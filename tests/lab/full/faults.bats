@@ -16,17 +16,22 @@ load ../measure
   check limit/packets-lost/stream '.status == "fail" and .measured > 100'
 }
 
-# cut_at "TEST SECONDS"...: in turn, the network is cut when that test's traffic runs (its first interval has been written),
-# for so long. It waits without starting processes: each costs an emulated processor 30 ms. The queue that cuts lies there before:
-# while one is exchanged, the kernel refuses packets, and Soft-RoCE ends a queue pair whose packet is refused.
+# cut_at "TEST SECONDS"...: in turn, the network is cut when that test's traffic runs (1000 packets after its beginning, three times its
+# warm-up), for so long. It waits without starting processes: each costs an emulated processor 30 ms. The queue that cuts lies there
+# before: while one is exchanged, the kernel refuses packets, and Soft-RoCE ends a queue pair whose packet is refused.
 cut_at() {
   lab_ssh alpha "cat >/run/cut; chmod 755 /run/cut; systemd-run --quiet --collect --unit cut /run/cut" 3>&- <<CUT
 #!/usr/bin/env bash
 set -euo pipefail
 exec {never}<> <(:)
+sent=/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
 tc qdisc add dev eth1 root netem loss 0%
 while read -r test seconds; do
-  until [ -s $THERE/run/alpha/flows/\$test/alpha/beta/0/1/client.stdout ]; do read -rt 0.2 -u \$never || true; done
+  until read -rd '' said 2>/dev/null <$THERE/run/alpha/control/progress.jsonl || [[ \${said:-} == *'"start","flow":"'\$test/* ]]; do
+    read -rt 0.2 -u \$never || true
+  done
+  read -r idle <\$sent
+  until read -r now <\$sent && ((now > idle + 1000)); do read -rt 0.2 -u \$never || true; done
   tc qdisc change dev eth1 root netem loss 100%
   echo \$EPOCHREALTIME >/run/cut-\$test.from
   sleep \$seconds
