@@ -10,7 +10,7 @@
 static struct options options; /* too large for a small stack */
 
 /* Splits at blanks; the first word is the program's name. */
-static int parse_line(const char *text) {
+static inline int parse_line(const char *text) {
 	static char copy[1024];
 	char *argv[64], *rest = copy;
 	int argc = 0;
@@ -23,7 +23,7 @@ static int parse_line(const char *text) {
 	return options_parse(argc, argv, &options);
 }
 
-static void refused_line(const char *text, const char *part) {
+static inline void refused_line(const char *text, const char *part) {
 	options.command = COMMAND_MAX;
 	assert_true(parse_line(text) < 0);
 	assert_int_equal(failure_code(), EXIT_USAGE);
