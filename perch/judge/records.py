@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -25,14 +26,14 @@ from perch.judge.trail import Trail
 from perch.model.plan import Flow, Plan, Round
 from perch.model.raw import End, FlowFiles, Readings
 from perch.model.record import ROLES, Part, Path, Placement, Record, Role
-from perch.tools import TOOLS, ToolOutput, read
+from perch.tools import TOOLS, ToolOutput, read_many
 from perch.tools.tool import shell_exit_code
 
 
 class _Said(msgspec.Struct):
     """What both agents left of a flow, and the tool's output; `why` that is not everything.
 
-    `foreign`: why the files are not of this flow.
+    `foreign`: why the files are not of this flow. `has_output`: that tells something.
     """
 
     flow: Flow
@@ -40,6 +41,7 @@ class _Said(msgspec.Struct):
     parts: list[Part]
     why: Cause | None
     foreign: Cause | None = None
+    has_output: bool = True
 
 
 class _Heard(msgspec.Struct):
@@ -58,7 +60,7 @@ class _Heard(msgspec.Struct):
 
 
 class Read(NamedTuple):
-    """What one round left: its records, and a row for each of its flows."""
+    """What some rounds left: their records, and a row for each of their flows."""
 
     records: list[Record]
     seen: list[Seen]
@@ -92,36 +94,45 @@ class FlowReader:
         """A piece, whose lines lie in these parts of the walks' folders."""
         self._outputs = Outputs(self._files, self._hosts, parts)
 
-    def read(self, turn: Round, trail: Trail) -> Read:
-        """One round; `trail` goes on with it.
+    def read(self, turns: Sequence[Round], trail: Trail) -> Read:
+        """Some rounds that follow each other; `trail` goes on with them.
 
-        Where flows of it share a host, that host's counters hold the bytes of all: their paths are
-        judged together.
+        Where flows of a round share a host, that host's counters hold the bytes of all: their paths
+        are judged together.
         """
-        shared = rounds.shared_hosts(turn.flows)
-        if shared:
-            return self._read_together(turn.flows, shared, trail)
         whole = Read([], [])
-        for flow in turn.flows:  # what both ends read of a whole round fits no processor's cache
-            said = self._said(flow)
-            key = None if said.foreign or said.why else self._kinds.key(flow, said.parts, said.raw)
-            alike = key and self._alike(said, key)
-            if alike:
-                whole.records.extend(alike.records)
-                whole.seen.append(seen(flow, said.raw))
-                _carry(trail, flow, alike.carriers, hardware=alike.hardware)
-                for end in _read_ends(flow, said.raw):
-                    if not trail.goes_on(*end):
-                        trail.read([end])
-                continue
-            one = self._hear(said, shared)
-            records = list(self._records(one, one.proof.path))
-            if key and one.parts is said.parts:
-                self._kinds.learn(flow, said.parts, one.asked, key, records)
-            _follow(trail, [(one, records)])
-            whole.records.extend(records)
-            whole.seen.append(one.seen)
+        flows = [flow for turn in turns for flow in turn.flows]
+        said = iter(self._said(flows))
+        for turn in turns:
+            of_round = list(islice(said, len(turn.flows)))
+            shared = rounds.shared_hosts(turn.flows)
+            if shared:
+                self._read_together(of_round, shared, trail, whole)
+            else:
+                for one in of_round:
+                    self._read_one(one, trail, whole)
         return whole
+
+    def _read_one(self, said: _Said, trail: Trail, whole: Read) -> None:
+        """A flow whose hosts have no other one in its round."""
+        flow = said.flow
+        key = None if said.foreign or said.why else self._kinds.key(flow, said.parts, said.raw)
+        alike = key and self._alike(said, key)
+        if alike:
+            whole.records.extend(alike.records)
+            whole.seen.append(seen(flow, said.raw))
+            _carry(trail, flow, alike.carriers, hardware=alike.hardware)
+            for end in _read_ends(flow, said.raw):
+                if not trail.goes_on(*end):
+                    trail.read([end])
+            return
+        one = self._hear(said, frozenset())
+        records = list(self._records(one, one.proof.path))
+        if key and one.parts is said.parts:
+            self._kinds.learn(flow, said.parts, one.asked, key, records)
+        _follow(trail, [(one, records)])
+        whole.records.extend(records)
+        whole.seen.append(one.seen)
 
     def _alike(self, said: _Said, key: Found) -> Alike | None:
         """What a flow left that differs in its figures alone from one that was looked at."""
@@ -130,10 +141,12 @@ class FlowReader:
             return None
         return self._kinds.of(flow, said.parts, key)
 
-    def _read_together(self, flows: Sequence[Flow], shared: set[str], trail: Trail) -> Read:
+    def _read_together(
+        self, said: Sequence[_Said], shared: set[str], trail: Trail, whole: Read
+    ) -> None:
         """A round some of whose flows share hosts."""
-        rails = rounds.shared_rails(flows)
-        heard = [self._hear(self._said(flow), shared, rails) for flow in flows]
+        rails = rounds.shared_rails([one.flow for one in said])
+        heard = [self._hear(one, shared, rails) for one in said]
         paths = rounds.judged(
             [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
         )
@@ -141,27 +154,39 @@ class FlowReader:
             list(self._records(one, judged)) for one, judged in zip(heard, paths, strict=True)
         ]
         _follow(trail, list(zip(heard, records, strict=True)))
-        return Read([one for each in records for one in each], [one.seen for one in heard])
+        whole.records.extend(one for each in records for one in each)
+        whole.seen.extend(one.seen for one in heard)
 
-    def _output(self, flow: Flow, raw: FlowFiles) -> tuple[list[Part], Cause | None]:
-        """What the tool printed, and why that is not everything."""
-        tool = TOOLS.get(flow.tool)
-        exit_code = tool.exit_code_of if tool else shell_exit_code
-        host = self._hosts[flow.client]
-        why = cause(flow, raw.client, raw.server, host.agent, raw.stderr, exit_code)
-        if why and (why.state == "not_measured" or _says_nothing(flow, raw.stdout)):
-            return [], why
-        return read(ToolOutput(flow, raw.stdout, raw.stderr, host.versions)), why
+    def _said(self, flows: Sequence[Flow]) -> list[_Said]:
+        """What was left of each flow; `parts` of all tools' outputs are read together."""
+        found = list(map(self._left, flows))
+        owed = [one for one in found if one.has_output]
+        outputs = [
+            ToolOutput(
+                one.flow, one.raw.stdout, one.raw.stderr, self._hosts[one.flow.client].versions
+            )
+            for one in owed
+        ]
+        for one, parts in zip(owed, read_many(outputs), strict=True):
+            one.parts = parts
+        return found
 
-    def _said(self, flow: Flow) -> _Said:
+    def _left(self, flow: Flow) -> _Said:
+        """The same, without what the tool printed."""
         try:
             raw = self._outputs.of(flow)
-            foreign = belongs(self._plan.run, flow, raw.client, raw.server)
-            parts, why = ([], foreign) if foreign else self._output(flow, raw)
         except TooLargeError as error:
             raw = FlowFiles(None, None, b"", b"")
-            return _Said(flow, raw, [], Cause("error", 6, str(error)))
-        return _Said(flow, raw, parts, why, foreign)
+            return _Said(flow, raw, [], Cause("error", 6, str(error)), has_output=False)
+        foreign = belongs(self._plan.run, flow, raw.client, raw.server)
+        if foreign:
+            return _Said(flow, raw, [], foreign, foreign, has_output=False)
+        tool = TOOLS.get(flow.tool)
+        exit_code = tool.exit_code_of if tool else shell_exit_code
+        agent = self._hosts[flow.client].agent
+        why = cause(flow, raw.client, raw.server, agent, raw.stderr, exit_code)
+        silent = why and (why.state == "not_measured" or _says_nothing(flow, raw.stdout))
+        return _Said(flow, raw, [], why, has_output=not silent)
 
     def _hear(
         self, said: _Said, shared_hosts: Set[str], shared_rails: Set[tuple[str, int]] = frozenset()

@@ -41,6 +41,8 @@ MANY_FLOWS = 2000
 #: Flows whose records are made together, and those of the smallest piece: they fit the processor's
 #: caches until they are columns.
 PIECE_FLOWS = 2048
+#: Flows that are read together: what both ends left of more fits no processor's cache.
+AT_ONCE = 256
 #: Pieces of a large plan: few, as each hands back the counters of all its hosts, and enough for two
 #: processes to end at the same time.
 PIECES = 24
@@ -115,11 +117,12 @@ class _Reader:
         with path.open("wb") as file:
             for together in _pieces(rounds, PIECE_FLOWS):
                 records: list[Record] = []
-                for turn in together:
-                    self._flows.fill(turn.flows)
-                    of_round = self._reader.read(turn, trail)
-                    records += of_round.records
-                    rows += of_round.seen
+                for turns in _pieces(together, AT_ONCE):
+                    for turn in turns:
+                        self._flows.fill(turn.flows)
+                    of_turns = self._reader.read(turns, trail)
+                    records += of_turns.records
+                    rows += of_turns.seen
                 frames.append(laws.judged(records))
                 file.write(encode_lines(records))
         whole = pl.concat(frames, how="diagonal", rechunk=True)

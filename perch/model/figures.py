@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 _encoder = msgspec.json.Encoder()
 _sorted = msgspec.json.Encoder(order="sorted")
@@ -30,6 +32,29 @@ def rounded(value: float) -> int | float:
         return value
     figure = float(format(value, _SPECIFIER))
     return int(figure) if figure.is_integer() and abs(figure) < _WHOLE else figure
+
+
+#: Powers of ten up to here are exact in a double: with a whole number below 2^53, their product or
+#: quotient is the double nearest to the decimal.
+_EXACT_POWER = 22
+#: A figure so near to the middle of two, in units of its last digit, is rounded by itself.
+_MIDDLE = 1e-6
+
+
+def rounded_all(
+    values: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """`rounded` of many figures not below 0, as floats; nan stays. And where it is not sure."""
+    with np.errstate(all="ignore"):
+        digits = DIGITS - 1 - np.floor(np.log10(values))
+    digits[~np.isfinite(digits)] = 0
+    unsure = np.abs(digits) > _EXACT_POWER
+    digits[unsure] = 0
+    up, down = 10.0 ** np.maximum(digits, 0), 10.0 ** np.maximum(-digits, 0)
+    scaled = values * up / down
+    whole = np.rint(scaled)
+    unsure |= np.abs(np.abs(scaled - whole) - 0.5) < _MIDDLE
+    return whole / up * down, unsure
 
 
 def is_finite(value: object) -> TypeGuard[int | float]:
@@ -55,9 +80,13 @@ def median(values: Sequence[float]) -> float | None:
     return ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2
 
 
+#: Ten, of a product of a share that no float holds.
+TEN = 9.999999
+
+
 def supports(count: float, quantile: float) -> bool:
     """Whether ten of `count` samples lie above this quantile (docs/definitions.md)."""
-    return count * (1 - quantile) >= 9.999999
+    return count * (1 - quantile) >= TEN
 
 
 #: The signs of perch.model.text.UNSEEN that JSON may hold as they are, in UTF-8.

@@ -56,7 +56,14 @@ class _Outlines:
     def has(self, text: bytes) -> bool:
         """Whether a document is like one that has no key twice."""
         numbered = self._known.get(_outline(text))
-        return numbered is not None and set(map(text.count, numbered)) <= {1}
+        if numbered is None:
+            return False
+        at = 0
+        for key in numbered:  # as many places as keys: where all are there, each is there once
+            at = text.find(key, at)
+            if at < 0:
+                return False
+        return True
 
     def add(self, text: bytes) -> None:
         """A document that has no key twice."""

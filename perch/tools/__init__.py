@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 
 from perch.errors import ExitCode, PerchError
 from perch.model.record import Error, Part
 from perch.tools.tool import UNUSABLE, Tool, ToolOutput
 
-__all__ = ["TOOLS", "Tool", "ToolOutput", "is_tcp", "read", "registered"]
+__all__ = ["TOOLS", "Tool", "ToolOutput", "is_tcp", "read", "read_many", "registered"]
 
 
 def registered(modules: Iterable[ModuleType]) -> dict[str, Tool]:
@@ -46,6 +46,24 @@ def is_tcp(name: str | None) -> bool:
     """Whether the tool of this name measures over TCP sockets, whatever its options."""
     tool = TOOLS.get(name or "")
     return tool is not None and tool.is_tcp
+
+
+def read_many(outputs: Sequence[ToolOutput]) -> list[list[Part]]:
+    """What each of many outputs says, as `read` has it."""
+    found: list[list[Part]] = [[] for _ in outputs]
+    together: dict[str, list[int]] = {}
+    for at, output in enumerate(outputs):
+        together.setdefault(output.flow.tool, []).append(at)
+    for name, places in together.items():
+        tool = TOOLS.get(name)
+        of_tool = [outputs[at] for at in places]
+        if tool is not None and tool.read_many is not None:
+            parts = tool.read_many([output.stdout for output in of_tool])
+        else:
+            parts = list(map(read, of_tool))
+        for at, of_output in zip(places, parts, strict=True):
+            found[at] = of_output
+    return found
 
 
 def read(output: ToolOutput) -> list[Part]:

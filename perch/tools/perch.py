@@ -6,18 +6,15 @@ They carry a record's key names and units already. Progress (kind "interval") an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
 
 from perch.model.figures import encode, rounded, supports
 from perch.model.record import (
     Claims,
-    Cpu,
     Interval,
     Latency,
     Link,
     Model,
-    Number,
     Params,
     Part,
     Stall,
@@ -26,6 +23,22 @@ from perch.model.record import (
 )
 from perch.tools import perch_command, transfer_command
 from perch.tools.claims import needed_bytes
+from perch.tools.engine_columns import surely_results
+from perch.tools.engine_figures import (
+    ALWAYS,
+    BANDWIDTH,
+    BUCKETS,
+    CLOCKS,
+    CLOCKS_S,
+    CPU,
+    INTEGRITY,
+    INTERVAL,
+    LATENCY,
+    LOSS,
+    TCP,
+    TOLERANCE,
+    Check,
+)
 from perch.tools.engine_line import EngineError, EngineLine, EnginePath, EngineStall, decoded
 from perch.tools.results import (
     LARGEST,
@@ -36,7 +49,6 @@ from perch.tools.results import (
     natural,
     natural_or_none,
     positive,
-    positive_or_none,
     shown,
 )
 from perch.tools.tool import UNUSABLE, Tool, shell_exit_code
@@ -48,15 +60,6 @@ SAMPLE = b'{"kind":"sample"'
 
 #: The engine's codes of --json lines and of its exit status (docs/definitions.md).
 LIMIT_MISSED, CORRUPTED = 1, 5
-
-#: A mean is that of a histogram's buckets: a tenth of a hundredth is granted.
-BUCKETS = 0.001
-
-#: Times of messages may sum up to this much more than passed (parts, seconds): clocks differ.
-CLOCKS, CLOCKS_S = 1.05, 1e-5
-
-#: Figures of one line are rounded each by itself.
-TOLERANCE = 0.01
 
 #: The engine's words for what a figure means (engine/src), which it always writes: another word, or
 #: none, would switch off what is judged by it. The null backend completes and connects nothing.
@@ -72,69 +75,6 @@ CONNECTIONS = {
 LAYERS = frozenset(("ethernet", "infiniband", "slingshot", "loopback", "shm", "other", "none"))
 KINDS_OF_CLOCK = frozenset(("monotonic", "cycles"))
 PEAKS = {"bandwidth": "best_interval_0.1s", "transfer": "fastest_batch", "sum": "fastest_batch"}
-
-_CPU_SECONDS = ("cpu", ("client_s", "server_s", "client_system_s", "server_system_s"))
-#: What the engine writes with every result of a kind, and over a backend
-#: (engine/src/output/write_json.c): a line without it is damaged, and what is judged by it would be
-#: skipped.
-ALWAYS: dict[str | None, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "latency": (_CPU_SECONDS, ("latency_us", ("count",))),
-    "bandwidth": (_CPU_SECONDS, ("bandwidth", ("messages_per_s",))),
-    "sum": (_CPU_SECONDS,),
-    "verbs": (("link", ("mtu_bytes",)),),
-}
-
-
-class Check(NamedTuple):
-    """A field: what it must be, whether it may be absent, and its name within the line."""
-
-    name: str
-    must_be: Callable[[Any, str], Number | None]
-    may_be_absent: bool
-    place: str
-
-
-def _checks(group: str, **fields: Callable[[Any, str], Number | None]) -> list[Check]:
-    return [
-        Check(name, must_be, must_be in (positive_or_none, natural_or_none), f"{group}.{name}")
-        for name, must_be in fields.items()
-    ]
-
-
-_LATENCY = _checks(
-    "latency_us",
-    count=positive,
-    min=positive,
-    max=positive,
-    mean=positive,
-    stddev=natural,
-    **dict.fromkeys(Latency.PERCENTILES, positive_or_none),
-)
-_BANDWIDTH = _checks(
-    "bandwidth",
-    gbit_s=positive,
-    peak_gbit_s=positive_or_none,
-    min_interval_gbit_s=natural_or_none,
-    messages_per_s=positive_or_none,
-    bytes=positive,
-)
-# a second in which nothing arrived is a finding: its rate may be 0 and its latency absent
-_INTERVAL = _checks(
-    "intervals",
-    start_s=natural,
-    end_s=positive,
-    count=natural_or_none,
-    gbit_s=natural_or_none,
-)
-_CPU = _checks("cpu", **dict.fromkeys(Cpu.__struct_fields__, natural_or_none))
-_INTEGRITY = _checks("integrity", checked_bytes=natural, bad_bytes=natural)
-_TCP = _checks(
-    "tcp",
-    retransmissions=natural_or_none,
-    initial_rtt_us=positive_or_none,
-    window_bytes=positive_or_none,
-)
-_LOSS = _checks("loss", sent_messages=natural, lost_messages=natural_or_none)
 
 
 def _checked(figures: Model | None, checks: Sequence[Check]) -> None:
@@ -180,7 +120,7 @@ def _heading(line: EngineLine) -> Part:
 
 def _latency(times: Latency | None) -> Latency | None:
     if times is not None:
-        _checked(times, _LATENCY)
+        _checked(times, LATENCY)
         if not times.is_ordered:
             raise UnusableError("latency_us has its percentiles out of order")
         _check_mean(times)
@@ -201,7 +141,7 @@ def _check_mean(times: Latency) -> None:
 
 def _intervals(intervals: list[Interval] | None) -> list[Interval]:
     for interval in intervals or []:
-        _checked(interval, _INTERVAL)
+        _checked(interval, INTERVAL)
         times = interval.latency_us
         interval.latency_us = None if times is None or times.count == 0 else _latency(times)
     return intervals or []
@@ -278,17 +218,17 @@ def _measured(line: EngineLine) -> Part:
     part = _heading(line)
     part.elapsed_s = positive(line.elapsed_s, "elapsed_s")
     part.latency_us = _latency(line.latency_us)
-    _checked(line.bandwidth, _BANDWIDTH)
+    _checked(line.bandwidth, BANDWIDTH)
     part.bandwidth = line.bandwidth
     part.intervals = _intervals(line.intervals)
     part.histogram = line.histogram
-    _checked(line.cpu, _CPU)
+    _checked(line.cpu, CPU)
     part.cpu = line.cpu
-    _checked(line.integrity, _INTEGRITY)
+    _checked(line.integrity, INTEGRITY)
     part.integrity = line.integrity
-    _checked(line.tcp, _TCP)
+    _checked(line.tcp, TCP)
     part.tcp = line.tcp
-    _checked(line.loss, _LOSS)
+    _checked(line.loss, LOSS)
     part.loss = line.loss
     part.stall = _stall(line.stall, line.kind)
     part.claims = _claims(line.path)
@@ -376,7 +316,7 @@ def _failed(line: EngineLine) -> Part:
     """An error of the engine, with the bytes that it checked and the transfers it completed."""
     part, error = _heading(line), line.error or EngineError()
     try:
-        _checked(line.integrity, _INTEGRITY)
+        _checked(line.integrity, INTEGRITY)
         part.integrity = line.integrity
     except UnusableError:
         part.integrity = None
@@ -426,8 +366,8 @@ def _judged(part: Part, missed: EngineError | None) -> Part:
 # ---- all lines -----------------------------------------------------------------------------------
 
 
-def _read_line(text: bytes, number: int) -> Part | None:
-    read = decoded(text)
+def _read_line(read: tuple[EngineLine, str | None] | None, number: int) -> Part | None:
+    """`read`: a line as `decoded` has it."""
     if read is None:
         return failed_part(f"line {number} of its output is not JSON: truncated?", traffic=True)
     line, misfit = read
@@ -441,10 +381,88 @@ def _read_line(text: bytes, number: int) -> Part | None:
     return _part(line)
 
 
+def _words(line: EngineLine) -> tuple[object, ...]:
+    """All that `_part` asks of a line beside its figures."""
+    tool, link, params, bandwidth = line.tool, line.link, line.params, line.bandwidth
+    return (
+        line.schema, line.status, tool and tool.name, line.kind, line.backend,
+        line.completion_level, line.connection, line.definition, link and link.layer,
+        link and link.mtu_bytes, params and params.mtu_bytes, params and params.clock,
+        bandwidth and bandwidth.peak_definition,
+    )  # fmt: skip
+
+
+#: Words of lines that were results, and how many are kept.
+_usual: set[tuple[object, ...]] = set()
+USUAL_MAX = 4096
+
+
+def _plain(read: tuple[EngineLine, str | None] | None) -> EngineLine | None:
+    """A line of a kind of which many are looked at together."""
+    if read is None or read[1] is not None:
+        return None
+    line = read[0]
+    is_plain = (
+        line.error is None
+        and line.transfer is None
+        and line.soak is None
+        and not line.intervals
+        and line.kind in ("latency", "bandwidth")
+    )
+    return line if is_plain else None
+
+
+def _sure(line: EngineLine) -> Part | None:
+    """A line whose figures surely hold together, and whose words are usual ones."""
+    part = _heading(line)
+    part.elapsed_s, part.latency_us, part.bandwidth = (
+        line.elapsed_s,
+        line.latency_us,
+        line.bandwidth,
+    )
+    part.histogram, part.cpu, part.integrity = line.histogram, line.cpu, line.integrity
+    part.tcp, part.loss = line.tcp, line.loss
+    try:
+        part.stall, part.claims = _stall(line.stall, line.kind), _claims(line.path)
+        _check_claims(part)
+    except UnusableError:
+        return None
+    return part
+
+
+def of_many(outputs: Sequence[bytes]) -> list[list[Part]]:
+    """The parts of each of many outputs; most lines are seen to be results all at once."""
+    texts = {
+        (n, number): text
+        for n, output in enumerate(outputs)
+        for number, text in enumerate(output.split(b"\n"), start=1)
+        if text and not text.startswith(SAMPLE)
+    }
+    read = {place: decoded(text) for place, text in texts.items()}
+    plain = {place: line for place, one in read.items() if (line := _plain(one)) is not None}
+    words = {place: _words(line) for place, line in plain.items()}
+    sure = dict(zip(plain, surely_results(list(plain.values())), strict=True))
+    found: list[list[Part]] = [[] for _ in outputs]
+    for place, text in texts.items():
+        part = None
+        if sure.get(place) and words[place] in _usual:
+            part = _sure(plain[place])
+            if part is None:
+                read[place] = decoded(text)  # as `_sure` has changed it
+        if part is None:
+            part = _read_line(read[place], place[1])
+            is_usual = part is not None and part.status == "ok" and part.error is None
+            if is_usual and place in words and len(_usual) < USUAL_MAX:
+                _usual.add(words[place])
+        if part is not None:
+            found[place[0]].append(part)
+    return found
+
+
 def parts(lines: Iterable[bytes]) -> list[Part]:
     """The engine's lines -> parts, in their order."""
     read = (
-        _read_line(line, number)
+        _read_line(decoded(line), number)
         for number, line in enumerate(lines, start=1)
         # single samples (--report-all) are by far the longest output
         if line and not line.startswith(SAMPLE)
@@ -460,6 +478,7 @@ def exit_code(exit_status: int, words: str) -> int:
 TOOL = Tool(
     name="perch",
     read=lambda output: parts(output.stdout.split(b"\n")),
+    read_many=of_many,
     exit_code_of=exit_code,
     server_outlives_client=False,
     commands={

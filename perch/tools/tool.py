@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,8 @@ class Tool:
     """A measuring tool. One file of perch/tools holds it as `TOOL`.
 
     read: an output of a flow's client -> its results, in the order printed; it never raises.
+    read_many: what many clients wrote to standard output -> the same of each, in less time; None
+        where nothing is gained.
     exit_code_of: (exit status above 0, last words on standard error) -> Perch's exit code.
     is_tcp: it measures over TCP sockets, whatever its options.
     default_port: of its server; None where the tool takes the host's own port.
@@ -58,6 +60,7 @@ class Tool:
 
     name: str
     read: Callable[[ToolOutput], list[Part]]
+    read_many: Callable[[Sequence[bytes]], list[list[Part]]] | None = None
     exit_code_of: Callable[[int, str], int] = shell_exit_code
     is_tcp: bool = False
     default_port: int | None = None

@@ -19,6 +19,7 @@ from perch.judge.places import Counter, Place
 from perch.judge.wire import Claim, of_flow
 from perch.model.record import Role
 from perch.run import judging
+from perch.tools import perch
 from tests.py.path_built import flow, part, side
 from tests.py.test_same_bytes import planned
 
@@ -30,6 +31,7 @@ UNSURE: dict[str, tuple[object, Callable[..., Any]]] = {
     "_is_whole": (as_planned, lambda *_: False),
     "surely_timely": (times, lambda *_: False),
     "key": (alike.Kinds, lambda *_: None),
+    "surely_results": (perch, lambda lines: [False] * len(lines)),
     "_steps": (readings, lambda _, texts: [None] * len(texts)),
 }
 

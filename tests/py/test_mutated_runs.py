@@ -151,7 +151,7 @@ def test_mutated_outputs_become_records(sources: list[Path], tmp_path: Path) -> 
         flow_id = json.loads(lines[at])["id"]
         path.write_bytes(b"".join([*lines[:at], mutated(lines[at], draw), *lines[at + 1 :]]))
         turn = next(turn for turn in plan.rounds if any(flow.id == flow_id for flow in turn.flows))
-        records = reader(turn).read(turn, Trail()).records
+        records = reader(turn).read([turn], Trail()).records
         assert len(records) == sum(len(flow.expect) for flow in turn.flows)
         encode_lines(records)
         laws.judged(records)
