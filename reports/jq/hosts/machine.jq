@@ -10,7 +10,8 @@ import "hosts/machine_log" as log;
 # The interfaces that other hosts' connections may come in by: those under test, of loopback lo; none is not known.
 def interfaces($raw; $host):
   if $host.fabric == "loopback" then ["lo"]
-  else [$host.devices[] | .netdev // empty] + [$raw.files | keys_unsorted[] | capture("^/sys/class/net/(?<n>[^/]+)/carrier_down_count$").n] | unique end;
+  else [$host.devices[] | .netdev // empty] + [$raw.files | keys_unsorted[] | select(endswith("/carrier_down_count"))
+         | capture("^/sys/class/net/(?<n>[^/]+)/carrier_down_count$").n] | unique end;
 
 # Whether a device under test is one of the kernel's own, whose packets pass its filter.
 def has_soft($raw; $host):

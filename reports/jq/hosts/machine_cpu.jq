@@ -4,7 +4,7 @@ import "hosts/machine_read" as m;
 
 def cpu: "/sys/devices/system/cpu/";
 
-def has_cpufreq($raw): any($raw.files | keys_unsorted[]; test("^/sys/devices/system/cpu/(cpu\\*/)?cpufreq/"));
+def has_cpufreq($raw): any($raw.files | keys_unsorted[] | select(startswith("/sys/devices/system/cpu/")); test("^/sys/devices/system/cpu/(cpu\\*/)?cpufreq/"));
 
 # A setting that every CPU has, wanted alike on all. $absent: why there may be none.
 def uniform($raw; $id; $what; $wanted; $absent; $part):
@@ -73,7 +73,7 @@ def mhz: . / 1000 | c::whole;
 
 # What some CPUs ran at, beside the fastest they can. Right to differ, so never compared.
 def frequency($raw):
-  [$raw.files | to_entries[] | select(.key | test("^/sys/devices/system/cpu/cpu[0-9]+/cpufreq/scaling_cur_freq$")) | .value | m::number
+  [$raw.files | to_entries[] | select(.key | endswith("/scaling_cur_freq") and test("^/sys/devices/system/cpu/cpu[0-9]+/cpufreq/scaling_cur_freq$")) | .value | m::number
    | select(. != null)] as $now
   | ([m::per_cpu($raw; "cpufreq/cpuinfo_max_freq") // [] | .[].value | m::number | select(. != null)] | max) as $most
   | ([m::per_cpu($raw; "cpufreq/scaling_max_freq") // [] | .[].value | m::number | select(. != null)] | min) as $allowed
@@ -100,7 +100,7 @@ def frequency($raw):
 
 # [{name, latency_us, cpus: those that may enter it}]
 def states($raw):
-  [ $raw.files | keys_unsorted[] | capture("^/sys/devices/system/cpu/cpu\\*/cpuidle/(?<s>state[0-9]+)/latency$").s ]
+  [ $raw.files | keys_unsorted[] | select(endswith("/latency")) | capture("^/sys/devices/system/cpu/cpu\\*/cpuidle/(?<s>state[0-9]+)/latency$").s ]
   | map(. as $s
       | { name: (m::per_cpu($raw; "cpuidle/\($s)/name") // [{value: $s}] | m::spread_value),
           latency_us: ([m::per_cpu($raw; "cpuidle/\($s)/latency") // [{value: null}] | .[].value | m::number]
@@ -233,7 +233,7 @@ def mitigations($raw):
         source: "Linux, Documentation/admin-guide/hw-vuln/index.rst" });
 
 def uncore($raw):
-  [$raw.files | to_entries[] | select(.key | test("/intel_uncore_frequency/[^/]+/(min|max)_freq_khz$"))
+  [$raw.files | to_entries[] | select(.key | endswith("_freq_khz") and test("/intel_uncore_frequency/[^/]+/(min|max)_freq_khz$"))
    | {key: (.key | split("/") | .[-2:] | join("/")), value: (.value | m::number)}] as $all
   | select($all != [])
   | ($all | map("\(.key) \(.value // "?")") | sort | join(", ")) as $text

@@ -5,7 +5,7 @@ import "hosts/machine_read" as m;
 # ---- modules, drivers and nodes ---------------------------------------------------------------------------------------
 
 def class($device): "/sys/class/infiniband/\($device)/";
-def listed($raw): [$raw.files | keys_unsorted[] | capture("^/sys/class/infiniband/(?<d>[^/]+)/node_type$").d] | unique;
+def listed($raw): [$raw.files | keys_unsorted[] | select(endswith("/node_type")) | capture("^/sys/class/infiniband/(?<d>[^/]+)/node_type$").d] | unique;
 
 # A software device has no PCI function (or platform device) behind it.
 def is_soft($raw; $device): $raw.links[class($device) + "device"] == null;
@@ -61,7 +61,7 @@ def iommu_arguments($raw):
 # Documentation/ABI/testing/sysfs-kernel-iommu_groups: identity lets addresses pass as they are.
 def mode: if . == "identity" then "passthrough" elif . == null then null else "translated" end;
 
-def iommus($raw): [$raw.links | keys_unsorted[] | capture("^/sys/class/iommu/(?<n>[^/]+)$").n];
+def iommus($raw): [$raw.links | keys_unsorted[] | select(startswith("/sys/class/iommu/")) | capture("^/sys/class/iommu/(?<n>[^/]+)$").n];
 
 def allows($wanted; $found): $found == $wanted or ($wanted == "passthrough" and $found == "off");
 

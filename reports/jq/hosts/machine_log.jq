@@ -48,7 +48,7 @@ def errors($raw; $id; $device; $log; lost; mended; $severity; $part):
 
 # The PCI functions under test, by their devices: the end of the link that /sys/class/infiniband/DEVICE/device is
 def functions($raw):
-  [ $raw.links | to_entries[] | .value as $to | .key | capture("^/sys/class/infiniband/(?<device>[^/]+)/device$")
+  [ $raw.links | to_entries[] | .value as $to | .key | select(startswith("/sys/class/infiniband/")) | capture("^/sys/class/infiniband/(?<device>[^/]+)/device$")
     | . + {address: ($to | split("/") | last)} | select(.address | test("^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$")) ];
 
 # drivers/pci/pcie/aer.c; "Correctable" in newer kernels. The port announces an error, and the device's own line follows,
@@ -73,7 +73,8 @@ def cpu_lost: test("Hardware Error") and test("Uncorrected|[Ff]atal|Deferred|sev
 def cpu_mended: (cpu_lost | not) and (test("AER|PCIe") | not) and (test("Machine check events logged|Corrected error|severity: corrected") or test("EDAC .* CE "));
 
 def links($raw; $log):
-  $raw.files | keys_unsorted[] | capture("^/sys/class/net/(?<n>[^/]+)/carrier_down_count$").n | . as $net
+  $raw.files | keys_unsorted[] | select(endswith("/carrier_down_count"))
+  | capture("^/sys/class/net/(?<n>[^/]+)/carrier_down_count$").n | . as $net
   | ($log | if . == null then null
             else [.lines[] | select(.text | test("[Ll]ink (is )?([Dd]own|DOWN)") and test("(^|[^A-Za-z0-9_.-])" + ($net | gsub("\\."; "\\.")) + "([^A-Za-z0-9_.-]|$)"))
                   | .time // now($raw)] end) as $times

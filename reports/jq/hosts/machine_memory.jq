@@ -40,7 +40,7 @@ def hugepages($raw; $size; $kib; $wanted):
         source: kernel_docs }),
     # on the node of each NIC
     ( select(($wanted // 0) > 0 and ($nodes | length) > 1)
-      | [$raw.files | keys_unsorted[] | capture("^/sys/class/infiniband/(?<d>[^/]+)/device/numa_node$").d][] as $device
+      | [$raw.files | keys_unsorted[] | select(endswith("/numa_node")) | capture("^/sys/class/infiniband/(?<d>[^/]+)/device/numa_node$").d][] as $device
       | m::file_number($raw; "/sys/class/infiniband/\($device)/device/numa_node") as $node
       | select($node != null and $node >= 0)
       | ([$nodes[] | select(.node == $node)] | first) as $local
@@ -112,7 +112,7 @@ def memory($raw):
 # ---- errors that the memory controllers counted -----------------------------------------------------------------------
 
 def controllers($raw):
-  def counted($kind): [$raw.files | to_entries[] | select(.key | test("^/sys/devices/system/edac/mc/mc[0-9]+/\($kind)_count$")) | .value | m::number];
+  def counted($kind): [$raw.files | to_entries[] | select(.key | startswith("/sys/devices/system/edac/") and test("^/sys/devices/system/edac/mc/mc[0-9]+/\($kind)_count$")) | .value | m::number];
   counted("ue") as $ue | counted("ce") as $ce
   | ($ue | length == 0) as $none | any($ue[], $ce[]; . == null) as $damaged
   | m::finding("memory-errors";
@@ -158,10 +158,10 @@ def own_limit($raw; $host):
 # What pam_limits gives the user at a login: of limits.conf, then of limits.d by name, the last line of the closest domain.
 # Lines for groups and for all are not for root.
 def login_limit($raw; $user; $groups):
-  [ $raw.files | keys[] | select(test("^/etc/security/limits\\.(conf$|d/)")) ] as $paths
+  [ $raw.files | keys[] | select(startswith("/etc/security/") and test("^/etc/security/limits\\.(conf$|d/)")) ] as $paths
   | [ ($paths | map(select(. == "/etc/security/limits.conf")))[], ($paths | map(select(. != "/etc/security/limits.conf")))[]
       | $raw.files[.] | split("\n")[]
-      | capture("^\\s*(?<who>[^#\\s]\\S*)\\s+(?<type>soft|hard|-)\\s+memlock\\s+(?<limit>[0-9]+|unlimited|infinity|-1)\\s*(#.*)?$")
+      | select(startswith("#") | not) | capture("^\\s*(?<who>[^#\\s]\\S*)\\s+(?<type>soft|hard|-)\\s+memlock\\s+(?<limit>[0-9]+|unlimited|infinity|-1)\\s*(#.*)?$")
       | select(.type != "hard")
       | (if .who == $user then 3 elif $user == "root" then 0
          elif (.who | startswith("@")) and (.who[1:] as $g | $groups | index([$g]) != null) then 2

@@ -10,7 +10,7 @@ def finding($id; $part):
   | .found |= if type == "string" then .[0:400] else . end
   | .value |= if type == "string" then .[0:400] else . end;
 
-def trimmed: if type != "string" then null else gsub("^\\s+|\\s+$"; "") | if . == "" then null else . end end;
+def trimmed: if type != "string" then null else (if test("^\\s|\\s$") then gsub("^\\s+|\\s+$"; "") else . end) | if . == "" then null else . end end;
 
 # At most 15 digits: what is longer no double holds, and no kernel counts.
 def number: if type != "string" then null else trimmed | if . != null and test("^-?[0-9]{1,15}(\\.[0-9]+)?$") then tonumber else null end end;
@@ -18,7 +18,7 @@ def number: if type != "string" then null else trimmed | if . != null and test("
 # What host-check printed without what it cannot have printed.
 def sane:
   def texts: with_entries(select(.value | type == "string"));
-  .files |= texts | .links |= (texts | with_entries(select(.value | test("[^/]$"))))
+  .files |= texts | .links |= (texts | with_entries(select(.value | . != "" and (endswith("/") | not))))
   | .commands |= with_entries(select(.value | type == "object" and (.stdout | type == "string") and (.exit | type == "number" or . == null)));
 
 def file($raw; $path): $raw.files[$path] | trimmed;

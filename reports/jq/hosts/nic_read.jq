@@ -1,6 +1,6 @@
 # What host-check printed, as the checks of NICs read it. What is absent, damaged or no text is null, and never a value.
 
-def trimmed: strings | gsub("^\\s+|\\s+$"; "") | if . == "" then empty else . end;
+def trimmed: strings | (if test("^\\s|\\s$") then gsub("^\\s+|\\s+$"; "") else . end) | if . == "" then empty else . end;
 def text($raw; $path): [$raw.files[$path] | trimmed] | .[0];
 # Fifteen digits fit in a double; a counter that has more is a damaged one. (The addition makes jq 1.7 forget a spelling.)
 def whole: if . != null and test("^-?[0-9]{1,15}$") then tonumber + 0 else null end;

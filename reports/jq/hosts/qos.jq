@@ -174,7 +174,7 @@ def interface($raw; $s; $lossless; $host):
 # ---- the host ---------------------------------------------------------------------------------------------------------
 
 def lldpad($raw; $wanted):
-  any($raw.files | keys[] | select(test("^/proc/[0-9]+/comm$")); d::file($raw; .) == "lldpad") as $runs
+  any($raw.files | keys[] | select(endswith("/comm") and test("^/proc/[0-9]+/comm$")); d::file($raw; .) == "lldpad") as $runs
   | { id: "qos-lldpad", device: null, severity: "advisory", value: (if $runs then "runs" else "does not run" end),
       status: (if $runs and $wanted.dcbx == "host" then "bad" else "info" end),
       found: (if $runs then "runs" else "does not run" end),
@@ -203,7 +203,7 @@ def carriers($raw; $net): carriers($raw; $net; 4);
 # Those of the plan, or all that were read; an InfiniBand port is none of them.
 def devices($raw; $host):
   ( if $host.devices != [] then $host.devices
-    else [$raw.files | keys[] | capture("^/sys/class/infiniband/(?<name>[^/]+)/ports/1/link_layer$")] end )
+    else [$raw.files | keys[] | select(endswith("/link_layer")) | capture("^/sys/class/infiniband/(?<name>[^/]+)/ports/1/link_layer$")] end )
   | map(select(d::file($raw; "/sys/class/infiniband/\(.name)/ports/\(.ib_port // 1)/link_layer") != "InfiniBand"));
 
 def of_device($raw; $host; $device; $net):

@@ -2,7 +2,7 @@
 # (Mellanox/mlnx-tools, python/mlnx_qos; text) or niccli getqos (Broadcom; the text of lldptool's TLVs).
 import "common" as c;
 
-def trimmed: if type == "string" then gsub("^\\s+|\\s+$"; "") | if . == "" then null else . end else null end;
+def trimmed: if type == "string" then (if test("^\\s|\\s$") then gsub("^\\s+|\\s+$"; "") else . end) | if . == "" then null else . end else null end;
 def listed: map(tostring) | join(", ");
 def row: map(tostring) | join(" ");
 def whole: if type == "string" and test("^[0-9]{1,6}$") then tonumber else null end;

@@ -19,7 +19,7 @@ def of_port($raw; $nic; $one; $two):
   | $raw.files[$port + $one] // $raw.files[$port + "0/" + $two] | trimmed;
 
 def listed($raw):
-  [ $raw.links | keys_unsorted[] | capture("^/sys/class/cxi/(?<nic>[^/]+)/device/driver$").nic ] | unique;
+  [ $raw.links | keys_unsorted[] | select(startswith("/sys/class/cxi/")) | capture("^/sys/class/cxi/(?<nic>[^/]+)/device/driver$").nic ] | unique;
 
 # ---- one NIC ----------------------------------------------------------------------------------------------------
 
