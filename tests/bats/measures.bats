@@ -132,7 +132,7 @@ readonly PERCENTILES='def percentiles_right: .latency_us as $l | {p50: 0.5, p90:
 
 @test "a flipped byte is located" {
   PERCH_TEST_FLIP=3 perch 5 lat --verify --size 100 --iterations 10 --warmup 0
-  [[ $stderr = *"1 of 2000 bytes of send"*"first in message 3 at byte 50"* ]] || fail "not located: $stderr"
+  [[ $stderr = *"1 of 2000 checked bytes of send"*"first in message 3 at byte 50"* ]] || fail "not located: $stderr"
 }
 
 @test "a phase may last longer than --timeout where the server cannot see it" {
