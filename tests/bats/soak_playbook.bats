@@ -27,7 +27,7 @@ command_of() {
   local name=$1
   shift
   [ -e port ] || free_port >port
-  COMMAND=(ansible-playbook -i "$TOP/inventories/local" "$TOP/playbooks/$name.yml" -e plan_suite_file="$PWD/suite.yml"
+  COMMAND=(ansible-playbook -i "${INVENTORY:-$TOP/inventories/local}" "$TOP/playbooks/$name.yml" -e plan_suite_file="$PWD/suite.yml"
     -e plan_runs_dir="$PWD/runs" -e agent_state_dir="$PWD/agents" -e perch_port="$(<port)" -e engine_install=false -e agent_engine="$PERCH"
     -e "{\"agent_install_dir\": \"$PWD/opt/{{ inventory_hostname }}\"}" -e agent_start_window=30 -e soak_poll_interval=1 -e soak_progress_interval=1 "$@")
 }
@@ -207,6 +207,26 @@ PY
   [ ! -e "agents/$run-beta" ] || fail "beta's is here, and stayed there"
   book 0 soak_stop
   assert_equal "$(find agents -type f ! -name '*.lock')" ""
+}
+
+@test "a host without the Python that the inventory names says what to do, and none begins" {
+  cat >hosts.yml <<'YAML'
+all:
+  hosts:
+    alpha: {perch_address: 127.0.0.1}
+    beta: {perch_address: 127.0.0.2, ansible_python_interpreter: /no/such/python3}
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    perch_fabric: loopback
+    perch_backends: [tcp]
+YAML
+  INVENTORY=hosts.yml book 2 soak -e soak_duration=1m
+  assert_output --partial "beta: no Python 3.9 or newer runs there as /no/such/python3"
+  assert_output --partial "set ansible_python_interpreter"
+  assert_output --partial "beta did not answer, and a soak may run there; nothing was started"
+  refute_output --partial "has no attribute"
+  nothing_begun
 }
 
 @test "no space for what will be written is refused before any host starts, on the controller too, with how much it takes" {
