@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import msgspec
 from msgspec.structs import replace
@@ -53,10 +53,14 @@ def _read(end: End | None) -> Read | None:
     before, after = end.counters.before, end.counters.after
     if before is None or after is None or before.layout is not after.layout:
         return None
-    if not after.step or not after.steps_on(before):
+    step = after.step
+    if not step.places or not after.steps_on(before) or not _is_known(step.moved):
         return None
-    at, moved = zip(*after.step, strict=True)
-    return None if None in moved else Read(end, after.layout, before, after, at, moved)
+    return Read(end, after.layout, before, after, step.places, step.moved)
+
+
+def _is_known(moved: tuple[int | None, ...]) -> TypeGuard[tuple[int, ...]]:
+    return None not in moved
 
 
 class _Moved(NamedTuple):

@@ -83,7 +83,10 @@ def _moved_between(
     """The counters that moved, or do not tell, by their places in a layout of both readings."""
     places = layout.places
     if after.steps_on(before) and before.layout is after.layout:
-        return [(places[at], moved) for at, moved in after.step]
+        return [
+            (places[at], moved)
+            for at, moved in zip(after.step.places, after.step.moved, strict=True)
+        ]
     both = zip(places, values_as(before, layout), values_as(after, layout), strict=True)
     found = ((place, difference(place[1], early, late)) for place, early, late in both)
     return [(place, moved) for place, moved in found if moved != 0]

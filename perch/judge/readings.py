@@ -11,13 +11,16 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from perch.judge.counter_table import FULL, STOPS_AT
-from perch.model.raw import Block, Layout, Reading, Readings, Tables, TablesAround
+from perch.judge.counter_table import CLASS_OF, FULL, NO_CLASS, STOPS_AT
+from perch.model.raw import Block, Layout, Moves, Reading, Readings, Tables, TablesAround
 from perch.model.raw_lines import SampleLine
 
 #: Numbers of at most 64 bits, which have 20 digits, with a space between them.
 _numbers = re.compile(r"(?:[0-9]{1,20}+ )*+[0-9]{1,20}+")
 _FULL = [np.uint64(full) for full in FULL]
+
+#: Counters that go on between flows, too, as other programs send.
+WORK = frozenset(name for name, kind in CLASS_OF.items() if kind == NO_CLASS)
 
 #: The names of each table: of the host, and by device with the interface beside it.
 Names = tuple[str, ...]
@@ -51,6 +54,13 @@ def _narrow(of: Layout) -> list[tuple[int, str]]:
     ]
 
 
+@lru_cache(maxsize=4096)
+def _works(of: Layout) -> npt.NDArray[np.bool_]:
+    """Of each value of a reading whether other programs move it, too; those of the host do."""
+    own = [True] * len(of.host.names)
+    return np.array(own + [name in WORK for one in of.blocks[1:] for name in one.names], bool)
+
+
 def moment(text: str) -> float | None:
     """Seconds since the epoch of a reading's `time_s`."""
     try:
@@ -78,12 +88,12 @@ def series(of: Layout, lines: Sequence[SampleLine]) -> list[Reading | None]:
     return found
 
 
-def _steps(of: Layout, texts: Sequence[str]) -> list[list[tuple[int, int | None]] | None]:
+def _steps(of: Layout, texts: Sequence[str]) -> list[Moves | None]:
     """What moved from each of these values to the next.
 
     None where one is no number of at most 64 bits, or its counter is full.
     """
-    unknown: list[list[tuple[int, int | None]] | None] = [None] * len(texts)
+    unknown: list[Moves | None] = [None] * len(texts)
     values = _numbers_of(texts, len(of.places))
     if values is None:
         return unknown
@@ -93,15 +103,20 @@ def _steps(of: Layout, texts: Sequence[str]) -> list[list[tuple[int, int | None]
     odd = full.any(axis=1)
     early, late = values[:-1], values[1:]
     rows, places = np.nonzero(early != late)
-    moved = (late[rows, places] - early[rows, places]).tolist()
-    for at in np.flatnonzero(late[rows, places] < early[rows, places]).tolist():
-        moved[at] = None
-    pairs = list(zip(places.tolist(), moved, strict=True))
+    went_back = late[rows, places] < early[rows, places]
+    by: list[int | None] = (late[rows, places] - early[rows, places]).tolist()
+    for at in np.flatnonzero(went_back).tolist():
+        by[at] = None
+    is_work = np.ones(len(texts) - 1, bool)
+    is_work[rows[went_back | ~_works(of)[places]]] = False
+    where = places.tolist()
     ends = np.searchsorted(rows, np.arange(len(texts))).tolist()
     known = (~(odd[1:] | odd[:-1])).tolist()
     return [None] + [
-        pairs[begin:end] if is_known else None
-        for (begin, end), is_known in zip(pairwise(ends), known, strict=True)
+        Moves(tuple(where[begin:end]), tuple(by[begin:end]), works) if is_known else None
+        for (begin, end), is_known, works in zip(
+            pairwise(ends), known, is_work.tolist(), strict=True
+        )
     ]
 
 

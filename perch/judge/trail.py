@@ -7,15 +7,15 @@ flows is as bad as one within. Pieces of a plan are followed one by one, and joi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
-from perch.judge.counter_table import CLASS_OF, NO_CLASS, SENT, class_of
+from perch.judge.counter_table import NO_CLASS, SENT, class_of
 from perch.judge.counters import difference
+from perch.judge.readings import WORK
 from perch.model.moments import CLOSE_S
-from perch.model.raw import Layout, Reading, Readings, Values
+from perch.model.raw import Reading, Readings, Values
 
 #: In the place of a flow: the time in which an agent measures nothing, before its first one.
 IDLE = ""
@@ -150,7 +150,8 @@ class Trail(msgspec.Struct):
         devices = mark.reading.layout.devices
         if _is_same(known, mark):
             return
-        if known.time_s < mark.time_s and _only_works(known.reading, mark.reading):
+        before, after = known.reading, mark.reading
+        if known.time_s < mark.time_s and after.steps_on(before) and after.step.is_work:
             self.intervals += len(devices)
             return
         for device in devices:
@@ -198,9 +199,6 @@ def of_idle(idle: Mapping[str, Readings | None]) -> Trail:
 
 # ---- one device between two flows ----------------------------------------------------------------
 
-#: Counters that go on between flows, too, as other programs send: of those only a reset counts.
-_WORK = frozenset(name for name, kind in CLASS_OF.items() if kind == NO_CLASS)
-
 
 def _is_same(one: Mark, other: Mark) -> bool:
     """Whether they are one reading, which ended a flow and began the next: nothing lies between."""
@@ -216,19 +214,6 @@ def _counters(mark: Mark, device: str) -> Values:
     return mark.reading.table(mark.reading.layout.devices[device])
 
 
-@lru_cache(maxsize=4096)
-def _works(layout: Layout) -> list[bool]:
-    """Of each value of a reading whether other programs move it, too; those of the host do."""
-    own = [True] * len(layout.host.names)
-    return own + [name in _WORK for one in layout.blocks[1:] for name in one.names]
-
-
-def _only_works(before: Reading, after: Reading) -> bool:
-    """Whether it is known that nothing moved but counters of traffic, and those grew."""
-    works = _works(before.layout)
-    return after.steps_on(before) and all(works[at] and moved for at, moved in after.step)
-
-
 def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]:
     before, after = _counters(earlier, device), _counters(later, device)
     seconds = round(later.time_s - earlier.time_s, 6)
@@ -240,7 +225,7 @@ def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]
     changed = [name for name, late in after.items() if before.get(name) != late]
     for name in changed:
         early, late = before.get(name), after[name]
-        if early is not None and name in _WORK and _grew(early, late):
+        if early is not None and name in WORK and _grew(early, late):
             continue
         kind, moved = class_of(name), difference(name, early, late)
         if moved is None:

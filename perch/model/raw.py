@@ -89,14 +89,25 @@ class Layout(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.netdev | self.rdma | self.cxi
 
 
+class Moves(msgspec.Struct, frozen=True):
+    """What moved between two readings of one layout.
+
+    `places`: of the values that did; `moved`: by how much each, None of what went back. `is_work`:
+    only counters that other programs move, too, and none of them went back.
+    """
+
+    places: tuple[int, ...]
+    moved: tuple[int | None, ...]
+    is_work: bool
+
+
 class Reading(msgspec.Struct):
     """All counters of one host at one moment.
 
     `time_s`: seconds since the epoch as they were written; `time` is the same as a number, None
     where they tell no time. `text`: the values, with spaces between them. `number`: where one
-    reading may end a flow and begin the next. `step`: the places of the values that moved since the
-    reading with the number before it, which was made at `since`, and by how much; None of what went
-    back. Without `since` that is not known.
+    reading may end a flow and begin the next. `step`: what moved since the reading with the number
+    before it, which was made at `since`. Without `since` that is not known.
     """
 
     layout: Layout
@@ -105,7 +116,7 @@ class Reading(msgspec.Struct):
     text: str | list[str]
     number: int | None = None
     since: str | None = None
-    step: list[tuple[int, int | None]] = []
+    step: Moves = Moves((), (), is_work=True)
 
     @property
     def values(self) -> list[str]:

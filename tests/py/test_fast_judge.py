@@ -154,6 +154,7 @@ FAULTS: dict[str, Fault] = {
     "went down between": lambda ends: ends.between(0, ("rxe0/1", "link_downed"), 1),
     "error between": lambda ends: ends.between(1, ("eth1", "rx_errors"), 7),
     "traffic between": lambda ends: ends.between(1, SENT, 70),
+    "went back between": lambda ends: ends.between(1, SENT, -70),
     "bytes without packets": together(
         lambda ends: ends.moved(0, ("eth1", "tx_packets"), -210),
         lambda ends: ends.moved(0, ("eth1", "rx_packets"), -210),
