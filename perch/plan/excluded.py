@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from perch.model.plan import Excluded
 from perch.model.text import names
@@ -10,53 +10,108 @@ from perch.plan import rails
 from perch.plan.pairs import Pair
 from perch.plan.tests import Fleet, PlannedTest
 
-#: Hosts that are named of a NIC that no flow uses.
+#: Hosts that a reason names.
 HOSTS_NAMED = 5
 
 EVERY_TEST = "every test"
 
 
 def _of_test(one: PlannedTest) -> Iterator[Excluded]:
+    likeness, unfit = one.fleet.likeness, dict(one.unfit)
     name = one.test.name
-    for pair, why in one.unfit:
-        yield Excluded(name, f"{' and '.join(pair)}: {why}")
-    yield from _alone(one)
-    yield from _one_rail(one)
+    for hosts, why in _by_hosts(unfit, likeness, lambda *pair: unfit[pair]):
+        yield Excluded(name, f"{hosts}: {why}")
+    if one.command.by_rail(one.test) and one.test.get("devices") is not None:
+        yield from _rails_missing(one)
+    elif one.test.kind == "transfer":
+        yield from _alone(one, (pair for turn in one.turns for pair in turn.pairs))
     for host, lacks in one.unable:
         yield Excluded(name, f"{host} {lacks}")
     if len(one.able) < 2:
         yield Excluded(name, f"two hosts are needed and {len(one.able)} can take part")
 
 
-def _alone(one: PlannedTest) -> Iterator[Excluded]:
-    """Devices that the test asks for, and that have no partner at the other end."""
-    if one.test.get("devices") is None:
-        return
+def _hosts(words: Iterable[str]) -> str:
+    listed = list(words)
+    more = " hosts" if len(listed) > HOSTS_NAMED else ""
+    return names(listed, HOSTS_NAMED) + more
+
+
+def _by_hosts(
+    pairs: Iterable[Pair], alike: Mapping[str, Hashable], why: Callable[[str, str], str | None]
+) -> Iterator[tuple[str, str]]:
+    """Hosts and what is wrong between them, said once of all pairs of two kinds of hosts.
+
+    alike: equal values of two hosts make the same `why`, whose None says that nothing is wrong.
+    """
+    found: dict[tuple[Hashable, Hashable], str | None] = {}
+    ends: dict[tuple[str, tuple[Hashable, Hashable]], tuple[set[str], set[str]]] = {}
+    for one, other in pairs:
+        key = alike[one], alike[other]
+        if key not in found:
+            found[key] = found[key[1], key[0]] = why(one, other)
+        reason = found[key]
+        if reason is None:
+            continue
+        if (reason, (key[1], key[0])) in ends:
+            one, other, key = other, one, (key[1], key[0])
+        left, right = ends.setdefault((reason, key), (set(), set()))
+        left.add(one)
+        right.add(other)
+    for (reason, (mine, theirs)), (left, right) in ends.items():
+        yield _between(alike, left, right, mine == theirs), reason
+
+
+def _between(order: Iterable[str], left: set[str], right: set[str], same: bool) -> str:
+    """Each of `left` with each of `right`; `same`: each two of all."""
+    if len(left) == len(right) == 1:
+        return " and ".join([*left, *right])
+    if same:
+        return f"between {_hosts(name for name in order if name in left | right)}"
+    ends = ([name for name in order if name in hosts] for hosts in (left, right))
+    return " with ".join(map(_hosts, ends))
+
+
+def _rails_missing(one: PlannedTest) -> Iterator[Excluded]:
+    """Hosts and pairs that have none of the rails, one where several are needed, or some only."""
+    together = one.test.rails == "together"
+    asked, few = rails.asked(one.test), set()
+    if together:
+        few = {name for name in one.able if len(rails.used(one.test, one.fleet.hosts[name])) < 2}
+    if few:
+        why = f"fewer than 2 devices match '{asked}', and rails together needs 2"
+        listed = _hosts(name for name in one.able if name in few)
+        yield Excluded(one.test.name, f"{listed}: {why}; see perch_devices")
+    pairs = [pair for pairs in one.asked for pair in pairs if few.isdisjoint(pair)]
+
+    def why_none(client: str, server: str) -> str | None:
+        shared = len(one.rails(client, server))
+        if shared > together:
+            return None
+        needs = ", and rails together needs 2" if shared else ""
+        return (
+            f"'{asked}' has {shared or 'no'} common place in perch_devices{needs}; "
+            "give its devices the same places"
+        )
+
+    alike = {name: tuple(rails.places(one.test, one.fleet.hosts[name])) for name in one.able}
+    for hosts, why in _by_hosts(pairs, alike, why_none):
+        yield Excluded(one.test.name, f"{hosts}: {why}")
+    yield from _alone(one, pairs)
+
+
+def _alone(one: PlannedTest, pairs: Iterable[Pair]) -> Iterator[Excluded]:
+    """Devices that the test asks for, and that have no partner at the other end of a flow."""
     hosts = one.fleet.hosts
-    for pair in _once(pair for turn in one.turns for pair in turn.pairs):
-        left = rails.alone(one.test, *(hosts[host] for host in pair))
-        if left:
-            why = "the other host has no partner for it; add one to its perch_devices"
-            yield Excluded(f"{', '.join(left)} in {one.test.name}", f"{' and '.join(pair)}: {why}")
 
+    def why(client: str, server: str) -> str | None:
+        if len(one.rails(client, server)) <= (one.test.rails == "together"):
+            return None
+        return ", ".join(rails.alone(one.test, hosts[client], hosts[server])) or None
 
-def _one_rail(one: PlannedTest) -> Iterator[Excluded]:
-    """Hosts without a second rail, where the test measures several together."""
-    if one.test.rails == "together":
-        used = {host for turn in one.turns for pair in turn.pairs for host in pair}
-        left = [host for host in one.able if host not in used]
-        if left:
-            why = "the test measures several rails together, and there is one"
-            yield Excluded(one.test.name, f"{names(left, HOSTS_NAMED)}: {why}")
-
-
-def _once(pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Each two hosts once, in the order of their first direction."""
-    seen: set[frozenset[str]] = set()
-    for pair in pairs:
-        if frozenset(pair) not in seen:
-            seen.add(frozenset(pair))
-            yield pair
+    for ends, left in _by_hosts(pairs, one.fleet.likeness, why):
+        reason = "the other host has no partner for it; add one to its perch_devices"
+        yield Excluded(f"{left} in {one.test.name}", f"{ends}: {reason}")
 
 
 def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
@@ -67,7 +122,8 @@ def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
     ):
         why = "nothing of the network is measured: all its tests are excluded"
         yield Excluded("every test of the network", why)
-    taking_part = {name for one in measured for name in one.able}
+    pairs = (pair for one in measured for turn in one.turns for pair in turn.pairs)
+    taking_part = {host for pair in pairs for host in pair}
     for host in fleet.hosts:
         if host not in taking_part:
             yield Excluded(EVERY_TEST, f"host {host} is in no flow")
@@ -99,8 +155,7 @@ def _idle_nics(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]
             if at not in used.get(name, ()):
                 hosts_of.setdefault(device["name"], []).append(name)
     for nic, hosts in sorted(hosts_of.items()):
-        more = " hosts" if len(hosts) > HOSTS_NAMED else ""
-        yield Excluded(EVERY_TEST, f"no flow uses {nic} of {names(hosts, HOSTS_NAMED)}{more}", nic)
+        yield Excluded(EVERY_TEST, f"no flow uses {nic} of {_hosts(hosts)}", nic)
 
 
 def _left(fleet: Fleet) -> Iterator[Excluded]:
@@ -110,9 +165,7 @@ def _left(fleet: Fleet) -> Iterator[Excluded]:
         for nic, why in host.left.items():
             hosts_of.setdefault((nic, why), []).append(name)
     for (nic, why), hosts in hosts_of.items():
-        more = " hosts" if len(hosts) > HOSTS_NAMED else ""
-        reason = f"no flow uses {nic} of {names(hosts, HOSTS_NAMED)}{more}: {why}"
-        yield Excluded(EVERY_TEST, reason, nic)
+        yield Excluded(EVERY_TEST, f"no flow uses {nic} of {_hosts(hosts)}: {why}", nic)
 
 
 def excluded(tests: Sequence[PlannedTest], fleet: Fleet) -> list[Excluded]:

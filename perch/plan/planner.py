@@ -132,9 +132,7 @@ def plan(inputs: Inputs, check: Check) -> Planned:
     if soak is None:
         rounds = list(_measured(tests))
     else:
-        rounds = soaks.schedule(
-            soak, [soaks.Pool(one.able, one.turns, one.by_rail) for one in tests]
-        )
+        rounds = soaks.schedule(soak, [one.turns for one in tests])
     _check_places(inputs, tests, rounds)
     return Planned(inputs, fleet, tests, rounds, excluded(tests, fleet), switches, soak)
 

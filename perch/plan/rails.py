@@ -37,6 +37,11 @@ def refusal(test: SuiteTest) -> str | None:
     return f"devices is all, a number from 1 to {RAILS_MAX}, names of devices, or a pattern"
 
 
+def asked(test: SuiteTest) -> str:
+    """The `devices` of a test, as a message shows them."""
+    return ", ".join(map(str, _patterns(test.params["devices"])))
+
+
 def places(test: SuiteTest, host: Host) -> list[int]:
     """Of the devices that the test asks for."""
     return places_of(test.params.get("devices"), host.devices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from perch.model.plan import SoakPlan
 from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.plan.forms import ROUND_SECONDS
-from perch.plan.pairs import Pair, Turn, mesh, ring
+from perch.plan.pairs import Pair, Turn, circle, mesh, ring
 from perch.plan.times import NO_PROGRESS_S, whole
 
 DAY_S = 86400
@@ -184,36 +184,20 @@ def lasting(test: SuiteTest, soak: Soak) -> SuiteTest:
 # ---- pairs and rounds ----------------------------------------------------------------------------
 
 
-class Pool(NamedTuple):
-    """The hosts that can take part in a test, and its turns in which no two pairs share one.
-
-    by_rail: pairs -> the same for each rail that they have.
-    """
-
-    able: Sequence[str]
-    turns: list[Turn]
-    by_rail: Callable[[list[Pair]], list[Turn]]
+def pairings(soak: Soak, hosts: Sequence[str]) -> list[list[Pair]]:
+    """The pairs of each turn of a test, or those that load the hosts all the time."""
+    if len(hosts) < 2:
+        return []
+    if soak.pairs == "ring":
+        return [ring(hosts)]
+    return circle(hosts) if soak.plan.turn_s is not None else [mesh(hosts)]
 
 
-def _mixed(soak: Soak, pools: Sequence[Pool]) -> list[list[Part]]:
-    pairs = ring if soak.pairs == "ring" else mesh
-    parts = [
-        Part(i, 1, turn.pairs, soak.plan.duration_s, turn.rail)
-        for i, pool in enumerate(pools)
-        if len(pool.able) > 1
-        for turn in pool.by_rail(pairs(pool.able))
-    ]
-    return [parts] if parts else []
-
-
-def _cycle(soak: Soak, pools: Sequence[Pool]) -> list[Part]:
+def _cycle(tests: Sequence[Sequence[Turn]]) -> list[Part]:
     """A turn for each test and each of its rounds."""
-    cycle = []
-    for i, pool in enumerate(pools):
-        if len(pool.able) > 1:
-            turns = pool.by_rail(ring(pool.able)) if soak.pairs == "ring" else pool.turns
-            cycle += [Part(i, 1, turn.pairs, rail=turn.rail) for turn in turns]
-    return cycle
+    return [
+        Part(i, 1, turn.pairs, rail=turn.rail) for i, turns in enumerate(tests) for turn in turns
+    ]
 
 
 def _check_turns(soak: Soak, turns: int, cycle: int) -> None:
@@ -230,17 +214,17 @@ def _check_turns(soak: Soak, turns: int, cycle: int) -> None:
         )
 
 
-def schedule(soak: Soak, pools: Sequence[Pool]) -> list[list[Part]]:
-    """The rounds. In turns: through all tests and their rounds, again with the ends exchanged.
+def schedule(soak: Soak, tests: Sequence[Sequence[Turn]]) -> list[list[Part]]:
+    """The rounds of the turns of each test. In turns: through all, again with the ends exchanged.
 
     A rest that is shorter than an interval is the last turn's; a longer one is a turn of its own.
     """
     turn_s, duration_s = soak.plan.turn_s, soak.plan.duration_s
-    if turn_s is None:
-        return _mixed(soak, pools)
-    cycle = _cycle(soak, pools)
+    cycle = _cycle(tests)
     if not cycle:
         return []
+    if turn_s is None:
+        return [[part._replace(seconds=duration_s) for part in cycle]]
     turns = math.floor(_rounded(duration_s / turn_s))
     if _rounded(duration_s - turns * turn_s) >= soak.plan.interval_s:
         turns += 1

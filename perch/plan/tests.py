@@ -67,8 +67,8 @@ class Pairing(NamedTuple):
 class PlannedTest:
     """A test, the hosts that can take part and why others cannot, and its rounds.
 
-    The turns of a round run at the same time. `unfit`: pairs whose devices do not fit each other,
-    which are in no turn, and why.
+    The turns of a round run at the same time. `asked`: the pairs of each round, with or without a
+    rail. `unfit`: those whose devices do not fit each other, which are in no turn, and why.
     """
 
     test: SuiteTest
@@ -77,6 +77,7 @@ class PlannedTest:
     is_soak: bool = False
     able: list[str] = field(default_factory=list)
     unable: list[tuple[str, str]] = field(default_factory=list)
+    asked: list[list[Pair]] = field(default_factory=list)
     rounds: list[list[Turn]] = field(default_factory=list)
     unfit: list[tuple[Pair, str]] = field(default_factory=list)
     _pairings: dict[tuple[int, int, int], Pairing] = field(default_factory=dict)
@@ -263,8 +264,9 @@ def planned(
                 one.unable.append((name, lacking))
         able = tuple(one.able)
         if able not in circles:
-            circles[able] = circle(able)
-        one.rounds = [turns for pairs in circles[able] for turns in _rounds(one, pairs)]
+            circles[able] = circle(able) if soak is None else soaks.pairings(soak, able)
+        one.asked = circles[able]
+        one.rounds = [turns for pairs in one.asked for turns in _rounds(one, pairs)]
         yield one
 
 

@@ -81,6 +81,54 @@ def test_of_many_hosts_with_an_idle_nic_five_are_named() -> None:
     assert reasons == ["no flow uses m1 of h0, h1, h2, h3, h4 and 2 more hosts"]
 
 
+# ---- rails that hosts do not share ---------------------------------------------------------------
+
+PLACES = "common place in perch_devices"
+REMEDY = "give its devices the same places"
+
+
+def by_name(asked: Any, *devices: list[str], **members: Any) -> list[tuple[str, str]]:
+    """Of hosts with these devices what test b excludes; test a measures all rails."""
+    inventory = hosts(len(devices), perch_backends=["verbs"])
+    for host, names in zip(inventory.values(), devices, strict=True):
+        host["perch_devices"] = names
+    soak = {key: members.pop(key) for key in ("soak", "soak_duration") if key in members}
+    tests = [
+        suite_test(name="a", backend="verbs", params={"size": 8, "devices": "all"}),
+        suite_test(name="b", backend="verbs", params={"size": 8, "devices": asked}, **members),
+    ]
+    return [one for one in excluded(planned(tests, inventory, **soak)) if one[0].endswith("b")]
+
+
+THERE, SWAPPED = ["m0", "m1"], ["m1", "m0"]
+
+
+def test_pairs_that_share_no_rail_are_excluded_by_name() -> None:
+    why = f"'m1' has no {PLACES}; {REMEDY}"
+    assert by_name("m1", THERE, SWAPPED) == [("b", f"h0 and h1: {why}")]
+    assert by_name("m1", THERE, THERE, SWAPPED) == [("b", f"h0, h1 with h2: {why}")]
+    assert by_name("m1", THERE, THERE, THERE) == []
+
+
+def test_pairs_that_share_one_rail_of_several_are_excluded_by_name() -> None:
+    three = ["m0", "m1", "n2"], ["n0", "m1", "m2"], ["m0", "n1", "m2"]
+    why = f"'m*' has 1 {PLACES}, and rails together needs 2; {REMEDY}"
+    pairs = ("h0 and h1", "h0 and h2", "h1 and h2")
+    found = by_name("m*", *three, rails="together")
+    assert sorted(found) == [("b", f"{pair}: {why}") for pair in pairs]
+    few = "fewer than 2 devices match 'm*', and rails together needs 2; see perch_devices"
+    found = by_name("m*", THERE, THERE, ["m0", "n1"], rails="together")
+    assert found == [("b", f"h2: {few}")]
+
+
+def test_five_hundred_hosts_in_two_orders_are_one_line() -> None:
+    (found,) = by_name("m1", *[THERE, SWAPPED] * 250)
+    assert found[0] == "b" and found[1].count("245 more hosts") == 2
+    assert found[1].endswith(f": 'm1' has no {PLACES}; {REMEDY}")
+    (found,) = by_name("m*", *[["m0", "m1"], ["m0", "m1", "m2"]] * 250)
+    assert found[0] == "m2 in b" and "245 more hosts with" in found[1]
+
+
 # ---- switches and hosts --------------------------------------------------------------------------
 
 

@@ -119,8 +119,9 @@ def test_what_is_excluded_is_said_of_one_direction() -> None:
 def test_one_rail_is_not_measured_together() -> None:
     of = plan("all", 2, 1, rails="together")
     assert flows(of) == []
-    why = "the test measures several rails together, and there is one"
-    assert [one for one in excluded(of) if one[0] == "t"] == [("t", f"h0, h1: {why}")]
+    why = "fewer than 2 devices match 'all', and rails together needs 2; see perch_devices"
+    assert [one for one in excluded(of) if one[0] == "t"] == [("t", f"h1: {why}")]
+    assert {("every test", f"host h{i} is in no flow") for i in range(2)} <= set(excluded(of))
 
 
 def test_software_rails_together_take_longer() -> None:

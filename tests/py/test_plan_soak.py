@@ -9,7 +9,7 @@ import pytest
 
 from perch.errors import PerchError
 from perch.plan.planner import Planned
-from tests.py.planned import document, flows, hosts, planned, suite_test
+from tests.py.planned import document, excluded, flows, hosts, planned, suite_test
 
 LOAD = suite_test(name="load", kind="bandwidth", params={"size": "64K", "rate": "500Mb/s"})
 PROBE = suite_test(name="probe", backend="ofi", params={"size": 8, "rate": "200msg/s"})
@@ -151,3 +151,26 @@ def test_what_a_host_will_write_grows_with_time() -> None:
     # 1440 intervals and 4 lines against 60 and 4
     assert abs(day["h0"] * 64 / 1444 - hour["h0"]) <= 64
     assert 10e6 < day["h0"] < 100e6
+
+
+@pytest.mark.parametrize(
+    ("settings", "between"),
+    [
+        ({}, "h0 and h1"),
+        ({"pairs": "all"}, "h0, h2 with h1, h3"),
+        (TURNS, "h0, h2 with h1, h3"),
+        ({**TURNS, "pairs": "ring"}, "h0, h2 with h1, h3"),
+    ],
+)
+def test_pairs_of_a_soak_without_a_rail_are_excluded(settings: Any, between: str) -> None:
+    number = 4 if "with" in between else 2
+    inventory = hosts(number, perch_backends=["verbs"], perch_devices=["m0", "m1"])
+    for name in ("h1", "h3")[: number // 2]:
+        inventory[name]["perch_devices"] = ["m1", "m0"]
+    probes = [
+        suite_test(name=name, backend="verbs", params={"size": 8, "devices": asked})
+        for name, asked in (("a", "all"), ("b", "m1"))
+    ]
+    found = excluded(planned(probes, inventory, soak=settings, soak_duration="10m"))
+    why = "'m1' has no common place in perch_devices; give its devices the same places"
+    assert [one for one in found if one[0] == "b"] == [("b", f"{between}: {why}")]
