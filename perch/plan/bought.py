@@ -8,6 +8,7 @@ from typing import Any
 
 from perch.errors import ExitCode, PerchError
 from perch.model import limit_files
+from perch.model.devices import Devices
 from perch.model.limit_files import RateSet
 from perch.model.suite import Host
 from perch.model.text import names
@@ -53,6 +54,42 @@ def check_rates(hosts: Iterable[Host]) -> None:
                 f"host {host.name}",
                 f"give one of {known}",
             )
+
+
+#: FDR's port states 56 Gb/s of signals and carries 54.5 of data (64b/66b); later rates are of data.
+CODED = 0.96
+#: Links of a bond, whose device has the rate of them all.
+BOND = 2
+
+
+def check_devices(hosts: Iterable[Host], found: Devices | None) -> None:
+    """Raises PerchError where no device of any host has the rate that was bought."""
+    if found is None:
+        return
+    has: set[float] = set()
+    said: dict[float, list[str]] = {}
+    for host in hosts:
+        measured = {one["name"] for one in host.devices}
+        rates = {
+            one.rate_gbit_s
+            for one in found.hosts.get(host.name, [])
+            if one.device in measured and one.state == "up" and one.rate_gbit_s
+        }
+        if rates and host.link_gbit_s is not None:
+            said.setdefault(host.link_gbit_s, []).append(host.name)
+            has |= rates
+    for gbit_s, named in said.items():
+        if not any(_is_of(gbit_s, rate) for rate in has):
+            raise _refusal(
+                f"perch_link_gbit_s is {gbit_s:g}, and devices have "
+                f"{', '.join(f'{rate:g}' for rate in sorted(has))} Gb/s",
+                f"host {names(named, 8)}",
+                "correct it, or mend the links",
+            )
+
+
+def _is_of(bought: float, rate: float) -> bool:
+    return any(CODED * links * bought <= rate <= links * bought / CODED for links in (1, BOND))
 
 
 def limit_set(named: str, folder: Path, hosts: Iterable[Host]) -> str:

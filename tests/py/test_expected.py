@@ -15,10 +15,13 @@ from tests.py.checks_built import found, record, run_of
 from tests.py.planned import hosts, planned, suite_test
 
 
-def expected(*links: tuple[float | None, float | None], scope: str = "hardware") -> Any:
+def expected(
+    *links: tuple[float | None, float | None], scope: str = "hardware", queue_pairs: int = 1
+) -> Any:
     records = [
         record(
             f"t/a/b/0/{n}", kind="bandwidth", scope=scope,
+            params={"size_bytes": 65536, "queue_pairs": queue_pairs},
             link={"rate_gbit_s": rate, "expected_gbit_s": wanted},
         )
         for n, (rate, wanted) in enumerate(links, 1)
@@ -35,11 +38,19 @@ def test_a_link_below_what_was_bought_fails_whatever_it_carries() -> None:
     assert [one.status for one in expected((200, 400), scope="software")] == ["advisory"]
 
 
-def test_a_link_above_what_was_bought_has_floors_that_are_too_low() -> None:
-    checks = expected((400, 200))
+@pytest.mark.parametrize(
+    ("scope", "status"), [("hardware", "inconclusive"), ("software", "advisory")]
+)
+def test_a_link_above_what_was_bought_has_floors_that_are_too_low(scope: str, status: str) -> None:
+    checks = expected((400, 200), scope=scope)
     assert [(one.id, one.status) for one in checks] == [
-        ("expected/rate", "pass"), ("expected/faster", "advisory"),
+        ("expected/rate", "pass"), ("expected/faster", status),
     ]  # fmt: skip
+
+
+def test_queue_pairs_may_take_as_many_links_of_a_bond() -> None:
+    assert [one.id for one in expected((400, 200), queue_pairs=2)] == ["expected/rate"]
+    assert [one.id for one in expected((600, 200), queue_pairs=2)][1:] == ["expected/faster"]
 
 
 def test_where_nobody_says_what_was_bought_the_report_says_what_the_devices_have() -> None:

@@ -29,7 +29,7 @@ def plan(choice: Any, *found: dict[str, Any], **members: Any) -> Planned:
     asked = members.pop("asked", {name: list(found) or OF_A_HOST for name in ("h0", "h1")})
     inventory = hosts(
         2, perch_backends=["verbs", "cxi"], perch_devices=choice, perch_fabric=fabric,
-        perch_link_gbit_s=200,
+        perch_link_gbit_s=100,
     )  # fmt: skip
     test = suite_test(**{"backend": "verbs", "params": {"size": 8, "devices": "all"}} | members)
     more = {} if asked is None else {"devices": recorded(asked)}
@@ -54,6 +54,22 @@ def taken(found: Planned) -> list[str]:
 )
 def test_choices_are_resolved_in_the_order_of_buses(choice: Any, names: list[str]) -> None:
     assert taken(plan(choice)) == names
+
+
+@pytest.mark.parametrize("gbit_s", [25, 200, 400])
+def test_a_rate_that_no_recorded_device_has_is_refused(gbit_s: int) -> None:
+    """Of a bond of two the device has twice what was bought of each link."""
+    inventory = hosts(2, perch_devices=["active"], perch_link_gbit_s=gbit_s)
+    inventory["h1"]["perch_link_gbit_s"] = 100
+    found = recorded(dict.fromkeys(inventory, OF_A_HOST))
+    with pytest.raises(PerchError) as error:
+        planned([suite_test()], inventory, devices=found)
+    assert str(error.value) == (
+        f"host h0: perch_link_gbit_s is {gbit_s}, and devices have 100 Gb/s; "
+        "correct it, or mend the links"
+    )
+    inventory["h0"]["perch_link_gbit_s"] = 50
+    assert planned([suite_test()], inventory, devices=found).flows()
 
 
 def test_a_discovered_device_is_as_an_inventory_would_name_it() -> None:
