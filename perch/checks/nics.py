@@ -26,9 +26,10 @@ def used_by(flows: Iterable[Flow]) -> dict[str, set[int]]:
 
 
 def _devices(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The devices of each host that names some."""
+    """The devices of each host that names some, and the NICs beside them."""
     named = {
-        host: tuple(one["name"] for one in planned.devices) for host, planned in plan.hosts.items()
+        host: (*(one["name"] for one in planned.devices), *planned.left)
+        for host, planned in plan.hosts.items()
     }
     return {host: devices for host, devices in named.items() if devices}
 
@@ -110,5 +111,6 @@ def nics(run: RunView) -> Iterator[Check]:
         status="advisory",
         measured=_told(alike),
         evidence=first(host for hosts in alike.values() for host in hosts),
-        remedy="give tests devices: all in their params, or take these NICs out of perch_devices",
+        remedy="give tests devices: all in their params, and perch_devices all NICs; mend "
+        "ports that are down",
     )

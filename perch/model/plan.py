@@ -171,7 +171,8 @@ class PlanHost(Model):
     """`tool_ports`: of the tools' own servers; `ports`: all that the host listens on.
 
     `link_gbit_s`: the rate of each measured link that was bought. `traits`: of its fabric, lossless
-    and adaptive_routing, where the inventory says so.
+    and adaptive_routing, where the inventory says so. `left`: NICs of its fabric that are not among
+    `devices`, and why; management ports are none.
     """
 
     address: str
@@ -181,6 +182,7 @@ class PlanHost(Model):
     backends: list[str] = []
     tools: list[str] = []
     devices: list[dict[str, Any]] = []
+    left: dict[str, str] = {}
     link_gbit_s: Number | None = None
     traits: dict[str, bool] = {}
     group: str | None = None

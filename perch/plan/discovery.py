@@ -32,6 +32,9 @@ _LINES = {
 _pci = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _digits = re.compile("([0-9]+)")
 
+#: Why a device is no NIC under test.
+MANAGEMENT = "a management port (default route)"
+
 #: Devices that a message names.
 NAMED = 8
 
@@ -84,7 +87,7 @@ def _is_management(host: Host, device: Device, found: Sequence[Device]) -> bool:
 def _why_not(host: Host, device: Device, found: Sequence[Device]) -> str | None:
     """Why `active` leaves a device out."""
     if _is_management(host, device, found):
-        return "a management port (default route)"
+        return MANAGEMENT
     if device.state != "up":
         return f"its state is {device.state or 'unknown'}"
     return None

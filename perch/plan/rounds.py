@@ -19,6 +19,7 @@ from perch.model.plan import (
 )
 from perch.model.plan import Suite as PlanSuite
 from perch.model.suite import Host
+from perch.plan import discovery
 from perch.plan.forms import form
 from perch.plan.hosts import ports_of
 from perch.plan.planner import Planned
@@ -56,6 +57,7 @@ def _host(host: Host) -> PlanHost:
         backends=host.backends,
         tools=host.tools,
         devices=host.devices,
+        left={nic: why for nic, why in host.left.items() if why != discovery.MANAGEMENT},
         link_gbit_s=host.link_gbit_s,
         traits=host.traits,
         group=host.group,

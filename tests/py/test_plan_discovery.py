@@ -9,6 +9,7 @@ import pytest
 from perch.errors import PerchError
 from perch.plan.discovery import UndiscoveredError, said
 from perch.plan.planner import Planned
+from perch.plan.rounds import plan_document
 from tests.py.discovered import cassini, interface, nic, recorded
 from tests.py.planned import excluded, flows, hosts, planned, suite_test
 
@@ -112,7 +113,10 @@ def test_a_device_with_the_address_under_test_is_no_management_port() -> None:
 
 
 def test_each_device_that_is_left_out_is_excluded_by_name() -> None:
-    found = excluded(plan(["mlx5_9*"]))
+    made = plan(["mlx5_9*"])
+    left = {"mlx5_10": "not in perch_devices", "mlx5_3": "its state is down"}
+    assert plan_document(made, b"").hosts["h1"].left == left
+    found = excluded(made)
     assert ("every test", "no flow uses mlx5_10 of h0, h1: not in perch_devices") in found
     management = "no flow uses mlx5_2 of h0, h1: a management port (default route)"
     assert ("every test", management) in found

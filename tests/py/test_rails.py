@@ -96,3 +96,12 @@ def test_a_nic_of_any_rail_counts_as_measured() -> None:
     second.plan.hosts["a"].devices[:] = [{"name": f"mlx5_{i}"} for i in range(2)]
     one = found(second, "nics")["nics"]
     assert one.measured == "1 of 2 NICs measured on a, b, not mlx5_0"
+
+
+def test_a_nic_that_the_inventory_leaves_out_is_counted() -> None:
+    run = run_of(rails(390, 390))
+    for host in run.plan.hosts.values():
+        host.devices[:] = [{"name": f"mlx5_{i}"} for i in range(2)]
+    run.plan.hosts["b"].left["mlx5_2"] = "its state is down"
+    one = found(run, "nics")["nics"]
+    assert (one.status, one.measured) == ("advisory", "2 of 3 NICs measured on a, b, not mlx5_2")
