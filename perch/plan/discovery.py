@@ -2,7 +2,7 @@
 
 `perch_devices` may hold, between names, patterns such as "mlx5_*", PCI addresses such as
 "0000:17:00.0", and the word active: every active device of the fabric that is not a management
-port. What hosts said of their devices resolves them.
+port. What hosts said of their devices resolves them, and checks the names.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.model.devices import Device, Devices
 from perch.model.suite import Host
-from perch.model.text import names
+from perch.model.text import did_you_mean, names
 from perch.plan.template import RAILS_MAX
 
 ACTIVE = "active"
@@ -79,9 +80,18 @@ def _addresses(device: Device, found: Iterable[Device]) -> set[str | None]:
     return over | {gid.gid for gid in device.gids}
 
 
+def _ip(address: str) -> str | None:
+    """An IP address in its shortest form; None of a name."""
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        return None
+
+
 def _is_management(host: Host, device: Device, found: Sequence[Device]) -> bool:
     """It has the default route, and not the address on the fabric under test."""
-    return device.default_route is True and host.address not in _addresses(device, found)
+    address = _ip(host.address) or host.address
+    return device.default_route is True and address not in _addresses(device, found)
 
 
 def _why_not(host: Host, device: Device, found: Sequence[Device]) -> str | None:
@@ -111,32 +121,53 @@ def _active(host: Host, found: Sequence[Device]) -> list[Device]:
     return taken
 
 
-def _matching(host: Host, word: str, found: Sequence[Device]) -> list[Device]:
-    """Raises PerchError where the word matches nothing, or a management port."""
+def _matching(
+    host: Host, word: str, found: Sequence[Device], port: int | None = None
+) -> list[Device]:
+    """The devices of a name, a pattern or an address, and `port` of them only where it is given.
+
+    Raises PerchError where there is none, or one that `active` would leave out.
+    """
     if word == ACTIVE:
         return _active(host, found)
     mine = of_fabric(host, found)
     taken = [
         one
         for one in mine
-        if fnmatchcase(one.device, word) or fnmatchcase(one.pci_address or "", word)
+        if (fnmatchcase(one.device, word) or fnmatchcase(one.pci_address or "", word))
+        and port in (None, one.port or 1)
     ]
     if not taken:
         has = [f"{_shown(one)} ({one.pci_address})" for one in mine]
+        known = [ACTIVE, *(key for one in mine for key in (one.device, one.pci_address) if key)]
+        near = did_you_mean(word, known) if word not in known else ""
+        word = f"{word}/{port}" if (port or 1) > 1 else word
         raise _refusal(
             host,
             f"perch_devices has '{word}', which matches no device of its {host.fabric} fabric",
-            f"it has {names(has, NAMED)}" if has else "see what 'perch devices' says there",
+            f"it has {names(has, NAMED)}{near}" if has else "see what 'perch devices' says there",
         )
+    # a host's name does not tell which port has its address: the site's choice of a device counts
+    unsure = port is not None and _ip(host.address) is None
     for one in taken:
-        if _is_management(host, one, found):
-            raise _refusal(
-                host,
-                f"perch_devices has '{word}', which matches {_shown(one)}: a management port, as "
-                f"{one.netdev} has the default route",
-                "name the others, or give active instead",
-            )
+        if not (unsure and _is_management(host, one, found)):
+            _check_usable(host, word, one, found)
     return taken
+
+
+def _check_usable(host: Host, word: str, device: Device, found: Sequence[Device]) -> None:
+    """Raises PerchError."""
+    why = _why_not(host, device, found)
+    if why is None:
+        return
+    remedy = "name the others, or give active instead"
+    if _is_management(host, device, found):
+        why = f"a management port, as {device.netdev} has the default route"
+    else:
+        remedy = f"bring it up, {remedy}"
+    raise _refusal(
+        host, f"perch_devices has '{word}', which matches {_shown(device)}: {why}", remedy
+    )
 
 
 def _settings(device: Device, ports: int) -> dict[str, Any]:
@@ -165,6 +196,8 @@ def _resolved(host: Host, found: Devices | None) -> Iterator[dict[str, Any]]:
     for given in host.devices:
         word = str(given["name"])
         if not is_choice(word):
+            if said is not None and host.fabric in _LINES:
+                _matching(host, word, said, _key(given)[1])
             seen.add(_key(given))
             yield given
             continue

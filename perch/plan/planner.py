@@ -14,7 +14,7 @@ from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.model.text import explained
-from perch.plan import bought, discovery, machines
+from perch.plan import bought, discovery, machines, rails
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.excluded import excluded
@@ -134,6 +134,9 @@ def plan(inputs: Inputs, check: Check) -> Planned:
         rounds = list(_measured(tests))
     else:
         rounds = soaks.schedule(soak, [one.turns for one in tests])
+    if not rounds:
+        for one in tests:
+            rails.check_matched(one.test, fleet.hosts.values())
     _check_places(inputs, tests, rounds)
     return Planned(inputs, fleet, tests, rounds, excluded(tests, fleet), switches, soak)
 

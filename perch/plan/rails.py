@@ -6,15 +6,19 @@ rails it measures: "all", the first N, names, or a pattern of names such as "mlx
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
+from perch.errors import ExitCode, PerchError
 from perch.model.suite import Host, SuiteTest
 from perch.model.text import names
 from perch.plan.template import RAILS_MAX, places_of
+
+#: Devices that a message names of all hosts.
+NAMED = 3
 
 
 def _patterns(asked: Any) -> list[str]:
@@ -104,6 +108,22 @@ def _unmatched(asked: Any, has: list[str]) -> Iterator[str]:
         for pattern in _patterns(asked):
             if not any(fnmatchcase(name, pattern) for name in has):
                 yield f"has no device {pattern}; perch_devices has {names(has, RAILS_MAX)}"
+
+
+def check_matched(test: SuiteTest, hosts: Iterable[Host]) -> None:
+    """Raises PerchError where the test names devices that no host has."""
+    has = list(dict.fromkeys(str(device["name"]) for host in hosts for device in host.devices))
+    given = test.params.get("devices")
+    if given in (None, "all") or isinstance(given, int):
+        return
+    for pattern in _patterns(given):
+        if not any(fnmatchcase(name, pattern) for name in has):
+            raise PerchError(
+                ExitCode.USAGE,
+                f"devices '{pattern}' match no device of any host",
+                place=f"test {test.name}",
+                remedy=f"perch_devices has {names(has, NAMED) or 'none'}; change either",
+            )
 
 
 def between(test: SuiteTest, client: Host, server: Host) -> list[int]:

@@ -48,9 +48,8 @@ def taken(found: Planned) -> list[str]:
         (["mlx5_[91]*"], ["mlx5_9", "mlx5_10"]),
         (["mlx5_10", "active"], ["mlx5_10", "mlx5_9"]),
         (["0000:02:00.0"], ["mlx5_10"]),
-        (["0000:0[12]:*", "mlx5_3*"], ["mlx5_9", "mlx5_10", "mlx5_3"]),
+        (["0000:02:*", "mlx5_9*"], ["mlx5_10", "mlx5_9"]),
         ([{"name": "mlx5_9"}], ["mlx5_9"]),
-        (["mlx5_77"], ["mlx5_77"]),
     ],
 )
 def test_choices_are_resolved_in_the_order_of_buses(choice: Any, names: list[str]) -> None:
@@ -159,6 +158,64 @@ def test_a_choice_that_cannot_be_is_refused(choice: Any, found: Any, why: str) -
     assert str(refused.value) == why
 
 
+HAS = "; it has mlx5_9 (0000:01:00.0), mlx5_10 (0000:02:00.0)"
+ROUTE = "a management port, as eth3 has the default route; name the others, or give active instead"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        *[
+            (name, f"'{name}', which matches no device of its roce fabric{HAS}{near}")
+            for name, near in (
+                ("mlx5_77", ", did you mean 'mlx5_9'?"),
+                ("Active", ", did you mean 'active'?"),
+                ("all", ""),
+                ("02:00.0", ", did you mean '0000:02:00.0'?"),
+                ("eth1", ""),
+                ("ib0", ""),
+            )
+        ],
+        ("mlx5_2", f"'mlx5_2', which matches mlx5_2: {ROUTE}"),
+        *[
+            (
+                word,
+                f"'{word}', which matches mlx5_3: its state is down; "
+                "bring it up, name the others, or give active instead",
+            )
+            for word in ("mlx5_3", "mlx5_3*")
+        ],
+    ],
+)
+def test_a_name_is_checked_as_a_pattern_is(name: str, why: str) -> None:
+    found = OF_A_HOST if "matches mlx5" in why else [*OF_A_HOST[:2], *OF_A_HOST[4:]]
+    with pytest.raises(PerchError) as refused:
+        plan([name], *found)
+    assert str(refused.value) == f"host h0: perch_devices has {why}"
+
+
+def test_a_named_port_is_one_of_the_device() -> None:
+    ports = [nic("mlx4_0", 1, port=2), nic("mlx4_0", 1)]
+    assert len(taken(plan([{"name": "mlx4_0", "ib_port": 2}, "mlx4_0"], *ports))) == 2
+    with pytest.raises(PerchError, match="'mlx4_0/3', which matches no device"):
+        plan([{"name": "mlx4_0", "ib_port": 3}], *ports)
+
+
+def test_a_named_device_may_have_the_default_route_and_the_address_under_test() -> None:
+    for address, found in (("node1", "198.51.100.3"), ("2001:DB8:0::3", "2001:db8::3")):
+        inventory = hosts(
+            2, perch_backends=["verbs"], perch_devices=["mlx5_2"], perch_address=address
+        )
+        card = nic("mlx5_2", 3, default_route=True, address=found)
+        asked = {name: [card] for name in inventory}
+        assert taken(planned([suite_test()], inventory, devices=recorded(asked))) == ["mlx5_2"]
+
+
+def test_names_of_a_fabric_without_rdma_devices_are_the_sites_own() -> None:
+    given = [{"name": "nic0", "netdev": "eth1"}]
+    assert taken(plan(given, interface("eth1", "192.0.2.1"), fabric="ethernet")) == ["nic0"]
+
+
 def test_a_choice_needs_a_host_that_was_asked() -> None:
     with pytest.raises(UndiscoveredError, match="give plan_devices"):
         plan(["mlx5_*"], asked=None)
@@ -172,7 +229,7 @@ def test_a_plan_says_where_its_devices_are_from() -> None:
         (None, "", "Devices: as the inventory names them; no host was asked."),
         ({}, "", "Devices: as the hosts answered; of h0, h1 as the inventory names them."),
         (
-            {"h0": [], "h1": []},
+            {"h0": [nic("mlx5_0")], "h1": [nic("mlx5_0")]},
             "old.json",
             "Devices: of old.json, recorded 2026-01-01T00:00:00Z.",
         ),

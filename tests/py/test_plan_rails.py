@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from perch.agent.share import Share
-from perch.errors import PerchError
+from perch.errors import ExitCode, PerchError
 from perch.plan import rounds, share
 from perch.plan.flows import Flows
 from perch.plan.planner import Planned
@@ -193,7 +193,33 @@ def test_what_no_test_asks_for_is_excluded_by_name() -> None:
     ],
 )
 def test_a_host_without_the_devices_is_excluded_by_name(asked: Any, client: int, why: str) -> None:
-    assert ("t", why) in excluded(plan(asked, client))
+    inventory = hosts(2, perch_backends=["verbs"], perch_devices=devices("mlx5_", client))
+    inventory["h1"]["perch_devices"] = ["bnxt0", "mlx5_0", "mlx5_7", "m"]
+    test = suite_test(backend="verbs", params={"size": 8, "devices": asked})
+    assert ("t", why) in excluded(planned([test], inventory))
+
+
+@pytest.mark.parametrize("more", [{}, {"soak": {}, "soak_duration": "24h"}])
+@pytest.mark.parametrize(
+    ("asked", "number", "why"),
+    [
+        ("bnxt*", 2, "'bnxt*' match no device of any host; perch_devices has mlx5_0, mlx5_1"),
+        (["mlx5_*", "m"], 7, "'m' match no device of any host; perch_devices has mlx5_0, mlx5_1, "),
+        ("mlx5_*", 0, "'mlx5_*' match no device of any host; perch_devices has none"),
+    ],
+)
+def test_a_plan_without_a_flow_for_its_pattern_is_refused(
+    asked: Any, number: int, why: str, more: Any
+) -> None:
+    inventory = hosts(3, perch_backends=["verbs"], perch_devices=devices("mlx5_", number))
+    test = suite_test(backend="verbs", params={"size": 8, "devices": asked})
+    with pytest.raises(PerchError) as refused:
+        planned([test], inventory, **more)
+    assert str(refused.value).startswith(f"test t: devices {why}")
+    assert str(refused.value).endswith("; change either")
+    assert len(str(refused.value).split()) <= 20 and refused.value.code == ExitCode.USAGE
+    plain = suite_test(name="u", backend="verbs")
+    assert planned([test, plain], inventory, **more).flows() == 3
 
 
 def test_one_device_is_not_two_rails_but_its_ports_are() -> None:
