@@ -1,7 +1,8 @@
 """Is each rail as fast as its siblings on the same hosts, and as the same rail of other hosts?
 
 The best of all repeats speaks: what is slow is so each time. A NIC is named where it is slow with
-each of several peers, so that these are not accused; else both ends are.
+each of several peers, so that these are not accused; else both ends are. One that is slow with each
+as it sends, or as it receives, is named with that.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ _ENDS = ("client.host", "server.host")
 _SAME = ("test", "kind", "params.size_bytes", "params.batch")
 _LINK = (*_ENDS, "rail", "server_rail")
 _DEVICES = ("client.device", "server.device")
+_WAYS = ("client_way", "server_way")
 _is_transfer = pl.col("kind") == "transfer"
+
+#: Operations whose payload the client sends; that of a read the server sends.
+_SENT = ("send", "send-imm", "write", "write-imm")
 
 _SIBLINGS, _ELSEWHERE = "siblings", "elsewhere"
 #: By comparison its title, the words for when it does not hold, and its unit.
@@ -65,6 +70,17 @@ def server_rail() -> pl.Expr:
     return pl.when(_is_transfer).then(crossed).fill_null(client_rail())
 
 
+def ways() -> list[pl.Expr]:
+    """Columns client_way, server_way: sending or receiving; null where payload goes both ways."""
+    both = pl.col("params.bidirectional").fill_null(value=False) | (pl.col("kind") == "latency")
+    forth, back = ~both & pl.col("op").is_in(_SENT), ~both & (pl.col("op") == "read")
+    sending, receiving = pl.lit("sending"), pl.lit("receiving")
+    return [
+        pl.when(forth).then(sending).when(back).then(receiving).alias(_WAYS[0]),
+        pl.when(forth).then(receiving).when(back).then(sending).alias(_WAYS[1]),
+    ]
+
+
 def _best(records: pl.DataFrame) -> pl.DataFrame:
     """The best figure of each test, link and size, as a speed: of a latency its inverse."""
     latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
@@ -76,6 +92,7 @@ def _best(records: pl.DataFrame) -> pl.DataFrame:
             (pl.col("status") == "ok") & pl.col("kind").is_in(["latency", "bandwidth", "transfer"])
         )
         .with_columns(
+            *ways(),
             rail=client_rail(),
             server_rail=server_rail(),
             v=pl.when(pl.col("kind") == "latency").then(latency).otherwise("bandwidth.gbit_s"),
@@ -121,49 +138,59 @@ def _of_elsewhere(best: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ends(links: pl.DataFrame) -> pl.DataFrame:
-    """A row for each end of each link: its NIC, its peer, and whether the link is slow."""
+    """A row for each end of each link: its NIC and way, its peer, and whether the link is slow."""
     client, server = _ENDS
     return pl.concat(
         links.select(
             pl.col(host).alias("host"),
             pl.col(place).alias("place"),
             pl.col(device).alias("device"),
+            pl.col(way).alias("way"),
             pl.col(other).alias("peer"),
+            "link",
             "slow",
             "share",
         )
-        for host, place, device, other in (
-            (client, "rail", "client.device", server),
-            (server, "server_rail", "server.device", client),
+        for host, place, device, way, other in (
+            (client, "rail", "client.device", "client_way", server),
+            (server, "server_rail", "server.device", "server_way", client),
         )
     )
 
 
-def _slow_nics(ends: pl.DataFrame) -> pl.DataFrame:
-    """The NICs that are slow with each of at least two peers, the slowest first."""
-    nics = ends.group_by("host", "place", maintain_order=True).agg(
+def _slow(ends: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """The NICs, or ways (`by`) of NICs, that are slow with each of at least two peers."""
+    nics = ends.group_by("host", "place", *by, maintain_order=True).agg(
         pl.col("device").drop_nulls().first(),
         pl.col("peer").n_unique().alias("peers"),
         pl.col("slow").all(),
         pl.col("share").max(),
+        "link",
     )
-    return nics.filter(pl.col("slow") & (pl.col("peers") > 1)).sort("share", "host", "place")
+    return nics.filter(pl.col("slow") & (pl.col("peers") > 1))
 
 
-def _slow_ways(links: pl.DataFrame, nics: pl.DataFrame) -> Iterator[str]:
-    """Slow links of which neither end is a slow NIC, the slowest first."""
-    slow = links.filter("slow").sort("share", *_LINK).select(*_LINK, *_DEVICES)
-    known = set(nics.select("host", "place").iter_rows())
-    ways = {
-        (client, server, rail): (
-            (client, rail) in known or (server, other) in known,
-            f" ({device})" if device and device == others else "",
-        )
-        for client, server, rail, other, device, others in slow.iter_rows()
+def _slow_nics(ends: pl.DataFrame) -> pl.DataFrame:
+    """The slow NICs, the slowest first. way: the slow one where the other is sound, else null.
+
+    A way is judged by the links that no NIC explains which is slow both ways.
+    """
+    both = _slow(ends).with_columns(way=pl.lit(None, pl.String))
+    explained = pl.col("link").is_in(both["link"].explode().to_list())
+    one = _slow(ends.filter(pl.col("way").is_not_null() & ~explained), "way")
+    return pl.concat([both, one.select(both.columns)]).sort("share", "host", "place")
+
+
+def _slow_ways(links: pl.DataFrame) -> Iterator[str]:
+    """The slow ones of these links, the slowest first."""
+    slow = links.filter("slow").sort("share", *_LINK).select(*_ENDS, "rail", *_DEVICES)
+    found = {
+        (client, server, rail): f" ({device})" if device and device == other else ""
+        for client, server, rail, device, other in slow.iter_rows()
     }
-    for (client, server, rail), (explained, device) in ways.items():
-        back = (server, client, rail) in ways
-        if explained or (back and client > server):
+    for (client, server, rail), device in found.items():
+        back = (server, client, rail) in found
+        if back and client > server:
             continue
         yield f"rail {rail}{device} " + (
             f"between {client} and {server}" if back else f"from {client} to {server}"
@@ -172,24 +199,28 @@ def _slow_ways(links: pl.DataFrame, nics: pl.DataFrame) -> Iterator[str]:
 
 def _named(found: pl.DataFrame) -> list[str]:
     """Rails that are slow everywhere, slow NICs, and the other slow links."""
-    links = found.group_by(_LINK, maintain_order=True).agg(
-        pl.col(_DEVICES).first(),
-        pl.col("slow").any(),
-        pl.col("share").min(),
+    links = (
+        found.group_by(_LINK, maintain_order=True)
+        .agg(pl.col(*_DEVICES, *_WAYS).first(), pl.col("slow").any(), pl.col("share").min())
+        .with_row_index("link")
     )
     ends = _ends(links)
     nics = _slow_nics(ends)
     hosts = ends.group_by("place").agg(pl.col("host").n_unique())
-    slow = nics.group_by("place", maintain_order=True).agg(pl.len())
+    slow = nics.filter(pl.col("way").is_null()).group_by("place").agg(pl.len())
     whole = slow.join(hosts, on="place").filter(pl.col("len") == pl.col("host"))["place"].sort()
+    explained = nics["link"].explode().to_list()
+    named = ["place", "host", "device", "way"]
     single = nics.filter(~pl.col("place").is_in(whole.to_list()))
     return [
         *(f"rail {rail} of all hosts" for rail in whole),
         *(
-            f"rail {rail} of {host}" + (f" ({device})" if device else "")
-            for host, rail, device in single.select("host", "place", "device").iter_rows()
+            f"rail {rail} of {host}"
+            + (f" ({device})" if device else "")
+            + (f", {way}" if way else "")
+            for rail, host, device, way in single.select(named).iter_rows()
         ),
-        *_slow_ways(links, nics),
+        *_slow_ways(links.filter(~pl.col("link").is_in(explained))),
     ]
 
 
@@ -246,9 +277,9 @@ def _no_rails(run: RunView) -> Iterator[Check]:
     family="rails",
     order=123,
     columns=(
-        *_SAME, *_ENDS, "id", "status", "scope", "rail", "client.device", "server.device",
-        "params.devices", "params.cross_rail", "transfer.pair", "link.hop_class", "latency_us.p50",
-        "latency_us.mean", "bandwidth.gbit_s",
+        *_SAME, *_ENDS, "id", "status", "scope", "op", "rail", "client.device", "server.device",
+        "params.bidirectional", "params.devices", "params.cross_rail", "transfer.pair",
+        "link.hop_class", "latency_us.p50", "latency_us.mean", "bandwidth.gbit_s",
     ),
     source="two figures of 5 % variation each, the most that "
     "draft-calabria-bmwg-ai-fabric-training-bench-02 recommends; NVIDIA ClusterKit: bad is what "

@@ -271,7 +271,8 @@ def _rails(matrices: list[rails.Matrix]) -> Iterator[Chart]:
         "rails",
         f"Rails: {found.title}",
         "One cell for each NIC: hosts are rows, rails are columns. The figure is the median over "
-        f"the NIC's flows with all peers, as a share of {found.share}.",
+        f"the NIC's flows with all peers, as a share of {found.share}. Where it sent and received, "
+        "the slower way counts.",
         found.values,
     )
 

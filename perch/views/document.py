@@ -221,7 +221,7 @@ def _soak(run: Run) -> tuple[Document | None, list[Chart]]:
 def build(run: Run, found: Measured, details: Details) -> tuple[Document, list[Chart]]:
     """What the template shows, with every table slim, and the charts in its order."""
     ranked = flows.ranked(found.rows, run.plan.tests)
-    matrices = rails.matrices(found.rails, run.plan.tests)
+    matrices = rails.matrices(found.rails, run.plan.tests, run.plan.hosts)
     under_load = loaded.loaded(found.rows, run.plan, found.tests)
     past = evolution.evolution(run.history, found.tests, run.documents)
     drawn = charts.charts(

@@ -1,17 +1,19 @@
 """Tests of several rails: each rail by size, and a matrix of the NICs, hosts by rails.
 
 A NIC's figure is the median over its flows with all peers, so a bad peer does not make it look bad.
+Where it sent and received, the slower way's median is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from perch.checks.rails import client_rail, server_rail
+from perch.checks.rails import client_rail, server_rail, ways
 from perch.model.figures import rounded
 from perch.views import words
 from perch.views.flows import SLOW
@@ -33,7 +35,7 @@ def results(rows: pl.DataFrame) -> pl.DataFrame:
     typical = pl.coalesce(LATENCY["p50"], LATENCY["mean"])
     found = rows.filter(pl.col("kind") != "sum").select(
         "test", "kind", SIZE, pl.when(is_transfer()).then(_BATCH).alias(_BATCH),
-        "client.host", "server.host", "client.device", "server.device",
+        "client.host", "server.host", "client.device", "server.device", *ways(),
         ceiling=pl.when(~is_latency).then(BANDWIDTH["ceiling_gbit_s"]),
         value=pl.when(is_latency).then(typical).otherwise(BANDWIDTH["gbit_s"]).cast(pl.Float64),
         rail=client_rail(), server_rail=server_rail(),
@@ -106,7 +108,8 @@ def tables(found: pl.DataFrame) -> dict[str, Table]:
 class Matrix(msgspec.Struct):
     """A test's NICs at one size: by host and rail. `ceiling`: None where links differ.
 
-    `devices`: of each rail, None where hosts call it otherwise.
+    `hosts`: in the plan's order. `devices`: of each rail, None where hosts call it otherwise.
+    `ways`: sending or receiving, of NICs that are slow in that one only.
     """
 
     title: str
@@ -115,6 +118,7 @@ class Matrix(msgspec.Struct):
     hosts: list[str]
     devices: dict[int, str | None]
     values: dict[tuple[str, int], float]
+    ways: dict[tuple[str, int], str]
     middle: float
     ceiling: float | None
 
@@ -134,55 +138,89 @@ class Matrix(msgspec.Struct):
         return sorted(self.hosts, key=lambda host: least[host])
 
 
-def _nics(found: pl.DataFrame) -> pl.DataFrame:
-    """The figure of each NIC, over both of its roles."""
+def _nics(found: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """The figure of each NIC: of its slower way, with `way` and the `other` one's figure.
+
+    Ways stand by themselves where each has two peers, or the only peer that there is: one bad peer
+    of several does not show. A median is a figure that was measured, the faster one of two.
+    """
     sides = [
         found.select(
             pl.col(f"{side}.host").alias("host"),
             pl.col(rail).alias("rail"),
             pl.col(f"{side}.device").alias("device"),
+            pl.col(f"{side}_way").alias("way"),
+            pl.col(f"{peer}.host").alias("peer"),
             "value",
         )
-        for side, rail in (("client", "rail"), ("server", "server_rail"))
+        for side, rail, peer in (("client", "rail", "server"), ("server", "server_rail", "client"))
     ]
-    nics = pl.concat(sides).group_by("host", "rail", maintain_order=True)
-    return nics.agg(pl.col("device").first(), pl.col("value").median())
+    is_latency = kind == "latency"
+    nic = ["host", "rail"]
+    middle = pl.col("value").quantile(0.5, "lower" if is_latency else "higher")
+    figures = [pl.col("device").first(), pl.col("peer").n_unique().alias("peers"), middle]
+    ends = pl.concat(sides)
+    both = ends.group_by(nic, maintain_order=True).agg(figures)
+    slower = (
+        ends.filter(pl.col("way").is_not_null())
+        .group_by(*nic, "way", maintain_order=True)
+        .agg(figures[1:])
+        .join(both.select(*nic, all="peers"), on=nic)
+        .filter(pl.col("peers") >= pl.min_horizontal("all", 2))
+        .sort("value", descending=is_latency, maintain_order=True)
+        .group_by(nic)
+        .agg(pl.col("way", "value").first(), other=pl.col("value").last(), ways=pl.len())
+        .filter(pl.col("ways") > 1)
+    )
+    return both.join(slower, on=nic, how="left", maintain_order="left").select(
+        *nic, "device", "way", "other", value=pl.coalesce("value_right", "value")
+    )
 
 
-def _matrix(test: PlannedTest, found: pl.DataFrame) -> Matrix:
+def _matrix(test: PlannedTest, found: pl.DataFrame, hosts: Iterable[str]) -> Matrix:
     """At its largest size and batch, of a latency at its smallest."""
     kind = found["kind"][0]
     ordered = found.sort(SIZE, _BATCH, descending=kind != "latency", maintain_order=True)
     size, batch = ordered.select(SIZE, _BATCH).row(0)
     at = found.filter(pl.col(SIZE).eq_missing(size) & pl.col(_BATCH).eq_missing(batch))
-    nics = _nics(at)
+    nics = _nics(at, kind)
+    middle = float(nics["value"].median())  # type: ignore[arg-type]
     named = nics.group_by("rail").agg(
         pl.when(pl.col("device").n_unique() == 1).then(pl.col("device").first()).alias("device")
     )
+    measured = set(nics["host"])
     ceilings = at["ceiling"].unique().to_list()
     return Matrix(
         title=test.title,
         kind=kind,
         place=words.size(size) + ("" if batch is None else f", batch {words.whole(batch)}"),
-        hosts=nics["host"].unique(maintain_order=True).to_list(),
+        hosts=[host for host in hosts if host in measured],
         devices=dict(named.sort("rail").select("rail", "device").iter_rows()),
-        values={(host, rail): value for host, rail, _, value in nics.iter_rows()},
-        middle=float(nics["value"].median()),  # type: ignore[arg-type]
+        values={(one["host"], one["rail"]): one["value"] for one in nics.iter_rows(named=True)},
+        ways={
+            (one["host"], one["rail"]): one["way"]
+            for one in nics.drop_nulls("way").iter_rows(named=True)
+            if speed(kind, one["value"], middle) < SLOW <= speed(kind, one["other"], middle)
+        },
+        middle=middle,
         ceiling=ceilings[0] if len(ceilings) == 1 else None,
     )
 
 
-def matrices(found: pl.DataFrame, tests: list[PlannedTest]) -> list[Matrix]:
-    """In the plan's order. found: of `results`."""
+def matrices(
+    found: pl.DataFrame, tests: Iterable[PlannedTest], hosts: Collection[str]
+) -> list[Matrix]:
+    """In the plan's order, that of tests and of hosts. found: of `results`."""
     parts = {str(test): of for (test,), of in found.group_by("test", maintain_order=True)}
-    return [_matrix(test, parts[test.name]) for test in tests if test.name in parts]
+    return [_matrix(test, parts[test.name], hosts) for test in tests if test.name in parts]
 
 
 def _row(one: Matrix, host: str) -> Iterator[str]:
     yield words.cell(host)
     for rail in one.devices:
-        value = one.values.get((host, rail))
-        yield "-" if value is None else _marked(value, one.share(value))
+        value, way = one.values.get((host, rail)), one.ways.get((host, rail))
+        said = "-" if value is None else _marked(value, one.share(value))
+        yield f"{said} ({way})" if way else said
 
 
 def _table(one: Matrix) -> Table:
@@ -225,9 +263,12 @@ def drawn(found: list[Matrix]) -> Drawn | None:
         return None
     whole = one.ceiling or one.middle
     values = []
-    for (host, rail), value in sorted(one.values.items()):
-        device = one.devices[rail] or "its NIC"
-        said = f"{host}, rail {rail} ({device}): {words.figure(value)} Gb/s"
+    for host, rail in product(one.hosts, one.devices):
+        value, way = one.values.get((host, rail)), one.ways.get((host, rail))
+        if value is None:
+            continue
+        said = f"{host}, rail {rail} ({one.devices[rail] or 'its NIC'})"
+        said += f", {way}" * bool(way) + f": {words.figure(value)} Gb/s"
         percent = rounded(100 * value / whole)
         said += f", {words.percent(float(percent))}"
         values.append({"host": host, "rail": rail, "percent": percent, "said": said})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import pytest
@@ -16,11 +16,16 @@ HOSTS = tuple("abcdefgh")
 
 
 def fabric(hosts: int, rails: int, slow: Mapping[str, float], **more: Any) -> list[Record]:
-    """Both ways of all pairs. slow: what is left of the rate of NICs (a1) and of ways (a-b1)."""
+    """Both ways of all pairs.
+
+    slow: what is left of the rate of NICs (a1; as client: a1 out, as server: a1 in) and of ways
+    (a-b1).
+    """
     records = []
     for client, server in permutations(HOSTS[:hosts], 2):
         for rail in range(rails):
-            keys = f"{client}{rail}", f"{server}{rail}", f"{client}-{server}{rail}"
+            ways = f"{client}{rail} out", f"{server}{rail} in"
+            keys = f"{client}{rail}", f"{server}{rail}", f"{client}-{server}{rail}", *ways
             rate = 390 * min(slow.get(key, 1) for key in keys)
             about = {"scope": "hardware", "bandwidth": {"gbit_s": rate}} | more
             ends = {
@@ -85,6 +90,63 @@ def test_two_slow_nics_do_not_spoil_the_name_of_each_other() -> None:
 def test_a_way_is_named_where_its_ends_are_sound_elsewhere() -> None:
     told = fault(fabric(4, 2, {"a-b1": 0.5}))
     assert told == "Slower than its siblings: rail 1 (mlx5_1) from a to b, test t"
+
+
+@pytest.mark.parametrize(
+    ("op", "end", "way"),
+    [
+        ("write", "in", "receiving"),
+        ("write", "out", "sending"),
+        ("send", "in", "receiving"),
+        ("read", "in", "sending"),
+        ("read", "out", "receiving"),
+    ],
+)
+@pytest.mark.parametrize("hosts", [3, 5])
+def test_a_nic_that_is_slow_one_way_is_named_with_it(
+    op: str, end: str, way: str, hosts: int
+) -> None:
+    records = fabric(hosts, 2, {f"c1 {end}": 0.1}, op=op)
+    told = f"rail 1 of c (mlx5_1), {way}, test t"
+    assert fault(records) == f"Slower than its siblings: {told}"
+    if hosts == 5:
+        assert fault(records, "elsewhere") == f"Slower than the same rail of other hosts: {told}"
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"params": {"size_bytes": 65536, "bidirectional": True}},
+        {"op": "fetch-add"},
+    ],
+)
+def test_payload_that_goes_both_ways_names_no_way_of_a_nic(about: dict[str, Any]) -> None:
+    told = fault(fabric(3, 2, {"c1 in": 0.1}, **about))
+    assert told == (
+        "Slower than its siblings: rail 1 (mlx5_1) from a to c, rail 1 (mlx5_1) from b to c, test t"
+    )
+
+
+def test_nics_that_are_slow_one_way_do_not_spoil_the_name_of_others() -> None:
+    slow = {"a1": 0.1, "b1 in": 0.2, "c1 out": 0.3, "d-e1": 0.4}
+    assert fault(fabric(6, 2, slow | {"d-e1": 1})) == (
+        "Slower than its siblings: rail 1 of a (mlx5_1), rail 1 of b (mlx5_1), receiving, "
+        "rail 1 of c (mlx5_1), sending, test t"
+    )
+    del slow["c1 out"]
+    assert fault(fabric(6, 2, slow)) == (
+        "Slower than its siblings: rail 1 of a (mlx5_1), rail 1 of b (mlx5_1), receiving, "
+        "rail 1 (mlx5_1) from d to e, test t"
+    )
+
+
+def test_where_each_pair_is_measured_one_way_two_slow_nics_accuse_no_third() -> None:
+    """All that c receives comes from a and b."""
+    forth = {f"{a}/{b}" for a, b in combinations(HOSTS[:4], 2)}
+    records = [one for one in fabric(4, 2, {"a1": 0.1, "b1": 0.1}) if one.flow[2:5] in forth]
+    assert fault(records) == (
+        "Slower than its siblings: rail 1 of a (mlx5_1), rail 1 of b (mlx5_1), test t"
+    )
 
 
 def test_a_host_whose_rails_are_all_slow_is_found_elsewhere() -> None:

@@ -8,6 +8,7 @@ they wait for.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -300,6 +301,21 @@ def test_one_nic_of_ten_at_a_tenth_is_named_and_nothing_else(tmp_path: Path) -> 
     )
     assert faults["rails/elsewhere/write-rails"] == (
         "Slower than the same rail of other hosts: rail 1 of gamma (mlx5_1), test write-rails"
+    )
+
+
+@pytest.mark.parametrize(
+    ("slow", "way"), [("[a-z]+/gamma", "receiving"), ("gamma/[a-z]+", "sending")]
+)
+def test_a_nic_at_a_tenth_one_way_is_named_with_it(slow: str, way: str, tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    tests = (replace(RAILED[0], both_ways=True),)
+    compose(root, Fabric(5, tests, weak=(f"^write-rails/{slow}/1/", 0.1)))
+    faults = {one.id: one.fault for one in work.judged(root).checks if one.status == "fail"}
+    told = f"rail 1 of gamma (mlx5_1), {way}, test write-rails"
+    assert faults["rails/siblings/write-rails"] == f"Slower than its siblings: {told}"
+    assert faults["rails/elsewhere/write-rails"] == (
+        f"Slower than the same rail of other hosts: {told}"
     )
 
 
