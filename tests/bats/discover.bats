@@ -46,6 +46,12 @@ PY
   assert_equal "$(wc -l <asked)" 2
 }
 
+@test "a file of devices that is missing is refused in one line" {
+  run_site 2 -e plan_only=true -e plan_devices=/no/such/devices.json
+  assert_output --partial "plan_devices: there is no file /no/such/devices.json; give the inputs/devices.json of a run"
+  refute_output --partial "lookup"
+}
+
 @test "check mode is right before the engine is there, and after" {
   run_site 0 --check -e plan_engine="$PWD/no-engine"
   assert_output --partial "planned when the hosts were asked. host alpha: perch_devices has 'active', and the host was not asked"
