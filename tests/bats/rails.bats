@@ -58,18 +58,18 @@ test_of() {
 }
 
 @test "one rail of two is slow: alone and together, its records show it, and only in that direction" {
-  # paced, all of them, as what is left to the scheduler differs by itself
-  shaped alpha p0 200mbit
-  shaped alpha p1 20mbit
-  shaped beta p0 200mbit
-  shaped beta p1 200mbit
+  # paced, all of them, far below what a busy machine can do: what is left to the scheduler differs by itself
+  shaped alpha p0 80mbit
+  shaped alpha p1 8mbit
+  shaped beta p0 80mbit
+  shaped beta p1 80mbit
   measure "$CXI" "[$(test_of alone cxi ', directions: "both"'), $(test_of all cxi ', rails: "together", directions: "both"')]"
   jq -s 'map({key: .flow, value: .}) | from_entries' run/records.jsonl >records.json
   local test
   for test in alone all; do
     assert_json records.json "
-      .[\"$test/alpha/beta/1/1\"].bandwidth.gbit_s < 0.03 and .[\"$test/beta/alpha/1/1\"].bandwidth.gbit_s > 0.1
-      and .[\"$test/alpha/beta/0/1\"].bandwidth.gbit_s > 0.1 and .[\"$test/beta/alpha/0/1\"].bandwidth.gbit_s > 0.1"
+      .[\"$test/alpha/beta/1/1\"].bandwidth.gbit_s < 0.012 and .[\"$test/beta/alpha/1/1\"].bandwidth.gbit_s > 0.03
+      and .[\"$test/alpha/beta/0/1\"].bandwidth.gbit_s > 0.03 and .[\"$test/beta/alpha/0/1\"].bandwidth.gbit_s > 0.03"
   done
   assert_json records.json 'map_values(.client.device) == {
       "alone/alpha/beta/0/1": "sim_cxi0", "alone/beta/alpha/0/1": "sim_cxi0",
@@ -87,14 +87,14 @@ test_of() {
 }
 
 @test "libfabric over TCP: each rail's data goes over the interface that its devices name" {
-  shaped alpha p0 200mbit
-  shaped alpha p1 20mbit
+  shaped alpha p0 80mbit
+  shaped alpha p1 8mbit
   measure "$TCP" "[$(test_of alone ofi ', provider: "tcp;ofi_rxm"'), $(test_of all ofi ', provider: "tcp;ofi_rxm", rails: "together"')]"
   jq -s . run/records.jsonl >records.json
   assert_json records.json 'map({(.flow): [.client.device, .server.device, .path.state, .rails_at_once]}) | add == {
     "alone/alpha/beta/0/1": ["p0", "p0", "proven", null], "alone/alpha/beta/1/1": ["p1", "p1", "proven", null],
     "all/alpha/beta/0/1": ["p0", "p0", "proven", 2], "all/alpha/beta/1/1": ["p1", "p1", "proven", 2]}'
-  assert_json records.json 'group_by(.rail) | map(map(.bandwidth.gbit_s)) | (.[0] | min) > 0.1 and (.[1] | max) < 0.03'
+  assert_json records.json 'group_by(.rail) | map(map(.bandwidth.gbit_s)) | (.[0] | min) > 3 * (.[1] | max) and (.[1] | max) < 0.012'
   assert_json run/verdict.json '[.checks[] | select(.id == ("rails/siblings/all", "rails/siblings/alone"))]
     | length == 2 and all(.status == "advisory") and ([.[].evidence[] | select(contains("/1/1#") | not)] == [])'
 }
