@@ -69,7 +69,7 @@ running"
   # 28 and 48 bytes of headers
   run_on alpha "ping -c 3 -i 0.2 -W 5 -M do -s 4172 $BETA && ping -6 -c 3 -i 0.2 -W 5 -M do -s 4152 2001:db8::2"
   assert_output --partial "0% packet loss"
-  run_on 2 alpha "ip route get 203.0.113.1"
+  run_on 2 alpha "ip route get 198.18.0.1"
   assert_output --partial "unreachable"
   # the emulated gateway, which would stand for the host, answers nobody
   run_on alpha "timeout 5 bash -c '</dev/tcp/198.51.100.2/22' 2>/dev/null || echo closed"
