@@ -189,6 +189,11 @@ def _key(device: Mapping[str, Any]) -> tuple[str, int]:
     return str(device["name"]), int(device.get("ib_port") or 1)
 
 
+def _port(device: Device) -> tuple[str, int]:
+    """Like _key, of what a host said."""
+    return device.device, device.port or 1
+
+
 def _resolved(host: Host, found: Devices | None) -> Iterator[dict[str, Any]]:
     """What is named before a choice is not chosen once more. Raises PerchError."""
     said = found.hosts.get(host.name) if found is not None else None
@@ -217,7 +222,7 @@ def _left(host: Host, devices: Sequence[dict[str, Any]], said: Sequence[Device])
     return {
         _shown(one): _why_not(host, one, said) or "not in perch_devices"
         for one in of_fabric(host, said)
-        if (one.device, one.port or 1) not in taken
+        if _port(one) not in taken
     }
 
 
@@ -232,6 +237,31 @@ def discovered(host: Host, found: Devices | None) -> Host:
     return msgspec.structs.replace(
         host, devices=devices, left=_left(host, devices, said) if devices else {}, can=can
     )
+
+
+def check_rails(
+    named: Mapping[str, Host], hosts: Mapping[str, Host], found: Devices | None
+) -> None:
+    """Raises PerchError where a port that is down would shift the rails behind it.
+
+    named: as the inventory has them. Its partners would be other NICs than at the other hosts. A
+    port that no host measures shifts nothing.
+    """
+    measured = {_key(device) for host in hosts.values() for device in host.devices}
+    for name, host in hosts.items():
+        if found is None or not any(is_choice(str(one["name"])) for one in named[name].devices):
+            continue
+        own = set(map(_key, host.devices))
+        mine = of_fabric(host, found.hosts[name])
+        last = max(at for at, one in enumerate(mine) if _port(one) in own)
+        for one in mine[:last]:
+            if one.state != "up" and _port(one) in measured:
+                raise _refusal(
+                    host,
+                    f"other hosts measure {_shown(one)}, and here it is {one.state or 'unknown'}: "
+                    "later rails would shift",
+                    f"mend it, or leave the host out: --limit 'all:!{name}'",
+                )
 
 
 def said(hosts: Mapping[str, Host], found: Devices | None, file: str) -> str:

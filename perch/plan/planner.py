@@ -126,6 +126,7 @@ def plan(inputs: Inputs, check: Check) -> Planned:
     named = {name: host(name, given) for name, given in inputs.hosts.items()}
     bought.check_rates(named.values())
     found = {name: discovery.discovered(one, inputs.devices) for name, one in named.items()}
+    discovery.check_rails(named, found, inputs.devices)
     bought.check_devices(found.values(), inputs.devices)
     fleet = Fleet(found)
     switches = {name: switch(name, given, inputs.hosts) for name, given in inputs.switches.items()}

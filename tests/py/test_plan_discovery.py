@@ -72,6 +72,25 @@ def test_a_rate_that_no_recorded_device_has_is_refused(gbit_s: int) -> None:
     assert planned([suite_test()], inventory, devices=found).flows()
 
 
+def test_a_port_that_is_down_at_one_host_would_shift_its_rails() -> None:
+    names = ["mlx5_0", "mlx5_1", "mlx5_2"]
+    whole = [nic(name, at) for at, name in enumerate(names)]
+
+    def of(down: str) -> list[dict[str, Any]]:
+        return [nic(one, n, state="down" if one == down else "up") for n, one in enumerate(names)]
+
+    with pytest.raises(PerchError) as error:
+        plan(["active"], asked={"h0": whole, "h1": of("mlx5_1")})
+    assert str(error.value) == (
+        "host h1: other hosts measure mlx5_1, and here it is down: later rails would shift; "
+        "mend it, or leave the host out: --limit 'all:!h1'"
+    )
+    # the last one shifts nothing, nor does one that is down everywhere
+    assert taken(plan(["active"], asked={"h0": whole, "h1": of("mlx5_2")})) == names
+    alike = {name: of("mlx5_1") for name in ("h0", "h1")}
+    assert taken(plan(["active"], asked=alike)) == ["mlx5_0", "mlx5_2"]
+
+
 def test_a_discovered_device_is_as_an_inventory_would_name_it() -> None:
     found = plan([{"name": "mlx5_9*", "gid_index": 7}, "mlx5_10*"])
     assert found.fleet.hosts["h0"].devices == [
