@@ -10,19 +10,16 @@ from perch.checks import RunView, check, design, first, names, plural
 from perch.checks.remedies import for_soak
 from perch.model.plan import Flow, Plan
 from perch.model.verdict import Bound, Check
+from perch.plan import rails
 
 
 def used_by(flows: Iterable[Flow]) -> dict[str, set[int]]:
-    """Of each host the places of the devices that these flows use.
-
-    A flow that names none goes where the host's address is, which is the first.
-    """
-    used: dict[str, set[int]] = {}
-    for flow in flows:
-        if flow.backend != "null":
-            for host in (flow.client, flow.server):
-                used.setdefault(host, set()).update(range(flow.rail, flow.rail + flow.devices))
-    return used
+    """Of each host the places of the devices that these flows use; the null backend uses none."""
+    return rails.in_use(
+        ((flow.client, flow.server), flow.rail, flow.devices)
+        for flow in flows
+        if flow.backend != "null"
+    )
 
 
 def _devices(plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -130,21 +130,14 @@ def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
 
 
 def _devices_in_use(tests: Sequence[PlannedTest]) -> dict[str, set[int]]:
-    """Of each host the places of the devices that flows use.
-
-    A flow that names none goes where the host's address lies, over the first; the null backend
-    uses none.
-    """
-    used: dict[str, set[int]] = {}
-    for one in tests:
-        if one.test.backend == "null":
-            continue
-        for turn in one.turns:
-            for pair in turn.pairs:
-                devices = one.between(*pair, turn.rail).devices
-                for host in pair:
-                    used.setdefault(host, set()).update(range(turn.rail, turn.rail + devices))
-    return used
+    """Of each host the places of the devices that flows use; the null backend uses none."""
+    return rails.in_use(
+        (pair, turn.rail, one.between(*pair, turn.rail).devices)
+        for one in tests
+        if one.test.backend != "null"
+        for turn in one.turns
+        for pair in turn.pairs
+    )
 
 
 def _idle_nics(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:

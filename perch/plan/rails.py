@@ -143,3 +143,16 @@ def alone(test: SuiteTest, client: Host, server: Host) -> list[str]:
         for at in own
         if at not in other and asked is not None
     ]
+
+
+def in_use(parts: Iterable[tuple[Iterable[str], int, int]]) -> dict[str, set[int]]:
+    """Of each host the places of its devices that are used.
+
+    parts: the hosts of a flow, its first rail, and how many devices it uses. A flow that names none
+    goes where the host's address is, which is the first.
+    """
+    used: dict[str, set[int]] = {}
+    for hosts, rail, devices in parts:
+        for host in hosts:
+            used.setdefault(host, set()).update(range(rail, rail + devices))
+    return used
