@@ -139,7 +139,7 @@ static void expect_rate(const char *name, double one, double two, double all) {
 	assert_true(netdev_rate(&n, UINT32_MAX) == all);
 }
 
-/* Whoever sends one flow over a bond of two gets one of its links, and is not to be measured by both. */
+/* One flow over a bond of two uses one of its links; its ceiling is that link's rate. */
 static void test_one_flow_takes_one_link_of_a_bond(void **state) {
 	(void) state;
 	for (int i = 0; i < 2; i++) {

@@ -216,7 +216,7 @@ static void read_lines(void) {
 		(void) fclose(in);
 }
 
-/* A soak of a minute in intervals of 10 s; its exit code. What it prints is on nobody's screen. */
+/* A soak of a minute in intervals of 10 s; its exit code. Its output is discarded. */
 static int soak(const struct step (*of)[STEPS_MAX], size_t n) {
 	char line[256];
 	int out = memfd_create("out", MFD_CLOEXEC), screen = dup(STDOUT_FILENO), code;
@@ -410,7 +410,7 @@ static void boot(uint64_t away_s) {
 }
 
 
-/* Ten seconds had passed, and the host was away for so many. Nobody answers it. */
+/* Ten seconds had passed, and the host was away for so many. No host answers it. */
 static void comes_back(uint64_t away_s, int code, double passed_s) {
 	assert_int_equal(SOAK(STOPPED), EXIT_MEASURED);
 	assert_true(now_ns + wall_ahead_ns == UINT64_C(1000001010) * NSEC_PER_SEC);

@@ -160,14 +160,14 @@ class FlowReader:
     def _said(self, flows: Sequence[Flow]) -> list[_Said]:
         """What was left of each flow; `parts` of all tools' outputs are read together."""
         found = list(map(self._left, flows))
-        owed = [one for one in found if one.has_output]
+        printed = [one for one in found if one.has_output]
         outputs = [
             ToolOutput(
                 one.flow, one.raw.stdout, one.raw.stderr, self._hosts[one.flow.client].versions
             )
-            for one in owed
+            for one in printed
         ]
-        for one, parts in zip(owed, read_many(outputs), strict=True):
+        for one, parts in zip(printed, read_many(outputs), strict=True):
             one.parts = parts
         return found
 

@@ -165,7 +165,7 @@ def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:
 
 @pytest.fixture
 def hosts_once() -> None:
-    """jq is asked anew each time."""
+    """jq is asked again each time."""
 
 
 def question(name: str) -> Question:

@@ -107,7 +107,7 @@ enum exit_code lead_judge(const struct lead *l, const struct result *r) {
 			say_corruption(r);
 		return EXIT_CORRUPT;
 	}
-	/* Of several pairs the sum is held against the limits. */
+	/* Of several pairs limits judge the sum. */
 	return !of_pair && misses_limit(l->options, r) ? EXIT_LIMIT : EXIT_MEASURED;
 }
 

@@ -28,7 +28,7 @@ enum exit_code lead_judge(const struct lead *l, const struct result *r);
 /* Corruption is worse than anything, and else the first is the worst. */
 void lead_count(struct lead *l, enum exit_code code);
 
-/* A phase of messages of `size` bytes has failed by e: says so where nobody has, and whose fault it is. */
+/* A phase of messages of `size` bytes has failed by e: says so unless that was said, and whose fault it is. */
 void lead_failed(const struct lead *l, const struct job *job, uint64_t size, int e);
 
 /* Where e is negative: tells the server, and counts it. The caller closes the control connection. */

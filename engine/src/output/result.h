@@ -53,7 +53,7 @@ double result_link_percent(const struct result *r);
 /* Adds what a phase that is over has moved; `theirs`: messages that the server sent, or started, itself. */
 void result_claim(struct result *r, uint64_t theirs);
 
-/* The p99 that --max-p99 is held against, in us; negative: none is measured, or the count supports none. */
+/* The p99 that --max-p99 bounds, in us; negative: not measured, or too few samples. */
 double result_p99_us(const struct result *r);
 
 /* write_json.c: one object a line. */
