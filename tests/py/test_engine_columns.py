@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ Line = dict[str, Any]
 
 #: What a figure becomes: others, missing, near to its bounds, of many digits, and beyond a double.
 CHANGES = [
-    0, -1, None, 1e31, 2**53 + 1, 0.1234567891234, 123456789012.0, "x",
+    0, -1, None, 1e17, 1e31, 2**53 + 1, 0.1234567891234, 123456789012.0, "x",
     *(("times", factor) for factor in (0.5, 0.9889, 0.9989, 1.0011, 1.0111, 1.06, 3)),
 ]  # fmt: skip
 
@@ -91,6 +91,29 @@ def test_many_outputs_say_what_each_of_them_says(monkeypatch: pytest.MonkeyPatch
     bad = sum(part.status != "ok" for parts in each for part in parts)
     assert bad > 500
     assert bad <= len(looked_at) < len(outputs) * 0.6
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"mean": lambda one: one["max"] * 1.1},
+        {"mean": lambda one: one["min"] * 0.9, "p50": lambda _: None},
+    ],
+)
+def test_a_mean_outside_of_min_and_max_is_looked_at_closely(
+    monkeypatch: pytest.MonkeyPatch, figures: dict[str, Callable[[Line], object]]
+) -> None:
+    """In a time so long that no other law objects."""
+    monkeypatch.setattr(perch, "_usual", set())
+    good = next(line for line in recorded() if line["kind"] == "latency")
+    good["elapsed_s"] = 1e6
+    times = {name: found(good["latency_us"]) for name, found in figures.items()}
+    outputs = [
+        json.dumps(line).encode()
+        for line in (good, good | {"latency_us": good["latency_us"] | times}, good)
+    ]
+    perch.of_many(outputs)
+    assert [parts[0].status for parts in perch.of_many(outputs)] == ["ok", "error", "ok"]
 
 
 def test_several_lines_of_one_output_keep_their_order_and_numbers() -> None:
