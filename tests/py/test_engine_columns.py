@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perch.model.figures import rounded, rounded_all
+from perch.model.figures import encode, rounded, rounded_all
 from perch.tools import perch
 from perch.tools.engine_line import decoded
 
@@ -21,7 +21,7 @@ Line = dict[str, Any]
 
 #: What a figure becomes: others, missing, near to its bounds, of many digits, and beyond a double.
 CHANGES = [
-    0, -1, None, 1e17, 1e31, 2**53 + 1, 0.1234567891234, 123456789012.0, "x",
+    0, -1, None, 1e20, 1e31, 2**53 + 1, 0.1234567891234, 123456789012.0, "x",
     *(("times", factor) for factor in (0.5, 0.9889, 0.9989, 1.0011, 1.0111, 1.06, 3)),
 ]  # fmt: skip
 
@@ -87,7 +87,8 @@ def test_many_outputs_say_what_each_of_them_says(monkeypatch: pytest.MonkeyPatch
         within.setattr(perch, "_read_line", close)
         many = perch.of_many(outputs)
     each = [perch.parts(output.split(b"\n")) for output in outputs]
-    assert [at for at, parts in enumerate(each) if many[at] != parts] == []
+    # as they are written: 1e20 equals an integer
+    assert [at for at, parts in enumerate(each) if encode(many[at]) != encode(parts)] == []
     bad = sum(part.status != "ok" for parts in each for part in parts)
     assert bad > 500
     assert bad <= len(looked_at) < len(outputs) * 0.6
