@@ -56,14 +56,7 @@ class _Outlines:
     def has(self, text: bytes) -> bool:
         """Whether a document is like one that has no key twice."""
         numbered = self._known.get(_outline(text))
-        if numbered is None:
-            return False
-        at = 0
-        for key in numbered:  # as many places as keys: where all are there, each is there once
-            at = text.find(key, at)
-            if at < 0:
-                return False
-        return True
+        return numbered is not None and set(map(text.count, numbered)) <= {1}
 
     def add(self, text: bytes) -> None:
         """A document that has no key twice."""
