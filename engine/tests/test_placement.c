@@ -69,7 +69,7 @@ static void read_as(const char *cpus, const char *nodes) {
 }
 
 static struct placement_wish wish(unsigned threads, int node) {
-	struct placement_wish w = { .cpu = "", .numa = "", .threads = threads, .n_slots = 1 };
+	struct placement_wish w = { .cpu = "", .numa = "", .peer_cpu = "", .threads = threads, .n_slots = 1 };
 
 	for (unsigned i = 0; i < threads; i++)
 		w.nodes[i] = node;
@@ -360,6 +360,33 @@ static void test_ends_on_one_machine_are_placed_where_they_are_told(void **state
 	assert_int_equal(p.cpus[0], 2);
 }
 
+/* Two pollers on one core would measure each other. */
+static void test_lists_of_both_ends_of_one_machine_share_no_core(void **state) {
+	static const struct { const char *own, *peer; bool shared, refused; } cases[] = {
+		{ "2", "2", true, true },       { "2", "10", true, true },      { "2-4", "4-6", true, true },
+		{ "2", "3", true, false },      { "2", "2", false, false },     { "2", "auto", true, false },
+		{ "2", "off", true, false },    { "2", "", true, false },       { "auto", "2", true, false },
+	};
+	struct placement_wish w = wish(1, 0);
+
+	(void) state;
+	make_two_nodes("0-1");
+	read_as("0-15", "0-1");
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		w.cpu = cases[i].own;
+		w.peer_cpu = cases[i].peer;
+		w.shared = cases[i].shared;
+		if (cases[i].refused)
+			assert_refused(&w, "share the core of CPU ");
+		else
+			assert_int_equal(placement_check(&t, &w), 0);
+	}
+	w.server = true;
+	w.cpu = "10";
+	w.peer_cpu = "2";
+	assert_refused(&w, "--cpu 2 and the server's --cpu 10 share the core of CPU 2; name other cores for one end");
+}
+
 static void test_a_place_survives_its_way_to_the_peer(void **state) {
 	static const char *const bad[] = {
 		"null", "{}", "{\"cpu\": null, \"node\": null, \"memory_node\": null, \"unplaced\": null}",
@@ -430,6 +457,7 @@ int main(void) {
 		cmocka_unit_test(test_a_node_is_named_for_cores_and_memory),
 		cmocka_unit_test(test_what_a_host_has_not_is_named),
 		cmocka_unit_test(test_ends_on_one_machine_are_placed_where_they_are_told),
+		cmocka_unit_test(test_lists_of_both_ends_of_one_machine_share_no_core),
 		cmocka_unit_test(test_a_place_survives_its_way_to_the_peer),
 		cmocka_unit_test(test_the_node_of_a_device_is_found_where_sysfs_says_it),
 	};

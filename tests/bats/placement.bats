@@ -75,6 +75,17 @@ placements() {
   assert_equal "$(jq -rs 'map(.unplaced) | unique | join(",")' <<<"$output")" off
 }
 
+@test "both ends of one machine are refused the same core" {
+  perch_serve --cpu 0
+  for command in lat bw transfer; do
+    run_apart 4 "$PERCH" "$command" 127.0.0.1 --port "$PORT" --cpu 0
+    assert_said "says: --cpu 0 and the server's --cpu 0 share the core of CPU 0; name other cores for one end"
+    assert_equal "$output" ""
+  done
+  run_apart 3 "$PERCH" lat 127.0.0.1 --port "$PORT" --cpu 0 --server-cpu 0
+  assert_said "--cpu 0 and the server's --cpu 0 share the core of CPU 0"
+}
+
 @test "what a host has not is refused before anything is measured" {
   perch_serve
   run_apart 3 "$PERCH" lat 127.0.0.1 --port "$PORT" --cpu 0,1023

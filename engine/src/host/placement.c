@@ -43,20 +43,38 @@ static bool is_within(const cpu_set_t *part, const cpu_set_t *whole) {
 	return CPU_EQUAL(&both, part);
 }
 
-static unsigned cores_of(const struct topology *t, const cpu_set_t *cpus) {
+static cpu_set_t cores_of(const struct topology *t, const cpu_set_t *cpus) {
 	cpu_set_t cores;
 
 	CPU_ZERO(&cores);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET((size_t) cpu, cpus))
 			CPU_SET((size_t) t->core[cpu], &cores);
-	return (unsigned) CPU_COUNT(&cores);
+	return cores;
+}
+
+/* Two pollers on a core, or on its sibling, measure each other. */
+static int check_peer_cpus(const struct topology *t, const struct placement_wish *w, const cpu_set_t *cores) {
+	cpu_set_t theirs, both;
+	int core = 0;
+
+	if (!w->shared || !named_cpus(w->peer_cpu, &theirs))
+		return 0;
+	theirs = cores_of(t, &theirs);
+	CPU_AND(&both, cores, &theirs);
+	if (CPU_COUNT(&both) == 0)
+		return 0;
+	while (!CPU_ISSET((size_t) core, &both))
+		core++;
+	return failure(-ENODEV, EXIT_HOST, "--cpu %s and the server's --cpu %s share the core of CPU %d; "
+		       "name other cores for one end", w->server ? w->peer_cpu : w->cpu,
+		       w->server ? w->cpu : w->peer_cpu, core);
 }
 
 static int check_cpus(const struct topology *t, const struct placement_wish *w) {
 	const char *side = w->server ? "server-" : "";
 	char text[CPU_LIST_MAX];
-	cpu_set_t cpus, usable;
+	cpu_set_t cpus, usable, own_cores;
 	unsigned cores;
 
 	if (!named_cpus(w->cpu, &cpus))
@@ -70,12 +88,13 @@ static int check_cpus(const struct topology *t, const struct placement_wish *w) 
 		return failure(-ENODEV, EXIT_HOST, "--%scpu %s: this process may use CPUs %s only; name some of these, "
 			       "or widen its affinity (`taskset -p $$`) or cpuset", side, w->cpu,
 			       cpu_list_format(&usable, text));
-	cores = cores_of(t, &cpus);
+	own_cores = cores_of(t, &cpus);
+	cores = (unsigned) CPU_COUNT(&own_cores);
 	if (cores < w->threads)
 		return failure(-ENODEV, EXIT_HOST, "--%scpu %s: %u thread%s on %u core%s; name a CPU of a core for "
 			       "each, or lower --threads", side, w->cpu, w->threads, w->threads > 1 ? "s" : "", cores,
 			       cores > 1 ? "s" : "");
-	return 0;
+	return check_peer_cpus(t, w, &own_cores);
 }
 
 static int check_node(const struct topology *t, const struct placement_wish *w) {

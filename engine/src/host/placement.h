@@ -27,6 +27,7 @@ struct placement_wish {
 	const char *cpu, *numa; /* --cpu, --numa; empty: auto */
 	bool server;            /* --server-cpu, --server-numa: for messages */
 	bool shared;            /* both ends are on one machine */
+	const char *peer_cpu;   /* the other end's --cpu, as far as it is known; empty: auto */
 	unsigned threads;       /* 1 to JOB_THREADS_MAX */
 	int nodes[JOB_THREADS_MAX];     /* of each one's device; -1: none, or unknown */
 	/*

@@ -59,6 +59,7 @@ int place_open(const struct open_arguments *a, struct place *ret) {
 		.numa = server ? j->server_numa : j->numa,
 		.server = server,
 		.shared = a->same_machine,
+		.peer_cpu = server ? j->cpu : j->server_cpu,
 		.threads = j->kind == KIND_TRANSFER ? j->threads : 1,
 	};
 	const uint32_t lanes = j->kind == KIND_TRANSFER ? job_lanes(j) : 1;
