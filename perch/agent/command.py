@@ -9,8 +9,7 @@
     perch-agent pack  --out DIR             stop, and pack results as DIR.tar.gz; prints its path
 
     perch-agent soak-start (those of run)   the plan of a soak, for hours; returns when it measures
-                      [--begin EPOCH_S] [--supervisor auto|systemd|session] [--cpus LIST]
-                      [--numa-policy NAME] [--numa-mask LIST] [--state FILE]
+                      [--begin EPOCH_S] [--supervisor auto|systemd|session] [--state FILE]
     perch-agent soak-status|soak-stop [--out DIR] [--state FILE]
     perch-agent soak-resume [--state FILE]  goes on with what a crash or a boot has interrupted
     perch-agent soak-pack --out DIR         packs results; what runs goes on
@@ -33,9 +32,6 @@ from perch.agent.errors import AgentError, Exit, say
 _WORDS = {
     **dict.fromkeys(("plan", "host", "out", "engine", "token-file", "state"), ""),
     "supervisor": "auto|systemd|session",
-    "numa-policy": "|default|preferred|bind|interleave|local",
-    "cpus": "[0-9,-]*",
-    "numa-mask": "[0-9,-]*",
 }
 _NUMBERS = {"lease": 0, "start-window": 60, "offset": 0, "begin": 0}
 _PLAN = ("plan", "host", "out", "engine")

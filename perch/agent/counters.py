@@ -38,7 +38,7 @@ class Answers(Protocol):
 
 
 class Reading(NamedTuple):
-    """What samples.jsonl has of a reading: names and places of its values, and its own line."""
+    """What samples.jsonl has of a reading: names and places of its values, and the rest."""
 
     layout: dict[str, Any]
     line: dict[str, Any]
@@ -96,7 +96,6 @@ class Counters:
             for source in self._found(entry, key)
         ]
         self.lag_s = max((self._lag_ms(one) for one in self._sources), default=0) / 1000
-        self._number = 0
 
     def _keys(self, of: str) -> list[str]:
         found = {
@@ -134,7 +133,6 @@ class Counters:
         return lag
 
     async def reading(self, settled: bool) -> Reading:
-        self._number += 1
         wall, now = self._clock.wall_ns(), self._clock.monotonic_ns()
         found: dict[str, dict[str, Values]] = {
             of: {key: {} for key in self._keys(of)} for of in ("host", "netdev", "rdma", "cxi")
@@ -144,7 +142,6 @@ class Counters:
             for name, value in (await self._values(source)).items():
                 values.setdefault(name, value)
         line = {
-            "number": self._number,
             "time_s": seconds_text(wall),
             "monotonic_ns": now,
             "settled": settled,
@@ -184,14 +181,14 @@ class Counters:
 
 
 class Writes(Protocol):
-    def sample(self, reading: Reading) -> None: ...
+    def sample(self, reading: Reading) -> int: ...
 
 
 class Readings:
     """A reading may end one flow and begin the next: where nothing was sent between them."""
 
     def __init__(self, counters: Counters, raw: Writes, clock: Clock) -> None:
-        self._counters = counters
+        self.counters = counters
         self._raw = raw
         self._clock = clock
         self._fresh: int = 0
@@ -205,19 +202,20 @@ class Readings:
     async def before(self) -> int:
         """The number of a reading."""
         is_fresh = self._fresh and self._clock.monotonic() - self._taken < FRESH_S
-        return self._fresh if is_fresh else await self._take()
+        return self._fresh if is_fresh else await self.take()
 
     async def after(self) -> int:
         """The same, once the slowest counter shows what has passed."""
         self._traffic = self._clock.monotonic()
-        if self._counters.lag_s:
-            await asyncio.sleep(self._counters.lag_s)
-        return await self._take()
+        if self.counters.lag_s:
+            await asyncio.sleep(self.counters.lag_s)
+        return await self.take()
 
-    async def _take(self) -> int:
+    async def take(self) -> int:
         self._taken = self._clock.monotonic()
-        settled = self._taken - self._traffic >= self._counters.lag_s
-        reading = await self._counters.reading(settled)
-        self._raw.sample(reading)
-        self._fresh = int(reading.line["number"])
+        settled = self._taken - self._traffic >= self.counters.lag_s
+        self._fresh = self._raw.sample(await self.read(settled))
         return self._fresh
+
+    async def read(self, settled: bool) -> Reading:
+        return await self.counters.reading(settled)

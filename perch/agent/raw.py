@@ -51,6 +51,7 @@ class Raw:
         self._flows = lines(folder / "flows.jsonl")
         self._samples = lines(folder / "samples.jsonl")
         self._layout: dict[str, Any] = {}
+        self.number = 0
         self.done = 0
         if not self._flows.is_empty:
             return
@@ -65,12 +66,14 @@ class Raw:
         self._flows.write({**head, "flows": share.own, **times("started", started)})
         self._samples.write(head)
 
-    def sample(self, reading: Reading) -> None:
-        """Its layout goes first where it is not that of the sample before."""
+    def sample(self, reading: Reading) -> int:
+        """Its number, from 1. Its layout goes first where it is not that of the sample before."""
         if reading.layout != self._layout:
             self._layout = reading.layout
             self._samples.write({"kind": "layout", **reading.layout})
-        self._samples.write({"kind": "sample", **reading.line})
+        self.number += 1
+        self._samples.write({"kind": "sample", "number": self.number, **reading.line})
+        return self.number
 
     def flow(
         self,

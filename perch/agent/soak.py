@@ -23,6 +23,7 @@ from perch.agent.soak_flows import Flows, soak_end
 from perch.agent.soak_kept import Session
 from perch.agent.soak_raw import Since
 from perch.agent.soak_samples import Group
+from perch.agent.walk import ran
 
 #: Seconds before what has ended is started again: doubled from the first to the last, as the
 #: engine's own (BACK_OFF_FIRST_NS and BACK_OFF_LAST_NS of engine/src/cli/soak.c), and the first
@@ -53,7 +54,8 @@ class Starts(Protocol):
 
 
 class Samples(Protocol):
-    async def take(self, settled: bool = False) -> int: ...
+    async def take(self) -> int: ...
+    async def before(self) -> int: ...
     async def after(self) -> int: ...
 
 
@@ -173,7 +175,7 @@ class Soak:
         flows = [one for one in flows if (one.id, one.role) not in self._past.done]
         if not flows:
             return
-        sample = await self._tools.samples.take(settled=not self._running)
+        sample = await self._tools.samples.before()
         servers = [one for one in flows if one.role == "server"]
         for one in servers:
             self._flows.begin(one, sample, self.passed())
@@ -224,14 +226,9 @@ class Soak:
             why = f"cannot start {flow.argv[0]} in {folder}: {error.strerror}"
             return Result("not_run", why)
         self._running[flow.id] = (flow, process)
-        await asyncio.wait({process.ended}, timeout=limit_s)
-        timed_out = not process.ended.done()
-        ended = await end(process) if timed_out else process.ended.result()
+        result = await ran(process, limit_s)
         del self._running[flow.id]
-        said = "" if ended == Ended(0, None) else process.stderr.last_line()
-        if timed_out:
-            said = f"ended at its deadline of {limit_s:g} s: {said}"
-        return Result("done", said, ended, timed_out, process)
+        return result
 
     def _again(self, flow: Flow, result: Result, until: float, opened: float) -> str:
         """Why it is started again; "" where it is over.
@@ -273,9 +270,7 @@ class Soak:
         ended: dict[str, Result] = {}
 
         async def one(key: str, process: Process) -> None:
-            code = await end(process, KEEPERS_END)
-            said = "" if code == Ended(0, None) else process.stderr.last_line()
-            ended[key] = Result("done", said, code, process=process)
+            ended[key] = Result("done", ended=await end(process, KEEPERS_END), process=process)
 
         await asyncio.gather(*(one(key, process) for key, (_, process) in self._running.items()))
         if is_stopped:

@@ -30,9 +30,6 @@ class Session(NamedTuple):
     token_file: str = ""
     start_window: str = "60"
     begin: str = "0"
-    cpus: str = ""
-    numa_policy: str = ""
-    numa_mask: str = ""
 
     @property
     def window_s(self) -> int:

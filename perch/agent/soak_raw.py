@@ -65,7 +65,7 @@ class SoakRaw(Raw):
         self._patient: list[PatientLines] = []
         super().__init__(folder, share, clock, self._open)
         self.done = len(past.done)
-        self._number = int(past.sample.get("number", 0))
+        self.number = int(past.sample.get("number", 0))
         self._dropped = int(past.sample.get("dropped", 0))
 
     @property
@@ -101,17 +101,14 @@ class SoakRaw(Raw):
         now = times("time", moment(self.clock))
         self._flows.write({"kind": "episode", "what": what, **of, "message": message, **now})
 
-    def take(self, reading: Reading) -> int:
-        """Returns its number: of those that are kept, from 1."""
+    def sample(self, reading: Reading) -> int:
+        """Of one that is dropped the number of the last that is kept."""
         if len(self._patient[1].waiting) > WAITING_MAX:
             self._dropped += 1
-            return self._number
-        self._number += 1
-        reading.line["number"] = self._number
+            return self.number
         if self._dropped:
             reading.line["dropped"] = self._dropped
-        self.sample(reading)
-        return self._number
+        return super().sample(reading)
 
     def sync(self) -> None:
         for one in self._patient:

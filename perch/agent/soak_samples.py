@@ -13,9 +13,8 @@ from typing import Any
 
 from perch.agent import devices
 from perch.agent.clock import Clock, boot_id
-from perch.agent.counters import Answers, Counters
+from perch.agent.counters import Answers, Counters, Reading, Readings, Writes
 from perch.agent.devices import Devices, first_line
-from perch.agent.soak_raw import SoakRaw
 
 #: Seconds in which the ends of flows share a reading: those of a turn end together.
 GATHER = 0.1
@@ -93,44 +92,47 @@ def processes(groups: Iterable[Group]) -> list[dict[str, Any]]:
     return [one for one in found if one is not None]
 
 
-class Sampler:
-    """Takes samples. `groups`: what runs at that moment; `wanted`: devices, looked for again."""
+class Samples(Readings):
+    """`groups`: what runs at that moment; `wanted`: devices, looked for again each time."""
 
     def __init__(
         self,
         answers: Answers,
-        raw: SoakRaw,
+        raw: Writes,
         clock: Clock,
         groups: Callable[[], list[Group]],
         wanted: Iterable[str],
     ) -> None:
-        self._answers, self._raw, self._clock = answers, raw, clock
-        self._groups, self._wanted = groups, list(wanted)
-        self._boot = boot_id()
+        self._answers, self._clock, self._groups = answers, clock, groups
+        self._wanted, self._boot = list(wanted), boot_id()
         self._after: asyncio.Future[int] | None = None
+        super().__init__(self._found(), raw, clock)
 
-    async def take(self, settled: bool = False) -> int:
-        """Returns the number of the sample."""
-        counters = Counters(devices.find(self._wanted), self._answers, self._clock)
+    def _found(self) -> Counters:
+        return Counters(devices.find(self._wanted), self._answers, self._clock)
+
+    async def after(self) -> int:
+        """One for all flows that end by then."""
+        if self._after is None:
+            self._after = asyncio.ensure_future(self._gathered())
+        return await asyncio.shield(self._after)
+
+    async def _gathered(self) -> int:
+        await asyncio.sleep(GATHER)
+        self._after = None
+        return await super().after()
+
+    async def read(self, settled: bool) -> Reading:
+        self.counters = self._found()
         uptime_s = self._clock.uptime_ns() / 1e9  # beside the wall, so that they show its steps
-        reading = await counters.reading(settled)
+        groups = self._groups()
+        is_idle = not any(role == "keeper" for role, *_ in groups)
+        reading = await super().read(settled and is_idle)
         reading.line.update(
             boot_id=self._boot,
             uptime_s=uptime_s,
-            links=links(counters.devices),
+            links=links(self.counters.devices),
             temperatures=temperatures(),
-            processes=processes(self._groups()),
+            processes=processes(groups),
         )
-        return self._raw.take(reading)
-
-    async def after(self) -> int:
-        """The same once the slowest counter shows what has passed, for all that end by then."""
-        if self._after is None:
-            self._after = asyncio.ensure_future(self._settled())
-        return await asyncio.shield(self._after)
-
-    async def _settled(self) -> int:
-        lag_s = Counters(devices.find(self._wanted), self._answers, self._clock).lag_s
-        await asyncio.sleep(max(lag_s, GATHER))
-        self._after = None
-        return await self.take(settled=not [one for one in self._groups() if one[0] == "keeper"])
+        return reading

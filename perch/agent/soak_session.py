@@ -22,7 +22,7 @@ from perch.agent.soak import Soak, Tools
 from perch.agent.soak_flows import Flows
 from perch.agent.soak_kept import Past, Session
 from perch.agent.soak_raw import SoakRaw, since
-from perch.agent.soak_samples import Sampler, members
+from perch.agent.soak_samples import Samples, members
 
 #: Bytes of the disk that are held back for the outcome of a flow: the record of its whole, twice
 #: the largest that a latency's histogram makes (LINE_BYTES of perch/plan/soak.py).
@@ -83,7 +83,7 @@ class Life:
         self._children = Children(Keeper(), {**os.environ, **token})
         self._flows = Flows(self._share, self._past, self._raw, "", {})
         self._soak: Soak | None = None
-        self._sampler: Sampler | None = None
+        self._samples: Samples | None = None
 
     async def run(self) -> int:
         code, reason = await until_ended(self._measure(), self._raw, self._stop)
@@ -112,9 +112,9 @@ class Life:
         wanted = [own, *routes.values(), *share.devices(), *share.devices("netdev")]
         self._flows = Flows(share, past, self._raw, at.boot_id, routes)
         soak = self._soak = Soak(self._flows, session, at)
-        sampler = Sampler(self._children, self._raw, self._clock, soak.groups, wanted)
-        self._sampler = sampler
-        soak.use(Tools(self._children, self._serve, sampler, self._clock, members), serve)
+        samples = Samples(self._children, self._raw, self._clock, soak.groups, wanted)
+        self._samples = samples
+        soak.use(Tools(self._children, self._serve, samples, self._clock, members), serve)
         cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
         self._raw.started(at, session, cpus)
         if not is_first:
@@ -126,9 +126,9 @@ class Life:
     async def _end(self, state: str, code: int, reason: str) -> int:
         is_over = state == "done" or reason != ""
         ended, after, more = {}, None, {}
-        if self._soak is not None and self._sampler is not None:
+        if self._soak is not None and self._samples is not None:
             ended = await self._soak.end(is_stopped=reason != "")
-            after = await self._sampler.after()
+            after = await self._samples.after()
             more["passed_s"] = self._soak.passed()
         with contextlib.suppress(OSError, ValueError):
             more["stop_asked_s"] = float((self._control / "stop_asked").read_text())

@@ -69,28 +69,12 @@ def is_active(state: str | None = None) -> bool:
 
 
 def unit_command(session: Session) -> list[str]:
-    asked = {
-        "CPUAffinity": session.cpus,
-        "NUMAPolicy": session.numa_policy,
-        "NUMAMask": session.numa_mask,
-    }
-    properties = [*PROPERTIES, *(f"{key}={value}" for key, value in asked.items() if value)]
     return [
         "systemd-run", f"--unit={UNIT}", "--collect", "--quiet",
         f"--description=Perch soak of run {session.run}",
-        *(f"--property={one}" for one in properties), f"--setenv=PATH={os.environ['PATH']}",
+        *(f"--property={one}" for one in PROPERTIES), f"--setenv=PATH={os.environ['PATH']}",
         *agent("soak-session", "--out", session.out),
     ]  # fmt: skip
-
-
-def session_command(session: Session) -> list[str]:
-    policies = {"bind": "membind", "preferred": "preferred", "interleave": "interleave"}
-    words = ["taskset", "--cpu-list", session.cpus] if session.cpus else []
-    if session.numa_policy in policies:
-        words += ["numactl", f"--{policies[session.numa_policy]}={session.numa_mask}"]
-    elif session.numa_policy == "local":
-        words += ["numactl", "--localalloc"]
-    return [*words, *agent("soak-session", "--out", session.out)]
 
 
 def resume_text(session: Session) -> str:
@@ -145,7 +129,7 @@ def begin(session: Session) -> tuple[subprocess.Popen[bytes] | None, str]:
     try:
         if session.supervisor != "systemd":
             with (session.folder / "agent.log").open("ab") as log:
-                words = session_command(session)
+                words = agent("soak-session", "--out", session.out)
                 return subprocess.Popen(
                     words, stdin=null, stdout=log, stderr=log, start_new_session=True
                 ), ""

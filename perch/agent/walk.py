@@ -192,13 +192,7 @@ class Walk:
             process = tools.children.start(flow.argv, cpus=cpus)
         except OSError as error:
             return Result("not_run", f"cannot start {flow.argv[0]}: {error.strerror}")
-        await asyncio.wait({process.ended}, timeout=flow.deadline_s)
-        timed_out = not process.ended.done()
-        ended = await end(process) if timed_out else process.ended.result()
-        said = "" if ended == Ended(0, None) else process.stderr.last_line()
-        if timed_out:
-            said = f"ended at its deadline of {flow.deadline_s} s" + (f": {said}" if said else "")
-        return Result("done", said, ended, timed_out, process)
+        return await ran(process, flow.deadline_s)
 
     async def _server(self, turn: _Turn) -> Result:
         """perch's clients use the `perch serve` that runs; others have a server of their own."""
@@ -322,6 +316,17 @@ class Walk:
             {"event": event, "flow": flow.id, **told, "index": flow.number, "exit": code}
             | {"remaining_s": round(flow.remaining_s)}
         )
+
+
+async def ran(process: Process, limit_s: float) -> Result:
+    """What a command comes to within so many seconds; then it is ended."""
+    await asyncio.wait({process.ended}, timeout=limit_s)
+    timed_out = not process.ended.done()
+    ended = await end(process) if timed_out else process.ended.result()
+    said = "" if ended == Ended(0, None) else process.stderr.last_line()
+    if timed_out:
+        said = f"ended at its deadline of {limit_s:g} s" + (f": {said}" if said else "")
+    return Result("done", said, ended, timed_out, process)
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -128,10 +128,13 @@ class World:
         self.serves.append(FakeProcess(script))
         return self.serves[-1]
 
-    async def take(self, settled: bool = False) -> int:
+    async def take(self) -> int:
         self.number += 1
         self.say("sample")
         return self.number
+
+    async def before(self) -> int:
+        return await self.take()
 
     async def after(self) -> int:
         return await self.take()
@@ -449,16 +452,16 @@ def test_lines_wait_while_the_disk_is_full_and_samples_are_dropped_late(
     (tmp_path / "control").mkdir()
     share, disk = share_of([60]), full(monkeypatch)
     raw = SoakRaw(share, tmp_path, Past(tmp_path), Clock())
-    assert raw.take(Reading({"host": []}, {"values": ""})) == 1
+    assert raw.sample(Reading({"host": []}, {"values": ""})) == 1
     disk(True)
-    numbers = [raw.take(Reading({"host": []}, {"values": ""})) for _ in range(6)]
+    numbers = [raw.sample(Reading({"host": []}, {"values": ""})) for _ in range(6)]
     raw.episode("serve_ended", "why")
     assert numbers == [2, 3, 4, 5, 5, 5]
     assert raw.unwritten == "flows.jsonl" and raw.waiting == 5
     disk(False)
     raw.sync()
     assert raw.waiting == 0
-    raw.take(Reading({"host": []}, {"values": ""}))
+    raw.sample(Reading({"host": []}, {"values": ""}))
     lines = read_lines(tmp_path / "samples.jsonl").lines[2:]
     assert [(one["number"], one.get("dropped")) for one in lines] == [
         *((number, None) for number in range(1, 6)), (6, 2),
@@ -468,7 +471,7 @@ def test_lines_wait_while_the_disk_is_full_and_samples_are_dropped_late(
     with (tmp_path / "samples.jsonl").open("a") as file:
         file.write('{"kind":"sam')
     raw = SoakRaw(share, tmp_path, Past(tmp_path), Clock())
-    assert raw.take(Reading({"host": []}, {"values": ""})) == 7
+    assert raw.sample(Reading({"host": []}, {"values": ""})) == 7
     kinds = [one["kind"] for one in read_lines(tmp_path / "samples.jsonl").lines]
     assert kinds == ["head", "layout", *["sample"] * 6, "layout", "sample"]
 
