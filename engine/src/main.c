@@ -18,6 +18,7 @@ static int run(const struct options *o) {
 	case COMMAND_BW:
 		return command_measure(o);
 	case COMMAND_TRANSFER:
+	case COMMAND_RATE:
 		return command_transfer(o);
 	case COMMAND_CHECK:
 		return command_check(o);

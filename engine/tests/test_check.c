@@ -225,6 +225,9 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	refused("transfer h --backend tcp --memory cuda", "host memory only; give --backend verbs, ofi or cxi");
 	refused("transfer h --backend null", "--backend null has no transfers");
 	refused("transfer h --op send", "--op send is no transfer");
+	refused("rate h --backend null", "--backend null has no message rate");
+	refused("rate h --op send", "the message rate over tcp is of write or read");
+	refused("rate h --backend verbs --bounce", "perch rate has no option --bounce");
 	refused("transfer h --devices a,b --server-devices c,d", "the tcp backend has no devices");
 	refused("transfer h --backend ofi --devices a,b", "--devices names 2 and --server-devices 1");
 	refused("lat h --backend verbs --op fetch-add --size 16", "works on one word; use --size 8");
@@ -238,8 +241,8 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 
 static void test_only_what_measures_is_checked(void **state) {
 	(void) state;
-	refused_line("perch check", "needs lat, bw or transfer");
-	refused_line("perch check serve", "needs lat, bw or transfer");
+	refused_line("perch check", "needs lat, bw, transfer or rate");
+	refused_line("perch check serve", "needs lat, bw, transfer or rate");
 	refused_line("perch check hist --quantiles 0.5", "perch check has no option --quantiles");
 	refused_line("perch check lat", "perch lat needs the host");
 	refused_line("perch check lat a b", "'b' is a second operand");

@@ -280,7 +280,7 @@ static void test_bad_combinations(void **state) {
 	refused("lat h --bidirectional", "belongs to: bw");
 	refused("serve --size 8", "belongs to: lat, bw");
 	refused("bw h --report-all", "belongs to: lat");
-	refused("hist --port 5", "belongs to: serve, lat, bw, transfer, meet");
+	refused("hist --port 5", "belongs to: serve, lat, bw, transfer, rate, meet");
 	refused("meet h", "--flow");
 	refused("meet --lines --flow f", "exclude each other");
 	refused("meet --lines h", "takes no operand such as 'h'");

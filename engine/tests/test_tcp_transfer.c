@@ -125,7 +125,7 @@ static int post(uint32_t slot, bool more) {
 
 static void place(uint32_t slot, uint64_t offset, uint64_t size) {
 	assert_true(offset + size <= pair.length);
-	hooks(ROLE_CLIENT)->transfers->place(pair.ends[ROLE_CLIENT].session, slot, 0, offset, size);
+	hooks(ROLE_CLIENT)->lanes->place(pair.ends[ROLE_CLIENT].session, slot, 0, offset, size);
 }
 
 static int poll_end(enum role role, struct completion *ret, unsigned max) {
@@ -653,20 +653,24 @@ static void test_half_a_request(void **state) {
 	}
 }
 
-/* Outside of transfers the backend has one operation, as ever; inside it has two. */
+/* Outside of lanes the backend has one operation, as ever; inside it has two. */
 static void test_operations_of_the_backend(void **state) {
+	static const char *const said[KIND_MAX] = {
+		"the tcp backend does not have it", "the tcp backend does not have it", "is no transfer",
+		"is of write or read",
+	};
 	(void) state;
 	for (int kind = 0; kind < KIND_MAX; kind++)
 		for (int op = 0; op < OP_MAX; op++) {
 			struct job job = transfer_job((enum op) op);
-			bool has = kind == KIND_TRANSFER ? op == OP_WRITE || op == OP_READ : op == OP_SEND;
+			bool has;
 
 			job.kind = (enum kind) kind;
+			has = job_has_lanes(&job) ? op == OP_WRITE || op == OP_READ : op == OP_SEND;
 			job.outstanding = 1;
 			failure_reset();
 			(void) job_validate(&job);
-			assert_int_equal(!strstr(failure_text(), kind == KIND_TRANSFER
-						 ? "is no transfer" : "the tcp backend does not have it"), has);
+			assert_int_equal(!strstr(failure_text(), said[kind]), has);
 			if (!has)
 				assert_int_equal(failure_code(), EXIT_USAGE);
 		}

@@ -24,7 +24,7 @@ static struct job a_job(void) {
 	job.iterations = 1;
 	job.outstanding = 8;
 	job.timeout_ns = NSEC_PER_SEC;
-	job_complete_transfer(&job);
+	job_complete_lanes(&job);
 	return job;
 }
 

@@ -39,7 +39,7 @@ static unsigned doorbells(void) {
 }
 
 static void place(uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size) {
-	pair.backend->transfers->place(pair.ends[ROLE_CLIENT].session, slot, channel, offset, size);
+	pair.backend->lanes->place(pair.ends[ROLE_CLIENT].session, slot, channel, offset, size);
 }
 
 static int post(uint32_t slot, bool more, bool flush) {

@@ -23,7 +23,7 @@ refused() {
 
 @test "help, version and their subcommands go to standard output, fit 80 columns and exit 0" {
   for arguments in --help -h --version -V "lat --help" "bw -h" "serve --help" "check --help" "hist --help" "meet --help" "devices --help" \
-    --help-all "lat --help-all" "bw --help-all" "transfer --help-all"; do
+    --help-all "lat --help-all" "bw --help-all" "transfer --help-all" "rate --help-all"; do
     # shellcheck disable=SC2086  # words
     run_apart 0 "$PERCH" $arguments
     assert_equal "$stderr" ""
@@ -42,7 +42,7 @@ refused() {
   for section in NAME SYNOPSIS DESCRIPTION COMMANDS OPTIONS BACKENDS OUTPUT DEFINITIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do
     assert_line --regexp "^$section"
   done
-  for command in serve lat bw transfer check hist meet devices completion; do
+  for command in serve lat bw transfer rate check hist meet devices completion; do
     for option in $("$PERCH" "$command" --help-all | sed -n 's/^  .*\(--[a-z0-9-]*\).*/\1/p'); do
       grep -qF -- "$option" <<<"$output" || fail "$option of perch $command is not in the manual"
     done
@@ -56,7 +56,7 @@ refused() {
 }
 
 @test "no subcommand, or an unknown one, is exit 2 and names them all" {
-  refused 2 "serve, lat, bw, transfer, check, hist, meet, devices or completion"
+  refused 2 "serve, lat, bw, transfer, rate, check, hist, meet, devices or completion"
   refused 2 "'measure' is no subcommand" measure
   refused 2 "'--json' is no subcommand" --json
 }

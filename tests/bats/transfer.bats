@@ -272,7 +272,7 @@ C
   run_apart 2 "$PERCH" transfer 127.0.0.1 --port 1 --backend null
   assert_said "has no transfers"
   run_apart 2 "$PERCH" bw 127.0.0.1 --port 1 --threads 2
-  assert_said "it belongs to: transfer"
+  assert_said "it belongs to: transfer, rate"
 }
 
 @test "a device that is not there is exit 3 here, and 4 at the target" {

@@ -41,18 +41,36 @@ int backend_require(const struct job *job) {
 }
 
 int backend_check(const struct backend *b) {
-	bool transfers = b->transfers && b->transfers->place;
+	bool lanes = b->lanes && b->lanes->place && b->lanes->post_list;
 
 	if (b->version != BACKEND_VERSION)
 		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: made for another version of the interface",
 			       b->facts->name);
-	if (!(b->facts->flags & BACKEND_SLEEPS) != !b->wait || !(b->facts->flags & BACKEND_TRANSFERS) != !transfers)
+	if (!(b->facts->flags & BACKEND_SLEEPS) != !b->wait || !(b->facts->flags & BACKEND_LANES) != !lanes)
 		return failure(-EINVAL, EXIT_INTERNAL,
 			       "backend %s: its hooks are not those that backend_facts.c says it has", b->facts->name);
 	if (!b->probe || !b->open || !b->local_address || !b->connect || !b->post || !b->post_receive || !b->poll ||
 	    !b->close)
 		return failure(-EINVAL, EXIT_INTERNAL, "backend %s: a required hook is missing", b->facts->name);
 	return 0;
+}
+
+int backend_post_each(struct session *s, const struct list *list) {
+	struct work w = { .op = list->op, .size = list->size };
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		int e;
+
+		w.slot = list->slot + i;
+		w.flush = i + 1 == list->n;
+		w.more = !w.flush;
+		e = s->backend->post(s, &w);
+		if (e == -EAGAIN)
+			return (int) i;
+		if (unlikely(e < 0))
+			return e;
+	}
+	return (int) list->n;
 }
 
 const char *level_name(int level) {

@@ -37,6 +37,14 @@ struct work {
 	uint64_t compare;       /* compare-swap */
 };
 
+/* A post list of perch rate: slots that follow each other, which rings one doorbell. */
+struct list {
+	enum op op;
+	uint32_t channel, slot, n;
+	uint64_t size;          /* bytes of each message */
+	bool signal;            /* the completion of the last one, and of all before it, must come by itself */
+};
+
 enum completion_kind {
 	COMPLETION_LOCAL,       /* a posted work is complete as far as session.level says */
 	COMPLETION_RECEIVE,     /* a message (or a notified write) has arrived in rx slot `slot` */
@@ -45,7 +53,9 @@ enum completion_kind {
 struct completion {
 	enum completion_kind kind;
 	uint32_t slot;
-	uint32_t channel;       /* of a receive: messages keep their order within a channel only (job_channel()) */
+	/* of a receive: messages keep their order within a channel only (job_channel()); rate: of all */
+	uint32_t channel;
+	uint32_t more;          /* rate: it stands for so many messages of its channel beside the one */
 };
 
 /*
@@ -128,7 +138,7 @@ struct session {
 	uint32_t mtu;                   /* bytes; 0: unknown */
 	double rate_gbit_s;             /* of the link; 0: unknown */
 	const char *connection;         /* "stream", "rdm", ... ; NULL: none */
-	/* KIND_TRANSFER: the calls that hand its lists to the device; NULL: there is no choice */
+	/* jobs with lanes: the calls that hand their lists to the device; NULL: there is no choice */
 	const char *post_api;
 	char driver[32];                /* the kernel's, of the device; empty: unknown, or no RDMA device */
 	bool simulated;                 /* no device moves the data: a test's provider plays one */
@@ -193,9 +203,10 @@ struct device {
 
 typedef int (*device_callback)(const struct device *device, void *userdata);
 
-/* Hooks that only transfers need (KIND_TRANSFER); null/null.c says what each must do. */
-struct transfer_hooks {
+/* Hooks that only jobs with lanes need; null/null.c says what each must do. */
+struct lane_hooks {
 	void (*place)(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
+	int (*post_list)(struct session *s, const struct list *list);
 };
 
 /* null/null.c says what each hook must do, and which may be NULL. */
@@ -210,7 +221,7 @@ struct backend {
 	int (*local_address)(struct session *s, struct address *ret);
 	int (*connect)(struct session *s, const struct address *peer);
 	void (*begin)(struct session *s, uint64_t size);
-	const struct transfer_hooks *transfers; /* exactly where it has BACKEND_TRANSFERS */
+	const struct lane_hooks *lanes;         /* exactly where it has BACKEND_LANES */
 	int (*post)(struct session *s, const struct work *work);
 	int (*post_receive)(struct session *s, uint32_t slot, uint64_t size);
 	int (*poll)(struct session *s, struct completion *ret, unsigned max);
@@ -233,5 +244,8 @@ int backend_require(const struct job *job);
 
 /* Checks the vtable once, so that the hot loop never has to. -EINVAL (said). */
 int backend_check(const struct backend *b);
+
+/* post_list() where a list is no more than its messages: each by post(). */
+int backend_post_each(struct session *s, const struct list *list);
 
 const char *level_name(int level);

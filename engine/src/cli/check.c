@@ -26,7 +26,7 @@ static json_t *params_of(const struct options *o, uint64_t size, uint32_t batch)
 	const struct job *j = &o->job;
 	struct run run = { .job = j, .role = ROLE_CLIENT };
 	struct transfer_view view = { .pairs = job_pairs(j), .threads = j->threads };
-	struct result r = { .run = &run, .size = size, .transfer = is_transfer(o) ? &view : NULL };
+	struct result r = { .run = &run, .size = size, .transfer = job_has_lanes(j) ? &view : NULL };
 
 	if (r.transfer) {
 		view.buffer_bytes = job_buffer(j);
@@ -238,7 +238,7 @@ json_t *check_json(const struct options *o) {
 	put(check, "server_slot", place_json(j->server_slot));
 	put(check, "limits", limits_json(o));
 	put(check, "soak", soak_json(o));
-	if (is_transfer(o))
+	if (job_has_lanes(j))
 		put_ends_of_all(check, j);
 	else
 		put_ends(check, j);

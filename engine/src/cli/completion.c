@@ -157,12 +157,13 @@ static const char *zsh_operands(int command) {
 	case COMMAND_LAT:
 	case COMMAND_BW:
 	case COMMAND_TRANSFER:
+	case COMMAND_RATE:
 	case COMMAND_MEET:
 		return " '1:host:_hosts'";
 	case COMMAND_HIST:
 		return " '*:file:_files'";
 	case COMMAND_CHECK:
-		return " '1:command:(lat bw transfer)'";
+		return " '1:command:(lat bw transfer rate)'";
 	case COMMAND_COMPLETION:
 		return " '1:shell:(bash zsh)'";
 	default:

@@ -33,7 +33,7 @@ static int resolve(struct job *job, const struct open_arguments *a) {
 
 	if (!b->resolve)
 		return 0;
-	if (job->kind != KIND_TRANSFER)
+	if (!job_has_lanes(job))
 		return b->resolve(job, a);
 	/* The first lane's device decides which provider it is, for all. */
 	job_for_lane(job, 0, &lane);

@@ -15,7 +15,8 @@ enum {
 
 static const char *const command_names[COMMAND_MAX] = {
 	[COMMAND_SERVE] = "serve", [COMMAND_LAT] = "lat",   [COMMAND_BW] = "bw",     [COMMAND_TRANSFER] = "transfer",
-	[COMMAND_CHECK] = "check", [COMMAND_HIST] = "hist", [COMMAND_MEET] = "meet", [COMMAND_DEVICES] = "devices",
+	[COMMAND_RATE] = "rate",   [COMMAND_CHECK] = "check", [COMMAND_HIST] = "hist", [COMMAND_MEET] = "meet",
+	[COMMAND_DEVICES] = "devices",
 	[COMMAND_COMPLETION] = "completion",
 };
 
@@ -233,7 +234,7 @@ static int parse_operands(int argc, char **argv, struct options *o) {
 		return parse_shell(argc, argv, o);
 	if (o->command == COMMAND_CHECK)
 		return failure(-EINVAL, EXIT_USAGE,
-			       "perch check needs lat, bw or transfer and its arguments: perch check lat HOST");
+			       "perch check needs lat, bw, transfer or rate and its arguments: perch check lat HOST");
 	if (o->command == COMMAND_SERVE || o->command == COMMAND_DEVICES || o->lines)
 		return n == 0 ? 0 : failure(-EINVAL, EXIT_USAGE,
 					    "perch %s takes no operand such as '%s'; see 'perch %s --help'", name,
@@ -259,10 +260,13 @@ static void set_defaults(enum command command, struct options *o) {
 	};
 	job_defaults(&o->job);
 	o->job.kind = command == COMMAND_TRANSFER ? KIND_TRANSFER
+		      : command == COMMAND_RATE	  ? KIND_RATE
 		      : command == COMMAND_BW	  ? KIND_BANDWIDTH
 						  : KIND_LATENCY;
-	o->job.op = command == COMMAND_TRANSFER ? OP_WRITE : OP_SEND;
-	o->job.warmup = command == COMMAND_TRANSFER ? OPTIONS_TRANSFER_WARMUP : OPTIONS_WARMUP;
+	o->job.op = job_has_lanes(&o->job) ? OP_WRITE : OP_SEND;
+	o->job.warmup = command == COMMAND_TRANSFER ? OPTIONS_TRANSFER_WARMUP
+			: command == COMMAND_RATE   ? OPTIONS_RATE_WARMUP
+						    : OPTIONS_WARMUP;
 	if (command_measures(command))
 		(void) copy_string(o->job.backend, sizeof(o->job.backend), "tcp");
 	(void) parse_quantiles("0.5,0.9,0.95,0.99,0.999,0.9999", o->quantiles, OPTIONS_QUANTILES_MAX,
@@ -339,6 +343,7 @@ static int complete(struct options *o) {
 	const char *token = getenv("PERCH_TOKEN_FILE");
 	struct job *job = &o->job;
 	bool lat = o->command == COMMAND_LAT, transfer = o->command == COMMAND_TRANSFER;
+	bool rate = o->command == COMMAND_RATE;
 
 	if (o->any_frequency && job->clock == CLOCK_KIND_CYCLES)
 		job->ignore_mismatch = true;
@@ -346,17 +351,23 @@ static int complete(struct options *o) {
 		job->atomic_op = job->op == OP_COMPARE_ATOMIC ? ATOMIC_CSWAP : ATOMIC_SUM;
 	if (!job->n_sizes) {
 		/* an atomic works on one word, whatever else is asked */
-		job->sizes[0] = op_is_atomic(job->op) ? job_word_bytes(job) : lat ? 8 : 64 << 10;
+		job->sizes[0] = op_is_atomic(job->op) ? job_word_bytes(job) : lat ? 8 : rate ? 64 : 64 << 10;
 		job->n_sizes = 1;
 	}
+	if (rate && !job->iterations && !job->duration_ns)
+		job->duration_ns = OPTIONS_RATE_DURATION_S * NSEC_PER_SEC;
 	if (!job->iterations && !job->duration_ns)
 		job->iterations = transfer ? OPTIONS_TRANSFER_ITERATIONS
 				  : lat	   ? OPTIONS_LAT_ITERATIONS
 					   : OPTIONS_BW_ITERATIONS;
 	if (!job->outstanding)
-		job->outstanding = transfer ? OPTIONS_TRANSFER_OUTSTANDING : lat ? 1 : OPTIONS_BW_OUTSTANDING;
-	if (transfer)
-		job_complete_transfer(job);
+		job->outstanding = transfer || rate ? OPTIONS_TRANSFER_OUTSTANDING : lat ? 1 : OPTIONS_BW_OUTSTANDING;
+	if (rate && !(o->choices & JOB_OPTION_BATCH))
+		job->batch = MIN((uint32_t) OPTIONS_RATE_BATCH, job->outstanding);
+	if (rate && !(o->choices & JOB_OPTION_CQ_MODERATION))
+		job->cq_moderation = MAX(MIN((uint32_t) OPTIONS_RATE_MODERATION, job_rate_slots(job)), 1u);
+	if (transfer || rate)
+		job_complete_lanes(job);
 	job->timeout_ns = o->timeout_ns;
 	if (*o->soak_file && !job->interval_ns)
 		job->interval_ns = MIN(OPTIONS_SOAK_INTERVAL_S * NSEC_PER_SEC, job->duration_ns);

@@ -19,6 +19,11 @@ enum {
 	OPTIONS_TRANSFER_ITERATIONS = 100,      /* batches, of which one may have 32768 transfers */
 	OPTIONS_TRANSFER_WARMUP = 10,           /* a tenth of them */
 	OPTIONS_TRANSFER_OUTSTANDING = 512,     /* of one queue pair, far above a round trip; shm queues 1024 */
+	OPTIONS_RATE_DURATION_S = 2,            /* a start and an end of milliseconds, of which a thousandth is left */
+	OPTIONS_RATE_WARMUP = 20000,            /* of each thread: every queue pair goes round its ring many times */
+	/* lists and completions above which a device's cost for each is below a tenth of that for its messages */
+	OPTIONS_RATE_BATCH = 32,
+	OPTIONS_RATE_MODERATION = 64,
 	OPTIONS_QUANTILES_MAX = 64,
 	OPTIONS_PARTIES_MAX = 4096,
 	OPTIONS_HOST_MAX = 256,         /* RFC 1035: 255 octets, and the end */
@@ -46,7 +51,7 @@ enum shell {
 
 struct options {
 	enum command command;
-	enum command checked;           /* COMMAND_CHECK: lat, bw or transfer, whose words follow */
+	enum command checked;           /* COMMAND_CHECK: lat, bw, transfer or rate, whose words follow */
 	struct job job;                 /* for serve only its own device, cpu, numa, ib_port, gid_index and svc_id */
 	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
 	char host[OPTIONS_HOST_MAX];
@@ -56,7 +61,7 @@ struct options {
 	char ready_file[PATH_MAX];
 	uint64_t timeout_ns;
 	bool json;
-	enum log_level log_level;       /* transfer */
+	enum log_level log_level;       /* transfer and rate */
 	double max_p99_us, min_gbit;    /* 0: no limit */
 	bool any_frequency;             /* perftest's -F: asks for job.ignore_mismatch wherever that is allowed */
 	char soak_file[PATH_MAX];       /* empty: no soak */
@@ -83,7 +88,8 @@ int options_validate(const struct options *o);
 
 /* Whether it leads a job. */
 static inline bool command_measures(enum command command) {
-	return command == COMMAND_LAT || command == COMMAND_BW || command == COMMAND_TRANSFER;
+	return command == COMMAND_LAT || command == COMMAND_BW || command == COMMAND_TRANSFER ||
+	       command == COMMAND_RATE;
 }
 
 extern const char *const shell_names[SHELL_MAX + 1];     /* ends with NULL */

@@ -45,9 +45,16 @@ const struct command_description command_descriptions[COMMAND_MAX] = {
 		  "perch transfer 192.0.2.1 --token-file token --op read -s 1M --threads 2",
 		  "perch transfer 192.0.2.1 --token-file token -s 4K:1M --batch 1:64 --json" },
 	},
+	[COMMAND_RATE] = {
+		"HOST [OPTION...]", "measure the message rate to HOST, where 'perch serve' runs",
+		"Keeps the queue pairs of all threads full of small messages, and prints a line for each size. "
+		"The rate counts complete messages, in millions a second.",
+		{ "perch rate 192.0.2.1 --token-file token --backend verbs --threads 4 -q 4",
+		  "perch rate 192.0.2.1 --token-file token --op read -s 8:256 --json" },
+	},
 	[COMMAND_CHECK] = {
-		"lat|bw|transfer HOST [OPTION...]", "validate a command without a host and print its job",
-		"Takes a command line of 'perch lat', 'perch bw' or 'perch transfer'. "
+		"lat|bw|transfer|rate HOST [OPTION...]", "validate a command without a host and print its job",
+		"Takes a command line of 'perch lat', 'bw', 'transfer' or 'rate'. "
 		"Checks it for every backend, without a network, a device or a backend's library. Prints the job "
 		"and its expected lines as one JSON object. HOST is not looked up, and no token is read.",
 		{ "perch check lat 192.0.2.1 --backend verbs -s 8:64K" },

@@ -6,7 +6,7 @@
 
 #define FOR(command) (1u << COMMAND_##command)
 #define MEASURE (FOR(LAT) | FOR(BW))
-#define EVERY (MEASURE | FOR(TRANSFER))
+#define EVERY (MEASURE | FOR(TRANSFER) | FOR(RATE))
 #define CONNECT (EVERY | FOR(MEET))
 
 #define FIELD(member) \
@@ -30,7 +30,7 @@ static const struct option_entry others[] = {
 	  .help = "As perftest's -F: with --clock cycles the same as --ignore-frequency-mismatch; else no effect.",
 	  .type = OPTION_FLAG, FIELD(any_frequency) },
 	{ .name = "log-level", .before = "memory", .metavar = "LEVEL", .section = SECTION_OUTPUT,
-	  .commands = FOR(TRANSFER),
+	  .commands = FOR(TRANSFER) | FOR(RATE),
 	  .help = "Messages on standard error: warning, or info, which adds pairs, threads and lists.",
 	  .fallback = "warning", .type = OPTION_CHOICE, FIELD(log_level), .choices = log_levels },
 	{ .name = "max-p99", .before = "interval", .metavar = "US", .section = SECTION_CHECKS,
@@ -146,7 +146,7 @@ const char *section_title(enum option_section section) {
 		[SECTION_TIMING] = "Waiting and timing",
 		[SECTION_VERBS] = "Queue pairs (backends that have them)",
 		[SECTION_FABRIC] = "Slingshot (cxi)",
-		[SECTION_TRANSFER] = "Transfers",
+		[SECTION_TRANSFER] = "Threads and transfers",
 		[SECTION_MEMORY] = "Memory",
 		[SECTION_CHECKS] = "Checks",
 		[SECTION_OUTPUT] = "Output",

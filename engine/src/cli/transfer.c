@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perch transfer: leads a job through its sizes and batch sizes, watches its threads, and writes what they come to. */
+/*
+ * perch transfer and perch rate: lead a job through its sizes and batch sizes, watch its threads, and write what they
+ * come to.
+ */
 #include "client.h"
 
 #include <poll.h>
@@ -16,11 +19,15 @@ enum { LOOK_MS = 100 };
 struct leader {
 	struct lead lead;
 	struct transfer x;
-	struct transfer_table *table;   /* NULL: JSON */
+	struct transfer_table *table;   /* NULL: JSON, or a rate, which needs no state */
 	struct cpu_time cpu, server_cpu;
 	struct timespec started;
 	atomic_bool closing;            /* all results are written */
 };
+
+static bool is_rate(const struct transfer *x) {
+	return x->job.kind == KIND_RATE;
+}
 
 /* Completions of all lanes. */
 static uint64_t progress_of(const struct transfer *x) {
@@ -41,10 +48,10 @@ static int stalled(struct transfer *x) {
 		if (e < 0)
 			return e;
 	}
-	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s, %u transfers of %llu bytes); "
+	return failure(-ETIMEDOUT, EXIT_PEER, "no progress for %.1f s with %s (%s of %llu bytes); "
 		       "the path is blocked, or the peer hangs; --timeout sets this limit",
 		       (double) x->job.timeout_ns / 1e9, x->control->peer_name, op_name((int) x->job.op),
-		       x->shape.batch, (unsigned long long) x->shape.size);
+		       (unsigned long long) x->shape.size);
 }
 
 /*
@@ -184,7 +191,7 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 		return EXIT_HOST;
 	r.started = l->started;
 	r.client_host = l->lead.host;
-	r.path.known = !failed && pair >= 0 && !(run.backend->facts->flags & BACKEND_SOLO);
+	r.path.known = !failed && (pair >= 0 || is_rate(&l->x)) && !(run.backend->facts->flags & BACKEND_SOLO);
 	run.outcome.cpu = pair < 0 ? l->cpu : (struct cpu_time) { -1, -1 };
 	r.server_cpu = pair < 0 && !failed ? l->server_cpu : (struct cpu_time) { -1, -1 };
 	if (!failed)
@@ -195,6 +202,8 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 	}
 	if (l->table)
 		transfer_table_add(l->table, &r);
+	else if (!l->lead.options->json)
+		write_table_result(&r);
 	else
 		write_json_result(&r);
 	view_close(&run, &view, &r);
@@ -203,7 +212,8 @@ static enum exit_code write_view(const struct leader *l, int pair, bool failed) 
 
 static void write_views(struct leader *l, bool failed) {
 	progress_hide();
-	for (int pair = 0; pair <= (int) l->x.n_pairs; pair++)
+	/* A rate has one pair, whose line is that of all. */
+	for (int pair = is_rate(&l->x) ? (int) l->x.n_pairs : 0; pair <= (int) l->x.n_pairs; pair++)
 		lead_count(&l->lead, write_view(l, pair < (int) l->x.n_pairs ? pair : -1, failed));
 	progress_show();
 }
@@ -229,7 +239,10 @@ static int measure(struct leader *l, uint64_t size, uint32_t batch) {
 
 	failure_reset();
 	shape_of(&x->job, size, batch, &x->shape);
-	progress_step("%llu bytes in batches of %u", (unsigned long long) size, batch);
+	if (is_rate(x))
+		progress_step("%llu bytes", (unsigned long long) size);
+	else
+		progress_step("%llu bytes in batches of %u", (unsigned long long) size, batch);
 	if (shape_pieces(&x->shape) > (uint64_t) x->job.outstanding * x->job.queue_pairs)
 		notice("a batch of %u takes %llu work requests, and the queues have %u; "
 		       "it is posted in several lists (--outstanding %u on each of %u queue pairs)", batch,
@@ -298,7 +311,9 @@ int command_transfer(const struct options *o) {
 		say_lanes(&l);
 		placed_remark(&l.x.lanes[0]->run.placed, &l.x.lanes[0]->peer.placed);
 	}
-	if (e == 0 && !o->json)
+	if (e == 0 && !o->json && is_rate(&l.x))
+		write_table_header(o->host, &l.x.lanes[0]->run, l.x.lanes[0]->peer.end);
+	else if (e == 0 && !o->json)
 		e = transfer_table_new(&l.x, o->host, &l.table);
 	if (e == 0)
 		e = measure_all(&l);

@@ -70,7 +70,7 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 	if (e < 0)
 		return e;
 	/* What the client asks for outranks what this server was started with. */
-	if (job.kind == KIND_TRANSFER && !job.server_devices[0] && job_pairs(&job) == 1)
+	if (job_has_lanes(&job) && !job.server_devices[0] && job_pairs(&job) == 1)
 		memcpy(job.server_devices, o->job.device, sizeof(o->job.device));
 	else if (!job.server_device[0])
 		memcpy(job.server_device, o->job.device, sizeof(job.server_device));
@@ -100,7 +100,7 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 		.wake_fd = -1,
 	};
 	machine_compare(json_string_value(json_object_get(payload, "machine")), &arguments);
-	if (job.kind == KIND_TRANSFER)
+	if (job_has_lanes(&job))
 		return transfer_serve(c, &job, &arguments);
 	e = run_open(&run, &arguments, c);
 	if (e == 0)

@@ -8,21 +8,25 @@
 #define OFI_OPS \
 	(1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP | \
 	 1u << OP_ATOMIC_OP | 1u << OP_FETCH_ATOMIC | 1u << OP_COMPARE_ATOMIC)
+/* What every backend's lanes have. */
+#define ONE_SIDED (1u << OP_WRITE | 1u << OP_READ)
 #define OFI_OPTIONS (JOB_OPTION_BATCH | JOB_OPTION_FABRIC_CLASS | JOB_OPTION_ATOMIC)
-#define OFI_FLAGS (BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_TRANSFERS)
+#define OFI_FLAGS (BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES)
 
 const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 	[BACKEND_TCP] = {
 		.name = "tcp",
-		.flags = BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_TRANSFERS,
+		.flags = BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES,
 		.ops = 1u << OP_SEND,
+		.rate_ops = ONE_SIDED,
 		.summary = "one TCP connection through the kernel: the baseline",
 	},
 	[BACKEND_VERBS] = {
 		.name = "verbs",
-		.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_TRANSFERS |
+		.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES |
 			 BACKEND_STAMPS | BACKEND_ONE_WORD,
 		.ops = (1u << OP_MAX) - 1,
+		.rate_ops = ONE_SIDED,
 		.options = JOB_OPTION_CONNECTION | JOB_OPTION_IB_PORT | JOB_OPTION_GID_INDEX | JOB_OPTION_PKEY |
 			   JOB_OPTION_MTU | JOB_OPTION_SL |
 			   JOB_OPTION_TRAFFIC_CLASS | JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH |
@@ -35,6 +39,7 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 		.name = "ofi",
 		.flags = OFI_FLAGS | BACKEND_PROVIDERS,
 		.ops = OFI_OPS,
+		.rate_ops = ONE_SIDED,
 		.options = OFI_OPTIONS,
 		.summary = "libfabric, reliable datagrams over any provider: tcp, shm, verbs, efa, cxi, ...",
 	},
@@ -42,6 +47,7 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 		.name = "cxi",
 		.flags = OFI_FLAGS,
 		.ops = OFI_OPS,
+		.rate_ops = ONE_SIDED,
 		.options = OFI_OPTIONS | JOB_OPTION_SVC_ID | JOB_OPTION_VNI | JOB_OPTION_NO_IDC | JOB_OPTION_NO_LL |
 			   JOB_OPTION_RDZV | JOB_OPTION_UNRESTRICTED | JOB_OPTION_NO_HRP | JOB_OPTION_KEYS,
 		.summary = "HPE Slingshot: libfabric's provider cxi, with its own options",

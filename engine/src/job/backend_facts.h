@@ -25,7 +25,7 @@ enum {
 	BACKEND_GPU = 1 << 3,           /* the arena may lie in a GPU's memory: registers it, and never touches it */
 	BACKEND_BOUNCE = 1 << 4,        /* --bounce means something here */
 	BACKEND_SLEEPS = 1 << 5,        /* --completion event: has wait() */
-	BACKEND_TRANSFERS = 1 << 6,     /* KIND_TRANSFER, writes and reads: has place() */
+	BACKEND_LANES = 1 << 6,         /* jobs with lanes, writes and reads: has the hooks for them */
 	/* a write's target sees it arrive by its last byte, unless job_unseen_write() says why not */
 	BACKEND_STAMPS = 1 << 7,
 	BACKEND_ONE_WORD = 1 << 8,      /* an atomic works on one word */
@@ -35,6 +35,7 @@ struct backend_facts {
 	const char *name;
 	unsigned flags;
 	unsigned ops;           /* 1u << OP_*, of lat and bw */
+	unsigned rate_ops;      /* the same of rate */
 	unsigned long options;  /* enum job_option: the choices of a job that it takes; the others are refused */
 	const char *summary;    /* one line for --help and the manual */
 };

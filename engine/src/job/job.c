@@ -22,13 +22,16 @@ uint64_t job_largest_size(const struct job *job) {
 static int validate_backend(const struct job *job, const struct backend_facts *b) {
 	char others[BACKENDS_WITH_MAX];
 
-	if (job->kind == KIND_TRANSFER && !(b->flags & BACKEND_TRANSFERS))
-		return failure(-EINVAL, EXIT_USAGE, "--backend %s has no transfers; verbs, ofi, cxi and tcp have them",
-			       b->name);
+	if (job_has_lanes(job) && !(b->flags & BACKEND_LANES))
+		return failure(-EINVAL, EXIT_USAGE, "--backend %s has no %s; give --backend verbs, ofi, cxi or tcp",
+			       b->name, job->kind == KIND_RATE ? "message rate" : "transfers");
 	if (job->kind == KIND_TRANSFER && job->op != OP_WRITE && job->op != OP_READ)
 		return failure(-EINVAL, EXIT_USAGE, "--op %s is no transfer; write and read are",
 			       op_name((int) job->op));
-	if (job->kind != KIND_TRANSFER && !(b->ops & (1u << job->op)))
+	if (job->kind == KIND_RATE && !(b->rate_ops & (1u << job->op)))
+		return failure(-EINVAL, EXIT_USAGE, "--op %s: the message rate over %s is of write or read",
+			       op_name((int) job->op), b->name);
+	if (!job_has_lanes(job) && !(b->ops & (1u << job->op)))
 		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it%s", op_name(job->op),
 			       b->name, backends_with(0, 1u << job->op, 0, others));
 	if (job->provider[0] && !(b->flags & BACKEND_PROVIDERS))
@@ -383,7 +386,9 @@ static int validate_load(const struct job *job) {
 }
 
 unsigned long job_options_of(const struct job *job, unsigned long backend_options) {
-	return backend_options | (job->kind == KIND_TRANSFER ? JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH : 0);
+	if (job_has_lanes(job))
+		backend_options |= JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH;
+	return backend_options | (job->kind == KIND_RATE ? JOB_OPTION_CQ_MODERATION : 0);
 }
 
 /* Who names no cores and no node. */
@@ -482,6 +487,8 @@ int job_validate(const struct job *job) {
 		r = validate_places(job);
 	if (r < 0)
 		return r;
-	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job, b) : validate_queues(job);
+	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job, b)
+	    : job->kind == KIND_RATE   ? job_validate_rate(job, b)
+				       : validate_queues(job);
 	return r < 0 ? r : memory_validate(job, b);
 }

@@ -31,6 +31,7 @@ enum kind {
 	KIND_LATENCY,
 	KIND_BANDWIDTH,
 	KIND_TRANSFER,          /* batches of one-sided operations between pairs of devices */
+	KIND_RATE,              /* messages without a pause, on several threads and queue pairs */
 	KIND_MAX,
 };
 
@@ -229,8 +230,8 @@ struct job {
 	enum atomic_type atomic_type;           /* of these, too; the other atomics work on ATOMIC_UINT64 */
 
 	/*
-	 * KIND_TRANSFER only; `iterations` and `warmup` count batches there,
-	 * `outstanding` is of one queue pair, `batch` stays 1
+	 * KIND_TRANSFER and KIND_RATE only: `outstanding` is of one queue pair there, `iterations` and `warmup`
+	 * count batches or messages of each thread, and a transfer's `batch` stays 1
 	 */
 	/* The initiator's, between commas; empty: one, `device`. Of verbs each may have a port and a GID: "NAME:1:3" */
 	char devices[JOB_DEVICES_TEXT];
@@ -339,8 +340,10 @@ static inline uint64_t job_word_bytes(const struct job *job) {
 	return op_is_atomic(job->op) ? atomic_type_bytes(job->atomic_type) : 1;
 }
 
-/* Of the choices that a backend has, and all it takes in this job:
- * every backend's transfers may have several queue pairs (or endpoints, or connections), and batches. */
+/*
+ * Of the choices that a backend has, and all it takes in this job: with lanes every backend may have several
+ * queue pairs (or endpoints, or connections), lists, and few completions.
+ */
 unsigned long job_options_of(const struct job *job, unsigned long backend_options);
 
 /* Checks ranges and combinations, for every backend that Perch knows; says what is wrong. -EINVAL. */
@@ -361,13 +364,14 @@ const char *job_unseen_write(const struct job *job);
  */
 enum key_mode job_keys(const struct job *job);
 
-/* The rest of this file concerns KIND_TRANSFER: job_transfer.c. */
+/* The rest of this file concerns jobs that have lanes: job_transfer.c. */
 
-/* The part of job_validate() that only transfers have. -EINVAL (said, EXIT_USAGE). */
+/* The part of job_validate() that only transfers, or message rates, have. -EINVAL (said, EXIT_USAGE). */
 int job_validate_transfer(const struct job *job, const struct backend_facts *b);
+int job_validate_rate(const struct job *job, const struct backend_facts *b);
 
 /* Fills in what the command line has left open. */
-void job_complete_transfer(struct job *job);
+void job_complete_lanes(struct job *job);
 
 /* Pairs of devices, 1 to JOB_DEVICES_MAX. */
 uint32_t job_pairs(const struct job *job);
@@ -380,9 +384,14 @@ static inline uint32_t job_lanes(const struct job *job) {
 	return MAX(job_pairs(job), job->threads);
 }
 
+/* Whether threads do its work, each on lanes of its own. */
+static inline bool job_has_lanes(const struct job *job) {
+	return job->kind == KIND_TRANSFER || job->kind == KIND_RATE;
+}
+
 /* Flows between a pair of devices: its queue pairs, each of which takes one way through a fabric. */
 static inline uint32_t job_flows(const struct job *job) {
-	return job->queue_pairs * (job->kind == KIND_TRANSFER ? MAX(job->threads / job_pairs(job), 1u) : 1);
+	return job->queue_pairs * (job_has_lanes(job) ? MAX(job->threads / job_pairs(job), 1u) : 1);
 }
 
 /* Writes the devices of a lane's two ends into job->device and job->server_device, in a lane's own copy of the job. */
@@ -420,7 +429,14 @@ static inline uint64_t shape_piece_size(const struct shape *s, uint32_t piece) {
 	return piece % s->chunks + 1 < s->chunks ? s->chunk : s->size - (s->chunks - 1) * s->chunk;
 }
 
-/* The most pieces, and the most bytes, that any batch of the job has. */
+/*
+ * KIND_RATE: work requests of a queue pair that have a number of their own, which are whole lists,
+ * and those of them that have memory of their own.
+ */
+uint32_t job_rate_slots(const struct job *job);
+uint32_t job_rate_places(const struct job *job);
+
+/* The most pieces, and the most bytes, that any batch of the job has, or that a lane of a message rate has. */
 uint64_t job_most_pieces(const struct job *job);
 uint64_t job_buffer(const struct job *job);
 

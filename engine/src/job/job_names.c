@@ -18,6 +18,7 @@ const char *const kind_names[KIND_MAX + 1] = {
 	[KIND_LATENCY] = "latency",
 	[KIND_BANDWIDTH] = "bandwidth",
 	[KIND_TRANSFER] = "transfer",
+	[KIND_RATE] = "rate",
 };
 const char *const definition_names[DEFINITION_MAX + 1] = {
 	[DEFINITION_AUTO] = "auto",

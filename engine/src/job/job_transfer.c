@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the jobs of transfers have: pairs of devices, lanes, and how a batch is laid out and cut. */
+/* What only jobs with lanes have: pairs of devices, lanes, and how a batch is laid out and cut. */
 #include <stdio.h>
 
 #include "backend_facts.h"
@@ -127,8 +127,24 @@ static uint64_t most(const struct job *job, uint64_t (*of)(const struct shape *)
 	return n;
 }
 
+/*
+ * As much as the messages of one queue pair lie in, so that a core's own cache holds it: of those that are to be had
+ * the smallest second level has 1 MiB. A list takes more where it must.
+ */
+#define RATE_BUFFER (UINT64_C(1) << 20)
+
+uint32_t job_rate_slots(const struct job *job) {
+	return job->outstanding - job->outstanding % job->batch;
+}
+
+uint32_t job_rate_places(const struct job *job) {
+	uint64_t lists = MAX(RATE_BUFFER / (job->batch * job_largest_size(job)), UINT64_C(1));
+
+	return (uint32_t) MIN(lists * job->batch, (uint64_t) job_rate_slots(job));
+}
+
 uint64_t job_most_pieces(const struct job *job) {
-	return most(job, shape_pieces);
+	return job->kind == KIND_RATE ? (uint64_t) job_rate_slots(job) * job->queue_pairs : most(job, shape_pieces);
 }
 
 /* No overflow: 2^15 transfers, each at a distance of at most 2^40 (validate_buffer()). */
@@ -137,10 +153,12 @@ static uint64_t largest_span(const struct job *job) {
 }
 
 uint64_t job_buffer(const struct job *job) {
+	if (job->kind == KIND_RATE)
+		return job_rate_places(job) * job->queue_pairs * job_largest_size(job);
 	return job->buffer_bytes ? job->buffer_bytes : largest_span(job);
 }
 
-void job_complete_transfer(struct job *job) {
+void job_complete_lanes(struct job *job) {
 	if (!job->n_batches) {
 		job->batches[0] = 1;
 		job->n_batches = 1;
@@ -263,4 +281,41 @@ int job_validate_transfer(const struct job *job, const struct backend_facts *b) 
 	if (r == 0)
 		r = validate_batches(job);
 	return r < 0 ? r : validate_buffer(job);
+}
+
+/* What would never be full, or would be full of work requests of which none completes. */
+static int validate_lists(const struct job *job) {
+	uint64_t signalled = ((uint64_t) job->cq_moderation + job->batch - 1) / job->batch * job->batch;
+
+	if (job->batch > job->outstanding)
+		return failure(-EINVAL, EXIT_USAGE, "--batch %u needs --outstanding of at least as much, and it is %u; "
+			       "raise it", job->batch, job->outstanding);
+	if (signalled > job_rate_slots(job))
+		return failure(-EINVAL, EXIT_USAGE, "--cq-moderation %u with lists of --batch %u needs --outstanding "
+			       "of at least %llu, and it is %u; raise it", job->cq_moderation, job->batch,
+			       (unsigned long long) signalled, job->outstanding);
+	if (job_most_pieces(job) > JOB_PIECES_MAX)
+		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u on each of --queue-pairs %u are %llu messages, "
+			       "and %d are possible; lower one of them", job->outstanding, job->queue_pairs,
+			       (unsigned long long) job_most_pieces(job), JOB_PIECES_MAX);
+	return 0;
+}
+
+int job_validate_rate(const struct job *job, const struct backend_facts *b) {
+	int r;
+
+	if (job->connection != CONNECTION_RC)
+		return failure(-EINVAL, EXIT_USAGE, "the message rate needs a reliable connection, and %s is "
+			       "unreliable", connection_name((int) job->connection));
+	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce ||
+	    job->verify)
+		return failure(-EINVAL, EXIT_USAGE, "the message rate is of one way at full speed; --bidirectional, "
+			       "--rate, --interval, --srq, --bounce and --verify belong to bw");
+	if (job_pairs(job) != 1 || job->cross_rail || job->n_batches != 1 || job->batches[0] != 1 ||
+	    job->max_chunks != JOB_CHUNKS_MAX || job->chunk_bytes || job->stride_bytes || job->buffer_bytes ||
+	    job->consecutive || job->no_session)
+		return failure(-EINVAL, EXIT_USAGE, "the message rate is of whole messages between two devices; "
+			       "several devices, batches, chunks and buffers belong to transfer");
+	r = validate_pairs(job, b);
+	return r < 0 ? r : validate_lists(job);
 }

@@ -13,7 +13,8 @@
 
 #define FOR(command) (1u << COMMAND_##command)
 #define MEASURE (FOR(LAT) | FOR(BW))
-#define EVERY (MEASURE | FOR(TRANSFER))
+#define LANES (FOR(TRANSFER) | FOR(RATE))
+#define EVERY (MEASURE | LANES)
 
 /* A field, in the width and form that it has; an enum's is in .names. An alias sets a field that has its own entry. */
 #define ALIAS(field) \
@@ -242,7 +243,7 @@ const struct option_entry job_members[] = {
 	  .fallback = "the best usable one", .type = OPTION_STRING, MEMBER(provider), .choices = provider_words,
 	  .accepts = "a provider that 'perch devices' lists" },
 	{ .name = "device", .letter = 'd', .metavar = "NAME", .section = SECTION_WHAT, .commands = EVERY | FOR(SERVE),
-	  .common = MEASURE, .brief = "Own device, such as mlx5_0 or eth0",
+	  .common = MEASURE | FOR(RATE), .brief = "Own device, such as mlx5_0 or eth0",
 	  .help = "Own device; each end names its own.", .fallback = "the one that reaches the peer",
 	  .type = OPTION_STRING, MEMBER(device), .value = VALUE_DEVICE,
 	  .accepts = "a device that 'perch devices' lists" },
@@ -254,8 +255,8 @@ const struct option_entry job_members[] = {
 	  .brief = "Operation, such as send, write or read",
 	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add (or atomic), compare-swap; with "
 		  "--atomic-op: atomic-op, fetch-atomic, compare-atomic.",
-	  .fallback = "send; write for transfer, which has write and read", .type = OPTION_CUSTOM, .set_job = set_op,
-	  MEMBER(op), .names = op_names, .choices = op_words },
+	  .fallback = "send; write for transfer and rate, which have write and read", .type = OPTION_CUSTOM,
+	  .set_job = set_op,	  MEMBER(op), .names = op_names, .choices = op_words },
 	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,
 	  .choice = JOB_OPTION_ATOMIC,
 	  .help = "Operation of atomic-op and fetch-atomic: min, max, sum, prod, lor, land, bor, band, lxor, bxor, "
@@ -271,8 +272,8 @@ const struct option_entry job_members[] = {
 	{ .name = "size", .letter = 's', .metavar = "MIN[:MAX[:STEP]]", .section = SECTION_WHAT, .commands = EVERY,
 	  .common = EVERY, .brief = "Message bytes: 8, 64K, or 8:1M (doubling)",
 	  .help = "Message size in bytes: one size, MIN doubled up to MAX, or MIN to MAX by STEP. K, M and G are "
-		  "powers of 1024.", .fallback = "8 for lat, 64K for bw and transfer", .type = OPTION_CUSTOM,
-	  .set_job = set_size, .of_job = true,
+		  "powers of 1024.", .fallback = "8 for lat, 64K for bw and transfer, 64 for rate",
+	  .type = OPTION_CUSTOM, .set_job = set_size, .of_job = true,
 	  .accepts = "MIN, MIN:MAX or MIN:MAX:STEP in bytes from 1 to 4294967295, at most 128 sizes, for example "
 		  "8:64K" },
 	{ .name = "definition", .metavar = "WHAT", .section = SECTION_WHAT, .commands = FOR(LAT),
@@ -281,18 +282,19 @@ const struct option_entry job_members[] = {
 	  WORDS(definition_names) },
 	{ .name = "iterations", .letter = 'n', .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
 	  .common = EVERY, .brief = "Messages (transfer: batches) for each size",
-	  .help = "Messages to measure for each size; excludes --duration.",
+	  .help = "Messages to measure for each size; for rate, of each thread. Excludes --duration.",
 	  .fallback = "1000 for lat, 5000 for bw, 100 batches for transfer", .type = OPTION_COUNT,
 	  MEMBER(iterations), .min = 1, .max = COUNT_MAX,
 	  .accepts = "a whole number of messages from 1 to 1000000000000000" },
 	{ .name = "duration", .letter = 'D', .metavar = "TIME", .section = SECTION_PACE, .commands = EVERY,
-	  .common = MEASURE, .brief = "Seconds for each size, instead of -n",
-	  .help = "Time to measure for each size, such as 5s or 2m; excludes --iterations.", .type = OPTION_DURATION,
-	  MEMBER(duration_ns), .min = 1, .max = JOB_TIME_MAX, .unit = NSEC_PER_SEC,
+	  .common = MEASURE | FOR(RATE), .brief = "Seconds for each size, instead of -n",
+	  .help = "Time to measure for each size, such as 5s or 2m; excludes --iterations.", .fallback = "2s for rate",
+	  .type = OPTION_DURATION, MEMBER(duration_ns), .min = 1, .max = JOB_TIME_MAX, .unit = NSEC_PER_SEC,
 	  .accepts = "a time above 0 and below a year such as 500ms, 10s, 5m or 1h (a bare number is seconds)" },
 	{ .name = "warmup", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
 	  .help = "Messages (transfer: batches) before the measurement, for each size.",
-	  .fallback = "100; 10 batches", .type = OPTION_COUNT, MEMBER(warmup), .max = COUNT_MAX,
+	  .fallback = "100; 10 batches; 20000 of each thread for rate", .type = OPTION_COUNT, MEMBER(warmup),
+	  .max = COUNT_MAX,
 	  .accepts = "a whole number of messages from 0 to 1000000000000000" },
 	{ .name = "gap", .metavar = "TIME", .section = SECTION_PACE, .commands = FOR(LAT),
 	  .help = "Pause between two messages; a bare number is microseconds.", .fallback = "0",
@@ -306,8 +308,8 @@ const struct option_entry job_members[] = {
 	  .fallback = "as fast as possible", .type = OPTION_CUSTOM, .set_job = set_rate, MEMBER(rate),
 	  .accepts = "a number above 0 with its unit, such as 1000msg/s, 10Kmsg/s, 100Mb/s or 5Gb/s" },
 	{ .name = "outstanding", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
-	  .help = "Messages outstanding at a time; for transfer on each queue pair. lat has 1.",
-	  .fallback = "1 for lat, 64 for bw, 512 for transfer", .type = OPTION_COUNT, MEMBER(outstanding),
+	  .help = "Messages outstanding at a time; for transfer and rate on each queue pair. lat has 1.",
+	  .fallback = "1 for lat, 64 for bw, 512 for transfer and rate", .type = OPTION_COUNT, MEMBER(outstanding),
 	  .min = 1, .max = JOB_OUTSTANDING_MAX, .accepts = "a whole number from 1 to 8192" },
 	{ .name = "bidirectional", .section = SECTION_PACE, .commands = FOR(BW),
 	  .help = "Measure both directions at once and add them up.", .type = OPTION_FLAG, MEMBER(bidirectional) },
@@ -405,29 +407,30 @@ const struct option_entry job_members[] = {
 	  .type = OPTION_COUNT, ALIAS(traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
 	  .accepts = "a number from 0 to 255" },
 	{ .name = "queue-pairs", .letter = 'q', .metavar = "N", .section = SECTION_VERBS,
-	  .commands = FOR(BW) | FOR(TRANSFER), .choice = JOB_OPTION_QUEUE_PAIRS, .common = FOR(BW) | FOR(TRANSFER),
+	  .commands = FOR(BW) | LANES, .choice = JOB_OPTION_QUEUE_PAIRS, .common = FOR(BW) | LANES,
 	  .brief = "Queue pairs (default: 1)",
-	  .help = "Queue pairs that share the outstanding messages; for transfer over ofi and tcp, endpoints and "
-		  "connections.", .fallback = "1", .type = OPTION_COUNT, MEMBER(queue_pairs), .unset = 1, .min = 1,
-	  .max = JOB_QUEUE_PAIRS_MAX, .accepts = "a whole number from 1 to 1024" },
-	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(TRANSFER),
+	  .help = "Queue pairs: of all outstanding messages in bw, of each thread in transfer and rate. Over ofi and "
+		  "tcp, endpoints and connections.", .fallback = "1", .type = OPTION_COUNT, MEMBER(queue_pairs),
+	  .unset = 1, .min = 1, .max = JOB_QUEUE_PAIRS_MAX, .accepts = "a whole number from 1 to 1024" },
+	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | LANES,
 	  .choice = JOB_OPTION_BATCH, .common = FOR(TRANSFER),
 	  .brief = "Transfers that start together: 32, or 1:32768",
-	  .help = "bw: work requests of one post list, which rings the doorbell once. transfer: transfers that start "
-		  "together; MIN or MIN:MAX (MIN doubled up to MAX).",
-	  .fallback = "1", .type = OPTION_CUSTOM,
+	  .help = "bw and rate: work requests of one post list, which rings the doorbell once. transfer: transfers "
+		  "that start together; MIN or MIN:MAX (MIN doubled up to MAX).",
+	  .fallback = "1; 32 for rate", .type = OPTION_CUSTOM,
 	  .set_job = set_batch, MEMBER(batch), .unset = 1, .min = 1, .max = JOB_OUTSTANDING_MAX,
-	  .accepts = "for bw a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to 32768, such as "
-		  "128 or 1:32768" },
-	{ .name = "cq-moderation", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW),
+	  .accepts = "for bw and rate a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to "
+		  "32768, such as 128 or 1:32768" },
+	{ .name = "cq-moderation", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(RATE),
 	  .choice = JOB_OPTION_CQ_MODERATION,
-	  .help = "Request a completion for every Nth message of a queue pair only.", .fallback = "1",
+	  .help = "Request a completion for every Nth message of a queue pair only; in rate, for the post list that "
+		  "has it.", .fallback = "1; 64 for rate",
 	  .type = OPTION_COUNT, MEMBER(cq_moderation), .unset = 1, .min = 1, .max = JOB_OUTSTANDING_MAX,
 	  .accepts = "a whole number from 1 to --outstanding / --queue-pairs, 8192 at most" },
 	{ .name = "inline", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY,
 	  .choice = JOB_OPTION_INLINE,
 	  .help = "Largest message that is sent inline, within its work request; 0: none.",
-	  .fallback = "for lat as perftest, 188 to 236; else 0", .type = OPTION_COUNT, MEMBER(inline_bytes),
+	  .fallback = "for lat and rate as perftest, 188 to 236; else 0", .type = OPTION_COUNT, MEMBER(inline_bytes),
 	  .unset = -1,
 	  .max = JOB_INLINE_MAX, .accepts = "bytes from 0 to 65536" },
 	{ .name = "srq", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_SRQ,
@@ -463,8 +466,8 @@ const struct option_entry job_members[] = {
 	  .help = "Device i works with the server's device i + N, modulo their number.", .fallback = "0",
 	  .type = OPTION_COUNT, MEMBER(cross_rail), .max = JOB_DEVICES_MAX - 1,
 	  .accepts = "a whole number below the number of devices" },
-	{ .name = "threads", .metavar = "N", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
-	  .common = FOR(TRANSFER), .brief = "Threads (default: one for each device)",
+	{ .name = "threads", .metavar = "N", .section = SECTION_TRANSFER, .commands = LANES,
+	  .common = LANES, .brief = "Threads (default: one for each device)",
 	  .help = "Threads: a multiple or a divisor of the number of devices. Each has its own queue pairs and "
 		  "buffers.", .fallback = "one for each device", .type = OPTION_COUNT, MEMBER(threads), .min = 1,
 	  .max = JOB_THREADS_MAX, .accepts = "a whole number from 1 to 64" },
@@ -537,7 +540,7 @@ const struct option_entry job_members[] = {
 	  .choice = JOB_OPTION_KEYS,
 	  .help = "Memory keys of the targets: client (below 100, no matching), matching (100 and above), or "
 		  "provider.", .fallback = "client", .type = OPTION_CHOICE, MEMBER(keys), WORDS(key_mode_names) },
-	{ .name = "verify", .section = SECTION_CHECKS, .commands = EVERY,
+	{ .name = "verify", .section = SECTION_CHECKS, .commands = MEASURE | FOR(TRANSFER),
 	  .help = "Fill every message with a numbered pattern and check it on arrival (exit 5 if it differs).",
 	  .type = OPTION_FLAG, MEMBER(verify) },
 	{ .name = "interval", .metavar = "TIME", .section = SECTION_OUTPUT, .commands = MEASURE,

@@ -109,7 +109,7 @@ static int validate_gpu(const struct job *job, const struct backend_facts *b) {
 	if (!(b->flags & (BACKEND_GPU | BACKEND_BOUNCE)))
 		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend takes host memory and huge pages only",
 			       gpu, b->name);
-	if (job->kind == KIND_TRANSFER && !(b->flags & BACKEND_GPU))
+	if (job_has_lanes(job) && !(b->flags & BACKEND_GPU))
 		return failure(-EINVAL, EXIT_USAGE, "--memory %s: the %s backend moves host memory only; "
 			       "give --backend verbs, ofi or cxi", gpu, b->name);
 	if (!job->bounce && !(b->flags & BACKEND_GPU))

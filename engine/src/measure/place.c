@@ -60,16 +60,16 @@ int place_open(const struct open_arguments *a, struct place *ret) {
 		.server = server,
 		.shared = a->same_machine,
 		.peer_cpu = server ? j->cpu : j->server_cpu,
-		.threads = j->kind == KIND_TRANSFER ? j->threads : 1,
+		.threads = job_has_lanes(j) ? j->threads : 1,
 	};
-	const uint32_t lanes = j->kind == KIND_TRANSFER ? job_lanes(j) : 1;
+	const uint32_t lanes = job_has_lanes(j) ? job_lanes(j) : 1;
 	int e = 0;
 
 	read_host(&ret->topology);
 	for (uint32_t i = 0; e == 0 && i < lanes; i++) {
 		struct job lane = *j;
 
-		if (j->kind == KIND_TRANSFER)
+		if (job_has_lanes(j))
 			job_for_lane(j, i, &lane);
 		e = node_of(a, server ? lane.server_device : lane.device, &ret->nodes[i]);
 		w.nodes[i] = ret->nodes[i]; /* a thread's first lane has its number */

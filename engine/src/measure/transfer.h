@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transfers: batches of one-sided operations between pairs of devices.
+ * Jobs with lanes: transfers, which are batches of one-sided operations between pairs of devices, and message rates,
+ * which have one pair, and no batches: each queue pair is kept full.
  *
  *     pair     a device of the initiator and one of the target
  *     lane     one thread's part of one pair: queue pairs, a completion queue and a buffer of its own, at both ends
@@ -11,7 +12,8 @@
  *
  *     transfer_serve.c    the target's side; the initiator's is cli/transfer.c
  *     transfer_lane.c     opens and connects lanes, at both ends
- *     transfer_drive.c    the hot loop
+ *     transfer_drive.c    threads, and the hot loop of batches
+ *     transfer_rate.c     the hot loop of message rates
  *     transfer_verify.c   patterns
  */
 #pragma once
@@ -29,6 +31,9 @@ struct channel {
 	uint32_t next, end;             /* pieces of the batch under way that are not posted yet */
 	uint32_t first;                 /* where its pieces begin in each batch */
 	uint32_t under;                 /* posted, and not complete */
+	/* rate: */
+	uint64_t left;                  /* messages to be posted yet, in this part of the phase */
+	uint32_t unsignalled;           /* posted since the last list that asked for a completion */
 };
 
 struct transfer;
@@ -47,7 +52,9 @@ struct lane {
 	bool consecutive, resolves;
 	enum op op;
 	uint64_t began, ended;          /* ticks: of the batch under way, and when the last one was complete */
-	uint64_t batches;               /* complete, in this part of the phase */
+	uint64_t batches;               /* complete, in this part of the phase; rate: messages */
+	uint32_t open;                  /* rate: channels that have messages left */
+	uint64_t posted;                /* rate: messages, in this part of the phase */
 	_Atomic uint64_t progress;      /* completions, in this phase */
 
 	/* cold */
@@ -57,7 +64,7 @@ struct lane {
 	struct run run;                 /* of it: job, role, control, backend, session, arena, clock, total */
 	struct peer peer;
 	uint64_t sequence;              /* of the first transfer of the batch under way: what --verify writes */
-	uint64_t moved_batches;         /* in the whole phase, warm-up included */
+	uint64_t moved_batches;         /* in the whole phase, warm-up included; rate: messages */
 	struct integrity integrity;
 };
 
@@ -68,6 +75,13 @@ struct thread {
 	bool started;
 	int error;                      /* negative: said */
 };
+
+/* Says that something was complete. */
+static inline void lane_progress(struct lane *l, uint64_t n) {
+	/* One writer, so no locked addition is needed. */
+	atomic_store_explicit(&l->progress, atomic_load_explicit(&l->progress, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
 
 /* One end of a whole job. */
 struct transfer {
@@ -109,7 +123,7 @@ int transfer_open(struct transfer *x, const struct open_arguments *arguments, st
 int transfer_watch(struct transfer *x, void (*on_stuck)(void *userdata), void *userdata);
 void transfer_close(struct transfer *x);
 
-/* Of the phase in x->shape: places all pieces and shares them out among the channels. */
+/* Of the phase in x->shape: places all pieces, or a rate's messages, and shares them out among the channels. */
 void lane_prepare(struct lane *l);
 
 /*
@@ -124,6 +138,8 @@ void transfer_stop(struct transfer *x);         /* tells them to end, and waits 
 void transfer_join(struct transfer *x);         /* waits for threads that end by themselves, or have ended */
 /* the initiator's body: all begin together, and work until the goal is reached */
 void *transfer_initiate(void *thread);
+/* transfer_rate.c: a thread's part of a message rate, from the common start to its last completion. Negative: said. */
+int rate_drive(struct thread *t);
 void *transfer_attend(void *thread);            /* the target's: makes progress until x->stop */
 
 /*

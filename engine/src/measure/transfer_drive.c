@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hot loop. A thread goes round its lanes: posts what there is room for,
+ * The hot loop of batches. A thread goes round its lanes: posts what there is room for,
  * takes completions, and when a batch is complete notes its time and begins the next.
  * It takes no lock and writes nothing that another thread's hot path reads.
  */
@@ -12,11 +12,6 @@
 
 /* As many completions a call as the other tests take. */
 enum { COMPLETIONS = RUN_COMPLETIONS };
-
-static inline void count(_Atomic uint64_t *n, uint64_t by) {
-	/* One writer, so no locked addition is needed. */
-	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + by, memory_order_relaxed);
-}
 
 /* Whether the list ends with this piece: its last one's completion must come by itself, and rings the doorbell. */
 static inline bool ends_list(const struct lane *l, const struct channel *c) {
@@ -106,7 +101,7 @@ static inline int take_completions(struct lane *l, struct session *s) {
 		l->channels[l->channel_of[c[i].slot]].under--;
 	}
 	l->done += (uint32_t) n;
-	count(&l->progress, (uint64_t) n);
+	lane_progress(l, (uint64_t) n);
 	return 0;
 }
 
@@ -208,7 +203,7 @@ void *transfer_initiate(void *thread) {
 		t->error = meet(t->transfer);
 	if (t->error == 0) {
 		begin_part(t);
-		t->error = drive(t);
+		t->error = t->transfer->job.kind == KIND_RATE ? rate_drive(t) : drive(t);
 	}
 	leave(t);
 	return NULL;

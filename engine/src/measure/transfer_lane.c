@@ -142,9 +142,23 @@ void lane_resolve(struct lane *l, uint32_t piece) {
 		const struct channel *c = owner->channels + i;
 
 		if (i == owner->channel_of[piece])
-			c->session->backend->transfers->place(c->session, piece, c->in_session, offset,
+			c->session->backend->lanes->place(c->session, piece, c->in_session, offset,
 							      shape_piece_size(s, piece));
 	}
+}
+
+/* Each queue pair has memory of its own, in which its messages go round. */
+static void place_messages(struct lane *l, uint32_t channel) {
+	const uint32_t slots = job_rate_slots(&l->job), places = job_rate_places(&l->job);
+	const uint64_t stride = job_largest_size(&l->job);
+	struct channel *c = l->channels + channel;
+
+	c->first = c->next = channel * slots;
+	c->end = c->first + slots;
+	c->under = c->unsignalled = 0;
+	for (uint32_t i = 0; l->run.role == ROLE_CLIENT && i < slots; i++)
+		c->session->backend->lanes->place(c->session, c->first + i, c->in_session,
+						  (channel * places + i % places) * stride, l->transfer->shape.size);
 }
 
 void lane_prepare(struct lane *l) {
@@ -162,7 +176,9 @@ void lane_prepare(struct lane *l) {
 	for (uint32_t i = 0; i < l->n_sessions; i++)
 		if (l->backend->begin)
 			l->backend->begin(l->sessions[i], s->chunk);
-	for (uint32_t i = 0; i < l->n_channels; i++) {
+	for (uint32_t i = 0; l->job.kind == KIND_RATE && i < l->n_channels; i++)
+		place_messages(l, i);
+	for (uint32_t i = 0; l->job.kind != KIND_RATE && i < l->n_channels; i++) {
 		struct channel *c = l->channels + i;
 
 		/* Each a run of neighbours, so that lists are long. */
@@ -172,7 +188,7 @@ void lane_prepare(struct lane *l) {
 		c->under = 0;
 		for (uint32_t piece = c->first; l->run.role == ROLE_CLIENT && piece < c->end; piece++) {
 			l->channel_of[piece] = (uint16_t) i;
-			c->session->backend->transfers->place(c->session, piece, c->in_session,
+			c->session->backend->lanes->place(c->session, piece, c->in_session,
 							      shape_piece_offset(s, piece), shape_piece_size(s, piece));
 		}
 	}

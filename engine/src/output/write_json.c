@@ -127,8 +127,10 @@ static void fabric_json(const struct result *r, unsigned long has, json_t *ret) 
 
 /* Of a batch of transfers: how it was laid out, cut and shared out. */
 static void shape_json(const struct transfer_view *t, const struct job *j, json_t *ret) {
-	put(ret, "batch", json_integer(t->shape.batch));
 	put(ret, "threads", json_integer(t->threads));
+	if (j->kind == KIND_RATE)
+		return;
+	put(ret, "batch", json_integer(t->shape.batch));
 	put(ret, "devices", json_integer(t->pairs));
 	put(ret, "consecutive", json_boolean(j->consecutive));
 	put(ret, "session", json_boolean(!j->no_session));
@@ -150,6 +152,15 @@ static json_t *transfer_json(const struct result *r) {
 			 (json_int_t) shape_bytes(&t->shape), "lists", (json_int_t) t->lists, "window_s",
 			 (double) o->elapsed_ns / 1e9, "numa_node", signed_or_null(t->node), "post_api",
 			 text_or_null(s ? s->post_api : NULL));
+}
+
+static json_t *message_rate_json(const struct result *r) {
+	const struct session *s = r->run->session;
+
+	if (r->messages == 0)
+		return json_null();
+	return json_pack("{s:f, s:I, s:o}", "mmsg_s", result_messages_s(r) / 1e6, "messages", (json_int_t) r->messages,
+			 "post_api", text_or_null(s ? s->post_api : NULL));
 }
 
 json_t *params_json(const struct result *r, const struct backend_facts *facts) {
@@ -216,15 +227,22 @@ static json_t *end_json(const struct result *r, const char *gpu) {
 	return o;
 }
 
+/* Tools define peaks differently; NULL: the kind has none. */
+static const char *peak_definition(enum kind kind) {
+	return kind == KIND_RATE ? NULL : kind == KIND_TRANSFER ? "fastest_batch" : "best_interval_0.1s";
+}
+
 static json_t *bandwidth_json(const struct result *r) {
 	const struct outcome *o = &r->run->outcome;
+	const enum kind kind = r->run->job->kind;
 
-	if (r->run->job->kind == KIND_LATENCY || r->bytes == 0 || o->elapsed_ns == 0)
+	if (kind == KIND_LATENCY || r->bytes == 0 || o->elapsed_ns == 0)
 		return json_null();
-	return json_pack("{s:f, s:o, s:s, s:o, s:f, s:I}", "gbit_s", result_gbit_s(r), "peak_gbit_s",
-			 number_or_null(o->peak_bytes_per_s * 8e-9), "peak_definition", r->transfer ? "fastest_batch"
-			 : "best_interval_0.1s", "min_interval_gbit_s", number_or_null(o->min_bytes_per_s * 8e-9),
-			 "messages_per_s", result_messages_s(r), "bytes", (json_int_t) r->bytes);
+	return json_pack("{s:f, s:o, s:o, s:o, s:f, s:I}", "gbit_s", result_gbit_s(r), "peak_gbit_s",
+			 number_or_null(o->peak_bytes_per_s * 8e-9), "peak_definition",
+			 text_or_null(peak_definition(kind)), "min_interval_gbit_s",
+			 number_or_null(o->min_bytes_per_s * 8e-9), "messages_per_s", result_messages_s(r),
+			 "bytes", (json_int_t) r->bytes);
 }
 
 static json_t *histogram_json(const struct result *r) {
@@ -303,6 +321,8 @@ const char *definition_text(const struct job *job, bool half_round_trip) {
 	switch (job->kind) {
 	case KIND_TRANSFER:
 		return "batch_completion";
+	case KIND_RATE:
+		return "initiator_completion";
 	case KIND_LATENCY:
 		return half_round_trip ? "half_round_trip" : "completion";
 	default:
@@ -314,7 +334,8 @@ json_t *record_json(const struct result *r) {
 	const struct run *run = r->run;
 	const struct session *s = run->session;
 	const struct job *j = run->job;
-	bool latency = j->kind != KIND_BANDWIDTH;
+	const bool latency = j->kind == KIND_LATENCY || j->kind == KIND_TRANSFER;
+	const bool sum = j->kind == KIND_TRANSFER && r->transfer && r->transfer->pair < 0;
 	char gpu[160];
 	json_t *o = json_object(), *l = run->total ? latency_json(run->total, run->phase.half_round_trip) : NULL;
 
@@ -328,7 +349,7 @@ json_t *record_json(const struct result *r) {
 	if (s && s->environment)
 		put(o, "environment", json_incref(s->environment));
 	put(o, "op", json_string(op_name((int) j->op)));
-	put(o, "kind", json_string(r->transfer && r->transfer->pair < 0 ? "sum" : kind_name((int) j->kind)));
+	put(o, "kind", json_string(sum ? "sum" : kind_name((int) j->kind)));
 	put(o, "definition", json_string(definition_text(j, run->phase.half_round_trip)));
 	put(o, "completion_level", s && s->level != LEVEL_NONE ? json_string(level_name((int) s->level)) : json_null());
 	put(o, "connection", text_or_null(s ? s->connection : NULL));
@@ -347,8 +368,10 @@ json_t *record_json(const struct result *r) {
 	put(o, "integrity", j->verify
 	    ? json_pack("{s:I, s:I, s:o*}", "checked_bytes", (json_int_t) r->integrity.checked_bytes, "bad_bytes",
 			(json_int_t) r->integrity.bad_bytes, "first_bad", bad_byte_json(&r->integrity)) : json_null());
-	if (r->transfer)
+	if (j->kind == KIND_TRANSFER)
 		put(o, "transfer", transfer_json(r));
+	if (j->kind == KIND_RATE)
+		put(o, "message_rate", message_rate_json(r));
 	if (s && s->lossy)
 		put(o, "loss", json_pack("{s:I, s:o}", "sent_messages", (json_int_t) r->sent, "lost_messages",
 					   r->loss_unknown ? json_null() : json_integer((json_int_t) r->lost)));

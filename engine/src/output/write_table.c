@@ -49,16 +49,21 @@ void write_table_header(const char *host, const struct run *r, const json_t *ser
 	(void) printf(", ");
 	if (s->connection && r->backend->facts->options & JOB_OPTION_CONNECTION)
 		(void) printf("%s, ", s->connection);
+	if (j->threads > 1)
+		(void) printf("%u threads, ", j->threads);
 	if (j->queue_pairs > 1)
 		(void) printf("%u queue pairs, ", j->queue_pairs);
 	if (!streq(j->tx_memory, "host") || !streq(j->rx_memory, "host"))
 		(void) printf("%s%s%s memory%s, ", j->tx_memory, streq(j->tx_memory, j->rx_memory) ? "" : " to ",
 			      streq(j->tx_memory, j->rx_memory) ? "" : j->rx_memory, j->bounce ? " with a bounce" : "");
-	(void) printf("%s completion%s\n", completion_mode_name((int) j->completion), j->kind == KIND_BANDWIDTH ? ""
+	(void) printf("%s completion%s\n", completion_mode_name((int) j->completion), j->kind != KIND_LATENCY ? ""
 		      : r->phase.half_round_trip ? ", half round trip" : ", post to completion");
 	if (j->kind == KIND_LATENCY)
 		(void) printf("%10s%12s%12s%12s%12s%12s%12s%12s%12s\n", "Bytes", message_column(j), "Min[us]",
 			      "Max[us]", "Mean[us]", "StdDev[us]", "p50[us]", "p99[us]", "p99.9[us]");
+	else if (j->kind == KIND_RATE)
+		(void) printf("%10s%14s%16s%14s%s\n", "Bytes", message_column(j), "Rate[Mmsg/s]", "Avg[Gb/s]",
+			      s->rate_gbit_s > 0 ? "     Link[%]" : "");
 	else
 		(void) printf("%10s%12s%14s%14s%14s%14s%s\n", "Bytes", message_column(j), "Avg[Gb/s]", "Peak[Gb/s]",
 			      "Min[Gb/s]", "Rate[msg/s]", s->rate_gbit_s > 0 ? "     Link[%]" : "");
@@ -103,6 +108,13 @@ static void print_bandwidth(const struct result *r) {
 		(void) printf("%12.1f", result_link_percent(r));
 }
 
+static void print_rate(const struct result *r) {
+	(void) printf("%10llu%14llu%16.3f%14.3f", (unsigned long long) r->size, (unsigned long long) r->messages,
+		      result_messages_s(r) / 1e6, result_gbit_s(r));
+	if (result_link_percent(r) >= 0)
+		(void) printf("%12.1f", result_link_percent(r));
+}
+
 void write_table_result(const struct result *r) {
 	const struct run *run = r->run;
 	bool measured = run->job->kind == KIND_LATENCY ? run->total->count > 0
@@ -112,6 +124,8 @@ void write_table_result(const struct result *r) {
 		return; /* the reason is on standard error */
 	if (run->job->kind == KIND_LATENCY)
 		print_latency(r);
+	else if (run->job->kind == KIND_RATE)
+		print_rate(r);
 	else
 		print_bandwidth(r);
 	if (run->job->verify)

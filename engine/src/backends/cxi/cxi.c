@@ -425,7 +425,7 @@ const struct backend backend_cxi = {
 	.open = cxi_open,
 	.local_address = ofi_local_address,
 	.connect = ofi_connect,
-	.transfers = &(const struct transfer_hooks) { .place = ofi_place },
+	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = backend_post_each },
 	.post = ofi_post,
 	.post_receive = ofi_post_receive,
 	.poll = ofi_poll,

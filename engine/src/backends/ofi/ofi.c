@@ -41,7 +41,7 @@ static bool wants_delivery(const struct ofi_kind *kind, const struct job *job, b
  * and half_round_trip must be asked for.
  */
 static bool offers_notify(const struct job *job, const struct fi_info *info) {
-	return job->op == OP_WRITE && job->kind != KIND_TRANSFER &&
+	return job->op == OP_WRITE && !job_has_lanes(job) &&
 	       info->domain_attr->cq_data_size >= sizeof(uint32_t) &&
 	       !(info->ep_attr->protocol == FI_PROTO_CXI && job->definition != DEFINITION_HALF_ROUND_TRIP);
 }
@@ -430,7 +430,7 @@ const struct backend backend_ofi = {
 	.open = ofi_open,
 	.local_address = ofi_local_address,
 	.connect = ofi_connect,
-	.transfers = &(const struct transfer_hooks) { .place = ofi_place },
+	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = backend_post_each },
 	.post = ofi_post,
 	.post_receive = ofi_post_receive,
 	.poll = ofi_poll,

@@ -213,7 +213,7 @@ static void place_slots(struct ofi_session *o, uint64_t remote_base) {
 	const struct arena *a = &o->arena;
 
 	o->remote_base = remote_base;
-	for (uint32_t i = 0; o->job->kind != KIND_TRANSFER && i < o->slots; i++)
+	for (uint32_t i = 0; !job_has_lanes(o->job) && i < o->slots; i++)
 		o->places[i] = (struct ofi_place) {
 			.tx = arena_tx(a, i),
 			.rx = arena_rx(a, i),

@@ -137,7 +137,7 @@ static int tcp_open(const struct open_arguments *a, struct session **ret) {
 	if (!s->lent)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", s->lent_size);
 	describe(s, a);
-	if (job->kind == KIND_TRANSFER)
+	if (job_has_lanes(job))
 		r = open_transfer(s, job);
 	if (r == 0 && s->role == ROLE_SERVER)
 		r = listen_for_data(s, a->local);
@@ -382,7 +382,7 @@ const struct backend backend_tcp = {
 	.local_address = tcp_local_address,
 	.connect = tcp_connect,
 	.begin = tcp_begin,
-	.transfers = &(const struct transfer_hooks) { .place = tcp_place },
+	.lanes = &(const struct lane_hooks) { .place = tcp_place, .post_list = backend_post_each },
 	.post = tcp_post,
 	.post_receive = tcp_post_receive,
 	.poll = tcp_poll,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tcp backend's files share: the session, and what transfers (KIND_TRANSFER) send over its connection.
+ * What the tcp backend's files share: the session, and what transfers and message rates send over its connection.
  *
  * Initiator to target: requests of 16 bytes: the operation (1: write, 2: read), flags (1: acknowledge), two bytes of 0,
  * the size (4 bytes), and the offset in the target's memory (8). Behind the request of a write lies its payload.

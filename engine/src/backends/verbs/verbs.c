@@ -127,13 +127,13 @@ static int open_all(struct verbs_session *v, const struct open_arguments *a) {
 	r = check_device(v);
 	if (r == 0)
 		r = draw_numbers(v);
-	if (r == 0 && a->job->kind != KIND_TRANSFER)
+	if (r == 0 && !job_has_lanes(a->job))
 		r = allocate(v);
 	if (r == 0)
 		r = verbs_memory_open(v);
 	if (r == 0)
 		r = verbs_queues_open(v);
-	if (r == 0 && a->job->kind == KIND_TRANSFER && a->role == ROLE_CLIENT)
+	if (r == 0 && job_has_lanes(a->job) && a->role == ROLE_CLIENT)
 		r = verbs_transfer_open(v);
 	if (r == 0)
 		r = a->job->rdma_cm ? verbs_cm_open(v, a->local) : verbs_init_queues(v);
@@ -232,7 +232,7 @@ const struct backend backend_verbs = {
 	.local_address = verbs_local_address,
 	.connect = verbs_connect,
 	.begin = verbs_begin,
-	.transfers = &(const struct transfer_hooks) { .place = verbs_place },
+	.lanes = &(const struct lane_hooks) { .place = verbs_place, .post_list = backend_post_each },
 	.post = verbs_post,
 	.post_receive = verbs_post_receive,
 	.poll = verbs_poll,

@@ -67,7 +67,7 @@ void verbs_begin(struct session *s, uint64_t size) {
 	const struct job *job = v->job;
 	bool inlined = size <= v->inline_bytes && !fetches(job->op);
 
-	if (job->kind == KIND_TRANSFER)
+	if (job_has_lanes(job))
 		return; /* verbs_place() prepares, and no phase changes it */
 	for (uint32_t slot = 0; slot < v->slots; slot++)
 		prepare(v, slot, size);

@@ -30,17 +30,17 @@ static int above_limit(const struct verbs_session *v, const char *what, uint64_t
 
 static int check_limits(const struct verbs_session *v, uint64_t completions) {
 	const struct ibv_device_attr *a = &v->device.attr;
-	const bool transfer = v->job->kind == KIND_TRANSFER; /* --outstanding is of one queue pair */
+	const bool lanes = job_has_lanes(v->job); /* --outstanding is of one queue pair */
 	int r;
 
 	r = above_limit(v, "queue pairs", v->n_queues, a->max_qp, "lower --queue-pairs");
 	if (r == 0)
 		r = above_limit(v, "work requests of a queue pair", MAX(v->send_depth, v->srq ? 0 : v->receive_depth),
 				a->max_qp_wr,
-				transfer ? "lower --outstanding" : "lower --outstanding, or raise --queue-pairs");
+				lanes ? "lower --outstanding" : "lower --outstanding, or raise --queue-pairs");
 	if (r == 0)
 		r = above_limit(v, "entries of a completion queue", completions, a->max_cqe,
-				transfer ? "lower --outstanding or --queue-pairs" : "lower --outstanding");
+				lanes ? "lower --outstanding or --queue-pairs" : "lower --outstanding");
 	return r;
 }
 
@@ -166,7 +166,7 @@ static void choose_depths(struct verbs_session *v) {
 	uint32_t ring = 1;
 
 	v->n_queues = job->queue_pairs;
-	if (job->kind == KIND_TRANSFER) {
+	if (job_has_lanes(job)) {
 		/* The target posts nothing; and drivers are not asked what they make of a queue of none. */
 		v->receive_depth = 1;
 		v->send_depth = v->role == ROLE_CLIENT ? job->outstanding : 1;

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# perch rate: what it counts, and what it refuses. Lists and completions are in engine/tests/test_verbs_rate.c.
+
+load helpers
+
+setup() { common_setup; }
+teardown() {
+  stop_servers
+  common_teardown
+}
+
+# rate EXIT OPTION...: to the server; the records as one array in out.json, what was said in $stderr.
+# Asleep while it waits, as a busy machine lets two ends that poll go on by turns of milliseconds.
+rate() {
+  local expected=$1
+  shift
+  run_apart "$expected" "$PERCH" rate 127.0.0.1 --port "$PORT" --completion event --json "$@"
+  jq -s . <<<"$output" >out.json
+}
+
+refused() {
+  local part=$1
+  shift
+  run_apart 2 "$PERCH" rate 127.0.0.1 --port 1 "$@"
+  assert_equal "$output" ""
+  assert_said "$part"
+}
+
+@test "each size is a record: every message of every thread is counted, and the rate is theirs over the time" {
+  perch_serve
+  local op
+  for op in write read; do
+    # 1001 messages: lists of 32, and a last one of 9
+    rate 0 --op "$op" --size 8:32 --iterations 1001 --warmup 70 --threads 2
+    assert_json out.json 'length == 3 and [.[].params.size_bytes] == [8, 16, 32] and all(.[]; .kind == "rate"
+      and .status == "ok" and .definition == "initiator_completion" and .latency_us == null and .transfer == null
+      and .params.threads == 2 and .params.batch == 32 and .message_rate.messages == 2002
+      and (.message_rate.mmsg_s * 1e6 * .elapsed_s - 2002 | fabs) < 1
+      and .bandwidth.bytes == 2002 * .params.size_bytes
+      and .path.claimed_bytes == 2 * 1071 * .params.size_bytes)'
+  done
+}
+
+@test "lists and queues of any length come to an end, over several connections" {
+  perch_serve
+  local batch
+  for batch in 1 3 7; do
+    run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PORT" --json --iterations 101 --warmup 5 --queue-pairs 3 \
+      --outstanding 7 --batch "$batch"
+    jq -s . <<<"$output" >out.json
+    assert_json out.json '.[0].message_rate.messages == 101 and .[0].params.queue_pairs == 3'
+  done
+}
+
+@test "a duration is kept, and other backends have the test, too" {
+  perch_serve
+  rate 0 --duration 200ms --warmup 10
+  assert_json out.json '.[0] | .elapsed_s >= 0.2 and .message_rate.messages > 0 and .params.duration_s == 0.2'
+  if "$PERCH" --version | grep -q ofi; then
+    rate 0 --backend ofi --provider tcp --iterations 500 --warmup 10
+    assert_json out.json '.[0] | .backend == "ofi" and .message_rate.messages == 500'
+  fi
+}
+
+@test "the table has the rate in millions of messages a second" {
+  perch_serve
+  run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PORT" --completion event --iterations 640 --warmup 0
+  assert_line --index 0 --partial "# write rate over tcp"
+  assert_line --index 1 --regexp '^ +Bytes +Writes +Rate\[Mmsg/s\] +Avg\[Gb/s\]$'
+  assert_line --index 2 --regexp '^ +64 +640 +[0-9.]+ +[0-9.]+$'
+}
+
+@test "what cannot be is exit 2 before anything starts" {
+  refused "is of write or read" --op send
+  refused "0' is out of range" --queue-pairs 0
+  refused "no option --verify; it belongs to: lat, bw, transfer" --verify
+  refused "has no message rate" --backend null
+  refused "--batch 64 needs --outstanding of at least as much" --batch 64 --outstanding 32
+  refused "needs --outstanding of at least 96, and it is 64" --batch 32 --cq-moderation 65 --outstanding 64
+  refused "and 262144 are possible" --queue-pairs 1024 --outstanding 512
+  refused "no option --devices; it belongs to: transfer" --devices lo
+}
+
+@test "a peer that dies in the middle is exit 4, and the record has what was complete" {
+  perch_serve
+  local code=0
+  "$PERCH" rate 127.0.0.1 --port "$PORT" --completion event --json --size 4K --duration 20s >out 2>err 3>&- &
+  local client=$!
+  wait_until job_moved $((32 * 1024 * 1024))
+  signal_jobs KILL
+  wait "$client" || code=$?
+  assert_equal "$code" 4
+  jq -es 'length == 1 and .[0].status == "error" and .[0].error.code == 4 and .[0].error.traffic
+    and .[0].message_rate.messages > 0' out || fail "$(cat out err)"
+}
