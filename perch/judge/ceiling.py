@@ -23,6 +23,10 @@ STREAM_LEAST_MTU = 72
 #: Extra bytes a message. Of a read: AETH on the first and the last packet of the answer.
 _MESSAGE = {"write": 16, "write-imm": 20, "send-imm": 4, "fetch-add": 28, "compare-swap": 28}
 
+#: A bond sends each queue pair by a link that a hash chooses: fewer may well share one link of two.
+#: All of so many do so in one run of 128 (2 x 2^-8).
+SPREAD = 8
+
 _layer = pl.col("link.layer")
 _mtu = pl.col("link.mtu_bytes")
 _size = pl.col("params.size_bytes")
@@ -130,12 +134,20 @@ def _running() -> pl.Expr:
     return _links() * pl.col("link.rate_gbit_s")
 
 
+def _bonded(expected: pl.Expr) -> pl.Expr:
+    """The links of a bond that a flow fills for sure, by what its rate is of one link's."""
+    links = (_running() / expected).round().fill_null(1).clip(lower_bound=1)
+    return pl.when(pl.col("params.queue_pairs") >= SPREAD).then(links).otherwise(1)
+
+
 def ceiling_gbit_s() -> pl.Expr:
     """What the network that was bought can carry, as payload, both ways summed.
 
-    The rate is what the inventory expects, else that of the link. Null where nothing can be said.
+    The rate is what the inventory expects of one link, else that of the link. Null where nothing
+    can be said.
     """
-    expected = _devices() * pl.col("link.expected_gbit_s")
+    one = _devices() * pl.col("link.expected_gbit_s")
+    expected = one * _bonded(one)
     return _payload(pl.coalesce(expected, _running()))
 
 

@@ -30,12 +30,21 @@ _cassini_speed = re.compile(r"([0-9]+)G")
 class LinkFacts(msgspec.Struct, frozen=True):
     """Of a device or an interface.
 
-    Rates in Gb/s; MTU in bytes; a device has none, as its MTU is the path's.
+    Rates in Gb/s, of a bond that of one of its `links`; MTU in bytes; a device has none, as its MTU
+    is the path's.
     """
 
     rate_gbit_s: Number | None = None
     mtu_bytes: Number | None = None
     pcie_gbit_s: Number | None = None
+    links: int = 1
+
+    def of_flows(self, flows: int) -> LinkFacts:
+        """With the rate of as many links as so many flows may take."""
+        if self.rate_gbit_s is None:
+            return self
+        rate = self.rate_gbit_s * min(flows, self.links)
+        return msgspec.structs.replace(self, rate_gbit_s=rate)
 
 
 NOTHING = LinkFacts()
@@ -99,6 +108,9 @@ def of_host(
     facts = by_name | _devices(idle, by_name)
     for device, rate in [*_values(checks, "nic-link-speed"), *_cassini_rates(checks)]:
         facts[device] = msgspec.structs.replace(facts.get(device, NOTHING), rate_gbit_s=rate)
+    for device, up in _values(checks, "nic-bond-links"):
+        known = facts.get(device, NOTHING)
+        facts[device] = msgspec.structs.replace(known, links=max(1, int(up)))
     payloads = dict(_values(checks, "nic-pcie-max-payload"))
     # Gb/s of the narrowest link to memory, rounded down
     for device, narrowest in _values(checks, "nic-pcie-bandwidth"):
@@ -121,12 +133,13 @@ def _of_ends(
     links: tuple[Mapping[str, LinkFacts], Mapping[str, LinkFacts]],
     client: str | None,
     server: str | None,
+    flows: int,
 ) -> LinkFacts:
-    """Of several devices, with commas between them."""
+    """Of several devices, with commas between them, each with so many flows."""
     return _narrowest(
         tuple(
             [
-                of_host.get(name, NOTHING)
+                of_host.get(name, NOTHING).of_flows(flows)
                 for of_host, names in zip(links, (client, server), strict=True)
                 for name in (names or "").split(",")
             ]
@@ -178,12 +191,13 @@ def of_part(
     """
     said = part.link or Link()
     stream = is_stream(part, flow)
+    flows = (part.params.queue_pairs if part.params else None) or 1
     if stream:
-        facts = _of_ends(links, routes.client, routes.server)
+        facts = _of_ends(links, routes.client, routes.server, flows)
     else:
         client = part.client.device if part.client else None
         server = part.server.device if part.server else None
-        facts = _of_ends(links, client, server)
+        facts = _of_ends(links, client, server, flows)
     # the rate of a transfer's sum is that of all its pairs, which only the tool adds up
     rate = said.rate_gbit_s or (None if part.kind == "sum" else facts.rate_gbit_s)
     mtu = said.mtu_bytes or (facts.mtu_bytes if stream else None)

@@ -27,7 +27,7 @@ topic() {
   assert_output "$2 cases"
 }
 
-@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 31; }
+@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 34; }
 
 @test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 32; }
 

@@ -87,6 +87,8 @@ def top(link: dict[str, Any], column: str = "ceiling_gbit_s", **more: Any) -> fl
     return value
 
 
+BOND: dict[str, Any] = {**ROCE, "rate_gbit_s": 200, "expected_gbit_s": 100}
+EIGHT: dict[str, Any] = {"params": {"queue_pairs": 8}}
 BOTH_WAYS: dict[str, Any] = {"bidirectional": True}
 CARD: dict[str, Any] = {**ROCE, "rate_gbit_s": 100}
 SUM: dict[str, Any] = {
@@ -106,6 +108,12 @@ SUM: dict[str, Any] = {
         ({**CARD, "pcie_gbit_s": 58}, {}, 98.037),
         ({**CARD, "expected_gbit_s": 200}, {}, 196.075),
         ({**ROCE, "expected_gbit_s": 200}, {}, 196.075),
+        # a bond: many queue pairs fill its links, few may all be on one
+        (BOND, EIGHT, 196.075),
+        (BOND, {"params": {"queue_pairs": 7}}, 98.037),
+        ({**BOND, "rate_gbit_s": 100}, EIGHT, 98.037),
+        ({**BOND, "rate_gbit_s": 50}, EIGHT, 98.037),
+        ({**BOND, "rate_gbit_s": 400}, {**SUM, **EIGHT}, 392.149),
         # of a sum, each device has its own
         ({**CARD, "rate_gbit_s": 200, "expected_gbit_s": 400}, SUM, 784.299),
         ({**CARD, "rate_gbit_s": 200}, SUM, 196.075),
@@ -133,6 +141,7 @@ def test_the_ceiling_of_a_record(
     ("link", "more", "host", "possible"),
     [
         (CARD, {}, None, 98.037),
+        (BOND, EIGHT, None, 196.075),
         # 8 GT/s x8 let 58 Gb/s through
         ({**CARD, "pcie_gbit_s": 58}, {}, 58, 58),
         ({**CARD, "pcie_gbit_s": 58}, {"params": BOTH_WAYS}, 116, 116),

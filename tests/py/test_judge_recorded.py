@@ -218,6 +218,21 @@ def test_a_hosts_checks_say_rate_and_pcie_of_its_devices() -> None:
     }
 
 
+def test_queue_pairs_take_as_many_links_of_a_bond_as_are_up() -> None:
+    checks: list[dict[str, Any]] = [
+        {"id": "nic-link-speed", "device": "m0", "value": 100},
+        {"id": "nic-bond-links", "device": "m0", "value": 2},
+    ]
+    known = links.of_host([], None, checks)
+    assert known == {"m0": LinkFacts(100, links=2)}
+    one_link = {"m0": LinkFacts(100)}
+    for queue_pairs, server, rate in ((1, known, 100), (8, known, 200), (8, one_link, 100)):
+        ends = {"client": {"device": "m0"}, "server": {"device": "m0"}}
+        rdma = part({**ends, "params": {"queue_pairs": queue_pairs}})
+        found = links.of_part(rdma, verbs(), "roce", (known, server), links.Routes(None, None), 100)
+        assert found.rate_gbit_s == rate
+
+
 def test_an_rdma_device_has_its_interfaces_rate_unless_it_has_several_ports() -> None:
     under = {"mlx5_0/1": "eth1", "mlx5_1/1": "eth1", "mlx5_1/2": "eth2"}
     idle = side()

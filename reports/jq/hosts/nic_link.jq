@@ -71,7 +71,15 @@ def interface_gbit($raw; $netdev):
     (r::said($raw; "settings \($netdev)") | strings | capture("\\n\\s*Speed: (?<v>[0-9]+)Mb/s").v | tonumber) ]
   | map(select(. != null and . > 0)) | if . == [] then null else .[0] / 1000 end;
 
-# {gbit, lanes, most, most_lanes}; null is not known
+# The links of a bond, [{name, up, gbit}]; [] is no bond. Its own speed is their sum (Linux, bond_ethtool_get_link_ksettings()).
+def members($raw; $netdev):
+  "/sys/class/net/\($netdev)/" as $dir
+  | if $netdev == null or r::text($raw; $dir + "bonding/mode") == null then []
+    else [ $raw.links | keys[] | select(startswith($dir + "lower_")) | . as $lower
+           | { name: .[($dir + "lower_" | length):], up: (r::text($raw; $lower + "/operstate") == "up"),
+               gbit: (r::number($raw; $lower + "/speed") | if . != null and . > 0 then . / 1000 else null end) } ] end;
+
+# {gbit, lanes, most, most_lanes}; null is not known. Of a bond: its slowest link that is up.
 def link($raw; $d):
   r::text($raw; $d.dir + "/link_layer") as $layer
   | (r::text($raw; $d.dir + "/rate") | rate) as $rate
@@ -79,7 +87,8 @@ def link($raw; $d):
       r::said($raw; "portinfo \($d.name)/\($d.port)") as $info
       | {gbit: $rate.gbit, lanes: $rate.lanes, most: ($info | fastest_port), most_lanes: ($info | widest)}
     elif $d.netdev == null then {gbit: (if $d.software then null else $rate.gbit end), lanes: null, most: null, most_lanes: null}
-    else { gbit: (interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
+    else { gbit: (([members($raw; $d.netdev)[] | select(.up) | .gbit | values] | min)
+                  // interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
            most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
 
 def speed($raw; $d; $host):
@@ -96,6 +105,18 @@ def speed($raw; $d; $host):
         why: "a slower link caps every bandwidth, and other checks do not show it",
         source: (if $wanted != null then "perch_link_gbit_s" else "the port's supported speeds (ethtool or smpquery portinfo)" end),
         remedy: "Check cable, transceiver and switch port; if the link was bought slower, set perch_link_gbit_s" });
+
+# value: its links that are up
+def bond($raw; $d):
+  members($raw; $d.netdev) as $members
+  | select($members != [])
+  | [$members[] | select(.up | not) | .name] as $down
+  | (($members | length) - ($down | length)) as $up
+  | r::either($down == []; "\($up) of \($members | length) up" + if $down == [] then "" else "; down: \($down | join(", "))" end; $up)
+  | r::finding("bond-links"; $d.name;
+      { severity: "required", wanted: "all \($members | length)", source: "Linux, Documentation/networking/bonding.rst",
+        why: "a link that is down takes its share of the bandwidth, and the others hide it",
+        remedy: "Check its cable, transceiver and switch port; or remove it from \($d.netdev)" });
 
 # InfiniBand alone tells its lanes. A splitter cable of HDR has two, on purpose.
 def width($raw; $d):
@@ -181,7 +202,7 @@ def carrier($raw; $netdev):
 # ---- all --------------------------------------------------------------------------------------------------------
 
 def of_port($raw; $d; $host):
-  state($raw; $d), layer($raw; $d; $host), speed($raw; $d; $host),
+  state($raw; $d), layer($raw; $d; $host), speed($raw; $d; $host), bond($raw; $d),
   (select(r::text($raw; $d.dir + "/link_layer") == "InfiniBand") | width($raw; $d), subnet_manager($raw; $d)),
   port_errors($raw; $d);
 
@@ -191,7 +212,7 @@ def findings($raw; $host; $devices):
     # a Cassini NIC's own link is slingshot.jq's
     ( $devices[] | select(.cxi | not) | . as $d | is_there($raw; $d; $host),
       if $d.rdma then of_port($raw; $d; $host)
-      elif $d.netdev != null and r::there($raw; $d.netdev) then speed($raw; $d; $host) else empty end ),
+      elif $d.netdev != null and r::there($raw; $d.netdev) then speed($raw; $d; $host), bond($raw; $d) else empty end ),
     ( r::interfaces($devices)[].netdev | select(r::there($raw; .)) | carrier($raw; .), interface_errors($raw; .) ),
     ( $devices[].named | strings | select(r::there($raw; .) | not) | . as $netdev
       | r::result("bad"; "no interface \($netdev)"; null)

@@ -52,8 +52,9 @@ nic_interface() {
   keep_link "$dir"
   for lower in "$dir"/lower_*; do
     [ ! -e "$lower" ] || keep_link "$lower" # of a bond, a VLAN: what carries it
+    keep "$lower"/{operstate,speed}
   done
-  keep "$dir"/{mtu,operstate,carrier,speed,duplex,address,carrier_changes,carrier_down_count} "$dir"/statistics/* \
+  keep "$dir"/{mtu,operstate,carrier,speed,duplex,address,carrier_changes,carrier_down_count,bonding/mode} "$dir"/statistics/* \
     /proc/sys/net/ipv4/conf/"$1"/{arp_ignore,arp_announce,rp_filter}
   ask "address $1" ip -j address show dev "$1"
   ask "driver $1" ethtool -i "$1"
