@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from perch.judge import wire
 from perch.judge.places import HAVE_HEADERS, Counter, Place
@@ -310,30 +311,34 @@ def _elsewhere(place: Place, way: _Way) -> list[str]:
 NEAR = 1e-9
 
 
-class _Margin(NamedTuple):
+#: A number, or a column of numbers.
+Column = Any
+
+
+class Margin(NamedTuple):
     """The bounds of one counter and way of a claim, without anything that was sent again.
 
     At 0 seconds, and what each second adds.
     """
 
-    least: Number
-    most: float
-    most_s: float
-    noise: float
-    noise_s: float
-    quiet: float
-    quiet_s: float
+    least: Column
+    most: Column
+    most_s: Column
+    noise: Column
+    noise_s: Column
+    quiet: Column
+    quiet_s: Column
 
 
 @lru_cache(maxsize=4096)
-def _margins(claim: wire.Claim, role: Role, unit: str, of: str, rdma: bool) -> list[_Margin]:
+def _margins(claim: wire.Claim, role: Role, unit: str, of: str, rdma: bool) -> list[Margin]:
     at_once, later = (_law(claim, rdma=rdma, again=0, seconds=n) for n in (0, 1))
     found = []
     for way in _ways(role, claim):
         least, _, most = at_once.limits(unit, of, way)
         noise, quiet = at_once.noise(of), at_once.quiet(unit, of)
         found.append(
-            _Margin(
+            Margin(
                 least,
                 most,
                 later.limits(unit, of, way)[2] - most,
@@ -346,6 +351,31 @@ def _margins(claim: wire.Claim, role: Role, unit: str, of: str, rdma: bool) -> l
     return found
 
 
+def margins_of(
+    claims: Sequence[wire.Claim], role: Role, unit: str, of: str, rdma: bool
+) -> list[Margin]:
+    """Of both ways out of many claims, a row for each."""
+    places = {claim: n for n, claim in enumerate(dict.fromkeys(claims))}
+    each = [_margins(claim, role, unit, of, rdma) for claim in places]
+    if len(each) == 1:
+        return each[0]
+    rows = [places[claim] for claim in claims]
+    return [Margin(*np.array(way, float)[rows].T) for way in zip(*each, strict=True)]
+
+
+def surely_holds(at: Margin, counted: Column, idle: Column, seconds: Column) -> Column:
+    """Whether `judged` has nothing to say of a counter and way, whatever was sent again.
+
+    `idle`: of what was counted. False decides nothing: the bounds do.
+    """
+    return (
+        (counted >= at.least)
+        & (counted - idle <= (at.most + at.most_s * seconds) * (1 - NEAR))
+        & (counted > (idle + at.noise + at.noise_s * seconds) * (1 + NEAR))
+        & (idle <= (at.quiet + at.quiet_s * seconds) * (1 - NEAR))
+    )
+
+
 def surely_hold(
     role: Role,
     counters: Sequence[Counter],
@@ -356,20 +386,11 @@ def surely_hold(
     *,
     rdma: bool,
 ) -> bool:
-    """Whether `judged` has nothing to say of any bound of a place, whatever was sent again.
-
-    `rests`: each counter in the host's idle time. False decides nothing: the bounds do.
-    """
+    """The same of all counters of a place. `rests`: each counter in the host's idle time."""
     for counter, rest in zip(counters, rests, strict=True):
         margins = _margins(claim, role, counter.unit, counter.of, rdma)
         for at, counted, at_rest in zip(margins, _both(counter), _both(rest), strict=True):
             idle = (at_rest or 0) * seconds / idle_seconds
-            if not (
-                counted is not None
-                and counted >= at.least
-                and counted - idle <= (at.most + at.most_s * seconds) * (1 - NEAR)
-                and counted > (idle + at.noise + at.noise_s * seconds) * (1 + NEAR)
-                and idle <= (at.quiet + at.quiet_s * seconds) * (1 - NEAR)
-            ):
+            if counted is None or not surely_holds(at, counted, idle, seconds):
                 return False
     return True

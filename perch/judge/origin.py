@@ -15,7 +15,7 @@ from perch.judge.hosts import HostFacts
 from perch.model.figures import rounded
 from perch.model.plan import Flow, Plan
 from perch.model.raw import End, FlowFiles
-from perch.model.record import ROLES, About, Error, Part, Role, Side
+from perch.model.record import ROLES, About, Error, Number, Part, Role, Side
 from perch.tools import TOOLS
 
 _NO_SIDE = Side()
@@ -160,13 +160,24 @@ def _other_interface(
     return f"the output says device {device} on the {role}, whose address is on {interface}"
 
 
+def processor_s(part: Part, role: Role) -> Number | None:
+    """Seconds of processors that one end took."""
+    if part.cpu is None:
+        return None
+    return part.cpu.client_s if role == "client" else part.cpu.server_s
+
+
+def processors_s(cores: times.Column, lived: times.Column) -> times.Column:
+    """Seconds that so many of them have while a process lives so long."""
+    return cores * (lived + times.GRANTED_S)
+
+
 def too_busy(part: Part, role: Role, client: End | None, facts: HostFacts) -> str | None:
     """More seconds of processors than a host has while the client's process lived."""
-    seconds = getattr(part.cpu, f"{role}_s") if part.cpu else None
-    lived = client.elapsed_s if client else None
+    seconds, lived = processor_s(part, role), client.elapsed_s if client else None
     if seconds is None or lived is None or not facts.cores:
         return None
-    if seconds <= facts.cores * (lived + times.GRANTED_S):
+    if seconds <= processors_s(facts.cores, lived):
         return None
     return (
         f"its {role} took {rounded(seconds)} s of processors, but the flow {rounded(lived)} s on "

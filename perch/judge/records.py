@@ -10,7 +10,8 @@ import msgspec
 
 from perch.judge import as_planned, ends, events, links, origin, packets, path, scope
 from perch.judge import round as rounds
-from perch.judge.alike import Alike, Found, Kinds
+from perch.judge.alike import Found, Kinds
+from perch.judge.alike_flows import Alike
 from perch.judge.asked import Asked, Asking
 from perch.judge.counters import Counted, counted
 from perch.judge.host_lines import Part as FilePart
@@ -59,6 +60,13 @@ class _Heard(msgspec.Struct):
     ends: list[ReadEnd]
 
 
+class _Looked(NamedTuple):
+    """A flow that was looked at closely, and its records."""
+
+    heard: _Heard
+    records: list[Record]
+
+
 class Read(NamedTuple):
     """What some rounds left: their records, and a row for each of their flows."""
 
@@ -101,45 +109,56 @@ class FlowReader:
         are judged together.
         """
         whole = Read([], [])
-        flows = [flow for turn in turns for flow in turn.flows]
-        said = iter(self._said(flows))
-        for turn in turns:
-            of_round = list(islice(said, len(turn.flows)))
-            shared = rounds.shared_hosts(turn.flows)
-            if shared:
-                self._read_together(of_round, shared, trail, whole)
-            else:
-                for one in of_round:
-                    self._read_one(one, trail, whole)
+        said = self._said([flow for turn in turns for flow in turn.flows])
+        shared = [rounds.shared_hosts(turn.flows) for turn in turns]
+        rows = iter(range(len(said)))
+        of_rounds = [list(islice(rows, len(turn.flows))) for turn in turns]
+        alone = [
+            row for at, hosts in zip(of_rounds, shared, strict=True) if not hosts for row in at
+        ]
+        looked, alike = self._looked(said, alone)
+        for of_round, hosts in zip(of_rounds, shared, strict=True):
+            if hosts:
+                self._read_together([said[row] for row in of_round], hosts, trail, whole)
+                continue
+            for row in of_round:
+                if row in alike:
+                    _follow_alike(said[row], alike[row], trail, whole)
+                else:
+                    _follow(trail, whole, [looked[row]])
         return whole
 
-    def _read_one(self, said: _Said, trail: Trail, whole: Read) -> None:
-        """A flow whose hosts have no other one in its round."""
-        flow = said.flow
-        key = None if said.foreign or said.why else self._kinds.key(flow, said.parts, said.raw)
-        alike = key and self._alike(said, key)
-        if alike:
-            whole.records.extend(alike.records)
-            whole.seen.append(seen(flow, said.raw))
-            _carry(trail, flow, alike.carriers, hardware=alike.hardware)
-            for end in _read_ends(flow, said.raw):
-                if not trail.goes_on(*end):
-                    trail.read([end])
-            return
-        one = self._hear(said, frozenset())
-        records = list(self._records(one, one.proof.path))
-        if key and one.parts is said.parts:
-            self._kinds.learn(flow, said.parts, one.asked, key, records)
-        _follow(trail, [(one, records)])
-        whole.records.extend(records)
-        whole.seen.append(one.seen)
+    def _looked(
+        self, said: Sequence[_Said], alone: Sequence[int]
+    ) -> tuple[dict[int, _Looked], dict[int, Alike]]:
+        """Those that were looked at closely, and those that differ from these in figures alone.
 
-    def _alike(self, said: _Said, key: Found) -> Alike | None:
-        """What a flow left that differs in its figures alone from one that was looked at."""
-        flow = said.flow
-        if server_cause(flow, said.raw.server, said.raw.server_stderr):
+        `alone`: of the flows whose hosts have no other one in their round.
+        """
+        looked: dict[int, _Looked] = {}
+        alike: dict[int, Found] = {}
+        for row in alone:
+            found = self._found(said[row])
+            if found and self._kinds.knows(found):
+                alike[row] = found
+                continue
+            one = looked[row] = self._look(said[row])
+            if found and one.heard.parts is found[1].parts:
+                self._kinds.learn(found, one.heard.asked, one.records)
+        sure = self._kinds.of(alike)
+        looked |= {row: self._look(said[row]) for row in alike if row not in sure}
+        return looked, sure
+
+    def _found(self, said: _Said) -> Found | None:
+        """What a flow shares with others of its kind; None of one that is looked at closely."""
+        flow, raw = said.flow, said.raw
+        if said.foreign or said.why or server_cause(flow, raw.server, raw.server_stderr):
             return None
-        return self._kinds.of(flow, said.parts, key)
+        return self._kinds.key(flow, said.parts, raw)
+
+    def _look(self, said: _Said) -> _Looked:
+        one = self._hear(said, frozenset())
+        return _Looked(one, list(self._records(one, one.proof.path)))
 
     def _read_together(
         self, said: Sequence[_Said], shared: set[str], trail: Trail, whole: Read
@@ -150,12 +169,11 @@ class FlowReader:
         paths = rounds.judged(
             [rounds.Member(one.flow, one.client, one.server, one.proof) for one in heard]
         )
-        records = [
-            list(self._records(one, judged)) for one, judged in zip(heard, paths, strict=True)
+        looked = [
+            _Looked(one, list(self._records(one, judged)))
+            for one, judged in zip(heard, paths, strict=True)
         ]
-        _follow(trail, list(zip(heard, records, strict=True)))
-        whole.records.extend(one for each in records for one in each)
-        whole.seen.extend(one.seen for one in heard)
+        _follow(trail, whole, looked)
 
     def _said(self, flows: Sequence[Flow]) -> list[_Said]:
         """What was left of each flow; `parts` of all tools' outputs are read together."""
@@ -249,12 +267,24 @@ class FlowReader:
             )
 
 
-def _follow(trail: Trail, heard: Sequence[tuple[_Heard, Sequence[Record]]]) -> None:
+def _follow(trail: Trail, whole: Read, looked: Sequence[_Looked]) -> None:
     """Goes on with what the flows of one round read, and which devices carried them."""
-    for one, records in heard:
+    for one, records in looked:
         hardware = any(record.scope == "hardware" for record in records)
         _carry(trail, one.flow, one.proof.carried, hardware=hardware)
-    trail.read(end for one, _ in heard for end in one.ends)
+        whole.records.extend(records)
+        whole.seen.append(one.seen)
+    trail.read(end for one, _ in looked for end in one.ends)
+
+
+def _follow_alike(said: _Said, alike: Alike, trail: Trail, whole: Read) -> None:
+    """The same of a flow that differs in its figures alone from one that was looked at."""
+    whole.records.extend(alike.records)
+    whole.seen.append(seen(said.flow, said.raw))
+    _carry(trail, said.flow, alike.carriers, hardware=alike.hardware)
+    for end in _read_ends(said.flow, said.raw):
+        if not trail.goes_on(*end):
+            trail.read([end])
 
 
 def _carry(

@@ -5,7 +5,9 @@ All times of one host are of one clock, which may have been set by CLOSE_S meanw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from perch.model.figures import rounded
 from perch.model.moments import CLOSE_S, LOST_S, SLEW, moment
@@ -25,6 +27,39 @@ GRANTED = 1.05
 
 #: The engine cuts the moment at which a size begins to milliseconds; one more is for rounding.
 CUT_S = 0.002
+
+
+#: A number, or a column of numbers; nan where a time is not known.
+Column = Any
+
+
+class Times(NamedTuple):
+    """Seconds since the epoch of an end, or of many: its start and end, and its two readings.
+
+    `lasted`: by the monotonic clock.
+    """
+
+    begun: Column
+    over: Column
+    lasted: Column
+    before: Column
+    after: Column
+
+
+def times_of(end: End) -> Times:
+    """Of one end."""
+    before, after = (end.counters.before, end.counters.after) if end.counters else (None, None)
+    told = (
+        end.begun, end.over, end.elapsed_s, before and before.time, after and after.time
+    )  # fmt: skip
+    return Times(*(math.nan if one is None else one for one in told))
+
+
+def walked(agent: Agent | None) -> tuple[float, float]:
+    """When an agent began and ended; nan where that is not known."""
+    told = (moment(agent.started), moment(agent.ended)) if agent else (None, None)
+    begin, stop = (math.nan if one is None else one for one in told)
+    return begin, stop
 
 
 def _apart(later: float, earlier: float) -> float:
@@ -105,24 +140,35 @@ def _untimely(plan: Plan, end: End, agent: Agent | None) -> Iterator[str]:
         yield why
 
 
-def surely_timely(plan: Plan, end: End, agent: Agent | None) -> bool:
-    """Whether `_untimely` has nothing to say of an end, as of nearly all; False decides nothing."""
-    created, begun, over, read = moment(plan.created), end.begun, end.over, end.counters
-    if plan.soak is not None or created is None or begun is None or over is None:
-        return False
-    if not end.elapsed_s or agent is None or read is None or not (read.before and read.after):
-        return False
-    begin, stop = moment(agent.started), moment(agent.ended)
-    before, after = read.before.time, read.after.time
-    if begin is None or stop is None or before is None or after is None:
-        return False
+def surely_timely(created: Column, begin: Column, stop: Column, of: Times) -> Column:
+    """Whether `_untimely` has nothing to say of an end of no soak, as of nearly all.
+
+    Its readings are of one layout. False decides nothing. `created`: of the plan; `begin`, `stop`:
+    of the agent.
+    """
+    beyond = of.after - of.begun - of.lasted
     return (
-        read.before.layout is read.after.layout
-        and begin - CLOSE_S <= begun <= over <= stop + CLOSE_S
-        and created - LOST_S <= begun
-        and begun - CLOSE_S <= before < after <= over + READING_S
-        and -CLOSE_S <= after - begun - end.elapsed_s <= READING_S
+        (begin - CLOSE_S <= of.begun)
+        & (of.begun <= of.over)
+        & (of.over <= stop + CLOSE_S)
+        & (created - LOST_S <= of.begun)
+        & (of.begun - CLOSE_S <= of.before)
+        & (of.before < of.after)
+        & (of.after <= of.over + READING_S)
+        & (of.lasted > 0)
+        & (beyond >= -CLOSE_S)
+        & (beyond <= READING_S)
     )
+
+
+def _is_timely(plan: Plan, end: End, agent: Agent | None) -> bool:
+    read = end.counters
+    if plan.soak is not None or read is None or not (read.before and read.after):
+        return False
+    created = moment(plan.created)
+    if created is None or read.before.layout is not read.after.layout:
+        return False
+    return bool(surely_timely(created, *walked(agent), times_of(end)))
 
 
 def foreign(
@@ -131,7 +177,7 @@ def foreign(
     """Why a flow is of another time than its plan and its hosts' agents; None where it is not."""
     for role, end in ends.items():
         if end and end.state == "done":
-            if surely_timely(plan, end, agents[role]):
+            if _is_timely(plan, end, agents[role]):
                 continue
             why = next(_untimely(plan, end, agents[role]), None)
             if why:
@@ -153,12 +199,17 @@ def not_in_process(flow: Flow, part: Part, client: End | None) -> str | None:
     start, stop = client.begun, client.over
     if start is None or stop is None:
         return None
-    if start - CLOSE_S <= begun and begun + (part.elapsed_s or 0) <= stop + CLOSE_S:
+    if in_process(begun, part.elapsed_s or 0, start, stop):
         return None
     return (
         f"the output is of {part.started} and {rounded(part.elapsed_s or 0)} s, but its process "
         f"ran from {client.started} to {client.ended}"
     )
+
+
+def in_process(begun: Column, lasted: Column, start: Column, stop: Column) -> Column:
+    """Whether what began then and lasted so long lies within the life of its process."""
+    return (start - CLOSE_S <= begun) & (begun + lasted <= stop + CLOSE_S)
 
 
 def _between_readings(end: End | None) -> float | None:
@@ -206,11 +257,11 @@ def too_long(parts: Sequence[Part], client: End | None, server: End | None) -> s
         if part.status == "ok" and part.kind != "transfer" and not (part.soak and part.soak.resumed)
     )
     lived = client.elapsed_s
-    if not _fits(lasted, lived):
+    if not fits(lasted, lived):
         return f"its sizes took {rounded(lasted)} s, but its process lived {lived} s"
     for end in (client, server):
         seconds = _between_readings(end)
-        if end and seconds is not None and not _fits(lasted, seconds):
+        if end and seconds is not None and not fits(lasted, seconds):
             return (
                 f"its sizes took {rounded(lasted)} s, but the {end.role}'s line has counters of "
                 f"{rounded(seconds)} s"
@@ -218,5 +269,7 @@ def too_long(parts: Sequence[Part], client: End | None, server: End | None) -> s
     return None
 
 
-def _fits(lasted: float, lived: float) -> bool:
-    return lasted <= GRANTED * lived + min(GRANTED_S, max(lived, 0))
+def fits(lasted: Column, lived: Column) -> Column:
+    """Whether sizes may have taken so long in a process, or between readings, of this length."""
+    granted = GRANTED * lived
+    return (lasted <= granted + GRANTED_S) & (lasted <= granted + lived)
