@@ -70,6 +70,7 @@ struct fake {
 	unsigned lose_every;            /* UC and UD: every nth message; 0: none */
 	bool corrupt;                   /* one byte of the next message, once */
 	struct ibv_ah_attr cm_path;     /* what the connection manager finds */
+	unsigned not_ready;             /* times that a reliable sender found no receive */
 	unsigned sent;                  /* completions of send queues that were put into completion queues */
 	unsigned live;                  /* objects that were made and not destroyed */
 	/* what a backend must never do, such as overrun a queue; said on standard error */

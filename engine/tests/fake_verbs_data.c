@@ -164,7 +164,7 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 		fake.next_status = IBV_WC_SUCCESS;
 		return status;
 	}
-	if (!s->copy && !fake_reaches(s->sge.lkey, s->sge.addr, s->sge.length, 0))
+	if (!s->copy && s->sge.length > 0 && !fake_reaches(s->sge.lkey, s->sge.addr, s->sge.length, 0))
 		return IBV_WC_LOC_PROT_ERR;
 	if (lossy && fake.lose_every && ++q->lost % fake.lose_every == 0)
 		return IBV_WC_SUCCESS;
@@ -178,6 +178,7 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 	case IBV_WR_SEND_WITH_IMM:
 		if (!deliver(to, s, data, q->qp.qp_num, 0, &too_long)) {
 			*ret_wait = !lossy;
+			fake.not_ready += !lossy;
 			return IBV_WC_SUCCESS;
 		}
 		return too_long && !lossy ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS;
@@ -193,6 +194,7 @@ static enum ibv_wc_status execute(struct fake_qp *q, const struct sending *s, bo
 				memcpy((void *) (uintptr_t) s->wr.wr.rdma.remote_addr, data,
 				       (s->sge.length - 1) / FAKE_MTU * FAKE_MTU);
 			*ret_wait = !lossy;
+			fake.not_ready += !lossy;
 			return IBV_WC_SUCCESS;
 		}
 		memcpy((void *) (uintptr_t) s->wr.wr.rdma.remote_addr, data, s->sge.length);
@@ -260,11 +262,13 @@ static void progress(struct fake_qp *q) {
 static int post_one(struct fake_qp *q, const struct ibv_send_wr *wr) {
 	struct sending *s = q->sends + q->head % q->cap.max_send_wr;
 
-	if (q->busy >= q->cap.max_send_wr || q->qp.state < IBV_QPS_RTS || wr->num_sge != 1) {
+	if (q->busy >= q->cap.max_send_wr || q->qp.state < IBV_QPS_RTS || wr->num_sge > 1) {
 		fake_violation("a send queue overran, or is not ready to send");
 		return ENOMEM;
 	}
-	*s = (struct sending) { .wr = *wr, .sge = wr->sg_list[0] };
+	*s = (struct sending) { .wr = *wr };
+	if (wr->num_sge > 0)
+		s->sge = wr->sg_list[0];
 	s->wr.next = NULL;
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		if (s->sge.length > q->cap.max_inline_data) {

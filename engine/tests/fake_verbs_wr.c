@@ -4,6 +4,8 @@
 
 #include "fake_verbs_internal.h"
 
+static const uint64_t WR_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND;
+
 struct fake_list {
 	struct ibv_send_wr *requests;   /* room for all that the queue takes */
 	struct ibv_sge *places;
@@ -75,6 +77,10 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t key, uint64_t address) {
 	add(ex, IBV_WR_RDMA_READ, IBV_QP_EX_WITH_RDMA_READ, key, address);
 }
 
+static void wr_send(struct ibv_qp_ex *ex) {
+	add(ex, IBV_WR_SEND, IBV_QP_EX_WITH_SEND, 0, 0);
+}
+
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t key, uint64_t address, uint32_t length) {
 	struct fake_list *l = of(ex)->list;
 
@@ -132,7 +138,7 @@ struct ibv_qp *fake_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 	struct fake_qp *q;
 
 	if (a->comp_mask != (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) || a->pd->context != context ||
-	    a->send_ops_flags & ~(uint64_t) (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ))
+	    a->send_ops_flags & ~WR_OPS)
 		e = EOPNOTSUPP;
 	if (e) {
 		errno = e;
@@ -146,6 +152,7 @@ struct ibv_qp *fake_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 	q->ex.wr_start = wr_start;
 	q->ex.wr_rdma_write = wr_rdma_write;
 	q->ex.wr_rdma_read = wr_rdma_read;
+	q->ex.wr_send = wr_send;
 	q->ex.wr_set_sge = wr_set_sge;
 	q->ex.wr_set_inline_data = wr_set_inline_data;
 	q->ex.wr_complete = wr_complete;

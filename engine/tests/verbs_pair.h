@@ -57,9 +57,9 @@ static inline int end_open(struct verbs_pair *p, enum role role) {
 	};
 	int r;
 
-	if (p->job.kind == KIND_TRANSFER) {
+	if (job_has_lanes(&p->job)) {
 		/* One flat buffer, and messages that lie wherever place() puts them. */
-		r = arena_open_flat(&e->arena, p->job.buffer_bytes, p->job.batches[0] * p->job.max_chunks,
+		r = arena_open_flat(&e->arena, job_buffer(&p->job), (uint32_t) job_most_pieces(&p->job),
 				    &(struct memory_kind) { .type = MEMORY_HOST });
 	} else {
 		r = arena_open(&e->arena, job_largest_size(&p->job), p->backend->slots(&p->job), true,

@@ -115,8 +115,9 @@ every_byte_is_checked() {
 }
 
 @test "threads share nothing that they write to: the hot loop takes no lock, and ThreadSanitizer has nothing to say" {
-  nm -u "$TOP/engine/build/transfer_drive.o" >calls
+  nm -u "$TOP/engine/build/measure/transfer_drive.o" >calls
   grep -q " pthread_create" calls
+  nm -u "$TOP/engine/build/measure/transfer_rate.o" >>calls
   refute grep -E "mutex|spin|rwlock|sem_|cond_" calls
   make --no-print-directory -s -C "$TOP/engine" sanitized-thread >&2
   # libfabric and the C library are not built with it: only what the engine's own code does is looked at

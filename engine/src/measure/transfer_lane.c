@@ -8,7 +8,7 @@
 
 /* A lane's own memory: what is sent from, or what it lands in; the other half is at the other end. */
 static struct memory_kind memory_of(const struct job *job, enum role role) {
-	bool sends = (role == ROLE_CLIENT) == (job->op == OP_WRITE);
+	bool sends = (role == ROLE_CLIENT) == (job->op != OP_READ);
 
 	return sends ? job_tx_memory(job) : job_rx_memory(job);
 }

@@ -64,7 +64,7 @@ static void add_lane(const struct transfer *x, const struct lane *l, struct run 
 					      clock_ns(&l->run.clock, l->ended - x->start_ticks));
 	ret->bytes += l->batches * bytes;
 	ret->messages += l->batches * s->batch;
-	*(l->job.op == OP_WRITE ? &ret->path.sent_bytes : &ret->path.received_bytes) += l->moved_batches * bytes;
+	*(l->job.op != OP_READ ? &ret->path.sent_bytes : &ret->path.received_bytes) += l->moved_batches * bytes;
 }
 
 /* Of the threads that drive a pair's lanes (-1: all), at either end. */

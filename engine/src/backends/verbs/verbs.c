@@ -84,7 +84,8 @@ static void describe(struct verbs_session *v) {
 	verbs_sysfs_driver(d->context->device, s->driver);
 	s->connection = connection_name((int) v->job->connection);
 	s->lossy = v->lossy;
-	s->passive = s->cheap_poll = true;
+	s->cheap_poll = true;
+	s->passive = !v->counts || !op_takes_receive(v->job->op);
 	/*
 	 * A send or write of a reliable connection is complete when the peer's device has acknowledged it,
 	 * others when they have left.
@@ -157,6 +158,8 @@ static int verbs_open(const struct open_arguments *a, struct session **ret) {
 	v->reliable = job->connection == CONNECTION_RC;
 	v->lossy = !v->reliable;
 	v->atomics = op_is_atomic(job->op);
+	v->counts = job->kind == KIND_RATE;
+	v->credits = v->counts && op_takes_receive(job->op) && a->role == ROLE_CLIENT;
 	v->immediate = job->op == OP_SEND_IMM || job->op == OP_WRITE_IMM;
 	if (getnameinfo((const struct sockaddr *) a->peer, sizeof(*a->peer), v->peer_name, sizeof(v->peer_name), NULL,
 			0, NI_NUMERICHOST) != 0)
@@ -182,7 +185,9 @@ static int verbs_connect(struct session *s, const struct address *peer) {
 	r = verbs_address_read(v, peer);
 	if (r < 0)
 		return r;
-	return v->cm ? verbs_cm_connect(v) : verbs_connect_queues(v);
+	r = v->cm ? verbs_cm_connect(v) : verbs_connect_queues(v);
+	/* The peer sends only when both ends are connected. */
+	return r == 0 && v->counts && op_takes_receive(v->job->op) ? verbs_rate_lend(v) : r;
 }
 
 static struct session *verbs_close(struct session *s) {
@@ -232,7 +237,7 @@ const struct backend backend_verbs = {
 	.local_address = verbs_local_address,
 	.connect = verbs_connect,
 	.begin = verbs_begin,
-	.lanes = &(const struct lane_hooks) { .place = verbs_place, .post_list = backend_post_each },
+	.lanes = &(const struct lane_hooks) { .place = verbs_place, .post_list = verbs_post_list },
 	.post = verbs_post,
 	.post_receive = verbs_post_receive,
 	.poll = verbs_poll,

@@ -12,6 +12,7 @@
  *     verbs_data.c      the hot path: begin, post, post_receive, poll, wait
  *     verbs_transfer.c  place, and post of transfers: by linked lists where the device has nothing better,
  *     verbs_wr.c        else by the ibv_wr calls
+ *     verbs_rate.c      lists of message rates, their completions, and receives with credits
  *     verbs_device.c    which device, port and GID (verbs_device.h)
  *     verbs_error.c     errors in words (verbs_error.h)
  */
@@ -28,6 +29,8 @@ enum {
 	VERBS_GRH_BYTES = 40,
 	/* send queue of lat: as perftest(1)'s tx-depth; a signalled one in each quarter */
 	VERBS_LATENCY_DEPTH = 128,
+	/* parts of a rate's receives, each of which the sender is told of when it is lent again */
+	VERBS_CREDITS = 4,
 	VERBS_RECEIVES = 512,           /* as perftest(1)'s rx-depth: a receiver this far behind is not ready */
 	/* acknowledging takes a mutex, so not each event by itself (ibv_get_cq_event(3)) */
 	VERBS_ACK_EVENTS = 64,
@@ -50,19 +53,24 @@ struct verbs_queue {
 	uint32_t head, tail;
 	uint32_t unsignalled;                   /* posted since the last signalled one */
 	struct ibv_send_wr *first, *last;       /* a post list under construction; NULL: none */
-	struct ibv_qp_ex *wr;                   /* transfers, ibv_wr calls: the same queue pair; else NULL */
+	struct ibv_qp_ex *wr;                   /* lanes, ibv_wr calls: the same queue pair; else NULL */
 	bool building;                          /* ibv_wr_start() is waiting for its ibv_wr_complete() */
-	struct ibv_send_wr *requests;           /* transfers by linked lists: one for each place of the ring; */
+	struct ibv_send_wr *requests;           /* lanes, linked lists: one for each place of the ring; */
 	struct ibv_sge *places;                 /* the same */
 	uint32_t number;                        /* its place among the queue pairs */
 	uint64_t arrivals;                      /* in this phase, with immediate data */
+	/*
+	 * Rates of sends, ever: messages that came, receives lent, and what the sender has been told of these;
+	 * and the place of the next receive.
+	 */
+	uint32_t taken, lent, credit, place;
 
 	/* cold */
 	struct ibv_ah *ah;                      /* UD */
 	uint32_t remote_number;                 /* the peer's queue pair */
 };
 
-/* One message of a transfer: all that its post needs beside what is the same for all of them. */
+/* One message of a transfer or a rate: all that its post needs beside what is the same for all of them. */
 struct verbs_move {
 	uint64_t offset;                        /* into this end's memory and the peer's */
 	uint32_t bytes;
@@ -80,7 +88,7 @@ struct verbs_session {
 	struct ibv_send_wr *requests;           /* one a slot, prepared when a phase begins */
 	struct ibv_sge *places;                 /* one a slot */
 	uint16_t *channels;                     /* one a slot: its queue pair */
-	/* transfers, one a slot, in the place of the three above; NULL: the target, and other jobs */
+	/* lanes, one a slot, in the place of the three above; NULL: the target, and other jobs */
 	struct verbs_move *moves;
 	uint32_t tx_key, rx_key;                /* local ones of both halves */
 	uint32_t slots, ring_mask, send_depth;
@@ -89,7 +97,9 @@ struct verbs_session {
 	bool silent;                            /* inline, and its completion tells nobody anything: none is reported */
 	bool immediate;                         /* arrivals carry the slot that was meant */
 	bool datagrams, reliable, lossy, atomics;
-	bool use_wr;                            /* transfers: by the ibv_wr calls */
+	bool use_wr;                            /* lanes: by the ibv_wr calls */
+	bool counts;                            /* a rate: completions are counted, not looked at one by one */
+	bool credits;                           /* of sends, at their initiator */
 	/* what each arrival must have; 0: a write, whose length the initiator knows */
 	uint32_t received_bytes;
 	struct ibv_wc completions[VERBS_POLL_BATCH];
@@ -163,11 +173,22 @@ uint32_t verbs_less_inline(uint32_t bytes);
 int verbs_transfer_open(struct verbs_session *v);       /* when there are queues */
 void verbs_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
 int verbs_transfer_post(struct verbs_session *v, const struct work *work);
+int verbs_transfer_list(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, uint32_t n,
+			bool signalled);
+
+/* verbs_rate.c */
+uint32_t verbs_rate_receives(const struct verbs_session *v);    /* depth of a receive queue */
+int verbs_rate_lend(struct verbs_session *v);                   /* when the queues are connected */
+int verbs_rate_count(struct verbs_session *v, struct completion *ret, unsigned max);
+int verbs_post_list(struct session *s, const struct list *list);
 
 /* verbs_wr.c. A list ends with the doorbell, or is given up; positive, where an int: errno, as libibverbs has it. */
 /* NULL: errno */
 struct ibv_qp *verbs_wr_create(struct verbs_session *v, struct verbs_queue *q, struct ibv_qp_init_attr *attr);
 void verbs_wr_add(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, bool signalled);
+/* the same for n of them that follow each other, the last of them signalled; moves q->head */
+void verbs_wr_list(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, uint32_t n,
+		   bool signalled);
 int verbs_wr_ring(struct verbs_queue *q);
 void verbs_wr_abort(struct verbs_queue *q);
 
@@ -186,6 +207,8 @@ void verbs_begin(struct session *s, uint64_t size);
 int verbs_post(struct session *s, const struct work *work);
 int verbs_ring_doorbell(struct verbs_session *v, struct verbs_queue *q);
 int verbs_post_failed(struct verbs_session *v, const char *what, int error);    /* `error`: errno */
+int verbs_work_failed(struct verbs_session *v, const struct ibv_wc *first);
+enum ibv_wr_opcode verbs_opcode(enum op op);
 int verbs_post_receive(struct session *s, uint32_t slot, uint64_t size);
 int verbs_poll(struct session *s, struct completion *ret, unsigned max);
 int verbs_check(struct session *s);

@@ -30,6 +30,10 @@ static const enum ibv_wr_opcode opcodes[OP_MAX] = {
 	[OP_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
 };
 
+enum ibv_wr_opcode verbs_opcode(enum op op) {
+	return opcodes[op];
+}
+
 /* Whose result comes back into the own receive half. */
 static inline bool fetches(enum op op) {
 	return op == OP_READ || op_is_atomic(op);
@@ -95,7 +99,7 @@ static inline uint8_t stamp_of(uint32_t number) {
  * A queue pair that fails flushes both its queues, and a driver may report that first:
  * what is told is the cause, if it is there.
  */
-static int work_failed(struct verbs_session *v, const struct ibv_wc *first) {
+int verbs_work_failed(struct verbs_session *v, const struct ibv_wc *first) {
 	struct ibv_wc cause = *first, wc;
 
 	for (unsigned i = v->next_completion; i < v->n_completions && cause.status == IBV_WC_WR_FLUSH_ERR; i++)
@@ -120,7 +124,7 @@ __attribute__((noinline, cold)) int verbs_post_failed(struct verbs_session *v, c
 
 	while (ibv_poll_cq(v->cq, 1, &wc) == 1)
 		if (wc.status != IBV_WC_SUCCESS)
-			return work_failed(v, &wc);
+			return verbs_work_failed(v, &wc);
 	return failure(-EIO, EXIT_INTERNAL,
 		       "verbs, device %s: cannot post a %s: %s; the device may have gone: see the kernel's log",
 		       v->device.name, what, strerror(error));
@@ -262,7 +266,7 @@ static inline int hand_out(struct verbs_session *v, struct completion *ret, unsi
 
 		if (wc->wr_id & VERBS_ID_RECEIVE) {
 			if (unlikely(failed))
-				return n > 0 ? (int) n : work_failed(v, wc);
+				return n > 0 ? (int) n : verbs_work_failed(v, wc);
 			e = arrived(v, wc, ret + n);
 			if (unlikely(e < 0))
 				return e;
@@ -280,7 +284,7 @@ static inline int hand_out(struct verbs_session *v, struct completion *ret, unsi
 		if (q->tail != end)
 			return (int) n; /* the rest of it comes with the next call */
 		if (unlikely(failed))
-			return n > 0 ? (int) n : work_failed(v, wc);
+			return n > 0 ? (int) n : verbs_work_failed(v, wc);
 	}
 	return (int) n;
 }
@@ -349,7 +353,7 @@ int verbs_poll(struct session *s, struct completion *ret, unsigned max) {
 			v->next_completion = 0;
 			v->n_completions = (unsigned) n;
 		}
-		n = hand_out(v, ret, max);
+		n = v->counts ? verbs_rate_count(v, ret, max) : hand_out(v, ret, max);
 	} while (unlikely(n == 0));
 	return n;
 }

@@ -69,13 +69,22 @@ static int open_srq(struct verbs_session *v) {
 }
 
 static uint32_t wanted_inline(const struct job *job) {
+	uint32_t limit, most = 0;
+
 	if (job_sends_from_gpu(job))
 		return 0; /* the host would have to copy it, and cannot read it */
 	if (job->inline_bytes >= 0)
 		return (uint32_t) job->inline_bytes;
-	if (job->kind != KIND_LATENCY || !(op_is_send(job->op) || op_is_write(job->op)))
+	if ((job->kind != KIND_LATENCY && job->kind != KIND_RATE) || !(op_is_send(job->op) || op_is_write(job->op)))
 		return 0;
-	return job->connection == CONNECTION_UD ? INLINE_DATAGRAM : op_is_send(job->op) ? INLINE_SEND : INLINE_WRITE;
+	limit = job->connection == CONNECTION_UD ? INLINE_DATAGRAM : op_is_send(job->op) ? INLINE_SEND : INLINE_WRITE;
+	if (job->kind == KIND_LATENCY)
+		return limit;
+	/* No more than its messages have: the device reads a queue whose work requests are small faster. */
+	for (size_t i = 0; i < job->n_sizes; i++)
+		if (job->sizes[i] <= limit)
+			most = MAX(most, (uint32_t) job->sizes[i]);
+	return most;
 }
 
 static struct ibv_qp *create_queue(struct verbs_session *v, struct verbs_queue *q, uint32_t inline_bytes) {
@@ -167,9 +176,11 @@ static void choose_depths(struct verbs_session *v) {
 
 	v->n_queues = job->queue_pairs;
 	if (job_has_lanes(job)) {
-		/* The target posts nothing; and drivers are not asked what they make of a queue of none. */
-		v->receive_depth = 1;
-		v->send_depth = v->role == ROLE_CLIENT ? job->outstanding : 1;
+		/*
+		 * The target posts nothing but credits; and drivers are not asked what they make of a queue of none.
+		 */
+		v->receive_depth = verbs_rate_receives(v);
+		v->send_depth = v->role == ROLE_CLIENT ? job->outstanding : v->counts ? VERBS_CREDITS : 1;
 		v->use_wr = v->role == ROLE_CLIENT;
 	} else {
 		v->receive_depth = v->slots / v->n_queues;
@@ -189,7 +200,9 @@ int verbs_queues_open(struct verbs_session *v) {
 
 	choose_depths(v);
 	/* Room for all that can be under way at once: then no completion is ever lost. */
-	completions = (uint64_t) v->n_queues * v->send_depth + (op_takes_receive(job->op) ? v->slots : 0);
+	completions = (uint64_t) v->n_queues * v->send_depth;
+	if (op_takes_receive(job->op))
+		completions += v->counts ? (uint64_t) v->n_queues * v->receive_depth : v->slots;
 	r = check_limits(v, completions);
 	if (r == 0)
 		r = open_completions(v, completions);

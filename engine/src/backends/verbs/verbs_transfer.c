@@ -27,7 +27,7 @@ static int open_requests(struct verbs_session *v, struct verbs_queue *q) {
 		q->requests[i] = (struct ibv_send_wr) {
 			.sg_list = q->places + i,
 			.num_sge = 1,
-			.opcode = v->job->op == OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+			.opcode = verbs_opcode(v->job->op),
 		};
 	}
 	return 0;
@@ -78,6 +78,16 @@ static inline int ring(struct verbs_session *v, struct verbs_queue *q) {
 		return 0;
 	e = verbs_wr_ring(q);
 	return likely(e == 0) ? 0 : verbs_post_failed(v, "list of messages", e);
+}
+
+int verbs_transfer_list(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, uint32_t n,
+			bool signalled) {
+	if (q->wr)
+		verbs_wr_list(v, q, m, n, signalled);
+	else
+		for (uint32_t i = 0; i < n; i++, q->head++)
+			add_to_list(v, q, m + i, signalled && i + 1 == n);
+	return ring(v, q);
 }
 
 int verbs_transfer_post(struct verbs_session *v, const struct work *work) {
