@@ -229,6 +229,52 @@ YAML
   nothing_begun
 }
 
+# The engine is built by its role from a stand-in of the sources: one that lists cards which this machine has not.
+@test "the devices are asked of the engine that the soak has brought, and the run keeps the answers" {
+  mkdir -p source/src source/tests
+  cp "$TOP/engine/src/version.h" source/src
+  "$TOP/.venv/bin/python" - "$TOP" >devices.jsonl <<'PY'
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from tests.py.discovered import nic
+for one in nic("mlx5_1", 2), nic("mlx5_0", 1), nic("mlx5_2", 3, default_route=True):
+    print(json.dumps(one))
+PY
+  printf '#!/bin/sh\n[ "$1" != devices ] || exec cat %q\nexec %q "$@"\n' "$PWD/devices.jsonl" "$PERCH" >source/src/perch
+  printf 'all:\n\tinstall -D src/perch build/perch\n\ttouch build/perch.1\n' >source/Makefile
+  cat >hosts.yml <<YAML
+all:
+  hosts: {alpha: {perch_address: 127.0.0.1}, beta: {perch_address: 127.0.0.2}}
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
+    engine_owner: $(id -un)
+    engine_group: $(id -gn)
+    engine_packages_install: false
+    engine_prefix: $PWD/opt/{{ inventory_hostname }}
+    engine_source: $PWD/source
+    agent_soak_supervisor: session
+    agent_soak_state: "{{ agent_state_dir }}/soak-{{ inventory_hostname }}.json"
+    perch_fabric: roce
+    perch_scope: software
+    perch_backends: [tcp]
+    perch_devices: [active]
+YAML
+  export INVENTORY=hosts.yml
+  local brought=(-e engine_install=true -e "agent_engine=$PWD/opt/{{ inventory_hostname }}/bin/perch")
+  book 2 soak -e soak_duration=5s "${brought[@]}" -e '{"perch_devices": ["bnxt*"]}'
+  assert_output --partial "host alpha: perch_devices has 'bnxt*', which matches no device of its roce fabric; it has mlx5_0"
+  nothing_begun
+  rm -r opt
+  command_of soak -e soak_duration=5s "${brought[@]}"
+  LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
+  printf '%s\n' "$output"
+  assert_output --partial "Devices: as the hosts answered."
+  assert_output --partial "no flow uses mlx5_2 of alpha, beta: a management port (default route)"
+  assert_json runs/latest/inputs/devices.json '.hosts.beta | map(.device) == ["mlx5_1", "mlx5_0", "mlx5_2"]'
+  assert_json runs/latest/plan.json '[.hosts[].devices[].name] == ["mlx5_0", "mlx5_1", "mlx5_0", "mlx5_1"]'
+}
+
 @test "no space for what will be written is refused before any host starts, on the controller too, with how much it takes" {
   mkdir run
   echo '{"soak": {"space_bytes": {"a": 4e17, "b": 1e17}}}' >run/plan.json
