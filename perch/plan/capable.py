@@ -7,7 +7,11 @@ from typing import Any
 
 from perch.model.devices import Capabilities
 from perch.model.suite import Host, SuiteTest
+from perch.model.text import names
 from perch.tools.command import count
+
+#: Devices that a reason names.
+NAMED = 3
 
 #: What a test needs, in words, and whether a device has it.
 Need = tuple[str, Callable[[Capabilities], bool]]
@@ -42,11 +46,22 @@ def _in_gpu_memory(test: SuiteTest) -> bool:
     return not test.get("bounce") and any(kind.startswith(_GPUS) for kind in kinds)
 
 
+def without(test: SuiteTest, host: Host, devices: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """What each of these devices of a host cannot do, by its name; not of one that nobody asked."""
+    needs = list(_needs(test))
+    found: dict[str, str] = {}
+    for name in (str(one["name"]) for one in devices if one["name"] in host.can):
+        lacks = next((what for what, has in needs if not has(host.can[name])), None)
+        if lacks is not None:
+            found[name] = lacks
+    return found
+
+
 def lacking(test: SuiteTest, host: Host, devices: Sequence[dict[str, Any]]) -> str | None:
-    """What devices of a host cannot do; None where they can, or nobody asked them."""
-    asked = {str(one["name"]): host.can[one["name"]] for one in devices if one["name"] in host.can}
-    for what, has in _needs(test):
-        without = [name for name, can in asked.items() if not has(can)]
-        if without:
-            return f"has {', '.join(without)} without {what}"
-    return None
+    """What devices of a host cannot do, of the first need; None where all can do it."""
+    found = without(test, host, devices)
+    first = next(iter(found.values()), None)
+    if first is None:
+        return None
+    alike = [name for name, what in found.items() if what == first]
+    return f"has {names(alike, NAMED)} without {first}"

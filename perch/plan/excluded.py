@@ -23,6 +23,7 @@ def _of_test(one: PlannedTest) -> Iterator[Excluded]:
         yield Excluded(name, f"{hosts}: {why}")
     if one.command.by_rail(one.test) and one.test.get("devices") is not None:
         yield from _rails_missing(one)
+        yield from _incapable(one)
     elif one.test.kind == "transfer":
         yield from _alone(one, (pair for turn in one.turns for pair in turn.pairs))
     for host, lacks in one.unable:
@@ -74,10 +75,10 @@ def _between(order: Iterable[str], left: set[str], right: set[str], same: bool) 
 
 def _rails_missing(one: PlannedTest) -> Iterator[Excluded]:
     """Hosts and pairs that have none of the rails, one where several are needed, or some only."""
-    together = one.test.rails == "together"
+    together, hosts = one.test.rails == "together", one.fleet.hosts
     asked, few = rails.asked(one.test), set()
     if together:
-        few = {name for name in one.able if len(rails.used(one.test, one.fleet.hosts[name])) < 2}
+        few = {name for name in one.able if len(rails.used(one.test, hosts[name])) < 2}
     if few:
         why = f"fewer than 2 devices match '{asked}', and rails together needs 2"
         listed = _hosts(name for name in one.able if name in few)
@@ -88,16 +89,40 @@ def _rails_missing(one: PlannedTest) -> Iterator[Excluded]:
         shared = len(one.rails(client, server))
         if shared > together:
             return None
+        if len(rails.between(one.test, hosts[client], hosts[server])) > together:
+            return f"devices that lack what the test needs leave {shared or 'no'} rail"
         needs = ", and rails together needs 2" if shared else ""
         return (
             f"'{asked}' has {shared or 'no'} common place in perch_devices{needs}; "
             "give its devices the same places"
         )
 
-    alike = {name: tuple(rails.places(one.test, one.fleet.hosts[name])) for name in one.able}
-    for hosts, why in _by_hosts(pairs, alike, why_none):
-        yield Excluded(one.test.name, f"{hosts}: {why}")
+    alike = {
+        name: (tuple(rails.places(one.test, hosts[name])), *one.without(name)) for name in one.able
+    }
+    for ends, why in _by_hosts(pairs, alike, why_none):
+        yield Excluded(one.test.name, f"{ends}: {why}")
     yield from _alone(one, pairs)
+
+
+def _incapable(one: PlannedTest) -> Iterator[Excluded]:
+    """Devices that lack what the test needs, and those whose partners all lack it."""
+    measured: dict[str, set[int]] = {name: set() for name in one.able}
+    for pair in (pair for pairs in one.asked for pair in pairs):
+        for name in pair:
+            measured[name].update(one.rails(*pair))
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in one.able:
+        lacks, devices = one.without(name), one.fleet.hosts[name].devices
+        for at in rails.places(one.test, one.fleet.hosts[name]):
+            partners = any(at in one.without(other) for other in one.able if other != name)
+            if at in lacks:
+                found.setdefault((devices[at]["name"], f"it lacks {lacks[at]}"), []).append(name)
+            elif at not in measured[name] and partners:
+                why = "its partner lacks what the test needs"
+                found.setdefault((devices[at]["name"], why), []).append(name)
+    for (device, why), names_of in found.items():
+        yield Excluded(f"{device} in {one.test.name}", f"{_hosts(names_of)}: {why}")
 
 
 def _alone(one: PlannedTest, pairs: Iterable[Pair]) -> Iterator[Excluded]:

@@ -47,7 +47,7 @@ def _likeness(host: Host) -> Any:
     devices = tuple(
         (device["name"], device.get("ib_port"), device.get("gid_index")) for device in host.devices
     )
-    return host.scope, host.fabric, host.slowdown, devices
+    return host.scope, host.fabric, host.slowdown, devices, tuple(host.can.items())
 
 
 class Pairing(NamedTuple):
@@ -107,9 +107,23 @@ class PlannedTest:
             if self.test.kind == "transfer":
                 found = rails.places(self.test, hosts[client])[:1]
             elif self.command.by_rail(self.test):
-                found = rails.between(self.test, hosts[client], hosts[server])
+                bad = self.without(client) | self.without(server)
+                both = rails.between(self.test, hosts[client], hosts[server])
+                found = [rail for rail in both if rail not in bad]
             self._rails[key] = found
         return found
+
+    def without(self, host: str) -> dict[int, str]:
+        """What the test needs and a device of a host cannot do, by the device's place."""
+        if self.command.carrier(self.test) != "rdma":
+            return {}
+        of = self.fleet.hosts[host]
+        found = capable.without(self.test, of, rails.used(self.test, of))
+        return {
+            at: found[device["name"]]
+            for at, device in enumerate(of.devices)
+            if device["name"] in found
+        }
 
     def by_rail(self, pairs: list[Pair]) -> list[Turn]:
         """The pairs again for each rail that they have, in the order of the rails."""
@@ -244,8 +258,17 @@ def _lacks(test: SuiteTest, command: Command, host: Host) -> str | None:
     if lacking is None and (command.by_rail(test) or test.kind == "transfer"):
         lacking = rails.lacking(test, host)
     if lacking is None and command.carrier(test) == "rdma":
-        lacking = capable.lacking(test, host, rails.used(test, host))
+        lacking = _cannot(test, command, host)
     return lacking
+
+
+def _cannot(test: SuiteTest, command: Command, host: Host) -> str | None:
+    """A rail that cannot is left out by itself; a host is, where no rail is left."""
+    used = rails.used(test, host)
+    left = {one["name"] for one in used} - capable.without(test, host, used).keys()
+    if command.by_rail(test) and left:
+        return None
+    return capable.lacking(test, host, used)
 
 
 def planned(

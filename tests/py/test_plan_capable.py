@@ -96,10 +96,52 @@ def test_peer_memory_does_for_a_dmabuf() -> None:
 
 def test_only_the_rails_of_a_test_count() -> None:
     devices = [nic("d0", 1), nic("d1", 2, "bnxt_re")]
-    for rails, lacks in (("all", True), (1, False), (["d1"], True), (None, False)):
+    for rails, lacks in ((1, False), (["d1"], True), (None, False)):
         params = {"size": 8, "connection": "uc"} | ({"devices": rails} if rails else {})
         found = plan([suite_test(backend="verbs", params=params)], *devices)
         assert (("t", "h0 has d1 without UC queue pairs") in excluded(found)) == lacks
+
+
+UC = {"size": 8, "connection": "uc", "devices": "all"}
+
+
+def of_hosts(*lacking: set[int], **test: Any) -> tuple[list[tuple[Any, ...]], list[Any]]:
+    """Flows, and what is excluded, of hosts with three devices; of each the places without UC."""
+    inventory = hosts(len(lacking), perch_backends=["verbs"], perch_devices=["active"])
+    found = recorded(
+        {
+            name: [nic(f"d{at}", at, "bnxt_re" if at in bad else "mlx5_core") for at in range(3)]
+            for name, bad in zip(inventory, lacking, strict=True)
+        }
+    )
+    made = planned([suite_test(backend="verbs", params=UC, **test)], inventory, devices=found)
+    ways = sorted((one["client"], one["server"], one["rail"]) for one in flows(made))
+    return ways, [one for one in excluded(made) if one[0] != "every test"]
+
+
+def test_a_device_that_cannot_is_left_out_and_the_other_rails_of_its_host_are_measured() -> None:
+    ways, left_out = of_hosts({1}, set())
+    assert ways == [("h0", "h1", 0), ("h0", "h1", 2)]
+    assert left_out == [
+        ("d1 in t", "h0: it lacks UC queue pairs"),
+        ("d1 in t", "h1: its partner lacks what the test needs"),
+    ]
+    # of three, the other two still measure the rail
+    ways, left_out = of_hosts({1}, set(), set())
+    assert {way for way in ways if way[2] == 1} == {("h1", "h2", 1)}
+    assert {way[:2] for way in ways if way[2] == 0} == {way[:2] for way in ways if way[2] == 2}
+    assert left_out == [("d1 in t", "h0: it lacks UC queue pairs")]
+
+
+def test_hosts_whose_devices_leave_no_rail_or_one_of_two_say_so() -> None:
+    ways, left_out = of_hosts({0, 1}, {2})
+    assert ways == []
+    assert ("t", "h0 and h1: devices that lack what the test needs leave no rail") in left_out
+    ways, left_out = of_hosts({0, 1}, set(), rails="together")
+    assert ways == []
+    assert ("t", "h0 and h1: devices that lack what the test needs leave 1 rail") in left_out
+    ways, left_out = of_hosts({0, 1, 2}, set())
+    assert ("t", "h0 has d0, d1, d2 without UC queue pairs") in left_out
 
 
 def test_tcp_does_not_ask_the_cards() -> None:
