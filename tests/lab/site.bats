@@ -22,12 +22,12 @@ teardown() { common_teardown; }
 
 runs() { echo "$BATS_FILE_TMPDIR/runs"; }
 
-# site EXIT [ARGUMENT...]: without optimisation, since an emulated processor compiles for minutes
+# site EXIT [ARGUMENT...]: without optimisation and with the cache of the image, since an emulated processor compiles for minutes
 site() {
   local expected=$1
   shift
   lab_playbook "$expected" "$TOP/playbooks/site.yml" -e plan_suite_file="$BATS_FILE_TMPDIR/suite.yml" -e plan_runs_dir="$(runs)" \
-    -e '{"engine_make_variables": ["CFLAGS=-O0"]}' "$@"
+    -e '{"engine_make_variables": ["CC=ccache cc", "CFLAGS=-O0"]}' "$@"
 }
 
 @test "site.yml builds the engine on both hosts, measures, proves the path, judges PASS in scope software, and reports" {

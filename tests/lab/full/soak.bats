@@ -25,7 +25,7 @@ teardown() {
 
 # options: the options of the playbooks
 options() {
-  OPTIONS=(-e plan_suite_file="$PWD/suite.yml" -e plan_runs_dir="$PWD/runs" -e soak_progress_interval=10 -e '{"engine_make_variables": ["CFLAGS=-O0"]}')
+  OPTIONS=(-e plan_suite_file="$PWD/suite.yml" -e plan_runs_dir="$PWD/runs" -e soak_progress_interval=10 -e '{"engine_make_variables": ["CC=ccache cc", "CFLAGS=-O0"]}')
 }
 
 # state HOST: what its agent says of the soak
