@@ -298,7 +298,7 @@ def host_lines(host, digest, flows, o):
     """flows.jsonl as the agent leaves it, with these lines of flows."""
     head = head_of(host, digest, o)
     boot = {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0, "begun": wall(EPOCH)}
-    unit = {"supervisor": "systemd", "unit": "perch-soak.service"}
+    unit = {"supervisor": "systemd"}
     yield head | {"flows": len(flows)} | moments("started", -1)
     yield {"kind": "start"} | boot | unit | moments("started", 0)
     yield from flows

@@ -44,20 +44,50 @@ class Settings(NamedTuple):
         return self.out / "control"
 
 
-class Agent:
-    """`ready` is called once this host serves."""
+class Life:
+    """What the agents of a run and of a soak have in common.
+
+    `ready` is called once this host serves.
+    """
 
     def __init__(self, share: Share, settings: Settings, ready: Callable[[], None]) -> None:
         self._share = share
         self._settings = settings
         self._ready = ready
         self._clock = Clock()
+        token = {"PERCH_TOKEN_FILE": settings.token_file} if settings.token_file else {}
+        self._children = Children(Keeper(), {**os.environ, **token})
+
+    async def run(self) -> Exit:
+        raise NotImplementedError
+
+    async def _serve(self) -> Process:
+        """Raises AgentError: it cannot."""
+        settings = self._settings
+        return await serving.start(self._children, self._share, settings.engine, settings.control)
+
+    async def _environment(self) -> dict[str, Any]:
+        return await environment.collect(
+            self._children, self._share, self._settings.engine, self._clock
+        )
+
+    def _keep(self, environment: dict[str, Any]) -> None:
+        write_whole(self._settings.out / "environment.json", encoded(environment))
+
+    async def _roads(self) -> tuple[str, dict[str, str], list[str]]:
+        """The interface of this host's address, that to each peer, and devices to be read."""
+        share = self._share
+        own, routes = await devices.roads(self._children, share.address, share.peers())
+        return own, routes, [own, *routes.values(), *share.devices(), *share.devices("netdev")]
+
+
+class Agent(Life):
+    def __init__(self, share: Share, settings: Settings, ready: Callable[[], None]) -> None:
+        super().__init__(share, settings, ready)
         self._reserve = Reserve(settings.control / "reserve")
         self._raw = Raw(settings.out, share, self._clock)
         self._progress = Lines(settings.control / "progress.jsonl")
         self._walk: Walk | None = None
-        token = {"PERCH_TOKEN_FILE": settings.token_file} if settings.token_file else {}
-        self._children = Children(Keeper(), {**os.environ, **token})
 
     async def run(self) -> Exit:
         say(f"{self._share.host} walks {self._share.own} flows, at most {self._share.limit_s:g} s")
@@ -92,24 +122,18 @@ class Agent:
         share, engine = self._share, self._settings.engine
         loop = asyncio.get_running_loop()
         everyone_by = loop.time() + self._settings.start_window_s
-        if not os.access(engine, os.X_OK):
-            raise AgentError(
-                Exit.HOST,
-                f"there is no engine at {engine} on {share.host}: build it with `make engine`,"
-                " or set agent_engine",
-            )
-        found = await environment.collect(self._children, share, engine, self._clock)
-        write_whole(self._settings.out / "environment.json", encoded(found))
-        serve = await serving.start(self._children, share, engine, self._settings.control)
+        serving.require(engine, share.host)
+        found = await self._environment()
+        self._keep(found)
+        serve = await self._serve()
         self._ready()
-        own, routes = await devices.roads(self._children, share.address, share.peers())
-        wanted = [own, *routes.values(), *share.devices(), *share.devices("netdev")]
+        own, routes, wanted = await self._roads()
         counters = Counters(devices.find(wanted), self._children, self._clock)
         readings = Readings(counters, self._raw, self._clock)
         found["address_interface"] = own
         if own != "lo":  # over loopback counters prove nothing
             found["idle_samples"] = await _idle(readings)
-        write_whole(self._settings.out / "environment.json", encoded(found))
+        self._keep(found)
         places = Places()
         meetings = Meetings(self._children, engine, sys.stderr.fileno())
         tools = Tools(

@@ -123,6 +123,11 @@ def pack(out: Path, ends: bool = True) -> Exit:
     return Exit.WALKED
 
 
+def mark() -> str:
+    """What `alive` knows this process by."""
+    return f"{os.getpid()} {identity(os.getpid())}"
+
+
 def identity(pid: int) -> str:
     """Its start (field 22 of /proc/N/stat) and the boot: with these no number is used again."""
     try:
@@ -136,7 +141,15 @@ def identity(pid: int) -> str:
 def running(out: Path) -> int | None:
     """A pidfd of the agent, to be closed; None where it has ended."""
     try:
-        pid, started = (out / "control" / "pid").read_text().split()
+        return alive((out / "control" / "pid").read_text())
+    except OSError:
+        return None
+
+
+def alive(marked: str) -> int | None:
+    """A pidfd of the process that was marked so, to be closed; None where it has ended."""
+    try:
+        pid, started = marked.split()
         found = os.pidfd_open(int(pid))
     except (OSError, ValueError):
         return None

@@ -39,7 +39,7 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "run": _PLAN,
     "start": _PLAN,
     "soak-start": _PLAN,
-    "soak-session": ("out",),
+    "soak-session": (),
     "soak-status": (),
     "soak-stop": (),
     "soak-resume": (),

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from perch.agent.agent import Agent, Settings
-from perch.agent.asking import identity, last_lines
+from perch.agent.agent import Agent, Life, Settings
+from perch.agent.asking import last_lines, mark
 from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import write_whole
 from perch.agent.share import Share
@@ -45,29 +45,52 @@ def prepare(out: Path) -> None:
 
 def run(share: Share, settings: Settings, ready: Callable[[], None] = lambda: None) -> Exit:
     control = settings.control
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core of perch would have the token
-    for name in ("lease", "reason", "started"):
+    for name in ("lease", "reason"):
         (control / name).unlink(missing_ok=True)
     write_whole(control / "lease", b"")
-    write_whole(control / "pid", f"{os.getpid()} {identity(os.getpid())}\n".encode())
-    return asyncio.run(_run(share, settings, ready))
+    write_whole(control / "pid", f"{mark()}\n".encode())
+    return lived(lambda: Agent(share, settings, ready))
 
 
-async def _run(share: Share, settings: Settings, ready: Callable[[], None]) -> Exit:
-    return await Agent(share, settings, ready).run()
+def lived(agent: Callable[[], Life]) -> Exit:
+    """An agent's life. Its loop is there before it is made."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core of perch would have the token
+
+    async def run() -> Exit:
+        return await agent().run()
+
+    return asyncio.run(run())
 
 
 def start(share: Share, settings: Settings) -> Exit:
-    """Detached, in a session of its own; returns when it serves, or with why it cannot."""
+    """Detached; returns when it serves, or with why it cannot."""
+    log = settings.out / "agent.log"
+    code = detached(lambda ready: run(share, settings, ready), log)
+    if code is None:
+        print(f"{share.limit_s:g}")
+        return Exit.WALKED
+    if code:
+        sys.stderr.write("\n".join(last_lines(log)[-3:]) + "\n")
+    return Exit(code) if code in set(Exit) else Exit.INTERNAL
+
+
+def detached(work: Callable[[Callable[[], None]], int], log: Path) -> int | None:
+    """Does it in a session of its own, which outlives this process.
+
+    work: is given what it calls when it is ready.
+
+    Returns:
+        None once it is; else its exit code.
+    """
     read, write = os.pipe()
-    log_path = settings.out / "agent.log"
     pid = os.fork()
     if pid == 0:
         os.close(read)
         code = int(Exit.INTERNAL)
         try:
-            _detach(log_path)
-            code = int(run(share, settings, lambda: _told_ready(write)))
+            os.setsid()
+            log_to(log)
+            code = int(work(lambda: _told_ready(write)))
         except AgentError as error:
             say(f"perch-agent: {error.message}")
             code = int(error.code)
@@ -75,12 +98,8 @@ def start(share: Share, settings: Settings) -> Exit:
             os._exit(code)
     os.close(write)
     if os.read(read, 1):
-        print(f"{share.limit_s:g}")
-        return Exit.WALKED
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if code:
-        sys.stderr.write("\n".join(last_lines(log_path)[-3:]) + "\n")
-    return Exit(code) if code in set(Exit) else Exit.INTERNAL
+        return None
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def _told_ready(write: int) -> None:
@@ -89,9 +108,9 @@ def _told_ready(write: int) -> None:
     os.close(write)
 
 
-def _detach(log_path: Path) -> None:
-    os.setsid()
+def log_to(path: Path) -> None:
+    """Reads nothing, and writes there."""
     null = os.open(os.devnull, os.O_RDWR)
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for fd, place in ((null, 0), (log, 1), (log, 2)):
         os.dup2(fd, place)

@@ -26,13 +26,12 @@ def _inodes(port: int) -> set[str]:
     return found
 
 
-def _members(group: int) -> list[int]:
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdecimal():
-            with contextlib.suppress(ProcessLookupError):
-                if os.getpgid(int(process.name)) == group:
-                    found.append(int(process.name))
+def members() -> dict[int, list[int]]:
+    """The processes of each group."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208, no objects of names
+        with contextlib.suppress(OSError, ValueError):
+            found.setdefault(os.getpgid(int(name)), []).append(int(name))
     return found
 
 
@@ -49,16 +48,16 @@ async def _listens(children: Children, group: int, port: int) -> bool:
     """The process behind the port is of this group: a stranger must not be measured."""
     inodes = _inodes(port)
     if inodes:
-        return any(_has_socket(pid, inodes) for pid in _members(group))
+        return any(_has_socket(pid, inodes) for pid in members().get(group, []))
     if not Path("/sys/class/infiniband").is_dir():
         return False
     # a server of the RDMA connection manager (perftest -R) has no socket
     text = await children.answer(["rdma", "-j", "resource", "show", "cm_id"])
-    members = _members(group)
+    own = members().get(group, [])
     with contextlib.suppress(ValueError):
         return any(
             one.get("state") == "LISTEN"
-            and one.get("pid") in members
+            and one.get("pid") in own
             and str(one.get("src-addr", "")).endswith(f":{port}")
             for one in json.loads(text)
         )

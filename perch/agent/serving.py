@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from perch.agent.children import Children, Process
@@ -14,6 +15,16 @@ LOOK_EVERY = 0.02
 
 #: Seconds for it to serve. It takes milliseconds; 32 agents that start on two cores took 5 s.
 READY_WITHIN = 30.0
+
+
+def require(engine: str, host: str) -> None:
+    """Raises AgentError: it is not there."""
+    if not os.access(engine, os.X_OK):
+        raise AgentError(
+            Exit.HOST,
+            f"there is no engine at {engine} on {host}: build it with `make engine`,"
+            " or set agent_engine",
+        )
 
 
 def why(host: str, process: Process) -> str:

@@ -18,10 +18,8 @@ from perch.agent.children import Ended, Process, end
 from perch.agent.clock import Clock
 from perch.agent.errors import AgentError
 from perch.agent.raw import Result
-from perch.agent.share import ROUND_GRACE, Flow
-from perch.agent.soak_flows import Flows, soak_end
-from perch.agent.soak_kept import Session
-from perch.agent.soak_raw import Since
+from perch.agent.share import ROUND_GRACE, Flow, Share
+from perch.agent.soak_raw import Since, SoakRaw, soak_end
 from perch.agent.soak_samples import Group
 from perch.agent.walk import ran
 
@@ -82,11 +80,10 @@ class _Delay:
 
 
 class Soak:
-    """`groups`: what runs, for the samples."""
+    """`groups`: what runs, for the samples. `window_s`: hosts start so far apart."""
 
-    def __init__(self, flows: Flows, session: Session, at: Since) -> None:
-        self._flows, self._session, self._at = flows, session, at
-        self._share, self._past, share = flows.share, flows.past, flows.share
+    def __init__(self, share: Share, raw: SoakRaw, at: Since, window_s: float) -> None:
+        self._share, self._raw, self._at, self._window_s = share, raw, at, window_s
         self._soak: dict[str, Any] = share.document["soak"]
         self._running: dict[str, tuple[Flow, Process]] = {}
         self._serve: Process | None = None
@@ -114,12 +111,12 @@ class Soak:
             turns = list(self._share.turns())
             for number, (long, flows) in enumerate(turns):
                 await self._until(at)
-                late = self.passed() > at + self._session.window_s
+                late = self.passed() > at + self._window_s
                 until = (at if late else self.passed()) + long
                 await self._turn(flows, until, is_last=number == len(turns) - 1)
                 at += long
             await self._until(duration)
-            await self._linger(LINGER, duration + self._session.window_s + ROUND_GRACE)
+            await self._linger(LINGER, duration + self._window_s + ROUND_GRACE)
         finally:
             for task in tasks:
                 task.cancel()
@@ -141,16 +138,16 @@ class Soak:
                 await asyncio.wait({self._serve.ended})
                 why = serving.why(self._share.host, self._serve)
                 self._serve = None
-                self._flows.raw.episode("serve_ended", why)
+                self._raw.episode("serve_ended", why)
                 await asyncio.sleep(delay.after(clock.monotonic() - since))
             since = clock.monotonic()
             try:
                 self._serve = await self._tools.serve()
                 if why:
-                    self._flows.raw.episode("serve_restarted", "perch serve was started again")
+                    self._raw.episode("serve_restarted", "perch serve was started again")
             except AgentError as error:
                 why = error.message
-                self._flows.raw.episode("serve_ended", why)
+                self._raw.episode("serve_ended", why)
                 await asyncio.sleep(delay.after(clock.monotonic() - since))
 
     async def _sampling(self) -> None:
@@ -172,13 +169,13 @@ class Soak:
 
     async def _turn(self, flows: Sequence[Flow], until: float, is_last: bool) -> None:
         """All clients of a turn start at once."""
-        flows = [one for one in flows if (one.id, one.role) not in self._past.done]
+        flows = [one for one in flows if (one.id, one.role) not in self._raw.past.done]
         if not flows:
             return
         sample = await self._tools.samples.before()
         servers = [one for one in flows if one.role == "server"]
         for one in servers:
-            self._flows.begin(one, sample, self.passed())
+            self._raw.begin(one, sample, self.passed())
         clients = [one for one in flows if one.role == "client"]
         await asyncio.gather(*(self._client(one, until, sample) for one in clients))
         if servers and not is_last:  # in the last one others may still measure with this host
@@ -186,7 +183,7 @@ class Soak:
             await asyncio.gather(*(self._write(one, Result("done")) for one in servers))
 
     async def _client(self, flow: Flow, until: float, sample: int) -> None:
-        found = soak_end(self._flows.file(flow))
+        found = soak_end(self._raw.file(flow))
         if found.isdecimal():
             message = "its agent ended before it kept the exit code; this is the record's"
             await self._write(flow, Result("done", message, Ended(int(found), None)))
@@ -194,7 +191,7 @@ class Soak:
             message = f"no agent ran on {self._share.host} in its turn"
             await self._write(flow, Result("not_run", message))
         else:
-            self._flows.begin(flow, sample, self.passed())
+            self._raw.begin(flow, sample, self.passed())
             result = await self._kept(flow, until)
             if not self._ending:
                 await self._write(flow, result)
@@ -203,7 +200,7 @@ class Soak:
         """Runs its keeper, again and again where that helps."""
         opened, delay = self._tools.clock.monotonic(), _Delay()
         with contextlib.suppress(OSError):
-            self._flows.file(flow).parent.mkdir(parents=True, exist_ok=True)
+            self._raw.file(flow).parent.mkdir(parents=True, exist_ok=True)
         while True:
             since = self._tools.clock.monotonic()
             result = await self._keeper(flow, until)
@@ -214,12 +211,12 @@ class Soak:
                 return self._result(flow, result)
             if result.ended != Ended(UNREACHED, None):
                 message = f"{flow.id} {again}; it is started again"
-                self._flows.raw.episode("client_restarted", message, flow.id)
+                self._raw.episode("client_restarted", message, flow.id)
             await asyncio.sleep(delay.after(self._tools.clock.monotonic() - since))
 
     async def _keeper(self, flow: Flow, until: float) -> Result:
-        limit_s = max(0.0, until - self.passed()) + self._session.window_s + ROUND_GRACE
-        folder = self._flows.file(flow).parent
+        limit_s = max(0.0, until - self.passed()) + self._window_s + ROUND_GRACE
+        folder = self._raw.file(flow).parent
         try:
             process = self._tools.children.start(flow.argv, is_server=True, folder=folder)
         except OSError as error:  # a full disk has not even room for its folder
@@ -237,27 +234,27 @@ class Soak:
         finds its address or device not there yet after a boot, is tried again for as long as hosts
         start apart.
         """
-        found, ended = soak_end(self._flows.file(flow)), result.ended or Ended(None, None)
+        found, ended = soak_end(self._raw.file(flow)), result.ended or Ended(None, None)
         if ended.signal and not (result.timed_out or found.isdecimal() or self.passed() >= until):
             return f"ended by signal {ended.signal}"
         waited = self._tools.clock.monotonic() - opened
-        if found != "none" or waited >= self._session.window_s:
+        if found != "none" or waited >= self._window_s:
             return ""
         if ended.exit == UNREACHED:
             return f"has no connection yet: {result.message}"
-        is_late = result.process is None or (ended.exit == CANNOT and self._past.starts)
+        is_late = result.process is None or (ended.exit == CANNOT and self._raw.past.starts)
         return f"cannot run yet: {result.message}" if is_late else ""
 
     def _result(self, flow: Flow, result: Result) -> Result:
-        if result.ended == Ended(UNREACHED, None) and soak_end(self._flows.file(flow)) == "none":
-            window = self._session.window_s
+        if result.ended == Ended(UNREACHED, None) and soak_end(self._raw.file(flow)) == "none":
+            window = self._window_s
             return Result("peer_dead", f"no connection within {window} s: {result.message}")
         return result
 
     async def _write(self, flow: Flow, result: Result) -> None:
-        has_begun = (flow.id, flow.role) in self._past.begun
+        has_begun = (flow.id, flow.role) in self._raw.past.begun
         after = await self._tools.samples.after() if has_begun else None
-        self._flows.outcome(flow, result, after)
+        self._raw.outcome(flow, result, after)
 
     # ---- the end ---------------------------------------------------------------------------------
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
-from perch.agent import soak_session, soak_unit
-from perch.agent.asking import REASON, end_agent, last_lines, pack, running
+from perch.agent import soak_host, soak_session
+from perch.agent.asking import REASON, alive, end_agent, last_lines, pack
 from perch.agent.clock import Clock
-from perch.agent.control import prepare
+from perch.agent.control import detached, prepare
 from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import write_whole
+from perch.agent.serving import require
 from perch.agent.share import read
-from perch.agent.soak_kept import Past, Session, claimed, fail, left_running, load, runs
+from perch.agent.soak_host import Session, fail, load, locked, on_host, systemctl
+from perch.agent.soak_raw import Past
 
 #: The host's one soak.
 STATE = "/var/lib/perch/soak.json"
@@ -25,61 +25,49 @@ STATE = "/var/lib/perch/soak.json"
 #: Seconds that a stop takes at most, before what is left is killed and closed.
 STOP_WITHIN = 9.0
 
-#: Seconds between two looks at what other processes write.
-LOOK_EVERY = 0.1
-
 #: An interval stands within so many lines of the end: at most 64 stalls are kept of each.
 LAST_LINES = 80
 
 
 def _refuse_second(session: Session) -> None:
     """One soak a host. One whose folder is gone is none any more."""
-    one = claimed(Path(session.state))
-    if not one:
+    one, host = load(Path(session.state)), session.host
+    if one is None:
         return
-    there, run, host = load(Path(one["out"])), one["run"], session.host
-    if there is None:
-        if left_running(one["out"]):
-            raise fail(
-                f"the soak of run {run} still runs on {host}, though {one['out']} has no"
-                f" control/soak.json any more: {soak_unit.on_host('soak-stop', session)} ends it"
-            )
-        say(f"of the soak of run {run} nothing is left in {one['out']}; it is forgotten")
-    elif runs(there.folder) or (there.supervisor == "systemd" and soak_unit.is_active()):
+    if one.runs():
         raise fail(
-            f"the soak of run {run} runs on {host} already, in {one['out']}: attach to it"
+            f"the soak of run {one.run} runs on {host} already, in {one.out}: attach to it"
             " (playbooks/soak.yml), or stop it first (playbooks/soak_stop.yml)"
         )
-    else:
+    if one.control.is_dir():
         raise fail(
-            f"the soak of run {run} on {host} was interrupted and is not over ({one['out']}):"
-            f" {soak_unit.on_host('soak-resume', session)} goes on with it,"
+            f"the soak of run {one.run} on {host} was interrupted and is not over ({one.out}):"
+            f" {on_host('soak-resume', session)} goes on with it,"
             " playbooks/soak_stop.yml closes it"
         )
+    say(f"of the soak of run {one.run} nothing is left in {one.out}; it is forgotten")
 
 
-def _supervisor(session: Session) -> str:
+def _supervisor(asked: str, host: str) -> str:
     """Raises AgentError: what was asked for cannot be kept."""
-    asked = session.supervisor
-    if asked == "session" or (asked == "auto" and not soak_unit.has_systemd()):
+    if asked == "session" or (asked == "auto" and not soak_host.has_systemd()):
         return "session"
-    if not soak_unit.has_systemd():
+    if not soak_host.has_systemd():
         raise fail(
-            f"systemd cannot keep the soak on {session.host}: it is not process 1, or this user is"
-            " not root; use --supervisor session"
+            f"systemd cannot keep the soak on {host}: it is not process 1, or this user is not"
+            " root; use --supervisor session"
         )
-    state = soak_unit.unit_state()
-    if soak_unit.is_active(state) and not claimed(Path(session.state)):
+    unit = soak_host.UNIT.name
+    if systemctl("is-active", "--quiet", unit).returncode == 0:
         raise fail(
-            f"the unit {soak_unit.UNIT} is {state} on {session.host}, and belongs to no soak known"
-            f" here ({session.state}): `systemctl stop {soak_unit.UNIT}` ends it"
+            f"the unit {unit} is active on {host}, and belongs to no soak of this state:"
+            f" `systemctl stop {unit}` ends it"
         )
-    if state == "failed":
-        soak_unit.forget_failed()
     return "systemd"
 
 
-def _checked(session: Session) -> None:
+def start(session: Session) -> Exit:
+    """Returns when it serves and samples. Raises AgentError: it cannot, and nothing is left."""
     share = soak_session.share_of(session)
     soak = share.document.get("soak") or {}
     if not 0 < soak.get("interval_s", 0) <= soak.get("duration_s", 0):
@@ -87,139 +75,79 @@ def _checked(session: Session) -> None:
             f"the plan {session.plan} is no soak's, or its interval is longer than it lasts;"
             " `perch-agent run` walks other plans"
         )
-    if not os.access(session.engine, os.X_OK):
-        raise fail(
-            f"there is no engine at {session.engine} on {session.host}: build it with"
-            " `make engine`, or set agent_engine"
-        )
-
-
-def start(session: Session) -> Exit:
-    """Returns when it serves and samples. Raises AgentError: it cannot, and nothing is left."""
-    _checked(session)
-    _refuse_second(session)
-    prepare(session.folder)
-    state = Path(session.state)
-    try:
-        state.parent.mkdir(parents=True, exist_ok=True)
-        lock = state.with_name(state.name + ".lock").open("w")
-    except OSError as error:
-        raise fail(f"cannot write {state}: {error.strerror}; use another --state") from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    require(session.engine, session.host)
+    with locked(Path(session.state)):
         _refuse_second(session)
-        session = session._replace(supervisor=_supervisor(session))
-        session.save()
+        supervisor = _supervisor(session.supervisor, session.host)
+        prepare(session.folder)
+        session = session._replace(supervisor=supervisor, duration_s=soak["duration_s"])
         session.claim()
-    session.sync()
     why = _begun(session)
-    if why is not None:
-        soak_unit.end_unit() if session.supervisor == "systemd" else None
-        _end_left(session.out)
-        said = why or str(Past(session.folder).end.get("message", ""))
-        if not said:
-            with contextlib.suppress(OSError):
-                said = " ".join(last_lines(session.folder / "agent.log")[-1:])
-            said = said.rpartition(" perch-agent: ")[2]
-        soak_session.release(session)
-        raise fail(
-            f"the soak of run {session.run} did not start on {session.host}:"
-            f" {said or f'{session.out}/agent.log says why'}"
-        )
-    return status(session.out, state)
-
-
-def _begun(session: Session) -> str | None:
-    """None once it serves and samples; else why not, as far as its supervisor says."""
-    started = session.control / "started"
-    started.unlink(missing_ok=True)
-    process, why = soak_unit.begin(session)
     if why:
-        return why
-    while not started.exists():
-        if process.poll() is not None if process else not soak_unit.is_active():
-            return None if started.exists() else ""
-        time.sleep(LOOK_EVERY)
-    return None
+        if session.supervisor == "systemd":
+            systemctl("stop", soak_host.UNIT.name)
+        session.release()
+        raise fail(f"the soak of run {session.run} did not start on {session.host}: {why}")
+    return status(session.out, Path(session.state))
+
+
+def _begun(session: Session) -> str:
+    """Returns when it measures; else why it does not."""
+    log, state = session.folder / "agent.log", Path(session.state)
+    if session.supervisor == "systemd":
+        try:
+            soak_host.install_unit(session)
+        except OSError as error:
+            return f"cannot write {soak_host.UNIT}: {error.strerror}; use --supervisor session"
+    session.sync()
+    why = f"{log} says why"
+    if session.supervisor == "systemd":
+        done = systemctl("start", soak_host.UNIT.name)
+        code, why = done.returncode or None, done.stderr.strip() or why
+    else:
+        code = detached(lambda ready: soak_session.live(state, session.out, ready), log)
+    if code is None:
+        return ""
+    with contextlib.suppress(OSError):
+        why = " ".join(last_lines(log)[-1:]).rpartition(" perch-agent: ")[2] or why
+    return str(Past(session.folder).end.get("message", why))
 
 
 def resume(state: Path) -> Exit:
     """Goes on with the host's soak, as after a boot."""
-    one = claimed(state)
-    session = load(Path(one["out"])) if one else None
+    session = load(state)
     if session is None:
         say(f"there is no soak to go on with on this host ({state})")
-    elif runs(session.folder):
+    elif session.runs():
         say(f"the soak of run {session.run} runs already")
     else:
         why = _begun(session)
-        if why is not None:
-            raise fail(
-                f"the soak of run {session.run} could not go on:"
-                f" {why or f'{session.out}/agent.log says why'}"
-            )
+        if why:
+            raise fail(f"the soak of run {session.run} could not go on: {why}")
     return Exit.WALKED
 
 
-# ---- stop ----------------------------------------------------------------------------------------
-
-
-def _end_left(out: str) -> None:
-    """Ends a session whose files say nothing of it."""
-    for pid in left_running(out):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            end_agent(os.pidfd_open(pid), STOP_WITHIN)
-
-
-def _note_stop(session: Session) -> None:
-    """From now on the servers of others may be gone before our keepers.
-
-    Within the time that a stop may take, a second one is the same; an older one counts no more.
-    """
-    starts = Past(session.folder).starts
-    if not starts:
-        return
-    passed = starts[-1]["passed_s"] + Clock().uptime_ns() / 1e9 - starts[-1]["uptime_s"]
-    file = session.control / "stop_asked"
-    with contextlib.suppress(OSError, ValueError):
-        if float(file.read_text()) > passed - STOP_WITHIN:
-            return
-    write_whole(file, f"{passed:.3f}\n".encode())
-
-
 def stop(out: str, state: Path) -> Exit:
-    """Ends the soak in `out`, or the host's; prints "stopped" where there was one.
+    """Ends the host's soak, or that in `out`; prints "stopped" where there was one.
 
     Raises:
         AgentError: its end could not be written.
     """
-    folder = out or claimed(state).get("out", "")
-    session = load(Path(folder)) if folder else None
-    if session is None:
-        if not folder or (out and not left_running(folder)):
+    if load(state) is None:
+        return Exit.WALKED
+    with locked(state):
+        session = load(state)
+        if session is None or out not in ("", session.out):
             return Exit.WALKED
-        _end_left(folder)
-        soak_unit.remove_resume(str(state))
-        if claimed(state).get("out") == folder:
-            state.unlink()
-        print("stopped")
-        return Exit.WALKED
-    with contextlib.suppress(AgentError):  # a full disk ends no stop
-        write_whole(session.control / "reason", REASON)
-    process = running(session.folder)
-    if process is not None:
-        with contextlib.suppress(AgentError):
-            _note_stop(session)
-        end_agent(process, STOP_WITHIN)
-    elif not session.is_claimed():
-        return Exit.WALKED
-    else:
-        (session.control / "stop_asked").unlink(missing_ok=True)  # of one that did not end it
-        _end_left(session.out)  # one that has not said its number yet
-    if session.supervisor == "systemd":
-        soak_unit.end_unit()
-    if session.is_claimed():
-        soak_session.close(session)
+        with contextlib.suppress(AgentError):  # a full disk ends no stop
+            write_whole(session.control / "reason", REASON)
+        if session.supervisor == "systemd":
+            systemctl("stop", soak_host.UNIT.name)
+        process = alive(session.process)
+        if process is not None:
+            end_agent(process, STOP_WITHIN)
+        if load(state) is not None:
+            soak_session.close(session)
     print("stopped")
     return Exit.WALKED
 
@@ -249,58 +177,38 @@ def flow_told(folder: Path, key: str, state: str) -> dict[str, Any]:
     return told
 
 
-def _without(folder: str, run: str) -> dict[str, Any]:
-    """Where no session can be read. What runs all the same is no soak that is over."""
-    if folder and left_running(folder):
-        message = "it has no control/soak.json any more; playbooks/soak_stop.yml ends it"
-        return {"state": "running", "run": run, "out": folder, "message": message}
-    message = "no soak on this host"
-    if folder:
-        message = (
-            "nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
-        )
-    return {"state": "none", "message": message}
-
-
 def status(out: str, state: Path) -> Exit:
-    """One JSON object, of the soak in `out` or of the host's."""
-    one = {"out": out, "run": ""} if out else claimed(state)
-    session = load(Path(one["out"])) if one else None
-    if session is None:
-        print(json.dumps(_without(one.get("out", ""), one.get("run", ""))))
-        return Exit.WALKED
-    past = Past(session.folder)
-    told: dict[str, Any] = {"state": past.end.get("state", "interrupted"), "run": session.run}
-    message = past.end.get("message", "")
-    passed = past.passed_s()
-    if runs(session.folder):
-        is_begun = (session.control / "started").exists()
-        told["state"] = "running" if is_begun else "starting"
-        if past.starts:
-            start = past.starts[-1]
-            passed = start["passed_s"] + Clock().uptime_ns() / 1e9 - start["uptime_s"]
-    elif not past.end:
-        message = past.last.get("message") or (
-            "no process of it runs, and it is not over:"
-            f" {soak_unit.on_host('soak-resume', session)} on {session.host} goes on with it,"
-            " playbooks/soak_stop.yml closes it"
-        )
-    soak = soak_session.share_of(session).document["soak"]
-    clients = [key for key, role in past.begun if role == "client"]
-    told.update(
-        host=session.host,
-        out=session.out,
-        supervisor=session.supervisor,
-        passed_s=max(0.0, passed),
-        duration_s=soak["duration_s"],
-        remaining_s=max(0.0, soak["duration_s"] - passed),
-        flows=[
-            flow_told(session.folder, one, past.done.get((one, "client"), "")) for one in clients
-        ],
-        **({"message": message} if message else {}),
-    )
+    """One JSON object: of the host's soak, or of that in `out`, whose end is there."""
+    session = load(state)
+    if session is not None and out in ("", session.out):
+        told = _told(session)
+    else:
+        end = Past(Path(out)).end if out else {}
+        none = "nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
+        told = {"state": "none", "message": none if out else "no soak on this host"}
+        told.update((key, end[key]) for key in ("state", "message") if key in end)
     print(json.dumps(told))
     return Exit.WALKED
+
+
+def _told(session: Session) -> dict[str, Any]:
+    past, runs = Past(session.folder), session.runs()
+    passed = past.passed_s(Clock().uptime_ns() / 1e9 if runs else None)
+    told: dict[str, Any] = {"state": "running" if runs else "interrupted", "run": session.run}
+    told.update(host=session.host, out=session.out, supervisor=session.supervisor)
+    told.update(passed_s=passed, duration_s=session.duration_s)
+    told["remaining_s"] = max(0.0, session.duration_s - passed)
+    told["flows"] = [
+        flow_told(session.folder, key, past.done.get((key, role), ""))
+        for key, role in past.begun
+        if role == "client"
+    ]
+    if not runs:
+        told["message"] = past.last.get("message") or (
+            f"no process of it runs, and it is not over: {on_host('soak-resume', session)} on"
+            f" {session.host} goes on with it, playbooks/soak_stop.yml closes it"
+        )
+    return told
 
 
 def command(name: str, options: dict[str, str]) -> int:
@@ -316,13 +224,11 @@ def command(name: str, options: dict[str, str]) -> int:
         return stop(out, state)
     if name == "resume":
         return resume(state)
+    if name == "session":
+        return soak_session.live(state, out, soak_host.notify)
     if name == "pack":
         os.nice(19)  # what goes on comes first
         return pack(Path(out), ends=False)
-    if name == "start":
-        run = read(Path(words["plan"]), words["host"], words["engine"], 0).run
-        return start(Session(run, **words))
-    session = load(Path(out))
-    if session is None:
-        raise fail(f"there is no soak in {out}: control/soak.json is missing or unreadable")
-    return soak_session.run(session)
+    run = read(Path(words["plan"]), words["host"], words["engine"], 0).run
+    known = {key: value for key, value in words.items() if key in Session._fields}
+    return start(Session(run, **known))  # type: ignore[arg-type]

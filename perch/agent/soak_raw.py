@@ -1,24 +1,70 @@
-"""What a soak adds to perch.raw/2: starts of the agent and of flows, episodes, and patience.
+"""A soak's perch.raw/2: what it has come to, read again after a crash, and what it adds to a run's.
 
-docs/raw.md has every key.
+docs/raw.md has every key. Its lines wait while the disk takes none: that ends nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from perch.agent.asking import last_lines
+from perch.agent.children import Ended
 from perch.agent.clock import Clock, date, undated
 from perch.agent.counters import Reading
 from perch.agent.errors import say
 from perch.agent.files import PatientLines
-from perch.agent.raw import Moment, Raw, moment, times
+from perch.agent.raw import Moment, Raw, Result, moment, times
 from perch.agent.share import Flow, Share
-from perch.agent.soak_kept import Past, Session
+from perch.agent.soak_host import Session
 
 #: Samples that wait in memory while the disk takes none: some 3 KB each, 16 hours of minutes.
 #: Later ones are dropped, and counted.
 WAITING_MAX = 1000
+
+
+class Past:
+    """What the raw files say. Lines that are not whole are none: a crash may leave some."""
+
+    def __init__(self, folder: Path) -> None:
+        self.starts: list[dict[str, Any]] = []
+        self.begun: dict[tuple[str, str], dict[str, Any]] = {}
+        self.done: dict[tuple[str, str], str] = {}
+        self.end: dict[str, Any] = {}
+        self.last: dict[str, Any] = {}
+        with contextlib.suppress(OSError), (folder / "flows.jsonl").open("rb") as lines:
+            for line in lines:
+                with contextlib.suppress(ValueError, KeyError):
+                    self._take(json.loads(line))
+        self.sample: dict[str, Any] = {}
+        with contextlib.suppress(OSError):
+            for text in last_lines(folder / "samples.jsonl")[-2:]:
+                with contextlib.suppress(ValueError):
+                    one = json.loads(text)
+                    self.sample = one if one["kind"] == "sample" else self.sample
+
+    def _take(self, line: dict[str, Any]) -> None:
+        self.last = line
+        if line["kind"] == "start":
+            self.starts.append(line)
+        elif line["kind"] == "begin":
+            self.begun[line["id"], line["role"]] = line
+        elif line["kind"] == "flow":
+            self.done[line["id"], line["role"]] = line["state"]
+        elif line["kind"] == "end":
+            self.end = line
+
+    def passed_s(self, uptime_s: float | None = None) -> float:
+        """Seconds of the soak: at an uptime, else at its end, or its last sample."""
+        if "passed_s" in self.end or not self.starts:
+            return float(self.end.get("passed_s", 0))
+        since = self.starts[-1]
+        if uptime_s is None and self.sample.get("boot_id") == since["boot_id"]:
+            uptime_s = self.sample["uptime_s"]
+        lived_s = 0 if uptime_s is None else uptime_s - since["uptime_s"]
+        return max(0.0, float(since["passed_s"] + lived_s))
 
 
 class Since(NamedTuple):
@@ -58,15 +104,39 @@ def since(past: Past, session: Session, boot: str, clock: Clock) -> Since:
     return Since(boot, uptime, max(0.0, (wall - begun) / 1e9), begun)
 
 
-class SoakRaw(Raw):
-    """A soak's lines wait while the disk takes none: it ends nothing."""
+def soak_end(file: Path) -> str:
+    """How a keeper's file ends: none (no file), open (it can go on), stopped, or its exit code.
 
-    def __init__(self, share: Share, folder: Path, past: Past, clock: Clock) -> None:
+    A stopped one was told to end, and can go on.
+    """
+    try:
+        lines = last_lines(file)
+        if not lines:
+            return "none"
+        last = json.loads(lines[-1])
+        if last["kind"] not in ("latency", "bandwidth"):
+            return "open"
+        is_stopped = last["soak"]["stopped"]
+        return "stopped" if is_stopped else str((last.get("error") or {}).get("code", 0))
+    except FileNotFoundError:
+        return "none"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "open"
+
+
+class SoakRaw(Raw):
+    """Goes on with what is there. `past`: what was before this agent, and each flow since."""
+
+    def __init__(self, share: Share, folder: Path, clock: Clock) -> None:
+        self.past = past = Past(folder)
         self._patient: list[PatientLines] = []
         super().__init__(folder, share, clock, self._open)
         self.done = len(past.done)
         self.number = int(past.sample.get("number", 0))
         self._dropped = int(past.sample.get("dropped", 0))
+        self._share = share
+        self._boot = past.starts[-1]["boot_id"] if past.starts else ""
+        self._routes: dict[str, str] = {}
 
     @property
     def unwritten(self) -> str:
@@ -82,18 +152,24 @@ class SoakRaw(Raw):
         self._patient.append(PatientLines(path))
         return self._patient[-1]
 
-    def started(self, at: Since, session: Session, cpus: str) -> None:
-        unit = {"unit": "perch-soak.service"} if session.supervisor == "systemd" else {}
-        line = {"boot_id": at.boot_id, "uptime_s": at.uptime_s, "passed_s": at.passed_s}
-        line.update(begun=date(at.begun_ns), supervisor=session.supervisor)
-        now = times("started", moment(self.clock))
-        self._flows.write({"kind": "start", **line, **unit, "cpus": cpus, **now})
+    def file(self, flow: Flow) -> Path:
+        return self.folder / "flows" / flow.id / "client.soak"
 
-    def began(self, flow: Flow, sample: int, boot: str, passed_s: float) -> dict[str, Any]:
+    def started(self, at: Since, supervisor: str, routes: dict[str, str]) -> None:
+        """The agent begins, or goes on. `routes`: the interface to each peer."""
+        self._boot, self._routes = at.boot_id, routes
+        line = {"boot_id": at.boot_id, "uptime_s": at.uptime_s, "passed_s": at.passed_s}
+        line.update(begun=date(at.begun_ns), supervisor=supervisor)
+        self._flows.write({"kind": "start", **line, **times("started", moment(self.clock))})
+
+    def begin(self, flow: Flow, sample: int, passed_s: float) -> None:
+        """Once, whichever agent it was."""
+        if (flow.id, flow.role) in self.past.begun:
+            return
         line = {"kind": "begin", "id": flow.id, "role": flow.role, "sample": sample}
-        line.update(boot_id=boot, passed_s=passed_s, **times("started", moment(self.clock)))
+        line.update(boot_id=self._boot, passed_s=passed_s, **times("started", moment(self.clock)))
         self._flows.write(line)
-        return line
+        self.past.begun[flow.id, flow.role] = line
 
     def episode(self, what: str, message: str, flow: str = "") -> None:
         say(f"{what}: {message}")
@@ -110,13 +186,44 @@ class SoakRaw(Raw):
             reading.line["dropped"] = self._dropped
         return super().sample(reading)
 
+    def outcome(self, flow: Flow, result: Result, after: int | None) -> None:
+        """Counters begin at 0 with each boot: then it has no readings."""
+        key = (flow.id, flow.role)
+        if key in self.past.done:
+            return
+        begin, before, started = self.past.begun.get(key), None, moment(self.clock)
+        if begin:
+            started = Moment(undated(begin["started"]), 0)
+            if begin["boot_id"] == self._boot:
+                before = begin["sample"]
+                started = started._replace(monotonic_ns=begin["started_monotonic_ns"])
+        self.flow(flow, result, started, (before, after), self._routes.get(flow.peer, ""))
+        self.past.done[key] = result.state
+
+    def close(self, reason: str, ended: dict[str, Result], after: int | None) -> None:
+        """Every flow that has begun gets its outcome, and nothing goes on any more.
+
+        ended: what keepers came to that were told to end.
+        """
+        for _, flows in self._share.turns():
+            for flow in flows:
+                if (flow.id, flow.role) in self.past.begun:
+                    self.outcome(flow, self._closed(flow, reason, ended.get(flow.id)), after)
+
+    def _closed(self, flow: Flow, reason: str, last: Result | None) -> Result:
+        found = soak_end(self.file(flow))
+        if flow.role == "server":
+            return Result("done", reason)
+        if found == "none":
+            return Result("not_run", reason or "it had not begun")
+        code = Ended(int(found), None) if found.isdecimal() else last.ended if last else None
+        if code is None and found == "stopped":
+            code = Ended(0, None)
+        words = [reason, "it ended without the record of its whole" if found == "open" else ""]
+        message = "; ".join(filter(None, words)) or ("stopped" if found == "stopped" else "")
+        return Result("done", message, code, process=last.process if last else None)
+
     def sync(self) -> None:
         for one in self._patient:
             one.flush()
         super().sync()
-
-
-def moment_of(begin: dict[str, Any], boot: str) -> Moment:
-    """When a flow began, as its line says, for an agent of this boot."""
-    is_same = begin["boot_id"] == boot
-    return Moment(undated(begin["started"]), begin["started_monotonic_ns"] if is_same else 0)

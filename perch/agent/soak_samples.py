@@ -15,6 +15,7 @@ from perch.agent import devices
 from perch.agent.clock import Clock, boot_id
 from perch.agent.counters import Answers, Counters, Reading, Readings, Writes
 from perch.agent.devices import Devices, first_line
+from perch.agent.listening import members
 
 #: Seconds in which the ends of flows share a reading: those of a turn end together.
 GATHER = 0.1
@@ -71,15 +72,6 @@ def _process(role: str, flow: str, pid: int) -> dict[str, Any] | None:
     with contextlib.suppress(OSError):
         told["handles"] = len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208, no objects of names
     return told
-
-
-def members() -> dict[int, list[int]]:
-    """The processes of each group."""
-    found: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208, as above
-        with contextlib.suppress(OSError, ValueError):
-            found.setdefault(os.getpgid(int(name)), []).append(int(name))
-    return found
 
 
 def processes(groups: Iterable[Group]) -> list[dict[str, Any]]:

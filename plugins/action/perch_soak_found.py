@@ -43,8 +43,7 @@ author: [The Perch authors]
 """
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # of runs: a host says it, and it becomes a path
-ALIVE = ("starting", "running")
-UNFINISHED = (*ALIVE, "interrupted")
+UNFINISHED = ("running", "interrupted")
 
 
 class Known:

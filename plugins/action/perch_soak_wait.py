@@ -33,6 +33,7 @@ options:
     elements: str
     required: true
   out: {description: The directory that the agent writes., type: str, required: true}
+  state: {description: The file with the state of the host's soak., type: str, required: true}
   wait: {description: Whether to wait at all; otherwise one look., type: bool, default: true}
   lead:
     description: Whether this host shows the time that is left; the others only say what changes.
@@ -127,6 +128,7 @@ class ActionModule(PerchAction):
     OPTIONS = {
         "agent": {"type": "list", "elements": "str", "required": True},
         "out": {"type": "str", "required": True},
+        "state": {"type": "str", "required": True},
         "wait": {"type": "bool", "default": True},
         "lead": {"type": "bool", "default": False},
         "interval": {"type": "float", "default": 10.0},
@@ -198,7 +200,8 @@ class ActionModule(PerchAction):
         return status.get("supervisor") == "systemd" and waited_s < RESUME_WITHIN
 
     def _status(self) -> dict:
-        command = [*self._options["agent"], "soak-status", "--out", self._options["out"]]
+        asked = [word for key in ("out", "state") for word in (f"--{key}", self._options[key])]
+        command = [*self._options["agent"], "soak-status", *asked]
         answer = self._low_level_execute_command(shlex.join(command), sudoable=True)
         try:
             status = json.loads(answer["stdout"])
@@ -222,7 +225,7 @@ class ActionModule(PerchAction):
         if (
             self._options["lead"]
             and due
-            and status["state"] in ("starting", "running")
+            and status["state"] == "running"
             and (status.get("remaining_s") or 0) > 0
         ):
             self._say(line(status))

@@ -358,17 +358,17 @@ said() {
   connection: local
   gather_facts: false
   tasks:
-    - perch_soak_wait: {agent: ["$PWD/good"], out: /nowhere, lead: true, interval: 0.05, progress: 0.01}
+    - perch_soak_wait: {agent: ["$PWD/good"], out: /nowhere, state: /nowhere, lead: true, interval: 0.05, progress: 0.01}
       register: good
-    - perch_soak_wait: {agent: ["$PWD/resumed"], out: /nowhere, interval: 0.05}
+    - perch_soak_wait: {agent: ["$PWD/resumed"], out: /nowhere, state: /nowhere, interval: 0.05}
       register: resumed
-    - perch_soak_wait: {agent: ["$PWD/crashed"], out: /nowhere, interval: 0.05}
+    - perch_soak_wait: {agent: ["$PWD/crashed"], out: /nowhere, state: /nowhere, interval: 0.05}
       register: crashed
-    - perch_soak_wait: {agent: ["$PWD/endless"], out: /nowhere, interval: 0.05, grace: 0.5}
+    - perch_soak_wait: {agent: ["$PWD/endless"], out: /nowhere, state: /nowhere, interval: 0.05, grace: 0.5}
       register: endless
-    - perch_soak_wait: {agent: ["$PWD/looked"], out: /nowhere, wait: false}
+    - perch_soak_wait: {agent: ["$PWD/looked"], out: /nowhere, state: /nowhere, wait: false}
       register: looked
-    - perch_soak_wait: {agent: ["$PWD/no-such"], out: /nowhere}
+    - perch_soak_wait: {agent: ["$PWD/no-such"], out: /nowhere, state: /nowhere}
       register: absent
     - ansible.builtin.assert:
         that:

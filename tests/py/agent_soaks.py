@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.py.agent_hosts import ENGINE, Hosts, children_of, gone, until
+from perch.agent.soak_host import load
+from tests.py.agent_hosts import ENGINE, Hosts, children_of, until
 from tests.py.planned import suite_test
 
 LOAD = suite_test(
@@ -40,6 +41,11 @@ class Soaks(Hosts):
         words += ["--engine", str(ENGINE), "--start-window", "15", "--supervisor", "session"]
         words += ["--state", f"{host}.state", *more]
         return self.call("soak-start", *words, before=before, expect=expect)
+
+    def pid(self, host: str) -> int:
+        """0: its soak is over."""
+        found = load(self.folder / f"{host}.state")
+        return 0 if found is None else int(found.process.split()[0])
 
     def soak(self, command: str, host: str, expect: int = 0) -> str:
         return self.call(f"soak-{command}", "--state", f"{host}.state", expect=expect).stdout
@@ -100,7 +106,7 @@ def soaks(tmp_path: Path, free: Callable[[], int]) -> Iterator[Callable[..., Soa
     for one in made:
         for host in one.names:
             try:
-                if not gone(one.pid(host)):
+                if one.pid(host):
                     os.kill(one.pid(host), signal.SIGKILL)
-            except (OSError, ValueError):
+            except (OSError, IndexError):
                 continue

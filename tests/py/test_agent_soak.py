@@ -19,9 +19,8 @@ from perch.agent.errors import AgentError, Exit
 from perch.agent.files import read_lines
 from perch.agent.share import Share
 from perch.agent.soak import Soak, Tools
-from perch.agent.soak_flows import Flows
-from perch.agent.soak_kept import Past, Session
-from perch.agent.soak_raw import Since, SoakRaw, since
+from perch.agent.soak_host import Session
+from perch.agent.soak_raw import Past, Since, SoakRaw, since
 from tests.py.agent_fakes import FakeClock, FakeProcess, JumpingClock, Script, now, run
 
 KILLED = Ended(None, "KILL")
@@ -148,21 +147,19 @@ class World:
     def run(self, stop: float = 10_000, passed: float = 0) -> list[dict[str, Any]]:
         """To its end, or to a stop after so many seconds; gives the lines of flows.jsonl."""
         (self.folder / "control").mkdir(exist_ok=True)
-        session, past = session_of(self.folder), Past(self.folder)
 
         async def work() -> None:
-            raw = SoakRaw(self.share, self.folder, past, self.clock)
+            raw = SoakRaw(self.share, self.folder, self.clock)
             at = Since(self.boot, self.clock.uptime_ns() / 1e9, passed, self.clock.wall_ns())
-            raw.started(at, session, "0")
-            flows = Flows(self.share, past, raw, self.boot, {"beta": "lo"})
-            soak = Soak(flows, session, at)
+            raw.started(at, "session", {"beta": "lo"})
+            soak = Soak(self.share, raw, at, 10)
             soak.use(Tools(self, self.serve, self, self.clock, self.members))
             task = asyncio.ensure_future(soak.run())
             await asyncio.wait({task}, timeout=stop)
             reason = "" if task.done() else "stopped by the controller"
             task.cancel()
             ended = await soak.end(is_stopped=bool(reason))
-            flows.close(reason, ended, await self.after())
+            raw.close(reason, ended, await self.after())
             raw.end("stopped" if reason else "done", reason, passed_s=soak.passed())
 
         run(work)
@@ -451,7 +448,7 @@ def test_lines_wait_while_the_disk_is_full_and_samples_are_dropped_late(
     monkeypatch.setattr("perch.agent.soak_raw.WAITING_MAX", 3)
     (tmp_path / "control").mkdir()
     share, disk = share_of([60]), full(monkeypatch)
-    raw = SoakRaw(share, tmp_path, Past(tmp_path), Clock())
+    raw = SoakRaw(share, tmp_path, Clock())
     assert raw.sample(Reading({"host": []}, {"values": ""})) == 1
     disk(True)
     numbers = [raw.sample(Reading({"host": []}, {"values": ""})) for _ in range(6)]
@@ -470,7 +467,7 @@ def test_lines_wait_while_the_disk_is_full_and_samples_are_dropped_late(
     # another agent goes on with its numbers, and half a line at the end is none
     with (tmp_path / "samples.jsonl").open("a") as file:
         file.write('{"kind":"sam')
-    raw = SoakRaw(share, tmp_path, Past(tmp_path), Clock())
+    raw = SoakRaw(share, tmp_path, Clock())
     assert raw.sample(Reading({"host": []}, {"values": ""})) == 7
     kinds = [one["kind"] for one in read_lines(tmp_path / "samples.jsonl").lines]
     assert kinds == ["head", "layout", *["sample"] * 6, "layout", "sample"]

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from perch.agent.errors import Exit
+from perch.agent import soak_control, soak_session
+from perch.agent.errors import AgentError, Exit
 from tests.py.agent_hosts import BUILT, children_of, gone
 from tests.py.agent_soaks import BW, LAT, Soaks
+from tests.py.test_agent_soak import session_of, share_of
 
 pytestmark = BUILT
 
@@ -26,7 +28,7 @@ exec "$@"
 @pytest.mark.parametrize(
     ("most", "code", "message"),
     [
-        (100, Exit.INTERNAL, "control/soak.json: File too large; free space there and run again"),
+        (100, Exit.INTERNAL, "alpha.state: File too large; free space there and run again"),
         (4000, Exit.HOST, "did not start on alpha: cannot write "),
     ],
 )
@@ -92,12 +94,13 @@ def test_a_keeper_dumps_no_core(soaks: Callable[..., Soaks]) -> None:
     both.soak("stop", "alpha")
 
 
-def test_a_stop_ends_a_session_that_has_only_just_begun(soaks: Callable[..., Soaks]) -> None:
-    """Its controller was killed before it served: it has not said its number yet."""
-    both = soaks()
-    both.begin("alpha")
-    os.kill(both.pid("alpha"), signal.SIGSTOP)
-    (both.folder / "alpha/control/pid").unlink()
-    assert both.soak("stop", "alpha") == "stopped\n"
-    assert both.left() == [] and not (both.folder / "alpha.state").exists()
-    assert both.lines("alpha", "end")[0]["message"] == "stopped by the controller"
+def test_a_stop_wins_over_an_agent_that_is_about_to_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its controller was killed in between: the host's soak has no process yet."""
+    session = session_of(tmp_path)
+    session.claim()
+    monkeypatch.setattr(soak_session, "share_of", lambda _: share_of([60]))
+    assert soak_control.command("stop", {"state": session.state}) == 0
+    with pytest.raises(AgentError, match="there is no soak to go on with on this host"):
+        soak_session.live(Path(session.state), session.out, lambda: None)

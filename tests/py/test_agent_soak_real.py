@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from perch.agent import soak_control, soak_session, soak_unit
+from perch.agent import soak_control, soak_host, soak_session
 from perch.agent.clock import Clock, boot_id
 from perch.agent.errors import AgentError, Exit
 from perch.agent.files import read_lines
-from perch.agent.soak_kept import Past, Session, load
+from perch.agent.soak_host import load
 from perch.agent.soak_raw import Since, SoakRaw
 from tests.py.agent_hosts import BUILT, ENGINE, until
 from tests.py.agent_soaks import BW, LAT, Soaks
@@ -88,16 +88,14 @@ def test_a_stop_ends_all_with_what_was_measured(soaks: Callable[..., Soaks]) -> 
     assert set(flows) == {BW, LAT}
     assert (flows[BW]["state"], flows[BW]["gaps"]) == ("running", 0)
     assert flows[BW]["intervals"] >= 1 and flows[BW]["last"]["gbit_s"] > 0.01
-    # of two stops the first counts, unless the session has outlived it
-    (both.folder / "alpha/control/stop_asked").write_text(f"{said['passed_s']:.3f}\n")
-    (both.folder / "beta/control/stop_asked").write_text("-20\n")
     with ThreadPoolExecutor() as controller:
         stopped = list(controller.map(lambda host: both.soak("stop", host), both.names))
     assert stopped == ["stopped\n"] * 2
     assert both.left() == []
     (alpha,), (beta,) = both.lines("alpha", "end"), both.lines("beta", "end")
     assert (alpha["state"], alpha["message"]) == ("stopped", "stopped by the controller")
-    assert (alpha["flows_done"], alpha["stop_asked_s"]) == (4, round(said["passed_s"], 3))
+    assert alpha["flows_done"] == beta["flows_done"] == 4
+    assert said["passed_s"] < alpha["stop_asked_s"] <= alpha["passed_s"]
     assert 0 < beta["stop_asked_s"] <= beta["passed_s"]
     one = both.outcome("alpha", LAT)
     assert (one["state"], one["exit"]) == ("done", 0)
@@ -152,7 +150,6 @@ def test_a_killed_agent_leaves_nothing_and_another_goes_on(soaks: Callable[..., 
     # what a stop leaves that died before it had stopped anything
     for host in both.names:
         (both.folder / host / "control/reason").write_text("stopped by the controller\n")
-        (both.folder / host / "control/stop_asked").write_text("1\n")
     both.soak("resume", "alpha")
     assert not (both.folder / "alpha/control/reason").exists()
     assert both.told("alpha")["state"] == "running"
@@ -202,34 +199,33 @@ def test_what_is_ended_from_outside_is_not_over_and_can_be_closed(
 
 def test_a_soak_whose_files_are_gone_can_be_ended(soaks: Callable[..., Soaks]) -> None:
     both = soaks()
-    both.begin("alpha")
 
     def removed() -> bool:  # the session may just be writing there
         return subprocess.run(["rm", "-r", str(both.folder / "alpha")], check=False).returncode == 0
 
-    asyncio.run(until(removed))
-    said = both.begin("alpha", "--out", "other", expect=3).stderr
-    assert "the soak of run r still runs on alpha, though" in said
-    assert not (both.folder / "other").exists()
-    assert both.told("alpha")["state"] == "running"
-    assert json.loads(both.call("soak-status", "--out", "alpha").stdout)["state"] == "running"
-    assert both.soak("stop", "alpha") == "stopped\n"
-    assert both.left() == [] and not (both.folder / "alpha.state").exists()
-    # or lost in a crash
-    both.begin("alpha")
-    os.kill(both.pid("alpha"), signal.SIGKILL)
-    (both.folder / "alpha/control/soak.json").write_text("")
-    said = both.call("soak-status", "--out", "alpha").stdout
-    assert "soak_stop.yml removes what is left" in said
-    assert both.soak("stop", "alpha") == "stopped\n"
+    for was_killed in (False, True):
+        both.begin("alpha")
+        if was_killed:
+            os.kill(both.pid("alpha"), signal.SIGKILL)
+        asyncio.run(until(removed))
+        if not was_killed:
+            assert both.told("alpha")["state"] == "running"
+            said = both.begin("alpha", "--out", "other", expect=3).stderr
+            assert "the soak of run r runs on alpha already" in said
+            assert not (both.folder / "other").exists()
+        said = both.call("soak-status", "--out", "alpha").stdout
+        assert "soak_stop.yml removes what is left" in said
+        assert both.soak("stop", "alpha") == "stopped\n"
+        assert both.left() == [] and not (both.folder / "alpha.state").exists()
     assert both.soak("stop", "alpha") == ""
 
 
 def test_a_second_soak_is_refused_by_the_name_of_the_first(soaks: Callable[..., Soaks]) -> None:
     both = soaks()
-    (both.folder / "alpha.state").write_text('{"run": "old", "host": "alpha", "out": "/nowhere"}')
+    names = ("run", "host", "out", "plan", "engine", "state")
+    (both.folder / "alpha.state").write_text(json.dumps(dict.fromkeys(names, "/old")))
     said = both.begin("alpha").stderr
-    assert "of the soak of run old nothing is left in /nowhere; it is forgotten" in said
+    assert "of the soak of run /old nothing is left in /old; it is forgotten" in said
     said = both.begin("alpha", "--out", "other", expect=3).stderr
     assert f"the soak of run r runs on alpha already, in {both.folder}/alpha" in said
     assert not (both.folder / "other").exists()
@@ -276,76 +272,52 @@ def test_what_a_boot_must_find_is_on_disk_before_there_is_any_load(
     held = Path("/proc/self/fd")
     monkeypatch.setattr(os, "fsync", lambda fd: synced.add(str((held / str(fd)).readlink())))
 
-    def begin(session: Session) -> tuple[None, str]:
-        assert load(session.folder) == session
-        names = ("alpha/control/soak.json", "shares/alpha.json", "alpha.state", "token",
-                 "alpha/control", "alpha")  # fmt: skip
+    def detached(work: Callable[..., int], log: Path) -> int:
+        names = ("shares/alpha.json", "alpha.state", "token", "alpha/control", "alpha")
         assert {str(both.folder / name) for name in names} | {str(both.folder)} <= synced
-        return None, "not today"
+        log.write_text("Z perch-agent: not today\n")
+        return 3
 
-    monkeypatch.setattr(soak_unit, "begin", begin)
+    monkeypatch.setattr(soak_control, "detached", detached)
     options = {"plan": "shares/alpha.json", "host": "alpha", "out": "alpha", "state": "alpha.state"}
     options |= {"engine": str(ENGINE), "token-file": "token", "supervisor": "session"}
     with pytest.raises(AgentError, match="did not start on alpha: not today"):
         soak_control.command("start", options)
+    assert load(both.folder / "alpha.state") is None
 
 
 def test_an_end_that_cannot_be_written_leaves_a_soak_that_can_be_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = session_of(tmp_path)
-    session.save()
     session.claim()
     share = share_of([60])
     monkeypatch.setattr(soak_session, "share_of", lambda _: share)
-    raw = SoakRaw(share, tmp_path, Past(tmp_path), Clock())
-    raw.started(Since("boot", 1.0, 0.0, 0), session, "0")
+    raw = SoakRaw(share, tmp_path, Clock())
+    raw.started(Since("boot", 1.0, 0.0, 0), "session", {})
     with monkeypatch.context() as patched:
         disk = full(patched)
         disk(True)
         with pytest.raises(AgentError, match="could not be written in") as error:
             soak_control.command("stop", {"state": session.state})
         assert error.value.code == Exit.INTERNAL
-        assert session.is_claimed()
+        assert load(Path(session.state)) == session
         disk(False)
     assert soak_control.command("stop", {"state": session.state}) == 0
     assert read_lines(tmp_path / "flows.jsonl").lines[-1]["state"] == "stopped"
-    assert not session.is_claimed()
+    assert load(Path(session.state)) is None
 
 
-def test_the_unit_may_pin_memory_and_comes_back_after_a_crash_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["/opt/perch/bin/perch-agent"])
-    words = soak_unit.unit_command(session_of(tmp_path))
-    wanted = [
-        "LimitMEMLOCK=infinity",
-        "Restart=on-failure",
-        "RestartPreventExitStatus=2 3 4 6",
-        "KillMode=mixed",
-    ]
-    wanted += ["OOMPolicy=continue"]
-    assert {f"--property={one}" for one in wanted} < set(words)
-    assert {"--unit=perch-soak.service", "--collect"} < set(words)
-    own = ["/opt/perch/bin/perch-agent", "soak-session", "--out", str(tmp_path)]
-    assert words[-4:] == own
-
-
-def test_systemd_takes_both_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soak_unit, "agent", lambda *words: ["/bin/true", *words])
+def test_systemd_takes_the_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak_host, "agent", lambda *words: ["/bin/true", *words])
     session = session_of(tmp_path)
-    (tmp_path / soak_unit.RESUME_UNIT).write_text(soak_unit.resume_text(session))
-    resume = f'ExecStart="/bin/true" "soak-resume" "--state" "{session.state}"'
-    assert resume in soak_unit.resume_text(session).splitlines()
-    given = [one[11:] for one in soak_unit.unit_command(session) if one.startswith("--property=")]
-    limits = [one for one in given if one.startswith("StartLimit")]
-    service = [one for one in given if one not in limits]
-    parts = ["[Unit]", *limits, "[Service]", "Type=simple", "ExecStart=/bin/true", *service]
-    unit = tmp_path / soak_unit.UNIT
-    for text, said in (("\n".join(parts), ""), ("\n".join([*parts, "OOMPolicy=maybe"]), "OOM")):
-        unit.write_text(f"{text}\n")
+    text = soak_host.unit_text(session)
+    assert f'ExecStart="/bin/true" "soak-session" "--state" "{session.state}"\n' in text
+    unit = tmp_path / soak_host.UNIT.name
+    for more, said in (("", ""), ("[Service]\nOOMPolicy=maybe\n", "OOM")):
+        unit.write_text(text + more)
         done = subprocess.run(
-            ["systemd-analyze", "verify", "--man=no", unit, tmp_path / soak_unit.RESUME_UNIT],
+            ["systemd-analyze", "verify", "--man=no", unit],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert said in done.stderr and bool(done.stderr) == bool(said), done.stderr
