@@ -41,32 +41,81 @@ SEEN_LEAST, FEW = 0.5, 4
 EVIDENCE_OF_COUNTERS = 20
 
 
+class Run:
+    """Neighbouring samples in which the same class of counters moved, added up as they come.
+
+    `total`: None where one of them is not known.
+    """
+
+    def __init__(self, line: SampleLine) -> None:
+        self.start_s, self.end_s = line.start_s, line.end_s
+        self.total: int | None = 0
+        self.moved: set[str] = set()
+        self.lines: list[int] = []
+
+    def add(self, line: SampleLine, kind: str) -> None:
+        n = line.events[kind]
+        self.total = None if n is None or self.total is None else self.total + n
+        self.end_s = line.end_s
+        self.moved |= {name for name in line.moved if moved_class(name) == kind}
+        if len(self.lines) < EVIDENCE_OF_COUNTERS:
+            self.lines.append(line.line)
+
+
 class Host:
-    """Reads the samples of a host, writes them into intervals.jsonl, and judges them."""
+    """Reads the samples of a host, writes them into intervals.jsonl, and judges them.
+
+    No sample is kept: a soak of a week has 10,000, of some KB each.
+    """
 
     def __init__(self, facts: Facts, name: str, planned: PlanHost) -> None:
         self.facts, self.name, self.scope = facts, name, planned.scope
         self.link_gbit_s, self.tolerated = planned.link_gbit_s, tolerated([planned])
         self.bounds: Bounds = of_host(name, self.scope, facts.limits)
         self.found = Finder(facts, name, f"raw/{name}/samples.jsonl")
-        self.lines: list[SampleLine] = []
-        self.faults: list[Fault] = []
         self.lives: list[Life] = []
         self.hottest: Hottest | None = None
         self.has_temperatures = False
+        self.count = self.watched = self.links_read = 0
+        self.first_s = 0.0
+        self.last: SampleLine | None = None
+        self.boots: set[str] = set()
+        self.totals: Counter[str] = Counter()
+        self.unknown: set[str] = set()
+        self.open: dict[str, Run] = {}
+        self.runs: dict[str, list[Run]] = {}
+        self.singles: dict[str, list[Anomaly]] = {
+            kind: [] for kind in ("faults", "times", "clock", "links", "dropped")
+        }
 
     def read(self, files: RawFiles, out: BinaryIO) -> None:
         lives = Lives()
         for line in Sampler(self.name, self.facts.run, self.facts.epoch).read(files):
             if isinstance(line, Fault):
-                self.faults.append(line)
+                text = f"line {line.line} of its samples cannot be used: {line.why}"
+                fault = self.found("damaged", "samples", "inconclusive", text, lines=[line.line])
+                self.singles["faults"].append(fault)
                 continue
             out.write(encode(line) + b"\n")
             lives.add(line)
-            self._warm(line)
-            line.processes = []  # most of a sample, and no longer asked for
-            self.lines.append(line)
+            self._add(line)
         self.lives = lives.all()
+
+    def _add(self, line: SampleLine) -> None:
+        before = self.last.dropped if self.last else 0
+        self.singles["times"] += self._times(line)
+        self.singles["clock"] += self._clock(line)
+        self.singles["links"] += self._links(line)
+        self.singles["dropped"] += self._dropped(line, before)
+        self._count(line)
+        self._warm(line)
+        self.first_s = self.first_s if self.last else line.start_s
+        self.count += 1
+        self.boots.add(line.boot_id)
+        self.watched = max(self.watched, line.watched)
+        read = sum(one.operstate is not None for one in line.links.values())
+        self.links_read = max(self.links_read, read)
+        self.last = line
 
     def _warm(self, line: SampleLine) -> None:
         self.has_temperatures |= bool(line.temperatures)
@@ -76,7 +125,6 @@ class Host:
 
     def judge(self, flows: Sequence[FlowTold]) -> tuple[Watch, list[Anomaly]]:
         """`flows`: of the whole soak."""
-        lines = self.lines
         judge = ProcessJudge(self.bounds, self.facts.alpha, self.found)
         processes, found = [], []
         for life in self.lives:
@@ -88,31 +136,28 @@ class Host:
                 if one.kind == "leak":
                     one.text += ", over restarts"
                     found.append(one)
-        counters: Counter[str] = Counter()
-        for line in lines:
-            counters.update({kind: n or 0 for kind, n in line.events.items()})
         host = HostTold(
             host=self.name,
-            samples=len(lines),
-            boots=len({line.boot_id for line in lines}),
-            first_s=lines[0].start_s if lines else None,
-            last_s=lines[-1].end_s if lines else None,
+            samples=self.count,
+            boots=len(self.boots),
+            first_s=self.first_s if self.last else None,
+            last_s=self.last.end_s if self.last else None,
             temperature_highest=self.hottest,
             temperatures=self.has_temperatures,
             processes=processes,
-            counters=dict(counters),
+            counters=dict(self.totals),
         )
-        links_read = (sum(one.operstate is not None for one in x.links.values()) for x in lines)
         watch = Watch(
             host,
-            watched=max((line.watched for line in lines), default=0),
-            links_read=max(links_read, default=0),
+            watched=self.watched,
+            links_read=self.links_read,
             limits={
                 "memory": self.bounds.of("leak_mb_per_hour"),
                 "handles": self.bounds.of("handles_per_hour"),
             },
         )
-        found += [*self._faults(), *self._times(), *self._clock(), *self._links(), *self._lost()]
+        for kind, singles in self.singles.items():
+            found += [*(self._absent() if kind == "dropped" else ()), *singles]
         found += [*self._counters(), *self._unseen(flows), *self._unlike_agent(flows)]
         return watch, found
 
@@ -126,121 +171,107 @@ class Host:
             kind, check, severity, text, line.start_s, line.end_s, [line.line], value, unit
         )
 
-    def _faults(self) -> Iterator[Anomaly]:
-        for one in self.faults:
-            text = f"line {one.line} of its samples cannot be used: {one.why}"
-            yield self.found("damaged", "samples", "inconclusive", text, lines=[one.line])
-
-    def _times(self) -> Iterator[Anomaly]:
+    def _times(self, line: SampleLine) -> Iterator[Anomaly]:
         """One sample an interval: where one is missing, it is not known what moved when."""
-        for line in self.lines:
-            long_s = line.long_s
-            if line.reset:
-                text = f"the host restarted; nothing is known of {long_s:.0f} s"
-                yield self._of(line, "reboot", "reboots", "fail", text, long_s, "s")
-            elif long_s > 2 * self.facts.soak.interval_s + 1:
-                text = f"no sample for {long_s:.0f} s"
-                yield self._of(line, "host", "samples", "inconclusive", text, long_s, "s")
+        long_s = line.long_s
+        if line.reset:
+            text = f"the host restarted; nothing is known of {long_s:.0f} s"
+            yield self._of(line, "reboot", "reboots", "fail", text, long_s, "s")
+        elif long_s > 2 * self.facts.soak.interval_s + 1:
+            text = f"no sample for {long_s:.0f} s"
+            yield self._of(line, "host", "samples", "inconclusive", text, long_s, "s")
 
-    def _clock(self) -> Iterator[Anomaly]:
+    def _clock(self, line: SampleLine) -> Iterator[Anomaly]:
         """Uptime counts in hundredths."""
-        for line in self.lines:
-            if line.step_s is None:
+        if line.step_s is None:
+            return
+        stepped = abs(line.step_s) - 0.02 - SLEW * line.long_s
+        severity = self.bounds.broken("clock_s", stepped) if stepped > 0 else None
+        if severity is not None:
+            text = f"the wall clock was set by {line.step_s:.3f} s"
+            yield self._of(line, "clock", "clock", severity, text, line.step_s, "s")
+
+    def _links(self, line: SampleLine) -> Iterator[Anomaly]:
+        for name, link in line.links.items():
+            if link.flaps == 0:
                 continue
-            stepped = abs(line.step_s) - 0.02 - SLEW * line.long_s
-            severity = self.bounds.broken("clock_s", stepped) if stepped > 0 else None
-            if severity is not None:
-                text = f"the wall clock was set by {line.step_s:.3f} s"
-                yield self._of(line, "clock", "clock", severity, text, line.step_s, "s")
+            times = plural(link.flaps, "time")
+            text = f"the link of {name} changed {times}, and is {link.operstate}"
+            if link.operstate is None:
+                text = f"{name} is not there any more"
+            yield self._of(line, "link", "links", "fail", text, link.flaps, "changes")
 
-    def _links(self) -> Iterator[Anomaly]:
-        for line in self.lines:
-            for name, link in line.links.items():
-                if link.flaps == 0:
-                    continue
-                times = plural(link.flaps, "time")
-                text = f"the link of {name} changed {times}, and is {link.operstate}"
-                if link.operstate is None:
-                    text = f"{name} is not there any more"
-                yield self._of(line, "link", "links", "fail", text, link.flaps, "changes")
+    def _dropped(self, line: SampleLine, before: float) -> Iterator[Anomaly]:
+        """Samples that neither disk nor memory had room for. Their count goes on over restarts."""
+        if line.dropped != before:
+            text = f"{plural(line.dropped, 'sample')} before this one dropped, as disk and "
+            yield self._of(line, "dropped", "samples", "inconclusive",
+                           text + "memory were full", line.dropped, "samples")  # fmt: skip
 
-    def _lost(self) -> Iterator[Anomaly]:
-        """Samples that neither disk nor memory had room for, and counters that stay away.
-
-        Their count goes on over restarts. A counter that is missing now and then is
-        compared with its last reading; one that stays away is not known.
-        """
-        last = self.lines[-1] if self.lines else None
+    def _absent(self) -> Iterator[Anomaly]:
+        """Counters that stay away: of one that is missing now and then the last reading counts."""
+        last = self.last
         if last is not None and last.absent:
             text = f"{names(last.absent, 3)} not read any more: what they counted since is not "
             yield self._of(last, "host", "samples", "inconclusive", text + "known",
                            len(last.absent), "counters")  # fmt: skip
-        before: float = 0
-        for line in self.lines:
-            if line.dropped != before:
-                text = f"{plural(line.dropped, 'sample')} before this one dropped, as disk and "
-                yield self._of(line, "dropped", "samples", "inconclusive",
-                               text + "memory were full", line.dropped, "samples")  # fmt: skip
-            before = line.dropped
 
     # ---- counters --------------------------------------------------------------------------------
 
-    def _counters(self) -> Iterator[Anomaly]:
+    def _count(self, line: SampleLine) -> None:
         """Neighbouring samples in which the same class moved are one anomaly."""
-        for kind in sorted({kind for line in self.lines for kind in line.events}):
+        for kind, n in line.events.items():
+            self.totals[kind] += n or 0
+            if n is None:
+                self.unknown.add(kind)
+            if _is_bad(line, kind):
+                self.open.setdefault(kind, Run(line)).add(line, kind)
+        for kind in [kind for kind in self.open if not _is_bad(line, kind)]:
+            self.runs.setdefault(kind, []).append(self.open.pop(kind))
+
+    def _counters(self) -> Iterator[Anomaly]:
+        for kind in sorted({*self.runs, *self.open}):
             if kind == "errors" and self._are_few():
                 continue
-            run: list[SampleLine] = []
-            for line in self.lines:
-                if _is_bad(line, kind):
-                    run.append(line)
-                elif run:
-                    yield self._counter(kind, run)
-                    run = []
-            if run:
+            for run in (*self.runs.get(kind, ()), *filter(None, [self.open.get(kind)])):
                 yield self._counter(kind, run)
 
     def _are_few(self) -> bool:
         """Whether a healthy link of the rate that was bought has as many errors in this time."""
-        counts = [line.events.get("errors", 0) for line in self.lines]
-        if not self.link_gbit_s or any(n is None for n in counts):
+        if not self.link_gbit_s or self.last is None or "errors" in self.unknown:
             return False
-        seconds = self.lines[-1].end_s - self.lines[0].start_s
-        bits = self.link_gbit_s * 1e9 * seconds
-        return sum(n or 0 for n in counts) <= bits * ERROR_RATIO
+        bits = self.link_gbit_s * 1e9 * (self.last.end_s - self.first_s)
+        return self.totals["errors"] <= bits * ERROR_RATIO
 
-    def _counter(self, kind: str, run: list[SampleLine]) -> Anomaly:
+    def _counter(self, kind: str, run: Run) -> Anomaly:
         """On software a card's counters are a virtual one's."""
-        counts = [line.events[kind] for line in run]
-        known = [n for n in counts if n is not None]
-        total = sum(known) if len(known) == len(counts) else None
         severity: Severity = "advisory"
-        if total is None:
+        if run.total is None:
             severity = "inconclusive"
         elif self.scope == "hardware" and kind != TCP and kind not in self.tolerated:
             severity = "fail"
-        moved = sorted({name for line in run for name in line.moved if moved_class(name) == kind})
         text = f"a counter of {kind} was reset, has wrapped, is full or was not read before"
-        if total is not None:
-            text = f"{total} {kind}" + (f" ({names(moved, 4)})" if moved else "")
+        if run.total is not None:
+            moved = sorted(run.moved)
+            text = f"{run.total} {kind}" + (f" ({names(moved, 4)})" if moved else "")
         return self.found(
-            "counter", f"counters/{kind}", severity, text, run[0].start_s, run[-1].end_s,
-            [line.line for line in run][:EVIDENCE_OF_COUNTERS], total, "events",
+            "counter", f"counters/{kind}", severity, text, run.start_s, run.end_s, run.lines,
+            run.total, "events",
         )  # fmt: skip
 
     # ---- what was not seen -----------------------------------------------------------------------
 
     def _unseen(self, flows: Sequence[FlowTold]) -> Iterator[Anomaly]:
         """Processes that flows must have had, and that samples lack for most of their time."""
-        lines = self.lines
-        if len(lines) < 2 or not lines[-1].end_s > lines[0].start_s:
+        count = self.count
+        if self.last is None or count < 2 or not self.last.end_s > self.first_s:
             return
-        every = (lines[-1].end_s - lines[0].start_s) / (len(lines) - 1)
+        every = (self.last.end_s - self.first_s) / (count - 1)
         own = [flow for flow in flows if flow.client == self.name]
         served = [flow for flow in flows if flow.server == self.name]
-        wanted: dict[str, float] = {"agent": len(lines)}
+        wanted: dict[str, float] = {"agent": count}
         if served:
-            wanted["serve"] = len(lines)
+            wanted["serve"] = count
         for flow in own:
             for role in ("keeper", "measurer"):
                 wanted[f"{role} of {flow.flow}"] = flow.measured_s / every
