@@ -85,9 +85,8 @@ class Soak:
     def __init__(self, share: Share, raw: SoakRaw, at: Since, window_s: float) -> None:
         self._share, self._raw, self._at, self._window_s = share, raw, at, window_s
         self._soak: dict[str, Any] = share.document["soak"]
-        self._running: dict[str, tuple[Flow, Process]] = {}
+        self._running: dict[str, Process] = {}
         self._serve: Process | None = None
-        self._ending = False
 
     def use(self, tools: Tools, serve: Process | None = None) -> None:
         """`serve`: the first one, where it runs already."""
@@ -95,7 +94,7 @@ class Soak:
 
     def groups(self) -> list[Group]:
         serve = [] if self._serve is None else [("serve", "", self._serve.pid)]
-        return serve + [("keeper", key, one.pid) for key, (_, one) in self._running.items()]
+        return serve + [("keeper", key, one.pid) for key, one in self._running.items()]
 
     def passed(self) -> float:
         """Seconds of the soak; below 0 before it."""
@@ -130,25 +129,21 @@ class Soak:
 
     async def _serving(self) -> None:
         """A server that ended is started again: the keepers elsewhere note the gap."""
-        delay, clock = _Delay(), self._tools.clock
-        since = clock.monotonic()
-        why = ""
+        delay, clock, why = _Delay(), self._tools.clock, ""
         while True:
-            if self._serve is not None:
-                await asyncio.wait({self._serve.ended})
-                why = serving.why(self._share.host, self._serve)
-                self._serve = None
-                self._raw.episode("serve_ended", why)
-                await asyncio.sleep(delay.after(clock.monotonic() - since))
             since = clock.monotonic()
             try:
-                self._serve = await self._tools.serve()
+                if self._serve is None:
+                    self._serve = await self._tools.serve()
                 if why:
                     self._raw.episode("serve_restarted", "perch serve was started again")
+                await asyncio.wait({self._serve.ended})
+                why = serving.why(self._share.host, self._serve)
             except AgentError as error:
                 why = error.message
-                self._raw.episode("serve_ended", why)
-                await asyncio.sleep(delay.after(clock.monotonic() - since))
+            self._serve = None
+            self._raw.episode("serve_ended", why)
+            await asyncio.sleep(delay.after(clock.monotonic() - since))
 
     async def _sampling(self) -> None:
         interval: float = self._soak["interval_s"]
@@ -183,18 +178,16 @@ class Soak:
             await asyncio.gather(*(self._write(one, Result("done")) for one in servers))
 
     async def _client(self, flow: Flow, until: float, sample: int) -> None:
-        found = soak_end(self._raw.file(flow))
+        found, reason = soak_end(self._raw.file(flow)), ""
         if found.isdecimal():
-            message = "its agent ended before it kept the exit code; this is the record's"
-            await self._write(flow, Result("done", message, Ended(int(found), None)))
+            reason = "its agent ended before it kept the exit code; this is the record's"
         elif found == "none" and self.passed() >= until:
-            message = f"no agent ran on {self._share.host} in its turn"
-            await self._write(flow, Result("not_run", message))
-        else:
+            reason = f"no agent ran on {self._share.host} in its turn"
+        if not reason:
             self._raw.begin(flow, sample, self.passed())
-            result = await self._kept(flow, until)
-            if not self._ending:
-                await self._write(flow, result)
+        await self._write(
+            flow, self._raw.left(flow, reason) if reason else await self._kept(flow, until)
+        )
 
     async def _kept(self, flow: Flow, until: float) -> Result:
         """Runs its keeper, again and again where that helps."""
@@ -204,12 +197,14 @@ class Soak:
         while True:
             since = self._tools.clock.monotonic()
             result = await self._keeper(flow, until)
-            if self._ending:
-                return result
             again = self._again(flow, result, until, opened)
+            is_silent = result.ended == Ended(UNREACHED, None)
+            if not again and is_silent and soak_end(self._raw.file(flow)) == "none":
+                why = f"no connection within {self._window_s} s: {result.message}"
+                return Result("peer_dead", why)
             if not again:
-                return self._result(flow, result)
-            if result.ended != Ended(UNREACHED, None):
+                return result
+            if not is_silent:
                 message = f"{flow.id} {again}; it is started again"
                 self._raw.episode("client_restarted", message, flow.id)
             await asyncio.sleep(delay.after(self._tools.clock.monotonic() - since))
@@ -222,7 +217,7 @@ class Soak:
         except OSError as error:  # a full disk has not even room for its folder
             why = f"cannot start {flow.argv[0]} in {folder}: {error.strerror}"
             return Result("not_run", why)
-        self._running[flow.id] = (flow, process)
+        self._running[flow.id] = process
         result = await ran(process, limit_s)
         del self._running[flow.id]
         return result
@@ -245,12 +240,6 @@ class Soak:
         is_late = result.process is None or (ended.exit == CANNOT and self._raw.past.starts)
         return f"cannot run yet: {result.message}" if is_late else ""
 
-    def _result(self, flow: Flow, result: Result) -> Result:
-        if result.ended == Ended(UNREACHED, None) and soak_end(self._raw.file(flow)) == "none":
-            window = self._window_s
-            return Result("peer_dead", f"no connection within {window} s: {result.message}")
-        return result
-
     async def _write(self, flow: Flow, result: Result) -> None:
         has_begun = (flow.id, flow.role) in self._raw.past.begun
         after = await self._tools.samples.after() if has_begun else None
@@ -263,13 +252,12 @@ class Soak:
 
         Returns what they came to.
         """
-        self._ending = True
         ended: dict[str, Result] = {}
 
         async def one(key: str, process: Process) -> None:
             ended[key] = Result("done", ended=await end(process, KEEPERS_END), process=process)
 
-        await asyncio.gather(*(one(key, process) for key, (_, process) in self._running.items()))
+        await asyncio.gather(*(one(key, process) for key, process in self._running.items()))
         if is_stopped:
             await self._linger(QUIET_STOPPED, self.passed() + LINGER_STOPPED)
         return ended

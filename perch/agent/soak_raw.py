@@ -208,9 +208,10 @@ class SoakRaw(Raw):
         for _, flows in self._share.turns():
             for flow in flows:
                 if (flow.id, flow.role) in self.past.begun:
-                    self.outcome(flow, self._closed(flow, reason, ended.get(flow.id)), after)
+                    self.outcome(flow, self.left(flow, reason, ended.get(flow.id)), after)
 
-    def _closed(self, flow: Flow, reason: str, last: Result | None) -> Result:
+    def left(self, flow: Flow, reason: str, last: Result | None = None) -> Result:
+        """As its file says. `last`: what its keeper came to."""
         found = soak_end(self.file(flow))
         if flow.role == "server":
             return Result("done", reason)

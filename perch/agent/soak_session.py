@@ -36,8 +36,6 @@ def last_word(session: Session, raw: SoakRaw, state: str, reason: str, **more: A
     """Raises AgentError: it cannot be written, and a soak that cannot be ended stays claimed."""
     if raw.unwritten:
         more["unwritten"] = raw.unwritten
-        words = f"{raw.unwritten} could not be written when it was due"
-        reason = f"{reason}; {words}" if reason else words
     raw.end(state, reason, **more)
     say(f"{session.host} is {state}: {raw.done} flows{f': {reason}' if reason else ''}")
     if raw.waiting:
