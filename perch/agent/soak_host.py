@@ -25,31 +25,30 @@ UNIT = Path("/etc/systemd/system/perch-soak.service")
 #: full disk goes on; what the agent has ended itself does not. It ends its keepers in their order,
 #: and what is left then is killed. A keeper that the kernel kills for its memory is started again,
 #: and the others go on.
-UNIT_TEXT = """[Unit]
-Description=Perch soak of run {run}
-Wants=network-online.target
-After=network-online.target
-ConditionPathExists={state}
-StartLimitIntervalSec=0
-CollectMode=inactive-or-failed
-
-[Service]
-Type=notify
-ExecStart={command}
-Environment="PATH={path}"
-LimitMEMLOCK=infinity
-Restart=on-failure
-RestartSec=5s
-RestartPreventExitStatus=2 3
-SuccessExitStatus=4
-KillMode=mixed
-TimeoutStopSec=9s
-OOMPolicy=continue
-TasksMax=infinity
-
-[Install]
-WantedBy=multi-user.target
-"""
+UNIT_LINES = (
+    "[Unit]",
+    "Description=Perch soak of run {run}",
+    "Wants=network-online.target",
+    "After=network-online.target",
+    "ConditionPathExists={state}",
+    "StartLimitIntervalSec=0",
+    "CollectMode=inactive-or-failed",
+    "[Service]",
+    "Type=notify",
+    "ExecStart={command}",
+    'Environment="PATH={path}"',
+    "LimitMEMLOCK=infinity",
+    "Restart=on-failure",
+    "RestartSec=5s",
+    "RestartPreventExitStatus=2 3",
+    "SuccessExitStatus=4",
+    "KillMode=mixed",
+    "TimeoutStopSec=9s",
+    "OOMPolicy=continue",
+    "TasksMax=infinity",
+    "[Install]",
+    "WantedBy=multi-user.target",
+)
 
 
 class Session(NamedTuple):
@@ -184,7 +183,7 @@ def systemctl(*words: str) -> subprocess.CompletedProcess[str]:
 def unit_text(session: Session) -> str:
     words = agent("soak-session", "--state", session.state)
     command = " ".join(f'"{word}"' for word in words)
-    return UNIT_TEXT.format(
+    return "\n".join((*UNIT_LINES, "")).format(
         run=session.run, state=session.state, command=command, path=os.environ["PATH"]
     )
 
