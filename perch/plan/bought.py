@@ -24,6 +24,9 @@ RATES: dict[str, tuple[float, ...]] = {
     "slingshot": (100, 200, 400),
 }
 
+#: Hosts, rates or sets that a message names.
+NAMED = 3
+
 #: Of links whose rate nobody names, which are no hardware.
 _UNRATED = {
     "loopback": "local", "ethernet": "tcp", "roce": "rxe", "infiniband": "rxe",
@@ -40,19 +43,18 @@ def check_rates(hosts: Iterable[Host]) -> None:
     unsaid = [host.name for host in hosts if host.scope == "hardware" and host.link_gbit_s is None]
     if unsaid:
         raise _refusal(
-            "perch_link_gbit_s is missing, and its links are hardware",
-            f"host {names(unsaid, 8)}",
-            "set it to the rate of each measured link as it was bought, in Gb/s, such as 400",
+            "perch_link_gbit_s is missing on hardware",
+            f"host {names(unsaid, NAMED)}",
+            "set it to the rate of each link as bought, in Gb/s, such as 400",
         )
     for host in hosts:
-        rates = RATES.get(host.fabric, ())
-        if host.link_gbit_s is not None and rates and host.link_gbit_s not in rates:
-            known = ", ".join(f"{rate:g}" for rate in rates)
+        rates, bought = RATES.get(host.fabric, ()), host.link_gbit_s
+        if bought is not None and rates and bought not in rates:
+            near = sorted(rates, key=lambda rate: abs(rate - bought))
             raise _refusal(
-                f"perch_link_gbit_s is {host.link_gbit_s:g}, and no device on {host.fabric} has "
-                "such a rate",
+                f"perch_link_gbit_s is {bought:g}, and no device on {host.fabric} has such a rate",
                 f"host {host.name}",
-                f"give one of {known}",
+                f"give one of {names([f'{rate:g}' for rate in near], NAMED)}",
             )
 
 
@@ -83,7 +85,7 @@ def check_devices(hosts: Iterable[Host], found: Devices | None) -> None:
             raise _refusal(
                 f"perch_link_gbit_s is {gbit_s:g}, and devices have "
                 f"{', '.join(f'{rate:g}' for rate in sorted(has))} Gb/s",
-                f"host {names(named, 8)}",
+                f"host {names(named, NAMED)}",
                 "correct it, or mend the links",
             )
 
@@ -150,7 +152,7 @@ def _check_named(named: str, sets: list[RateSet], rated: list[tuple[str, float]]
     fitting = sorted({one.name for one in sets for link in rated if one.takes(*link)})
     raise _refusal(
         f"the set {named} is of links above {of.above_gbit_s:g} up to {of.up_to_gbit_s:g} Gb/s on "
-        f"{of.fabric}; the inventory has {names(links, 5)}",
+        f"{of.fabric}; the inventory has {names(links, NAMED)}",
         "plan_limits",
-        f"name {names(fitting, 5)}" if fitting else "leave plan_limits out",
+        f"name {names(fitting, NAMED)}" if fitting else "leave plan_limits out",
     )

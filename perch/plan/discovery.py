@@ -36,8 +36,8 @@ _digits = re.compile("([0-9]+)")
 #: Why a device is no NIC under test.
 MANAGEMENT = "a management port (default route)"
 
-#: Devices that a message names.
-NAMED = 8
+#: Devices or hosts that a message names.
+NAMED = 3
 
 
 class UndiscoveredError(PerchError):
@@ -53,13 +53,15 @@ def _refusal(host: Host, why: str, remedy: str) -> PerchError:
     return PerchError(ExitCode.USAGE, why, place=f"host {host.name}", remedy=remedy)
 
 
-def _undiscovered(host: Host, word: str, found: Devices | None) -> PerchError:
+def _undiscovered(host: Host, word: str) -> PerchError:
     why = f"perch_devices has '{word}', and the host was not asked for its devices"
-    if found is None:
-        remedy = "give plan_devices, the inputs/devices.json of a run; or run without plan_only"
-    else:
-        remedy = f"mend what keeps it from answering, or leave it out: --limit 'all:!{host.name}'"
+    remedy = "give plan_devices, the inputs/devices.json of a run; or run without plan_only"
     return UndiscoveredError(ExitCode.USAGE, why, place=f"host {host.name}", remedy=remedy)
+
+
+def _limit(without: Iterable[str]) -> str:
+    """What an operator adds to the command, to leave hosts out."""
+    return f"--limit '{':!'.join(['all', *without])}'"
 
 
 def _place(device: Device) -> tuple[Any, ...]:
@@ -112,11 +114,11 @@ def _active(host: Host, found: Sequence[Device]) -> list[Device]:
     mine = of_fabric(host, found)
     taken = [one for one in mine if _why_not(host, one, found) is None]
     if not taken:
-        has = [f"{_shown(one)}: {_why_not(host, one, found)}" for one in mine]
+        has = [f"{_shown(one)} ({_why_not(host, one, found)})" for one in mine]
         raise _refusal(
             host,
-            f"it has no active device on {host.fabric}" + (f" ({'; '.join(has)})" if has else ""),
-            "see what 'perch devices' says there, or name the devices (perch_devices)",
+            f"it has no active device on {host.fabric}" + (f": {names(has, NAMED)}" if has else ""),
+            "see 'perch devices' there, or name the devices (perch_devices)",
         )
     return taken
 
@@ -207,7 +209,7 @@ def _resolved(host: Host, found: Devices | None) -> Iterator[dict[str, Any]]:
             yield given
             continue
         if said is None:
-            raise _undiscovered(host, word, found)
+            raise _undiscovered(host, word)
         for one in _matching(host, word, said):
             ports = sum(line.device == one.device for line in of_fabric(host, said))
             settings = _settings(one, ports) | {k: v for k, v in given.items() if k != "name"}
@@ -239,6 +241,26 @@ def discovered(host: Host, found: Devices | None) -> Host:
     )
 
 
+def of_hosts(named: Mapping[str, Host], found: Devices | None) -> dict[str, Host]:
+    """All hosts with the devices that they have. Raises PerchError."""
+    have, silent = {}, []
+    for name, host in named.items():
+        try:
+            have[name] = discovered(host, found)
+        except UndiscoveredError:
+            if found is None:
+                raise
+            silent.append(name)
+    if silent:
+        raise UndiscoveredError(
+            ExitCode.USAGE,
+            "no answer about devices, which perch_devices does not name",
+            place=f"host {names(silent, NAMED)}",
+            remedy=f"mend that, or leave out: {_limit(silent)}",
+        )
+    return have
+
+
 def check_rails(
     named: Mapping[str, Host], hosts: Mapping[str, Host], found: Devices | None
 ) -> None:
@@ -248,6 +270,7 @@ def check_rails(
     port that no host measures shifts nothing.
     """
     measured = {_key(device) for host in hosts.values() for device in host.devices}
+    faults: dict[str, str] = {}
     for name, host in hosts.items():
         if found is None or not any(is_choice(str(one["name"])) for one in named[name].devices):
             continue
@@ -256,12 +279,18 @@ def check_rails(
         last = max(at for at, one in enumerate(mine) if _port(one) in own)
         for one in mine[:last]:
             if one.state != "up" and _port(one) in measured:
-                raise _refusal(
-                    host,
-                    f"other hosts measure {_shown(one)}, and here it is {one.state or 'unknown'}: "
-                    "later rails would shift",
-                    f"mend it, or leave the host out: --limit 'all:!{name}'",
-                )
+                state = one.state or "unknown"
+                faults[name] = f"{_shown(one)} is {state} here only, so later rails would shift"
+                break
+    if faults:
+        first, *others = faults
+        raise PerchError(
+            ExitCode.USAGE,
+            faults[first],
+            place=f"host {first}",
+            remedy=f"mend it, or leave out: {_limit(faults)}",
+            more=[f"host {name}: {faults[name]}" for name in others],
+        )
 
 
 def said(hosts: Mapping[str, Host], found: Devices | None, file: str) -> str:

@@ -167,11 +167,12 @@ def _devices_in_use(tests: Sequence[PlannedTest]) -> dict[str, set[int]]:
 
 def _idle_nics(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:
     used = _devices_in_use(tests)
-    hosts_of: dict[str, list[str]] = {}
+    hosts_of: dict[str, dict[str, None]] = {}  # a device may be named twice
     for name, host in fleet.hosts.items():
-        for at, device in enumerate(host.devices):
-            if at not in used.get(name, ()):
-                hosts_of.setdefault(device["name"], []).append(name)
+        busy = {rails.port(one) for at, one in enumerate(host.devices) if at in used.get(name, ())}
+        for device in host.devices:
+            if rails.port(device) not in busy:
+                hosts_of.setdefault(device["name"], {})[name] = None
     for nic, hosts in sorted(hosts_of.items()):
         yield Excluded(EVERY_TEST, f"no flow uses {nic} of {_hosts(hosts)}", nic)
 

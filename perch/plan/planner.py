@@ -102,18 +102,33 @@ def _measured(tests: Sequence[PlannedTest]) -> Iterator[list[Part]]:
                     yield [Part(i, repeat, turn.pairs, rail=turn.rail) for turn in turns]
 
 
-def decoded(
-    document: bytes, file: str = "inputs/plan.json", devices: bytes | None = None
-) -> Inputs:
-    """`devices`: inputs/devices.json, where it is a file of its own. Raises PerchError."""
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def decoded(document: bytes, file: str = "inputs/plan.json") -> Inputs:
+    """Raises PerchError."""
     try:
-        inputs = msgspec.json.decode(document, type=Inputs)
-        file = file if devices is None else "inputs/devices.json"
-        found = inputs.devices if devices is None else _devices.decode(devices)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return msgspec.json.decode(document, type=Inputs)
+    except _UNREADABLE as error:
         why = f"it cannot be planned: {explained(error, _KEYS)}"
         raise PerchError(ExitCode.USAGE, why, file=file) from None
-    return msgspec.structs.replace(inputs, devices=found)
+
+
+def with_devices(inputs: Inputs, document: bytes, file: str) -> Inputs:
+    """The inputs with recorded devices; `file`: whence, "" where of their own run.
+
+    Raises PerchError.
+    """
+    try:
+        devices = _devices.decode(document)
+    except _UNREADABLE as error:
+        raise PerchError(
+            ExitCode.USAGE,
+            f"it is damaged ({explained(error)})",
+            file=file or "inputs/devices.json",
+            remedy="give the inputs/devices.json of another run (plan_devices)",
+        ) from None
+    return msgspec.structs.replace(inputs, devices=devices, devices_file=file)
 
 
 def plan(inputs: Inputs, check: Check) -> Planned:
@@ -125,7 +140,7 @@ def plan(inputs: Inputs, check: Check) -> Planned:
     soak = soaks.settings(inputs.suite, inputs.soak_duration)
     named = {name: host(name, given) for name, given in inputs.hosts.items()}
     bought.check_rates(named.values())
-    found = {name: discovery.discovered(one, inputs.devices) for name, one in named.items()}
+    found = discovery.of_hosts(named, inputs.devices)
     discovery.check_rails(named, found, inputs.devices)
     bought.check_devices(found.values(), inputs.devices)
     fleet = Fleet(found)

@@ -91,14 +91,19 @@ def _apart(asked: Any, host: Host) -> str | None:
     places = places_of(asked, host.devices)
     if places[-1] - places[0] < len(places):
         return None
-    named = names([str(host.devices[at]["name"]) for at in places], RAILS_MAX)
+    named = names([str(host.devices[at]["name"]) for at in places], NAMED)
     return f"has {named} not in a row (perch_devices), and one transfer takes a row of devices"
+
+
+def port(device: dict[str, Any]) -> tuple[str, str]:
+    """A device, of which a card may have two under one name."""
+    return str(device["name"]), str(device.get("ib_port") or 1)
 
 
 def _twice(asked: Any, host: Host) -> str | None:
     """One device as two rails would stand for another one, which nothing measures."""
     used = [host.devices[at] for at in places_of(asked, host.devices)]
-    ports = [(device["name"], str(device.get("ib_port") or 1)) for device in used]
+    ports = [port(device) for device in used]
     return "names a device twice (perch_devices)" if len(set(ports)) < len(ports) else None
 
 
@@ -107,7 +112,7 @@ def _unmatched(asked: Any, has: list[str]) -> Iterator[str]:
     if asked != "all" and not isinstance(asked, int):
         for pattern in _patterns(asked):
             if not any(fnmatchcase(name, pattern) for name in has):
-                yield f"has no device {pattern}; perch_devices has {names(has, RAILS_MAX)}"
+                yield f"has no device {pattern}; perch_devices has {names(has, NAMED)}"
 
 
 def check_matched(test: SuiteTest, hosts: Iterable[Host]) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 INPUTS, PLAN, LIMITS = "inputs/plan.json", "plan.json", "inputs/limits.json"
 DEVICES = "inputs/devices.json"
 
+#: What to do about a file of devices.
+RECORDED = "give the inputs/devices.json of a run (plan_devices)"
+
 #: Reasons that are printed; plan.json has all.
 EXCLUDED_SHOWN = 8
 
@@ -41,6 +44,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--stdin",
         action="store_true",
         help="read the inputs, devices among them, from standard input and keep them in DIR",
+    )
+    parser.add_argument(
+        "--devices",
+        metavar="FILE",
+        help="with --stdin: devices recorded earlier, the inputs/devices.json of a run",
     )
     parser.add_argument("--check", action="store_true", help="write nothing")
     parser.add_argument(
@@ -69,7 +77,7 @@ def command(args: argparse.Namespace) -> int:
             file=root,
             remedy="plan again in a second, or choose another plan_run_name",
         )
-    inputs, kept = _given(sys.stdin.buffer.read()) if args.stdin else _kept(root)
+    inputs, kept = _given(args.devices) if args.stdin else _kept(root)
     try:
         planned = planner.plan(inputs, engine.checker())
     except discovery.UndiscoveredError as error:
@@ -96,18 +104,35 @@ def command(args: argparse.Namespace) -> int:
     return ExitCode.PASS
 
 
-def _given(document: bytes) -> tuple[Inputs, dict[str, bytes]]:
-    """The inputs of a plan, and the files that keep them: the devices have one of their own."""
+def _given(file: str | None) -> tuple[Inputs, dict[str, bytes]]:
+    """The inputs of a plan, and the files that keep them: the devices have one of their own.
+
+    `file`: of devices that were recorded earlier.
+    """
     import msgspec
 
     from perch.plan import planner
 
+    document = sys.stdin.buffer.read()
     inputs = planner.decoded(document)
-    if inputs.devices is None:
-        return inputs, {INPUTS: document}
     parts = msgspec.json.decode(document)
-    devices = msgspec.json.encode(parts.pop("devices")) + b"\n"
+    if file is not None:
+        devices = _recorded(Path(file))
+        inputs = planner.with_devices(inputs, devices, file)
+        parts["devices_file"] = file
+    elif inputs.devices is None:
+        return inputs, {INPUTS: document}
+    else:
+        devices = msgspec.json.encode(parts.pop("devices")) + b"\n"
     return inputs, {DEVICES: devices, INPUTS: msgspec.json.encode(parts) + b"\n"}
+
+
+def _recorded(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        why = f"it cannot be read ({error.strerror})"
+        raise PerchError(ExitCode.USAGE, why, file=path, remedy=RECORDED) from None
 
 
 def _kept(root: Path) -> tuple[Inputs, dict[str, bytes]]:
@@ -115,9 +140,11 @@ def _kept(root: Path) -> tuple[Inputs, dict[str, bytes]]:
     from perch.plan import planner
 
     documents = {INPUTS: _bytes(root / INPUTS)}
+    inputs = planner.decoded(documents[INPUTS])
     if (root / DEVICES).exists():
         documents[DEVICES] = _bytes(root / DEVICES)
-    return planner.decoded(documents[INPUTS], devices=documents.get(DEVICES)), documents
+        inputs = planner.with_devices(inputs, documents[DEVICES], inputs.devices_file)
+    return inputs, documents
 
 
 def _bytes(path: Path) -> bytes:

@@ -40,21 +40,30 @@ PY
 
   # the plan of a recorded file asks nobody
   run_site 0 -e plan_only=true -e plan_devices="$PWD/runs/latest/inputs/devices.json" -e plan_engine=/no/such/engine
-  assert_output --partial "Devices: of $PWD/runs/latest/inputs/devices.json, recorded 20"
+  assert_output --partial "Devices: of $(readlink -f runs/latest)/inputs/devices.json, recorded 20"
   run_site 0 -e plan_only=true -e '{"perch_devices": ["mlx5_0"]}'
   assert_output --partial "Devices: as the inventory names them; no host was asked."
   assert_equal "$(wc -l <asked)" 2
 }
 
-@test "a file of devices that is missing is refused in one line" {
+@test "a file of devices that is missing or damaged is refused in one line" {
   run_site 2 -e plan_only=true -e plan_devices=/no/such/devices.json
-  assert_output --partial "plan_devices: there is no file /no/such/devices.json; give the inputs/devices.json of a run"
+  assert_output --partial "/no/such/devices.json: it cannot be read (No such file or directory); give the inputs/devices.json of a run (plan_devices)"
+  echo '{"schema": "perch.devices/1", "hosts": {' >cut.json
+  run_site 2 -e plan_only=true -e plan_devices="$PWD/cut.json"
+  assert_output --partial "$PWD/cut.json: it is damaged (input data was truncated); give the inputs/devices.json of another run (plan_devices)"
   refute_output --partial "lookup"
+}
+
+@test "plan_only plans nothing, and says so, where only the hosts know their devices" {
+  run_site 2 -e plan_only=true
+  assert_output --partial "Suite tiny: nothing is planned. host alpha: perch_devices has 'active', and the host was not asked for its devices; give plan_devices"
+  [ ! -e asked ] || fail "the hosts were asked all the same"
 }
 
 @test "check mode is right before the engine is there, and after" {
   run_site 0 --check -e plan_engine="$PWD/no-engine"
-  assert_output --partial "planned when the hosts were asked. host alpha: perch_devices has 'active', and the host was not asked"
+  assert_output --partial "planned when the hosts were asked. host alpha, beta: no answer about devices, which perch_devices does not name; mend that"
   run_site 0 --check -e plan_engine="$PWD/engine"
   assert_output --partial "Devices: as the hosts answered."
   [ ! -e runs ] || fail "check mode made a run"

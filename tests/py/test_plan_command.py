@@ -89,11 +89,42 @@ def test_devices_have_a_file_of_their_own(
         assert (tmp_path / "new" / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
+def test_devices_of_another_run_are_taken_from_its_file_or_refused_by_name(
+    tmp_path: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = recorded({name: [nic("mlx5_0", 1)] for name in hosts(2)})
+    file, options = tmp_path / "devices.json", ("--limits", LIMITS, "--devices")
+
+    def planned(number: int) -> Ended:
+        given = inputs(hosts=hosts(2, perch_devices=["active"]))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+        return perchctl("plan", "--stdin", tmp_path / f"run{number}", *options, file)
+
+    file.write_text(json.dumps(found))
+    assert f"Devices: of {file}, recorded 20" in planned(1).stdout
+    assert json.loads((tmp_path / "run1/inputs/devices.json").read_bytes()) == found
+    assert json.loads((tmp_path / "run1/inputs/plan.json").read_bytes())["devices_file"] == str(
+        file
+    )
+    file.write_text(json.dumps(found)[:-9])
+    assert planned(2) == (
+        2,
+        "",
+        f"perchctl plan: {file}: it is damaged (input data was truncated); "
+        "give the inputs/devices.json of another run (plan_devices)\n",
+    )
+    file.unlink()
+    assert planned(3).stderr == (
+        f"perchctl plan: {file}: it cannot be read (No such file or directory); "
+        "give the inputs/devices.json of a run (plan_devices)\n"
+    )
+
+
 def test_recorded_devices_that_are_none_are_named(run: Path, perchctl: Perchctl) -> None:
     (run / "inputs/devices.json").write_bytes(b'{"schema": "perch.devices/2"}')
     ended = perchctl("plan", run, "--limits", LIMITS)
     assert ended.code == 2
-    assert "inputs/devices.json: it cannot be planned: schema: " in ended.stderr
+    assert "inputs/devices.json: it is damaged (schema: " in ended.stderr
 
 
 def test_a_check_plans_what_it_can_without_the_hosts(

@@ -25,13 +25,14 @@ OF_A_HOST = [
 
 
 def plan(choice: Any, *found: dict[str, Any], **members: Any) -> Planned:
-    """Two alike hosts."""
+    """Two alike hosts, or those that were asked."""
     fabric = members.pop("fabric", "roce")
     asked = members.pop("asked", {name: list(found) or OF_A_HOST for name in ("h0", "h1")})
-    inventory = hosts(
-        2, perch_backends=["verbs", "cxi"], perch_devices=choice, perch_fabric=fabric,
+    four = hosts(
+        4, perch_backends=["verbs", "cxi"], perch_devices=choice, perch_fabric=fabric,
         perch_link_gbit_s=100,
     )  # fmt: skip
+    inventory = {name: one for name, one in four.items() if name in {"h0", "h1", *(asked or ())}}
     test = suite_test(**{"backend": "verbs", "params": {"size": 8, "devices": "all"}} | members)
     more = {} if asked is None else {"devices": recorded(asked)}
     return planned([test], inventory, **more)
@@ -82,9 +83,20 @@ def test_a_port_that_is_down_at_one_host_would_shift_its_rails() -> None:
     with pytest.raises(PerchError) as error:
         plan(["active"], asked={"h0": whole, "h1": of("mlx5_1")})
     assert str(error.value) == (
-        "host h1: other hosts measure mlx5_1, and here it is down: later rails would shift; "
-        "mend it, or leave the host out: --limit 'all:!h1'"
+        "host h1: mlx5_1 is down here only, so later rails would shift; "
+        "mend it, or leave out: --limit 'all:!h1'"
     )
+    # all such hosts at once, and the limit is the way on
+    some = {"h0": whole, "h1": whole, "h2": of("mlx5_1"), "h3": of("mlx5_0")}
+    with pytest.raises(PerchError) as error:
+        plan(["active"], asked=some)
+    assert error.value.lines == [
+        "host h2: mlx5_1 is down here only, so later rails would shift",
+        "host h3: mlx5_0 is down here only, so later rails would shift",
+        "mend it, or leave out: --limit 'all:!h2:!h3'",
+    ]
+    rails = plan(["active"], asked={"h0": whole, "h1": whole})
+    assert {flow["rail"] for flow in flows(rails)} == {0, 1, 2}
     # the last one shifts nothing, nor does one that is down everywhere
     assert taken(plan(["active"], asked={"h0": whole, "h1": of("mlx5_2")})) == names
     alike = {name: of("mlx5_1") for name in ("h0", "h1")}
@@ -160,9 +172,15 @@ def test_each_device_that_is_left_out_is_excluded_by_name() -> None:
         (
             ["active"],
             OF_A_HOST[2:],
-            "host h0: it has no active device on roce (mlx5_2: a management port (default route); "
-            "mlx5_3: its state is down); see what 'perch devices' says there, or name the devices "
+            "host h0: it has no active device on roce: mlx5_2 (a management port (default route)), "
+            "mlx5_3 (its state is down); see 'perch devices' there, or name the devices "
             "(perch_devices)",
+        ),
+        (
+            ["bnxt*"],
+            [nic(f"m{i}", i) for i in range(5)],
+            "host h0: perch_devices has 'bnxt*', which matches no device of its roce fabric; "
+            "it has m0 (0000:00:00.0), m1 (0000:01:00.0), m2 (0000:02:00.0) and 2 more",
         ),
         (
             ["active"],
@@ -238,8 +256,13 @@ def test_names_of_a_fabric_without_rdma_devices_are_the_sites_own() -> None:
 def test_a_choice_needs_a_host_that_was_asked() -> None:
     with pytest.raises(UndiscoveredError, match="give plan_devices"):
         plan(["mlx5_*"], asked=None)
-    with pytest.raises(UndiscoveredError, match=r"host h1: .*--limit 'all:!h1'"):
-        plan(["active"], asked={"h0": OF_A_HOST})
+    for asked, silent, limit in (({"h0": OF_A_HOST}, "h1", "!h1"), ({}, "h0, h1", "!h0:!h1")):
+        with pytest.raises(UndiscoveredError) as refused:
+            plan(["active"], asked=asked)
+        assert str(refused.value) == (
+            f"host {silent}: no answer about devices, which perch_devices does not name; "
+            f"mend that, or leave out: --limit 'all:{limit}'"
+        )
     assert taken(plan(["mlx5_0"], asked=None)) == ["mlx5_0"]
 
 

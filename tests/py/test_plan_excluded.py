@@ -75,6 +75,12 @@ def test_nics_that_no_flow_uses_are_listed_with_their_hosts() -> None:
     assert len(idle([suite_test(backend="null")])) == 8
 
 
+def test_a_device_that_is_named_twice_is_idle_once_or_not_at_all() -> None:
+    inventory = hosts(2, perch_backends=["tcp", "verbs"], perch_devices=["m0", "m0", "m1", "m1"])
+    found = planned([suite_test(backend="verbs")], inventory).excluded
+    assert [one.reason for one in found if one.nic] == ["no flow uses m1 of h0, h1"]
+
+
 def test_of_many_hosts_with_an_idle_nic_five_are_named() -> None:
     inventory = hosts(7, perch_devices=["m0", "m1"])
     reasons = [one.reason for one in planned([suite_test()], inventory).excluded]
