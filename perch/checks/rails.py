@@ -170,6 +170,19 @@ def _slow(ends: pl.DataFrame, *by: str) -> pl.DataFrame:
     return nics.filter(pl.col("slow") & (pl.col("peers") > 1))
 
 
+def _needed(nics: pl.DataFrame) -> pl.DataFrame:
+    """Without those that others explain: who sends to slow receivers only is none of them.
+
+    A link that one of them alone explains proves that one.
+    """
+    of = nics.with_row_index("nic").explode("link").select("nic", "link")
+    proven = of.filter(pl.len().over("link") == 1)["nic"].unique()
+    is_proven = pl.col("nic").is_in(proven.to_list())
+    explained = pl.col("link").is_in(of.filter(is_proven)["link"].unique().to_list())
+    needed = of.filter(is_proven | ~explained)["nic"].unique()
+    return nics.filter(pl.int_range(pl.len()).is_in(needed.to_list()))
+
+
 def _slow_nics(ends: pl.DataFrame) -> pl.DataFrame:
     """The slow NICs, the slowest first. way: the slow one where the other is sound, else null.
 
@@ -177,7 +190,7 @@ def _slow_nics(ends: pl.DataFrame) -> pl.DataFrame:
     """
     both = _slow(ends).with_columns(way=pl.lit(None, pl.String))
     explained = pl.col("link").is_in(both["link"].explode().to_list())
-    one = _slow(ends.filter(pl.col("way").is_not_null() & ~explained), "way")
+    one = _needed(_slow(ends.filter(pl.col("way").is_not_null() & ~explained), "way"))
     return pl.concat([both, one.select(both.columns)]).sort("share", "host", "place")
 
 

@@ -113,6 +113,19 @@ def test_a_nic_that_is_slow_one_way_is_named_with_it(
         assert fault(records, "elsewhere") == f"Slower than the same rail of other hosts: {told}"
 
 
+@pytest.mark.parametrize(("end", "way"), [("in", "receiving"), ("out", "sending")])
+@pytest.mark.parametrize("hosts", [3, 4, 6])
+def test_all_hosts_but_one_that_are_slow_one_way_do_not_accuse_it(
+    end: str, way: str, hosts: int
+) -> None:
+    """It sends to slow receivers only, or receives from slow senders only."""
+    records = fabric(hosts, 2, {f"{host}1 {end}": 0.1 for host in HOSTS[1:hosts]}, op="write")
+    named = [f"rail 1 of {host} (mlx5_1), {way}" for host in HOSTS[1:hosts]]
+    more = f" and {hosts - 4} more" if hosts > 4 else ""
+    told = f"{', '.join(named[:3])}{more}, test t"
+    assert fault(records) == f"Slower than its siblings: {told}"
+
+
 @pytest.mark.parametrize(
     "about",
     [
