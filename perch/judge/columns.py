@@ -40,6 +40,9 @@ LEAST_INTERVALS = 3
 #: Intervals shorter than this share of the longest are the ragged ends of a run.
 WHOLE_INTERVAL = 0.9
 
+#: Objects of which each stands in so many records make their columns by themselves.
+FEW = 8
+
 #: The host's own count of TCP segments that were sent again, beside what a tool reports.
 HOST_RETRANSMISSIONS = "TcpRetransSegs"
 
@@ -143,7 +146,19 @@ def _columns_of(node: Node, objects: Sequence[object]) -> Iterator[pl.Series]:
             continue
         yield pl.Series(f"has.{child.name}", [one is not None for one in found])
         absent = child.absent
-        yield from _columns_of(child, [absent if one is None else one for one in found])
+        yield from _columns_of_many(child, [absent if one is None else one for one in found])
+
+
+def _columns_of_many(node: Node, objects: Sequence[object]) -> Iterator[pl.Series]:
+    """The same. Records that differ in their figures alone share their other objects."""
+    distinct = {id(one): one for one in objects}
+    if len(distinct) * FEW > len(objects):
+        yield from _columns_of(node, objects)
+        return
+    places = {name: place for place, name in enumerate(distinct)}
+    rows = pl.Series([places[id(one)] for one in objects], dtype=pl.UInt32)
+    for column in _columns_of(node, list(distinct.values())):
+        yield column.gather(rows)
 
 
 def _events_of(records: Sequence[Record]) -> Iterator[pl.Series]:

@@ -54,6 +54,12 @@ class _Group:
 
     def __init__(self, owners: Sequence[Any], checks: Sequence[Check]) -> None:
         names = [check.name for check in checks]
+        self._owners, self.there = owners, np.array([one is not None for one in owners])
+        self.new: list[tuple[int, str, int | float]] = []
+        self.sure: Mask = ~self.there
+        self._columns = dict.fromkeys(names, np.full(len(owners), np.nan))
+        if not self.there.any():  # as most objects in lines of one kind
+            return
         get, none = attrgetter(*names, names[0]), (None,) * (len(names) + 1)
         told = np.array([none if one is None else get(one) for one in owners], float)[:, :-1]
         exact, is_near = rounded_all(told)
@@ -62,10 +68,7 @@ class _Group:
         holds = (told > 0) | ((told == 0) & least_is_0)
         holds &= (told < EXACT) & ~is_near
         is_missing = np.isnan(told)
-        self.there = np.array([one is not None for one in owners])
-        self.sure: Mask = np.all(np.where(is_missing, ~np.array(must), holds), axis=1)
-        self.sure |= ~self.there
-        self.new: list[tuple[int, str, int | float]] = []
+        self.sure |= np.all(np.where(is_missing, ~np.array(must), holds), axis=1)
         for row, column in zip(
             *map(np.ndarray.tolist, np.nonzero(_changed(told, exact))), strict=True
         ):
@@ -75,7 +78,7 @@ class _Group:
                 continue
             value = float(exact[row, column])
             self.new.append((row, name, int(value) if value.is_integer() else value))
-        self._owners, self._columns = owners, dict(zip(names, exact.T, strict=True))
+        self._columns = dict(zip(names, exact.T, strict=True))
 
     def __getitem__(self, name: str) -> Floats:
         column: Floats = self._columns[name]
