@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
@@ -163,20 +164,16 @@ class _Samples:
 
         A soak's flow names its first sample and its last one, and a day lies between.
         """
-        found: list[Samples] = []
-        last = 0
-        for number in sorted(numbers):
-            if number > len(self):
-                break
-            end = self._ends[number - 1]
-            if number == last + 1 and found:
-                found[-1] = found[-1]._replace(lines=found[-1].lines._replace(end=end))
-            else:
-                before = (at for begin, at in reversed(self._layouts) if begin < number)
-                lines = Stretch(self._begins[number - 1], end)
-                found.append(Samples(number, lines, next(before, None)))
-            last = number
-        return found
+        there = [number for number in sorted(numbers) if number <= len(self)]
+        after = (at for at in range(1, len(there)) if there[at] != there[at - 1] + 1)
+        cuts = [0, *after, len(there)] if there else []
+        return [self._between(there[begin], there[end - 1]) for begin, end in pairwise(cuts)]
+
+    def _between(self, first: int, last: int) -> Samples:
+        """Where the samples of these numbers lie, and those between them."""
+        before = (at for begin, at in reversed(self._layouts) if begin < first)
+        lines = Stretch(self._begins[first - 1], self._ends[last - 1])
+        return Samples(first, lines, next(before, None))
 
 
 class _Found(msgspec.Struct):
