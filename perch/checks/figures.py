@@ -36,7 +36,12 @@ _BANDWIDTH = tuple(
 _BESIDE = tuple(Metric(f"latency_us.{name}", "us", "lower") for name in ("stddev", "max"))
 
 #: By the kind of record. A pair's figures are in its transfer's sum.
-METRICS = {"latency": _LATENCY, "bandwidth": _BANDWIDTH, "sum": (*_BANDWIDTH[:1], *_LATENCY)}
+METRICS = {
+    "latency": _LATENCY,
+    "bandwidth": _BANDWIDTH,
+    "sum": (*_BANDWIDTH[:1], *_LATENCY),
+    "rate": (Metric("bandwidth.messages_per_s", "messages/s", "higher"),),
+}
 KEPT = {**METRICS, "latency": (*_LATENCY, *_BESIDE), "sum": (*METRICS["sum"], *_BESIDE)}
 
 #: Where the time until a completion is what is measured, the level of that completion is part of
@@ -54,13 +59,18 @@ _TERMS = {
     "gap_us": "params.gap_us",
 }  # fmt: skip
 _RATE = ("has.params.rate", "params.rate.asked", "params.rate.unit")
-_TERMS_OF_SUM = ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks")
+#: Of some kinds more: names of params.
+_TERMS_OF = {
+    "sum": ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks"),
+    "rate": ("batch", "threads", "cq_moderation", "inline_bytes"),
+}
+_MORE = tuple(dict.fromkeys(name for names in _TERMS_OF.values() for name in names))
 
 #: Columns that keys and terms are made of.
 KEY_COLUMNS = (
     "kind", "test", "client.host", "server.host", "rail", "params.size_bytes", "params.batch",
 )  # fmt: skip
-TERM_COLUMNS = (*_TERMS.values(), *_RATE, *(f"params.{name}" for name in _TERMS_OF_SUM))
+TERM_COLUMNS = (*_TERMS.values(), *_RATE, *(f"params.{name}" for name in _MORE))
 COLUMNS = tuple(
     dict.fromkeys(
         (
@@ -98,8 +108,7 @@ def _terms(row: dict[str, Any]) -> str:
     if row["has.params.rate"]:
         asked, unit = row["params.rate.asked"], row["params.rate.unit"]
         words["rate"] = f"{'null' if asked is None else _word(asked)}{unit or 'null'}"
-    if words["kind"] == "sum":
-        words |= {name: row[f"params.{name}"] for name in _TERMS_OF_SUM}
+    words |= {name: row[f"params.{name}"] for name in _TERMS_OF.get(words["kind"], ())}
     return " ".join(f"{name}={_word(value)}" for name, value in words.items() if value is not None)
 
 

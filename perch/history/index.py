@@ -29,7 +29,12 @@ from perch.views.inputs import Environment
 INDEX = "index.jsonl"
 
 #: One figure for each kind of test; a pair's are in its transfer's sum.
-_SHOWN = {"latency": "latency_us.p50", "bandwidth": "bandwidth.gbit_s", "sum": "bandwidth.gbit_s"}
+_SHOWN = {
+    "latency": "latency_us.p50",
+    "bandwidth": "bandwidth.gbit_s",
+    "sum": "bandwidth.gbit_s",
+    "rate": "bandwidth.messages_per_s",
+}
 MEDIANS = {
     kind: tuple(one for one in figures.METRICS[kind] if one.name == name)
     for kind, name in _SHOWN.items()

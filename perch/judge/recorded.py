@@ -127,7 +127,7 @@ def _counters(flow: OfFlow, path: Path | None, kind: str | None) -> Counters | N
     if flow.client is None and flow.server is None:
         return None
     proven = path is not None and path.state == "proven"
-    volumes = not proven or kind not in ("latency", "bandwidth")
+    volumes = not proven or kind not in ("latency", "bandwidth", "rate")
     return Counters(
         as_recorded(flow.client, volumes=volumes), as_recorded(flow.server, volumes=volumes)
     )

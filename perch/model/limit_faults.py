@@ -20,7 +20,7 @@ WORDS = {
     "backend": ["tcp", "ofi", "verbs", "cxi", "null"],
     "op": ["send", "send-imm", "write", "write-imm", "read", "fetch-add", "compare-swap",
            "atomic-op", "fetch-atomic", "compare-atomic"],
-    "kind": ["latency", "bandwidth", "transfer", "sum"],
+    "kind": ["latency", "bandwidth", "transfer", "sum", "rate"],
     "definition": ["half_round_trip", "completion", "receiver_acknowledged",
                    "initiator_completion", "receiver_payload", "sender_payload",
                    "batch_completion"],
@@ -159,7 +159,7 @@ def _kinds_with(metric: str) -> tuple[str, ...] | None:
     """The kinds of record that have this figure; None: all may."""
     room, name = metric.split(".", 1)
     if room == "bandwidth" or name == "gbit_s":
-        return ("bandwidth", "transfer", "sum")
+        return ("bandwidth", "transfer", "sum", "rate")
     if room == "latency_us" or name == "p99_minus_p50_us":
         return ("latency", "transfer", "sum")
     return ("latency",) if room == "agreement" else None

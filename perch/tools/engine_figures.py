@@ -25,6 +25,7 @@ ALWAYS: dict[str | None, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "latency": (_CPU_SECONDS, ("latency_us", ("count",))),
     "bandwidth": (_CPU_SECONDS, ("bandwidth", ("messages_per_s",))),
     "sum": (_CPU_SECONDS,),
+    "rate": (_CPU_SECONDS, ("bandwidth", ("messages_per_s",))),
     "verbs": (("link", ("mtu_bytes",)),),
 }
 

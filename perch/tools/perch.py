@@ -21,7 +21,7 @@ from perch.model.record import (
     ToolName,
     Transfer,
 )
-from perch.tools import perch_command, transfer_command
+from perch.tools import perch_command, rate_command, transfer_command
 from perch.tools.claims import needed_bytes
 from perch.tools.engine_columns import surely_results
 from perch.tools.engine_figures import (
@@ -485,5 +485,6 @@ TOOL = Tool(
         "latency": perch_command.COMMAND,
         "bandwidth": perch_command.COMMAND,
         "transfer": transfer_command.COMMAND,
+        "rate": rate_command.COMMAND,
     },
 )

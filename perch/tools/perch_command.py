@@ -11,7 +11,7 @@ from perch.tools import perch_params
 from perch.tools.command import Command, Cost, Template, Word
 from perch.tools.perch_params import drives_card, named_by
 
-_SUBCOMMANDS = {"latency": "lat", "bandwidth": "bw", "transfer": "transfer"}
+_SUBCOMMANDS = {"latency": "lat", "bandwidth": "bw", "transfer": "transfer", "rate": "rate"}
 
 
 def carrier(test: SuiteTest) -> Carrier:

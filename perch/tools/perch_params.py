@@ -63,7 +63,7 @@ def place_wants(test: SuiteTest) -> Iterator[Want]:
         cpu, node = test.get(f"{prefix}cpu", "auto"), test.get(f"{prefix}numa")
         if cpu == "off":
             yield Want(f"{role}.unplaced", cpu)
-        elif cpu != "auto" and test.kind != "transfer":
+        elif cpu != "auto" and test.kind not in ("transfer", "rate"):
             yield Want(f"{role}.cpu", tuple(map(str, cpus(str(cpu)))))
         if isinstance(node, int):
             yield Want(f"{role}.memory_node", node, optional=True)
@@ -239,7 +239,7 @@ def cassini_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
 # ---- latency and bandwidth -----------------------------------------------------------------------
 
 
-def _device_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+def device_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     """Each end's device as its inventory names it. Verbs always name theirs, and its port."""
     if test.backend not in ("verbs", "cxi") and test.get("devices") is None:
         return
@@ -275,4 +275,4 @@ def wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     if test.backend == "cxi":
         yield from cassini_wants(test, ends)
     yield Want("definition", _definition(test))
-    yield from _device_wants(test, ends)
+    yield from device_wants(test, ends)

@@ -41,6 +41,7 @@ _SHOWN = {
     ),
     "bandwidth": (("bandwidth.gbit_s", "Bandwidth", "Gb/s"),),
     "transfer": (("bandwidth.gbit_s", "Bandwidth of all pairs", "Gb/s"),),
+    "rate": (("bandwidth.messages_per_s", "Message rate", "messages/s"),),
 }
 #: Single extremes would set the chart's scale.
 _NOT_DRAWN = ("latency_us.stddev", "latency_us.max")

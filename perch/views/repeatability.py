@@ -17,7 +17,12 @@ from perch.views.transfers import BATCH, PAIR
 #: stay under.
 UNSTABLE_PERCENT = 5
 
-_KINDS = {"latency": "latency, median", "bandwidth": "bandwidth", "transfer": "bandwidth"}
+_KINDS = {
+    "latency": "latency, median",
+    "bandwidth": "bandwidth",
+    "transfer": "bandwidth",
+    "rate": "message rate",
+}
 _PAIR = ("client.host", "server.host")
 
 

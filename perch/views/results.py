@@ -224,6 +224,8 @@ def _size(kind: str, point: Point) -> str:
     if kind == "transfer":
         rate = words.figure(point.get("gbyte_s"))
         return f"{rate} GB/s at {size}, batch {words.whole(point.batch)}"
+    if kind == "rate":
+        return f"{_million(point.get('messages_per_s'))} million messages/s at {size}"
     return f"{words.figure(point.get('gbit_s'))} Gb/s at {size}"
 
 

@@ -156,7 +156,7 @@ def _help_of(command: str) -> str:
 def _perch(rest: Words, whole: bool) -> Iterator[str]:
     if not rest or not re.fullmatch("[a-z]+", rest[0]):
         return
-    if rest[0] in ("lat", "bw", "transfer") and whole and "HOST" not in rest:
+    if rest[0] in ("lat", "bw", "transfer", "rate") and whole and "HOST" not in rest:
         asked = [str(CHECKER), "check", *rest]
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
         if done.returncode != 0:

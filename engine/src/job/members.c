@@ -257,7 +257,7 @@ const struct option_entry job_members[] = {
 		  "--atomic-op: atomic-op, fetch-atomic, compare-atomic.",
 	  .fallback = "send; write for transfer and rate, which have write and read (rate over verbs: send, too)",
 	  .type = OPTION_CUSTOM,
-	  .set_job = set_op,	  MEMBER(op), .names = op_names, .choices = op_words },
+	  .set_job = set_op, MEMBER(op), .names = op_names, .choices = op_words },
 	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,
 	  .choice = JOB_OPTION_ATOMIC,
 	  .help = "Operation of atomic-op and fetch-atomic: min, max, sum, prod, lor, land, bor, band, lxor, bxor, "
