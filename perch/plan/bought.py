@@ -58,6 +58,23 @@ def check_rates(hosts: Iterable[Host]) -> None:
             )
 
 
+def check_traits(hosts: Iterable[Host]) -> None:
+    """Raises PerchError where hosts of one fabric contradict each other about a trait of it."""
+    said: dict[tuple[str, str], dict[bool, list[str]]] = {}
+    for host in hosts:
+        for trait, value in host.traits.items():
+            said.setdefault((host.fabric, trait), {}).setdefault(value, []).append(host.name)
+    for (fabric, trait), by_value in said.items():
+        if len(by_value) > 1:
+            fewer, more = sorted(by_value, key=lambda value: len(by_value[value]))
+            raise _refusal(
+                f"perch_fabric_traits says {trait} {str(fewer).lower()}, and {fabric} hosts "
+                f"{names(by_value[more], NAMED)} say {str(more).lower()}",
+                f"host {names(by_value[fewer], NAMED)}",
+                "give all the same",
+            )
+
+
 #: FDR's port states 56 Gb/s of signals and carries 54.5 of data (64b/66b); later rates are of data.
 CODED = 0.96
 #: Links of a bond, whose device has the rate of them all.

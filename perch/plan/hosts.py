@@ -20,6 +20,10 @@ TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]
 PORT = 18600
 
 
+#: What to do about a device without a name.
+NAME = "give that of /sys/class/infiniband or /sys/class/cxi"
+
+
 class _Traits(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What the fabric does on purpose."""
 
@@ -105,7 +109,11 @@ def host(name: str, variables: Mapping[str, Any]) -> Host:
         raise PerchError(ExitCode.USAGE, why, place=f"host {name}") from None
     except ValueError as error:
         raise PerchError(ExitCode.USAGE, str(error), place=f"host {name}") from None
-    devices = read.devices or []
+    devices = [{"name": one} if isinstance(one, str) else one for one in read.devices or []]
+    for number, one in enumerate(devices):
+        if not isinstance(one.get("name"), str) or not one["name"]:
+            place = f"host {name}, perch_devices[{number}]"
+            raise PerchError(ExitCode.USAGE, "the device has no name", place=place, remedy=NAME)
     return Host(
         name=name,
         address=read.address,
@@ -113,7 +121,7 @@ def host(name: str, variables: Mapping[str, Any]) -> Host:
         scope=default_scope(read.scope, read.fabric),
         backends=read.backends or [],
         tools=TOOLS_OF_A_HOST if read.tools is None else read.tools,
-        devices=[{"name": one} if isinstance(one, str) else one for one in devices],
+        devices=devices,
         port=read.port or PORT,
         tool_ports=ports,
         slowdown=read.slowdown or 1,

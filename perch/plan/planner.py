@@ -140,6 +140,7 @@ def plan(inputs: Inputs, check: Check) -> Planned:
     soak = soaks.settings(inputs.suite, inputs.soak_duration)
     named = {name: host(name, given) for name, given in inputs.hosts.items()}
     bought.check_rates(named.values())
+    bought.check_traits(named.values())
     found = discovery.of_hosts(named, inputs.devices)
     discovery.check_rails(named, found, inputs.devices)
     bought.check_devices(found.values(), inputs.devices)

@@ -54,6 +54,12 @@ author: [The Perch authors]
 ADDRESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
 
 
+def _port_of(device: Mapping) -> str:
+    """A card may have two ports under one name."""
+    port = int(device.get("ib_port") or 1)
+    return device["name"] if port == 1 else f"{device['name']} (ib_port {port})"
+
+
 class Specs:
     """What the roles know: the options of all entry points of all roles."""
 
@@ -383,7 +389,7 @@ class ActionModule(PerchAction):
                 f"{name}: {port}" for name, port in ports.items()
             )
         devices = [
-            device if isinstance(device, str) else device["name"]
+            device if isinstance(device, str) else _port_of(device)
             for device in self._value(host, "perch_devices")
         ]
         if twice := sorted({device for device in devices if devices.count(device) > 1}):

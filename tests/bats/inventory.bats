@@ -179,6 +179,8 @@ YAML
   refused -e '{"perch_devices": [{"name": "mlx5_0", "gid_idx": 3}, {"name": "mlx5_1", "gid_idx": 3}]}' -- \
     "perch_devices (entries 1, 2) has 'gid_idx', which is unknown; valid: name, netdev, ib_port, gid_index, svc_id, vni; did you mean gid_index?"
   [ "$(grep -c "'gid_idx', which is unknown" <<<"$output")" = 1 ] || fail "$output"
+  refused -e '{"perch_devices": ["mlx4_0", {"name": "mlx4_0", "ib_port": 2}, {"name": "mlx4_0", "ib_port": 2}]}' -- \
+    "hosts alpha, beta: perch_devices has mlx4_0 (ib_port 2) twice; name each device once (set for the command line (-e))"
   refused -e '{"perch_devices": ["mlx5_0", {"name": "mlx5_0"}]}' -- "hosts alpha, beta: perch_devices has mlx5_0 twice; name each device once (set for the command line (-e))"
 }
 

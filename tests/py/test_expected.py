@@ -80,6 +80,21 @@ def test_a_rate_that_no_device_has_is_refused_by_name() -> None:
     assert str(error.value).startswith("host h0: perch_link_gbit_s is 410, and no device on roce")
 
 
+def test_hosts_of_one_fabric_that_contradict_each_other_about_a_trait_are_named() -> None:
+    inventory = hosts(6, perch_fabric_traits={"lossless": True})
+    inventory["h4"]["perch_fabric_traits"] = {"lossless": False, "adaptive_routing": True}
+    with pytest.raises(PerchError) as error:
+        planned([suite_test()], inventory)
+    assert str(error.value) == (
+        "host h4: perch_fabric_traits says lossless false, and roce hosts h0, h1, h2 and 2 more "
+        "say true; give all the same"
+    )
+    # another fabric has traits of its own, and silence contradicts nobody
+    inventory["h4"]["perch_fabric"] = "infiniband"
+    inventory["h5"]["perch_fabric_traits"] = {}
+    assert planned([suite_test()], inventory).flows()
+
+
 def of_hosts(fabric: str, *rates: float | None, **more: Any) -> list[Any]:
     given = {
         name: {**one, "perch_link_gbit_s": rate}

@@ -35,6 +35,16 @@ def test_a_slip_of_a_test_is_named_with_its_correction(members: dict[str, Any], 
     assert refusal(**members) == why
 
 
+@pytest.mark.parametrize("device", [{"netdev": "eth0"}, {"name": ""}, "", {"name": 7}])
+def test_a_device_without_a_name_is_refused(device: Any) -> None:
+    with pytest.raises(PerchError) as caught:
+        planned([suite_test()], hosts(2, perch_devices=["mlx5_0", device]))
+    assert str(caught.value) == (
+        "host h0, perch_devices[1]: the device has no name; "
+        "give that of /sys/class/infiniband or /sys/class/cxi"
+    )
+
+
 # ---- the engine ----------------------------------------------------------------------------------
 
 
