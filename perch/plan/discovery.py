@@ -241,8 +241,8 @@ def discovered(host: Host, found: Devices | None) -> Host:
     )
 
 
-def of_hosts(named: Mapping[str, Host], found: Devices | None) -> dict[str, Host]:
-    """All hosts with the devices that they have. Raises PerchError."""
+def of_hosts(named: Mapping[str, Host], found: Devices | None, file: str) -> dict[str, Host]:
+    """All hosts with the devices that they have, as `file` says, or they. Raises PerchError."""
     have, silent = {}, []
     for name, host in named.items():
         try:
@@ -254,7 +254,9 @@ def of_hosts(named: Mapping[str, Host], found: Devices | None) -> dict[str, Host
     if silent:
         raise UndiscoveredError(
             ExitCode.USAGE,
-            "no answer about devices, which perch_devices does not name",
+            "no answer about devices, which perch_devices does not name"
+            if not file
+            else f"perch_devices does not name devices, nor does {file}",
             place=f"host {names(silent, NAMED)}",
             remedy=f"mend that, or leave out: {_limit(silent)}",
         )

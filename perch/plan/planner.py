@@ -12,7 +12,7 @@ from perch.errors import ExitCode, PerchError
 from perch.model.devices import Devices
 from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
-from perch.model.suite import SoakSettings, Suite, SuiteTest
+from perch.model.suite import Host, SoakSettings, Suite, SuiteTest
 from perch.model.text import explained
 from perch.plan import bought, discovery, machines, rails
 from perch.plan import soak as soaks
@@ -131,6 +131,14 @@ def with_devices(inputs: Inputs, document: bytes, file: str) -> Inputs:
     return msgspec.structs.replace(inputs, devices=devices, devices_file=file)
 
 
+def hosts_of(inputs: Inputs) -> dict[str, Host]:
+    """The hosts as the inventory has them. Raises PerchError."""
+    named = {name: host(name, given) for name, given in inputs.hosts.items()}
+    bought.check_rates(named.values())
+    bought.check_traits(named.values())
+    return named
+
+
 def plan(inputs: Inputs, check: Check) -> Planned:
     """Plans what can be measured and lists what cannot.
 
@@ -138,10 +146,8 @@ def plan(inputs: Inputs, check: Check) -> Planned:
         PerchError: a test, a host, a switch or the times of a soak cannot be.
     """
     soak = soaks.settings(inputs.suite, inputs.soak_duration)
-    named = {name: host(name, given) for name, given in inputs.hosts.items()}
-    bought.check_rates(named.values())
-    bought.check_traits(named.values())
-    found = discovery.of_hosts(named, inputs.devices)
+    named = hosts_of(inputs)
+    found = discovery.of_hosts(named, inputs.devices, inputs.devices_file)
     discovery.check_rails(named, found, inputs.devices)
     bought.check_devices(found.values(), inputs.devices)
     fleet = Fleet(found)

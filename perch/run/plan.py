@@ -78,18 +78,17 @@ def command(args: argparse.Namespace) -> int:
             remedy="plan again in a second, or choose another plan_run_name",
         )
     inputs, kept = _given(args.devices) if args.stdin else _kept(root)
+    asked = Path(args.limits)
+    folder = asked if asked.is_dir() else asked.parent
+    named = "" if asked.is_dir() else inputs.limits
+    name = bought.limit_set(named, folder, planner.hosts_of(inputs).values())
     try:
-        planned = planner.plan(inputs, engine.checker())
+        planned = planner.plan(inputs, engine.checker()).judged_by(name)
     except discovery.UndiscoveredError as error:
-        if not args.check:
+        if not args.check or inputs.devices_file:
             raise
         print(clean(f"Suite {inputs.suite.name}: planned when the hosts were asked. {error}."))
         return ExitCode.PASS
-    asked = Path(args.limits)
-    folder = asked if asked.is_dir() else asked.parent
-    named = "" if asked.is_dir() else planned.inputs.limits
-    name = bought.limit_set(named, folder, planned.fleet.hosts.values())
-    planned = planned.judged_by(name)
     site = limit_files.read(Path(args.site_limits)) if args.site_limits else None
     base = limit_files.read(folder / f"{name}.yml" if asked.is_dir() else asked)
     limits = bought.with_traits(limit_sets.merged(base, site), planned.fleet.hosts.values())

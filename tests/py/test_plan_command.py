@@ -95,16 +95,24 @@ def test_devices_of_another_run_are_taken_from_its_file_or_refused_by_name(
     found = recorded({name: [nic("mlx5_0", 1)] for name in hosts(2)})
     file, options = tmp_path / "devices.json", ("--limits", LIMITS, "--devices")
 
-    def planned(number: int) -> Ended:
+    def planned(number: int, *more: str) -> Ended:
         given = inputs(hosts=hosts(2, perch_devices=["active"]))
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
-        return perchctl("plan", "--stdin", tmp_path / f"run{number}", *options, file)
+        return perchctl("plan", "--stdin", tmp_path / f"run{number}", *options, file, *more)
 
     file.write_text(json.dumps(found))
     assert f"Devices: of {file}, recorded 20" in planned(1).stdout
     assert json.loads((tmp_path / "run1/inputs/devices.json").read_bytes()) == found
     assert json.loads((tmp_path / "run1/inputs/plan.json").read_bytes())["devices_file"] == str(
         file
+    )
+    # nobody will ask a host that the file does not have
+    file.write_text(json.dumps(recorded({"h0": [nic("mlx5_0", 1)]})))
+    assert planned(2, "--check") == (
+        2,
+        "",
+        f"perchctl plan: host h1: perch_devices does not name devices, nor does {file}; "
+        "mend that, or leave out: --limit 'all:!h1'\n",
     )
     file.write_text(json.dumps(found)[:-9])
     assert planned(2) == (
@@ -139,6 +147,14 @@ def test_a_check_plans_what_it_can_without_the_hosts(
     choosing["h0"]["perch_link_gbit_s"] = 7
     (run / "inputs/plan.json").write_bytes(inputs(hosts=choosing))
     assert "perch_link_gbit_s is 7" in perchctl("plan", run, "--check", "--limits", LIMITS).stderr
+    choosing["h0"]["perch_link_gbit_s"] = choosing["h1"]["perch_link_gbit_s"] = 1600
+    (run / "inputs/plan.json").write_bytes(inputs(hosts=choosing))
+    ended = perchctl("plan", run, "--check", "--limits", LIMITS.parent)
+    assert (ended.code, ended.stderr) == (
+        2,
+        "perchctl plan: plan_limits: no set of limits is of 1600 Gb/s on roce; "
+        "name one, such as roce\n",
+    )
 
 
 def test_a_check_refuses_a_folder_that_cannot_be(
