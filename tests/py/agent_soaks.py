@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -43,9 +44,15 @@ class Soaks(Hosts):
         return self.call("soak-start", *words, before=before, expect=expect)
 
     def pid(self, host: str) -> int:
-        """0: its soak is over."""
         found = load(self.folder / f"{host}.state")
-        return 0 if found is None else int(found.process.split()[0])
+        if found is None or not found.process:
+            raise ProcessLookupError(host)
+        return int(found.process.split()[0])
+
+    def wait(self, *hosts: str) -> None:
+        """Until none of them runs, over or not."""
+        states = [self.folder / f"{host}.state" for host in hosts]
+        asyncio.run(until(lambda: not any((one := load(at)) and one.runs() for at in states), 90))
 
     def soak(self, command: str, host: str, expect: int = 0) -> str:
         return self.call(f"soak-{command}", "--state", f"{host}.state", expect=expect).stdout
@@ -105,8 +112,5 @@ def soaks(tmp_path: Path, free: Callable[[], int]) -> Iterator[Callable[..., Soa
     yield make
     for one in made:
         for host in one.names:
-            try:
-                if one.pid(host):
-                    os.kill(one.pid(host), signal.SIGKILL)
-            except (OSError, IndexError):
-                continue
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one.pid(host), signal.SIGKILL)
