@@ -339,11 +339,47 @@ static void test_a_record_says_what_is_in_use(void **state) {
 	job.server_ib_port = 2;
 	open_pair(&job);
 	pair.backend->describe(pair.ends[ROLE_CLIENT].session, record);
+	assert_int_equal(json_object_del(record, "queue_pairs"), 0);
 	wanted = json_pack("{s:{s:i, s:i, s:i, s:i, s:i, s:i}}", "params", "sl", 0, "traffic_class", 0, "gid_index", 1,
 			   "ib_port", 1, "server_ib_port", 2, "batch", 7);
 	assert_true(json_equal(record, wanted));
 	json_decref(record);
 	json_decref(wanted);
+	close_pair();
+}
+
+static json_t *described(enum role role) {
+	json_t *record = json_pack("{s:{}}", "params");
+
+	pair.backend->describe(pair.ends[role].session, record);
+	return record;
+}
+
+static json_t *queue_pairs_of(const json_t *record, const char *end) {
+	return json_object_get(json_object_get(record, "queue_pairs"), end);
+}
+
+/* Each end knows its own numbers, and the peer's as the peer does. */
+static void test_a_record_names_the_queue_pairs_of_both_ends(void **state) {
+	struct job job = verbs_job(OP_SEND);
+	json_t *of_client, *of_server, *first, *second;
+
+	(void) state;
+	job.queue_pairs = 2;
+	open_pair(&job);
+	of_client = described(ROLE_CLIENT);
+	of_server = described(ROLE_SERVER);
+	assert_true(json_equal(queue_pairs_of(of_client, "server"), queue_pairs_of(of_server, "client")));
+	assert_true(json_equal(queue_pairs_of(of_client, "client"), queue_pairs_of(of_server, "server")));
+	assert_int_equal(json_array_size(queue_pairs_of(of_client, "client")), 2);
+	first = json_array_get(queue_pairs_of(of_client, "client"), 0);
+	second = json_array_get(queue_pairs_of(of_client, "client"), 1);
+	assert_int_equal(json_integer_value(json_object_get(first, "number")) + 1,
+			 json_integer_value(json_object_get(second, "number")));
+	assert_int_equal((json_integer_value(json_object_get(first, "psn")) + 1) & PSN_MASK,
+			 json_integer_value(json_object_get(second, "psn")));
+	json_decref(of_client);
+	json_decref(of_server);
 	close_pair();
 }
 
@@ -416,6 +452,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_path_mtu, setup),
 		cmocka_unit_test_setup(test_infiniband_by_lid, setup),
 		cmocka_unit_test_setup(test_a_record_says_what_is_in_use, setup),
+		cmocka_unit_test_setup(test_a_record_names_the_queue_pairs_of_both_ends, setup),
 		cmocka_unit_test_setup(test_partitions_are_found_in_the_table, setup),
 		cmocka_unit_test_setup(test_gids_that_cannot_reach_each_other, setup),
 	};

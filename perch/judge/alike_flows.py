@@ -273,6 +273,7 @@ class OfKind:
                     repeat=flow.repeat,
                     client=sides[0][at],
                     server=sides[1][at],
+                    queue_pairs=part.queue_pairs,
                     started=part.started,
                     elapsed_s=part.elapsed_s,
                     clock_skew_s=skews[row],

@@ -2,8 +2,8 @@
 
 Objects are structs, so that a value has one name in all of them and in jq: `latency_us.p50`.
 Objects whose keys a run chooses (`counters`, `events.counts`, `environment`) are JSON text, as
-structs of them would differ from run to run; histograms are their base64 text. Every column is
-there, whether or not a record has a value, so years of runs can be read together.
+structs of them would differ from run to run, and `queue_pairs`; histograms are their base64 text.
+Every column is there, whether or not a record has a value, so years of runs can be read together.
 
 Most of them are columns already (perch.judge.columns); only the others are read from the lines.
 """
@@ -93,13 +93,14 @@ class _Line(msgspec.Struct):
     events: _Texts = msgspec.field(default_factory=lambda: _NONE)
     counters: _Texts = msgspec.field(default_factory=lambda: _NONE)
     environment: msgspec.Raw = msgspec.Raw()
+    queue_pairs: msgspec.Raw = msgspec.Raw()
 
 
 _line = msgspec.json.Decoder(_Line)
 _HISTOGRAM = tuple(fields(Histogram))
 _TEXTS = (
     "client.environment", "server.environment", "intervals", "events.counts", "events.moved",
-    "counters.client", "counters.server", "environment",
+    "counters.client", "counters.server", "environment", "queue_pairs",
 )  # fmt: skip
 
 

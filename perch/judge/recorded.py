@@ -177,6 +177,7 @@ def record(
         completion_level=part.completion_level,
         connection=part.connection,
         link=link,
+        queue_pairs=part.queue_pairs,
         params=_params(part, expect),
         started=part.started,
         elapsed_s=part.elapsed_s,

@@ -1,6 +1,4 @@
-"""A measurement.
-
-What a tool printed (`Part`), and what Perch makes of it (`Record`, perch.record/2).
+"""A measurement: what a tool printed (`Part`), what Perch makes of it (`Record`, perch.record/2).
 
 Units stand in the names; rates are decimal (1 Gb/s = 1e9 bit/s), sizes in bytes, latencies in
 microseconds. A key without a value is left out, never 0. Definitions: docs/definitions.md.
@@ -35,8 +33,7 @@ class Placement(Model):
     """Where an end worked.
 
     `cpu`: one of a core for each thread, as a list; `node`: theirs; `memory_node`: of its buffers,
-    where it is another.
-    `unplaced`: why its threads were not pinned.
+    where it is another. `unplaced`: why its threads were not pinned.
     """
 
     cpu: str | None = None
@@ -63,6 +60,13 @@ class Side(Model):
     idc: bool | None = None
     ll: bool | None = None
     environment: dict[str, str] | None = None
+
+
+class QueuePair(Model):
+    """`psn`: the sequence number of its first packet; a connection manager tells none."""
+
+    number: Count
+    psn: Count | None = None
 
 
 class Link(Model):
@@ -377,10 +381,7 @@ class Error(Model):
 
 
 class Claims(Model):
-    """Payload bytes that a part says it put on the wire.
-
-    Warm-up included: from the client, and to it.
-    """
+    """Payload bytes, with warm-up, that a part says it put on the wire from and to the client."""
 
     sent: Number | None = None
     received: Number | None = None
@@ -409,6 +410,7 @@ class Part(Model):
     client: Side | None = None
     server: Side | None = None
     link: Link | None = None
+    queue_pairs: dict[Role, list[QueuePair]] = {}
     params: Params | None = None
     started: str | None = None
     elapsed_s: Number | None = None
@@ -454,6 +456,7 @@ class Record(Model):
     completion_level: str | None = None
     connection: str | None = None
     link: Link | None = None
+    queue_pairs: dict[Role, list[QueuePair]] = {}
     params: Params | None = None
     started: str | None = None
     elapsed_s: Number | None = None
@@ -478,10 +481,7 @@ class Record(Model):
 
     @property
     def place(self) -> str:
-        """Its place within the flow.
-
-        The size; of a transfer size, batch and pair, 1024x128/0 or 1024x128/sum.
-        """
+        """Within its flow: the size; of a transfer 1024x128/0 (batch and pair) or 1024x128/sum."""
         params = self.params or Params()
         if self.kind == "sum":
             return f"{params.size_bytes}x{params.batch}/sum"

@@ -25,6 +25,8 @@ from perch.model.record import (
     Loss,
     Number,
     Params,
+    QueuePair,
+    Role,
     Side,
     SoakSummary,
     Tcp,
@@ -85,6 +87,7 @@ class EngineLine(msgspec.Struct):
     client: Side | None = None
     server: Side | None = None
     link: Link | None = None
+    queue_pairs: dict[Role, list[QueuePair]] = {}
     params: EngineParams | None = None
     started: str | None = None
     elapsed_s: Number | None = None

@@ -112,6 +112,7 @@ def _heading(line: EngineLine) -> Part:
         client=line.client,
         server=line.server,
         link=line.link,
+        queue_pairs=line.queue_pairs,
         params=line.params,
         started=line.started or None,
         soak=line.soak,

@@ -282,6 +282,7 @@ def measured(
         client=Side(device=run.device, address=run.client_gid),
         server=Side(device=option_value(server_argv, ("-d", "--ib-dev")), address=run.server_gid),
         link=Link(mtu_bytes=run.mtu, layer=_layer(run)),
+        queue_pairs=run.pairs,
         params=params,
     )
     if run.is_latency:

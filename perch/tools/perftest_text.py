@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perch.model.record import Number
+from perch.model.record import Number, QueuePair, Role
 from perch.tools.results import LineError, UnusableError, shown
 from perch.tools.text import figure, number
 
@@ -238,6 +238,7 @@ _SETTING = re.compile(rf"(?:^|\t) ?({'|'.join(SETTINGS)})[ \t]*: ([^\t]*[^\t ])"
 _WHOLE = re.compile(r"(?P<n>[0-9]{1,18})(?:\[[A-Za-z]+\])?")
 _GID = re.compile(r" GID: (?P<gid>[0-9:]+)")
 _SIDE = re.compile(r" *(?P<side>local|remote) address:")
+_QUEUE_PAIR = re.compile(r".* QPN 0x(?P<number>[0-9a-f]{1,6}) PSN 0x(?P<psn>[0-9a-f]{1,6})\b")
 _MAPPED = [0] * 10 + [255, 255]
 
 
@@ -265,6 +266,7 @@ class About:
     event: bool
     client_gid: str | None = None
     server_gid: str | None = None
+    pairs: dict[Role, list[QueuePair]] = field(default_factory=dict)
 
     @property
     def is_latency(self) -> bool:
@@ -302,6 +304,7 @@ def about(
     *,
     event: bool,
     gids: tuple[str | None, str | None] = (None, None),
+    pairs: dict[Role, list[QueuePair]] | None = None,
 ) -> About:
     """The run that a title and settings (by the names of `SETTINGS`) describe."""
     if heading is None:
@@ -327,6 +330,7 @@ def about(
         event=event,
         client_gid=gids[0],
         server_gid=gids[1],
+        pairs=pairs or {},
     )
 
 
@@ -342,7 +346,19 @@ def about_text(lines: Sequence[str]) -> About:
         settings,
         event=any(line.lstrip(" ").startswith(EVENTS) for line in head),
         gids=_gids(head),
+        pairs=_pairs(head),
     )
+
+
+def _pairs(lines: Iterable[str]) -> dict[Role, list[QueuePair]]:
+    """Those of the client (local) and of the server (remote), in the order of their lines."""
+    found: dict[Role, list[QueuePair]] = {}
+    for line in lines:
+        if (side := _SIDE.match(line)) and (pair := _QUEUE_PAIR.match(line)):
+            role: Role = "client" if side["side"] == "local" else "server"
+            numbers = QueuePair(int(pair["number"], 16), int(pair["psn"], 16))
+            found.setdefault(role, []).append(numbers)
+    return found
 
 
 def _gids(lines: Iterable[str]) -> tuple[str | None, str | None]:

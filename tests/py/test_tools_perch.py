@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perch.model.plan import Flow
-from perch.model.record import Part, Placement, Side
+from perch.model.record import Part, Placement, QueuePair, Side
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.perch import parts
 from tests import raw_lines
@@ -80,6 +80,17 @@ def why(part: Part) -> str:
     """The error's words, or the status."""
     message = part.error.message if part.error else part.status
     return message.removeprefix("perch's line cannot be used: ")
+
+
+def test_a_line_names_the_queue_pairs_of_both_ends() -> None:
+    numbers = {"client": [{"number": 17, "psn": 5}, {"number": 18, "psn": 6}]}
+    managed = {"server": [{"number": 19}]}  # by a connection manager
+    assert part_of(LATENCY).queue_pairs == {}
+    assert part_of(LATENCY, {"queue_pairs": numbers | managed}).queue_pairs == {
+        "client": [QueuePair(17, 5), QueuePair(18, 6)],
+        "server": [QueuePair(19)],
+    }
+    assert "queue_pairs" in why(part_of(LATENCY, {"queue_pairs": {"client": [{"number": -1}]}}))
 
 
 def error_of(part: Part) -> tuple[int | None, str, bool]:

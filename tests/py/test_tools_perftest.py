@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perch.model.plan import Flow
-from perch.model.record import Latency, Link, Part, Side
+from perch.model.record import Latency, Link, Part, QueuePair, Side
 from perch.tools import TOOLS, ToolOutput, perftest, read
 from perch.tools.perftest_figures import _params
 from perch.tools.perftest_text import about_text, mended
@@ -120,6 +120,14 @@ def test_iterations_are_of_each_queue_pair_and_the_settings_are_the_outputs() ->
     assert part.client == Side(device="rocep11s0", address="::ffff:192.0.2.112")
     assert part.server == Side(device="mlx5_1", address="fe80:0000:0000:0000:0211:22ff:fe33:4455")
     assert (part.claims.sent, part.claims.received) == (20971520000, 0)
+
+
+def test_an_output_names_the_queue_pairs_of_both_ends() -> None:
+    (part,) = parts_of(FOUR_PAIRS, "-n", "5000", "-q", "4", server=("-d", "mlx5_1"), version="6.06")
+    assert part.queue_pairs == {
+        "client": [QueuePair(0x134, 0x8B23CE)],
+        "server": [QueuePair(0x11F, 0x3EC20)],
+    }
 
 
 def write_bw(unit: str, *argv: str) -> Part:

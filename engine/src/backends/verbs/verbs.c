@@ -111,7 +111,7 @@ static int draw_numbers(struct verbs_session *v) {
 
 	if (getrandom(random, sizeof(random), 0) != sizeof(random))
 		return failure(-EIO, EXIT_INTERNAL, "verbs: no random numbers: %s", strerror(errno));
-	v->first_psn = random[0] & 0xffffff;
+	v->first_psn = random[0] & PSN_MASK;
 	v->queue_key = random[1] & 0x7fffffff; /* the highest bit is for controlled keys */
 	return 0;
 }
@@ -207,7 +207,28 @@ static struct session *verbs_close(struct session *s) {
 	return NULL;
 }
 
-/* Port, GID and lane as they are in use. */
+/*
+ * What captures of packets, and a card's own tools, name an end's queue pairs by: number, and sequence number of the
+ * first packet, which a connection manager chooses.
+ */
+static json_t *queue_pairs_json(const struct verbs_session *v, bool remote) {
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < v->n_queues; i++) {
+		const struct verbs_queue *q = &v->queues[i];
+		uint32_t number = remote ? q->remote_number : q->qp->qp_num;
+		uint32_t psn = ((remote ? v->remote_psn : v->first_psn) + q->number) & PSN_MASK;
+
+		json_t *one = json_pack("{s:I}", "number", (json_int_t) number);
+
+		if (!v->cm)
+			(void) json_object_set_new(one, "psn", json_integer((json_int_t) psn));
+		(void) json_array_append_new(all, one);
+	}
+	return all;
+}
+
+/* Port, GID, lane and queue pairs as they are in use. */
 static void verbs_describe(struct session *s, json_t *record) {
 	const struct verbs_session *v = verbs_session(s);
 	const struct {
@@ -225,6 +246,9 @@ static void verbs_describe(struct session *s, json_t *record) {
 	for (size_t i = 0; i < ELEMENTSOF(facts); i++)
 		(void) json_object_set_new(params, facts[i].key,
 					   facts[i].value < 0 ? json_null() : json_integer(facts[i].value));
+	(void) json_object_set_new(record, "queue_pairs",
+				   json_pack("{s:o, s:o}", "client", queue_pairs_json(v, false),
+					     "server", queue_pairs_json(v, true)));
 }
 
 const struct backend backend_verbs = {

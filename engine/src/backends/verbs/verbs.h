@@ -43,6 +43,9 @@ enum {
 #define VERBS_ID_RECEIVE (UINT64_C(1) << 63)
 #define VERBS_NO_SLOT UINT32_MAX        /* in a ring: reported as complete when it was posted */
 
+/* Packet sequence numbers have 24 bits (InfiniBand Architecture Specification 1.6, section 9.2.10). */
+enum { PSN_MASK = 0xffffff };
+
 /*
  * One queue pair. Positions run freely; the ring holds the slots under way,
  * since a completion also completes all before it.

@@ -10,8 +10,6 @@
 
 #include "base/message.h"
 
-enum { PSN_MASK = 0xffffff };
-
 static int modify_failed(struct verbs_session *v, int error, const struct verbs_queue *q, const char *to) {
 	char what[96], gid[INET6_ADDRSTRLEN];
 

@@ -13,7 +13,6 @@
 enum {
 	ADDRESS_MAGIC = 0x50565242,     /* "PVRB" */
 	NUMBER_BYTES = 3,               /* of a queue pair's number: 24 bits */
-	PSN_MASK = 0xffffff,            /* packet sequence numbers have 24 bits */
 };
 
 /* All big-endian; the numbers of the queue pairs follow. */
