@@ -98,6 +98,16 @@ def slow_slot(document: Document) -> None:
         )
 
 
+def half_bond(document: Document) -> None:
+    """A bond of two links of which one is down: each alone has the rate that was bought."""
+    net = f"/sys/class/net/{fabric_plan.netdev(0)}"
+    file_says((f"{net}/bonding/mode", "802.3ad 4"))(document)
+    for link, state in (("eth0", "up"), ("eth1", "down")):
+        document["links"][f"{net}/lower_{link}"] = f"../{link}"
+        file_says((f"{net}/lower_{link}/operstate", state))(document)
+        file_says((f"{net}/lower_{link}/speed", "100000" if state == "up" else "-1"))(document)
+
+
 def stood(line: Document) -> None:
     line["stall"] = {"longest_s": 0.2, "start_s": 0.5, "began": line["started"]}
 
@@ -186,6 +196,9 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     ),
     "a link at half its rate, by what the flows saw": (
         "FAIL", "expected/rate", (prints(WRITTEN, put("link.rate_gbit_s", 50)),),
+    ),
+    "a bond with a link that is down": (
+        "FAIL", "host_check/nic-bond-links/beta/mlx5_0", (edit(BETA, half_bond),),
     ),
     "an MTU of 1500 on one host": (
         "FAIL", "host_check/nic-path-mtu-ends/beta/mlx5_0", (edit(BETA, mtu_1500),),
