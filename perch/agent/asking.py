@@ -24,7 +24,6 @@ FILES = ("flows.jsonl", "samples.jsonl", "environment.json", "agent.log")
 
 #: What a stop leaves for the agent to say: control/reason.
 STOPPED = "stopped by the controller"
-REASON = f"{STOPPED}\n".encode()
 
 
 def poll(out: Path, offset: int) -> Exit:
@@ -65,24 +64,20 @@ def status(out: Path) -> Exit:
 
 def stop(out: Path) -> Exit:
     """Prints "stopped" where one ran."""
-    if _end(out):
+    if end(running(out), out / "control"):
         print("stopped")
     return Exit.WALKED
 
 
-def _end(out: Path) -> bool:
-    """Ends the agent if it runs; it has the last grace of its children before it is killed."""
-    found = running(out)
+def end(found: int | None, control: Path, within_s: float = 3 * KILL_AFTER) -> bool:
+    """Ends the agent of a pidfd, which it closes; None: it does not run.
+
+    It is told why, and killed after so many seconds: for a run the last grace of its children.
+    """
     if found is None:
         return False
-    with contextlib.suppress(AgentError):
-        write_whole(out / "control" / "reason", REASON)
-    end_agent(found, 3 * KILL_AFTER)
-    return True
-
-
-def end_agent(found: int, within_s: float) -> None:
-    """Tells it to end, and kills it after so many seconds; closes its pidfd."""
+    with contextlib.suppress(AgentError):  # a full disk ends no stop
+        write_whole(control / "reason", f"{STOPPED}\n".encode())
     for numbers in ((signal.SIGTERM, signal.SIGCONT), (signal.SIGKILL,)):
         for number in numbers:  # a stopped process handles SIGTERM only when it goes on
             with contextlib.suppress(ProcessLookupError):
@@ -90,6 +85,7 @@ def end_agent(found: int, within_s: float) -> None:
         if select.select([found], [], [], within_s)[0]:
             break
     os.close(found)
+    return True
 
 
 def pack(out: Path, ends: bool = True) -> Exit:
@@ -103,7 +99,7 @@ def pack(out: Path, ends: bool = True) -> Exit:
     import tarfile  # of all that asks only this needs it
 
     if ends:
-        _end(out)
+        end(running(out), out / "control")
     found = [name for name in FILES if (out / name).is_file()]
     found += sorted(str(one.relative_to(out)) for one in out.glob("flows/**/client.soak"))
     if not found:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from perch.agent import soak_host, soak_session
-from perch.agent.asking import REASON, alive, end_agent, last_lines, pack
+from perch.agent.asking import alive, end, last_lines, pack
 from perch.agent.clock import Clock
 from perch.agent.control import detached, prepare
-from perch.agent.errors import AgentError, Exit, say
-from perch.agent.files import write_whole
+from perch.agent.errors import Exit, say
 from perch.agent.serving import require
 from perch.agent.share import read
 from perch.agent.soak_host import Session, fail, load, locked, on_host, systemctl
@@ -139,13 +138,9 @@ def stop(out: str, state: Path) -> Exit:
         session = load(state)
         if session is None or out not in ("", session.out):
             return Exit.WALKED
-        with contextlib.suppress(AgentError):  # a full disk ends no stop
-            write_whole(session.control / "reason", REASON)
-        if session.supervisor == "systemd":
+        end(alive(session.process), session.control, STOP_WITHIN)
+        if session.supervisor == "systemd":  # it may be about to run
             systemctl("stop", soak_host.UNIT.name)
-        process = alive(session.process)
-        if process is not None:
-            end_agent(process, STOP_WITHIN)
         if load(state) is not None:
             soak_session.close(session)
     print("stopped")
