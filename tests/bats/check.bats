@@ -35,6 +35,8 @@ measured() {
   measured bw --backend null --op fetch-add --size 8:64 --iterations 1000
   measured transfer --size 1K:4K --batch 1:4 --iterations 20 --warmup 2 --chunk 600 --stride 8K
   measured transfer --op read --queue-pairs 2 --threads 2 --duration 20ms --consecutive --no-session --verify
+  measured rate --op read --size 8:32 --queue-pairs 2 --threads 2 --iterations 500 --warmup 10 --completion busy
+  measured rate --duration 20ms --outstanding 24 --warmup 10
 }
 
 @test "the same over libfabric" {
@@ -63,6 +65,8 @@ bw h --memory cuda --bounce
 bw h --rate 5Gb/s --size 64:1M:64K
 transfer h --backend verbs --devices a,b,c,d --server-devices e,f,g,h --cross-rail 1 --threads 8 --batch 1:64 --inline 0
 transfer h --backend cxi --op read --duration 3s
+rate h --backend verbs --op send --threads 8 --queue-pairs 4 --batch 16 --cq-moderation 48 --inline 32 --size 8:256
+rate h --backend cxi --duration 3s
 transfer h --backend ofi --provider efa --queue-pairs 4 --chunk 1M --size 8M
 lat h --backend nosuch
 lat h --backend verbs --op fetch-add --size 8:16
@@ -74,6 +78,8 @@ bw h --backend cxi --queue-pairs 4
 bw h --backend verbs --keys matching
 bw h --iterations 5 --duration 5s
 transfer h --backend null
+rate h --backend null
+rate h --backend ofi --op send
 transfer h --backend ofi --devices a,b
 transfer h --backend verbs --connection uc
 lat
@@ -98,8 +104,8 @@ said() {
   assert_equal "${lines[1]}" "backends: tcp null"
   said "$PERCH" >with
   said "$CHECK_TOOL" >without
-  assert_equal "$(grep -c '^exit 0$' with)" 14
-  assert_equal "$(grep -c '^exit 2$' with)" 15
+  assert_equal "$(grep -c '^exit 0$' with)" 16
+  assert_equal "$(grep -c '^exit 2$' with)" 17
   diff -u with without
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Transfers over the verbs backend: lists, queue pairs, several devices, and devices that go away. Both ends run on this
+# Transfers and message rates over the verbs backend: lists, queue pairs, several devices, and devices that go away. Both ends run on this
 # machine. In the guest of tests/uml a second Soft-RoCE device stands for a second NIC: a device reaches itself within
 # Soft-RoCE, and the other one over the wire between their interfaces. What needs two is skipped where there is one.
 
@@ -98,6 +98,22 @@ needs_two() { [ -n "$SECOND" ] || skip "needs two RDMA devices"; }
   holds 'all(.[]; .params.queue_pairs == 4)'
   right --queue-pairs 3 --outstanding 5
   holds '.[-1] | .params.batch == 128 and .transfer.lists == 9' # 43 work requests on one of them
+}
+
+# Times that a receiver of Soft-RoCE was not ready.
+not_ready() { cat "/sys/class/infiniband/$FIRST/ports/1/hw_counters/"*rnr_err 2>/dev/null | paste -sd ' '; }
+
+@test "rates: writes, reads and sends are counted, and no receiver is ever not ready" {
+  local op before
+  for op in write read send; do
+    before=$(not_ready)
+    run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PLAIN_PORT" --backend verbs --device "$FIRST" --server-device "$FIRST" \
+      --timeout 20s --json --op "$op" --size 8:4K:1K --queue-pairs 2 --threads 2 --iterations 3001 --warmup 70
+    printf '%s\n' "$output" >out
+    holds 'length == 4 and all(.[]; .op == "'"$op"'" and .status == "ok" and .message_rate.messages == 6002
+      and .path.claimed_bytes == 2 * 3071 * .params.size_bytes)'
+    assert_equal "$(not_ready)" "$before"
+  done
 }
 
 @test "transfers: two devices, a thread for each" {
