@@ -51,15 +51,18 @@ def status(out: Path) -> Exit:
     found = running(out)
     if found is not None:
         os.close(found)
+    print(json.dumps(ended(out) or {"state": "gone" if found is None else "running"}))
+    return Exit.WALKED
+
+
+def ended(out: Path) -> dict[str, Any]:
+    """How it ended, as the last line says; {} where there is none."""
     last: dict[str, Any] = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
         last = json.loads(last_lines(out / "flows.jsonl")[-1])
-    state = "running" if found is not None else "gone"
-    told: dict[str, Any] = {"state": state}
-    if last.get("kind") == "end":
-        told = {key: last[key] for key in ("state", "flows_done", "message") if key in last}
-    print(json.dumps(told))
-    return Exit.WALKED
+    if last.get("kind") != "end":
+        return {}
+    return {key: last[key] for key in ("state", "flows_done", "message") if key in last}
 
 
 def stop(out: Path) -> Exit:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.agent import soak_host, soak_session
-from perch.agent.asking import alive, end, last_lines, pack
+from perch.agent.asking import alive, end, ended, last_lines, pack
 from perch.agent.clock import Clock
 from perch.agent.control import detached, prepare
 from perch.agent.errors import Exit, say
@@ -178,10 +178,9 @@ def status(out: str, state: Path) -> Exit:
     if session is not None and out in ("", session.out):
         told = _told(session)
     else:
-        end = Past(Path(out)).end if out else {}
-        none = "nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
-        told = {"state": "none", "message": none if out else "no soak on this host"}
-        told.update((key, end[key]) for key in ("state", "message") if key in end)
+        gone = "nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
+        none = {"state": "none", "message": gone if out else "no soak on this host"}
+        told = (ended(Path(out)) if out else {}) or none
     print(json.dumps(told))
     return Exit.WALKED
 
@@ -199,10 +198,12 @@ def _told(session: Session) -> dict[str, Any]:
         if role == "client"
     ]
     if not runs:
-        told["message"] = past.last.get("message") or (
+        told["message"] = (
             f"no process of it runs, and it is not over: {on_host('soak-resume', session)} on"
             f" {session.host} goes on with it, playbooks/soak_stop.yml closes it"
         )
+        if past.last.get("what") == "interrupted":
+            told["message"] = past.last["message"]
     return told
 
 

@@ -43,6 +43,8 @@ def test_a_soak_leaves_raw_2_and_the_lines_of_the_engine(soaks: Callable[..., So
         assert json.loads(one["stdout"])["soak"]["intervals"] == 3
     end = both.lines("alpha", "end")[0]
     assert (end["state"], end["flows_done"], "unwritten" in end) == ("done", 4, False)
+    said = json.loads(both.call("soak-status", "--out", "alpha").stdout)
+    assert said == {"state": "done", "flows_done": 4}
     (start,) = both.lines("alpha", "start")
     assert (start["supervisor"], start["boot_id"]) == ("session", boot_id())
     # a connection's uptime and the agent's are of one clock
@@ -146,6 +148,7 @@ def test_a_killed_agent_leaves_nothing_and_another_goes_on(soaks: Callable[..., 
     said = both.told("alpha")
     assert said["state"] == "interrupted" and said["passed_s"] >= 0.5
     assert f"soak-resume --state {both.folder}/alpha.state" in said["message"]
+    assert said["message"].startswith("no process of it runs, and it is not over")
     assert "was interrupted and is not over" in both.begin("alpha", "--out", "x", expect=3).stderr
     # what a stop leaves that died before it had stopped anything
     for host in both.names:
