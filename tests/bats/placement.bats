@@ -75,6 +75,18 @@ placements() {
   assert_equal "$(jq -rs 'map(.unplaced) | unique | join(",")' <<<"$output")" off
 }
 
+@test "a named core that another process has is said" {
+  perch_serve
+  "$PERCH" bw 127.0.0.1 --port "$PORT" --cpu 0 -D 300 >out 2>errors 3>&- &
+  wait_until cpus_are $! 0
+  run_apart 0 "$PERCH" lat 127.0.0.1 --port "$PORT" --cpu 0 -n 50
+  assert_said "--cpu 0: another perch process has the core of CPU 0, which slows both; name other cores"
+  kill $!
+  wait $! || true
+  run_apart 0 "$PERCH" lat 127.0.0.1 --port "$PORT" --cpu 0 -n 50
+  [[ $stderr != *"another perch process"* ]] || fail "the core is free again: $stderr"
+}
+
 @test "both ends of one machine are refused the same core" {
   perch_serve --cpu 0
   for command in lat bw transfer; do

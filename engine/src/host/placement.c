@@ -227,18 +227,22 @@ static int take_cpu(struct choice *c, int node) {
 	}
 }
 
-/* A list outranks what is near, and in the end what others have: who names a core knows. */
-static int take_named(struct choice *c, int node) {
+/* A list outranks what is near, and in the end what others have, which is said: who names a core decides. */
+static int take_named(struct choice *c, const struct placement_wish *w, int node) {
 	int cpu = take_cpu(c, node);
 
 	if (cpu < 0)
 		cpu = take_cpu(c, -1);
-	if (cpu < 0)
-		cpu = free_cpu(c, &c->cores, node);
+	if (cpu >= 0)
+		return cpu;
+	cpu = free_cpu(c, &c->cores, node);
 	if (cpu < 0)
 		cpu = free_cpu(c, &c->cores, -1);
-	if (cpu >= 0)
-		CPU_SET((size_t) c->t->core[cpu], &c->cores);
+	if (cpu < 0)
+		return -1;
+	notice("--%scpu %s: another perch process has the core of CPU %d, which slows both; name other cores",
+	       w->server ? "server-" : "", w->cpu, cpu);
+	CPU_SET((size_t) c->t->core[cpu], &c->cores);
 	return cpu;
 }
 
@@ -272,7 +276,7 @@ static enum unplaced choose_cpus(const char *sysfs, const struct topology *t, co
 	for (unsigned i = 0; i < w->threads; i++) {
 		int node = named_node(w->numa) >= 0 ? named_node(w->numa) : w->nodes[i];
 
-		p->cpus[i] = c.named ? take_named(&c, node) : take_cpu(&c, node);
+		p->cpus[i] = c.named ? take_named(&c, w, node) : take_cpu(&c, node);
 		if (p->cpus[i] < 0)
 			return give_back(&c, has_cpu(t, node) ? UNPLACED_FEW : UNPLACED_FORBIDDEN);
 	}
