@@ -393,11 +393,11 @@ def _readings(file: BinaryIO, samples: Iterable[Samples]) -> dict[int, Reading]:
         texts: list[bytes] = []
         every: list[Reading | None] = []
         for text in _read(file, one.lines).splitlines():
-            if _LAYOUT in text:
+            if _SAMPLE in text:
+                texts.append(text)
+            elif _LAYOUT in text:
                 every += _series(names, texts)
                 names, texts = names_of(text), []
-            elif _SAMPLE in text:
-                texts.append(text)
         every += _series(names, texts)
         found |= {
             at: read for at, read in enumerate(every, one.first) if read and read.number == at

@@ -154,6 +154,14 @@ def _unplanned_of(root: str, folder: str, host: str, planned: set[str]) -> Itera
 
 def _unplanned(root: Path, flows: Iterable[Flow]) -> list[str]:
     """Folders of flows that neither the plan nor that of the repeats has."""
+    walks = [
+        (host, f"raw/{host}/{part}")
+        for host in _names(f"{root}/raw")
+        for part in ("flows", "retry/flows")
+    ]
+    walks = [(host, folder) for host, folder in walks if (root / folder).is_dir()]
+    if not walks:  # as in all runs but soaks
+        return []
     planned: set[str] = set()
     pairs: set[tuple[str, str, str, bool]] = set()
     for flow in flows:
@@ -166,10 +174,7 @@ def _unplanned(root: Path, flows: Iterable[Flow]) -> list[str]:
             of_client = flow_folder(flow, host).rsplit("/", 3)[0]
             planned |= {of_client, of_client.rpartition("/")[0]}
     return [
-        one
-        for host in _names(f"{root}/raw")
-        for part in ("flows", "retry/flows")
-        for one in _unplanned_of(str(root), f"raw/{host}/{part}", host, planned)
+        one for host, folder in walks for one in _unplanned_of(str(root), folder, host, planned)
     ]
 
 

@@ -73,10 +73,12 @@ def moment(text: str) -> float | None:
 def series(of: Layout, lines: Sequence[SampleLine]) -> list[Reading | None]:
     """Readings of one layout that followed each other; None where values do not fit."""
     found: list[Reading | None] = []
-    steps = _steps(of, [line.values for line in lines])
+    texts, count = [line.values for line in lines], len(of.places)
+    fits = [(text.count(" ") + 1 if text else 0) == count for text in texts]
+    steps = _steps(of, texts) if count and all(fits) else [None] * len(texts)
     before: SampleLine | None = None
-    for line, step in zip(lines, steps, strict=True):
-        if (line.values.count(" ") + 1 if line.values else 0) != len(of.places):
+    for line, step, is_whole in zip(lines, steps, fits, strict=True):
+        if not is_whole:
             found.append(None)
             before = None
             continue
@@ -89,7 +91,7 @@ def series(of: Layout, lines: Sequence[SampleLine]) -> list[Reading | None]:
 
 
 def _steps(of: Layout, texts: Sequence[str]) -> list[Moves | None]:
-    """What moved from each of these values to the next.
+    """What moved from each of these values to the next; `texts`: as many of each as places.
 
     None where one is no number of at most 64 bits, or its counter is full.
     """
@@ -122,8 +124,6 @@ def _steps(of: Layout, texts: Sequence[str]) -> list[Moves | None]:
 
 def _numbers_of(texts: Sequence[str], count: int) -> npt.NDArray[np.uint64] | None:
     """So many values of each text, a row for each."""
-    if not count or any(text.count(" ") != count - 1 for text in texts):
-        return None
     whole = " ".join(texts)
     if not _numbers.fullmatch(whole):
         return None
