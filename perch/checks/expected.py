@@ -43,7 +43,7 @@ def _by_device(links: pl.DataFrame) -> Iterator[Check]:
         "scope",
         "link.rate_gbit_s",
         "link.expected_gbit_s",
-        "params.queue_pairs",
+        "link.links",
     ),
     source=design("floors are shares of what was bought"),
 )
@@ -57,9 +57,8 @@ def expected(run: RunView) -> Iterator[Check]:
     if known.is_empty():
         return
     rate, wanted = pl.col("link.rate_gbit_s"), pl.col("link.expected_gbit_s")
-    # several queue pairs may take as many links of a bond
-    flows = pl.col("params.queue_pairs").fill_null(1)
-    slow, fast = known.filter(rate < CODED * wanted), known.filter(rate > wanted * flows / CODED)
+    of_bond = pl.col("link.links").fill_null(1)
+    slow, fast = known.filter(rate < CODED * wanted), known.filter(rate > wanted * of_bond / CODED)
     hardware = slow["scope"].eq("hardware").any()
     worst = (slow if len(slow) else known).sort(rate / wanted, maintain_order=True)
     yield Check(

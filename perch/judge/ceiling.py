@@ -134,10 +134,10 @@ def _running() -> pl.Expr:
     return _links() * pl.col("link.rate_gbit_s")
 
 
-def _bonded(expected: pl.Expr) -> pl.Expr:
-    """The links of a bond that a flow fills for sure, by what its rate is of one link's."""
-    links = (_running() / expected).round().fill_null(1).clip(lower_bound=1)
-    return pl.when(pl.col("params.queue_pairs") >= SPREAD).then(links).otherwise(1)
+def _bonded() -> pl.Expr:
+    """The links of a bond that a flow fills for sure."""
+    many = pl.col("params.queue_pairs") >= SPREAD
+    return pl.when(many).then(pl.col("link.links").fill_null(1)).otherwise(1)
 
 
 def ceiling_gbit_s() -> pl.Expr:
@@ -146,8 +146,7 @@ def ceiling_gbit_s() -> pl.Expr:
     The rate is what the inventory expects of one link, else that of the link. Null where nothing
     can be said.
     """
-    one = _devices() * pl.col("link.expected_gbit_s")
-    expected = one * _bonded(one)
+    expected = _devices() * pl.col("link.expected_gbit_s") * _bonded()
     return _payload(pl.coalesce(expected, _running()))
 
 

@@ -40,11 +40,12 @@ class LinkFacts(msgspec.Struct, frozen=True):
     links: int = 1
 
     def of_flows(self, flows: int) -> LinkFacts:
-        """With the rate of as many links as so many flows may take."""
-        if self.rate_gbit_s is None:
+        """With the links that so many flows may take, and their rate."""
+        if self.links == 1:
             return self
-        rate = self.rate_gbit_s * min(flows, self.links)
-        return msgspec.structs.replace(self, rate_gbit_s=rate)
+        links = min(flows, self.links)
+        rate = None if self.rate_gbit_s is None else self.rate_gbit_s * links
+        return msgspec.structs.replace(self, rate_gbit_s=rate, links=links)
 
 
 NOTHING = LinkFacts()
@@ -149,11 +150,15 @@ def _of_ends(
 
 @lru_cache(maxsize=4096)
 def _narrowest(ends: tuple[LinkFacts, ...]) -> LinkFacts:
-    """The least rate and MTU, where all ends say one; the narrowest PCIe link that an end names."""
+    """The least rate and MTU, where all ends say one; the narrowest PCIe link that an end names.
+
+    The links of a bond are those of all ends.
+    """
     rates = [end.rate_gbit_s for end in ends]
     mtus = [end.mtu_bytes for end in ends]
     pcie = [end.pcie_gbit_s for end in ends if end.pcie_gbit_s is not None]
-    return LinkFacts(least(rates), least(mtus), min(pcie, default=None))
+    links = min((end.links for end in ends), default=1)
+    return LinkFacts(least(rates), least(mtus), min(pcie, default=None), links)
 
 
 def least(values: Sequence[Number | None]) -> Number | None:
@@ -211,4 +216,5 @@ def of_part(
         ipv6=True if stream and _is_ipv6(part) else None,
         vlan=True if tagged else None,
         expected_gbit_s=_positive(expected_gbit_s),
+        links=facts.links if facts.links > 1 else None,
     )

@@ -72,7 +72,8 @@ class QueuePair(Model):
 class Link(Model):
     """`pcie_gbit_s`: payload that PCIe lets through at the narrower end, one way.
 
-    `expected_gbit_s`: the rate of each link that the inventory says was bought.
+    `expected_gbit_s`: the rate of each link that the inventory says was bought. `links`: of a bond,
+    as many as the flow's queue pairs may take.
     """
 
     rate_gbit_s: Number | None = None
@@ -83,6 +84,7 @@ class Link(Model):
     ipv6: bool | None = None
     vlan: bool | None = None
     expected_gbit_s: Number | None = None
+    links: Count | None = None
 
 
 class Rate(Model):
@@ -156,10 +158,7 @@ class Params(Model):
 
 
 class Latency(Model):
-    """Microseconds.
-
-    A percentile is there only where at least ten of `count` samples lie above it.
-    """
+    """Microseconds. A percentile is there only where ten of `count` samples or more lie above."""
 
     PERCENTILES: ClassVar[dict[str, float]] = {
         "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999,

@@ -87,7 +87,7 @@ def top(link: dict[str, Any], column: str = "ceiling_gbit_s", **more: Any) -> fl
     return value
 
 
-BOND: dict[str, Any] = {**ROCE, "rate_gbit_s": 200, "expected_gbit_s": 100}
+BOND: dict[str, Any] = {**ROCE, "rate_gbit_s": 200, "expected_gbit_s": 100, "links": 2}
 EIGHT: dict[str, Any] = {"params": {"queue_pairs": 8}}
 BOTH_WAYS: dict[str, Any] = {"bidirectional": True}
 CARD: dict[str, Any] = {**ROCE, "rate_gbit_s": 100}
@@ -111,8 +111,8 @@ SUM: dict[str, Any] = {
         # a bond: many queue pairs fill its links, few may all be on one
         (BOND, EIGHT, 196.075),
         (BOND, {"params": {"queue_pairs": 7}}, 98.037),
-        ({**BOND, "rate_gbit_s": 100}, EIGHT, 98.037),
-        ({**BOND, "rate_gbit_s": 50}, EIGHT, 98.037),
+        # a link of twice the rate that was bought is no bond
+        ({**BOND, "links": None}, EIGHT, 98.037),
         ({**BOND, "rate_gbit_s": 400}, {**SUM, **EIGHT}, 392.149),
         # of a sum, each device has its own
         ({**CARD, "rate_gbit_s": 200, "expected_gbit_s": 400}, SUM, 784.299),

@@ -16,13 +16,16 @@ from tests.py.planned import hosts, planned, suite_test
 
 
 def expected(
-    *links: tuple[float | None, float | None], scope: str = "hardware", queue_pairs: int = 1
+    *links: tuple[float | None, float | None],
+    scope: str = "hardware",
+    queue_pairs: int = 1,
+    bonded: int | None = None,
 ) -> Any:
     records = [
         record(
             f"t/a/b/0/{n}", kind="bandwidth", scope=scope,
             params={"size_bytes": 65536, "queue_pairs": queue_pairs},
-            link={"rate_gbit_s": rate, "expected_gbit_s": wanted},
+            link={"rate_gbit_s": rate, "expected_gbit_s": wanted, "links": bonded},
         )
         for n, (rate, wanted) in enumerate(links, 1)
     ]  # fmt: skip
@@ -49,8 +52,12 @@ def test_a_link_above_what_was_bought_has_floors_that_are_too_low(scope: str, st
 
 
 def test_queue_pairs_may_take_as_many_links_of_a_bond() -> None:
-    assert [one.id for one in expected((400, 200), queue_pairs=2)] == ["expected/rate"]
-    assert [one.id for one in expected((600, 200), queue_pairs=2)][1:] == ["expected/faster"]
+    assert [one.id for one in expected((400, 200), bonded=2)] == ["expected/rate"]
+    assert [one.id for one in expected((600, 200), bonded=2)][1:] == ["expected/faster"]
+
+
+def test_queue_pairs_of_one_link_hide_no_rate_that_is_too_low() -> None:
+    assert [one.id for one in expected((400, 200), queue_pairs=8)][1:] == ["expected/faster"]
 
 
 def test_where_nobody_says_what_was_bought_the_report_says_what_the_devices_have() -> None:
