@@ -89,7 +89,8 @@ def _best(records: pl.DataFrame) -> pl.DataFrame:
     is_link = (pl.col("kind") != "latency") & is_large.otherwise(size >= LARGE_BYTES)
     return (
         records.filter(
-            (pl.col("status") == "ok") & pl.col("kind").is_in(["latency", "bandwidth", "transfer"])
+            (pl.col("status") == "ok")
+            & pl.col("kind").is_in(["latency", "bandwidth", "rate", "transfer"])
         )
         .with_columns(
             *ways(),

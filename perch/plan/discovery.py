@@ -8,6 +8,7 @@ port. What hosts said of their devices resolves them, and checks the names.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
@@ -263,19 +264,48 @@ def of_hosts(named: Mapping[str, Host], found: Devices | None, file: str) -> dic
     return have
 
 
+def _missing(hosts: Mapping[str, Host], found: Devices) -> dict[str, str]:
+    """Hosts that lack a NIC where at least half of their fabric's hosts have one, and which.
+
+    Twins have their NICs at the same PCI addresses; a host with other ones is another machine.
+    """
+    faults = {}
+    for fabric in {host.fabric for host in hosts.values()}:
+        have = {
+            name: frozenset(one.pci_address for one in of_fabric(host, found.hosts[name]))
+            for name, host in hosts.items()
+            if host.fabric == fabric
+        }
+        alike = Counter(have.values())
+        usual = max(alike, key=lambda one: (alike[one], len(one)))
+        for name, own in have.items():
+            if own < usual and 2 * alike[usual] >= len(have):
+                lacks = names(sorted(filter(None, usual - own)), NAMED)
+                faults[name] = (
+                    f"no NIC at {lacks}, where {alike[usual]} of {len(have)} hosts have one"
+                )
+    return faults
+
+
 def check_rails(
     named: Mapping[str, Host], hosts: Mapping[str, Host], found: Devices | None
 ) -> None:
-    """Raises PerchError where a port that is down would shift the rails behind it.
+    """Raises PerchError where a NIC that is down or missing would shift the rails behind it.
 
     named: as the inventory has them. Its partners would be other NICs than at the other hosts. A
     port that no host measures shifts nothing.
     """
+    if found is None:
+        return
+    chosen = {
+        name: host
+        for name, host in hosts.items()
+        if any(is_choice(str(one["name"])) for one in named[name].devices)
+    }
     measured = {_key(device) for host in hosts.values() for device in host.devices}
-    faults: dict[str, str] = {}
-    for name, host in hosts.items():
-        if found is None or not any(is_choice(str(one["name"])) for one in named[name].devices):
-            continue
+    missing = _missing(chosen, found)
+    faults = dict(missing)
+    for name, host in chosen.items():
         own = set(map(_key, host.devices))
         mine = of_fabric(host, found.hosts[name])
         last = max(at for at, one in enumerate(mine) if _port(one) in own)
@@ -290,7 +320,9 @@ def check_rails(
             ExitCode.USAGE,
             faults[first],
             place=f"host {first}",
-            remedy=f"mend it, or leave out: {_limit(faults)}",
+            remedy="mend it, "
+            + ("name its perch_devices if it has fewer on purpose, " if missing else "")
+            + f"or leave out: {_limit(faults)}",
             more=[f"host {name}: {faults[name]}" for name in others],
         )
 

@@ -51,6 +51,12 @@ def test_rails_that_are_alike_pass(hosts: int, rails: int) -> None:
     assert (one.status, one.measured) == ("pass", 0.95)
 
 
+def test_message_rates_are_compared_too() -> None:
+    slow = fabric(3, 2, {"a1": 0.1}, kind="rate")
+    one = checked(slow)["rails/siblings/t"]
+    assert (one.status, one.measured) == ("fail", 0.1)
+
+
 def test_two_hosts_share_a_slow_rail() -> None:
     records = fabric(2, 2, {"a1": 0.1})
     one = checked(records)["rails/siblings/t"]

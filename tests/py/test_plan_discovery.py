@@ -103,6 +103,26 @@ def test_a_port_that_is_down_at_one_host_would_shift_its_rails() -> None:
     assert taken(plan(["active"], asked=alike)) == ["mlx5_0", "mlx5_2"]
 
 
+def test_a_nic_that_fell_off_the_bus_would_shift_its_rails() -> None:
+    whole = [nic(f"mlx5_{n}", n) for n in range(4)]
+    # the kernel numbers those that are left, so that no name is missing
+    left = [nic(f"mlx5_{n}", bus) for n, bus in enumerate((0, 2, 3))]
+    last = whole[:3]
+    with pytest.raises(PerchError) as error:
+        plan(["active"], asked={"h0": whole, "h1": left, "h2": whole, "h3": last})
+    assert error.value.lines == [
+        "host h1: no NIC at 0000:01:00.0, where 2 of 4 hosts have one",
+        "host h3: no NIC at 0000:03:00.0, where 2 of 4 hosts have one",
+        "mend it, name its perch_devices if it has fewer on purpose, "
+        "or leave out: --limit 'all:!h1:!h3'",
+    ]
+    with pytest.raises(PerchError, match=r"^host h1: no NIC at 0000:01:00.0, where 1 of 2 "):
+        plan(["active"], asked={"h0": whole, "h1": left})
+    # another machine has its NICs elsewhere
+    other = [nic("mlx5_0", 65), nic("mlx5_1", 66)]
+    assert plan(["active"], asked={"h0": whole, "h1": whole, "h2": other}).flows()
+
+
 def test_a_discovered_device_is_as_an_inventory_would_name_it() -> None:
     found = plan([{"name": "mlx5_9*", "gid_index": 7}, "mlx5_10*"])
     assert found.fleet.hosts["h0"].devices == [
